@@ -1,0 +1,13 @@
+/** Kinds of records that have an integer id of their own; each has a Postgres sequence `ops.<kind>_ids`. */
+export const ID_KINDS = [
+  'company',
+  'user',
+  'api_key',
+  'payment_type',
+  'customer',
+  'category',
+  'catalog_item',
+  'sale',
+] as const
+
+export type IdKind = (typeof ID_KINDS)[number]

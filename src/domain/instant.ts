@@ -1,0 +1,127 @@
+import { z } from 'zod'
+import { expects } from './portuguese.ts'
+import { offsetMinutes, type ZoneDay, zoneDay } from './time-zone.ts'
+
+const MINUTE_MS = 60_000
+const DAY_MS = 86_400_000
+const DAY_MINUTES = 1440
+/** 'T00:00' to 'T23:59'. */
+const MINUTES = Array.from({ length: DAY_MINUTES }, (_, n) => new Date(n * MINUTE_MS).toISOString().slice(10, 16))
+const FIRST_MS = Date.UTC(1900, 0, 1)
+const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
+const INSTANT =
+  /^(\d{4})-(\d{2})-(\d{2})T([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:\.(\d{1,9}))?(?:Z|([+-])([01]\d|2[0-3]):([0-5]\d))$/
+const INSTANT_EXPECTED = 'deve ser uma data com hora ISO 8601 com fuso horário, como "2026-11-21T08:17:15-03:00"'
+const DATE_EXPECTED = 'deve ser uma data existente no formato AAAA-MM-DD, como "2026-11-21"'
+
+/**
+ * A point in time (spec, "Conventions" 5): ISO 8601 date and time with seconds, an optional fraction of 1 to 9 digits (truncated
+ * to milliseconds) and a mandatory offset; real calendar dates of the years 1900 to 9999. The value is UTC,
+ * 'YYYY-MM-DDTHH:mm:ss.sssZ', so that instants compare as texts.
+ */
+export const Instant = z
+  .string(expects(INSTANT_EXPECTED))
+  // One check that tests and rewrites, because a sale has several instants and each is parsed once only.
+  .check((payload) => {
+    const utc = utcInstant(payload.value)
+    if (utc !== null) payload.value = utc
+    else payload.issues.push({ code: 'custom', input: payload.value, message: INSTANT_EXPECTED, continue: false })
+  })
+  .meta({ format: 'date-time' })
+
+/** A day of the calendar, 'YYYY-MM-DD', real, of the years 1900 to 9999. */
+export const CalendarDate = z
+  .string(expects(DATE_EXPECTED))
+  .regex(/^\d{4}-\d{2}-\d{2}$/, { error: DATE_EXPECTED, abort: true })
+  .refine(
+    (date) => isRealDate(Number(date.slice(0, 4)), Number(date.slice(5, 7)), Number(date.slice(8))),
+    DATE_EXPECTED,
+  )
+  .meta({ format: 'date' })
+
+/** The day `n` days after `date` (before, when negative). Stays within the calendar: 1900-01-01 to 9999-12-31 at the ends. */
+export function addDays(date: string, n: number): string {
+  const ms = Date.parse(`${date}T00:00:00.000Z`) + n * DAY_MS
+  return new Date(Math.min(Math.max(ms, FIRST_MS), LAST_MS)).toISOString().slice(0, 10)
+}
+
+/**
+ * A UTC instant, as Instant gives it, on a zone's clock, with milliseconds and offset: '2026-11-21T08:17:15.123-03:00'. Never
+ * 'Z', '+00:00' instead. Throws RangeError for an unknown zone.
+ */
+export function inZone(utcInstant: string, timeZone: string): string {
+  // On text where possible: parsing and printing a Date would cost five times as much, several times a sale.
+  const day = zoneDay(utcInstant.slice(0, -14), timeZone)
+  const offset = offsetOn(day, utcInstant)
+  const minute = minuteOfDay(utcInstant) + offset
+  return (
+    dateOn(day, minute) + MINUTES[(minute + DAY_MINUTES) % DAY_MINUTES] + utcInstant.slice(-8, -1) + offsetText(offset)
+  )
+}
+
+/** The day, 'YYYY-MM-DD', that a zone's calendar shows at a UTC instant. */
+export function dateInZone(utcInstant: string, timeZone: string): string {
+  const day = zoneDay(utcInstant.slice(0, -14), timeZone)
+  return dateOn(day, minuteOfDay(utcInstant) + offsetOn(day, utcInstant))
+}
+
+/**
+ * The UTC instant at which a local day begins: its first midnight, or the moment to which the clock jumps where there is no
+ * midnight (America/Sao_Paulo on 2018-11-04) or no such day (Pacific/Apia on 2011-12-30, an empty day).
+ */
+export function startOfDay(date: string, timeZone: string): string {
+  const midnight = Date.parse(`${date}T00:00:00.000Z`)
+  const local = (ms: number) => ms + offsetMinutes(ms, timeZone) * MINUTE_MS
+  const { yesterday, today, tomorrow } = zoneDay(date, timeZone)
+  const days = [yesterday, today, tomorrow].map((each) => zoneDay(each, timeZone))
+  const midnights = days.flatMap(({ before, after }) => [midnight - before * MINUTE_MS, midnight - after * MINUTE_MS])
+  const candidates = [...midnights, ...days.map((day) => day.changes_ms)].filter(Number.isFinite)
+  const starts = candidates.filter((ms) => local(ms) >= midnight && local(ms - 1) < midnight)
+  return new Date(Math.min(...starts)).toISOString()
+}
+
+/** Whether a name is that of a time zone ('America/Sao_Paulo'); bare offsets like '-03:00' are not. */
+export function isTimeZone(name: string): boolean {
+  if (!/^[A-Za-z]/.test(name)) return false
+  try {
+    new Intl.DateTimeFormat('en-US', { timeZone: name })
+    return true
+  } catch {
+    return false
+  }
+}
+
+function utcInstant(text: string): string | null {
+  const match = INSTANT.exec(text)
+  if (!match) return null
+  const [, year, month, day, hour, minute, second, fraction = '', sign, offsetHours, offsetMinutes] = match
+  if (!isRealDate(Number(year), Number(month), Number(day))) return null
+  const local = Date.UTC(Number(year), Number(month) - 1, Number(day), Number(hour), Number(minute), Number(second))
+  const offset = sign ? (Number(offsetHours) * 60 + Number(offsetMinutes)) * (sign === '-' ? -MINUTE_MS : MINUTE_MS) : 0
+  const utc = local - offset + Number(fraction.slice(0, 3).padEnd(3, '0'))
+  return utc >= FIRST_MS && utc <= LAST_MS ? new Date(utc).toISOString() : null
+}
+
+function offsetOn(day: ZoneDay, utcInstant: string): number {
+  return day.before === day.after || Date.parse(utcInstant) < day.changes_ms ? day.before : day.after
+}
+
+function minuteOfDay(utcInstant: string): number {
+  const at = utcInstant.length - 13 // 'HH:mm:ss.sssZ' is the end
+  const digit = (index: number) => utcInstant.charCodeAt(at + index) - 48
+  return digit(0) * 600 + digit(1) * 60 + digit(3) * 10 + digit(4)
+}
+
+function dateOn(day: ZoneDay, minute: number): string {
+  if (minute < 0) return day.yesterday
+  return minute < DAY_MINUTES ? day.today : day.tomorrow
+}
+
+function offsetText(minutes: number): string {
+  return (minutes < 0 ? '-' : '+') + MINUTES[Math.abs(minutes)]?.slice(1)
+}
+
+function isRealDate(year: number, month: number, day: number): boolean {
+  if (year < 1900 || month < 1 || month > 12 || day < 1) return false
+  return day <= 28 || day <= new Date(Date.UTC(year, month, 0)).getUTCDate()
+}

@@ -1,0 +1,69 @@
+import { z } from 'zod'
+import { percentHundredths } from './percentage.ts'
+import { expects } from './portuguese.ts'
+
+/** The largest amount that the contract can carry: R$ 9.999.999.999,99, in cents. */
+export const MAX_CENTS = 999_999_999_999
+
+const EXPECTED = 'deve ser um valor em texto com exatamente duas casas decimais, como "10.00"'
+
+/**
+ * Money in and out (spec, "Conventions" 3): a decimal string with exactly 2 decimals, 1 to 10 integer digits without
+ * superfluous leading zeros, never negative. JSON numbers are refused: they are floats at the sender.
+ */
+export const Money = z.string(expects(EXPECTED)).regex(/^(?:0|[1-9]\d{0,9})\.\d{2}$/, EXPECTED)
+
+/** Cents of a text with exactly 2 decimals, also of a negative one as fromCents writes it. Throws RangeError on any other text. */
+export function toCents(text: string): number {
+  const cents = /^-?\d+\.\d{2}$/.test(text) ? Number(text.slice(0, -3) + text.slice(-2)) : Number.NaN
+  if (!Number.isSafeInteger(cents)) throw new RangeError(`not an amount of money: ${JSON.stringify(text)}`)
+  return cents + 0 // "-0.00" is plain zero
+}
+
+/** The decimal string of an integer number of cents; balances may be negative ("-1.50"). Throws RangeError. */
+export function fromCents(cents: number): string {
+  if (!Number.isSafeInteger(cents)) throw new RangeError(`not an integer number of cents: ${cents}`)
+  const digits = String(Math.abs(cents)).padStart(3, '0')
+  return `${cents < 0 ? '-' : ''}${digits.slice(0, -2)}.${digits.slice(-2)}`
+}
+
+/**
+ * Quantity (thousandths) × unit price (cents), rounded half up to cents. It may exceed MAX_CENTS, which the caller checks.
+ * Throws RangeError beyond 2^53 − 1 and for negative or fractional input. The largest Quantity at the largest Money does
+ * go beyond, so check input from outside with lineTotalFits first.
+ */
+export function lineTotal(thousandths: number, unitCents: number): number {
+  return exact(halfUp(natural(thousandths) * natural(unitCents), 1000n))
+}
+
+/** Whether lineTotal of the two is at most MAX_CENTS. Never throws for valid quantities and prices. */
+export function lineTotalFits(thousandths: number, unitCents: number): boolean {
+  return halfUp(natural(thousandths) * natural(unitCents), 1000n) <= BigInt(MAX_CENTS)
+}
+
+/**
+ * What remains of a gross amount (cents) when a surcharge of `feePercent` is extracted from inside it: amount ÷ (1 + fee/100),
+ * rounded half up. The surcharge is amount − net, so that both always add up (spec, "Sale").
+ */
+export function netOfSurcharge(amountCents: number, feePercent: string): number {
+  return exact(halfUp(natural(amountCents) * 10_000n, BigInt(10_000 + percentHundredths(feePercent))))
+}
+
+/** `percent` of a non-negative amount (cents), rounded half up: a commission. */
+export function percentOf(cents: number, percent: string): number {
+  return exact(halfUp(natural(cents) * BigInt(percentHundredths(percent)), 10_000n))
+}
+
+function halfUp(numerator: bigint, denominator: bigint): bigint {
+  return (2n * numerator + denominator) / (2n * denominator)
+}
+
+function natural(value: number): bigint {
+  if (!Number.isSafeInteger(value) || value < 0) throw new RangeError(`not a non-negative safe integer: ${value}`)
+  return BigInt(value)
+}
+
+function exact(value: bigint): number {
+  if (value > BigInt(Number.MAX_SAFE_INTEGER)) throw new RangeError(`too large for exact arithmetic: ${value}`)
+  return Number(value)
+}

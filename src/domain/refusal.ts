@@ -1,0 +1,30 @@
+/** The codes with which a command may be refused: a part of the contract (spec, "Errors"), shared by all channels. */
+export type RefusalCode =
+  | 'not_found'
+  | 'duplicate_resource'
+  | 'idempotency_key_reuse'
+  | 'managed_by_pdv'
+  | 'fiscal_document_issued'
+  | 'already_settled'
+  | 'validation_failed'
+  | 'insufficient_stock'
+  | 'payment_mismatch'
+  | 'key_limit_reached'
+  | 'order_already_paid'
+
+/** Why a command is refused: a code of the contract and its details. HTTP status and Portuguese message are given at the edge. */
+export interface Refusal {
+  readonly refused: RefusalCode
+  readonly details?: Record<string, unknown>
+}
+
+/** A refusal as a value: commands never throw one. */
+export function refuse(code: RefusalCode, details?: Record<string, unknown>): Refusal {
+  // An absent member rather than an undefined one, so that refusals compare and serialise alike.
+  return details === undefined ? { refused: code } : { refused: code, details }
+}
+
+/** `validation_failed` naming one field, in the shape that describeIssues gives for a whole body. */
+export function invalid(field: string, message: string): Refusal {
+  return refuse('validation_failed', { fields: { [field]: [message] }, unknown_fields: [] })
+}

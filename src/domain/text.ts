@@ -1,0 +1,80 @@
+import { z } from 'zod'
+import { expects } from './portuguese.ts'
+
+const TEXT = 'deve ser um texto'
+
+/**
+ * Free text of 1 to `max` characters (code points), counted after trimming both ends; otherwise kept as sent. No lone
+ * surrogates, and of the C0 control characters only line feed and tab: anything else could not be stored or hashed.
+ */
+export function text(max: number) {
+  return storable(z.string(expects(TEXT)).trim(), max).meta({ minLength: 1, maxLength: max })
+}
+
+/** As text(max), but null or absent clears the field or leaves it empty. */
+export function optionalText(max: number) {
+  return text(max).nullable().optional()
+}
+
+/** The caller's own identifier of a record: 1 to 100 characters, compared byte for byte, hence refused rather than trimmed. */
+export const ExternalId = storable(
+  z.string(expects(TEXT)).refine((value) => value === value.trim(), {
+    error: 'não pode começar nem terminar com espaços',
+    abort: true,
+  }),
+  100,
+).meta({ minLength: 1, maxLength: 100 })
+
+/** An e-mail address, trimmed and lower-cased, at most 254 characters. */
+export const Email = z
+  .string(expects('deve ser um endereço de e-mail'))
+  .trim()
+  .max(254, { error: 'deve ter no máximo 254 caracteres', abort: true })
+  // Before lower-casing, which turns some foreign letters into ASCII ones.
+  .regex(z.regexes.email, { error: 'deve ser um endereço de e-mail', abort: true })
+  .toLowerCase()
+  .meta({ format: 'email' })
+
+const PHONE = 'deve ser um telefone com 6 a 20 caracteres entre dígitos, espaços, "+", "-", "(" e ")"'
+
+/** A telephone number as people write it: 6 to 20 of digits, +, blanks, (, ) and -, with at least one digit. */
+export const Phone = z
+  .string(expects(PHONE))
+  .trim()
+  .regex(/^(?=.*\d)[\d+ ()-]{6,20}$/, PHONE)
+
+const ID = 'deve ser um número inteiro positivo'
+
+/** The service's own identifier of a record: a positive integer up to 2^53 − 1, as a JSON number. */
+export const Id = z.int(expects(ID)).positive(ID)
+
+/**
+ * The key under which unique names are compared: NFC, trimmed, inner runs of white space folded to one blank, lower-cased
+ * as in Brazil. Accents stay distinct.
+ */
+export function nameKey(name: string): string {
+  // Normalised again at the end, because a lower-case letter may have a composed form that its capital lacks (J̌, ǰ).
+  return name.normalize('NFC').trim().replace(/\s+/g, ' ').toLocaleLowerCase('pt-BR').normalize('NFC')
+}
+
+function storable(schema: z.ZodString, max: number) {
+  return schema
+    .refine((value) => value !== '', { error: 'não pode ser vazio', abort: true })
+    .refine((value) => !exceeds(value, max), { error: `deve ter no máximo ${max} caracteres`, abort: true })
+    .refine(isStorable, 'não pode conter caracteres de controle ou inválidos')
+}
+
+function exceeds(value: string, max: number): boolean {
+  // A code point has one or two units: most texts are decided without counting.
+  if (value.length <= max) return false
+  return value.length > 2 * max || [...value].length > max
+}
+
+function isStorable(value: string): boolean {
+  for (let index = 0; index < value.length; index++) {
+    const unit = value.charCodeAt(index)
+    if (unit < 0x20 && unit !== 0x09 && unit !== 0x0a) return false
+  }
+  // With the u flag a pair is one character, so that only lone surrogates match.
+  return !/\p{Surrogate}/u.test(value)
+}

@@ -1,0 +1,94 @@
+import type { z } from 'zod'
+import './portuguese.ts'
+
+/** What is wrong with an input: messages by field path ('items[0].quantity'), and paths of fields that do not exist. */
+export interface Problems {
+  fields: Record<string, string[]>
+  unknown_fields: string[]
+}
+
+/** At most so many fields, and so many unknown names, are listed: a body of 1 MB may hold a hundred thousand wrong ones. */
+const MAX_LISTED = 100
+const MAX_NAME_LENGTH = 200
+
+/** The name under which a problem of the whole input is listed. */
+const WHOLE = 'body'
+
+type Issue = z.core.$ZodIssue
+type Path = readonly PropertyKey[]
+interface Found {
+  fields: Map<string, string[]>
+  unknown: Set<string>
+}
+
+/**
+ * The details of `validation_failed` (spec, "Errors"): messages in Brazilian Portuguese by field, and the unknown names of
+ * strict objects apart. A union shows the problems of the branch that the input is nearest to.
+ */
+export function describeIssues(error: z.ZodError): Problems {
+  const found: Found = { fields: new Map(), unknown: new Set() }
+  for (const issue of error.issues) collect(issue, [], found)
+  // fromEntries defines own properties, also for a field named __proto__, which an assignment would lose.
+  return { fields: Object.fromEntries(found.fields), unknown_fields: [...found.unknown] }
+}
+
+function collect(issue: Issue, parent: Path, found: Found): void {
+  const path = [...parent, ...issue.path]
+  if (issue.code === 'unrecognized_keys') {
+    for (const key of issue.keys) {
+      if (found.unknown.size < MAX_LISTED) found.unknown.add(pathName([...path, key]))
+    }
+    return
+  }
+  if (issue.code === 'invalid_union' && issue.errors.length > 0) {
+    const branch = nearest(issue.errors)
+    if (branch) for (const inner of branch) collect(inner, path, found)
+    else addField(found, path, alternatives(issue.errors))
+    return
+  }
+  const inner = issue.code === 'invalid_key' || issue.code === 'invalid_element' ? issue.issues[0] : undefined
+  addField(found, path, inner?.message ?? issue.message)
+}
+
+function addField(found: Found, path: Path, message: string): void {
+  const name = pathName(path)
+  const messages = found.fields.get(name)
+  if (!messages) {
+    if (found.fields.size < MAX_LISTED) found.fields.set(name, [message])
+  } else if (!messages.includes(message)) messages.push(message)
+}
+
+/** The branch with the fewest problems among those that at least have the input's type; null when there is none. */
+function nearest(branches: readonly Issue[][]): Issue[] | null {
+  const fitting = branches.filter((issues) => !issues.some(isWrongType))
+  let best: Issue[] | null = null
+  for (const issues of fitting) if (!best || weight(issues) < weight(best)) best = issues
+  return best
+}
+
+function isWrongType(issue: Issue): boolean {
+  return issue.path.length === 0 && (issue.code === 'invalid_type' || issue.code === 'invalid_value')
+}
+
+function weight(issues: readonly Issue[]): number {
+  return issues.reduce((sum, issue) => sum + (issue.code === 'unrecognized_keys' ? issue.keys.length : 1), 0)
+}
+
+function alternatives(branches: readonly Issue[][]): string {
+  return [...new Set(branches.map((issues) => issues.find(isWrongType)?.message ?? ''))].join(' ou ')
+}
+
+function pathName(path: Path): string {
+  let name = ''
+  for (const part of path) {
+    if (typeof part === 'number') name += `[${part}]`
+    else name += name === '' ? printable(String(part)) : `.${printable(String(part))}`
+  }
+  return name === '' ? WHOLE : name
+}
+
+/** Names come from the caller: answers that show them are bounded, and can be stored (no U+0000, no lone surrogates). */
+function printable(name: string): string {
+  const cut = name.length > MAX_NAME_LENGTH ? `${name.slice(0, MAX_NAME_LENGTH)}…` : name
+  return cut.replace(/\0|\p{Surrogate}/gu, '\u{FFFD}')
+}
