@@ -1,0 +1,148 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { closeSync, openSync, readFileSync, statSync } from 'node:fs'
+import { readFile, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { basename, join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { type Cluster, isCode, processOptions } from './cluster.ts'
+
+const POLL_MS = 25
+const SHUTDOWN_TIMEOUT_MS = 60_000
+
+/** A small machine's share: loopback only, no socket files, durable. Tests may override. */
+const SETTINGS: Record<string, string> = {
+  listen_addresses: '127.0.0.1',
+  unix_socket_directories: '',
+  max_connections: '100',
+  shared_buffers: '128MB',
+  jit: 'off',
+  timezone: 'UTC',
+  log_timezone: 'UTC',
+  log_checkpoints: 'off',
+  // The errors of statements reach the service with the values of rows in them; the server's log must not keep those.
+  log_min_messages: 'log',
+}
+
+/** What a running server says of itself in its lock file. */
+export interface Postmaster {
+  readonly pid: number
+  readonly port: number
+  readonly ready: boolean
+}
+
+/** The server that runs on `directory`, also while it still starts or is stopping; null if none does. */
+export async function findPostmaster(directory: string): Promise<Postmaster | null> {
+  const lock = await readLock(directory)
+  return lock && isPostmaster(lock.pid, directory) ? lock : null
+}
+
+/** Starts a server, detached: it is not in the terminal's process group, so that Ctrl-C reaches only the service. */
+export function launch(cluster: Cluster, port: number, settings: Record<string, string>): ChildProcess {
+  const log = openSync(logFile(cluster), 'a', 0o600)
+  try {
+    const all = Object.entries({ ...SETTINGS, ...settings, port: String(port) })
+    const args = ['-D', cluster.directory, ...all.flatMap(([name, value]) => ['-c', `${name}=${value}`])]
+    const options = {
+      cwd: '/',
+      detached: true,
+      stdio: ['ignore', log, log] as const,
+      ...processOptions(cluster.account),
+    }
+    const child = spawn(cluster.binaries.postgres, args, { ...options, stdio: ['ignore', log, log] })
+    child.unref()
+    return child
+  } finally {
+    closeSync(log)
+  }
+}
+
+/** Where the server's own messages go. */
+export function logFile(cluster: Cluster): string {
+  return join(cluster.dataDir, 'postgres.log')
+}
+
+/** A fast shutdown: open transactions are rolled back, everything committed is on disk when this returns. */
+export async function shutDown(directory: string): Promise<void> {
+  const server = await findPostmaster(directory)
+  if (!server) return
+  // SIGQUIT is the last resort: as safe for what is committed, but the next start has to recover.
+  for (const signal of ['SIGINT', 'SIGQUIT'] as const) {
+    try {
+      process.kill(server.pid, signal)
+    } catch (error) {
+      if (!isCode(error, 'ESRCH')) throw error
+    }
+    const deadline = Date.now() + SHUTDOWN_TIMEOUT_MS
+    while (Date.now() < deadline) {
+      if ((await findPostmaster(directory))?.pid !== server.pid) return
+      await pause(POLL_MS)
+    }
+  }
+  throw new Error(`The embedded Postgres (process ${server.pid}) does not stop.`)
+}
+
+/**
+ * Removes the lock file that a killed server left, if its process id meanwhile belongs to some other program (as after the
+ * restart of a container): Postgres would take that one for its server. An id that belongs to nobody it handles itself.
+ */
+export async function removeStaleLock(directory: string): Promise<void> {
+  const lock = await readLock(directory)
+  if (lock && isAlive(lock.pid) && !isPostmaster(lock.pid, directory))
+    await rm(join(directory, 'postmaster.pid'), { force: true })
+}
+
+/** `preferred` if it is free on the loopback interface, else any free port. */
+export async function freePort(preferred: number | null): Promise<number> {
+  const listen = (port: number) =>
+    new Promise<number>((done, fail) => {
+      const server = createServer()
+      server.once('error', fail)
+      server.listen(port, '127.0.0.1', () => {
+        const address = server.address()
+        server.close(() => done(typeof address === 'object' && address ? address.port : port))
+      })
+    })
+  return preferred === null ? listen(0) : listen(preferred).catch(() => listen(0))
+}
+
+async function readLock(directory: string): Promise<Postmaster | null> {
+  const lines = await readFile(join(directory, 'postmaster.pid'), 'utf8').then(
+    (text) => text.split('\n'),
+    (error) => {
+      if (isCode(error, 'ENOENT')) return []
+      throw error
+    },
+  )
+  // Line 1 is the process id, 4 the port, 8 the state.
+  const [pid, port] = [Number(lines[0]), Number(lines[3])]
+  return pid > 0 && port > 0 ? { pid, port, ready: lines[7]?.trim() === 'ready' } : null
+}
+
+/** Whether `pid` is a server on `directory`, which is then its working directory, and not a program that got its number. */
+function isPostmaster(pid: number, directory: string): boolean {
+  if (process.platform !== 'linux') return programOf(pid) === 'postgres'
+  try {
+    const [theirs, ours] = [statSync(`/proc/${pid}/cwd`), statSync(directory)]
+    return theirs.dev === ours.dev && theirs.ino === ours.ino && programOf(pid) === 'postgres'
+  } catch (error) {
+    // In a container, root may not look into processes of others: their name then has to do.
+    return isCode(error, 'EACCES') && programOf(pid) === 'postgres'
+  }
+}
+
+function programOf(pid: number): string | null {
+  try {
+    if (process.platform === 'linux') return readFileSync(`/proc/${pid}/comm`, 'utf8').trim()
+    return basename(execFileSync('ps', ['-o', 'comm=', '-p', String(pid)], { encoding: 'utf8' }).trim())
+  } catch {
+    return null
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return isCode(error, 'EPERM')
+  }
+}

@@ -1,0 +1,21 @@
+import { readdir, rm } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { stopLeftOver } from './embedded.ts'
+
+/** `npm run reset`: back to an empty data directory, after stopping a server that a killed service left there. */
+async function reset(dataDir: string): Promise<string> {
+  const entries = await readdir(dataDir).catch((): string[] => [])
+  if (entries.length === 0) return `${dataDir} is empty already`
+  // DATA_DIR could be anything; only what this service has made is removed.
+  if (!entries.includes('postgres-password')) throw new Error(`${dataDir} is not a data directory of this service`)
+  if (!(await stopLeftOver(dataDir))) throw new Error(`a service is running on ${dataDir}: stop it first`)
+  await rm(dataDir, { recursive: true })
+  return `${dataDir} is removed`
+}
+
+try {
+  console.log(await reset(resolve(process.env.DATA_DIR ?? 'data')))
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error)
+  process.exitCode = 1
+}
