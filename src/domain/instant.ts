@@ -5,6 +5,8 @@ import { offsetMinutes, type ZoneDay, zoneDay } from './time-zone.ts'
 const MINUTE_MS = 60_000
 const DAY_MS = 86_400_000
 const DAY_MINUTES = 1440
+/** What the four digits of 00:00 would add up to as character codes. */
+const ZERO_MINUTES = 48 * (600 + 60 + 10 + 1)
 /** 'T00:00' to 'T23:59'. */
 const MINUTES = Array.from({ length: DAY_MINUTES }, (_, n) => new Date(n * MINUTE_MS).toISOString().slice(10, 16))
 const FIRST_MS = Date.UTC(1900, 0, 1)
@@ -108,8 +110,8 @@ function offsetOn(day: ZoneDay, utcInstant: string): number {
 
 function minuteOfDay(utcInstant: string): number {
   const at = utcInstant.length - 13 // 'HH:mm:ss.sssZ' is the end
-  const digit = (index: number) => utcInstant.charCodeAt(at + index) - 48
-  return digit(0) * 600 + digit(1) * 60 + digit(3) * 10 + digit(4)
+  const tens = utcInstant.charCodeAt(at) * 600 + utcInstant.charCodeAt(at + 3) * 10
+  return tens + utcInstant.charCodeAt(at + 1) * 60 + utcInstant.charCodeAt(at + 4) - ZERO_MINUTES
 }
 
 function dateOn(day: ZoneDay, minute: number): string {
