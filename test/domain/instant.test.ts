@@ -1,0 +1,142 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { addDays, CalendarDate, Instant } from '../../src/domain/instant.ts'
+
+const FIRST = Date.UTC(1900, 0, 2)
+const LAST = Date.UTC(9999, 11, 30)
+const time = fc.integer({ min: FIRST, max: LAST })
+const iso = (ms: number) => new Date(ms).toISOString()
+
+describe('instant', () => {
+  it('brings every offset and fraction to UTC with milliseconds', () => {
+    const cases = {
+      '2026-11-21T08:17:15-03:00': '2026-11-21T11:17:15.000Z',
+      '2026-11-21T08:17:15.1-03:00': '2026-11-21T11:17:15.100Z',
+      '2026-11-21T08:17:15.123456789Z': '2026-11-21T08:17:15.123Z',
+      '2026-11-21T08:17:15.999999999Z': '2026-11-21T08:17:15.999Z',
+      '2026-12-31T23:59:59-03:00': '2027-01-01T02:59:59.000Z',
+      '2024-02-29T00:00:00+05:45': '2024-02-28T18:15:00.000Z',
+      '1969-12-31T23:59:59.9Z': '1969-12-31T23:59:59.900Z',
+      '2026-01-01T00:00:00-00:00': '2026-01-01T00:00:00.000Z',
+    }
+    for (const [text, utc] of Object.entries(cases)) expect(Instant.parse(text), text).to.equal(utc)
+  })
+
+  it('refuses what is no real, complete, zoned ISO time', () => {
+    const refused = [
+      '',
+      '2026-11-21',
+      '2026-11-21T08:17Z',
+      '2026-11-21T08:17:15',
+      '2026-11-21 08:17:15Z',
+      '2026-11-21t08:17:15z',
+      '2026-02-30T00:00:00Z',
+      '2025-02-29T00:00:00Z',
+      '1900-02-29T00:00:00Z',
+      '2026-13-01T00:00:00Z',
+      '2026-00-10T00:00:00Z',
+      '2026-04-31T00:00:00Z',
+      '2026-01-00T00:00:00Z',
+      '2026-11-21T24:00:00Z',
+      '2026-11-21T23:60:00Z',
+      '2016-12-31T23:59:60Z',
+      '2026-11-21T08:17:15.Z',
+      '2026-11-21T08:17:15.1234567890Z',
+      '2026-11-21T08:17:15,5Z',
+      '2026-11-21T08:17:15-0300',
+      '2026-11-21T08:17:15-03',
+      '2026-11-21T08:17:15+24:00',
+      '2026-11-21T08:17:15-03:60',
+      '1899-12-31T23:59:59Z',
+      '1899-12-31T23:59:59-03:00',
+      '1900-01-01T00:00:00+01:00',
+      '9999-12-31T23:59:59-01:00',
+      '+10000-01-01T00:00:00Z',
+      ' 2026-11-21T08:17:15Z',
+      '2026-11-21T08:17:15Z\n',
+      1763713035,
+      null,
+      undefined,
+      new Date(0),
+    ]
+    for (const value of refused) expect(Instant.safeParse(value).success, String(value)).to.equal(false)
+  })
+
+  it('keeps the point in time whatever offset it is written with', () => {
+    fc.assert(
+      fc.property(time, fc.integer({ min: -1439, max: 1439 }), (ms, offset) => {
+        const size = Math.abs(offset)
+        const zone = `${offset < 0 ? '-' : '+'}${String(Math.floor(size / 60)).padStart(2, '0')}:${String(size % 60).padStart(2, '0')}`
+        fc.pre(ms + offset * 60_000 >= FIRST && ms + offset * 60_000 <= LAST)
+        expect(Instant.parse(iso(ms + offset * 60_000).replace('Z', zone))).to.equal(iso(ms))
+      }),
+    )
+  })
+
+  it('leaves its own output unchanged, and the output sorts as text', () => {
+    fc.assert(
+      fc.property(time, time, (a, b) => {
+        expect(Instant.parse(iso(a))).to.equal(iso(a))
+        expect(Instant.parse(iso(a)) < Instant.parse(iso(b))).to.equal(a < b)
+      }),
+    )
+  })
+})
+
+describe('calendar date', () => {
+  it('accepts real dates only', () => {
+    for (const date of ['1900-01-01', '2024-02-29', '2000-02-29', '2026-11-21', '9999-12-31']) {
+      expect(CalendarDate.safeParse(date), date).to.deep.equal({ success: true, data: date })
+    }
+    for (const value of [
+      '2026-02-29',
+      '1900-02-29',
+      '2026-04-31',
+      '2026-00-01',
+      '2026-13-01',
+      '2026-01-00',
+      '2026-01-32',
+      '1899-12-31',
+      '26-01-01',
+      '2026-1-1',
+      '21/11/2026',
+      '2026-11-21T00:00:00Z',
+      '',
+      20261121,
+      null,
+    ]) {
+      expect(CalendarDate.safeParse(value).success, String(value)).to.equal(false)
+    }
+  })
+
+  it('agrees with Date about which dates exist', () => {
+    const part = (max: number) => fc.integer({ min: 0, max })
+    fc.assert(
+      fc.property(fc.integer({ min: 1900, max: 9999 }), part(13), part(32), (year, month, day) => {
+        const date = `${year}-${String(month).padStart(2, '0')}-${String(day).padStart(2, '0')}`
+        const ms = Date.parse(`${date}T00:00:00Z`)
+        const isReal = !Number.isNaN(ms) && iso(ms).slice(0, 10) === date
+        expect(CalendarDate.safeParse(date).success).to.equal(isReal)
+      }),
+    )
+  })
+
+  it('adds and subtracts days', () => {
+    expect(addDays('2026-12-31', 1)).to.equal('2027-01-01')
+    expect(addDays('2024-03-01', -1)).to.equal('2024-02-29')
+    expect(addDays('2026-11-21', 30)).to.equal('2026-12-21')
+    expect(addDays('2026-11-21', 0)).to.equal('2026-11-21')
+    expect(addDays('9999-12-20', 30)).to.equal('9999-12-31')
+    expect(addDays('1900-01-01', -1)).to.equal('1900-01-01')
+    fc.assert(
+      fc.property(
+        fc.integer({ min: Date.UTC(1910, 0, 1), max: Date.UTC(9990, 0, 1) }),
+        fc.integer({ min: -3000, max: 3000 }),
+        (ms, n) => {
+          const date = iso(ms).slice(0, 10)
+          expect(addDays(addDays(date, n), -n)).to.equal(date)
+        },
+      ),
+    )
+  })
+})

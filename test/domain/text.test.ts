@@ -1,0 +1,125 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { Email, ExternalId, Id, nameKey, optionalText, Phone, text } from '../../src/domain/text.ts'
+
+const accepts = (schema: { safeParse(value: unknown): { success: boolean } }, value: unknown) =>
+  schema.safeParse(value).success
+
+describe('text', () => {
+  it('is trimmed at both ends and otherwise kept', () => {
+    expect(text(20).parse('  São  João\n\t2 \r\n')).to.equal('São  João\n\t2')
+    expect(text(20).parse('a\u0301')).to.equal('a\u0301')
+  })
+
+  it('counts code points after trimming', () => {
+    expect(accepts(text(3), '  abc  ')).to.equal(true)
+    expect(accepts(text(3), 'abcd')).to.equal(false)
+    expect(accepts(text(3), '🍕🍕🍕')).to.equal(true)
+    expect(accepts(text(3), '🍕🍕🍕🍕')).to.equal(false)
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme' }), (value) => {
+        const length = [...value.trim()].length
+        const isPlain = ![...value.trim()].some(
+          (character) => character < ' ' && character !== '\n' && character !== '\t',
+        )
+        expect(accepts(text(5), value)).to.equal(isPlain && length >= 1 && length <= 5)
+      }),
+    )
+  })
+
+  it('refuses what cannot be stored or seen', () => {
+    const refused = [
+      '',
+      '   ',
+      '\u00a0\ufeff',
+      'a\u0000b',
+      'a\u0008b',
+      'a\u001fb',
+      'a\rb',
+      'a\ud800b',
+      '\udc00',
+      'a\udc00\ud800',
+      1,
+      null,
+      undefined,
+    ]
+    for (const value of refused) expect(accepts(text(100), value), JSON.stringify(value)).to.equal(false)
+  })
+
+  it('may be null or absent when optional, never empty', () => {
+    for (const value of [null, undefined, 'a']) expect(optionalText(5).parse(value)).to.equal(value)
+    expect(accepts(optionalText(5), '')).to.equal(false)
+    expect(accepts(optionalText(5), '123456')).to.equal(false)
+  })
+})
+
+describe('external id', () => {
+  it('is taken byte for byte', () => {
+    for (const id of ['A-1', 'a b', 'ç', 'x'.repeat(100), '../1?&#%']) expect(ExternalId.parse(id)).to.equal(id)
+    for (const id of ['', ' ', ' a', 'a ', 'a\n', 'a\u0000b', '\ud800', 'x'.repeat(101), 1, null, undefined]) {
+      expect(accepts(ExternalId, id), JSON.stringify(id)).to.equal(false)
+    }
+  })
+})
+
+describe('name key', () => {
+  it('ignores case, outer blanks, runs of blanks and composition', () => {
+    expect(nameKey('  JOÃO \t da\u00a0 Silva ')).to.equal('joão da silva')
+    expect(nameKey('Joa\u0303o')).to.equal(nameKey('JOÃO'))
+    expect(nameKey('J\u030c')).to.equal(nameKey('\u01f0'))
+  })
+
+  it('keeps accents distinct', () => {
+    expect(nameKey('José')).to.not.equal(nameKey('Jose'))
+  })
+
+  it('lower-cases as in Brazil', () => {
+    const folded = (name: string) => name.normalize('NFC').trim().replace(/\s+/g, ' ')
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (name) => {
+        expect(nameKey(name)).to.equal(folded(name).toLocaleLowerCase('pt-BR').normalize('NFC'))
+      }),
+    )
+  })
+
+  it('is its own key', () => {
+    fc.assert(fc.property(fc.string({ unit: 'binary' }), (name) => nameKey(nameKey(name)) === nameKey(name)))
+  })
+})
+
+describe('contact fields', () => {
+  it('lower-cases e-mail addresses', () => {
+    expect(Email.parse(' Ana.Souza+loja@Exemplo.COM.br ')).to.equal('ana.souza+loja@exemplo.com.br')
+    for (const value of [
+      '',
+      'ana',
+      'ana@',
+      '@b.co',
+      'a b@c.co',
+      'a@b',
+      'a@b..co',
+      'a@\u212a.com',
+      `${'a'.repeat(250)}@b.co`,
+      1,
+      null,
+    ]) {
+      expect(accepts(Email, value), String(value)).to.equal(false)
+    }
+    expect(accepts(Email, `${'a'.repeat(249)}@b.co`)).to.equal(true)
+  })
+
+  it('takes telephone numbers as people write them', () => {
+    for (const phone of ['11999990000', '+55 (11) 99999-0000', '190 190']) expect(Phone.parse(phone)).to.equal(phone)
+    for (const value of ['', '12345', '1'.repeat(21), '11 9999x0000', '------', '1234\n5678', 11999990000]) {
+      expect(accepts(Phone, value), String(value)).to.equal(false)
+    }
+  })
+})
+
+describe('id', () => {
+  it('is a positive safe integer', () => {
+    for (const id of [1, 981, Number.MAX_SAFE_INTEGER]) expect(Id.parse(id)).to.equal(id)
+    for (const id of [0, -1, 1.5, 2 ** 53, Number.NaN, '1', null, undefined, true])
+      expect(accepts(Id, id), String(id)).to.equal(false)
+  })
+})

@@ -1,0 +1,186 @@
+import { expect } from 'chai'
+import { z } from 'zod'
+import { Instant } from '../../src/domain/instant.ts'
+import { Money } from '../../src/domain/money.ts'
+import { Percentage } from '../../src/domain/percentage.ts'
+import { Quantity, SignedQuantity } from '../../src/domain/quantity.ts'
+import { invalid, refuse } from '../../src/domain/refusal.ts'
+import { Cnpj } from '../../src/domain/tax-number.ts'
+import { Email, ExternalId, Id, Phone, text } from '../../src/domain/text.ts'
+import { describeIssues } from '../../src/domain/validation.ts'
+
+function problems(schema: z.ZodType, json: string) {
+  const result = schema.safeParse(JSON.parse(json))
+  if (result.success) throw new Error(`accepted: ${json}`)
+  return describeIssues(result.error)
+}
+
+const Item = z.strictObject({ quantity: Quantity, unit_price: Money.optional() })
+const Body = z.strictObject({ name: text(5), items: z.array(Item).min(1).max(3), at: Instant.optional() })
+
+describe('describing what is wrong with an input', () => {
+  it('names fields by their path, in Portuguese', () => {
+    expect(
+      problems(Body, '{"name":"abcdef","items":[{"quantity":"1"},{"quantity":"0","unit_price":10}]}'),
+    ).to.deep.equal({
+      fields: {
+        name: ['deve ter no máximo 5 caracteres'],
+        'items[1].quantity': ['deve ser maior que zero'],
+        'items[1].unit_price': ['deve ser um valor em texto com exatamente duas casas decimais, como "10.00"'],
+      },
+      unknown_fields: [],
+    })
+  })
+
+  it('tells missing from null from wrong', () => {
+    expect(problems(Body, '{"name":null,"items":[{}]}').fields).to.deep.equal({
+      name: ['não pode ser nulo'],
+      'items[0].quantity': ['é obrigatório'],
+    })
+    expect(problems(Body, '{"name":7,"items":{}}').fields).to.deep.equal({
+      name: ['deve ser um texto'],
+      items: ['deve ser uma lista'],
+    })
+    expect(problems(Body, '{"name":"a","items":[]}').fields).to.deep.equal({ items: ['deve ter no mínimo 1 item'] })
+  })
+
+  it('lists a body of the wrong type as a whole', () => {
+    expect(problems(Body, '[]')).to.deep.equal({ fields: { body: ['deve ser um objeto'] }, unknown_fields: [] })
+    expect(problems(Body, 'null').fields).to.deep.equal({ body: ['não pode ser nulo'] })
+  })
+
+  it('lists unknown fields apart, with their path', () => {
+    expect(problems(Body, '{"name":"a","colour":1,"items":[{"quantity":"1","colour":2,"size":3}]}')).to.deep.equal({
+      fields: {},
+      unknown_fields: ['items[0].colour', 'items[0].size', 'colour'],
+    })
+  })
+
+  it('reports own __proto__ and constructor keys instead of dropping them', () => {
+    const json =
+      '{"name":"a","__proto__":{"x":1},"constructor":1,"toString":2,"items":[{"quantity":"1","__proto__":null}]}'
+    expect(problems(Body, json)).to.deep.equal({
+      fields: {},
+      unknown_fields: ['items[0].__proto__', '__proto__', 'constructor', 'toString'],
+    })
+  })
+
+  it('keeps a wrong field named __proto__ as an own property', () => {
+    const { fields } = describeIssues(
+      new z.ZodError([{ code: 'custom', path: ['__proto__'], message: 'errado', input: 1 }]),
+    )
+    expect(Object.keys(fields)).to.deep.equal(['__proto__'])
+    expect(JSON.stringify(fields)).to.equal('{"__proto__":["errado"]}')
+  })
+
+  it('lists at most 100 fields and 100 unknown names, of bounded length', () => {
+    const many = z.strictObject({ items: z.array(Item) })
+    const found = problems(many, JSON.stringify({ items: Array.from({ length: 500 }, () => ({ colour: 1 })) }))
+    expect(Object.keys(found.fields)).to.have.length(100)
+    expect(found.unknown_fields).to.have.length(100)
+    expect(Object.keys(found.fields)[0]).to.equal('items[0].quantity')
+    const [name = ''] = problems(z.strictObject({}), JSON.stringify({ ['x'.repeat(1000)]: 1 })).unknown_fields
+    expect(name.length).to.be.below(300)
+    expect(problems(z.strictObject({}), '{"a\\u0000\\ud800":1}').unknown_fields).to.deep.equal(['a\ufffd\ufffd'])
+  })
+
+  it('does not repeat a message', () => {
+    const schema = z
+      .string()
+      .refine(() => false, 'errado')
+      .refine(() => false, 'errado')
+      .refine(() => false, 'muito errado')
+    expect(problems(z.strictObject({ a: schema }), '{"a":"x"}').fields).to.deep.equal({ a: ['errado', 'muito errado'] })
+  })
+})
+
+describe('describing unions', () => {
+  const reference = z.union([
+    z.strictObject({ id: Id, quantity: Quantity }),
+    z.strictObject({ description: text(5), unit_price: Money, quantity: Quantity }),
+  ])
+
+  it('shows the problems of the nearest branch', () => {
+    const schema = z.strictObject({ items: z.array(reference) })
+    expect(problems(schema, '{"items":[{"description":"a","unit_price":"1","quantity":"1"}]}')).to.deep.equal({
+      fields: {
+        'items[0].unit_price': ['deve ser um valor em texto com exatamente duas casas decimais, como "10.00"'],
+      },
+      unknown_fields: [],
+    })
+    expect(problems(schema, '{"items":[{"id":0,"quantity":"1","colour":1}]}')).to.deep.equal({
+      fields: { 'items[0].id': ['deve ser um número inteiro positivo'] },
+      unknown_fields: ['items[0].colour'],
+    })
+  })
+
+  it('names the alternatives when no branch has the type of the input', () => {
+    const schema = z.strictObject({ events: z.union([z.literal('all'), z.array(z.string()).min(1)]) })
+    expect(problems(schema, '{"events":1}').fields).to.deep.equal({ events: ['deve ser "all" ou deve ser uma lista'] })
+    expect(problems(schema, '{"events":[1]}').fields).to.deep.equal({ 'events[0]': ['deve ser um texto'] })
+    expect(problems(schema, '{}').fields).to.deep.equal({ events: ['é obrigatório'] })
+  })
+
+  it('names the options of a discriminator and of an enumeration', () => {
+    const schema = z.discriminatedUnion('type', [
+      z.strictObject({ type: z.literal('a') }),
+      z.strictObject({ type: z.literal('b') }),
+    ])
+    expect(problems(schema, '{"type":"c"}').fields).to.deep.equal({ type: ['deve ser um destes valores: "a", "b"'] })
+    expect(problems(z.strictObject({ k: z.enum(['PF', 'PJ']) }), '{"k":"X"}').fields).to.deep.equal({
+      k: ['deve ser um destes valores: "PF", "PJ"'],
+    })
+    expect(problems(z.strictObject({ k: z.enum(['PF', 'PJ']) }), '{}').fields).to.deep.equal({ k: ['é obrigatório'] })
+  })
+
+  it('speaks of the key or value of a record', () => {
+    const schema = z.strictObject({ tags: z.record(z.string().max(2), z.int().max(5)) })
+    expect(problems(schema, '{"tags":{"abc":1}}').fields).to.deep.equal({
+      'tags.abc': ['deve ter no máximo 2 caracteres'],
+    })
+    expect(problems(schema, '{"tags":{"a":9}}').fields).to.deep.equal({ 'tags.a': ['deve ser no máximo 5'] })
+  })
+})
+
+describe('messages', () => {
+  it('are Portuguese for every value of the domain', () => {
+    const schemas = {
+      Money,
+      Quantity,
+      SignedQuantity,
+      Percentage,
+      Instant,
+      Cnpj,
+      Email,
+      ExternalId,
+      Id,
+      Phone,
+      text: text(3),
+    }
+    for (const [name, schema] of Object.entries(schemas)) {
+      for (const value of [undefined, null, 1.5, true, '', ' x\u0000 ', 'x'.repeat(300), [], {}]) {
+        const result = schema.safeParse(value)
+        if (result.success) throw new Error(`${name} accepted ${JSON.stringify(value)}`)
+        for (const issue of result.error.issues)
+          expect(issue.message, name).to.match(/^(deve |não pode |é obrigatório)/)
+      }
+    }
+  })
+})
+
+describe('refusals', () => {
+  it('carry a code, and details only when there are some', () => {
+    expect(refuse('not_found')).to.deep.equal({ refused: 'not_found' })
+    expect(refuse('duplicate_resource', { conflicting_id: 7 })).to.deep.equal({
+      refused: 'duplicate_resource',
+      details: { conflicting_id: 7 },
+    })
+  })
+
+  it('name one invalid field as a whole body does', () => {
+    expect(invalid('amount', 'não confere')).to.deep.equal({
+      refused: 'validation_failed',
+      details: { fields: { amount: ['não confere'] }, unknown_fields: [] },
+    })
+  })
+})
