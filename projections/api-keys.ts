@@ -1,0 +1,70 @@
+import { byPk, table } from '../src/ledger/table.ts'
+import { companyOf } from './companies.ts'
+import { type Changed, changedColumns, docView, existing, projection, stamp } from './define.ts'
+
+/** An API key without its secret, as `/me`, the command line and the panel show it. */
+export interface ApiKeyObject {
+  id: number
+  name: string
+  /** First characters of the key, to recognise it by. */
+  prefix: string
+  scopes: string[]
+  created_at: string
+  expires_at: string | null
+  revoked_at: string | null
+}
+
+export interface ApiKeyRow extends Changed {
+  company_id: number
+  id: number
+  expires_at: string | null
+  revoked_at: string | null
+  doc: ApiKeyObject
+}
+
+export const apiKeys = table<ApiKeyRow>('api_keys', {
+  columns: {
+    company_id: 'bigint',
+    id: 'bigint',
+    expires_at: 'timestamptz',
+    revoked_at: 'timestamptz',
+    ...changedColumns,
+    doc: 'json',
+  },
+  keys: { pk: ['company_id', 'id'] },
+})
+
+export const apiKeyById = (id: number) => byPk(apiKeys, id)
+
+/** SHA-256 of a key: `ops`, never in an event. */
+export interface ApiKeySecret {
+  company_id: number
+  api_key_id: number
+  hash: Buffer
+}
+
+export const apiKeySecrets = table<ApiKeySecret>('api_key_secrets', {
+  columns: { company_id: 'bigint', api_key_id: 'bigint', hash: 'bytea' },
+  keys: { pk: ['company_id', 'api_key_id'] },
+})
+
+export const apiKeysProjection = projection('api_keys', [apiKeys], {
+  ApiKeyCreated: {
+    apply(rows, event) {
+      const { company_id } = companyOf(rows)
+      const { id, name, prefix, scopes, expires_at } = event.data
+      const doc: ApiKeyObject = { id, name, prefix, scopes, created_at: event.recorded_at, expires_at, revoked_at: null }
+      rows.add(apiKeys, { company_id, id, expires_at, revoked_at: null, ...stamp(event), doc })
+    },
+  },
+  ApiKeyRevoked: {
+    refs: (event) => [apiKeyById(event.data.id)],
+    apply(rows, event) {
+      const before = existing(rows, apiKeyById(event.data.id))
+      const revoked_at = event.recorded_at
+      rows.put(apiKeys, { ...before, revoked_at, ...stamp(event), doc: { ...before.doc, revoked_at } })
+    },
+  },
+})
+
+export const apiKeyView = docView(apiKeyById)

@@ -1,0 +1,59 @@
+import type { EventName, EventOf } from '../src/events/catalogue.ts'
+import type { Handler, Projection, RecordView } from '../src/ledger/projection.ts'
+import type { AnyRef, AnyTable, Ref } from '../src/ledger/table.ts'
+import type { Changes, Rows } from '../src/ledger/working-set.ts'
+
+/** What one type of event does to rows, with its data typed. `refs` names every row that `apply` gets. */
+interface TypedHandler<N extends EventName> {
+  refs?(event: EventOf<N>): readonly AnyRef[]
+  apply(rows: Changes, event: EventOf<N>): void
+}
+
+type Handlers = { readonly [N in EventName]?: TypedHandler<N> }
+
+/** Declares a read model. The company's row (projections/companies.ts) is always loaded. */
+export function projection(name: string, tables: readonly AnyTable[], handlers: Handlers): Projection {
+  const on: Record<string, Handler> = {}
+  for (const [type, handler] of Object.entries(handlers) as [string, TypedHandler<never>][]) {
+    on[type] = { refs: (event) => handler.refs?.(event as never) ?? [], apply: (rows, event) => handler.apply(rows, event as never) }
+  }
+  return { name, tables, on }
+}
+
+/** Columns of every row that lists go by: the revision and the time of its last change. */
+export interface Changed {
+  revision: number
+  changed_at: string
+}
+
+export const changedColumns = { revision: 'bigint', changed_at: 'timestamptz' } as const
+
+/** Index for lists with `updated_since`, which go by (time and revision of the last change, id). */
+export const BY_CHANGE = '(company_id, changed_at, revision, id)'
+
+/** Index for deleted listings. */
+export const BY_DELETION = '(company_id, deleted_at, id) where deleted_at is not null'
+
+/** The stamp of an event on the rows that it changes. */
+export const stamp = (event: { revision: number; recorded_at: string }): Changed => ({
+  revision: event.revision,
+  changed_at: event.recorded_at,
+})
+
+/** A row that the event says must be there. */
+export function existing<R>(rows: Rows, ref: Ref<R>): Readonly<R> {
+  const row = rows.get(ref)
+  if (!row) throw new Error(`row ${ref.table.name} ${ref.values.join('/')} does not exist`)
+  return row
+}
+
+/** The view of records that are shown just as their row's `doc` says, while they are not deleted. */
+export function docView<R extends { doc: object; deleted_at?: string | null }>(byId: (id: number) => Ref<R>): RecordView {
+  return {
+    refs: (id) => [byId(id)],
+    render(rows, id) {
+      const row = rows.get(byId(id))
+      return row && !row.deleted_at ? JSON.stringify(row.doc) : null
+    },
+  }
+}

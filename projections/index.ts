@@ -1,0 +1,42 @@
+import type { ReadModel } from '../src/ledger/projection.ts'
+import { versionOf } from '../src/ledger/read-schema.ts'
+import { apiKeysProjection, apiKeyView } from './api-keys.ts'
+import { catalogItemsProjection, catalogItemView } from './catalog-items.ts'
+import { categoriesProjection, categoryView } from './categories.ts'
+import { companiesProjection, companyView, ownCompany } from './companies.ts'
+import { customersProjection, customerView } from './customers.ts'
+import { paymentTypesProjection, paymentTypeView } from './payment-types.ts'
+import { salesProjection, saleView } from './sales.ts'
+import { usersProjection, userView } from './users.ts'
+
+/** Grows when a projection starts to write something else from the same events; the tables are then rebuilt at the next start. */
+const MEANING = 1
+
+/** In the order in which they see each event; the company comes first, because the others read it. */
+const projections = [
+  companiesProjection,
+  paymentTypesProjection,
+  usersProjection,
+  apiKeysProjection,
+  customersProjection,
+  categoriesProjection,
+  catalogItemsProjection,
+  salesProjection,
+]
+
+/** The whole read model. */
+export const readModel: ReadModel = {
+  version: versionOf(projections, MEANING),
+  projections,
+  views: {
+    company: companyView,
+    payment_type: paymentTypeView,
+    user: userView,
+    api_key: apiKeyView,
+    customer: customerView,
+    category: categoryView,
+    catalog_item: catalogItemView,
+    sale: saleView,
+  },
+  base: [ownCompany],
+}

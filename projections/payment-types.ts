@@ -1,0 +1,71 @@
+import type { DataOf } from '../src/events/catalogue.ts'
+import type { PaymentKind } from '../src/events/companies.ts'
+import { byPk, table } from '../src/ledger/table.ts'
+import { companyOf } from './companies.ts'
+import { type Changed, changedColumns, docView, existing, projection, stamp } from './define.ts'
+
+/** A sale payment type as the API shows it (spec, Sale payment type). */
+export interface PaymentTypeObject {
+  id: number
+  name: string
+  kind: PaymentKind
+  is_cash: boolean
+  fee_percentage: string
+  accepts_api: boolean
+  /** Why the API refuses it; absent when it does not. */
+  reason?: string
+  due_days: number
+}
+
+export interface PaymentTypeRow extends Changed {
+  company_id: number
+  id: number
+  doc: PaymentTypeObject
+}
+
+export const paymentTypes = table<PaymentTypeRow>('payment_types', {
+  columns: { company_id: 'bigint', id: 'bigint', ...changedColumns, doc: 'json' },
+  keys: { pk: ['company_id', 'id'] },
+})
+
+export const paymentTypeById = (id: number) => byPk(paymentTypes, id)
+
+/** Kinds that only the point of sale itself may use, and what an integrator is told. */
+const INTERNAL_REASONS: Partial<Record<PaymentKind, string>> = {
+  credit_account: 'Venda a prazo (crediário ou convênio): registre o valor como conta a receber.',
+  exchange_credit: 'Crédito de troca é gerado somente pelo ponto de venda.',
+  promotion: 'Desconto de promoção é gerado somente pelo ponto de venda.',
+  cashback: 'Resgate de cashback é gerado somente pelo ponto de venda.',
+}
+
+function paymentTypeObject({ id, name, kind, fee_percentage, due_days }: DataOf<'PaymentTypeCreated'>): PaymentTypeObject {
+  const reason = INTERNAL_REASONS[kind]
+  return {
+    id,
+    name,
+    kind,
+    is_cash: kind === 'cash',
+    fee_percentage,
+    accepts_api: reason === undefined,
+    ...(reason === undefined ? {} : { reason }),
+    due_days,
+  }
+}
+
+export const paymentTypesProjection = projection('payment_types', [paymentTypes], {
+  PaymentTypeCreated: {
+    apply(rows, event) {
+      const { company_id } = companyOf(rows)
+      rows.add(paymentTypes, { company_id, id: event.data.id, ...stamp(event), doc: paymentTypeObject(event.data) })
+    },
+  },
+  PaymentTypeUpdated: {
+    refs: (event) => [paymentTypeById(event.data.id)],
+    apply(rows, event) {
+      const before = existing(rows, paymentTypeById(event.data.id))
+      rows.put(paymentTypes, { ...before, ...stamp(event), doc: paymentTypeObject({ ...before.doc, ...event.data.changes }) })
+    },
+  },
+})
+
+export const paymentTypeView = docView(paymentTypeById)

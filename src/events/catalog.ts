@@ -1,0 +1,33 @@
+import { z } from 'zod'
+import { eventType, id, money, quantity, text } from './define.ts'
+
+export const ITEM_TYPES = ['product', 'service'] as const
+
+const item = {
+  external_id: text.nullable(),
+  type: z.enum(ITEM_TYPES),
+  name: text,
+  sku: text.nullable(),
+  barcode: text.nullable(),
+  category_id: id.nullable(),
+  unit: text.nullable(),
+  price: money,
+  cost: money.nullable(),
+}
+
+/** The catalog. Stock has events of its own, because a movement of stock is no change of the item. */
+export const catalogEvents = {
+  /** `stock` is null for services and untracked items. */
+  CatalogItemCreated: eventType('catalog_item', { ...item, stock: quantity.nullable() }),
+  CatalogItemUpdated: eventType('catalog_item', { changes: z.strictObject(item).partial() }),
+  CatalogItemDeactivated: eventType('catalog_item', {}),
+  /** A deactivated item came back through PUT by-external, with the fields of the PUT; its stock is as it was left. */
+  CatalogItemRevived: eventType('catalog_item', item),
+  /** A count (`stock` given) or a signed adjustment; both quantities are recorded, null where untracked. */
+  StockAdjusted: eventType('catalog_item', {
+    reason: z.enum(['count', 'adjustment']),
+    before: quantity.nullable(),
+    after: quantity.nullable(),
+  }),
+  CategoryCreated: eventType('category', { external_id: text.nullable(), name: text }),
+} as const

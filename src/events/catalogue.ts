@@ -1,0 +1,19 @@
+import type { z } from 'zod'
+import type { Envelope, NewEvent } from '../ledger/envelope.ts'
+import { catalogEvents } from './catalog.ts'
+import { companyEvents } from './companies.ts'
+import { customerEvents } from './persons.ts'
+import { saleEvents } from './sales.ts'
+
+/** Every type of event that a ledger can hold. */
+export const EVENT_TYPES = { ...companyEvents, ...customerEvents, ...catalogEvents, ...saleEvents } as const
+
+export type EventName = keyof typeof EVENT_TYPES
+export type DataOf<N extends EventName> = z.infer<(typeof EVENT_TYPES)[N]['data']>
+export type EventOf<N extends EventName> = Omit<Envelope, 'data'> & { readonly type: N; readonly data: DataOf<N> }
+
+/** A new event of a type, at its current version, about the record that its data names. */
+export function event<N extends EventName>(name: N, data: DataOf<N>): NewEvent {
+  const { version, subject } = EVENT_TYPES[name]
+  return { type: name, version, subject: `${subject}/${(data as { id: number }).id}`, data }
+}

@@ -1,0 +1,54 @@
+import { z } from 'zod'
+import { eventType, instant, percentage, personal, text } from './define.ts'
+
+/** What a company pays for: `api` is the add-on for the integration API; without it the API answers 402. */
+export const PLANS = ['basic', 'api'] as const
+
+export const PAYMENT_KINDS = [
+  'cash',
+  'card',
+  'pix',
+  'transfer',
+  'credit_account',
+  'exchange_credit',
+  'promotion',
+  'cashback',
+  'other',
+] as const
+export type PaymentKind = (typeof PAYMENT_KINDS)[number]
+
+export const ROLES = ['owner', 'clerk'] as const
+
+const company = {
+  name: text,
+  /** Formatted: 12.345.678/0001-95 */
+  cnpj: text,
+  plan: z.enum(PLANS),
+  timezone: text,
+  logo_url: text.nullable(),
+}
+
+const paymentType = {
+  name: text,
+  kind: z.enum(PAYMENT_KINDS),
+  fee_percentage: percentage,
+  /** Days until a receivable made by a credit-on-account payment is due. */
+  due_days: z.int().nonnegative(),
+}
+
+/** The company itself and what it configures: payment types, users, API keys. Secrets are never in an event. */
+export const companyEvents = {
+  CompanyRegistered: eventType('company', company),
+  CompanyUpdated: eventType('company', { changes: z.strictObject(company).partial() }),
+  PaymentTypeCreated: eventType('payment_type', paymentType),
+  PaymentTypeUpdated: eventType('payment_type', { changes: z.strictObject(paymentType).partial() }),
+  UserCreated: eventType('user', { name: personal(text), email: personal(text), role: z.enum(ROLES) }),
+  ApiKeyCreated: eventType('api_key', {
+    name: text,
+    /** The first characters of the key, to recognise it by. */
+    prefix: text,
+    scopes: z.array(text),
+    expires_at: instant.nullable(),
+  }),
+  ApiKeyRevoked: eventType('api_key', {}),
+} as const

@@ -1,0 +1,34 @@
+import { z } from 'zod'
+import { eventType, personal, text } from './define.ts'
+
+export const PERSON_TYPES = ['PF', 'PJ'] as const
+
+const address = z.strictObject({
+  zip: text.nullable(),
+  street: text.nullable(),
+  number: text.nullable(),
+  complement: text.nullable(),
+  district: text.nullable(),
+  city: text.nullable(),
+  state: text.nullable(),
+})
+
+/** All fields that a caller sets; null where empty. */
+const person = {
+  external_id: text.nullable(),
+  name: personal(text),
+  person_type: z.enum(PERSON_TYPES),
+  document: personal(text.nullable()),
+  phone: personal(text.nullable()),
+  email: personal(text.nullable()),
+  address: personal(address.nullable()),
+  notes: personal(text.nullable()),
+}
+
+export const customerEvents = {
+  CustomerCreated: eventType('customer', person),
+  CustomerUpdated: eventType('customer', { changes: z.strictObject(person).partial() }),
+  CustomerDeleted: eventType('customer', {}),
+  /** A deleted customer came back through PUT by-external, with the fields of the PUT. */
+  CustomerRevived: eventType('customer', person),
+} as const

@@ -1,0 +1,62 @@
+import { idempotentAnswers } from './answers.ts'
+import { type Envelope, streamOf } from './envelope.ts'
+import type { EventStore } from './port.ts'
+import { project, type ReadModel, refsOf } from './projection.ts'
+import type { AnyRef } from './table.ts'
+import type { Transaction } from './transaction.ts'
+import { type OpenLedger, render } from './unit-of-work.ts'
+import type { WorkingSet } from './working-set.ts'
+
+/** What catch-up of one locked company works with. */
+export interface CatchUp {
+  readonly tx: Transaction
+  readonly store: EventStore
+  readonly model: ReadModel
+  readonly set: WorkingSet
+}
+
+/**
+ * Applies what the store holds beyond the revision of a locked ledger, as the writer that crashed would have done: rows
+ * and the stored answers of requests with an Idempotency-Key. Returns the ids of the events that it applied.
+ */
+export async function catchUp(ledger: OpenLedger, work: CatchUp): Promise<Set<string>> {
+  const load = async (companyId: number, refs: readonly AnyRef[]) => {
+    work.set.want(companyId, refs)
+    await Promise.all(work.set.load(work.tx))
+  }
+  const applied = new Set<string>()
+  let unanswered: Envelope | null = null
+  for await (const event of work.store.read(streamOf(ledger.companyId), ledger.revision + 1)) {
+    // The answer shows the record after the last event of its request.
+    if (unanswered && unanswered.request_id !== event.request_id) unanswered = await settleAnswer(unanswered, ledger, work, load)
+    await load(ledger.companyId, refsOf(work.model, event))
+    project(work.model, work.set.of(ledger.companyId), event)
+    applied.add(event.id)
+    ledger.revision = event.revision
+    ledger.hash = event.hash
+    ledger.lastRecordedAt = event.recorded_at
+    if (event.idempotency) unanswered = event
+  }
+  if (unanswered) await settleAnswer(unanswered, ledger, work, load)
+  return applied
+}
+
+async function settleAnswer(
+  event: Envelope,
+  ledger: OpenLedger,
+  { model, set }: CatchUp,
+  load: (companyId: number, refs: readonly AnyRef[]) => Promise<void>,
+): Promise<null> {
+  if (!event.idempotency) return null
+  const { key, request_hash, status } = event.idempotency
+  const body = status === 204 ? '' : await render(event.subject, ledger.companyId, { model, set, load })
+  set.of(ledger.companyId).put(idempotentAnswers, {
+    company_id: ledger.companyId,
+    key,
+    request_hash,
+    status,
+    body,
+    created_at: event.recorded_at,
+  })
+  return null
+}

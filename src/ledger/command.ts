@@ -1,0 +1,69 @@
+import type { IdKind } from '../domain/id-kinds.ts'
+import type { Refusal } from '../domain/refusal.ts'
+import type { NewEvent, Origin } from './envelope.ts'
+import type { AnyRef, AnyTable } from './table.ts'
+import type { Rows } from './working-set.ts'
+
+/** What happened to the subject, in words of no protocol; the edge turns it into a status. */
+export type OutcomeKind = 'created' | 'updated' | 'deleted' | 'unchanged'
+
+/** Rows of `ops` that belong to an event but must never be in it: secrets' hashes. Written in the same transaction. */
+export interface PrivateRow {
+  readonly table: AnyTable
+  readonly row: object
+}
+
+export interface Accepted {
+  readonly events: readonly NewEvent[]
+  readonly outcome: OutcomeKind
+  /** The record that the answer shows, as `sale/981`. */
+  readonly subject: string
+  readonly privateRows: readonly PrivateRow[]
+}
+
+export type Decision = Accepted | Refusal
+
+/** What a decision may know beside the rows. Time and ids are handed in, so that `decide` stays pure. */
+export interface DecisionContext {
+  readonly companyId: number
+  /** recorded_at of the events to come: UTC, milliseconds, `Z`. */
+  readonly now: string
+  /** The channel that the command came through; some refusals are of the channel `api` only. */
+  readonly origin: Origin
+  readonly actor: string | null
+  /** The next id of a kind; the command must have announced how many it takes in `ids`. */
+  nextId(kind: IdKind): number
+}
+
+/** What may happen: the rows it needs, and a pure, synchronous decision on them. */
+export interface Command<I> {
+  /** Rows known from the input alone. */
+  needs(input: I): readonly AnyRef[]
+  /** Rows known only from what was found, as the category of an item; asked until nothing new is named. */
+  needsMore?(rows: Rows, input: I): readonly AnyRef[]
+  /** How many ids of each kind a decision takes at most. */
+  ids?(input: I): Partial<Record<IdKind, number>>
+  decide(rows: Rows, input: I, context: DecisionContext): Decision
+}
+
+/** A command with its input, ready to be run. */
+// biome-ignore lint/suspicious/noExplicitAny: a list of commands mixes input types; `invoke` checked each pair
+export type Invocation = { readonly command: Command<any>; readonly input: any }
+
+/** Pairs a command with an input of its own type. */
+export const invoke = <I>(command: Command<I>, input: I): Invocation => ({ command, input })
+
+/** Declares a command; only fixes the input type for the members. */
+export const command = <I>(declaration: Command<I>): Command<I> => declaration
+
+/** Accepts: the events to append (none when nothing changes) and the record to show. The first event's subject is the default. */
+export function accept(
+  outcome: OutcomeKind,
+  subject: string,
+  events: readonly NewEvent[] = [],
+  privateRows: readonly PrivateRow[] = [],
+): Accepted {
+  return { outcome, subject, events, privateRows }
+}
+
+export const isRefusal = (value: object): value is Refusal => 'refused' in value

@@ -1,0 +1,65 @@
+import { createHash } from 'node:crypto'
+import canonicalizeModule from 'canonicalize'
+
+// The package is CommonJS whose types speak of a default export.
+const canonicalize = canonicalizeModule as unknown as (value: unknown) => string | undefined
+
+/** Who may cause an event: the integration API, the counter (tills and the panel), or the service itself. */
+export type Origin = 'api' | 'pdv' | 'system'
+
+/** What a command decides: a fact that the ledger does not hold yet. */
+export interface NewEvent {
+  readonly type: string
+  readonly version: number
+  /** The record that the event is about, as `sale/981`. */
+  readonly subject: string
+  readonly data: object
+}
+
+/** Key, request hash and HTTP status of the single-command request that caused the event, so that catch-up can store its answer. */
+export interface IdempotencyRecord {
+  readonly key: string
+  readonly request_hash: string
+  readonly status: number
+}
+
+/** An event as it is stored, hashed and shown: every member is present, null when empty (DESIGN section 3). */
+export interface Envelope {
+  readonly id: string
+  readonly type: string
+  readonly version: number
+  readonly stream: string
+  /** 0, 1, 2 … without gaps. */
+  readonly revision: number
+  /** UTC with milliseconds and `Z`; never less than the stream's previous one. */
+  readonly recorded_at: string
+  readonly subject: string
+  readonly origin: Origin
+  /** `api_key/7`, `user/3`, or null for the service itself. */
+  readonly actor: string | null
+  readonly request_id: string | null
+  readonly idempotency: IdempotencyRecord | null
+  /** Hash of the previous event of the stream; 64 zeros at revision 0. */
+  readonly previous_hash: string
+  readonly hash: string
+  readonly data: object
+}
+
+/** The hash before the first event. */
+export const GENESIS_HASH = '0'.repeat(64)
+
+/** Lowercase hex SHA-256 of the canonical JSON (RFC 8785) of the whole envelope without `hash`. */
+export function hashOf(envelope: Omit<Envelope, 'hash'>): string {
+  const canonical = canonicalize(envelope)
+  if (canonical === undefined) throw new Error('an envelope cannot be empty')
+  return createHash('sha256').update(canonical).digest('hex')
+}
+
+/** The stream of a company (EventStoreDB category naming). */
+export const streamOf = (companyId: number): string => `company-${companyId}`
+
+/** The company of a stream, or null for a stream that is not a company's. */
+export function companyOf(stream: string): number | null {
+  const match = /^company-([1-9]\d*)$/.exec(stream)
+  return match ? Number(match[1]) : null
+}

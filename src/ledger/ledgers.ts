@@ -1,0 +1,75 @@
+import type { Pool } from 'pg'
+import { GENESIS_HASH } from './envelope.ts'
+import type { Transaction } from './transaction.ts'
+import type { OpenLedger } from './unit-of-work.ts'
+
+/** A row of `ops.ledgers`: what is locked, and how far the read model has come. */
+interface LedgerRow {
+  company_id: number
+  revision: number
+  hash: string
+  last_recorded_at: string | null
+}
+
+const EPOCH = '1970-01-01T00:00:00.000Z'
+
+const lockLedgers = {
+  name: 'lock_ledgers',
+  text: `select company_id, revision, hash, last_recorded_at from ledgers
+         where company_id = any($1::bigint[]) order by company_id for update`,
+}
+
+const readClock = {
+  name: 'read_clock',
+  text: `select date_trunc('milliseconds', clock_timestamp()) as now, (select version from read_model) as version`,
+}
+
+const advanceLedgers = {
+  name: 'advance_ledgers',
+  text: `update ledgers l
+         set revision = v.revision, reacted_revision = v.revision, hash = v.hash, last_recorded_at = v.last_recorded_at
+         from unnest($1::bigint[], $2::bigint[], $3::text[], $4::timestamptz[]) as v(company_id, revision, hash, last_recorded_at)
+         where l.company_id = v.company_id`,
+}
+
+/** Locks the ledgers in order of company id, as a statement of its own, so that what is loaded afterwards is what the lock protects. */
+export async function lock(tx: Transaction, companyIds: readonly number[]): Promise<Map<number, LedgerRow>> {
+  const { rows } = await tx.query<LedgerRow>(lockLedgers, [companyIds])
+  return new Map(rows.map((row) => [row.company_id, row]))
+}
+
+/** Postgres's clock, the same in every process, and the version of the read model that the tables have. */
+export async function clock(tx: Transaction): Promise<{ now: string; version: string | null }> {
+  const { rows } = await tx.query<{ now: string; version: string | null }>(readClock)
+  const [row] = rows
+  if (!row) throw new Error('the clock did not answer')
+  return row
+}
+
+/** A locked ledger made ready for decisions; time never goes back within a stream, whatever the clock does. */
+export function open(row: LedgerRow, now: string): OpenLedger {
+  const last = row.last_recorded_at ?? EPOCH
+  return {
+    companyId: row.company_id,
+    expectedRevision: row.revision,
+    revision: row.revision,
+    hash: row.revision < 0 ? GENESIS_HASH : row.hash,
+    lastRecordedAt: now > last ? now : last,
+    commands: [],
+  }
+}
+
+/** Says how far the read model has come with each of the companies. */
+export function advance(tx: Transaction, ledgers: readonly OpenLedger[]): Promise<unknown> {
+  return tx.query(advanceLedgers, [
+    ledgers.map((ledger) => ledger.companyId),
+    ledgers.map((ledger) => ledger.revision),
+    ledgers.map((ledger) => ledger.hash),
+    ledgers.map((ledger) => ledger.lastRecordedAt),
+  ])
+}
+
+/** Makes sure that a company has a ledger to lock. Repeatable; an empty ledger is harmless. */
+export async function ensureLedger(pool: Pool, companyId: number): Promise<void> {
+  await pool.query('insert into ledgers (company_id, hash) values ($1, $2) on conflict do nothing', [companyId, GENESIS_HASH])
+}

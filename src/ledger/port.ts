@@ -1,0 +1,46 @@
+import type { Envelope } from './envelope.ts'
+import type { Transaction } from './transaction.ts'
+
+/** One company's share of a unit of work. */
+export interface Append {
+  readonly stream: string
+  /** Revision of the last event that the stream must hold now; -1 for an empty stream. */
+  readonly expectedRevision: number
+  /** Events in order, command by command: a store that must split a large append cuts between commands, never inside one. */
+  readonly commands: readonly (readonly Envelope[])[]
+}
+
+/**
+ * Where ledgers are kept. A store either takes part in the Postgres transaction of the unit of work, or lives outside it;
+ * the writer handles both, so commands and projections never know which one is in use.
+ */
+export interface EventStore {
+  /** True when `append` happens inside the transaction that it is given, and is undone with it. */
+  readonly transactional: boolean
+  /**
+   * Appends to several streams, each at its expected revision.
+   * @throws WrongExpectedRevision when a stream does not end at its expected revision.
+   * Any other error of a store outside the transaction means that the outcome is unknown.
+   */
+  append(appends: readonly Append[], tx: Transaction): Promise<void>
+  /** Events of one stream from a revision (inclusive) on, in order, as they stand in the store. */
+  read(stream: string, fromRevision: number): AsyncIterable<Envelope>
+  /** Names of all company streams, for a start on a read model that does not know them yet. */
+  streams(): AsyncIterable<string>
+}
+
+/** The stream moved on, or never was where the caller believed it to be. Nothing was appended to it. */
+export class WrongExpectedRevision extends Error {
+  override readonly name = 'WrongExpectedRevision'
+  constructor(
+    readonly stream: string,
+    readonly expectedRevision: number,
+  ) {
+    super(`stream ${stream} does not end at revision ${expectedRevision}`)
+  }
+}
+
+/** The event store or Postgres cannot be reached, or a queue is full: nothing is promised, try again later. */
+export class Unavailable extends Error {
+  override readonly name = 'Unavailable'
+}

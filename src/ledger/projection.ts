@@ -1,0 +1,61 @@
+import type { Envelope } from './envelope.ts'
+import type { AnyRef, AnyTable } from './table.ts'
+import type { Changes, Rows } from './working-set.ts'
+
+/** How one type of event changes rows. Both members depend on nothing but their arguments: the same ledger always gives the same tables. */
+export interface Handler {
+  /** The rows that `apply` reads or replaces, from the event alone: catch-up, rebuild and as-of have no command. */
+  refs(event: Envelope): readonly AnyRef[]
+  apply(rows: Changes, event: Envelope): void
+}
+
+/** One read model: its tables and what each event does to them. */
+export interface Projection {
+  readonly name: string
+  readonly tables: readonly AnyTable[]
+  readonly on: Readonly<Record<string, Handler | undefined>>
+}
+
+/** How a record is found and shown; `type` is the first half of a subject. The text is the API's object, ready to be sent. */
+export interface RecordView {
+  /** Rows needed to show the record. */
+  refs(id: number): readonly AnyRef[]
+  /** Rows of other records that are shown with it and may change by themselves, as the category of an item. */
+  refsMore?(rows: Rows, id: number): readonly AnyRef[]
+  /** JSON text of the record, or null when it is gone. */
+  render(rows: Rows, id: number): string | null
+}
+
+/** All that the ledger has to know of the business: which events change which rows, and how a record is shown. */
+export interface ReadModel {
+  /** Changes when tables or their meaning change; a process with another version must not write. */
+  readonly version: string
+  readonly projections: readonly Projection[]
+  readonly views: Readonly<Record<string, RecordView>>
+  /** Rows that every projection may read, as the company's own, which knows the time zone. */
+  readonly base: readonly AnyRef[]
+}
+
+/** All rows that an event's projections work on. */
+export function refsOf(model: ReadModel, event: Envelope): AnyRef[] {
+  return [...model.base, ...model.projections.flatMap((projection) => projection.on[event.type]?.refs(event) ?? [])]
+}
+
+/** Applies an event to the rows of its company. */
+export function project(model: ReadModel, rows: Changes, event: Envelope): void {
+  for (const projection of model.projections) projection.on[event.type]?.apply(rows, event)
+}
+
+/** The parts of a subject `sale/981`. */
+export function parseSubject(subject: string): { type: string; id: number } {
+  const slash = subject.indexOf('/')
+  return { type: subject.slice(0, slash), id: Number(subject.slice(slash + 1)) }
+}
+
+/** The view of a subject's record. */
+export function viewOf(model: ReadModel, subject: string): { view: RecordView; id: number } {
+  const { type, id } = parseSubject(subject)
+  const view = model.views[type]
+  if (!view) throw new Error(`no view shows ${subject}`)
+  return { view, id }
+}

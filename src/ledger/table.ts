@@ -1,0 +1,90 @@
+import type { Statement } from './transaction.ts'
+
+/** Postgres types that a working set can load and flush. `json` keeps its text as written, so the same object is always the same bytes. */
+export type ColumnType = 'bigint' | 'integer' | 'text' | 'boolean' | 'timestamptz' | 'date' | 'json' | 'bytea'
+
+/** Value of a key column; a key with a null in it is not indexed (a deleted row frees its name). */
+export type KeyValue = string | number
+
+/**
+ * A table of the read model (or of `ops`) that commands and projections see as rows found by key.
+ * Every table of one company's rows has `company_id` as the first column of each key; a global table has not.
+ */
+export interface Table<R> {
+  readonly name: string
+  /** Rows belong to no company, as users' e-mail addresses, which are unique in the whole service. */
+  readonly global: boolean
+  readonly columns: { readonly [C in keyof R & string]: ColumnType }
+  /** `pk` and the unique keys, as column lists. */
+  readonly keys: { readonly pk: readonly (keyof R & string)[]; readonly [key: string]: readonly (keyof R & string)[] }
+  /** Further indexes for queries: the text after `create index on <table>`. */
+  readonly indexes: readonly string[]
+}
+
+/** A row wanted by one of its keys, without the company, which the holder of the rows adds. */
+export interface Ref<R> {
+  readonly table: Table<R>
+  readonly by: string
+  readonly values: readonly KeyValue[]
+}
+
+/** Any table, where the row's type does not matter. */
+// biome-ignore lint/suspicious/noExplicitAny: a table is invariant in its row type, so only `any` accepts them all
+export type AnyTable = Table<any>
+
+/** Any reference. */
+// biome-ignore lint/suspicious/noExplicitAny: as above
+export type AnyRef = Ref<any>
+
+/** Declares a table; keys and columns are checked against the row's type by the compiler. */
+export function table<R extends object>(
+  name: string,
+  declaration: Pick<Table<R>, 'columns' | 'keys'> & { indexes?: readonly string[]; global?: boolean },
+): Table<R> {
+  return { global: false, indexes: [], name, ...declaration }
+}
+
+/** A reference to a row by primary key. */
+export const byPk = <R>(table: Table<R>, ...values: KeyValue[]): Ref<R> => ({ table, by: 'pk', values })
+
+/** A reference to a row by a named unique key. */
+export const byKey = <R>(table: Table<R>, by: string, ...values: KeyValue[]): Ref<R> => ({ table, by, values })
+
+/** DDL of a table in a schema. Unique keys are deferrable, because two rows may swap their names within one statement. */
+export function ddlOf(table: AnyTable, schema: string): string {
+  const columns = Object.entries<ColumnType>(table.columns).map(([name, type]) => `${name} ${type}`)
+  const unique = Object.entries(table.keys)
+    .filter(([key]) => key !== 'pk')
+    .map(([key, names]) => `constraint ${table.name}_${key}_key unique (${names.join(', ')}) deferrable initially immediate`)
+  const parts = [...columns, `primary key (${table.keys.pk.join(', ')})`, ...unique]
+  const indexes = table.indexes.map((index) => `create index on ${schema}.${table.name} ${index};`)
+  return [`create table ${schema}.${table.name} (\n  ${parts.join(',\n  ')}\n);`, ...indexes].join('\n')
+}
+
+/** Loads the rows of a table that have one of the given keys: one array parameter per key column. */
+export function loadStatement(table: AnyTable, by: string): Statement {
+  const key = table.keys[by] as readonly string[] | undefined
+  if (!key) throw new Error(`table ${table.name} has no key ${by}`)
+  const columns = table.columns as Record<string, ColumnType>
+  const arrays = key.map((column, index) => `$${index + 1}::${columns[column]}[]`)
+  const names = key.map((column) => `k_${column}`)
+  const on = key.map((column) => `t.${column} = wanted.k_${column}`)
+  const selected = Object.keys(columns).map((column) => `t.${column}`)
+  return {
+    name: `load_${table.name}_${by}`,
+    text: `select ${selected.join(', ')} from unnest(${arrays.join(', ')}) as wanted(${names.join(', ')}) join ${table.name} t on ${on.join(' and ')}`,
+  }
+}
+
+/** Writes changed rows of a table in one upsert: one array parameter per column. */
+export function flushStatement(table: AnyTable): Statement {
+  const columns = Object.entries<ColumnType>(table.columns)
+  const names = columns.map(([name]) => name).join(', ')
+  const arrays = columns.map(([, type], index) => `$${index + 1}::${type}[]`)
+  const pk = table.keys.pk as readonly string[]
+  const updates = columns.filter(([name]) => !pk.includes(name)).map(([name]) => `${name} = excluded.${name}`)
+  return {
+    name: `flush_${table.name}`,
+    text: `insert into ${table.name} (${names}) select * from unnest(${arrays.join(', ')}) on conflict (${pk.join(', ')}) do update set ${updates.join(', ')}`,
+  }
+}

@@ -1,0 +1,65 @@
+import type { Pool, PoolClient, QueryResult, QueryResultRow } from 'pg'
+
+/** A statement with a stable text: prepared once per connection under its name. */
+export interface Statement {
+  readonly name: string
+  readonly text: string
+}
+
+/** An open Postgres transaction. Statements are pipelined: they run in the order in which they were sent. */
+export interface Transaction {
+  query<R extends QueryResultRow>(statement: Statement, values?: readonly unknown[]): Promise<QueryResult<R>>
+}
+
+interface Corkable {
+  connection?: { stream?: { cork?: () => void; uncork?: () => void } }
+}
+
+/**
+ * Sends every statement that `send` issues synchronously in one write to the socket: one round trip, one system call.
+ * The promise settles when all of them have; a failure is thrown only after all are settled, so none is left unhandled.
+ */
+export async function pipelined<const T extends readonly Promise<unknown>[]>(
+  client: PoolClient,
+  send: () => T,
+): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
+  const stream = (client as unknown as Corkable).connection?.stream
+  stream?.cork?.()
+  let sent: T
+  try {
+    sent = send()
+  } finally {
+    stream?.uncork?.()
+  }
+  const settled = await Promise.allSettled(sent)
+  const failed = settled.find((outcome) => outcome.status === 'rejected')
+  if (failed) throw failed.reason
+  return Promise.all(sent) as Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }>
+}
+
+/** A transaction on a pooled client: named statements are prepared, so a group of commands costs no planning. */
+export function transactionOn(client: PoolClient): Transaction {
+  return {
+    query: (statement, values = []) => client.query({ ...statement, values: values as unknown[] }),
+  }
+}
+
+/** COMMIT of a failed transaction resolves, tagged ROLLBACK, when statements are pipelined: only the tag tells. */
+export function assertCommitted(result: QueryResult): void {
+  if (result.command !== 'COMMIT') throw new Error(`the transaction was not committed: ${result.command}`)
+}
+
+/** Runs `work` in a transaction of its own; on any failure the connection is destroyed, because its state is unknown. */
+export async function inTransaction<T>(pool: Pool, work: (tx: Transaction, client: PoolClient) => Promise<T>): Promise<T> {
+  const client = await pool.connect()
+  try {
+    await client.query('begin')
+    const value = await work(transactionOn(client), client)
+    assertCommitted(await client.query('commit'))
+    client.release()
+    return value
+  } catch (error) {
+    client.release(true)
+    throw error
+  }
+}

@@ -1,0 +1,200 @@
+import { type Refusal, refuse } from '../domain/refusal.ts'
+import { answerByKey, idempotentAnswers, isFresh } from './answers.ts'
+import { type Accepted, type Invocation, isRefusal, type OutcomeKind } from './command.ts'
+import { type Envelope, hashOf, type IdempotencyRecord, type Origin, streamOf } from './envelope.ts'
+import type { IdLease } from './ids.ts'
+import { project, type ReadModel, refsOf, viewOf } from './projection.ts'
+import type { AnyRef } from './table.ts'
+import type { Changes, WorkingSet } from './working-set.ts'
+
+/** A request as the writer takes it: one command, or the many of a batch or upload, of one company. */
+export interface Request {
+  readonly companyId: number
+  readonly invocations: readonly Invocation[]
+  readonly origin: Origin
+  readonly actor: string | null
+  readonly requestId: string | null
+  readonly idempotency?: { readonly key: string; readonly requestHash: string } | undefined
+  readonly reply: Reply
+}
+
+/** How results become an answer; the edge's matter, called in the transaction because the answer may be stored there. */
+export interface Reply {
+  /** Status of an accepted single command. */
+  status(outcome: OutcomeKind): number
+  /** Answer of a request of many commands. Without it the request has just one. */
+  compose?(results: readonly CommandResult[]): { status: number; body: string }
+}
+
+export type CommandResult = { readonly outcome: OutcomeKind; readonly body: string } | Refusal
+
+export interface Answer {
+  readonly status: number
+  /** JSON text of the record, or what `compose` made; '' when there is nothing to show. */
+  readonly body: string
+  /** True when it was stored by an earlier request with the same Idempotency-Key. */
+  readonly replayed: boolean
+  /** Revision of the company's ledger when the answer was decided. */
+  readonly revision: number
+}
+
+/** A company's ledger while a unit of work decides on it. */
+export interface OpenLedger {
+  readonly companyId: number
+  /** What the store must hold when the unit of work appends. */
+  readonly expectedRevision: number
+  revision: number
+  hash: string
+  lastRecordedAt: string
+  /** Events to append, command by command. */
+  readonly commands: Envelope[][]
+}
+
+/** What a unit of work decides with. */
+export interface Deciding {
+  readonly model: ReadModel
+  readonly set: WorkingSet
+  readonly ids: IdLease
+  /** Loads what is missing; a round trip, so it is called only when something is. */
+  load(companyId: number, refs: readonly AnyRef[]): Promise<void>
+  newEventId(): string
+}
+
+/** The result of one request and the ids of its events, by which it is found again after an unknown outcome. */
+export interface Decided {
+  readonly answer: Answer | Refusal
+  readonly eventIds: readonly string[]
+  /** Revision of the first of them, if there are any. */
+  readonly fromRevision: number
+}
+
+/** Rows to load before `decideRequest`, as far as they are known from the input. */
+export function needsOf(model: ReadModel, request: Request): AnyRef[] {
+  const answer = request.idempotency ? [answerByKey(request.idempotency.key)] : []
+  return [...model.base, ...answer, ...request.invocations.flatMap(({ command, input }) => command.needs(input))]
+}
+
+/** Decides and projects the commands of a request in order, on the working set only. A refused command changes nothing. */
+export async function decideRequest(request: Request, ledger: OpenLedger, deciding: Deciding): Promise<Decided> {
+  const rows = deciding.set.of(request.companyId)
+  const fromRevision = ledger.revision + 1
+  const replay = findReplay(request, rows, ledger)
+  if (replay) return { answer: replay, eventIds: [], fromRevision }
+  const results: CommandResult[] = []
+  const eventIds: string[] = []
+  for (const invocation of request.invocations) {
+    const result = await runCommand(request, invocation, ledger, deciding)
+    results.push(result.result)
+    eventIds.push(...result.eventIds)
+  }
+  const answer = answerOf(request, results, ledger.revision)
+  if (!isRefusal(answer)) storeAnswer(request, rows, answer, ledger.lastRecordedAt)
+  return { answer, eventIds, fromRevision }
+}
+
+function findReplay(request: Request, rows: Changes, ledger: OpenLedger): Answer | Refusal | null {
+  if (!request.idempotency) return null
+  const stored = rows.get(answerByKey(request.idempotency.key))
+  if (!stored || !isFresh(stored, ledger.lastRecordedAt)) return null
+  if (stored.request_hash !== request.idempotency.requestHash) return refuse('idempotency_key_reuse')
+  return { status: stored.status, body: stored.body, replayed: true, revision: ledger.revision }
+}
+
+function answerOf(request: Request, results: readonly CommandResult[], revision: number): Answer | Refusal {
+  if (request.reply.compose) return { ...request.reply.compose(results), replayed: false, revision }
+  const [result] = results
+  if (!result || results.length !== 1) throw new Error('a request without compose has one command')
+  if (isRefusal(result)) return result
+  return { status: request.reply.status(result.outcome), body: result.body, replayed: false, revision }
+}
+
+/** Puts the row that answers a repeated key; also used when an answer is settled after an unknown outcome. */
+export function storeAnswer(request: Request, rows: Changes, answer: Answer, now: string): void {
+  if (!request.idempotency) return
+  rows.put(idempotentAnswers, {
+    company_id: request.companyId,
+    key: request.idempotency.key,
+    request_hash: request.idempotency.requestHash,
+    status: answer.status,
+    body: answer.body,
+    created_at: now,
+  })
+}
+
+async function runCommand(
+  request: Request,
+  { command, input }: Invocation,
+  ledger: OpenLedger,
+  deciding: Deciding,
+): Promise<{ result: CommandResult; eventIds: string[] }> {
+  const rows = deciding.set.of(request.companyId)
+  if (command.needsMore) await ensure(deciding, request.companyId, command.needsMore(rows, input))
+  const decision = command.decide(rows, input, {
+    companyId: request.companyId,
+    now: ledger.lastRecordedAt,
+    origin: request.origin,
+    actor: request.actor,
+    nextId: (kind) => deciding.ids.next(kind),
+  })
+  if (isRefusal(decision)) return { result: decision, eventIds: [] }
+  const events = seal(request, decision, ledger, deciding.newEventId)
+  for (const event of events) {
+    await ensure(deciding, request.companyId, refsOf(deciding.model, event))
+    project(deciding.model, rows, event)
+  }
+  for (const { table, row } of decision.privateRows) rows.put(table, row)
+  if (events.length > 0) ledger.commands.push(events)
+  const body = decision.outcome === 'deleted' ? '' : await render(decision.subject, request.companyId, deciding)
+  return { result: { outcome: decision.outcome, body }, eventIds: events.map((event) => event.id) }
+}
+
+async function ensure(deciding: Deciding, companyId: number, refs: readonly AnyRef[]): Promise<void> {
+  const missing = deciding.set.missing(companyId, refs)
+  if (missing.length > 0) await deciding.load(companyId, missing)
+}
+
+/** The record's JSON text as it stands in the working set. */
+export async function render(subject: string, companyId: number, deciding: Pick<Deciding, 'model' | 'set' | 'load'>): Promise<string> {
+  const { view, id } = viewOf(deciding.model, subject)
+  const rows = deciding.set.of(companyId)
+  const missing = deciding.set.missing(companyId, view.refs(id))
+  if (missing.length > 0) await deciding.load(companyId, missing)
+  const more = view.refsMore ? deciding.set.missing(companyId, view.refsMore(rows, id)) : []
+  if (more.length > 0) await deciding.load(companyId, more)
+  return view.render(rows, id) ?? ''
+}
+
+/** Turns decided events into envelopes: revision, time, cause and hash. */
+function seal(request: Request, decision: Accepted, ledger: OpenLedger, newEventId: () => string): Envelope[] {
+  const single = !request.reply.compose
+  const idempotency: IdempotencyRecord | null =
+    single && request.idempotency
+      ? {
+          key: request.idempotency.key,
+          request_hash: request.idempotency.requestHash,
+          status: request.reply.status(decision.outcome),
+        }
+      : null
+  return decision.events.map((event, position) => {
+    const unhashed = {
+      id: newEventId(),
+      type: event.type,
+      version: event.version,
+      stream: streamOf(request.companyId),
+      revision: ledger.revision + 1,
+      recorded_at: ledger.lastRecordedAt,
+      subject: event.subject,
+      origin: request.origin,
+      actor: request.actor,
+      request_id: request.requestId,
+      idempotency: position === 0 ? idempotency : null,
+      previous_hash: ledger.hash,
+      data: event.data,
+    }
+    const { data, ...head } = unhashed
+    const envelope: Envelope = { ...head, hash: hashOf(unhashed), data }
+    ledger.revision = envelope.revision
+    ledger.hash = envelope.hash
+    return envelope
+  })
+}

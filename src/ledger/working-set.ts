@@ -1,0 +1,188 @@
+import { type AnyRef, type AnyTable, flushStatement, type KeyValue, loadStatement, type Ref, type Table } from './table.ts'
+import type { Statement, Transaction } from './transaction.ts'
+
+/** Rows of one company, as a command sees them. Asking for a row that was not loaded is a bug and throws. */
+export interface Rows {
+  get<R>(ref: Ref<R>): Readonly<R> | null
+}
+
+/** Rows of one company, as a projection changes them. */
+export interface Changes extends Rows {
+  /** A row whose primary key is new to its table. */
+  add<R>(table: Table<R>, row: R): void
+  /** A row that takes the place of the one with its primary key. */
+  put<R>(table: Table<R>, row: R): void
+}
+
+/**
+ * An in-memory view of some rows of the read model, shared by the commands of a group (DESIGN section 1). It remembers
+ * what was absent and what was changed; a row put by one command is seen by the next, also through its other keys.
+ */
+export interface WorkingSet {
+  /** The rows of one company; rows of global tables are shared by all companies. */
+  of(companyId: number): Changes
+  /** Those of the references that are neither loaded nor put yet. */
+  missing(companyId: number, refs: readonly AnyRef[]): AnyRef[]
+  /** Notes references for the next `load`; known ones cost nothing. */
+  want(companyId: number, refs: readonly AnyRef[]): void
+  /** Sends one statement per table and key for all that is wanted; the rows are there when the promises have settled. */
+  load(tx: Transaction): Promise<void>[]
+  /** Sends one upsert per changed table, rows in key order. */
+  flush(tx: Transaction): Promise<unknown>[]
+}
+
+const SEPARATOR = '\u0001'
+
+type Row = Record<string, unknown>
+
+interface TableState {
+  readonly table: AnyTable
+  /** key name → key → the row, or null where it is known to be absent */
+  readonly index: Map<string, Map<string, Row | null>>
+  /** primary key → changed row */
+  readonly changed: Map<string, Row>
+  /** key name → keys to load */
+  readonly wanted: Map<string, Map<string, readonly KeyValue[]>>
+}
+
+/** Statements are derived from declarations once per table. */
+const statements = new Map<string, Statement>()
+
+function statement(name: string, build: () => Statement): Statement {
+  let known = statements.get(name)
+  if (!known) {
+    known = build()
+    statements.set(name, known)
+  }
+  return known
+}
+
+/** An empty working set. Without a `load` it serves tests and replays that start from nothing. */
+export function createWorkingSet(): WorkingSet {
+  const states = new Map<string, TableState>()
+
+  const stateOf = (table: AnyTable): TableState => {
+    let state = states.get(table.name)
+    if (!state) {
+      state = { table, index: new Map(), changed: new Map(), wanted: new Map() }
+      for (const by of Object.keys(table.keys)) state.index.set(by, new Map())
+      states.set(table.name, state)
+    }
+    return state
+  }
+
+  const missing = (companyId: number, refs: readonly AnyRef[]): AnyRef[] =>
+    refs.filter((ref) => !indexOf(stateOf(ref.table), ref.by).has(keyOf(companyId, ref)))
+
+  return {
+    of: (companyId) => changesOf(companyId, stateOf),
+    missing,
+    want(companyId, refs) {
+      for (const ref of refs) {
+        const state = stateOf(ref.table)
+        const key = keyOf(companyId, ref)
+        if (indexOf(state, ref.by).has(key)) continue
+        let wanted = state.wanted.get(ref.by)
+        if (!wanted) state.wanted.set(ref.by, (wanted = new Map()))
+        wanted.set(key, ref.table.global ? ref.values : [companyId, ...ref.values])
+      }
+    },
+    load: (tx) => [...states.values()].flatMap((state) => loadTable(tx, state)),
+    flush: (tx) => [...states.values()].filter((state) => state.changed.size > 0).map((state) => flushTable(tx, state)),
+  }
+}
+
+function changesOf(companyId: number, stateOf: (table: AnyTable) => TableState): Changes {
+  const put = (table: AnyTable, row: Row): void => {
+    const state = stateOf(table)
+    if (!table.global && row.company_id !== companyId) throw new Error(`a row of ${table.name} belongs to another company`)
+    const pk = rowKey(table, 'pk', row)
+    if (pk === null) throw new Error(`a row of ${table.name} lacks its primary key`)
+    const before = indexOf(state, 'pk').get(pk) ?? null
+    if (before) unindex(state, before)
+    index(state, row)
+    state.changed.set(pk, row)
+  }
+  return {
+    get<R>(ref: Ref<R>): Readonly<R> | null {
+      const row = indexOf(stateOf(ref.table), ref.by).get(keyOf(companyId, ref))
+      if (row === undefined) throw new Error(`row ${ref.table.name}.${ref.by} ${ref.values.join('/')} was not loaded`)
+      return row as R | null
+    },
+    add<R>(table: Table<R>, row: R): void {
+      const pk = rowKey(table, 'pk', row as Row)
+      if (pk !== null && stateOf(table).index.get('pk')?.get(pk)) throw new Error(`row ${table.name} ${pk} exists already`)
+      put(table, row as Row)
+    },
+    put: (table, row) => put(table, row as Row),
+  }
+}
+
+function loadTable(tx: Transaction, state: TableState): Promise<void>[] {
+  const loads = [...state.wanted].map(async ([by, wanted]) => {
+    const columns = state.table.keys[by] as readonly string[]
+    const keys = [...wanted.values()]
+    const values = columns.map((_, position) => keys.map((key) => key[position]))
+    const name = `load_${state.table.name}_${by}`
+    const result = await tx.query<Row>(statement(name, () => loadStatement(state.table, by)), values)
+    for (const row of result.rows) remember(state, row)
+    const found = indexOf(state, by)
+    for (const key of wanted.keys()) if (!found.has(key)) found.set(key, null)
+  })
+  state.wanted.clear()
+  return loads
+}
+
+/** A loaded row never replaces one that is known already: that one may have been changed since. */
+function remember(state: TableState, row: Row): void {
+  const pk = rowKey(state.table, 'pk', row)
+  if (pk !== null && indexOf(state, 'pk').get(pk)) return
+  index(state, row)
+}
+
+function flushTable(tx: Transaction, state: TableState): Promise<unknown> {
+  const { table } = state
+  const rows = [...state.changed.values()].sort((a, b) => compareRows(table, a, b))
+  const columns = Object.entries(table.columns) as [string, string][]
+  const values = columns.map(([column, type]) =>
+    rows.map((row) => (type === 'json' && row[column] !== null ? JSON.stringify(row[column]) : row[column])),
+  )
+  return tx.query(statement(`flush_${table.name}`, () => flushStatement(table)), values)
+}
+
+function compareRows(table: AnyTable, a: Row, b: Row): number {
+  for (const column of table.keys.pk as readonly string[]) {
+    const [left, right] = [a[column] as KeyValue, b[column] as KeyValue]
+    if (left !== right) return left < right ? -1 : 1
+  }
+  return 0
+}
+
+function index(state: TableState, row: Row): void {
+  for (const [by, keys] of state.index) {
+    const key = rowKey(state.table, by, row)
+    if (key !== null) keys.set(key, row)
+  }
+}
+
+/** A replaced row leaves its keys: whoever looks there next must know that nobody has them, unless another row took them since. */
+function unindex(state: TableState, row: Row): void {
+  for (const [by, keys] of state.index) {
+    const key = rowKey(state.table, by, row)
+    if (key !== null && keys.get(key) === row) keys.set(key, null)
+  }
+}
+
+function indexOf(state: TableState, by: string): Map<string, Row | null> {
+  const found = state.index.get(by)
+  if (!found) throw new Error(`table ${state.table.name} has no key ${by}`)
+  return found
+}
+
+const keyOf = (companyId: number, ref: AnyRef): string =>
+  (ref.table.global ? ref.values : [companyId, ...ref.values]).join(SEPARATOR)
+
+function rowKey(table: AnyTable, by: string, row: Row): string | null {
+  const parts = (table.keys[by] as readonly string[]).map((column) => row[column])
+  return parts.some((part) => part === null || part === undefined) ? null : parts.join(SEPARATOR)
+}
