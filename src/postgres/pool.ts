@@ -1,0 +1,93 @@
+import pg from 'pg'
+
+/** All times are in milliseconds; 0 switches a timeout off. */
+interface PoolOptions {
+  readonly max: number
+  /** Statements of one connection are sent without waiting for the answers of the ones before. */
+  readonly pipeline?: boolean
+  /** Every statement finds its rows by key: rules out the plans that stale statistics of a young table could lead to. */
+  readonly keyLookupsOnly?: boolean
+  readonly application_name?: string
+  readonly connect_timeout_ms?: number
+  readonly statement_timeout_ms?: number
+  readonly lock_timeout_ms?: number
+  readonly idle_in_transaction_timeout_ms?: number
+  /** Hears of connections that were lost while no statement was running on them. */
+  readonly on_error?: (error: Error) => void
+}
+
+const SESSION = '-c TimeZone=UTC -c DateStyle=ISO -c search_path=read,ops,ledger'
+const KEY_LOOKUPS_ONLY =
+  '-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c plan_cache_mode=force_generic_plan'
+
+type Parse = (text: string) => unknown
+
+const { builtins } = pg.types
+// The driver's types list no arrays, though it parses them.
+const TEXT_ARRAY = 1009 as (typeof builtins)['TEXT']
+const INT8_ARRAY = 1016
+const DATE_ARRAY = 1182
+const TIMESTAMP_ARRAY = 1115
+const TIMESTAMPTZ_ARRAY = 1185
+
+const PARSERS: ReadonlyMap<number, Parse> = new Map<number, Parse>([
+  [builtins.INT8, parseInt8],
+  [INT8_ARRAY, arrayOf(parseInt8)],
+  [builtins.TIMESTAMPTZ, parseInstant],
+  [TIMESTAMPTZ_ARRAY, arrayOf(parseInstant)],
+  // The driver would make these a moment in the time zone of the machine.
+  [builtins.DATE, (text) => text],
+  [DATE_ARRAY, arrayOf((text) => text)],
+  [builtins.TIMESTAMP, (text) => text],
+  [TIMESTAMP_ARRAY, arrayOf((text) => text)],
+])
+
+/**
+ * A pool whose values mean the same everywhere: int8 is a safe number, timestamptz an ISO string in UTC, date and numeric
+ * stay text, json is parsed. No wait is without end, and a lost connection never ends the process.
+ */
+export function createPool(url: string, options: PoolOptions): pg.Pool {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: options.max,
+    pipeline: options.pipeline ?? false,
+    application_name: options.application_name ?? 'tillbook',
+    keepAlive: true,
+    options: options.keyLookupsOnly ? `${SESSION} ${KEY_LOOKUPS_ONLY}` : SESSION,
+    connectionTimeoutMillis: options.connect_timeout_ms ?? 10_000,
+    statement_timeout: options.statement_timeout_ms ?? 30_000,
+    lock_timeout: options.lock_timeout_ms ?? 10_000,
+    idle_in_transaction_session_timeout: options.idle_in_transaction_timeout_ms ?? 60_000,
+    types: { getTypeParser: parserOf },
+  })
+  const report = options.on_error ?? (() => {})
+  // The pool listens to idle connections only; one that is lost while checked out would be an uncaught exception.
+  pool.on('connect', (client) => client.on('error', () => {}))
+  pool.on('error', report)
+  return pool
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: the driver's own signature
+function parserOf(oid: number, format?: any): any {
+  return (format !== 'binary' && PARSERS.get(oid)) || pg.types.getTypeParser(oid, format)
+}
+
+function parseInt8(text: string): number {
+  const value = Number(text)
+  if (!Number.isSafeInteger(value)) throw new RangeError(`${text} is beyond the integers that can be told apart`)
+  return value
+}
+
+/** `2026-11-21 09:30:00.12+00` → `2026-11-21T09:30:00.120Z`. */
+function parseInstant(text: string): string {
+  const parts = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?\+00$/.exec(text)
+  if (!parts) throw new RangeError(`${text} is not a moment in UTC between the years 0001 and 9999`)
+  const [, date, time, fraction = ''] = parts
+  return `${date}T${time}.${fraction.padEnd(3, '0').slice(0, 3)}Z`
+}
+
+/** Of one dimension. */
+function arrayOf(parse: Parse): Parse {
+  const elements: (text: string) => (string | null)[] = pg.types.getTypeParser(TEXT_ARRAY)
+  return (text) => elements(text).map((element) => (element === null ? null : parse(element)))
+}

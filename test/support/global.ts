@@ -1,0 +1,46 @@
+import { existsSync } from 'node:fs'
+import { migrate } from '../../src/postgres/migrate.ts'
+import { administer, onDatabase, startTestServer, type TestServer } from './server.ts'
+
+/** Cloned by every `useDatabase()`: copying a database is much faster than migrating one. */
+const TEMPLATE = 'tillbook_template'
+
+let server: TestServer | undefined
+
+/** Once for a run: a server, and the template with every schema in it. */
+export async function mochaGlobalSetup(): Promise<void> {
+  server = await startTestServer()
+  try {
+    process.env.TILLBOOK_TEST_SERVER = server.url
+    await createTemplate(server.url)
+  } catch (error) {
+    // Mocha leaves the teardown out when the setup fails, and the server's connection would keep the run alive.
+    await mochaGlobalTeardown()
+    throw error
+  }
+}
+
+/** Also runs when tests failed. */
+export async function mochaGlobalTeardown(): Promise<void> {
+  if (!server) return
+  await administer(server.url, (client) => client.query(`drop database if exists ${TEMPLATE} with (force)`))
+  await server.stop()
+  server = undefined
+}
+
+async function createTemplate(serverUrl: string): Promise<void> {
+  await administer(serverUrl, async (client) => {
+    await client.query(`drop database if exists ${TEMPLATE} with (force)`)
+    await client.query(`create database ${TEMPLATE}`)
+  })
+  const url = onDatabase(serverUrl, TEMPLATE)
+  await migrate(url, { log: () => {} })
+  await createReadSchema(url)
+}
+
+async function createReadSchema(url: string): Promise<void> {
+  const file = new URL('../../src/ledger/read-schema.ts', import.meta.url)
+  if (!existsSync(file)) return
+  const module = (await import(file.href)) as { createReadSchema?(url: string): Promise<void> }
+  await module.createReadSchema?.(url)
+}

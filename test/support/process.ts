@@ -1,0 +1,72 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { freePort } from '../../src/postgres/postmaster.ts'
+import { until } from './wait.ts'
+
+/** The service in a process of its own, as an operator would run it. */
+export interface Service {
+  readonly url: string
+  readonly pid: number
+  /** Everything it has printed so far. */
+  output(): string
+  /** SIGTERM, then its exit code; null if a signal ended it. */
+  stop(signal?: NodeJS.Signals): Promise<number | null>
+  /** SIGKILL: no chance to clean up. */
+  kill(): Promise<void>
+}
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+
+/** Starts `src/main.ts` with `env` on top of a plain environment, and waits until it is ready. */
+export async function startService(env: Record<string, string>, { timeout_ms = 60_000 } = {}): Promise<Service> {
+  const port = env.PORT ?? String(await freePort(null))
+  const { PATH = '', HOME = '' } = process.env
+  const child = spawn(process.execPath, ['--import', 'tsx', 'src/main.ts'], {
+    cwd: ROOT,
+    env: { PATH, HOME, NODE_ENV: 'test', ...env, PORT: port },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const output = collect(child)
+  const url = `http://127.0.0.1:${port}`
+  try {
+    await until(
+      async () => {
+        if (hasExited(child)) return true
+        return (await fetch(`${url}/health/ready`)).ok
+      },
+      { timeout_ms, interval_ms: 50, what: 'the readiness of the service' },
+    )
+    if (hasExited(child)) throw new Error(`the service ended with ${child.exitCode ?? child.signalCode}`)
+  } catch (error) {
+    child.kill('SIGKILL')
+    throw new Error(`the service did not start:\n${output()}`, { cause: error })
+  }
+  return {
+    url,
+    pid: child.pid ?? 0,
+    output,
+    async stop(signal = 'SIGTERM') {
+      await end(child, signal)
+      return child.exitCode
+    },
+    kill: () => end(child, 'SIGKILL'),
+  }
+}
+
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (hasExited(child)) return
+  const exit = once(child, 'exit')
+  child.kill(signal)
+  await exit
+}
+
+function hasExited(child: ChildProcess): boolean {
+  return child.exitCode !== null || child.signalCode !== null
+}
+
+function collect(child: ChildProcess): () => string {
+  const chunks: string[] = []
+  for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', (text) => chunks.push(text))
+  return () => chunks.join('')
+}
