@@ -1,0 +1,73 @@
+import { invalid } from '../../src/domain/refusal.ts'
+import { accept, command, invoke } from '../../src/ledger/command.ts'
+import { ddlOf, byPk, table } from '../../src/ledger/table.ts'
+import type { ReadModel } from '../../src/ledger/projection.ts'
+import type { Request } from '../../src/ledger/unit-of-work.ts'
+
+/** A business of one idea, so that the ledger is tested without any of Tillbook's: counters that must not pass a limit. */
+interface CounterRow {
+  company_id: number
+  id: number
+  value: number
+  doc: { id: number; value: number; last: string }
+}
+
+export const counters = table<CounterRow>('counters', {
+  columns: { company_id: 'bigint', id: 'bigint', value: 'bigint', doc: 'json' },
+  keys: { pk: ['company_id', 'id'] },
+})
+
+const counterById = (id: number) => byPk(counters, id)
+
+export const counterModel: ReadModel = {
+  version: 'counters',
+  base: [],
+  projections: [
+    {
+      name: 'counters',
+      tables: [counters],
+      on: {
+        CounterAdded: {
+          refs: (event) => [counterById((event.data as { id: number }).id)],
+          apply(rows, event) {
+            const { id, by } = event.data as { id: number; by: number }
+            const value = (rows.get(counterById(id))?.value ?? 0) + by
+            const company_id = Number(event.stream.split('-')[1])
+            rows.put(counters, { company_id, id, value, doc: { id, value, last: event.recorded_at } })
+          },
+        },
+      },
+    },
+  ],
+  views: {
+    counter: {
+      refs: (id) => [counterById(id)],
+      render: (rows, id) => JSON.stringify(rows.get(counterById(id))?.doc ?? null),
+    },
+  },
+}
+
+export const counterDdl = ddlOf(counters, 'read')
+
+/** Adds to a counter; refuses to pass the limit; throws where a bug would. */
+export const addToCounter = command<{ id: number; by: number; limit?: number; bug?: boolean }>({
+  needs: ({ id }) => [counterById(id)],
+  decide(rows, { id, by, limit = Number.POSITIVE_INFINITY, bug }) {
+    if (bug) throw new Error('a bug in decide')
+    if ((rows.get(counterById(id))?.value ?? 0) + by > limit) return invalid('by', 'too much')
+    return accept('updated', `counter/${id}`, [{ type: 'CounterAdded', version: 1, subject: `counter/${id}`, data: { id, by } }])
+  },
+})
+
+/** A request of one command. */
+export function addition(companyId: number, input: Parameters<typeof addToCounter.decide>[1], key?: string): Request {
+  return {
+    companyId,
+    invocations: [invoke(addToCounter, input)],
+    origin: 'api',
+    actor: null,
+    requestId: `request-${key ?? 'none'}`,
+    idempotency: key === undefined ? undefined : { key, requestHash: 'same' },
+    reply: { status: () => 200 },
+  }
+}

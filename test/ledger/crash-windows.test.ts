@@ -1,0 +1,172 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { isRefusal } from '../../src/ledger/command.ts'
+import { hashOf } from '../../src/ledger/envelope.ts'
+import { Unavailable } from '../../src/ledger/port.ts'
+import type { Answer } from '../../src/ledger/unit-of-work.ts'
+import type { Writer } from '../../src/ledger/writer.ts'
+import { useDatabase } from '../support/database.ts'
+import type { CommitFault } from '../support/flaky-pool.ts'
+import { createOutsideStore, type Fault, type OutsideStore } from '../support/outside-store.ts'
+import { addition } from './counters.ts'
+import { type Harness, openHarness } from './writer-harness.ts'
+
+const COMPANIES = [1, 2, 3]
+
+/** Asks until there is an answer, as an integrator does: same key, after every 503. */
+async function insist(writer: Writer, companyId: number, key: string): Promise<Answer> {
+  for (let tries = 0; tries < 20; tries++) {
+    try {
+      const answer = await writer.run(addition(companyId, { id: 1, by: 1 }, key))
+      if (isRefusal(answer)) throw new Error(`refused: ${answer.refused}`)
+      return answer
+    } catch (error) {
+      if (!(error instanceof Unavailable)) throw error
+    }
+  }
+  throw new Error('never answered')
+}
+
+/** Every promise of the unit of work, checked on what is stored. */
+async function assertExactlyOnce(harness: Harness, expected: ReadonlyMap<number, number>): Promise<void> {
+  for (const companyId of COMPANIES) {
+    const count = expected.get(companyId) ?? 0
+    const events = []
+    for await (const event of harness.store.read(`company-${companyId}`, 0)) events.push(event)
+    expect(events, 'events in the stream').to.have.length(count)
+    for (const [position, event] of events.entries()) {
+      const { hash, ...rest } = event
+      expect(event.revision).to.equal(position)
+      expect(hash).to.equal(hashOf(rest))
+      expect(event.previous_hash).to.equal(position === 0 ? '0'.repeat(64) : events[position - 1]?.hash)
+    }
+    const { rows } = await harness.pool.query('select value from counters where company_id = $1', [companyId])
+    expect(rows[0]?.value ?? 0, 'value in the read model').to.equal(count)
+    const ledger = await harness.pool.query('select revision, hash from ledgers where company_id = $1', [companyId])
+    expect(ledger.rows[0].revision).to.equal(count - 1)
+    if (count > 0) expect(ledger.rows[0].hash).to.equal(events.at(-1)?.hash)
+  }
+}
+
+describe('crash windows of a store outside the transaction', () => {
+  const database = useDatabase()
+  let harness: Harness
+  let store: OutsideStore
+
+  beforeEach(async () => {
+    store = createOutsideStore()
+    harness = await openHarness(database.url, store, COMPANIES)
+    await harness.pool.query('truncate counters, ops.idempotent_answers')
+    await harness.pool.query(`update ops.ledgers set revision = -1, hash = repeat('0', 64), last_recorded_at = null`)
+  })
+  afterEach(() => harness.close())
+
+  const windows: [string, { fault?: Fault; commit?: CommitFault }][] = [
+    ['before the append', { fault: 'before' }],
+    ['after the append, whose answer was lost', { fault: 'after' }],
+    ['after some streams were appended to and others not', { fault: 'half' }],
+    ['at COMMIT, which never reached the server', { commit: 'lost' }],
+    ['at COMMIT, whose answer was lost', { commit: 'done' }],
+    ['after the append and again while settling', { fault: 'after', commit: 'lost' }],
+  ]
+
+  for (const [name, { fault, commit }] of windows) {
+    it(`loses nothing and decides nothing twice when it fails ${name}`, async () => {
+      if (fault) store.faults.push(fault)
+      if (commit) harness.commitFaults.push(commit)
+      const requests = COMPANIES.flatMap((company) => Array.from({ length: 10 }, (_, number) => [company, `key-${number}`] as const))
+      const answers = await Promise.all(requests.map(([company, key]) => insist(harness.writer, company, key)))
+      await assertExactlyOnce(harness, new Map(COMPANIES.map((company) => [company, 10])))
+      const again = await Promise.all(requests.map(([company, key]) => insist(harness.writer, company, key)))
+      expect(again.map((answer) => answer.body)).to.deep.equal(answers.map((answer) => answer.body))
+      expect(again.every((answer) => answer.replayed)).to.equal(true)
+    })
+  }
+
+  it('answers a request once whose append lands long after it seemed lost', async () => {
+    store.faults.push('late')
+    const first = harness.writer.run(addition(1, { id: 1, by: 1 }, 'slow'))
+    expect(await first).to.include({ status: 200, body: (await insist(harness.writer, 1, 'slow')).body })
+    expect(store.release(), 'the late append finds its revision taken').to.equal(0)
+    await assertExactlyOnce(harness, new Map([[1, 1]]))
+  })
+
+  it('finds an append that lands between settling and deciding again', async () => {
+    const append = store.append.bind(store)
+    store.faults.push('late')
+    let appends = 0
+    store.append = async (...args) => {
+      appends += 1
+      if (appends === 2) expect(store.release(), 'the late append wins').to.equal(1)
+      return append(...args)
+    }
+    await harness.writer.run(addition(1, { id: 1, by: 1 }, 'slow'))
+    expect(appends).to.equal(2)
+    await assertExactlyOnce(harness, new Map([[1, 1]]))
+  })
+
+  it('promises nothing while the outcome cannot be settled, and the retry at another process gets the one true answer', async () => {
+    store.faults.push('after')
+    const read = store.read
+    store.read = () => {
+      throw new Error('14 UNAVAILABLE')
+    }
+    const outcome = await harness.writer.run(addition(1, { id: 1, by: 1 }, 'paid')).catch((error: unknown) => error)
+    expect(outcome).to.be.instanceOf(Unavailable)
+    store.read = read
+    const answer = await insist(harness.another(), 1, 'paid')
+    expect(answer.replayed, 'catch-up stored the answer of the request that crashed').to.equal(true)
+    expect(JSON.parse(answer.body)).to.include({ id: 1, value: 1 })
+    await assertExactlyOnce(harness, new Map([[1, 1]]))
+  })
+
+  it('catches up with what another writer appended before it decides', async () => {
+    store.faults.push('after')
+    harness.commitFaults.push('lost', 'lost', 'lost')
+    await harness.writer.run(addition(1, { id: 1, by: 1, limit: 1 }, 'one')).catch(() => {})
+    const second = await harness.another().run(addition(1, { id: 1, by: 1, limit: 1 }, 'two'))
+    expect(second).to.include({ refused: 'validation_failed' })
+    await assertExactlyOnce(harness, new Map([[1, 1]]))
+  })
+
+  it('splits an append that is too large, and finishes it when it broke in the middle', async () => {
+    await harness.close()
+    store = createOutsideStore({ maxAppendBytes: 1500 })
+    harness = await openHarness(database.url, store, COMPANIES)
+    await Promise.all(Array.from({ length: 20 }, (_, number) => insist(harness.writer, 1, `key-${number}`)))
+    await assertExactlyOnce(harness, new Map([[1, 20]]))
+  })
+
+  it('keeps every promise under any sequence of faults', async () => {
+    const fault = fc.constantFrom<Fault>('none', 'before', 'after', 'half', 'late')
+    const commit = fc.constantFrom<CommitFault>('none', 'none', 'lost', 'done')
+    await fc.assert(
+      fc.asyncProperty(fc.array(fault, { maxLength: 8 }), fc.array(commit, { maxLength: 8 }), async (faults, commits) => {
+        store = createOutsideStore()
+        const run = await openHarness(database.url, store, COMPANIES)
+        try {
+          await run.pool.query('truncate counters, ops.idempotent_answers')
+          await run.pool.query(`update ops.ledgers set revision = -1, hash = repeat('0', 64), last_recorded_at = null`)
+          store.faults.push(...faults)
+          run.commitFaults.push(...commits)
+          const writers = [run.writer, run.another()]
+          const keys = COMPANIES.flatMap((company) => Array.from({ length: 6 }, (_, number) => [company, `key-${number}`] as const))
+          // Every key is used at both processes at once.
+          const asked = keys.flatMap(([company, key]) => writers.map((writer) => insist(writer, company, key)))
+          const answers = await Promise.all(asked)
+          store.faults.length = 0
+          run.commitFaults.length = 0
+          store.release()
+          // A late append that won is applied by whoever comes next.
+          for (const company of COMPANIES) await run.writer.run(addition(company, { id: 1, by: 1, limit: 0 }))
+          expect(answers.filter((answer) => !answer.replayed)).to.have.length.at.most(keys.length)
+          for (let index = 0; index < answers.length; index += 2) expect(answers[index]?.body).to.equal(answers[index + 1]?.body)
+          await assertExactlyOnce(run, new Map(COMPANIES.map((company) => [company, 6])))
+        } finally {
+          await run.close()
+        }
+      }),
+      { numRuns: 25 },
+    )
+  }).timeout(120_000)
+})

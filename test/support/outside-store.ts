@@ -1,0 +1,99 @@
+import type { Envelope } from '../../src/ledger/envelope.ts'
+import { type Append, type EventStore, WrongExpectedRevision } from '../../src/ledger/port.ts'
+
+/** What the next append does. `late` fails now and lands when `release` is called, as a request that hung in the network. */
+export type Fault = 'none' | 'before' | 'after' | 'late' | 'half'
+
+export interface OutsideStore extends EventStore {
+  /** Faults of the next appends, in order. */
+  readonly faults: Fault[]
+  /** While true, nothing can be read or appended. */
+  down: boolean
+  /** Lands what hung; tells how many appends were accepted. */
+  release(): number
+  events(stream: string): readonly Envelope[]
+}
+
+const MAX_APPEND_BYTES = 1_048_576
+
+/**
+ * A store outside the Postgres transaction that behaves as EventStoreDB does: compares ids only, refuses a wrong revision,
+ * limits the size of an append; and fails on command. It outlives the writers that use it, as a server does.
+ */
+export function createOutsideStore({ maxAppendBytes = MAX_APPEND_BYTES } = {}): OutsideStore {
+  const streams = new Map<string, Envelope[]>()
+  const hung: Append[] = []
+  const eventsOf = (stream: string) => streams.get(stream) ?? []
+
+  const land = ({ stream, expectedRevision, commands }: Append): void => {
+    const stored = eventsOf(stream)
+    let expected = expectedRevision
+    for (const chunk of chunksOf(commands, maxAppendBytes)) {
+      const again = chunk.every((event, position) => stored[expected + 1 + position]?.id === event.id)
+      if (!again) {
+        if (stored.length - 1 !== expected) throw new WrongExpectedRevision(stream, expected)
+        stored.push(...chunk.map((event) => structuredClone(event)))
+      }
+      expected += chunk.length
+    }
+    streams.set(stream, stored)
+  }
+
+  const store: OutsideStore = {
+    transactional: false,
+    faults: [],
+    down: false,
+    async append(appends) {
+      if (store.down) throw new Error('14 UNAVAILABLE')
+      const fault = store.faults.shift() ?? 'none'
+      if (fault === 'before') throw new Error('14 UNAVAILABLE: before the append')
+      if (fault === 'late') {
+        hung.push(...appends)
+        throw new Error('4 DEADLINE_EXCEEDED')
+      }
+      const landing = fault === 'half' ? appends.slice(0, Math.ceil(appends.length / 2)) : appends
+      const outcomes = await Promise.allSettled(landing.map(async (append) => land(append)))
+      const failed = outcomes.find((outcome) => outcome.status === 'rejected')
+      if (failed) throw failed.reason
+      if (fault !== 'none') throw new Error('14 UNAVAILABLE: after the append')
+    },
+    async *read(stream, fromRevision) {
+      if (store.down) throw new Error('14 UNAVAILABLE')
+      for (const event of eventsOf(stream).slice(fromRevision)) yield structuredClone(event)
+    },
+    async *streams() {
+      yield* streams.keys()
+    },
+    release() {
+      let accepted = 0
+      for (const append of hung.splice(0)) {
+        try {
+          land(append)
+          accepted += 1
+        } catch (error) {
+          if (!(error instanceof WrongExpectedRevision)) throw error
+        }
+      }
+      return accepted
+    },
+    events: eventsOf,
+  }
+  return store
+}
+
+/** Splits between commands, so that each append stays below the limit. */
+function chunksOf(commands: Append['commands'], maxBytes: number): Envelope[][] {
+  const chunks: Envelope[][] = []
+  let bytes = Number.POSITIVE_INFINITY
+  for (const events of commands) {
+    const size = Buffer.byteLength(JSON.stringify(events))
+    if (size > maxBytes) throw new Error('maximum append size exceeded by one command')
+    if (bytes + size > maxBytes) {
+      chunks.push([])
+      bytes = 0
+    }
+    chunks.at(-1)?.push(...events)
+    bytes += size
+  }
+  return chunks
+}
