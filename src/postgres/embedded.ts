@@ -97,7 +97,8 @@ async function startOrAdopt(cluster: Cluster, settings: Record<string, string>, 
     // It lost the race for lock file or port, was just going down, or its predecessor's last processes are still leaving.
     await pause(attempt * 100)
   }
-  throw new Error(`No embedded Postgres could be started in ${cluster.directory}.`, { cause: failure })
+  const reason = failure instanceof Error ? failure.message.trim() : String(failure)
+  throw new Error(`The embedded Postgres in ${cluster.directory} does not start: ${reason}`, { cause: failure })
 }
 
 async function start(cluster: Cluster, settings: Record<string, string>, deadline: number) {

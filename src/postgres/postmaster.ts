@@ -42,13 +42,12 @@ export function launch(cluster: Cluster, port: number, settings: Record<string, 
   try {
     const all = Object.entries({ ...SETTINGS, ...settings, port: String(port) })
     const args = ['-D', cluster.directory, ...all.flatMap(([name, value]) => ['-c', `${name}=${value}`])]
-    const options = {
+    const child = spawn(cluster.binaries.postgres, args, {
       cwd: '/',
       detached: true,
-      stdio: ['ignore', log, log] as const,
+      stdio: ['ignore', log, log],
       ...processOptions(cluster.account),
-    }
-    const child = spawn(cluster.binaries.postgres, args, { ...options, stdio: ['ignore', log, log] })
+    })
     child.unref()
     return child
   } finally {

@@ -1,8 +1,8 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { startEmbedded } from '../../src/postgres/embedded.ts'
+import { startEmbedded, stopLeftOver } from '../../src/postgres/embedded.ts'
 
 /** The Postgres of a test run. */
 export interface TestServer {
@@ -14,11 +14,15 @@ export interface TestServer {
 /** Nothing in a test run has to survive a power failure. */
 const FAST = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '200' }
 
+const PREFIX = 'tillbook-test-'
+const MINUTE_MS = 60_000
+
 /** An embedded server in a temporary directory, or the one that TEST_DATABASE_URL names. */
 export async function startTestServer(): Promise<TestServer> {
   const own = process.env.TEST_DATABASE_URL
   if (own) return { url: own, stop: async () => {} }
-  const dataDir = await mkdtemp(join(tmpdir(), 'tillbook-test-'))
+  await removeLeftOvers()
+  const dataDir = await mkdtemp(join(tmpdir(), PREFIX))
   const server = await startEmbedded({ dataDir, settings: FAST })
   return {
     url: onDatabase(server.url, 'postgres'),
@@ -27,6 +31,18 @@ export async function startTestServer(): Promise<TestServer> {
       await rm(dataDir, { recursive: true, force: true })
     },
   }
+}
+
+/** A run that was killed leaves its server behind; a server that is in use, or a directory just being set up, is let be. */
+async function removeLeftOvers(): Promise<void> {
+  const names = (await readdir(tmpdir())).filter((name) => name.startsWith(PREFIX))
+  const removals = names.map(async (name) => {
+    const dataDir = join(tmpdir(), name)
+    if (Date.now() - (await stat(dataDir)).birthtimeMs < MINUTE_MS) return
+    if (await stopLeftOver(dataDir)) await rm(dataDir, { recursive: true, force: true })
+  })
+  // Another user's directory cannot be removed and does not matter.
+  await Promise.allSettled(removals)
 }
 
 /** The same server, another database. */
