@@ -1,0 +1,10 @@
+import { isDeepStrictEqual } from 'node:util'
+
+/** The fields of `after` that differ from `before`: what an event records, so that repeating a request records nothing. */
+export function changesBetween<A extends object>(before: { readonly [F in keyof A]: unknown }, after: A): Partial<A> {
+  const fields = Object.keys(after) as (keyof A)[]
+  const changed = fields.filter((field) => !isDeepStrictEqual(after[field], before[field]))
+  return Object.fromEntries(changed.map((field) => [field, after[field]])) as Partial<A>
+}
+
+export const isEmpty = (changes: object): boolean => Object.keys(changes).length === 0

@@ -1,0 +1,85 @@
+import { type DataOf, event } from '../../src/events/catalogue.ts'
+import { COMPANY_ID } from './given.ts'
+
+/** Events of a small shop, each with every field, of which a test names the ones that it is about. */
+
+export const companyRegistered = (fields: Partial<DataOf<'CompanyRegistered'>> = {}) =>
+  event('CompanyRegistered', {
+    id: COMPANY_ID,
+    name: 'Padaria Ipê',
+    cnpj: '11.222.333/0001-81',
+    plan: 'api',
+    timezone: 'America/Sao_Paulo',
+    logo_url: null,
+    ...fields,
+  })
+
+export const paymentTypeCreated = (fields: Partial<DataOf<'PaymentTypeCreated'>> = {}) =>
+  event('PaymentTypeCreated', {
+    id: 1,
+    name: 'Dinheiro',
+    kind: 'cash',
+    fee_percentage: '0.00',
+    due_days: 30,
+    ...fields,
+  })
+
+/** The fields of a customer about whom nothing but the name is known. */
+export const noDetails = {
+  external_id: null,
+  person_type: 'PF',
+  document: null,
+  phone: null,
+  email: null,
+  address: null,
+  notes: null,
+} as const
+
+export const customerCreated = (fields: Partial<DataOf<'CustomerCreated'>> = {}) =>
+  event('CustomerCreated', { id: 1, ...noDetails, name: 'Ana', ...fields })
+
+export const categoryCreated = (fields: Partial<DataOf<'CategoryCreated'>> = {}) =>
+  event('CategoryCreated', { id: 1, external_id: null, name: 'Bebidas', ...fields })
+
+/** The fields of a product of which nothing but name and price is known. */
+export const plainItem = {
+  external_id: null,
+  type: 'product',
+  sku: null,
+  barcode: null,
+  category_id: null,
+  unit: null,
+  cost: null,
+} as const
+
+export const itemCreated = (fields: Partial<DataOf<'CatalogItemCreated'>> = {}) =>
+  event('CatalogItemCreated', { id: 1, ...plainItem, name: 'Café', price: '10.00', stock: null, ...fields })
+
+export const stockCounted = (id: number, before: string | null, after: string | null) =>
+  event('StockAdjusted', { id, reason: 'count', before, after })
+
+/** A sale of one ad-hoc item for 10.00 in cash. */
+export const saleCompleted = (fields: Partial<DataOf<'SaleCompleted'>> = {}) =>
+  event('SaleCompleted', {
+    id: 1,
+    external_id: null,
+    customer: null,
+    sold_at: '2026-03-10T14:00:00.000Z',
+    items: [
+      {
+        catalog_item_id: null,
+        external_id: null,
+        description: 'Bolo',
+        quantity: '1.000',
+        unit_price: '10.00',
+        total: '10.00',
+        moves_stock: false,
+      },
+    ],
+    payments: [{ payment_type_id: 1, name: 'Dinheiro', amount: '10.00', surcharge: '0.00', net: '10.00' }],
+    subtotal: '10.00',
+    delivery_fee: '0.00',
+    total: '10.00',
+    change: '0.00',
+    ...fields,
+  })

@@ -1,0 +1,144 @@
+import { expect } from 'chai'
+import { readModel } from '../../projections/index.ts'
+import type { IdKind } from '../../src/domain/id-kinds.ts'
+import { type RefusalCode, refuse } from '../../src/domain/refusal.ts'
+import { EVENT_TYPES, type EventName } from '../../src/events/catalogue.ts'
+import { type Command, type Decision, isRefusal, type OutcomeKind } from '../../src/ledger/command.ts'
+import { type Envelope, GENESIS_HASH, type NewEvent, type Origin, streamOf } from '../../src/ledger/envelope.ts'
+import { project, refsOf, viewOf } from '../../src/ledger/projection.ts'
+import type { AnyRef } from '../../src/ledger/table.ts'
+import type { Transaction } from '../../src/ledger/transaction.ts'
+import { createWorkingSet, type Rows, type WorkingSet } from '../../src/ledger/working-set.ts'
+
+/** The company that all events of a scenario belong to. */
+export const COMPANY_ID = 7
+
+/** The first id of each kind that a command of a scenario is given. */
+export const FIRST_NEW_ID = 1001
+
+/** Event n of a scenario is recorded n minutes after this moment, and a command runs a minute after the last one. */
+const START_MS = Date.parse('2026-03-10T15:00:00.000Z')
+const MINUTE_MS = 60_000
+
+/** Time of event `n` of a scenario: UTC, as it is recorded. */
+export const minute = (n: number): string => new Date(START_MS + n * MINUTE_MS).toISOString()
+
+/** An event of the past, with what its envelope says beside it. */
+interface Past extends NewEvent {
+  readonly origin?: Origin
+}
+
+/** An event that another channel caused. */
+export const from = (origin: Origin, event: NewEvent): Past => ({ ...event, origin })
+
+/** Rows that the events so far have made; what no event made is known to be absent. */
+export interface Scenario {
+  /** Runs a command, from the channel `api` unless told otherwise. Its events become part of the scenario. */
+  when<I>(command: Command<I>, input: I, origin?: Origin): Promise<Decided>
+  /** Rows as a decision sees them, loaded as far as `refs` says. */
+  rows(...refs: AnyRef[]): Promise<Rows>
+  /** The record as the API shows it; null when it is gone. */
+  show(subject: string): Promise<unknown>
+}
+
+/** What came of a command. */
+export interface Decided {
+  readonly decision: Decision
+  /** These events and no others, in this order. */
+  accepts(outcome: OutcomeKind, ...events: readonly NewEvent[]): void
+  /** This refusal, and so no event. */
+  refuses(code: RefusalCode, details?: Record<string, unknown>): void
+}
+
+/** A Postgres without any row: whatever the working set asks for is absent. */
+const nothing: Transaction = {
+  query: async () => ({ rows: [], rowCount: 0, command: 'SELECT', oid: 0, fields: [] }),
+}
+
+/** Given these events, in an otherwise empty read model. */
+export async function given(...events: readonly Past[]): Promise<Scenario> {
+  const set = createWorkingSet()
+  const rows = set.of(COMPANY_ID)
+  let revision = -1
+  const load = async (refs: readonly AnyRef[]) => {
+    set.want(COMPANY_ID, refs)
+    await Promise.all(set.load(nothing))
+  }
+  const happen = async (event: Past) => {
+    const envelope = envelopeOf(event, ++revision)
+    await load(refsOf(readModel, envelope))
+    project(readModel, rows, envelope)
+  }
+  for (const event of events) await happen(event)
+  return {
+    async when(command, input, origin = 'api') {
+      await load([...readModel.base, ...command.needs(input)])
+      if (command.needsMore) await load(command.needsMore(rows, input))
+      const nextId = counter(command.ids?.(input) ?? {})
+      const now = minute(revision + 1)
+      const decision = command.decide(rows, input, { companyId: COMPANY_ID, now, origin, actor: 'api_key/1', nextId })
+      if (!isRefusal(decision)) for (const event of decision.events) await happen({ ...event, origin })
+      return decided(decision)
+    },
+    async rows(...refs) {
+      await load(refs)
+      return rows
+    },
+    show: (subject) => show(set, load, subject),
+  }
+}
+
+async function show(set: WorkingSet, load: (refs: readonly AnyRef[]) => Promise<void>, subject: string) {
+  const { view, id } = viewOf(readModel, subject)
+  const rows = set.of(COMPANY_ID)
+  await load(view.refs(id))
+  if (view.refsMore) await load(view.refsMore(rows, id))
+  return JSON.parse(view.render(rows, id) ?? 'null')
+}
+
+/** The envelope of an event, whose data must be just what its type declares: an unknown or missing member fails the test. */
+function envelopeOf({ origin = 'api', ...event }: Past, revision: number): Envelope {
+  const type = EVENT_TYPES[event.type as EventName]
+  expect(type, `event type ${event.type}`).to.be.an('object')
+  expect(type.data.parse(event.data)).to.deep.equal(event.data)
+  expect(event.version).to.equal(type.version)
+  return {
+    ...event,
+    id: `00000000-0000-7000-8000-${String(revision).padStart(12, '0')}`,
+    stream: streamOf(COMPANY_ID),
+    revision,
+    recorded_at: minute(revision),
+    origin,
+    actor: null,
+    request_id: null,
+    idempotency: null,
+    previous_hash: GENESIS_HASH,
+    hash: GENESIS_HASH,
+  }
+}
+
+/** Ids from FIRST_NEW_ID on; a command that takes more than it announced would fail in the writer, so it fails here. */
+function counter(announced: Partial<Record<IdKind, number>>): (kind: IdKind) => number {
+  const taken: Partial<Record<IdKind, number>> = {}
+  return (kind) => {
+    const count = taken[kind] ?? 0
+    if (count >= (announced[kind] ?? 0)) throw new Error(`more ids of kind ${kind} than announced`)
+    taken[kind] = count + 1
+    return FIRST_NEW_ID + count
+  }
+}
+
+function decided(decision: Decision): Decided {
+  return {
+    decision,
+    accepts(outcome, ...events) {
+      expect(decision).to.include({ outcome })
+      expect(decision).to.have.deep.property('events', events)
+      const [first] = events
+      if (first) expect(decision).to.include({ subject: first.subject })
+    },
+    refuses(code, details) {
+      expect(decision).to.deep.equal(refuse(code, details))
+    },
+  }
+}
