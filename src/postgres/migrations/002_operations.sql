@@ -62,6 +62,22 @@ create table ops.quotas (
   granted integer not null
 ) with (fillfactor = 30);
 
+-- When the local day of a zone is over. A zone that this Postgres does not know must not stop everybody's calls: UTC then.
+create function ops.end_of_day(p_at timestamptz, p_zone text) returns timestamptz language plpgsql stable as $$
+begin
+  return (date_trunc('day', p_at at time zone p_zone) + interval '1 day') at time zone p_zone;
+exception when invalid_parameter_value then
+  return (date_trunc('day', p_at at time zone 'UTC') + interval '1 day') at time zone 'UTC';
+end $$;
+
+-- The demonstration companies, in the order of demo.json.
+create table ops.demo_companies (
+  place integer primary key,
+  company_id bigint not null unique,
+  -- Null until all its records are there: what a crash interrupted, the next start finishes.
+  seeded_at timestamptz
+);
+
 -- Ids are taken in blocks; see src/ledger/ids.ts.
 create sequence ops.company_ids;
 create sequence ops.user_ids;
