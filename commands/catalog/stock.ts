@@ -1,0 +1,47 @@
+import type { ItemObject } from '../../projections/catalog-items.ts'
+import { fromThousandths, toThousandths } from '../../src/domain/quantity.ts'
+import { invalid, type Refusal, refuse } from '../../src/domain/refusal.ts'
+import { event } from '../../src/events/catalogue.ts'
+import { isRefusal } from '../../src/ledger/command.ts'
+import type { NewEvent } from '../../src/ledger/envelope.ts'
+import { type ItemChanges, NO_STOCK_OF_SERVICES } from './item-input.ts'
+
+/** What an item needs to know of itself to have its stock moved; `type` is the one it will have. */
+type Stocked = Pick<ItemObject, 'id' | 'type' | 'stock'>
+
+/** The largest stock that can be sent, in thousandths: what is answered can be sent back. */
+const MAX_STOCK = 999_999_999_999
+
+/** A quantity with exactly 3 decimals, as it is recorded and answered. */
+export const normalized = (quantity: string): string => fromThousandths(toThousandths(quantity))
+
+/** The event of an absolute stock: none when it is left alone or the same. A service has none. */
+export function countStock({ id, type, stock: before }: Stocked, stock: string | null | undefined): NewEvent[] {
+  const wanted = stock === undefined ? before : stock && normalized(stock)
+  const after = type === 'service' ? null : wanted
+  return after === before ? [] : [event('StockAdjusted', { id, reason: 'count', before, after })]
+}
+
+/** The event of what a PATCH says of the stock. */
+export function moveStock(item: Stocked, { stock, stock_adjustment }: ItemChanges): NewEvent[] | Refusal {
+  if (item.type === 'service') {
+    if (stock) return invalid('stock', NO_STOCK_OF_SERVICES)
+    if (stock_adjustment !== undefined) return invalid('stock_adjustment', NO_STOCK_OF_SERVICES)
+  }
+  if (stock_adjustment === undefined) return countStock(item, stock)
+  const after = adjusted(item, stock_adjustment)
+  return isRefusal(after) ? after : [event('StockAdjusted', after)]
+}
+
+function adjusted({ id, stock: before }: Stocked, adjustment: string) {
+  if (before === null) return invalid('stock_adjustment', 'o item não tem controle de estoque')
+  const difference = toThousandths(adjustment)
+  const after = toThousandths(before) + difference
+  if (after > MAX_STOCK) return invalid('stock_adjustment', 'o estoque resultante é grande demais')
+  // Goods that arrive are never refused, even where oversold offline sales leave the stock negative.
+  if (after < 0 && difference < 0) {
+    const short = { catalog_item_id: id, requested: fromThousandths(-difference), available: before }
+    return refuse('insufficient_stock', { ...short, items: [short] })
+  }
+  return { id, reason: 'adjustment' as const, before, after: fromThousandths(after) }
+}

@@ -1,0 +1,64 @@
+import { expect } from 'chai'
+import { CreateItemInput, createItem } from '../../../commands/catalog/create-item.ts'
+import { event } from '../../../src/events/catalogue.ts'
+import { categoryCreated, companyRegistered, itemCreated } from '../../support/facts.ts'
+import { FIRST_NEW_ID, given } from '../../support/given.ts'
+
+const input = (body: object) => CreateItemInput.parse({ name: 'Café', price: '10.00', ...body })
+
+describe('create catalog item', () => {
+  it('records an untracked product of which only name and price are known', async () => {
+    const scenario = await given(companyRegistered())
+    const decided = await scenario.when(createItem, input({}))
+    decided.accepts('created', itemCreated({ id: FIRST_NEW_ID }))
+  })
+
+  it('records every field, the stock with 3 decimals', async () => {
+    const scenario = await given(companyRegistered(), categoryCreated({ id: 5 }))
+    const fields = { external_id: 'c', sku: 'CF-1', barcode: '789', category_id: 5, unit: 'kg', cost: '4.00' }
+    const decided = await scenario.when(createItem, input({ ...fields, stock: '2.5' }))
+    decided.accepts('created', itemCreated({ id: FIRST_NEW_ID, ...fields, stock: '2.500' }))
+    expect(await scenario.show(`catalog_item/${FIRST_NEW_ID}`)).to.include({ category_name: 'Bebidas', stock: '2.500' })
+  })
+
+  it('tells a stock of zero from none', async () => {
+    const scenario = await given(companyRegistered())
+    const decided = await scenario.when(createItem, input({ stock: '0' }))
+    decided.accepts('created', itemCreated({ id: FIRST_NEW_ID, stock: '0.000' }))
+  })
+
+  it('refuses an unknown category', async () => {
+    const scenario = await given(companyRegistered())
+    const decided = await scenario.when(createItem, input({ category_id: 5 }))
+    decided.refuses('validation_failed', { fields: { category_id: ['categoria não encontrada'] }, unknown_fields: [] })
+  })
+
+  it('refuses the barcode of a live item, not that of a deleted one', async () => {
+    const scenario = await given(companyRegistered(), itemCreated({ id: 3, barcode: '789' }))
+    const refused = await scenario.when(createItem, input({ barcode: '789' }))
+    refused.refuses('duplicate_resource', { field: 'barcode', conflicting_id: 3 })
+    const free = await given(
+      companyRegistered(),
+      itemCreated({ id: 3, barcode: '789' }),
+      event('CatalogItemDeactivated', { id: 3 }),
+    )
+    const created = await free.when(createItem, input({ barcode: '789' }))
+    created.accepts('created', itemCreated({ id: FIRST_NEW_ID, barcode: '789' }))
+  })
+
+  it('refuses the external id of another item, and says when that one is deleted', async () => {
+    const other = itemCreated({ id: 3, external_id: 'c' })
+    const live = await given(companyRegistered(), other)
+    const refused = await live.when(createItem, input({ external_id: 'c' }))
+    refused.refuses('duplicate_resource', { field: 'external_id', conflicting_id: 3 })
+    const deleted = await given(companyRegistered(), other, event('CatalogItemDeactivated', { id: 3 }))
+    const refusedToo = await deleted.when(createItem, input({ external_id: 'c' }))
+    refusedToo.refuses('duplicate_resource', { field: 'external_id', conflicting_id: 3, deleted: true })
+  })
+
+  it('lets items share name and sku', async () => {
+    const scenario = await given(companyRegistered(), itemCreated({ id: 3, sku: 'CF-1' }))
+    const decided = await scenario.when(createItem, input({ sku: 'CF-1' }))
+    decided.accepts('created', itemCreated({ id: FIRST_NEW_ID, sku: 'CF-1' }))
+  })
+})

@@ -1,0 +1,87 @@
+import { expect } from 'chai'
+import { CreateItemInput } from '../../../commands/catalog/create-item.ts'
+import { ItemChanges } from '../../../commands/catalog/item-input.ts'
+import { ReplaceItemInput } from '../../../commands/catalog/replace-item.ts'
+import { describeIssues, type Problems } from '../../../src/domain/validation.ts'
+
+const NONE: Problems = { fields: {}, unknown_fields: [] }
+
+function problemsOf(body: object): Problems {
+  const { error } = CreateItemInput.safeParse(body)
+  return error ? describeIssues(error) : NONE
+}
+
+function patchProblems(changes: object): Problems {
+  const { error } = ItemChanges.safeParse(changes)
+  return error ? describeIssues(error) : NONE
+}
+
+const wrongFields = (body: object) => Object.keys(problemsOf({ name: 'Café', price: '1.00', ...body }).fields)
+
+describe('catalog item input', () => {
+  it('needs name and price only, and is a product by default', () => {
+    expect(CreateItemInput.parse({ name: 'Café', price: '1.00' })).to.deep.equal({
+      type: 'product',
+      name: 'Café',
+      price: '1.00',
+    })
+    expect(problemsOf({}).fields).to.deep.equal({ name: ['é obrigatório'], price: ['é obrigatório'] })
+  })
+
+  it('takes null for whatever may be empty, and only for that', () => {
+    const empty = {
+      external_id: null,
+      sku: null,
+      barcode: null,
+      category_id: null,
+      unit: null,
+      cost: null,
+      stock: null,
+    }
+    expect(wrongFields(empty)).to.deep.equal([])
+    expect(wrongFields({ type: null, name: null, price: null })).to.have.members(['type', 'name', 'price'])
+  })
+
+  it('refuses malformed values', () => {
+    const malformed = {
+      type: 'kit',
+      price: '1.5',
+      cost: 2,
+      stock: '-1',
+      category_id: 0,
+      sku: 'x'.repeat(61),
+      barcode: '',
+      unit: 'x'.repeat(11),
+    }
+    expect(wrongFields(malformed)).to.have.members(Object.keys(malformed))
+  })
+
+  it('lists fields that only the service sets as unknown', () => {
+    const read = ['id', 'category_name', 'stock_updated_at', 'created_at', 'updated_at']
+    const body = Object.fromEntries(read.map((field) => [field, null]))
+    expect(problemsOf({ name: 'Café', price: '1.00', ...body }).unknown_fields).to.have.members(read)
+    expect(patchProblems(body).unknown_fields).to.have.members(read)
+  })
+
+  it('refuses stock of a service, but not null', () => {
+    expect(wrongFields({ type: 'service', stock: '0' })).to.deep.equal(['stock'])
+    expect(wrongFields({ type: 'service', stock: null })).to.deep.equal([])
+  })
+
+  it('takes an adjustment of stock in PATCH only, and not beside a count', () => {
+    expect(problemsOf({ name: 'Café', price: '1.00', stock_adjustment: '1' }).unknown_fields).to.deep.equal([
+      'stock_adjustment',
+    ])
+    expect(patchProblems({ stock_adjustment: '-1.5' })).to.deep.equal(NONE)
+    for (const stock of ['1', null]) {
+      expect(patchProblems({ stock, stock_adjustment: '1' }).fields).to.have.keys('stock_adjustment')
+    }
+    for (const stock_adjustment of ['0', null, 1]) {
+      expect(patchProblems({ stock_adjustment }).fields).to.have.keys('stock_adjustment')
+    }
+  })
+
+  it('demands an external id where the record is named by it', () => {
+    expect(ReplaceItemInput.safeParse({ name: 'Café', price: '1.00' }).success).to.equal(false)
+  })
+})
