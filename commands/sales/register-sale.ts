@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Instant } from '../../src/domain/instant.ts'
-import { fromCents, lineTotal, MAX_CENTS, Money, netOfSurcharge, toCents } from '../../src/domain/money.ts'
+import { fromCents, lineTotal, lineTotalFits, MAX_CENTS, Money, netOfSurcharge, toCents } from '../../src/domain/money.ts'
 import { fromThousandths, Quantity, toThousandths } from '../../src/domain/quantity.ts'
 import { invalid, type Refusal, refuse } from '../../src/domain/refusal.ts'
 import { ExternalId, Id, text } from '../../src/domain/text.ts'
@@ -114,8 +114,8 @@ function priceItems(rows: Rows, inputs: readonly ItemInput[]): Completed['items'
     const unitPrice = input.unit_price ?? found?.doc.price
     if (unitPrice === undefined) throw new Error('an ad-hoc item without a price passed validation')
     const thousandths = toThousandths(input.quantity)
+    if (!lineTotalFits(thousandths, toCents(unitPrice))) return invalid(`items[${position}].quantity`, 'o total do item é grande demais')
     const total = lineTotal(thousandths, toCents(unitPrice))
-    if (total > MAX_CENTS) return invalid(`items[${position}].quantity`, 'o total do item é grande demais')
     priced.push({ ...described(found, input), quantity: fromThousandths(thousandths), unit_price: unitPrice, total: fromCents(total) })
   }
   return priced

@@ -5,7 +5,7 @@ const TEXT = 'deve ser um texto'
 
 /**
  * Free text of 1 to `max` characters (code points), counted after trimming both ends; otherwise kept as sent. No lone
- * surrogates, and of the C0 control characters only line feed and tab: anything else could not be stored or hashed.
+ * surrogates, and of the C0 control characters only tab and line ends: anything else could not be stored or hashed.
  */
 export function text(max: number) {
   return storable(z.string(expects(TEXT)).trim(), max).meta({ minLength: 1, maxLength: max })
@@ -74,7 +74,7 @@ function exceeds(value: string, max: number): boolean {
 function isStorable(value: string): boolean {
   for (let index = 0; index < value.length; index++) {
     const unit = value.charCodeAt(index)
-    if (unit < 0x20 && unit !== 0x09 && unit !== 0x0a) return false
+    if (unit < 0x20 && unit !== 0x09 && unit !== 0x0a && unit !== 0x0d) return false
   }
   // With the u flag a pair is one character, so that only lone surrogates match.
   return !/\p{Surrogate}/u.test(value)

@@ -6,6 +6,7 @@ import { isRefusal } from './command.ts'
 import { streamOf } from './envelope.ts'
 import type { IdAllocator } from './ids.ts'
 import { advance, clock, lock, open } from './ledgers.ts'
+import { isOutage } from './outage.ts'
 import { type Append, type EventStore, Unavailable } from './port.ts'
 import type { ReadModel } from './projection.ts'
 import { createQueue, type QueueLimits } from './queue.ts'
@@ -265,11 +266,4 @@ async function withClient<T>(pool: Pool, work: (client: PoolClient) => Promise<T
     client.release(true)
     throw error
   }
-}
-
-/** Connection failures, server shutdown, lock and statement time-outs: a retry may succeed. */
-function isOutage(error: unknown): boolean {
-  const code = (error as { code?: unknown }).code
-  if (typeof code !== 'string') return /connection|terminated|timeout/i.test((error as Error).message ?? '')
-  return /^(08|53|57|ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI)|^(55P03|40001|40P01)$/.test(code)
 }

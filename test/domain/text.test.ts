@@ -35,7 +35,7 @@ describe('text', () => {
       'a\u0000b',
       'a\u0008b',
       'a\u001fb',
-      'a\rb',
+      'a\u0007b',
       'a\ud800b',
       '\udc00',
       'a\udc00\ud800',

@@ -1,0 +1,32 @@
+import type { Response } from 'express'
+import { type Problem, problemBody } from './problems.ts'
+
+const JSON_TYPE = 'application/json; charset=utf-8'
+
+/** Sends JSON text as it is; lists and records come ready from Postgres or the working set. */
+export function sendJson(response: Response, status: number, body: string): void {
+  response.statusCode = status
+  if (body === '') {
+    response.end()
+    return
+  }
+  const bytes = Buffer.from(body)
+  response.setHeader('Content-Type', JSON_TYPE)
+  response.setHeader('Content-Length', bytes.length)
+  response.end(response.req.method === 'HEAD' ? undefined : bytes)
+}
+
+/** Sends an error in the contract's shape. */
+export function sendProblem(response: Response, problem: Problem, status: number): void {
+  for (const [name, value] of Object.entries(problem.headers)) response.setHeader(name, value)
+  sendJson(response, status, problemBody(problem.code, response.locals.requestId as string, problem.details))
+}
+
+/** `{"data": <record>}` */
+export const single = (record: string): string => (record === '' ? '' : `{"data":${record}}`)
+
+/** The list envelope: `data` is the records' JSON text joined by commas (spec, Conventions 2). */
+export function list(page: { data: string; has_more: boolean; next: string | null; limit: number; synced_at: string | null }): string {
+  const meta = { has_more: page.has_more, next_cursor: page.next, limit: page.limit, synced_at: page.synced_at }
+  return `{"data":[${page.data}],"meta":${JSON.stringify(meta)}}`
+}

@@ -1,0 +1,30 @@
+import express, { type Express } from 'express'
+import helmet from 'helmet'
+import { type ApiOptions, apiV1 } from './api-v1.ts'
+import { health } from './health.ts'
+import { failures } from './middleware/failures.ts'
+import { requestId } from './middleware/request-id.ts'
+import { Problem } from './problems.ts'
+
+export interface AppOptions extends ApiOptions {
+  /** Express's setting: whom to believe X-Forwarded-* from. */
+  readonly trustProxy: string | boolean | number
+  readonly newRequestId: () => string
+  readonly isStopping: () => boolean
+  readonly log: (message: string, error: unknown, requestId: string) => void
+}
+
+/** The HTTP interface as a function of what it depends on. */
+export function createApp(options: AppOptions): Express {
+  const app = express()
+  app.set('trust proxy', options.trustProxy)
+  app.set('etag', false)
+  app.disable('x-powered-by')
+  app.use(requestId(options.newRequestId))
+  app.use('/health', health(options.pool, options.isStopping))
+  app.use(helmet())
+  app.use('/api/v1', apiV1(options))
+  app.use((_request, _response, next) => next(new Problem('not_found')))
+  app.use(failures(options.log))
+  return app
+}

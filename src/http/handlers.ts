@@ -1,0 +1,122 @@
+import { createHash } from 'node:crypto'
+import type { Request, RequestHandler, Response } from 'express'
+import type { Pool } from 'pg'
+import { z } from 'zod'
+import { isRefusal } from '../ledger/command.ts'
+import type { Reply } from '../ledger/unit-of-work.ts'
+import type { Writer } from '../ledger/writer.ts'
+import { describeIssues } from '../domain/validation.ts'
+import { sendJson, single } from './answer.ts'
+import { type BatchInput, batchReply, readBatch } from './batch.ts'
+import { Problem } from './problems.ts'
+import type { BatchRoute, Caller, CallLimits, CommandRoute, Params, ReadRoute, Route } from './route.ts'
+
+/** What route handlers work with. */
+export interface RouteContext {
+  readonly pool: Pool
+  readonly writer: Writer
+  readonly limits: CallLimits
+}
+
+/** The handler of a route: validates, asks the read model or the writer, answers. */
+export function handlerOf(route: Route, context: RouteContext): RequestHandler {
+  if ('read' in route) return (request, response) => answerRead(route, context, request, response)
+  if ('batch' in route) return (request, response) => answerBatch(route, context, request, response)
+  return (request, response) => answerCommand(route, context, request, response)
+}
+
+/** Validates with a schema, naming every field that is wrong. */
+function parse<T>(schema: z.ZodType<T>, value: unknown): T {
+  const result = schema.safeParse(value)
+  if (!result.success) throw new Problem('validation_failed', { ...describeIssues(result.error) })
+  return result.data
+}
+
+const NO_QUERY = z.strictObject({})
+
+async function answerRead(route: ReadRoute, context: RouteContext, request: Request, response: Response): Promise<void> {
+  const query = parse(route.query ?? NO_QUERY, request.query)
+  const { pool, limits } = context
+  const answer = await route.read({ pool, limits, caller: callerOf(response), params: request.params as Params, query })
+  if (!answer) throw new Problem('not_found')
+  if (answer.revision !== undefined) response.setHeader('X-Ledger-Revision', answer.revision)
+  sendJson(response, 200, answer.body)
+}
+
+const NO_BODY = z.strictObject({})
+
+/** Statuses of a single command's outcomes (DESIGN section 5). */
+const singleReply: Reply = {
+  status: (outcome) => (outcome === 'created' ? 201 : outcome === 'deleted' ? 204 : 200),
+}
+
+async function answerCommand(route: CommandRoute, context: RouteContext, request: Request, response: Response): Promise<void> {
+  parse(NO_QUERY, request.query)
+  const idempotency = idempotencyOf(request, response, route.idempotency === 'required')
+  const input = route.input(request.params as Params, parse(route.body ?? NO_BODY, request.body))
+  if (input === null) throw new Problem('not_found')
+  if (isRefusal(input)) throw new Problem(input.refused, input.details)
+  await run(context, response, {
+    invocations: [{ command: route.command, input }],
+    idempotency,
+    reply: singleReply,
+    wrap: single,
+  })
+}
+
+async function answerBatch(route: BatchRoute, context: RouteContext, request: Request, response: Response): Promise<void> {
+  parse(NO_QUERY, request.query)
+  const idempotency = idempotencyOf(request, response, false)
+  const input: BatchInput = readBatch(parse(batchBody, request.body).items, route.item)
+  await run(context, response, {
+    invocations: input.valid.map((item) => ({ command: route.batch, input: item })),
+    idempotency,
+    reply: batchReply(input),
+    wrap: (body) => body,
+  })
+}
+
+/** A batch is a list; what is in it is judged item by item. */
+const batchBody = z.strictObject({ items: z.array(z.unknown()).max(500, 'no máximo 500 itens por lote') })
+
+interface Run {
+  readonly invocations: Parameters<Writer['run']>[0]['invocations']
+  readonly idempotency: { key: string; requestHash: string } | undefined
+  readonly reply: Reply
+  readonly wrap: (body: string) => string
+}
+
+async function run({ writer }: RouteContext, response: Response, { wrap, ...rest }: Run): Promise<void> {
+  const caller = callerOf(response)
+  const answer = await writer.run({
+    companyId: caller.companyId,
+    origin: 'api',
+    actor: `api_key/${caller.keyId}`,
+    requestId: response.locals.requestId as string,
+    ...rest,
+  })
+  if (isRefusal(answer)) throw new Problem(answer.refused, answer.details)
+  if (answer.replayed) response.setHeader('Idempotent-Replayed', 'true')
+  response.setHeader('X-Ledger-Revision', answer.revision)
+  sendJson(response, answer.status, wrap(answer.body))
+}
+
+/** The key and the hash of method, path and body; only a POST takes a key. */
+function idempotencyOf(request: Request, response: Response, required: boolean): Run['idempotency'] {
+  if (request.method !== 'POST') return undefined
+  const key = request.get('idempotency-key')
+  if (key === undefined && !required) return undefined
+  // Header values are bytes; anything but printable ASCII would be stored as something else than was meant.
+  if (key === undefined || !/^[\x20-\x7e]{1,255}$/.test(key)) {
+    const message = key === undefined ? 'é obrigatória nesta operação' : 'deve ter de 1 a 255 caracteres ASCII visíveis'
+    throw new Problem('validation_failed', { fields: { 'Idempotency-Key': [message] }, unknown_fields: [] })
+  }
+  const path = request.originalUrl.split('?', 1)[0]
+  const hash = createHash('sha256').update(`POST ${path}\n`)
+  // The bytes themselves: what is not the same request to the last of them is not worth a guess.
+  if (response.locals.rawBody) hash.update(response.locals.rawBody as Buffer)
+  return { key, requestHash: hash.digest('hex') }
+}
+
+/** Set by the authentication; a handler never runs without it. */
+export const callerOf = (response: Response): Caller => response.locals.caller as Caller

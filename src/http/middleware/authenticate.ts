@@ -1,0 +1,61 @@
+import type { Request, RequestHandler, Response } from 'express'
+import type { AddressLimit } from '../../access/address-limit.ts'
+import { hashKey, isKey } from '../../access/api-keys.ts'
+import type { Gate, Rate } from '../../access/quota.ts'
+import { Problem, type ProblemCode } from '../problems.ts'
+import type { Caller } from '../route.ts'
+
+/** Where people put keys by mistake: a query string ends up in logs and histories (spec, Authentication, rule 3). */
+const KEY_PARAMETERS = ['api_key', 'access_token', 'token', 'key']
+
+/**
+ * Admits a call of API v1: key, quota and add-on, in one statement. Whoever has no valid key is limited by address
+ * instead, so that every answer can show a limit.
+ */
+export function authenticate(gate: Gate, addresses: AddressLimit): RequestHandler {
+  return async (request, response, next) => {
+    const misplaced = KEY_PARAMETERS.some((name) => name in request.query)
+    const key = bearer(request)
+    if (misplaced || key === null || !isKey(key)) {
+      return refuseStranger(addresses, request, response, misplaced || key !== null ? 'invalid_token' : 'missing_token')
+    }
+    const admission = await gate.admit(hashKey(key))
+    if (admission.kind === 'invalid') return refuseStranger(addresses, request, response, 'invalid_token')
+    showRate(response, admission.rate)
+    response.setHeader('X-Ledger-Revision', admission.revision)
+    if (admission.kind === 'limited') throw limited(admission.rate)
+    if (admission.plan !== 'api') throw new Problem('plan_required')
+    const { companyId, keyId, timezone } = admission
+    response.locals.caller = { companyId, keyId, timezone } satisfies Caller
+    response.locals.admission = admission
+    next()
+  }
+}
+
+/** The limit of an address, for answers that are given before anybody is known, as the refusal of plain HTTP. */
+export function limitStrangers(addresses: AddressLimit): (request: Request, response: Response) => Promise<void> {
+  return async (request, response) => {
+    const rate = await addresses.consume(request.ip ?? '')
+    showRate(response, rate)
+    if (rate.limited) throw limited(rate)
+  }
+}
+
+async function refuseStranger(addresses: AddressLimit, request: Request, response: Response, code: ProblemCode): Promise<never> {
+  await limitStrangers(addresses)(request, response)
+  throw new Problem(code, undefined, { 'WWW-Authenticate': 'Bearer' })
+}
+
+function bearer(request: Request): string | null {
+  const header = request.headers.authorization
+  if (header === undefined) return null
+  return /^Bearer +(\S+) *$/i.exec(header)?.[1] ?? ''
+}
+
+function showRate(response: Response, rate: Rate): void {
+  response.setHeader('X-RateLimit-Limit', rate.limit)
+  response.setHeader('X-RateLimit-Remaining', rate.remaining)
+  response.setHeader('X-RateLimit-Reset', rate.reset)
+}
+
+const limited = (rate: Rate): Problem => new Problem('rate_limited', undefined, { 'Retry-After': String(rate.retryAfter) })

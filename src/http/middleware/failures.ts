@@ -1,0 +1,28 @@
+import type { ErrorRequestHandler } from 'express'
+import { isOutage } from '../../ledger/outage.ts'
+import { Unavailable } from '../../ledger/port.ts'
+import { sendProblem } from '../answer.ts'
+import { Problem, statusOf } from '../problems.ts'
+
+const RETRY_AFTER_SECONDS = '1'
+
+/** Turns whatever was thrown into an answer. Nothing of an unexpected error reaches the caller but the request's id. */
+export function failures(log: (message: string, error: unknown, requestId: string) => void): ErrorRequestHandler {
+  return (error, request, response, _next) => {
+    const problem = problemOf(error)
+    if (problem.code === 'internal_error') log(`${request.method} ${request.path} failed`, error, response.locals.requestId)
+    if (response.headersSent) {
+      response.destroy()
+      return
+    }
+    sendProblem(response, problem, statusOf(problem.code))
+  }
+}
+
+function problemOf(error: unknown): Problem {
+  if (error instanceof Problem) return error
+  if (error instanceof Unavailable || isOutage(error)) return new Problem('unavailable', undefined, { 'Retry-After': RETRY_AFTER_SECONDS })
+  // The router throws a URIError-like error with status 400 for a path that cannot be decoded: there is no such record.
+  if ((error as { status?: unknown }).status === 400) return new Problem('not_found')
+  return new Problem('internal_error')
+}

@@ -1,0 +1,43 @@
+import express, { type Request, type RequestHandler, type Response } from 'express'
+import { Problem } from '../problems.ts'
+
+/** 1 MB (spec, Limits). */
+export const MAX_BODY_BYTES = 1_048_576
+
+const parse = express.json({
+  limit: MAX_BODY_BYTES,
+  strict: false,
+  type: () => true,
+  verify: (_request, response, bytes) => {
+    ;(response as Response).locals.rawBody = bytes
+  },
+})
+
+/** Reads the body of a request that may have one; an absent body is an empty object. */
+export const jsonBody: RequestHandler = (request, response, next) => {
+  const type = request.headers['content-type']
+  const hasBody = request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0
+  if (!hasBody) {
+    request.body = {}
+    next()
+    return
+  }
+  if (type === undefined || !/^application\/json\s*(;\s*charset="?utf-?8"?\s*)?$/i.test(type)) {
+    next(new Problem('unsupported_media_type'))
+    return
+  }
+  parse(request, response, (error?: unknown) => next(error === undefined ? undefined : bodyProblem(error, request, response)))
+}
+
+/** What the parser found, in the contract's terms. */
+function bodyProblem(error: unknown, request: Request, response: Response): unknown {
+  const { type, status } = error as { type?: string; status?: number }
+  if (type === 'entity.too.large') {
+    // The rest of the body is not read, so the connection cannot carry another request.
+    response.setHeader('Connection', 'close')
+    return new Problem('payload_too_large', { limit_bytes: MAX_BODY_BYTES })
+  }
+  if (type === 'encoding.unsupported' || type === 'charset.unsupported') return new Problem('unsupported_media_type')
+  if (type === 'request.aborted' || request.destroyed) return error
+  return status !== undefined && status < 500 ? new Problem('malformed_json') : error
+}

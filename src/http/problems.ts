@@ -1,0 +1,51 @@
+import type { RefusalCode } from '../domain/refusal.ts'
+
+/** Every code that API v1 answers with, its HTTP status and its Portuguese message (spec, Errors; DESIGN section 5). */
+const PROBLEMS = {
+  malformed_json: [400, 'O corpo da requisição não é um JSON válido.'],
+  missing_token: [401, 'Informe a chave de API no cabeçalho Authorization: Bearer <chave>.'],
+  invalid_token: [401, 'A chave de API é inválida, expirou ou foi revogada.'],
+  plan_required: [402, 'A conta não tem o adicional de API contratado.'],
+  insufficient_scope: [403, 'A chave de API não tem o escopo necessário para esta operação.'],
+  https_required: [403, 'A API só atende por HTTPS.'],
+  not_found: [404, 'Registro não encontrado.'],
+  method_not_allowed: [405, 'Este endereço não aceita o método usado.'],
+  duplicate_resource: [409, 'Já existe um registro com este valor.'],
+  idempotency_key_reuse: [409, 'Esta Idempotency-Key já foi usada com outra requisição.'],
+  managed_by_pdv: [409, 'Este registro é mantido pelo ponto de venda: pode ser lido, não alterado.'],
+  fiscal_document_issued: [409, 'A venda tem documento fiscal autorizado.'],
+  already_settled: [409, 'A conta já está liquidada.'],
+  order_already_paid: [409, 'O pedido já está pago.'],
+  key_limit_reached: [409, 'A empresa já tem cinco chaves de API ativas.'],
+  payload_too_large: [413, 'O corpo da requisição excede 1 MB.'],
+  unsupported_media_type: [415, 'Envie o corpo como application/json em UTF-8.'],
+  validation_failed: [422, 'Há campos inválidos ou desconhecidos na requisição.'],
+  insufficient_stock: [422, 'Estoque insuficiente: nada foi registrado.'],
+  payment_mismatch: [422, 'Os pagamentos não somam o total da venda.'],
+  rate_limited: [429, 'Limite de requisições excedido. Aguarde e tente de novo.'],
+  internal_error: [500, 'Erro interno. Informe o request_id ao suporte.'],
+  unavailable: [503, 'Serviço temporariamente indisponível. Tente de novo em instantes.'],
+} as const satisfies Record<string, readonly [number, string]> & Record<RefusalCode, readonly [number, string]>
+
+export type ProblemCode = keyof typeof PROBLEMS
+
+export const statusOf = (code: ProblemCode): number => PROBLEMS[code][0]
+export const messageOf = (code: ProblemCode): string => PROBLEMS[code][1]
+
+/** An answer that is an error; thrown by the edge, never by a command. */
+export class Problem extends Error {
+  override readonly name = 'Problem'
+  constructor(
+    readonly code: ProblemCode,
+    readonly details?: Readonly<Record<string, unknown>>,
+    /** Headers of this answer, as Retry-After or Allow. */
+    readonly headers: Readonly<Record<string, string>> = {},
+  ) {
+    super(messageOf(code))
+  }
+}
+
+/** `{error: {code, message, details?, request_id}}` */
+export function problemBody(code: ProblemCode, requestId: string, details?: Readonly<Record<string, unknown>>): string {
+  return JSON.stringify({ error: { code, message: messageOf(code), ...(details ? { details } : {}), request_id: requestId } })
+}

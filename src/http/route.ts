@@ -1,0 +1,90 @@
+import type { Pool } from 'pg'
+import type { z } from 'zod'
+import type { Scope } from '../access/scopes.ts'
+import type { Refusal } from '../domain/refusal.ts'
+import type { Command } from '../ledger/command.ts'
+
+/** Parameters of a path, as text. */
+export type Params = Readonly<Record<string, string>>
+
+/** The company and key that a request was admitted for. */
+export interface Caller {
+  readonly companyId: number
+  readonly keyId: number
+  readonly timezone: string
+}
+
+/** Calls a company may make. */
+export interface CallLimits {
+  readonly perMinute: number
+  readonly perDay: number
+}
+
+/** What a read answers: the whole body's JSON text, and the ledger's revision that it shows. */
+export interface ReadAnswer {
+  readonly body: string
+  readonly revision?: number
+}
+
+interface Common {
+  readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete'
+  /** Below /api/v1, in the router's form: `/sales/:id/cancel`. */
+  readonly path: string
+  /** The scope that the key must carry; null for any key. */
+  readonly scope: Scope | null
+  /** One line for the contract, in Portuguese. */
+  readonly summary: string
+}
+
+export interface ReadContext<Q> {
+  readonly pool: Pool
+  readonly limits: CallLimits
+  readonly caller: Caller
+  readonly params: Params
+  readonly query: Q
+}
+
+/** Answers from the read model. Null is a record that does not exist, or is another company's: 404 either way. */
+export interface ReadRoute<Q = unknown> extends Common {
+  readonly method: 'get'
+  /** Strict: an unknown parameter is refused. */
+  readonly query?: z.ZodType<Q>
+  read(context: ReadContext<Q>): Promise<ReadAnswer | null>
+}
+
+/** Runs one command. The body schema names its fields; `input` adds what the path says. */
+export interface CommandRoute<B = unknown, I = unknown> extends Common {
+  readonly body?: z.ZodType<B>
+  /** Settlement demands an Idempotency-Key; every other POST takes one. */
+  readonly idempotency?: 'required'
+  readonly command: Command<I>
+  /** Null when the path names no possible record (an id that is not a positive integer), or what the path forbids in the body. */
+  input(params: Params, body: B): I | Refusal | null
+}
+
+/** Runs one command per item, each on its own: an upsert by external_id (spec, rule 1 of the endpoints). */
+export interface BatchRoute<I = unknown> extends Common {
+  readonly method: 'post'
+  readonly item: z.ZodType<I>
+  readonly batch: Command<I>
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a list of routes mixes types; the helpers below checked each route
+export type Route = ReadRoute<any> | CommandRoute<any, any> | BatchRoute<any>
+
+export const read = <Q>(route: Omit<ReadRoute<Q>, 'method'>): Route => ({ method: 'get', ...route })
+export const write = <B, I>(route: CommandRoute<B, I>): Route => route
+export const batch = <I>(route: Omit<BatchRoute<I>, 'method'>): Route => ({ method: 'post', ...route })
+
+/** The id in a path, or null when it is none: such a path answers 404 like a missing record. */
+export function pathId(text: string | undefined): number | null {
+  if (text === undefined || !/^[1-9]\d{0,15}$/.test(text)) return null
+  const id = Number(text)
+  return Number.isSafeInteger(id) ? id : null
+}
+
+/** Input of commands on one record: the id from the path beside the body's fields. */
+export function withId<B extends object>(params: Params, body: B): ({ id: number } & B) | null {
+  const id = pathId(params.id)
+  return id === null ? null : { ...body, id }
+}

@@ -1,0 +1,56 @@
+import { CreateItemInput, createItem } from '../../../commands/catalog/create-item.ts'
+import { deactivateItem } from '../../../commands/catalog/deactivate-item.ts'
+import { ItemChanges } from '../../../commands/catalog/item-input.ts'
+import { ReplaceItemInput, replaceItem } from '../../../commands/catalog/replace-item.ts'
+import { updateItem } from '../../../commands/catalog/update-item.ts'
+import { CreateCategoryInput, createCategory } from '../../../commands/categories/create-category.ts'
+import { z } from 'zod'
+import { ExternalId, text } from '../../domain/text.ts'
+import { ITEM_TYPES } from '../../events/catalog.ts'
+import { type Route, write } from '../route.ts'
+import { QueryId } from './list-query.ts'
+import { listRoute, recordRoutes } from './record-routes.ts'
+
+const items = recordRoutes({
+  path: '/catalog/items',
+  area: 'catalog',
+  one: 'um produto ou serviço',
+  all: 'os produtos e serviços',
+  /** The name is part of a name, the others are exact. */
+  filters: {
+    name: text(120).optional(),
+    sku: text(60).optional(),
+    barcode: text(60).optional(),
+    category_id: QueryId.optional(),
+    type: z.enum(ITEM_TYPES).optional(),
+    external_id: ExternalId.optional(),
+  },
+  list: listItems,
+  deleted: listDeletedItems,
+  get: getItem,
+  create: { body: CreateItemInput, command: createItem },
+  replace: { item: ReplaceItemInput, command: replaceItem },
+  update: { body: ItemChanges, command: updateItem },
+  remove: deactivateItem,
+})
+
+const categories: readonly Route[] = [
+  listRoute({
+    path: '/catalog/categories',
+    scope: 'catalog:read',
+    summary: 'Lista as categorias',
+    filters: { name: text(80).optional(), external_id: ExternalId.optional() },
+    list: listCategories,
+  }),
+  write({
+    method: 'post',
+    path: '/catalog/categories',
+    scope: 'catalog:write',
+    summary: 'Cria uma categoria',
+    body: CreateCategoryInput,
+    command: createCategory,
+    input: (_params, body) => body,
+  }),
+]
+
+export const catalogRoutes: readonly Route[] = [...items, ...categories]

@@ -1,0 +1,38 @@
+import { z } from 'zod'
+import { CalendarDate, Instant } from '../../domain/instant.ts'
+
+const DEFAULT_LIMIT = 50
+/** Page size at most (spec, Limits). A larger limit is refused rather than clamped, so that nobody believes to have got more. */
+const MAX_LIMIT = 200
+
+const LIMIT = `deve ser um número inteiro de 1 a ${MAX_LIMIT}`
+
+const Limit = z
+  .string()
+  .regex(/^\d{1,4}$/, LIMIT)
+  .transform(Number)
+  .refine((limit) => limit >= 1 && limit <= MAX_LIMIT, LIMIT)
+  .default(DEFAULT_LIMIT)
+
+/** An instant in a query string, where an unencoded `+` of the offset arrives as a blank. */
+export const QueryInstant = z.preprocess(
+  (value) => (typeof value === 'string' ? value.replace(/ (\d\d:\d\d)$/, '+$1') : value),
+  Instant,
+)
+
+export const QueryDate = CalendarDate
+
+/** An id in a query string. */
+export const QueryId = z
+  .string()
+  .regex(/^[1-9]\d{0,14}$/, 'deve ser um número inteiro positivo')
+  .transform(Number)
+
+const paging = { limit: Limit, cursor: z.string().max(2000).optional() }
+
+/** Parameters of a list: paging, `updated_since`, and the resource's own filters. Anything else is refused. */
+export const listQuery = <S extends z.ZodRawShape>(filters: S) =>
+  z.strictObject({ ...paging, updated_since: QueryInstant.optional(), ...filters })
+
+/** Parameters of a deleted listing. */
+export const deletedQuery = z.strictObject({ ...paging, since: QueryInstant.optional() })
