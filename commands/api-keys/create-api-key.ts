@@ -1,0 +1,38 @@
+import { z } from 'zod'
+import { type ApiKeySecret, apiKeySecrets } from '../../projections/api-keys.ts'
+import { ownCompany } from '../../projections/companies.ts'
+import { inOrder, SCOPES } from '../../src/access/scopes.ts'
+import { Instant } from '../../src/domain/instant.ts'
+import { invalid, refuse } from '../../src/domain/refusal.ts'
+import { text } from '../../src/domain/text.ts'
+import { event } from '../../src/events/catalogue.ts'
+import { accept, command } from '../../src/ledger/command.ts'
+
+/** Keys that a company may have at a time, not revoked and not expired (spec, Limits). */
+export const MAX_ACTIVE_KEYS = 5
+
+/** `prefix` and `hash` are those of the key, which itself is nobody's business but the caller's. */
+export const CreateApiKeyInput = z.strictObject({
+  name: text(80),
+  scopes: z.array(z.enum(SCOPES)).min(1),
+  expires_at: Instant.nullish(),
+  prefix: z.string(),
+  hash: z.instanceof(Buffer),
+})
+export type CreateApiKeyInput = z.infer<typeof CreateApiKeyInput>
+
+/** Gives an integration its access to the company. */
+export const createApiKey = command<CreateApiKeyInput>({
+  needs: () => [ownCompany],
+  ids: () => ({ api_key: 1 }),
+  decide(rows, { name, scopes, prefix, hash, expires_at = null }, { companyId, now, nextId }) {
+    if (expires_at !== null && expires_at <= now) return invalid('expires_at', 'deve estar no futuro')
+    const keys = rows.get(ownCompany)?.active_keys ?? []
+    const active = keys.filter((key) => key.expires_at === null || key.expires_at > now)
+    if (active.length >= MAX_ACTIVE_KEYS) return refuse('key_limit_reached')
+    const id = nextId('api_key')
+    const created = event('ApiKeyCreated', { id, name, prefix, scopes: inOrder(scopes), expires_at })
+    const secret: ApiKeySecret = { company_id: companyId, api_key_id: id, hash }
+    return accept('created', created.subject, [created], [{ table: apiKeySecrets, row: secret }])
+  },
+})

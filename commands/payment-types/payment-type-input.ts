@@ -1,0 +1,17 @@
+import { z } from 'zod'
+import { normalizePercentage, Percentage } from '../../src/domain/percentage.ts'
+import { text } from '../../src/domain/text.ts'
+import { PAYMENT_KINDS } from '../../src/events/companies.ts'
+
+/** Longest time to pay, in days: ten years. */
+const MAX_DUE_DAYS = 3650
+
+/** Fields of a payment type; each subscriber defines its own, also those of the kinds that only the point of sale may use. */
+export const paymentTypeShape = {
+  name: text(60),
+  kind: z.enum(PAYMENT_KINDS),
+  /** Kept with exactly two decimals. */
+  fee_percentage: Percentage.overwrite(normalizePercentage),
+  /** Days until a receivable made by a credit-on-account payment is due. */
+  due_days: z.int().min(0).max(MAX_DUE_DAYS),
+}
