@@ -11,7 +11,7 @@ export const paymentTypeShape = {
   name: text(60),
   kind: z.enum(PAYMENT_KINDS),
   /** Kept with exactly two decimals. */
-  fee_percentage: Percentage.overwrite(normalizePercentage),
+  fee_percentage: Percentage.transform(normalizePercentage),
   /** Days until a receivable made by a credit-on-account payment is due. */
   due_days: z.int().min(0).max(MAX_DUE_DAYS),
 }

@@ -1,0 +1,38 @@
+import { expect } from 'chai'
+import { UpdateCompanyInput, updateCompany } from '../../../commands/companies/update-company.ts'
+import { event } from '../../../src/events/catalogue.ts'
+import { companyRegistered } from '../../support/facts.ts'
+import { COMPANY_ID, given } from '../../support/given.ts'
+
+const input = (body: object) => UpdateCompanyInput.parse(body)
+
+describe('update company', () => {
+  it('records only what changes', async () => {
+    const scenario = await given(companyRegistered())
+    const decided = await scenario.when(updateCompany, input({ name: 'Padaria Ipê', plan: 'basic' }), 'system')
+    decided.accepts('updated', event('CompanyUpdated', { id: COMPANY_ID, changes: { plan: 'basic' } }))
+    expect(await scenario.show(`company/${COMPANY_ID}`)).to.include({ name: 'Padaria Ipê', plan: 'basic' })
+  })
+
+  it('removes the logo when it is null', async () => {
+    const scenario = await given(companyRegistered({ logo_url: 'https://ipe.example/logo.png' }))
+    const decided = await scenario.when(updateCompany, input({ logo_url: null }), 'system')
+    decided.accepts('updated', event('CompanyUpdated', { id: COMPANY_ID, changes: { logo_url: null } }))
+  })
+
+  it('records nothing when nothing changes', async () => {
+    const scenario = await given(companyRegistered())
+    const decided = await scenario.when(updateCompany, input({ cnpj: '11222333000181' }), 'system')
+    decided.accepts('unchanged')
+  })
+
+  it('does not know a company that was never registered', async () => {
+    const scenario = await given()
+    const decided = await scenario.when(updateCompany, input({ name: 'Outra' }), 'system')
+    decided.refuses('not_found')
+  })
+
+  it('does not fill in defaults for what is absent', () => {
+    expect(input({})).to.deep.equal({})
+  })
+})

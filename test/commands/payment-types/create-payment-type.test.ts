@@ -1,0 +1,48 @@
+import { expect } from 'chai'
+import { CreatePaymentTypeInput, createPaymentType } from '../../../commands/payment-types/create-payment-type.ts'
+import { PAYMENT_KINDS } from '../../../src/events/companies.ts'
+import { companyRegistered, paymentTypeCreated } from '../../support/facts.ts'
+import { FIRST_NEW_ID, given } from '../../support/given.ts'
+
+const input = (body: object) => CreatePaymentTypeInput.parse(body)
+
+describe('create payment type', () => {
+  it('charges nothing and lets pay in 30 days unless told otherwise', async () => {
+    const scenario = await given(companyRegistered())
+    const decided = await scenario.when(createPaymentType, input({ name: 'Dinheiro', kind: 'cash' }), 'system')
+    decided.accepts('created', paymentTypeCreated({ id: FIRST_NEW_ID }))
+  })
+
+  it('keeps the fee with two decimals', async () => {
+    const scenario = await given(companyRegistered())
+    const body = { name: 'Cartão', kind: 'card', fee_percentage: '2.5', due_days: 0 } as const
+    const decided = await scenario.when(createPaymentType, input(body), 'system')
+    decided.accepts('created', paymentTypeCreated({ id: FIRST_NEW_ID, ...body, fee_percentage: '2.50' }))
+  })
+
+  const internal = ['credit_account', 'exchange_credit', 'promotion', 'cashback']
+  for (const kind of PAYMENT_KINDS) {
+    const refused = internal.includes(kind)
+    it(`takes the kind ${kind}, which the API ${refused ? 'refuses, with a reason' : 'accepts'}`, async () => {
+      const scenario = await given(companyRegistered())
+      await scenario.when(createPaymentType, input({ name: 'Forma', kind }), 'system')
+      const shown = (await scenario.show(`payment_type/${FIRST_NEW_ID}`)) as { reason?: string }
+      expect(shown).to.include({ kind, is_cash: kind === 'cash', accepts_api: !refused })
+      expect(typeof shown.reason).to.equal(refused ? 'string' : 'undefined')
+    })
+  }
+
+  for (const [field, value] of [
+    ['kind', 'cheque'],
+    ['fee_percentage', '100.01'],
+    ['fee_percentage', 2.5],
+    ['due_days', -1],
+    ['due_days', 1.5],
+    ['name', ''],
+  ] as const) {
+    it(`does not take ${field} ${JSON.stringify(value)}`, () => {
+      const parsed = CreatePaymentTypeInput.safeParse({ name: 'Pix', kind: 'pix', [field]: value })
+      expect(parsed.error?.issues.map((issue) => issue.path)).to.deep.equal([[field]])
+    })
+  }
+})

@@ -1,0 +1,36 @@
+import { expect } from 'chai'
+import { UpdatePaymentTypeInput, updatePaymentType } from '../../../commands/payment-types/update-payment-type.ts'
+import { event } from '../../../src/events/catalogue.ts'
+import { companyRegistered, paymentTypeCreated } from '../../support/facts.ts'
+import { given } from '../../support/given.ts'
+
+const input = (body: object) => UpdatePaymentTypeInput.parse({ id: 1, ...body })
+const existing = () => given(companyRegistered(), paymentTypeCreated({ kind: 'card', fee_percentage: '2.50' }))
+
+describe('update payment type', () => {
+  it('records only what changes', async () => {
+    const scenario = await existing()
+    const decided = await scenario.when(updatePaymentType, input({ name: 'Crédito', fee_percentage: '2.5' }), 'system')
+    decided.accepts('updated', event('PaymentTypeUpdated', { id: 1, changes: { name: 'Crédito' } }))
+  })
+
+  it('lets the API accept a type that becomes one of its kinds, and no longer gives a reason', async () => {
+    const scenario = await given(companyRegistered(), paymentTypeCreated({ kind: 'promotion' }))
+    await scenario.when(updatePaymentType, input({ kind: 'pix' }), 'system')
+    expect(await scenario.show('payment_type/1'))
+      .to.include({ accepts_api: true })
+      .and.not.to.have.property('reason')
+  })
+
+  it('records nothing when nothing changes', async () => {
+    const scenario = await existing()
+    const decided = await scenario.when(updatePaymentType, input({ fee_percentage: '2.50', due_days: 30 }), 'system')
+    decided.accepts('unchanged')
+  })
+
+  it('does not know a type of another company', async () => {
+    const scenario = await given(companyRegistered())
+    const decided = await scenario.when(updatePaymentType, input({ name: 'Crédito' }), 'system')
+    decided.refuses('not_found')
+  })
+})
