@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { Envelope } from './envelope.ts'
-import { type EventStore, WrongExpectedRevision } from './port.ts'
+import { type Append, type EventStore, WrongExpectedRevision } from './port.ts'
 import type { Statement } from './transaction.ts'
 
 /** Events fetched at a time while reading a stream; memory does not grow with its length. */
@@ -50,15 +50,21 @@ export function createPostgresStore(pool: Pool): EventStore {
       }
     },
     async *streams() {
-      const { rows } = await pool.query<{ stream: string }>('select stream from ledger.events where revision = 0 order by stream')
+      const { rows } = await pool.query<{ stream: string }>(
+        'select stream from ledger.events where revision = 0 order by stream',
+      )
       for (const row of rows) yield row.stream
     },
   }
 }
 
-function wrongRevision(error: unknown, appends: readonly { stream: string; expectedRevision: number }[]): Error | null {
-  const { code, message } = error as { code?: string; message?: string }
-  if (code !== WRONG_EXPECTED_REVISION) return null
-  const append = appends.find(({ stream }) => stream === message)
+/** Streams are refused by the function or, when another transaction was first to commit the same revision, by the primary key. */
+function wrongRevision(error: unknown, appends: readonly Append[]): Error | null {
+  const { code, message, constraint, detail } = error as { [member: string]: string | undefined }
+  const append = appends.find(({ stream }) =>
+    code === WRONG_EXPECTED_REVISION
+      ? stream === message
+      : constraint === 'events_pkey' && detail?.includes(`=(${stream}, `),
+  )
   return append ? new WrongExpectedRevision(append.stream, append.expectedRevision) : null
 }
