@@ -41,8 +41,9 @@ module.exports = {
     {
       name: 'events-know-only-the-domain',
       severity: 'error',
+      comment: 'Events also know the envelope that carries them.',
       from: { path: '^src/events/' },
-      to: { path: [OWN_FOLDERS, EXPRESS_OR_PG], pathNot: '^src/(events|domain)/' },
+      to: { path: [OWN_FOLDERS, EXPRESS_OR_PG], pathNot: '^src/(events|domain|ledger/envelope)' },
     },
     {
       name: 'domain-knows-only-itself',

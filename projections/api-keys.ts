@@ -53,7 +53,15 @@ export const apiKeysProjection = projection('api_keys', [apiKeys], {
     apply(rows, event) {
       const { company_id } = companyOf(rows)
       const { id, name, prefix, scopes, expires_at } = event.data
-      const doc: ApiKeyObject = { id, name, prefix, scopes, created_at: event.recorded_at, expires_at, revoked_at: null }
+      const doc: ApiKeyObject = {
+        id,
+        name,
+        prefix,
+        scopes,
+        created_at: event.recorded_at,
+        expires_at,
+        revoked_at: null,
+      }
       rows.add(apiKeys, { company_id, id, expires_at, revoked_at: null, ...stamp(event), doc })
     },
   },

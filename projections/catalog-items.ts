@@ -1,5 +1,6 @@
 import { inZone } from '../src/domain/instant.ts'
 import { fromThousandths, toThousandths } from '../src/domain/quantity.ts'
+import { nameKey } from '../src/domain/text.ts'
 import type { DataOf, EventOf } from '../src/events/catalogue.ts'
 import type { RecordView } from '../src/ledger/projection.ts'
 import { byKey, byPk, table } from '../src/ledger/table.ts'
@@ -24,6 +25,9 @@ export interface ItemRow extends Changed {
   company_id: number
   id: number
   external_id: string | null
+  /** Names need not be unique; the key is what lists look for. */
+  name_key: string
+  sku: string | null
   /** Unique among live items; null when deleted. */
   barcode: string | null
   category_id: number | null
@@ -37,6 +41,8 @@ export const catalogItems = table<ItemRow>('catalog_items', {
     company_id: 'bigint',
     id: 'bigint',
     external_id: 'text',
+    name_key: 'text',
+    sku: 'text',
     barcode: 'text',
     category_id: 'bigint',
     type: 'text',
@@ -54,6 +60,8 @@ export const itemByBarcode = (barcode: string) => byKey(catalogItems, 'barcode',
 
 const columnsOf = (doc: ItemObject) => ({
   external_id: doc.external_id,
+  name_key: nameKey(doc.name),
+  sku: doc.sku,
   barcode: doc.barcode,
   category_id: doc.category_id,
   type: doc.type,
@@ -61,9 +69,18 @@ const columnsOf = (doc: ItemObject) => ({
 })
 
 /** Moves the stock of an item, also of a deleted one; an untracked item has none to move. */
-function setStock(rows: Changes, event: EventOf<never>, id: number, stock: (before: string | null) => string | null): void {
+function setStock(
+  rows: Changes,
+  event: EventOf<never>,
+  id: number,
+  stock: (before: string | null) => string | null,
+): void {
   const before = existing(rows, itemById(id))
-  const doc = { ...before.doc, stock: stock(before.doc.stock), stock_updated_at: inZone(event.recorded_at, timezoneOf(rows)) }
+  const doc = {
+    ...before.doc,
+    stock: stock(before.doc.stock),
+    stock_updated_at: inZone(event.recorded_at, timezoneOf(rows)),
+  }
   rows.put(catalogItems, { ...before, ...stamp(event), doc })
 }
 
@@ -108,7 +125,10 @@ export const catalogItemsProjection = projection('catalog_items', [catalogItems]
     apply: (rows, event) => setStock(rows, event as never, event.data.id, () => event.data.after),
   },
   SaleCompleted: {
-    refs: (event) => event.data.items.flatMap((item) => (item.moves_stock && item.catalog_item_id ? [itemById(item.catalog_item_id)] : [])),
+    refs: (event) =>
+      event.data.items.flatMap((item) =>
+        item.moves_stock && item.catalog_item_id ? [itemById(item.catalog_item_id)] : [],
+      ),
     apply(rows, event) {
       for (const item of event.data.items) {
         if (!item.moves_stock || !item.catalog_item_id) continue

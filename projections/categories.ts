@@ -22,7 +22,14 @@ export interface CategoryRow extends Changed {
 }
 
 export const categories = table<CategoryRow>('categories', {
-  columns: { company_id: 'bigint', id: 'bigint', external_id: 'text', name_key: 'text', ...changedColumns, doc: 'json' },
+  columns: {
+    company_id: 'bigint',
+    id: 'bigint',
+    external_id: 'text',
+    name_key: 'text',
+    ...changedColumns,
+    doc: 'json',
+  },
   keys: { pk: ['company_id', 'id'], external: ['company_id', 'external_id'], name: ['company_id', 'name_key'] },
   indexes: [BY_CHANGE],
 })

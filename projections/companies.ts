@@ -25,7 +25,14 @@ export interface CompanyRow extends Changed {
 }
 
 export const companies = table<CompanyRow>('companies', {
-  columns: { company_id: 'bigint', timezone: 'text', plan: 'text', active_keys: 'json', ...changedColumns, doc: 'json' },
+  columns: {
+    company_id: 'bigint',
+    timezone: 'text',
+    plan: 'text',
+    active_keys: 'json',
+    ...changedColumns,
+    doc: 'json',
+  },
   keys: { pk: ['company_id'] },
 })
 

@@ -1,5 +1,5 @@
-import { nameKey } from '../src/domain/text.ts'
 import { inZone } from '../src/domain/instant.ts'
+import { nameKey } from '../src/domain/text.ts'
 import type { DataOf } from '../src/events/catalogue.ts'
 import { byKey, byPk, table } from '../src/ledger/table.ts'
 import { companyOf, timezoneOf } from './companies.ts'

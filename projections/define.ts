@@ -15,7 +15,10 @@ type Handlers = { readonly [N in EventName]?: TypedHandler<N> }
 export function projection(name: string, tables: readonly AnyTable[], handlers: Handlers): Projection {
   const on: Record<string, Handler> = {}
   for (const [type, handler] of Object.entries(handlers) as [string, TypedHandler<never>][]) {
-    on[type] = { refs: (event) => handler.refs?.(event as never) ?? [], apply: (rows, event) => handler.apply(rows, event as never) }
+    on[type] = {
+      refs: (event) => handler.refs?.(event as never) ?? [],
+      apply: (rows, event) => handler.apply(rows, event as never),
+    }
   }
   return { name, tables, on }
 }
@@ -48,7 +51,9 @@ export function existing<R>(rows: Rows, ref: Ref<R>): Readonly<R> {
 }
 
 /** The view of records that are shown just as their row's `doc` says, while they are not deleted. */
-export function docView<R extends { doc: object; deleted_at?: string | null }>(byId: (id: number) => Ref<R>): RecordView {
+export function docView<R extends { doc: object; deleted_at?: string | null }>(
+  byId: (id: number) => Ref<R>,
+): RecordView {
   return {
     refs: (id) => [byId(id)],
     render(rows, id) {

@@ -38,7 +38,13 @@ const INTERNAL_REASONS: Partial<Record<PaymentKind, string>> = {
   cashback: 'Resgate de cashback é gerado somente pelo ponto de venda.',
 }
 
-function paymentTypeObject({ id, name, kind, fee_percentage, due_days }: DataOf<'PaymentTypeCreated'>): PaymentTypeObject {
+function paymentTypeObject({
+  id,
+  name,
+  kind,
+  fee_percentage,
+  due_days,
+}: DataOf<'PaymentTypeCreated'>): PaymentTypeObject {
   const reason = INTERNAL_REASONS[kind]
   return {
     id,
@@ -63,7 +69,11 @@ export const paymentTypesProjection = projection('payment_types', [paymentTypes]
     refs: (event) => [paymentTypeById(event.data.id)],
     apply(rows, event) {
       const before = existing(rows, paymentTypeById(event.data.id))
-      rows.put(paymentTypes, { ...before, ...stamp(event), doc: paymentTypeObject({ ...before.doc, ...event.data.changes }) })
+      rows.put(paymentTypes, {
+        ...before,
+        ...stamp(event),
+        doc: paymentTypeObject({ ...before.doc, ...event.data.changes }),
+      })
     },
   },
 })

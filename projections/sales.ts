@@ -145,7 +145,11 @@ export const salesProjection = projection('sales', [sales], {
         number: event.data.number,
         issued_at: inZone(event.data.issued_at, zone),
       }
-      rows.put(sales, { ...before, ...stamp(event), doc: { ...before.doc, fiscal_document, updated_at: inZone(event.recorded_at, zone) } })
+      rows.put(sales, {
+        ...before,
+        ...stamp(event),
+        doc: { ...before.doc, fiscal_document, updated_at: inZone(event.recorded_at, zone) },
+      })
     },
   },
 })

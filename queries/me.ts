@@ -22,7 +22,11 @@ const statement = {
 }
 
 /** Who calls: the company, its key, what it may do and how often (DESIGN section 5, /me). */
-export async function getMe(pool: Pool, companyId: number, keyId: number): Promise<{ me: object; revision: number } | null> {
+export async function getMe(
+  pool: Pool,
+  companyId: number,
+  keyId: number,
+): Promise<{ me: object; revision: number } | null> {
   const { rows } = await pool.query<Row>({ ...statement, values: [companyId, keyId] })
   const [row] = rows
   if (!row) return null
@@ -33,7 +37,14 @@ export async function getMe(pool: Pool, companyId: number, keyId: number): Promi
     revision,
     me: {
       company: { id: companyId, name, cnpj },
-      key: { id, name: key.name, prefix, scopes, created_at: local(created_at), expires_at: expires_at && local(expires_at) },
+      key: {
+        id,
+        name: key.name,
+        prefix,
+        scopes,
+        created_at: local(created_at),
+        expires_at: expires_at && local(expires_at),
+      },
       plan,
       server_time: local(row.now),
     },

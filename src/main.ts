@@ -53,7 +53,7 @@ async function start(config: Config): Promise<void> {
     ...core,
     limits,
     gate: createGate(gatePool, limits),
-    addresses: createAddressLimit(limits.perMinute),
+    addresses: createAddressLimit(limits),
     trustProxy: config.TRUST_PROXY,
     newRequestId: uuidv7,
     isStopping: () => stopping,

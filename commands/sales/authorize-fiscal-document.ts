@@ -1,9 +1,9 @@
 import { z } from 'zod'
+import { saleById } from '../../projections/sales.ts'
 import { refuse } from '../../src/domain/refusal.ts'
 import { Id, text } from '../../src/domain/text.ts'
 import { event } from '../../src/events/catalogue.ts'
 import { accept, command } from '../../src/ledger/command.ts'
-import { saleById } from '../../projections/sales.ts'
 
 /** Number of the authorized document, as the subscriber's fiscal software gives it. */
 export const FiscalDocumentInput = z.strictObject({ id: Id, number: text(60) })
@@ -18,7 +18,8 @@ export const authorizeFiscalDocument = command<FiscalDocumentInput>({
     const known = sale.doc.fiscal_document
     if (known?.number === number) return accept('unchanged', `sale/${id}`)
     if (known) return refuse('fiscal_document_issued')
-    if (sale.status === 'cancelled') return refuse('validation_failed', { fields: { sale: ['a venda está cancelada'] }, unknown_fields: [] })
+    if (sale.status === 'cancelled')
+      return refuse('validation_failed', { fields: { sale: ['a venda está cancelada'] }, unknown_fields: [] })
     return accept('updated', `sale/${id}`, [event('FiscalDocumentAuthorized', { id, number, issued_at: now })])
   },
 })

@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { Id, optionalText } from '../../src/domain/text.ts'
-import { refuse } from '../../src/domain/refusal.ts'
-import { event } from '../../src/events/catalogue.ts'
-import { accept, command } from '../../src/ledger/command.ts'
 import { itemById } from '../../projections/catalog-items.ts'
 import { saleById } from '../../projections/sales.ts'
+import { refuse } from '../../src/domain/refusal.ts'
+import { Id, optionalText } from '../../src/domain/text.ts'
+import { event } from '../../src/events/catalogue.ts'
+import { accept, command } from '../../src/ledger/command.ts'
 
 /** POST /sales/{id}/cancel; a reason is welcome and not demanded. */
 export const CancelSaleInput = z.strictObject({ id: Id, reason: optionalText(500) })
@@ -13,7 +13,8 @@ export type CancelSaleInput = z.infer<typeof CancelSaleInput>
 /** Cancels a sale and returns its stock. Cancelling twice answers the state, not an error (spec, States: sales). */
 export const cancelSale = command<CancelSaleInput>({
   needs: ({ id }) => [saleById(id)],
-  needsMore: (rows, { id }) => (rows.get(saleById(id))?.stock_moves ?? []).map((move) => itemById(move.catalog_item_id)),
+  needsMore: (rows, { id }) =>
+    (rows.get(saleById(id))?.stock_moves ?? []).map((move) => itemById(move.catalog_item_id)),
   decide(rows, { id, reason }, { origin }) {
     const sale = rows.get(saleById(id))
     if (!sale) return refuse('not_found')
@@ -21,7 +22,9 @@ export const cancelSale = command<CancelSaleInput>({
     if (sale.origin !== 'api' && origin === 'api') return refuse('managed_by_pdv')
     if (sale.status === 'cancelled') return accept('unchanged', `sale/${id}`)
     if (sale.doc.fiscal_document) return refuse('fiscal_document_issued')
-    const restock = sale.stock_moves.filter((move) => typeof rows.get(itemById(move.catalog_item_id))?.doc.stock === 'string')
+    const restock = sale.stock_moves.filter(
+      (move) => typeof rows.get(itemById(move.catalog_item_id))?.doc.stock === 'string',
+    )
     return accept('updated', `sale/${id}`, [event('SaleCancelled', { id, reason: reason ?? null, restock })])
   },
 })

@@ -1,16 +1,24 @@
 import { z } from 'zod'
+import { type ItemRow, itemByExternalId, itemById } from '../../projections/catalog-items.ts'
+import { customerByExternalId } from '../../projections/customers.ts'
+import { paymentTypeById } from '../../projections/payment-types.ts'
+import { saleByExternalId } from '../../projections/sales.ts'
 import { Instant } from '../../src/domain/instant.ts'
-import { fromCents, lineTotal, lineTotalFits, MAX_CENTS, Money, netOfSurcharge, toCents } from '../../src/domain/money.ts'
+import {
+  fromCents,
+  lineTotal,
+  lineTotalFits,
+  MAX_CENTS,
+  Money,
+  netOfSurcharge,
+  toCents,
+} from '../../src/domain/money.ts'
 import { fromThousandths, Quantity, toThousandths } from '../../src/domain/quantity.ts'
 import { invalid, type Refusal, refuse } from '../../src/domain/refusal.ts'
 import { ExternalId, Id, text } from '../../src/domain/text.ts'
 import { type DataOf, event } from '../../src/events/catalogue.ts'
 import { accept, command, isRefusal } from '../../src/ledger/command.ts'
 import type { Rows } from '../../src/ledger/working-set.ts'
-import { type ItemRow, itemByExternalId, itemById } from '../../projections/catalog-items.ts'
-import { customerByExternalId } from '../../projections/customers.ts'
-import { paymentTypeById } from '../../projections/payment-types.ts'
-import { saleByExternalId } from '../../projections/sales.ts'
 
 type Completed = DataOf<'SaleCompleted'>
 
@@ -26,7 +34,9 @@ const SaleItemInput = z
     unit_price: Money.optional(),
   })
   .superRefine((item, context) => {
-    const given = [item.catalog_item_id, item.catalog_item_external_id, item.description].filter((value) => value !== undefined)
+    const given = [item.catalog_item_id, item.catalog_item_external_id, item.description].filter(
+      (value) => value !== undefined,
+    )
     if (given.length !== 1) context.addIssue({ code: 'custom', message: IDENTIFIER })
     else if (item.description !== undefined && item.unit_price === undefined) {
       context.addIssue({ code: 'custom', path: ['unit_price'], message: 'é obrigatório para um item avulso' })
@@ -40,9 +50,7 @@ export const SaleInput = z.strictObject({
   sold_at: Instant.optional(),
   delivery_fee: Money.optional(),
   items: z.array(SaleItemInput).min(1, 'informe ao menos um item').max(500, 'no máximo 500 itens'),
-  payments: z
-    .array(z.strictObject({ payment_type_id: Id, amount: Money }))
-    .max(50, 'no máximo 50 pagamentos'),
+  payments: z.array(z.strictObject({ payment_type_id: Id, amount: Money })).max(50, 'no máximo 50 pagamentos'),
 })
 export type SaleInput = z.infer<typeof SaleInput>
 type ItemInput = SaleInput['items'][number]
@@ -114,9 +122,15 @@ function priceItems(rows: Rows, inputs: readonly ItemInput[]): Completed['items'
     const unitPrice = input.unit_price ?? found?.doc.price
     if (unitPrice === undefined) throw new Error('an ad-hoc item without a price passed validation')
     const thousandths = toThousandths(input.quantity)
-    if (!lineTotalFits(thousandths, toCents(unitPrice))) return invalid(`items[${position}].quantity`, 'o total do item é grande demais')
+    if (!lineTotalFits(thousandths, toCents(unitPrice)))
+      return invalid(`items[${position}].quantity`, 'o total do item é grande demais')
     const total = lineTotal(thousandths, toCents(unitPrice))
-    priced.push({ ...described(found, input), quantity: fromThousandths(thousandths), unit_price: unitPrice, total: fromCents(total) })
+    priced.push({
+      ...described(found, input),
+      quantity: fromThousandths(thousandths),
+      unit_price: unitPrice,
+      total: fromCents(total),
+    })
   }
   return priced
 }

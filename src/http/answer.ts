@@ -26,7 +26,13 @@ export function sendProblem(response: Response, problem: Problem, status: number
 export const single = (record: string): string => (record === '' ? '' : `{"data":${record}}`)
 
 /** The list envelope: `data` is the records' JSON text joined by commas (spec, Conventions 2). */
-export function list(page: { data: string; has_more: boolean; next: string | null; limit: number; synced_at: string | null }): string {
+export function list(page: {
+  data: string
+  has_more: boolean
+  next: string | null
+  limit: number
+  synced_at: string | null
+}): string {
   const meta = { has_more: page.has_more, next_cursor: page.next, limit: page.limit, synced_at: page.synced_at }
   return `{"data":[${page.data}],"meta":${JSON.stringify(meta)}}`
 }

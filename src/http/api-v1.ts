@@ -28,7 +28,9 @@ export function apiV1(options: ApiOptions): Router {
     router[route.method](route.path, requireScope(route), jsonBody, handlerOf(route, options))
   }
   for (const [path, methods] of methodsByPath()) {
-    router.all(path, (_request, _response, next) => next(new Problem('method_not_allowed', undefined, { Allow: methods.join(', ') })))
+    router.all(path, (_request, _response, next) =>
+      next(new Problem('method_not_allowed', undefined, { Allow: methods.join(', ') })),
+    )
   }
   router.use((_request, _response, next) => next(new Problem('not_found')))
   return router

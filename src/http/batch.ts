@@ -49,12 +49,20 @@ export function batchReply({ items, invalid }: BatchInput): Reply {
         else data.push(result.body)
       }
       const meta = { succeeded: data.length, failed: errors.length, errors }
-      return { status: errors.length > 0 ? 207 : 200, body: `{"data":[${data.join(',')}],"meta":${JSON.stringify(meta)}}` }
+      return {
+        status: errors.length > 0 ? 207 : 200,
+        body: `{"data":[${data.join(',')}],"meta":${JSON.stringify(meta)}}`,
+      }
     },
   }
 }
 
-function errorOf(index: number, item: unknown, code: ProblemCode, details?: Readonly<Record<string, unknown>>): BatchError {
+function errorOf(
+  index: number,
+  item: unknown,
+  code: ProblemCode,
+  details?: Readonly<Record<string, unknown>>,
+): BatchError {
   const external = (item as { external_id?: unknown } | null)?.external_id
   const external_id = typeof external === 'string' ? external.slice(0, 100) : null
   return { index, external_id, code, message: messageOf(code), ...(details ? { details } : {}) }

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import type { Request, RequestHandler, Response } from 'express'
 import type { Pool } from 'pg'
 import { z } from 'zod'
+import { describeIssues } from '../domain/validation.ts'
 import { isRefusal } from '../ledger/command.ts'
 import type { Reply } from '../ledger/unit-of-work.ts'
 import type { Writer } from '../ledger/writer.ts'
-import { describeIssues } from '../domain/validation.ts'
 import { sendJson, single } from './answer.ts'
 import { type BatchInput, batchReply, readBatch } from './batch.ts'
 import { Problem } from './problems.ts'
@@ -34,7 +34,12 @@ function parse<T>(schema: z.ZodType<T>, value: unknown): T {
 
 const NO_QUERY = z.strictObject({})
 
-async function answerRead(route: ReadRoute, context: RouteContext, request: Request, response: Response): Promise<void> {
+async function answerRead(
+  route: ReadRoute,
+  context: RouteContext,
+  request: Request,
+  response: Response,
+): Promise<void> {
   const query = parse(route.query ?? NO_QUERY, request.query)
   const { pool, limits } = context
   const answer = await route.read({ pool, limits, caller: callerOf(response), params: request.params as Params, query })
@@ -50,7 +55,12 @@ const singleReply: Reply = {
   status: (outcome) => (outcome === 'created' ? 201 : outcome === 'deleted' ? 204 : 200),
 }
 
-async function answerCommand(route: CommandRoute, context: RouteContext, request: Request, response: Response): Promise<void> {
+async function answerCommand(
+  route: CommandRoute<unknown, object>,
+  context: RouteContext,
+  request: Request,
+  response: Response,
+): Promise<void> {
   parse(NO_QUERY, request.query)
   const idempotency = idempotencyOf(request, response, route.idempotency === 'required')
   const input = route.input(request.params as Params, parse(route.body ?? NO_BODY, request.body))
@@ -64,7 +74,12 @@ async function answerCommand(route: CommandRoute, context: RouteContext, request
   })
 }
 
-async function answerBatch(route: BatchRoute, context: RouteContext, request: Request, response: Response): Promise<void> {
+async function answerBatch(
+  route: BatchRoute,
+  context: RouteContext,
+  request: Request,
+  response: Response,
+): Promise<void> {
   parse(NO_QUERY, request.query)
   const idempotency = idempotencyOf(request, response, false)
   const input: BatchInput = readBatch(parse(batchBody, request.body).items, route.item)

@@ -12,7 +12,10 @@ export function health(pool: Pool, isStopping: () => boolean): Router {
       () => 'down',
     )
     const ready = postgres === 'up' && !isStopping()
-    const parts = { status: ready ? 'ready' : 'not_ready', parts: { postgres, ...(isStopping() ? { service: 'stopping' } : {}) } }
+    const parts = {
+      status: ready ? 'ready' : 'not_ready',
+      parts: { postgres, ...(isStopping() ? { service: 'stopping' } : {}) },
+    }
     sendJson(response, ready ? 200 : 503, JSON.stringify(parts))
   })
   return router

@@ -47,5 +47,7 @@ export class Problem extends Error {
 
 /** `{error: {code, message, details?, request_id}}` */
 export function problemBody(code: ProblemCode, requestId: string, details?: Readonly<Record<string, unknown>>): string {
-  return JSON.stringify({ error: { code, message: messageOf(code), ...(details ? { details } : {}), request_id: requestId } })
+  return JSON.stringify({
+    error: { code, message: messageOf(code), ...(details ? { details } : {}), request_id: requestId },
+  })
 }

@@ -12,7 +12,14 @@ export interface StoredAnswer {
 
 /** Stored answers are rows like any other, so that 20 equal keys within one group are one sale. */
 export const idempotentAnswers = table<StoredAnswer>('idempotent_answers', {
-  columns: { company_id: 'bigint', key: 'text', request_hash: 'text', status: 'integer', body: 'text', created_at: 'timestamptz' },
+  columns: {
+    company_id: 'bigint',
+    key: 'text',
+    request_hash: 'text',
+    status: 'integer',
+    body: 'text',
+    created_at: 'timestamptz',
+  },
   keys: { pk: ['company_id', 'key'] },
 })
 

@@ -28,7 +28,8 @@ export async function catchUp(ledger: OpenLedger, work: CatchUp): Promise<Set<st
   let unanswered: Envelope | null = null
   for await (const event of work.store.read(streamOf(ledger.companyId), ledger.revision + 1)) {
     // The answer shows the record after the last event of its request.
-    if (unanswered && unanswered.request_id !== event.request_id) unanswered = await settleAnswer(unanswered, ledger, work, load)
+    if (unanswered && unanswered.request_id !== event.request_id)
+      unanswered = await settleAnswer(unanswered, ledger, work, load)
     await load(ledger.companyId, refsOf(work.model, event))
     project(work.model, work.set.of(ledger.companyId), event)
     applied.add(event.id)

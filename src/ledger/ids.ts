@@ -28,7 +28,10 @@ export function createIdAllocator(pool: Pool): IdAllocator {
     const taken = ids.splice(0, count)
     while (taken.length < count) {
       const wanted = Math.max(BLOCK_SIZE, count - taken.length)
-      const result = await pool.query<{ id: number }>(`select nextval('ops.${kind}_ids') as id from generate_series(1, $1)`, [wanted])
+      const result = await pool.query<{ id: number }>(
+        `select nextval('ops.${kind}_ids') as id from generate_series(1, $1)`,
+        [wanted],
+      )
       const block = result.rows.map((row) => row.id)
       taken.push(...block.splice(0, count - taken.length))
       ids.push(...block)
@@ -39,7 +42,9 @@ export function createIdAllocator(pool: Pool): IdAllocator {
   return {
     async lease(counts) {
       const kinds = Object.entries(counts) as [IdKind, number][]
-      const taken = new Map(await Promise.all(kinds.map(async ([kind, count]) => [kind, await take(kind, count)] as const)))
+      const taken = new Map(
+        await Promise.all(kinds.map(async ([kind, count]) => [kind, await take(kind, count)] as const)),
+      )
       return {
         next(kind) {
           const id = taken.get(kind)?.shift()

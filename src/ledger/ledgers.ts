@@ -71,5 +71,8 @@ export function advance(tx: Transaction, ledgers: readonly OpenLedger[]): Promis
 
 /** Makes sure that a company has a ledger to lock. Repeatable; an empty ledger is harmless. */
 export async function ensureLedger(pool: Pool, companyId: number): Promise<void> {
-  await pool.query('insert into ledgers (company_id, hash) values ($1, $2) on conflict do nothing', [companyId, GENESIS_HASH])
+  await pool.query('insert into ledgers (company_id, hash) values ($1, $2) on conflict do nothing', [
+    companyId,
+    GENESIS_HASH,
+  ])
 }

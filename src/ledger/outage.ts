@@ -5,7 +5,11 @@
 export function isOutage(error: unknown): boolean {
   const { code, message } = error as { code?: unknown; message?: string }
   if (typeof code !== 'string') {
-    return /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error)/.test(message ?? '')
+    return /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error)/.test(
+      message ?? '',
+    )
   }
-  return /^(08|53|57)...$|^(55P03|40001|40P01|25P03|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOENT|ENOTFOUND|EAI_AGAIN)$/.test(code)
+  return /^(08|53|57)...$|^(55P03|40001|40P01|25P03|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOENT|ENOTFOUND|EAI_AGAIN)$/.test(
+    code,
+  )
 }

@@ -84,7 +84,8 @@ export function createQueue<T extends Queued>(limits: QueueLimits, runGroup: (gr
   return {
     push(item) {
       const size = item.invocations.length
-      if (waiting.length > 0 && waitingCommands + size > limits.waitingCommands) throw new Unavailable('too many commands are waiting')
+      if (waiting.length > 0 && waitingCommands + size > limits.waitingCommands)
+        throw new Unavailable('too many commands are waiting')
       waiting.push(item)
       waitingCommands += size
       // Requests that were read from sockets in the same turn of the event loop share the group.
@@ -94,6 +95,8 @@ export function createQueue<T extends Queued>(limits: QueueLimits, runGroup: (gr
       }
     },
     idle: () =>
-      waiting.length === 0 && lanesBusy === 0 ? Promise.resolve() : new Promise((resolve) => idleCallbacks.push(resolve)),
+      waiting.length === 0 && lanesBusy === 0
+        ? Promise.resolve()
+        : new Promise((resolve) => idleCallbacks.push(resolve)),
   }
 }

@@ -25,14 +25,20 @@ export async function ensureReadModel(pool: Pool, store: EventStore, model: Read
   return inTransaction(pool, async (tx) => {
     // Processes that start at once wait here for the first of them.
     await tx.query({ name: 'lock_read_model', text: 'select pg_advisory_xact_lock(7106801)' })
-    const { rows } = await tx.query<{ version: string }>({ name: 'read_version', text: 'select version from ops.read_model' })
+    const { rows } = await tx.query<{ version: string }>({
+      name: 'read_version',
+      text: 'select version from ops.read_model',
+    })
     if (rows[0]?.version === model.version && (await schemaExists(tx))) return null
     return rebuild(tx, pool, store, model)
   })
 }
 
 async function schemaExists(tx: Transaction): Promise<boolean> {
-  const { rows } = await tx.query({ name: 'find_read_schema', text: `select 1 from pg_namespace where nspname = '${READ_SCHEMA}'` })
+  const { rows } = await tx.query({
+    name: 'find_read_schema',
+    text: `select 1 from pg_namespace where nspname = '${READ_SCHEMA}'`,
+  })
   return rows.length > 0
 }
 
@@ -45,7 +51,8 @@ export async function rebuild(tx: Transaction, pool: Pool, store: EventStore, mo
   await tx.query({ name: 'drop_read', text: `drop schema if exists ${READ_SCHEMA} cascade` })
   await tx.query({ name: 'create_read', text: `create schema ${READ_SCHEMA}` })
   for (const [number, table] of model.projections.flatMap((projection) => projection.tables).entries()) {
-    for (const [part, text] of ddlOf(table, READ_SCHEMA).split(';\n').entries()) await tx.query({ name: `ddl_${number}_${part}`, text })
+    for (const [part, text] of ddlOf(table, READ_SCHEMA).split(';\n').entries())
+      await tx.query({ name: `ddl_${number}_${part}`, text })
   }
   const { rows } = await tx.query<{ company_id: number; revision: number }>({
     name: 'lock_all_ledgers',

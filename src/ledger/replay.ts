@@ -32,7 +32,12 @@ export async function replay(
   return applied + batch.length
 }
 
-async function applyBatch(tx: Transaction, model: ReadModel, companyId: number, batch: readonly Envelope[]): Promise<void> {
+async function applyBatch(
+  tx: Transaction,
+  model: ReadModel,
+  companyId: number,
+  batch: readonly Envelope[],
+): Promise<void> {
   const set = createWorkingSet()
   for (const event of batch) set.want(companyId, refsOf(model, event))
   await Promise.all(set.load(tx))

@@ -55,7 +55,10 @@ export function ddlOf(table: AnyTable, schema: string): string {
   const columns = Object.entries<ColumnType>(table.columns).map(([name, type]) => `${name} ${type}`)
   const unique = Object.entries(table.keys)
     .filter(([key]) => key !== 'pk')
-    .map(([key, names]) => `constraint ${table.name}_${key}_key unique (${names.join(', ')}) deferrable initially immediate`)
+    .map(
+      ([key, names]) =>
+        `constraint ${table.name}_${key}_key unique (${names.join(', ')}) deferrable initially immediate`,
+    )
   const parts = [...columns, `primary key (${table.keys.pk.join(', ')})`, ...unique]
   const indexes = table.indexes.map((index) => `create index on ${schema}.${table.name} ${index};`)
   return [`create table ${schema}.${table.name} (\n  ${parts.join(',\n  ')}\n);`, ...indexes].join('\n')

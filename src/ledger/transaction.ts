@@ -50,7 +50,10 @@ export function assertCommitted(result: QueryResult): void {
 }
 
 /** Runs `work` in a transaction of its own; on any failure the connection is destroyed, because its state is unknown. */
-export async function inTransaction<T>(pool: Pool, work: (tx: Transaction, client: PoolClient) => Promise<T>): Promise<T> {
+export async function inTransaction<T>(
+  pool: Pool,
+  work: (tx: Transaction, client: PoolClient) => Promise<T>,
+): Promise<T> {
   const client = await pool.connect()
   try {
     await client.query('begin')

@@ -154,7 +154,11 @@ async function ensure(deciding: Deciding, companyId: number, refs: readonly AnyR
 }
 
 /** The record's JSON text as it stands in the working set. */
-export async function render(subject: string, companyId: number, deciding: Pick<Deciding, 'model' | 'set' | 'load'>): Promise<string> {
+export async function render(
+  subject: string,
+  companyId: number,
+  deciding: Pick<Deciding, 'model' | 'set' | 'load'>,
+): Promise<string> {
   const { view, id } = viewOf(deciding.model, subject)
   const rows = deciding.set.of(companyId)
   const missing = deciding.set.missing(companyId, view.refs(id))

@@ -1,4 +1,12 @@
-import { type AnyRef, type AnyTable, flushStatement, type KeyValue, loadStatement, type Ref, type Table } from './table.ts'
+import {
+  type AnyRef,
+  type AnyTable,
+  flushStatement,
+  type KeyValue,
+  loadStatement,
+  type Ref,
+  type Table,
+} from './table.ts'
 import type { Statement, Transaction } from './transaction.ts'
 
 /** Rows of one company, as a command sees them. Asking for a row that was not loaded is a bug and throws. */
@@ -82,20 +90,31 @@ export function createWorkingSet(): WorkingSet {
         const state = stateOf(ref.table)
         const key = keyOf(companyId, ref)
         if (indexOf(state, ref.by).has(key)) continue
-        let wanted = state.wanted.get(ref.by)
-        if (!wanted) state.wanted.set(ref.by, (wanted = new Map()))
+        const wanted = state.wanted.get(ref.by) ?? new Map<string, readonly KeyValue[]>()
+        state.wanted.set(ref.by, wanted)
         wanted.set(key, ref.table.global ? ref.values : [companyId, ...ref.values])
       }
     },
     load: (tx) => [...states.values()].flatMap((state) => loadTable(tx, state)),
-    flush: (tx) => [...states.values()].filter((state) => state.changed.size > 0).map((state) => flushTable(tx, state)),
+    flush(tx) {
+      const changed = [...states.values()].filter((state) => state.changed.size > 0)
+      // All values are made before the first is sent: an error in between would leave a transaction half written.
+      const values = changed.map(valuesOf)
+      return changed.map(({ table }, position) =>
+        tx.query(
+          statement(`flush_${table.name}`, () => flushStatement(table)),
+          values[position],
+        ),
+      )
+    },
   }
 }
 
 function changesOf(companyId: number, stateOf: (table: AnyTable) => TableState): Changes {
   const put = (table: AnyTable, row: Row): void => {
     const state = stateOf(table)
-    if (!table.global && row.company_id !== companyId) throw new Error(`a row of ${table.name} belongs to another company`)
+    if (!table.global && row.company_id !== companyId)
+      throw new Error(`a row of ${table.name} belongs to another company`)
     const pk = rowKey(table, 'pk', row)
     if (pk === null) throw new Error(`a row of ${table.name} lacks its primary key`)
     const before = indexOf(state, 'pk').get(pk) ?? null
@@ -111,7 +130,8 @@ function changesOf(companyId: number, stateOf: (table: AnyTable) => TableState):
     },
     add<R>(table: Table<R>, row: R): void {
       const pk = rowKey(table, 'pk', row as Row)
-      if (pk !== null && stateOf(table).index.get('pk')?.get(pk)) throw new Error(`row ${table.name} ${pk} exists already`)
+      if (pk !== null && stateOf(table).index.get('pk')?.get(pk))
+        throw new Error(`row ${table.name} ${pk} exists already`)
       put(table, row as Row)
     },
     put: (table, row) => put(table, row as Row),
@@ -124,7 +144,10 @@ function loadTable(tx: Transaction, state: TableState): Promise<void>[] {
     const keys = [...wanted.values()]
     const values = columns.map((_, position) => keys.map((key) => key[position]))
     const name = `load_${state.table.name}_${by}`
-    const result = await tx.query<Row>(statement(name, () => loadStatement(state.table, by)), values)
+    const result = await tx.query<Row>(
+      statement(name, () => loadStatement(state.table, by)),
+      values,
+    )
     for (const row of result.rows) remember(state, row)
     const found = indexOf(state, by)
     for (const key of wanted.keys()) if (!found.has(key)) found.set(key, null)
@@ -140,14 +163,13 @@ function remember(state: TableState, row: Row): void {
   index(state, row)
 }
 
-function flushTable(tx: Transaction, state: TableState): Promise<unknown> {
-  const { table } = state
-  const rows = [...state.changed.values()].sort((a, b) => compareRows(table, a, b))
+/** The changed rows in key order, as one array a column. */
+function valuesOf({ table, changed }: TableState): unknown[][] {
+  const rows = [...changed.values()].sort((a, b) => compareRows(table, a, b))
   const columns = Object.entries(table.columns) as [string, string][]
-  const values = columns.map(([column, type]) =>
+  return columns.map(([column, type]) =>
     rows.map((row) => (type === 'json' && row[column] !== null ? JSON.stringify(row[column]) : row[column])),
   )
-  return tx.query(statement(`flush_${table.name}`, () => flushStatement(table)), values)
 }
 
 function compareRows(table: AnyTable, a: Row, b: Row): number {

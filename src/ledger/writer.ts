@@ -11,7 +11,15 @@ import { type Append, type EventStore, Unavailable } from './port.ts'
 import type { ReadModel } from './projection.ts'
 import { createQueue, type QueueLimits } from './queue.ts'
 import { assertCommitted, pipelined, type Transaction, transactionOn } from './transaction.ts'
-import { type Answer, type Decided, decideRequest, needsOf, type OpenLedger, type Request, storeAnswer } from './unit-of-work.ts'
+import {
+  type Answer,
+  type Decided,
+  decideRequest,
+  needsOf,
+  type OpenLedger,
+  type Request,
+  storeAnswer,
+} from './unit-of-work.ts'
 import { createWorkingSet, type WorkingSet } from './working-set.ts'
 
 export interface WriterOptions {
@@ -74,13 +82,19 @@ async function runGroup(options: WriterOptions, group: readonly Pending[], attem
 }
 
 /** Nothing was appended. One request's bug, or its lock, must not fail its neighbours: they run one by one. */
-async function failed(options: WriterOptions, group: readonly Pending[], attemptsLeft: number, error: unknown): Promise<void> {
+async function failed(
+  options: WriterOptions,
+  group: readonly Pending[],
+  attemptsLeft: number,
+  error: unknown,
+): Promise<void> {
   if (group.length > 1 && !(error instanceof Unavailable)) {
     for (const request of group) await runGroup(options, [request], attemptsLeft)
     return
   }
   options.log('a unit of work failed', error)
-  for (const request of group) request.reject(isOutage(error) ? new Unavailable('the database cannot be reached') : error)
+  for (const request of group)
+    request.reject(isOutage(error) ? new Unavailable('the database cannot be reached') : error)
 }
 
 /** One attempt: lock, load, decide, flush, append, COMMIT. `onDecided` hands out the decisions before anything is sent. */
@@ -229,7 +243,8 @@ async function settleOnce(options: WriterOptions, client: PoolClient, group: rea
   const found = new Map(group.map((request) => [request, request.inDoubt.find((past) => isStored(past, stored))]))
   for (const [request, past] of found) {
     const ledger = ledgers.find((candidate) => candidate.companyId === request.companyId) as OpenLedger
-    if (past && !isRefusal(past.answer)) storeAnswer(request, set.of(request.companyId), past.answer, ledger.lastRecordedAt)
+    if (past && !isRefusal(past.answer))
+      storeAnswer(request, set.of(request.companyId), past.answer, ledger.lastRecordedAt)
   }
   await pipelined(client, () => [...set.flush(tx), advance(tx, ledgers)])
   assertCommitted(await client.query('commit'))
@@ -241,7 +256,9 @@ async function settleOnce(options: WriterOptions, client: PoolClient, group: rea
 async function storedIds(store: EventStore, group: readonly Pending[]): Promise<Set<string>> {
   const stored = new Set<string>()
   for (const companyId of new Set(group.map((request) => request.companyId))) {
-    const from = Math.min(...group.filter((r) => r.companyId === companyId).flatMap((r) => r.inDoubt.map((past) => past.fromRevision)))
+    const from = Math.min(
+      ...group.filter((r) => r.companyId === companyId).flatMap((r) => r.inDoubt.map((past) => past.fromRevision)),
+    )
     for await (const event of store.read(streamOf(companyId), from)) stored.add(event.id)
   }
   return stored

@@ -41,7 +41,12 @@ export function limitStrangers(addresses: AddressLimit): (request: Request, resp
   }
 }
 
-async function refuseStranger(addresses: AddressLimit, request: Request, response: Response, code: ProblemCode): Promise<never> {
+async function refuseStranger(
+  addresses: AddressLimit,
+  request: Request,
+  response: Response,
+  code: ProblemCode,
+): Promise<never> {
   await limitStrangers(addresses)(request, response)
   throw new Problem(code, undefined, { 'WWW-Authenticate': 'Bearer' })
 }
@@ -58,4 +63,5 @@ function showRate(response: Response, rate: Rate): void {
   response.setHeader('X-RateLimit-Reset', rate.reset)
 }
 
-const limited = (rate: Rate): Problem => new Problem('rate_limited', undefined, { 'Retry-After': String(rate.retryAfter) })
+const limited = (rate: Rate): Problem =>
+  new Problem('rate_limited', undefined, { 'Retry-After': String(rate.retryAfter) })

@@ -10,7 +10,8 @@ const RETRY_AFTER_SECONDS = '1'
 export function failures(log: (message: string, error: unknown, requestId: string) => void): ErrorRequestHandler {
   return (error, request, response, _next) => {
     const problem = problemOf(error)
-    if (problem.code === 'internal_error') log(`${request.method} ${request.path} failed`, error, response.locals.requestId)
+    if (problem.code === 'internal_error')
+      log(`${request.method} ${request.path} failed`, error, response.locals.requestId)
     if (response.headersSent) {
       response.destroy()
       return
@@ -21,7 +22,8 @@ export function failures(log: (message: string, error: unknown, requestId: strin
 
 function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error
-  if (error instanceof Unavailable || isOutage(error)) return new Problem('unavailable', undefined, { 'Retry-After': RETRY_AFTER_SECONDS })
+  if (error instanceof Unavailable || isOutage(error))
+    return new Problem('unavailable', undefined, { 'Retry-After': RETRY_AFTER_SECONDS })
   // The router throws a URIError-like error with status 400 for a path that cannot be decoded: there is no such record.
   if ((error as { status?: unknown }).status === 400) return new Problem('not_found')
   return new Problem('internal_error')

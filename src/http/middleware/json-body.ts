@@ -16,7 +16,8 @@ const parse = express.json({
 /** Reads the body of a request that may have one; an absent body is an empty object. */
 export const jsonBody: RequestHandler = (request, response, next) => {
   const type = request.headers['content-type']
-  const hasBody = request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0
+  const hasBody =
+    request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0
   if (!hasBody) {
     request.body = {}
     next()
@@ -26,7 +27,9 @@ export const jsonBody: RequestHandler = (request, response, next) => {
     next(new Problem('unsupported_media_type'))
     return
   }
-  parse(request, response, (error?: unknown) => next(error === undefined ? undefined : bodyProblem(error, request, response)))
+  parse(request, response, (error?: unknown) =>
+    next(error === undefined ? undefined : bodyProblem(error, request, response)),
+  )
 }
 
 /** What the parser found, in the contract's terms. */

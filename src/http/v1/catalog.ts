@@ -1,15 +1,19 @@
+import { z } from 'zod'
 import { CreateItemInput, createItem } from '../../../commands/catalog/create-item.ts'
 import { deactivateItem } from '../../../commands/catalog/deactivate-item.ts'
 import { ItemChanges } from '../../../commands/catalog/item-input.ts'
 import { ReplaceItemInput, replaceItem } from '../../../commands/catalog/replace-item.ts'
 import { updateItem } from '../../../commands/catalog/update-item.ts'
 import { CreateCategoryInput, createCategory } from '../../../commands/categories/create-category.ts'
-import { z } from 'zod'
+import { getItem } from '../../../queries/catalog/get-item.ts'
+import { listDeletedItems, listItems } from '../../../queries/catalog/list-items.ts'
+import { getCategory } from '../../../queries/categories/get-category.ts'
+import { listCategories } from '../../../queries/categories/list-categories.ts'
 import { ExternalId, text } from '../../domain/text.ts'
 import { ITEM_TYPES } from '../../events/catalog.ts'
 import { type Route, write } from '../route.ts'
 import { QueryId } from './list-query.ts'
-import { listRoute, recordRoutes } from './record-routes.ts'
+import { getRoute, listRoute, recordRoutes } from './record-routes.ts'
 
 const items = recordRoutes({
   path: '/catalog/items',
@@ -41,6 +45,12 @@ const categories: readonly Route[] = [
     summary: 'Lista as categorias',
     filters: { name: text(80).optional(), external_id: ExternalId.optional() },
     list: listCategories,
+  }),
+  getRoute({
+    path: '/catalog/categories/:id',
+    scope: 'catalog:read',
+    summary: 'Mostra uma categoria',
+    get: getCategory,
   }),
   write({
     method: 'post',

@@ -2,6 +2,8 @@ import { CreateCustomerInput, createCustomer } from '../../../commands/customers
 import { deleteCustomer } from '../../../commands/customers/delete-customer.ts'
 import { ReplaceCustomerInput, replaceCustomer } from '../../../commands/customers/replace-customer.ts'
 import { CustomerChanges, updateCustomer } from '../../../commands/customers/update-customer.ts'
+import { getCustomer } from '../../../queries/customers/get-customer.ts'
+import { listCustomers, listDeletedCustomers } from '../../../queries/customers/list-customers.ts'
 import { ExternalId, text } from '../../domain/text.ts'
 import { recordRoutes } from './record-routes.ts'
 

@@ -11,7 +11,10 @@ export const meRoute = read({
   async read({ pool, caller, limits }) {
     const found = await getMe(pool, caller.companyId, caller.keyId)
     if (!found) return null
-    const data = { ...found.me, limits: { requests_per_minute: limits.perMinute, requests_per_day: limits.perDay, ...FIXED_LIMITS } }
+    const data = {
+      ...found.me,
+      limits: { requests_per_minute: limits.perMinute, requests_per_day: limits.perDay, ...FIXED_LIMITS },
+    }
     return { body: JSON.stringify({ data }), revision: found.revision }
   },
 })

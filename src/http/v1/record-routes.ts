@@ -1,19 +1,20 @@
 import type { Pool } from 'pg'
 import type { z } from 'zod'
 import { atExternalId } from '../../../commands/records/external-id.ts'
+import type { Found } from '../../../queries/get.ts'
 import type { Page } from '../../../queries/list.ts'
 import type { Scope } from '../../access/scopes.ts'
-import type { Command } from '../../ledger/command.ts'
+import type { Refusal } from '../../domain/refusal.ts'
+import { type Command, isRefusal } from '../../ledger/command.ts'
 import { list, single } from '../answer.ts'
 import { Problem } from '../problems.ts'
-import { batch, pathId, type ReadContext, type Route, read, withId, write } from '../route.ts'
+import { batch, pathId, type ReadAnswer, type ReadContext, type Route, read, withId, write } from '../route.ts'
 import { deletedQuery, listQuery } from './list-query.ts'
 
-/** A record's JSON text with the revision that it shows, or null when there is none. */
-type GetRecord = (pool: Pool, companyId: number, id: number) => Promise<{ record: string; revision: number } | null>
+type GetRecord = (pool: Pool, companyId: number, id: number) => Promise<Found>
 
-/** A page of a list; null when the cursor is broken, or was made for other filters. */
-type ListRecords<Q> = (pool: Pool, companyId: number, query: Q) => Promise<Page | null>
+/** A page of a list; a refusal where the cursor is broken or was made for other filters. */
+type ListRecords<Q> = (pool: Pool, companyId: number, query: Q, timezone: string) => Promise<Page | Refusal>
 
 interface ListDescription<F extends z.ZodRawShape> {
   readonly path: string
@@ -28,7 +29,7 @@ export function listRoute<F extends z.ZodRawShape>({ filters, list: page, ...rou
   return read({
     ...route,
     query: listQuery(filters) as z.ZodType<z.infer<ReturnType<typeof listQuery<F>>> & { limit: number }>,
-    read: async (context) => answerPage(await page(context.pool, context.caller.companyId, context.query), context),
+    read: (context) => answerPage(page, context),
   })
 }
 
@@ -39,32 +40,33 @@ export function deletedRoute(route: {
   summary: string
   list: ListRecords<z.infer<typeof deletedQuery>>
 }): Route {
-  return read({
-    ...route,
-    query: deletedQuery,
-    read: async (context) => answerPage(await route.list(context.pool, context.caller.companyId, context.query), context),
-  })
+  const { list: page, ...rest } = route
+  return read({ ...rest, query: deletedQuery, read: (context) => answerPage(page, context) })
 }
 
-function answerPage(page: Page | null, { query }: ReadContext<{ limit: number }>) {
-  if (!page) {
-    const message = 'não vale para esta lista: repita a busca sem cursor'
-    throw new Problem('validation_failed', { fields: { cursor: [message] }, unknown_fields: [] })
-  }
+async function answerPage<Q extends { limit: number }>(
+  records: ListRecords<Q>,
+  { pool, caller, query }: ReadContext<Q>,
+) {
+  const page = await records(pool, caller.companyId, query, caller.timezone)
+  if (isRefusal(page)) throw new Problem(page.refused, page.details)
   return { body: list({ ...page, limit: query.limit }), revision: page.revision }
 }
 
 /** One record by the id in the path. */
-export function getRoute(route: { path: string; scope: Scope; summary: string; get: GetRecord }): Route {
+export function getRoute({ get, ...route }: { path: string; scope: Scope; summary: string; get: GetRecord }): Route {
   return read({
     ...route,
     async read({ pool, caller, params }) {
       const id = pathId(params.id)
-      const found = id === null ? null : await route.get(pool, caller.companyId, id)
-      return found && { body: single(found.record), revision: found.revision }
+      return id === null ? null : answerRecord(await get(pool, caller.companyId, id))
     },
   })
 }
+
+/** A found record, or null, which becomes a 404. */
+export const answerRecord = ({ record, revision }: Found): ReadAnswer | null =>
+  record === null ? null : { body: single(record), revision }
 
 /** A resource with all the operations that the contract gives to records: list, get, deleted, POST, batch, PUT by-external, PATCH, DELETE. */
 interface RecordResource<F extends z.ZodRawShape, C, R, P extends object> {
@@ -93,10 +95,21 @@ export function recordRoutes<F extends z.ZodRawShape, C extends { external_id?: 
   const scope = `${area}:write` as const
   return [
     listRoute({ path, scope: reading, summary: `Lista ${all}`, filters: resource.filters, list: resource.list }),
-    deletedRoute({ path: `${path}/deleted`, scope: reading, summary: `Lista ${all} que foram excluídos`, list: resource.deleted }),
+    deletedRoute({
+      path: `${path}/deleted`,
+      scope: reading,
+      summary: `Lista ${all} que foram excluídos`,
+      list: resource.deleted,
+    }),
     getRoute({ path: `${path}/:id`, scope: reading, summary: `Mostra ${one}`, get: resource.get }),
     write({ method: 'post', path, scope, summary: `Cria ${one}`, ...create, input: (_params, body) => body }),
-    batch({ path: `${path}/batch`, scope, summary: `Cria ou substitui até 500 registros`, item: replace.item, batch: replace.command }),
+    batch({
+      path: `${path}/batch`,
+      scope,
+      summary: `Cria ou substitui até 500 registros`,
+      item: replace.item,
+      batch: replace.command,
+    }),
     write({
       method: 'put',
       path: `${path}/by-external/:external_id`,

@@ -1,11 +1,13 @@
 import { z } from 'zod'
 import { cancelSale } from '../../../commands/sales/cancel-sale.ts'
 import { registerSale, SaleInput } from '../../../commands/sales/register-sale.ts'
+import { getSale, getSaleByExternalId } from '../../../queries/sales/get-sale.ts'
+import { listPaymentTypes } from '../../../queries/sales/list-payment-types.ts'
+import { listSales } from '../../../queries/sales/list-sales.ts'
 import { ExternalId, optionalText } from '../../domain/text.ts'
-import { single } from '../answer.ts'
 import { type Route, read, withId, write } from '../route.ts'
 import { QueryDate, QueryId } from './list-query.ts'
-import { getRoute, listRoute } from './record-routes.ts'
+import { answerRecord, getRoute, listRoute } from './record-routes.ts'
 
 /** Sales are registered complete and never edited; there is no PATCH (spec, States: sales). */
 export const saleRoutes: readonly Route[] = [
@@ -22,7 +24,7 @@ export const saleRoutes: readonly Route[] = [
       sold_from: QueryDate.optional(),
       sold_to: QueryDate.optional(),
     },
-    list: listSales,
+    list: (pool, companyId, query, timezone) => listSales(pool, companyId, { ...query, timezone }),
   }),
   read({
     path: '/sales/payment-types',
@@ -39,8 +41,9 @@ export const saleRoutes: readonly Route[] = [
     summary: 'Mostra a venda com este external_id',
     async read({ pool, caller, params }) {
       const externalId = ExternalId.safeParse(params.external_id)
-      const found = externalId.success ? await getSaleByExternalId(pool, caller.companyId, externalId.data) : null
-      return found && { body: single(found.record), revision: found.revision }
+      return externalId.success
+        ? answerRecord(await getSaleByExternalId(pool, caller.companyId, externalId.data))
+        : null
     },
   }),
   getRoute({ path: '/sales/:id', scope: 'sales:read', summary: 'Mostra uma venda', get: getSale }),

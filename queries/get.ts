@@ -1,0 +1,34 @@
+import type { Pool } from 'pg'
+import type { Source } from './list-statement.ts'
+
+/** A record, or that there is none, in the snapshot of a revision of the ledger. */
+export interface Found {
+  /** JSON text of the record; null when it does not exist, is deleted, or is another company's. */
+  readonly record: string | null
+  readonly revision: number
+}
+
+/** Columns by which a record is asked for. */
+const COLUMNS = { id: 'bigint', external_id: 'text' } as const
+
+/** Gets the record that has a value in a unique column. */
+export async function getBy(
+  pool: Pool,
+  { resource, from, record, where }: Source,
+  companyId: number,
+  column: keyof typeof COLUMNS,
+  value: number | string,
+): Promise<Found> {
+  const live = where ? ` and ${where}` : ''
+  const { rows } = await pool.query<Found>({
+    name: `get_${resource}_by_${column}`,
+    text: `select l.revision,
+                  (select ${record} from ${from} where t.company_id = $1 and t.${column} = $2::${COLUMNS[column]}${live}) as record
+           from ledgers l
+           where l.company_id = $1`,
+    values: [companyId, value],
+  })
+  const [found] = rows
+  if (!found) throw new Error(`company ${companyId} has no ledger`)
+  return found
+}

@@ -1,0 +1,101 @@
+/** Types of the columns that lists go by. */
+type KeyType = 'bigint' | 'timestamptz'
+
+/** In which order records are listed, and so what a cursor holds. The first column may have a lower bound. */
+export interface Order {
+  readonly name: string
+  readonly columns: readonly { readonly name: string; readonly type: KeyType }[]
+}
+
+/** Where records of one resource are found. `t` is the listed table. */
+export interface Source {
+  /** Of cursors and prepared statements. */
+  readonly resource: string
+  readonly from: string
+  /** SQL of a record's JSON text. */
+  readonly record: string
+  /** SQL of what all listed records have in common. */
+  readonly where?: string
+}
+
+/** Conditions by name, as SQL with a placeholder for the value. */
+export type Conditions = Readonly<Record<string, (parameter: string) => string>>
+
+/** Where a page begins: at the first record, at a lower bound (inclusive), or after the last key of the page before. */
+export type Start = 'first' | 'since' | 'after'
+
+/** Column of the last listed record's key, in the answer of a list statement. */
+export const lastColumn = (name: string): string => `last_${name}`
+
+const statements = new Map<string, { name: string; text: string }>()
+
+/**
+ * The statement of a page. Its parameters are the company, the limit, the values of the present conditions in the order
+ * of their declaration, and what the start needs. One prepared statement per combination: text and name never vary with values.
+ */
+export function listStatement(
+  source: Source,
+  order: Order,
+  conditions: Conditions,
+  present: readonly string[],
+  start: Start,
+): { name: string; text: string } {
+  const bits = Object.keys(conditions).map((name) => (present.includes(name) ? '1' : '0'))
+  const name = `list_${source.resource}_${order.name}_${start}_${bits.join('')}`
+  let statement = statements.get(name)
+  if (!statement) {
+    statement = { name, text: textOf(source, order, conditions, present, start) }
+    statements.set(name, statement)
+  }
+  return statement
+}
+
+/**
+ * One row, also for an empty page: the ledger's position and the page in one snapshot. A record more than the limit is
+ * looked for, to know whether there are more; it is not in `data`.
+ */
+function textOf(
+  { from, record, where }: Source,
+  order: Order,
+  conditions: Conditions,
+  present: readonly string[],
+  start: Start,
+): string {
+  const filters = Object.keys(conditions)
+    .filter((name) => present.includes(name))
+    .map((name, position) => conditions[name]?.(`$${3 + position}`) ?? '')
+  const wanted = [
+    't.company_id = $1',
+    ...(where ? [where] : []),
+    ...filters,
+    ...begin(order, start, 3 + filters.length),
+  ]
+  const keys = order.columns.map(({ name }) => `t.${name}`).join(', ')
+  const last = order.columns.map(({ name }) => `max(r.${name}) filter (where r.position = $2) as ${lastColumn(name)}`)
+  return `select l.revision, l.last_recorded_at, c.timezone, p.*
+    from ledgers l
+    join companies c on c.company_id = l.company_id
+    cross join (
+      select count(*) as found,
+             string_agg(r.record, ',' order by ${keys.replaceAll('t.', 'r.')}) filter (where r.position <= $2) as data,
+             ${last.join(', ')}
+      from (
+        select ${keys}, ${record} as record, row_number() over (order by ${keys}) as position
+        from ${from}
+        where ${wanted.join(' and ')}
+        order by ${keys}
+        limit $2::bigint + 1
+      ) r
+    ) p
+    where l.company_id = $1`
+}
+
+/** A page after a cursor needs no lower bound: the cursor's key is beyond it, and the index would be entered at the bound. */
+function begin({ columns }: Order, start: Start, next: number): string[] {
+  const [first] = columns
+  if (start === 'first' || !first) return []
+  if (start === 'since') return [`t.${first.name} >= $${next}::${first.type}`]
+  const names = columns.map(({ name }) => `t.${name}`)
+  const values = columns.map(({ type }, position) => `$${next + position}::${type}`)
+  return [`(${names.join(', ')}) > (${values.join(', ')})`]
+}

@@ -1,0 +1,167 @@
+import type { Pool } from 'pg'
+import { z } from 'zod'
+import { Instant, inZone } from '../src/domain/instant.ts'
+import { invalid, type Refusal } from '../src/domain/refusal.ts'
+import { type CursorScope, decodeCursor, encodeCursor } from './cursor.ts'
+import { type Conditions, lastColumn, listStatement, type Order, type Source, type Start } from './list-statement.ts'
+
+/** A page of a list, ready to be sent. */
+export interface Page {
+  /** JSON texts of the records, joined by commas. */
+  readonly data: string
+  readonly has_more: boolean
+  /** Cursor of the next page; null on the last one. */
+  readonly next: string | null
+  /** Time of the ledger's last event in the snapshot of the page, with the company's offset: the poller's next `updated_since`. */
+  readonly synced_at: string
+  /** Revision of the ledger in the same snapshot. */
+  readonly revision: number
+}
+
+/** What all lists take. Instants are UTC, as `Instant` gives them. */
+export interface Paging {
+  readonly limit: number
+  readonly cursor?: string
+}
+
+export interface ListPaging extends Paging {
+  /** Only what changed since then, inclusive, in the order of change. */
+  readonly updated_since?: string
+}
+
+export interface DeletedPaging extends Paging {
+  /** Only what was deleted since then, inclusive. */
+  readonly since?: string
+}
+
+/** A resource that can be listed, with its filters. */
+export interface Listing<F> extends Source {
+  readonly filters: { readonly [N in keyof F & string]-?: (parameter: string) => string }
+}
+
+const BY_ID: Order = { name: 'id', columns: [{ name: 'id', type: 'bigint' }] }
+
+/** Revisions follow time, so this is the order of the ledger; time comes first because `updated_since` is one. */
+const BY_CHANGE: Order = {
+  name: 'change',
+  columns: [
+    { name: 'changed_at', type: 'timestamptz' },
+    { name: 'revision', type: 'bigint' },
+    { name: 'id', type: 'bigint' },
+  ],
+}
+
+const BY_DELETION: Order = {
+  name: 'deletion',
+  columns: [
+    { name: 'deleted_at', type: 'timestamptz' },
+    { name: 'id', type: 'bigint' },
+  ],
+}
+
+/** Lists live records by id, or what changed since a time by its change. The refusal is of a cursor that does not belong here. */
+export async function list<F extends object>(
+  pool: Pool,
+  listing: Listing<F>,
+  companyId: number,
+  query: ListPaging & F,
+): Promise<Page | Refusal> {
+  const { limit, cursor, updated_since, ...filters } = query
+  const order = updated_since === undefined ? BY_ID : BY_CHANGE
+  const found = await fetchPage(pool, listing, companyId, {
+    order,
+    conditions: listing.filters,
+    filters,
+    limit,
+    cursor,
+    since: updated_since,
+  })
+  return 'refused' in found ? found : found.page
+}
+
+/** Lists deleted records as {id, external_id, deleted_at}, in the order of their deletion. */
+export async function listDeleted(
+  pool: Pool,
+  table: string,
+  companyId: number,
+  { limit, cursor, since }: DeletedPaging,
+): Promise<Page | Refusal> {
+  const source: Source = {
+    resource: `${table}_deleted`,
+    from: `${table} t`,
+    record: `json_build_object('id', t.id, 'external_id', t.external_id, 'deleted_at', t.deleted_at)::text`,
+    where: 't.deleted_at is not null',
+  }
+  const found = await fetchPage(pool, source, companyId, {
+    order: BY_DELETION,
+    conditions: {},
+    filters: {},
+    limit,
+    cursor,
+    since,
+  })
+  if ('refused' in found) return found
+  const { page, timezone } = found
+  const records = (JSON.parse(`[${page.data}]`) as { deleted_at: string }[]).map((record) =>
+    // Postgres prints as many digits as it needs and its own offset; every time of the API looks the same.
+    JSON.stringify({ ...record, deleted_at: inZone(new Date(record.deleted_at).toISOString(), timezone) }),
+  )
+  return { ...page, data: records.join(',') }
+}
+
+interface Wanted {
+  readonly order: Order
+  readonly conditions: Conditions
+  readonly filters: object
+  readonly limit: number
+  readonly cursor: string | undefined
+  readonly since: string | undefined
+}
+
+interface Row {
+  [lastKey: string]: unknown
+  revision: number
+  last_recorded_at: string
+  timezone: string
+  found: number
+  data: string | null
+}
+
+async function fetchPage(
+  pool: Pool,
+  source: Source,
+  companyId: number,
+  { order, conditions, filters, limit, cursor, since }: Wanted,
+): Promise<{ page: Page; timezone: string } | Refusal> {
+  const scope: CursorScope = { resource: source.resource, filters: { ...filters, since } }
+  const after = cursor === undefined ? [] : decodeCursor(scope, keySchema(order), cursor)
+  if (!after) return invalid('cursor', 'não é um cursor desta lista com estes filtros')
+  const values = filters as Record<string, unknown>
+  const present = Object.keys(conditions).filter((name) => values[name] !== undefined)
+  const start: Start = cursor !== undefined ? 'after' : since !== undefined ? 'since' : 'first'
+  const bounds = start === 'since' ? [since] : after
+  const { rows } = await pool.query<Row>({
+    ...listStatement(source, order, conditions, present, start),
+    values: [companyId, limit, ...present.map((name) => values[name]), ...bounds],
+  })
+  const [row] = rows
+  if (!row) throw new Error(`company ${companyId} is not registered`)
+  const has_more = row.found > limit
+  const key = order.columns.map(({ name }) => row[lastColumn(name)] as string | number)
+  const page: Page = {
+    data: row.data ?? '',
+    has_more,
+    next: has_more ? encodeCursor(scope, key) : null,
+    synced_at: inZone(row.last_recorded_at, row.timezone),
+    revision: row.revision,
+  }
+  return { page, timezone: row.timezone }
+}
+
+const COLUMN_SCHEMAS = { bigint: z.int().nonnegative(), timestamptz: Instant }
+
+/** Cursors come from outside: what is in them must be possible values, or Postgres would fail. */
+function keySchema({ columns }: Order): z.ZodType<(string | number)[]> {
+  const schemas = columns.map(({ type }): z.ZodType<string | number> => COLUMN_SCHEMAS[type])
+  return z.tuple(schemas as [z.ZodType<string | number>, ...z.ZodType<string | number>[]])
+}

@@ -1,0 +1,153 @@
+import { randomBytes } from 'node:crypto'
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { v7 as uuidv7 } from 'uuid'
+import { createApiKey } from '../../commands/api-keys/create-api-key.ts'
+import { registerCompany } from '../../commands/companies/register-company.ts'
+import { createPaymentType } from '../../commands/payment-types/create-payment-type.ts'
+import { createAddressLimit } from '../../src/access/address-limit.ts'
+import { newKey } from '../../src/access/api-keys.ts'
+import { createGate } from '../../src/access/quota.ts'
+import { SCOPES, type Scope } from '../../src/access/scopes.ts'
+import { type Core, openCore } from '../../src/core.ts'
+import type { PaymentKind } from '../../src/events/companies.ts'
+import { createApp } from '../../src/http/app.ts'
+import { type Command, invoke, isRefusal } from '../../src/ledger/command.ts'
+import type { Origin } from '../../src/ledger/envelope.ts'
+import { ensureLedger } from '../../src/ledger/ledgers.ts'
+import { createPool } from '../../src/postgres/pool.ts'
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look into answers of many shapes
+export type Json = any
+
+/** What came back. */
+export interface Reply {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  readonly body: Json
+}
+
+/** A company with a key, and calls made with it. */
+export interface TestCompany {
+  readonly id: number
+  readonly key: string
+  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>
+  get(path: string): Promise<Reply>
+  post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>
+  /** Another key of the company. */
+  newKey(scopes: readonly Scope[], expiresAt?: string): Promise<{ id: number; key: string }>
+  paymentType(kind: PaymentKind, fee?: string): Promise<number>
+  /** Runs a command as another channel would, and returns the record that it answers. */
+  run<I>(command: Command<I>, input: I, origin?: Origin): Promise<Json>
+}
+
+export interface TestApi {
+  readonly url: string
+  readonly core: Core
+  company(options?: { plan?: 'basic' | 'api'; scopes?: readonly Scope[]; timezone?: string }): Promise<TestCompany>
+  close(): Promise<void>
+}
+
+export interface TestApiOptions {
+  readonly perMinute?: number
+  readonly perDay?: number
+  readonly trustProxy?: boolean
+}
+
+/** The service in this process on a port of its own, against a real Postgres. Quotas are out of the way unless they are asked for. */
+export async function startApi(databaseUrl: string, options: TestApiOptions = {}): Promise<TestApi> {
+  const { perMinute = 1_000_000, perDay = 1_000_000, trustProxy = false } = options
+  const log = (message: string, error: unknown) => console.error(message, error)
+  const core = await openCore({ databaseUrl, queryConnections: 4, log, onOutdated: () => {} })
+  const gatePool = createPool(databaseUrl, { max: 1 })
+  const limits = { perMinute, perDay }
+  const app = createApp({
+    ...core,
+    limits,
+    gate: createGate(gatePool, limits),
+    addresses: createAddressLimit(limits),
+    trustProxy,
+    newRequestId: uuidv7,
+    isStopping: () => false,
+    log,
+  })
+  const server = await new Promise<Server>((resolve) => {
+    const listening = app.listen(0, '127.0.0.1', () => resolve(listening))
+  })
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return {
+    url,
+    core,
+    company: (wanted) => createCompany(core, url, wanted),
+    async close() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+      await core.close()
+      await gatePool.end()
+    },
+  }
+}
+
+async function createCompany(
+  core: Core,
+  url: string,
+  { plan = 'api', scopes = SCOPES, timezone = 'America/Sao_Paulo' }: Parameters<TestApi['company']>[0] = {},
+): Promise<TestCompany> {
+  const { rows } = await core.pool.query<{ id: number }>(`select nextval('ops.company_ids') as id`)
+  const id = (rows[0] as { id: number }).id
+  await ensureLedger(core.pool, id)
+  const run: TestCompany['run'] = async (command, input, origin = 'system') => {
+    const reply = { status: () => 200 }
+    const answer = await core.writer.run({
+      companyId: id,
+      invocations: [invoke(command, input)],
+      origin,
+      actor: null,
+      requestId: null,
+      reply,
+    })
+    if (isRefusal(answer)) throw new Error(`refused: ${JSON.stringify(answer)}`)
+    return answer.body === '' ? null : JSON.parse(answer.body)
+  }
+  await run(registerCompany, { id, name: `Loja ${id}`, cnpj: '11.222.333/0001-81', plan, timezone, logo_url: null })
+  const makeKey = async (wanted: readonly Scope[], expires_at?: string) => {
+    const { key, prefix, hash } = newKey(randomBytes(32), 'test')
+    const created = await run(createApiKey, { name: 'chave', scopes: [...wanted], prefix, hash, expires_at })
+    return { id: created.id as number, key }
+  }
+  const { key } = await makeKey(scopes)
+  const call: TestCompany['call'] = (method, path, body, headers) =>
+    send(`${url}/api/v1${path}`, method, body, { authorization: `Bearer ${key}`, ...headers })
+  return {
+    id,
+    key,
+    call,
+    get: (path) => call('GET', path),
+    post: (path, body, headers) => call('POST', path, body, headers),
+    newKey: makeKey,
+    paymentType: async (kind, fee_percentage = '0.00') =>
+      (await run(createPaymentType, { name: kind, kind, fee_percentage, due_days: 30 })).id,
+    run,
+  }
+}
+
+/** One HTTP call; a body that is no string is sent as JSON. */
+export async function send(
+  url: string,
+  method: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<Reply> {
+  const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body)
+  const type: Record<string, string> = text === undefined ? {} : { 'content-type': 'application/json' }
+  const response = await fetch(url, { method, body: text, headers: { ...type, ...headers } })
+  const received = await response.text()
+  const isJson = response.headers.get('content-type')?.startsWith('application/json') && received !== ''
+  return {
+    status: response.status,
+    headers: response.headers,
+    text: received,
+    body: isJson ? JSON.parse(received) : null,
+  }
+}
