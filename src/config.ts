@@ -1,0 +1,108 @@
+import { isIP } from 'node:net'
+import { resolve } from 'node:path'
+import { z } from 'zod'
+
+/** A setting that cannot be understood; the message is for whoever starts the service. */
+export class WrongSetting extends Error {
+  override readonly name = 'WrongSetting'
+}
+
+const integer = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^\d+$/)
+    .transform(Number)
+    .refine((value) => value >= min && value <= max)
+    .describe(`a whole number from ${min} to ${max}`)
+
+const flag = z
+  .enum(['true', 'false', '1', '0'])
+  .transform((value) => value === 'true' || value === '1')
+  .describe('true or false')
+
+const webAddress = z
+  .url({ protocol: /^https?$/ })
+  .transform((url) => url.replace(/\/+$/, ''))
+  .describe('an http or https URL')
+
+const databaseUrl = z
+  .string()
+  .regex(/^postgres(ql)?:\/\//)
+  .describe('a URL like postgres://user:password@host:5432/database')
+
+const NETWORKS = ['loopback', 'linklocal', 'uniquelocal']
+
+/** Express's own setting: addresses and networks of proxies, or how many proxies stand in a row before the service. */
+const trustedProxies = z
+  .string()
+  .transform((text): string | number | boolean => {
+    if (/^\d+$/.test(text)) return Number(text)
+    return text === 'true' || (text !== 'false' && text)
+  })
+  .refine((trusted) => typeof trusted !== 'string' || trusted.split(',').every((part) => isNetwork(part.trim())))
+  .describe('true, false, a number of proxies, or addresses and networks with commas, like "loopback, 10.0.0.0/8"')
+
+/** Every setting with its default; one that is set to nothing is as good as absent. */
+const settings = z.object({
+  /** TCP port; 0 takes any that is free. */
+  PORT: integer(0, 65_535).default(3000),
+  /** Address to listen on; by default all of IPv4, which every container has. */
+  HOST: z.string().default('0.0.0.0'),
+  /** Folder of the embedded Postgres and of demo.json. */
+  DATA_DIR: z.string().default('./data'),
+  /** A Postgres of one's own, instead of the embedded one. */
+  DATABASE_URL: databaseUrl.optional(),
+  /** Demonstration companies at the start; by default only with the embedded Postgres. */
+  SEED_DEMO: flag.optional(),
+  /** Calls a minute, all keys of a company summed; the same for an address without a key. */
+  QUOTA_PER_MINUTE: integer(1, 1_000_000).default(120),
+  /** Calls on a company's calendar day, all its keys summed. */
+  QUOTA_PER_DAY: integer(1, 1_000_000_000).default(50_000),
+  /** Where callers reach the service; by default this machine and PORT. */
+  PUBLIC_URL: webAddress.optional(),
+  /** Whose X-Forwarded-* headers are believed; nobody's by default. */
+  TRUST_PROXY: trustedProxies.default(false),
+  /** The least severe messages that are logged. */
+  LOG_LEVEL: z
+    .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
+    .describe('fatal, error, warn, info, debug, trace or silent')
+    .default('info'),
+})
+
+/** All settings, each with a value. */
+export interface Config extends Omit<z.infer<typeof settings>, 'SEED_DEMO' | 'PUBLIC_URL'> {
+  readonly SEED_DEMO: boolean
+  readonly PUBLIC_URL: string
+}
+
+/** Reads the settings from the environment. @throws WrongSetting naming each one that is wrong, and what it should be. */
+export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
+  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''))
+  const result = settings.safeParse(given)
+  if (!result.success) {
+    // Without the values: one of them may be a password.
+    const wrong = new Set(result.error.issues.map((issue) => String(issue.path[0])))
+    throw new WrongSetting([...wrong].map((name) => `${name} should be ${expectation(name)}`).join('\n'))
+  }
+  const config = result.data
+  return {
+    ...config,
+    DATA_DIR: resolve(config.DATA_DIR),
+    SEED_DEMO: config.SEED_DEMO ?? config.DATABASE_URL === undefined,
+    PUBLIC_URL: config.PUBLIC_URL ?? `http://127.0.0.1:${config.PORT}`,
+  }
+}
+
+function expectation(name: string): string {
+  const schema = settings.shape[name as keyof typeof settings.shape]
+  const inner = schema instanceof z.ZodDefault || schema instanceof z.ZodOptional ? schema.unwrap() : schema
+  return (inner as z.ZodType).description ?? 'a text'
+}
+
+function isNetwork(text: string): boolean {
+  if (NETWORKS.includes(text)) return true
+  const [address = '', bits, ...rest] = text.split('/')
+  const version = isIP(address)
+  if (version === 0 || rest.length > 0) return false
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128))
+}
