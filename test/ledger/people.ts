@@ -1,0 +1,108 @@
+import type { Pool } from 'pg'
+import { type AnyRef, byKey, byPk, ddlOf, table } from '../../src/ledger/table.ts'
+import { inTransaction, type Transaction } from '../../src/ledger/transaction.ts'
+import { createWorkingSet, type WorkingSet } from '../../src/ledger/working-set.ts'
+import { createPool } from '../../src/postgres/pool.ts'
+import { useDatabase } from '../support/database.ts'
+
+export interface Person {
+  company_id: number
+  id: number
+  /** Null when deleted: the name is free then. */
+  name_key: string | null
+  external_id: string | null
+  born: string | null
+  changed_at: string
+  secret: Buffer | null
+  doc: object | null
+}
+
+export const people = table<Person>('people', {
+  columns: {
+    company_id: 'bigint',
+    id: 'bigint',
+    name_key: 'text',
+    external_id: 'text',
+    born: 'date',
+    changed_at: 'timestamptz',
+    secret: 'bytea',
+    doc: 'json',
+  },
+  keys: { pk: ['company_id', 'id'], name: ['company_id', 'name_key'], external: ['company_id', 'external_id'] },
+})
+
+interface Email {
+  email: string
+  company_id: number
+}
+
+export const emails = table<Email>('emails', {
+  columns: { email: 'text', company_id: 'bigint' },
+  keys: { pk: ['email'] },
+  global: true,
+})
+
+export const byId = (id: number) => byPk(people, id)
+export const byName = (name: string) => byKey(people, 'name', name)
+export const byExternal = (id: string) => byKey(people, 'external', id)
+
+export const person = (id: number, name: string | null, fields: Partial<Person> = {}): Person => ({
+  company_id: 1,
+  id,
+  name_key: name,
+  external_id: null,
+  born: null,
+  changed_at: '2026-03-10T15:00:00.000Z',
+  secret: null,
+  doc: { id, name },
+  ...fields,
+})
+
+/** A table of people and one of e-mail addresses, empty before each test of a `describe`. */
+export function usePeople(): { readonly pool: Pool } {
+  const database = useDatabase()
+  let pool: Pool
+  before(async () => {
+    pool = createPool(database.url, { max: 2, pipeline: true })
+    await pool.query('create schema if not exists read')
+    await pool.query(ddlOf(people, 'read'))
+    await pool.query(ddlOf(emails, 'read'))
+  })
+  beforeEach(() => pool.query('truncate people, emails'))
+  after(() => pool?.end())
+  return {
+    get pool() {
+      return pool
+    },
+  }
+}
+
+/** Runs `work` in a transaction that also tells which statements were sent. */
+export const transact = async <T>(pool: Pool, work: (tx: Transaction, sent: string[]) => Promise<T>): Promise<T> =>
+  inTransaction(pool, async (tx) => {
+    const sent: string[] = []
+    const query: Transaction['query'] = (statement, values) => {
+      sent.push(statement.name)
+      return tx.query(statement, values)
+    }
+    return work({ query }, sent)
+  })
+
+export async function load(set: WorkingSet, tx: Transaction, refs: readonly AnyRef[], company = 1): Promise<void> {
+  set.want(company, refs)
+  await Promise.all(set.load(tx))
+}
+
+/** Writes rows as a working set does. */
+export const store = (pool: Pool, ...rows: Person[]): Promise<unknown> =>
+  transact(pool, (tx) => {
+    const set = createWorkingSet()
+    for (const row of rows) set.of(row.company_id).put(people, row)
+    return Promise.all(set.flush(tx))
+  })
+
+/** Ids and names as they are stored. */
+export async function names(pool: Pool): Promise<[number, string | null][]> {
+  const { rows } = await pool.query<Person>('select id, name_key from people order by company_id, id')
+  return rows.map((row) => [row.id, row.name_key])
+}
