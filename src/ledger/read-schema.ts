@@ -22,15 +22,26 @@ export function versionOf(projections: readonly Projection[], meaning: number): 
  * ledgers when they belong to another version. Returns the number of events replayed, or null when nothing was to do.
  */
 export async function ensureReadModel(pool: Pool, store: EventStore, model: ReadModel): Promise<number | null> {
-  return inTransaction(pool, async (tx) => {
-    // Processes that start at once wait here for the first of them.
-    await tx.query({ name: 'lock_read_model', text: 'select pg_advisory_xact_lock(7106801)' })
+  return withReadModelLock(pool, async (tx) => {
     const { rows } = await tx.query<{ version: string }>({
       name: 'read_version',
       text: 'select version from ops.read_model',
     })
     if (rows[0]?.version === model.version && (await schemaExists(tx))) return null
     return rebuild(tx, pool, store, model)
+  })
+}
+
+/** Makes all tables anew from the ledgers, also when they fit. Returns the number of events replayed. */
+export function rebuildReadModel(pool: Pool, store: EventStore, model: ReadModel): Promise<number> {
+  return withReadModelLock(pool, (tx) => rebuild(tx, pool, store, model))
+}
+
+/** Processes that start or rebuild at once wait here for the first of them. */
+function withReadModelLock<T>(pool: Pool, work: (tx: Transaction) => Promise<T>): Promise<T> {
+  return inTransaction(pool, async (tx) => {
+    await tx.query({ name: 'lock_read_model', text: 'select pg_advisory_xact_lock(7106801)' })
+    return work(tx)
   })
 }
 
@@ -43,21 +54,22 @@ async function schemaExists(tx: Transaction): Promise<boolean> {
 }
 
 /** Drops and replays everything under the locks of all ledgers, in one transaction. */
-export async function rebuild(tx: Transaction, pool: Pool, store: EventStore, model: ReadModel): Promise<number> {
+async function rebuild(tx: Transaction, pool: Pool, store: EventStore, model: ReadModel): Promise<number> {
   for await (const stream of store.streams()) {
     const companyId = companyOf(stream)
     if (companyId !== null) await ensureLedger(pool, companyId)
   }
+  // Before the tables: a unit of work that holds a ledger still reads and writes them until it commits.
+  const { rows } = await tx.query<{ company_id: number; revision: number }>({
+    name: 'lock_all_ledgers',
+    text: 'select company_id, revision from ops.ledgers order by company_id for update',
+  })
   await tx.query({ name: 'drop_read', text: `drop schema if exists ${READ_SCHEMA} cascade` })
   await tx.query({ name: 'create_read', text: `create schema ${READ_SCHEMA}` })
   for (const [number, table] of model.projections.flatMap((projection) => projection.tables).entries()) {
     for (const [part, text] of ddlOf(table, READ_SCHEMA).split(';\n').entries())
       await tx.query({ name: `ddl_${number}_${part}`, text })
   }
-  const { rows } = await tx.query<{ company_id: number; revision: number }>({
-    name: 'lock_all_ledgers',
-    text: 'select company_id, revision from ops.ledgers order by company_id for update',
-  })
   let events = 0
   for (const { company_id: companyId, revision } of rows) {
     events += await replay(tx, model, companyId, store.read(streamOf(companyId), 0), revision)

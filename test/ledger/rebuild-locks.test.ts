@@ -1,0 +1,44 @@
+import { expect } from 'chai'
+import { readModel } from '../../projections/index.ts'
+import { type Core, openCore } from '../../src/core.ts'
+import { ensureLedger } from '../../src/ledger/ledgers.ts'
+import { rebuildReadModel } from '../../src/ledger/read-schema.ts'
+import { useDatabase } from '../support/database.ts'
+import { until } from '../support/wait.ts'
+
+const COMPANY_ID = 1
+
+describe('rebuild beside units of work', () => {
+  const database = useDatabase()
+  let core: Core
+
+  before(async () => {
+    core = await openCore({ databaseUrl: database.url, queryConnections: 4, log: () => {}, onOutdated: () => {} })
+    await ensureLedger(core.pool, COMPANY_ID)
+  })
+  after(() => core.close())
+
+  it('waits for one that holds its ledger, and lets it read the tables until it is done', async () => {
+    const unit = await core.pool.connect()
+    try {
+      await unit.query('begin')
+      await unit.query('select from ops.ledgers where company_id = $1 for update', [COMPANY_ID])
+      const rebuilding = rebuildReadModel(core.pool, core.store, readModel)
+      await until(async () => (await waiting(core)) > 0, { what: 'the rebuild waiting for a lock' })
+      await unit.query("set local lock_timeout = '1s'")
+      const { rowCount } = await unit.query('select from read.companies')
+      await unit.query('commit')
+      expect(rowCount).to.equal(0)
+      expect(await rebuilding).to.equal(0)
+    } finally {
+      unit.release()
+    }
+  })
+})
+
+async function waiting({ pool }: Core): Promise<number> {
+  const { rows } = await pool.query<{ count: number }>(
+    `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+  )
+  return rows[0]?.count ?? 0
+}
