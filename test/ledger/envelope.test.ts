@@ -1,0 +1,114 @@
+import { createHash } from 'node:crypto'
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { companyOf, GENESIS_HASH, hashOf, streamOf } from '../../src/ledger/envelope.ts'
+import { ordinary, sealedAfter } from './sealed-events.ts'
+
+/** Written in an order that is not the canonical one, with what RFC 8785 has rules for. */
+const ENVELOPE = {
+  version: 1,
+  type: 'SaleRegistered',
+  stream: 'company-7',
+  revision: 0,
+  recorded_at: '2026-03-10T15:00:00.123Z',
+  request_id: null,
+  subject: 'sale/981',
+  origin: 'api',
+  actor: 'api_key/7',
+  id: '0195f3a0-0000-7000-8000-000000000001',
+  idempotency: { status: 201, request_hash: 'aa', key: 'k-1' },
+  data: {
+    '\ufb33': 'last, by UTF-16 units',
+    '😀': 'before it, though its code point is higher',
+    '€': [],
+    ß: {},
+    name: 'São "João" \\ / é 😀\n\u000f\u2028',
+    items: [{ note: null, id: 981 }, 1.0, 0.5, 1e30, 1e-7, 9007199254740991, -0, true],
+    amount: '10.50',
+  },
+  previous_hash: GENESIS_HASH,
+} as const
+
+const CANONICAL =
+  '{"actor":"api_key/7","data":{"amount":"10.50","items":[{"id":981,"note":null},1,0.5,1e+30,1e-7,9007199254740991,0,true],' +
+  '"name":"São \\"João\\" \\\\ / é 😀\\n\\u000f\u2028","ß":{},"€":[],' +
+  '"😀":"before it, though its code point is higher","\ufb33":"last, by UTF-16 units"},' +
+  '"id":"0195f3a0-0000-7000-8000-000000000001","idempotency":{"key":"k-1","request_hash":"aa","status":201},' +
+  '"origin":"api","previous_hash":"0000000000000000000000000000000000000000000000000000000000000000",' +
+  '"recorded_at":"2026-03-10T15:00:00.123Z","request_id":null,"revision":0,"stream":"company-7","subject":"sale/981",' +
+  '"type":"SaleRegistered","version":1}'
+
+/** sha256sum of the text above, computed outside of this project. */
+const HASH = 'e6477bfc4cb969ea8fb90fffbace70c041a8c6951b7c55f1178df1657549cff3'
+
+describe('envelope', () => {
+  it('is hashed as lowercase hex SHA-256 of the UTF-8 of its canonical JSON (RFC 8785)', () => {
+    expect(createHash('sha256').update(Buffer.from(CANONICAL, 'utf8')).digest('hex')).to.equal(HASH)
+    expect(hashOf(ENVELOPE)).to.equal(HASH)
+  })
+
+  it('has the same hash in whatever order its members were written, and after a trip through JSON', () => {
+    const reversed = (value: unknown): unknown => {
+      if (Array.isArray(value)) return value.map(reversed)
+      if (typeof value !== 'object' || value === null) return value
+      return Object.fromEntries(
+        Object.entries(value)
+          .reverse()
+          .map(([key, member]) => [key, reversed(member)]),
+      )
+    }
+    expect(hashOf(reversed(ENVELOPE) as typeof ENVELOPE)).to.equal(HASH)
+    fc.assert(
+      fc.property(fc.dictionary(fc.string({ unit: 'grapheme' }), fc.jsonValue()), (data) => {
+        const envelope = { ...ENVELOPE, data }
+        expect(hashOf(JSON.parse(JSON.stringify(envelope)))).to.equal(hashOf(envelope))
+        expect(hashOf(reversed(envelope) as typeof ENVELOPE)).to.equal(hashOf(envelope))
+      }),
+    )
+  })
+
+  it('has another hash when anything in it is changed, an empty member left out, or one added', () => {
+    const changed: object[] = [
+      { ...ENVELOPE, revision: 1 },
+      { ...ENVELOPE, previous_hash: `1${GENESIS_HASH.slice(1)}` },
+      { ...ENVELOPE, request_id: 'r-1' },
+      { ...ENVELOPE, recorded_at: '2026-03-10T15:00:00.124Z' },
+      { ...ENVELOPE, data: { ...ENVELOPE.data, amount: '10.5' } },
+      { ...ENVELOPE, data: { ...ENVELOPE.data, name: ENVELOPE.data.name.normalize('NFD') } },
+      { ...ENVELOPE, note: null },
+      (({ request_id: _, ...rest }) => rest)(ENVELOPE),
+    ]
+    const hashes = changed.map((envelope) => hashOf(envelope as typeof ENVELOPE))
+    expect(new Set([...hashes, HASH]).size).to.equal(changed.length + 1)
+  })
+
+  it('cannot be hashed with what JSON cannot hold', () => {
+    for (const amount of [Number.NaN, Number.POSITIVE_INFINITY, 1n]) {
+      expect(() => hashOf({ ...ENVELOPE, data: { amount } })).to.throw()
+    }
+  })
+
+  it('is chained: each event carries the hash of the one before, the first one 64 zeros', () => {
+    const [first, second] = sealedAfter('company-7', null, ordinary(2))
+    expect(first?.previous_hash).to.equal('0'.repeat(64))
+    expect(second?.previous_hash).to.equal(first?.hash)
+  })
+
+  it('stands in the stream of its company, which tells the company', () => {
+    expect(streamOf(7)).to.equal('company-7')
+    fc.assert(fc.property(fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), (id) => companyOf(streamOf(id)) === id))
+    for (const other of [
+      'company-',
+      'company-0',
+      'company-01',
+      'company--1',
+      'company-1 ',
+      'company-1-2',
+      '$ce-company',
+      'order-1',
+      '',
+    ]) {
+      expect(companyOf(other), other).to.equal(null)
+    }
+  })
+})
