@@ -1,0 +1,55 @@
+import { type Config, readConfig } from '../config.ts'
+import { type Core, openCore } from '../core.ts'
+import { startEmbedded } from '../postgres/embedded.ts'
+import type { Context } from './verb.ts'
+
+/** One command after the other needs one connection, and a list may be read meanwhile. */
+const CONNECTIONS = 2
+
+/** A context with what has to be closed in the end. */
+export interface OpenContext extends Context {
+  close(): Promise<void>
+}
+
+/** Opens the data only when a verb asks for it: not every verb needs it, and a wrong flag must not start a server. */
+export function createContext(env: Readonly<Record<string, string | undefined>>): OpenContext {
+  const config = readConfig(env)
+  let opening: ReturnType<typeof open> | undefined
+  return {
+    config,
+    async core() {
+      opening ??= open(config)
+      return (await opening).core
+    },
+    async close() {
+      await (await opening?.catch(() => undefined))?.close()
+    },
+  }
+}
+
+/**
+ * The database that DATABASE_URL names, or the embedded one: that of a running service is shared, so that whoever of the two
+ * ends last takes it down; without one it runs for the time of the command.
+ */
+async function open(config: Config): Promise<{ core: Core; close(): Promise<void> }> {
+  const embedded = config.DATABASE_URL === undefined ? await startEmbedded({ dataDir: config.DATA_DIR }) : null
+  try {
+    const core = await openCore({
+      databaseUrl: embedded?.url ?? config.DATABASE_URL ?? '',
+      queryConnections: CONNECTIONS,
+      // A failure reaches the verb as well, and is told from there.
+      log: () => {},
+      onOutdated: () => {},
+    })
+    return {
+      core,
+      async close() {
+        await core.close()
+        await embedded?.stop()
+      },
+    }
+  } catch (error) {
+    await embedded?.stop()
+    throw error
+  }
+}

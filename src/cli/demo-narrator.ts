@@ -1,0 +1,59 @@
+import type { Writable } from 'node:stream'
+
+/** What came back, as the demo looks at it. */
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  // biome-ignore lint/suspicious/noExplicitAny: the demo shows answers of many shapes
+  readonly body: any
+}
+
+/** Tells what it does, does it, and shows what came back. */
+export interface Narrator {
+  say(title: string): void
+  print(text: string): void
+  /** One real request; `show` picks what is printed of a long answer. */
+  call(
+    title: string,
+    method: string,
+    path: string,
+    body?: object,
+    show?: (answer: Answer) => object,
+    idempotencyKey?: string,
+  ): Promise<Answer>
+}
+
+const TIMEOUT_MS = 15_000
+
+/** Calls API v1 of a running service and writes a transcript. */
+export function createNarrator(baseUrl: string, apiKey: string, out: Writable): Narrator {
+  let step = 0
+  const say = (title: string) => out.write(`\n${++step}. ${title}\n\n`)
+  return {
+    say,
+    print: (text) => out.write(text),
+    async call(title, method, path, body, show = (answer) => answer.body, idempotencyKey) {
+      say(title)
+      out.write(`  ${method} /api/v1${path}\n`)
+      if (idempotencyKey) out.write(`  Idempotency-Key: ${idempotencyKey}\n`)
+      if (body) out.write(`  ${JSON.stringify(body)}\n`)
+      const response = await fetch(`${baseUrl}/api/v1${path}`, {
+        method,
+        headers: {
+          authorization: `Bearer ${apiKey}`,
+          ...(body ? { 'content-type': 'application/json' } : {}),
+          ...(idempotencyKey ? { 'idempotency-key': idempotencyKey } : {}),
+        },
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+        ...(body ? { body: JSON.stringify(body) } : {}),
+      }).catch((error: unknown) => {
+        throw new Error(`nothing answers on ${baseUrl}: is the service running?`, { cause: error })
+      })
+      const answer: Answer = { status: response.status, headers: response.headers, body: await response.json() }
+      out.write(`\n  ${answer.status} ${response.statusText}\n${indented(show(answer))}\n`)
+      return answer
+    },
+  }
+}
+
+const indented = (value: object): string => JSON.stringify(value, null, 2).replace(/^/gm, '  ')

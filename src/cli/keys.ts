@@ -1,0 +1,61 @@
+import { randomBytes } from 'node:crypto'
+import { CreateApiKeyInput, createApiKey } from '../../commands/api-keys/create-api-key.ts'
+import { revokeApiKey } from '../../commands/api-keys/revoke-api-key.ts'
+import type { ApiKeyObject } from '../../projections/api-keys.ts'
+import { KEY_BYTES, newKey } from '../access/api-keys.ts'
+import { runAsSystem } from '../access/as-system.ts'
+import { parseScopes } from '../access/scopes.ts'
+import { invalid, refuse } from '../domain/refusal.ts'
+import { accepted, checked, companyOf, given, idOf, optional, Refused, required, verb } from './verb.ts'
+
+const LIST = `
+  select k.doc, u.last_used_at
+  from read.api_keys k left join ops.api_key_uses u on u.api_key_id = k.id
+  where k.company_id = $1
+  order by k.id`
+
+export const keyVerbs = {
+  create: verb({
+    summary: 'makes an API key, which is shown this once; a company has at most 5 active ones',
+    flags: {
+      company: required('ID'),
+      name: required('NAME'),
+      scopes: required('all|read|SCOPE,SCOPE'),
+      'expires-at': optional('TIME'),
+    },
+    async run(context, { company, name, scopes: text, 'expires-at': expires_at }) {
+      const scopes = parseScopes(text)
+      if (!scopes) throw new Refused(invalid('scopes', 'há um escopo desconhecido'))
+      const { key, prefix, hash } = newKey(randomBytes(KEY_BYTES))
+      const input = checked(CreateApiKeyInput, { name, scopes, prefix, hash, ...given({ expires_at }) })
+      const core = await context.core()
+      const companyId = await companyOf(core, company)
+      const { id, ...rest } = accepted(await runAsSystem<ApiKeyObject>(core.writer, companyId, createApiKey, input))
+      return { id, key, ...rest }
+    },
+  }),
+  list: verb({
+    summary: 'lists the API keys of a company, also revoked and expired ones',
+    flags: { company: required('ID') },
+    async run(context, { company }) {
+      const core = await context.core()
+      const companyId = await companyOf(core, company)
+      const { rows } = await core.pool.query<{ doc: ApiKeyObject; last_used_at: string | null }>(LIST, [companyId])
+      return rows.map(({ doc, last_used_at }) => ({ ...doc, last_used_at }))
+    },
+  }),
+  revoke: verb({
+    summary: 'ends an API key for good, from its next call on',
+    flags: { key: required('KEY_ID') },
+    positional: 'key',
+    async run(context, { key }) {
+      const id = idOf(key)
+      const { pool, writer } = await context.core()
+      const { rows } = await pool.query<{ company_id: number }>('select company_id from read.api_keys where id = $1', [
+        id,
+      ])
+      if (!rows[0]) throw new Refused(refuse('not_found', { key_id: id }))
+      return accepted(await runAsSystem<ApiKeyObject>(writer, rows[0].company_id, revokeApiKey, { id }))
+    },
+  }),
+}

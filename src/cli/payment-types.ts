@@ -1,0 +1,86 @@
+import { CreatePaymentTypeInput, createPaymentType } from '../../commands/payment-types/create-payment-type.ts'
+import { UpdatePaymentTypeInput, updatePaymentType } from '../../commands/payment-types/update-payment-type.ts'
+import type { PaymentTypeObject } from '../../projections/payment-types.ts'
+import { runAsSystem } from '../access/as-system.ts'
+import type { Core } from '../core.ts'
+import { refuse } from '../domain/refusal.ts'
+import { nameKey } from '../domain/text.ts'
+import { PAYMENT_KINDS } from '../events/companies.ts'
+import { accepted, checked, companyOf, given, idOf, optional, Refused, required, verb } from './verb.ts'
+
+interface Fields {
+  readonly name?: string | undefined
+  readonly kind?: string | undefined
+  readonly fee?: string | undefined
+  readonly 'due-days'?: string | undefined
+}
+
+const inputOf = ({ name, kind, fee, 'due-days': days }: Fields) =>
+  given({ name, kind, fee_percentage: fee, due_days: days === undefined ? undefined : Number(days) })
+
+const kind = PAYMENT_KINDS.join('|')
+
+async function list({ pool }: Core, companyId: number): Promise<PaymentTypeObject[]> {
+  const { rows } = await pool.query<{ doc: PaymentTypeObject }>(
+    'select doc from read.payment_types where company_id = $1 order by id',
+    [companyId],
+  )
+  return rows.map((row) => row.doc)
+}
+
+/** Names are the subscriber's own and need not be unique: one that is not names nothing. */
+async function findByName(core: Core, companyId: number, name: string | undefined): Promise<number> {
+  const types = await list(core, companyId)
+  const [found, ...others] = types.filter((type) => name !== undefined && nameKey(type.name) === nameKey(name))
+  if (!found || others.length > 0) throw new Refused(refuse('not_found', { name: name ?? null }))
+  return found.id
+}
+
+export const paymentTypeVerbs = {
+  create: verb({
+    summary: 'defines a way to pay',
+    flags: {
+      company: required('ID'),
+      name: required('NAME'),
+      kind: required(kind),
+      fee: optional('PERCENT'),
+      'due-days': optional('DAYS'),
+    },
+    async run(context, { company, ...values }) {
+      const input = checked(CreatePaymentTypeInput, inputOf(values))
+      const core = await context.core()
+      const companyId = await companyOf(core, company)
+      return accepted(await runAsSystem<PaymentTypeObject>(core.writer, companyId, createPaymentType, input))
+    },
+  }),
+  update: verb({
+    summary: 'changes the way to pay with this id, or else the one with this name',
+    flags: {
+      id: optional('ID'),
+      company: required('ID'),
+      name: optional('NAME'),
+      kind: optional(kind),
+      fee: optional('PERCENT'),
+      'due-days': optional('DAYS'),
+    },
+    positional: 'id',
+    async run(context, { company, id, ...values }) {
+      const { name, ...fields } = checked(UpdatePaymentTypeInput.omit({ id: true }), inputOf(values))
+      const core = await context.core()
+      const companyId = await companyOf(core, company)
+      const input =
+        id === undefined
+          ? { id: await findByName(core, companyId, name), ...fields }
+          : { id: idOf(id), ...given({ name }), ...fields }
+      return accepted(await runAsSystem<PaymentTypeObject>(core.writer, companyId, updatePaymentType, input))
+    },
+  }),
+  list: verb({
+    summary: 'lists the ways to pay of a company',
+    flags: { company: required('ID') },
+    async run(context, { company }) {
+      const core = await context.core()
+      return list(core, await companyOf(core, company))
+    },
+  }),
+}

@@ -1,0 +1,80 @@
+import type { z } from 'zod'
+import type { Config } from '../config.ts'
+import type { Core } from '../core.ts'
+import { type Refusal, refuse } from '../domain/refusal.ts'
+import { describeIssues } from '../domain/validation.ts'
+
+/** A flag that takes a value; `value` is how usage calls it. */
+export interface Flag {
+  readonly required: boolean
+  readonly value: string
+}
+
+export const required = (value: string) => ({ required: true, value }) as const
+export const optional = (value: string) => ({ required: false, value }) as const
+
+export type Flags = Readonly<Record<string, Flag>>
+export type Values<F extends Flags> = {
+  readonly [N in keyof F]: F[N]['required'] extends true ? string : string | undefined
+}
+
+/** What a verb works with. */
+export interface Context {
+  readonly config: Config
+  /** The service's own data, opened when it is first asked for and closed by whoever runs the verb. */
+  core(): Promise<Core>
+}
+
+/** One thing to do from the command line. */
+export interface Verb<F extends Flags = Flags> {
+  readonly summary: string
+  readonly flags: F
+  /** The flag that may be given without its name. */
+  readonly positional?: keyof F & string
+  /** Does it. What it returns is printed: a record, a list of records, or nothing. */
+  run(context: Context, values: Values<F>): Promise<object | undefined>
+}
+
+/** Declares a verb; only ties the values to the flags. */
+export const verb = <F extends Flags>(declaration: Verb<F>): Verb => declaration as unknown as Verb
+
+/** The command was understood and refused. */
+export class Refused extends Error {
+  override readonly name = 'Refused'
+  constructor(readonly refusal: Refusal) {
+    super(refusal.refused)
+  }
+}
+
+/** Values checked by a command's own schema. @throws Refused naming each that is wrong. */
+export function checked<T>(schema: z.ZodType<T>, input: unknown): T {
+  const result = schema.safeParse(input)
+  if (result.success) return result.data
+  throw new Refused(refuse('validation_failed', { ...describeIssues(result.error) }))
+}
+
+/** What a command answered. @throws Refused */
+export function accepted<R extends object>(answer: R | Refusal): R {
+  if ('refused' in answer) throw new Refused(answer as Refusal)
+  return answer
+}
+
+/** An id as typed. @throws Refused: what is no id belongs to no record. */
+export function idOf(text: string): number {
+  const id = Number(text)
+  if (!/^[1-9]\d*$/.test(text) || !Number.isSafeInteger(id)) throw new Refused(refuse('not_found'))
+  return id
+}
+
+/** The company that a command is for. @throws Refused when there is none. */
+export async function companyOf({ pool }: Core, text: string): Promise<number> {
+  const id = idOf(text)
+  const { rowCount } = await pool.query('select from read.companies where company_id = $1', [id])
+  if (rowCount === 0) throw new Refused(refuse('not_found', { company_id: id }))
+  return id
+}
+
+/** Only the members that were given: a command tells what is absent from what is empty. */
+export function given<T extends object>(values: T): Partial<T> {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Partial<T>
+}
