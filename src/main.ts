@@ -5,7 +5,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { createAddressLimit } from './access/address-limit.ts'
 import { seedDemo } from './access/demo-data.ts'
 import { createGate } from './access/quota.ts'
-import { type Config, readConfig } from './config.ts'
+import { type Config, readConfig, WrongSetting } from './config.ts'
 import { type Core, openCore } from './core.ts'
 import { createApp } from './http/app.ts'
 import { schedulePurge } from './ledger/purge.ts'
@@ -19,7 +19,7 @@ const GATE_CONNECTIONS = 1
 /** Longest wait for requests under way when the service is told to stop. */
 const STOP_TIMEOUT_MS = 30_000
 
-const config = readConfig(process.env)
+const config = settings()
 const logger = pino({ level: config.LOG_LEVEL, redact: ['*.password', '*.authorization', '*.key'] })
 const log = (message: string, error: unknown, request_id?: string) => logger.error({ err: error, request_id }, message)
 
@@ -27,6 +27,17 @@ await start(config).catch((error: unknown) => {
   log('the service could not start', error)
   process.exitCode = 1
 })
+
+/** A wrong setting is the operator's to read, not a stack trace. */
+function settings(): Config {
+  try {
+    return readConfig(process.env)
+  } catch (error) {
+    if (!(error instanceof WrongSetting)) throw error
+    process.stderr.write(`${error.message}\n`)
+    process.exit(2)
+  }
+}
 
 /** Composition root: database, ledger, demo data, HTTP; and their orderly end. */
 async function start(config: Config): Promise<void> {
@@ -47,7 +58,11 @@ async function start(config: Config): Promise<void> {
     await embedded?.stop()
     throw error
   })
-  const gatePool = createPool(databaseUrl, { max: GATE_CONNECTIONS, application_name: 'tillbook gate' })
+  const gatePool = createPool(databaseUrl, {
+    max: GATE_CONNECTIONS,
+    keyLookupsOnly: true,
+    application_name: 'tillbook gate',
+  })
   const limits = { perMinute: config.QUOTA_PER_MINUTE, perDay: config.QUOTA_PER_DAY }
   const app = createApp({
     ...core,
