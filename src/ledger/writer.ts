@@ -92,10 +92,15 @@ async function failed(
     for (const request of group) await runGroup(options, [request], attemptsLeft)
     return
   }
+  // Somebody else has just committed a name that is unique in the whole service: the next decision sees it.
+  if (isTaken(error) && attemptsLeft > 0) return runGroup(options, group, attemptsLeft - 1)
   options.log('a unit of work failed', error)
   for (const request of group)
     request.reject(isOutage(error) ? new Unavailable('the database cannot be reached') : error)
 }
+
+/** unique_violation */
+const isTaken = (error: unknown): boolean => (error as { code?: unknown }).code === '23505'
 
 /** One attempt: lock, load, decide, flush, append, COMMIT. `onDecided` hands out the decisions before anything is sent. */
 async function attempt(

@@ -4,7 +4,7 @@ import { type Core, openCore } from '../../src/core.ts'
 import { ensureLedger } from '../../src/ledger/ledgers.ts'
 import { rebuildReadModel } from '../../src/ledger/read-schema.ts'
 import { useDatabase } from '../support/database.ts'
-import { until } from '../support/wait.ts'
+import { untilBlocked } from '../support/lock-waits.ts'
 
 const COMPANY_ID = 1
 
@@ -24,7 +24,7 @@ describe('rebuild beside units of work', () => {
       await unit.query('begin')
       await unit.query('select from ops.ledgers where company_id = $1 for update', [COMPANY_ID])
       const rebuilding = rebuildReadModel(core.pool, core.store, readModel)
-      await until(async () => (await waiting(core)) > 0, { what: 'the rebuild waiting for a lock' })
+      await untilBlocked(core.pool)
       await unit.query("set local lock_timeout = '1s'")
       const { rowCount } = await unit.query('select from read.companies')
       await unit.query('commit')
@@ -35,10 +35,3 @@ describe('rebuild beside units of work', () => {
     }
   })
 })
-
-async function waiting({ pool }: Core): Promise<number> {
-  const { rows } = await pool.query<{ count: number }>(
-    `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-  )
-  return rows[0]?.count ?? 0
-}

@@ -1,0 +1,52 @@
+import { expect } from 'chai'
+import { registerCompany } from '../../commands/companies/register-company.ts'
+import { CreateUserInput, createUser } from '../../commands/users/create-user.ts'
+import { runAsSystem } from '../../src/access/as-system.ts'
+import { type Core, openCore } from '../../src/core.ts'
+import { ensureLedger } from '../../src/ledger/ledgers.ts'
+import { useDatabase } from '../support/database.ts'
+import { companyRegistered } from '../support/facts.ts'
+import { untilBlocked } from '../support/lock-waits.ts'
+
+const COMPANIES = [1, 2]
+const TAKEN = { refused: 'duplicate_resource', details: { field: 'email' } }
+
+const user = (email: string) => CreateUserInput.parse({ name: 'Rui', email, role: 'owner', password_hash: 'x' })
+
+describe('names that are unique in the whole service', () => {
+  const database = useDatabase()
+  let core: Core
+
+  before(async () => {
+    core = await openCore({ databaseUrl: database.url, queryConnections: 4, log: () => {}, onOutdated: () => {} })
+    for (const id of COMPANIES) {
+      await ensureLedger(core.pool, id)
+      await runAsSystem(core.writer, id, registerCompany, companyRegistered({ id }).data as never)
+    }
+  })
+  after(() => core.close())
+
+  it('are given once, whoever asks at the same time', async () => {
+    const emails = Array.from({ length: 20 }, (_, index) => `rui${index}@ipe.example`)
+    const asked = emails.flatMap((email) =>
+      COMPANIES.map((id) => runAsSystem(core.writer, id, createUser, user(email))),
+    )
+    const answers = await Promise.all(asked)
+    expect(answers.filter((answer) => (answer as { id?: number }).id)).to.have.length(emails.length)
+    expect(answers.filter((answer) => 'refused' in (answer as object))).to.deep.equal(emails.map(() => TAKEN))
+  })
+
+  it('are refused, not failed, when another process commits one while the command is under way', async () => {
+    const other = await core.pool.connect()
+    try {
+      await other.query('begin')
+      await other.query(`insert into ops.user_credentials values (900, $1, 'ana@ipe.example', 'x')`, [COMPANIES[0]])
+      const answer = runAsSystem(core.writer, COMPANIES[1] as number, createUser, user('ana@ipe.example'))
+      await untilBlocked(core.pool)
+      await other.query('commit')
+      expect(await answer).to.deep.equal(TAKEN)
+    } finally {
+      other.release()
+    }
+  })
+})
