@@ -23,6 +23,9 @@ export interface Queue<T extends Queued> {
   idle(): Promise<void>
 }
 
+/** A request without commands counts as one, or nothing would bound how many of them wait. */
+const sizeOf = (item: Queued): number => Math.max(1, item.invocations.length)
+
 /**
  * Groups requests of any companies for one commit, in order of arrival, and runs up to `lanes` groups at once over
  * disjoint companies. There is no timer: whatever arrived while the lanes were busy is the next group.
@@ -45,7 +48,7 @@ export function createQueue<T extends Queued>(limits: QueueLimits, runGroup: (gr
         rest.push(...waiting.slice(position))
         break
       }
-      const size = item.invocations.length
+      const size = sizeOf(item)
       const fits = group.length === 0 || commands + size <= limits.groupCommands
       if (passedOver.has(item.companyId) || !fits) {
         // Whatever is passed over keeps its place before later requests of its company.
@@ -69,7 +72,7 @@ export function createQueue<T extends Queued>(limits: QueueLimits, runGroup: (gr
       const companies = new Set(group.map((item) => item.companyId))
       for (const company of companies) busyCompanies.add(company)
       lanesBusy += 1
-      void runGroup(group).finally(() => {
+      const leave = () => {
         lanesBusy -= 1
         for (const company of companies) busyCompanies.delete(company)
         if (waiting.length === 0 && lanesBusy === 0) {
@@ -77,13 +80,15 @@ export function createQueue<T extends Queued>(limits: QueueLimits, runGroup: (gr
           idleCallbacks = []
         }
         pump()
-      })
+      }
+      // Whoever runs groups answers for their failures; the queue only goes on.
+      void Promise.resolve(group).then(runGroup).then(leave, leave)
     }
   }
 
   return {
     push(item) {
-      const size = item.invocations.length
+      const size = sizeOf(item)
       if (waiting.length > 0 && waitingCommands + size > limits.waitingCommands)
         throw new Unavailable('too many commands are waiting')
       waiting.push(item)

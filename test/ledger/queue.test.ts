@@ -1,0 +1,251 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { Unavailable } from '../../src/ledger/port.ts'
+import { createQueue, type Queue } from '../../src/ledger/queue.ts'
+import { allowNoStrayRejections } from './stray-rejections.ts'
+
+interface Item {
+  companyId: number
+  invocations: readonly null[]
+  name: string
+}
+
+/** A group under way, ended by the test. */
+interface Running {
+  readonly names: string[]
+  readonly companies: Set<number>
+  end(): Promise<void>
+  fail(): Promise<void>
+}
+
+const item = (companyId: number, name: string, size = 1): Item => ({
+  companyId,
+  name,
+  invocations: Array.from({ length: size }, () => null),
+})
+
+/** Everything that is due in this turn of the event loop and the next has happened. */
+const settled = async (): Promise<void> => {
+  await turn()
+  await turn()
+}
+
+describe('queue', () => {
+  let running: Running[]
+  let queue: Queue<Item>
+
+  const start = (limits = {}): void => {
+    running = []
+    queue = createQueue<Item>({ groupCommands: 32, lanes: 2, waitingCommands: 100, ...limits }, (group) => {
+      return new Promise((resolve, reject) => {
+        const leave = (settle: () => void) => () => {
+          running.splice(running.indexOf(me), 1)
+          settle()
+          return settled()
+        }
+        const me: Running = {
+          names: group.map(({ name }) => name),
+          companies: new Set(group.map(({ companyId }) => companyId)),
+          end: leave(resolve),
+          fail: leave(() => reject(new Error('a bug in a group'))),
+        }
+        running.push(me)
+      })
+    })
+  }
+  const push = async (...items: Item[]): Promise<void> => {
+    for (const each of items) queue.push(each)
+    await settled()
+  }
+  const groups = (): string[][] => running.map(({ names }) => names)
+  const first = (): Running => running[0] as Running
+  const range = (count: number, prefix = ''): string[] => Array.from({ length: count }, (_, n) => `${prefix}${n}`)
+
+  allowNoStrayRejections()
+  beforeEach(() => start())
+
+  it('groups what arrived in one turn, of any companies, in order of arrival', async () => {
+    await push(item(1, 'a'), item(2, 'b'), item(1, 'c'), item(3, 'd'))
+    expect(groups()).to.deep.equal([['a', 'b', 'c', 'd']])
+  })
+
+  it('groups 32 commands and no more', async () => {
+    const names = range(70)
+    await push(...names.map((name) => item(1, name)))
+    expect(groups()).to.deep.equal([names.slice(0, 32)])
+    await first().end()
+    expect(groups()).to.deep.equal([names.slice(32, 64)])
+    await first().end()
+    expect(groups()).to.deep.equal([names.slice(64)])
+  })
+
+  it('counts the commands of a request, and takes a later one that still fits', async () => {
+    await push(item(1, 'a', 20), item(2, 'b', 20), item(3, 'c', 12))
+    expect(groups()).to.deep.equal([['a', 'c'], ['b']])
+  })
+
+  it('makes a request of more than 32 commands a group by itself', async () => {
+    await push(item(1, 'small'), item(2, 'large', 33), item(3, 'after'))
+    expect(groups()).to.deep.equal([['small', 'after'], ['large']])
+    start()
+    await push(item(1, 'large', 90), item(2, 'after'))
+    expect(groups()).to.deep.equal([['large'], ['after']])
+  })
+
+  it('runs two groups at once, and only over disjoint companies', async () => {
+    await push(item(1, 'a'), item(2, 'b'))
+    await push(item(1, 'c'), item(3, 'd'), item(2, 'e'), item(4, 'f'))
+    expect(groups()).to.deep.equal([
+      ['a', 'b'],
+      ['d', 'f'],
+    ])
+    await push(item(5, 'g'))
+    expect(groups(), 'no third lane').to.have.length(2)
+    await first().end()
+    expect(groups()).to.deep.equal([
+      ['d', 'f'],
+      ['c', 'e', 'g'],
+    ])
+  })
+
+  it('never lets a later request of a company pass an earlier one, though only the later one would fit', async () => {
+    await push(item(1, 'a', 30), item(2, 'b1', 10), item(2, 'b2', 1), item(3, 'c', 1))
+    expect(groups()).to.deep.equal([
+      ['a', 'c'],
+      ['b1', 'b2'],
+    ])
+    start({ lanes: 1 })
+    await push(item(1, 'a', 30), item(2, 'b1', 10), item(2, 'b2', 1))
+    expect(groups()).to.deep.equal([['a']])
+  })
+
+  it('takes a large request next when it waited first, and not for ever later ones that fit better', async () => {
+    start({ lanes: 1, waitingCommands: 1000 })
+    await push(item(1, 'a'), item(2, 'large', 500), item(3, 'b'))
+    expect(groups()).to.deep.equal([['a', 'b']])
+    await push(...range(40, 'late-').map((name) => item(4, name)))
+    await first().end()
+    expect(groups()).to.deep.equal([['large']])
+  })
+
+  it('starts the next group as soon as a lane is free, with all that arrived meanwhile', async () => {
+    await push(item(1, 'a'))
+    await push(item(1, 'b'))
+    await push(item(1, 'c'), item(1, 'd'))
+    expect(groups()).to.deep.equal([['a']])
+    await first().end()
+    expect(groups()).to.deep.equal([['b', 'c', 'd']])
+  })
+
+  it('refuses as unavailable what would make too many commands wait, and accepts again when some have gone', async () => {
+    await push(item(1, 'under way'))
+    await push(item(1, 'a', 60), item(1, 'b', 40))
+    expect(() => queue.push(item(2, 'c'))).to.throw(Unavailable)
+    await first().end()
+    expect(groups()).to.deep.equal([['a']])
+    await push(item(2, 'd', 60))
+    expect(groups()).to.deep.equal([['a'], ['d']])
+    expect(() => queue.push(item(3, 'e', 61))).to.throw(Unavailable)
+  })
+
+  it('accepts a request larger than the bound when nothing else waits: it could never be accepted otherwise', async () => {
+    await push(item(1, 'large', 500))
+    expect(groups()).to.deep.equal([['large']])
+  })
+
+  it('counts a request without commands as one, so that they cannot pile up', () => {
+    for (const name of range(100)) queue.push(item(1, name, 0))
+    expect(() => queue.push(item(1, 'one more', 0))).to.throw(Unavailable)
+  })
+
+  it('is idle when nothing waits and nothing is under way, and not before', async () => {
+    await queue.idle()
+    queue.push(item(1, 'a'))
+    queue.push(item(1, 'b', 32))
+    let idle = 0
+    const waited = [queue.idle(), queue.idle()].map((promise) => promise.then(() => (idle += 1)))
+    await settled()
+    await first().end()
+    expect(groups()).to.deep.equal([['b']])
+    expect(idle).to.equal(0)
+    await first().end()
+    await Promise.all(waited)
+    await queue.idle()
+  })
+
+  it('goes on after a group that failed', async () => {
+    await push(item(1, 'a'))
+    await push(item(1, 'b'))
+    await first().fail()
+    expect(groups()).to.deep.equal([['b']])
+    const idle = queue.idle()
+    await first().fail()
+    await idle
+    await push(item(1, 'c'))
+    expect(groups()).to.deep.equal([['c']])
+  })
+
+  it('goes on after a group that could not even be started', async () => {
+    const ran: string[] = []
+    const broken = createQueue<Item>({ groupCommands: 1, lanes: 1, waitingCommands: 100 }, ([each]) => {
+      ran.push((each as Item).name)
+      throw new Error('a bug before the first await')
+    })
+    for (const name of ['a', 'b', 'c']) broken.push(item(1, name))
+    await broken.idle()
+    expect(ran).to.deep.equal(['a', 'b', 'c'])
+  })
+
+  it('runs everything exactly once, companies in order and never at once in two lanes, whatever arrives and ends when', async () => {
+    const arrival = fc.record({
+      company: fc.integer({ min: 1, max: 4 }),
+      size: fc.oneof({ weight: 5, arbitrary: fc.integer({ min: 0, max: 8 }) }, fc.integer({ min: 9, max: 60 })),
+    })
+    const step = fc.oneof(
+      arrival,
+      fc.constant('turn' as const),
+      fc.constant('end' as const),
+      fc.constant('fail' as const),
+    )
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
+        start({ waitingCommands: 10_000 })
+        const pushed: Item[] = []
+        const ran: string[] = []
+        const check = (): void => {
+          for (const { companies } of running) {
+            for (const other of running) {
+              if (other.companies !== companies)
+                expect([...companies].filter((id) => other.companies.has(id))).to.deep.equal([])
+            }
+          }
+          expect(running.length).to.be.at.most(2)
+        }
+        const end = async (how: 'end' | 'fail'): Promise<void> => {
+          const group = running.at(-1)
+          if (!group) return
+          ran.push(...group.names)
+          await group[how]()
+          check()
+        }
+        for (const each of steps) {
+          if (each === 'turn') await settled()
+          else if (each === 'end' || each === 'fail') await end(each)
+          else {
+            pushed.push(item(each.company, `${pushed.length}`, each.size))
+            queue.push(pushed.at(-1) as Item)
+          }
+        }
+        await settled()
+        while (running.length > 0) await end('end')
+        await queue.idle()
+        const byCompany = (names: readonly string[], id: number) =>
+          names.filter((name) => pushed[Number(name)]?.companyId === id)
+        for (const id of [1, 2, 3, 4]) {
+          expect(byCompany(ran, id)).to.deep.equal(byCompany(range(pushed.length), id))
+        }
+      }),
+    )
+  })
+})

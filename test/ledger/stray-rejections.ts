@@ -1,0 +1,16 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import { expect } from 'chai'
+
+/** Fails a test that left a rejected promise to nobody: it would end the service, and Mocha says nothing of it. */
+export function allowNoStrayRejections(): void {
+  const stray: unknown[] = []
+  const note = (reason: unknown): void => {
+    stray.push(reason)
+  }
+  before(() => process.on('unhandledRejection', note))
+  afterEach(async () => {
+    await turn()
+    expect(stray.splice(0), 'rejections that nobody handled').to.deep.equal([])
+  })
+  after(() => process.off('unhandledRejection', note))
+}
