@@ -37,8 +37,8 @@ export interface Scenario {
   when<I>(command: Command<I>, input: I, origin?: Origin): Promise<Decided>
   /** Rows as a decision sees them, loaded as far as `refs` says. */
   rows(...refs: AnyRef[]): Promise<Rows>
-  /** The record as the API shows it; null when it is gone. */
-  show(subject: string): Promise<unknown>
+  /** The record as the API shows it at a moment (UTC), that of the last event by default; null when it is gone. */
+  show(subject: string, now?: string): Promise<unknown>
 }
 
 /** What came of a command. */
@@ -59,6 +59,7 @@ const nothing: Transaction = {
 export async function given(...events: readonly Past[]): Promise<Scenario> {
   const set = createWorkingSet()
   const rows = set.of(COMPANY_ID)
+  const taken = new Map<IdKind, number>()
   let revision = -1
   const load = async (refs: readonly AnyRef[]) => {
     set.want(COMPANY_ID, refs)
@@ -74,7 +75,7 @@ export async function given(...events: readonly Past[]): Promise<Scenario> {
     async when(command, input, origin = 'api') {
       await load([...readModel.base, ...command.needs(input)])
       if (command.needsMore) await load(command.needsMore(rows, input))
-      const nextId = counter(command.ids?.(input) ?? {})
+      const nextId = lease(taken, command.ids?.(input) ?? {})
       const now = minute(revision + 1)
       const decision = command.decide(rows, input, { companyId: COMPANY_ID, now, origin, actor: 'api_key/1', nextId })
       if (!isRefusal(decision)) for (const event of decision.events) await happen({ ...event, origin })
@@ -84,16 +85,16 @@ export async function given(...events: readonly Past[]): Promise<Scenario> {
       await load(refs)
       return rows
     },
-    show: (subject) => show(set, load, subject),
+    show: (subject, now = minute(revision)) => show(set, load, subject, now),
   }
 }
 
-async function show(set: WorkingSet, load: (refs: readonly AnyRef[]) => Promise<void>, subject: string) {
+async function show(set: WorkingSet, load: (refs: readonly AnyRef[]) => Promise<void>, subject: string, now: string) {
   const { view, id } = viewOf(readModel, subject)
   const rows = set.of(COMPANY_ID)
   await load(view.refs(id))
   if (view.refsMore) await load(view.refsMore(rows, id))
-  return JSON.parse(view.render(rows, id) ?? 'null')
+  return JSON.parse(view.render(rows, id, now) ?? 'null')
 }
 
 /** The envelope of an event, whose data must be just what its type declares: an unknown or missing member fails the test. */
@@ -118,12 +119,14 @@ function envelopeOf({ origin = 'api', ...event }: Past, revision: number): Envel
 }
 
 /** Ids from FIRST_NEW_ID on; a command that takes more than it announced would fail in the writer, so it fails here. */
-function counter(announced: Partial<Record<IdKind, number>>): (kind: IdKind) => number {
-  const taken: Partial<Record<IdKind, number>> = {}
+function lease(taken: Map<IdKind, number>, announced: Partial<Record<IdKind, number>>): (kind: IdKind) => number {
+  const left = new Map(Object.entries(announced))
   return (kind) => {
-    const count = taken[kind] ?? 0
-    if (count >= (announced[kind] ?? 0)) throw new Error(`more ids of kind ${kind} than announced`)
-    taken[kind] = count + 1
+    const allowed = left.get(kind) ?? 0
+    if (allowed === 0) throw new Error(`more ids of kind ${kind} than announced`)
+    left.set(kind, allowed - 1)
+    const count = taken.get(kind) ?? 0
+    taken.set(kind, count + 1)
     return FIRST_NEW_ID + count
   }
 }

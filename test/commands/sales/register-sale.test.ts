@@ -1,0 +1,233 @@
+import { expect } from 'chai'
+import { registerSale, SaleInput } from '../../../commands/sales/register-sale.ts'
+import { type DataOf, event } from '../../../src/events/catalogue.ts'
+import { isRefusal } from '../../../src/ledger/command.ts'
+import {
+  companyRegistered,
+  customerCreated,
+  itemCreated,
+  paymentTypeCreated,
+  saleCompleted,
+} from '../../support/facts.ts'
+import { type Decided, FIRST_NEW_ID, given, minute } from '../../support/given.ts'
+
+const CASH = 1
+const CARD = 2
+const CREDIT = 3
+const shop = [
+  companyRegistered(),
+  paymentTypeCreated({ id: CASH }),
+  paymentTypeCreated({ id: CARD, name: 'Cartão', kind: 'card', fee_percentage: '2.50' }),
+  paymentTypeCreated({ id: CREDIT, name: 'Crediário', kind: 'credit_account' }),
+  itemCreated({ id: 10, external_id: 'c', name: 'Café', price: '10.00', stock: '5.000' }),
+  itemCreated({ id: 11, name: 'Entrega', type: 'service', price: '7.90' }),
+]
+
+const cash = (amount: string) => ({ payment_type_id: CASH, amount })
+const card = (amount: string) => ({ payment_type_id: CARD, amount })
+const coffee = (quantity = '1') => ({ catalog_item_id: 10, quantity })
+const cake = { description: 'Bolo', quantity: '1', unit_price: '10.00' }
+const sale = (body: object) => SaleInput.parse(body)
+const wrong = (field: string, message: string) => ({ fields: { [field]: [message] }, unknown_fields: [] })
+
+/** Data of the one event that was decided. */
+function completed({ decision }: Decided): DataOf<'SaleCompleted'> {
+  if (isRefusal(decision)) throw new Error(`refused: ${JSON.stringify(decision)}`)
+  expect(decision.events.map(({ type }) => type)).to.deep.equal(['SaleCompleted'])
+  return decision.events[0]?.data as DataOf<'SaleCompleted'>
+}
+
+describe('register sale', () => {
+  it('takes price, name and external id from the catalog and debits its stock', async () => {
+    const scenario = await given(...shop)
+    const decided = await scenario.when(registerSale, sale({ items: [coffee('2')], payments: [cash('20.00')] }))
+    const item = {
+      catalog_item_id: 10,
+      external_id: 'c',
+      description: 'Café',
+      quantity: '2.000',
+      unit_price: '10.00',
+      total: '20.00',
+      moves_stock: true,
+    }
+    const payment = { payment_type_id: CASH, name: 'Dinheiro', amount: '20.00', surcharge: '0.00', net: '20.00' }
+    const amounts = { subtotal: '20.00', total: '20.00' }
+    const fields = { id: FIRST_NEW_ID, sold_at: minute(shop.length), items: [item], payments: [payment], ...amounts }
+    decided.accepts('created', saleCompleted(fields))
+    expect(await scenario.show('catalog_item/10')).to.include({ stock: '3.000' })
+  })
+
+  it('finds an item by external id, and prefers the price that was sent, also zero', async () => {
+    const scenario = await given(...shop)
+    const items = [{ catalog_item_external_id: 'c', quantity: '1', unit_price: '0.00' }]
+    const decided = await scenario.when(registerSale, sale({ items, payments: [] }))
+    expect(completed(decided)).to.deep.include({ total: '0.00', payments: [], change: '0.00' })
+    expect(completed(decided).items[0]).to.include({ catalog_item_id: 10, unit_price: '0.00', moves_stock: true })
+  })
+
+  it('sells services and untracked or ad-hoc items without touching stock', async () => {
+    const scenario = await given(...shop, itemCreated({ id: 12, name: 'Água', price: '3.00' }))
+    const items = [{ catalog_item_id: 11, quantity: '1' }, { catalog_item_id: 12, quantity: '1' }, cake]
+    const decided = await scenario.when(registerSale, sale({ items, payments: [cash('20.90')] }))
+    const moves = completed(decided).items.map((item) => item.moves_stock)
+    expect(moves).to.deep.equal([false, false, false])
+    expect(completed(decided).items[2]).to.include({ catalog_item_id: null, external_id: null, description: 'Bolo' })
+  })
+
+  it('records customer, own time of sale and delivery fee', async () => {
+    const scenario = await given(...shop, customerCreated({ id: 4, external_id: 'ana' }))
+    const body = {
+      external_id: 'order-1',
+      customer_external_id: 'ana',
+      sold_at: '2026-03-09T22:30:00-03:00',
+      delivery_fee: '5.00',
+      items: [cake],
+      payments: [cash('15.00')],
+    }
+    const decided = await scenario.when(registerSale, sale(body))
+    expect(completed(decided)).to.deep.include({
+      external_id: 'order-1',
+      customer: { id: 4, external_id: 'ana', name: 'Ana' },
+      sold_at: '2026-03-10T01:30:00.000Z',
+      subtotal: '10.00',
+      delivery_fee: '5.00',
+      total: '15.00',
+    })
+  })
+
+  it('rounds each line half up to cents', async () => {
+    const scenario = await given(...shop)
+    const items = [
+      { description: 'a', quantity: '0.333', unit_price: '10.00' },
+      { description: 'b', quantity: '0.005', unit_price: '1.00' },
+      { description: 'c', quantity: '0.001', unit_price: '4.99' },
+    ]
+    const decided = await scenario.when(registerSale, sale({ items, payments: [cash('3.34')] }))
+    expect(completed(decided).items.map((item) => item.total)).to.deep.equal(['3.33', '0.01', '0.00'])
+    expect(completed(decided).items.map((item) => item.quantity)).to.deep.equal(['0.333', '0.005', '0.001'])
+  })
+
+  it('takes the surcharge from inside the amount', async () => {
+    const scenario = await given(...shop)
+    const decided = await scenario.when(registerSale, sale({ items: [cake], payments: [card('10.00')] }))
+    expect(completed(decided).payments).to.deep.equal([
+      { payment_type_id: CARD, name: 'Cartão', amount: '10.00', surcharge: '0.24', net: '9.76' },
+    ])
+    expect(completed(decided)).to.include({ total: '10.00', change: '0.00' })
+  })
+
+  it('sees the sale before in the same company: stock goes on from there', async () => {
+    const scenario = await given(...shop)
+    const body = sale({ items: [coffee('3')], payments: [cash('30.00')] })
+    await scenario.when(registerSale, body)
+    const second = await scenario.when(registerSale, body)
+    const short = { catalog_item_id: 10, requested: '3.000', available: '2.000' }
+    second.refuses('insufficient_stock', { ...short, items: [short] })
+  })
+})
+
+describe('payments of a sale', () => {
+  it('takes a surplus as change when cash is among them', async () => {
+    const scenario = await given(...shop)
+    const decided = await scenario.when(registerSale, sale({ items: [cake], payments: [card('4.00'), cash('10.00')] }))
+    expect(completed(decided)).to.include({ total: '10.00', change: '4.00' })
+  })
+
+  it('refuses a surplus without cash, and any shortfall', async () => {
+    const scenario = await given(...shop)
+    const surplus = await scenario.when(registerSale, sale({ items: [cake], payments: [card('10.01')] }))
+    surplus.refuses('payment_mismatch', { total: '10.00', paid: '10.01' })
+    const shortfall = await scenario.when(registerSale, sale({ items: [cake], payments: [cash('9.99')] }))
+    shortfall.refuses('payment_mismatch', { total: '10.00', paid: '9.99' })
+    const unpaid = await scenario.when(registerSale, sale({ items: [cake], payments: [] }))
+    unpaid.refuses('payment_mismatch', { total: '10.00', paid: '0.00' })
+  })
+
+  it('refuses payment types that the API may not use, with their reason, and unknown ones', async () => {
+    const scenario = await given(...shop)
+    const payments = [cash('5.00'), { payment_type_id: CREDIT, amount: '5.00' }]
+    const internal = await scenario.when(registerSale, sale({ items: [cake], payments }))
+    const reason = 'Venda a prazo (crediário ou convênio): registre o valor como conta a receber.'
+    internal.refuses('validation_failed', wrong('payments[1].payment_type_id', reason))
+    const unknown = await scenario.when(
+      registerSale,
+      sale({ items: [cake], payments: [{ payment_type_id: 99, amount: '10.00' }] }),
+    )
+    unknown.refuses('validation_failed', wrong('payments[0].payment_type_id', 'forma de pagamento não encontrada'))
+  })
+})
+
+describe('stock of a sale', () => {
+  const item = (id: number, stock: string) => itemCreated({ id, name: `Item ${id}`, price: '1.00', stock })
+
+  it('adds up what is asked on several lines and lists everything that is short', async () => {
+    const scenario = await given(...shop, item(20, '1.000'), item(21, '9.000'))
+    const items = [
+      coffee('3'),
+      { catalog_item_external_id: 'c', quantity: '2.001' },
+      { catalog_item_id: 20, quantity: '1.5' },
+      { catalog_item_id: 21, quantity: '9' },
+    ]
+    const decided = await scenario.when(registerSale, sale({ items, payments: [cash('60.51')] }))
+    const first = { catalog_item_id: 10, requested: '5.001', available: '5.000' }
+    const second = { catalog_item_id: 20, requested: '1.500', available: '1.000' }
+    decided.refuses('insufficient_stock', { ...first, items: [first, second] })
+    expect(await scenario.show('catalog_item/21')).to.include({ stock: '9.000' })
+  })
+
+  it('sells the last piece', async () => {
+    const scenario = await given(...shop)
+    const decided = await scenario.when(registerSale, sale({ items: [coffee('5')], payments: [cash('50.00')] }))
+    expect(completed(decided).items[0]).to.include({ moves_stock: true })
+    expect(await scenario.show('catalog_item/10')).to.include({ stock: '0.000' })
+  })
+
+  it('moves the time of the stock, not that of the item', async () => {
+    const scenario = await given(...shop)
+    const before = (await scenario.show('catalog_item/10')) as { updated_at: string }
+    await scenario.when(registerSale, sale({ items: [coffee()], payments: [cash('10.00')] }))
+    const after = await scenario.show('catalog_item/10')
+    expect(after).to.include({ updated_at: before.updated_at, stock_updated_at: '2026-03-10T12:06:00.000-03:00' })
+  })
+})
+
+describe('refusals of a sale', () => {
+  it('refuses an external id that a sale has, also a cancelled one', async () => {
+    const cancelled = event('SaleCancelled', { id: 8, reason: null, restock: [] })
+    const scenario = await given(...shop, saleCompleted({ id: 8, external_id: 'x' }), cancelled)
+    const decided = await scenario.when(
+      registerSale,
+      sale({ external_id: 'x', items: [cake], payments: [cash('10.00')] }),
+    )
+    decided.refuses('duplicate_resource', { field: 'external_id', conflicting_id: 8 })
+  })
+
+  it('refuses unknown and deleted customers', async () => {
+    const ana = customerCreated({ id: 4, external_id: 'ana' })
+    const scenario = await given(...shop, ana, event('CustomerDeleted', { id: 4 }))
+    for (const customer_external_id of ['ana', 'bia']) {
+      const decided = await scenario.when(registerSale, sale({ customer_external_id, items: [cake], payments: [] }))
+      decided.refuses('validation_failed', wrong('customer_external_id', 'cliente não encontrado'))
+    }
+  })
+
+  it('refuses unknown and deactivated items, naming the field that was used', async () => {
+    const scenario = await given(...shop, event('CatalogItemDeactivated', { id: 10 }))
+    const message = 'item não encontrado no catálogo'
+    const byId = await scenario.when(registerSale, sale({ items: [cake, coffee()], payments: [] }))
+    byId.refuses('validation_failed', wrong('items[1].catalog_item_id', message))
+    const items = [{ catalog_item_external_id: 'c', quantity: '1' }]
+    const byExternalId = await scenario.when(registerSale, sale({ items, payments: [] }))
+    byExternalId.refuses('validation_failed', wrong('items[0].catalog_item_external_id', message))
+  })
+
+  it('refuses amounts that the contract cannot carry instead of failing', async () => {
+    const scenario = await given(...shop)
+    const huge = { description: 'x', quantity: '999999999.999', unit_price: '9999999999.99' }
+    const line = await scenario.when(registerSale, sale({ items: [huge], payments: [] }))
+    line.refuses('validation_failed', wrong('items[0].quantity', 'o total do item é grande demais'))
+    const large = { description: 'x', quantity: '1', unit_price: '9999999999.99' }
+    const total = await scenario.when(registerSale, sale({ items: [large, large], payments: [] }))
+    total.refuses('validation_failed', wrong('items', 'o total da venda é grande demais'))
+  })
+})

@@ -1,0 +1,58 @@
+import { expect } from 'chai'
+import { SaleInput } from '../../../commands/sales/register-sale.ts'
+import { describeIssues, type Problems } from '../../../src/domain/validation.ts'
+
+const item = { catalog_item_id: 1, quantity: '1' }
+const minimal = { items: [item], payments: [] }
+
+function problemsOf(body: object): Problems {
+  const { error } = SaleInput.safeParse({ ...minimal, ...body })
+  return error ? describeIssues(error) : { fields: {}, unknown_fields: [] }
+}
+
+const wrongFields = (body: object) => Object.keys(problemsOf(body).fields)
+
+describe('sale input', () => {
+  it('needs items and payments only', () => {
+    expect(SaleInput.parse(minimal)).to.deep.equal(minimal)
+    expect(Object.keys(describeIssues(SaleInput.safeParse({}).error!).fields)).to.have.members(['items', 'payments'])
+    expect(wrongFields({ items: [] })).to.deep.equal(['items'])
+  })
+
+  it('demands exactly one identifier of an item', () => {
+    const ways = [{}, { catalog_item_id: 1, description: 'x', unit_price: '1.00' }]
+    const both = { catalog_item_id: 1, catalog_item_external_id: 'c' }
+    for (const identifiers of [...ways, both]) {
+      const { fields } = problemsOf({ items: [{ quantity: '1', ...identifiers }] })
+      expect(fields).to.deep.equal({
+        'items[0]': ['informe exatamente um entre catalog_item_id, catalog_item_external_id e description'],
+      })
+    }
+  })
+
+  it('demands the price of an ad-hoc item', () => {
+    const { fields } = problemsOf({ items: [item, { description: 'Bolo', quantity: '1' }] })
+    expect(fields).to.deep.equal({ 'items[1].unit_price': ['é obrigatório para um item avulso'] })
+  })
+
+  it('refuses quantities of zero and more than 3 decimals, and amounts that are not texts with 2', () => {
+    for (const quantity of ['0', '0.000', '-1', '1.0001', 1, null]) {
+      expect(wrongFields({ items: [{ ...item, quantity }] }), String(quantity)).to.deep.equal(['items[0].quantity'])
+    }
+    expect(wrongFields({ items: [{ ...item, unit_price: '1.5' }] })).to.deep.equal(['items[0].unit_price'])
+    expect(wrongFields({ payments: [{ payment_type_id: 1, amount: 10 }] })).to.deep.equal(['payments[0].amount'])
+    expect(wrongFields({ delivery_fee: '-1.00', sold_at: '2026-03-10T10:00:00' })).to.have.members([
+      'delivery_fee',
+      'sold_at',
+    ])
+  })
+
+  it('lists unknown fields at every depth', () => {
+    const body = {
+      total: '1.00',
+      items: [{ ...item, discount: '1' }],
+      payments: [{ payment_type_id: 1, amount: '1.00', status: 'x' }],
+    }
+    expect(problemsOf(body).unknown_fields).to.have.members(['total', 'items[0].discount', 'payments[0].status'])
+  })
+})
