@@ -1,0 +1,89 @@
+import { expect } from 'chai'
+import { replaceCustomer } from '../../commands/customers/replace-customer.ts'
+import { getCustomer } from '../../queries/customers/get-customer.ts'
+import { type CustomerFilters, listCustomers, listDeletedCustomers } from '../../queries/customers/list-customers.ts'
+import { event } from '../../src/events/catalogue.ts'
+import { useDatabase } from '../support/database.ts'
+import { customerCreated } from '../support/facts.ts'
+import { COMPANY_ID } from '../support/given.ts'
+import { idsOf, OTHER_COMPANY_ID, openShop, recordsOf, type Shop } from '../support/shop.ts'
+
+describe('queries on customers', () => {
+  const database = useDatabase()
+  let shop: Shop
+
+  before(async () => {
+    shop = await openShop(database.url)
+    const details = { external_id: 'a', document: '52998224725' }
+    await shop.record([
+      customerCreated({ id: 1, name: 'José da Silva', ...details }),
+      customerCreated({ id: 2, name: '100% Bom_Preço', external_id: 'b' }),
+      customerCreated({ id: 3, name: 'Maria', external_id: 'c' }),
+      event('CustomerDeleted', { id: 3 }),
+    ])
+    await shop.record([customerCreated({ id: 4, name: 'José de Outra' })], OTHER_COMPANY_ID)
+  })
+  after(() => shop.core.close())
+
+  const list = async (filters: CustomerFilters) =>
+    idsOf(await listCustomers(shop.core.pool, COMPANY_ID, { limit: 50, ...filters }))
+
+  it('lists live customers of the company', async () => {
+    expect(await list({})).to.deep.equal([1, 2])
+  })
+
+  it('finds a part of a name, whatever its case and spacing', async () => {
+    expect(await list({ name: 'JOSÉ' })).to.deep.equal([1])
+    expect(await list({ name: ' da  SILVA ' })).to.deep.equal([1])
+    expect(await list({ name: 'jose' })).to.deep.equal([])
+    expect(await list({ name: 'maria' })).to.deep.equal([])
+  })
+
+  it('takes a name literally', async () => {
+    expect(await list({ name: '%' })).to.deep.equal([2])
+    expect(await list({ name: 'm_p' })).to.deep.equal([2])
+    expect(await list({ name: 'j_sé' })).to.deep.equal([])
+    expect(await list({ name: '\\' })).to.deep.equal([])
+  })
+
+  it('finds by document and external id, all filters together', async () => {
+    expect(await list({ document: '52998224725' })).to.deep.equal([1])
+    expect(await list({ external_id: 'b' })).to.deep.equal([2])
+    expect(await list({ external_id: 'c' })).to.deep.equal([])
+    expect(await list({ name: 'josé', external_id: 'a', document: '52998224725' })).to.deep.equal([1])
+    expect(await list({ name: 'josé', external_id: 'b' })).to.deep.equal([])
+  })
+
+  it('gets one customer as it is listed', async () => {
+    const page = await listCustomers(shop.core.pool, COMPANY_ID, { limit: 1 })
+    const found = await getCustomer(shop.core.pool, COMPANY_ID, 1)
+    expect(page).to.include({ data: found.record, revision: found.revision })
+  })
+
+  it('gets neither missing nor deleted customers, nor those of another company', async () => {
+    for (const id of [3, 4, 99, Number.MAX_SAFE_INTEGER]) {
+      const found = await getCustomer(shop.core.pool, COMPANY_ID, id)
+      expect(found).to.deep.equal({ record: null, revision: 4 })
+    }
+  })
+
+  it('answers a command with the bytes of the list', async () => {
+    const other = await openAnswer(shop)
+    expect(await getCustomer(shop.core.pool, COMPANY_ID, other.id)).to.include({ record: other.body })
+  })
+
+  it('lists the deleted ones apart', async () => {
+    const page = await listDeletedCustomers(shop.core.pool, COMPANY_ID, { limit: 50 })
+    const [record] = recordsOf(page)
+    expect(recordsOf(page)).to.have.length(1)
+    expect(record).to.have.all.keys('id', 'external_id', 'deleted_at')
+    expect(record).to.include({ id: 3, external_id: 'c' })
+    expect(record?.deleted_at).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}-03:00$/)
+  })
+})
+
+async function openAnswer(shop: Shop): Promise<{ id: number; body: string }> {
+  const name = 'Zé "aspas" \\ \n\u2028 😀'
+  const { body } = await shop.run(replaceCustomer, { external_id: 'z', name, person_type: 'PF' })
+  return { id: JSON.parse(body).id, body }
+}

@@ -1,0 +1,66 @@
+import { expect } from 'chai'
+import { type Core, openCore } from '../../src/core.ts'
+import { accept, type Command, command, invoke, isRefusal } from '../../src/ledger/command.ts'
+import type { NewEvent } from '../../src/ledger/envelope.ts'
+import { ensureLedger } from '../../src/ledger/ledgers.ts'
+import type { Answer } from '../../src/ledger/unit-of-work.ts'
+import { companyRegistered } from './facts.ts'
+import { COMPANY_ID } from './given.ts'
+
+/** Another company on the same database, whose records must never be seen. */
+export const OTHER_COMPANY_ID = COMPANY_ID + 1
+
+/** The ledger and read model of two companies in a real database. */
+export interface Shop {
+  readonly core: Core
+  /** Records events as they are, at one moment, in the ledger of a company. */
+  record(events: readonly NewEvent[], companyId?: number): Promise<Answer>
+  /** Runs a command that must be accepted. */
+  run<I>(command: Command<I>, input: I): Promise<Answer>
+}
+
+/** Accepts whatever it is told, so that a test can start from any history. */
+const recordEvents = command<readonly NewEvent[]>({
+  needs: () => [],
+  decide: (_rows, events) => accept('created', events[0]?.subject ?? '', events),
+})
+
+/** Opens the core on a fresh database and registers both companies. */
+export async function openShop(url: string): Promise<Shop> {
+  const core = await openCore({
+    databaseUrl: url,
+    queryConnections: 2,
+    log: () => {},
+    onOutdated: () => {},
+  })
+  const run = async <I>(companyId: number, command: Command<I>, input: I): Promise<Answer> => {
+    const answer = await core.writer.run({
+      companyId,
+      invocations: [invoke(command, input)],
+      origin: 'api',
+      actor: null,
+      requestId: null,
+      reply: { status: () => 200 },
+    })
+    if (isRefusal(answer)) throw new Error(`refused: ${JSON.stringify(answer)}`)
+    return answer
+  }
+  const shop: Shop = {
+    core,
+    record: (events, companyId = COMPANY_ID) => run(companyId, recordEvents, events),
+    run: (command, input) => run(COMPANY_ID, command, input),
+  }
+  for (const id of [COMPANY_ID, OTHER_COMPANY_ID]) {
+    await ensureLedger(core.pool, id)
+    await shop.record([companyRegistered({ id })], id)
+  }
+  return shop
+}
+
+/** The records of a page, parsed. */
+export function recordsOf(page: object): Record<string, unknown>[] {
+  expect(page).to.have.property('data')
+  return JSON.parse(`[${(page as { data: string }).data}]`)
+}
+
+export const idsOf = (page: object): unknown[] => recordsOf(page).map((record) => record.id)
