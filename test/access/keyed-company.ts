@@ -1,0 +1,40 @@
+import { createApiKey } from '../../commands/api-keys/create-api-key.ts'
+import { registerCompany } from '../../commands/companies/register-company.ts'
+import type { ApiKeyObject } from '../../projections/api-keys.ts'
+import { KEY_BYTES, newKey } from '../../src/access/api-keys.ts'
+import { runAsSystem } from '../../src/access/as-system.ts'
+import type { Core } from '../../src/core.ts'
+import type { DataOf } from '../../src/events/catalogue.ts'
+import { ensureLedger } from '../../src/ledger/ledgers.ts'
+import { companyRegistered } from '../support/facts.ts'
+
+/** A company with keys, of which only the hashes matter here. */
+export interface KeyedCompany {
+  readonly id: number
+  readonly hash: Buffer
+  readonly keyId: number
+  newKey(expiresAt?: string): Promise<{ id: number; hash: Buffer }>
+}
+
+let lastId = 0
+
+export async function keyedCompany(
+  core: Core,
+  fields: Partial<DataOf<'CompanyRegistered'>> = {},
+): Promise<KeyedCompany> {
+  const id = ++lastId
+  await ensureLedger(core.pool, id)
+  await runAsSystem(core.writer, id, registerCompany, { ...companyRegistered({ ...fields, id }).data } as never)
+  let keys = 0
+  const create = async (expires_at: string | null = null) => {
+    const random = Buffer.alloc(KEY_BYTES)
+    random.writeUInt32BE(id)
+    random.writeUInt32BE(++keys, 4)
+    const { prefix, hash } = newKey(random, 'test')
+    const input = { name: `chave ${keys}`, scopes: ['sales:read' as const], expires_at, prefix, hash }
+    const key = (await runAsSystem(core.writer, id, createApiKey, input)) as ApiKeyObject
+    return { id: key.id, hash }
+  }
+  const first = await create()
+  return { id, hash: first.hash, keyId: first.id, newKey: create }
+}
