@@ -33,6 +33,8 @@ export interface Admitted {
   readonly timezone: string
   /** How far the company's ledger was read. */
   readonly revision: number
+  /** Postgres's clock when the call was counted: UTC, milliseconds, `Z`. */
+  readonly now: string
   readonly key: ApiKeyObject
   readonly company: CompanyObject
   readonly rate: Rate
@@ -149,6 +151,7 @@ function admission(found: FoundKey, windows: CountedCompany, place: number, limi
     plan: company.plan,
     timezone,
     revision,
+    now: new Date(windows.now * 1000).toISOString(),
     key,
     company,
     rate: nearer(minute, day),

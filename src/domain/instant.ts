@@ -41,6 +41,12 @@ export const CalendarDate = z
   )
   .meta({ format: 'date' })
 
+/** What a question by day depends on: the zone whose days are meant, and which of them it is now ('YYYY-MM-DD'). */
+export interface Calendar {
+  readonly timezone: string
+  readonly today: string
+}
+
 /** The day `n` days after `date` (before, when negative). Stays within the calendar: 1900-01-01 to 9999-12-31 at the ends. */
 export function addDays(date: string, n: number): string {
   const ms = Date.parse(`${date}T00:00:00.000Z`) + n * DAY_MS

@@ -1,17 +1,17 @@
 import type { Pool } from 'pg'
 import type { z } from 'zod'
 import type { Scope } from '../access/scopes.ts'
-import type { Refusal } from '../domain/refusal.ts'
+import type { Calendar } from '../domain/instant.ts'
+import type { Refusal, RefusalCode } from '../domain/refusal.ts'
 import type { Command } from '../ledger/command.ts'
 
 /** Parameters of a path, as text. */
 export type Params = Readonly<Record<string, string>>
 
-/** The company and key that a request was admitted for. */
-export interface Caller {
+/** The company and key that a request was admitted for, and the company's day when it was. */
+export interface Caller extends Calendar {
   readonly companyId: number
   readonly keyId: number
-  readonly timezone: string
 }
 
 /** Calls a company may make. */
@@ -32,8 +32,14 @@ interface Common {
   readonly path: string
   /** The scope that the key must carry; null for any key. */
   readonly scope: Scope | null
+  /** `operationId` of the contract, verb first: `settleReceivable`. */
+  readonly operation?: string
   /** One line for the contract, in Portuguese. */
   readonly summary: string
+  /** What else a caller has to know, in Portuguese. */
+  readonly description?: string
+  /** The body of a success; absent where there is none. */
+  readonly reply?: z.ZodType
 }
 
 export interface ReadContext<Q> {
@@ -55,6 +61,12 @@ export interface ReadRoute<Q = unknown> extends Common {
 /** Runs one command. The body schema names its fields; `input` adds what the path says. */
 export interface CommandRoute<B = unknown, I = unknown> extends Common {
   readonly body?: z.ZodType<B>
+  /** A body for the contract to show. */
+  readonly example?: object
+  /** Codes that the command may refuse with, beside those that follow from the route's shape (contract/errors.ts). */
+  readonly refusals?: readonly RefusalCode[]
+  /** Where a POST creates nothing. */
+  readonly status?: 200
   /** Settlement demands an Idempotency-Key; every other POST takes one. */
   readonly idempotency?: 'required'
   readonly command: Command<I>
@@ -66,6 +78,7 @@ export interface CommandRoute<B = unknown, I = unknown> extends Common {
 export interface BatchRoute<I = unknown> extends Common {
   readonly method: 'post'
   readonly item: z.ZodType<I>
+  readonly example?: object
   readonly batch: Command<I>
 }
 

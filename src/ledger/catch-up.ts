@@ -28,8 +28,8 @@ export async function catchUp(ledger: OpenLedger, work: CatchUp): Promise<Set<st
   let unanswered: Envelope | null = null
   for await (const event of work.store.read(streamOf(ledger.companyId), ledger.revision + 1)) {
     // The answer shows the record after the last event of its request.
-    if (unanswered && unanswered.request_id !== event.request_id)
-      unanswered = await settleAnswer(unanswered, ledger, work, load)
+    const isNextRequest = event.idempotency !== null || event.request_id !== unanswered?.request_id
+    if (unanswered && isNextRequest) unanswered = await settleAnswer(unanswered, ledger, work, load)
     await load(ledger.companyId, refsOf(work.model, event))
     project(work.model, work.set.of(ledger.companyId), event)
     applied.add(event.id)
@@ -50,7 +50,9 @@ async function settleAnswer(
 ): Promise<null> {
   if (!event.idempotency) return null
   const { key, request_hash, status } = event.idempotency
-  const body = status === 204 ? '' : await render(event.subject, ledger.companyId, { model, set, load })
+  // As of the event: what the clock changes must be as the request itself would have answered it.
+  const at = { companyId: ledger.companyId, now: event.recorded_at }
+  const body = status === 204 ? '' : await render(event.subject, at, { model, set, load })
   set.of(ledger.companyId).put(idempotentAnswers, {
     company_id: ledger.companyId,
     key,

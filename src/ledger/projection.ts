@@ -22,8 +22,8 @@ export interface RecordView {
   refs(id: number): readonly AnyRef[]
   /** Rows of other records that are shown with it and may change by themselves, as the category of an item. */
   refsMore?(rows: Rows, id: number): readonly AnyRef[]
-  /** JSON text of the record, or null when it is gone. */
-  render(rows: Rows, id: number): string | null
+  /** JSON text of the record at a moment (UTC), which only what the clock changes depends on; null when it is gone. */
+  render(rows: Rows, id: number, now: string): string | null
 }
 
 /** All that the ledger has to know of the business: which events change which rows, and how a record is shown. */

@@ -144,7 +144,8 @@ async function runCommand(
   }
   for (const { table, row } of decision.privateRows) rows.put(table, row)
   if (events.length > 0) ledger.commands.push(events)
-  const body = decision.outcome === 'deleted' ? '' : await render(decision.subject, request.companyId, deciding)
+  const at = { companyId: request.companyId, now: ledger.lastRecordedAt }
+  const body = decision.outcome === 'deleted' ? '' : await render(decision.subject, at, deciding)
   return { result: { outcome: decision.outcome, body }, eventIds: events.map((event) => event.id) }
 }
 
@@ -153,10 +154,10 @@ async function ensure(deciding: Deciding, companyId: number, refs: readonly AnyR
   if (missing.length > 0) await deciding.load(companyId, missing)
 }
 
-/** The record's JSON text as it stands in the working set. */
+/** The record's JSON text as it stands in the working set, at a moment (UTC). */
 export async function render(
   subject: string,
-  companyId: number,
+  { companyId, now }: { companyId: number; now: string },
   deciding: Pick<Deciding, 'model' | 'set' | 'load'>,
 ): Promise<string> {
   const { view, id } = viewOf(deciding.model, subject)
@@ -165,7 +166,7 @@ export async function render(
   if (missing.length > 0) await deciding.load(companyId, missing)
   const more = view.refsMore ? deciding.set.missing(companyId, view.refsMore(rows, id)) : []
   if (more.length > 0) await deciding.load(companyId, more)
-  return view.render(rows, id) ?? ''
+  return view.render(rows, id, now) ?? ''
 }
 
 /** Turns decided events into envelopes: revision, time, cause and hash. */

@@ -2,6 +2,7 @@ import type { Request, RequestHandler, Response } from 'express'
 import type { AddressLimit } from '../../access/address-limit.ts'
 import { hashKey, isKey } from '../../access/api-keys.ts'
 import type { Gate, Rate } from '../../access/quota.ts'
+import { dateInZone } from '../../domain/instant.ts'
 import { Problem, type ProblemCode } from '../problems.ts'
 import type { Caller } from '../route.ts'
 
@@ -26,7 +27,9 @@ export function authenticate(gate: Gate, addresses: AddressLimit): RequestHandle
     if (admission.kind === 'limited') throw limited(admission.rate)
     if (admission.plan !== 'api') throw new Problem('plan_required')
     const { companyId, keyId, timezone } = admission
-    response.locals.caller = { companyId, keyId, timezone } satisfies Caller
+    // By Postgres's clock, as commands decide: processes whose clocks differ agree on when a day begins.
+    const today = dateInZone(admission.now, timezone)
+    response.locals.caller = { companyId, keyId, timezone, today } satisfies Caller
     response.locals.admission = admission
     next()
   }

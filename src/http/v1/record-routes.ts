@@ -4,6 +4,7 @@ import { atExternalId } from '../../../commands/records/external-id.ts'
 import type { Found } from '../../../queries/get.ts'
 import type { Page } from '../../../queries/list.ts'
 import type { Scope } from '../../access/scopes.ts'
+import type { Calendar } from '../../domain/instant.ts'
 import type { Refusal } from '../../domain/refusal.ts'
 import { type Command, isRefusal } from '../../ledger/command.ts'
 import { list, single } from '../answer.ts'
@@ -11,10 +12,11 @@ import { Problem } from '../problems.ts'
 import { batch, pathId, type ReadAnswer, type ReadContext, type Route, read, withId, write } from '../route.ts'
 import { deletedQuery, listQuery } from './list-query.ts'
 
-type GetRecord = (pool: Pool, companyId: number, id: number) => Promise<Found>
+/** `calendar` is the company's, for what its day changes. */
+type GetRecord = (pool: Pool, companyId: number, id: number, calendar: Calendar) => Promise<Found>
 
 /** A page of a list; a refusal where the cursor is broken or was made for other filters. */
-type ListRecords<Q> = (pool: Pool, companyId: number, query: Q, timezone: string) => Promise<Page | Refusal>
+type ListRecords<Q> = (pool: Pool, companyId: number, query: Q, calendar: Calendar) => Promise<Page | Refusal>
 
 interface ListDescription<F extends z.ZodRawShape> {
   readonly path: string
@@ -48,7 +50,7 @@ async function answerPage<Q extends { limit: number }>(
   records: ListRecords<Q>,
   { pool, caller, query }: ReadContext<Q>,
 ) {
-  const page = await records(pool, caller.companyId, query, caller.timezone)
+  const page = await records(pool, caller.companyId, query, caller)
   if (isRefusal(page)) throw new Problem(page.refused, page.details)
   return { body: list({ ...page, limit: query.limit }), revision: page.revision }
 }
@@ -59,7 +61,7 @@ export function getRoute({ get, ...route }: { path: string; scope: Scope; summar
     ...route,
     async read({ pool, caller, params }) {
       const id = pathId(params.id)
-      return id === null ? null : answerRecord(await get(pool, caller.companyId, id))
+      return id === null ? null : answerRecord(await get(pool, caller.companyId, id, caller))
     },
   })
 }
@@ -98,7 +100,7 @@ export function recordRoutes<F extends z.ZodRawShape, C extends { external_id?: 
     deletedRoute({
       path: `${path}/deleted`,
       scope: reading,
-      summary: `Lista ${all} que foram excluídos`,
+      summary: `Lista o que foi excluído entre ${all}`,
       list: resource.deleted,
     }),
     getRoute({ path: `${path}/:id`, scope: reading, summary: `Mostra ${one}`, get: resource.get }),

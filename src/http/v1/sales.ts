@@ -24,7 +24,7 @@ export const saleRoutes: readonly Route[] = [
       sold_from: QueryDate.optional(),
       sold_to: QueryDate.optional(),
     },
-    list: (pool, companyId, query, timezone) => listSales(pool, companyId, { ...query, timezone }),
+    list: (pool, companyId, query, { timezone }) => listSales(pool, companyId, { ...query, timezone }),
   }),
   read({
     path: '/sales/payment-types',
