@@ -97,6 +97,9 @@ async function show(set: WorkingSet, load: (refs: readonly AnyRef[]) => Promise<
   return JSON.parse(view.render(rows, id, now) ?? 'null')
 }
 
+/** The ledger that these events make: what `given` projects. */
+export const ledgerOf = (...events: readonly Past[]): Envelope[] => events.map(envelopeOf)
+
 /** The envelope of an event, whose data must be just what its type declares: an unknown or missing member fails the test. */
 function envelopeOf({ origin = 'api', ...event }: Past, revision: number): Envelope {
   const type = EVENT_TYPES[event.type as EventName]

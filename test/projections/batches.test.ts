@@ -1,0 +1,108 @@
+import { expect } from 'chai'
+import type { Pool } from 'pg'
+import { readModel } from '../../projections/index.ts'
+import { event } from '../../src/events/catalogue.ts'
+import type { Envelope } from '../../src/ledger/envelope.ts'
+import { replay } from '../../src/ledger/replay.ts'
+import { transactionOn } from '../../src/ledger/transaction.ts'
+import { createPool } from '../../src/postgres/pool.ts'
+import { useDatabase } from '../support/database.ts'
+import {
+  categoryCreated,
+  companyRegistered,
+  customerCreated,
+  itemCreated,
+  noDetails,
+  paymentTypeCreated,
+  plainItem,
+  saleCompleted,
+  stockCounted,
+} from '../support/facts.ts'
+import { COMPANY_ID, from, ledgerOf } from '../support/given.ts'
+import { openShop } from '../support/shop.ts'
+
+const line = {
+  catalog_item_id: 3,
+  external_id: null,
+  description: 'Café',
+  quantity: '2.000',
+  unit_price: '5.00',
+  total: '10.00',
+  moves_stock: true,
+}
+
+/** Every type of event at least once, with names that change hands. */
+const ledger = ledgerOf(
+  companyRegistered(),
+  event('CompanyUpdated', { id: COMPANY_ID, changes: { name: 'Padaria Nova' } }),
+  event('UserCreated', { id: 1, name: 'Ana', email: 'ana@loja.example', role: 'clerk' }),
+  event('ApiKeyCreated', { id: 1, name: 'ERP', prefix: 'tb_live_abc', scopes: ['sales:read'], expires_at: null }),
+  event('ApiKeyRevoked', { id: 1 }),
+  paymentTypeCreated(),
+  event('PaymentTypeUpdated', { id: 1, changes: { name: 'Espécie' } }),
+  customerCreated({ id: 1, external_id: 'a', name: 'Ana' }),
+  customerCreated({ id: 2, external_id: 'b', name: 'Bia' }),
+  event('CustomerUpdated', { id: 1, changes: { name: 'Carla' } }),
+  event('CustomerUpdated', { id: 2, changes: { name: 'Ana' } }),
+  event('CustomerDeleted', { id: 1 }),
+  event('CustomerRevived', { id: 1, ...noDetails, external_id: 'a', name: 'Bia' }),
+  categoryCreated({ id: 5 }),
+  itemCreated({ id: 3, external_id: 'c', category_id: 5, barcode: '789', stock: '5.000' }),
+  event('CatalogItemUpdated', { id: 3, changes: { price: '11.00', barcode: '790' } }),
+  stockCounted(3, '5.000', '9.000'),
+  from('pdv', saleCompleted({ id: 8, external_id: 'x', items: [line, line] })),
+  event('CatalogItemDeactivated', { id: 3 }),
+  event('SaleCancelled', { id: 8, reason: null, restock: [{ catalog_item_id: 3, quantity: '2.000' }] }),
+  event('CatalogItemRevived', { id: 3, ...plainItem, external_id: 'c', barcode: '789', name: 'Café', price: '1.00' }),
+  saleCompleted({ id: 9 }),
+  event('FiscalDocumentAuthorized', { id: 9, number: '1', issued_at: '2026-03-10T15:00:00.000Z' }),
+)
+
+/** The tables of the company after its ledger was replayed in pieces of a size; nothing of it stays. */
+async function tablesAfter(pool: Pool, size: number): Promise<Record<string, string>> {
+  const client = await pool.connect()
+  try {
+    await client.query('begin')
+    const tables = readModel.projections.flatMap((projection) => projection.tables)
+    await client.query(`truncate ${tables.map(({ name }) => name).join(', ')}`)
+    for (let start = 0; start < ledger.length; start += size) {
+      const piece = ledger.slice(start, start + size)
+      await replay(transactionOn(client), readModel, COMPANY_ID, stream(piece), ledger.length)
+    }
+    const dumps: Record<string, string> = {}
+    for (const { name, keys } of tables) {
+      const { rows } = await client.query(`select t::text as line from ${name} t order by ${keys.pk.join(', ')}`)
+      dumps[name] = rows.map(({ line: text }) => text).join('\n')
+    }
+    return dumps
+  } finally {
+    await client.query('rollback')
+    client.release()
+  }
+}
+
+async function* stream(events: readonly Envelope[]): AsyncIterable<Envelope> {
+  yield* events
+}
+
+describe('read model', () => {
+  const database = useDatabase()
+  let pool: Pool
+  before(async () => {
+    const shop = await openShop(database.url)
+    await shop.core.close()
+    pool = createPool(database.url, { max: 1, pipeline: true })
+  })
+  after(() => pool.end())
+
+  it('is tested with every type of event that a projection handles', () => {
+    const handled = new Set(readModel.projections.flatMap((projection) => Object.keys(projection.on)))
+    expect([...new Set(ledger.map(({ type }) => type))]).to.have.members([...handled])
+  })
+
+  it('is the same, byte for byte, however the ledger is cut: each event names all rows that it works on', async () => {
+    const atOnce = await tablesAfter(pool, ledger.length)
+    for (const [name, dump] of Object.entries(atOnce)) expect(dump, name).not.to.equal('')
+    for (const size of [1, 2, 5]) expect(await tablesAfter(pool, size), `in pieces of ${size}`).to.deep.equal(atOnce)
+  })
+})

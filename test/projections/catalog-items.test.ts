@@ -1,0 +1,106 @@
+import { expect } from 'chai'
+import { catalogItems, itemByBarcode, itemById } from '../../projections/catalog-items.ts'
+import { event } from '../../src/events/catalogue.ts'
+import {
+  categoryCreated,
+  companyRegistered,
+  itemCreated,
+  plainItem,
+  saleCompleted,
+  stockCounted,
+} from '../support/facts.ts'
+import { COMPANY_ID, given, minute } from '../support/given.ts'
+
+const tracked = itemCreated({ id: 3, external_id: 'c', sku: 'CF-1', barcode: '789', category_id: 5, stock: '5.000' })
+const category = categoryCreated({ id: 5, name: 'Bebidas "frias"' })
+const deactivated = event('CatalogItemDeactivated', { id: 3 })
+const ref = itemById(3)
+const at = (minutes: number) => `2026-03-10T12:0${minutes}:00.000-03:00`
+
+function soldLine(quantity: string, moves_stock: boolean) {
+  const line = { external_id: 'c', description: 'Café', unit_price: '1.00', total: '1.00' }
+  return { ...line, catalog_item_id: 3, quantity, moves_stock }
+}
+
+describe('catalog items projection', () => {
+  it('makes a row of all columns, with the object that the API shows', async () => {
+    const scenario = await given(companyRegistered(), tracked)
+    const row = (await scenario.rows(ref)).get(ref)
+    expect(row).to.have.all.keys(Object.keys(catalogItems.columns))
+    expect(row).to.deep.equal({
+      company_id: COMPANY_ID,
+      id: 3,
+      external_id: 'c',
+      name_key: 'café',
+      sku: 'CF-1',
+      barcode: '789',
+      category_id: 5,
+      type: 'product',
+      deleted_at: null,
+      revision: 1,
+      changed_at: minute(1),
+      doc: { ...tracked.data, stock_updated_at: at(1), created_at: at(1), updated_at: at(1) },
+    })
+  })
+
+  it('knows no time of a stock that was never tracked', async () => {
+    const scenario = await given(companyRegistered(), itemCreated({ id: 3 }))
+    expect(await scenario.show('catalog_item/3')).to.include({ stock: null, stock_updated_at: null })
+  })
+
+  it('shows the name of the category at the end', async () => {
+    const scenario = await given(companyRegistered(), category, tracked, itemCreated({ id: 4 }))
+    const shown = (await scenario.show('catalog_item/3')) as object
+    expect(shown).to.include({ category_name: 'Bebidas "frias"' })
+    expect(Object.keys(shown).at(-1)).to.equal('category_name')
+    expect(await scenario.show('catalog_item/4')).to.include({ category_name: null })
+  })
+
+  it('moves the time of the item with its fields, and that of the stock with the stock; lists find either', async () => {
+    const updated = event('CatalogItemUpdated', { id: 3, changes: { price: '11.00' } })
+    const scenario = await given(companyRegistered(), tracked, updated, stockCounted(3, '5.000', '7.000'))
+    expect((await scenario.rows(ref)).get(ref)).to.include({ revision: 3, changed_at: minute(3) })
+    const shown = await scenario.show('catalog_item/3')
+    expect(shown).to.include({ price: '11.00', stock: '7.000', updated_at: at(2), stock_updated_at: at(3) })
+  })
+
+  it('frees the barcode of a deactivated item', async () => {
+    const scenario = await given(companyRegistered(), tracked, deactivated)
+    const rows = await scenario.rows(ref, itemByBarcode('789'))
+    expect(rows.get(itemByBarcode('789'))).to.equal(null)
+    expect(rows.get(ref)).to.include({ external_id: 'c', barcode: null, deleted_at: minute(2), revision: 2 })
+  })
+
+  it('revives an item with its stock as it was left', async () => {
+    const fields = { ...plainItem, external_id: 'c', barcode: '789', name: 'Café', price: '9.00' }
+    const revived = event('CatalogItemRevived', { id: 3, ...fields })
+    const scenario = await given(companyRegistered(), tracked, deactivated, revived)
+    const rows = await scenario.rows(ref, itemByBarcode('789'))
+    expect(rows.get(itemByBarcode('789'))).to.include({ id: 3, sku: null, deleted_at: null, revision: 3 })
+    const shown = await scenario.show('catalog_item/3')
+    expect(shown).to.include({ stock: '5.000', sku: null, price: '9.00', created_at: at(1), updated_at: at(3) })
+  })
+})
+
+describe('stock in the catalog items projection', () => {
+  it('is debited once per line of a sale that moves it', async () => {
+    const items = [soldLine('1.250', true), soldLine('0.750', true), soldLine('1.000', false)]
+    const scenario = await given(companyRegistered(), tracked, saleCompleted({ items }))
+    expect(await scenario.show('catalog_item/3')).to.include({ stock: '3.000', stock_updated_at: at(2) })
+  })
+
+  it('goes below zero when offline sales say so', async () => {
+    const scenario = await given(companyRegistered(), tracked, saleCompleted({ items: [soldLine('7.000', true)] }))
+    expect(await scenario.show('catalog_item/3')).to.include({ stock: '-2.000' })
+  })
+
+  it('comes back with a cancelled sale, also to a deactivated item, which stays so', async () => {
+    const sold = saleCompleted({ items: [soldLine('2.000', true)] })
+    const restock = [{ catalog_item_id: 3, quantity: '2.000' }]
+    const cancelled = event('SaleCancelled', { id: 1, reason: null, restock })
+    const scenario = await given(companyRegistered(), tracked, sold, deactivated, cancelled)
+    const row = (await scenario.rows(ref)).get(ref)
+    expect(row).to.include({ deleted_at: minute(3), barcode: null, revision: 4 })
+    expect(row?.doc.stock).to.equal('5.000')
+  })
+})

@@ -1,0 +1,68 @@
+import { expect } from 'chai'
+import { apiKeyById } from '../../projections/api-keys.ts'
+import { ownCompany } from '../../projections/companies.ts'
+import { paymentTypeById } from '../../projections/payment-types.ts'
+import { userById } from '../../projections/users.ts'
+import { event } from '../../src/events/catalogue.ts'
+import { PAYMENT_KINDS } from '../../src/events/companies.ts'
+import { companyRegistered, paymentTypeCreated } from '../support/facts.ts'
+import { COMPANY_ID, given, minute } from '../support/given.ts'
+
+const key = (id: number, expires_at: string | null = null) =>
+  event('ApiKeyCreated', { id, name: 'ERP', prefix: 'tb_live_abc', scopes: ['sales:read'], expires_at })
+
+describe('companies projection', () => {
+  it('shows what was registered and changed', async () => {
+    const updated = event('CompanyUpdated', {
+      id: COMPANY_ID,
+      changes: { timezone: 'America/Manaus', plan: 'basic', name: 'Nova' },
+    })
+    const scenario = await given(companyRegistered(), updated)
+    const company = (await scenario.rows(ownCompany)).get(ownCompany)
+    expect(company).to.include({ company_id: COMPANY_ID, timezone: 'America/Manaus', plan: 'basic', revision: 1 })
+    expect(company?.doc).to.include({ name: 'Nova', cnpj: '11.222.333/0001-81', created_at: minute(0) })
+  })
+
+  it('counts the keys that are not revoked', async () => {
+    const scenario = await given(companyRegistered(), key(1), key(2, minute(60)), event('ApiKeyRevoked', { id: 1 }))
+    const rows = await scenario.rows(ownCompany, apiKeyById(1))
+    expect(rows.get(ownCompany)?.active_keys).to.deep.equal([{ id: 2, expires_at: minute(60) }])
+    expect(rows.get(apiKeyById(1))).to.include({ revoked_at: minute(3), revision: 3 })
+    expect(rows.get(apiKeyById(1))?.doc).to.include({ revoked_at: minute(3), created_at: minute(1) })
+  })
+})
+
+describe('users projection', () => {
+  it('keeps who logs in, without any secret', async () => {
+    const user = { id: 3, name: 'Ana', email: 'ana@loja.example', role: 'owner' as const }
+    const scenario = await given(companyRegistered(), event('UserCreated', user))
+    const ref = userById(3)
+    expect((await scenario.rows(ref)).get(ref)?.doc).to.deep.equal({
+      ...user,
+      company_id: COMPANY_ID,
+      created_at: minute(1),
+    })
+  })
+})
+
+describe('payment types projection', () => {
+  it('refuses the API the credit and internal kinds, with a reason, and no others', async () => {
+    const internal = ['credit_account', 'exchange_credit', 'promotion', 'cashback']
+    const events = PAYMENT_KINDS.map((kind, index) => paymentTypeCreated({ id: index + 1, name: kind, kind }))
+    const scenario = await given(companyRegistered(), ...events)
+    for (const [index, kind] of PAYMENT_KINDS.entries()) {
+      const shown = (await scenario.show(`payment_type/${index + 1}`)) as { reason?: string }
+      expect(shown).to.include({ kind, is_cash: kind === 'cash', accepts_api: !internal.includes(kind) })
+      expect(typeof shown.reason, kind).to.equal(internal.includes(kind) ? 'string' : 'undefined')
+    }
+  })
+
+  it('follows a change of kind', async () => {
+    const updated = event('PaymentTypeUpdated', { id: 1, changes: { kind: 'cashback', fee_percentage: '1.50' } })
+    const scenario = await given(companyRegistered(), paymentTypeCreated({ id: 1 }), updated)
+    const ref = paymentTypeById(1)
+    expect((await scenario.rows(ref)).get(ref)).to.include({ revision: 2, changed_at: minute(2) })
+    const shown = await scenario.show('payment_type/1')
+    expect(shown).to.include({ is_cash: false, accepts_api: false, fee_percentage: '1.50', name: 'Dinheiro' })
+  })
+})

@@ -1,0 +1,81 @@
+import { expect } from 'chai'
+import { saleByExternalId, saleById, sales } from '../../projections/sales.ts'
+import { event } from '../../src/events/catalogue.ts'
+import { companyRegistered, itemCreated, saleCompleted } from '../support/facts.ts'
+import { COMPANY_ID, from, given, minute } from '../support/given.ts'
+
+const line = {
+  catalog_item_id: 3,
+  external_id: 'c',
+  description: 'Café',
+  quantity: '2.000',
+  unit_price: '5.00',
+  total: '10.00',
+  moves_stock: true,
+}
+const adHoc = { ...line, catalog_item_id: null, external_id: null, description: 'Bolo', moves_stock: false }
+const customer = { id: 4, external_id: null, name: 'Ana' }
+const item = itemCreated({ id: 3, stock: '5.000' })
+const sold = saleCompleted({ id: 8, external_id: 'x', customer, items: [line, adHoc] })
+const ref = saleById(8)
+
+describe('sales projection', () => {
+  it('makes a row of all columns, with the object that the API shows', async () => {
+    const scenario = await given(companyRegistered(), item, from('pdv', sold))
+    const row = (await scenario.rows(ref)).get(ref)
+    expect(row).to.have.all.keys(Object.keys(sales.columns))
+    const { doc, ...columns } = row!
+    expect(columns).to.deep.equal({
+      company_id: COMPANY_ID,
+      id: 8,
+      external_id: 'x',
+      status: 'completed',
+      origin: 'pdv',
+      customer_id: 4,
+      sold_at: '2026-03-10T14:00:00.000Z',
+      total_cents: 1000,
+      stock_moves: [{ catalog_item_id: 3, quantity: '2.000' }],
+      revision: 2,
+      changed_at: minute(2),
+    })
+    expect(doc).to.deep.include({ status: 'completed', origin: 'pdv', customer, change: '0.00' })
+    expect(doc).to.include({ sold_at: '2026-03-10T11:00:00.000-03:00', created_at: '2026-03-10T12:02:00.000-03:00' })
+    expect(doc).to.include({ fiscal_document: null, cancelled_at: null, cancel_reason: null })
+    expect(doc.items[0]).to.have.all.keys(
+      'catalog_item_id',
+      'external_id',
+      'description',
+      'quantity',
+      'unit_price',
+      'total',
+    )
+  })
+
+  it('shows a cancellation and keeps the external id', async () => {
+    const cancelled = event('SaleCancelled', { id: 8, reason: 'erro', restock: [] })
+    const scenario = await given(companyRegistered(), item, sold, cancelled)
+    const byExternalId = saleByExternalId('x')
+    const row = (await scenario.rows(byExternalId)).get(byExternalId)
+    expect(row).to.include({ id: 8, status: 'cancelled', revision: 3, changed_at: minute(3) })
+    const at = '2026-03-10T12:03:00.000-03:00'
+    expect(row?.doc).to.include({ status: 'cancelled', cancelled_at: at, cancel_reason: 'erro', updated_at: at })
+  })
+
+  it('shows an authorized fiscal document', async () => {
+    const authorized = event('FiscalDocumentAuthorized', { id: 8, number: '1', issued_at: '2026-03-10T15:30:00.000Z' })
+    const scenario = await given(companyRegistered(), item, sold, authorized)
+    expect((await scenario.rows(ref)).get(ref)).to.include({ status: 'completed', revision: 3 })
+    expect(await scenario.show('sale/8')).to.deep.include({
+      fiscal_document: { status: 'authorized', number: '1', issued_at: '2026-03-10T12:30:00.000-03:00' },
+    })
+  })
+
+  it('shows times of the company and keeps the names of the moment of the sale', async () => {
+    const manaus = companyRegistered({ timezone: 'America/Manaus' })
+    const renamed = event('CatalogItemUpdated', { id: 3, changes: { name: 'Café especial' } })
+    const scenario = await given(manaus, item, sold, renamed)
+    const shown = (await scenario.show('sale/8')) as { items: { description: string }[] }
+    expect(shown).to.include({ sold_at: '2026-03-10T10:00:00.000-04:00' })
+    expect(shown.items[0]?.description).to.equal('Café')
+  })
+})
