@@ -3,7 +3,7 @@
  * time-out: nothing is wrong with the request, and a retry may succeed.
  */
 export function isOutage(error: unknown): boolean {
-  const { code, message } = error as { code?: unknown; message?: string }
+  const { code, message } = (error ?? {}) as { code?: unknown; message?: string }
   if (typeof code !== 'string') {
     return /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error)/.test(
       message ?? '',

@@ -10,6 +10,7 @@ import { isOutage } from './outage.ts'
 import { type Append, type EventStore, Unavailable } from './port.ts'
 import type { ReadModel } from './projection.ts'
 import { createQueue, type QueueLimits } from './queue.ts'
+import { retriesOf } from './retry.ts'
 import { assertCommitted, pipelined, type Transaction, transactionOn } from './transaction.ts'
 import {
   type Answer,
@@ -59,7 +60,11 @@ const SETTLE_ATTEMPTS = 5
 
 /** The unit of work: many commands, one commit (DESIGN section 1). */
 export function createWriter(options: WriterOptions): Writer {
-  const queue = createQueue<Pending>(options.limits, (group) => runGroup(options, group, SETTLE_ATTEMPTS))
+  const queue = createQueue<Pending>(options.limits, (group) =>
+    runGroup(options, group, SETTLE_ATTEMPTS).catch((error: unknown) => {
+      for (const request of group) request.reject(error)
+    }),
+  )
   return {
     run: (request) =>
       new Promise((resolve, reject) => {
@@ -69,7 +74,7 @@ export function createWriter(options: WriterOptions): Writer {
   }
 }
 
-/** Runs a group and answers every request of it; never rejects. */
+/** Runs a group and answers every request of it. */
 async function runGroup(options: WriterOptions, group: readonly Pending[], attemptsLeft: number): Promise<void> {
   let decided: Decided[] = []
   try {
@@ -81,26 +86,20 @@ async function runGroup(options: WriterOptions, group: readonly Pending[], attem
   for (const [position, request] of group.entries()) request.resolve((decided[position] as Decided).answer)
 }
 
-/** Nothing was appended. One request's bug, or its lock, must not fail its neighbours: they run one by one. */
+/** Nothing was appended. One request's bug, or its lock, must not fail its neighbours: they run apart from each other. */
 async function failed(
   options: WriterOptions,
   group: readonly Pending[],
   attemptsLeft: number,
   error: unknown,
 ): Promise<void> {
-  if (group.length > 1 && !(error instanceof Unavailable)) {
-    for (const request of group) await runGroup(options, [request], attemptsLeft)
-    return
-  }
-  // Somebody else has just committed a name that is unique in the whole service: the next decision sees it.
-  if (isTaken(error) && attemptsLeft > 0) return runGroup(options, group, attemptsLeft - 1)
+  const retries = retriesOf(group, error, attemptsLeft > 0)
+  for (const retry of retries) await runGroup(options, retry, attemptsLeft - (retry === group ? 1 : 0))
+  if (retries.length > 0) return
   options.log('a unit of work failed', error)
   for (const request of group)
     request.reject(isOutage(error) ? new Unavailable('the database cannot be reached') : error)
 }
-
-/** unique_violation */
-const isTaken = (error: unknown): boolean => (error as { code?: unknown }).code === '23505'
 
 /** One attempt: lock, load, decide, flush, append, COMMIT. `onDecided` hands out the decisions before anything is sent. */
 async function attempt(
@@ -210,7 +209,7 @@ async function commitTogether(client: PoolClient, send: () => Promise<unknown>[]
     })
   } catch (error) {
     const outcome = await committing?.catch(() => null)
-    if (outcome?.command === 'ROLLBACK') throw error
+    if (!committing || outcome?.command === 'ROLLBACK') throw error
     throw new InDoubt('the outcome of a commit is unknown', { cause: error })
   }
   assertCommitted((await committing) as Parameters<typeof assertCommitted>[0])

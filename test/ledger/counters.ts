@@ -1,7 +1,7 @@
 import { invalid } from '../../src/domain/refusal.ts'
-import { accept, command, invoke } from '../../src/ledger/command.ts'
-import { ddlOf, byPk, table } from '../../src/ledger/table.ts'
+import { accept, command, invoke, isRefusal } from '../../src/ledger/command.ts'
 import type { ReadModel } from '../../src/ledger/projection.ts'
+import { byPk, ddlOf, table } from '../../src/ledger/table.ts'
 import type { Request } from '../../src/ledger/unit-of-work.ts'
 
 /** A business of one idea, so that the ledger is tested without any of Tillbook's: counters that must not pass a limit. */
@@ -49,25 +49,51 @@ export const counterModel: ReadModel = {
 
 export const counterDdl = ddlOf(counters, 'read')
 
+interface AdditionInput {
+  readonly id: number
+  readonly by: number
+  readonly limit?: number
+  readonly bug?: boolean
+}
+
 /** Adds to a counter; refuses to pass the limit; throws where a bug would. */
-export const addToCounter = command<{ id: number; by: number; limit?: number; bug?: boolean }>({
+export const addToCounter = command<AdditionInput>({
   needs: ({ id }) => [counterById(id)],
   decide(rows, { id, by, limit = Number.POSITIVE_INFINITY, bug }) {
     if (bug) throw new Error('a bug in decide')
     if ((rows.get(counterById(id))?.value ?? 0) + by > limit) return invalid('by', 'too much')
-    return accept('updated', `counter/${id}`, [{ type: 'CounterAdded', version: 1, subject: `counter/${id}`, data: { id, by } }])
+    return accept('updated', `counter/${id}`, [
+      { type: 'CounterAdded', version: 1, subject: `counter/${id}`, data: { id, by } },
+    ])
   },
 })
 
 /** A request of one command. */
-export function addition(companyId: number, input: Parameters<typeof addToCounter.decide>[1], key?: string): Request {
+export function addition(companyId: number, input: AdditionInput, key?: string, requestHash = 'same'): Request {
   return {
     companyId,
     invocations: [invoke(addToCounter, input)],
     origin: 'api',
     actor: null,
     requestId: `request-${key ?? 'none'}`,
-    idempotency: key === undefined ? undefined : { key, requestHash: 'same' },
+    idempotency: key === undefined ? undefined : { key, requestHash },
     reply: { status: () => 200 },
+  }
+}
+
+/** A request of many commands, as a batch: an answer that tells of each. */
+export function additions(companyId: number, inputs: readonly AdditionInput[], key?: string): Request {
+  return {
+    ...addition(companyId, { id: 1, by: 1 }, key),
+    invocations: inputs.map((input) => invoke(addToCounter, input)),
+    reply: {
+      status: () => 200,
+      compose: (results) => ({
+        status: results.some(isRefusal) ? 207 : 200,
+        body: JSON.stringify(
+          results.map((result) => (isRefusal(result) ? result.refused : JSON.parse(result.body).value)),
+        ),
+      }),
+    },
   }
 }

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { isRefusal } from '../../src/ledger/command.ts'
-import { hashOf } from '../../src/ledger/envelope.ts'
 import { Unavailable } from '../../src/ledger/port.ts'
 import type { Answer } from '../../src/ledger/unit-of-work.ts'
 import type { Writer } from '../../src/ledger/writer.ts'
@@ -9,7 +8,7 @@ import { useDatabase } from '../support/database.ts'
 import type { CommitFault } from '../support/flaky-pool.ts'
 import { createOutsideStore, type Fault, type OutsideStore } from '../support/outside-store.ts'
 import { addition } from './counters.ts'
-import { type Harness, openHarness } from './writer-harness.ts'
+import { assertLedger, empty, type Harness, openHarness } from './writer-harness.ts'
 
 const COMPANIES = [1, 2, 3]
 
@@ -29,23 +28,7 @@ async function insist(writer: Writer, companyId: number, key: string): Promise<A
 
 /** Every promise of the unit of work, checked on what is stored. */
 async function assertExactlyOnce(harness: Harness, expected: ReadonlyMap<number, number>): Promise<void> {
-  for (const companyId of COMPANIES) {
-    const count = expected.get(companyId) ?? 0
-    const events = []
-    for await (const event of harness.store.read(`company-${companyId}`, 0)) events.push(event)
-    expect(events, 'events in the stream').to.have.length(count)
-    for (const [position, event] of events.entries()) {
-      const { hash, ...rest } = event
-      expect(event.revision).to.equal(position)
-      expect(hash).to.equal(hashOf(rest))
-      expect(event.previous_hash).to.equal(position === 0 ? '0'.repeat(64) : events[position - 1]?.hash)
-    }
-    const { rows } = await harness.pool.query('select value from counters where company_id = $1', [companyId])
-    expect(rows[0]?.value ?? 0, 'value in the read model').to.equal(count)
-    const ledger = await harness.pool.query('select revision, hash from ledgers where company_id = $1', [companyId])
-    expect(ledger.rows[0].revision).to.equal(count - 1)
-    if (count > 0) expect(ledger.rows[0].hash).to.equal(events.at(-1)?.hash)
-  }
+  for (const companyId of COMPANIES) await assertLedger(harness, companyId, expected.get(companyId) ?? 0)
 }
 
 describe('crash windows of a store outside the transaction', () => {
@@ -56,8 +39,7 @@ describe('crash windows of a store outside the transaction', () => {
   beforeEach(async () => {
     store = createOutsideStore()
     harness = await openHarness(database.url, store, COMPANIES)
-    await harness.pool.query('truncate counters, ops.idempotent_answers')
-    await harness.pool.query(`update ops.ledgers set revision = -1, hash = repeat('0', 64), last_recorded_at = null`)
+    await empty(harness)
   })
   afterEach(() => harness.close())
 
@@ -74,7 +56,9 @@ describe('crash windows of a store outside the transaction', () => {
     it(`loses nothing and decides nothing twice when it fails ${name}`, async () => {
       if (fault) store.faults.push(fault)
       if (commit) harness.commitFaults.push(commit)
-      const requests = COMPANIES.flatMap((company) => Array.from({ length: 10 }, (_, number) => [company, `key-${number}`] as const))
+      const requests = COMPANIES.flatMap((company) =>
+        Array.from({ length: 10 }, (_, number) => [company, `key-${number}`] as const),
+      )
       const answers = await Promise.all(requests.map(([company, key]) => insist(harness.writer, company, key)))
       await assertExactlyOnce(harness, new Map(COMPANIES.map((company) => [company, 10])))
       const again = await Promise.all(requests.map(([company, key]) => insist(harness.writer, company, key)))
@@ -141,31 +125,37 @@ describe('crash windows of a store outside the transaction', () => {
     const fault = fc.constantFrom<Fault>('none', 'before', 'after', 'half', 'late')
     const commit = fc.constantFrom<CommitFault>('none', 'none', 'lost', 'done')
     await fc.assert(
-      fc.asyncProperty(fc.array(fault, { maxLength: 8 }), fc.array(commit, { maxLength: 8 }), async (faults, commits) => {
-        store = createOutsideStore()
-        const run = await openHarness(database.url, store, COMPANIES)
-        try {
-          await run.pool.query('truncate counters, ops.idempotent_answers')
-          await run.pool.query(`update ops.ledgers set revision = -1, hash = repeat('0', 64), last_recorded_at = null`)
-          store.faults.push(...faults)
-          run.commitFaults.push(...commits)
-          const writers = [run.writer, run.another()]
-          const keys = COMPANIES.flatMap((company) => Array.from({ length: 6 }, (_, number) => [company, `key-${number}`] as const))
-          // Every key is used at both processes at once.
-          const asked = keys.flatMap(([company, key]) => writers.map((writer) => insist(writer, company, key)))
-          const answers = await Promise.all(asked)
-          store.faults.length = 0
-          run.commitFaults.length = 0
-          store.release()
-          // A late append that won is applied by whoever comes next.
-          for (const company of COMPANIES) await run.writer.run(addition(company, { id: 1, by: 1, limit: 0 }))
-          expect(answers.filter((answer) => !answer.replayed)).to.have.length.at.most(keys.length)
-          for (let index = 0; index < answers.length; index += 2) expect(answers[index]?.body).to.equal(answers[index + 1]?.body)
-          await assertExactlyOnce(run, new Map(COMPANIES.map((company) => [company, 6])))
-        } finally {
-          await run.close()
-        }
-      }),
+      fc.asyncProperty(
+        fc.array(fault, { maxLength: 8 }),
+        fc.array(commit, { maxLength: 8 }),
+        async (faults, commits) => {
+          store = createOutsideStore()
+          const run = await openHarness(database.url, store, COMPANIES)
+          try {
+            await empty(run)
+            store.faults.push(...faults)
+            run.commitFaults.push(...commits)
+            const writers = [run.writer, run.another()]
+            const keys = COMPANIES.flatMap((company) =>
+              Array.from({ length: 6 }, (_, number) => [company, `key-${number}`] as const),
+            )
+            // Every key is used at both processes at once.
+            const asked = keys.flatMap(([company, key]) => writers.map((writer) => insist(writer, company, key)))
+            const answers = await Promise.all(asked)
+            store.faults.length = 0
+            run.commitFaults.length = 0
+            store.release()
+            // A late append that won is applied by whoever comes next.
+            for (const company of COMPANIES) await run.writer.run(addition(company, { id: 1, by: 1, limit: 0 }))
+            expect(answers.filter((answer) => !answer.replayed)).to.have.length.at.most(keys.length)
+            for (let index = 0; index < answers.length; index += 2)
+              expect(answers[index]?.body).to.equal(answers[index + 1]?.body)
+            await assertExactlyOnce(run, new Map(COMPANIES.map((company) => [company, 6])))
+          } finally {
+            await run.close()
+          }
+        },
+      ),
       { numRuns: 25 },
     )
   }).timeout(120_000)

@@ -1,5 +1,7 @@
+import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { v7 } from 'uuid'
+import { type Envelope, GENESIS_HASH, hashOf, streamOf } from '../../src/ledger/envelope.ts'
 import { createIdAllocator } from '../../src/ledger/ids.ts'
 import { ensureLedger } from '../../src/ledger/ledgers.ts'
 import type { EventStore } from '../../src/ledger/port.ts'
@@ -8,6 +10,10 @@ import { createWriter, type Writer } from '../../src/ledger/writer.ts'
 import { createPool } from '../../src/postgres/pool.ts'
 import { type CommitFault, flakyPool } from '../support/flaky-pool.ts'
 import { counterDdl, counterModel } from './counters.ts'
+import { collect } from './event-store-contract.ts'
+
+/** Name of a writer's connections in pg_stat_activity. */
+export const WRITER = 'writer under test'
 
 /** A writer on counters whose store and COMMIT can fail, in a database of its own. */
 export interface Harness {
@@ -22,13 +28,20 @@ export interface Harness {
 }
 
 /** `store` null is the one in Postgres. */
-export async function openHarness(url: string, outside: EventStore | null, companies: readonly number[]): Promise<Harness> {
+export async function openHarness(
+  url: string,
+  outside: EventStore | null,
+  companies: readonly number[],
+  { lock_timeout_ms = 10_000 } = {},
+): Promise<Harness> {
   const pool = createPool(url, { max: 4 })
   const writerPools: Pool[] = []
   await pool.query('create schema if not exists read')
-  await pool.query("select 1 from pg_tables where schemaname = 'read' and tablename = 'counters'").then(async ({ rows }) => {
-    if (rows.length === 0) await pool.query(counterDdl)
-  })
+  await pool
+    .query("select 1 from pg_tables where schemaname = 'read' and tablename = 'counters'")
+    .then(async ({ rows }) => {
+      if (rows.length === 0) await pool.query(counterDdl)
+    })
   await pool.query(
     'insert into ops.read_model (version) values ($1) on conflict (only_row) do update set version = excluded.version',
     [counterModel.version],
@@ -48,7 +61,13 @@ export async function openHarness(url: string, outside: EventStore | null, compa
       log: (message) => logged.push(message),
     })
   const another = () => {
-    const writerPool = createPool(url, { max: 3, pipeline: true, keyLookupsOnly: true })
+    const writerPool = createPool(url, {
+      max: 3,
+      pipeline: true,
+      keyLookupsOnly: true,
+      lock_timeout_ms,
+      application_name: WRITER,
+    })
     writerPools.push(writerPool)
     const flaky = flakyPool(writerPool)
     return { writer: writerOn(flaky.pool), faults: flaky.faults }
@@ -66,4 +85,33 @@ export async function openHarness(url: string, outside: EventStore | null, compa
       await Promise.all([pool, ...writerPools].map((each) => each.end()))
     },
   }
+}
+
+/** No events, rows or answers of any company. */
+export async function empty({ pool }: Harness): Promise<void> {
+  await pool.query('truncate counters, ops.idempotent_answers, ledger.events')
+  await pool.query(
+    `update ops.ledgers set revision = -1, reacted_revision = -1, hash = repeat('0', 64), last_recorded_at = null`,
+  )
+}
+
+/** That a company's ledger is a whole chain of `count` events, and the read model stands at its end. */
+export async function assertLedger({ pool, store }: Harness, companyId: number, count: number): Promise<Envelope[]> {
+  const events = await collect(store.read(streamOf(companyId), 0))
+  expect(events, 'events in the stream').to.have.length(count)
+  for (const [position, event] of events.entries()) {
+    const { hash, ...rest } = event
+    expect(event.revision).to.equal(position)
+    expect(hash).to.equal(hashOf(rest))
+    expect(event.previous_hash).to.equal(events[position - 1]?.hash ?? GENESIS_HASH)
+    expect(event.recorded_at >= (events[position - 1]?.recorded_at ?? '')).to.equal(true)
+  }
+  const counted = await pool.query('select coalesce(sum(value), 0)::int as value from counters where company_id = $1', [
+    companyId,
+  ])
+  expect(counted.rows[0].value, 'value in the read model').to.equal(count)
+  const ledger = await pool.query('select * from ledgers where company_id = $1', [companyId])
+  expect(ledger.rows[0]).to.include({ revision: count - 1, reacted_revision: count - 1 })
+  expect(ledger.rows[0].hash).to.equal(events.at(-1)?.hash ?? GENESIS_HASH)
+  return events
 }
