@@ -1,6 +1,7 @@
 import express, { type RequestHandler, type Router } from 'express'
 import type { AddressLimit } from '../access/address-limit.ts'
 import type { Admitted, Gate } from '../access/quota.ts'
+import { serveContract } from './contract/serve.ts'
 import { handlerOf, type RouteContext } from './handlers.ts'
 import { authenticate, limitStrangers } from './middleware/authenticate.ts'
 import { jsonBody } from './middleware/json-body.ts'
@@ -12,7 +13,7 @@ import { customerRoutes } from './v1/customers.ts'
 import { meRoute } from './v1/me.ts'
 import { saleRoutes } from './v1/sales.ts'
 
-/** All resources of API v1. Fixed paths stand before those with an id. */
+/** All resources of API v1. */
 export const V1_ROUTES: readonly Route[] = [meRoute, ...catalogRoutes, ...customerRoutes, ...saleRoutes]
 
 export interface ApiOptions extends RouteContext {
@@ -23,26 +24,27 @@ export interface ApiOptions extends RouteContext {
 /** API v1: every call is secured, admitted and counted before its path is even looked at. */
 export function apiV1(options: ApiOptions): Router {
   const router = express.Router({ caseSensitive: true, strict: true })
-  router.use(requireHttps(limitStrangers(options.addresses)), authenticate(options.gate, options.addresses))
-  for (const route of V1_ROUTES) {
-    router[route.method](route.path, requireScope(route), jsonBody, handlerOf(route, options))
-  }
-  for (const [path, methods] of methodsByPath()) {
-    router.all(path, (_request, _response, next) =>
-      next(new Problem('method_not_allowed', undefined, { Allow: methods.join(', ') })),
-    )
+  const limitStranger = limitStrangers(options.addresses)
+  router.use(requireHttps(limitStranger))
+  router.all('/openapi.json', serveContract(V1_ROUTES, limitStranger))
+  router.use(authenticate(options.gate, options.addresses))
+  for (const [path, routes] of routesByPath()) {
+    const one = router.route(path)
+    for (const route of routes) one[route.method](requireScope(route), jsonBody, handlerOf(route, options))
+    const Allow = routes.flatMap(({ method }) => (method === 'get' ? ['GET', 'HEAD'] : method.toUpperCase())).join(', ')
+    one.all((_request, _response, next) => next(new Problem('method_not_allowed', undefined, { Allow })))
   }
   router.use((_request, _response, next) => next(new Problem('not_found')))
   return router
 }
 
-function methodsByPath(): Map<string, string[]> {
-  const methods = new Map<string, string[]>()
-  for (const { path, method } of V1_ROUTES) {
-    const known = methods.get(path) ?? []
-    methods.set(path, [...known, ...(method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()])])
-  }
-  return methods
+/** Fixed paths before those with an id in the same place: `/customers/batch` is never the customer with the id `batch`. */
+function routesByPath(): [path: string, routes: Route[]][] {
+  const routes = new Map<string, Route[]>()
+  for (const route of V1_ROUTES) routes.set(route.path, [...(routes.get(route.path) ?? []), route])
+  // A tilde sorts after everything that a path is written with.
+  const place = (path: string) => path.replaceAll(/:\w+/g, '~')
+  return [...routes].sort(([a], [b]) => (place(a) < place(b) ? -1 : 1))
 }
 
 function requireScope({ scope }: Route): RequestHandler {

@@ -1,0 +1,51 @@
+import { request } from 'node:http'
+import type { Reply } from './api.ts'
+
+interface RawRequest {
+  readonly method?: string
+  /** Sent as it is; `fetch` would correct it. */
+  readonly path: string
+  /** Sent as they are, Host included. */
+  readonly headers?: Record<string, string>
+  readonly body?: string | Buffer
+  /** Sends the body in chunks, without announcing its length. */
+  readonly chunked?: boolean
+}
+
+/** An HTTP call of which nothing is added, corrected or escaped. */
+export function rawRequest(
+  baseUrl: string,
+  { method = 'GET', path, headers = {}, body, chunked }: RawRequest,
+): Promise<Reply> {
+  const { hostname, port } = new URL(baseUrl)
+  const bytes = body === undefined ? Buffer.alloc(0) : Buffer.from(body)
+  const length: Record<string, string> = chunked
+    ? { 'transfer-encoding': 'chunked' }
+    : body === undefined
+      ? {}
+      : { 'content-length': String(bytes.length) }
+  return new Promise((resolve, reject) => {
+    const sent = request(
+      { hostname, port, method, path, headers: { ...length, ...headers }, agent: false },
+      (response) => {
+        const chunks: Buffer[] = []
+        response.on('data', (chunk: Buffer) => chunks.push(chunk))
+        response.on('error', reject)
+        response.on('end', () => {
+          const text = Buffer.concat(chunks).toString()
+          const received = new Headers()
+          for (const [name, value] of Object.entries(response.headers)) received.set(name, String(value))
+          const isJson = received.get('content-type')?.startsWith('application/json') && text !== ''
+          resolve({
+            status: response.statusCode ?? 0,
+            headers: received,
+            text,
+            body: isJson ? JSON.parse(text) : null,
+          })
+        })
+      },
+    )
+    sent.on('error', reject)
+    sent.end(bytes)
+  })
+}
