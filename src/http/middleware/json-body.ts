@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import express, { type Request, type RequestHandler, type Response } from 'express'
 import { Problem } from '../problems.ts'
 
@@ -9,6 +10,8 @@ const parse = express.json({
   strict: false,
   type: () => true,
   verify: (_request, response, bytes) => {
+    // The parser would put U+FFFD for what it cannot read, and a ledger would keep it for ever.
+    if (!isUtf8(bytes)) throw new Error('the body is not UTF-8')
     ;(response as Response).locals.rawBody = bytes
   },
 })
