@@ -1,0 +1,102 @@
+import { expect } from 'chai'
+import { expectProblem } from '../support/answers.ts'
+import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
+import { useDatabase } from '../support/database.ts'
+import { rawRequest } from '../support/raw-request.ts'
+
+describe('plain HTTP', () => {
+  const database = useDatabase()
+  let direct: TestApi
+  let behindProxy: TestApi
+  let company: TestCompany
+
+  before(async () => {
+    direct = await startApi(database.url)
+    behindProxy = await startApi(database.url, { trustProxy: true })
+    company = await direct.company()
+  })
+  after(() => Promise.all([direct.close(), behindProxy.close()]))
+
+  const ask = (api: TestApi, headers: Record<string, string>, path = '/me') =>
+    rawRequest(api.url, { path: `/api/v1${path}`, headers: { authorization: `Bearer ${company.key}`, ...headers } })
+
+  it('is let through on the machine itself, under its loopback names', async () => {
+    for (const host of ['localhost', 'LOCALHOST:3000', '127.0.0.1', '127.0.0.1:8080', '127.1.2.3', '[::1]:3000']) {
+      expect((await ask(direct, { host })).status, host).to.equal(200)
+    }
+  })
+
+  it('is refused with 403 https_required under any other name, and not redirected', async () => {
+    const hosts = [
+      'api.example.com',
+      'example.com:443',
+      'localhost.example.com',
+      '127.0.0.1.example.com',
+      'localhost@example.com',
+      '10.0.0.1',
+      '0.0.0.0',
+      '[::2]',
+      'x',
+    ]
+    for (const host of hosts) {
+      const reply = await ask(direct, { host })
+      expect(expectProblem(reply, 403, 'https_required'), host).to.equal(undefined)
+      expect(reply.headers.has('location')).to.equal(false)
+    }
+  })
+
+  it('is refused as soon as anybody forwarded the call, whatever a header claims', async () => {
+    for (const [name, value] of [
+      ['x-forwarded-for', '203.0.113.9'],
+      ['x-forwarded-for', '127.0.0.1'],
+      ['x-forwarded-proto', 'http'],
+      ['x-forwarded-proto', 'https'],
+      ['x-forwarded-host', 'localhost'],
+      ['x-real-ip', '127.0.0.1'],
+      ['forwarded', 'for=127.0.0.1;proto=https'],
+      ['via', '1.1 proxy'],
+    ] as const) {
+      expectProblem(await ask(direct, { [name]: value }), 403, 'https_required')
+    }
+  })
+
+  it('is refused before the key and the path are looked at, so that neither is confirmed', async () => {
+    const headers = { host: 'api.example.com' }
+    for (const authorization of ['', 'Bearer x', `Bearer ${company.key}`]) {
+      for (const path of ['/me', '/nothing']) {
+        const reply = await rawRequest(direct.url, {
+          path: `/api/v1${path}`,
+          headers: authorization === '' ? headers : { ...headers, authorization },
+        })
+        expectProblem(reply, 403, 'https_required')
+        expect(reply.headers.has('x-ledger-revision')).to.equal(false)
+      }
+    }
+  })
+
+  describe('behind a trusted proxy', () => {
+    it('HTTPS at the proxy counts, for any host', async () => {
+      for (const host of ['api.example.com', 'localhost']) {
+        const headers = { host, 'x-forwarded-for': '203.0.113.9', 'x-forwarded-proto': 'https' }
+        expect((await ask(behindProxy, headers)).status).to.equal(200)
+      }
+    })
+
+    it('plain HTTP at the proxy is refused, also when the proxy does not say', async () => {
+      const plain: Record<string, string>[] = [
+        { 'x-forwarded-proto': 'http', 'x-forwarded-for': '203.0.113.9' },
+        { 'x-forwarded-proto': 'http' },
+        { 'x-forwarded-proto': 'http, https' },
+        { 'x-forwarded-for': '203.0.113.9' },
+      ]
+      for (const headers of plain) {
+        expectProblem(await ask(behindProxy, { host: 'api.example.com', ...headers }), 403, 'https_required')
+        expectProblem(await ask(behindProxy, { host: 'localhost', ...headers }), 403, 'https_required')
+      }
+    })
+
+    it('a call on the machine itself, past the proxy, is still let through', async () => {
+      expect((await ask(behindProxy, { host: 'localhost:3000' })).status).to.equal(200)
+    })
+  })
+})
