@@ -1,8 +1,15 @@
-import type { z } from 'zod'
+import { z } from 'zod'
 import { describeIssues } from '../domain/validation.ts'
 import { isRefusal } from '../ledger/command.ts'
 import type { Reply } from '../ledger/unit-of-work.ts'
 import { messageOf, type ProblemCode } from './problems.ts'
+
+/** Items of a batch at most (spec, Limits). */
+export const MAX_BATCH_ITEMS = 500
+
+/** The body of a batch. */
+export const batchOf = <T extends z.ZodType>(item: T) =>
+  z.strictObject({ items: z.array(item).max(MAX_BATCH_ITEMS, `no máximo ${MAX_BATCH_ITEMS} itens por lote`) })
 
 /** The items of a batch, sorted into those that can be tried and those that are wrong already. */
 export interface BatchInput {

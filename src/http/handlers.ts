@@ -7,7 +7,7 @@ import { isRefusal } from '../ledger/command.ts'
 import type { Reply } from '../ledger/unit-of-work.ts'
 import type { Writer } from '../ledger/writer.ts'
 import { sendJson, single } from './answer.ts'
-import { type BatchInput, batchReply, readBatch } from './batch.ts'
+import { type BatchInput, batchOf, batchReply, readBatch } from './batch.ts'
 import { Problem } from './problems.ts'
 import type { BatchRoute, Caller, CallLimits, CommandRoute, Params, ReadRoute, Route } from './route.ts'
 
@@ -92,7 +92,7 @@ async function answerBatch(
 }
 
 /** A batch is a list; what is in it is judged item by item. */
-const batchBody = z.strictObject({ items: z.array(z.unknown()).max(500, 'no máximo 500 itens por lote') })
+const batchBody = batchOf(z.unknown())
 
 interface Run {
   readonly invocations: Parameters<Writer['run']>[0]['invocations']

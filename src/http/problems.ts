@@ -28,6 +28,7 @@ const PROBLEMS = {
 } as const satisfies Record<string, readonly [number, string]> & Record<RefusalCode, readonly [number, string]>
 
 export type ProblemCode = keyof typeof PROBLEMS
+export const PROBLEM_CODES = Object.keys(PROBLEMS) as ProblemCode[]
 
 export const statusOf = (code: ProblemCode): number => PROBLEMS[code][0]
 export const messageOf = (code: ProblemCode): string => PROBLEMS[code][1]

@@ -11,6 +11,8 @@ import { getCategory } from '../../../queries/categories/get-category.ts'
 import { listCategories } from '../../../queries/categories/list-categories.ts'
 import { ExternalId, text } from '../../domain/text.ts'
 import { ITEM_TYPES } from '../../events/catalog.ts'
+import { singleOf } from '../contract/envelopes.ts'
+import { CatalogItem, Category, itemExample } from '../contract/records/catalog.ts'
 import { type Route, write } from '../route.ts'
 import { QueryId } from './list-query.ts'
 import { getRoute, listRoute, recordRoutes } from './record-routes.ts'
@@ -20,6 +22,14 @@ const items = recordRoutes({
   area: 'catalog',
   one: 'um produto ou serviço',
   all: 'os produtos e serviços',
+  names: ['CatalogItem', 'CatalogItems'],
+  record: CatalogItem,
+  examples: { whole: itemExample, changes: { price: '19.90', stock_adjustment: '-2' } },
+  refusals: {
+    create: ['duplicate_resource'],
+    replace: ['duplicate_resource'],
+    update: ['duplicate_resource', 'insufficient_stock'],
+  },
   /** The name is part of a name, the others are exact. */
   filters: {
     name: text(120).optional(),
@@ -32,9 +42,9 @@ const items = recordRoutes({
   list: listItems,
   deleted: listDeletedItems,
   get: getItem,
-  create: { body: CreateItemInput, command: createItem },
-  replace: { item: ReplaceItemInput, command: replaceItem },
-  update: { body: ItemChanges, command: updateItem },
+  create: { body: CreateItemInput.meta({ id: 'CatalogItemInput' }), command: createItem },
+  replace: { item: ReplaceItemInput.meta({ id: 'CatalogItemBatchItem' }), command: replaceItem },
+  update: { body: ItemChanges.meta({ id: 'CatalogItemChanges' }), command: updateItem },
   remove: deactivateItem,
 })
 
@@ -42,22 +52,30 @@ const categories: readonly Route[] = [
   listRoute({
     path: '/catalog/categories',
     scope: 'catalog:read',
+    operation: 'listCategories',
     summary: 'Lista as categorias',
+    record: Category,
     filters: { name: text(80).optional(), external_id: ExternalId.optional() },
     list: listCategories,
   }),
   getRoute({
     path: '/catalog/categories/:id',
     scope: 'catalog:read',
+    operation: 'getCategory',
     summary: 'Mostra uma categoria',
+    record: Category,
     get: getCategory,
   }),
   write({
     method: 'post',
     path: '/catalog/categories',
     scope: 'catalog:write',
+    operation: 'createCategory',
     summary: 'Cria uma categoria',
-    body: CreateCategoryInput,
+    body: CreateCategoryInput.meta({ id: 'CategoryInput' }),
+    example: { external_id: 'CAT-1', name: 'Bebidas' },
+    reply: singleOf(Category),
+    refusals: ['duplicate_resource'],
     command: createCategory,
     input: (_params, body) => body,
   }),

@@ -5,6 +5,7 @@ import { CustomerChanges, updateCustomer } from '../../../commands/customers/upd
 import { getCustomer } from '../../../queries/customers/get-customer.ts'
 import { listCustomers, listDeletedCustomers } from '../../../queries/customers/list-customers.ts'
 import { ExternalId, text } from '../../domain/text.ts'
+import { Customer, personExample } from '../contract/records/persons.ts'
 import { recordRoutes } from './record-routes.ts'
 
 export const customerRoutes = recordRoutes({
@@ -12,13 +13,21 @@ export const customerRoutes = recordRoutes({
   area: 'customers',
   one: 'um cliente',
   all: 'os clientes',
+  names: ['Customer', 'Customers'],
+  record: Customer,
+  examples: { whole: personExample, changes: { phone: '(11) 3333-4444', notes: null } },
+  refusals: {
+    create: ['duplicate_resource'],
+    replace: ['duplicate_resource'],
+    update: ['duplicate_resource'],
+  },
   /** The name is part of a name, the others are exact. */
   filters: { name: text(120).optional(), document: text(14).optional(), external_id: ExternalId.optional() },
   list: listCustomers,
   deleted: listDeletedCustomers,
   get: getCustomer,
-  create: { body: CreateCustomerInput, command: createCustomer },
-  replace: { item: ReplaceCustomerInput, command: replaceCustomer },
-  update: { body: CustomerChanges, command: updateCustomer },
+  create: { body: CreateCustomerInput.meta({ id: 'CustomerInput' }), command: createCustomer },
+  replace: { item: ReplaceCustomerInput.meta({ id: 'CustomerBatchItem' }), command: replaceCustomer },
+  update: { body: CustomerChanges.meta({ id: 'CustomerChanges' }), command: updateCustomer },
   remove: deleteCustomer,
 })

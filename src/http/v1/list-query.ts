@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { ZodOpenApiOverrideMeta } from 'zod-openapi'
 import { CalendarDate, Instant } from '../../domain/instant.ts'
 
 const DEFAULT_LIMIT = 50
@@ -7,12 +8,21 @@ const MAX_LIMIT = 200
 
 const LIMIT = `deve ser um número inteiro de 1 a ${MAX_LIMIT}`
 
+/** The contract shows a parameter as the number that it stands for; only the URL makes a text of it. */
+function asInteger(bounds: { minimum: number; maximum?: number }): ZodOpenApiOverrideMeta {
+  return ({ jsonSchema }) => {
+    delete jsonSchema.pattern
+    Object.assign(jsonSchema, { type: 'integer', ...bounds })
+  }
+}
+
 const Limit = z
   .string()
   .regex(/^\d{1,4}$/, LIMIT)
   .transform(Number)
   .refine((limit) => limit >= 1 && limit <= MAX_LIMIT, LIMIT)
   .default(DEFAULT_LIMIT)
+  .meta({ override: asInteger({ minimum: 1, maximum: MAX_LIMIT }) })
 
 /** An instant in a query string, where an unencoded `+` of the offset arrives as a blank. */
 export const QueryInstant = z.preprocess(
@@ -27,6 +37,7 @@ export const QueryId = z
   .string()
   .regex(/^[1-9]\d{0,14}$/, 'deve ser um número inteiro positivo')
   .transform(Number)
+  .meta({ override: asInteger({ minimum: 1 }) })
 
 const paging = { limit: Limit, cursor: z.string().max(2000).optional() }
 

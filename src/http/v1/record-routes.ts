@@ -5,9 +5,10 @@ import type { Found } from '../../../queries/get.ts'
 import type { Page } from '../../../queries/list.ts'
 import type { Scope } from '../../access/scopes.ts'
 import type { Calendar } from '../../domain/instant.ts'
-import type { Refusal } from '../../domain/refusal.ts'
+import type { Refusal, RefusalCode } from '../../domain/refusal.ts'
 import { type Command, isRefusal } from '../../ledger/command.ts'
 import { list, single } from '../answer.ts'
+import { batchResultOf, deletedPage, pageOf, singleOf } from '../contract/envelopes.ts'
 import { Problem } from '../problems.ts'
 import { batch, pathId, type ReadAnswer, type ReadContext, type Route, read, withId, write } from '../route.ts'
 import { deletedQuery, listQuery } from './list-query.ts'
@@ -18,47 +19,58 @@ type GetRecord = (pool: Pool, companyId: number, id: number, calendar: Calendar)
 /** A page of a list; a refusal where the cursor is broken or was made for other filters. */
 type ListRecords<Q> = (pool: Pool, companyId: number, query: Q, calendar: Calendar) => Promise<Page | Refusal>
 
-interface ListDescription<F extends z.ZodRawShape> {
+/** What every route of a resource says of itself. */
+interface Description {
   readonly path: string
   readonly scope: Scope
+  readonly operation: string
   readonly summary: string
+  readonly description?: string
+}
+
+interface ListDescription<F extends z.ZodRawShape> extends Description {
+  /** A record as the list shows it. */
+  readonly record: z.ZodType
   readonly filters: F
   readonly list: ListRecords<z.infer<ReturnType<typeof listQuery<F>>>>
 }
 
 /** A list with paging, `updated_since` and the resource's own filters. */
-export function listRoute<F extends z.ZodRawShape>({ filters, list: page, ...route }: ListDescription<F>): Route {
+export function listRoute<F extends z.ZodRawShape>({ filters, record, list, ...route }: ListDescription<F>): Route {
   return read({
     ...route,
     query: listQuery(filters) as z.ZodType<z.infer<ReturnType<typeof listQuery<F>>> & { limit: number }>,
-    read: (context) => answerPage(page, context),
+    reply: pageOf(record),
+    read: (context) => answerPage(list, context),
   })
 }
 
 /** The listing of what was deleted, for those who keep a copy. */
-export function deletedRoute(route: {
-  path: string
-  scope: Scope
-  summary: string
-  list: ListRecords<z.infer<typeof deletedQuery>>
-}): Route {
-  const { list: page, ...rest } = route
-  return read({ ...rest, query: deletedQuery, read: (context) => answerPage(page, context) })
+export function deletedRoute({
+  list,
+  ...route
+}: Description & { readonly list: ListRecords<z.infer<typeof deletedQuery>> }): Route {
+  return read({ ...route, query: deletedQuery, reply: deletedPage, read: (context) => answerPage(list, context) })
 }
 
 async function answerPage<Q extends { limit: number }>(
   records: ListRecords<Q>,
   { pool, caller, query }: ReadContext<Q>,
 ) {
-  const page = await records(pool, caller.companyId, query, caller)
-  if (isRefusal(page)) throw new Problem(page.refused, page.details)
-  return { body: list({ ...page, limit: query.limit }), revision: page.revision }
+  const found = await records(pool, caller.companyId, query, caller)
+  if (isRefusal(found)) throw new Problem(found.refused, found.details)
+  return { body: list({ ...found, limit: query.limit }), revision: found.revision }
 }
 
 /** One record by the id in the path. */
-export function getRoute({ get, ...route }: { path: string; scope: Scope; summary: string; get: GetRecord }): Route {
+export function getRoute({
+  get,
+  record,
+  ...route
+}: Description & { readonly record: z.ZodType; readonly get: GetRecord }): Route {
   return read({
     ...route,
+    reply: singleOf(record),
     async read({ pool, caller, params }) {
       const id = pathId(params.id)
       return id === null ? null : answerRecord(await get(pool, caller.companyId, id, caller))
@@ -78,6 +90,16 @@ interface RecordResource<F extends z.ZodRawShape, C, R, P extends object> {
   /** In Portuguese, with article: `um cliente`, `os clientes`. */
   readonly one: string
   readonly all: string
+  /** One and many of them in the contract's operations: `Customer`, `Customers`. */
+  readonly names: readonly [one: string, many: string]
+  /** A record as answers show it. */
+  readonly record: z.ZodType
+  /** Bodies for the contract to show: a whole record with its external id, and changes. */
+  readonly examples: { readonly whole: { readonly external_id: string }; readonly changes: object }
+  /** What each command may refuse with; what follows from a route's shape needs no mention. */
+  readonly refusals: {
+    readonly [C in 'create' | 'replace' | 'update' | 'remove']?: readonly RefusalCode[]
+  }
   readonly filters: F
   readonly list: ListRecords<z.infer<ReturnType<typeof listQuery<F>>>>
   readonly deleted: ListRecords<z.infer<typeof deletedQuery>>
@@ -92,50 +114,110 @@ interface RecordResource<F extends z.ZodRawShape, C, R, P extends object> {
 export function recordRoutes<F extends z.ZodRawShape, C extends { external_id?: string | null }, R, P extends object>(
   resource: RecordResource<F, C, R, P>,
 ): Route[] {
-  const { path, area, one, all, create, replace, update } = resource
-  const reading = `${area}:read` as const
-  const scope = `${area}:write` as const
+  return [...readingRoutes(resource), ...writingRoutes(resource), ...routesById(resource)]
+}
+
+function readingRoutes<F extends z.ZodRawShape, C, R, P extends object>(resource: RecordResource<F, C, R, P>): Route[] {
+  const { path, area, one, all, names, record, filters } = resource
+  const [name, many] = names
+  const scope = `${area}:read` as const
   return [
-    listRoute({ path, scope: reading, summary: `Lista ${all}`, filters: resource.filters, list: resource.list }),
+    listRoute({ path, scope, operation: `list${many}`, summary: `Lista ${all}`, record, filters, list: resource.list }),
     deletedRoute({
       path: `${path}/deleted`,
-      scope: reading,
+      scope,
+      operation: `listDeleted${many}`,
       summary: `Lista o que foi excluído entre ${all}`,
+      description: 'Na ordem da exclusão. Um registro trazido de volta por PUT by-external sai desta lista.',
       list: resource.deleted,
     }),
-    getRoute({ path: `${path}/:id`, scope: reading, summary: `Mostra ${one}`, get: resource.get }),
-    write({ method: 'post', path, scope, summary: `Cria ${one}`, ...create, input: (_params, body) => body }),
+    getRoute({
+      path: `${path}/:id`,
+      scope,
+      operation: `get${name}`,
+      summary: `Mostra ${one}`,
+      record,
+      get: resource.get,
+    }),
+  ]
+}
+
+function writingRoutes<F extends z.ZodRawShape, C extends { external_id?: string | null }, R, P extends object>(
+  resource: RecordResource<F, C, R, P>,
+): Route[] {
+  const { path, area, one, names, record, create, replace, refusals } = resource
+  const [name, many] = names
+  const scope = `${area}:write` as const
+  const { whole } = resource.examples
+  const { external_id: _, ...withoutId } = whole
+  return [
+    write({
+      method: 'post',
+      path,
+      scope,
+      operation: `create${name}`,
+      summary: `Cria ${one}`,
+      ...create,
+      example: whole,
+      reply: singleOf(record),
+      refusals: refusals.create,
+      input: (_params, body) => body,
+    }),
     batch({
       path: `${path}/batch`,
       scope,
+      operation: `batch${many}`,
       summary: `Cria ou substitui até 500 registros`,
+      description: 'Cada item é o de PUT by-external e é julgado por si: os erros de um não impedem os outros.',
       item: replace.item,
+      example: { items: [whole] },
+      reply: batchResultOf(record, refusals.replace ?? []),
       batch: replace.command,
     }),
     write({
       method: 'put',
       path: `${path}/by-external/:external_id`,
       scope,
+      operation: `replace${name}ByExternalId`,
       summary: `Cria ou substitui ${one} pelo external_id`,
+      description: 'Repetível. Campos opcionais ausentes são limpos; um registro excluído volta a existir.',
       body: create.body,
+      example: withoutId,
+      reply: singleOf(record),
       command: replace.command,
+      refusals: refusals.replace,
       input: (params, body) => atExternalId(params.external_id ?? '', body) as R,
     }),
+  ]
+}
+
+function routesById<F extends z.ZodRawShape, C, R, P extends object>(resource: RecordResource<F, C, R, P>): Route[] {
+  const { area, one, names, record, update, refusals, examples } = resource
+  const [name] = names
+  const path = `${resource.path}/:id`
+  const scope = `${area}:write` as const
+  return [
     write({
       method: 'patch',
-      path: `${path}/:id`,
+      path,
       scope,
+      operation: `update${name}`,
       summary: `Altera campos de ${one}`,
-      body: update.body,
-      command: update.command,
+      description: 'Campos ausentes ficam como estão; `null` limpa os opcionais.',
+      ...update,
+      example: examples.changes,
+      reply: singleOf(record),
+      refusals: refusals.update,
       input: (params, changes) => withId(params, { changes }),
     }),
     write({
       method: 'delete',
-      path: `${path}/:id`,
+      path,
       scope,
+      operation: `delete${name}`,
       summary: `Exclui ${one}`,
       command: resource.remove,
+      refusals: refusals.remove,
       input: (params) => withId(params, {}),
     }),
   ]

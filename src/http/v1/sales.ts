@@ -5,6 +5,8 @@ import { getSale, getSaleByExternalId } from '../../../queries/sales/get-sale.ts
 import { listPaymentTypes } from '../../../queries/sales/list-payment-types.ts'
 import { listSales } from '../../../queries/sales/list-sales.ts'
 import { ExternalId, optionalText } from '../../domain/text.ts'
+import { singleOf } from '../contract/envelopes.ts'
+import { PaymentType, Sale, saleExample } from '../contract/records/sales.ts'
 import { type Route, read, withId, write } from '../route.ts'
 import { QueryDate, QueryId } from './list-query.ts'
 import { answerRecord, getRoute, listRoute } from './record-routes.ts'
@@ -14,7 +16,9 @@ export const saleRoutes: readonly Route[] = [
   listRoute({
     path: '/sales',
     scope: 'sales:read',
+    operation: 'listSales',
     summary: 'Lista as vendas',
+    record: Sale,
     /** Days are the company's own, inclusive. */
     filters: {
       status: z.enum(['completed', 'cancelled']).optional(),
@@ -29,7 +33,9 @@ export const saleRoutes: readonly Route[] = [
   read({
     path: '/sales/payment-types',
     scope: 'sales:read',
+    operation: 'listPaymentTypes',
     summary: 'Lista as formas de pagamento da empresa, também as que a API não aceita',
+    reply: z.strictObject({ data: z.array(PaymentType) }),
     async read({ pool, caller }) {
       const { data, revision } = await listPaymentTypes(pool, caller.companyId)
       return { body: `{"data":[${data}]}`, revision }
@@ -38,7 +44,9 @@ export const saleRoutes: readonly Route[] = [
   read({
     path: '/sales/by-external/:external_id',
     scope: 'sales:read',
+    operation: 'getSaleByExternalId',
     summary: 'Mostra a venda com este external_id',
+    reply: singleOf(Sale),
     async read({ pool, caller, params }) {
       const externalId = ExternalId.safeParse(params.external_id)
       return externalId.success
@@ -46,13 +54,26 @@ export const saleRoutes: readonly Route[] = [
         : null
     },
   }),
-  getRoute({ path: '/sales/:id', scope: 'sales:read', summary: 'Mostra uma venda', get: getSale }),
+  getRoute({
+    path: '/sales/:id',
+    scope: 'sales:read',
+    operation: 'getSale',
+    summary: 'Mostra uma venda',
+    record: Sale,
+    get: getSale,
+  }),
   write({
     method: 'post',
     path: '/sales',
     scope: 'sales:write',
+    operation: 'createSale',
     summary: 'Registra uma venda paga',
-    body: SaleInput,
+    description:
+      'Os pagamentos somam o total; o que passa dele é troco e exige dinheiro. Falta de estoque recusa a venda inteira.',
+    body: SaleInput.meta({ id: 'SaleInput' }),
+    example: saleExample,
+    reply: singleOf(Sale),
+    refusals: ['duplicate_resource', 'insufficient_stock', 'payment_mismatch'],
     command: registerSale,
     input: (_params, body) => body,
   }),
@@ -60,8 +81,14 @@ export const saleRoutes: readonly Route[] = [
     method: 'post',
     path: '/sales/:id/cancel',
     scope: 'sales:write',
+    operation: 'cancelSale',
     summary: 'Cancela uma venda registrada pela API e devolve o estoque',
+    description: 'Cancelar de novo responde 200 com a venda como está.',
     body: z.strictObject({ reason: optionalText(500) }),
+    example: { reason: 'Desistência do cliente' },
+    status: 200,
+    reply: singleOf(Sale),
+    refusals: ['managed_by_pdv', 'fiscal_document_issued'],
     command: cancelSale,
     input: (params, body) => withId(params, body),
   }),

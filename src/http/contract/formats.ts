@@ -1,0 +1,26 @@
+import { z } from 'zod'
+
+/** Texts and numbers as answers show them; narrower than what requests may send. */
+
+/** The service's own identifier of a record. */
+export const RecordId = z.int().positive()
+
+/** Exactly 2 decimals, never negative. */
+export const Amount = z.string().regex(/^\d+\.\d{2}$/)
+
+/** As Amount, but balances may be negative. */
+export const Balance = z.string().regex(/^-?\d+\.\d{2}$/)
+
+/** Exactly 3 decimals; stock is negative after oversold offline sales. */
+export const ThreeDecimals = z.string().regex(/^-?\d+\.\d{3}$/)
+
+/** ISO 8601 with milliseconds and the offset of the company's time zone, never `Z`. */
+export const Timestamp = z
+  .string()
+  .regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}[+-]\d{2}:\d{2}$/)
+  .meta({ format: 'date-time' })
+
+/** A day of the calendar. */
+export const Day = z.iso.date()
+
+export const NullableText = z.string().nullable()

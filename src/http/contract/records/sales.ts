@@ -1,0 +1,76 @@
+import { z } from 'zod'
+import type { PaymentTypeObject } from '../../../../projections/payment-types.ts'
+import type { SaleObject } from '../../../../projections/sales.ts'
+import { PAYMENT_KINDS } from '../../../events/companies.ts'
+import { Amount, NullableText, RecordId, ThreeDecimals, Timestamp } from '../formats.ts'
+
+/** A customer or supplier as it was called when the record was made. */
+export const Party = z.strictObject({ id: RecordId, external_id: NullableText, name: z.string() }).meta({ id: 'Party' })
+
+const SaleItem = z
+  .strictObject({
+    catalog_item_id: RecordId.nullable(),
+    external_id: NullableText,
+    description: z.string(),
+    quantity: ThreeDecimals,
+    unit_price: Amount,
+    total: Amount,
+  })
+  .meta({ id: 'SaleItem' })
+
+const SalePayment = z
+  .strictObject({ payment_type_id: RecordId, name: z.string(), amount: Amount, surcharge: Amount, net: Amount })
+  .meta({ id: 'SalePayment' })
+
+const FiscalDocument = z
+  .strictObject({ status: z.literal('authorized'), number: z.string(), issued_at: Timestamp })
+  .meta({ id: 'FiscalDocument' })
+
+export const Sale = z
+  .strictObject({
+    id: RecordId,
+    external_id: NullableText,
+    status: z.enum(['completed', 'cancelled']),
+    origin: z.enum(['api', 'pdv', 'system']),
+    customer: Party.nullable(),
+    sold_at: Timestamp,
+    items: z.array(SaleItem),
+    payments: z.array(SalePayment),
+    subtotal: Amount,
+    delivery_fee: Amount,
+    total: Amount,
+    change: Amount,
+    fiscal_document: FiscalDocument.nullable(),
+    cancelled_at: Timestamp.nullable(),
+    cancel_reason: NullableText,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  })
+  .meta({ id: 'Sale' }) satisfies z.ZodType<SaleObject>
+
+/** There are few, so they come in one answer without pages. */
+export const PaymentType = z
+  .strictObject({
+    id: RecordId,
+    name: z.string(),
+    kind: z.enum(PAYMENT_KINDS),
+    is_cash: z.boolean(),
+    fee_percentage: Amount,
+    accepts_api: z.boolean(),
+    reason: z.string().optional(),
+    due_days: z.int().min(0),
+  })
+  .meta({ id: 'PaymentType' }) satisfies z.ZodType<PaymentTypeObject>
+
+/** A sale as a request sends it: one item of the catalog, one that is in none, and change from cash. */
+export const saleExample = {
+  external_id: 'PEDIDO-1001',
+  customer_external_id: 'CLI-001',
+  sold_at: '2026-11-21T08:17:15-03:00',
+  delivery_fee: '5.00',
+  items: [
+    { catalog_item_external_id: 'CAFE-500', quantity: '2' },
+    { description: 'Embalagem para presente', quantity: '1', unit_price: '3.50' },
+  ],
+  payments: [{ payment_type_id: 1, amount: '50.00' }],
+}
