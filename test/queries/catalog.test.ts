@@ -1,0 +1,96 @@
+import { expect } from 'chai'
+import { deactivateItem } from '../../commands/catalog/deactivate-item.ts'
+import { ReplaceItemInput, replaceItem } from '../../commands/catalog/replace-item.ts'
+import { updateItem } from '../../commands/catalog/update-item.ts'
+import { getItem } from '../../queries/catalog/get-item.ts'
+import { type ItemFilters, listDeletedItems, listItems } from '../../queries/catalog/list-items.ts'
+import { getCategory } from '../../queries/categories/get-category.ts'
+import { type CategoryFilters, listCategories } from '../../queries/categories/list-categories.ts'
+import { useDatabase } from '../support/database.ts'
+import { categoryCreated, itemCreated } from '../support/facts.ts'
+import { COMPANY_ID } from '../support/given.ts'
+import { idsOf, OTHER_COMPANY_ID, openShop, recordsOf, type Shop } from '../support/shop.ts'
+
+const AWKWARD = 'Bebidas "frias" \\ \n\t\u2028 😀'
+
+describe('queries on the catalog', () => {
+  const database = useDatabase()
+  let shop: Shop
+  before(async () => {
+    shop = await openShop(database.url)
+    await shop.record([
+      categoryCreated({ id: 1, name: AWKWARD, external_id: 'beb' }),
+      categoryCreated({ id: 2, name: 'Doces' }),
+      itemCreated({ id: 1, name: 'Café Torrado', external_id: 'c', sku: 'CF', barcode: '789', category_id: 1 }),
+      itemCreated({ id: 2, name: 'Chá', sku: 'cf', category_id: 2, stock: '5.000' }),
+      itemCreated({ id: 3, name: 'Frete', type: 'service' }),
+    ])
+    await shop.record([categoryCreated({ id: 9 }), itemCreated({ id: 9, category_id: 9 })], OTHER_COMPANY_ID)
+  })
+  after(() => shop.core.close())
+
+  const items = async (filters: ItemFilters) =>
+    idsOf(await listItems(shop.core.pool, COMPANY_ID, { limit: 50, ...filters }))
+  const categories = async (filters: CategoryFilters) =>
+    idsOf(await listCategories(shop.core.pool, COMPANY_ID, { limit: 50, ...filters }))
+
+  it('filters items by each of their fields, and by all together', async () => {
+    expect(await items({})).to.deep.equal([1, 2, 3])
+    expect(await items({ name: 'CAFÉ' })).to.deep.equal([1])
+    expect(await items({ type: 'service' })).to.deep.equal([3])
+    expect(await items({ category_id: 2 })).to.deep.equal([2])
+    expect(await items({ sku: 'CF' })).to.deep.equal([1])
+    expect(await items({ barcode: '789' })).to.deep.equal([1])
+    expect(await items({ external_id: 'c' })).to.deep.equal([1])
+    const every = { name: 'torrado', type: 'product', category_id: 1, sku: 'CF', barcode: '789' } as const
+    expect(await items({ ...every, external_id: 'c' })).to.deep.equal([1])
+    expect(await items({ ...every, external_id: 'x' })).to.deep.equal([])
+  })
+
+  it('shows the name of the category, the same bytes in list, get and answer', async () => {
+    const listed = await listItems(shop.core.pool, COMPANY_ID, { limit: 50 })
+    expect(recordsOf(listed).map((item) => item.category_name)).to.deep.equal([AWKWARD, 'Doces', null])
+    const input = { external_id: 'z', name: AWKWARD, price: '1.00', category_id: 1, stock: '2' }
+    const answer = await shop.run(replaceItem, ReplaceItemInput.parse(input))
+    const { id } = JSON.parse(answer.body)
+    const found = await getItem(shop.core.pool, COMPANY_ID, id)
+    expect(found).to.deep.equal({ record: answer.body, revision: answer.revision })
+    const alone = await listItems(shop.core.pool, COMPANY_ID, { limit: 1, external_id: 'z' })
+    expect(alone).to.include({ data: answer.body })
+    await shop.run(deactivateItem, { id })
+  })
+
+  it('finds an item whose stock moved among the changed ones', async () => {
+    const { synced_at } = (await listItems(shop.core.pool, COMPANY_ID, { limit: 1 })) as { synced_at: string }
+    await shop.run(updateItem, { id: 2, changes: { stock_adjustment: '-1' } })
+    const changed = await listItems(shop.core.pool, COMPANY_ID, {
+      limit: 50,
+      updated_since: new Date(Date.parse(synced_at) + 1).toISOString(),
+    })
+    expect(recordsOf(changed).map(({ id, stock }) => ({ id, stock }))).to.deep.equal([{ id: 2, stock: '4.000' }])
+  })
+
+  it('lists deactivated items apart', async () => {
+    const deleted = await listDeletedItems(shop.core.pool, COMPANY_ID, { limit: 50 })
+    const [record] = recordsOf(deleted)
+    expect(record).to.include({ external_id: 'z' })
+    expect(await getItem(shop.core.pool, COMPANY_ID, Number(record?.id))).to.include({ record: null })
+    expect(await items({ external_id: 'z' })).to.deep.equal([])
+  })
+
+  it('filters and gets categories', async () => {
+    expect(await categories({})).to.deep.equal([1, 2])
+    expect(await categories({ name: 'FRIAS' })).to.deep.equal([1])
+    expect(await categories({ external_id: 'beb' })).to.deep.equal([1])
+    const listed = await listCategories(shop.core.pool, COMPANY_ID, { limit: 1 })
+    const found = await getCategory(shop.core.pool, COMPANY_ID, 1)
+    expect(listed).to.include({ data: found.record })
+  })
+
+  it('keeps companies apart', async () => {
+    expect(await items({ category_id: 9 })).to.deep.equal([])
+    expect(await getItem(shop.core.pool, COMPANY_ID, 9)).to.include({ record: null })
+    expect(await getCategory(shop.core.pool, COMPANY_ID, 9)).to.include({ record: null })
+    expect(idsOf(await listItems(shop.core.pool, OTHER_COMPANY_ID, { limit: 50 }))).to.deep.equal([9])
+  })
+})
