@@ -46,12 +46,14 @@ async function start(config: Config): Promise<void> {
     : await startEmbedded({ dataDir: config.DATA_DIR, log: (line) => logger.info(line) })
   const databaseUrl = config.DATABASE_URL ?? (embedded as { url: string }).url
   let stopping = false
+  let failed = false
   const core = await openCore({
     databaseUrl,
     queryConnections: QUERY_CONNECTIONS,
     log,
     onOutdated: () => {
       // Newer projections were installed by another process; this one must not write and cannot serve.
+      failed = true
       if (!stopping) process.kill(process.pid, 'SIGTERM')
     },
   }).catch(async (error: unknown) => {
@@ -79,6 +81,7 @@ async function start(config: Config): Promise<void> {
   const server = app.listen(config.PORT, config.HOST, (error) => {
     if (!error) return welcome({ baseUrl: config.PUBLIC_URL, demo })
     log(`cannot listen on port ${config.PORT}`, error)
+    failed = true
     process.kill(process.pid, 'SIGTERM')
   })
   server.headersTimeout = 15_000
@@ -94,7 +97,10 @@ async function start(config: Config): Promise<void> {
       await gatePool.end()
       await embedded?.stop()
     },
-    finally: () => logger.info('stopped'),
+    finally: () => {
+      logger.info('stopped')
+      if (failed) process.exit(1)
+    },
   })
 }
 

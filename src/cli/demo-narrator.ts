@@ -56,4 +56,18 @@ export function createNarrator(baseUrl: string, apiKey: string, out: Writable): 
   }
 }
 
-const indented = (value: object): string => JSON.stringify(value, null, 2).replace(/^/gm, '  ')
+const LINE = 110
+
+const indented = (value: object): string => layOut(value, '').replace(/^/gm, '  ')
+
+/** JSON for people: what fits on a line stays on one, the rest is opened level by level. */
+function layOut(value: unknown, indent: string): string {
+  const line = JSON.stringify(value)
+  if (indent.length + line.length <= LINE || typeof value !== 'object' || value === null) return line
+  const inner = `${indent}  `
+  const parts = Array.isArray(value)
+    ? value.map((element) => layOut(element, inner))
+    : Object.entries(value).map(([name, member]) => `${JSON.stringify(name)}: ${layOut(member, inner)}`)
+  const [open, close] = Array.isArray(value) ? '[]' : '{}'
+  return `${open}\n${inner}${parts.join(`,\n${inner}`)}\n${indent}${close}`
+}

@@ -12,7 +12,7 @@ export const demo = verb({
   async run(context, { url, key }) {
     const base = url ?? context.config.PUBLIC_URL
     const narrator = createNarrator(base, key ?? (await demoCompany(context.config)).api_key, process.stdout)
-    const me = await narrator.call('Who am I?', 'GET', '/me')
+    const me = await narrator.call('Who am I?', 'GET', '/me', undefined, whoLine)
     await tellSale(narrator)
     const { store } = await context.core()
     narrator.say(`The ledger of ${me.body.data.company.name}, last events`)
@@ -33,12 +33,18 @@ async function demoCompany({ DATA_DIR }: Config): Promise<{ api_key: string }> {
 async function tellSale(narrator: Narrator): Promise<void> {
   const since = new Date().toISOString()
   const run = Date.now().toString(36)
-  const item = await narrator.call('Create an item with a stock of 10', 'POST', '/catalog/items', {
-    external_id: `cafe-${run}`,
-    name: `Café torrado 500 g (${run})`,
-    price: '18.90',
-    stock: '10',
-  })
+  const item = await narrator.call(
+    'Create an item with a stock of 10',
+    'POST',
+    '/catalog/items',
+    {
+      external_id: `cafe-${run}`,
+      name: `Café torrado 500 g (${run})`,
+      price: '18.90',
+      stock: '10',
+    },
+    itemLine,
+  )
   const types = await narrator.call(
     'Which payment types are there?',
     'GET',
@@ -96,6 +102,7 @@ async function tellSale(narrator: Narrator): Promise<void> {
   )
 }
 
+const whoLine = ({ body: { data } }: Answer) => ({ company: data.company, key: data.key.prefix, limits: data.limits })
 const replayLine = ({ body, headers }: Answer) => ({
   'Idempotent-Replayed': headers.get('idempotent-replayed'),
   id: body.data.id,
@@ -106,10 +113,16 @@ const stateLine = ({ body }: Answer) => ({
   status: body.data.status,
   cancel_reason: body.data.cancel_reason,
 })
+const itemLine = ({ body: { data } }: Answer) => ({
+  id: data.id,
+  name: data.name,
+  price: data.price,
+  stock: data.stock,
+})
 const stockLine = ({ body }: Answer) => ({ id: body.data.id, stock: body.data.stock })
 const shortList = ({ body }: Answer) => ({
-  data: (body.data as Record<string, unknown>[]).map(({ id, name, status, is_cash, fee_percentage, accepts_api }) =>
-    JSON.parse(JSON.stringify({ id, name, status, is_cash, fee_percentage, accepts_api })),
+  data: (body.data as Record<string, unknown>[]).map(({ id, name, status, fee_percentage, accepts_api }) =>
+    JSON.parse(JSON.stringify({ id, name, status, fee_percentage, accepts_api })),
   ),
   ...(body.meta ? { meta: body.meta } : {}),
 })
