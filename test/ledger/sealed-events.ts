@@ -6,8 +6,13 @@ export type Sketch = Partial<Omit<NewEvent, 'version'> & Pick<Envelope, 'actor' 
 
 const START_MS = Date.parse('2026-03-10T15:00:00.000Z')
 
-/** Envelopes that continue a stream after `last`, sealed as the writer seals them. */
-export function sealedAfter(stream: string, last: Envelope | null, sketches: readonly Sketch[]): Envelope[] {
+/** Envelopes that continue a stream after `last`, a millisecond apart, sealed as the writer seals them. */
+export function sealedAfter(
+  stream: string,
+  last: Envelope | null,
+  sketches: readonly Sketch[],
+  startMs = START_MS,
+): Envelope[] {
   let previous = last
   return sketches.map((sketch) => {
     const revision = (previous?.revision ?? -1) + 1
@@ -17,7 +22,7 @@ export function sealedAfter(stream: string, last: Envelope | null, sketches: rea
       version: 1,
       stream,
       revision,
-      recorded_at: new Date(START_MS + revision).toISOString(),
+      recorded_at: new Date(startMs + revision).toISOString(),
       subject: sketch.subject ?? 'counter/1',
       origin: 'api' as const,
       actor: sketch.actor ?? null,

@@ -1,0 +1,96 @@
+import { expect } from 'chai'
+import type { Envelope } from '../../src/ledger/envelope.ts'
+import type { Answer } from '../../src/ledger/unit-of-work.ts'
+import { useDatabase } from '../support/database.ts'
+import { createOutsideStore, type OutsideStore } from '../support/outside-store.ts'
+import { addition } from './counters.ts'
+import { appendOf } from './event-store-contract.ts'
+import { type Sketch, sealedAfter } from './sealed-events.ts'
+import { allowNoStrayRejections } from './stray-rejections.ts'
+import { assertLedger, empty, type Harness, openHarness } from './writer-harness.ts'
+
+const added = (id: number, request_id: string | null, key?: string): Sketch => ({
+  subject: `counter/${id}`,
+  data: { id, by: 1 },
+  request_id,
+  idempotency: key === undefined ? null : { key, request_hash: 'same', status: 201 },
+})
+
+/** What a process leaves behind that ended between its append and its COMMIT. */
+describe('catch-up', () => {
+  const database = useDatabase()
+  let harness: Harness
+  let store: OutsideStore
+  allowNoStrayRejections()
+
+  beforeEach(async () => {
+    store = createOutsideStore()
+    harness = await openHarness(database.url, store, [1])
+    await empty(harness)
+  })
+  afterEach(() => harness.close())
+
+  const left = async (...sketches: Sketch[]): Promise<Envelope[]> => {
+    // A minute ago: answers of the past are kept, those of long ago are not.
+    const events = sealedAfter('company-1', null, sketches, Date.now() - 60_000)
+    await store.append([appendOf(events)], { query: () => Promise.reject(new Error('has no transaction')) })
+    return events
+  }
+  const ask = (key: string, id = 1): Promise<Answer> =>
+    harness.writer.run(addition(1, { id, by: 1 }, key)) as Promise<Answer>
+
+  it('applies what was appended before anything new is decided', async () => {
+    await left(added(1, 'r-1'), added(2, 'r-2'), added(1, 'r-3'))
+    const answer = await ask('new')
+    expect(JSON.parse(answer.body)).to.include({ id: 1, value: 3 })
+    await assertLedger(harness, 1, 4)
+  })
+
+  it('applies more events than a store reads at once', async () => {
+    await left(...Array.from({ length: 1200 }, (_, n) => added(n % 7, `r-${n}`)))
+    await ask('new')
+    await assertLedger(harness, 1, 1201)
+  })
+
+  it('stores the answer of each request, as of its own event and with its own status', async () => {
+    await left(added(1, 'r-1', 'first'), added(1, 'r-2', 'second'), added(1, 'r-3'))
+    await ask('new')
+    const answers = await Promise.all([ask('first'), ask('second')])
+    expect(answers.map(({ status, replayed }) => [status, replayed])).to.deep.equal([
+      [201, true],
+      [201, true],
+    ])
+    expect(answers.map(({ body }) => JSON.parse(body).value)).to.deep.equal([1, 2])
+    await assertLedger(harness, 1, 4)
+  })
+
+  it('stores the answer of a request of several events as of the last of them', async () => {
+    await left(added(1, 'r-1', 'first'), added(2, 'r-1'), added(1, 'r-1'), added(1, 'r-2'))
+    await ask('new')
+    expect(JSON.parse((await ask('first')).body)).to.include({ id: 1, value: 2 })
+  })
+
+  it('tells requests apart whose clients gave them the same request id, or none', async () => {
+    for (const request_id of ['mine', null]) {
+      store = createOutsideStore()
+      await harness.close()
+      harness = await openHarness(database.url, store, [1])
+      await empty(harness)
+      await left(added(1, request_id, 'first'), added(1, request_id, 'second'))
+      await ask('new')
+      const answers = await Promise.all([ask('first'), ask('second')])
+      expect(answers.map(({ replayed, body }) => [replayed, JSON.parse(body).value])).to.deep.equal([
+        [true, 1],
+        [true, 2],
+      ])
+      await assertLedger(harness, 1, 3)
+    }
+  })
+
+  it('stores no answer for the events of a batch', async () => {
+    await left(added(1, 'r-1'), added(1, 'r-1'))
+    await ask('new')
+    const { rows } = await harness.pool.query('select key from idempotent_answers')
+    expect(rows).to.deep.equal([{ key: 'new' }])
+  })
+})

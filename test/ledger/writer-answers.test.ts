@@ -1,0 +1,103 @@
+import { expect } from 'chai'
+import { isRefusal } from '../../src/ledger/command.ts'
+import { purgeAnswers } from '../../src/ledger/purge.ts'
+import type { Answer } from '../../src/ledger/unit-of-work.ts'
+import { useDatabase } from '../support/database.ts'
+import { addition } from './counters.ts'
+import { allowNoStrayRejections } from './stray-rejections.ts'
+import { assertLedger, empty, type Harness, openHarness } from './writer-harness.ts'
+
+const ONE = { id: 1, by: 1 }
+
+describe('writer, stored answers', () => {
+  const database = useDatabase()
+  let harness: Harness
+  allowNoStrayRejections()
+
+  before(async () => {
+    harness = await openHarness(database.url, null, [1, 2])
+  })
+  beforeEach(() => empty(harness))
+  after(() => harness?.close())
+
+  const run = async (key: string, company = 1): Promise<Answer> => {
+    const answer = await harness.writer.run(addition(company, ONE, key))
+    if (isRefusal(answer)) throw new Error(answer.refused)
+    return answer
+  }
+  const age = (key: string, interval: string): Promise<unknown> =>
+    harness.pool.query('update idempotent_answers set created_at = created_at - $2::interval where key = $1', [
+      key,
+      interval,
+    ])
+
+  for (const processes of [1, 2]) {
+    it(`are given to 19 of 20 requests that carry one key at once, in ${processes === 1 ? 'one process' : 'two processes'}`, async () => {
+      const writers = processes === 1 ? [harness.writer] : [harness.writer, harness.another()]
+      const requests = Array.from({ length: 20 }, (_, n) => writers[n % processes]?.run(addition(1, ONE, 'key')))
+      const answers = (await Promise.all(requests)) as Answer[]
+      expect(new Set(answers.map(({ status, body }) => `${status} ${body}`)).size).to.equal(1)
+      expect(answers.filter(({ replayed }) => replayed)).to.have.length(19)
+      const [event] = await assertLedger(harness, 1, 1)
+      expect(event?.idempotency).to.deep.equal({ key: 'key', request_hash: 'same', status: 200 })
+    })
+  }
+
+  it('refuse another request under the same key, in the group of the first one and later', async () => {
+    const [first, other] = await Promise.all([
+      harness.writer.run(addition(1, ONE, 'key', 'one body')),
+      harness.writer.run(addition(1, ONE, 'key', 'another body')),
+    ])
+    expect(first).to.include({ status: 200 })
+    expect(other).to.deep.equal({ refused: 'idempotency_key_reuse' })
+    expect(await harness.writer.run(addition(1, ONE, 'key', 'another body'))).to.deep.equal(other)
+    expect(await harness.writer.run(addition(1, ONE, 'key', 'one body'))).to.include({ replayed: true })
+    await assertLedger(harness, 1, 1)
+  })
+
+  it('are those of one company, whoever else uses the key', async () => {
+    const answers = await Promise.all([run('key', 1), run('key', 2)])
+    expect(answers.map(({ replayed }) => replayed)).to.deep.equal([false, false])
+    await assertLedger(harness, 1, 1)
+    await assertLedger(harness, 2, 1)
+  })
+
+  it('show the record as it was answered, not as it has become', async () => {
+    const first = await run('first')
+    await run('second')
+    expect(await run('first')).to.deep.equal({ ...first, replayed: true, revision: 1 })
+  })
+
+  it('are kept for 24 hours, and after that the request is decided anew', async () => {
+    const first = await run('key')
+    await age('key', '23 hours 59 minutes')
+    expect(await run('key')).to.include({ replayed: true, body: first.body })
+    await age('key', '2 minutes')
+    const anew = await run('key')
+    expect(anew).to.include({ replayed: false })
+    expect(JSON.parse(anew.body).value).to.equal(2)
+    expect(await run('key')).to.include({ replayed: true, body: anew.body })
+    await assertLedger(harness, 1, 2)
+  })
+
+  it('may be used for another request once they have expired', async () => {
+    await run('key')
+    await age('key', '25 hours')
+    expect(await harness.writer.run(addition(1, ONE, 'key', 'another body'))).to.include({
+      status: 200,
+      replayed: false,
+    })
+  })
+
+  it('are purged when they have expired, however many they are, and no others', async () => {
+    await run('fresh')
+    await harness.pool.query(
+      `insert into idempotent_answers
+       select 2, 'old-' || n, 'hash', 200, '{}', clock_timestamp() - interval '24 hours 1 second' from generate_series(1, 5001) n`,
+    )
+    expect(await purgeAnswers(harness.pool)).to.equal(5001)
+    expect(await purgeAnswers(harness.pool)).to.equal(0)
+    const { rows } = await harness.pool.query('select key from idempotent_answers')
+    expect(rows).to.deep.equal([{ key: 'fresh' }])
+  })
+})

@@ -1,0 +1,176 @@
+import { expect } from 'chai'
+import type { Refusal } from '../../src/domain/refusal.ts'
+import { isRefusal } from '../../src/ledger/command.ts'
+import type { Answer } from '../../src/ledger/unit-of-work.ts'
+import { useDatabase } from '../support/database.ts'
+import { addition, additions } from './counters.ts'
+import { allowNoStrayRejections } from './stray-rejections.ts'
+import { assertLedger, empty, type Harness, openHarness } from './writer-harness.ts'
+
+const accepted = (answers: readonly (Answer | Refusal)[]): Answer[] =>
+  answers.filter((answer): answer is Answer => !isRefusal(answer))
+
+describe('writer', () => {
+  const database = useDatabase()
+  let harness: Harness
+  allowNoStrayRejections()
+
+  before(async () => {
+    harness = await openHarness(database.url, null, [1, 2, 3])
+  })
+  beforeEach(() => empty(harness))
+  after(() => harness?.close())
+
+  const times = <T>(count: number, make: (number: number) => T): T[] => Array.from({ length: count }, (_, n) => make(n))
+
+  describe('deciding', () => {
+    it('accepts exactly as many of 50 concurrent additions as the limit allows', async () => {
+      const requests = times(50, () => harness.writer.run(addition(1, { id: 1, by: 1, limit: 20 })))
+      const answers = await Promise.all(requests)
+      expect(accepted(answers)).to.have.length(20)
+      expect(answers.filter(isRefusal)).to.have.length(30)
+      await assertLedger(harness, 1, 20)
+    })
+
+    it('accepts exactly as many when two processes decide at once', async () => {
+      const writers = [harness.writer, harness.another()]
+      const requests = times(50, (n) => writers[n % 2]?.run(addition(1, { id: 1, by: 1, limit: 20 })))
+      const answers = (await Promise.all(requests)) as (Answer | Refusal)[]
+      expect(accepted(answers)).to.have.length(20)
+      await assertLedger(harness, 1, 20)
+    })
+
+    it('answers each request with the record as of its own event, in order of arrival', async () => {
+      const answers = accepted(await Promise.all(times(40, () => harness.writer.run(addition(1, { id: 1, by: 1 })))))
+      expect(answers.map((answer) => JSON.parse(answer.body).value)).to.deep.equal(times(40, (n) => n + 1))
+      expect(answers.map((answer) => answer.revision)).to.deep.equal(times(40, (n) => n))
+    })
+
+    it('keeps companies apart that share a group', async () => {
+      const requests = times(90, (n) =>
+        harness.writer.run(addition(1 + (n % 3), { id: 1, by: 1, limit: 10 + (n % 3) })),
+      )
+      await Promise.all(requests)
+      for (const company of [1, 2, 3]) await assertLedger(harness, company, 9 + company)
+    })
+
+    it('writes nothing for what is refused, not even when it carries a key', async () => {
+      const refused = await harness.writer.run(addition(1, { id: 1, by: 1, limit: 0 }, 'key'))
+      expect(refused).to.include({ refused: 'validation_failed' })
+      await assertLedger(harness, 1, 0)
+      expect(await harness.writer.run(addition(1, { id: 1, by: 1 }, 'key'))).to.include({
+        status: 200,
+        replayed: false,
+      })
+    })
+  })
+
+  describe('a request that fails', () => {
+    it('does not fail its neighbours in the group when it has a bug', async () => {
+      const outcomes = await Promise.allSettled(
+        times(10, (n) => harness.writer.run(addition(1 + (n % 2), { id: 1, by: 1, bug: n === 4 }))),
+      )
+      const failures = outcomes.filter((outcome) => outcome.status === 'rejected')
+      expect(failures.map(({ reason }) => reason.message)).to.deep.equal(['a bug in decide'])
+      expect(outcomes[4]?.status).to.equal('rejected')
+      await assertLedger(harness, 1, 4)
+      await assertLedger(harness, 2, 5)
+    })
+
+    it('says so when the company has no ledger, and does not fail the others', async () => {
+      const outcomes = await Promise.allSettled(
+        [1, 99, 2].map((company) => harness.writer.run(addition(company, { id: 1, by: 1 }))),
+      )
+      expect(outcomes.map(({ status }) => status)).to.deep.equal(['fulfilled', 'rejected', 'fulfilled'])
+      expect((outcomes[1] as PromiseRejectedResult).reason.message).to.equal('company 99 has no ledger')
+      await assertLedger(harness, 1, 1)
+    })
+
+    it('leaves nothing of a batch when one of its commands has a bug', async () => {
+      const inputs = times(3, (n) => ({ id: 1, by: 1, bug: n === 2 }))
+      const failure = await harness.writer.run(additions(1, inputs, 'batch')).catch((error: unknown) => error)
+      expect(failure).to.be.instanceOf(Error).and.to.include({ message: 'a bug in decide' })
+      await assertLedger(harness, 1, 0)
+    })
+  })
+
+  describe('batches', () => {
+    it('decide each command on what the ones before it did, and tell of every one', async () => {
+      const inputs = times(8, (n) => ({ id: 1, by: 1, limit: n === 3 ? 0 : 6 }))
+      const answer = await harness.writer.run(additions(1, inputs, 'batch'))
+      expect(answer).to.deep.include({ status: 207, replayed: false, revision: 5 })
+      expect(JSON.parse((answer as Answer).body)).to.deep.equal([
+        ...[1, 2, 3, 'validation_failed'],
+        ...[4, 5, 6, 'validation_failed'],
+      ])
+      const events = await assertLedger(harness, 1, 6)
+      expect(events.every((event) => event.idempotency === null)).to.equal(true)
+    })
+
+    it('are answered again as they were when their key comes again', async () => {
+      const batch = additions(
+        1,
+        [
+          { id: 1, by: 1 },
+          { id: 1, by: 1, limit: 0 },
+        ],
+        'batch',
+      )
+      const [first, again] = [await harness.writer.run(batch), await harness.writer.run(batch)]
+      expect(again).to.deep.equal({ ...(first as Answer), replayed: true })
+      await assertLedger(harness, 1, 1)
+    })
+
+    it('of 500 commands are one unit of work, beside the requests of others', async () => {
+      const batch = harness.writer.run(
+        additions(
+          1,
+          times(500, (n) => ({ id: n, by: 1 })),
+        ),
+      )
+      const others = times(40, (n) => harness.writer.run(addition(1 + (n % 3), { id: 1000, by: 1 })))
+      const answer = (await batch) as Answer
+      await Promise.all(others)
+      expect(JSON.parse(answer.body)).to.deep.equal(times(500, () => 1))
+      const events = await assertLedger(harness, 1, 514)
+      const ofBatch = events.filter((event) => (event.data as { id: number }).id !== 1000)
+      expect(ofBatch.at(-1)?.revision).to.equal((ofBatch[0]?.revision ?? 0) + 499)
+      expect(new Set(ofBatch.map((event) => event.recorded_at)).size).to.equal(1)
+    })
+
+    it('without a single command are answered and change nothing', async () => {
+      expect(await harness.writer.run(additions(1, [], 'nothing'))).to.include({
+        status: 200,
+        body: '[]',
+        revision: -1,
+      })
+      await assertLedger(harness, 1, 0)
+    })
+  })
+
+  describe('time', () => {
+    const eventTimes = async (count: number) =>
+      (await assertLedger(harness, 1, count)).map((event) => event.recorded_at)
+
+    it('is that of Postgres, between the question and the answer', async () => {
+      const clock = async () => (await harness.pool.query('select clock_timestamp() as now')).rows[0].now as string
+      const before = await clock()
+      await harness.writer.run(addition(1, { id: 1, by: 1 }))
+      const [recorded] = (await eventTimes(1)) as [string]
+      expect(recorded).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+      const times = [before, recorded, await clock()]
+      expect(times).to.deep.equal([...times].sort())
+    })
+
+    it('never goes back within a ledger, though the clock stands before its last event', async () => {
+      const future = '2199-12-31T23:59:59.999Z'
+      await harness.pool.query('update ops.ledgers set last_recorded_at = $1 where company_id = 1', [future])
+      for (const company of [1, 1, 2]) await harness.writer.run(addition(company, { id: 1, by: 1 }, undefined))
+      expect(await eventTimes(2)).to.deep.equal([future, future])
+      const [other] = await assertLedger(harness, 2, 1)
+      expect((other?.recorded_at ?? '') < future, 'no other ledger is held up by it').to.equal(true)
+      const { rows } = await harness.pool.query('select last_recorded_at from ops.ledgers where company_id = 1')
+      expect(rows[0].last_recorded_at).to.equal(future)
+    })
+  })
+})
