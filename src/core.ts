@@ -4,7 +4,7 @@ import { readModel } from '../projections/index.ts'
 import { createIdAllocator } from './ledger/ids.ts'
 import type { EventStore } from './ledger/port.ts'
 import { createPostgresStore } from './ledger/postgres.ts'
-import { ensureReadModel } from './ledger/read-schema.ts'
+import { ensureReadModel, rebuildReadModel } from './ledger/read-schema.ts'
 import { createWriter, type Writer } from './ledger/writer.ts'
 import { migrate } from './postgres/migrate.ts'
 import { createPool } from './postgres/pool.ts'
@@ -15,6 +15,8 @@ export interface Core {
   readonly pool: Pool
   readonly store: EventStore
   readonly writer: Writer
+  /** Makes all tables of the read model anew from the ledgers. Returns the number of events applied. */
+  rebuild(): Promise<number>
   /** Answers what was accepted, then closes all connections. */
   close(): Promise<void>
 }
@@ -36,11 +38,11 @@ const WAITING_COMMANDS = 5_000
 /** Migrates the database, makes the read model fit, and opens the writer. */
 export async function openCore(options: CoreOptions): Promise<Core> {
   await migrate(options.databaseUrl)
-  const pool = createPool(options.databaseUrl, { max: options.queryConnections })
+  const pool = createPool(options.databaseUrl, { max: options.queryConnections, pipeline: true })
   // Its statements look rows up by key only: without the other plans no stale statistics can lead to a scan.
   const writerPool = createPool(options.databaseUrl, { max: LANES + 1, pipeline: true, keyLookupsOnly: true })
   const store = createPostgresStore(pool)
-  await ensureReadModel(pool, store, readModel)
+  await ensureReadModel(writerPool, store, readModel)
   const writer = createWriter({
     pool: writerPool,
     store,
@@ -55,6 +57,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     pool,
     store,
     writer,
+    rebuild: () => rebuildReadModel(writerPool, store, readModel),
     async close() {
       await writer.idle()
       await Promise.all([pool.end(), writerPool.end()])

@@ -8,19 +8,16 @@ export interface Answer {
   readonly body: any
 }
 
-/** Tells what it does, does it, and shows what came back. */
+/** Picks what is printed of a long answer. */
+type Show = (answer: Answer) => object
+
+/** Tells what it does, does it with one real request, and shows what came back. */
 export interface Narrator {
   say(title: string): void
   print(text: string): void
-  /** One real request; `show` picks what is printed of a long answer. */
-  call(
-    title: string,
-    method: string,
-    path: string,
-    body?: object,
-    show?: (answer: Answer) => object,
-    idempotencyKey?: string,
-  ): Promise<Answer>
+  get(title: string, path: string, show?: Show): Promise<Answer>
+  /** `key` is the Idempotency-Key. */
+  post(title: string, path: string, body: object, options?: { show?: Show; key?: string }): Promise<Answer>
 }
 
 const TIMEOUT_MS = 15_000
@@ -29,29 +26,38 @@ const TIMEOUT_MS = 15_000
 export function createNarrator(baseUrl: string, apiKey: string, out: Writable): Narrator {
   let step = 0
   const say = (title: string) => out.write(`\n${++step}. ${title}\n\n`)
+
+  async function call(method: string, path: string, show: Show = ({ body }) => body, body?: object, key?: string) {
+    out.write(`  ${method} /api/v1${path}\n`)
+    if (key) out.write(`  Idempotency-Key: ${key}\n`)
+    if (body) out.write(`  ${JSON.stringify(body)}\n`)
+    const response = await fetch(`${baseUrl}/api/v1${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${apiKey}`,
+        ...(body ? { 'content-type': 'application/json' } : {}),
+        ...(key ? { 'idempotency-key': key } : {}),
+      },
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+      ...(body ? { body: JSON.stringify(body) } : {}),
+    }).catch((error: unknown) => {
+      throw new Error(`nothing answers on ${baseUrl}: is the service running?`, { cause: error })
+    })
+    const answer: Answer = { status: response.status, headers: response.headers, body: await response.json() }
+    out.write(`\n  ${answer.status} ${response.statusText}\n${indented(show(answer))}\n`)
+    return answer
+  }
+
   return {
     say,
     print: (text) => out.write(text),
-    async call(title, method, path, body, show = (answer) => answer.body, idempotencyKey) {
+    get(title, path, show) {
       say(title)
-      out.write(`  ${method} /api/v1${path}\n`)
-      if (idempotencyKey) out.write(`  Idempotency-Key: ${idempotencyKey}\n`)
-      if (body) out.write(`  ${JSON.stringify(body)}\n`)
-      const response = await fetch(`${baseUrl}/api/v1${path}`, {
-        method,
-        headers: {
-          authorization: `Bearer ${apiKey}`,
-          ...(body ? { 'content-type': 'application/json' } : {}),
-          ...(idempotencyKey ? { 'idempotency-key': idempotencyKey } : {}),
-        },
-        signal: AbortSignal.timeout(TIMEOUT_MS),
-        ...(body ? { body: JSON.stringify(body) } : {}),
-      }).catch((error: unknown) => {
-        throw new Error(`nothing answers on ${baseUrl}: is the service running?`, { cause: error })
-      })
-      const answer: Answer = { status: response.status, headers: response.headers, body: await response.json() }
-      out.write(`\n  ${answer.status} ${response.statusText}\n${indented(show(answer))}\n`)
-      return answer
+      return call('GET', path, show)
+    },
+    post(title, path, body, { show, key } = {}) {
+      say(title)
+      return call('POST', path, show, body, key)
     },
   }
 }

@@ -12,7 +12,7 @@ export const demo = verb({
   async run(context, { url, key }) {
     const base = url ?? context.config.PUBLIC_URL
     const narrator = createNarrator(base, key ?? (await demoCompany(context.config)).api_key, process.stdout)
-    const me = await narrator.call('Who am I?', 'GET', '/me', undefined, whoLine)
+    const me = await narrator.get('Who am I?', '/me', whoLine)
     await tellSale(narrator)
     const { store } = await context.core()
     narrator.say(`The ledger of ${me.body.data.company.name}, last events`)
@@ -30,76 +30,30 @@ async function demoCompany({ DATA_DIR }: Config): Promise<{ api_key: string }> {
 }
 
 /** One item, one sale, and everything that may happen to it. */
-async function tellSale(narrator: Narrator): Promise<void> {
+async function tellSale({ get, post }: Narrator): Promise<void> {
   const since = new Date().toISOString()
   const run = Date.now().toString(36)
-  const item = await narrator.call(
-    'Create an item with a stock of 10',
-    'POST',
-    '/catalog/items',
-    {
-      external_id: `cafe-${run}`,
-      name: `Café torrado 500 g (${run})`,
-      price: '18.90',
-      stock: '10',
-    },
-    itemLine,
-  )
-  const types = await narrator.call(
-    'Which payment types are there?',
-    'GET',
-    '/sales/payment-types',
-    undefined,
-    shortList,
-  )
+  const coffee = `cafe-${run}`
+  const fresh = { external_id: coffee, name: `Café torrado 500 g (${run})`, price: '18.90', stock: '10' }
+  const item = await post('Create an item with a stock of 10', '/catalog/items', fresh, { show: itemLine })
+  const types = await get('Which payment types are there?', '/sales/payment-types', shortList)
   const cash = (types.body.data as { id: number; is_cash: boolean }[]).find((type) => type.is_cash)?.id
-  const sale = {
-    external_id: `pedido-${run}`,
-    items: [{ catalog_item_external_id: `cafe-${run}`, quantity: '2' }],
-    payments: [{ payment_type_id: cash, amount: '40.00' }],
-  }
-  const key = `demo-${run}`
-  const sold = await narrator.call(
-    'Register a sale; the price is the list price, the surplus of cash is change',
-    'POST',
-    '/sales',
-    sale,
-    undefined,
-    key,
-  )
-  await narrator.call(
-    'The answer was lost? Send it again: the same sale, not another one',
-    'POST',
-    '/sales',
-    sale,
-    replayLine,
-    key,
-  )
-  await narrator.call('Sell more than the stock: refused, and nothing is debited', 'POST', '/sales', {
-    items: [{ catalog_item_external_id: `cafe-${run}`, quantity: '9' }],
-    payments: [{ payment_type_id: cash, amount: '170.10' }],
+  const saleOf = (quantity: string, amount: string) => ({
+    items: [{ catalog_item_external_id: coffee, quantity }],
+    payments: [{ payment_type_id: cash, amount }],
   })
-  await narrator.call(
-    'Cancel the sale: the stock goes back',
-    'POST',
-    `/sales/${sold.body.data.id}/cancel`,
-    { reason: 'Cliente desistiu' },
-    stateLine,
-  )
-  await narrator.call(
-    'The item has its stock again',
-    'GET',
-    `/catalog/items/${item.body.data.id}`,
-    undefined,
-    stockLine,
-  )
-  await narrator.call(
-    'Poll what changed since the demo began',
-    'GET',
-    `/sales?updated_since=${since}`,
-    undefined,
-    shortList,
-  )
+  const sale = { external_id: `pedido-${run}`, ...saleOf('2', '40.00') }
+  const key = `demo-${run}`
+  const sold = await post('Register a sale: the list price applies, the surplus of cash is change', '/sales', sale, {
+    key,
+  })
+  const again = { key, show: replayLine }
+  await post('The answer was lost? Send it again: the same sale, not another one', '/sales', sale, again)
+  await post('Sell more than the stock: refused, and nothing is debited', '/sales', saleOf('9', '170.10'))
+  const cancel = `/sales/${sold.body.data.id}/cancel`
+  await post('Cancel the sale: the stock goes back', cancel, { reason: 'Cliente desistiu' }, { show: stateLine })
+  await get('The item has its stock again', `/catalog/items/${item.body.data.id}`, stockLine)
+  await get('Poll what changed since the demo began', `/sales?updated_since=${since}`, shortList)
 }
 
 const whoLine = ({ body: { data } }: Answer) => ({ company: data.company, key: data.key.prefix, limits: data.limits })

@@ -1,5 +1,4 @@
 import { readModel } from '../../projections/index.ts'
-import { rebuildReadModel } from '../ledger/read-schema.ts'
 import { verb } from './verb.ts'
 
 export const projectionVerbs = {
@@ -7,8 +6,8 @@ export const projectionVerbs = {
     summary: 'makes all tables of the read model anew from the ledgers',
     flags: {},
     async run(context) {
-      const { pool, store } = await context.core()
-      return { version: readModel.version, events: await rebuildReadModel(pool, store, readModel) }
+      const core = await context.core()
+      return { version: readModel.version, events: await core.rebuild() }
     },
   }),
 }

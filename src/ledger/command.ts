@@ -39,7 +39,7 @@ export interface DecisionContext {
 export interface Command<I> {
   /** Rows known from the input alone. */
   needs(input: I): readonly AnyRef[]
-  /** Rows known only from what was found, as the category of an item; asked until nothing new is named. */
+  /** Rows known only from what was found, as the items of a sale; asked once, when `needs` are loaded. */
   needsMore?(rows: Rows, input: I): readonly AnyRef[]
   /** How many ids of each kind a decision takes at most. */
   ids?(input: I): Partial<Record<IdKind, number>>
