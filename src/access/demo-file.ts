@@ -1,0 +1,43 @@
+import { randomUUID } from 'node:crypto'
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { z } from 'zod'
+
+const access = z.object({
+  id: z.number(),
+  name: z.string(),
+  /** With every scope. */
+  api_key: z.string(),
+  read_only_key: z.string(),
+  user: z.object({ email: z.string(), password: z.string() }),
+  store: z.null(),
+})
+
+const file = z.object({ base_url: z.string(), companies: z.array(access) })
+
+/** How to get into one of the demonstration companies. */
+export type DemoAccess = z.infer<typeof access>
+
+/** demo.json: the only place that knows these keys and passwords (DESIGN section 3, Running it). */
+export type DemoFile = z.infer<typeof file>
+
+/** The file's content; null when there is none, or what is there is something else. */
+export async function readDemoFile(path: string): Promise<DemoFile | null> {
+  try {
+    return file.parse(JSON.parse(await readFile(path, 'utf8')))
+  } catch {
+    return null
+  }
+}
+
+/** Puts the file in its place at once and complete, for its owner's eyes only. */
+export async function writeDemoFile(path: string, content: DemoFile): Promise<void> {
+  await mkdir(dirname(path), { recursive: true })
+  const draft = `${path}.${randomUUID()}`
+  try {
+    await writeFile(draft, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600, flag: 'wx' })
+    await rename(draft, path)
+  } finally {
+    await rm(draft, { force: true })
+  }
+}
