@@ -17,8 +17,9 @@ interface PoolOptions {
 }
 
 const SESSION = '-c TimeZone=UTC -c DateStyle=ISO -c search_path=read,ops,ledger'
+// A plan that cannot do without what is switched off counts as so expensive that older servers would compile it each time.
 const KEY_LOOKUPS_ONLY =
-  '-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c plan_cache_mode=force_generic_plan'
+  '-c jit=off -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c plan_cache_mode=force_generic_plan'
 
 type Parse = (text: string) => unknown
 

@@ -1,8 +1,6 @@
 import { expect } from 'chai'
-import { readModel } from '../../projections/index.ts'
 import { type Core, openCore } from '../../src/core.ts'
 import { ensureLedger } from '../../src/ledger/ledgers.ts'
-import { rebuildReadModel } from '../../src/ledger/read-schema.ts'
 import { useDatabase } from '../support/database.ts'
 import { untilBlocked } from '../support/lock-waits.ts'
 
@@ -23,7 +21,7 @@ describe('rebuild beside units of work', () => {
     try {
       await unit.query('begin')
       await unit.query('select from ops.ledgers where company_id = $1 for update', [COMPANY_ID])
-      const rebuilding = rebuildReadModel(core.pool, core.store, readModel)
+      const rebuilding = core.rebuild()
       await untilBlocked(core.pool)
       await unit.query("set local lock_timeout = '1s'")
       const { rowCount } = await unit.query('select from read.companies')

@@ -1,0 +1,72 @@
+import { expect } from 'chai'
+import { understand, usageFor, WrongUsage } from '../../src/cli/arguments.ts'
+import { COMMANDS, find } from '../../src/cli/commands.ts'
+
+const words = (line: string): string[] => line.split(' ')
+
+const misunderstood = (line: string): WrongUsage => {
+  try {
+    understand(words(line))
+  } catch (error) {
+    expect(error).to.be.instanceOf(WrongUsage)
+    return error as WrongUsage
+  }
+  throw new Error(`"${line}" was understood`)
+}
+
+describe('command line', () => {
+  it('takes flags as --flag value and as --flag=value', () => {
+    const { command, values } = understand([...words('company create --cnpj=11222333000181 --name'), 'Loja  Azul'])
+    expect(command.name).to.equal('company create')
+    expect(values).to.deep.equal({ cnpj: '11222333000181', name: 'Loja  Azul' })
+  })
+
+  it('takes a value that is empty or has an equals sign', () => {
+    expect(understand(words('company update 3 --logo-url= --name=a=b')).values).to.deep.equal({
+      company: '3',
+      'logo-url': '',
+      name: 'a=b',
+    })
+  })
+
+  it('takes what a verb is about with or without its flag', () => {
+    expect(understand(words('company update 3 --plan api')).values).to.deep.equal({ company: '3', plan: 'api' })
+    expect(understand(words('company update --plan api --company 3')).values).to.deep.equal({
+      company: '3',
+      plan: 'api',
+    })
+    expect(understand(words('key revoke 12')).values).to.deep.equal({ key: '12' })
+  })
+
+  for (const [line, message] of [
+    ['', /no such command/],
+    ['shop create', /no such command/],
+    ['company', /no such command/],
+    ['company destroy', /no such command/],
+    ['toString', /no such command/],
+    ['company constructor', /no such command/],
+    ['company list --limit 3', /--limit/],
+    ['company list everything', /everything/],
+    ['key revoke 1 2', /"2"/],
+    ['key revoke', /--key/],
+    ['company create --name Loja', /--cnpj/],
+    ['company create --name', /--name/],
+  ] as const) {
+    it(`does not understand "${line}"`, () => {
+      expect(misunderstood(line).message).to.match(message)
+    })
+  }
+
+  it('shows the verbs of the group, or the verb alone, that was not understood', () => {
+    expect(misunderstood('key destroy').usage).to.include('key revoke KEY_ID').and.not.to.include('company create')
+    expect(misunderstood('key revoke').usage).to.include('key revoke').and.not.to.include('key list')
+    expect(usageFor(['company', 'update'])).to.include('company update ID [--name NAME]')
+  })
+
+  it('finds every verb that it offers', () => {
+    const all = find([])
+    const offered = 'candidates' in all ? all.candidates : []
+    expect(offered).to.have.length.greaterThan(Object.keys(COMMANDS).length)
+    for (const { name, verb } of offered) expect(find(name.split(' '))).to.include({ name, verb })
+  })
+})
