@@ -1,14 +1,16 @@
+import type { PersonFields } from '../../projections/persons.ts'
 import { invalid, type Refusal } from '../../src/domain/refusal.ts'
-import type { DataOf } from '../../src/events/catalogue.ts'
 import { documentProblem, type PersonChanges, type PersonInput } from './person-input.ts'
 
-/** All fields of a person that a caller sets, external id aside; null where empty. */
-export type Person = Omit<DataOf<'CustomerCreated'>, 'id' | 'external_id'>
-type Address = NonNullable<Person['address']>
+type Address = NonNullable<PersonFields['address']>
+
+/** What a PATCH names of a person with the fields `F`; of the address, some parts. */
+export type PersonPatch<F extends PersonFields> = Partial<Omit<F, 'address'>> & Pick<PersonChanges, 'address'>
 
 /** A whole person as it is recorded: what was not sent is empty. */
-export function personOf(input: PersonInput): Person {
+export function personOf(input: PersonInput & { readonly external_id?: string | null }): PersonFields {
   return {
+    external_id: input.external_id ?? null,
     name: input.name,
     person_type: input.person_type,
     document: input.document ?? null,
@@ -20,14 +22,15 @@ export function personOf(input: PersonInput): Person {
 }
 
 /** The fields that a PATCH names, with the values that they would have afterwards. */
-export function patchOf(before: Person, { address, ...fields }: PersonChanges): Partial<Person> {
+export function patchOf<F extends PersonFields>(before: F, { address, ...rest }: PersonPatch<F>): Partial<F> {
+  const fields = rest as unknown as Partial<F>
   if (address === undefined) return fields
   // Parts of an address follow the rule of PATCH too: absent is left alone.
   return { ...fields, address: address && addressOf({ ...before.address, ...address }) }
 }
 
 /** Refuses changes after which document and type of person do not go together, naming the field that was sent. */
-export function misfit(before: Person, changes: Partial<Person>): Refusal | null {
+export function misfit(before: PersonFields, changes: Partial<PersonFields>): Refusal | null {
   const message = documentProblem({ ...before, ...changes })
   if (message === null) return null
   return changes.document

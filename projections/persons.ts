@@ -1,0 +1,54 @@
+import { nameKey } from '../src/domain/text.ts'
+import type { DataOf } from '../src/events/catalogue.ts'
+import { byKey, byPk, type Table, table } from '../src/ledger/table.ts'
+import { BY_CHANGE, BY_DELETION, changedColumns } from './define.ts'
+import { type RecordRow, recordHandlers } from './records.ts'
+
+/** All fields that customers and suppliers have in common and a caller sets. */
+export type PersonFields = Omit<DataOf<'CustomerCreated'>, 'id'>
+
+/** A customer or supplier as the API shows it (DESIGN section 5, Person). */
+export type PersonObject<F extends PersonFields> = { id: number } & F & { created_at: string; updated_at: string }
+
+interface PersonColumns {
+  /** Comparison key of the name; null when deleted, which frees the name. */
+  name_key: string | null
+  document: string | null
+}
+
+export type PersonRow<F extends PersonFields = PersonFields> = RecordRow<PersonObject<F>> & PersonColumns
+
+/** The table of one kind of persons. */
+export function personTable<F extends PersonFields>(name: string): Table<PersonRow<F>> {
+  return table<PersonRow<F>>(name, {
+    columns: {
+      company_id: 'bigint',
+      id: 'bigint',
+      external_id: 'text',
+      name_key: 'text',
+      document: 'text',
+      deleted_at: 'timestamptz',
+      ...changedColumns,
+      doc: 'json',
+    },
+    keys: { pk: ['company_id', 'id'], external: ['company_id', 'external_id'], name: ['company_id', 'name_key'] },
+    indexes: [BY_CHANGE, BY_DELETION],
+  })
+}
+
+/** The keys by which persons of a table are found, and what the events of their lives do to its rows. */
+export function personKind<F extends PersonFields>(persons: Table<PersonRow<F>>) {
+  const byId = (id: number) => byPk(persons, id)
+  return {
+    byId,
+    byExternalId: (externalId: string) => byKey(persons, 'external', externalId),
+    byName: (name: string) => byKey(persons, 'name', nameKey(name)),
+    on: recordHandlers<{ id: number } & F, PersonObject<F>, PersonColumns>({
+      table: persons,
+      byId,
+      create: (data, at) => ({ ...data, created_at: at, updated_at: at }),
+      columnsOf: ({ name, document }) => ({ name_key: nameKey(name), document }),
+      freed: { name_key: null },
+    }),
+  }
+}

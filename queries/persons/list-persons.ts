@@ -1,0 +1,34 @@
+import type { Pool } from 'pg'
+import type { Refusal } from '../../src/domain/refusal.ts'
+import { containing } from '../contains.ts'
+import { type Listing, type ListPaging, list, type Page } from '../list.ts'
+
+/** Filters of customers and suppliers alike. */
+export interface PersonFilters {
+  /** A part of the name. */
+  readonly name?: string
+  readonly document?: string
+  readonly external_id?: string
+}
+
+export const personListing = (table: 'customers' | 'suppliers'): Listing<PersonFilters> => ({
+  resource: table,
+  from: `${table} t`,
+  record: 't.doc::text',
+  where: 't.deleted_at is null',
+  filters: {
+    name: (value) => `t.name_key like ${value}::text`,
+    document: (value) => `t.document = ${value}::text`,
+    external_id: (value) => `t.external_id = ${value}::text`,
+  },
+})
+
+export function listPersons(
+  pool: Pool,
+  listing: Listing<PersonFilters>,
+  companyId: number,
+  query: ListPaging & PersonFilters,
+): Promise<Page | Refusal> {
+  const name = query.name === undefined ? undefined : containing(query.name)
+  return list(pool, listing, companyId, { ...query, name })
+}
