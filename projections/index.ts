@@ -7,6 +7,7 @@ import { companiesProjection, companyView, ownCompany } from './companies.ts'
 import { customersProjection, customerView } from './customers.ts'
 import { paymentTypesProjection, paymentTypeView } from './payment-types.ts'
 import { salesProjection, saleView } from './sales.ts'
+import { suppliersProjection, supplierView } from './suppliers.ts'
 import { usersProjection, userView } from './users.ts'
 
 /** Grows when a projection starts to write something else from the same events; the tables are then rebuilt at the next start. */
@@ -19,6 +20,7 @@ const projections = [
   usersProjection,
   apiKeysProjection,
   customersProjection,
+  suppliersProjection,
   categoriesProjection,
   catalogItemsProjection,
   salesProjection,
@@ -34,6 +36,7 @@ export const readModel: ReadModel = {
     user: userView,
     api_key: apiKeyView,
     customer: customerView,
+    supplier: supplierView,
     category: categoryView,
     catalog_item: catalogItemView,
     sale: saleView,

@@ -5,6 +5,7 @@ export const ID_KINDS = [
   'api_key',
   'payment_type',
   'customer',
+  'supplier',
   'category',
   'catalog_item',
   'sale',

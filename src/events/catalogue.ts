@@ -2,11 +2,17 @@ import type { z } from 'zod'
 import type { Envelope, NewEvent } from '../ledger/envelope.ts'
 import { catalogEvents } from './catalog.ts'
 import { companyEvents } from './companies.ts'
-import { customerEvents } from './persons.ts'
+import { customerEvents, supplierEvents } from './persons.ts'
 import { saleEvents } from './sales.ts'
 
 /** Every type of event that a ledger can hold. */
-export const EVENT_TYPES = { ...companyEvents, ...customerEvents, ...catalogEvents, ...saleEvents } as const
+export const EVENT_TYPES = {
+  ...companyEvents,
+  ...customerEvents,
+  ...supplierEvents,
+  ...catalogEvents,
+  ...saleEvents,
+} as const
 
 export type EventName = keyof typeof EVENT_TYPES
 export type DataOf<N extends EventName> = z.infer<(typeof EVENT_TYPES)[N]['data']>

@@ -32,3 +32,13 @@ export const customerEvents = {
   /** A deleted customer came back through PUT by-external, with the fields of the PUT. */
   CustomerRevived: eventType('customer', person),
 } as const
+
+const supplier = { ...person, trade_name: personal(text.nullable()) }
+
+export const supplierEvents = {
+  SupplierCreated: eventType('supplier', supplier),
+  SupplierUpdated: eventType('supplier', { changes: z.strictObject(supplier).partial() }),
+  SupplierDeleted: eventType('supplier', {}),
+  /** As CustomerRevived. */
+  SupplierRevived: eventType('supplier', supplier),
+} as const

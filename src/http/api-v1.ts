@@ -12,9 +12,16 @@ import { catalogRoutes } from './v1/catalog.ts'
 import { customerRoutes } from './v1/customers.ts'
 import { meRoute } from './v1/me.ts'
 import { saleRoutes } from './v1/sales.ts'
+import { supplierRoutes } from './v1/suppliers.ts'
 
 /** All resources of API v1. */
-export const V1_ROUTES: readonly Route[] = [meRoute, ...catalogRoutes, ...customerRoutes, ...saleRoutes]
+export const V1_ROUTES: readonly Route[] = [
+  meRoute,
+  ...catalogRoutes,
+  ...customerRoutes,
+  ...supplierRoutes,
+  ...saleRoutes,
+]
 
 export interface ApiOptions extends RouteContext {
   readonly gate: Gate

@@ -17,6 +17,7 @@ import {
   plainItem,
   saleCompleted,
   stockCounted,
+  supplierCreated,
 } from '../support/facts.ts'
 import { COMPANY_ID, from, ledgerOf } from '../support/given.ts'
 import { openShop } from '../support/shop.ts'
@@ -46,6 +47,11 @@ const ledger = ledgerOf(
   event('CustomerUpdated', { id: 2, changes: { name: 'Ana' } }),
   event('CustomerDeleted', { id: 1 }),
   event('CustomerRevived', { id: 1, ...noDetails, external_id: 'a', name: 'Bia' }),
+  supplierCreated({ id: 1, external_id: 'a', name: 'Moinho' }),
+  supplierCreated({ id: 2, external_id: 'b', name: 'Granja' }),
+  event('SupplierUpdated', { id: 1, changes: { name: 'Horta', trade_name: 'H' } }),
+  event('SupplierDeleted', { id: 2 }),
+  event('SupplierRevived', { id: 2, ...noDetails, external_id: 'b', name: 'Moinho', trade_name: null }),
   categoryCreated({ id: 5 }),
   itemCreated({ id: 3, external_id: 'c', category_id: 5, barcode: '789', stock: '5.000' }),
   event('CatalogItemUpdated', { id: 3, changes: { price: '11.00', barcode: '790' } }),

@@ -24,7 +24,7 @@ export const paymentTypeCreated = (fields: Partial<DataOf<'PaymentTypeCreated'>>
     ...fields,
   })
 
-/** The fields of a customer about whom nothing but the name is known. */
+/** The fields of a customer or supplier about whom nothing but the name is known. */
 export const noDetails = {
   external_id: null,
   person_type: 'PF',
@@ -37,6 +37,9 @@ export const noDetails = {
 
 export const customerCreated = (fields: Partial<DataOf<'CustomerCreated'>> = {}) =>
   event('CustomerCreated', { id: 1, ...noDetails, name: 'Ana', ...fields })
+
+export const supplierCreated = (fields: Partial<DataOf<'SupplierCreated'>> = {}) =>
+  event('SupplierCreated', { id: 1, ...noDetails, name: 'Moinho', trade_name: null, ...fields })
 
 export const categoryCreated = (fields: Partial<DataOf<'CategoryCreated'>> = {}) =>
   event('CategoryCreated', { id: 1, external_id: null, name: 'Bebidas', ...fields })

@@ -1,7 +1,37 @@
 import { z } from 'zod'
 import type { CustomerObject } from '../../../../projections/customers.ts'
+import type { SupplierObject } from '../../../../projections/suppliers.ts'
 import { PERSON_TYPES } from '../../../events/persons.ts'
 import { NullableText, RecordId, Timestamp } from '../formats.ts'
+
+/** A person as a request sends it. */
+export const personExample = {
+  external_id: 'CLI-001',
+  name: 'Maria da Silva',
+  person_type: 'PF',
+  document: '52998224725',
+  phone: '(11) 98765-4321',
+  email: 'maria@example.com',
+  address: {
+    zip: '01310100',
+    street: 'Avenida Paulista',
+    number: '1000',
+    district: 'Bela Vista',
+    city: 'São Paulo',
+    state: 'SP',
+  },
+}
+
+/** A supplier as a request sends it. */
+export const supplierExample = {
+  external_id: 'FOR-001',
+  name: 'Distribuidora Bom Grão Ltda',
+  trade_name: 'Bom Grão',
+  person_type: 'PJ',
+  document: '11222333000181',
+  phone: '(11) 3333-4444',
+  email: 'vendas@bomgrao.example',
+}
 
 const Address = z
   .strictObject({
@@ -30,22 +60,20 @@ const personShape = {
   updated_at: Timestamp,
 }
 
-export const Customer = z.strictObject(personShape).meta({ id: 'Customer' }) satisfies z.ZodType<CustomerObject>
-
-/** A person as a request sends it. */
-export const personExample = {
-  external_id: 'CLI-001',
-  name: 'Maria da Silva',
-  person_type: 'PF',
-  document: '52998224725',
-  phone: '(11) 98765-4321',
-  email: 'maria@example.com',
-  address: {
-    zip: '01310100',
-    street: 'Avenida Paulista',
-    number: '1000',
-    district: 'Bela Vista',
-    city: 'São Paulo',
-    state: 'SP',
-  },
+/** The same person as answers show it. */
+const shownExample = {
+  id: 17,
+  ...personExample,
+  address: { ...personExample.address, complement: null },
+  notes: null,
+  created_at: '2026-11-21T08:17:15.123-03:00',
+  updated_at: '2026-11-21T08:17:15.123-03:00',
 }
+
+export const Customer = z
+  .strictObject(personShape)
+  .meta({ id: 'Customer', examples: [shownExample] }) satisfies z.ZodType<CustomerObject>
+
+export const Supplier = z
+  .strictObject({ ...personShape, trade_name: NullableText })
+  .meta({ id: 'Supplier' }) satisfies z.ZodType<SupplierObject>
