@@ -4,7 +4,7 @@
  *
  * @type {import('dependency-cruiser').IConfiguration}
  */
-const OWN_FOLDERS = '^(src|commands|projections|queries|test|bench)/'
+const OWN_FOLDERS = '^(src|commands|projections|queries|test|bench|tools)/'
 const EXPRESS_OR_PG = '(^|/)node_modules/(express|pg|pg-[a-z-]+|@types/express|@types/pg)/'
 
 module.exports = {
@@ -59,16 +59,16 @@ module.exports = {
     },
     {
       name: 'http-is-the-outside',
-      comment: 'Only the composition root, other outer parts of src and tests know the HTTP layer.',
+      comment: 'Only the composition root, other outer parts of src, generators and tests know the HTTP layer.',
       severity: 'error',
-      from: { path: OWN_FOLDERS, pathNot: '^(src|test)/' },
+      from: { path: OWN_FOLDERS, pathNot: '^(src|test|tools)/' },
       to: { path: '^src/http/' },
     },
     {
       name: 'no-test-code-in-the-product',
       severity: 'error',
-      from: { pathNot: '^(test|bench)/' },
-      to: { path: '^(test|bench)/' },
+      from: { pathNot: '^(test|bench|tools)/' },
+      to: { path: '^(test|bench|tools)/' },
     },
     {
       name: 'no-development-packages-in-the-product',

@@ -1,6 +1,7 @@
 import express, { type Express } from 'express'
 import helmet from 'helmet'
-import { type ApiOptions, apiV1 } from './api-v1.ts'
+import { type ApiOptions, apiV1, V1_ROUTES } from './api-v1.ts'
+import { serveDocs } from './docs/serve.ts'
 import { health } from './health.ts'
 import { failures } from './middleware/failures.ts'
 import { requestId } from './middleware/request-id.ts'
@@ -23,6 +24,7 @@ export function createApp(options: AppOptions): Express {
   app.use(requestId(options.newRequestId))
   app.use('/health', health(options.pool, options.isStopping))
   app.use(helmet())
+  app.use('/docs', serveDocs(V1_ROUTES))
   app.use('/api/v1', apiV1(options))
   app.use((_request, _response, next) => next(new Problem('not_found')))
   app.use(failures(options.log))

@@ -28,7 +28,7 @@ export function describeFields({ paths, components }: oas31.OpenAPIObject): void
 
 function visit(node: unknown, trail: readonly string[]): void {
   if (typeof node !== 'object' || node === null) return
-  if ('in' in node && 'name' in node) explain(node as Describable, [String(node.name)])
+  if ('in' in node && 'name' in node) explain(node as Describable, [String(node.in), String(node.name)])
   for (const [member, value] of Object.entries(node)) {
     if (member === 'example' || member === 'examples') continue
     if (member === 'properties') visitFields(value, trail)

@@ -6,6 +6,8 @@ import { NullableText, RecordId, Timestamp } from './formats.ts'
 /** `{"data": <record>}` */
 export const singleOf = (record: z.ZodType) => z.strictObject({ data: record })
 
+const lastPage = { has_more: false, next_cursor: null, limit: 50, synced_at: '2026-11-21T08:17:15.123-03:00' }
+
 const PageMeta = z
   .strictObject({
     has_more: z.boolean(),
@@ -13,15 +15,16 @@ const PageMeta = z
     limit: z.int().min(1).max(200),
     synced_at: Timestamp,
   })
-  .meta({ id: 'PageMeta' })
+  .meta({ id: 'PageMeta', examples: [lastPage] })
 
 /** A page of a list. */
 export const pageOf = (record: z.ZodType) => z.strictObject({ data: z.array(record), meta: PageMeta })
 
 /** An entry of a deleted listing. */
-const DeletedRecord = z
-  .strictObject({ id: RecordId, external_id: NullableText, deleted_at: Timestamp })
-  .meta({ id: 'DeletedRecord' })
+const DeletedRecord = z.strictObject({ id: RecordId, external_id: NullableText, deleted_at: Timestamp }).meta({
+  id: 'DeletedRecord',
+  examples: [{ id: 17, external_id: 'CLI-001', deleted_at: '2026-11-21T08:17:15.123-03:00' }],
+})
 
 export const deletedPage = pageOf(DeletedRecord)
 

@@ -30,7 +30,8 @@ export const ERROR_SCHEMAS = new Map(PROBLEM_CODES.map((code) => [code, errorSch
 
 function errorSchema(code: ProblemCode) {
   const details = code in DETAILS ? { details: DETAILS[code as DetailedCode] } : {}
-  const error = z.strictObject({ code: z.literal(code), message: z.string(), ...details, request_id: z.uuid() })
+  const message = z.string().meta({ examples: [messageOf(code)] })
+  const error = z.strictObject({ code: z.literal(code), message, ...details, request_id: z.uuid() })
   return z.strictObject({ error }).meta({ id: `Error_${code}`, description: messageOf(code) })
 }
 

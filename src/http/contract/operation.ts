@@ -42,7 +42,7 @@ export const templateOf = (path: string): string => path.replace(/:(\w+)/g, '{$1
 const IdempotencyKey = z
   .string()
   .regex(/^[\x20-\x7e]{1,255}$/)
-  .meta({ minLength: 1, maxLength: 255, example: '6f1c2f0e-6f6c-4a44-9b0a-5d9d1c1f7a10' })
+  .meta({ minLength: 1, maxLength: 255, examples: ['6f1c2f0e-6f6c-4a44-9b0a-5d9d1c1f7a10'] })
 
 function parametersOf(route: Route) {
   const names = parameterNames(route.path)
@@ -73,7 +73,7 @@ function bodySchema(route: Route): z.ZodType {
 }
 
 const SUCCESSES: Readonly<Record<number, string>> = {
-  200: 'Feito.',
+  200: 'Sucesso.',
   201: 'Criado.',
   204: 'Excluído; a resposta não tem corpo.',
   207: 'Parte dos itens foi recusada: `meta.errors` diz quais e por quê.',

@@ -9,7 +9,7 @@ const MAX_LIMIT = 200
 const LIMIT = `deve ser um número inteiro de 1 a ${MAX_LIMIT}`
 
 /** The contract shows a parameter as the number that it stands for; only the URL makes a text of it. */
-function asInteger(bounds: { minimum: number; maximum?: number }): ZodOpenApiOverrideMeta {
+function asInteger(bounds: { minimum: number; maximum?: number; default?: number }): ZodOpenApiOverrideMeta {
   return ({ jsonSchema }) => {
     delete jsonSchema.pattern
     Object.assign(jsonSchema, { type: 'integer', ...bounds })
@@ -22,7 +22,7 @@ const Limit = z
   .transform(Number)
   .refine((limit) => limit >= 1 && limit <= MAX_LIMIT, LIMIT)
   .default(DEFAULT_LIMIT)
-  .meta({ override: asInteger({ minimum: 1, maximum: MAX_LIMIT }) })
+  .meta({ override: asInteger({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT }) })
 
 /** An instant in a query string, where an unencoded `+` of the offset arrives as a blank. */
 export const QueryInstant = z.preprocess(

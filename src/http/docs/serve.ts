@@ -1,0 +1,26 @@
+import express, { type Router } from 'express'
+import { contractOf } from '../contract/document.ts'
+import type { Route } from '../route.ts'
+import { docsPage } from './page.ts'
+import { STYLE } from './style.ts'
+
+/** Nothing but the page's own style sheet may be loaded, and nothing may run or be sent. */
+const POLICY = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+/** `/docs`: the contract for a person with a browser, without a key. The page is made when it is first asked for. */
+export function serveDocs(routes: readonly Route[]): Router {
+  let page: string | undefined
+  const router = express.Router()
+  router.use((_request, response, next) => {
+    response.setHeader('Content-Security-Policy', POLICY)
+    next()
+  })
+  router.get('/', (_request, response) => {
+    page ??= docsPage(contractOf(routes))
+    response.type('html').send(page)
+  })
+  router.get('/style.css', (_request, response) => {
+    response.type('css').send(STYLE)
+  })
+  return router
+}

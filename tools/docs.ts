@@ -1,0 +1,23 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { EVENT_TYPES } from '../src/events/catalogue.ts'
+import { V1_ROUTES } from '../src/http/api-v1.ts'
+import { contractOf } from '../src/http/contract/document.ts'
+import { eventCatalogue } from './event-catalogue.ts'
+
+/** Files under docs/ that the code says, by name. */
+const GENERATED: Readonly<Record<string, () => string>> = {
+  'docs/openapi.json': () => `${JSON.stringify(contractOf(V1_ROUTES), null, 2)}\n`,
+  'docs/events.md': () => eventCatalogue(EVENT_TYPES),
+}
+
+const checkOnly = process.argv.includes('--check')
+
+/** Writes the files, or with --check says which of them differ from what the code says now. */
+for (const [file, generate] of Object.entries(GENERATED)) {
+  const text = generate()
+  if (!checkOnly) await writeFile(file, text)
+  else if ((await readFile(file, 'utf8').catch(() => '')) !== text) {
+    console.error(`${file} differs from what the code says: run npm run docs`)
+    process.exitCode = 1
+  }
+}
