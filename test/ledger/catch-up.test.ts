@@ -93,4 +93,31 @@ describe('catch-up', () => {
     const { rows } = await harness.pool.query('select key from idempotent_answers')
     expect(rows).to.deep.equal([{ key: 'new' }])
   })
+
+  it('answers equal keys alike when their group failed and another process was faster', async () => {
+    const append = store.append.bind(store)
+    store.append = async () => {
+      store.append = append
+      await left(added(1, 'r-1'))
+      throw new Error('14 UNAVAILABLE')
+    }
+    const answers = await Promise.all([ask('key'), ask('key')])
+    expect(answers.map(({ body }) => JSON.parse(body).value)).to.deep.equal([2, 2])
+    expect(answers.map(({ replayed }) => replayed)).to.deep.equal([false, true])
+    await assertLedger(harness, 1, 2)
+  })
+
+  it('refuses nothing because of a neighbour whose events never came to be', async () => {
+    const append = store.append.bind(store)
+    store.append = async () => {
+      store.append = append
+      throw new Error('14 UNAVAILABLE')
+    }
+    const answers = await Promise.all([
+      harness.writer.run(addition(1, { id: 1, by: 1, limit: 1 })),
+      harness.writer.run(addition(1, { id: 1, by: 1, limit: 1 })),
+    ])
+    expect(answers.map((answer) => 'refused' in answer)).to.deep.equal([false, true])
+    await assertLedger(harness, 1, 1)
+  })
 })

@@ -40,6 +40,23 @@ describe('writer', () => {
       await assertLedger(harness, 1, 20)
     })
 
+    it('waits for other processes rather than failing against them', async () => {
+      const writers = [harness.writer, harness.another(), harness.another()]
+      const answers = await Promise.all(
+        // One after another in each process, so that groups are small and meet often.
+        writers.map(async (writer) => {
+          const values: number[] = []
+          for (let n = 0; n < 40; n++) {
+            const answer = (await writer.run(addition(1, { id: 1, by: 1 }))) as Answer
+            values.push(JSON.parse(answer.body).value)
+          }
+          return values
+        }),
+      )
+      expect(answers.flat().sort((a, b) => a - b)).to.deep.equal(times(120, (n) => n + 1))
+      await assertLedger(harness, 1, 120)
+    })
+
     it('answers each request with the record as of its own event, in order of arrival', async () => {
       const answers = accepted(await Promise.all(times(40, () => harness.writer.run(addition(1, { id: 1, by: 1 })))))
       expect(answers.map((answer) => JSON.parse(answer.body).value)).to.deep.equal(times(40, (n) => n + 1))
