@@ -1,5 +1,8 @@
+import type { Server } from 'node:http'
 import { join } from 'node:path'
+import type { Express } from 'express'
 import gracefulShutdown from 'http-graceful-shutdown'
+import type { Pool } from 'pg'
 import { pino } from 'pino'
 import { v7 as uuidv7 } from 'uuid'
 import { createAddressLimit } from './access/address-limit.ts'
@@ -16,6 +19,9 @@ import { welcome } from './welcome.ts'
 /** Connections for queries; the writer and the gate have their own. */
 const QUERY_CONNECTIONS = 8
 const GATE_CONNECTIONS = 1
+/** A request's headers, and all of it, must have arrived within these. */
+const HEADERS_TIMEOUT_MS = 15_000
+const REQUEST_TIMEOUT_MS = 60_000
 /** Longest wait for requests under way when the service is told to stop. */
 const STOP_TIMEOUT_MS = 30_000
 
@@ -23,10 +29,20 @@ const config = settings()
 const logger = pino({ level: config.LOG_LEVEL, redact: ['*.password', '*.authorization', '*.key'] })
 const log = (message: string, error: unknown, request_id?: string) => logger.error({ err: error, request_id }, message)
 
-await start(config).catch((error: unknown) => {
+/** What has been opened so far, to be closed in the opposite order. */
+const closing: (() => Promise<unknown>)[] = []
+
+await start(config).catch(async (error: unknown) => {
   log('the service could not start', error)
+  await closeAll()
   process.exitCode = 1
 })
+
+async function closeAll(): Promise<void> {
+  for (const close of closing.splice(0).reverse()) {
+    await close().catch((error: unknown) => log('something could not be closed', error))
+  }
+}
 
 /** A wrong setting is the operator's to read, not a stack trace. */
 function settings(): Config {
@@ -41,67 +57,73 @@ function settings(): Config {
 
 /** Composition root: database, ledger, demo data, HTTP; and their orderly end. */
 async function start(config: Config): Promise<void> {
-  const embedded = config.DATABASE_URL
-    ? null
-    : await startEmbedded({ dataDir: config.DATA_DIR, log: (line) => logger.info(line) })
-  const databaseUrl = config.DATABASE_URL ?? (embedded as { url: string }).url
+  const databaseUrl = config.DATABASE_URL ?? (await embedded(config))
   let stopping = false
   let failed = false
-  const core = await openCore({
-    databaseUrl,
-    queryConnections: QUERY_CONNECTIONS,
-    log,
-    onOutdated: () => {
-      // Newer projections were installed by another process; this one must not write and cannot serve.
-      failed = true
-      if (!stopping) process.kill(process.pid, 'SIGTERM')
-    },
-  }).catch(async (error: unknown) => {
-    await embedded?.stop()
-    throw error
-  })
+  const fail = () => {
+    failed = true
+    if (!stopping) process.kill(process.pid, 'SIGTERM')
+  }
+  // Outdated: newer projections were installed by another process; this one must not write and cannot serve.
+  const core = await openCore({ databaseUrl, queryConnections: QUERY_CONNECTIONS, log, onOutdated: fail })
+  closing.push(() => core.close())
   const gatePool = createPool(databaseUrl, {
     max: GATE_CONNECTIONS,
     keyLookupsOnly: true,
     application_name: 'tillbook gate',
   })
+  closing.push(() => gatePool.end())
+  const demo = config.SEED_DEMO ? await seed(core, config) : null
+  const purge = schedulePurge(core.pool, (error) => log('old answers could not be purged', error))
+  closing.push(async () => purge.stop())
+  const server = listen(
+    config,
+    appOf(core, gatePool, () => stopping),
+    (error) => {
+      if (!error) return welcome({ baseUrl: config.PUBLIC_URL, demo })
+      log(`cannot listen on port ${config.PORT}`, error)
+      fail()
+    },
+  )
+  gracefulShutdown(server, {
+    timeout: STOP_TIMEOUT_MS,
+    preShutdown: async () => {
+      stopping = true
+    },
+    onShutdown: closeAll,
+    finally: () => {
+      logger.info('stopped')
+      if (failed) process.exit(1)
+    },
+  })
+}
+
+async function embedded({ DATA_DIR }: Config): Promise<string> {
+  const postgres = await startEmbedded({ dataDir: DATA_DIR, log: (line) => logger.info(line) })
+  closing.push(() => postgres.stop())
+  return postgres.url
+}
+
+function appOf(core: Core, gatePool: Pool, isStopping: () => boolean): Express {
   const limits = { perMinute: config.QUOTA_PER_MINUTE, perDay: config.QUOTA_PER_DAY }
-  const app = createApp({
+  return createApp({
     ...core,
     limits,
     gate: createGate(gatePool, limits),
     addresses: createAddressLimit(limits),
     trustProxy: config.TRUST_PROXY,
     newRequestId: uuidv7,
-    isStopping: () => stopping,
+    isStopping,
     log,
   })
-  const demo = config.SEED_DEMO ? await seed(core, config) : null
-  const purge = schedulePurge(core.pool, (error) => log('old answers could not be purged', error))
-  const server = app.listen(config.PORT, config.HOST, (error) => {
-    if (!error) return welcome({ baseUrl: config.PUBLIC_URL, demo })
-    log(`cannot listen on port ${config.PORT}`, error)
-    failed = true
-    process.kill(process.pid, 'SIGTERM')
-  })
-  server.headersTimeout = 15_000
-  server.requestTimeout = 60_000
-  gracefulShutdown(server, {
-    timeout: STOP_TIMEOUT_MS,
-    preShutdown: async () => {
-      stopping = true
-    },
-    onShutdown: async () => {
-      purge.stop()
-      await core.close()
-      await gatePool.end()
-      await embedded?.stop()
-    },
-    finally: () => {
-      logger.info('stopped')
-      if (failed) process.exit(1)
-    },
-  })
+}
+
+function listen({ PORT, HOST }: Config, app: Express, onListening: (error?: Error) => void): Server {
+  const server = app.listen(PORT, HOST, onListening)
+  // Slow or silent connections are ended, so that they cannot pile up.
+  server.headersTimeout = HEADERS_TIMEOUT_MS
+  server.requestTimeout = REQUEST_TIMEOUT_MS
+  return server
 }
 
 async function seed(core: Core, config: Config): Promise<string> {

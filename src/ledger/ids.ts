@@ -13,7 +13,8 @@ export interface IdAllocator {
   lease(counts: Partial<Record<IdKind, number>>): Promise<IdLease>
 }
 
-const BLOCK_SIZE = 64
+/** Blocks double up to this size: a command line takes the one id it needs, a busy service rarely asks. */
+const MAX_BLOCK_SIZE = 64
 
 /**
  * Ids in blocks from Postgres sequences. A block is fetched by a statement (and so a commit) of its own before any of it
@@ -21,13 +22,15 @@ const BLOCK_SIZE = 64
  */
 export function createIdAllocator(pool: Pool): IdAllocator {
   const spare = new Map<IdKind, number[]>()
+  const blocks = new Map<IdKind, number>()
 
   async function take(kind: IdKind, count: number): Promise<number[]> {
     const ids = spare.get(kind) ?? []
     spare.set(kind, ids)
     const taken = ids.splice(0, count)
     while (taken.length < count) {
-      const wanted = Math.max(BLOCK_SIZE, count - taken.length)
+      const wanted = Math.max(blocks.get(kind) ?? 1, count - taken.length)
+      blocks.set(kind, Math.min(wanted * 2, MAX_BLOCK_SIZE))
       const result = await pool.query<{ id: number }>(
         `select nextval('ops.${kind}_ids') as id from generate_series(1, $1)`,
         [wanted],
