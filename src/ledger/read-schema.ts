@@ -40,9 +40,19 @@ export function rebuildReadModel(pool: Pool, store: EventStore, model: ReadModel
 /** Processes that start or rebuild at once wait here for the first of them. */
 function withReadModelLock<T>(pool: Pool, work: (tx: Transaction) => Promise<T>): Promise<T> {
   return inTransaction(pool, async (tx) => {
+    // The first of them may take longer than a statement should; all that comes after the wait is as impatient as ever.
+    await setTimeouts(tx, '0')
     await tx.query({ name: 'lock_read_model', text: 'select pg_advisory_xact_lock(7106801)' })
+    await setTimeouts(tx, 'default')
     return work(tx)
   })
+}
+
+/** Until the end of the transaction. */
+async function setTimeouts(tx: Transaction, value: '0' | 'default'): Promise<void> {
+  for (const setting of ['lock_timeout', 'statement_timeout']) {
+    await tx.query({ name: `${setting}_${value}`, text: `set local ${setting} to ${value}` })
+  }
 }
 
 async function schemaExists(tx: Transaction): Promise<boolean> {
@@ -59,10 +69,12 @@ async function rebuild(tx: Transaction, pool: Pool, store: EventStore, model: Re
     const companyId = companyOf(stream)
     if (companyId !== null) await ensureLedger(pool, companyId)
   }
-  // Before the tables: a unit of work that holds a ledger still reads and writes them until it commits.
+  // Before the tables: a unit of work that holds a ledger still reads and writes them until it commits. The whole table,
+  // because a ledger that another process adds meanwhile would be written by its older projections.
+  await tx.query({ name: 'lock_ledgers_table', text: 'lock table ops.ledgers in exclusive mode' })
   const { rows } = await tx.query<{ company_id: number; revision: number }>({
-    name: 'lock_all_ledgers',
-    text: 'select company_id, revision from ops.ledgers order by company_id for update',
+    name: 'list_ledgers',
+    text: 'select company_id, revision from ops.ledgers order by company_id',
   })
   await tx.query({ name: 'drop_read', text: `drop schema if exists ${READ_SCHEMA} cascade` })
   await tx.query({ name: 'create_read', text: `create schema ${READ_SCHEMA}` })
