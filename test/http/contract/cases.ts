@@ -1,0 +1,12 @@
+import type { Cases } from './case.ts'
+import { catalogCases } from './catalog-cases.ts'
+import { personCases } from './person-cases.ts'
+import { saleCases } from './sale-cases.ts'
+
+/** All cases; a later resource adds its own. */
+export const CASES: Cases = {
+  getMe: { 200: () => ({}) },
+  ...catalogCases,
+  ...personCases,
+  ...saleCases,
+}

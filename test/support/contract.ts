@@ -1,0 +1,126 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import addFormatsModule from 'ajv-formats'
+import { expect } from 'chai'
+import type { oas31 } from 'zod-openapi'
+import { V1_ROUTES } from '../../src/http/api-v1.ts'
+import { contractOf } from '../../src/http/contract/document.ts'
+import type { ProblemCode } from '../../src/http/problems.ts'
+import type { Reply } from './api.ts'
+
+// The package is CommonJS whose types speak of a default export.
+const addFormats = addFormatsModule as unknown as (ajv: Ajv2020) => void
+
+type Node = { readonly [member: string]: Node } & { readonly $ref?: string }
+
+export interface Operation {
+  readonly id: string
+  readonly method: string
+  /** As in the contract: `/sales/{id}/cancel`. */
+  readonly path: string
+  readonly node: oas31.OperationObject
+}
+
+/** The contract as it is published, and as tests hold answers against it: no field may be there that it does not name. */
+export const contract = contractOf(V1_ROUTES)
+const strict = closed(contract) as unknown as Node
+
+const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false })
+addFormats(ajv)
+ajv.addSchema(strict as object, 'contract')
+
+/** Every operation of the contract. */
+export const operations: readonly Operation[] = Object.entries(contract.paths ?? {}).flatMap(([path, methods]) =>
+  Object.entries(methods as Record<string, oas31.OperationObject>).map(([method, node]) => ({
+    id: node.operationId ?? '',
+    method: method.toUpperCase(),
+    path,
+    node,
+  })),
+)
+
+/** Asserts that an answer is one that the contract describes for the operation: status, code, headers and body. */
+export function expectDocumented(operation: Operation, reply: Reply): void {
+  const title = `${operation.id} answered ${reply.status} ${reply.text.slice(0, 300)}`
+  const pointer = resolve(`${pointerOf(operation)}/responses/${reply.status}`)
+  expect(pointer, `${title}\nwhich the contract does not know`).to.not.equal(null)
+  const response = at(pointer as string) as Node
+  expectHeaders(response, reply, title)
+  if (!response.content) expect(reply.text, title).to.equal('')
+  else expectValid(`${pointer}/content/application~1json/schema`, reply.body, title)
+}
+
+function expectHeaders({ headers = {} as Node }: Node, reply: Reply, title: string): void {
+  for (const name of Object.keys(headers)) {
+    const pointer = resolve((headers[name] as Node).$ref ?? '') as string
+    const { required } = at(pointer) as { required?: unknown }
+    const text = reply.headers.get(name)
+    if (text === null) {
+      expect(required, `${title}\nwithout ${name}`).to.not.equal(true)
+      continue
+    }
+    const schema = at(`${pointer}/schema`) as { type?: unknown }
+    expectValid(`${pointer}/schema`, schema.type === 'integer' ? Number(text) : text, `${name} of ${title}`)
+  }
+}
+
+/** Asserts that the contract accepts the body of a request. */
+export function expectAcceptable(operation: Operation, body: unknown): void {
+  const pointer = `${pointerOf(operation)}/requestBody/content/application~1json/schema`
+  if (at(pointer)) expectValid(pointer, body, `the body of ${operation.id}`)
+  else expect(body, `the body of ${operation.id}`).to.equal(undefined)
+}
+
+/** Codes of the operation's errors, and of the items of a batch as `item:<code>`. */
+export function documentedCodes(operation: Operation): string[] {
+  const statuses = Object.keys(operation.node.responses ?? {})
+  const errors = statuses.filter((status) => status >= '400').flatMap((status) => codesAt(operation, status))
+  const items = at(`${pointerOf(operation)}/responses/207/content/application~1json/schema`)
+  const schemas = items ? Object.values(descend(items, 'properties.meta.properties.errors.items.oneOf')) : []
+  return [...errors, ...schemas.map((schema) => `item:${descend(schema as Node, 'properties.code.const')}`)]
+}
+
+/** Statuses of the operation's successes. */
+export const documentedSuccesses = ({ node }: Operation): string[] =>
+  Object.keys(node.responses ?? {}).filter((status) => status < '400')
+
+function codesAt(operation: Operation, status: string): ProblemCode[] {
+  const pointer = resolve(`${pointerOf(operation)}/responses/${status}`) as string
+  const schema = at(`${pointer}/content/application~1json/schema`) as Node
+  const schemas = schema.$ref ? [schema] : (Object.values(schema.anyOf ?? {}) as Node[])
+  return schemas.map(({ $ref = '' }) => descend(at($ref) as Node, 'properties.error.properties.code.const') as never)
+}
+
+const descend = (node: Node, path: string): Node =>
+  path.split('.').reduce((found: Node, member) => (found[member] ?? {}) as Node, node)
+
+const pointerOf = ({ path, method }: Operation): string =>
+  `#/paths/${path.replaceAll('/', '~1')}/${method.toLowerCase()}`
+
+/** What a pointer names, or undefined. */
+function at(pointer: string): Node | undefined {
+  const members = pointer.slice(2).split('/')
+  return members.reduce((node: Node | undefined, member) => node?.[member.replaceAll('~1', '/')], strict)
+}
+
+/** The pointer itself, or that of the component which is meant; null where there is nothing. */
+function resolve(pointer: string): string | null {
+  const node = at(pointer)
+  return node ? (node.$ref ?? pointer) : null
+}
+
+const validators = new Map<string, ValidateFunction>()
+
+function expectValid(pointer: string, value: unknown, title: string): void {
+  const fragment = pointer.slice(1).split('/').map(encodeURIComponent).join('/')
+  const validate = validators.get(pointer) ?? ajv.compile({ $ref: `contract#${fragment}` })
+  validators.set(pointer, validate)
+  if (!validate(value)) expect.fail(`${title}\n${ajv.errorsText(validate.errors)}\n${JSON.stringify(value)}`)
+}
+
+/** A copy in which no object has fields beyond those that are described. */
+function closed(node: unknown): unknown {
+  if (typeof node !== 'object' || node === null) return node
+  if (Array.isArray(node)) return node.map(closed)
+  const copy = Object.fromEntries(Object.entries(node).map(([member, value]) => [member, closed(value)]))
+  return 'properties' in copy && copy.type === 'object' ? { additionalProperties: false, ...copy } : copy
+}
