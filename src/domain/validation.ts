@@ -88,7 +88,7 @@ function pathName(path: Path): string {
 }
 
 /** Names come from the caller: answers that show them are bounded, and can be stored (no U+0000, no lone surrogates). */
-function printable(name: string): string {
+export function printable(name: string): string {
   const cut = name.length > MAX_NAME_LENGTH ? `${name.slice(0, MAX_NAME_LENGTH)}…` : name
   return cut.replace(/\0|\p{Surrogate}/gu, '\u{FFFD}')
 }

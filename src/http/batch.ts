@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { describeIssues } from '../domain/validation.ts'
+import { describeIssues, printable } from '../domain/validation.ts'
 import { isRefusal } from '../ledger/command.ts'
 import type { Reply } from '../ledger/unit-of-work.ts'
 import { messageOf, type ProblemCode } from './problems.ts'
@@ -71,6 +71,6 @@ function errorOf(
   details?: Readonly<Record<string, unknown>>,
 ): BatchError {
   const external = (item as { external_id?: unknown } | null)?.external_id
-  const external_id = typeof external === 'string' ? external.slice(0, 100) : null
+  const external_id = typeof external === 'string' ? printable(external) : null
   return { index, external_id, code, message: messageOf(code), ...(details ? { details } : {}) }
 }

@@ -1,0 +1,242 @@
+import { expect } from 'chai'
+import { expectInvalid, expectRate, idsIn } from '../support/answers.ts'
+import { type Json, type Reply, startApi, type TestApi, type TestCompany } from '../support/api.ts'
+import { useDatabase } from '../support/database.ts'
+
+describe('batches', () => {
+  const database = useDatabase()
+  let api: TestApi
+  let company: TestCompany
+
+  before(async () => {
+    api = await startApi(database.url)
+  })
+  beforeEach(async () => {
+    company = await api.company()
+  })
+  after(() => api.close())
+
+  const customers = (items: unknown, headers?: Record<string, string>) =>
+    company.post('/customers/batch', { items }, headers)
+  const catalog = (items: unknown) => company.post('/catalog/items/batch', { items })
+  const person = (n: number | string, extra: object = {}) => ({ external_id: `c${n}`, name: `Cliente ${n}`, ...extra })
+  /** Errors without their texts. */
+  const errorsOf = (reply: Reply) =>
+    reply.body.meta.errors.map(({ message, details: _, ...rest }: Json) => {
+      expect(message).to.be.a('string').that.is.not.empty
+      return rest
+    })
+  const revision = async () => Number((await company.get('/me')).headers.get('x-ledger-revision'))
+
+  it('answer 200 with all records in the order of the list when all succeed', async () => {
+    const reply = await customers([person(3), person(1), person(2)])
+    expect(reply.status).to.equal(200)
+    expect(Object.keys(reply.body)).to.deep.equal(['data', 'meta'])
+    expect(reply.body.meta).to.deep.equal({ succeeded: 3, failed: 0, errors: [] })
+    expect(reply.body.data.map((record: Json) => record.external_id)).to.deep.equal(['c3', 'c1', 'c2'])
+    for (const record of reply.body.data) {
+      expect((await company.get(`/customers/${record.id}`)).body.data).to.deep.equal(record)
+    }
+  })
+
+  it('show each record in the bytes of its GET', async () => {
+    const { data: category } = (await company.post('/catalog/categories', { name: 'A' })).body
+    const reply = await catalog([
+      { external_id: 'a', name: 'Café', price: '1.00', stock: '2', category_id: category.id },
+      { external_id: 'b', name: 'Hora', price: '1.00', type: 'service' },
+    ])
+    const texts: string[] = []
+    for (const { id } of reply.body.data) {
+      texts.push((await company.get(`/catalog/items/${id}`)).text.slice('{"data":'.length, -1))
+    }
+    expect(reply.text.startsWith(`{"data":[${texts.join(',')}],"meta":`)).to.equal(true)
+  })
+
+  it('answer 207 when some fail, with position, external_id, code, message and details of each failure', async () => {
+    const { id } = (await company.post('/customers', { name: 'Ana' })).body.data
+    const reply = await customers([
+      person(0),
+      { external_id: 'dup', name: 'ANA' },
+      person(2, { nada: 1, address: { rua: 'x' } }),
+      { name: 'Sem external_id' },
+      { external_id: 'x' },
+      person(5, { document: '123' }),
+      person(6),
+    ])
+    expect(reply.status).to.equal(207)
+    expect(reply.body.data.map((record: Json) => record.external_id)).to.deep.equal(['c0', 'c6'])
+    const { succeeded, failed, errors } = reply.body.meta
+    expect({ succeeded, failed }).to.deep.equal({ succeeded: 2, failed: 5 })
+    expect(errorsOf(reply)).to.deep.equal([
+      { index: 1, external_id: 'dup', code: 'duplicate_resource' },
+      { index: 2, external_id: 'c2', code: 'validation_failed' },
+      { index: 3, external_id: null, code: 'validation_failed' },
+      { index: 4, external_id: 'x', code: 'validation_failed' },
+      { index: 5, external_id: 'c5', code: 'validation_failed' },
+    ])
+    expect(errors[0].details).to.deep.equal({ field: 'name', conflicting_id: id })
+    expect(errors[1].details.fields).to.deep.equal({})
+    expect(errors[1].details.unknown_fields).to.have.members(['nada', 'address.rua'])
+    expect(Object.keys(errors[2].details.fields)).to.deep.equal(['external_id'])
+    expect(Object.keys(errors[3].details.fields)).to.deep.equal(['name'])
+    expect(Object.keys(errors[4].details.fields)).to.deep.equal(['document'])
+    expect(idsIn(await company.get('/customers'))).to.have.length(3)
+  })
+
+  it('answer 207 also when all fail', async () => {
+    const reply = await customers([{}, { external_id: 'x' }])
+    expect(reply.status).to.equal(207)
+    expect(reply.body.data).to.deep.equal([])
+    expect(reply.body.meta).to.include({ succeeded: 0, failed: 2 })
+  })
+
+  it('take whatever is no item as a failure of that place', async () => {
+    const reply = await customers([
+      null,
+      1,
+      'x',
+      [],
+      [person(1)],
+      true,
+      {},
+      person(7),
+      { external_id: null, name: 'x' },
+      { external_id: 5, name: 'x' },
+    ])
+    expect(reply.status).to.equal(207)
+    expect(reply.body.meta).to.include({ succeeded: 1, failed: 9 })
+    expect(errorsOf(reply).map((error: Json) => error.index)).to.deep.equal([0, 1, 2, 3, 4, 5, 6, 8, 9])
+    for (const error of errorsOf(reply)) expect(error).to.include({ external_id: null, code: 'validation_failed' })
+  })
+
+  it('upsert by external_id: create, replace, revive, leave alone, each as PUT does', async () => {
+    const put = (id: string, body: object) => company.call('PUT', `/customers/by-external/${id}`, body)
+    const replaced = (await put('a', { name: 'A', notes: 'some' })).body.data
+    const revived = (await put('b', { name: 'B' })).body.data
+    const same = (await put('c', { name: 'C' })).body.data
+    await company.call('DELETE', `/customers/${revived.id}`)
+    const before = await revision()
+    const reply = await customers([
+      { external_id: 'a', name: 'A2' },
+      { external_id: 'b', name: 'B' },
+      { external_id: 'c', name: 'C' },
+      { external_id: 'd', name: 'D' },
+    ])
+    expect(reply.status).to.equal(200)
+    const [a, b, c, d] = reply.body.data
+    expect(a).to.include({ id: replaced.id, name: 'A2', notes: null })
+    expect(b).to.include({ id: revived.id, created_at: revived.created_at })
+    expect(c).to.deep.equal(same)
+    expect(d.id).to.be.above(same.id)
+    expect(await revision()).to.equal(before + 3)
+    expect(reply.headers.get('x-ledger-revision')).to.equal(String(before + 3))
+  })
+
+  it('see what earlier items of the same batch did', async () => {
+    const reply = await customers([
+      { external_id: 'a', name: 'Primeiro' },
+      { external_id: 'a', name: 'Segundo', notes: 'x' },
+      { external_id: 'b', name: 'primeiro' },
+      { external_id: 'c', name: 'SEGUNDO' },
+      { external_id: 'a', name: 'Terceiro' },
+      { external_id: 'c', name: 'Segundo' },
+    ])
+    expect(reply.status).to.equal(207)
+    const [first, second, b, third, c] = reply.body.data
+    expect([first.id, second.id, third.id]).to.deep.equal([first.id, first.id, first.id])
+    expect([first.name, second.name, b.name, third.name, c.name]).to.deep.equal([
+      'Primeiro',
+      'Segundo',
+      'primeiro',
+      'Terceiro',
+      'Segundo',
+    ])
+    expect(errorsOf(reply)).to.deep.equal([{ index: 3, external_id: 'c', code: 'duplicate_resource' }])
+    expect(reply.body.meta.errors[0].details).to.deep.equal({ field: 'name', conflicting_id: first.id })
+    expect((await company.get(`/customers/${first.id}`)).body.data).to.deep.equal(third)
+  })
+
+  it('keep the rules of stock and barcodes for each item', async () => {
+    const item = (external_id: string, extra: object) => ({ external_id, name: external_id, price: '1.00', ...extra })
+    const reply = await catalog([
+      item('a', { barcode: '1', stock: '5' }),
+      item('b', { barcode: '1' }),
+      item('a', { stock: '7' }),
+      item('c', { barcode: '1' }),
+      item('d', { type: 'service', stock: '1' }),
+      item('a', {}),
+    ])
+    expect(reply.status).to.equal(207)
+    expect(errorsOf(reply)).to.deep.equal([
+      { index: 1, external_id: 'b', code: 'duplicate_resource' },
+      { index: 4, external_id: 'd', code: 'validation_failed' },
+    ])
+    expect(reply.body.data.map((record: Json) => [record.external_id, record.stock, record.barcode])).to.deep.equal([
+      ['a', '5.000', '1'],
+      ['a', '7.000', null],
+      ['c', null, '1'],
+      ['a', '7.000', null],
+    ])
+  })
+
+  it('of 500 items are taken as one request; of 501 none is', async () => {
+    const items = Array.from({ length: 501 }, (_, n) => person(n))
+    const before = expectRate(await company.get('/me')).remaining
+    const reply = await customers(items.slice(0, 500))
+    expect(reply.status).to.equal(200)
+    expect(reply.body.meta).to.deep.equal({ succeeded: 500, failed: 0, errors: [] })
+    expect(expectRate(reply).remaining).to.equal(before - 1)
+    const other = await api.company()
+    expectInvalid(await other.post('/customers/batch', { items }), ['items'])
+    expect(idsIn(await other.get('/customers'))).to.deep.equal([])
+  })
+
+  it('are 422 only when they are no batch at all', async () => {
+    expectInvalid(await company.post('/customers/batch', {}), ['items'])
+    expectInvalid(await customers({}), ['items'])
+    expectInvalid(await customers(null), ['items'])
+    expectInvalid(await company.post('/customers/batch', { items: [], mode: 'x' }), [], ['mode'])
+    expectInvalid(await company.post('/customers/batch', [person(1)]), ['body'])
+    expect((await customers([])).status).to.equal(200)
+  })
+
+  it('name fields of an item as if it stood alone', async () => {
+    const { body } = await customers([person(0, { address: { zip: '1' } })])
+    expect(Object.keys(body.meta.errors[0].details.fields)).to.deep.equal(['address.zip'])
+  })
+
+  it('are replayed under their Idempotency-Key, mixed results included, and do nothing twice', async () => {
+    const items = [person(1), {}, person(2)]
+    const headers = { 'idempotency-key': 'lote-1' }
+    const first = await customers(items, headers)
+    expect(first.status).to.equal(207)
+    await company.call('PATCH', `/customers/${first.body.data[0].id}`, { notes: 'depois' })
+    const before = await revision()
+    const again = await customers(items, headers)
+    expect(again.status).to.equal(207)
+    expect(again.text).to.equal(first.text)
+    expect(again.headers.get('idempotent-replayed')).to.equal('true')
+    expect(await revision()).to.equal(before)
+    const other = await customers([person(3)], headers)
+    expect(other.body.error.code).to.equal('idempotency_key_reuse')
+  })
+
+  it('echo an external_id whole when it can be one, and never as a broken text', async () => {
+    const longest = '🥖'.repeat(100)
+    await company.post('/customers', { name: 'Ana' })
+    const reply = await customers(
+      [
+        { external_id: longest, name: 'Ana' },
+        { external_id: '\ud800', name: 'x' },
+        { external_id: `a${'🥖'.repeat(200_000)}`, name: 'x' },
+        { external_id: 'a\u0000', name: 'x' },
+      ],
+      { 'idempotency-key': 'quebrado' },
+    )
+    expect(reply.status).to.equal(207)
+    expect(errorsOf(reply)[0]).to.deep.equal({ index: 0, external_id: longest, code: 'duplicate_resource' })
+    expect(reply.text.length).to.be.below(5_000)
+    expect(reply.text).to.not.match(/\\ud[89a-f]|\\u0000/i)
+    expect(reply.text).to.not.match(/\p{Surrogate}/u)
+  })
+})
