@@ -1,0 +1,173 @@
+import { expect } from 'chai'
+import { expectInvalid, expectProblem, idsIn } from '../support/answers.ts'
+import { type Reply, startApi, type TestApi, type TestCompany } from '../support/api.ts'
+import { useDatabase } from '../support/database.ts'
+import { rawRequest } from '../support/raw-request.ts'
+
+describe('Idempotency-Key', () => {
+  const database = useDatabase()
+  let api: TestApi
+  let company: TestCompany
+  let cash: number
+
+  before(async () => {
+    api = await startApi(database.url)
+  })
+  beforeEach(async () => {
+    company = await api.company()
+    cash = await company.paymentType('cash')
+  })
+  after(() => api.close())
+
+  const post = (path: string, body: unknown, key: string) => company.post(path, body, { 'idempotency-key': key })
+  const sale = (total = '10.00') => ({
+    items: [{ description: 'Bolo', quantity: '1', unit_price: total }],
+    payments: [{ payment_type_id: cash, amount: total }],
+  })
+  const revision = async () => (await company.get('/me')).headers.get('x-ledger-revision')
+
+  /** The second answer is the stored first one. */
+  function expectReplay(first: Reply, second: Reply): void {
+    expect(second.status).to.equal(first.status)
+    expect(second.text).to.equal(first.text)
+    expect(second.headers.get('content-type')).to.equal(first.headers.get('content-type'))
+    expect(first.headers.has('idempotent-replayed')).to.equal(false)
+    expect(second.headers.get('idempotent-replayed')).to.equal('true')
+    expect(second.headers.get('x-request-id')).to.not.equal(first.headers.get('x-request-id'))
+  }
+
+  it('replays every POST with its status and bytes, and records nothing again', async () => {
+    const { id } = (await company.post('/sales', sale())).body.data
+    for (const [path, body] of [
+      ['/customers', { name: 'Ana' }],
+      ['/customers/batch', { items: [{ external_id: 'b', name: 'Bia' }] }],
+      ['/catalog/items', { name: 'Café', price: '1.00' }],
+      ['/catalog/items/batch', { items: [{ external_id: 'c', name: 'Café', price: '1.00' }] }],
+      ['/catalog/categories', { name: 'Bebidas' }],
+      ['/sales', { ...sale(), external_id: 'p-1' }],
+      [`/sales/${id}/cancel`, { reason: 'x' }],
+    ] as const) {
+      const key = `chave de ${path}`
+      const first = await post(path, body, key)
+      expect(first.status, first.text).to.be.oneOf([200, 201])
+      const before = await revision()
+      expectReplay(first, await post(path, body, key))
+      expectReplay(first, await post(path, body, key))
+      expect(await revision()).to.equal(before)
+    }
+  })
+
+  it('is not needed: without it each call stands alone', async () => {
+    const [a, b] = [await company.post('/sales', sale()), await company.post('/sales', sale())]
+    expect([a.status, b.status]).to.deep.equal([201, 201])
+    expect(a.body.data.id).to.not.equal(b.body.data.id)
+  })
+
+  it('answers what was stored, whatever happened to the record since', async () => {
+    const first = await post('/sales', sale(), 'k')
+    await company.post(`/sales/${first.body.data.id}/cancel`, {})
+    expectReplay(first, await post('/sales', sale(), 'k'))
+    const customer = await post('/customers', { name: 'Ana' }, 'c')
+    await company.call('DELETE', `/customers/${customer.body.data.id}`)
+    expectReplay(customer, await post('/customers', { name: 'Ana' }, 'c'))
+  })
+
+  it('with another body or another path is 409 idempotency_key_reuse, and does nothing', async () => {
+    const first = await post('/sales', sale(), 'k')
+    const before = await revision()
+    for (const [path, body] of [
+      ['/sales', sale('11.00')],
+      ['/sales', { ...sale(), external_id: 'p' }],
+      ['/customers', sale()],
+      ['/customers', { name: 'Ana' }],
+      [`/sales/${first.body.data.id}/cancel`, {}],
+    ] as const) {
+      const reply = await post(path, body, 'k')
+      if (path === '/customers' && !('name' in body)) expect(reply.status).to.be.oneOf([409, 422])
+      else expect(expectProblem(reply, 409, 'idempotency_key_reuse')).to.equal(undefined)
+    }
+    expect(await revision()).to.equal(before)
+    expectReplay(first, await post('/sales', sale(), 'k'))
+  })
+
+  it('of a refused call is free again: a correction may use it', async () => {
+    expectInvalid(await post('/sales', { ...sale(), items: [] }, 'k'), ['items'])
+    expectProblem(await post('/sales', { ...sale(), payments: [] }, 'k'), 422, 'payment_mismatch')
+    const { data } = (await company.post('/sales', { ...sale(), external_id: 'p' })).body
+    const duplicate = await post('/sales', { ...sale(), external_id: 'p' }, 'k')
+    expect(expectProblem(duplicate, 409, 'duplicate_resource')).to.include({ conflicting_id: data.id })
+    const first = await post('/sales', sale(), 'k')
+    expect(first.status).to.equal(201)
+    expectReplay(first, await post('/sales', sale(), 'k'))
+  })
+
+  it('belongs to the company: another of its keys replays, another company does not', async () => {
+    const first = await post('/sales', sale(), 'k')
+    const { key } = await company.newKey(['sales:write'])
+    const replay = await company.post('/sales', sale(), { 'idempotency-key': 'k', authorization: `Bearer ${key}` })
+    expectReplay(first, replay)
+    const other = await api.company()
+    const otherCash = await other.paymentType('cash')
+    const body = { ...sale(), payments: [{ payment_type_id: otherCash, amount: '10.00' }] }
+    const reply = await other.post('/sales', body, { 'idempotency-key': 'k' })
+    expect(reply.status).to.equal(201)
+    expect(reply.body.data.id).to.not.equal(first.body.data.id)
+  })
+
+  it('opens no door: a key without the scope is refused before anything is replayed', async () => {
+    await post('/sales', sale(), 'k')
+    const { key } = await company.newKey(['sales:read'])
+    const reply = await company.post('/sales', sale(), { 'idempotency-key': 'k', authorization: `Bearer ${key}` })
+    expectProblem(reply, 403, 'insufficient_scope')
+  })
+
+  it('is compared in every character, its case included', async () => {
+    const [a, b] = [await post('/sales', sale(), 'Key'), await post('/sales', sale(), 'key')]
+    expect(a.body.data.id).to.not.equal(b.body.data.id)
+  })
+
+  it('has 1 to 255 visible characters', async () => {
+    const longest = 'k'.repeat(255)
+    const first = await post('/sales', sale(), longest)
+    expectReplay(first, await post('/sales', sale(), longest))
+    expectReplay(await post('/sales', sale(), 'a b!~"\\{}'), await post('/sales', sale(), 'a b!~"\\{}'))
+    const count = idsIn(await company.get('/sales')).length
+    for (const key of ['', 'k'.repeat(256), 'chavé', 'a\tb']) {
+      const reply = await rawRequest(api.url, {
+        method: 'POST',
+        path: '/api/v1/sales',
+        headers: { authorization: `Bearer ${company.key}`, 'content-type': 'application/json', 'idempotency-key': key },
+        body: JSON.stringify(sale()),
+      })
+      expectInvalid(reply, ['Idempotency-Key'])
+    }
+    expect(idsIn(await company.get('/sales'))).to.have.length(count)
+  })
+
+  it('is kept for 24 hours and then forgotten', async () => {
+    const first = await post('/sales', sale(), 'k')
+    const age = (interval: string) =>
+      api.core.pool.query(
+        `update ops.idempotent_answers set created_at = created_at - $2::interval where company_id = $1`,
+        [company.id, interval],
+      )
+    await age('23 hours 59 minutes')
+    expectReplay(first, await post('/sales', sale(), 'k'))
+    await age('2 minutes')
+    const later = await post('/sales', sale('11.00'), 'k')
+    expect(later.status).to.equal(201)
+    expect(later.headers.has('idempotent-replayed')).to.equal(false)
+    expectReplay(later, await post('/sales', sale('11.00'), 'k'))
+  })
+
+  it('means nothing on PUT, PATCH and DELETE, which are repeatable by themselves', async () => {
+    const headers = { 'idempotency-key': 'k' }
+    const put = (name: string) => company.call('PUT', '/customers/by-external/a', { name }, headers)
+    expect((await put('Ana')).status).to.equal(201)
+    const second = await put('Bia')
+    expect(second.status).to.equal(200)
+    expect(second.body.data.name).to.equal('Bia')
+    expect(second.headers.has('idempotent-replayed')).to.equal(false)
+    expect((await company.call('DELETE', `/customers/${second.body.data.id}`, undefined, headers)).status).to.equal(204)
+  })
+})
