@@ -33,7 +33,7 @@ interface Common {
   /** The scope that the key must carry; null for any key. */
   readonly scope: Scope | null
   /** `operationId` of the contract, verb first: `settleReceivable`. */
-  readonly operation?: string
+  readonly operation: string
   /** One line for the contract, in Portuguese. */
   readonly summary: string
   /** What else a caller has to know, in Portuguese. */

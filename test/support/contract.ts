@@ -70,6 +70,10 @@ export function expectAcceptable(operation: Operation, body: unknown): void {
   else expect(body, `the body of ${operation.id}`).to.equal(undefined)
 }
 
+/** Asserts that an example of a component is one. */
+export const expectExample = (name: string, example: unknown): void =>
+  expectValid(`#/components/schemas/${name}`, example, `the example of ${name}`)
+
 /** Codes of the operation's errors, and of the items of a batch as `item:<code>`. */
 export function documentedCodes(operation: Operation): string[] {
   const statuses = Object.keys(operation.node.responses ?? {})

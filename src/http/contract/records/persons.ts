@@ -60,20 +60,22 @@ const personShape = {
   updated_at: Timestamp,
 }
 
-/** The same person as answers show it. */
-const shownExample = {
+const shownAt = { created_at: '2026-11-21T08:17:15.123-03:00', updated_at: '2026-11-21T08:17:15.123-03:00' }
+
+/** The same persons as answers show them. */
+const shownCustomer = {
   id: 17,
   ...personExample,
   address: { ...personExample.address, complement: null },
   notes: null,
-  created_at: '2026-11-21T08:17:15.123-03:00',
-  updated_at: '2026-11-21T08:17:15.123-03:00',
+  ...shownAt,
 }
+const shownSupplier = { id: 5, ...supplierExample, address: null, notes: null, ...shownAt }
 
 export const Customer = z
   .strictObject(personShape)
-  .meta({ id: 'Customer', examples: [shownExample] }) satisfies z.ZodType<CustomerObject>
+  .meta({ id: 'Customer', examples: [shownCustomer] }) satisfies z.ZodType<CustomerObject>
 
 export const Supplier = z
   .strictObject({ ...personShape, trade_name: NullableText })
-  .meta({ id: 'Supplier' }) satisfies z.ZodType<SupplierObject>
+  .meta({ id: 'Supplier', examples: [shownSupplier] }) satisfies z.ZodType<SupplierObject>

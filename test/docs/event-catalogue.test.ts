@@ -1,0 +1,43 @@
+import { expect } from 'chai'
+import { z } from 'zod'
+import { EVENT_TYPES } from '../../src/events/catalogue.ts'
+import { eventType, money, personal, quantity, text } from '../../src/events/define.ts'
+import { eventCatalogue } from '../../tools/event-catalogue.ts'
+
+describe('the event catalogue', () => {
+  it('has every type with its version and subject', () => {
+    const catalogue = eventCatalogue(EVENT_TYPES)
+    for (const [name, { version, subject }] of Object.entries(EVENT_TYPES)) {
+      expect(catalogue).to.include(`## ${name}\n\nVersion ${version}, subject \`${subject}/{id}\`.`)
+    }
+  })
+
+  it('names every field, marks the personal ones and all that is in them', () => {
+    const Moved = eventType(
+      'thing',
+      {
+        note: text.nullable(),
+        price: money,
+        who: personal(z.strictObject({ name: text }).nullable()),
+        parts: z.array(z.strictObject({ kind: z.enum(['a', 'b']), quantity })),
+        changes: z.strictObject({ name: personal(text) }).partial(),
+      },
+      2,
+    )
+    const rows = eventCatalogue({ Moved })
+      .split('\n')
+      .filter((line) => line.startsWith('| `'))
+    expect(rows).to.deep.equal([
+      '| `id` | integer |  |',
+      '| `note` | text or null |  |',
+      '| `price` | decimal text, 2 places |  |',
+      '| `who` | object or null | **personal** |',
+      '| `who.name` | text | **personal** |',
+      '| `parts` | list of object |  |',
+      '| `parts[].kind` | one of `a`, `b` |  |',
+      '| `parts[].quantity` | signed decimal text, 3 places |  |',
+      '| `changes` | object |  |',
+      '| `changes.name` | text | optional, **personal** |',
+    ])
+  })
+})

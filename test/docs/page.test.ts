@@ -1,0 +1,94 @@
+import { expect } from 'chai'
+import { html } from '../../src/http/docs/html.ts'
+import { markdown } from '../../src/http/docs/markdown.ts'
+import { docsPage } from '../../src/http/docs/page.ts'
+import { PROBLEM_CODES } from '../../src/http/problems.ts'
+import { startApi, type TestApi } from '../support/api.ts'
+import { contract, documentedCodes, operations } from '../support/contract.ts'
+import { useDatabase } from '../support/database.ts'
+
+const page = docsPage(contract)
+const all = (pattern: RegExp) => [...page.matchAll(pattern)].map(([, found = '']) => found)
+
+describe('the contract as a page', () => {
+  it('shows every operation, every object and every code of the contract', () => {
+    const ids = all(/ id="([^"]+)"/g)
+    expect(ids).to.include.members(operations.map(({ id }) => id))
+    const objects = Object.keys(contract.components?.schemas ?? {}).filter((name) => !name.startsWith('Error_'))
+    expect(ids).to.include.members(objects.map((name) => `objeto-${name}`))
+    expect(new Set(ids).size, 'ids are unique').to.equal(ids.length)
+    const codes = new Set(operations.flatMap(documentedCodes).filter((code) => !code.startsWith('item:')))
+    for (const code of PROBLEM_CODES) if (codes.has(code)) expect(page).to.include(`<code>${code}</code>`)
+  })
+
+  it('has no link that leads nowhere', () => {
+    const ids = new Set(all(/ id="([^"]+)"/g))
+    for (const target of all(/ href="#([^"]*)"/g)) expect(ids, `#${target}`).to.include(target)
+  })
+
+  it('runs nothing and loads nothing from elsewhere', () => {
+    expect(page).to.not.match(/<(script|iframe|object|embed|img|form)\b/i)
+    expect(page).to.not.match(/ on\w+=| style=/i)
+    expect(all(/ (?:href|src)="(?!#)([^"]*)"/g)).to.have.members(['/docs/style.css', '/api/v1/openapi.json'])
+  })
+
+  it('is well-formed: every element that is opened is closed, in order', () => {
+    const open: string[] = []
+    for (const [, slash, name = ''] of page.matchAll(/<(\/?)([a-z][a-z0-9]*)\b[^>]*>/g)) {
+      if (['meta', 'link'].includes(name)) continue
+      if (slash) expect(open.pop(), page.slice(0, 80)).to.equal(name)
+      else open.push(name)
+    }
+    expect(open).to.deep.equal([])
+    expect(page).to.match(/^<!doctype html>\n<html lang="pt-BR">/)
+    expect(page).to.not.include('[object ')
+    expect(page).to.not.include('undefined')
+  })
+})
+
+describe('HTML templates', () => {
+  it('escape what is put in, in content and in attributes', () => {
+    const text = '<b title="x">&'
+    expect(html`<p class="${text}">${text}</p>`.text).to.equal(
+      '<p class="&lt;b title=&quot;x&quot;&gt;&amp;">&lt;b title=&quot;x&quot;&gt;&amp;</p>',
+    )
+  })
+
+  it('leave HTML as it is, join lists, and leave out what is absent', () => {
+    expect(html`${[html`<i>1</i>`, 2, null, false, undefined, '']}`.text).to.equal('<i>1</i>2')
+  })
+
+  it('know the Markdown of the contract: paragraphs, lists, code and bold', () => {
+    const text = markdown('**Um** `<dois>`\n\n- três\n- quatro').map(({ text }) => text)
+    expect(text).to.deep.equal([
+      '<p><strong>Um</strong> <code>&lt;dois&gt;</code> </p>',
+      '<ul><li>três</li><li>quatro</li></ul>',
+    ])
+  })
+})
+
+describe('/docs', () => {
+  const database = useDatabase()
+  let api: TestApi
+  before(async () => {
+    api = await startApi(database.url)
+  })
+  after(() => api.close())
+
+  it('is served without a key, under a policy that lets nothing run or leave', async () => {
+    const reply = await fetch(`${api.url}/docs`)
+    expect(reply.status).to.equal(200)
+    expect(reply.headers.get('content-type')).to.equal('text/html; charset=utf-8')
+    expect(await reply.text()).to.equal(page)
+    const policy = reply.headers.get('content-security-policy')
+    expect(policy).to.include("default-src 'none'").and.to.include("style-src 'self'")
+    expect(policy).to.not.match(/script-src|unsafe|https?:/)
+  })
+
+  it('has its style sheet beside it', async () => {
+    const reply = await fetch(`${api.url}/docs/style.css`)
+    expect(reply.status).to.equal(200)
+    expect(reply.headers.get('content-type')).to.equal('text/css; charset=utf-8')
+    expect(await reply.text()).to.not.match(/@import|url\(/)
+  })
+})
