@@ -161,8 +161,7 @@ describe('queue', () => {
 
   it('is idle when nothing waits and nothing is under way, and not before', async () => {
     await queue.idle()
-    queue.push(item(1, 'a'))
-    queue.push(item(1, 'b', 32))
+    for (const each of [item(1, 'a'), item(1, 'b', 32)]) queue.push(each)
     let idle = 0
     const waited = [queue.idle(), queue.idle()].map((promise) => promise.then(() => (idle += 1)))
     await settled()
