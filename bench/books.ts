@@ -1,0 +1,40 @@
+import type { BenchDatabase } from './database.ts'
+import { administer } from './database.ts'
+import { LINES } from './sale-requests.ts'
+import { STOCK } from './shop.ts'
+
+/** What was acknowledged, by server; compared with what is stored when everything is over. */
+export class Books {
+  readonly #sales = { service: 0, floor: 0 }
+
+  acknowledge(server: 'service' | 'floor', sales: number): void {
+    this.#sales[server] += sales
+  }
+
+  /** @throws when a sale is missing, stored twice, or has not moved its stock. */
+  async check(database: BenchDatabase): Promise<void> {
+    await administer(database.url, async (client) => {
+      const { rows } = await client.query<Record<string, string>>(STORED, [STOCK])
+      const stored = rows[0] ?? {}
+      for (const [what, count] of Object.entries(stored)) {
+        const server = what.startsWith('service') ? 'service' : 'floor'
+        const expected = this.#sales[server] * (what.endsWith('units') ? LINES : 1)
+        if (Number(count) !== expected)
+          throw new Error(`${what}: ${count} are stored, but ${expected} were acknowledged`)
+      }
+    })
+    console.log(
+      `checked: ${this.#sales.service} sales acknowledged by the service and ${this.#sales.floor} by the floors are stored once each`,
+    )
+  }
+}
+
+const STORED = `
+  select (select count(*) from read.sales) as service_sales,
+    (select count(*) from ledger.events where type = 'SaleCompleted') as service_events,
+    (select count(*) from ops.idempotent_answers) as service_answers,
+    (select sum($1::numeric - (doc->>'stock')::numeric)::bigint from read.catalog_items) as service_units,
+    (select count(*) from floor.sales) as floor_sales,
+    (select count(*) from floor.events) as floor_events,
+    (select count(*) from floor.idempotent_answers) as floor_answers,
+    (select sum($1::numeric - stock)::bigint from floor.catalog_items) as floor_units`

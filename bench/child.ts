@@ -1,0 +1,70 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { freePort } from '../src/postgres/postmaster.ts'
+
+export const ROOT = fileURLToPath(new URL('../', import.meta.url))
+
+/** A server in a process of its own. */
+export interface Child {
+  readonly url: string
+  stop(): Promise<void>
+}
+
+const READY_TIMEOUT_MS = 60_000
+const STOP_TIMEOUT_MS = 20_000
+const POLL_MS = 25
+
+/** Starts a compiled program that listens on PORT and waits until `ready` answers. */
+export async function startChild(
+  program: string,
+  options: { env: Record<string, string>; nodeOptions?: readonly string[]; ready: string },
+): Promise<Child> {
+  const port = await freePort(null)
+  const { PATH = '', HOME = '' } = process.env
+  const child = spawn(process.execPath, [...(options.nodeOptions ?? []), program], {
+    cwd: ROOT,
+    env: { PATH, HOME, NODE_ENV: 'production', ...options.env, PORT: String(port) },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const output: string[] = []
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => keep(output, text))
+  const url = `http://127.0.0.1:${port}`
+  try {
+    await untilReady(child, `${url}${options.ready}`)
+  } catch (error) {
+    child.kill('SIGKILL')
+    throw new Error(`${program} does not start:\n${output.join('')}`, { cause: error })
+  }
+  return { url, stop: () => stop(child) }
+}
+
+async function untilReady(child: ChildProcess, url: string): Promise<void> {
+  const deadline = Date.now() + READY_TIMEOUT_MS
+  while (Date.now() < deadline) {
+    if (hasEnded(child)) throw new Error('it has ended')
+    const answer = await fetch(url).catch(() => null)
+    if (answer?.ok) return
+    await pause(POLL_MS)
+  }
+  throw new Error('it does not become ready')
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (hasEnded(child)) return
+  const ended = once(child, 'exit')
+  child.kill('SIGTERM')
+  const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS)
+  await ended
+  clearTimeout(timer)
+}
+
+const hasEnded = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null
+
+const KEPT_CHUNKS = 200
+
+function keep(output: string[], text: string): void {
+  output.push(text)
+  if (output.length > KEPT_CHUNKS) output.shift()
+}

@@ -1,0 +1,74 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { startEmbedded } from '../src/postgres/embedded.ts'
+
+/** The Postgres that everything is measured on. */
+export interface BenchDatabase {
+  readonly url: string
+  /** `fsync on, server_version 18.4, …, embedded`: what the figures depend on. */
+  readonly description: string
+  stop(): Promise<void>
+}
+
+/** Room for the connections of the service, floor A and pgbench at once. */
+const SETTINGS = { max_connections: '200' }
+
+/** An embedded server in a temporary directory, as durable as the service's own; or a new database on BENCH_DATABASE_URL. */
+export async function startDatabase(): Promise<BenchDatabase> {
+  const own = process.env.BENCH_DATABASE_URL
+  if (own) return createDatabase(own)
+  const dataDir = await mkdtemp(join(tmpdir(), 'tillbook-bench-'))
+  const remove = () => rm(dataDir, { recursive: true, force: true })
+  try {
+    const server = await startEmbedded({ dataDir, settings: SETTINGS })
+    return {
+      url: server.url,
+      description: `${await describe(server.url)}, embedded`,
+      async stop() {
+        await server.stop()
+        await remove()
+      },
+    }
+  } catch (error) {
+    await remove()
+    throw error
+  }
+}
+
+async function createDatabase(serverUrl: string): Promise<BenchDatabase> {
+  const name = `tillbook_bench_${Date.now()}`
+  await administer(serverUrl, (client) => client.query(`create database ${name}`))
+  const url = new URL(serverUrl)
+  url.pathname = `/${name}`
+  return {
+    url: url.href,
+    description: `${await describe(url.href)}, BENCH_DATABASE_URL`,
+    async stop() {
+      await administer(serverUrl, (client) => client.query(`drop database ${name} with (force)`))
+    },
+  }
+}
+
+/** The ratios mean nothing when a commit does not reach the disk, so the table's head says whether it does. */
+async function describe(url: string): Promise<string> {
+  return administer(url, async (client) => {
+    const { rows } = await client.query<{ name: string; setting: string }>(
+      `select name, current_setting(name) as setting from pg_settings
+       where name in ('server_version', 'fsync', 'synchronous_commit', 'shared_buffers') order by name`,
+    )
+    return rows.map(({ name, setting }) => `${name} ${setting}`).join(', ')
+  })
+}
+
+/** Work on a connection of its own. */
+export async function administer<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: url, application_name: 'bench' })
+  await client.connect()
+  try {
+    return await work(client)
+  } finally {
+    await client.end()
+  }
+}

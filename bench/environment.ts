@@ -1,0 +1,80 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { type Child, ROOT, startChild } from './child.ts'
+import { type BenchDatabase, startDatabase } from './database.ts'
+import { installFloor } from './floor-a/install.ts'
+import { createShops, type Shop } from './shop.ts'
+
+const execute = promisify(execFile)
+
+/** Companies of the sales benchmarks; one more, for lists, comes after them. */
+export const COMPANIES = 64
+
+/** All that the benchmarks run against: one Postgres, and each server in a process of its own. */
+export interface Environment {
+  readonly database: BenchDatabase
+  readonly shops: readonly Shop[]
+  /** A shop that only the service has. */
+  readonly listShop: Shop
+  readonly service: Child
+  readonly floorA: Child
+  /** Starts another floor; it is stopped with everything else. */
+  start(program: string, env: Record<string, string>): Promise<Child>
+}
+
+/** No call is refused, and still every call is counted. */
+const QUOTAS = { QUOTA_PER_MINUTE: '1000000', QUOTA_PER_DAY: '1000000000' }
+
+/** Runs `work` in a complete environment and takes it down whatever happens; a signal ends it too. */
+export async function withEnvironment(
+  profile: string | null,
+  work: (environment: Environment) => Promise<void>,
+): Promise<void> {
+  const stops: (() => Promise<void>)[] = []
+  let stopping: Promise<void> | undefined
+  const stopAll = () => {
+    stopping ??= (async () => {
+      for (const stop of stops.reverse()) await stop().catch((error: unknown) => console.error(error))
+    })()
+    return stopping
+  }
+  const interrupt = () => void stopAll().then(() => process.exit(130))
+  process.once('SIGINT', interrupt).once('SIGTERM', interrupt)
+  try {
+    await work(await prepare(profile, stops))
+  } finally {
+    await stopAll()
+    process.removeListener('SIGINT', interrupt).removeListener('SIGTERM', interrupt)
+  }
+}
+
+async function prepare(profile: string | null, stops: (() => Promise<void>)[]): Promise<Environment> {
+  await build()
+  const database = await startDatabase()
+  stops.push(() => database.stop())
+  const shops = await createShops(database.url, COMPANIES + 1)
+  const listShop = shops.pop() as Shop
+  await installFloor(database.url, shops)
+  const start = async (program: string, env: Record<string, string>, nodeOptions: readonly string[] = []) => {
+    const child = await startChild(program, { env, nodeOptions, ready: '/health/live' })
+    stops.push(() => child.stop())
+    return child
+  }
+  const env = { DATABASE_URL: database.url, LOG_LEVEL: 'warn', ...QUOTAS }
+  const profiling = profile ? ['--cpu-prof', `--cpu-prof-dir=${profile}`] : []
+  const service = await start('dist/src/main.js', env, ['--enable-source-maps', ...profiling])
+  const floorA = await start('dist/bench/floor-a.js', env)
+  return { database, shops, listShop, service, floorA, start }
+}
+
+/** Compiled as `npm start` does it: what tsx adds for debugging would cost both sides, but not the same. */
+async function build(): Promise<void> {
+  for (const args of [
+    ['run', '-s', 'build'],
+    ['exec', '--', 'tsc', '-p', 'bench/tsconfig.json'],
+  ]) {
+    await execute('npm', args, { cwd: ROOT }).catch((error: { stdout?: string }) => {
+      throw new Error(`npm ${args.join(' ')} failed:\n${error.stdout}`, { cause: error })
+    })
+  }
+}

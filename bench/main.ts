@@ -1,0 +1,39 @@
+import { writeFile } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
+import { Books } from './books.ts'
+import { withEnvironment } from './environment.ts'
+import { isSelected, type Options, readOptions } from './options.ts'
+import { type Line, tableOf, toResult } from './report.ts'
+import { benchSales, SALES_BENCHMARKS } from './sales.ts'
+import { benchSalesList, SALES_LIST_BENCHMARK } from './sales-list.ts'
+
+/**
+ * `npm run bench`: figures of the service, each beside a floor that was measured in the same run on the same Postgres.
+ * It fails when an answer is wrong or a sale is lost; a missed target is only shown, because machines differ.
+ */
+
+const NAMES = [...SALES_BENCHMARKS, SALES_LIST_BENCHMARK]
+const BENCHMARKS = [benchSales, benchSalesList]
+
+try {
+  await main(readOptions(process.argv.slice(2)))
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error)
+  if (error instanceof Error && error.cause) console.error(error.cause)
+  process.exitCode = 1
+}
+
+async function main(options: Options): Promise<void> {
+  if (!NAMES.some((name) => isSelected(options, name))) {
+    throw new Error(`no benchmark is called ${options.only}; there are ${NAMES.join(', ')}`)
+  }
+  const lines: Line[] = []
+  await withEnvironment(options.profile, async (environment) => {
+    console.log(`${environment.database.description}; ${availableParallelism()} cores, Node ${process.version}`)
+    const books = new Books()
+    for (const bench of BENCHMARKS) lines.push(...(await bench(environment, options, books)))
+    await books.check(environment.database)
+  })
+  console.log(`\n${tableOf(lines)}`)
+  if (options.json) await writeFile(options.json, `${JSON.stringify({ results: lines.map(toResult) }, null, 2)}\n`)
+}

@@ -1,0 +1,48 @@
+import { parseArgs } from 'node:util'
+
+/** What `npm run bench -- …` was asked for. */
+export interface Options {
+  /** File that the results are also written to, as JSON. */
+  readonly json: string | null
+  /** Only benchmarks whose name is this or begins with it and a dash. */
+  readonly only: string | null
+  /** Length of one round. */
+  readonly seconds: number
+  readonly rounds: number
+  /** Directory for a CPU profile of the service. */
+  readonly profile: string | null
+}
+
+const USAGE = `npm run bench -- [--json FILE] [--only NAME] [--seconds N] [--rounds N] [--profile DIRECTORY]
+BENCH_DATABASE_URL names a Postgres to use, on which a database is created and dropped again; without it an embedded one is started.`
+
+/** Parses the command line. @throws with the usage when it is not understood. */
+export function readOptions(args: string[]): Options {
+  const text = { type: 'string' } as const
+  try {
+    const { values } = parseArgs({
+      args,
+      options: { json: text, only: text, seconds: text, rounds: text, profile: text },
+    })
+    return {
+      json: values.json ?? null,
+      only: values.only ?? null,
+      seconds: positive(values.seconds, 2),
+      rounds: positive(values.rounds, 7),
+      profile: values.profile ?? null,
+    }
+  } catch (error) {
+    throw new Error(`${(error as Error).message}\n${USAGE}`)
+  }
+}
+
+function positive(text: string | undefined, byDefault: number): number {
+  if (text === undefined) return byDefault
+  const value = Number(text)
+  if (!Number.isInteger(value) || value < 1) throw new Error(`${text} is not a whole number above 0`)
+  return value
+}
+
+/** Whether `--only` lets a benchmark run: `sales-64` selects `sales-64-idle` too. */
+export const isSelected = ({ only }: Options, name: string): boolean =>
+  only === null || name === only || name.startsWith(`${only}-`)

@@ -1,0 +1,45 @@
+/** One of the things that are compared, measured for some seconds at a time. */
+export interface Side {
+  readonly name: string
+  /** @returns the figure, per second. */
+  measure(seconds: number): Promise<number>
+}
+
+/** Figures of the sides, round by round. */
+export type Figures = ReadonlyMap<string, readonly number[]>
+
+/** The compiler of V8 needs some thousand requests until it is done. */
+const WARM_UP_ROUNDS = 2
+
+/**
+ * Measures the sides in turns, in several short rounds after a warm-up: whatever else the machine does meanwhile meets
+ * all of them alike. Every other round goes backwards, so that none always follows the same one.
+ */
+export async function measureInTurns(
+  sides: readonly Side[],
+  options: { rounds: number; seconds: number },
+): Promise<Figures> {
+  const figures = new Map(sides.map((side) => [side.name, [] as number[]]))
+  for (const side of sides) {
+    for (let round = 0; round < WARM_UP_ROUNDS; round++) await side.measure(options.seconds)
+  }
+  for (let round = 0; round < options.rounds; round++) {
+    for (const side of round % 2 === 0 ? sides : sides.toReversed()) {
+      figures.get(side.name)?.push(await side.measure(options.seconds))
+    }
+  }
+  return figures
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  const middle = sorted.length >> 1
+  const [low, high] = [sorted[sorted.length % 2 === 0 ? middle - 1 : middle], sorted[middle]]
+  if (low === undefined || high === undefined) throw new Error('no values have no median')
+  return (low + high) / 2
+}
+
+/** Distance between the largest and the smallest value, as a share of the median. */
+export function spread(values: readonly number[]): number {
+  return (Math.max(...values) - Math.min(...values)) / median(values)
+}

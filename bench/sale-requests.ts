@@ -1,0 +1,27 @@
+import type { Shop } from './shop.ts'
+
+/** Lines of each sale, all of tracked items. */
+export const LINES = 3
+
+/** Makes POST /sales requests, each with keys of its own, as they go over the wire. */
+export function createSaleRequests(shops: readonly Shop[]): () => string {
+  const run = Date.now().toString(36)
+  let count = 0
+  return () => {
+    count += 1
+    const shop = shops[count % shops.length] as Shop
+    const first = Math.floor(Math.random() * (shop.items.length - LINES + 1))
+    const items = shop.items.slice(first, first + LINES)
+    const cents = items.reduce((sum, item) => sum + item.priceCents, 0)
+    const body = JSON.stringify({
+      external_id: `pedido-${run}-${count}`,
+      sold_at: '2026-03-10T11:30:00-03:00',
+      items: items.map((item) => ({ catalog_item_id: item.id, quantity: '1.000' })),
+      payments: [{ payment_type_id: shop.cardId, amount: (cents / 100).toFixed(2) }],
+    })
+    return (
+      'POST /api/v1/sales HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: keep-alive\r\nContent-Type: application/json\r\n' +
+      `Authorization: Bearer ${shop.key}\r\nIdempotency-Key: venda-${run}-${count}\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+    )
+  }
+}

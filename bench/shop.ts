@@ -1,0 +1,112 @@
+import { randomBytes } from 'node:crypto'
+import { createApiKey } from '../commands/api-keys/create-api-key.ts'
+import { createItem } from '../commands/catalog/create-item.ts'
+import { registerCompany } from '../commands/companies/register-company.ts'
+import { createPaymentType } from '../commands/payment-types/create-payment-type.ts'
+import { newKey } from '../src/access/api-keys.ts'
+import { type Core, openCore } from '../src/core.ts'
+import { type Invocation, invoke, isRefusal } from '../src/ledger/command.ts'
+import { ensureLedger } from '../src/ledger/ledgers.ts'
+
+/** A company as floors and load generator need to know it. */
+export interface Shop {
+  readonly companyId: number
+  readonly name: string
+  readonly key: string
+  readonly keyHash: Buffer
+  readonly cardId: number
+  readonly items: readonly { readonly id: number; readonly name: string; readonly priceCents: number }[]
+}
+
+/** Items of each shop; a sale takes a few of them. */
+export const ITEMS = 50
+
+/** More than any run can sell. */
+export const STOCK = '900000000'
+
+/** Price of a card payment's fee, so that each payment has a surcharge to extract. */
+export const CARD_FEE = '2.50'
+
+export const TIME_ZONE = 'America/Sao_Paulo'
+
+/** Prepares the database and creates shops through the service's own commands, one after another, so that ids are in order. */
+export async function createShops(databaseUrl: string, count: number): Promise<Shop[]> {
+  const core = await openCore({
+    databaseUrl,
+    queryConnections: 2,
+    log: (message, error) => console.error(message, error),
+    onOutdated: () => {},
+  })
+  try {
+    const shops: Shop[] = []
+    for (let number = 1; number <= count; number++) shops.push(await createShop(core, number))
+    return shops
+  } finally {
+    await core.close()
+  }
+}
+
+async function createShop(core: Core, number: number): Promise<Shop> {
+  const { rows } = await core.pool.query<{ id: number }>(`select nextval('ops.company_ids') as id`)
+  const companyId = (rows[0] as { id: number }).id
+  await ensureLedger(core.pool, companyId)
+  const name = `Mercado ${number}`
+  const { key, prefix, hash } = newKey(randomBytes(32), 'test')
+  const products = Array.from({ length: ITEMS }, (_, index) => ({
+    name: `Produto ${index + 1}`,
+    priceCents: 199 + 37 * index,
+  }))
+  const created = await run(core, companyId, [
+    invoke(registerCompany, {
+      id: companyId,
+      name,
+      cnpj: '11.222.333/0001-81',
+      plan: 'api',
+      timezone: TIME_ZONE,
+      logo_url: null,
+    }),
+    invoke(createApiKey, { name: 'bench', scopes: ['sales:read', 'sales:write'], prefix, hash }),
+    invoke(createPaymentType, { name: 'Cartão', kind: 'card', fee_percentage: CARD_FEE, due_days: 30 }),
+    ...products.map((product, index) =>
+      invoke(createItem, {
+        type: 'product',
+        name: product.name,
+        external_id: `P-${index + 1}`,
+        price: (product.priceCents / 100).toFixed(2),
+        stock: STOCK,
+      }),
+    ),
+  ])
+  const [, , card, ...items] = created as [number, number, number, ...number[]]
+  return {
+    companyId,
+    name,
+    key,
+    keyHash: hash,
+    cardId: card,
+    items: products.map((product, index) => ({ ...product, id: items[index] as number })),
+  }
+}
+
+/** Runs commands as one request and returns the ids of the records, in order. */
+async function run(core: Core, companyId: number, invocations: Invocation[]): Promise<number[]> {
+  const answer = await core.writer.run({
+    companyId,
+    invocations,
+    origin: 'system',
+    actor: null,
+    requestId: null,
+    reply: {
+      status: () => 200,
+      compose(results) {
+        const ids = results.map((result) => {
+          if (isRefusal(result)) throw new Error(`refused: ${JSON.stringify(result)}`)
+          return (JSON.parse(result.body) as { id: number }).id
+        })
+        return { status: 200, body: JSON.stringify(ids) }
+      },
+    },
+  })
+  if (isRefusal(answer)) throw new Error(`refused: ${JSON.stringify(answer)}`)
+  return JSON.parse(answer.body) as number[]
+}
