@@ -63,6 +63,9 @@ export function accept(
   events: readonly NewEvent[] = [],
   privateRows: readonly PrivateRow[] = [],
 ): Accepted {
+  // After a crash the stored answer is made from the events alone: from the record that the first of them is about.
+  if (events[0] && events[0].subject !== subject)
+    throw new Error(`an answer about ${subject} begins with an event about it`)
   return { outcome, subject, events, privateRows }
 }
 

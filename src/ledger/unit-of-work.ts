@@ -1,6 +1,6 @@
 import { type Refusal, refuse } from '../domain/refusal.ts'
 import { answerByKey, idempotentAnswers, isFresh } from './answers.ts'
-import { type Accepted, type Invocation, isRefusal, type OutcomeKind } from './command.ts'
+import { type Accepted, type Invocation, isRefusal, type OutcomeKind, type PrivateRow } from './command.ts'
 import { type Envelope, hashOf, type IdempotencyRecord, type Origin, streamOf } from './envelope.ts'
 import type { IdLease } from './ids.ts'
 import { project, type ReadModel, refsOf, viewOf } from './projection.ts'
@@ -66,6 +66,8 @@ export interface Decided {
   readonly eventIds: readonly string[]
   /** Revision of the first of them, if there are any. */
   readonly fromRevision: number
+  /** Rows that no event carries, to be written again when the outcome has to be settled. */
+  readonly privateRows: readonly PrivateRow[]
 }
 
 /** Rows to load before `decideRequest`, as far as they are known from the input. */
@@ -79,17 +81,19 @@ export async function decideRequest(request: Request, ledger: OpenLedger, decidi
   const rows = deciding.set.of(request.companyId)
   const fromRevision = ledger.revision + 1
   const replay = findReplay(request, rows, ledger)
-  if (replay) return { answer: replay, eventIds: [], fromRevision }
+  if (replay) return { answer: replay, eventIds: [], fromRevision, privateRows: [] }
   const results: CommandResult[] = []
   const eventIds: string[] = []
+  const privateRows: PrivateRow[] = []
   for (const invocation of request.invocations) {
-    const result = await runCommand(request, invocation, ledger, deciding)
-    results.push(result.result)
-    eventIds.push(...result.eventIds)
+    const ran = await runCommand(request, invocation, ledger, deciding)
+    results.push(ran.result)
+    for (const event of ran.events) eventIds.push(event.id)
+    for (const row of ran.privateRows) privateRows.push(row)
   }
   const answer = answerOf(request, results, ledger.revision)
   if (!isRefusal(answer)) storeAnswer(request, rows, answer, ledger.lastRecordedAt)
-  return { answer, eventIds, fromRevision }
+  return { answer, eventIds, fromRevision, privateRows }
 }
 
 function findReplay(request: Request, rows: Changes, ledger: OpenLedger): Answer | Refusal | null {
@@ -126,7 +130,7 @@ async function runCommand(
   { command, input }: Invocation,
   ledger: OpenLedger,
   deciding: Deciding,
-): Promise<{ result: CommandResult; eventIds: string[] }> {
+): Promise<{ result: CommandResult; events: readonly Envelope[]; privateRows: readonly PrivateRow[] }> {
   const rows = deciding.set.of(request.companyId)
   if (command.needsMore) await ensure(deciding, request.companyId, command.needsMore(rows, input))
   const decision = command.decide(rows, input, {
@@ -136,7 +140,7 @@ async function runCommand(
     actor: request.actor,
     nextId: (kind) => deciding.ids.next(kind),
   })
-  if (isRefusal(decision)) return { result: decision, eventIds: [] }
+  if (isRefusal(decision)) return { result: decision, events: [], privateRows: [] }
   const events = seal(request, decision, ledger, deciding.newEventId)
   for (const event of events) {
     await ensure(deciding, request.companyId, refsOf(deciding.model, event))
@@ -146,7 +150,7 @@ async function runCommand(
   if (events.length > 0) ledger.commands.push(events)
   const at = { companyId: request.companyId, now: ledger.lastRecordedAt }
   const body = decision.outcome === 'deleted' ? '' : await render(decision.subject, at, deciding)
-  return { result: { outcome: decision.outcome, body }, eventIds: events.map((event) => event.id) }
+  return { result: { outcome: decision.outcome, body }, events, privateRows: decision.privateRows }
 }
 
 async function ensure(deciding: Deciding, companyId: number, refs: readonly AnyRef[]): Promise<void> {

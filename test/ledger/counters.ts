@@ -1,4 +1,5 @@
 import { invalid } from '../../src/domain/refusal.ts'
+import { idempotentAnswers } from '../../src/ledger/answers.ts'
 import { accept, command, invoke, isRefusal } from '../../src/ledger/command.ts'
 import type { ReadModel } from '../../src/ledger/projection.ts'
 import { byPk, ddlOf, table } from '../../src/ledger/table.ts'
@@ -56,15 +57,20 @@ interface AdditionInput {
   readonly bug?: boolean
 }
 
+/** A row that belongs to an event and is not in it, in a table that is there anyway. */
+const secretRow = (company_id: number, secret: string, created_at: string) => ({
+  table: idempotentAnswers,
+  row: { company_id, key: `secret-${secret}`, request_hash: '', status: 0, body: '', created_at },
+})
+
 /** Adds to a counter; refuses to pass the limit; throws where a bug would. */
 export const addToCounter = command<AdditionInput>({
   needs: ({ id }) => [counterById(id)],
-  decide(rows, { id, by, limit = Number.POSITIVE_INFINITY, bug }) {
+  decide(rows, { id, by, limit = Number.POSITIVE_INFINITY, bug, secret }, { companyId, now }) {
     if (bug) throw new Error('a bug in decide')
     if ((rows.get(counterById(id))?.value ?? 0) + by > limit) return invalid('by', 'too much')
-    return accept('updated', `counter/${id}`, [
-      { type: 'CounterAdded', version: 1, subject: `counter/${id}`, data: { id, by } },
-    ])
+    const added = { type: 'CounterAdded', version: 1, subject: `counter/${id}`, data: { id, by } }
+    return accept('updated', added.subject, [added], secret === undefined ? [] : [secretRow(companyId, secret, now)])
   },
 })
 

@@ -104,6 +104,14 @@ describe('crash windows of a store outside the transaction', () => {
     await assertExactlyOnce(harness, new Map([[1, 1]]))
   })
 
+  it('writes what belongs to an event beside it, as the hash of a secret, also when the outcome had to be settled', async () => {
+    store.faults.push('after')
+    await harness.writer.run(addition(1, { id: 1, by: 1, secret: 'kept' }))
+    const { rowCount } = await harness.pool.query(`select from ops.idempotent_answers where key = 'secret-kept'`)
+    expect(rowCount).to.equal(1)
+    await assertExactlyOnce(harness, new Map([[1, 1]]))
+  })
+
   it('catches up with what another writer appended before it decides', async () => {
     store.faults.push('after')
     harness.commitFaults.push('lost', 'lost', 'lost')
