@@ -55,6 +55,7 @@ interface AdditionInput {
   readonly by: number
   readonly limit?: number
   readonly bug?: boolean
+  readonly secret?: string
 }
 
 /** A row that belongs to an event and is not in it, in a table that is there anyway. */
