@@ -49,6 +49,21 @@ export function expectDocumented(operation: Operation, reply: Reply): void {
   else expectValid(`${pointer}/content/application~1json/schema`, reply.body, title)
 }
 
+/**
+ * Asserts the same of the answer to any call below /api/v1. What no operation is called with (an unknown path, another
+ * method) is not the contract's to describe.
+ */
+export function expectDocumentedCall(method: string, pathAndQuery: string, reply: Reply): void {
+  const [path = ''] = pathAndQuery.split('?')
+  const found = matchers.find((each) => each.operation.method === method && each.pattern.test(path))
+  if (found && reply.status !== 405) expectDocumented(found.operation, reply)
+}
+
+/** Fixed paths before those with a parameter in the same place, as the router has them. */
+const matchers = [...operations]
+  .sort((a, b) => (a.path < b.path ? -1 : 1))
+  .map((operation) => ({ operation, pattern: new RegExp(`^${operation.path.replace(/\{\w+\}/g, '[^/]+')}$`) }))
+
 function expectHeaders({ headers = {} as Node }: Node, reply: Reply, title: string): void {
   for (const name of Object.keys(headers)) {
     const pointer = resolve((headers[name] as Node).$ref ?? '') as string
