@@ -16,6 +16,7 @@ import { type Command, invoke, isRefusal } from '../../src/ledger/command.ts'
 import type { Origin } from '../../src/ledger/envelope.ts'
 import { ensureLedger } from '../../src/ledger/ledgers.ts'
 import { createPool } from '../../src/postgres/pool.ts'
+import { expectDocumentedCall } from './contract.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of many shapes
 export type Json = any
@@ -117,8 +118,11 @@ async function createCompany(
     return { id: created.id as number, key }
   }
   const { key } = await makeKey(scopes)
-  const call: TestCompany['call'] = (method, path, body, headers) =>
-    send(`${url}/api/v1${path}`, method, body, { authorization: `Bearer ${key}`, ...headers })
+  const call: TestCompany['call'] = async (method, path, body, headers) => {
+    const reply = await send(`${url}/api/v1${path}`, method, body, { authorization: `Bearer ${key}`, ...headers })
+    expectDocumentedCall(method, path, reply)
+    return reply
+  }
   return {
     id,
     key,
