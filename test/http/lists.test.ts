@@ -41,7 +41,9 @@ describe('lists', () => {
     return ids
   }
   const list = (query: Record<string, string | number> = {}, path = '/customers'): Promise<Reply> =>
-    company.get(`${path}?${new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]))}`)
+    company.get(
+      `${path}?${new URLSearchParams(Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]))}`,
+    )
   /** All pages, one after the other; `between` is run after each. */
   const walk = async (
     query: Record<string, string | number>,
