@@ -5,47 +5,61 @@ import { v7 as uuidv7 } from 'uuid'
 import { createAddressLimit } from '../../src/access/address-limit.ts'
 import { createGate } from '../../src/access/quota.ts'
 import type { Core } from '../../src/core.ts'
-import { createApp } from '../../src/http/app.ts'
+import { type AppOptions, createApp } from '../../src/http/app.ts'
 import { Unavailable } from '../../src/ledger/port.ts'
 import type { Writer } from '../../src/ledger/writer.ts'
 import { createPool } from '../../src/postgres/pool.ts'
 
-/** Two services that let calls in and then fail: for an unforeseen reason, and because the database cannot be reached. */
+/** Addresses of a service whose handlers fail, and of one that fails while it looks the key up. */
+interface Faults {
+  readonly handlers: string
+  readonly gate: string
+}
+
+/** Services that fail: for an unforeseen reason, and because the database cannot be reached. */
 export interface FaultyApi {
-  readonly brokenUrl: string
-  readonly downUrl: string
+  readonly broken: Faults
+  readonly down: Faults
   close(): Promise<void>
 }
 
 export async function startFaultyApi(core: Core, databaseUrl: string): Promise<FaultyApi> {
   const gatePool = createPool(databaseUrl, { max: 1 })
   const limits = { perMinute: 1_000_000, perDay: 1_000_000 }
-  const listen = (error: Error): Promise<Server> => {
-    const fail = () => Promise.reject(error)
+  const gate = createGate(gatePool, limits)
+  const servers: Server[] = []
+
+  async function listen(options: Partial<AppOptions>): Promise<string> {
     const app = createApp({
       ...core,
-      pool: { query: fail } as unknown as Pool,
-      writer: { run: fail } as unknown as Writer,
       limits,
-      gate: createGate(gatePool, limits),
+      gate,
       addresses: createAddressLimit(limits),
       trustProxy: false,
       newRequestId: uuidv7,
       isStopping: () => false,
       log: () => {},
+      ...options,
     })
-    return new Promise((resolve) => {
-      const server = app.listen(0, '127.0.0.1', () => resolve(server))
+    const server = await new Promise<Server>((resolve) => {
+      const listening = app.listen(0, '127.0.0.1', () => resolve(listening))
     })
+    servers.push(server)
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   }
-  const broken = await listen(new Error('a bug'))
-  const down = await listen(new Unavailable('the database does not answer'))
-  const urlOf = (server: Server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+
+  async function faults(error: Error): Promise<Faults> {
+    const fail = () => Promise.reject(error)
+    const pool = { query: fail } as unknown as Pool
+    const writer = { run: fail } as unknown as Writer
+    return { handlers: await listen({ pool, writer }), gate: await listen({ gate: { admit: fail } }) }
+  }
+
   return {
-    brokenUrl: urlOf(broken),
-    downUrl: urlOf(down),
+    broken: await faults(new Error('a bug')),
+    down: await faults(new Unavailable('the database does not answer')),
     async close() {
-      for (const server of [broken, down]) {
+      for (const server of servers) {
         server.closeAllConnections()
         await new Promise((resolve) => server.close(resolve))
       }

@@ -3,6 +3,7 @@ import { MAX_BODY_BYTES } from '../../../src/http/middleware/json-body.ts'
 import type { ProblemCode } from '../../../src/http/problems.ts'
 import { type Reply, send } from '../../support/api.ts'
 import type { Operation } from '../../support/contract.ts'
+import type { FaultyApi } from '../../support/faulty-api.ts'
 import { type Call, pathOf } from './case.ts'
 import type { World } from './world.ts'
 
@@ -57,8 +58,14 @@ export const EDGE: { readonly [C in ProblemCode]?: Refusal } = {
     return sendCall(world, target, { headers })
   },
   rate_limited: (world, target) => sendCall(world, target, { url: world.stingy.url, key: world.exhausted.key }),
-  internal_error: (world, target) => sendCall(world, target, { url: world.faulty.brokenUrl }),
-  unavailable: (world, target) => sendCall(world, target, { url: world.faulty.downUrl }),
+  internal_error: (world, target) => fail(world, target, world.faulty.broken),
+  unavailable: (world, target) => fail(world, target, world.faulty.down),
+}
+
+/** What is answered without the database can only fail before. */
+async function fail(world: World, target: Target, { handlers, gate }: FaultyApi['broken']): Promise<Reply> {
+  const reply = await sendCall(world, target, { url: handlers })
+  return reply.status === 200 ? sendCall(world, target, { url: gate }) : reply
 }
 
 /** The path of a record that does not exist; a PUT would make it, so its path names nothing at all. */
