@@ -5,7 +5,9 @@ import { catalogItemsProjection, catalogItemView } from './catalog-items.ts'
 import { categoriesProjection, categoryView } from './categories.ts'
 import { companiesProjection, companyView, ownCompany } from './companies.ts'
 import { customersProjection, customerView } from './customers.ts'
+import { payablesProjection, payableView } from './payables.ts'
 import { paymentTypesProjection, paymentTypeView } from './payment-types.ts'
+import { receivablesProjection, receivableView } from './receivables.ts'
 import { salesProjection, saleView } from './sales.ts'
 import { suppliersProjection, supplierView } from './suppliers.ts'
 import { usersProjection, userView } from './users.ts'
@@ -24,6 +26,8 @@ const projections = [
   categoriesProjection,
   catalogItemsProjection,
   salesProjection,
+  receivablesProjection,
+  payablesProjection,
 ]
 
 /** The whole read model. */
@@ -40,6 +44,8 @@ export const readModel: ReadModel = {
     category: categoryView,
     catalog_item: catalogItemView,
     sale: saleView,
+    receivable: receivableView,
+    payable: payableView,
   },
   base: [ownCompany],
 }

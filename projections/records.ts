@@ -33,25 +33,33 @@ interface RecordKind<T, D extends RecordObject, C> {
   readonly freed?: Partial<C>
 }
 
+type Id = { readonly id: number }
+
 /** An event about one record, as far as these handlers look at it. */
-export interface Recorded<T> {
+interface Recorded<T extends Id> {
   readonly revision: number
   readonly recorded_at: string
   readonly data: T
 }
 
-type Id = { readonly id: number }
+/** The object after an event with this data. Times in events are UTC; `zone` is the company's. */
+type Alter<D, E> = (doc: D, data: E, zone: string) => D
 
-/** What the four events in the life of a record do to its row; a projection lists them under the events' names. */
+/** What the events in the life of a record do to its row; a projection lists them under the events' names. */
 export function recordHandlers<T extends Id, D extends RecordObject, C>(kind: RecordKind<T, D, C>) {
-  const { table, byId, columnsOf } = kind
+  const { table, byId, columnsOf, freed } = kind
   const refs = ({ data }: Recorded<Id>) => [byId(data.id)]
-  /** Changes fields of the object, and with them the columns. */
-  const change = (rows: Changes, event: Recorded<Id>, fields: Partial<D>) => {
+  const change = <E extends Id>(rows: Changes, event: Recorded<E>, alter: Alter<D, E>) => {
     const before = existing(rows, byId(event.data.id))
-    const doc = { ...before.doc, ...fields, updated_at: inZone(event.recorded_at, timezoneOf(rows)) }
+    const zone = timezoneOf(rows)
+    const doc = { ...alter(before.doc, event.data, zone), updated_at: inZone(event.recorded_at, zone) }
     return { ...before, ...stamp(event), external_id: doc.external_id, ...columnsOf(doc), doc }
   }
+  /** For an event that makes another object of the record's. */
+  const changing = <E extends Id>(alter: Alter<D, E>) => ({
+    refs,
+    apply: (rows: Changes, event: Recorded<E>) => rows.put(table, change(rows, event, alter)),
+  })
   return {
     created: {
       apply(rows: Changes, event: Recorded<T>) {
@@ -61,26 +69,20 @@ export function recordHandlers<T extends Id, D extends RecordObject, C>(kind: Re
         rows.add(table, { company_id, id, external_id, deleted_at: null, ...stamp(event), ...columnsOf(doc), doc })
       },
     },
-    updated: {
+    updated: changing<Id & { readonly changes: Partial<D> }>((doc, { changes }) => ({ ...doc, ...changes })),
+    revived: {
       refs,
-      apply(rows: Changes, event: Recorded<Id & { readonly changes: Partial<D> }>) {
-        rows.put(table, change(rows, event, event.data.changes))
+      apply(rows: Changes, event: Recorded<Id & Partial<D>>) {
+        rows.put(table, { ...change(rows, event, (doc, fields) => ({ ...doc, ...fields })), deleted_at: null })
       },
     },
     deleted: {
       refs,
       apply(rows: Changes, event: Recorded<Id>) {
         const before = existing(rows, byId(event.data.id))
-        rows.put(table, { ...before, ...kind.freed, deleted_at: event.recorded_at, ...stamp(event) })
+        rows.put(table, { ...before, ...freed, deleted_at: event.recorded_at, ...stamp(event) })
       },
     },
-    revived: {
-      refs,
-      apply(rows: Changes, event: Recorded<Id & Partial<D>>) {
-        rows.put(table, { ...change(rows, event, event.data), deleted_at: null })
-      },
-    },
-    /** For events that only this kind has. */
-    change,
+    changing,
   }
 }

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { Source } from './list-statement.ts'
+import { isDaily, recordOf, type Source } from './list-statement.ts'
 
 /** A record, or that there is none, in the snapshot of a revision of the ledger. */
 export interface Found {
@@ -11,22 +11,24 @@ export interface Found {
 /** Columns by which a record is asked for. */
 const COLUMNS = { id: 'bigint', external_id: 'text' } as const
 
-/** Gets the record that has a value in a unique column. */
+/** Gets the record that has a value in a unique column. `today` is the company's day, for sources that depend on it. */
 export async function getBy(
   pool: Pool,
-  { resource, from, record, where }: Source,
+  source: Source,
   companyId: number,
   column: keyof typeof COLUMNS,
   value: number | string,
+  today?: string,
 ): Promise<Found> {
+  const { resource, from, where } = source
   const live = where ? ` and ${where}` : ''
   const { rows } = await pool.query<Found>({
     name: `get_${resource}_by_${column}`,
     text: `select l.revision,
-                  (select ${record} from ${from} where t.company_id = $1 and t.${column} = $2::${COLUMNS[column]}${live}) as record
+                  (select ${recordOf(source)} from ${from} where t.company_id = $1 and t.${column} = $2::${COLUMNS[column]}${live}) as record
            from ledgers l
            where l.company_id = $1`,
-    values: [companyId, value],
+    values: [companyId, value, ...(isDaily(source) ? [today] : [])],
   })
   const [found] = rows
   if (!found) throw new Error(`company ${companyId} has no ledger`)

@@ -12,14 +12,21 @@ export interface Source {
   /** Of cursors and prepared statements. */
   readonly resource: string
   readonly from: string
-  /** SQL of a record's JSON text. */
-  readonly record: string
+  /** SQL of a record's JSON text; where it depends on the company's day, with the placeholder of that date. */
+  readonly record: string | ((today: string) => string)
   /** SQL of what all listed records have in common. */
   readonly where?: string
 }
 
-/** Conditions by name, as SQL with a placeholder for the value. */
-export type Conditions = Readonly<Record<string, (parameter: string) => string>>
+/** Conditions by name, as SQL with a placeholder for the value; those of a source that depends on the day get that one too. */
+export type Conditions = Readonly<Record<string, (parameter: string, today: string) => string>>
+
+/** Whether a source depends on the company's day, which is then a parameter of its statements: $3, after two of their own. */
+export const isDaily = ({ record }: Source): boolean => typeof record === 'function'
+export const TODAY = '$3::date'
+
+/** SQL of a record's JSON text. */
+export const recordOf = ({ record }: Source): string => (typeof record === 'function' ? record(TODAY) : record)
 
 /** Where a page begins: at the first record, at a lower bound (inclusive), or after the last key of the page before. */
 export type Start = 'first' | 'since' | 'after'
@@ -30,8 +37,9 @@ export const lastColumn = (name: string): string => `last_${name}`
 const statements = new Map<string, { name: string; text: string }>()
 
 /**
- * The statement of a page. Its parameters are the company, the limit, the values of the present conditions in the order
- * of their declaration, and what the start needs. One prepared statement per combination: text and name never vary with values.
+ * The statement of a page. Its parameters are the company, the limit, the day if the source depends on it, the values of
+ * the present conditions in the order of their declaration, and what the start needs. One prepared statement per
+ * combination: text and name never vary with values.
  */
 export function listStatement(
   source: Source,
@@ -55,20 +63,22 @@ export function listStatement(
  * looked for, to know whether there are more; it is not in `data`.
  */
 function textOf(
-  { from, record, where }: Source,
+  source: Source,
   order: Order,
   conditions: Conditions,
   present: readonly string[],
   start: Start,
 ): string {
+  const { from, where } = source
+  const first = isDaily(source) ? 4 : 3
   const filters = Object.keys(conditions)
     .filter((name) => present.includes(name))
-    .map((name, position) => conditions[name]?.(`$${3 + position}`) ?? '')
+    .map((name, position) => conditions[name]?.(`$${first + position}`, TODAY) ?? '')
   const wanted = [
     't.company_id = $1',
     ...(where ? [where] : []),
     ...filters,
-    ...begin(order, start, 3 + filters.length),
+    ...begin(order, start, first + filters.length),
   ]
   const keys = order.columns.map(({ name }) => `t.${name}`).join(', ')
   const last = order.columns.map(({ name }) => `max(r.${name}) filter (where r.position = $2) as ${lastColumn(name)}`)
@@ -80,7 +90,7 @@ function textOf(
              string_agg(r.record, ',' order by ${keys.replaceAll('t.', 'r.')}) filter (where r.position <= $2) as data,
              ${last.join(', ')}
       from (
-        select ${keys}, ${record} as record, row_number() over (order by ${keys}) as position
+        select ${keys}, ${recordOf(source)} as record, row_number() over (order by ${keys}) as position
         from ${from}
         where ${wanted.join(' and ')}
         order by ${keys}

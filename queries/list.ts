@@ -3,7 +3,15 @@ import { z } from 'zod'
 import { Instant, inZone } from '../src/domain/instant.ts'
 import { invalid, type Refusal } from '../src/domain/refusal.ts'
 import { type CursorScope, decodeCursor, encodeCursor } from './cursor.ts'
-import { type Conditions, lastColumn, listStatement, type Order, type Source, type Start } from './list-statement.ts'
+import {
+  type Conditions,
+  isDaily,
+  lastColumn,
+  listStatement,
+  type Order,
+  type Source,
+  type Start,
+} from './list-statement.ts'
 
 /** A page of a list, ready to be sent. */
 export interface Page {
@@ -36,7 +44,7 @@ export interface DeletedPaging extends Paging {
 
 /** A resource that can be listed, with its filters. */
 export interface Listing<F> extends Source {
-  readonly filters: { readonly [N in keyof F & string]-?: (parameter: string) => string }
+  readonly filters: { readonly [N in keyof F & string]-?: (parameter: string, today: string) => string }
 }
 
 const BY_ID: Order = { name: 'id', columns: [{ name: 'id', type: 'bigint' }] }
@@ -59,12 +67,16 @@ const BY_DELETION: Order = {
   ],
 }
 
-/** Lists live records by id, or what changed since a time by its change. The refusal is of a cursor that does not belong here. */
+/**
+ * Lists live records by id, or what changed since a time by its change. The refusal is of a cursor that does not belong
+ * here. `today` is the company's day, for listings that depend on it; no cursor does.
+ */
 export async function list<F extends object>(
   pool: Pool,
   listing: Listing<F>,
   companyId: number,
   query: ListPaging & F,
+  today?: string,
 ): Promise<Page | Refusal> {
   const { limit, cursor, updated_since, ...filters } = query
   const order = updated_since === undefined ? BY_ID : BY_CHANGE
@@ -75,6 +87,7 @@ export async function list<F extends object>(
     limit,
     cursor,
     since: updated_since,
+    today,
   })
   return 'refused' in found ? found : found.page
 }
@@ -116,6 +129,7 @@ interface Wanted {
   readonly limit: number
   readonly cursor: string | undefined
   readonly since: string | undefined
+  readonly today?: string | undefined
 }
 
 interface Row {
@@ -131,7 +145,7 @@ async function fetchPage(
   pool: Pool,
   source: Source,
   companyId: number,
-  { order, conditions, filters, limit, cursor, since }: Wanted,
+  { order, conditions, filters, limit, cursor, since, today }: Wanted,
 ): Promise<{ page: Page; timezone: string } | Refusal> {
   const scope: CursorScope = { resource: source.resource, filters: { ...filters, since } }
   const after = cursor === undefined ? [] : decodeCursor(scope, keySchema(order), cursor)
@@ -142,7 +156,7 @@ async function fetchPage(
   const bounds = start === 'since' ? [since] : after
   const { rows } = await pool.query<Row>({
     ...listStatement(source, order, conditions, present, start),
-    values: [companyId, limit, ...present.map((name) => values[name]), ...bounds],
+    values: [companyId, limit, ...(isDaily(source) ? [today] : []), ...present.map((name) => values[name]), ...bounds],
   })
   const [row] = rows
   if (!row) throw new Error(`company ${companyId} is not registered`)

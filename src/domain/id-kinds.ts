@@ -9,6 +9,8 @@ export const ID_KINDS = [
   'category',
   'catalog_item',
   'sale',
+  'receivable',
+  'payable',
 ] as const
 
 export type IdKind = (typeof ID_KINDS)[number]

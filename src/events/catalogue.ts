@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import type { Envelope, NewEvent } from '../ledger/envelope.ts'
+import { accountEvents } from './accounts.ts'
 import { catalogEvents } from './catalog.ts'
 import { companyEvents } from './companies.ts'
 import { customerEvents, supplierEvents } from './persons.ts'
@@ -12,6 +13,7 @@ export const EVENT_TYPES = {
   ...supplierEvents,
   ...catalogEvents,
   ...saleEvents,
+  ...accountEvents,
 } as const
 
 export type EventName = keyof typeof EVENT_TYPES

@@ -26,4 +26,6 @@ export const money = z.string().regex(/^\d+\.\d{2}$/)
 export const quantity = z.string().regex(/^-?\d+\.\d{3}$/)
 export const percentage = z.string().regex(/^\d+\.\d{2}$/)
 export const instant = z.iso.datetime({ precision: 3 })
+/** A day of the calendar. */
+export const date = z.iso.date()
 export const id = z.int().positive()

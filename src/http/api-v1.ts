@@ -10,6 +10,7 @@ import { Problem } from './problems.ts'
 import type { Route } from './route.ts'
 import { catalogRoutes } from './v1/catalog.ts'
 import { customerRoutes } from './v1/customers.ts'
+import { financeRoutes } from './v1/finance.ts'
 import { meRoute } from './v1/me.ts'
 import { saleRoutes } from './v1/sales.ts'
 import { supplierRoutes } from './v1/suppliers.ts'
@@ -20,6 +21,7 @@ export const V1_ROUTES: readonly Route[] = [
   ...catalogRoutes,
   ...customerRoutes,
   ...supplierRoutes,
+  ...financeRoutes,
   ...saleRoutes,
 ]
 

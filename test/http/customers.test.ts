@@ -350,7 +350,7 @@ describe('customers', () => {
         'a/b',
         'a%2Fb',
         'ação 🥖',
-       
+
         'batch',
         'deleted',
         '0',

@@ -7,7 +7,7 @@ import { registerCompany } from '../../commands/companies/register-company.ts'
 import { createPaymentType } from '../../commands/payment-types/create-payment-type.ts'
 import { createAddressLimit } from '../../src/access/address-limit.ts'
 import { newKey } from '../../src/access/api-keys.ts'
-import { createGate } from '../../src/access/quota.ts'
+import { createGate, type Gate } from '../../src/access/quota.ts'
 import { SCOPES, type Scope } from '../../src/access/scopes.ts'
 import { type Core, openCore } from '../../src/core.ts'
 import type { PaymentKind } from '../../src/events/companies.ts'
@@ -54,6 +54,8 @@ export interface TestApiOptions {
   readonly perMinute?: number
   readonly perDay?: number
   readonly trustProxy?: boolean
+  /** The clock by which calls are made (UTC); Postgres's own by default. Commands always go by that one. */
+  readonly now?: () => string
 }
 
 /** The service in this process on a port of its own, against a real Postgres. Quotas are out of the way unless they are asked for. */
@@ -66,7 +68,7 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
   const app = createApp({
     ...core,
     limits,
-    gate: createGate(gatePool, limits),
+    gate: withClock(createGate(gatePool, limits), options.now),
     addresses: createAddressLimit(limits),
     trustProxy,
     newRequestId: uuidv7,
@@ -86,6 +88,16 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
       await new Promise((resolve) => server.close(resolve))
       await core.close()
       await gatePool.end()
+    },
+  }
+}
+
+function withClock(gate: Gate, now: TestApiOptions['now']): Gate {
+  if (!now) return gate
+  return {
+    async admit(keyHash) {
+      const admission = await gate.admit(keyHash)
+      return admission.kind === 'invalid' ? admission : { ...admission, now: now() }
     },
   }
 }

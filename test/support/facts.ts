@@ -86,3 +86,26 @@ export const saleCompleted = (fields: Partial<DataOf<'SaleCompleted'>> = {}) =>
     change: '0.00',
     ...fields,
   })
+
+/** The fields of an account of 100.00 that is due on the day of the scenarios, without another party. */
+export const plainAccount = {
+  external_id: null,
+  description: 'Aluguel',
+  amount: '100.00',
+  due_date: '2026-03-10',
+} as const
+export const noCustomer = { customer_id: null, customer_external_id: null, customer_name: null } as const
+export const noSupplier = { supplier_id: null, supplier_external_id: null, supplier_name: null } as const
+
+export const receivableCreated = (fields: Partial<DataOf<'ReceivableCreated'>> = {}) =>
+  event('ReceivableCreated', { id: 1, origin: 'api', ...plainAccount, ...noCustomer, sale_id: null, ...fields })
+
+export const payableCreated = (fields: Partial<DataOf<'PayableCreated'>> = {}) =>
+  event('PayableCreated', { id: 1, origin: 'api', ...plainAccount, ...noSupplier, sale_id: null, ...fields })
+
+/** A settlement at noon in São Paulo, on the day of the scenarios. */
+export const settlement = {
+  paid_at: '2026-03-10T15:00:00.000Z',
+  settled_on: '2026-03-10',
+  payment_method: 'pix',
+} as const

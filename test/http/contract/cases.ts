@@ -1,5 +1,6 @@
 import type { Cases } from './case.ts'
 import { catalogCases } from './catalog-cases.ts'
+import { financeCases } from './finance-cases.ts'
 import { personCases } from './person-cases.ts'
 import { saleCases } from './sale-cases.ts'
 
@@ -8,5 +9,6 @@ export const CASES: Cases = {
   getMe: { 200: () => ({}) },
   ...catalogCases,
   ...personCases,
+  ...financeCases,
   ...saleCases,
 }

@@ -1,0 +1,78 @@
+import type { Pool } from 'pg'
+import type { Refusal } from '../../src/domain/refusal.ts'
+import { type DeletedPaging, type Listing, type ListPaging, list, listDeleted, type Page } from '../list.ts'
+
+interface Filters {
+  /** The customer or supplier. */
+  readonly party_id?: number
+  /** As it is now, whatever it was called when the account was entered: the filter names the party, not a text. */
+  readonly party_external_id?: string
+  readonly due_from?: string
+  readonly due_to?: string
+  /** First and last accounting date of settled accounts, inclusive. */
+  readonly paid_from?: string
+  readonly paid_to?: string
+  readonly origin?: 'api' | 'pdv' | 'sale'
+  readonly external_id?: string
+}
+
+export interface AccountFilters extends Filters {
+  /** Overdue accounts are pending ones: there is no stored status of that name (spec, Receivable / payable). */
+  readonly status?: 'pending' | 'settled' | 'overdue'
+}
+
+interface Conditions extends Filters {
+  readonly status?: 'pending' | 'settled'
+  readonly overdue?: true
+}
+
+/** `is_overdue` is put at the end of the record just as the projection's view does it: the same bytes. */
+function accountListing(
+  table: 'receivables' | 'payables',
+  parties: 'customers' | 'suppliers',
+): Listing<Conditions> & { readonly resource: typeof table } {
+  const isOverdue = (today: string) => `(t.status = 'pending' and t.due_date < ${today})`
+  return {
+    resource: table,
+    from: `${table} t`,
+    record: (today) => `left(t.doc::text, -1) || ',"is_overdue":' || ${isOverdue(today)}::text || '}'`,
+    where: 't.deleted_at is null',
+    filters: {
+      status: (value) => `t.status = ${value}::text`,
+      overdue: (value, today) => `${value}::boolean and ${isOverdue(today)}`,
+      party_id: (value) => `t.party_id = ${value}::bigint`,
+      party_external_id: (value) =>
+        `t.party_id = (select p.id from ${parties} p where p.company_id = $1 and p.external_id = ${value}::text)`,
+      due_from: (value) => `t.due_date >= ${value}::date`,
+      due_to: (value) => `t.due_date <= ${value}::date`,
+      paid_from: (value) => `t.settled_on >= ${value}::date`,
+      paid_to: (value) => `t.settled_on <= ${value}::date`,
+      origin: (value) => `t.origin = ${value}::text`,
+      external_id: (value) => `t.external_id = ${value}::text`,
+    },
+  }
+}
+
+export const receivableListing = accountListing('receivables', 'customers')
+export const payableListing = accountListing('payables', 'suppliers')
+
+export type AccountListing = typeof receivableListing
+
+/** `today` is the company's day, which decides what is overdue. */
+export function listAccounts(
+  pool: Pool,
+  listing: AccountListing,
+  companyId: number,
+  { status, ...query }: ListPaging & AccountFilters,
+  today: string,
+): Promise<Page | Refusal> {
+  const conditions: ListPaging & Conditions = { ...query, ...(status === 'overdue' ? { overdue: true } : { status }) }
+  return list<Conditions>(pool, listing, companyId, conditions, today)
+}
+
+export const listDeletedAccounts = (
+  pool: Pool,
+  { resource }: AccountListing,
+  companyId: number,
+  query: DeletedPaging,
+): Promise<Page | Refusal> => listDeleted(pool, resource, companyId, query)

@@ -1,0 +1,90 @@
+import type { Pool } from 'pg'
+import { addDays, type Calendar, startOfDay } from '../../src/domain/instant.ts'
+import { invalid, type Refusal } from '../../src/domain/refusal.ts'
+
+/** How many, and what they add up to. */
+export interface Sum {
+  readonly count: number
+  readonly amount: string
+}
+
+/** Pending accounts by due date, settled ones by accounting date; the overdue ones are among the pending ones. */
+export interface AccountSums {
+  readonly pending: Sum
+  readonly overdue: Sum
+  readonly settled: Sum
+}
+
+/** DESIGN section 5, Summary. */
+export interface Summary {
+  readonly from: string
+  readonly to: string
+  readonly receivables: AccountSums
+  readonly payables: AccountSums
+  /** By day of sale; the cancelled ones are counted apart. */
+  readonly sales: { readonly count: number; readonly gross: string; readonly cancelled: Sum }
+  /** Settled receivables less settled payables; may be negative. */
+  readonly balance: string
+}
+
+/** Days of the company's own calendar, both inclusive. */
+export interface Period {
+  readonly from?: string
+  readonly to?: string
+}
+
+/** Cents are added and divided by Postgres, whose numbers have no end and no rounding here. */
+const money = (sum: string): string => `(coalesce(${sum}, 0) * 0.01)::text`
+
+const sum = (cents: string, filter: string): string =>
+  `json_build_object('count', count(*) filter (where ${filter}), 'amount', ${money(`sum(${cents}) filter (where ${filter})`)})`
+
+/** $1 company, $2 and $3 first and last day, $4 today. */
+const accounts = (table: 'receivables' | 'payables'): string => `
+  select json_build_object(
+           'pending', ${sum('amount_cents', `status = 'pending'`)},
+           'overdue', ${sum('amount_cents', `status = 'pending' and due_date < $4::date`)},
+           'settled', ${sum('amount_cents', `status = 'settled'`)}
+         ) as sums,
+         coalesce(sum(amount_cents) filter (where status = 'settled'), 0) as settled
+  from ${table}
+  where company_id = $1 and deleted_at is null
+    and (status = 'pending' and due_date between $2::date and $3::date or settled_on between $2::date and $3::date)`
+
+/** $5 and $6 are the moments at which the first day begins and the last one is over. */
+const SALES = `
+  select json_build_object(
+           'count', count(*) filter (where status = 'completed'),
+           'gross', ${money(`sum(total_cents) filter (where status = 'completed')`)},
+           'cancelled', ${sum('total_cents', `status = 'cancelled'`)}
+         ) as sums
+  from sales
+  where company_id = $1 and sold_at >= $5::timestamptz and sold_at < $6::timestamptz`
+
+const STATEMENT = {
+  name: 'summarize',
+  text: `with r as (${accounts('receivables')}), p as (${accounts('payables')}), s as (${SALES})
+    select l.revision, r.sums as receivables, p.sums as payables, s.sums as sales, ${money('r.settled - p.settled')} as balance
+    from ledgers l cross join r cross join p cross join s
+    where l.company_id = $1`,
+}
+
+type Row = Omit<Summary, 'from' | 'to'> & { revision: number }
+
+/** Adds up a period, in one snapshot: the month of its last day until then, and that day is today, unless it says otherwise. */
+export async function summarize(
+  pool: Pool,
+  companyId: number,
+  period: Period,
+  { timezone, today }: Calendar,
+): Promise<{ summary: Summary; revision: number } | Refusal> {
+  const { to = today } = period
+  const { from = `${to.slice(0, 8)}01` } = period
+  if (from > to) return invalid('from', `não pode ser depois de ${to}, o último dia do período`)
+  const bounds = [startOfDay(from, timezone), startOfDay(addDays(to, 1), timezone)]
+  const { rows } = await pool.query<Row>({ ...STATEMENT, values: [companyId, from, to, today, ...bounds] })
+  const [row] = rows
+  if (!row) throw new Error(`company ${companyId} has no ledger`)
+  const { revision, receivables, payables, sales, balance } = row
+  return { revision, summary: { from, to, receivables, payables, sales, balance } }
+}

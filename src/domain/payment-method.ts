@@ -1,0 +1,25 @@
+/** How an account is settled (DESIGN section 5, Payment methods). Sales have payment types of each subscriber's own instead. */
+export const PAYMENT_METHODS = [
+  'cash',
+  'pix',
+  'credit_card',
+  'debit_card',
+  'bank_slip',
+  'bank_transfer',
+  'check',
+  'other',
+] as const
+
+export type PaymentMethod = (typeof PAYMENT_METHODS)[number]
+
+/** As people in Brazil call them. */
+export const PAYMENT_METHOD_NAMES: Readonly<Record<PaymentMethod, string>> = {
+  cash: 'Dinheiro',
+  pix: 'Pix',
+  credit_card: 'Cartão de crédito',
+  debit_card: 'Cartão de débito',
+  bank_slip: 'Boleto bancário',
+  bank_transfer: 'Transferência bancária',
+  check: 'Cheque',
+  other: 'Outro',
+}

@@ -1,0 +1,69 @@
+import { expect } from 'chai'
+import { companyRegistered, settlement } from '../../support/facts.ts'
+import { FIRST_NEW_ID, from, given } from '../../support/given.ts'
+import { body, SIDES, wrong } from './sides.ts'
+
+for (const side of SIDES) {
+  const byId = `${side.party}_id`
+  const input = (fields: object) => side.replace({ external_id: 'a', ...body, ...fields })
+  const known = side.created({ id: 5, external_id: 'a', ...side.partyFields(true) })
+  const deleted = side.happened('Deleted', { id: 5 })
+
+  describe(`replace ${side.subject}`, () => {
+    it('creates what is not there', async () => {
+      const scenario = await given(companyRegistered(), side.partyCreated())
+      const decided = await scenario.when(...input({ [byId]: 3 }))
+      decided.accepts('created', side.created({ id: FIRST_NEW_ID, external_id: 'a', ...side.partyFields(true) }))
+    })
+
+    it('replaces the record: the other party that is not sent is removed', async () => {
+      const scenario = await given(companyRegistered(), side.partyCreated(), known)
+      const decided = await scenario.when(...input({ amount: '120.00' }))
+      const changes = { amount: '120.00', ...side.partyFields(false) }
+      decided.accepts('updated', side.happened('Updated', { id: 5, changes }))
+    })
+
+    it('records nothing when repeated', async () => {
+      const scenario = await given(companyRegistered(), side.partyCreated(), known)
+      const decided = await scenario.when(...input({ [`${side.party}_external_id`]: 'p3' }))
+      decided.accepts('unchanged')
+      expect(decided.decision).to.include({ subject: `${side.subject}/5` })
+    })
+
+    it('revives a deleted account under its id', async () => {
+      const scenario = await given(companyRegistered(), side.partyCreated(), known, deleted)
+      const decided = await scenario.when(...input({ amount: '7.00' }))
+      const fields = { external_id: 'a', ...body, amount: '7.00', ...side.partyFields(false) }
+      decided.accepts('updated', side.happened('Revived', { id: 5, ...fields }))
+      expect(await scenario.show(`${side.subject}/5`)).to.include({ amount: '7.00', status: 'pending' })
+    })
+
+    it('refuses a settled account, before it looks at the rest', async () => {
+      const settled = side.happened('Settled', { id: 5, ...settlement })
+      const scenario = await given(companyRegistered(), side.partyCreated(), known, settled)
+      for (const fields of [{}, { amount: '1.00' }, { [byId]: 99 }]) {
+        const decided = await scenario.when(...input(fields))
+        decided.refuses('already_settled')
+      }
+    })
+
+    it('refuses the API an account that a sale made, also a deleted one; the panel may write it', async () => {
+      const ofSale = from('pdv', side.created({ id: 5, external_id: 'a', origin: 'sale', sale_id: 2 }))
+      for (const past of [[ofSale], [ofSale, deleted]]) {
+        const scenario = await given(companyRegistered(), ...past)
+        const decided = await scenario.when(...input({}))
+        decided.refuses('managed_by_pdv')
+      }
+      const scenario = await given(companyRegistered(), ofSale)
+      const decided = await scenario.when(...input({ amount: '1.00' }), 'pdv')
+      decided.accepts('updated', side.happened('Updated', { id: 5, changes: { amount: '1.00' } }))
+    })
+
+    it('refuses another party that is unknown', async () => {
+      const scenario = await given(companyRegistered(), known)
+      const decided = await scenario.when(...input({ [byId]: 99 }))
+      const message = side.party === 'customer' ? 'cliente não encontrado' : 'fornecedor não encontrado'
+      decided.refuses('validation_failed', wrong(byId, message))
+    })
+  })
+}

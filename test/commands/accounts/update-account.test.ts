@@ -1,0 +1,127 @@
+import { expect } from 'chai'
+import { companyRegistered, customerCreated, settlement, supplierCreated } from '../../support/facts.ts'
+import { from, given } from '../../support/given.ts'
+import { SIDES, wrong } from './sides.ts'
+
+for (const side of SIDES) {
+  const byId = `${side.party}_id`
+  const byExternalId = `${side.party}_external_id`
+  const known = side.created({ id: 5, external_id: 'a', ...side.partyFields(true) })
+  const updated = (changes: Record<string, unknown>) => side.happened('Updated', { id: 5, changes })
+
+  describe(`update ${side.subject}`, () => {
+    it('changes what is named and leaves the rest alone', async () => {
+      const scenario = await given(companyRegistered(), side.partyCreated(), known)
+      const changes = { description: 'Outro', amount: '2.00', due_date: '2026-05-01', external_id: null }
+      const decided = await scenario.when(...side.update(5, changes))
+      decided.accepts('updated', updated(changes))
+      expect(await scenario.show(`${side.subject}/5`)).to.include({ ...changes, ...side.partyFields(true) })
+    })
+
+    it('records nothing for values that are there already', async () => {
+      const scenario = await given(companyRegistered(), side.partyCreated(), known)
+      for (const changes of [{}, { amount: '100.00', external_id: 'a' }, { [byId]: 3 }, { [byExternalId]: 'p3' }]) {
+        const decided = await scenario.when(...side.update(5, changes))
+        decided.accepts('unchanged')
+      }
+    })
+
+    it('removes the other party with null as either of its ids', async () => {
+      for (const field of [byId, byExternalId]) {
+        const scenario = await given(companyRegistered(), side.partyCreated(), known)
+        const decided = await scenario.when(...side.update(5, { [field]: null }))
+        decided.accepts('updated', updated(side.partyFields(false)))
+      }
+    })
+
+    it('takes another party by either id, as it is called now', async () => {
+      const bia = { id: 4, external_id: 'p4', name: 'Bia' }
+      const other = side.party === 'customer' ? customerCreated(bia) : supplierCreated(bia)
+      for (const named of [{ [byId]: 4 }, { [byExternalId]: 'p4' }]) {
+        const scenario = await given(companyRegistered(), side.partyCreated(), known, other)
+        const decided = await scenario.when(...side.update(5, named))
+        decided.accepts('updated', updated({ [byId]: 4, [byExternalId]: 'p4', [`${side.party}_name`]: 'Bia' }))
+      }
+    })
+
+    it('keeps the name of its party when that changes, until the party is named again', async () => {
+      const changes = { name: 'Ana Lima' }
+      const renamed = { id: 3, external_id: 'p3', name: 'Ana Lima' }
+      const party = side.party === 'customer' ? customerCreated(renamed) : supplierCreated(renamed)
+      const scenario = await given(companyRegistered(), party, known)
+      const other = await scenario.when(...side.update(5, { amount: '2.00' }))
+      other.accepts('updated', updated({ amount: '2.00' }))
+      const named = await scenario.when(...side.update(5, { [byId]: 3 }))
+      named.accepts('updated', updated({ [`${side.party}_name`]: changes.name }))
+    })
+
+    it('refuses an unknown party, and the external id of another account', async () => {
+      const scenario = await given(companyRegistered(), known, side.created({ id: 6, external_id: 'b' }))
+      const message = side.party === 'customer' ? 'cliente não encontrado' : 'fornecedor não encontrado'
+      const unknown = await scenario.when(...side.update(5, { [byExternalId]: 'p9' }))
+      unknown.refuses('validation_failed', wrong(byExternalId, message))
+      const taken = await scenario.when(...side.update(5, { external_id: 'b' }))
+      taken.refuses('duplicate_resource', { field: 'external_id', conflicting_id: 6 })
+    })
+
+    it('refuses a settled account, whatever is changed', async () => {
+      const scenario = await given(companyRegistered(), known, side.happened('Settled', { id: 5, ...settlement }))
+      for (const changes of [{}, { amount: '1.00' }, { [byId]: 99 }]) {
+        const decided = await scenario.when(...side.update(5, changes))
+        decided.refuses('already_settled')
+      }
+    })
+
+    it('refuses the API an account that a sale made, settled or not; the panel may write it', async () => {
+      const ofSale = from('pdv', side.created({ id: 5, origin: 'sale', sale_id: 2 }))
+      const scenario = await given(companyRegistered(), ofSale)
+      const decided = await scenario.when(...side.update(5, { amount: '1.00' }))
+      decided.refuses('managed_by_pdv')
+      const panel = await scenario.when(...side.update(5, { amount: '1.00' }), 'pdv')
+      panel.accepts('updated', updated({ amount: '1.00' }))
+      const settled = await given(companyRegistered(), ofSale, side.happened('Settled', { id: 5, ...settlement }))
+      const again = await settled.when(...side.update(5, {}))
+      again.refuses('managed_by_pdv')
+    })
+
+    it('finds neither missing nor deleted accounts', async () => {
+      const scenario = await given(companyRegistered(), known, side.happened('Deleted', { id: 5 }))
+      for (const id of [5, 9]) {
+        const decided = await scenario.when(...side.update(id, {}))
+        decided.refuses('not_found')
+      }
+    })
+  })
+
+  describe(`delete ${side.subject}`, () => {
+    const deleted = side.happened('Deleted', { id: 5 })
+
+    it('takes the account out of sight, once', async () => {
+      const scenario = await given(companyRegistered(), known)
+      const decided = await scenario.when(...side.remove(5))
+      decided.accepts('deleted', deleted)
+      expect(await scenario.show(`${side.subject}/5`)).to.equal(null)
+      for (const id of [5, 9]) {
+        const again = await scenario.when(...side.remove(id))
+        again.refuses('not_found')
+      }
+    })
+
+    it('refuses a settled account', async () => {
+      const scenario = await given(companyRegistered(), known, side.happened('Settled', { id: 5, ...settlement }))
+      const decided = await scenario.when(...side.remove(5))
+      decided.refuses('already_settled')
+    })
+
+    it('refuses the API an account that a sale made; the shop itself may delete it', async () => {
+      const scenario = await given(
+        companyRegistered(),
+        from('pdv', side.created({ id: 5, origin: 'sale', sale_id: 2 })),
+      )
+      const decided = await scenario.when(...side.remove(5))
+      decided.refuses('managed_by_pdv')
+      const panel = await scenario.when(...side.remove(5), 'pdv')
+      panel.accepts('deleted', deleted)
+    })
+  })
+}

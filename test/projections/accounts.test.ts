@@ -1,0 +1,139 @@
+import { expect } from 'chai'
+import { payableById, payables } from '../../projections/payables.ts'
+import { receivableByExternalId, receivableById, receivables } from '../../projections/receivables.ts'
+import { event } from '../../src/events/catalogue.ts'
+import {
+  companyRegistered,
+  noCustomer,
+  payableCreated,
+  plainAccount,
+  receivableCreated,
+  settlement,
+} from '../support/facts.ts'
+import { COMPANY_ID, from, given, minute } from '../support/given.ts'
+
+const ana = { customer_id: 9, customer_external_id: 'c9', customer_name: 'Ana' }
+const created = receivableCreated({ id: 3, external_id: 'a', ...ana })
+const settled = event('ReceivableSettled', { id: 3, ...settlement })
+const byId = receivableById(3)
+const at = (time: string) => `2026-03-10T${time}.000-03:00`
+
+describe('receivables projection', () => {
+  it('makes a row of all columns, with the object that the API shows but for what the clock changes', async () => {
+    const scenario = await given(companyRegistered(), created)
+    const row = (await scenario.rows(byId)).get(byId)
+    expect(row).to.have.all.keys(Object.keys(receivables.columns))
+    expect(row).to.deep.equal({
+      company_id: COMPANY_ID,
+      id: 3,
+      external_id: 'a',
+      party_id: 9,
+      origin: 'api',
+      status: 'pending',
+      amount_cents: 10_000,
+      due_date: '2026-03-10',
+      settled_on: null,
+      deleted_at: null,
+      revision: 1,
+      changed_at: minute(1),
+      doc: {
+        ...created.data,
+        status: 'pending',
+        paid_at: null,
+        payment_method: null,
+        settled_on: null,
+        created_at: at('12:01:00'),
+        updated_at: at('12:01:00'),
+      },
+    })
+  })
+
+  it('keeps the receivable of a sale as such, findable by the id that the sale knows', async () => {
+    const scenario = await given(
+      companyRegistered(),
+      from('pdv', receivableCreated({ id: 4, origin: 'sale', sale_id: 8 })),
+    )
+    const row = (await scenario.rows(receivableById(4))).get(receivableById(4))
+    expect(row).to.include({ origin: 'sale', status: 'pending' })
+    expect(row?.doc).to.include({ origin: 'sale', sale_id: 8 })
+  })
+
+  it('moves the columns that repeat the object', async () => {
+    const changes = { ...noCustomer, external_id: null, amount: '7.50', due_date: '2026-04-01' }
+    const scenario = await given(companyRegistered(), created, event('ReceivableUpdated', { id: 3, changes }))
+    const row = (await scenario.rows(byId)).get(byId)
+    expect(row).to.include({
+      external_id: null,
+      party_id: null,
+      amount_cents: 750,
+      due_date: '2026-04-01',
+      revision: 2,
+    })
+    expect(row?.doc).to.include({ ...changes, created_at: at('12:01:00'), updated_at: at('12:02:00') })
+  })
+
+  it('settles under the accounting date of the event, with paid_at on the clock of the company', async () => {
+    const scenario = await given(companyRegistered(), created, settled)
+    const row = (await scenario.rows(byId)).get(byId)
+    expect(row).to.include({ status: 'settled', settled_on: '2026-03-10', revision: 2 })
+    expect(row?.doc).to.include({ status: 'settled', payment_method: 'pix', settled_on: '2026-03-10' })
+    expect(row?.doc.paid_at).to.equal(at('12:00:00'))
+  })
+
+  it('keeps a deleted receivable with its external id, and revives it under its id', async () => {
+    const deleted = event('ReceivableDeleted', { id: 3 })
+    const gone = await given(companyRegistered(), created, deleted)
+    const byExternalId = receivableByExternalId('a')
+    expect((await gone.rows(byExternalId)).get(byExternalId)).to.include({ id: 3, deleted_at: minute(2) })
+    const fields = { ...plainAccount, ...noCustomer, external_id: 'a', amount: '1.00' }
+    const revived = event('ReceivableRevived', { id: 3, ...fields })
+    const back = await given(companyRegistered(), created, deleted, revived)
+    const row = (await back.rows(byId)).get(byId)
+    expect(row).to.include({ deleted_at: null, party_id: null, amount_cents: 100, status: 'pending', revision: 3 })
+    expect(row?.doc).to.include({ ...fields, created_at: at('12:01:00'), updated_at: at('12:03:00') })
+  })
+})
+
+describe('payables projection', () => {
+  it('keeps payables apart from receivables, with their supplier', async () => {
+    const horta = { supplier_id: 2, supplier_external_id: null, supplier_name: 'Horta' }
+    const scenario = await given(companyRegistered(), payableCreated({ id: 3, ...horta }))
+    const rows = await scenario.rows(payableById(3), byId)
+    expect(rows.get(payableById(3))).to.have.all.keys(Object.keys(payables.columns))
+    expect(rows.get(payableById(3))?.doc).to.include(horta)
+    expect(rows.get(payableById(3))).to.include({ party_id: 2 })
+    expect(rows.get(byId)).to.equal(null)
+  })
+})
+
+describe('is_overdue', () => {
+  /** Shown at a moment, of an account that is due on 2026-03-10. */
+  const overdue = async (timezone: string, now: string, ...more: ReturnType<typeof event>[]) => {
+    const scenario = await given(companyRegistered({ timezone }), created, ...more)
+    return ((await scenario.show('receivable/3', now)) as { is_overdue: boolean }).is_overdue
+  }
+
+  it("begins when the due day is over on the company's calendar", async () => {
+    for (const [timezone, last, first] of [
+      ['America/Sao_Paulo', '2026-03-11T02:59:59.999Z', '2026-03-11T03:00:00.000Z'],
+      ['Pacific/Kiritimati', '2026-03-10T09:59:59.999Z', '2026-03-10T10:00:00.000Z'],
+      ['Pacific/Pago_Pago', '2026-03-11T10:59:59.999Z', '2026-03-11T11:00:00.000Z'],
+      ['Asia/Kathmandu', '2026-03-10T18:14:59.999Z', '2026-03-10T18:15:00.000Z'],
+    ] as const) {
+      expect(await overdue(timezone, last), `${timezone} ${last}`).to.equal(false)
+      expect(await overdue(timezone, first), `${timezone} ${first}`).to.equal(true)
+    }
+  })
+
+  it('ends with the settlement, however late it was', async () => {
+    expect(await overdue('America/Sao_Paulo', '2027-01-01T00:00:00.000Z')).to.equal(true)
+    expect(await overdue('America/Sao_Paulo', '2027-01-01T00:00:00.000Z', settled)).to.equal(false)
+  })
+
+  it('is the last field, and no part of the row', async () => {
+    const scenario = await given(companyRegistered(), created)
+    const shown = (await scenario.show('receivable/3')) as object
+    expect(Object.keys(shown).at(-1)).to.equal('is_overdue')
+    expect((await scenario.rows(byId)).get(byId)?.doc).not.to.have.property('is_overdue')
+  })
+})
