@@ -5,10 +5,17 @@ import type { oas31 } from 'zod-openapi'
 import { V1_ROUTES } from '../../src/http/api-v1.ts'
 import { contractOf } from '../../src/http/contract/document.ts'
 import type { ProblemCode } from '../../src/http/problems.ts'
-import type { Reply } from './api.ts'
 
 // The package is CommonJS whose types speak of a default export.
 const addFormats = addFormatsModule as unknown as (ajv: Ajv2020) => void
+
+/** What came back; test/support/api.ts, which holds every answer against the contract, says it alike. */
+interface Reply {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  readonly body: unknown
+}
 
 type Node = { readonly [member: string]: Node } & { readonly $ref?: string }
 
