@@ -44,6 +44,7 @@ function bodyProblem(error: unknown, request: Request, response: Response): unkn
     return new Problem('payload_too_large', { limit_bytes: MAX_BODY_BYTES })
   }
   if (type === 'encoding.unsupported' || type === 'charset.unsupported') return new Problem('unsupported_media_type')
-  if (type === 'request.aborted' || request.destroyed) return error
+  // Not `destroyed`: a request may be that as soon as it was read to its end.
+  if (type === 'request.aborted' || !request.complete) return error
   return status !== undefined && status < 500 ? new Problem('malformed_json') : error
 }
