@@ -288,6 +288,11 @@ describe('customers', () => {
         conflicting_id: id,
         deleted: true,
       })
+      const { id: other } = await create({ name: 'Caio' })
+      expect(expectProblem(await patch(other, { external_id: 'a' }), 409, 'duplicate_resource')).to.include({
+        conflicting_id: id,
+        deleted: true,
+      })
     })
 
     it('shows in the deleted listing as {id, external_id, deleted_at}', async () => {
