@@ -52,7 +52,8 @@ describe('the guide for integrators', () => {
   const inDirectory = (command: string, args: readonly string[]) => run(command, args, { cwd: directory, env })
 
   it('has snippets in both languages for every task', () => {
-    const tasks = ['First sync', 'Incremental sync', 'Deletions', 'Batches', 'Idempotency and retries', 'Errors']
+    const syncing = ['First sync', 'Incremental sync', 'Deletions', 'Batches']
+    const tasks = [...syncing, 'Idempotency and retries', 'Accounts', 'Errors']
     for (const list of [scripts, programs]) expect(list.map(({ heading }) => heading)).to.include.members(tasks)
   })
 
@@ -117,6 +118,12 @@ describe('the guide for integrators', () => {
       expect((await company.get('/sales?external_id=PEDIDO-1002')).body.data).to.have.length(1)
     })
 
+    it('settles an account that was overdue', async () => {
+      expect((await runProgram('accounts.ts')).stdout).to.equal('NF-4711 was due on 2020-01-10\n')
+      const [payable] = (await company.get('/finance/payables?external_id=NF-4711')).body.data
+      expect(payable).to.include({ status: 'settled', is_overdue: false })
+    })
+
     it('recognises an error by its code', async () => {
       expect((await runProgram('errors.ts')).stdout).to.match(/^is customer \d+\n$/)
     })
@@ -132,6 +139,7 @@ const EXPECTED: Readonly<Record<string, RegExp>> = {
   'Your records into the service': /^\d+$/m,
   Batches: /^1\n\{"index":1,"external_id":"CAFE-250","code":"validation_failed","fields":\{"price":/m,
   'Idempotency and retries': /^(\{"id":\d+,"total":"37\.80","change":"12\.20"\}\n)\1Idempotent-Replayed: true/im,
+  Accounts: /^\{"status":"settled","payment_method":"pix"\}$/m,
   Errors: /"unknown_fields": \[\s+"nome"/,
   Quotas: /^X-RateLimit-Remaining: \d+/im,
 }

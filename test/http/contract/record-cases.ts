@@ -25,13 +25,13 @@ export function recordCases({ path, names: [one, many], fresh, changes, unique }
     [`list${many}`]: {
       200: async (world) => {
         await create(world)
-        return { query: { limit: '1', updated_since: '2026-01-01T00:00:00Z' } }
+        return { query: { limit: '1', updated_since: '2020-01-01T00:00:00Z' } }
       },
     },
     [`listDeleted${many}`]: {
       200: async (world) => {
         await world.company.call('DELETE', `${path}/${(await create(world)).id}`)
-        return { query: { since: '2026-01-01T00:00:00Z' } }
+        return { query: { since: '2020-01-01T00:00:00Z' } }
       },
     },
     [`get${one}`]: { 200: at() },
