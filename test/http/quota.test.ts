@@ -108,6 +108,7 @@ describe('quotas', () => {
     for (const reply of replies) {
       if (reply.status === 200) continue
       expect(expectProblem(reply, 429, 'rate_limited')).to.equal(undefined)
+      expect(reply.headers.get('x-ledger-revision')).to.match(/^\d+$/)
       const { limit, remaining, reset } = expectRate(reply)
       expect({ limit, remaining }).to.deep.equal({ limit: PER_MINUTE, remaining: 0 })
       expect(Number(reply.headers.get('retry-after'))).to.be.within(1, 60)
