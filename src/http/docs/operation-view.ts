@@ -49,7 +49,7 @@ function parametersView(parameters: readonly oas31.ParameterObject[]): Html | nu
   )
   const required = parameters.filter((parameter) => parameter.required).map(({ name }) => name)
   const places = [...new Set(parameters.map((parameter) => PLACES[parameter.in]))].join(', ')
-  return html`<h4>Parâmetros (${places})</h4>${fieldTable({ properties, required } as Schema)}`
+  return html`<h4>Parâmetros (${places})</h4>${fieldTable({ properties, required, additionalProperties: false } as Schema)}`
 }
 
 function bodyView({ requestBody }: oas31.OperationObject, document: Document): Html | null {

@@ -30,7 +30,8 @@ export const nameOfRef = (ref: string): string => ref.slice(ref.lastIndexOf('/')
 interface Line {
   readonly name: string
   readonly schema: Schema
-  readonly required: boolean
+  /** What there is to say of its presence. */
+  readonly note: string | null
 }
 
 /** The fields of an object, one a line. */
@@ -40,19 +41,25 @@ export function fieldTable(schema: Schema): Html {
   return html`<table><thead><tr><th>Campo</th><th>Tipo</th><th>Significado</th></tr></thead><tbody>${lines.map(row)}</tbody></table>`
 }
 
-function row({ name, schema, required }: Line): Html {
-  return html`<tr><td><code>${name}</code>${required && html` <span class="required">obrigatório</span>`}</td>
+function row({ name, schema, note }: Line): Html {
+  return html`<tr><td><code>${name}</code>${note && html` <span class="note">${note}</span>`}</td>
 <td>${typeOf(schema)}</td><td>${inline(schema.description ?? '')}${limitsOf(schema)}</td></tr>`
 }
 
 function linesOf(schema: Schema, prefix: string): Line[] {
-  const required = schema.required ?? []
+  const note = noteOn(schema)
   return Object.entries((schema.properties ?? {}) as Record<string, Schema>).flatMap(([field, inner]) => {
     const name = prefix + field
     const { object, mark } = innerObject(inner)
-    const line = { name, schema: inner, required: required.includes(field) }
+    const line = { name, schema: inner, note: note(field) }
     return object ? [line, ...linesOf(object, `${name}${mark}.`)] : [line]
   })
+}
+
+/** Of a request, which fields it must have; of an answer, which it may lack. Only requests are closed to other fields. */
+function noteOn({ required = [], additionalProperties }: Schema): (field: string) => string | null {
+  if (additionalProperties === false) return (field) => (required.includes(field) ? 'obrigatório' : null)
+  return (field) => (required.includes(field) ? null : 'nem sempre presente')
 }
 
 /** The object whose fields are shown below a field: its own, or that of a list's items. */
@@ -90,6 +97,7 @@ function limitsOf(schema: Schema): Html | null {
   const shown = withoutNull(schema)
   const limits: Part[] = [
     shown.enum && ['um de ', shown.enum.map((value, position) => [position > 0 && ', ', html`<code>${value}</code>`])],
+    decimals(shown.pattern),
     bounds(shown.minLength, shown.maxLength, 'caracteres'),
     bounds(shown.minItems, shown.maxItems, 'itens'),
     bounds(shown.minimum, shown.maximum, ''),
@@ -97,6 +105,13 @@ function limitsOf(schema: Schema): Html | null {
   ].filter(Boolean)
   if (limits.length === 0) return null
   return html` <span class="limits">${limits.map((limit, position) => [position > 0 && '; ', limit])}</span>`
+}
+
+/** The end of a pattern tells how many decimals a text has. */
+function decimals(pattern = ''): string | null {
+  if (pattern.endsWith('\\.\\d{2}$')) return 'duas casas decimais'
+  if (pattern.endsWith('\\.\\d{3}$')) return 'três casas decimais'
+  return pattern.endsWith('\\.\\d{1,3})?$') ? 'até três casas decimais' : null
 }
 
 function bounds(low: number | undefined, high: number | undefined, unit: string): string | null {

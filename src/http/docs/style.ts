@@ -26,7 +26,7 @@ nav {
 nav p, nav details { margin: 0 0 .6rem }
 nav summary { cursor: pointer; font-weight: 600 }
 nav ul { list-style: none; margin: .2rem 0 0; padding: 0 }
-nav li a { display: block; padding: .15rem .25rem; border-radius: 4px; color: inherit; text-decoration: none }
+nav li a { display: flex; gap: .4rem; align-items: baseline; padding: .15rem .25rem; border-radius: 4px; color: inherit; text-decoration: none }
 nav li a:hover, nav li a:focus-visible { background: var(--line) }
 main { grid-area: main; max-width: 60rem; padding: 1rem 2rem 6rem }
 a { color: var(--link) }
@@ -37,7 +37,7 @@ article h3 { margin: 0 0 .3rem; font-size: 1.15rem }
 article h4 { margin: 1.2rem 0 .3rem; font-size: .95rem }
 .address { margin: 0 0 .6rem }
 .method {
-  display: inline-block; min-width: 3.6em; padding: 0 .35em; border-radius: 4px; text-align: center;
+  display: inline-block; flex: none; min-width: 4.6em; padding: 0 .35em; border-radius: 4px; text-align: center;
   font: 600 .75em/1.6 ui-monospace, monospace; color: #fff; background: #4a5563;
 }
 .method.get { background: #1f6f43 }
@@ -52,7 +52,7 @@ table { display: block; overflow-x: auto; border-collapse: collapse; font-size: 
 th, td { text-align: left; vertical-align: top; padding: .35rem .8rem .35rem 0; border-bottom: 1px solid var(--line) }
 th { color: var(--soft); font-weight: 600 }
 td:first-child { white-space: nowrap }
-.required { color: light-dark(#a32020, #f08a8a); font-size: .8em }
+.note { color: light-dark(#a32020, #f08a8a); font-size: .8em }
 .limits { color: var(--soft); font-size: .9em }
 main details { margin-top: 1rem }
 main summary { cursor: pointer; font-weight: 600; font-size: .95rem }
@@ -60,7 +60,10 @@ main summary { cursor: pointer; font-weight: 600; font-size: .95rem }
 article:target h3 { text-decoration: underline; text-underline-offset: .3em }
 .skip { position: absolute; left: -999rem }
 .skip:focus { left: 1rem; top: 1rem; background: var(--back); padding: .5rem }
+@media (min-width: 52rem) { td:nth-child(2) { min-width: 7em } }
 @media (max-width: 52rem) {
+  .note { display: block }
+  td:first-child { white-space: normal; overflow-wrap: anywhere; min-width: 7em }
   body { display: block }
   nav { position: static; height: auto; max-height: 40vh; border-right: 0; border-bottom: 1px solid var(--line) }
   main, header { padding-left: 1rem; padding-right: 1rem }

@@ -150,6 +150,7 @@ function writingRoutes<F extends z.ZodRawShape, C extends { external_id?: string
   const scope = `${area}:write` as const
   const { whole } = resource.examples
   const { external_id: _, ...withoutId } = whole
+  const itemCodes = ['validation_failed', ...(refusals.replace ?? [])].map((code) => `\`${code}\``).join(', ')
   return [
     write({
       method: 'post',
@@ -168,7 +169,7 @@ function writingRoutes<F extends z.ZodRawShape, C extends { external_id?: string
       scope,
       operation: `batch${many}`,
       summary: `Cria ou substitui até 500 registros`,
-      description: 'Cada item é o de PUT by-external e é julgado por si: os erros de um não impedem os outros.',
+      description: `Cada item é o de PUT by-external e é julgado por si: os erros de um não impedem os outros. Códigos com que um item pode ser recusado: ${itemCodes}.`,
       item: replace.item,
       example: { items: [whole] },
       reply: batchResultOf(record, refusals.replace ?? []),
