@@ -64,6 +64,12 @@ describe('catch-up', () => {
     await assertLedger(harness, 1, 4)
   })
 
+  it('stores what the clock changes as the request itself would have answered it', async () => {
+    const [event] = await left(added(1, 'r-1', 'first'))
+    await ask('new')
+    expect(JSON.parse((await ask('first')).body)).to.include({ shown_at: event?.recorded_at })
+  })
+
   it('stores the answer of a request of several events as of the last of them', async () => {
     await left(added(1, 'r-1', 'first'), added(2, 'r-1'), added(1, 'r-1'), added(1, 'r-2'))
     await ask('new')

@@ -43,7 +43,10 @@ export const counterModel: ReadModel = {
   views: {
     counter: {
       refs: (id) => [counterById(id)],
-      render: (rows, id) => JSON.stringify(rows.get(counterById(id))?.doc ?? null),
+      render(rows, id, now) {
+        const row = rows.get(counterById(id))
+        return row ? JSON.stringify({ ...row.doc, shown_at: now }) : null
+      },
     },
   },
 }
