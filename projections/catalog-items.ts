@@ -6,8 +6,9 @@ import type { RecordView } from '../src/ledger/projection.ts'
 import { byKey, byPk, table } from '../src/ledger/table.ts'
 import type { Changes, Rows } from '../src/ledger/working-set.ts'
 import { categoryById } from './categories.ts'
-import { companyOf, timezoneOf } from './companies.ts'
-import { BY_CHANGE, BY_DELETION, type Changed, changedColumns, existing, projection, stamp } from './define.ts'
+import { timezoneOf } from './companies.ts'
+import { BY_CHANGE, BY_DELETION, changedColumns, existing, projection, stamp } from './define.ts'
+import { type RecordRow, recordHandlers } from './records.ts'
 
 /** All fields of an item that a caller sets, stock aside. */
 export type ItemFields = Omit<DataOf<'CatalogItemRevived'>, 'id'>
@@ -21,10 +22,7 @@ export type ItemObject = { id: number } & ItemFields & {
     updated_at: string
   }
 
-export interface ItemRow extends Changed {
-  company_id: number
-  id: number
-  external_id: string | null
+interface ItemColumns {
   /** Names need not be unique; the key is what lists look for. */
   name_key: string
   sku: string | null
@@ -32,9 +30,9 @@ export interface ItemRow extends Changed {
   barcode: string | null
   category_id: number | null
   type: 'product' | 'service'
-  deleted_at: string | null
-  doc: ItemObject
 }
+
+export type ItemRow = RecordRow<ItemObject> & ItemColumns
 
 export const catalogItems = table<ItemRow>('catalog_items', {
   columns: {
@@ -58,14 +56,23 @@ export const itemById = (id: number) => byPk(catalogItems, id)
 export const itemByExternalId = (externalId: string) => byKey(catalogItems, 'external', externalId)
 export const itemByBarcode = (barcode: string) => byKey(catalogItems, 'barcode', barcode)
 
-const columnsOf = (doc: ItemObject) => ({
-  external_id: doc.external_id,
-  name_key: nameKey(doc.name),
-  sku: doc.sku,
-  barcode: doc.barcode,
-  category_id: doc.category_id,
-  type: doc.type,
-  doc,
+const on = recordHandlers<DataOf<'CatalogItemCreated'>, ItemObject, ItemColumns>({
+  table: catalogItems,
+  byId: itemById,
+  create: (data, at) => ({
+    ...data,
+    stock_updated_at: data.stock === null ? null : at,
+    created_at: at,
+    updated_at: at,
+  }),
+  columnsOf: ({ name, sku, barcode, category_id, type }) => ({
+    name_key: nameKey(name),
+    sku,
+    barcode,
+    category_id,
+    type,
+  }),
+  freed: { barcode: null },
 })
 
 /** Moves the stock of an item, also of a deleted one; an untracked item has none to move. */
@@ -88,38 +95,10 @@ const plus = (before: string | null, quantity: string, sign: 1 | -1): string | n
   before === null ? null : fromThousandths(toThousandths(before) + sign * toThousandths(quantity))
 
 export const catalogItemsProjection = projection('catalog_items', [catalogItems], {
-  CatalogItemCreated: {
-    apply(rows, event) {
-      const at = inZone(event.recorded_at, timezoneOf(rows))
-      const stock_updated_at = event.data.stock === null ? null : at
-      const doc: ItemObject = { ...event.data, stock_updated_at, created_at: at, updated_at: at }
-      const { company_id } = companyOf(rows)
-      rows.add(catalogItems, { company_id, id: doc.id, deleted_at: null, ...stamp(event), ...columnsOf(doc) })
-    },
-  },
-  CatalogItemUpdated: {
-    refs: (event) => [itemById(event.data.id)],
-    apply(rows, event) {
-      const before = existing(rows, itemById(event.data.id))
-      const doc = { ...before.doc, ...event.data.changes, updated_at: inZone(event.recorded_at, timezoneOf(rows)) }
-      rows.put(catalogItems, { ...before, ...stamp(event), ...columnsOf(doc) })
-    },
-  },
-  CatalogItemDeactivated: {
-    refs: (event) => [itemById(event.data.id)],
-    apply(rows, event) {
-      const before = existing(rows, itemById(event.data.id))
-      rows.put(catalogItems, { ...before, barcode: null, deleted_at: event.recorded_at, ...stamp(event) })
-    },
-  },
-  CatalogItemRevived: {
-    refs: (event) => [itemById(event.data.id)],
-    apply(rows, event) {
-      const before = existing(rows, itemById(event.data.id))
-      const doc = { ...before.doc, ...event.data, updated_at: inZone(event.recorded_at, timezoneOf(rows)) }
-      rows.put(catalogItems, { ...before, deleted_at: null, ...stamp(event), ...columnsOf(doc) })
-    },
-  },
+  CatalogItemCreated: on.created,
+  CatalogItemUpdated: on.updated,
+  CatalogItemDeactivated: on.deleted,
+  CatalogItemRevived: on.revived,
   StockAdjusted: {
     refs: (event) => [itemById(event.data.id)],
     apply: (rows, event) => setStock(rows, event as never, event.data.id, () => event.data.after),
