@@ -16,12 +16,14 @@ const parse = express.json({
   },
 })
 
+/** Reads: a body has no meaning there (RFC 9110), so nothing in it can be wrong. */
+const METHODS_WITHOUT_BODY = ['GET', 'HEAD']
+
 /** Reads the body of a request that may have one; an absent body is an empty object. */
 export const jsonBody: RequestHandler = (request, response, next) => {
-  const type = request.headers['content-type']
-  const hasBody =
-    request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0
-  if (!hasBody) {
+  const { 'content-type': type, 'content-length': length, 'transfer-encoding': encoding } = request.headers
+  const isSent = encoding !== undefined || Number(length ?? 0) > 0
+  if (!isSent || METHODS_WITHOUT_BODY.includes(request.method)) {
     request.body = {}
     next()
     return
