@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { z } from 'zod'
+import { DeleteInput, SettleInput } from '../../commands/accounts/account-input.ts'
 import { CreateApiKeyInput, createApiKey } from '../../commands/api-keys/create-api-key.ts'
 import { RevokeApiKeyInput, revokeApiKey } from '../../commands/api-keys/revoke-api-key.ts'
 import { CreateItemInput, createItem } from '../../commands/catalog/create-item.ts'
@@ -12,8 +13,28 @@ import { CreateCustomerInput, createCustomer } from '../../commands/customers/cr
 import { deleteCustomer } from '../../commands/customers/delete-customer.ts'
 import { ReplaceCustomerInput, replaceCustomer } from '../../commands/customers/replace-customer.ts'
 import { UpdateCustomerInput, updateCustomer } from '../../commands/customers/update-customer.ts'
+import {
+  CreatePayableInput,
+  createPayable,
+  deletePayable,
+  PayableChanges,
+  ReplacePayableInput,
+  replacePayable,
+  settlePayable,
+  updatePayable,
+} from '../../commands/payables/payable-commands.ts'
 import { CreatePaymentTypeInput, createPaymentType } from '../../commands/payment-types/create-payment-type.ts'
 import { UpdatePaymentTypeInput, updatePaymentType } from '../../commands/payment-types/update-payment-type.ts'
+import {
+  CreateReceivableInput,
+  createReceivable,
+  deleteReceivable,
+  ReceivableChanges,
+  ReplaceReceivableInput,
+  replaceReceivable,
+  settleReceivable,
+  updateReceivable,
+} from '../../commands/receivables/receivable-commands.ts'
 import { authorizeFiscalDocument, FiscalDocumentInput } from '../../commands/sales/authorize-fiscal-document.ts'
 import { CancelSaleInput, cancelSale } from '../../commands/sales/cancel-sale.ts'
 import { registerSale, SaleInput } from '../../commands/sales/register-sale.ts'
@@ -24,6 +45,7 @@ import { UpdateSupplierInput, updateSupplier } from '../../commands/suppliers/up
 import { CreateUserInput, createUser } from '../../commands/users/create-user.ts'
 import { hashKey } from '../../src/access/api-keys.ts'
 import { SCOPES } from '../../src/access/scopes.ts'
+import { PAYMENT_METHODS } from '../../src/domain/payment-method.ts'
 import { Id } from '../../src/domain/text.ts'
 import { PAYMENT_KINDS, PLANS } from '../../src/events/companies.ts'
 import type { Command, Invocation } from '../../src/ledger/command.ts'
@@ -146,9 +168,38 @@ const paymentShape = {
   due_days: maybe(fc.constantFrom(0, 30)),
 }
 
-const byId = fc.record({ id: place })
 const ById = z.strictObject({ id: Id })
+const byId = fc.record({ id: place })
 const changing = (changes: fc.Arbitrary<unknown>) => fc.record({ id: place, changes })
+
+const accountShape = {
+  description: name,
+  amount: fc.constantFrom('0.01', '150.00', '9999999999.99'),
+  due_date: fc.constantFrom('1999-12-31', '2026-03-10', '2099-02-28'),
+}
+const accountChanges = {
+  external_id: rarely(externalId),
+  description: maybe(name),
+  amount: maybe(accountShape.amount),
+  due_date: maybe(accountShape.due_date),
+}
+/** One side of the finances; `party` is who owes or is owed. */
+const accountActs = (party: 'customer' | 'supplier') => {
+  const parties = { [`${party}_id`]: nullable(place) }
+  return {
+    create: fc.record({ external_id: nullable(externalId), ...accountShape, ...parties }),
+    replace: fc.record({ external_id: externalId, ...accountShape, [`${party}_external_id`]: rarely(externalId) }),
+    update: changing(fc.record({ ...accountChanges, ...parties })),
+    settle: fc.record({
+      id: place,
+      payment_method: fc.constantFrom(...PAYMENT_METHODS),
+      paid_at: nullable(fc.constantFrom('2026-03-10T23:30:00-03:00', '2000-01-01T00:00:00Z')),
+    }),
+  }
+}
+const receivable = accountActs('customer')
+const payable = accountActs('supplier')
+const accountUpdate = (changes: z.ZodType) => z.strictObject({ id: Id, changes })
 
 /** Everything that may happen in a company, with what is tried. */
 const ACTS = {
@@ -234,6 +285,58 @@ const ACTS = {
     schema: FiscalDocumentInput,
     input: fc.record({ id: place, number: fc.constantFrom('1', '2') }),
   },
+  createReceivable: {
+    kind: 'receivable',
+    weight: 2,
+    command: createReceivable,
+    schema: CreateReceivableInput,
+    input: receivable.create,
+  },
+  replaceReceivable: {
+    kind: 'receivable',
+    weight: 3,
+    command: replaceReceivable,
+    schema: ReplaceReceivableInput,
+    input: receivable.replace,
+  },
+  updateReceivable: {
+    kind: 'receivable',
+    weight: 2,
+    command: updateReceivable,
+    schema: accountUpdate(ReceivableChanges),
+    input: receivable.update,
+  },
+  deleteReceivable: { kind: 'receivable', weight: 2, command: deleteReceivable, schema: DeleteInput, input: byId },
+  settleReceivable: {
+    kind: 'receivable',
+    weight: 1,
+    command: settleReceivable,
+    schema: SettleInput,
+    input: receivable.settle,
+  },
+  createPayable: {
+    kind: 'payable',
+    weight: 2,
+    command: createPayable,
+    schema: CreatePayableInput,
+    input: payable.create,
+  },
+  replacePayable: {
+    kind: 'payable',
+    weight: 3,
+    command: replacePayable,
+    schema: ReplacePayableInput,
+    input: payable.replace,
+  },
+  updatePayable: {
+    kind: 'payable',
+    weight: 2,
+    command: updatePayable,
+    schema: accountUpdate(PayableChanges),
+    input: payable.update,
+  },
+  deletePayable: { kind: 'payable', weight: 2, command: deletePayable, schema: DeleteInput, input: byId },
+  settlePayable: { kind: 'payable', weight: 1, command: settlePayable, schema: SettleInput, input: payable.settle },
   createPaymentType: {
     kind: 'payment_type',
     weight: 1,
@@ -299,6 +402,8 @@ const REFS: Readonly<Record<string, string>> = {
   category_id: 'category',
   catalog_item_id: 'catalog_item',
   payment_type_id: 'payment_type',
+  customer_id: 'customer',
+  supplier_id: 'supplier',
 }
 
 export const step: fc.Arbitrary<Step> = fc.oneof(
