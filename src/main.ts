@@ -11,6 +11,7 @@ import { createGate } from './access/quota.ts'
 import { type Config, readConfig, WrongSetting } from './config.ts'
 import { type Core, openCore } from './core.ts'
 import { createApp } from './http/app.ts'
+import { serverOf } from './http/server.ts'
 import { schedulePurge } from './ledger/purge.ts'
 import { startEmbedded } from './postgres/embedded.ts'
 import { createPool } from './postgres/pool.ts'
@@ -119,7 +120,9 @@ function appOf(core: Core, gatePool: Pool, isStopping: () => boolean): Express {
 }
 
 function listen({ PORT, HOST }: Config, app: Express, onListening: (error?: Error) => void): Server {
-  const server = app.listen(PORT, HOST, onListening)
+  const server = serverOf(app)
+  server.once('error', onListening)
+  server.listen(PORT, HOST, () => onListening())
   // Slow or silent connections are ended, so that they cannot pile up.
   server.headersTimeout = HEADERS_TIMEOUT_MS
   server.requestTimeout = REQUEST_TIMEOUT_MS
