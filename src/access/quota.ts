@@ -1,6 +1,4 @@
 import type { Pool } from 'pg'
-import type { ApiKeyObject } from '../../projections/api-keys.ts'
-import type { CompanyObject } from '../../projections/companies.ts'
 import { Unavailable } from '../ledger/port.ts'
 import { COUNT_CALLS, type CountedCompany, type FoundKey } from './quota-statement.ts'
 
@@ -26,7 +24,6 @@ export interface Rate {
 export interface Admitted {
   readonly kind: 'admitted' | 'limited'
   readonly companyId: number
-  readonly companyName: string
   readonly keyId: number
   readonly scopes: readonly string[]
   readonly plan: string
@@ -35,8 +32,6 @@ export interface Admitted {
   readonly revision: number
   /** Postgres's clock when the call was counted: UTC, milliseconds, `Z`. */
   readonly now: string
-  readonly key: ApiKeyObject
-  readonly company: CompanyObject
   readonly rate: Rate
 }
 
@@ -138,22 +133,19 @@ async function count(pool: Pool, limits: QuotaLimits, calls: readonly Waiting[])
 
 /** The answer to the n-th call of a company within a tick: the first ones are granted, in order of arrival. */
 function admission(found: FoundKey, windows: CountedCompany, place: number, limits: QuotaLimits): Admitted {
-  const { company_id: companyId, timezone, revision, key, company } = found
+  const { company_id: companyId, api_key_id: keyId, scopes, plan, timezone, revision } = found
   const later = Math.max(0, windows.granted - place)
   const minute = rateOf(limits.perMinute, windows.minute_count - later, windows.minute_ends, windows.now)
   const day = rateOf(limits.perDay, windows.day_count - later, windows.day_ends, windows.now)
   return {
     kind: place <= windows.granted ? 'admitted' : 'limited',
     companyId,
-    companyName: company.name,
-    keyId: key.id,
-    scopes: key.scopes,
-    plan: company.plan,
+    keyId,
+    scopes,
+    plan,
     timezone,
     revision,
     now: new Date(windows.now * 1000).toISOString(),
-    key,
-    company,
     rate: nearer(minute, day),
   }
 }

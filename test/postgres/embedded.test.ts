@@ -191,7 +191,10 @@ describe('embedded Postgres', function () {
   })
 
   it('explains to root that the user for Postgres cannot enter the directory', async function () {
-    if (process.getuid?.() !== 0) return this.skip()
+    if (process.getuid?.() !== 0) {
+      console.log('      skipped: only root runs Postgres as another user')
+      return this.skip()
+    }
     const closed = join(base, 'closed')
     await mkdir(closed, { mode: 0o700 })
     const failure = await startEmbedded({ dataDir: join(closed, 'data') }).catch((error) => error)
