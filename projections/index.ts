@@ -5,6 +5,7 @@ import { catalogItemsProjection, catalogItemView } from './catalog-items.ts'
 import { categoriesProjection, categoryView } from './categories.ts'
 import { companiesProjection, companyView, ownCompany } from './companies.ts'
 import { customersProjection, customerView } from './customers.ts'
+import { offlineSalesProjection } from './offline-sales.ts'
 import { payablesProjection, payableView } from './payables.ts'
 import { paymentTypesProjection, paymentTypeView } from './payment-types.ts'
 import { receivablesProjection, receivableView } from './receivables.ts'
@@ -26,6 +27,7 @@ const projections = [
   categoriesProjection,
   catalogItemsProjection,
   salesProjection,
+  offlineSalesProjection,
   receivablesProjection,
   payablesProjection,
 ]

@@ -1,24 +1,17 @@
 import { z } from 'zod'
-import { type ItemRow, itemByExternalId, itemById } from '../../projections/catalog-items.ts'
+import { itemByExternalId, itemById } from '../../projections/catalog-items.ts'
 import { customerByExternalId } from '../../projections/customers.ts'
 import { paymentTypeById } from '../../projections/payment-types.ts'
 import { saleByExternalId } from '../../projections/sales.ts'
 import { Instant } from '../../src/domain/instant.ts'
-import {
-  fromCents,
-  lineTotal,
-  lineTotalFits,
-  MAX_CENTS,
-  Money,
-  netOfSurcharge,
-  toCents,
-} from '../../src/domain/money.ts'
+import { fromCents, lineTotal, lineTotalFits, MAX_CENTS, Money, toCents } from '../../src/domain/money.ts'
 import { fromThousandths, Quantity, toThousandths } from '../../src/domain/quantity.ts'
 import { invalid, type Refusal, refuse } from '../../src/domain/refusal.ts'
 import { ExternalId, Id, text } from '../../src/domain/text.ts'
 import { type DataOf, event } from '../../src/events/catalogue.ts'
 import { accept, command, isRefusal } from '../../src/ledger/command.ts'
 import type { Rows } from '../../src/ledger/working-set.ts'
+import { quantitiesTaken, soldItem, takenPayment } from './sale-lines.ts'
 
 type Completed = DataOf<'SaleCompleted'>
 
@@ -126,7 +119,7 @@ function priceItems(rows: Rows, inputs: readonly ItemInput[]): Completed['items'
       return invalid(`items[${position}].quantity`, 'o total do item é grande demais')
     const total = lineTotal(thousandths, toCents(unitPrice))
     priced.push({
-      ...described(found, input),
+      ...(found ? soldItem(found) : adHocItem(input)),
       quantity: fromThousandths(thousandths),
       unit_price: unitPrice,
       total: fromCents(total),
@@ -135,14 +128,12 @@ function priceItems(rows: Rows, inputs: readonly ItemInput[]): Completed['items'
   return priced
 }
 
-function described(found: Readonly<ItemRow> | null, input: ItemInput) {
-  return {
-    catalog_item_id: found?.id ?? null,
-    external_id: found?.external_id ?? null,
-    description: found?.doc.name ?? input.description ?? '',
-    moves_stock: typeof found?.doc.stock === 'string',
-  }
-}
+const adHocItem = ({ description = '' }: ItemInput) => ({
+  catalog_item_id: null,
+  external_id: null,
+  description,
+  moves_stock: false,
+})
 
 /** Payments with their surcharge taken from inside; a surplus is change, and only cash can give change. */
 function pay(
@@ -158,10 +149,8 @@ function pay(
     const field = `payments[${position}].payment_type_id`
     if (!type) return invalid(field, 'forma de pagamento não encontrada')
     if (!type.accepts_api) return invalid(field, type.reason ?? 'forma de pagamento não aceita pela API')
-    const cents = toCents(amount)
-    const net = netOfSurcharge(cents, type.fee_percentage)
-    payments.push({ payment_type_id, name: type.name, amount, surcharge: fromCents(cents - net), net: fromCents(net) })
-    paid += cents
+    payments.push(takenPayment(type, amount))
+    paid += toCents(amount)
     cash ||= type.is_cash
   }
   if (paid < total || (paid > total && !cash)) {
@@ -170,14 +159,9 @@ function pay(
   return { payments, change: paid - total }
 }
 
-/** The whole sale or nothing: an item may stand on several lines, so what is asked is added up before it is compared. */
+/** The whole sale or nothing. */
 function findShortage(rows: Rows, items: Completed['items']): Refusal | null {
-  const requested = new Map<number, number>()
-  for (const { catalog_item_id, quantity, moves_stock } of items) {
-    if (!moves_stock || catalog_item_id === null) continue
-    requested.set(catalog_item_id, (requested.get(catalog_item_id) ?? 0) + toThousandths(quantity))
-  }
-  const short = [...requested].flatMap(([id, thousandths]) => {
+  const short = [...quantitiesTaken(items)].flatMap(([id, thousandths]) => {
     const available = rows.get(itemById(id))?.doc.stock
     if (typeof available !== 'string' || toThousandths(available) >= thousandths) return []
     return [{ catalog_item_id: id, requested: fromThousandths(thousandths), available }]

@@ -15,6 +15,8 @@ import {
   noCustomer,
   noDetails,
   noSupplier,
+  offlineSaleCancelled,
+  offlineSaleCompleted,
   payableCreated,
   paymentTypeCreated,
   plainAccount,
@@ -79,6 +81,9 @@ const ledger = ledgerOf(
   event('PayableDeleted', { id: 4 }),
   event('PayableRevived', { id: 4, ...plainAccount, ...noSupplier, external_id: 'a' }),
   event('PayableSettled', { id: 5, ...settlement }),
+  from('pdv', offlineSaleCompleted({ id: 10, items: [line], receivable_ids: [6] })),
+  from('pdv', receivableCreated({ id: 6, origin: 'sale', sale_id: 10 })),
+  from('pdv', offlineSaleCancelled({ id: 11, offline_id: 'pdv-2' })),
   event('FiscalDocumentAuthorized', { id: 9, number: '1', issued_at: '2026-03-10T15:00:00.000Z' }),
 )
 
