@@ -9,6 +9,8 @@ import { requireHttps } from '../middleware/require-https.ts'
 import { Problem } from '../problems.ts'
 import { answerProblem } from './answer.ts'
 import { authRoutes } from './auth.ts'
+import { configRoute } from './config.ts'
+import { productRoutes } from './products.ts'
 import type { SyncRoute } from './route.ts'
 import { requireToken } from './session.ts'
 import { statusRoute } from './status.ts'
@@ -51,7 +53,12 @@ export function syncRouter(options: SyncOptions): Router {
   return router
 }
 
-const routesOf = (options: SyncOptions): SyncRoute[] => [...authRoutes(options.sync), statusRoute]
+const routesOf = ({ sync, pool }: SyncOptions): SyncRoute[] => [
+  ...authRoutes(sync),
+  statusRoute,
+  configRoute(pool),
+  ...productRoutes(pool),
+]
 
 /** Tokens and other people's data are in these answers. */
 const neverStored: RequestHandler = (_request, response, next) => {
