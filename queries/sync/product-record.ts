@@ -2,10 +2,12 @@
 export const utc = (moment: string): string =>
   `to_char((${moment}) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 
-/** Items with what a till shows of them: `t` is the item, `d` are members of its object, `g` is its category. */
+/** Members of an item's object, parsed once; `t` is the item. */
 export const ITEM_DETAILS = `
-  left join lateral json_to_record(t.doc) as d(name json, price text, stock text, updated_at timestamptz) on true
-  left join categories g on g.company_id = t.company_id and g.id = t.category_id`
+  left join lateral json_to_record(t.doc) as d(name json, price text, stock text, updated_at timestamptz) on true`
+
+const CATEGORY_NAME = `(
+  select (g.doc -> 'name')::text from categories g where g.company_id = t.company_id and g.id = t.category_id)`
 
 /**
  * SQL of a product's JSON text (spec, Product (download)). Decimals are put there as they are kept, so that the numbers are
@@ -17,7 +19,7 @@ export const PRODUCT_RECORD = `'{"id":' || t.id
   || ',"price":' || d.price
   || ',"stock":' || coalesce(d.stock, '0.000')
   || ',"tracks_stock":' || (d.stock is not null)::text
-  || ',"category_name":' || coalesce((g.doc -> 'name')::text, '""')
+  || ',"category_name":' || coalesce(${CATEGORY_NAME}, '""')
   || ',"updated_at":"' || ${utc('d.updated_at')} || '"}'`
 
 /** SQL of whether a live item is one that tills sell. */

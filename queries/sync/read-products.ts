@@ -69,7 +69,12 @@ async function deletedSince(tx: Transaction, companyId: number, lastSync: string
 
 const DELETED_SINCE = {
   name: 'list_sync_products_deleted',
-  text: `select coalesce(string_agg(t.id::text, ',' order by t.id), '') as ids
-         from catalog_items t
-         where t.company_id = $1 and t.changed_at >= $2 and (t.deleted_at >= $2 or t.deleted_at is null and t.type <> 'product')`,
+  text: `select coalesce(string_agg(gone.id::text, ','), '') as ids
+         from (
+           select t.id
+           from catalog_items t
+           where t.company_id = $1 and t.changed_at >= $2
+             and (t.deleted_at >= $2 or t.deleted_at is null and t.type <> 'product')
+           order by t.changed_at, t.revision, t.id
+         ) gone`,
 }
