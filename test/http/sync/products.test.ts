@@ -304,5 +304,13 @@ describe('GET /api/sync/products', () => {
     // The copies have the same time and revision: pages go on by the id.
     const { data } = (await download('2000-01-01T00:00:00Z')).body
     expect(ids(data)).to.deep.equal(ids(body.data))
+
+    // A till that does not read on holds no transaction of Postgres, and so no snapshot.
+    const slow = await fetch(`${api.url}/api/sync/products`, { headers: { authorization: `Bearer ${till.token}` } })
+    const { rows } = await api.core.pool.query(
+      `select count(*)::int as open from pg_stat_activity where datname = current_database() and state like 'idle in trans%'`,
+    )
+    expect(rows[0].open).to.equal(0)
+    expect(((await slow.json()) as Json).total).to.equal(50_000)
   })
 })
