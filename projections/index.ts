@@ -5,10 +5,12 @@ import { catalogItemsProjection, catalogItemView } from './catalog-items.ts'
 import { categoriesProjection, categoryView } from './categories.ts'
 import { companiesProjection, companyView, ownCompany } from './companies.ts'
 import { customersProjection, customerView } from './customers.ts'
+import { ordersProjection, orderView } from './orders.ts'
 import { payablesProjection, payableView } from './payables.ts'
 import { paymentTypesProjection, paymentTypeView } from './payment-types.ts'
 import { receivablesProjection, receivableView } from './receivables.ts'
 import { salesProjection, saleView } from './sales.ts'
+import { storesProjection, storeView } from './stores.ts'
 import { suppliersProjection, supplierView } from './suppliers.ts'
 import { usersProjection, userView } from './users.ts'
 
@@ -28,6 +30,8 @@ const projections = [
   salesProjection,
   receivablesProjection,
   payablesProjection,
+  storesProjection,
+  ordersProjection,
 ]
 
 /** The whole read model. */
@@ -46,6 +50,8 @@ export const readModel: ReadModel = {
     sale: saleView,
     receivable: receivableView,
     payable: payableView,
+    store: storeView,
+    order: orderView,
   },
   base: [ownCompany],
 }

@@ -11,6 +11,8 @@ export const ID_KINDS = [
   'sale',
   'receivable',
   'payable',
+  'store',
+  'order',
 ] as const
 
 export type IdKind = (typeof ID_KINDS)[number]
