@@ -5,6 +5,7 @@ import { catalogItemsProjection, catalogItemView } from './catalog-items.ts'
 import { categoriesProjection, categoryView } from './categories.ts'
 import { companiesProjection, companyView, ownCompany } from './companies.ts'
 import { customersProjection, customerView } from './customers.ts'
+import { offlineSalesProjection } from './offline-sales.ts'
 import { ordersProjection, orderView } from './orders.ts'
 import { payablesProjection, payableView } from './payables.ts'
 import { paymentTypesProjection, paymentTypeView } from './payment-types.ts'
@@ -28,6 +29,7 @@ const projections = [
   categoriesProjection,
   catalogItemsProjection,
   salesProjection,
+  offlineSalesProjection,
   receivablesProjection,
   payablesProjection,
   storesProjection,

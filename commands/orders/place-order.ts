@@ -6,9 +6,9 @@ import { invalid } from '../../src/domain/refusal.ts'
 import { Email, ExternalId, text } from '../../src/domain/text.ts'
 import { event } from '../../src/events/catalogue.ts'
 import { accept, command, isRefusal } from '../../src/ledger/command.ts'
-import { LinesInput, lineRefs, priceLines } from '../catalog/priced-lines.ts'
 import { Document } from '../persons/person-input.ts'
 import { duplicateOf } from '../records/duplicate.ts'
+import { LinesInput, lineRefs, priceLines } from '../sales/priced-lines.ts'
 
 /** POST /orders. The store is named by the alias that it has in addresses; one that is no alias is just not found. */
 export const OrderInput = z.strictObject({
@@ -36,7 +36,7 @@ export const placeOrder = command<OrderInput>({
     const store = rows.get(storeByAlias(input.store_alias))
     if (!store) return invalid('store_alias', 'loja não encontrada')
     if (!store.enabled) return invalid('store_alias', 'a loja está desativada')
-    const priced = priceLines(rows, input, () => ({}))
+    const priced = priceLines(rows, input)
     if (isRefusal(priced)) return priced
     if (toCents(priced.total) === 0) return invalid('items', 'o total do pedido deve ser maior que zero')
     const placed = event('OrderPlaced', {
@@ -46,6 +46,7 @@ export const placeOrder = command<OrderInput>({
       store_alias: store.alias,
       customer: { name: customer.name, email: customer.email ?? null, document: customer.document ?? null },
       ...priced,
+      items: priced.items.map(({ moves_stock: _, ...item }) => item),
     })
     return accept('created', placed.subject, [placed])
   },

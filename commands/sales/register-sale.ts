@@ -4,14 +4,15 @@ import { customerByExternalId } from '../../projections/customers.ts'
 import { paymentTypeById } from '../../projections/payment-types.ts'
 import { saleByExternalId } from '../../projections/sales.ts'
 import { Instant } from '../../src/domain/instant.ts'
-import { fromCents, Money, netOfSurcharge, toCents } from '../../src/domain/money.ts'
+import { fromCents, Money, toCents } from '../../src/domain/money.ts'
 import { fromThousandths, toThousandths } from '../../src/domain/quantity.ts'
 import { invalid, type Refusal, refuse } from '../../src/domain/refusal.ts'
 import { ExternalId, Id } from '../../src/domain/text.ts'
 import { type DataOf, event } from '../../src/events/catalogue.ts'
 import { accept, command, isRefusal } from '../../src/ledger/command.ts'
 import type { Rows } from '../../src/ledger/working-set.ts'
-import { LinesInput, lineRefs, priceLines } from '../catalog/priced-lines.ts'
+import { LinesInput, lineRefs, priceLines } from './priced-lines.ts'
+import { quantitiesTaken, takenPayment } from './sale-lines.ts'
 
 type Completed = DataOf<'SaleCompleted'>
 
@@ -40,7 +41,7 @@ export const registerSale = command<SaleInput>({
     if (same) return refuse('duplicate_resource', { field: 'external_id', conflicting_id: same.id })
     const customer = findCustomer(rows, input.customer_external_id)
     if (customer && isRefusal(customer)) return customer
-    const priced = priceLines(rows, input, (found) => ({ moves_stock: typeof found?.doc.stock === 'string' }))
+    const priced = priceLines(rows, input)
     if (isRefusal(priced)) return priced
     const paid = pay(rows, input.payments, toCents(priced.total))
     if (isRefusal(paid)) return paid
@@ -81,10 +82,8 @@ function pay(
     const field = `payments[${position}].payment_type_id`
     if (!type) return invalid(field, 'forma de pagamento não encontrada')
     if (!type.accepts_api) return invalid(field, type.reason ?? 'forma de pagamento não aceita pela API')
-    const cents = toCents(amount)
-    const net = netOfSurcharge(cents, type.fee_percentage)
-    payments.push({ payment_type_id, name: type.name, amount, surcharge: fromCents(cents - net), net: fromCents(net) })
-    paid += cents
+    payments.push(takenPayment(type, amount))
+    paid += toCents(amount)
     cash ||= type.is_cash
   }
   if (paid < total || (paid > total && !cash)) {
@@ -93,14 +92,9 @@ function pay(
   return { payments, change: paid - total }
 }
 
-/** The whole sale or nothing: an item may stand on several lines, so what is asked is added up before it is compared. */
+/** The whole sale or nothing. */
 function findShortage(rows: Rows, items: Completed['items']): Refusal | null {
-  const requested = new Map<number, number>()
-  for (const { catalog_item_id, quantity, moves_stock } of items) {
-    if (!moves_stock || catalog_item_id === null) continue
-    requested.set(catalog_item_id, (requested.get(catalog_item_id) ?? 0) + toThousandths(quantity))
-  }
-  const short = [...requested].flatMap(([id, thousandths]) => {
+  const short = [...quantitiesTaken(items)].flatMap(([id, thousandths]) => {
     const available = rows.get(itemById(id))?.doc.stock
     if (typeof available !== 'string' || toThousandths(available) >= thousandths) return []
     return [{ catalog_item_id: id, requested: fromThousandths(thousandths), available }]

@@ -87,6 +87,45 @@ export const saleCompleted = (fields: Partial<DataOf<'SaleCompleted'>> = {}) =>
     ...fields,
   })
 
+/** What a till says of a sale for 10.00 in cash, of product 10, and what the service adds to it. */
+export const offlineSale = {
+  id: 1,
+  offline_id: 'pdv-1',
+  fingerprint: 'f'.repeat(64),
+  sold_at: '2026-03-10T14:00:00.000Z',
+  items: [
+    {
+      catalog_item_id: 10,
+      external_id: null,
+      description: 'Café',
+      quantity: '1.000',
+      unit_price: '10.00',
+      total: '10.00',
+      moves_stock: false,
+    },
+  ],
+  payments: [
+    {
+      payment_type_id: 1,
+      name: 'Dinheiro',
+      amount: '10.00',
+      surcharge: '0.00',
+      net: '10.00',
+      status: 'completed' as const,
+    },
+  ],
+  total: '10.00',
+  amount_received: '10.00',
+  change: '0.00',
+  warnings: [],
+}
+
+export const offlineSaleCompleted = (fields: Partial<DataOf<'OfflineSaleCompleted'>> = {}) =>
+  event('OfflineSaleCompleted', { ...offlineSale, receivable_ids: [], ...fields })
+
+export const offlineSaleCancelled = (fields: Partial<DataOf<'OfflineSaleCancelled'>> = {}) =>
+  event('OfflineSaleCancelled', { ...offlineSale, ...fields })
+
 /** The fields of an account of 100.00 that is due on the day of the scenarios, without another party. */
 export const plainAccount = {
   external_id: null,

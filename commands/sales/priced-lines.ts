@@ -1,11 +1,15 @@
 import { z } from 'zod'
-import { type ItemRow, itemByExternalId, itemById } from '../../projections/catalog-items.ts'
+import { itemByExternalId, itemById } from '../../projections/catalog-items.ts'
 import { fromCents, lineTotal, lineTotalFits, MAX_CENTS, Money, toCents } from '../../src/domain/money.ts'
 import { fromThousandths, Quantity, toThousandths } from '../../src/domain/quantity.ts'
 import { invalid, type Refusal } from '../../src/domain/refusal.ts'
 import { ExternalId, Id, text } from '../../src/domain/text.ts'
+import type { DataOf } from '../../src/events/catalogue.ts'
 import { isRefusal } from '../../src/ledger/command.ts'
 import type { Rows } from '../../src/ledger/working-set.ts'
+import { soldItem } from './sale-lines.ts'
+
+type SaleItem = DataOf<'SaleCompleted'>['items'][number]
 
 const IDENTIFIER = 'informe exatamente um entre catalog_item_id, catalog_item_external_id e description'
 
@@ -32,20 +36,9 @@ type LineInput = z.infer<typeof LineInput>
 /** What is sold or ordered: 1 to 500 lines. */
 export const LinesInput = z.array(LineInput).min(1, 'informe ao menos um item').max(500, 'no máximo 500 itens')
 
-/** A line with its price and its total, which is quantity × price, half up to the cent. */
-interface PricedLine {
-  /** Null for an ad-hoc item. */
-  readonly catalog_item_id: number | null
-  readonly external_id: string | null
-  readonly description: string
-  readonly quantity: string
-  readonly unit_price: string
-  readonly total: string
-}
-
-/** Lines that add up: total = subtotal + delivery fee. */
-interface PricedLines<L> {
-  readonly items: L[]
+/** Lines with prices that add up: total = subtotal + delivery fee. */
+interface PricedLines {
+  readonly items: SaleItem[]
   readonly subtotal: string
   readonly delivery_fee: string
   readonly total: string
@@ -55,21 +48,18 @@ interface PricedLines<L> {
 export const lineRefs = (lines: readonly LineInput[]) => lines.flatMap((line) => lineRef(line) ?? [])
 
 /**
- * Prices lines: the list price where none is given. `more` adds to a line what else is to be known of its article, null for
- * an ad-hoc one. Refuses articles that are not in the catalog, and totals that the contract cannot carry.
+ * Prices the lines of a sale or an order: the list price where none is given, line totals half up to the cent. Refuses
+ * articles that are not in the catalog, and totals that the contract cannot carry.
  */
-export function priceLines<M extends object>(
+export function priceLines(
   rows: Rows,
   { items, delivery_fee = '0.00' }: { items: readonly LineInput[]; delivery_fee?: string | undefined },
-  more: (found: Readonly<ItemRow> | null) => M,
-): PricedLines<PricedLine & M> | Refusal {
-  const priced: (PricedLine & M)[] = []
+): PricedLines | Refusal {
+  const priced: SaleItem[] = []
   for (const [position, input] of items.entries()) {
-    const found = findItem(rows, input, position)
-    if (found && isRefusal(found)) return found
-    const line = priceLine(found, input, position)
+    const line = priceLine(rows, input, position)
     if (isRefusal(line)) return line
-    priced.push({ ...line, ...more(found) })
+    priced.push(line)
   }
   const subtotal = priced.reduce((sum, line) => sum + toCents(line.total), 0)
   const total = subtotal + toCents(delivery_fee)
@@ -83,27 +73,29 @@ function lineRef(line: LineInput) {
   return null
 }
 
-function findItem(rows: Rows, input: LineInput, position: number): Readonly<ItemRow> | null | Refusal {
+function priceLine(rows: Rows, input: LineInput, position: number): SaleItem | Refusal {
   const ref = lineRef(input)
-  if (!ref) return null
-  const found = rows.get(ref)
-  if (found && !found.deleted_at) return found
-  const field = input.catalog_item_id === undefined ? 'catalog_item_external_id' : 'catalog_item_id'
-  return invalid(`items[${position}].${field}`, 'item não encontrado no catálogo')
-}
-
-function priceLine(found: Readonly<ItemRow> | null, input: LineInput, position: number): PricedLine | Refusal {
+  const found = ref && rows.get(ref)
+  if (ref && (!found || found.deleted_at)) {
+    const field = input.catalog_item_id === undefined ? 'catalog_item_external_id' : 'catalog_item_id'
+    return invalid(`items[${position}].${field}`, 'item não encontrado no catálogo')
+  }
   const unitPrice = input.unit_price ?? found?.doc.price
   if (unitPrice === undefined) throw new Error('an ad-hoc item without a price passed validation')
   const thousandths = toThousandths(input.quantity)
   if (!lineTotalFits(thousandths, toCents(unitPrice)))
     return invalid(`items[${position}].quantity`, 'o total do item é grande demais')
   return {
-    catalog_item_id: found?.id ?? null,
-    external_id: found?.external_id ?? null,
-    description: found?.doc.name ?? input.description ?? '',
+    ...(found ? soldItem(found) : adHocItem(input)),
     quantity: fromThousandths(thousandths),
     unit_price: unitPrice,
     total: fromCents(lineTotal(thousandths, toCents(unitPrice))),
   }
 }
+
+const adHocItem = ({ description = '' }: LineInput) => ({
+  catalog_item_id: null,
+  external_id: null,
+  description,
+  moves_stock: false,
+})

@@ -1,0 +1,129 @@
+import { expect } from 'chai'
+import { isPublicAddress, urlProblem } from '../../src/webhooks/target.ts'
+
+describe('the target of a webhook', () => {
+  describe('urlProblem', () => {
+    const accepted = [
+      'https://example.com/hooks',
+      'https://example.com:8443/a/b?c=d',
+      'HTTPS://EXAMPLE.COM',
+      'https://caf\u00e9.example/ganchos?x=\u00e7',
+      'https://8.8.8.8/',
+      'https://[2606:4700::1111]/',
+      'https://localhost.example.com/',
+      `https://example.com/${'a'.repeat(1980)}`,
+    ]
+    for (const url of accepted) {
+      it(`accepts ${url.slice(0, 60)}`, () => expect(urlProblem(url, false)).to.equal(null))
+    }
+
+    const refused: [url: string, problem: RegExp][] = [
+      ['', /deve ser uma URL https/],
+      ['example.com/hooks', /deve ser uma URL https/],
+      ['ftp://example.com', /deve ser uma URL https/],
+      ['https://', /deve ser uma URL https/],
+      ['https:///example.com', /deve ser uma URL https/],
+      ['https:example.com', /deve ser uma URL https/],
+      ['https://exa mple.com', /deve ser uma URL https/],
+      ['https://example.com/\n', /deve ser uma URL https/],
+      ['https://example.com/\0', /deve ser uma URL https/],
+      ['https://example.com/\ud800', /deve ser uma URL https/],
+      ['https://example.com:99999', /deve ser uma URL https/],
+      ['https://1.2.3.4.5', /deve ser uma URL https/],
+      [`https://example.com/${'a'.repeat(1981)}`, /2000 caracteres/],
+      ['https://user:secret@example.com', /usuário nem senha/],
+      ['https://token@example.com', /usuário nem senha/],
+      ['https://example.com/#fragment', /fragmento/],
+      ['https://example.com/#', /fragmento/],
+      ['http://example.com', /deve usar https/],
+      ['https://localhost', /rede privada/],
+      ['https://LOCALHOST.', /rede privada/],
+      ['https://till.localhost:8443/', /rede privada/],
+      ['https://127.0.0.1', /rede privada/],
+      ['https://0x7f.1', /rede privada/],
+      ['https://2130706433', /rede privada/],
+      ['https://0', /rede privada/],
+      ['https://169.254.169.254/latest/meta-data', /rede privada/],
+      ['https://[::1]', /rede privada/],
+      ['https://[::ffff:10.0.0.1]', /rede privada/],
+    ]
+    for (const [url, problem] of refused) {
+      it(`refuses ${JSON.stringify(url.slice(0, 60))}`, () => expect(urlProblem(url, false)).to.match(problem))
+    }
+
+    it('accepts http and this machine when private targets are allowed', () => {
+      for (const url of ['http://localhost:3001/hooks', 'http://127.0.0.1', 'https://[::1]:8443', 'http://10.1.2.3'])
+        expect(urlProblem(url, true), url).to.equal(null)
+    })
+
+    it('still refuses credentials, fragments and what is no URL then', () => {
+      for (const url of [
+        'http://a:b@localhost',
+        'http://localhost/#a',
+        'localhost:3001',
+        `http://localhost/${'a'.repeat(2000)}`,
+      ])
+        expect(urlProblem(url, true), url).to.be.a('string')
+    })
+  })
+
+  describe('isPublicAddress', () => {
+    const open = [
+      '1.1.1.1',
+      '8.8.8.8',
+      '172.15.0.1',
+      '172.32.0.1',
+      '100.63.0.1',
+      '100.128.0.1',
+      '::ffff:8.8.8.8',
+      '2001:4860:4860::8888',
+    ]
+    const closed = [
+      ...[
+        '0.0.0.0',
+        '0.1.2.3',
+        '10.0.0.1',
+        '100.64.0.1',
+        '127.0.0.1',
+        '127.255.255.254',
+        '169.254.169.254',
+        '172.16.0.1',
+      ],
+      ...['172.31.255.255', '192.0.0.1', '192.0.2.1', '192.168.0.1', '198.18.0.1', '198.51.100.1', '203.0.113.1'],
+      ...[
+        '224.0.0.1',
+        '239.255.255.255',
+        '240.0.0.1',
+        '255.255.255.255',
+        '::',
+        '::1',
+        '::127.0.0.1',
+        '::ffff:127.0.0.1',
+      ],
+      ...[
+        '::ffff:7f00:1',
+        '::ffff:0:127.0.0.1',
+        '64:ff9b::7f00:1',
+        '64:ff9b:1::a00:1',
+        'fc00::1',
+        'fd00:ec2::254',
+        'fe80::1',
+      ],
+      ...[
+        'fec0::1',
+        'ff02::1',
+        '2001::1',
+        '2001:db8::1',
+        '2002:7f00:1::',
+        '100::1',
+        '4000::1',
+        'fe80::1%eth0',
+        'localhost',
+        '',
+      ],
+    ]
+    for (const address of open) it(`${address} is`, () => expect(isPublicAddress(address)).to.equal(true))
+    for (const address of closed)
+      it(`${address || 'nothing'} is not`, () => expect(isPublicAddress(address)).to.equal(false))
+  })
+})
