@@ -12,6 +12,7 @@ import { catalogRoutes } from './v1/catalog.ts'
 import { customerRoutes } from './v1/customers.ts'
 import { financeRoutes } from './v1/finance.ts'
 import { meRoute } from './v1/me.ts'
+import { orderRoutes } from './v1/orders.ts'
 import { saleRoutes } from './v1/sales.ts'
 import { supplierRoutes } from './v1/suppliers.ts'
 
@@ -23,6 +24,7 @@ export const V1_ROUTES: readonly Route[] = [
   ...supplierRoutes,
   ...financeRoutes,
   ...saleRoutes,
+  ...orderRoutes,
 ]
 
 export interface ApiOptions extends RouteContext {

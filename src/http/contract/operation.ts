@@ -69,7 +69,7 @@ function bodyOf(route: Route) {
 
 function bodySchema(route: Route): z.ZodType {
   if ('batch' in route) return batchOf(route.item)
-  return ('command' in route && route.body) || z.strictObject({})
+  return ('body' in route && route.body) || z.strictObject({})
 }
 
 const SUCCESSES: Readonly<Record<number, string>> = {
@@ -83,7 +83,7 @@ const SUCCESSES: Readonly<Record<number, string>> = {
 export function successStatuses(route: Route): number[] {
   if ('batch' in route) return [200, 207]
   if (route.reply === undefined) return [204]
-  if ('read' in route || route.status === 200 || route.method === 'patch') return [200]
+  if ('read' in route || ('status' in route && route.status === 200) || route.method === 'patch') return [200]
   return route.method === 'put' ? [200, 201] : [201]
 }
 

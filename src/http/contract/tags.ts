@@ -12,6 +12,7 @@ const TAGS: Readonly<Record<string, Tag>> = {
   suppliers: { name: 'Fornecedores', description: 'Pessoas e empresas de quem se compra.' },
   finance: { name: 'Financeiro', description: 'Contas a receber, contas a pagar e o resumo do período.' },
   sales: { name: 'Vendas', description: 'Vendas já pagas: registrar, consultar e cancelar.' },
+  orders: { name: 'Pedidos', description: 'Pedidos da loja online e o seu pagamento.' },
 }
 
 /** The group of a path in the router's form. */
