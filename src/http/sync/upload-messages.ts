@@ -6,7 +6,11 @@ import type { Refusal } from '../../domain/refusal.ts'
 const SALES = (count: number): string => `${count} ${count === 1 ? 'venda' : 'vendas'}`
 
 /** One sentence with the counts of an upload (spec, Endpoints). */
-export function uploadMessage({ created, duplicate, error }: Record<'created' | 'duplicate' | 'error', number>): string {
+export function uploadMessage({
+  created,
+  duplicate,
+  error,
+}: Record<'created' | 'duplicate' | 'error', number>): string {
   const processed = created + duplicate + error
   const parts = [`${created} registrada${created === 1 ? '' : 's'}`]
   if (duplicate > 0) parts.push(`${duplicate} já enviada${duplicate === 1 ? '' : 's'} antes`)

@@ -1,11 +1,12 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
+import type { Session } from '../../access/tokens.ts'
 import { isRefusal } from '../../ledger/command.ts'
 import type { Writer } from '../../ledger/writer.ts'
 import { Problem } from '../problems.ts'
 import { parse, sendSuccess } from './answer.ts'
 import { LIST_BODY_BYTES, type SyncRoute } from './route.ts'
-import { type Session, sessionOf } from './session.ts'
+import { sessionOf } from './session.ts'
 import { noteRefusals } from './upload-refusals.ts'
 import { composeAnswer, readUpload, type Upload, type UploadAnswer } from './upload-results.ts'
 
