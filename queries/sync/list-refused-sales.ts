@@ -35,7 +35,7 @@ export async function listRefusedSales(
       'select count(*)::integer as total from refused_sales where company_id = $1 and settled_at is null',
       [companyId],
     ),
-    pool.query<RefusedSale>(
+    pool.query<RefusedSale & { payload: string | null }>(
       `select r.id, r.offline_id, json_build_object('id', r.user_id, 'name', u.doc->>'name') as user,
          r.first_refused_at, r.last_refused_at, r.times, r.code, r.message, r.errors, r.payload
        from refused_sales r left join users u on u.company_id = r.company_id and u.id = r.user_id
@@ -43,5 +43,10 @@ export async function listRefusedSales(
       [companyId, after, limit],
     ),
   ])
-  return { total: open.rows[0]?.total ?? 0, sales: page.rows }
+  return { total: open.rows[0]?.total ?? 0, sales: page.rows.map(parsed) }
 }
+
+const parsed = (row: RefusedSale & { payload: string | null }): RefusedSale => ({
+  ...row,
+  payload: row.payload === null ? null : JSON.parse(row.payload),
+})

@@ -13,7 +13,7 @@ const KEEP = `
   insert into refused_sales as known
     (company_id, user_id, digest, offline_id, first_refused_at, last_refused_at, times, code, message, errors, payload)
   select $1, $2, digest, offline_id, now(), now(), times, code, message, errors, payload
-  from unnest($3::bytea[], $4::text[], $5::integer[], $6::text[], $7::text[], $8::json[], $9::json[])
+  from unnest($3::bytea[], $4::text[], $5::integer[], $6::text[], $7::text[], $8::json[], $9::text[])
     with ordinality as new(digest, offline_id, times, code, message, errors, payload, place)
   where place <= $10 - (select count(*) from refused_sales where company_id = $1 and settled_at is null)
     or exists (select from refused_sales same where same.company_id = $1 and same.digest = new.digest)
@@ -68,13 +68,26 @@ function distinct(entries: readonly Kept[]) {
   const refused = new Map<string, Refusal>()
   for (const { sale, result } of entries) {
     if (result.status !== 'error') continue
-    const text = JSON.stringify(sale)
-    const digest = createHash('sha256').update(text).digest()
+    const text = textOf(sale)
+    const digest = createHash('sha256')
+      .update(text ?? '')
+      .digest()
     const key = digest.toString('hex')
     const times = (refused.get(key)?.times ?? 0) + 1
-    refused.set(key, { digest, result, times, payload: Buffer.byteLength(text) > MAX_PAYLOAD_BYTES ? null : text })
+    const isSmall = text !== null && Buffer.byteLength(text) <= MAX_PAYLOAD_BYTES
+    refused.set(key, { digest, result, times, payload: isSmall ? text : null })
   }
   return [...refused].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, refusal]) => refusal)
+}
+
+/** Null for what is nested so deeply that it can be read but not written. */
+function textOf(sale: unknown): string | null {
+  try {
+    return JSON.stringify(sale)
+  } catch (error) {
+    if (error instanceof RangeError) return null
+    throw error
+  }
 }
 
 interface Refusal {

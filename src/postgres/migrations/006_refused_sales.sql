@@ -13,8 +13,8 @@ create table ops.refused_sales (
   code text not null,
   message text not null,
   errors json not null,
-  -- As sent; null where it was too large to keep.
-  payload json,
+  -- JSON as sent, which Postgres would not always take as such; null where it was too large to keep.
+  payload text,
   settled_at timestamptz,
   -- Null where the till settled it by uploading a corrected sale.
   settled_by bigint,
