@@ -11,6 +11,7 @@ import { receivablesProjection, receivableView } from './receivables.ts'
 import { salesProjection, saleView } from './sales.ts'
 import { suppliersProjection, supplierView } from './suppliers.ts'
 import { usersProjection, userView } from './users.ts'
+import { webhooksProjection, webhookView } from './webhooks.ts'
 
 /** Grows when a projection starts to write something else from the same events; the tables are then rebuilt at the next start. */
 const MEANING = 1
@@ -28,6 +29,7 @@ const projections = [
   salesProjection,
   receivablesProjection,
   payablesProjection,
+  webhooksProjection,
 ]
 
 /** The whole read model. */
@@ -46,6 +48,7 @@ export const readModel: ReadModel = {
     sale: saleView,
     receivable: receivableView,
     payable: payableView,
+    webhook: webhookView,
   },
   base: [ownCompany],
 }

@@ -11,6 +11,7 @@ export const ID_KINDS = [
   'sale',
   'receivable',
   'payable',
+  'webhook',
 ] as const
 
 export type IdKind = (typeof ID_KINDS)[number]

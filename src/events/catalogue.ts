@@ -5,6 +5,7 @@ import { catalogEvents } from './catalog.ts'
 import { companyEvents } from './companies.ts'
 import { customerEvents, supplierEvents } from './persons.ts'
 import { saleEvents } from './sales.ts'
+import { webhookEvents } from './webhooks.ts'
 
 /** Every type of event that a ledger can hold. */
 export const EVENT_TYPES = {
@@ -14,6 +15,7 @@ export const EVENT_TYPES = {
   ...catalogEvents,
   ...saleEvents,
   ...accountEvents,
+  ...webhookEvents,
 } as const
 
 export type EventName = keyof typeof EVENT_TYPES

@@ -24,6 +24,7 @@ import {
   settlement,
   stockCounted,
   supplierCreated,
+  webhookRegistered,
 } from '../support/facts.ts'
 import { COMPANY_ID, from, ledgerOf } from '../support/given.ts'
 import { openShop } from '../support/shop.ts'
@@ -79,6 +80,13 @@ const ledger = ledgerOf(
   event('PayableDeleted', { id: 4 }),
   event('PayableRevived', { id: 4, ...plainAccount, ...noSupplier, external_id: 'a' }),
   event('PayableSettled', { id: 5, ...settlement }),
+  webhookRegistered({ id: 1 }),
+  webhookRegistered({ id: 2, events: ['*'] }),
+  event('WebhookUpdated', { id: 1, changes: { url: 'https://erp.example/outro' } }),
+  event('WebhookSwitchedOff', { id: 1, reason: 'no_response' }),
+  event('WebhookEnabled', { id: 1 }),
+  event('WebhookSecretRotated', { id: 1, overlap_ends_at: null }),
+  event('WebhookDeleted', { id: 2 }),
   event('FiscalDocumentAuthorized', { id: 9, number: '1', issued_at: '2026-03-10T15:00:00.000Z' }),
 )
 
