@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import type { Server } from 'node:http'
 import { join } from 'node:path'
 import type { Express } from 'express'
@@ -15,6 +16,7 @@ import { serverOf } from './http/server.ts'
 import { schedulePurge } from './ledger/purge.ts'
 import { startEmbedded } from './postgres/embedded.ts'
 import { createPool } from './postgres/pool.ts'
+import { SECRET_BYTES, secretOf } from './webhooks/secrets.ts'
 import { welcome } from './welcome.ts'
 
 /** Connections for queries; the writer and the gate have their own. */
@@ -113,7 +115,11 @@ function appOf(core: Core, gatePool: Pool, isStopping: () => boolean): Express {
     gate: createGate(gatePool, limits),
     addresses: createAddressLimit(limits),
     trustProxy: config.TRUST_PROXY,
-    newRequestId: uuidv7,
+    newId: uuidv7,
+    given: {
+      newSecret: () => secretOf(randomBytes(SECRET_BYTES)),
+      allowPrivateTargets: config.WEBHOOK_ALLOW_PRIVATE,
+    },
     isStopping,
     log,
   })
