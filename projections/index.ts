@@ -5,10 +5,13 @@ import { catalogItemsProjection, catalogItemView } from './catalog-items.ts'
 import { categoriesProjection, categoryView } from './categories.ts'
 import { companiesProjection, companyView, ownCompany } from './companies.ts'
 import { customersProjection, customerView } from './customers.ts'
+import { offlineSalesProjection } from './offline-sales.ts'
+import { ordersProjection, orderView } from './orders.ts'
 import { payablesProjection, payableView } from './payables.ts'
 import { paymentTypesProjection, paymentTypeView } from './payment-types.ts'
 import { receivablesProjection, receivableView } from './receivables.ts'
 import { salesProjection, saleView } from './sales.ts'
+import { storesProjection, storeView } from './stores.ts'
 import { suppliersProjection, supplierView } from './suppliers.ts'
 import { usersProjection, userView } from './users.ts'
 import { webhooksProjection, webhookView } from './webhooks.ts'
@@ -27,9 +30,12 @@ const projections = [
   categoriesProjection,
   catalogItemsProjection,
   salesProjection,
+  offlineSalesProjection,
   receivablesProjection,
   payablesProjection,
   webhooksProjection,
+  storesProjection,
+  ordersProjection,
 ]
 
 /** The whole read model. */
@@ -49,6 +55,8 @@ export const readModel: ReadModel = {
     receivable: receivableView,
     payable: payableView,
     webhook: webhookView,
+    store: storeView,
+    order: orderView,
   },
   base: [ownCompany],
 }

@@ -12,6 +12,8 @@ export const ID_KINDS = [
   'receivable',
   'payable',
   'webhook',
+  'store',
+  'order',
 ] as const
 
 export type IdKind = (typeof ID_KINDS)[number]

@@ -3,8 +3,10 @@ import type { Envelope, NewEvent } from '../ledger/envelope.ts'
 import { accountEvents } from './accounts.ts'
 import { catalogEvents } from './catalog.ts'
 import { companyEvents } from './companies.ts'
+import { orderEvents } from './orders.ts'
 import { customerEvents, supplierEvents } from './persons.ts'
 import { saleEvents } from './sales.ts'
+import { storeEvents } from './stores.ts'
 import { webhookEvents } from './webhooks.ts'
 
 /** Every type of event that a ledger can hold. */
@@ -16,6 +18,8 @@ export const EVENT_TYPES = {
   ...saleEvents,
   ...accountEvents,
   ...webhookEvents,
+  ...storeEvents,
+  ...orderEvents,
 } as const
 
 export type EventName = keyof typeof EVENT_TYPES

@@ -27,9 +27,11 @@ export interface Reply {
   status(outcome: OutcomeKind): number
   /** Answer of a request of many commands. Without it the request has just one. */
   compose?(results: readonly CommandResult[]): { status: number; body: string }
+  /** Where `compose` does not look at the records, their JSON text is not made. */
+  readonly withoutBodies?: boolean
 }
 
-export type CommandResult = { readonly outcome: OutcomeKind; readonly body: string } | Refusal
+export type CommandResult = (Pick<Accepted, 'outcome' | 'subject' | 'remarks'> & { readonly body: string }) | Refusal
 
 export interface Answer {
   readonly status: number
@@ -135,9 +137,11 @@ async function runCommand(
   }
   for (const { table, row } of decision.privateRows) rows.put(table, row)
   if (events.length > 0) ledger.commands.push(events)
+  const { outcome, subject, remarks, privateRows } = decision
   const at = { companyId: request.companyId, now: ledger.lastRecordedAt }
-  const body = decision.outcome === 'deleted' ? '' : await render(decision.subject, at, deciding)
-  return { result: { outcome: decision.outcome, body }, events, privateRows: decision.privateRows }
+  const isShown = outcome !== 'deleted' && !request.reply.withoutBodies
+  const body = isShown ? await render(subject, at, deciding) : ''
+  return { result: { outcome, subject, remarks, body }, events, privateRows }
 }
 
 /** Turns decided events into envelopes: revision, time, cause and hash. */

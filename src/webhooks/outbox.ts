@@ -95,6 +95,8 @@ const OUTBOUND: Partial<Record<EventName, WebhookEvent>> = {
   ReceivableSettled: 'receivable.settled',
   PayableSettled: 'payable.settled',
   SaleCompleted: 'sale.completed',
+  OfflineSaleCompleted: 'sale.completed',
+  OfflineSaleCancelled: 'sale.cancelled',
   SaleCancelled: 'sale.cancelled',
 }
 

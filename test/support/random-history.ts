@@ -37,6 +37,8 @@ import {
 } from '../../commands/receivables/receivable-commands.ts'
 import { authorizeFiscalDocument, FiscalDocumentInput } from '../../commands/sales/authorize-fiscal-document.ts'
 import { CancelSaleInput, cancelSale } from '../../commands/sales/cancel-sale.ts'
+import { OfflineSaleInput } from '../../commands/sales/offline-sale-input.ts'
+import { recordOfflineSale } from '../../commands/sales/record-offline-sale.ts'
 import { registerSale, SaleInput } from '../../commands/sales/register-sale.ts'
 import { CreateSupplierInput, createSupplier } from '../../commands/suppliers/create-supplier.ts'
 import { deleteSupplier } from '../../commands/suppliers/delete-supplier.ts'
@@ -149,6 +151,35 @@ const sale = fc.record({
   ),
 })
 
+/** What a till sends, adding up; now and then the same again, or another one under the same identifier. */
+const offlineSale = fc
+  .record({
+    offline_id: fc.nat({ max: 60 }).map((n) => `pdv-${n}`),
+    status: fc.constantFrom('completed', 'completed', 'completed', 'cancelled'),
+    created_at: fc.constantFrom('2026-03-10T23:30:00-03:00', '1999-12-31T23:59:59.999Z', '2099-01-01T00:00:00Z'),
+    lines: fc.array(
+      fc.record({ product_id: place, units: fc.constantFrom(1, 3, 40), price: fc.constantFrom(0, 2, 19) }),
+      {
+        minLength: 1,
+        maxLength: 3,
+      },
+    ),
+    payment_type_id: place,
+    payment_status: fc.constantFrom('completed', 'pending'),
+    change: fc.constantFrom(0, 5.5),
+  })
+  .map(({ lines, payment_type_id, payment_status, change, ...sale }) => {
+    const items = lines.map(({ product_id, units, price }) => ({
+      product_id,
+      quantity: units,
+      price,
+      total: units * price,
+    }))
+    const total = items.reduce((sum, line) => sum + line.total, 0)
+    const payments = [{ payment_type_id, amount: total + change, status: payment_status }]
+    return { ...sale, items, payments, total, change, amount_received: total + change }
+  })
+
 const paymentShape = {
   name,
   kind: fc.constantFrom(...PAYMENT_KINDS),
@@ -257,6 +288,13 @@ const ACTS = {
     input: byId,
   },
   registerSale: { kind: 'sale', weight: 10, command: registerSale, schema: SaleInput, input: sale },
+  recordOfflineSale: {
+    kind: 'sale',
+    weight: 6,
+    command: recordOfflineSale,
+    schema: OfflineSaleInput,
+    input: offlineSale,
+  },
   cancelSale: {
     kind: 'sale',
     weight: 4,
@@ -388,6 +426,7 @@ const ACTS = {
 const REFS: Readonly<Record<string, string>> = {
   category_id: 'category',
   catalog_item_id: 'catalog_item',
+  product_id: 'catalog_item',
   payment_type_id: 'payment_type',
   customer_id: 'customer',
   supplier_id: 'supplier',
