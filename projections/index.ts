@@ -14,6 +14,7 @@ import { salesProjection, saleView } from './sales.ts'
 import { storesProjection, storeView } from './stores.ts'
 import { suppliersProjection, supplierView } from './suppliers.ts'
 import { usersProjection, userView } from './users.ts'
+import { webhooksProjection, webhookView } from './webhooks.ts'
 
 /** Grows when a projection starts to write something else from the same events; the tables are then rebuilt at the next start. */
 const MEANING = 1
@@ -32,6 +33,7 @@ const projections = [
   offlineSalesProjection,
   receivablesProjection,
   payablesProjection,
+  webhooksProjection,
   storesProjection,
   ordersProjection,
 ]
@@ -52,6 +54,7 @@ export const readModel: ReadModel = {
     sale: saleView,
     receivable: receivableView,
     payable: payableView,
+    webhook: webhookView,
     store: storeView,
     order: orderView,
   },

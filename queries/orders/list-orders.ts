@@ -20,8 +20,5 @@ export const orderListing: Listing<OrderFilters> = {
   },
 }
 
-export const listOrders = (
-  pool: Pool,
-  companyId: number,
-  query: ListPaging & OrderFilters,
-): Promise<Page | Refusal> => list(pool, orderListing, companyId, query)
+export const listOrders = (pool: Pool, companyId: number, query: ListPaging & OrderFilters): Promise<Page | Refusal> =>
+  list(pool, orderListing, companyId, query)

@@ -11,6 +11,7 @@ export const ID_KINDS = [
   'sale',
   'receivable',
   'payable',
+  'webhook',
   'store',
   'order',
 ] as const

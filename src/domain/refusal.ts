@@ -13,6 +13,8 @@ export type RefusalCode =
   | 'order_already_paid'
   | 'payment_refused'
   | 'provider_configuration_invalid'
+  | 'webhook_limit_reached'
+  | 'webhook_disabled'
 
 /** Why a command is refused: a code of the contract and its details. HTTP status and Portuguese message are given at the edge. */
 export interface Refusal {

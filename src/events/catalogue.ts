@@ -7,6 +7,7 @@ import { orderEvents } from './orders.ts'
 import { customerEvents, supplierEvents } from './persons.ts'
 import { saleEvents } from './sales.ts'
 import { storeEvents } from './stores.ts'
+import { webhookEvents } from './webhooks.ts'
 
 /** Every type of event that a ledger can hold. */
 export const EVENT_TYPES = {
@@ -16,6 +17,7 @@ export const EVENT_TYPES = {
   ...catalogEvents,
   ...saleEvents,
   ...accountEvents,
+  ...webhookEvents,
   ...storeEvents,
   ...orderEvents,
 } as const

@@ -32,6 +32,7 @@ import {
   stockCounted,
   storeCreated,
   supplierCreated,
+  webhookRegistered,
 } from '../support/facts.ts'
 import { COMPANY_ID, from, ledgerOf } from '../support/given.ts'
 import { openShop } from '../support/shop.ts'
@@ -87,6 +88,13 @@ const ledger = ledgerOf(
   event('PayableDeleted', { id: 4 }),
   event('PayableRevived', { id: 4, ...plainAccount, ...noSupplier, external_id: 'a' }),
   event('PayableSettled', { id: 5, ...settlement }),
+  webhookRegistered({ id: 1 }),
+  webhookRegistered({ id: 2, events: ['*'] }),
+  event('WebhookUpdated', { id: 1, changes: { url: 'https://erp.example/outro' } }),
+  event('WebhookSwitchedOff', { id: 1, reason: 'no_response' }),
+  event('WebhookEnabled', { id: 1 }),
+  event('WebhookSecretRotated', { id: 1, overlap_ends_at: null }),
+  event('WebhookDeleted', { id: 2 }),
   from('pdv', offlineSaleCompleted({ id: 10, items: [line], receivable_ids: [6] })),
   from('pdv', receivableCreated({ id: 6, origin: 'sale', sale_id: 10 })),
   from('pdv', offlineSaleCancelled({ id: 11, offline_id: 'pdv-2' })),

@@ -41,6 +41,15 @@ export const customerCreated = (fields: Partial<DataOf<'CustomerCreated'>> = {})
 export const supplierCreated = (fields: Partial<DataOf<'SupplierCreated'>> = {}) =>
   event('SupplierCreated', { id: 1, ...noDetails, name: 'Moinho', trade_name: null, ...fields })
 
+export const webhookRegistered = (fields: Partial<DataOf<'WebhookRegistered'>> = {}) =>
+  event('WebhookRegistered', {
+    id: 1,
+    url: 'https://erp.example/eventos',
+    events: ['sale.completed'],
+    description: null,
+    ...fields,
+  })
+
 export const categoryCreated = (fields: Partial<DataOf<'CategoryCreated'>> = {}) =>
   event('CategoryCreated', { id: 1, external_id: null, name: 'Bebidas', ...fields })
 
