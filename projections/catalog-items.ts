@@ -94,6 +94,23 @@ function setStock(
 const plus = (before: string | null, quantity: string, sign: 1 | -1): string | null =>
   before === null ? null : fromThousandths(toThousandths(before) + sign * toThousandths(quantity))
 
+/** Whatever way a sale was made, its lines that move stock take it. */
+const takesStock = {
+  refs: ({ data }: Sold) => movesOf(data).map((move) => itemById(move.id)),
+  apply(rows: Changes, event: Sold) {
+    for (const { id, quantity } of movesOf(event.data)) {
+      setStock(rows, event as never, id, (before) => plus(before, quantity, -1))
+    }
+  },
+}
+
+type Sold = EventOf<'SaleCompleted'> | EventOf<'OfflineSaleCompleted'>
+
+const movesOf = ({ items }: Sold['data']) =>
+  items.flatMap(({ catalog_item_id, quantity, moves_stock }) =>
+    moves_stock && catalog_item_id !== null ? [{ id: catalog_item_id, quantity }] : [],
+  )
+
 export const catalogItemsProjection = projection('catalog_items', [catalogItems], {
   CatalogItemCreated: on.created,
   CatalogItemUpdated: on.updated,
@@ -103,18 +120,8 @@ export const catalogItemsProjection = projection('catalog_items', [catalogItems]
     refs: (event) => [itemById(event.data.id)],
     apply: (rows, event) => setStock(rows, event as never, event.data.id, () => event.data.after),
   },
-  SaleCompleted: {
-    refs: (event) =>
-      event.data.items.flatMap((item) =>
-        item.moves_stock && item.catalog_item_id ? [itemById(item.catalog_item_id)] : [],
-      ),
-    apply(rows, event) {
-      for (const item of event.data.items) {
-        if (!item.moves_stock || !item.catalog_item_id) continue
-        setStock(rows, event as never, item.catalog_item_id, (before) => plus(before, item.quantity, -1))
-      }
-    },
-  },
+  SaleCompleted: takesStock,
+  OfflineSaleCompleted: takesStock,
   SaleCancelled: {
     refs: (event) => event.data.restock.map((item) => itemById(item.catalog_item_id)),
     apply(rows, event) {

@@ -3,6 +3,7 @@ import { toCents } from '../src/domain/money.ts'
 import type { DataOf, EventOf } from '../src/events/catalogue.ts'
 import type { Origin } from '../src/ledger/envelope.ts'
 import { byKey, byPk, table } from '../src/ledger/table.ts'
+import type { Changes } from '../src/ledger/working-set.ts'
 import { companyOf, timezoneOf } from './companies.ts'
 import { BY_CHANGE, type Changed, changedColumns, docView, existing, projection, stamp } from './define.ts'
 
@@ -47,6 +48,8 @@ export interface SaleRow extends Changed {
   total_cents: number
   /** What the sale took from stock, for its cancellation. */
   stock_moves: { catalog_item_id: number; quantity: string }[]
+  /** What its credit-on-account payments made, for its cancellation. */
+  receivable_ids: readonly number[]
   doc: SaleObject
 }
 
@@ -61,6 +64,7 @@ export const sales = table<SaleRow>('sales', {
     sold_at: 'timestamptz',
     total_cents: 'bigint',
     stock_moves: 'json',
+    receivable_ids: 'json',
     ...changedColumns,
     doc: 'json',
   },
@@ -71,22 +75,26 @@ export const sales = table<SaleRow>('sales', {
 export const saleById = (id: number) => byPk(sales, id)
 export const saleByExternalId = (externalId: string) => byKey(sales, 'external', externalId)
 
-function saleObject(event: EventOf<'SaleCompleted'>, zone: string): SaleObject {
-  const { id, external_id, customer, items, payments, subtotal, delivery_fee, total, change } = event.data
-  const at = inZone(event.recorded_at, zone)
+/** What differs between sales by the way in which they were made. */
+type Made = Pick<SaleObject, 'external_id' | 'customer' | 'payments' | 'subtotal' | 'delivery_fee'>
+
+type Recorded = EventOf<'SaleCompleted'> | EventOf<'OfflineSaleCompleted'> | EventOf<'OfflineSaleCancelled'>
+
+function saleObject({ origin, recorded_at, data }: Recorded, made: Made, zone: string): SaleObject {
+  const at = inZone(recorded_at, zone)
   return {
-    id,
-    external_id,
+    id: data.id,
+    external_id: made.external_id,
     status: 'completed',
-    origin: event.origin,
-    customer,
-    sold_at: inZone(event.data.sold_at, zone),
-    items: items.map(({ moves_stock: _, ...item }) => item),
-    payments,
-    subtotal,
-    delivery_fee,
-    total,
-    change,
+    origin,
+    customer: made.customer,
+    sold_at: inZone(data.sold_at, zone),
+    items: data.items.map(({ moves_stock: _, ...item }) => item),
+    payments: made.payments,
+    subtotal: made.subtotal,
+    delivery_fee: made.delivery_fee,
+    total: data.total,
+    change: data.change,
     fiscal_document: null,
     cancelled_at: null,
     cancel_reason: null,
@@ -95,29 +103,53 @@ function saleObject(event: EventOf<'SaleCompleted'>, zone: string): SaleObject {
   }
 }
 
+/** A till sells over the counter: to nobody by name, and without delivery. */
+const atTheCounter = ({ total, payments }: DataOf<'OfflineSaleCancelled'>): Made => ({
+  external_id: null,
+  customer: null,
+  payments: payments.map(({ status: _, ...payment }) => payment),
+  subtotal: total,
+  delivery_fee: '0.00',
+})
+
 function stockMoves(items: Completed['items']): SaleRow['stock_moves'] {
   return items.flatMap(({ catalog_item_id, quantity, moves_stock }) =>
     moves_stock && catalog_item_id !== null ? [{ catalog_item_id, quantity }] : [],
   )
 }
 
+function addSale(rows: Changes, event: Recorded, doc: SaleObject, receivableIds: readonly number[]): void {
+  rows.add(sales, {
+    company_id: companyOf(rows).company_id,
+    id: doc.id,
+    external_id: doc.external_id,
+    status: doc.status,
+    origin: doc.origin,
+    customer_id: doc.customer?.id ?? null,
+    sold_at: event.data.sold_at,
+    total_cents: toCents(doc.total),
+    stock_moves: stockMoves(event.data.items),
+    receivable_ids: receivableIds,
+    ...stamp(event),
+    doc,
+  })
+}
+
 export const salesProjection = projection('sales', [sales], {
   SaleCompleted: {
+    apply: (rows, event) => addSale(rows, event, saleObject(event, event.data, timezoneOf(rows)), []),
+  },
+  OfflineSaleCompleted: {
     apply(rows, event) {
-      const doc = saleObject(event, timezoneOf(rows))
-      rows.add(sales, {
-        company_id: companyOf(rows).company_id,
-        id: doc.id,
-        external_id: doc.external_id,
-        status: doc.status,
-        origin: doc.origin,
-        customer_id: doc.customer?.id ?? null,
-        sold_at: event.data.sold_at,
-        total_cents: toCents(doc.total),
-        stock_moves: stockMoves(event.data.items),
-        ...stamp(event),
-        doc,
-      })
+      const doc = saleObject(event, atTheCounter(event.data), timezoneOf(rows))
+      addSale(rows, event, doc, event.data.receivable_ids)
+    },
+  },
+  OfflineSaleCancelled: {
+    apply(rows, event) {
+      const doc = saleObject(event, atTheCounter(event.data), timezoneOf(rows))
+      // When the till cancelled it nobody knows; it is cancelled since the service has known it at all.
+      addSale(rows, event, { ...doc, status: 'cancelled', cancelled_at: doc.created_at }, [])
     },
   },
   SaleCancelled: {

@@ -58,10 +58,16 @@ const settings = z.object({
   QUOTA_PER_MINUTE: integer(1, 1_000_000).default(120),
   /** Calls on a company's calendar day, all its keys summed. */
   QUOTA_PER_DAY: integer(1, 1_000_000_000).default(50_000),
+  /** Calls a minute of a token of the sync interface. */
+  SYNC_QUOTA_PER_MINUTE: integer(1, 1_000_000).default(600),
+  /** Days until such a token expires; by default it lives until its user logs out. */
+  SYNC_TOKEN_DAYS: integer(1, 3_650).optional(),
   /** Where callers reach the service; by default this machine and PORT. */
   PUBLIC_URL: webAddress.optional(),
   /** Whose X-Forwarded-* headers are believed; nobody's by default. */
   TRUST_PROXY: trustedProxies.default(false),
+  /** Webhooks may call http, private and loopback addresses; by default only with the embedded Postgres. */
+  WEBHOOK_ALLOW_PRIVATE: flag.optional(),
   /** The least severe messages that are logged. */
   LOG_LEVEL: z
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
@@ -70,8 +76,9 @@ const settings = z.object({
 })
 
 /** All settings, each with a value. */
-export interface Config extends Omit<z.infer<typeof settings>, 'SEED_DEMO' | 'PUBLIC_URL'> {
+export interface Config extends Omit<z.infer<typeof settings>, 'SEED_DEMO' | 'PUBLIC_URL' | 'WEBHOOK_ALLOW_PRIVATE'> {
   readonly SEED_DEMO: boolean
+  readonly WEBHOOK_ALLOW_PRIVATE: boolean
   readonly PUBLIC_URL: string
 }
 
@@ -85,10 +92,12 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     throw new WrongSetting([...wrong].map((name) => `${name} should be ${expectation(name)}`).join('\n'))
   }
   const config = result.data
+  const isEmbedded = config.DATABASE_URL === undefined
   return {
     ...config,
     DATA_DIR: resolve(config.DATA_DIR),
-    SEED_DEMO: config.SEED_DEMO ?? config.DATABASE_URL === undefined,
+    SEED_DEMO: config.SEED_DEMO ?? isEmbedded,
+    WEBHOOK_ALLOW_PRIVATE: config.WEBHOOK_ALLOW_PRIVATE ?? isEmbedded,
     PUBLIC_URL: config.PUBLIC_URL ?? `http://127.0.0.1:${config.PORT}`,
   }
 }

@@ -1,20 +1,31 @@
 import { z } from 'zod'
 import { itemById } from '../../projections/catalog-items.ts'
-import { saleById } from '../../projections/sales.ts'
+import { receivableById } from '../../projections/receivables.ts'
+import { type SaleRow, saleById } from '../../projections/sales.ts'
 import { refuse } from '../../src/domain/refusal.ts'
 import { Id, optionalText } from '../../src/domain/text.ts'
 import { event } from '../../src/events/catalogue.ts'
 import { accept, command } from '../../src/ledger/command.ts'
+import type { Rows } from '../../src/ledger/working-set.ts'
 
 /** POST /sales/{id}/cancel; a reason is welcome and not demanded. */
 export const CancelSaleInput = z.strictObject({ id: Id, reason: optionalText(500) })
 export type CancelSaleInput = z.infer<typeof CancelSaleInput>
 
-/** Cancels a sale and returns its stock. Cancelling twice answers the state, not an error (spec, States: sales). */
+/**
+ * Cancels a sale, returns its stock and deletes what is still to be received for it. Cancelling twice answers the state,
+ * not an error (spec, States: sales).
+ */
 export const cancelSale = command<CancelSaleInput>({
   needs: ({ id }) => [saleById(id)],
-  needsMore: (rows, { id }) =>
-    (rows.get(saleById(id))?.stock_moves ?? []).map((move) => itemById(move.catalog_item_id)),
+  needsMore(rows, { id }) {
+    const sale = rows.get(saleById(id))
+    if (!sale) return []
+    return [
+      ...sale.stock_moves.map((move) => itemById(move.catalog_item_id)),
+      ...sale.receivable_ids.map(receivableById),
+    ]
+  },
   decide(rows, { id, reason }, { origin }) {
     const sale = rows.get(saleById(id))
     if (!sale) return refuse('not_found')
@@ -22,9 +33,23 @@ export const cancelSale = command<CancelSaleInput>({
     if (sale.origin !== 'api' && origin === 'api') return refuse('managed_by_pdv')
     if (sale.status === 'cancelled') return accept('unchanged', `sale/${id}`)
     if (sale.doc.fiscal_document) return refuse('fiscal_document_issued')
+    const owed = owedFor(sale, rows)
+    // What was received for it cannot be unsaid by a cancellation.
+    if (owed.some((receivable) => receivable.status === 'settled')) return refuse('already_settled')
     const restock = sale.stock_moves.filter(
       (move) => typeof rows.get(itemById(move.catalog_item_id))?.doc.stock === 'string',
     )
-    return accept('updated', `sale/${id}`, [event('SaleCancelled', { id, reason: reason ?? null, restock })])
+    return accept('updated', `sale/${id}`, [
+      event('SaleCancelled', { id, reason: reason ?? null, restock }),
+      ...owed.map((receivable) => event('ReceivableDeleted', { id: receivable.id })),
+    ])
   },
 })
+
+/** The receivables that the sale made, as far as nobody has deleted them. */
+function owedFor(sale: Readonly<SaleRow>, rows: Rows) {
+  return sale.receivable_ids.flatMap((id) => {
+    const receivable = rows.get(receivableById(id))
+    return receivable && !receivable.deleted_at ? [receivable] : []
+  })
+}

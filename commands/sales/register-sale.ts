@@ -1,47 +1,20 @@
 import { z } from 'zod'
-import { type ItemRow, itemByExternalId, itemById } from '../../projections/catalog-items.ts'
+import { itemById } from '../../projections/catalog-items.ts'
 import { customerByExternalId } from '../../projections/customers.ts'
 import { paymentTypeById } from '../../projections/payment-types.ts'
 import { saleByExternalId } from '../../projections/sales.ts'
 import { Instant } from '../../src/domain/instant.ts'
-import {
-  fromCents,
-  lineTotal,
-  lineTotalFits,
-  MAX_CENTS,
-  Money,
-  netOfSurcharge,
-  toCents,
-} from '../../src/domain/money.ts'
-import { fromThousandths, Quantity, toThousandths } from '../../src/domain/quantity.ts'
+import { fromCents, Money, toCents } from '../../src/domain/money.ts'
+import { fromThousandths, toThousandths } from '../../src/domain/quantity.ts'
 import { invalid, type Refusal, refuse } from '../../src/domain/refusal.ts'
-import { ExternalId, Id, text } from '../../src/domain/text.ts'
+import { ExternalId, Id } from '../../src/domain/text.ts'
 import { type DataOf, event } from '../../src/events/catalogue.ts'
 import { accept, command, isRefusal } from '../../src/ledger/command.ts'
 import type { Rows } from '../../src/ledger/working-set.ts'
+import { LinesInput, lineRefs, priceLines } from './priced-lines.ts'
+import { quantitiesTaken, takenPayment } from './sale-lines.ts'
 
 type Completed = DataOf<'SaleCompleted'>
-
-const IDENTIFIER = 'informe exatamente um entre catalog_item_id, catalog_item_external_id e description'
-
-/** A sale item names its article in exactly one way; an ad-hoc item (description) needs its price (spec, Sale). */
-const SaleItemInput = z
-  .strictObject({
-    catalog_item_id: Id.optional(),
-    catalog_item_external_id: ExternalId.optional(),
-    description: text(200).optional(),
-    quantity: Quantity,
-    unit_price: Money.optional(),
-  })
-  .superRefine((item, context) => {
-    const given = [item.catalog_item_id, item.catalog_item_external_id, item.description].filter(
-      (value) => value !== undefined,
-    )
-    if (given.length !== 1) context.addIssue({ code: 'custom', message: IDENTIFIER })
-    else if (item.description !== undefined && item.unit_price === undefined) {
-      context.addIssue({ code: 'custom', path: ['unit_price'], message: 'é obrigatório para um item avulso' })
-    }
-  })
 
 /** POST /sales (spec, Sale input). */
 export const SaleInput = z.strictObject({
@@ -49,18 +22,17 @@ export const SaleInput = z.strictObject({
   customer_external_id: ExternalId.optional(),
   sold_at: Instant.optional(),
   delivery_fee: Money.optional(),
-  items: z.array(SaleItemInput).min(1, 'informe ao menos um item').max(500, 'no máximo 500 itens'),
+  items: LinesInput,
   payments: z.array(z.strictObject({ payment_type_id: Id, amount: Money })).max(50, 'no máximo 50 pagamentos'),
 })
 export type SaleInput = z.infer<typeof SaleInput>
-type ItemInput = SaleInput['items'][number]
 
 /** Registers a sale that is complete from the start: priced, paid in full, its stock debited (spec, rule 5 of the endpoints). */
 export const registerSale = command<SaleInput>({
   needs: (input) => [
     ...(input.external_id === undefined ? [] : [saleByExternalId(input.external_id)]),
     ...(input.customer_external_id === undefined ? [] : [customerByExternalId(input.customer_external_id)]),
-    ...input.items.flatMap((item) => itemRef(item) ?? []),
+    ...lineRefs(input.items),
     ...input.payments.map((payment) => paymentTypeById(payment.payment_type_id)),
   ],
   ids: () => ({ sale: 1 }),
@@ -69,15 +41,11 @@ export const registerSale = command<SaleInput>({
     if (same) return refuse('duplicate_resource', { field: 'external_id', conflicting_id: same.id })
     const customer = findCustomer(rows, input.customer_external_id)
     if (customer && isRefusal(customer)) return customer
-    const items = priceItems(rows, input.items)
-    if (isRefusal(items)) return items
-    const deliveryFee = input.delivery_fee ?? '0.00'
-    const subtotal = items.reduce((sum, item) => sum + toCents(item.total), 0)
-    const total = subtotal + toCents(deliveryFee)
-    if (total > MAX_CENTS) return invalid('items', 'o total da venda é grande demais')
-    const paid = pay(rows, input.payments, total)
+    const priced = priceLines(rows, input)
+    if (isRefusal(priced)) return priced
+    const paid = pay(rows, input.payments, toCents(priced.total))
     if (isRefusal(paid)) return paid
-    const short = findShortage(rows, items)
+    const short = findShortage(rows, priced.items)
     if (short) return short
     const id = nextId('sale')
     const completed = event('SaleCompleted', {
@@ -85,63 +53,19 @@ export const registerSale = command<SaleInput>({
       external_id: input.external_id ?? null,
       customer,
       sold_at: input.sold_at ?? now,
-      items,
+      ...priced,
       payments: paid.payments,
-      subtotal: fromCents(subtotal),
-      delivery_fee: deliveryFee,
-      total: fromCents(total),
       change: fromCents(paid.change),
     })
     return accept('created', completed.subject, [completed])
   },
 })
 
-function itemRef(item: ItemInput) {
-  if (item.catalog_item_id !== undefined) return itemById(item.catalog_item_id)
-  if (item.catalog_item_external_id !== undefined) return itemByExternalId(item.catalog_item_external_id)
-  return null
-}
-
 function findCustomer(rows: Rows, externalId: string | undefined): Completed['customer'] | Refusal {
   if (externalId === undefined) return null
   const customer = rows.get(customerByExternalId(externalId))
   if (!customer || customer.deleted_at) return invalid('customer_external_id', 'cliente não encontrado')
   return { id: customer.id, external_id: customer.external_id, name: customer.doc.name }
-}
-
-/** Items with price and total; the list price where none is given. */
-function priceItems(rows: Rows, inputs: readonly ItemInput[]): Completed['items'] | Refusal {
-  const priced: Completed['items'] = []
-  for (const [position, input] of inputs.entries()) {
-    const ref = itemRef(input)
-    const found = ref ? rows.get(ref) : null
-    if (ref && (!found || found.deleted_at)) {
-      const field = input.catalog_item_id === undefined ? 'catalog_item_external_id' : 'catalog_item_id'
-      return invalid(`items[${position}].${field}`, 'item não encontrado no catálogo')
-    }
-    const unitPrice = input.unit_price ?? found?.doc.price
-    if (unitPrice === undefined) throw new Error('an ad-hoc item without a price passed validation')
-    const thousandths = toThousandths(input.quantity)
-    if (!lineTotalFits(thousandths, toCents(unitPrice)))
-      return invalid(`items[${position}].quantity`, 'o total do item é grande demais')
-    const total = lineTotal(thousandths, toCents(unitPrice))
-    priced.push({
-      ...described(found, input),
-      quantity: fromThousandths(thousandths),
-      unit_price: unitPrice,
-      total: fromCents(total),
-    })
-  }
-  return priced
-}
-
-function described(found: Readonly<ItemRow> | null, input: ItemInput) {
-  return {
-    catalog_item_id: found?.id ?? null,
-    external_id: found?.external_id ?? null,
-    description: found?.doc.name ?? input.description ?? '',
-    moves_stock: typeof found?.doc.stock === 'string',
-  }
 }
 
 /** Payments with their surcharge taken from inside; a surplus is change, and only cash can give change. */
@@ -158,10 +82,8 @@ function pay(
     const field = `payments[${position}].payment_type_id`
     if (!type) return invalid(field, 'forma de pagamento não encontrada')
     if (!type.accepts_api) return invalid(field, type.reason ?? 'forma de pagamento não aceita pela API')
-    const cents = toCents(amount)
-    const net = netOfSurcharge(cents, type.fee_percentage)
-    payments.push({ payment_type_id, name: type.name, amount, surcharge: fromCents(cents - net), net: fromCents(net) })
-    paid += cents
+    payments.push(takenPayment(type, amount))
+    paid += toCents(amount)
     cash ||= type.is_cash
   }
   if (paid < total || (paid > total && !cash)) {
@@ -170,14 +92,9 @@ function pay(
   return { payments, change: paid - total }
 }
 
-/** The whole sale or nothing: an item may stand on several lines, so what is asked is added up before it is compared. */
+/** The whole sale or nothing. */
 function findShortage(rows: Rows, items: Completed['items']): Refusal | null {
-  const requested = new Map<number, number>()
-  for (const { catalog_item_id, quantity, moves_stock } of items) {
-    if (!moves_stock || catalog_item_id === null) continue
-    requested.set(catalog_item_id, (requested.get(catalog_item_id) ?? 0) + toThousandths(quantity))
-  }
-  const short = [...requested].flatMap(([id, thousandths]) => {
+  const short = [...quantitiesTaken(items)].flatMap(([id, thousandths]) => {
     const available = rows.get(itemById(id))?.doc.stock
     if (typeof available !== 'string' || toThousandths(available) >= thousandths) return []
     return [{ catalog_item_id: id, requested: fromThousandths(thousandths), available }]

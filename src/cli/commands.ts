@@ -3,6 +3,7 @@ import { demo } from './demo.ts'
 import { keyVerbs } from './keys.ts'
 import { paymentTypeVerbs } from './payment-types.ts'
 import { projectionVerbs } from './projections.ts'
+import { providerSandbox } from './provider-sandbox.ts'
 import { saleVerbs } from './sales.ts'
 import { userVerbs } from './users.ts'
 import type { Flags, Verb } from './verb.ts'
@@ -18,6 +19,7 @@ export const COMMANDS: Readonly<Record<string, Group | Verb>> = {
   key: keyVerbs,
   sale: saleVerbs,
   projections: projectionVerbs,
+  'provider-sandbox': providerSandbox,
   demo,
 }
 

@@ -26,6 +26,44 @@ const payment = z.strictObject({
   net: money,
 })
 
+/** What a till may say of a sale and of each of its payments (spec, Offline sale). */
+export const OFFLINE_SALE_STATUSES = ['completed', 'cancelled'] as const
+export const OFFLINE_PAYMENT_STATUSES = ['completed', 'pending'] as const
+
+/** What is odd about a sale that was recorded all the same, because it has happened. */
+export const OFFLINE_SALE_WARNINGS = [
+  'negative_stock',
+  'price_differs',
+  'product_deactivated',
+  'payment_pending',
+  'change_without_cash',
+  'created_at_in_future',
+] as const
+
+const warning = z.strictObject({
+  code: z.enum(OFFLINE_SALE_WARNINGS),
+  /** The product that it is about, if it is about one. */
+  product_id: id.nullable(),
+  /** What the till sent or what came of it, as the price or the stock after the sale; and what the service knew instead. */
+  found: text.nullable(),
+  expected: text.nullable(),
+})
+
+/** A sale made at a till without a connection, and uploaded later. */
+const offlineSale = {
+  /** The till's own identifier of the sale. */
+  offline_id: text,
+  /** SHA-256 of all that the till said of it, in hex: a repeated upload is known by it. */
+  fingerprint: text,
+  sold_at: instant,
+  items: z.array(item),
+  payments: z.array(z.strictObject({ ...payment.shape, status: z.enum(OFFLINE_PAYMENT_STATUSES) })),
+  total: money,
+  amount_received: money,
+  change: money,
+  warnings: z.array(warning),
+}
+
 export const saleEvents = {
   SaleCompleted: eventType('sale', {
     external_id: text.nullable(),
@@ -38,6 +76,10 @@ export const saleEvents = {
     total: money,
     change: money,
   }),
+  /** `receivable_ids` are those that its credit-on-account payments made, in events that follow this one. */
+  OfflineSaleCompleted: eventType('sale', { ...offlineSale, receivable_ids: z.array(id) }),
+  /** It was cancelled at the till before it was uploaded, and has moved nothing. */
+  OfflineSaleCancelled: eventType('sale', offlineSale),
   SaleCancelled: eventType('sale', {
     reason: text.nullable(),
     /** What goes back to stock: the items that moved it and are still tracked. */

@@ -4,16 +4,18 @@ import type { Admitted, Gate } from '../access/quota.ts'
 import { serveContract } from './contract/serve.ts'
 import { handlerOf, type RouteContext } from './handlers.ts'
 import { authenticate, limitStrangers } from './middleware/authenticate.ts'
-import { jsonBody } from './middleware/json-body.ts'
+import { jsonBodyUpTo, MAX_BODY_BYTES } from './middleware/json-body.ts'
 import { requireHttps } from './middleware/require-https.ts'
 import { Problem } from './problems.ts'
 import type { Route } from './route.ts'
 import { catalogRoutes } from './v1/catalog.ts'
 import { customerRoutes } from './v1/customers.ts'
+import { deliveryRoutes } from './v1/deliveries.ts'
 import { financeRoutes } from './v1/finance.ts'
 import { meRoute } from './v1/me.ts'
 import { saleRoutes } from './v1/sales.ts'
 import { supplierRoutes } from './v1/suppliers.ts'
+import { webhookRoutes } from './v1/webhooks.ts'
 
 /** All resources of API v1. */
 export const V1_ROUTES: readonly Route[] = [
@@ -23,6 +25,8 @@ export const V1_ROUTES: readonly Route[] = [
   ...supplierRoutes,
   ...financeRoutes,
   ...saleRoutes,
+  ...webhookRoutes,
+  ...deliveryRoutes,
 ]
 
 export interface ApiOptions extends RouteContext {
@@ -37,6 +41,7 @@ export function apiV1(options: ApiOptions): Router {
   router.use(requireHttps(limitStranger))
   router.all('/openapi.json', serveContract(V1_ROUTES, limitStranger))
   router.use(authenticate(options.gate, options.addresses))
+  const jsonBody = jsonBodyUpTo(MAX_BODY_BYTES)
   for (const [path, routes] of routesByPath()) {
     const one = router.route(path)
     for (const route of routes) one[route.method](requireScope(route), jsonBody, handlerOf(route, options))

@@ -19,6 +19,8 @@ export interface Accepted {
   /** The record that the answer shows, as `sale/981`. */
   readonly subject: string
   readonly privateRows: readonly PrivateRow[]
+  /** What a request of many commands is told of this one beside its record, as an upload of its warnings. Never stored. */
+  readonly remarks?: object | undefined
 }
 
 export type Decision = Accepted | Refusal
@@ -62,11 +64,12 @@ export function accept(
   subject: string,
   events: readonly NewEvent[] = [],
   privateRows: readonly PrivateRow[] = [],
+  remarks?: object,
 ): Accepted {
   // After a crash the stored answer is made from the events alone: from the record that the first of them is about.
   if (events[0] && events[0].subject !== subject)
     throw new Error(`an answer about ${subject} begins with an event about it`)
-  return { outcome, subject, events, privateRows }
+  return { outcome, subject, events, privateRows, ...(remarks && { remarks }) }
 }
 
 export const isRefusal = (value: object): value is Refusal => 'refused' in value

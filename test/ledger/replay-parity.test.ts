@@ -71,6 +71,8 @@ const EXPECTED: readonly EventName[] = [
   'PayableSettled',
   'SaleCompleted',
   'SaleCancelled',
+  'OfflineSaleCompleted',
+  'OfflineSaleCancelled',
   'FiscalDocumentAuthorized',
 ]
 

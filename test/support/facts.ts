@@ -41,6 +41,15 @@ export const customerCreated = (fields: Partial<DataOf<'CustomerCreated'>> = {})
 export const supplierCreated = (fields: Partial<DataOf<'SupplierCreated'>> = {}) =>
   event('SupplierCreated', { id: 1, ...noDetails, name: 'Moinho', trade_name: null, ...fields })
 
+export const webhookRegistered = (fields: Partial<DataOf<'WebhookRegistered'>> = {}) =>
+  event('WebhookRegistered', {
+    id: 1,
+    url: 'https://erp.example/eventos',
+    events: ['sale.completed'],
+    description: null,
+    ...fields,
+  })
+
 export const categoryCreated = (fields: Partial<DataOf<'CategoryCreated'>> = {}) =>
   event('CategoryCreated', { id: 1, external_id: null, name: 'Bebidas', ...fields })
 
@@ -87,6 +96,45 @@ export const saleCompleted = (fields: Partial<DataOf<'SaleCompleted'>> = {}) =>
     ...fields,
   })
 
+/** What a till says of a sale for 10.00 in cash, of product 10, and what the service adds to it. */
+export const offlineSale = {
+  id: 1,
+  offline_id: 'pdv-1',
+  fingerprint: 'f'.repeat(64),
+  sold_at: '2026-03-10T14:00:00.000Z',
+  items: [
+    {
+      catalog_item_id: 10,
+      external_id: null,
+      description: 'Café',
+      quantity: '1.000',
+      unit_price: '10.00',
+      total: '10.00',
+      moves_stock: false,
+    },
+  ],
+  payments: [
+    {
+      payment_type_id: 1,
+      name: 'Dinheiro',
+      amount: '10.00',
+      surcharge: '0.00',
+      net: '10.00',
+      status: 'completed' as const,
+    },
+  ],
+  total: '10.00',
+  amount_received: '10.00',
+  change: '0.00',
+  warnings: [],
+}
+
+export const offlineSaleCompleted = (fields: Partial<DataOf<'OfflineSaleCompleted'>> = {}) =>
+  event('OfflineSaleCompleted', { ...offlineSale, receivable_ids: [], ...fields })
+
+export const offlineSaleCancelled = (fields: Partial<DataOf<'OfflineSaleCancelled'>> = {}) =>
+  event('OfflineSaleCancelled', { ...offlineSale, ...fields })
+
 /** The fields of an account of 100.00 that is due on the day of the scenarios, without another party. */
 export const plainAccount = {
   external_id: null,
@@ -109,3 +157,75 @@ export const settlement = {
   settled_on: '2026-03-10',
   payment_method: 'pix',
 } as const
+
+export const storeCreated = (fields: Partial<DataOf<'StoreCreated'>> = {}) =>
+  event('StoreCreated', {
+    id: 1,
+    alias: 'padaria-ipe',
+    commission_percentage: '5.00',
+    sandbox: true,
+    secrets: ['access_token', 'notification_secret'],
+    ...fields,
+  })
+
+/** An order of one ad-hoc item for 100.00 at store 1. */
+export const orderPlaced = (fields: Partial<DataOf<'OrderPlaced'>> = {}) =>
+  event('OrderPlaced', {
+    id: 1,
+    external_id: null,
+    store_id: 1,
+    store_alias: 'padaria-ipe',
+    customer: { name: 'Ana', email: null, document: null },
+    items: [
+      {
+        catalog_item_id: null,
+        external_id: null,
+        description: 'Bolo',
+        quantity: '1.000',
+        unit_price: '100.00',
+        total: '100.00',
+      },
+    ],
+    subtotal: '100.00',
+    delivery_fee: '0.00',
+    total: '100.00',
+    ...fields,
+  })
+
+/** The id of attempt `n` to pay. */
+export const attemptId = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`
+
+export const paymentStarted = (n: number, fields: Partial<DataOf<'PaymentStarted'>> = {}) =>
+  event('PaymentStarted', {
+    id: 1,
+    attempt_id: attemptId(n),
+    idempotency_key: null,
+    payment_method_id: 'pix',
+    amount: '100.00',
+    commission_percentage: '5.00',
+    ...fields,
+  })
+
+/** Payment `p<n>` of attempt `n`, waiting at the provider. */
+export const paymentRecorded = (n: number, fields: Partial<DataOf<'PaymentRecorded'>> = {}) =>
+  event('PaymentRecorded', {
+    id: 1,
+    provider_payment_id: `p${n}`,
+    attempt_id: attemptId(n),
+    commission_percentage: '5.00',
+    provider_status: 'pending',
+    status_detail: null,
+    status: 'pending',
+    live_mode: false,
+    ...fields,
+  })
+
+/** The split of 100.00 of which the service has 5 %. */
+export const commissionSplit = (n: number) =>
+  event('CommissionSplit', {
+    id: 1,
+    provider_payment_id: `p${n}`,
+    percentage: '5.00',
+    amount: '5.00',
+    store_amount: '95.00',
+  })

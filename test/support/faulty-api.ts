@@ -4,11 +4,13 @@ import type { Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 import { createAddressLimit } from '../../src/access/address-limit.ts'
 import { createGate } from '../../src/access/quota.ts'
+import { createSyncAccess } from '../../src/access/sync-access.ts'
 import type { Core } from '../../src/core.ts'
 import { type AppOptions, createApp } from '../../src/http/app.ts'
 import { Unavailable } from '../../src/ledger/port.ts'
 import type { Writer } from '../../src/ledger/writer.ts'
 import { createPool } from '../../src/postgres/pool.ts'
+import { testGiven } from './api.ts'
 
 /** Addresses of a service whose handlers fail, and of one that fails while it looks the key up. */
 interface Faults {
@@ -35,8 +37,10 @@ export async function startFaultyApi(core: Core, databaseUrl: string): Promise<F
       limits,
       gate,
       addresses: createAddressLimit(limits),
+      sync: createSyncAccess(options.pool ?? core.pool, { tokenDays: null, callsPerMinute: 1_000_000 }),
       trustProxy: false,
-      newRequestId: uuidv7,
+      newId: uuidv7,
+      given: testGiven(),
       isStopping: () => false,
       log: () => {},
       ...options,
@@ -50,7 +54,7 @@ export async function startFaultyApi(core: Core, databaseUrl: string): Promise<F
 
   async function faults(error: Error): Promise<Faults> {
     const fail = () => Promise.reject(error)
-    const pool = { query: fail } as unknown as Pool
+    const pool = { query: fail, connect: fail } as unknown as Pool
     const writer = { run: fail } as unknown as Writer
     return { handlers: await listen({ pool, writer }), gate: await listen({ gate: { admit: fail } }) }
   }

@@ -37,6 +37,8 @@ import {
 } from '../../commands/receivables/receivable-commands.ts'
 import { authorizeFiscalDocument, FiscalDocumentInput } from '../../commands/sales/authorize-fiscal-document.ts'
 import { CancelSaleInput, cancelSale } from '../../commands/sales/cancel-sale.ts'
+import { OfflineSaleInput } from '../../commands/sales/offline-sale-input.ts'
+import { recordOfflineSale } from '../../commands/sales/record-offline-sale.ts'
 import { registerSale, SaleInput } from '../../commands/sales/register-sale.ts'
 import { CreateSupplierInput, createSupplier } from '../../commands/suppliers/create-supplier.ts'
 import { deleteSupplier } from '../../commands/suppliers/delete-supplier.ts'
@@ -48,7 +50,9 @@ import { SCOPES } from '../../src/access/scopes.ts'
 import { PAYMENT_METHODS } from '../../src/domain/payment-method.ts'
 import { Id } from '../../src/domain/text.ts'
 import { PAYMENT_KINDS, PLANS } from '../../src/events/companies.ts'
-import type { Command, Invocation } from '../../src/ledger/command.ts'
+import type { Invocation } from '../../src/ledger/command.ts'
+import { type Act, ById, byId, maybe, nullable, place } from './acts/act.ts'
+import { SIGNING_SECRET, webhookActs } from './acts/webhooks.ts'
 
 /** Ids that a company's records have so far, by kind. */
 export type Known = Map<string, number[]>
@@ -60,23 +64,15 @@ export interface Step {
 }
 
 /** Text in every answer and hash that must be in no event. */
-export const SECRETS = ['tb_test_SECRETKEYSECRETKEYSECRETKEYSECRETKEYSECRET', '$argon2id$v=19$SECRETPASSWORD']
+export const SECRETS = [
+  'tb_test_SECRETKEYSECRETKEYSECRETKEYSECRETKEYSECRET',
+  '$argon2id$v=19$SECRETPASSWORD',
+  SIGNING_SECRET,
+]
 const [KEY = '', PASSWORD_HASH = ''] = SECRETS
 
 /** A record that nobody has. */
 const NOBODY = 900_000_001
-
-interface Act {
-  /** Of the record that it makes, changes or removes. */
-  readonly kind: string
-  readonly weight: number
-  // biome-ignore lint/suspicious/noExplicitAny: a table of acts mixes input types; each schema fits its command
-  readonly command: Command<any>
-  readonly schema: z.ZodType
-  readonly input: fc.Arbitrary<Readonly<Record<string, unknown>>>
-  /** Where places stand for ids, beside `id` itself: field → kind. */
-  readonly refs?: Readonly<Record<string, string>>
-}
 
 /** Few values, so that they meet: the same in another case, with other blanks, and now and then anything. */
 const name = fc.oneof(
@@ -88,12 +84,6 @@ const name = fc.oneof(
   { weight: 1, arbitrary: fc.string({ unit: 'grapheme', minLength: 1, maxLength: 12 }) },
 )
 const externalId = fc.constantFrom('a', 'b', 'c', 'A', 'é/🥖')
-const place = fc.nat({ max: 6 })
-/** Absent half of the time. */
-const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined, freq: 2 })
-/** Absent or null more often than not. */
-const nullable = <T>(value: fc.Arbitrary<T>) =>
-  fc.oneof({ weight: 2, arbitrary: fc.constantFrom(null, undefined) }, { weight: 1, arbitrary: value })
 const rarely = <T>(value: fc.Arbitrary<T>) =>
   fc.oneof({ weight: 5, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: value })
 const money = fc.constantFrom('0.00', '0.01', '1.15', '18.90', '1000.00')
@@ -161,6 +151,35 @@ const sale = fc.record({
   ),
 })
 
+/** What a till sends, adding up; now and then the same again, or another one under the same identifier. */
+const offlineSale = fc
+  .record({
+    offline_id: fc.nat({ max: 60 }).map((n) => `pdv-${n}`),
+    status: fc.constantFrom('completed', 'completed', 'completed', 'cancelled'),
+    created_at: fc.constantFrom('2026-03-10T23:30:00-03:00', '1999-12-31T23:59:59.999Z', '2099-01-01T00:00:00Z'),
+    lines: fc.array(
+      fc.record({ product_id: place, units: fc.constantFrom(1, 3, 40), price: fc.constantFrom(0, 2, 19) }),
+      {
+        minLength: 1,
+        maxLength: 3,
+      },
+    ),
+    payment_type_id: place,
+    payment_status: fc.constantFrom('completed', 'pending'),
+    change: fc.constantFrom(0, 5.5),
+  })
+  .map(({ lines, payment_type_id, payment_status, change, ...sale }) => {
+    const items = lines.map(({ product_id, units, price }) => ({
+      product_id,
+      quantity: units,
+      price,
+      total: units * price,
+    }))
+    const total = items.reduce((sum, line) => sum + line.total, 0)
+    const payments = [{ payment_type_id, amount: total + change, status: payment_status }]
+    return { ...sale, items, payments, total, change, amount_received: total + change }
+  })
+
 const paymentShape = {
   name,
   kind: fc.constantFrom(...PAYMENT_KINDS),
@@ -168,8 +187,6 @@ const paymentShape = {
   due_days: maybe(fc.constantFrom(0, 30)),
 }
 
-const ById = z.strictObject({ id: Id })
-const byId = fc.record({ id: place })
 const changing = (changes: fc.Arbitrary<unknown>) => fc.record({ id: place, changes })
 
 const accountShape = {
@@ -271,6 +288,13 @@ const ACTS = {
     input: byId,
   },
   registerSale: { kind: 'sale', weight: 10, command: registerSale, schema: SaleInput, input: sale },
+  recordOfflineSale: {
+    kind: 'sale',
+    weight: 6,
+    command: recordOfflineSale,
+    schema: OfflineSaleInput,
+    input: offlineSale,
+  },
   cancelSale: {
     kind: 'sale',
     weight: 4,
@@ -395,12 +419,14 @@ const ACTS = {
     }),
   },
   revokeApiKey: { kind: 'api_key', weight: 2, command: revokeApiKey, schema: RevokeApiKeyInput, input: byId },
+  ...webhookActs,
 } satisfies Record<string, Act>
 
 /** Kinds that fields of an input refer to. */
 const REFS: Readonly<Record<string, string>> = {
   category_id: 'category',
   catalog_item_id: 'catalog_item',
+  product_id: 'catalog_item',
   payment_type_id: 'payment_type',
   customer_id: 'customer',
   supplier_id: 'supplier',

@@ -1,0 +1,30 @@
+import { once } from 'node:events'
+import { z } from 'zod'
+import { sandboxHelp } from '../sandbox/help.ts'
+import { startSandbox } from '../sandbox/server.ts'
+import { checked, optional, verb } from './verb.ts'
+
+const DEFAULT_PORT = '4000'
+
+const Port = z
+  .string()
+  .regex(/^\d{1,5}$/, 'deve ser uma porta de 0 a 65535')
+  .transform(Number)
+  .refine((port) => port <= 65_535, 'deve ser uma porta de 0 a 65535')
+
+/** Runs until it is told to stop; every notification and its answer is printed. */
+export const providerSandbox = verb({
+  summary: 'runs a payment provider to try online orders with: approve, refund, repeat and forge with curl',
+  flags: { port: optional('PORT'), secret: optional('NOTIFICATION_SECRET') },
+  async run(_context, { port = DEFAULT_PORT, secret }) {
+    const sandbox = await startSandbox({
+      port: checked(z.object({ port: Port }), { port }).port,
+      secret: secret ?? null,
+      log: (line) => process.stdout.write(`${line}\n`),
+    })
+    process.stdout.write(sandboxHelp(sandbox.url))
+    await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
+    await sandbox.close()
+    return undefined
+  },
+})

@@ -1,0 +1,43 @@
+import { z } from 'zod'
+import { fromCents, MAX_CENTS } from './money.ts'
+import { expects } from './portuguese.ts'
+import { fromThousandths } from './quantity.ts'
+
+/**
+ * How far a number may lie from the decimal that it stands for. Tills calculate with doubles, so 0.1 + 0.2 arrives as
+ * 0.30000000000000004: that is 0.30. What is farther away has decimals that its sender meant.
+ */
+const TOLERANCE = 1e-6
+
+/** As Quantity: 9 integer digits. */
+const MAX_THOUSANDTHS = 999_999_999_999
+
+const MONEY = 'deve ser um número de 0 a 9999999999.99 com até duas casas decimais'
+const QUANTITY = 'deve ser um número maior que zero, até 999999999.999, com até três casas decimais'
+
+/** Money that comes as a JSON number (spec, Sync interface): never negative. The value is its decimal text, "10.00". */
+export const JsonMoney = decimal(MONEY, (value) => {
+  const cents = nearest(value, 100)
+  return cents !== null && cents <= MAX_CENTS ? fromCents(cents) : null
+})
+
+/** A sold quantity that comes as a JSON number: above zero. The value is its decimal text, "1.500". */
+export const JsonQuantity = decimal(QUANTITY, (value) => {
+  const thousandths = nearest(value, 1000)
+  return thousandths !== null && thousandths > 0 && thousandths <= MAX_THOUSANDTHS ? fromThousandths(thousandths) : null
+})
+
+/** The whole number of parts that a number stands for; null when it is no such number. */
+function nearest(value: number, parts: 100 | 1000): number | null {
+  const count = Math.round(value * parts) + 0 // -0 is plain zero
+  return count >= 0 && Number.isSafeInteger(count) && Math.abs(value - count / parts) <= TOLERANCE ? count : null
+}
+
+function decimal(expected: string, textOf: (value: number) => string | null) {
+  return z.number(expects(expected)).transform((value, context) => {
+    const text = textOf(value)
+    if (text !== null) return text
+    context.addIssue({ code: 'custom', message: expected })
+    return z.NEVER
+  })
+}

@@ -1,0 +1,87 @@
+import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
+import { z } from 'zod'
+import type { Book, SandboxPayment } from './book.ts'
+import type { Notifier } from './notifications.ts'
+
+/** What the endpoints work with. */
+export interface Provider {
+  readonly book: Book
+  readonly notifier: Notifier
+}
+
+const charge = z.object({
+  transaction_amount: z.number().positive(),
+  payment_method_id: z.string().min(1),
+  payer: z.object({ email: z.email() }),
+  token: z.string().optional(),
+  external_reference: z.string().max(256).optional(),
+  notification_url: z.url().optional(),
+  application_fee: z.number().nonnegative().optional(),
+  description: z.string().max(600).optional(),
+  metadata: z.record(z.string(), z.unknown()).optional(),
+})
+
+const METHODS = ['pix', 'bolbradesco', 'visa', 'master', 'elo', 'amex']
+
+/** The endpoints of the provider that deal with payments, as its public documentation describes them. */
+export function providerApi({ book, notifier }: Provider): Router {
+  const router = express.Router()
+  /** Payments by account and idempotency key, with the body that made them. */
+  const made = new Map<string, { body: string; id: string }>()
+  router.use(authenticate)
+
+  router.post('/payments', (request, response) => {
+    const key = request.get('x-idempotency-key')
+    if (!key) return refuse(response, 400, [4292, "Header X-Idempotency-Key can't be null"])
+    const account = accountOf(request)
+    const name = JSON.stringify([account, key])
+    const body = JSON.stringify(request.body)
+    const before = made.get(name)
+    if (before && before.body !== body)
+      return refuse(response, 409, [4293, 'The X-Idempotency-Key was used with another body'])
+    if (before) return void response.status(201).json(book.get(before.id))
+    const asked = charge.safeParse(request.body)
+    if (!asked.success) return refuse(response, 400, ...asked.error.issues.map(causeOf))
+    if (!METHODS.includes(asked.data.payment_method_id))
+      return refuse(response, 400, [10102, 'Payment method not found'])
+    const payment = book.charge(account, asked.data)
+    made.set(name, { body, id: String(payment.id) })
+    // As with the real one, the notification may be there before this answer is.
+    void notifier.tell(payment, { action: 'payment.created' })
+    response.status(201).json(payment)
+  })
+
+  router.get('/payments/search', (request, response) => {
+    const reference = String(request.query.external_reference ?? '')
+    const limit = Math.min(Number(request.query.limit ?? 30), 1000)
+    const results: SandboxPayment[] = book.find(accountOf(request), reference)
+    response.json({ paging: { total: results.length, limit, offset: 0 }, results: results.slice(0, limit) })
+  })
+
+  router.get('/payments/:id', (request, response) => {
+    const payment = book.get(request.params.id, accountOf(request))
+    if (payment) response.json(payment)
+    else refuse(response, 404, [2000, 'Payment not found'])
+  })
+
+  return router
+}
+
+const authenticate: RequestHandler = (request, response, next) => {
+  const account = accountOf(request)
+  // Tokens that a demonstration may use to see what wrong credentials do.
+  if (account === '' || account.startsWith('INVALID')) refuse(response, 401, [300, 'invalid access token'])
+  else next()
+}
+
+const accountOf = (request: Request): string => /^Bearer (\S+)$/.exec(request.get('authorization') ?? '')?.[1] ?? ''
+
+type Cause = readonly [code: number, description: string]
+
+const causeOf = ({ path, message }: z.core.$ZodIssue): Cause => [4050, `${path.join('.')}: ${message}`]
+
+/** The provider's error body. */
+function refuse(response: Response, status: number, ...causes: readonly Cause[]): void {
+  const cause = causes.map(([code, description]) => ({ code, description, data: null }))
+  response.status(status).json({ message: cause[0]?.description, error: 'bad_request', status, cause })
+}

@@ -1,0 +1,122 @@
+import { randomInt } from 'node:crypto'
+
+/** What can happen to a payment at the provider, and from where. */
+export const MOVES = {
+  approve: { from: ['pending'], status: 'approved', detail: 'accredited' },
+  reject: { from: ['pending'], status: 'rejected', detail: 'cc_rejected_other_reason' },
+  cancel: { from: ['pending'], status: 'cancelled', detail: 'by_collector' },
+  refund: { from: ['approved'], status: 'refunded', detail: 'refunded' },
+  'charge-back': { from: ['approved'], status: 'charged_back', detail: 'settled' },
+} as const
+
+export type Move = keyof typeof MOVES
+
+type Status = 'pending' | (typeof MOVES)[Move]['status']
+
+/** A payment as the provider's API shows it; fields that no client here reads are left out. */
+export interface SandboxPayment {
+  readonly id: number
+  readonly status: Status
+  readonly status_detail: string
+  readonly external_reference: string | null
+  readonly transaction_amount: number
+  readonly currency_id: 'BRL'
+  readonly application_fee: number
+  readonly payment_method_id: string
+  readonly payer: { readonly email: string }
+  readonly description: string | null
+  readonly notification_url: string | null
+  readonly live_mode: boolean
+  readonly metadata: object
+  readonly date_created: string
+  readonly date_last_updated: string
+}
+
+/** What a payment is made with. */
+export interface Charge {
+  readonly transaction_amount: number
+  readonly payment_method_id: string
+  readonly payer: { readonly email: string }
+  readonly token?: string | undefined
+  readonly external_reference?: string | undefined
+  readonly notification_url?: string | undefined
+  readonly application_fee?: number | undefined
+  readonly description?: string | undefined
+  readonly metadata?: object | undefined
+}
+
+/** The provider's record: payments by account, which is its access token. In memory, gone with the process. */
+export interface Book {
+  /** Makes a payment: pending, or decided at once by a card token that says so. */
+  charge(account: string, charge: Charge): SandboxPayment
+  /** A payment of one account, or of any when none is named. */
+  get(id: string, account?: string): SandboxPayment | null
+  /** Newest first. */
+  find(account: string, externalReference: string): SandboxPayment[]
+  all(): SandboxPayment[]
+  /** Null when the payment is not where the move begins. */
+  move(id: string, move: Move): SandboxPayment | null
+  accountOf(id: string): string | null
+}
+
+/** Card tokens that decide at once; any other leaves the payment pending. */
+const DECIDING: Readonly<Record<string, Move>> = { APRO: 'approve', OTHE: 'reject' }
+
+const FIRST_ID = 1_300_000_000
+
+/** `liveMode` is what the payments say of themselves: a sandbox is none, unless a test wants to see a production store. */
+export function createBook({ now, liveMode }: { now: () => Date; liveMode: boolean }): Book {
+  const payments = new Map<string, { account: string; payment: SandboxPayment }>()
+  // Ids of several runs should not meet in the ledger of one shop.
+  let lastId = FIRST_ID + randomInt(1_000_000) * 1_000
+
+  function moved(payment: SandboxPayment, move: Move): SandboxPayment {
+    const { status, detail } = MOVES[move]
+    return { ...payment, status, status_detail: detail, date_last_updated: now().toISOString() }
+  }
+
+  return {
+    charge(account, { token, ...charge }) {
+      const at = now().toISOString()
+      const pending: SandboxPayment = {
+        id: ++lastId,
+        status: 'pending',
+        status_detail: 'pending_waiting_payment',
+        external_reference: charge.external_reference ?? null,
+        transaction_amount: charge.transaction_amount,
+        currency_id: 'BRL',
+        application_fee: charge.application_fee ?? 0,
+        payment_method_id: charge.payment_method_id,
+        payer: charge.payer,
+        description: charge.description ?? null,
+        notification_url: charge.notification_url ?? null,
+        live_mode: liveMode,
+        metadata: charge.metadata ?? {},
+        date_created: at,
+        date_last_updated: at,
+      }
+      const decision = token === undefined ? undefined : DECIDING[token]
+      const payment = decision ? moved(pending, decision) : pending
+      payments.set(String(payment.id), { account, payment })
+      return payment
+    },
+    get(id, account) {
+      const found = payments.get(id)
+      return found && (account === undefined || found.account === account) ? found.payment : null
+    },
+    find: (account, reference) =>
+      [...payments.values()]
+        .filter((each) => each.account === account && each.payment.external_reference === reference)
+        .map(({ payment }) => payment)
+        .reverse(),
+    all: () => [...payments.values()].map(({ payment }) => payment),
+    move(id, move) {
+      const found = payments.get(id)
+      const from: readonly Status[] = MOVES[move].from
+      if (!found || !from.includes(found.payment.status)) return null
+      found.payment = moved(found.payment, move)
+      return found.payment
+    },
+    accountOf: (id) => payments.get(id)?.account ?? null,
+  }
+}

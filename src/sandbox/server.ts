@@ -1,0 +1,60 @@
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import express, { type ErrorRequestHandler } from 'express'
+import { providerApi } from './api.ts'
+import { type Book, createBook } from './book.ts'
+import { control, Refusal } from './control.ts'
+import { type Faults, failing } from './faults.ts'
+import { createNotifier, type Notifier } from './notifications.ts'
+
+/** A payment provider of one's own: the real one's endpoints, and control over what happens. */
+export interface Sandbox {
+  readonly url: string
+  readonly book: Book
+  readonly notifier: Notifier
+  readonly faults: Faults
+  close(): Promise<void>
+}
+
+export interface SandboxOptions {
+  /** 0 takes any that is free. */
+  readonly port: number
+  /** Signs notifications; null leaves them unsigned. */
+  readonly secret: string | null
+  readonly liveMode?: boolean
+  readonly now?: () => Date
+  readonly log?: (line: string) => void
+}
+
+/** It decides about pretended money without asking who calls, so only this machine may. */
+const HOST = '127.0.0.1'
+
+export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
+  const { port, secret, liveMode = false, now = () => new Date(), log = () => {} } = options
+  const provider = { book: createBook({ now, liveMode }), notifier: createNotifier({ secret, now, log }) }
+  const faults: Faults = { mode: 'none', delay_ms: 0, calls: 0 }
+  const app = express()
+  app.disable('x-powered-by')
+  app.use(express.json())
+  app.use('/v1', failing(faults), providerApi(provider))
+  app.use('/sandbox', control(provider, faults))
+  app.use((_request, _response, next) => next(new Refusal(404, 'no such address')))
+  app.use(failures)
+  const server = await new Promise<Server>((resolve, reject) => {
+    const listening = app.listen(port, HOST, (error) => (error ? reject(error) : resolve(listening)))
+  })
+  return {
+    url: `http://${HOST}:${(server.address() as AddressInfo).port}`,
+    ...provider,
+    faults,
+    async close() {
+      await provider.notifier.idle()
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+const failures: ErrorRequestHandler = (error: Error & { status?: number }, _request, response, _next) => {
+  response.status(error.status ?? 500).json({ message: error.message })
+}
