@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import type { Sendable } from './sender.ts'
 import type { Room } from './slots.ts'
+import { WAITING_ADDRESSES } from './waiting-addresses.ts'
 
 /** A delivery that is this process's to send until its lease ends. */
 export interface Claim extends Sendable {
@@ -47,7 +48,6 @@ export async function takeDue(pool: Pool, { sound, strained, busy }: Room, lease
 /**
  * $1 attempts under way by address, $2 and $3 attempts that sound and strained addresses may get, $4 length of a lease.
  *
- * - `address` jumps from one address to the next in webhook_deliveries_due: the backlog of none is read.
  * - A claim pushes next_attempt_at ahead. If the process dies, the delivery is due again after that.
  * - `share`: when many addresses wait, each gets an equal part of what may start, at least one.
  * - A claim that is lost in a crash of Postgres does no harm, so the commit does not wait for the disk.
@@ -57,14 +57,7 @@ const TAKE_DUE = {
   text: `
 with recursive clock as materialized (
   select date_trunc('milliseconds', statement_timestamp()) as now, set_config('synchronous_commit', 'off', true)
-), address as (
-  (select company_id, webhook_id, next_attempt_at from webhook_deliveries
-   where status = 'pending' order by webhook_id, next_attempt_at limit 1)
-  union all
-  select next.* from address a cross join lateral (
-    select company_id, webhook_id, next_attempt_at from webhook_deliveries d
-    where d.status = 'pending' and d.webhook_id > a.webhook_id order by d.webhook_id, d.next_attempt_at limit 1) as next
-), due as (
+), ${WAITING_ADDRESSES}, due as (
   select a.company_id, a.webhook_id, a.next_attempt_at, w.url, w.watched_since, state.failing, state.failing or state.slow as strained,
     case when state.failing then ${PER_ADDRESS.failing} when state.slow then ${PER_ADDRESS.slow}
       when h.last_success_at is null then ${PER_ADDRESS.unproven} else ${PER_ADDRESS.sound} end

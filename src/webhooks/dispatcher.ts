@@ -19,6 +19,8 @@ export interface DispatcherOptions {
   readonly sender: Sender
   /** Longest time from taking a delivery until its result is there; others take it over somewhat later. */
   readonly attempt_ms: number
+  /** Looks for work this often even when nobody wakes it. */
+  readonly poll_ms: number
   readonly retrySeconds: readonly number[]
   /** Milliseconds since 1970. */
   readonly clock: () => number
@@ -29,8 +31,6 @@ export interface DispatcherOptions {
   readonly log: (message: string, error: unknown) => void
 }
 
-/** Looks for work this often even when nobody wakes it. */
-const POLL_MS = 1_000
 /** Room in a lease for a process that is busy, and for recording. */
 const LEASE_MARGIN_MS = 9_000
 
@@ -41,10 +41,10 @@ interface Landed {
 
 /**
  * Takes due deliveries whenever it is woken, whenever results have been recorded (there is room again then), when the next
- * one falls due and once a second. What it has taken is bounded by the slots, which are held until the result is recorded.
+ * one falls due and every `poll_ms`. What it has taken is bounded by the slots, which are held until the result is recorded.
  */
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
-  const { pool, sender, clock, log } = options
+  const { pool, sender, poll_ms, clock, log } = options
   const slots = new Slots()
   const underWay = new Set<Promise<void>>()
   let stopping = false
@@ -81,7 +81,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   }
 
   async function take(): Promise<void> {
-    let wait_ms = POLL_MS
+    let wait_ms = poll_ms
     while (again && !stopping) {
       again = false
       const room = slots.room(clock())
@@ -89,7 +89,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       if (room.sound + room.strained === 0) break
       const claimed = await takeDue(pool, room, options.attempt_ms + LEASE_MARGIN_MS).catch(failed)
       for (const claim of claimed.claims) start(claim)
-      wait_ms = Math.min(POLL_MS, Math.max(1, Math.ceil(claimed.next_due_ms ?? POLL_MS)))
+      wait_ms = Math.min(poll_ms, Math.max(1, Math.ceil(claimed.next_due_ms ?? poll_ms)))
     }
     taking = null
     clearTimeout(timer)

@@ -53,6 +53,7 @@ export function useDispatchers(database: { readonly url: string }) {
         pool: own,
         sender,
         attempt_ms: timeout_ms + 1_000,
+        poll_ms: 100,
         retrySeconds,
         clock: Date.now,
         random: () => 0.5,
