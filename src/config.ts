@@ -58,6 +58,10 @@ const settings = z.object({
   QUOTA_PER_MINUTE: integer(1, 1_000_000).default(120),
   /** Calls on a company's calendar day, all its keys summed. */
   QUOTA_PER_DAY: integer(1, 1_000_000_000).default(50_000),
+  /** Calls a minute of a token of the sync interface. */
+  SYNC_QUOTA_PER_MINUTE: integer(1, 1_000_000).default(600),
+  /** Days until such a token expires; by default it lives until its user logs out. */
+  SYNC_TOKEN_DAYS: integer(1, 3_650).optional(),
   /** Where callers reach the service; by default this machine and PORT. */
   PUBLIC_URL: webAddress.optional(),
   /** Whose X-Forwarded-* headers are believed; nobody's by default. */

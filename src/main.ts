@@ -8,11 +8,13 @@ import { v7 as uuidv7 } from 'uuid'
 import { createAddressLimit } from './access/address-limit.ts'
 import { seedDemo } from './access/demo-data.ts'
 import { createGate } from './access/quota.ts'
+import { createSyncAccess } from './access/sync-access.ts'
+import { purgeTokens } from './access/tokens.ts'
 import { type Config, readConfig, WrongSetting } from './config.ts'
 import { type Core, openCore } from './core.ts'
 import { createApp } from './http/app.ts'
 import { serverOf } from './http/server.ts'
-import { schedulePurge } from './ledger/purge.ts'
+import { purgeAnswers, schedulePurge } from './ledger/purge.ts'
 import { startEmbedded } from './postgres/embedded.ts'
 import { createPool } from './postgres/pool.ts'
 import { welcome } from './welcome.ts'
@@ -75,7 +77,9 @@ async function start(config: Config): Promise<void> {
   })
   closing.push(() => gatePool.end())
   const demo = config.SEED_DEMO ? await seed(core, config) : null
-  const purge = schedulePurge(core.pool, (error) => log('old answers could not be purged', error))
+  const purge = schedulePurge([() => purgeAnswers(core.pool), () => purgeTokens(core.pool)], (error) =>
+    log('what is no longer needed could not be purged', error),
+  )
   closing.push(async () => purge.stop())
   const server = listen(
     config,
@@ -112,6 +116,10 @@ function appOf(core: Core, gatePool: Pool, isStopping: () => boolean): Express {
     limits,
     gate: createGate(gatePool, limits),
     addresses: createAddressLimit(limits),
+    sync: createSyncAccess(core.pool, {
+      tokenDays: config.SYNC_TOKEN_DAYS ?? null,
+      callsPerMinute: config.SYNC_QUOTA_PER_MINUTE,
+    }),
     trustProxy: config.TRUST_PROXY,
     newRequestId: uuidv7,
     isStopping,

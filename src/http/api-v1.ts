@@ -4,7 +4,7 @@ import type { Admitted, Gate } from '../access/quota.ts'
 import { serveContract } from './contract/serve.ts'
 import { handlerOf, type RouteContext } from './handlers.ts'
 import { authenticate, limitStrangers } from './middleware/authenticate.ts'
-import { jsonBody } from './middleware/json-body.ts'
+import { jsonBodyUpTo, MAX_BODY_BYTES } from './middleware/json-body.ts'
 import { requireHttps } from './middleware/require-https.ts'
 import { Problem } from './problems.ts'
 import type { Route } from './route.ts'
@@ -37,6 +37,7 @@ export function apiV1(options: ApiOptions): Router {
   router.use(requireHttps(limitStranger))
   router.all('/openapi.json', serveContract(V1_ROUTES, limitStranger))
   router.use(authenticate(options.gate, options.addresses))
+  const jsonBody = jsonBodyUpTo(MAX_BODY_BYTES)
   for (const [path, routes] of routesByPath()) {
     const one = router.route(path)
     for (const route of routes) one[route.method](requireScope(route), jsonBody, handlerOf(route, options))

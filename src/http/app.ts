@@ -3,16 +3,17 @@ import helmet from 'helmet'
 import { type ApiOptions, apiV1, V1_ROUTES } from './api-v1.ts'
 import { serveDocs } from './docs/serve.ts'
 import { health } from './health.ts'
-import { failures } from './middleware/failures.ts'
+import { failures, type LogFailure } from './middleware/failures.ts'
 import { requestId } from './middleware/request-id.ts'
 import { Problem } from './problems.ts'
+import { type SyncOptions, syncRouter } from './sync/router.ts'
 
-export interface AppOptions extends ApiOptions {
+export interface AppOptions extends ApiOptions, SyncOptions {
   /** Express's setting: whom to believe X-Forwarded-* from. */
   readonly trustProxy: string | boolean | number
   readonly newRequestId: () => string
   readonly isStopping: () => boolean
-  readonly log: (message: string, error: unknown, requestId: string) => void
+  readonly log: LogFailure
 }
 
 /** The HTTP interface as a function of what it depends on. */
@@ -26,6 +27,7 @@ export function createApp(options: AppOptions): Express {
   app.use(helmet())
   app.use('/docs', serveDocs(V1_ROUTES))
   app.use('/api/v1', apiV1(options))
+  app.use('/api', syncRouter(options))
   app.use((_request, _response, next) => next(new Problem('not_found')))
   app.use(failures(options.log))
   return app

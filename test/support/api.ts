@@ -9,6 +9,7 @@ import { createAddressLimit } from '../../src/access/address-limit.ts'
 import { newKey } from '../../src/access/api-keys.ts'
 import { createGate, type Gate } from '../../src/access/quota.ts'
 import { SCOPES, type Scope } from '../../src/access/scopes.ts'
+import { createSyncAccess, type SyncAccessOptions } from '../../src/access/sync-access.ts'
 import { type Core, openCore } from '../../src/core.ts'
 import type { PaymentKind } from '../../src/events/companies.ts'
 import { createApp } from '../../src/http/app.ts'
@@ -55,6 +56,7 @@ export interface TestApiOptions {
   readonly perMinute?: number
   readonly perDay?: number
   readonly trustProxy?: boolean
+  readonly sync?: Partial<SyncAccessOptions>
   /** The clock by which calls are made (UTC); Postgres's own by default. Commands always go by that one. */
   readonly now?: () => string
 }
@@ -71,6 +73,7 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
     limits,
     gate: withClock(createGate(gatePool, limits), options.now),
     addresses: createAddressLimit(limits),
+    sync: createSyncAccess(core.pool, { tokenDays: null, callsPerMinute: 1_000_000, ...options.sync }),
     trustProxy,
     newRequestId: uuidv7,
     isStopping: () => false,

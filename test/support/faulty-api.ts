@@ -4,6 +4,7 @@ import type { Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 import { createAddressLimit } from '../../src/access/address-limit.ts'
 import { createGate } from '../../src/access/quota.ts'
+import { createSyncAccess } from '../../src/access/sync-access.ts'
 import type { Core } from '../../src/core.ts'
 import { type AppOptions, createApp } from '../../src/http/app.ts'
 import { Unavailable } from '../../src/ledger/port.ts'
@@ -35,6 +36,7 @@ export async function startFaultyApi(core: Core, databaseUrl: string): Promise<F
       limits,
       gate,
       addresses: createAddressLimit(limits),
+      sync: createSyncAccess(options.pool ?? core.pool, { tokenDays: null, callsPerMinute: 1_000_000 }),
       trustProxy: false,
       newRequestId: uuidv7,
       isStopping: () => false,

@@ -54,7 +54,8 @@ async function refuseStranger(
   throw new Problem(code, undefined, { 'WWW-Authenticate': 'Bearer' })
 }
 
-function bearer(request: Request): string | null {
+/** The credential of a call; empty when the header says something else than a bearer, null when there is none. */
+export function bearer(request: Request): string | null {
   const header = request.headers.authorization
   if (header === undefined) return null
   return /^Bearer +(\S+) *$/i.exec(header)?.[1] ?? ''
@@ -66,5 +67,5 @@ function showRate(response: Response, rate: Rate): void {
   response.setHeader('X-RateLimit-Reset', rate.reset)
 }
 
-const limited = (rate: Rate): Problem =>
+export const limited = (rate: Rate): Problem =>
   new Problem('rate_limited', undefined, { 'Retry-After': String(rate.retryAfter) })

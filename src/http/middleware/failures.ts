@@ -1,4 +1,4 @@
-import type { ErrorRequestHandler } from 'express'
+import type { ErrorRequestHandler, Response } from 'express'
 import { isOutage } from '../../ledger/outage.ts'
 import { Unavailable } from '../../ledger/port.ts'
 import { sendProblem } from '../answer.ts'
@@ -6,8 +6,16 @@ import { Problem, statusOf } from '../problems.ts'
 
 const RETRY_AFTER_SECONDS = '1'
 
-/** Turns whatever was thrown into an answer. Nothing of an unexpected error reaches the caller but the request's id. */
-export function failures(log: (message: string, error: unknown, requestId: string) => void): ErrorRequestHandler {
+export type LogFailure = (message: string, error: unknown, requestId: string) => void
+
+/**
+ * Turns whatever was thrown into an answer, in the shape of API v1 unless another one is given. Nothing of an unexpected
+ * error reaches the caller but the request's id.
+ */
+export function failures(
+  log: LogFailure,
+  answer: (response: Response, problem: Problem) => void = answerProblem,
+): ErrorRequestHandler {
   return (error, request, response, _next) => {
     const problem = problemOf(error)
     if (problem.code === 'internal_error')
@@ -16,9 +24,12 @@ export function failures(log: (message: string, error: unknown, requestId: strin
       response.destroy()
       return
     }
-    sendProblem(response, problem, statusOf(problem.code))
+    answer(response, problem)
   }
 }
+
+const answerProblem = (response: Response, problem: Problem): void =>
+  sendProblem(response, problem, statusOf(problem.code))
 
 function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error

@@ -5,45 +5,51 @@ import { Problem } from '../problems.ts'
 /** 1 MB (spec, Limits). */
 export const MAX_BODY_BYTES = 1_048_576
 
-const parse = express.json({
-  limit: MAX_BODY_BYTES,
-  strict: false,
-  type: () => true,
-  verify: (_request, response, bytes) => {
-    // The parser would put U+FFFD for what it cannot read, and a ledger would keep it for ever.
-    if (!isUtf8(bytes)) throw new Error('the body is not UTF-8')
-    ;(response as Response).locals.rawBody = bytes
-  },
-})
+type Parse = (request: Request, response: Response, next: (error?: unknown) => void) => void
+
+const parserUpTo = (limit: number): Parse =>
+  express.json({
+    limit,
+    strict: false,
+    type: () => true,
+    verify: (_request, response, bytes) => {
+      // The parser would put U+FFFD for what it cannot read, and a ledger would keep it for ever.
+      if (!isUtf8(bytes)) throw new Error('the body is not UTF-8')
+      ;(response as Response).locals.rawBody = bytes
+    },
+  })
 
 /** Reads: a body has no meaning there (RFC 9110), so nothing in it can be wrong. */
 const METHODS_WITHOUT_BODY = ['GET', 'HEAD']
 
-/** Reads the body of a request that may have one; an absent body is an empty object. */
-export const jsonBody: RequestHandler = (request, response, next) => {
-  const { 'content-type': type, 'content-length': length, 'transfer-encoding': encoding } = request.headers
-  const isSent = encoding !== undefined || Number(length ?? 0) > 0
-  if (!isSent || METHODS_WITHOUT_BODY.includes(request.method)) {
-    request.body = {}
-    next()
-    return
+/** Reads the body of a request that may have one, of at most so many bytes; an absent body is an empty object. */
+export function jsonBodyUpTo(limit: number): RequestHandler {
+  const parse = parserUpTo(limit)
+  return (request, response, next) => {
+    const { 'content-type': type, 'content-length': length, 'transfer-encoding': encoding } = request.headers
+    const isSent = encoding !== undefined || Number(length ?? 0) > 0
+    if (!isSent || METHODS_WITHOUT_BODY.includes(request.method)) {
+      request.body = {}
+      next()
+      return
+    }
+    if (type === undefined || !/^application\/json\s*(;\s*charset="?utf-?8"?\s*)?$/i.test(type)) {
+      next(new Problem('unsupported_media_type'))
+      return
+    }
+    parse(request, response, (error?: unknown) =>
+      next(error === undefined ? undefined : bodyProblem(error, limit, request, response)),
+    )
   }
-  if (type === undefined || !/^application\/json\s*(;\s*charset="?utf-?8"?\s*)?$/i.test(type)) {
-    next(new Problem('unsupported_media_type'))
-    return
-  }
-  parse(request, response, (error?: unknown) =>
-    next(error === undefined ? undefined : bodyProblem(error, request, response)),
-  )
 }
 
 /** What the parser found, in the contract's terms. */
-function bodyProblem(error: unknown, request: Request, response: Response): unknown {
+function bodyProblem(error: unknown, limit: number, request: Request, response: Response): unknown {
   const { type, status } = error as { type?: string; status?: number }
   if (type === 'entity.too.large') {
     // The rest of the body is not read, so the connection cannot carry another request.
     response.setHeader('Connection', 'close')
-    return new Problem('payload_too_large', { limit_bytes: MAX_BODY_BYTES })
+    return new Problem('payload_too_large', { limit_bytes: limit })
   }
   if (type === 'encoding.unsupported' || type === 'charset.unsupported') return new Problem('unsupported_media_type')
   // Not `destroyed`: a request may be that as soon as it was read to its end.

@@ -1,0 +1,91 @@
+import type { Pool } from 'pg'
+import { networkOf } from './address-limit.ts'
+import { createMinuteLimit } from './minute-limit.ts'
+import { verifyPassword } from './passwords.ts'
+import type { IssuedToken, Tokens } from './tokens.ts'
+import { createTurns } from './turns.ts'
+
+/** Failures a minute, after which nobody's password is even looked at (DESIGN section 5, Sync interface). */
+const FAILURES_OF_EMAIL = 5
+const FAILURES_OF_ADDRESS = 50
+const KNOWN = 20_000
+
+/** A verification takes a core for about 20 ms, and one of the four threads that files and names are also looked up on. */
+const VERIFICATIONS_AT_A_TIME = 2
+const WAITING_LOGINS = 200
+
+export interface User {
+  readonly id: number
+  readonly name: string
+  readonly email: string
+  readonly company_id: number
+}
+
+export type LoginOutcome =
+  | { readonly kind: 'entered'; readonly user: User; readonly token: IssuedToken }
+  | { readonly kind: 'wrong' }
+  | { readonly kind: 'limited'; readonly retryAfter: number }
+
+/** Checks a password, and gives a token for the right one. `email` is as `Email` gives it. */
+export type Login = (
+  credentials: { readonly email: string; readonly password: string },
+  address: string,
+) => Promise<LoginOutcome>
+
+interface FoundUser extends User {
+  readonly password_hash: string
+}
+
+/**
+ * Failures are counted per process: they slow guessing down, they are no contract, and argon2 alone leaves no process more
+ * than some hundred guesses a second.
+ */
+export function createLogin(pool: Pool, tokens: Tokens): Login {
+  const ofEmail = createMinuteLimit({ perMinute: FAILURES_OF_EMAIL, known: KNOWN })
+  const ofAddress = createMinuteLimit({ perMinute: FAILURES_OF_ADDRESS, known: KNOWN })
+  const turns = createTurns({ atATime: VERIFICATIONS_AT_A_TIME, waiting: WAITING_LOGINS })
+
+  /** The user whom the password fits, `wrong`, or how many seconds to wait. */
+  async function attempt(email: string, password: string, address: string): Promise<FoundUser | 'wrong' | number> {
+    const key = `${address} ${email}`
+    // Counted before it is known whether the password fits, or a thousand guesses at once would all be the first.
+    const counted = await ofAddress.consume(address)
+    if (counted.limited) return counted.retryAfter
+    const countedToo = await ofEmail.consume(key)
+    if (countedToo.limited) return countedToo.retryAfter
+    try {
+      const user = await findUser(pool, email)
+      const fits = await verifyPassword(user?.password_hash ?? null, password)
+      if (!user || !fits) return 'wrong'
+      await Promise.all([ofAddress.giveBack(address), ofEmail.reset(key)])
+      return user
+    } catch (error) {
+      await Promise.all([ofAddress.giveBack(address), ofEmail.giveBack(key)])
+      throw error
+    }
+  }
+
+  return async ({ email, password }, from) => {
+    const address = networkOf(from)
+    for (const { limited, retryAfter } of [await ofAddress.look(address), await ofEmail.look(`${address} ${email}`)]) {
+      if (limited) return { kind: 'limited', retryAfter }
+    }
+    const found = await turns.take(() => attempt(email, password, address))
+    if (found === 'wrong') return { kind: 'wrong' }
+    if (typeof found === 'number') return { kind: 'limited', retryAfter: found }
+    const { password_hash: _, ...user } = found
+    return { kind: 'entered', user, token: await tokens.issue({ userId: user.id, companyId: user.company_id }) }
+  }
+}
+
+async function findUser(pool: Pool, email: string): Promise<FoundUser | null> {
+  const { rows } = await pool.query<FoundUser>({
+    name: 'find_credentials',
+    text: `select c.user_id as id, u.doc->>'name' as name, c.email, c.company_id, c.password_hash
+           from ops.user_credentials c
+           join read.users u on u.company_id = c.company_id and u.id = c.user_id
+           where c.email = $1`,
+    values: [email],
+  })
+  return rows[0] ?? null
+}

@@ -1,0 +1,73 @@
+import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
+import type { Rate } from './quota.ts'
+
+const WINDOW_SECONDS = 60
+
+/** Where a key stands in its minute; `limited` when the call is one too many. */
+export interface Counted extends Rate {
+  readonly limited: boolean
+}
+
+/** Counts per key, in minutes that begin with a key's first call. Per process: it protects the service, it is no contract. */
+export interface MinuteLimit {
+  /** Counts a call. */
+  consume(key: string): Promise<Counted>
+  /** What the next call would be told, without counting it. */
+  look(key: string): Promise<Counted>
+  /** Takes a counted call back. */
+  giveBack(key: string): Promise<void>
+  /** Forgets what a key has used. */
+  reset(key: string): Promise<void>
+}
+
+/** `known` keys are remembered at a time. Beyond them the longest known is forgotten, so that nobody can fill the memory. */
+export function createMinuteLimit({ perMinute, known }: { perMinute: number; known: number }): MinuteLimit {
+  const limiter = new RateLimiterMemory({ points: perMinute, duration: WINDOW_SECONDS })
+  /** In the order in which their minutes began. */
+  const keys = new Set<string>()
+
+  async function forget(key: string): Promise<void> {
+    keys.delete(key)
+    await limiter.delete(key)
+  }
+
+  async function remember(key: string): Promise<void> {
+    keys.delete(key)
+    keys.add(key)
+    const [longest = ''] = keys
+    if (keys.size > known) await forget(longest)
+  }
+
+  function counted(used: number, endsInMs: number, limited: boolean): Counted {
+    return {
+      limited,
+      limit: perMinute,
+      remaining: Math.max(0, perMinute - used),
+      reset: Math.ceil((Date.now() + endsInMs) / 1000),
+      retryAfter: Math.max(1, Math.ceil(endsInMs / 1000)),
+    }
+  }
+
+  return {
+    async consume(key) {
+      const { consumedPoints, msBeforeNext, isFirstInDuration } = await limiter.consume(key).catch(refusal)
+      if (isFirstInDuration) await remember(key)
+      return counted(consumedPoints, msBeforeNext, consumedPoints > perMinute)
+    },
+    async look(key) {
+      const found = await limiter.get(key)
+      if (!found) return counted(0, WINDOW_SECONDS * 1000, false)
+      return counted(found.consumedPoints, found.msBeforeNext, found.consumedPoints >= perMinute)
+    },
+    async giveBack(key) {
+      // A minute that is over has nothing to give back to.
+      if (await limiter.get(key)) await limiter.reward(key)
+    },
+    reset: forget,
+  }
+}
+
+function refusal(refused: unknown): RateLimiterRes {
+  if (refused instanceof RateLimiterRes) return refused
+  throw refused
+}

@@ -1,0 +1,27 @@
+import type { Pool } from 'pg'
+import { createLogin, type Login } from './login.ts'
+import { createMinuteLimit, type MinuteLimit } from './minute-limit.ts'
+import { createTokens, type Tokens } from './tokens.ts'
+
+/** Tokens whose calls are counted at a time. */
+const KNOWN_TOKENS = 20_000
+
+/** Who may use the sync interface, and how often. */
+export interface SyncAccess {
+  readonly login: Login
+  readonly tokens: Tokens
+  /** Calls of a token. */
+  readonly calls: MinuteLimit
+}
+
+export interface SyncAccessOptions {
+  /** How long a token lives; null for as long as nobody logs out. */
+  readonly tokenDays: number | null
+  readonly callsPerMinute: number
+}
+
+export function createSyncAccess(pool: Pool, { tokenDays, callsPerMinute }: SyncAccessOptions): SyncAccess {
+  const tokens = createTokens(pool, tokenDays)
+  const calls = createMinuteLimit({ perMinute: callsPerMinute, known: KNOWN_TOKENS })
+  return { login: createLogin(pool, tokens), tokens, calls }
+}

@@ -1,0 +1,132 @@
+import { createHash, randomBytes } from 'node:crypto'
+import type { Pool } from 'pg'
+import { deleteInBatches } from '../ledger/purge.ts'
+
+/** Random bytes of a token: 256 bits, so that its hash needs no salt and nobody can try tokens out. */
+const TOKEN_BYTES = 32
+const FORMAT = /^tb_sync_[A-Za-z0-9_-]{43}$/
+
+/** A user's tokens beyond these: the longest unused ones are revoked, so that a till that logs in for every call leaves no heap. */
+export const LIVE_TOKENS_OF_USER = 200
+/** Ended tokens are kept for a while, to be looked into when somebody asks. */
+const ENDED_RETENTION_DAYS = 30
+
+/** Whoever logged in, as of the call. */
+export interface Session {
+  readonly tokenHash: Buffer
+  readonly companyId: number
+  readonly userId: number
+  readonly userName: string
+  readonly email: string
+  readonly role: string
+  /** The company's. */
+  readonly timezone: string
+  /** Postgres's clock: UTC, milliseconds, `Z`. */
+  readonly now: string
+}
+
+/** A token as it is handed out, once. */
+export interface IssuedToken {
+  readonly token: string
+  /** UTC; null when it lives until it is revoked. */
+  readonly expiresAt: string | null
+}
+
+/** Login tokens. They are kept in Postgres as hashes, so that a revocation counts at once in every process. */
+export interface Tokens {
+  issue(user: { readonly userId: number; readonly companyId: number }): Promise<IssuedToken>
+  /** Who has this token; null when it is none, has expired or was revoked. */
+  find(token: string): Promise<Session | null>
+  /** A new token for a live one, which is revoked in the same moment. Null when another call was first. */
+  renew(session: Session): Promise<IssuedToken | null>
+  revoke(session: Session): Promise<void>
+}
+
+const hashOf = (token: string): Buffer => createHash('sha256').update(token).digest()
+
+/** Tokens that expire after `days`; never, when null. */
+export function createTokens(pool: Pool, days: number | null): Tokens {
+  const issued = async (statement: { name: string; text: string }, values: (hash: Buffer) => unknown[]) => {
+    const token = `tb_sync_${randomBytes(TOKEN_BYTES).toString('base64url')}`
+    const { rows } = await pool.query<{ expires_at: string | null }>({ ...statement, values: values(hashOf(token)) })
+    return rows[0] ? { token, expiresAt: rows[0].expires_at } : null
+  }
+  return {
+    async issue({ userId, companyId }) {
+      const token = await issued(ISSUE, (hash) => [hash, userId, companyId, days, LIVE_TOKENS_OF_USER - 1])
+      if (!token) throw new Error('no token was stored')
+      return token
+    },
+    async find(token) {
+      if (!FORMAT.test(token)) return null
+      const tokenHash = hashOf(token)
+      const { rows } = await pool.query<Omit<Session, 'tokenHash'>>({ ...FIND, values: [tokenHash] })
+      return rows[0] ? { tokenHash, ...rows[0] } : null
+    },
+    renew: ({ tokenHash }) => issued(RENEW, (hash) => [hash, tokenHash, days]),
+    async revoke({ tokenHash }) {
+      await pool.query({ ...REVOKE, values: [tokenHash] })
+    },
+  }
+}
+
+const CLOCK = `clock as materialized (select date_trunc('milliseconds', clock_timestamp()) as now)`
+const INSERT = `insert into ops.sync_tokens (hash, user_id, company_id, created_at, last_used_at, expires_at)`
+const LIVE = `t.revoked_at is null and (t.expires_at is null or t.expires_at > clock.now)`
+
+const ISSUE = {
+  name: 'issue_sync_token',
+  text: `with ${CLOCK}, surplus as (
+           update ops.sync_tokens set revoked_at = clock.now from clock
+           where hash in (
+             select hash from ops.sync_tokens where user_id = $2 and revoked_at is null
+             order by last_used_at desc offset $5)
+         )
+         ${INSERT} select $1, $2, $3, now, now, now + make_interval(days => $4) from clock
+         returning expires_at`,
+}
+
+/** The last use is noted by the first call of five minutes; that is near enough to tell which till still lives. */
+const FIND = {
+  name: 'find_sync_session',
+  text: `with ${CLOCK}, used as (
+           update ops.sync_tokens t set last_used_at = clock.now from clock
+           where t.hash = $1 and ${LIVE} and t.last_used_at < clock.now - interval '5 minutes'
+         )
+         select t.company_id as "companyId", t.user_id as "userId", u.doc->>'name' as "userName", u.doc->>'email' as email,
+                u.doc->>'role' as role, c.timezone, clock.now
+         from clock
+         join ops.sync_tokens t on t.hash = $1 and ${LIVE}
+         join read.users u on u.company_id = t.company_id and u.id = t.user_id
+         join read.companies c on c.company_id = t.company_id`,
+}
+
+/** Of two at the same time the second waits for the row and then finds it revoked. */
+const RENEW = {
+  name: 'renew_sync_token',
+  text: `with ${CLOCK}, old as (
+           update ops.sync_tokens t set revoked_at = clock.now from clock
+           where t.hash = $2 and ${LIVE}
+           returning t.user_id, t.company_id, clock.now
+         )
+         ${INSERT} select $1, user_id, company_id, now, now, now + make_interval(days => $3) from old
+         returning expires_at`,
+}
+
+const REVOKE = {
+  name: 'revoke_sync_token',
+  text: `update ops.sync_tokens set revoked_at = clock_timestamp() where hash = $1 and revoked_at is null`,
+}
+
+/** Deletes tokens that ended long ago. Returns how many. */
+export function purgeTokens(pool: Pool): Promise<number> {
+  return deleteInBatches(
+    pool,
+    `delete from ops.sync_tokens where hash in (
+       select hash from ops.sync_tokens
+       where (revoked_at is not null or expires_at is not null)
+         and least(revoked_at, expires_at) < clock_timestamp() - make_interval(days => $1)
+       limit $2 for update skip locked)`,
+    [ENDED_RETENTION_DAYS],
+  )
+}

@@ -1,0 +1,65 @@
+import type { Response } from 'express'
+import { z } from 'zod'
+import type { Login, User } from '../../access/login.ts'
+import type { IssuedToken, Session, Tokens } from '../../access/tokens.ts'
+import { Email } from '../../domain/text.ts'
+import { Problem } from '../problems.ts'
+import { parse, sendFailure, sendSuccess } from './answer.ts'
+import { LOGGED_IN, LOGGED_OUT, TOKEN_RENEWED } from './messages.ts'
+import { BODY_BYTES, type SyncRoute } from './route.ts'
+import { sessionOf } from './session.ts'
+
+/** Nobody has a longer password; hashing one would only take time. */
+const MAX_PASSWORD_LENGTH = 200
+
+const Credentials = z.object({ email: Email, password: z.string().min(1).max(MAX_PASSWORD_LENGTH) })
+
+/** Login, refresh, logout, user (spec, Authentication, Sync interface). */
+export function authRoutes({ login, tokens }: { readonly login: Login; readonly tokens: Tokens }): SyncRoute[] {
+  return [
+    {
+      method: 'post',
+      path: '/auth/login',
+      isOpen: true,
+      bodyBytes: BODY_BYTES,
+      async handle(request, response) {
+        const outcome = await login(parse(Credentials, request.body), request.ip ?? '')
+        if (outcome.kind === 'entered') return sendToken(response, LOGGED_IN, outcome.token, outcome.user)
+        if (outcome.kind === 'wrong') return sendFailure(response, 'wrong_credentials')
+        sendFailure(response, 'too_many_logins', { headers: { 'Retry-After': String(outcome.retryAfter) } })
+      },
+    },
+    {
+      method: 'post',
+      path: '/auth/refresh',
+      async handle(_request, response) {
+        const session = sessionOf(response)
+        const token = await tokens.renew(session)
+        if (!token) throw new Problem('invalid_token')
+        sendToken(response, TOKEN_RENEWED, token, userOf(session))
+      },
+    },
+    {
+      method: 'post',
+      path: '/auth/logout',
+      async handle(_request, response) {
+        await tokens.revoke(sessionOf(response))
+        sendSuccess(response, { message: LOGGED_OUT })
+      },
+    },
+    {
+      method: 'get',
+      path: '/auth/user',
+      handle: async (_request, response) => sendSuccess(response, { data: userOf(sessionOf(response)) }),
+    },
+  ]
+}
+
+/** The answer of a login (spec, Endpoints). */
+function sendToken(response: Response, message: string, { token, expiresAt }: IssuedToken, user: User): void {
+  sendSuccess(response, { message, data: { token, user, expires_at: expiresAt } })
+}
+
+function userOf({ userId, userName, email, companyId }: Session): User {
+  return { id: userId, name: userName, email, company_id: companyId }
+}

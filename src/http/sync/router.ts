@@ -1,0 +1,60 @@
+import express, { type RequestHandler, type Router } from 'express'
+import type { Pool } from 'pg'
+import type { AddressLimit } from '../../access/address-limit.ts'
+import type { SyncAccess } from '../../access/sync-access.ts'
+import { limitStrangers } from '../middleware/authenticate.ts'
+import { failures, type LogFailure } from '../middleware/failures.ts'
+import { jsonBodyUpTo } from '../middleware/json-body.ts'
+import { requireHttps } from '../middleware/require-https.ts'
+import { Problem } from '../problems.ts'
+import { answerProblem } from './answer.ts'
+import { authRoutes } from './auth.ts'
+import type { SyncRoute } from './route.ts'
+import { requireToken } from './session.ts'
+import { statusRoute } from './status.ts'
+
+export interface SyncOptions {
+  readonly pool: Pool
+  readonly sync: SyncAccess
+  readonly addresses: AddressLimit
+  readonly log: LogFailure
+}
+
+/** What else is below /api is not for tills: it gets the answers of API v1. */
+const AREAS = ['/auth', '/sync']
+
+/** The sync interface of tills, below /api. It serves every company, with or without the API add-on. */
+export function syncRouter(options: SyncOptions): Router {
+  const router = express.Router({ caseSensitive: true, strict: true })
+  const limitStranger = limitStrangers(options.addresses)
+  // Nobody is asked for a token to learn that a route does not exist, so such calls count as a stranger's.
+  const refuse =
+    (problem: Problem): RequestHandler =>
+    async (request, response) => {
+      await limitStranger(request, response)
+      throw problem
+    }
+  const authenticated = requireToken({ ...options.sync, addresses: options.addresses })
+  router.use(AREAS, neverStored, requireHttps(limitStranger))
+  for (const route of routesOf(options)) {
+    const before = [
+      ...(route.isOpen ? [] : [authenticated]),
+      ...(route.bodyBytes ? [jsonBodyUpTo(route.bodyBytes)] : []),
+    ]
+    const one = router.route(route.path)
+    one[route.method](...before, (request, response) => route.handle(request, response))
+    const Allow = route.method === 'get' ? 'GET, HEAD' : 'POST'
+    one.all(refuse(new Problem('method_not_allowed', undefined, { Allow })))
+  }
+  router.use(AREAS, refuse(new Problem('not_found')))
+  router.use(failures(options.log, answerProblem))
+  return router
+}
+
+const routesOf = (options: SyncOptions): SyncRoute[] => [...authRoutes(options.sync), statusRoute]
+
+/** Tokens and other people's data are in these answers. */
+const neverStored: RequestHandler = (_request, response, next) => {
+  response.setHeader('Cache-Control', 'no-store')
+  next()
+}
