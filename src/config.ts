@@ -66,6 +66,8 @@ const settings = z.object({
   PUBLIC_URL: webAddress.optional(),
   /** Whose X-Forwarded-* headers are believed; nobody's by default. */
   TRUST_PROXY: trustedProxies.default(false),
+  /** Webhooks may call http, private and loopback addresses; by default only with the embedded Postgres. */
+  WEBHOOK_ALLOW_PRIVATE: flag.optional(),
   /** The least severe messages that are logged. */
   LOG_LEVEL: z
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
@@ -74,8 +76,9 @@ const settings = z.object({
 })
 
 /** All settings, each with a value. */
-export interface Config extends Omit<z.infer<typeof settings>, 'SEED_DEMO' | 'PUBLIC_URL'> {
+export interface Config extends Omit<z.infer<typeof settings>, 'SEED_DEMO' | 'PUBLIC_URL' | 'WEBHOOK_ALLOW_PRIVATE'> {
   readonly SEED_DEMO: boolean
+  readonly WEBHOOK_ALLOW_PRIVATE: boolean
   readonly PUBLIC_URL: string
 }
 
@@ -89,10 +92,12 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     throw new WrongSetting([...wrong].map((name) => `${name} should be ${expectation(name)}`).join('\n'))
   }
   const config = result.data
+  const isEmbedded = config.DATABASE_URL === undefined
   return {
     ...config,
     DATA_DIR: resolve(config.DATA_DIR),
-    SEED_DEMO: config.SEED_DEMO ?? config.DATABASE_URL === undefined,
+    SEED_DEMO: config.SEED_DEMO ?? isEmbedded,
+    WEBHOOK_ALLOW_PRIVATE: config.WEBHOOK_ALLOW_PRIVATE ?? isEmbedded,
     PUBLIC_URL: config.PUBLIC_URL ?? `http://127.0.0.1:${config.PORT}`,
   }
 }

@@ -8,6 +8,9 @@ import { ensureReadModel, rebuildReadModel } from './ledger/read-schema.ts'
 import { createWriter, type Writer } from './ledger/writer.ts'
 import { migrate } from './postgres/migrate.ts'
 import { createPool } from './postgres/pool.ts'
+import { type Bell, createBell } from './webhooks/bell.ts'
+import { switchOffNotices } from './webhooks/notices.ts'
+import { outbox } from './webhooks/outbox.ts'
 
 /** The ledger with its read model, without any interface: what the service, the command line and tests build on. */
 export interface Core {
@@ -15,6 +18,8 @@ export interface Core {
   readonly pool: Pool
   readonly store: EventStore
   readonly writer: Writer
+  /** Rung when deliveries wait. */
+  readonly bell: Bell
   /** Makes all tables of the read model anew from the ledgers. Returns the number of events applied. */
   rebuild(): Promise<number>
   /** Answers what was accepted, then closes all connections. */
@@ -43,13 +48,16 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const writerPool = createPool(options.databaseUrl, { max: LANES + 1, pipeline: true, keyLookupsOnly: true })
   const store = createPostgresStore(pool)
   await ensureReadModel(writerPool, store, readModel)
+  const bell = createBell(pool, (error) => options.log('dispatchers could not be woken', error))
   const writer = createWriter({
     pool: writerPool,
     store,
     model: readModel,
     ids: createIdAllocator(pool),
     limits: { groupCommands: GROUP_COMMANDS, lanes: LANES, waitingCommands: WAITING_COMMANDS },
-    newEventId: uuidv7,
+    reactions: [outbox, switchOffNotices],
+    newId: uuidv7,
+    onReacted: bell.ring,
     onOutdated: options.onOutdated,
     log: options.log,
   })
@@ -57,6 +65,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     pool,
     store,
     writer,
+    bell,
     rebuild: () => rebuildReadModel(writerPool, store, readModel),
     async close() {
       await writer.idle()

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import type { Server } from 'node:http'
 import { join } from 'node:path'
 import type { Express } from 'express'
@@ -17,6 +18,7 @@ import { serverOf } from './http/server.ts'
 import { purgeAnswers, schedulePurge } from './ledger/purge.ts'
 import { startEmbedded } from './postgres/embedded.ts'
 import { createPool } from './postgres/pool.ts'
+import { SECRET_BYTES, secretOf } from './webhooks/secrets.ts'
 import { welcome } from './welcome.ts'
 
 /** Connections for queries; the writer and the gate have their own. */
@@ -121,7 +123,11 @@ function appOf(core: Core, gatePool: Pool, isStopping: () => boolean): Express {
       callsPerMinute: config.SYNC_QUOTA_PER_MINUTE,
     }),
     trustProxy: config.TRUST_PROXY,
-    newRequestId: uuidv7,
+    newId: uuidv7,
+    given: {
+      newSecret: () => secretOf(randomBytes(SECRET_BYTES)),
+      allowPrivateTargets: config.WEBHOOK_ALLOW_PRIVATE,
+    },
     isStopping,
     log,
   })

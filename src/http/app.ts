@@ -11,7 +11,6 @@ import { type SyncOptions, syncRouter } from './sync/router.ts'
 export interface AppOptions extends ApiOptions, SyncOptions {
   /** Express's setting: whom to believe X-Forwarded-* from. */
   readonly trustProxy: string | boolean | number
-  readonly newRequestId: () => string
   readonly isStopping: () => boolean
   readonly log: LogFailure
 }
@@ -22,7 +21,7 @@ export function createApp(options: AppOptions): Express {
   app.set('trust proxy', options.trustProxy)
   app.set('etag', false)
   app.disable('x-powered-by')
-  app.use(requestId(options.newRequestId))
+  app.use(requestId(options.newId))
   app.use('/health', health(options.pool, options.isStopping))
   app.use(helmet())
   app.use('/docs', serveDocs(V1_ROUTES))

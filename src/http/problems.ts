@@ -17,6 +17,8 @@ const PROBLEMS = {
   already_settled: [409, 'A conta já está liquidada.'],
   order_already_paid: [409, 'O pedido já está pago.'],
   key_limit_reached: [409, 'A empresa já tem cinco chaves de API ativas.'],
+  webhook_limit_reached: [409, 'A empresa já tem o máximo de endereços de webhook.'],
+  webhook_disabled: [409, 'O endereço de webhook está desligado: ligue-o antes.'],
   payload_too_large: [413, 'O corpo da requisição excede 1 MB.'],
   unsupported_media_type: [415, 'Envie o corpo como application/json em UTF-8.'],
   validation_failed: [422, 'Há campos inválidos ou desconhecidos na requisição.'],

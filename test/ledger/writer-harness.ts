@@ -56,7 +56,9 @@ export async function openHarness(
       model: counterModel,
       ids: createIdAllocator(pool),
       limits: { groupCommands: 32, lanes: 2, waitingCommands: 1000 },
-      newEventId: v7,
+      reactions: [],
+      newId: v7,
+      onReacted: () => {},
       onOutdated: () => logged.push('outdated'),
       log: (message) => logged.push(message),
     })

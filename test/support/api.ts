@@ -13,11 +13,13 @@ import { createSyncAccess, type SyncAccessOptions } from '../../src/access/sync-
 import { type Core, openCore } from '../../src/core.ts'
 import type { PaymentKind } from '../../src/events/companies.ts'
 import { createApp } from '../../src/http/app.ts'
+import type { Given } from '../../src/http/route.ts'
 import { serverOf } from '../../src/http/server.ts'
 import { type Command, invoke, isRefusal } from '../../src/ledger/command.ts'
 import type { Origin } from '../../src/ledger/envelope.ts'
 import { ensureLedger } from '../../src/ledger/ledgers.ts'
 import { createPool } from '../../src/postgres/pool.ts'
+import { SECRET_BYTES, secretOf } from '../../src/webhooks/secrets.ts'
 import { expectDocumentedCall } from './contract.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of many shapes
@@ -56,6 +58,8 @@ export interface TestApiOptions {
   readonly perMinute?: number
   readonly perDay?: number
   readonly trustProxy?: boolean
+  /** Whether webhooks may call http and private addresses; true by default. */
+  readonly allowPrivateTargets?: boolean
   readonly sync?: Partial<SyncAccessOptions>
   /** The clock by which calls are made (UTC); Postgres's own by default. Commands always go by that one. */
   readonly now?: () => string
@@ -75,7 +79,8 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
     addresses: createAddressLimit(limits),
     sync: createSyncAccess(core.pool, { tokenDays: null, callsPerMinute: 1_000_000, ...options.sync }),
     trustProxy,
-    newRequestId: uuidv7,
+    newId: uuidv7,
+    given: testGiven(options.allowPrivateTargets),
     isStopping: () => false,
     log,
   })
@@ -95,6 +100,12 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
     },
   }
 }
+
+/** What inputs depend on: secrets that nobody could guess, and addresses on this machine allowed unless a test is about that. */
+export const testGiven = (allowPrivateTargets = true): Given => ({
+  newSecret: () => secretOf(randomBytes(SECRET_BYTES)),
+  allowPrivateTargets,
+})
 
 function withClock(gate: Gate, now: TestApiOptions['now']): Gate {
   if (!now) return gate

@@ -3,6 +3,7 @@ import { catalogCases } from './catalog-cases.ts'
 import { financeCases } from './finance-cases.ts'
 import { personCases } from './person-cases.ts'
 import { saleCases } from './sale-cases.ts'
+import { webhookCases } from './webhook-cases.ts'
 
 /** All cases; a later resource adds its own. */
 export const CASES: Cases = {
@@ -11,4 +12,5 @@ export const CASES: Cases = {
   ...personCases,
   ...financeCases,
   ...saleCases,
+  ...webhookCases,
 }
