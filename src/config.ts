@@ -68,6 +68,8 @@ const settings = z.object({
   TRUST_PROXY: trustedProxies.default(false),
   /** Webhooks may call http, private and loopback addresses; by default only with the embedded Postgres. */
   WEBHOOK_ALLOW_PRIVATE: flag.optional(),
+  /** Address of the payment provider's API; the sandbox has one of its own. */
+  PAYMENT_PROVIDER_URL: webAddress.default('https://api.mercadopago.com'),
   /** The least severe messages that are logged. */
   LOG_LEVEL: z
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])

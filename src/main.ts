@@ -14,8 +14,12 @@ import { purgeTokens } from './access/tokens.ts'
 import { type Config, readConfig, WrongSetting } from './config.ts'
 import { type Core, openCore } from './core.ts'
 import { createApp } from './http/app.ts'
+import { NOTIFICATIONS_PER_MINUTE } from './http/notifications/receiver.ts'
 import { serverOf } from './http/server.ts'
 import { purgeAnswers, schedulePurge } from './ledger/purge.ts'
+import { purgeNotifications } from './payments/notification-log.ts'
+import { createProviderClient } from './payments/provider-client.ts'
+import type { PaymentProvider } from './payments/provider-port.ts'
 import { startEmbedded } from './postgres/embedded.ts'
 import { createPool } from './postgres/pool.ts'
 import { SECRET_BYTES, secretOf } from './webhooks/secrets.ts'
@@ -79,13 +83,16 @@ async function start(config: Config): Promise<void> {
   })
   closing.push(() => gatePool.end())
   const demo = config.SEED_DEMO ? await seed(core, config) : null
-  const purge = schedulePurge([() => purgeAnswers(core.pool), () => purgeTokens(core.pool)], (error) =>
-    log('what is no longer needed could not be purged', error),
+  const purge = schedulePurge(
+    [() => purgeAnswers(core.pool), () => purgeTokens(core.pool), () => purgeNotifications(core.pool)],
+    (error) => log('what is no longer needed could not be purged', error),
   )
   closing.push(async () => purge.stop())
+  const provider = createProviderClient({ baseUrl: config.PAYMENT_PROVIDER_URL })
+  closing.push(() => provider.close())
   const server = listen(
     config,
-    appOf(core, gatePool, () => stopping),
+    appOf(core, gatePool, provider, () => stopping),
     (error) => {
       if (!error) return welcome({ baseUrl: config.PUBLIC_URL, demo })
       log(`cannot listen on port ${config.PORT}`, error)
@@ -111,7 +118,7 @@ async function embedded({ DATA_DIR }: Config): Promise<string> {
   return postgres.url
 }
 
-function appOf(core: Core, gatePool: Pool, isStopping: () => boolean): Express {
+function appOf(core: Core, gatePool: Pool, provider: PaymentProvider, isStopping: () => boolean): Express {
   const limits = { perMinute: config.QUOTA_PER_MINUTE, perDay: config.QUOTA_PER_DAY }
   return createApp({
     ...core,
@@ -122,6 +129,8 @@ function appOf(core: Core, gatePool: Pool, isStopping: () => boolean): Express {
       tokenDays: config.SYNC_TOKEN_DAYS ?? null,
       callsPerMinute: config.SYNC_QUOTA_PER_MINUTE,
     }),
+    provider,
+    notifiers: createAddressLimit({ perMinute: NOTIFICATIONS_PER_MINUTE }),
     trustProxy: config.TRUST_PROXY,
     newId: uuidv7,
     given: {
