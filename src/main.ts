@@ -6,7 +6,9 @@ import gracefulShutdown from 'http-graceful-shutdown'
 import type { Pool } from 'pg'
 import { pino } from 'pino'
 import { v7 as uuidv7 } from 'uuid'
+import { switchOffWebhook } from '../commands/webhooks/switch-webhook.ts'
 import { createAddressLimit } from './access/address-limit.ts'
+import { runAsSystem } from './access/as-system.ts'
 import { seedDemo } from './access/demo-data.ts'
 import { createGate } from './access/quota.ts'
 import { createSyncAccess } from './access/sync-access.ts'
@@ -22,7 +24,9 @@ import { createProviderClient } from './payments/provider-client.ts'
 import type { PaymentProvider } from './payments/provider-port.ts'
 import { startEmbedded } from './postgres/embedded.ts'
 import { createPool } from './postgres/pool.ts'
+import { purgeDeliveries } from './webhooks/purge.ts'
 import { SECRET_BYTES, secretOf } from './webhooks/secrets.ts'
+import { startWebhooks } from './webhooks/start.ts'
 import { welcome } from './welcome.ts'
 
 /** Connections for queries; the writer and the gate have their own. */
@@ -84,10 +88,12 @@ async function start(config: Config): Promise<void> {
   closing.push(() => gatePool.end())
   const demo = config.SEED_DEMO ? await seed(core, config) : null
   const purge = schedulePurge(
-    [() => purgeAnswers(core.pool), () => purgeTokens(core.pool), () => purgeNotifications(core.pool)],
+    [purgeAnswers, purgeTokens, purgeDeliveries, purgeNotifications].map((purge) => () => purge(core.pool)),
     (error) => log('what is no longer needed could not be purged', error),
   )
   closing.push(async () => purge.stop())
+  const webhooks = deliver(core, databaseUrl, config)
+  closing.push(() => webhooks.stop())
   const provider = createProviderClient({ baseUrl: config.PAYMENT_PROVIDER_URL })
   closing.push(() => provider.close())
   const server = listen(
@@ -131,6 +137,7 @@ function appOf(core: Core, gatePool: Pool, provider: PaymentProvider, isStopping
     }),
     provider,
     notifiers: createAddressLimit({ perMinute: NOTIFICATIONS_PER_MINUTE }),
+    publicUrl: config.PUBLIC_URL,
     trustProxy: config.TRUST_PROXY,
     newId: uuidv7,
     given: {
@@ -138,6 +145,20 @@ function appOf(core: Core, gatePool: Pool, provider: PaymentProvider, isStopping
       allowPrivateTargets: config.WEBHOOK_ALLOW_PRIVATE,
     },
     isStopping,
+    log,
+  })
+}
+
+/** Delivers webhooks, beside everything else that this process does. */
+function deliver(core: Core, databaseUrl: string, config: Config): { stop(): Promise<void> } {
+  return startWebhooks({
+    databaseUrl,
+    switchOff: (companyId, id, reason) => runAsSystem(core.writer, companyId, switchOffWebhook, { id, reason }),
+    retrySeconds: config.WEBHOOK_RETRY_SECONDS,
+    switchOffHours: config.WEBHOOK_SWITCH_OFF_HOURS,
+    allowPrivate: config.WEBHOOK_ALLOW_PRIVATE,
+    clock: Date.now,
+    random: Math.random,
     log,
   })
 }

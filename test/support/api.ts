@@ -56,6 +56,9 @@ export interface TestApi {
   close(): Promise<void>
 }
 
+/** Where the provider would reach the service. */
+export const PUBLIC_URL = 'https://tillbook.example'
+
 export interface TestApiOptions {
   readonly perMinute?: number
   readonly perDay?: number
@@ -95,6 +98,7 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
     sync: createSyncAccess(core.pool, { tokenDays: null, callsPerMinute: 1_000_000, ...options.sync }),
     provider: options.provider ?? noProvider,
     notifiers: createAddressLimit({ perMinute: options.notificationsPerMinute ?? 1_000_000 }),
+    publicUrl: PUBLIC_URL,
     trustProxy,
     newId: uuidv7,
     given: testGiven(options.allowPrivateTargets),

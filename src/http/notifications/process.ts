@@ -1,9 +1,11 @@
 import type { Pool } from 'pg'
 import { findNotifiedOrder, type NotifiedOrder } from '../../../queries/orders/find-notified-order.ts'
+import { isRefusal } from '../../ledger/command.ts'
 import type { Writer } from '../../ledger/writer.ts'
+import { applyPayment, type PaymentOutcome } from '../../payments/apply-payment.ts'
+import { fits } from '../../payments/fits.ts'
 import { isSigned } from '../../payments/origin.ts'
 import type { PaymentProvider, ProviderPayment } from '../../payments/provider-port.ts'
-import { isFor, type TakenOver, takeOver } from '../../payments/take-over.ts'
 import { Problem } from '../problems.ts'
 import { ANSWERS } from './messages.ts'
 import type { Payload, Told } from './payload.ts'
@@ -29,7 +31,7 @@ export interface Received {
 
 /** A notification that is answered 200. */
 export interface Processed {
-  readonly outcome: TakenOver
+  readonly outcome: PaymentOutcome
   readonly body: {
     readonly processed: boolean
     readonly order_id: number
@@ -54,14 +56,17 @@ export async function processNotification(context: Processing, received: Receive
   if (told.liveMode === order.store.sandbox) return ignored(order, ANSWERS.otherMode)
   const payment = await fetchPayment(context, order, told.dataId)
   const { companyId } = order.store
-  const taken = await takeOver(context.writer, { companyId, orderId: order.id, requestId: received.requestId }, payment)
+  const at = { companyId, orderId: order.id, requestId: received.requestId }
+  const applied = await applyPayment(context.writer, at, payment)
+  if (isRefusal(applied)) throw new Problem(applied.refused)
+  const { outcome } = applied
   return {
-    outcome: taken.outcome,
+    outcome,
     body: {
-      processed: taken.outcome === 'applied' || taken.outcome === 'duplicate',
+      processed: outcome === 'applied' || outcome === 'duplicate',
       order_id: order.id,
-      status: taken.order.status,
-      message: ANSWERS[taken.outcome],
+      status: applied.order.status,
+      message: ANSWERS[outcome],
     },
   }
 }
@@ -80,7 +85,7 @@ async function fetchPayment(
 ): Promise<ProviderPayment> {
   const account = { accessToken: store.accessToken ?? '', sandbox: store.sandbox }
   const payment = await provider.getPayment(account, dataId)
-  if (!payment || payment.id !== dataId || !isFor(payment, { id, totalCents, sandbox: store.sandbox }))
+  if (!payment || payment.id !== dataId || !fits(payment, { id, totalCents, sandbox: store.sandbox }))
     throw new Problem('invalid_notification')
   return payment
 }

@@ -2,6 +2,7 @@ import express, { type RequestHandler, type Router } from 'express'
 import type { Pool } from 'pg'
 import type { AddressLimit } from '../../access/address-limit.ts'
 import type { SyncAccess } from '../../access/sync-access.ts'
+import type { Writer } from '../../ledger/writer.ts'
 import { limitStrangers } from '../middleware/authenticate.ts'
 import { failures, type LogFailure } from '../middleware/failures.ts'
 import { jsonBodyUpTo } from '../middleware/json-body.ts'
@@ -12,9 +13,11 @@ import { authRoutes } from './auth.ts'
 import type { SyncRoute } from './route.ts'
 import { requireToken } from './session.ts'
 import { statusRoute } from './status.ts'
+import { uploadRoute } from './upload.ts'
 
 export interface SyncOptions {
   readonly pool: Pool
+  readonly writer: Writer
   readonly sync: SyncAccess
   readonly addresses: AddressLimit
   readonly log: LogFailure
@@ -51,7 +54,7 @@ export function syncRouter(options: SyncOptions): Router {
   return router
 }
 
-const routesOf = (options: SyncOptions): SyncRoute[] => [...authRoutes(options.sync), statusRoute]
+const routesOf = (options: SyncOptions): SyncRoute[] => [...authRoutes(options.sync), statusRoute, uploadRoute(options)]
 
 /** Tokens and other people's data are in these answers. */
 const neverStored: RequestHandler = (_request, response, next) => {
