@@ -3,7 +3,9 @@ import { createApiKey } from '../commands/api-keys/create-api-key.ts'
 import { createItem } from '../commands/catalog/create-item.ts'
 import { registerCompany } from '../commands/companies/register-company.ts'
 import { createPaymentType } from '../commands/payment-types/create-payment-type.ts'
+import { createUser } from '../commands/users/create-user.ts'
 import { newKey } from '../src/access/api-keys.ts'
+import { createTokens } from '../src/access/tokens.ts'
 import { type Core, openCore } from '../src/core.ts'
 import { type Invocation, invoke, isRefusal } from '../src/ledger/command.ts'
 import { ensureLedger } from '../src/ledger/ledgers.ts'
@@ -14,6 +16,8 @@ export interface Shop {
   readonly name: string
   readonly key: string
   readonly keyHash: Buffer
+  /** Of a till that is logged in. */
+  readonly token: string
   readonly cardId: number
   readonly items: readonly { readonly id: number; readonly name: string; readonly priceCents: number }[]
 }
@@ -66,6 +70,7 @@ async function createShop(core: Core, number: number): Promise<Shop> {
       logo_url: null,
     }),
     invoke(createApiKey, { name: 'bench', scopes: ['sales:read', 'sales:write'], prefix, hash }),
+    invoke(createUser, { name: 'Caixa', email: `caixa${companyId}@bench.example`, role: 'clerk', password_hash: '' }),
     invoke(createPaymentType, { name: 'Cartão', kind: 'card', fee_percentage: CARD_FEE, due_days: 30 }),
     ...products.map((product, index) =>
       invoke(createItem, {
@@ -77,12 +82,14 @@ async function createShop(core: Core, number: number): Promise<Shop> {
       }),
     ),
   ])
-  const [, , card, ...items] = created as [number, number, number, ...number[]]
+  const [, , userId, card, ...items] = created as [number, number, number, number, ...number[]]
+  const { token } = await createTokens(core.pool, null).issue({ userId, companyId })
   return {
     companyId,
     name,
     key,
     keyHash: hash,
+    token,
     cardId: card,
     items: products.map((product, index) => ({ ...product, id: items[index] as number })),
   }
