@@ -5,7 +5,7 @@ import { generate } from './load.ts'
 import { isSelected, type Options } from './options.ts'
 import { compare, type Line } from './report.ts'
 import { measureInTurns, type Side } from './rounds.ts'
-import { type Clerk, createCatalog } from './shop.ts'
+import { createCatalog } from './shop.ts'
 
 const PRODUCTS = 50_000
 export const PRODUCTS_BENCHMARK = `products-${PRODUCTS}`
@@ -17,13 +17,13 @@ const TARGET = 0.5
 export async function benchProducts(environment: Environment, options: Options, _books: Books): Promise<Line[]> {
   if (!isSelected(options, PRODUCTS_BENCHMARK)) return []
   const { service, listShop, database } = environment
-  const clerk = await createCatalog(database.url, listShop, PRODUCTS)
+  const { token } = listShop
+  await createCatalog(database.url, listShop, PRODUCTS)
   await administer(database.url, async (client) => {
     await client.query(COPY_TO_FLOOR, [listShop.companyId])
     // The service's own table is left as it is: a catalog is often downloaded before Postgres has looked at it.
     await client.query('analyze floor.catalog_items')
   })
-  const token = await logIn(service.url, clerk)
   const floor = await environment.start('dist/bench/floor-products.js', {
     DATABASE_URL: database.url,
     COMPANY: String(listShop.companyId),
@@ -39,17 +39,6 @@ const COPY_TO_FLOOR = `
   insert into floor.catalog_items (company_id, id, external_id, name, price, stock, stock_updated_at, revision, changed_at)
   select company_id, id, external_id, doc->>'name', (doc->>'price')::numeric, (doc->>'stock')::numeric, changed_at, revision, changed_at
   from read.catalog_items where company_id = $1`
-
-async function logIn(url: string, clerk: Clerk): Promise<string> {
-  const response = await fetch(`${url}/api/auth/login`, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify(clerk),
-  })
-  const { data } = (await response.json()) as { data?: { token: string } }
-  if (!data) throw new Error(`nobody can log in: ${response.status}`)
-  return data.token
-}
 
 async function checkDownload(url: string, token: string): Promise<void> {
   const response = await fetch(`${url}/api/sync/products`, { headers: { Authorization: `Bearer ${token}` } })

@@ -6,7 +6,7 @@ import { registerCompany } from '../commands/companies/register-company.ts'
 import { createPaymentType } from '../commands/payment-types/create-payment-type.ts'
 import { createUser } from '../commands/users/create-user.ts'
 import { newKey } from '../src/access/api-keys.ts'
-import { hashPassword } from '../src/access/passwords.ts'
+import { createTokens } from '../src/access/tokens.ts'
 import { type Core, openCore } from '../src/core.ts'
 import { type Invocation, invoke, isRefusal } from '../src/ledger/command.ts'
 import { ensureLedger } from '../src/ledger/ledgers.ts'
@@ -17,6 +17,8 @@ export interface Shop {
   readonly name: string
   readonly key: string
   readonly keyHash: Buffer
+  /** Of a till that is logged in. */
+  readonly token: string
   readonly cardId: number
   readonly items: readonly { readonly id: number; readonly name: string; readonly priceCents: number }[]
 }
@@ -45,20 +47,9 @@ export function createShops(databaseUrl: string, count: number): Promise<Shop[]>
   })
 }
 
-/** Somebody who may log in. */
-export interface Clerk {
-  readonly email: string
-  readonly password: string
-}
-
-/** Fills the catalog of a shop up to `count` products in ten categories, and lets a clerk log in. */
-export function createCatalog(databaseUrl: string, { companyId }: Shop, count: number): Promise<Clerk> {
-  const clerk = { email: `caixa@loja-${companyId}.example`, password: 'senha do caixa' }
+/** Fills the catalog of a shop up to `count` products in ten categories. */
+export function createCatalog(databaseUrl: string, { companyId }: Shop, count: number): Promise<void> {
   return withCore(databaseUrl, async (core) => {
-    const password_hash = await hashPassword(clerk.password)
-    await run(core, companyId, [
-      invoke(createUser, { name: 'Caixa', email: clerk.email, role: 'clerk', password_hash }),
-    ])
     const names = Array.from({ length: CATEGORIES }, (_, number) => `Categoria ${number + 1}`)
     const categories = await run(
       core,
@@ -82,7 +73,6 @@ export function createCatalog(databaseUrl: string, { companyId }: Shop, count: n
         items.map((item) => invoke(createItem, item)),
       )
     }
-    return clerk
   })
 }
 
@@ -116,6 +106,7 @@ async function createShop(core: Core, number: number): Promise<Shop> {
       logo_url: null,
     }),
     invoke(createApiKey, { name: 'bench', scopes: ['sales:read', 'sales:write'], prefix, hash }),
+    invoke(createUser, { name: 'Caixa', email: `caixa${companyId}@bench.example`, role: 'clerk', password_hash: '' }),
     invoke(createPaymentType, { name: 'Cartão', kind: 'card', fee_percentage: CARD_FEE, due_days: 30 }),
     ...products.map((product, index) =>
       invoke(createItem, {
@@ -127,12 +118,14 @@ async function createShop(core: Core, number: number): Promise<Shop> {
       }),
     ),
   ])
-  const [, , card, ...items] = created as [number, number, number, ...number[]]
+  const [, , userId, card, ...items] = created as [number, number, number, number, ...number[]]
+  const { token } = await createTokens(core.pool, null).issue({ userId, companyId })
   return {
     companyId,
     name,
     key,
     keyHash: hash,
+    token,
     cardId: card,
     items: products.map((product, index) => ({ ...product, id: items[index] as number })),
   }

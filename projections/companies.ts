@@ -1,7 +1,7 @@
 import type { EventOf } from '../src/events/catalogue.ts'
 import type { RecordView } from '../src/ledger/projection.ts'
 import { byPk, table } from '../src/ledger/table.ts'
-import type { Rows } from '../src/ledger/working-set.ts'
+import type { Changes, Rows } from '../src/ledger/working-set.ts'
 import { type Changed, changedColumns, projection, stamp } from './define.ts'
 
 /** The company as the command line and the panel show it. */
@@ -15,12 +15,24 @@ export interface CompanyObject {
   created_at: string
 }
 
+/** Where events of a company are to be delivered. */
+export interface WebhookRoute {
+  id: number
+  /** Names of outbound events, or `*` for all. */
+  events: string[]
+  enabled: boolean
+  /** Who registered it; a key's own doings are not told to its own address. */
+  registered_by: string | null
+}
+
 export interface CompanyRow extends Changed {
   company_id: number
   timezone: string
   plan: string
   /** Keys that are not revoked; expired ones are among them. At most five count (spec, Limits). */
   active_keys: { id: number; expires_at: string | null }[]
+  /** Its webhook addresses: what a reaction has to know of them, without another look-up. */
+  webhooks: WebhookRoute[]
   doc: CompanyObject
 }
 
@@ -30,6 +42,7 @@ export const companies = table<CompanyRow>('companies', {
     timezone: 'text',
     plan: 'text',
     active_keys: 'json',
+    webhooks: 'json',
     ...changedColumns,
     doc: 'json',
   },
@@ -51,8 +64,21 @@ export const timezoneOf = (rows: Rows): string => companyOf(rows).timezone
 function companyRow(event: EventOf<'CompanyRegistered'>): CompanyRow {
   const { id, name, cnpj, plan, timezone, logo_url } = event.data
   const doc = { id, name, cnpj, plan, timezone, logo_url, created_at: event.recorded_at }
-  return { company_id: id, timezone, plan, active_keys: [], ...stamp(event), doc }
+  return { company_id: id, timezone, plan, active_keys: [], webhooks: [], ...stamp(event), doc }
 }
+
+/** For an event that changes what is known of one address. */
+const routing = <E extends { data: { id: number } }>(
+  change: (route: WebhookRoute, event: E) => WebhookRoute | null,
+) => ({
+  apply(rows: Changes, event: E) {
+    const before = companyOf(rows)
+    const webhooks = before.webhooks.flatMap((route) =>
+      route.id === event.data.id ? (change(route, event) ?? []) : route,
+    )
+    rows.put(companies, { ...before, webhooks })
+  },
+})
 
 export const companiesProjection = projection('companies', [companies], {
   CompanyRegistered: { apply: (rows, event) => rows.add(companies, companyRow(event)) },
@@ -76,6 +102,21 @@ export const companiesProjection = projection('companies', [companies], {
       rows.put(companies, { ...before, active_keys: before.active_keys.filter((key) => key.id !== event.data.id) })
     },
   },
+  WebhookRegistered: {
+    apply(rows, event) {
+      const before = companyOf(rows)
+      const { id, events } = event.data
+      const route = { id, events, enabled: true, registered_by: event.actor }
+      rows.put(companies, { ...before, webhooks: [...before.webhooks, route] })
+    },
+  },
+  WebhookUpdated: routing((route, event: EventOf<'WebhookUpdated'>) => ({
+    ...route,
+    events: event.data.changes.events ?? route.events,
+  })),
+  WebhookEnabled: routing((route) => ({ ...route, enabled: true })),
+  WebhookSwitchedOff: routing((route) => ({ ...route, enabled: false })),
+  WebhookDeleted: routing(() => null),
 })
 
 export const companyView: RecordView = {

@@ -6,12 +6,15 @@ import { categoriesProjection, categoryView } from './categories.ts'
 import { companiesProjection, companyView, ownCompany } from './companies.ts'
 import { customersProjection, customerView } from './customers.ts'
 import { offlineSalesProjection } from './offline-sales.ts'
+import { ordersProjection, orderView } from './orders.ts'
 import { payablesProjection, payableView } from './payables.ts'
 import { paymentTypesProjection, paymentTypeView } from './payment-types.ts'
 import { receivablesProjection, receivableView } from './receivables.ts'
 import { salesProjection, saleView } from './sales.ts'
+import { storesProjection, storeView } from './stores.ts'
 import { suppliersProjection, supplierView } from './suppliers.ts'
 import { usersProjection, userView } from './users.ts'
+import { webhooksProjection, webhookView } from './webhooks.ts'
 
 /** Grows when a projection starts to write something else from the same events; the tables are then rebuilt at the next start. */
 const MEANING = 1
@@ -30,6 +33,9 @@ const projections = [
   offlineSalesProjection,
   receivablesProjection,
   payablesProjection,
+  webhooksProjection,
+  storesProjection,
+  ordersProjection,
 ]
 
 /** The whole read model. */
@@ -48,6 +54,9 @@ export const readModel: ReadModel = {
     sale: saleView,
     receivable: receivableView,
     payable: payableView,
+    webhook: webhookView,
+    store: storeView,
+    order: orderView,
   },
   base: [ownCompany],
 }

@@ -22,9 +22,9 @@ export async function getBy(
 ): Promise<Found> {
   const { resource, from, where } = source
   const live = where ? ` and ${where}` : ''
-  const { rows } = await pool.query<Found>({
+  const { rows } = await pool.query<Found & { timezone: string }>({
     name: `get_${resource}_by_${column}`,
-    text: `select l.revision,
+    text: `select l.revision, ${source.present ? '(select c.timezone from companies c where c.company_id = $1),' : ''}
                   (select ${recordOf(source)} from ${from} where t.company_id = $1 and t.${column} = $2::${COLUMNS[column]}${live}) as record
            from ledgers l
            where l.company_id = $1`,
@@ -32,5 +32,7 @@ export async function getBy(
   })
   const [found] = rows
   if (!found) throw new Error(`company ${companyId} has no ledger`)
-  return found
+  const { record, revision, timezone } = found
+  if (record === null || !source.present) return { record, revision }
+  return { record: JSON.stringify(source.present(JSON.parse(record), timezone)), revision }
 }

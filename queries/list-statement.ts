@@ -1,10 +1,12 @@
 /** Types of the columns that lists go by. */
-type KeyType = 'bigint' | 'timestamptz'
+type KeyType = 'bigint' | 'timestamptz' | 'uuid'
 
 /** In which order records are listed, and so what a cursor holds. The first column may have a lower bound. */
 export interface Order {
   readonly name: string
   readonly columns: readonly { readonly name: string; readonly type: KeyType }[]
+  /** The last first. */
+  readonly descending?: true
 }
 
 /** Where records of one resource are found. `t` is the listed table. */
@@ -16,6 +18,8 @@ export interface Source {
   readonly record: string | ((today: string) => string)
   /** SQL of what all listed records have in common. */
   readonly where?: string
+  /** Makes the API's object of a record, where SQL cannot: times on the company's clock. */
+  present?(record: unknown, timezone: string): object
 }
 
 /** Conditions by name, as SQL with a placeholder for the value; those of a source that depends on the day get that one too. */
@@ -81,19 +85,25 @@ function textOf(
     ...begin(order, start, first + filters.length),
   ]
   const keys = order.columns.map(({ name }) => `t.${name}`).join(', ')
-  const last = order.columns.map(({ name }) => `max(r.${name}) filter (where r.position = $2) as ${lastColumn(name)}`)
+  const direction = order.descending ? ' desc' : ''
+  const sorted = order.columns.map(({ name }) => `t.${name}${direction}`).join(', ')
+  // There is no greatest uuid before PostgreSQL 18; of the one row that is left, its text is as good.
+  const last = order.columns.map(
+    ({ name, type }) =>
+      `max(r.${name}${type === 'uuid' ? '::text' : ''}) filter (where r.position = $2) as ${lastColumn(name)}`,
+  )
   return `select l.revision, l.last_recorded_at, c.timezone, p.*
     from ledgers l
     join companies c on c.company_id = l.company_id
     cross join (
       select count(*) as found,
-             string_agg(r.record, ',' order by ${keys.replaceAll('t.', 'r.')}) filter (where r.position <= $2) as data,
+             string_agg(r.record, ',' order by ${sorted.replaceAll('t.', 'r.')}) filter (where r.position <= $2) as data,
              ${last.join(', ')}
       from (
-        select ${keys}, ${recordOf(source)} as record, row_number() over (order by ${keys}) as position
+        select ${keys}, ${recordOf(source)} as record, row_number() over (order by ${sorted}) as position
         from ${from}
         where ${wanted.join(' and ')}
-        order by ${keys}
+        order by ${sorted}
         limit $2::bigint + 1
       ) r
     ) p
@@ -101,11 +111,11 @@ function textOf(
 }
 
 /** A page after a cursor needs no lower bound: the cursor's key is beyond it, and the index would be entered at the bound. */
-function begin({ columns }: Order, start: Start, next: number): string[] {
+function begin({ columns, descending }: Order, start: Start, next: number): string[] {
   const [first] = columns
   if (start === 'first' || !first) return []
   if (start === 'since') return [`t.${first.name} >= $${next}::${first.type}`]
   const names = columns.map(({ name }) => `t.${name}`)
   const values = columns.map(({ type }, position) => `$${next + position}::${type}`)
-  return [`(${names.join(', ')}) > (${values.join(', ')})`]
+  return [`(${names.join(', ')}) ${descending ? '<' : '>'} (${values.join(', ')})`]
 }

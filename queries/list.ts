@@ -80,7 +80,7 @@ export async function list<F extends object>(
 ): Promise<Page | Refusal> {
   const { limit, cursor, updated_since, ...filters } = query
   const order = updated_since === undefined ? BY_ID : BY_CHANGE
-  const found = await fetchPage(pool, listing, companyId, {
+  return fetchPage(pool, listing, companyId, {
     order,
     conditions: listing.filters,
     filters,
@@ -89,7 +89,6 @@ export async function list<F extends object>(
     since: updated_since,
     today,
   })
-  return 'refused' in found ? found : found.page
 }
 
 /** Lists deleted records as {id, external_id, deleted_at}, in the order of their deletion. */
@@ -104,8 +103,12 @@ export async function listDeleted(
     from: `${table} t`,
     record: `json_build_object('id', t.id, 'external_id', t.external_id, 'deleted_at', t.deleted_at)::text`,
     where: 't.deleted_at is not null',
+    present: (record, timezone) => {
+      const entry = record as { deleted_at: string }
+      return { ...entry, deleted_at: localTime(entry.deleted_at, timezone) }
+    },
   }
-  const found = await fetchPage(pool, source, companyId, {
+  return fetchPage(pool, source, companyId, {
     order: BY_DELETION,
     conditions: {},
     filters: {},
@@ -113,14 +116,29 @@ export async function listDeleted(
     cursor,
     since,
   })
-  if ('refused' in found) return found
-  const { page, timezone } = found
-  const records = (JSON.parse(`[${page.data}]`) as { deleted_at: string }[]).map((record) =>
-    // Postgres prints as many digits as it needs and its own offset; every time of the API looks the same.
-    JSON.stringify({ ...record, deleted_at: inZone(new Date(record.deleted_at).toISOString(), timezone) }),
-  )
-  return { ...page, data: records.join(',') }
 }
+
+/** Lists what has no `updated_since`, in an order of its own. */
+export function listInOrder<F extends object>(
+  pool: Pool,
+  listing: Listing<F>,
+  order: Order,
+  companyId: number,
+  { limit, cursor, ...filters }: Paging & F,
+): Promise<Page | Refusal> {
+  return fetchPage(pool, listing, companyId, {
+    order,
+    conditions: listing.filters,
+    filters,
+    limit,
+    cursor,
+    since: undefined,
+  })
+}
+
+/** A time as Postgres prints it in JSON, with as many digits as it needs and its own offset, on the company's clock. */
+export const localTime = (printed: string, timezone: string): string =>
+  inZone(new Date(printed).toISOString(), timezone)
 
 interface Wanted {
   readonly order: Order
@@ -146,7 +164,7 @@ async function fetchPage(
   source: Source,
   companyId: number,
   { order, conditions, filters, limit, cursor, since, today }: Wanted,
-): Promise<{ page: Page; timezone: string } | Refusal> {
+): Promise<Page | Refusal> {
   const scope: CursorScope = { resource: source.resource, filters: { ...filters, since } }
   const after = cursor === undefined ? [] : decodeCursor(scope, keySchema(order), cursor)
   if (!after) return invalid('cursor', 'não é um cursor desta lista com estes filtros')
@@ -162,17 +180,23 @@ async function fetchPage(
   if (!row) throw new Error(`company ${companyId} is not registered`)
   const has_more = row.found > limit
   const key = order.columns.map(({ name }) => row[lastColumn(name)] as string | number)
-  const page: Page = {
-    data: row.data ?? '',
+  return {
+    data: presented(source, row),
     has_more,
     next: has_more ? encodeCursor(scope, key) : null,
     synced_at: inZone(row.last_recorded_at, row.timezone),
     revision: row.revision,
   }
-  return { page, timezone: row.timezone }
 }
 
-const COLUMN_SCHEMAS = { bigint: z.int().nonnegative(), timestamptz: Instant }
+function presented(source: Source, { data, timezone }: Row): string {
+  const { present } = source
+  if (data === null || !present) return data ?? ''
+  const records = JSON.parse(`[${data}]`) as unknown[]
+  return records.map((record) => JSON.stringify(present(record, timezone))).join(',')
+}
+
+const COLUMN_SCHEMAS = { bigint: z.int().nonnegative(), timestamptz: Instant, uuid: z.uuid() }
 
 /** Cursors come from outside: what is in them must be possible values, or Postgres would fail. */
 function keySchema({ columns }: Order): z.ZodType<(string | number)[]> {

@@ -30,6 +30,31 @@ const databaseUrl = z
   .regex(/^postgres(ql)?:\/\//)
   .describe('a URL like postgres://user:password@host:5432/database')
 
+const decimal = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^\d+(\.\d+)?$/)
+    .transform(Number)
+    .refine((value) => value >= min && value <= max)
+    .describe(`a number from ${min} to ${max}`)
+
+/** More retries than any schedule needs, and a week for each. */
+const MAX_RETRIES = 15
+const LONGEST_RETRY_SECONDS = 604_800
+
+const secondsList = z
+  .string()
+  .regex(/^\d+(\.\d+)?( *, *\d+(\.\d+)?)*$/)
+  .transform((text) => text.split(',').map(Number))
+  .refine((list) => list.length <= MAX_RETRIES && list.every((seconds) => seconds <= LONGEST_RETRY_SECONDS))
+  .describe(
+    `1 to ${MAX_RETRIES} numbers of seconds with commas, like "60,300,1800", each up to ${LONGEST_RETRY_SECONDS}`,
+  )
+
+const smtpUrl = z
+  .url({ protocol: /^smtps?$/ })
+  .describe('a URL like smtp://user:password@mail.example:587, or smtps:// for TLS from the beginning')
+
 const NETWORKS = ['loopback', 'linklocal', 'uniquelocal']
 
 /** Express's own setting: addresses and networks of proxies, or how many proxies stand in a row before the service. */
@@ -66,6 +91,18 @@ const settings = z.object({
   PUBLIC_URL: webAddress.optional(),
   /** Whose X-Forwarded-* headers are believed; nobody's by default. */
   TRUST_PROXY: trustedProxies.default(false),
+  /** Webhooks may call http, private and loopback addresses; by default only with the embedded Postgres. */
+  WEBHOOK_ALLOW_PRIVATE: flag.optional(),
+  /** Seconds until each retry of a delivery, after the first attempt. */
+  WEBHOOK_RETRY_SECONDS: secondsList.default([60, 300, 1_800, 7_200, 21_600]),
+  /** Hours without any response after which an address is switched off. */
+  WEBHOOK_SWITCH_OFF_HOURS: decimal(0.0001, 8_760).default(24),
+  /** The mail server, with user and password where it asks for them; without it notices are logged and shown in the panel only. */
+  SMTP_URL: smtpUrl.optional(),
+  /** Whom e-mails come from; by default an address at the host of PUBLIC_URL. */
+  SMTP_FROM: z.string().optional(),
+  /** Address of the payment provider's API; the sandbox has one of its own. */
+  PAYMENT_PROVIDER_URL: webAddress.default('https://api.mercadopago.com'),
   /** The least severe messages that are logged. */
   LOG_LEVEL: z
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
@@ -74,8 +111,11 @@ const settings = z.object({
 })
 
 /** All settings, each with a value. */
-export interface Config extends Omit<z.infer<typeof settings>, 'SEED_DEMO' | 'PUBLIC_URL'> {
+export interface Config
+  extends Omit<z.infer<typeof settings>, 'SEED_DEMO' | 'PUBLIC_URL' | 'WEBHOOK_ALLOW_PRIVATE' | 'SMTP_FROM'> {
   readonly SEED_DEMO: boolean
+  readonly SMTP_FROM: string
+  readonly WEBHOOK_ALLOW_PRIVATE: boolean
   readonly PUBLIC_URL: string
 }
 
@@ -89,11 +129,15 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     throw new WrongSetting([...wrong].map((name) => `${name} should be ${expectation(name)}`).join('\n'))
   }
   const config = result.data
+  const isEmbedded = config.DATABASE_URL === undefined
+  const PUBLIC_URL = config.PUBLIC_URL ?? `http://127.0.0.1:${config.PORT}`
   return {
     ...config,
     DATA_DIR: resolve(config.DATA_DIR),
-    SEED_DEMO: config.SEED_DEMO ?? config.DATABASE_URL === undefined,
-    PUBLIC_URL: config.PUBLIC_URL ?? `http://127.0.0.1:${config.PORT}`,
+    SEED_DEMO: config.SEED_DEMO ?? isEmbedded,
+    WEBHOOK_ALLOW_PRIVATE: config.WEBHOOK_ALLOW_PRIVATE ?? isEmbedded,
+    PUBLIC_URL,
+    SMTP_FROM: config.SMTP_FROM ?? `Tillbook <nao-responda@${new URL(PUBLIC_URL).hostname}>`,
   }
 }
 

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import type { Server } from 'node:http'
 import { join } from 'node:path'
 import type { Express } from 'express'
@@ -5,7 +6,9 @@ import gracefulShutdown from 'http-graceful-shutdown'
 import type { Pool } from 'pg'
 import { pino } from 'pino'
 import { v7 as uuidv7 } from 'uuid'
+import { switchOffWebhook } from '../commands/webhooks/switch-webhook.ts'
 import { createAddressLimit } from './access/address-limit.ts'
+import { runAsSystem } from './access/as-system.ts'
 import { seedDemo } from './access/demo-data.ts'
 import { createGate } from './access/quota.ts'
 import { createSyncAccess } from './access/sync-access.ts'
@@ -13,10 +16,17 @@ import { purgeTokens } from './access/tokens.ts'
 import { type Config, readConfig, WrongSetting } from './config.ts'
 import { type Core, openCore } from './core.ts'
 import { createApp } from './http/app.ts'
+import { NOTIFICATIONS_PER_MINUTE } from './http/notifications/receiver.ts'
 import { serverOf } from './http/server.ts'
 import { purgeAnswers, schedulePurge } from './ledger/purge.ts'
+import { purgeNotifications } from './payments/notification-log.ts'
+import { createProviderClient } from './payments/provider-client.ts'
+import type { PaymentProvider } from './payments/provider-port.ts'
 import { startEmbedded } from './postgres/embedded.ts'
 import { createPool } from './postgres/pool.ts'
+import { purgeDeliveries } from './webhooks/purge.ts'
+import { SECRET_BYTES, secretOf } from './webhooks/secrets.ts'
+import { startWebhooks } from './webhooks/start.ts'
 import { welcome } from './welcome.ts'
 
 /** Connections for queries; the writer and the gate have their own. */
@@ -77,13 +87,18 @@ async function start(config: Config): Promise<void> {
   })
   closing.push(() => gatePool.end())
   const demo = config.SEED_DEMO ? await seed(core, config) : null
-  const purge = schedulePurge([() => purgeAnswers(core.pool), () => purgeTokens(core.pool)], (error) =>
-    log('what is no longer needed could not be purged', error),
+  const purge = schedulePurge(
+    [purgeAnswers, purgeTokens, purgeDeliveries, purgeNotifications].map((purge) => () => purge(core.pool)),
+    (error) => log('what is no longer needed could not be purged', error),
   )
   closing.push(async () => purge.stop())
+  const webhooks = deliver(core, databaseUrl, config)
+  closing.push(() => webhooks.stop())
+  const provider = createProviderClient({ baseUrl: config.PAYMENT_PROVIDER_URL })
+  closing.push(() => provider.close())
   const server = listen(
     config,
-    appOf(core, gatePool, () => stopping),
+    appOf(core, gatePool, provider, () => stopping),
     (error) => {
       if (!error) return welcome({ baseUrl: config.PUBLIC_URL, demo })
       log(`cannot listen on port ${config.PORT}`, error)
@@ -109,7 +124,7 @@ async function embedded({ DATA_DIR }: Config): Promise<string> {
   return postgres.url
 }
 
-function appOf(core: Core, gatePool: Pool, isStopping: () => boolean): Express {
+function appOf(core: Core, gatePool: Pool, provider: PaymentProvider, isStopping: () => boolean): Express {
   const limits = { perMinute: config.QUOTA_PER_MINUTE, perDay: config.QUOTA_PER_DAY }
   return createApp({
     ...core,
@@ -120,9 +135,30 @@ function appOf(core: Core, gatePool: Pool, isStopping: () => boolean): Express {
       tokenDays: config.SYNC_TOKEN_DAYS ?? null,
       callsPerMinute: config.SYNC_QUOTA_PER_MINUTE,
     }),
+    provider,
+    notifiers: createAddressLimit({ perMinute: NOTIFICATIONS_PER_MINUTE }),
+    publicUrl: config.PUBLIC_URL,
     trustProxy: config.TRUST_PROXY,
-    newRequestId: uuidv7,
+    newId: uuidv7,
+    given: {
+      newSecret: () => secretOf(randomBytes(SECRET_BYTES)),
+      allowPrivateTargets: config.WEBHOOK_ALLOW_PRIVATE,
+    },
     isStopping,
+    log,
+  })
+}
+
+/** Delivers webhooks, beside everything else that this process does. */
+function deliver(core: Core, databaseUrl: string, config: Config): { stop(): Promise<void> } {
+  return startWebhooks({
+    databaseUrl,
+    switchOff: (companyId, id, reason) => runAsSystem(core.writer, companyId, switchOffWebhook, { id, reason }),
+    retrySeconds: config.WEBHOOK_RETRY_SECONDS,
+    switchOffHours: config.WEBHOOK_SWITCH_OFF_HOURS,
+    allowPrivate: config.WEBHOOK_ALLOW_PRIVATE,
+    clock: Date.now,
+    random: Math.random,
     log,
   })
 }

@@ -29,9 +29,10 @@ export const replaceItem = command<ReplaceItemInput>({
     const { id } = known
     const changes = changesBetween(known.doc, fields)
     const changed = isEmpty(changes) ? [] : [event('CatalogItemUpdated', { id, changes })]
+    // What is told of an event shows the record as it is then: the one that is told comes last.
     const events = [
-      ...(known.deleted_at ? [event('CatalogItemRevived', { id, ...fields })] : changed),
       ...countStock({ id, type: input.type, stock: known.doc.stock }, input.stock),
+      ...(known.deleted_at ? [event('CatalogItemRevived', { id, ...fields })] : changed),
     ]
     return accept(events.length > 0 ? 'updated' : 'unchanged', `catalog_item/${id}`, events)
   },

@@ -24,7 +24,8 @@ export const updateItem = command<UpdateItemInput>({
     const moved = moveStock({ id, type: fields.type ?? known.doc.type, stock: known.doc.stock }, input)
     if (isRefusal(moved)) return moved
     const changes = changesBetween(known.doc, fields)
-    const events = [...(isEmpty(changes) ? [] : [event('CatalogItemUpdated', { id, changes })]), ...moved]
+    // What is told of an event shows the record as it is then: the one that is told comes last.
+    const events = [...moved, ...(isEmpty(changes) ? [] : [event('CatalogItemUpdated', { id, changes })])]
     return accept(events.length > 0 ? 'updated' : 'unchanged', `catalog_item/${id}`, events)
   },
 })

@@ -25,7 +25,8 @@ const Address = z.strictObject({
 
 const DOCUMENT = 'deve ser um CPF ou CNPJ válido, sem pontuação'
 
-const Document = z.string(expects(DOCUMENT)).refine((value) => isCpf(value) || isCnpj(value), DOCUMENT)
+/** A tax number of a person or a company, bare. */
+export const Document = z.string(expects(DOCUMENT)).refine((value) => isCpf(value) || isCnpj(value), DOCUMENT)
 
 const optionalShape = {
   document: Document.nullish(),

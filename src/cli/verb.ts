@@ -4,14 +4,17 @@ import type { Core } from '../core.ts'
 import { type Refusal, refuse } from '../domain/refusal.ts'
 import { describeIssues } from '../domain/validation.ts'
 
-/** A flag that takes a value; `value` is how usage calls it. */
+/** A flag; `value` is how usage calls what it takes, null where it takes nothing. */
 export interface Flag {
   readonly required: boolean
-  readonly value: string
+  readonly value: string | null
 }
 
 export const required = (value: string) => ({ required: true, value }) as const
 export const optional = (value: string) => ({ required: false, value }) as const
+
+/** A flag that is just there or not; its value is then `true`. */
+export const toggle = { required: false, value: null } as const
 
 export type Flags = Readonly<Record<string, Flag>>
 export type Values<F extends Flags> = {

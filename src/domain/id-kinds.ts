@@ -11,6 +11,9 @@ export const ID_KINDS = [
   'sale',
   'receivable',
   'payable',
+  'webhook',
+  'store',
+  'order',
 ] as const
 
 export type IdKind = (typeof ID_KINDS)[number]

@@ -11,6 +11,10 @@ export type RefusalCode =
   | 'payment_mismatch'
   | 'key_limit_reached'
   | 'order_already_paid'
+  | 'payment_refused'
+  | 'provider_configuration_invalid'
+  | 'webhook_limit_reached'
+  | 'webhook_disabled'
 
 /** Why a command is refused: a code of the contract and its details. HTTP status and Portuguese message are given at the edge. */
 export interface Refusal {

@@ -3,8 +3,11 @@ import type { Envelope, NewEvent } from '../ledger/envelope.ts'
 import { accountEvents } from './accounts.ts'
 import { catalogEvents } from './catalog.ts'
 import { companyEvents } from './companies.ts'
+import { orderEvents } from './orders.ts'
 import { customerEvents, supplierEvents } from './persons.ts'
 import { saleEvents } from './sales.ts'
+import { storeEvents } from './stores.ts'
+import { webhookEvents } from './webhooks.ts'
 
 /** Every type of event that a ledger can hold. */
 export const EVENT_TYPES = {
@@ -14,6 +17,9 @@ export const EVENT_TYPES = {
   ...catalogEvents,
   ...saleEvents,
   ...accountEvents,
+  ...webhookEvents,
+  ...storeEvents,
+  ...orderEvents,
 } as const
 
 export type EventName = keyof typeof EVENT_TYPES

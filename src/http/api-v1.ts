@@ -10,10 +10,13 @@ import { Problem } from './problems.ts'
 import type { Route } from './route.ts'
 import { catalogRoutes } from './v1/catalog.ts'
 import { customerRoutes } from './v1/customers.ts'
+import { deliveryRoutes } from './v1/deliveries.ts'
 import { financeRoutes } from './v1/finance.ts'
 import { meRoute } from './v1/me.ts'
+import { orderRoutes } from './v1/orders.ts'
 import { saleRoutes } from './v1/sales.ts'
 import { supplierRoutes } from './v1/suppliers.ts'
+import { webhookRoutes } from './v1/webhooks.ts'
 
 /** All resources of API v1. */
 export const V1_ROUTES: readonly Route[] = [
@@ -23,6 +26,9 @@ export const V1_ROUTES: readonly Route[] = [
   ...supplierRoutes,
   ...financeRoutes,
   ...saleRoutes,
+  ...orderRoutes,
+  ...webhookRoutes,
+  ...deliveryRoutes,
 ]
 
 export interface ApiOptions extends RouteContext {

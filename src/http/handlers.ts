@@ -1,26 +1,43 @@
 import { createHash } from 'node:crypto'
 import type { Request, RequestHandler, Response } from 'express'
-import type { Pool } from 'pg'
 import { z } from 'zod'
+import { type Refusal, refuse } from '../domain/refusal.ts'
 import { describeIssues } from '../domain/validation.ts'
 import { isRefusal } from '../ledger/command.ts'
-import type { Reply } from '../ledger/unit-of-work.ts'
+import { operate } from '../ledger/operation.ts'
+import type { Answer, Reply } from '../ledger/unit-of-work.ts'
 import type { Writer } from '../ledger/writer.ts'
+import type { Payments } from '../payments/pay-order.ts'
+import type { Bell } from '../webhooks/bell.ts'
 import { sendJson, single } from './answer.ts'
 import { type BatchInput, batchOf, batchReply, readBatch } from './batch.ts'
 import { Problem } from './problems.ts'
-import type { BatchRoute, Caller, CallLimits, CommandRoute, Params, ReadRoute, Route } from './route.ts'
+import type {
+  ActionRoute,
+  BatchRoute,
+  Caller,
+  CallLimits,
+  CommandRoute,
+  Given,
+  OperationRoute,
+  Params,
+  ReadRoute,
+  Route,
+} from './route.ts'
 
 /** What route handlers work with. */
-export interface RouteContext {
-  readonly pool: Pool
-  readonly writer: Writer
+export interface RouteContext extends Payments {
   readonly limits: CallLimits
+  readonly given: Given
+  /** Wakes those who deliver. */
+  readonly bell: Bell
 }
 
 /** The handler of a route: validates, asks the read model or the writer, answers. */
 export function handlerOf(route: Route, context: RouteContext): RequestHandler {
   if ('read' in route) return (request, response) => answerRead(route, context, request, response)
+  if ('act' in route) return (request, response) => answerAction(route, context, request, response)
+  if ('operate' in route) return (request, response) => answerOperation(route, context, request, response)
   if ('batch' in route) return (request, response) => answerBatch(route, context, request, response)
   return (request, response) => answerCommand(route, context, request, response)
 }
@@ -63,15 +80,55 @@ async function answerCommand(
 ): Promise<void> {
   parse(NO_QUERY, request.query)
   const idempotency = idempotencyOf(request, response, route.idempotency === 'required')
-  const input = route.input(request.params as Params, parse(route.body ?? NO_BODY, request.body))
+  const input = route.input(request.params as Params, parse(route.body ?? NO_BODY, request.body), context.given)
   if (input === null) throw new Problem('not_found')
   if (isRefusal(input)) throw new Problem(input.refused, input.details)
   await run(context, response, {
     invocations: [{ command: route.command, input }],
     idempotency,
     reply: singleReply,
-    wrap: single,
+    // Once: who asks again with the same key gets the record, without its secret.
+    wrap: ({ body, replayed }) => single(route.reveal && !replayed ? withMembers(body, route.reveal(input)) : body),
   })
+}
+
+/** A JSON object's text with further members at its end. */
+const withMembers = (object: string, members: object): string =>
+  `${object.slice(0, -1)},${JSON.stringify(members).slice(1)}`
+
+async function answerOperation(
+  route: OperationRoute,
+  { pool, newId, bell }: RouteContext,
+  request: Request,
+  response: Response,
+): Promise<void> {
+  parse(NO_QUERY, request.query)
+  const idempotency = idempotencyOf(request, response, false)
+  const body = parse(route.body ?? NO_BODY, request.body)
+  const params = request.params as Params
+  const answer = await operate(pool, { companyId: callerOf(response).companyId, idempotency }, async (operating) => {
+    const result = route.operate(operating, { params, body, newId })
+    return (await result) ?? refuse('not_found')
+  })
+  bell.ring()
+  send(response, answer, ({ body }) => single(body))
+}
+
+async function answerAction(
+  route: ActionRoute,
+  context: RouteContext,
+  request: Request,
+  response: Response,
+): Promise<void> {
+  parse(NO_QUERY, request.query)
+  const idempotency = idempotencyOf(request, response, false)
+  const body = parse(route.body, request.body)
+  const params = request.params as Params
+  const requestId = response.locals.requestId as string
+  const caller = callerOf(response)
+  const answer = await route.act({ ...context, caller, requestId, idempotency, params, body })
+  if (answer === null) throw new Problem('not_found')
+  send(response, answer, ({ body }) => single(body))
 }
 
 async function answerBatch(
@@ -87,7 +144,7 @@ async function answerBatch(
     invocations: input.valid.map((item) => ({ command: route.batch, input: item })),
     idempotency,
     reply: batchReply(input),
-    wrap: (body) => body,
+    wrap: ({ body }) => body,
   })
 }
 
@@ -98,7 +155,7 @@ interface Run {
   readonly invocations: Parameters<Writer['run']>[0]['invocations']
   readonly idempotency: { key: string; requestHash: string } | undefined
   readonly reply: Reply
-  readonly wrap: (body: string) => string
+  readonly wrap: (answer: Answer) => string
 }
 
 async function run({ writer }: RouteContext, response: Response, { wrap, ...rest }: Run): Promise<void> {
@@ -110,10 +167,14 @@ async function run({ writer }: RouteContext, response: Response, { wrap, ...rest
     requestId: response.locals.requestId as string,
     ...rest,
   })
+  send(response, answer, wrap)
+}
+
+function send(response: Response, answer: Answer | Refusal, wrap: (answer: Answer) => string): void {
   if (isRefusal(answer)) throw new Problem(answer.refused, answer.details)
   if (answer.replayed) response.setHeader('Idempotent-Replayed', 'true')
   response.setHeader('X-Ledger-Revision', answer.revision)
-  sendJson(response, answer.status, wrap(answer.body))
+  sendJson(response, answer.status, wrap(answer))
 }
 
 /** The key and the hash of method, path and body; only a POST takes a key. */

@@ -2,19 +2,24 @@ import type { PoolClient } from 'pg'
 import type { IdKind } from '../domain/id-kinds.ts'
 import { streamOf } from './envelope.ts'
 import type { IdAllocator } from './ids.ts'
-import { advance, clock, lock, open } from './ledgers.ts'
+import { advance, clock, lock, type OpenLedger, open } from './ledgers.ts'
 import { type Append, type EventStore, Unavailable } from './port.ts'
 import type { ReadModel } from './projection.ts'
+import type { Reaction } from './reaction.ts'
 import { assertCommitted, pipelined, type Transaction, transactionOn } from './transaction.ts'
-import { type Decided, decideRequest, needsOf, type OpenLedger, type Request } from './unit-of-work.ts'
+import { type Decided, decideRequest, needsOf, type Request } from './unit-of-work.ts'
 import { createWorkingSet, type WorkingSet } from './working-set.ts'
 
 /** What a unit of work needs beside its connection. */
 export interface AttemptOptions {
   readonly store: EventStore
   readonly model: ReadModel
+  readonly reactions: readonly Reaction[]
   readonly ids: IdAllocator
-  readonly newEventId: () => string
+  /** A uuid of version 7, for events and what follows from them. */
+  readonly newId: () => string
+  /** Called after a commit with reactions: whoever waits for them can be woken. */
+  readonly onReacted: () => void
   /** Called when the tables belong to another version of the projections: this process must not write and should leave. */
   readonly onOutdated: () => void
 }
@@ -40,17 +45,24 @@ export async function attempt(
       set.want(companyId, refs)
       await pipelined(client, () => set.load(tx))
     }
-    const deciding = { model: options.model, set, ids: lease, load, newEventId: options.newEventId }
+    const { model, reactions, newId } = options
+    const deciding = { model, reactions, newId, set, ids: lease, load }
     const decided: Decided[] = []
     for (const request of group) {
       decided.push(await decideRequest(request, ledgers.get(request.companyId) as OpenLedger, deciding))
     }
     onDecided(decided)
     await commit(options.store, client, tx, set, [...ledgers.values()])
+    reportReactions(options, ledgers.values())
     return decided
   } finally {
     lease.giveBack()
   }
+}
+
+/** After the commit, and never in its way. */
+export function reportReactions({ onReacted }: AttemptOptions, ledgers: Iterable<OpenLedger>): void {
+  if ([...ledgers].some((ledger) => ledger.hasReacted)) onReacted()
 }
 
 function idsOf(group: readonly Request[]): Partial<Record<IdKind, number>> {

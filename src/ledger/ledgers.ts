@@ -1,21 +1,37 @@
 import type { Pool } from 'pg'
-import { GENESIS_HASH } from './envelope.ts'
+import { type Envelope, GENESIS_HASH } from './envelope.ts'
 import type { Transaction } from './transaction.ts'
-import type { OpenLedger } from './unit-of-work.ts'
 
 /** A row of `ops.ledgers`: what is locked, and how far the read model has come. */
 interface LedgerRow {
   company_id: number
   revision: number
+  reacted_revision: number
   hash: string
   last_recorded_at: string | null
+}
+
+/** A company's ledger while a unit of work decides on it. */
+export interface OpenLedger {
+  readonly companyId: number
+  /** What the store must hold when the unit of work appends. */
+  readonly expectedRevision: number
+  revision: number
+  hash: string
+  lastRecordedAt: string
+  /** Nothing at or below it makes a reaction again. */
+  readonly reactedRevision: number
+  /** Whether anything was made that others wait for. */
+  hasReacted: boolean
+  /** Events to append, command by command. */
+  readonly commands: Envelope[][]
 }
 
 const EPOCH = '1970-01-01T00:00:00.000Z'
 
 const lockLedgers = {
   name: 'lock_ledgers',
-  text: `select company_id, revision, hash, last_recorded_at from ledgers
+  text: `select company_id, revision, reacted_revision, hash, last_recorded_at from ledgers
          where company_id = any($1::bigint[]) order by company_id for update`,
 }
 
@@ -27,7 +43,7 @@ const readClock = {
 const advanceLedgers = {
   name: 'advance_ledgers',
   text: `update ledgers l
-         set revision = v.revision, reacted_revision = v.revision, hash = v.hash, last_recorded_at = v.last_recorded_at
+         set revision = v.revision, reacted_revision = greatest(l.reacted_revision, v.revision), hash = v.hash, last_recorded_at = v.last_recorded_at
          from unnest($1::bigint[], $2::bigint[], $3::text[], $4::timestamptz[]) as v(company_id, revision, hash, last_recorded_at)
          where l.company_id = v.company_id`,
 }
@@ -55,6 +71,8 @@ export function open(row: LedgerRow, now: string): OpenLedger {
     revision: row.revision,
     hash: row.revision < 0 ? GENESIS_HASH : row.hash,
     lastRecordedAt: now > last ? now : last,
+    reactedRevision: row.reacted_revision,
+    hasReacted: false,
     commands: [],
   }
 }

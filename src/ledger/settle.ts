@@ -1,12 +1,12 @@
 import type { PoolClient } from 'pg'
-import { type AttemptOptions, begin } from './attempt.ts'
+import { type AttemptOptions, begin, reportReactions } from './attempt.ts'
 import { catchUp } from './catch-up.ts'
 import { isRefusal } from './command.ts'
 import { streamOf } from './envelope.ts'
-import { advance } from './ledgers.ts'
+import { advance, type OpenLedger } from './ledgers.ts'
 import type { EventStore } from './port.ts'
 import { assertCommitted, pipelined, transactionOn } from './transaction.ts'
-import { type Decided, type OpenLedger, type Request, storeAnswer } from './unit-of-work.ts'
+import { type Decided, type Request, storeAnswer } from './unit-of-work.ts'
 import { createWorkingSet } from './working-set.ts'
 
 /** A request with its attempts whose outcome was unknown. */
@@ -26,7 +26,7 @@ export async function findStored<R extends Doubtful>(
   const set = createWorkingSet()
   const tx = transactionOn(client)
   const ledgers = await begin(options, client, tx, set, group)
-  for (const ledger of ledgers.values()) await catchUp(ledger, { tx, store: options.store, model: options.model, set })
+  for (const ledger of ledgers.values()) await catchUp(ledger, { ...options, tx, set })
   const stored = await storedIds(options.store, group)
   const found = new Map<R, Decided>()
   for (const request of group) {
@@ -40,6 +40,7 @@ export async function findStored<R extends Doubtful>(
   }
   await pipelined(client, () => [...set.flush(tx), advance(tx, [...ledgers.values()])])
   assertCommitted(await client.query('commit'))
+  reportReactions(options, ledgers.values())
   return found
 }
 

@@ -1,7 +1,7 @@
 import type { Statement } from './transaction.ts'
 
 /** Postgres types that a working set can load and flush. `json` keeps its text as written, so the same object is always the same bytes. */
-export type ColumnType = 'bigint' | 'integer' | 'text' | 'boolean' | 'timestamptz' | 'date' | 'json' | 'bytea'
+export type ColumnType = 'bigint' | 'integer' | 'text' | 'boolean' | 'timestamptz' | 'date' | 'json' | 'bytea' | 'uuid'
 
 /** Value of a key column; a key with a null in it is not indexed (a deleted row frees its name). */
 export type KeyValue = string | number

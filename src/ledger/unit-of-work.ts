@@ -1,11 +1,15 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Refusal, refuse } from '../domain/refusal.ts'
 import { answerByKey, idempotentAnswers, isFresh } from './answers.ts'
 import { type Accepted, type Invocation, isRefusal, type OutcomeKind, type PrivateRow } from './command.ts'
 import { type Envelope, hashOf, type IdempotencyRecord, type Origin, streamOf } from './envelope.ts'
 import type { IdLease } from './ids.ts'
-import { project, type ReadModel, refsOf, viewOf } from './projection.ts'
+import type { OpenLedger } from './ledgers.ts'
+import { project, type ReadModel, refsOf } from './projection.ts'
+import { type Reacting, reactTo } from './reaction.ts'
+import { ensure, render } from './render.ts'
 import type { AnyRef } from './table.ts'
-import type { Changes, WorkingSet } from './working-set.ts'
+import type { Changes } from './working-set.ts'
 
 /** A request as the writer takes it: one command, or the many of a batch or upload, of one company. */
 export interface Request {
@@ -40,26 +44,9 @@ export interface Answer {
   readonly revision: number
 }
 
-/** A company's ledger while a unit of work decides on it. */
-export interface OpenLedger {
-  readonly companyId: number
-  /** What the store must hold when the unit of work appends. */
-  readonly expectedRevision: number
-  revision: number
-  hash: string
-  lastRecordedAt: string
-  /** Events to append, command by command. */
-  readonly commands: Envelope[][]
-}
-
 /** What a unit of work decides with. */
-export interface Deciding {
-  readonly model: ReadModel
-  readonly set: WorkingSet
+export interface Deciding extends Reacting {
   readonly ids: IdLease
-  /** Loads what is missing; a round trip, so it is called only when something is. */
-  load(companyId: number, refs: readonly AnyRef[]): Promise<void>
-  newEventId(): string
 }
 
 /** The result of one request and the ids of its events, by which it is found again after an unknown outcome. */
@@ -73,10 +60,13 @@ export interface Decided {
 }
 
 /** Rows to load before `decideRequest`, as far as they are known from the input. */
-export function needsOf(model: ReadModel, request: Request): AnyRef[] {
+export function needsOf({ base }: ReadModel, request: Request): AnyRef[] {
   const answer = request.idempotency ? [answerByKey(request.idempotency.key)] : []
-  return [...model.base, ...answer, ...request.invocations.flatMap(({ command, input }) => command.needs(input))]
+  return [...base, ...answer, ...request.invocations.flatMap(({ command, input }) => command.needs(input))]
 }
+
+/** An upload of 1,000 sales takes the processor for a good part of a second: after so many commands, others have their turn. */
+const COMMANDS_OF_A_TURN = 32
 
 /** Decides and projects the commands of a request in order, on the working set only. A refused command changes nothing. */
 export async function decideRequest(request: Request, ledger: OpenLedger, deciding: Deciding): Promise<Decided> {
@@ -87,7 +77,8 @@ export async function decideRequest(request: Request, ledger: OpenLedger, decidi
   const results: CommandResult[] = []
   const eventIds: string[] = []
   const privateRows: PrivateRow[] = []
-  for (const invocation of request.invocations) {
+  for (const [position, invocation] of request.invocations.entries()) {
+    if (position > 0 && position % COMMANDS_OF_A_TURN === 0) await nextTurn()
     const ran = await runCommand(request, invocation, ledger, deciding)
     results.push(ran.result)
     for (const event of ran.events) eventIds.push(event.id)
@@ -143,10 +134,11 @@ async function runCommand(
     nextId: (kind) => deciding.ids.next(kind),
   })
   if (isRefusal(decision)) return { result: decision, events: [], privateRows: [] }
-  const events = seal(request, decision, ledger, deciding.newEventId)
+  const events = seal(request, decision, ledger, deciding.newId)
   for (const event of events) {
     await ensure(deciding, request.companyId, refsOf(deciding.model, event))
     project(deciding.model, rows, event)
+    await reactTo(event, ledger, deciding)
   }
   for (const { table, row } of decision.privateRows) rows.put(table, row)
   if (events.length > 0) ledger.commands.push(events)
@@ -155,26 +147,6 @@ async function runCommand(
   const isShown = outcome !== 'deleted' && !request.reply.withoutBodies
   const body = isShown ? await render(subject, at, deciding) : ''
   return { result: { outcome, subject, remarks, body }, events, privateRows }
-}
-
-async function ensure(deciding: Deciding, companyId: number, refs: readonly AnyRef[]): Promise<void> {
-  const missing = deciding.set.missing(companyId, refs)
-  if (missing.length > 0) await deciding.load(companyId, missing)
-}
-
-/** The record's JSON text as it stands in the working set, at a moment (UTC). */
-export async function render(
-  subject: string,
-  { companyId, now }: { companyId: number; now: string },
-  deciding: Pick<Deciding, 'model' | 'set' | 'load'>,
-): Promise<string> {
-  const { view, id } = viewOf(deciding.model, subject)
-  const rows = deciding.set.of(companyId)
-  const missing = deciding.set.missing(companyId, view.refs(id))
-  if (missing.length > 0) await deciding.load(companyId, missing)
-  const more = view.refsMore ? deciding.set.missing(companyId, view.refsMore(rows, id)) : []
-  if (more.length > 0) await deciding.load(companyId, more)
-  return view.render(rows, id, now) ?? ''
 }
 
 /** Turns decided events into envelopes: revision, time, cause and hash. */

@@ -61,7 +61,9 @@ describe('the contract, operation by operation', () => {
           const first = await sendCall(world, { operation, call }, { headers })
           const second = await sendCall(world, { operation, call }, { headers })
           expect(second.headers.get('idempotent-replayed')).to.equal('true')
-          expect([second.status, second.text]).to.deep.equal([first.status, first.text])
+          // A secret is shown once: a stored answer never has it.
+          const stored = first.text.replace(/,"secret":"[^"]*"/, '')
+          expect([second.status, second.text]).to.deep.equal([first.status, stored])
           expectDocumented(operation, second)
         })
       }

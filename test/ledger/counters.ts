@@ -2,6 +2,7 @@ import { invalid } from '../../src/domain/refusal.ts'
 import { idempotentAnswers } from '../../src/ledger/answers.ts'
 import { accept, command, invoke, isRefusal } from '../../src/ledger/command.ts'
 import type { ReadModel } from '../../src/ledger/projection.ts'
+import type { Reaction } from '../../src/ledger/reaction.ts'
 import { byPk, ddlOf, table } from '../../src/ledger/table.ts'
 import type { Request } from '../../src/ledger/unit-of-work.ts'
 
@@ -51,7 +52,29 @@ export const counterModel: ReadModel = {
   },
 }
 
-export const counterDdl = ddlOf(counters, 'read')
+/** What reactions make: a row of its own for every event, so that a second one cannot hide. */
+interface EchoRow {
+  company_id: number
+  id: string
+  event_id: string
+  /** The record as it was after the event. */
+  record: { value: number; last: string; shown_at: string }
+}
+
+export const echoes = table<EchoRow>('echoes', {
+  columns: { company_id: 'bigint', id: 'uuid', event_id: 'uuid', record: 'json' },
+  keys: { pk: ['company_id', 'id'] },
+})
+
+export const echo: Reaction = {
+  refs: () => [],
+  react(rows, event, record, newId) {
+    const company_id = Number(event.stream.split('-')[1])
+    rows.add(echoes, { company_id, id: newId(), event_id: event.id, record: JSON.parse(record) })
+  },
+}
+
+export const counterDdl = `${ddlOf(counters, 'read')}\n${ddlOf(echoes, 'ops')}`
 
 interface AdditionInput {
   readonly id: number
@@ -59,6 +82,8 @@ interface AdditionInput {
   readonly limit?: number
   readonly bug?: boolean
   readonly secret?: string
+  /** Called when it is decided. */
+  readonly onDecide?: () => void
 }
 
 /** A row that belongs to an event and is not in it, in a table that is there anyway. */
@@ -70,7 +95,8 @@ const secretRow = (company_id: number, secret: string, created_at: string) => ({
 /** Adds to a counter; refuses to pass the limit; throws where a bug would. */
 export const addToCounter = command<AdditionInput>({
   needs: ({ id }) => [counterById(id)],
-  decide(rows, { id, by, limit = Number.POSITIVE_INFINITY, bug, secret }, { companyId, now }) {
+  decide(rows, { id, by, limit = Number.POSITIVE_INFINITY, bug, secret, onDecide }, { companyId, now }) {
+    onDecide?.()
     if (bug) throw new Error('a bug in decide')
     if ((rows.get(counterById(id))?.value ?? 0) + by > limit) return invalid('by', 'too much')
     const added = { type: 'CounterAdded', version: 1, subject: `counter/${id}`, data: { id, by } }

@@ -9,7 +9,7 @@ import { createPostgresStore } from '../../src/ledger/postgres.ts'
 import { createWriter, type Writer } from '../../src/ledger/writer.ts'
 import { createPool } from '../../src/postgres/pool.ts'
 import { type CommitFault, flakyPool } from '../support/flaky-pool.ts'
-import { counterDdl, counterModel } from './counters.ts'
+import { counterDdl, counterModel, echo } from './counters.ts'
 import { collect } from './event-store-contract.ts'
 
 /** Name of a writer's connections in pg_stat_activity. */
@@ -22,6 +22,8 @@ export interface Harness {
   readonly writer: Writer
   readonly commitFaults: CommitFault[]
   readonly logged: string[]
+  /** One for each commit that made something others wait for. */
+  readonly rings: string[]
   /** A second process on the same database and store. */
   another(): Writer
   close(): Promise<void>
@@ -49,6 +51,7 @@ export async function openHarness(
   for (const company of companies) await ensureLedger(pool, company)
   const store = outside ?? createPostgresStore(pool)
   const logged: string[] = []
+  const rings: string[] = []
   const writerOn = (writerPool: Pool): Writer =>
     createWriter({
       pool: writerPool,
@@ -56,7 +59,9 @@ export async function openHarness(
       model: counterModel,
       ids: createIdAllocator(pool),
       limits: { groupCommands: 32, lanes: 2, waitingCommands: 1000 },
-      newEventId: v7,
+      reactions: [echo],
+      newId: v7,
+      onReacted: () => rings.push(WRITER),
       onOutdated: () => logged.push('outdated'),
       log: (message) => logged.push(message),
     })
@@ -79,6 +84,7 @@ export async function openHarness(
     writer: first.writer,
     commitFaults: first.faults,
     logged,
+    rings,
     another: () => another().writer,
     async close() {
       await first.writer.idle()
@@ -89,7 +95,7 @@ export async function openHarness(
 
 /** No events, rows or answers of any company. */
 export async function empty({ pool }: Harness): Promise<void> {
-  await pool.query('truncate counters, ops.idempotent_answers, ledger.events')
+  await pool.query('truncate counters, ops.echoes, ops.idempotent_answers, ledger.events')
   await pool.query(
     `update ops.ledgers set revision = -1, reacted_revision = -1, hash = repeat('0', 64), last_recorded_at = null`,
   )
@@ -110,8 +116,22 @@ export async function assertLedger({ pool, store }: Harness, companyId: number, 
     companyId,
   ])
   expect(counted.rows[0].value, 'value in the read model').to.equal(count)
+  await assertReactions(pool, companyId, events)
   const ledger = await pool.query('select * from ledgers where company_id = $1', [companyId])
   expect(ledger.rows[0]).to.include({ revision: count - 1, reacted_revision: count - 1 })
   expect(ledger.rows[0].hash).to.equal(events.at(-1)?.hash ?? GENESIS_HASH)
   return events
+}
+
+/** Every event was reacted to exactly once, and with the record as of the event. */
+async function assertReactions(pool: Pool, companyId: number, events: readonly Envelope[]): Promise<void> {
+  const { rows } = await pool.query('select event_id, record from ops.echoes where company_id = $1', [companyId])
+  expect(
+    rows.map((row) => row.event_id),
+    'reactions',
+  ).to.have.members(events.map((event) => event.id))
+  for (const { recorded_at, id, data } of events) {
+    const { record } = rows.find((row) => row.event_id === id)
+    expect(record).to.include({ id: (data as { id: number }).id, last: recorded_at, shown_at: recorded_at })
+  }
 }

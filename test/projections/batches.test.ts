@@ -8,7 +8,9 @@ import { transactionOn } from '../../src/ledger/transaction.ts'
 import { createPool } from '../../src/postgres/pool.ts'
 import { useDatabase } from '../support/database.ts'
 import {
+  attemptId,
   categoryCreated,
+  commissionSplit,
   companyRegistered,
   customerCreated,
   itemCreated,
@@ -17,7 +19,10 @@ import {
   noSupplier,
   offlineSaleCancelled,
   offlineSaleCompleted,
+  orderPlaced,
   payableCreated,
+  paymentRecorded,
+  paymentStarted,
   paymentTypeCreated,
   plainAccount,
   plainItem,
@@ -25,7 +30,9 @@ import {
   saleCompleted,
   settlement,
   stockCounted,
+  storeCreated,
   supplierCreated,
+  webhookRegistered,
 } from '../support/facts.ts'
 import { COMPANY_ID, from, ledgerOf } from '../support/given.ts'
 import { openShop } from '../support/shop.ts'
@@ -81,10 +88,35 @@ const ledger = ledgerOf(
   event('PayableDeleted', { id: 4 }),
   event('PayableRevived', { id: 4, ...plainAccount, ...noSupplier, external_id: 'a' }),
   event('PayableSettled', { id: 5, ...settlement }),
+  webhookRegistered({ id: 1 }),
+  webhookRegistered({ id: 2, events: ['*'] }),
+  event('WebhookUpdated', { id: 1, changes: { url: 'https://erp.example/outro' } }),
+  event('WebhookSwitchedOff', { id: 1, reason: 'no_response' }),
+  event('WebhookEnabled', { id: 1 }),
+  event('WebhookSecretRotated', { id: 1, overlap_ends_at: null }),
+  event('WebhookDeleted', { id: 2 }),
   from('pdv', offlineSaleCompleted({ id: 10, items: [line], receivable_ids: [6] })),
   from('pdv', receivableCreated({ id: 6, origin: 'sale', sale_id: 10 })),
   from('pdv', offlineSaleCancelled({ id: 11, offline_id: 'pdv-2' })),
   event('FiscalDocumentAuthorized', { id: 9, number: '1', issued_at: '2026-03-10T15:00:00.000Z' }),
+  storeCreated(),
+  event('StoreUpdated', { id: 1, changes: { commission_percentage: '6.00' } }),
+  event('StoreSecretsReplaced', { id: 1, secrets: ['access_token'] }),
+  event('StoreDisabled', { id: 1 }),
+  event('StoreEnabled', { id: 1 }),
+  orderPlaced({ external_id: 'a' }),
+  paymentStarted(1, { idempotency_key: 'k' }),
+  event('PaymentRefused', { id: 1, attempt_id: attemptId(1), reason: 'token' }),
+  paymentStarted(2, { idempotency_key: 'k' }),
+  paymentRecorded(2, { provider_status: 'approved', status: 'paid' }),
+  event('OrderPaid', { id: 1, provider_payment_id: 'p2' }),
+  commissionSplit(2),
+  event('OrderAlarmRaised', { id: 1, provider_payment_id: 'p3', code: 'second_payment' }),
+  event('OrderRefunded', { id: 1, provider_payment_id: 'p2' }),
+  event('CommissionReversed', { id: 1, provider_payment_id: 'p2' }),
+  orderPlaced({ id: 2 }),
+  event('OrderFailed', { id: 2, provider_payment_id: 'p4' }),
+  event('OrderCancelled', { id: 2, provider_payment_id: 'p5' }),
 )
 
 /** The tables of the company after its ledger was replayed in pieces of a size; nothing of it stays. */

@@ -13,12 +13,16 @@ import { createSyncAccess, type SyncAccessOptions } from '../../src/access/sync-
 import { type Core, openCore } from '../../src/core.ts'
 import type { PaymentKind } from '../../src/events/companies.ts'
 import { createApp } from '../../src/http/app.ts'
+import type { Given } from '../../src/http/route.ts'
 import { serverOf } from '../../src/http/server.ts'
 import { type Command, invoke, isRefusal } from '../../src/ledger/command.ts'
 import type { Origin } from '../../src/ledger/envelope.ts'
 import { ensureLedger } from '../../src/ledger/ledgers.ts'
+import type { PaymentProvider } from '../../src/payments/provider-port.ts'
 import { createPool } from '../../src/postgres/pool.ts'
+import { SECRET_BYTES, secretOf } from '../../src/webhooks/secrets.ts'
 import { expectDocumentedCall } from './contract.ts'
+import { noProvider } from './provider.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of many shapes
 export type Json = any
@@ -52,11 +56,24 @@ export interface TestApi {
   close(): Promise<void>
 }
 
+/** Where the provider would reach the service. */
+export const PUBLIC_URL = 'https://tillbook.example'
+
 export interface TestApiOptions {
   readonly perMinute?: number
   readonly perDay?: number
   readonly trustProxy?: boolean
+  /** Whether webhooks may call http and private addresses; true by default. */
+  readonly allowPrivateTargets?: boolean
   readonly sync?: Partial<SyncAccessOptions>
+  /** The payment provider; there is none by default. */
+  readonly provider?: PaymentProvider
+  /** Hears of what went wrong; the console by default. */
+  readonly log?: (message: string, error: unknown) => void
+  /** Notifications of an address a minute; out of the way by default. */
+  readonly notificationsPerMinute?: number
+  /** Connections for queries. */
+  readonly queryConnections?: number
   /** The clock by which calls are made (UTC); Postgres's own by default. Commands always go by that one. */
   readonly now?: () => string
 }
@@ -64,8 +81,13 @@ export interface TestApiOptions {
 /** The service in this process on a port of its own, against a real Postgres. Quotas are out of the way unless they are asked for. */
 export async function startApi(databaseUrl: string, options: TestApiOptions = {}): Promise<TestApi> {
   const { perMinute = 1_000_000, perDay = 1_000_000, trustProxy = false } = options
-  const log = (message: string, error: unknown) => console.error(message, error)
-  const core = await openCore({ databaseUrl, queryConnections: 4, log, onOutdated: () => {} })
+  const { log = (message: string, error: unknown) => console.error(message, error) } = options
+  const core = await openCore({
+    databaseUrl,
+    queryConnections: options.queryConnections ?? 4,
+    log,
+    onOutdated: () => {},
+  })
   const gatePool = createPool(databaseUrl, { max: 1 })
   const limits = { perMinute, perDay }
   const app = createApp({
@@ -74,8 +96,12 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
     gate: withClock(createGate(gatePool, limits), options.now),
     addresses: createAddressLimit(limits),
     sync: createSyncAccess(core.pool, { tokenDays: null, callsPerMinute: 1_000_000, ...options.sync }),
+    provider: options.provider ?? noProvider,
+    notifiers: createAddressLimit({ perMinute: options.notificationsPerMinute ?? 1_000_000 }),
+    publicUrl: PUBLIC_URL,
     trustProxy,
-    newRequestId: uuidv7,
+    newId: uuidv7,
+    given: testGiven(options.allowPrivateTargets),
     isStopping: () => false,
     log,
   })
@@ -95,6 +121,12 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
     },
   }
 }
+
+/** What inputs depend on: secrets that nobody could guess, and addresses on this machine allowed unless a test is about that. */
+export const testGiven = (allowPrivateTargets = true): Given => ({
+  newSecret: () => secretOf(randomBytes(SECRET_BYTES)),
+  allowPrivateTargets,
+})
 
 function withClock(gate: Gate, now: TestApiOptions['now']): Gate {
   if (!now) return gate

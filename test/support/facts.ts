@@ -41,6 +41,15 @@ export const customerCreated = (fields: Partial<DataOf<'CustomerCreated'>> = {})
 export const supplierCreated = (fields: Partial<DataOf<'SupplierCreated'>> = {}) =>
   event('SupplierCreated', { id: 1, ...noDetails, name: 'Moinho', trade_name: null, ...fields })
 
+export const webhookRegistered = (fields: Partial<DataOf<'WebhookRegistered'>> = {}) =>
+  event('WebhookRegistered', {
+    id: 1,
+    url: 'https://erp.example/eventos',
+    events: ['sale.completed'],
+    description: null,
+    ...fields,
+  })
+
 export const categoryCreated = (fields: Partial<DataOf<'CategoryCreated'>> = {}) =>
   event('CategoryCreated', { id: 1, external_id: null, name: 'Bebidas', ...fields })
 
@@ -148,3 +157,75 @@ export const settlement = {
   settled_on: '2026-03-10',
   payment_method: 'pix',
 } as const
+
+export const storeCreated = (fields: Partial<DataOf<'StoreCreated'>> = {}) =>
+  event('StoreCreated', {
+    id: 1,
+    alias: 'padaria-ipe',
+    commission_percentage: '5.00',
+    sandbox: true,
+    secrets: ['access_token', 'notification_secret'],
+    ...fields,
+  })
+
+/** An order of one ad-hoc item for 100.00 at store 1. */
+export const orderPlaced = (fields: Partial<DataOf<'OrderPlaced'>> = {}) =>
+  event('OrderPlaced', {
+    id: 1,
+    external_id: null,
+    store_id: 1,
+    store_alias: 'padaria-ipe',
+    customer: { name: 'Ana', email: null, document: null },
+    items: [
+      {
+        catalog_item_id: null,
+        external_id: null,
+        description: 'Bolo',
+        quantity: '1.000',
+        unit_price: '100.00',
+        total: '100.00',
+      },
+    ],
+    subtotal: '100.00',
+    delivery_fee: '0.00',
+    total: '100.00',
+    ...fields,
+  })
+
+/** The id of attempt `n` to pay. */
+export const attemptId = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`
+
+export const paymentStarted = (n: number, fields: Partial<DataOf<'PaymentStarted'>> = {}) =>
+  event('PaymentStarted', {
+    id: 1,
+    attempt_id: attemptId(n),
+    idempotency_key: null,
+    payment_method_id: 'pix',
+    amount: '100.00',
+    commission_percentage: '5.00',
+    ...fields,
+  })
+
+/** Payment `p<n>` of attempt `n`, waiting at the provider. */
+export const paymentRecorded = (n: number, fields: Partial<DataOf<'PaymentRecorded'>> = {}) =>
+  event('PaymentRecorded', {
+    id: 1,
+    provider_payment_id: `p${n}`,
+    attempt_id: attemptId(n),
+    commission_percentage: '5.00',
+    provider_status: 'pending',
+    status_detail: null,
+    status: 'pending',
+    live_mode: false,
+    ...fields,
+  })
+
+/** The split of 100.00 of which the service has 5 %. */
+export const commissionSplit = (n: number) =>
+  event('CommissionSplit', {
+    id: 1,
+    provider_payment_id: `p${n}`,
+    percentage: '5.00',
+    amount: '5.00',
+    store_amount: '95.00',
+  })

@@ -10,6 +10,8 @@ import { type AppOptions, createApp } from '../../src/http/app.ts'
 import { Unavailable } from '../../src/ledger/port.ts'
 import type { Writer } from '../../src/ledger/writer.ts'
 import { createPool } from '../../src/postgres/pool.ts'
+import { PUBLIC_URL, testGiven } from './api.ts'
+import { noProvider } from './provider.ts'
 
 /** Addresses of a service whose handlers fail, and of one that fails while it looks the key up. */
 interface Faults {
@@ -37,8 +39,12 @@ export async function startFaultyApi(core: Core, databaseUrl: string): Promise<F
       gate,
       addresses: createAddressLimit(limits),
       sync: createSyncAccess(options.pool ?? core.pool, { tokenDays: null, callsPerMinute: 1_000_000 }),
+      provider: noProvider,
+      notifiers: createAddressLimit({ perMinute: 1_000_000 }),
+      publicUrl: PUBLIC_URL,
       trustProxy: false,
-      newRequestId: uuidv7,
+      newId: uuidv7,
+      given: testGiven(),
       isStopping: () => false,
       log: () => {},
       ...options,
@@ -52,7 +58,7 @@ export async function startFaultyApi(core: Core, databaseUrl: string): Promise<F
 
   async function faults(error: Error): Promise<Faults> {
     const fail = () => Promise.reject(error)
-    const pool = { query: fail } as unknown as Pool
+    const pool = { query: fail, connect: fail } as unknown as Pool
     const writer = { run: fail } as unknown as Writer
     return { handlers: await listen({ pool, writer }), gate: await listen({ gate: { admit: fail } }) }
   }

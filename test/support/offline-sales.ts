@@ -1,3 +1,7 @@
+import { expect } from 'chai'
+import type { Json, TestCompany } from './api.ts'
+import type { TestTill } from './till.ts'
+
 /** A sale as a till uploads it: product 10 once for 10.00, paid in cash; a test names the fields that it is about. */
 export const offlineSaleOf = (fields: object = {}) => ({
   offline_id: 'pdv-1',
@@ -10,3 +14,54 @@ export const offlineSaleOf = (fields: object = {}) => ({
   payments: [{ payment_type_id: 1, amount: 10, status: 'completed' }],
   ...fields,
 })
+
+/** A company's product of 10.00 with a stock, and its ways to pay, for sales of them. */
+export interface Counter {
+  readonly product: number
+  readonly cash: number
+  readonly account: number
+  /** One unit for 10.00 in cash under this identifier. */
+  sale(offlineId: string, fields?: object): ReturnType<typeof offlineSaleOf>
+  /** Paid on account, still to be received. */
+  onAccount(offlineId: string): ReturnType<typeof offlineSaleOf>
+  stock(): Promise<string>
+}
+
+export async function openCounter(company: TestCompany, stock = '100'): Promise<Counter> {
+  const created = await company.post('/catalog/items', { name: `Café ${stock}`, price: '10.00', stock })
+  const product: number = created.body.data.id
+  const cash = await company.paymentType('cash')
+  const account = await company.paymentType('credit_account')
+  const sale: Counter['sale'] = (offline_id, fields = {}) =>
+    offlineSaleOf({
+      offline_id,
+      items: [{ product_id: product, quantity: 1, price: 10, total: 10 }],
+      payments: [{ payment_type_id: cash, amount: 10, status: 'completed' }],
+      ...fields,
+    })
+  return {
+    product,
+    cash,
+    account,
+    sale,
+    onAccount: (offlineId) =>
+      sale(offlineId, { payments: [{ payment_type_id: account, amount: 10, status: 'pending' }] }),
+    stock: async () => (await company.get(`/catalog/items/${product}`)).body.data.stock,
+  }
+}
+
+/** Uploads sales that must be answered, and returns the answer; its counts must agree with its results. */
+export async function upload(till: TestTill, sales: readonly unknown[]): Promise<Json> {
+  const reply = await till.post('/sync/sales', { sales })
+  expect(reply.status, reply.text).to.equal(200)
+  const { body } = reply
+  expect(body).to.have.all.keys('success', 'message', 'summary', 'results')
+  const errors = body.results.filter((result: Json) => result.status === 'error').length
+  expect(body.results).to.have.length(sales.length)
+  expect(body.summary).to.deep.equal({
+    total_processed: sales.length,
+    success_count: sales.length - errors,
+    error_count: errors,
+  })
+  return body
+}

@@ -50,7 +50,10 @@ import { SCOPES } from '../../src/access/scopes.ts'
 import { PAYMENT_METHODS } from '../../src/domain/payment-method.ts'
 import { Id } from '../../src/domain/text.ts'
 import { PAYMENT_KINDS, PLANS } from '../../src/events/companies.ts'
-import type { Command, Invocation } from '../../src/ledger/command.ts'
+import type { Invocation } from '../../src/ledger/command.ts'
+import { type Act, ById, byId, maybe, nullable, place } from './acts/act.ts'
+import { ACCESS_TOKEN, NOTIFICATION_SECRET, orderActs } from './acts/orders.ts'
+import { SIGNING_SECRET, webhookActs } from './acts/webhooks.ts'
 
 /** Ids that a company's records have so far, by kind. */
 export type Known = Map<string, number[]>
@@ -62,23 +65,17 @@ export interface Step {
 }
 
 /** Text in every answer and hash that must be in no event. */
-export const SECRETS = ['tb_test_SECRETKEYSECRETKEYSECRETKEYSECRETKEYSECRET', '$argon2id$v=19$SECRETPASSWORD']
+export const SECRETS = [
+  'tb_test_SECRETKEYSECRETKEYSECRETKEYSECRETKEYSECRET',
+  '$argon2id$v=19$SECRETPASSWORD',
+  SIGNING_SECRET,
+  ACCESS_TOKEN,
+  NOTIFICATION_SECRET,
+]
 const [KEY = '', PASSWORD_HASH = ''] = SECRETS
 
 /** A record that nobody has. */
 const NOBODY = 900_000_001
-
-interface Act {
-  /** Of the record that it makes, changes or removes. */
-  readonly kind: string
-  readonly weight: number
-  // biome-ignore lint/suspicious/noExplicitAny: a table of acts mixes input types; each schema fits its command
-  readonly command: Command<any>
-  readonly schema: z.ZodType
-  readonly input: fc.Arbitrary<Readonly<Record<string, unknown>>>
-  /** Where places stand for ids, beside `id` itself: field → kind. */
-  readonly refs?: Readonly<Record<string, string>>
-}
 
 /** Few values, so that they meet: the same in another case, with other blanks, and now and then anything. */
 const name = fc.oneof(
@@ -90,12 +87,6 @@ const name = fc.oneof(
   { weight: 1, arbitrary: fc.string({ unit: 'grapheme', minLength: 1, maxLength: 12 }) },
 )
 const externalId = fc.constantFrom('a', 'b', 'c', 'A', 'é/🥖')
-const place = fc.nat({ max: 6 })
-/** Absent half of the time. */
-const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined, freq: 2 })
-/** Absent or null more often than not. */
-const nullable = <T>(value: fc.Arbitrary<T>) =>
-  fc.oneof({ weight: 2, arbitrary: fc.constantFrom(null, undefined) }, { weight: 1, arbitrary: value })
 const rarely = <T>(value: fc.Arbitrary<T>) =>
   fc.oneof({ weight: 5, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: value })
 const money = fc.constantFrom('0.00', '0.01', '1.15', '18.90', '1000.00')
@@ -199,8 +190,6 @@ const paymentShape = {
   due_days: maybe(fc.constantFrom(0, 30)),
 }
 
-const ById = z.strictObject({ id: Id })
-const byId = fc.record({ id: place })
 const changing = (changes: fc.Arbitrary<unknown>) => fc.record({ id: place, changes })
 
 const accountShape = {
@@ -433,6 +422,8 @@ const ACTS = {
     }),
   },
   revokeApiKey: { kind: 'api_key', weight: 2, command: revokeApiKey, schema: RevokeApiKeyInput, input: byId },
+  ...webhookActs,
+  ...orderActs,
 } satisfies Record<string, Act>
 
 /** Kinds that fields of an input refer to. */

@@ -22,6 +22,7 @@ export const DETAILS = {
   }),
   insufficient_stock: z.strictObject({ ...Shortage.shape, items: z.array(Shortage).min(1) }),
   payment_mismatch: z.strictObject({ total: Amount, paid: Amount }),
+  payment_refused: z.strictObject({ causes: z.array(z.strictObject({ code: z.string(), description: z.string() })) }),
 } as const satisfies Partial<Record<ProblemCode, z.ZodType>>
 export type DetailedCode = keyof typeof DETAILS
 
@@ -57,12 +58,12 @@ export function codesOf(route: Route): ProblemCode[] {
   if (route.path.includes(':')) codes.add('not_found')
   if (takesBody(route)) for (const code of WITH_A_BODY) codes.add(code)
   if (route.method === 'post') codes.add('idempotency_key_reuse')
-  if ('command' in route) for (const code of route.refusals ?? []) codes.add(code)
+  if ('refusals' in route) for (const code of route.refusals ?? []) codes.add(code)
   return PROBLEM_CODES.filter((code) => codes.has(code))
 }
 
 /** Whether a request has a body; a POST without fields takes an empty one. */
-export const takesBody = (route: Route): boolean => 'batch' in route || ('command' in route && route.body !== undefined)
+export const takesBody = (route: Route): boolean => 'batch' in route || ('body' in route && route.body !== undefined)
 
 /** The codes of a route by status, in ascending order. */
 export function codesByStatus(route: Route): [status: number, codes: ProblemCode[]][] {

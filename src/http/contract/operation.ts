@@ -31,7 +31,7 @@ const scopeText = ({ scope }: Route): string =>
   scope === null ? 'Qualquer chave pode chamar.' : `Escopo necessário: \`${scope}\`.`
 
 /** Parameters that a path can have. */
-const PATH_PARAMETERS: Readonly<Record<string, z.ZodType>> = { id: Id, external_id: ExternalId }
+const PATH_PARAMETERS: Readonly<Record<string, z.ZodType>> = { id: Id, external_id: ExternalId, delivery_id: z.uuid() }
 
 /** Names of the parameters in a path of the router's form. */
 const parameterNames = (path: string): string[] => [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name)
@@ -69,7 +69,7 @@ function bodyOf(route: Route) {
 
 function bodySchema(route: Route): z.ZodType {
   if ('batch' in route) return batchOf(route.item)
-  return ('command' in route && route.body) || z.strictObject({})
+  return ('body' in route && route.body) || z.strictObject({})
 }
 
 const SUCCESSES: Readonly<Record<number, string>> = {
@@ -83,7 +83,8 @@ const SUCCESSES: Readonly<Record<number, string>> = {
 export function successStatuses(route: Route): number[] {
   if ('batch' in route) return [200, 207]
   if (route.reply === undefined) return [204]
-  if ('read' in route || route.status === 200 || route.method === 'patch') return [200]
+  if ('read' in route || 'operate' in route || route.method === 'patch') return [200]
+  if ('status' in route && route.status === 200) return [200]
   return route.method === 'put' ? [200, 201] : [201]
 }
 

@@ -2,6 +2,7 @@ import express, { type RequestHandler, type Router } from 'express'
 import type { Pool } from 'pg'
 import type { AddressLimit } from '../../access/address-limit.ts'
 import type { SyncAccess } from '../../access/sync-access.ts'
+import type { Writer } from '../../ledger/writer.ts'
 import { limitStrangers } from '../middleware/authenticate.ts'
 import { failures, type LogFailure } from '../middleware/failures.ts'
 import { jsonBodyUpTo } from '../middleware/json-body.ts'
@@ -14,9 +15,11 @@ import { productRoutes } from './products.ts'
 import type { SyncRoute } from './route.ts'
 import { requireToken } from './session.ts'
 import { statusRoute } from './status.ts'
+import { uploadRoute } from './upload.ts'
 
 export interface SyncOptions {
   readonly pool: Pool
+  readonly writer: Writer
   readonly sync: SyncAccess
   readonly addresses: AddressLimit
   readonly log: LogFailure
@@ -53,11 +56,12 @@ export function syncRouter(options: SyncOptions): Router {
   return router
 }
 
-const routesOf = ({ sync, pool }: SyncOptions): SyncRoute[] => [
-  ...authRoutes(sync),
+const routesOf = (options: SyncOptions): SyncRoute[] => [
+  ...authRoutes(options.sync),
   statusRoute,
-  configRoute(pool),
-  ...productRoutes(pool),
+  configRoute(options.pool),
+  ...productRoutes(options.pool),
+  uploadRoute(options),
 ]
 
 /** Tokens and other people's data are in these answers. */

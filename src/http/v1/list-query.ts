@@ -45,5 +45,8 @@ const paging = { limit: Limit, cursor: z.string().max(2000).optional() }
 export const listQuery = <S extends z.ZodRawShape>(filters: S) =>
   z.strictObject({ ...paging, updated_since: QueryInstant.optional(), ...filters })
 
+/** Parameters of a list of what never changes: paging and filters. */
+export const pageQuery = <S extends z.ZodRawShape>(filters: S) => z.strictObject({ ...paging, ...filters })
+
 /** Parameters of a deleted listing. */
 export const deletedQuery = z.strictObject({ ...paging, since: QueryInstant.optional() })

@@ -40,13 +40,13 @@ describe('replace catalog item', () => {
     const stock = await scenario.when(replaceItem, input({ stock: '8' }))
     stock.accepts('updated', stockCounted(3, '5.000', '8.000'))
     const both = await scenario.when(replaceItem, input({ stock: null, unit: 'kg' }))
-    both.accepts('updated', updated({ unit: 'kg' }), stockCounted(3, '8.000', null))
+    both.accepts('updated', stockCounted(3, '8.000', null), updated({ unit: 'kg' }))
   })
 
   it('takes the stock away from a product that becomes a service', async () => {
     const scenario = await given(companyRegistered(), tracked)
     const decided = await scenario.when(replaceItem, input({ type: 'service' }))
-    decided.accepts('updated', updated({ type: 'service' }), stockCounted(3, '5.000', null))
+    decided.accepts('updated', stockCounted(3, '5.000', null), updated({ type: 'service' }))
   })
 
   it('revives a deactivated item with its stock as it was left', async () => {
@@ -61,7 +61,7 @@ describe('replace catalog item', () => {
     const scenario = await given(companyRegistered(), tracked, deactivated)
     const decided = await scenario.when(replaceItem, input({ stock: '1' }))
     const revived = event('CatalogItemRevived', { id: 3, ...plainItem, external_id: 'c', name: 'Café', price: '10.00' })
-    decided.accepts('updated', revived, stockCounted(3, '5.000', '1.000'))
+    decided.accepts('updated', stockCounted(3, '5.000', '1.000'), revived)
   })
 
   it('refuses a barcode taken by another, also when reviving', async () => {

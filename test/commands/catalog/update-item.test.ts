@@ -34,7 +34,7 @@ describe('update catalog item', () => {
   it('records fields and stock as events of their own', async () => {
     const scenario = await given(companyRegistered(), bebidas, tracked)
     const decided = await scenario.when(updateItem, patch({ name: 'Café torrado', stock: '7.25' }))
-    decided.accepts('updated', updated({ name: 'Café torrado' }), stockCounted(3, '5.000', '7.250'))
+    decided.accepts('updated', stockCounted(3, '5.000', '7.250'), updated({ name: 'Café torrado' }))
   })
 
   it('starts and stops tracking stock', async () => {
@@ -54,7 +54,7 @@ describe('update catalog item', () => {
     const adjustment = await scenario.when(updateItem, patch({ stock_adjustment: '1' }))
     adjustment.refuses('validation_failed', wrong('stock_adjustment', 'um serviço não tem estoque'))
     const product = await scenario.when(updateItem, patch({ type: 'product', stock: '1' }))
-    product.accepts('updated', updated({ type: 'product' }), stockCounted(3, null, '1.000'))
+    product.accepts('updated', stockCounted(3, null, '1.000'), updated({ type: 'product' }))
   })
 
   it('takes the stock away from a product that becomes a service', async () => {
@@ -62,7 +62,7 @@ describe('update catalog item', () => {
     const refused = await scenario.when(updateItem, patch({ type: 'service', stock_adjustment: '1' }))
     refused.refuses('validation_failed', wrong('stock_adjustment', 'um serviço não tem estoque'))
     const decided = await scenario.when(updateItem, patch({ type: 'service' }))
-    decided.accepts('updated', updated({ type: 'service' }), stockCounted(3, '5.000', null))
+    decided.accepts('updated', stockCounted(3, '5.000', null), updated({ type: 'service' }))
   })
 
   it('refuses an unknown category, and barcode and external id of another item', async () => {

@@ -1,8 +1,10 @@
 import type { Cases } from './case.ts'
 import { catalogCases } from './catalog-cases.ts'
 import { financeCases } from './finance-cases.ts'
+import { orderCases } from './order-cases.ts'
 import { personCases } from './person-cases.ts'
 import { saleCases } from './sale-cases.ts'
+import { webhookCases } from './webhook-cases.ts'
 
 /** All cases; a later resource adds its own. */
 export const CASES: Cases = {
@@ -11,4 +13,6 @@ export const CASES: Cases = {
   ...personCases,
   ...financeCases,
   ...saleCases,
+  ...orderCases,
+  ...webhookCases,
 }

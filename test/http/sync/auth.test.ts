@@ -231,6 +231,7 @@ const ROUTES = [
   ['GET', '/sync/config'],
   ['GET', '/sync/products'],
   ['POST', '/sync/check-conflicts'],
+  ['POST', '/sync/sales'],
   ['POST', '/auth/refresh'],
   ['POST', '/auth/logout'],
 ] as const

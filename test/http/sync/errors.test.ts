@@ -14,6 +14,7 @@ const ROUTES = [
   ['/sync/config', 'GET, HEAD'],
   ['/sync/products', 'GET, HEAD'],
   ['/sync/check-conflicts', 'POST'],
+  ['/sync/sales', 'POST'],
 ] as const
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']

@@ -1,0 +1,53 @@
+import { z } from 'zod'
+import { orderByExternalId } from '../../projections/orders.ts'
+import { storeByAlias } from '../../projections/stores.ts'
+import { Money, toCents } from '../../src/domain/money.ts'
+import { invalid } from '../../src/domain/refusal.ts'
+import { Email, ExternalId, text } from '../../src/domain/text.ts'
+import { event } from '../../src/events/catalogue.ts'
+import { accept, command, isRefusal } from '../../src/ledger/command.ts'
+import { Document } from '../persons/person-input.ts'
+import { duplicateOf } from '../records/duplicate.ts'
+import { LinesInput, lineRefs, priceLines } from '../sales/priced-lines.ts'
+
+/** POST /orders. The store is named by the alias that it has in addresses; one that is no alias is just not found. */
+export const OrderInput = z.strictObject({
+  store_alias: text(60),
+  external_id: ExternalId.optional(),
+  customer: z.strictObject({ name: text(120), email: Email.nullish(), document: Document.nullish() }),
+  items: LinesInput,
+  delivery_fee: Money.optional(),
+})
+export type OrderInput = z.infer<typeof OrderInput>
+
+/** Places an order to be paid online. Prices follow the rules of sales; no stock is moved and no sale made. */
+export const placeOrder = command<OrderInput>({
+  needs: ({ store_alias, external_id, items }) => [
+    storeByAlias(store_alias),
+    ...(external_id === undefined ? [] : [orderByExternalId(external_id)]),
+    ...lineRefs(items),
+  ],
+  ids: () => ({ order: 1 }),
+  decide(rows, input, { nextId }) {
+    const { external_id, customer } = input
+    const same = external_id === undefined ? null : rows.get(orderByExternalId(external_id))
+    const duplicate = duplicateOf('external_id', same, null)
+    if (duplicate) return duplicate
+    const store = rows.get(storeByAlias(input.store_alias))
+    if (!store) return invalid('store_alias', 'loja não encontrada')
+    if (!store.enabled) return invalid('store_alias', 'a loja está desativada')
+    const priced = priceLines(rows, input)
+    if (isRefusal(priced)) return priced
+    if (toCents(priced.total) === 0) return invalid('items', 'o total do pedido deve ser maior que zero')
+    const placed = event('OrderPlaced', {
+      id: nextId('order'),
+      external_id: external_id ?? null,
+      store_id: store.id,
+      store_alias: store.alias,
+      customer: { name: customer.name, email: customer.email ?? null, document: customer.document ?? null },
+      ...priced,
+      items: priced.items.map(({ moves_stock: _, ...item }) => item),
+    })
+    return accept('created', placed.subject, [placed])
+  },
+})

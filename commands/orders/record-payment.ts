@@ -1,0 +1,116 @@
+import { z } from 'zod'
+import { type PaymentObject, paymentRecorded } from '../../projections/order-payments.ts'
+import { type OrderRow, orderById } from '../../projections/orders.ts'
+import { storeById } from '../../projections/stores.ts'
+import { refuse } from '../../src/domain/refusal.ts'
+import { Id, text } from '../../src/domain/text.ts'
+import { type DataOf, event } from '../../src/events/catalogue.ts'
+import { accept, command } from '../../src/ledger/command.ts'
+import type { NewEvent } from '../../src/ledger/envelope.ts'
+import { splitOf } from '../../src/payments/commission.ts'
+import { carrierOf, judge, orderStatusOf, statusOfProvider } from '../../src/payments/order-moves.ts'
+
+/** A payment as the provider has it; whoever runs the command has seen that it is this order's, with its amount. */
+export const RecordPaymentInput = z.strictObject({
+  id: Id,
+  /** The attempt that the payment says it was made by; null when it does not say. */
+  attempt_id: z.uuid().nullable(),
+  provider_payment_id: text(100),
+  provider_status: text(100),
+  status_detail: text(200).nullable(),
+  live_mode: z.boolean(),
+})
+export type RecordPaymentInput = z.infer<typeof RecordPaymentInput>
+
+type Recorded = DataOf<'PaymentRecorded'>
+type Payments = readonly PaymentObject[]
+
+/**
+ * Takes over what the provider says of a payment, if it is a move forward, and lets the order follow. Anything else, also a
+ * status never heard of, changes nothing (`unchanged`). A payment that was not known yet is adopted.
+ */
+export const recordPayment = command<RecordPaymentInput>({
+  needs: ({ id }) => [orderById(id)],
+  needsMore: (rows, { id }) => {
+    const order = rows.get(orderById(id))
+    return order ? [storeById(order.store_id)] : []
+  },
+  decide(rows, input, { now }) {
+    const { id, provider_payment_id, attempt_id, ...told } = input
+    const order = rows.get(orderById(id))
+    if (!order) return refuse('not_found')
+    const { payments, total } = order.doc
+    const known = payments.find((payment) => payment.provider_payment_id === provider_payment_id) ?? null
+    const attempt = attemptBehind(payments, known, attempt_id)
+    const status = statusOfProvider(told.provider_status)
+    const isMove = status !== null && judge(known?.status ?? null, status) === 'applied'
+    // News of its attempt is worth recording even where the status is old news.
+    const isFound = known !== null && attempt !== null && attempt !== known
+    if (!isMove && !isFound) return accept('unchanged', `order/${id}`)
+    const store = rows.get(storeById(order.store_id))
+    const recorded: Recorded = {
+      id,
+      provider_payment_id,
+      attempt_id: attempt?.attempt_id ?? null,
+      commission_percentage: (attempt ?? known ?? store?.doc)?.commission_percentage ?? '0.00',
+      ...(isMove ? { ...told, status } : statusOf(known as PaymentObject)),
+    }
+    const after = paymentRecorded(payments, recorded, total, now)
+    return accept('updated', `order/${id}`, [
+      event('PaymentRecorded', recorded),
+      ...orderFollows(order, after, recorded),
+    ])
+  },
+})
+
+/** What an event says of a payment's state, as it is known. */
+function statusOf({ provider_status, status_detail, status, live_mode }: PaymentObject) {
+  if (provider_status === null || live_mode === null) throw new Error('a payment is known without its state')
+  return { provider_status, status_detail, status, live_mode }
+}
+
+/**
+ * The attempt that made a payment: the one that is known or that the payment names, if it has no other payment. One that
+ * names none belongs to the attempt under way, if there is just one.
+ */
+function attemptBehind(payments: Payments, known: PaymentObject | null, named: string | null): PaymentObject | null {
+  if (known?.attempt_id) return known
+  const open = payments.filter((payment) => payment.provider_payment_id === null)
+  if (named !== null) return open.find((payment) => payment.attempt_id === named) ?? null
+  const waiting = open.filter((payment) => payment.refusal === null)
+  return known === null && waiting.length === 1 ? (waiting[0] ?? null) : null
+}
+
+const MOVES = {
+  paid: 'OrderPaid',
+  failed: 'OrderFailed',
+  cancelled: 'OrderCancelled',
+  refunded: 'OrderRefunded',
+} as const
+
+/** What follows for the order: an alarm, its own move, and the commission of the payment that carries it from now on. */
+function orderFollows(order: Readonly<OrderRow>, after: Payments, recorded: Recorded): NewEvent[] {
+  const { id, provider_payment_id } = recorded
+  const isNewMoney =
+    recorded.status === 'paid' &&
+    !order.doc.payments.some((payment) => isSame(payment, recorded) && payment.status === 'paid')
+  const events: NewEvent[] = []
+  if (isNewMoney && order.status === 'paid')
+    events.push(event('OrderAlarmRaised', { id, provider_payment_id, code: 'second_payment' }))
+  if (isNewMoney && order.status === 'refunded')
+    events.push(event('OrderAlarmRaised', { id, provider_payment_id, code: 'paid_after_refund' }))
+  const status = orderStatusOf(after)
+  if (status !== order.status && status !== 'pending') events.push(event(MOVES[status], { id, provider_payment_id }))
+  const carrier = carrierOf(after, order.carried_by)
+  const carriedBy = carrier?.provider_payment_id ?? null
+  if (carriedBy === order.carried_by) return events
+  if (order.carried_by !== null) events.push(event('CommissionReversed', { id, provider_payment_id: order.carried_by }))
+  if (carrier && carriedBy !== null) {
+    const split = splitOf(carrier.amount, carrier.commission_percentage)
+    events.push(event('CommissionSplit', { id, provider_payment_id: carriedBy, ...split }))
+  }
+  return events
+}
+
+const isSame = (payment: PaymentObject, { provider_payment_id }: Recorded): boolean =>
+  payment.provider_payment_id === provider_payment_id

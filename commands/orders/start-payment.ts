@@ -1,0 +1,70 @@
+import { z } from 'zod'
+import { type OrderRow, orderById, type PaymentKeyRow, paymentByKey } from '../../projections/orders.ts'
+import { storeById } from '../../projections/stores.ts'
+import { invalid, refuse } from '../../src/domain/refusal.ts'
+import { Id, text } from '../../src/domain/text.ts'
+import { event } from '../../src/events/catalogue.ts'
+import { ANSWER_RETENTION_MS } from '../../src/ledger/answers.ts'
+import { accept, command } from '../../src/ledger/command.ts'
+import type { Rows } from '../../src/ledger/working-set.ts'
+
+/** The attempt's id is the caller's: the same request must come with the same one. */
+export const StartPaymentInput = z.strictObject({
+  id: Id,
+  attempt_id: z.uuid(),
+  /** Of the request that the attempt is for; one key stands for one attempt. */
+  idempotency_key: z.string().nullable(),
+  payment_method_id: text(60),
+})
+export type StartPaymentInput = z.infer<typeof StartPaymentInput>
+
+/**
+ * Records an attempt to pay an order, before the provider is asked. Repeated, it changes nothing, whatever became of the
+ * order: asked again with the attempt's id, the provider does not charge again. A refused attempt starts once more.
+ */
+export const startPayment = command<StartPaymentInput>({
+  needs: ({ id, idempotency_key }) => [
+    orderById(id),
+    ...(idempotency_key === null ? [] : [paymentByKey(idempotency_key)]),
+  ],
+  needsMore: (rows, input) => {
+    const order = rows.get(orderById(input.id))
+    const claim = claimOf(rows, input)
+    return [...(order ? [storeById(order.store_id)] : []), ...(claim ? [orderById(claim.order_id)] : [])]
+  },
+  decide(rows, input, { now }) {
+    const { id, attempt_id, idempotency_key, payment_method_id } = input
+    const order = rows.get(orderById(id))
+    if (!order) return refuse('not_found')
+    const known = attemptOf(order, attempt_id)
+    if (known && known.refusal === null) return accept('unchanged', `order/${id}`)
+    if (isTaken(rows, input, now)) return refuse('idempotency_key_reuse')
+    if (order.status === 'paid' || order.status === 'refunded') return refuse('order_already_paid')
+    const store = rows.get(storeById(order.store_id))
+    if (!store?.enabled) return invalid('store_alias', 'a loja está desativada')
+    const started = event('PaymentStarted', {
+      id,
+      attempt_id,
+      idempotency_key,
+      payment_method_id,
+      amount: order.doc.total,
+      commission_percentage: store.doc.commission_percentage,
+    })
+    return accept('created', started.subject, [started])
+  },
+})
+
+const attemptOf = (order: Readonly<OrderRow> | null, attemptId: string) =>
+  order?.doc.payments.find((payment) => payment.attempt_id === attemptId)
+
+const claimOf = (rows: Rows, { idempotency_key }: StartPaymentInput): Readonly<PaymentKeyRow> | null =>
+  idempotency_key === null ? null : rows.get(paymentByKey(idempotency_key))
+
+/** Whether the key stands for another attempt that may still charge somebody: its answer is not stored yet. */
+function isTaken(rows: Rows, input: StartPaymentInput, now: string): boolean {
+  const claim = claimOf(rows, input)
+  if (!claim || claim.attempt_id === input.attempt_id) return false
+  if (Date.parse(now) - Date.parse(claim.started_at) >= ANSWER_RETENTION_MS) return false
+  const holder = attemptOf(rows.get(orderById(claim.order_id)), claim.attempt_id)
+  return holder !== undefined && holder.refusal === null
+}

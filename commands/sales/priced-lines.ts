@@ -1,0 +1,101 @@
+import { z } from 'zod'
+import { itemByExternalId, itemById } from '../../projections/catalog-items.ts'
+import { fromCents, lineTotal, lineTotalFits, MAX_CENTS, Money, toCents } from '../../src/domain/money.ts'
+import { fromThousandths, Quantity, toThousandths } from '../../src/domain/quantity.ts'
+import { invalid, type Refusal } from '../../src/domain/refusal.ts'
+import { ExternalId, Id, text } from '../../src/domain/text.ts'
+import type { DataOf } from '../../src/events/catalogue.ts'
+import { isRefusal } from '../../src/ledger/command.ts'
+import type { Rows } from '../../src/ledger/working-set.ts'
+import { soldItem } from './sale-lines.ts'
+
+type SaleItem = DataOf<'SaleCompleted'>['items'][number]
+
+const IDENTIFIER = 'informe exatamente um entre catalog_item_id, catalog_item_external_id e description'
+
+/** A line names its article in exactly one way; an ad-hoc item (description) needs its price (spec, Sale). */
+const LineInput = z
+  .strictObject({
+    catalog_item_id: Id.optional(),
+    catalog_item_external_id: ExternalId.optional(),
+    description: text(200).optional(),
+    quantity: Quantity,
+    unit_price: Money.optional(),
+  })
+  .superRefine((item, context) => {
+    const given = [item.catalog_item_id, item.catalog_item_external_id, item.description].filter(
+      (value) => value !== undefined,
+    )
+    if (given.length !== 1) context.addIssue({ code: 'custom', message: IDENTIFIER })
+    else if (item.description !== undefined && item.unit_price === undefined) {
+      context.addIssue({ code: 'custom', path: ['unit_price'], message: 'é obrigatório para um item avulso' })
+    }
+  })
+type LineInput = z.infer<typeof LineInput>
+
+/** What is sold or ordered: 1 to 500 lines. */
+export const LinesInput = z.array(LineInput).min(1, 'informe ao menos um item').max(500, 'no máximo 500 itens')
+
+/** Lines with prices that add up: total = subtotal + delivery fee. */
+interface PricedLines {
+  readonly items: SaleItem[]
+  readonly subtotal: string
+  readonly delivery_fee: string
+  readonly total: string
+}
+
+/** The catalog's rows that lines name. */
+export const lineRefs = (lines: readonly LineInput[]) => lines.flatMap((line) => lineRef(line) ?? [])
+
+/**
+ * Prices the lines of a sale or an order: the list price where none is given, line totals half up to the cent. Refuses
+ * articles that are not in the catalog, and totals that the contract cannot carry.
+ */
+export function priceLines(
+  rows: Rows,
+  { items, delivery_fee = '0.00' }: { items: readonly LineInput[]; delivery_fee?: string | undefined },
+): PricedLines | Refusal {
+  const priced: SaleItem[] = []
+  for (const [position, input] of items.entries()) {
+    const line = priceLine(rows, input, position)
+    if (isRefusal(line)) return line
+    priced.push(line)
+  }
+  const subtotal = priced.reduce((sum, line) => sum + toCents(line.total), 0)
+  const total = subtotal + toCents(delivery_fee)
+  if (total > MAX_CENTS) return invalid('items', 'o total é grande demais')
+  return { items: priced, subtotal: fromCents(subtotal), delivery_fee, total: fromCents(total) }
+}
+
+function lineRef(line: LineInput) {
+  if (line.catalog_item_id !== undefined) return itemById(line.catalog_item_id)
+  if (line.catalog_item_external_id !== undefined) return itemByExternalId(line.catalog_item_external_id)
+  return null
+}
+
+function priceLine(rows: Rows, input: LineInput, position: number): SaleItem | Refusal {
+  const ref = lineRef(input)
+  const found = ref && rows.get(ref)
+  if (ref && (!found || found.deleted_at)) {
+    const field = input.catalog_item_id === undefined ? 'catalog_item_external_id' : 'catalog_item_id'
+    return invalid(`items[${position}].${field}`, 'item não encontrado no catálogo')
+  }
+  const unitPrice = input.unit_price ?? found?.doc.price
+  if (unitPrice === undefined) throw new Error('an ad-hoc item without a price passed validation')
+  const thousandths = toThousandths(input.quantity)
+  if (!lineTotalFits(thousandths, toCents(unitPrice)))
+    return invalid(`items[${position}].quantity`, 'o total do item é grande demais')
+  return {
+    ...(found ? soldItem(found) : adHocItem(input)),
+    quantity: fromThousandths(thousandths),
+    unit_price: unitPrice,
+    total: fromCents(lineTotal(thousandths, toCents(unitPrice))),
+  }
+}
+
+const adHocItem = ({ description = '' }: LineInput) => ({
+  catalog_item_id: null,
+  external_id: null,
+  description,
+  moves_stock: false,
+})

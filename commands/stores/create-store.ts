@@ -1,0 +1,39 @@
+import { z } from 'zod'
+import { type StoreSecrets, storeSecrets, storeSecretsByAlias } from '../../projections/stores.ts'
+import { normalizePercentage } from '../../src/domain/percentage.ts'
+import { refuse } from '../../src/domain/refusal.ts'
+import { event } from '../../src/events/catalogue.ts'
+import { accept, command } from '../../src/ledger/command.ts'
+import { Alias, Commission, namesOf, secretsShape } from './store-input.ts'
+
+/** The secrets go where they can be used, and not into the event. */
+export const CreateStoreInput = z.strictObject({
+  alias: Alias,
+  commission_percentage: Commission,
+  sandbox: z.boolean().default(false),
+  ...secretsShape,
+})
+export type CreateStoreInput = z.infer<typeof CreateStoreInput>
+
+/** Opens an online store. Its alias belongs to one store of the whole service, for ever. */
+export const createStore = command<CreateStoreInput>({
+  needs: ({ alias }) => [storeSecretsByAlias(alias)],
+  ids: () => ({ store: 1 }),
+  decide(rows, { alias, commission_percentage, sandbox, ...secrets }, { companyId, nextId }) {
+    const holder = rows.get(storeSecretsByAlias(alias))
+    // Whose it is, is only told when it is the company's own: nobody learns of other companies' stores.
+    const conflicting_id = holder?.company_id === companyId ? holder.store_id : undefined
+    if (holder) return refuse('duplicate_resource', { field: 'alias', ...(conflicting_id && { conflicting_id }) })
+    const id = nextId('store')
+    const created = event('StoreCreated', {
+      id,
+      alias,
+      commission_percentage: normalizePercentage(commission_percentage),
+      sandbox,
+      secrets: namesOf(secrets),
+    })
+    const { access_token = null, notification_secret = null } = secrets
+    const row: StoreSecrets = { store_id: id, company_id: companyId, alias, access_token, notification_secret }
+    return accept('created', created.subject, [created], [{ table: storeSecrets, row }])
+  },
+})

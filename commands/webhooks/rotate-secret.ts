@@ -1,0 +1,35 @@
+import type { z } from 'zod'
+import { type WebhookSecret, webhookById, webhookSecretById, webhookSecrets } from '../../projections/webhooks.ts'
+import { refuse } from '../../src/domain/refusal.ts'
+import { event } from '../../src/events/catalogue.ts'
+import { accept, command } from '../../src/ledger/command.ts'
+import type { RotationFields } from './webhook-input.ts'
+
+const HOUR_MS = 3_600_000
+
+export type RotateSecretInput = z.infer<typeof RotationFields> & { readonly id: number; readonly secret: string }
+
+/** Gives an address a new secret. During the overlap both sign, so that a receiver can change over without losing a delivery. */
+export const rotateSecret = command<RotateSecretInput>({
+  needs: ({ id }) => [webhookById(id), webhookSecretById(id)],
+  decide(rows, { id, overlap_hours, secret }, { companyId, now }) {
+    const webhook = rows.get(webhookById(id))
+    if (!webhook || webhook.deleted_at) return refuse('not_found')
+    const before = secretInForce(rows.get(webhookSecretById(id)), now)
+    const overlap_ends_at =
+      before === null || overlap_hours === 0 ? null : new Date(Date.parse(now) + overlap_hours * HOUR_MS).toISOString()
+    const keys = { company_id: companyId, webhook_id: id }
+    const row: WebhookSecret =
+      before === null || overlap_ends_at === null
+        ? { ...keys, secret, next_secret: null, switch_at: null }
+        : { ...keys, secret: before, next_secret: secret, switch_at: overlap_ends_at }
+    const rotated = event('WebhookSecretRotated', { id, overlap_ends_at })
+    return accept('updated', rotated.subject, [rotated], [{ table: webhookSecrets, row }])
+  },
+})
+
+/** The secret that signs the spec's header now; null when a crash has left the address without one. */
+function secretInForce(row: Readonly<WebhookSecret> | null, now: string): string | null {
+  if (!row) return null
+  return row.next_secret !== null && row.switch_at !== null && row.switch_at <= now ? row.next_secret : row.secret
+}

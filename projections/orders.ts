@@ -1,0 +1,236 @@
+import { inZone } from '../src/domain/instant.ts'
+import { toCents } from '../src/domain/money.ts'
+import type { DataOf, EventOf } from '../src/events/catalogue.ts'
+import type { OrderStatus } from '../src/events/orders.ts'
+import { byKey, byPk, table } from '../src/ledger/table.ts'
+import type { Changes } from '../src/ledger/working-set.ts'
+import { carrierOf } from '../src/payments/order-moves.ts'
+import { companyOf, timezoneOf } from './companies.ts'
+import { BY_CHANGE, type Changed, changedColumns, docView, existing, projection, stamp } from './define.ts'
+import { attemptRefused, attemptStarted, type PaymentObject, paymentRecorded } from './order-payments.ts'
+
+type Placed = DataOf<'OrderPlaced'>
+
+/** An order of an online store as the API shows it (DESIGN section 5, Online store). */
+export interface OrderObject {
+  id: number
+  external_id: string | null
+  store_alias: string
+  status: OrderStatus
+  customer: Placed['customer']
+  items: Placed['items']
+  subtotal: string
+  delivery_fee: string
+  total: string
+  /** The payment that paid the order, or was given back, else the latest; null before the first attempt. */
+  payment: PaymentObject | null
+  /** All of them, in the order in which they became known. */
+  payments: PaymentObject[]
+  commission: CommissionObject | null
+  alarms: AlarmObject[]
+  released_at: string | null
+  refunded_at: string | null
+  created_at: string
+  updated_at: string
+}
+
+/** How what was paid is shared. */
+export interface CommissionObject {
+  percentage: string
+  amount: string
+  store_amount: string
+  reversed_at: string | null
+}
+
+export interface AlarmObject {
+  code: DataOf<'OrderAlarmRaised'>['code']
+  provider_payment_id: string
+  raised_at: string
+}
+
+export interface OrderRow extends Changed {
+  company_id: number
+  id: number
+  external_id: string | null
+  store_id: number
+  store_alias: string
+  status: OrderStatus
+  total_cents: number
+  /** The payment that carries the order, by the provider's id; null while it is not paid. */
+  carried_by: string | null
+  /** Start of the latest attempt to pay: where to look for payments that no notification told of. */
+  attempted_at: string | null
+  doc: OrderObject
+}
+
+export const orders = table<OrderRow>('orders', {
+  columns: {
+    company_id: 'bigint',
+    id: 'bigint',
+    external_id: 'text',
+    store_id: 'bigint',
+    store_alias: 'text',
+    status: 'text',
+    total_cents: 'bigint',
+    carried_by: 'text',
+    attempted_at: 'timestamptz',
+    ...changedColumns,
+    doc: 'json',
+  },
+  keys: { pk: ['company_id', 'id'], external: ['company_id', 'external_id'] },
+  indexes: [BY_CHANGE, '(attempted_at) where attempted_at is not null'],
+})
+
+export const orderById = (id: number) => byPk(orders, id)
+export const orderByExternalId = (externalId: string) => byKey(orders, 'external', externalId)
+
+/** The latest attempt to pay that an Idempotency-Key stands for, whatever order it was for. */
+export interface PaymentKeyRow {
+  company_id: number
+  idempotency_key: string
+  order_id: number
+  attempt_id: string
+  started_at: string
+}
+
+export const paymentKeys = table<PaymentKeyRow>('payment_keys', {
+  columns: {
+    company_id: 'bigint',
+    idempotency_key: 'text',
+    order_id: 'bigint',
+    attempt_id: 'text',
+    started_at: 'timestamptz',
+  },
+  keys: { pk: ['company_id', 'idempotency_key'] },
+})
+
+export const paymentByKey = (key: string) => byPk(paymentKeys, key)
+
+/** An event about an order, as far as every handler looks at it. */
+interface OrderEvent {
+  readonly data: { readonly id: number }
+  readonly revision: number
+  readonly recorded_at: string
+}
+
+/** What an event changes of an order's object and of its row's own columns; `at` is its time on the company's clock. */
+interface OrderChange {
+  readonly doc?: Partial<OrderObject>
+  readonly row?: Partial<Pick<OrderRow, 'carried_by' | 'attempted_at'>>
+}
+
+function changeOrder(rows: Changes, event: OrderEvent, change: (row: Readonly<OrderRow>, at: string) => OrderChange) {
+  const before = existing(rows, orderById(event.data.id))
+  const at = inZone(event.recorded_at, timezoneOf(rows))
+  const changed = change(before, at)
+  const row = { ...before, ...changed.row }
+  const doc = { ...before.doc, ...changed.doc, updated_at: at }
+  doc.payment = foremost(doc, row.carried_by)
+  rows.put(orders, { ...row, status: doc.status, ...stamp(event), doc })
+}
+
+/** The payment that an order is about: the one that paid it, or was given back, or else the latest. */
+function foremost({ status, payments }: OrderObject, carriedBy: string | null): PaymentObject | null {
+  const last = payments.at(-1) ?? null
+  if (status === 'refunded') return payments.findLast((payment) => payment.status === 'refunded') ?? last
+  return carrierOf(payments, carriedBy) ?? last
+}
+
+/** A handler of an event that changes one order. */
+const changing = <E extends OrderEvent>(change: (row: Readonly<OrderRow>, event: E, at: string) => OrderChange) => ({
+  refs: (event: E) => [orderById(event.data.id)],
+  apply: (rows: Changes, event: E) => changeOrder(rows, event, (row, at) => change(row, event, at)),
+})
+
+function orderObject({ id, external_id, store_alias, customer, items, ...sums }: Placed, at: string): OrderObject {
+  const { subtotal, delivery_fee, total } = sums
+  return {
+    id,
+    external_id,
+    store_alias,
+    status: 'pending',
+    customer,
+    items,
+    subtotal,
+    delivery_fee,
+    total,
+    payment: null,
+    payments: [],
+    commission: null,
+    alarms: [],
+    released_at: null,
+    refunded_at: null,
+    created_at: at,
+    updated_at: at,
+  }
+}
+
+export const ordersProjection = projection('orders', [orders, paymentKeys], {
+  OrderPlaced: {
+    apply(rows, event) {
+      const { id, external_id, store_id, store_alias, total } = event.data
+      const doc = orderObject(event.data, inZone(event.recorded_at, timezoneOf(rows)))
+      rows.add(orders, {
+        company_id: companyOf(rows).company_id,
+        id,
+        external_id,
+        store_id,
+        store_alias,
+        status: doc.status,
+        total_cents: toCents(total),
+        carried_by: null,
+        attempted_at: null,
+        ...stamp(event),
+        doc,
+      })
+    },
+  },
+  PaymentStarted: {
+    refs: ({ data: { id, idempotency_key } }) => [
+      orderById(id),
+      ...(idempotency_key === null ? [] : [paymentByKey(idempotency_key)]),
+    ],
+    apply(rows, event) {
+      const { data, recorded_at } = event
+      changeOrder(rows, event, ({ doc }, at) => ({
+        doc: { payments: attemptStarted(doc.payments, data, at) },
+        row: { attempted_at: recorded_at },
+      }))
+      if (data.idempotency_key === null) return
+      rows.put(paymentKeys, {
+        company_id: companyOf(rows).company_id,
+        idempotency_key: data.idempotency_key,
+        order_id: data.id,
+        attempt_id: data.attempt_id,
+        started_at: recorded_at,
+      })
+    },
+  },
+  PaymentRefused: changing(({ doc }, { data }: EventOf<'PaymentRefused'>, at) => ({
+    doc: { payments: attemptRefused(doc.payments, data, at) },
+  })),
+  PaymentRecorded: changing(({ doc }, { data }: EventOf<'PaymentRecorded'>, at) => ({
+    doc: { payments: paymentRecorded(doc.payments, data, doc.total, at) },
+  })),
+  OrderAlarmRaised: changing(({ doc }, { data }: EventOf<'OrderAlarmRaised'>, raised_at) => {
+    const { code, provider_payment_id } = data
+    return { doc: { alarms: [...doc.alarms, { code, provider_payment_id, raised_at }] } }
+  }),
+  OrderPaid: changing((_row, _event, at) => ({ doc: { status: 'paid', released_at: at, refunded_at: null } })),
+  OrderFailed: changing(() => ({ doc: { status: 'failed' } })),
+  OrderCancelled: changing(() => ({ doc: { status: 'cancelled' } })),
+  OrderRefunded: changing((_row, _event, at) => ({ doc: { status: 'refunded', refunded_at: at } })),
+  CommissionSplit: changing((_row, { data }: EventOf<'CommissionSplit'>) => {
+    const { percentage, amount, store_amount, provider_payment_id } = data
+    return {
+      doc: { commission: { percentage, amount, store_amount, reversed_at: null } },
+      row: { carried_by: provider_payment_id },
+    }
+  }),
+  CommissionReversed: changing(({ doc: { commission } }, _event, reversed_at) => ({
+    doc: { commission: commission && { ...commission, reversed_at } },
+    row: { carried_by: null },
+  })),
+})
+
+export const orderView = docView(orderById)

@@ -1,0 +1,109 @@
+import type { DataOf, EventOf } from '../src/events/catalogue.ts'
+import { STORE_SECRETS } from '../src/events/stores.ts'
+import { byKey, byPk, table } from '../src/ledger/table.ts'
+import type { Changes } from '../src/ledger/working-set.ts'
+import { companyOf } from './companies.ts'
+import { type Changed, changedColumns, docView, existing, projection, stamp } from './define.ts'
+
+/** An online store without its secrets, as the command line and the panel show it. */
+export interface StoreObject {
+  id: number
+  alias: string
+  enabled: boolean
+  commission_percentage: string
+  sandbox: boolean
+  has_access_token: boolean
+  has_notification_secret: boolean
+  created_at: string
+  updated_at: string
+}
+
+export interface StoreRow extends Changed {
+  company_id: number
+  id: number
+  alias: string
+  enabled: boolean
+  doc: StoreObject
+}
+
+export const stores = table<StoreRow>('stores', {
+  columns: { company_id: 'bigint', id: 'bigint', alias: 'text', enabled: 'boolean', ...changedColumns, doc: 'json' },
+  keys: { pk: ['company_id', 'id'], alias: ['company_id', 'alias'] },
+})
+
+export const storeById = (id: number) => byPk(stores, id)
+export const storeByAlias = (alias: string) => byKey(stores, 'alias', alias)
+
+/** Alias and secrets of a store: `ops`, the secrets never in an event. Aliases are unique in the whole service. */
+export interface StoreSecrets {
+  store_id: number
+  company_id: number
+  alias: string
+  access_token: string | null
+  notification_secret: string | null
+}
+
+export const storeSecrets = table<StoreSecrets>('store_secrets', {
+  global: true,
+  columns: {
+    store_id: 'bigint',
+    company_id: 'bigint',
+    alias: 'text',
+    access_token: 'text',
+    notification_secret: 'text',
+  },
+  keys: { pk: ['store_id'], alias: ['alias'] },
+})
+
+export const storeSecretsByAlias = (alias: string) => byKey(storeSecrets, 'alias', alias)
+
+type Secrets = DataOf<'StoreCreated'>['secrets']
+
+/** Which secrets are set, from those of an event. */
+function presence(secrets: Secrets): Partial<StoreObject> {
+  return Object.fromEntries(
+    STORE_SECRETS.filter((name) => secrets.includes(name)).map((name) => [`has_${name}`, true]),
+  ) as Partial<StoreObject>
+}
+
+/** A handler of an event that changes what is shown of a store. */
+function changing<E extends { data: { id: number }; revision: number; recorded_at: string }>(
+  change: (event: E) => Partial<StoreObject>,
+) {
+  return {
+    refs: (event: E) => [storeById(event.data.id)],
+    apply(rows: Changes, event: E) {
+      const before = existing(rows, storeById(event.data.id))
+      const doc = { ...before.doc, ...change(event), updated_at: event.recorded_at }
+      rows.put(stores, { ...before, enabled: doc.enabled, ...stamp(event), doc })
+    },
+  }
+}
+
+export const storesProjection = projection('stores', [stores], {
+  StoreCreated: {
+    apply(rows, event) {
+      const { company_id } = companyOf(rows)
+      const { id, alias, commission_percentage, sandbox, secrets } = event.data
+      const doc: StoreObject = {
+        id,
+        alias,
+        enabled: true,
+        commission_percentage,
+        sandbox,
+        has_access_token: false,
+        has_notification_secret: false,
+        ...presence(secrets),
+        created_at: event.recorded_at,
+        updated_at: event.recorded_at,
+      }
+      rows.add(stores, { company_id, id, alias, enabled: true, ...stamp(event), doc })
+    },
+  },
+  StoreUpdated: changing((event: EventOf<'StoreUpdated'>) => event.data.changes),
+  StoreSecretsReplaced: changing((event: EventOf<'StoreSecretsReplaced'>) => presence(event.data.secrets)),
+  StoreEnabled: changing(() => ({ enabled: true })),
+  StoreDisabled: changing(() => ({ enabled: false })),
+})
+
+export const storeView = docView(storeById)

@@ -1,0 +1,165 @@
+import { inZone } from '../src/domain/instant.ts'
+import type { DataOf } from '../src/events/catalogue.ts'
+import type { RecordView } from '../src/ledger/projection.ts'
+import { byPk, table } from '../src/ledger/table.ts'
+import type { Changes } from '../src/ledger/working-set.ts'
+import { companyOf, ownCompany, timezoneOf } from './companies.ts'
+import { type Changed, changedColumns, existing, projection, stamp } from './define.ts'
+
+/** An address as the ledger knows it; how it answers is added when it is shown. */
+export interface WebhookObject {
+  id: number
+  url: string
+  events: string[]
+  description: string | null
+  created_at: string
+  updated_at: string
+}
+
+export interface WebhookRow extends Changed {
+  company_id: number
+  id: number
+  url: string
+  enabled: boolean
+  /** Since when its answers count: it was registered or switched on then, or its URL changed. */
+  watched_since: string
+  /** `api_key/7`, `user/3`, or null for the service itself. */
+  registered_by: string | null
+  deleted_at: string | null
+  doc: WebhookObject
+}
+
+export const webhooks = table<WebhookRow>('webhooks', {
+  columns: {
+    company_id: 'bigint',
+    id: 'bigint',
+    url: 'text',
+    enabled: 'boolean',
+    watched_since: 'timestamptz',
+    registered_by: 'text',
+    deleted_at: 'timestamptz',
+    ...changedColumns,
+    doc: 'json',
+  },
+  keys: { pk: ['company_id', 'id'] },
+})
+
+export const webhookById = (id: number) => byPk(webhooks, id)
+
+/** Secret of an address: `ops`, never in an event. During a rotation's overlap `secret` still signs, and `next_secret` beside it. */
+export interface WebhookSecret {
+  company_id: number
+  webhook_id: number
+  secret: string
+  next_secret: string | null
+  switch_at: string | null
+}
+
+export const webhookSecrets = table<WebhookSecret>('webhook_secrets', {
+  columns: {
+    company_id: 'bigint',
+    webhook_id: 'bigint',
+    secret: 'text',
+    next_secret: 'text',
+    switch_at: 'timestamptz',
+  },
+  keys: { pk: ['company_id', 'webhook_id'] },
+})
+
+export const webhookSecretById = (id: number) => byPk(webhookSecrets, id)
+
+/** How an address answers: `ops`, written by dispatchers. */
+export interface WebhookHealth {
+  company_id: number
+  webhook_id: number
+  last_success_at: string | null
+  failing_since: string | null
+  no_response_since: string | null
+}
+
+export const webhookHealth = table<WebhookHealth>('webhook_health', {
+  columns: {
+    company_id: 'bigint',
+    webhook_id: 'bigint',
+    last_success_at: 'timestamptz',
+    failing_since: 'timestamptz',
+    no_response_since: 'timestamptz',
+  },
+  keys: { pk: ['company_id', 'webhook_id'] },
+})
+
+const healthById = (id: number) => byPk(webhookHealth, id)
+
+type Id = { readonly id: number }
+
+/** An event about one address, as far as its row is concerned. */
+interface AboutWebhook<D extends Id> {
+  readonly revision: number
+  readonly recorded_at: string
+  readonly data: D
+}
+
+const changing = <D extends Id>(change: (row: WebhookRow, event: AboutWebhook<D>) => Partial<WebhookRow>) => ({
+  refs: (event: AboutWebhook<D>) => [webhookById(event.data.id)],
+  apply(rows: Changes, event: AboutWebhook<D>) {
+    const before = existing(rows, webhookById(event.data.id))
+    const after = { ...before, ...change(before, event) }
+    const doc = { ...after.doc, updated_at: inZone(event.recorded_at, timezoneOf(rows)) }
+    rows.put(webhooks, { ...after, ...stamp(event), doc })
+  },
+})
+
+export const webhooksProjection = projection('webhooks', [webhooks], {
+  WebhookRegistered: {
+    apply(rows, event) {
+      const { id, url, events, description } = event.data
+      const at = inZone(event.recorded_at, timezoneOf(rows))
+      rows.add(webhooks, {
+        company_id: companyOf(rows).company_id,
+        id,
+        url,
+        enabled: true,
+        watched_since: event.recorded_at,
+        registered_by: event.actor,
+        deleted_at: null,
+        ...stamp(event),
+        doc: { id, url, events, description, created_at: at, updated_at: at },
+      })
+    },
+  },
+  WebhookUpdated: changing<DataOf<'WebhookUpdated'>>((row, { data: { changes }, recorded_at }) => ({
+    url: changes.url ?? row.url,
+    // What another URL has answered says nothing of this one.
+    watched_since: changes.url === undefined ? row.watched_since : recorded_at,
+    doc: { ...row.doc, ...changes },
+  })),
+  WebhookEnabled: changing((_row, { recorded_at }) => ({ enabled: true, watched_since: recorded_at })),
+  WebhookSwitchedOff: changing(() => ({ enabled: false })),
+  WebhookSecretRotated: changing(() => ({})),
+  WebhookDeleted: changing((_row, { recorded_at }) => ({ enabled: false, deleted_at: recorded_at })),
+})
+
+/** What is shown of how an address answers, on the company's clock. */
+export function webhookState(
+  { enabled, watched_since }: Pick<WebhookRow, 'enabled' | 'watched_since'>,
+  health: Omit<WebhookHealth, 'company_id' | 'webhook_id'> | null,
+  zone: string,
+) {
+  const counts = (at: string | null | undefined): at is string => typeof at === 'string' && at >= watched_since
+  const failing = counts(health?.failing_since) ? health.failing_since : null
+  const silent = counts(health?.no_response_since)
+  return {
+    status: enabled ? (silent ? 'no_response' : 'active') : 'disabled',
+    last_success_at: health?.last_success_at ? inZone(health.last_success_at, zone) : null,
+    failing_since: failing && inZone(failing, zone),
+  } as const
+}
+
+export const webhookView: RecordView = {
+  refs: (id) => [webhookById(id), healthById(id), ownCompany],
+  render(rows, id) {
+    const row = rows.get(webhookById(id))
+    if (!row || row.deleted_at) return null
+    return JSON.stringify({ ...row.doc, ...webhookState(row, rows.get(healthById(id)), timezoneOf(rows)) })
+  },
+}

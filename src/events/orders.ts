@@ -1,0 +1,79 @@
+import { z } from 'zod'
+import { eventType, id, money, percentage, personal, quantity, text } from './define.ts'
+
+/** States of an order and of each of its payments (spec, Online-store order). */
+export const ORDER_STATUSES = ['pending', 'paid', 'failed', 'cancelled', 'refunded'] as const
+export type OrderStatus = (typeof ORDER_STATUSES)[number]
+
+/** Why somebody should look at an order: money came in that it did not ask for. */
+export const ORDER_ALARMS = ['second_payment', 'paid_after_refund'] as const
+
+const customer = z.strictObject({
+  name: personal(text),
+  email: personal(text.nullable()),
+  document: personal(text.nullable()),
+})
+
+const item = z.strictObject({
+  /** Null for an ad-hoc item. */
+  catalog_item_id: id.nullable(),
+  external_id: text.nullable(),
+  description: text,
+  quantity,
+  unit_price: money,
+  total: money,
+})
+
+/** Names one of the order's payments, by the provider's id of it. */
+const ofPayment = { provider_payment_id: text }
+
+export const orderEvents = {
+  /** An order moves no stock and makes no sale. */
+  OrderPlaced: eventType('order', {
+    external_id: text.nullable(),
+    store_id: id,
+    store_alias: text,
+    customer,
+    items: z.array(item),
+    subtotal: money,
+    delivery_fee: money,
+    total: money,
+  }),
+  /** An attempt to pay, recorded before the provider hears of it. The same attempt starts again after it was refused. */
+  PaymentStarted: eventType('order', {
+    /** The provider's idempotency key: however often it is asked, it charges this attempt once. */
+    attempt_id: z.uuid(),
+    /** Of the request; one key means one attempt. */
+    idempotency_key: text.nullable(),
+    payment_method_id: text,
+    amount: money,
+    /** In force for this attempt, whatever the store agrees on later: the provider is told the commission with it. */
+    commission_percentage: percentage,
+  }),
+  /** The provider made no payment of the attempt. */
+  PaymentRefused: eventType('order', { attempt_id: z.uuid(), reason: text }),
+  /** A payment as the provider has it: new, in another state, or found to belong to an attempt. */
+  PaymentRecorded: eventType('order', {
+    ...ofPayment,
+    /** Null when none of ours is known to have made it. */
+    attempt_id: z.uuid().nullable(),
+    /** For its commission; that of the attempt, if there is one. */
+    commission_percentage: percentage,
+    /** In the provider's words. */
+    provider_status: text,
+    status_detail: text.nullable(),
+    /** In ours. */
+    status: z.enum(ORDER_STATUSES),
+    live_mode: z.boolean(),
+  }),
+  OrderAlarmRaised: eventType('order', { ...ofPayment, code: z.enum(ORDER_ALARMS) }),
+  /** Released: goods may leave. `provider_payment_id` is the payment that did it. */
+  OrderPaid: eventType('order', ofPayment),
+  OrderFailed: eventType('order', ofPayment),
+  OrderCancelled: eventType('order', ofPayment),
+  OrderRefunded: eventType('order', ofPayment),
+  /** The payment carries the order from now on, and is shared: amount + store_amount is what was paid. */
+  CommissionSplit: eventType('order', { ...ofPayment, percentage, amount: money, store_amount: money }),
+  /** The payment that carried the order was given back, and with it the service's share. */
+  CommissionReversed: eventType('order', ofPayment),
+} as const

@@ -1,0 +1,60 @@
+import type { Pool } from 'pg'
+import { z } from 'zod'
+import type { Session } from '../../access/tokens.ts'
+import { isRefusal } from '../../ledger/command.ts'
+import type { Writer } from '../../ledger/writer.ts'
+import { Problem } from '../problems.ts'
+import { parse, sendSuccess } from './answer.ts'
+import { LIST_BODY_BYTES, type SyncRoute } from './route.ts'
+import { sessionOf } from './session.ts'
+import { noteRefusals } from './upload-refusals.ts'
+import { composeAnswer, readUpload, type Upload, type UploadAnswer } from './upload-results.ts'
+
+/** Sales of one upload at most; a till with more sends them in several. */
+export const MAX_SALES = 1_000
+
+/** What is in the list is judged sale by sale. */
+const Body = z.object({ sales: z.array(z.unknown()).max(MAX_SALES, `no máximo ${MAX_SALES} vendas por envio`) })
+
+interface Options {
+  readonly pool: Pool
+  readonly writer: Writer
+}
+
+/**
+ * Sales made offline (spec, Endpoints): each is recorded or refused by itself, and the answer is 200 whatever became of
+ * them. Sending an upload again records nothing twice, so a till that heard no answer just does so.
+ */
+export const uploadRoute = ({ pool, writer }: Options): SyncRoute => ({
+  method: 'post',
+  path: '/sync/sales',
+  bodyBytes: LIST_BODY_BYTES,
+  async handle(request, response) {
+    const session = sessionOf(response)
+    const upload = readUpload(parse(Body, request.body).sales)
+    const answer = await record(writer, upload, session, response.locals.requestId as string)
+    const entries = answer.results.map((result, position) => ({ sale: upload.sales[position], result }))
+    await noteRefusals(pool, session, entries)
+    sendSuccess(response, answer)
+  },
+})
+
+async function record(writer: Writer, upload: Upload, session: Session, requestId: string): Promise<UploadAnswer> {
+  // Without a sale that can be tried there is nothing to ask the ledger.
+  if (upload.invocations.length === 0) return composeAnswer(upload, [])
+  const answer = await writer.run({
+    companyId: session.companyId,
+    invocations: upload.invocations,
+    origin: 'pdv',
+    actor: `user/${session.userId}`,
+    requestId,
+    reply: {
+      status: () => 200,
+      // As text, because of several attempts to commit the one that is answered need not be the last one composed.
+      compose: (results) => ({ status: 200, body: JSON.stringify(composeAnswer(upload, results)) }),
+      withoutBodies: true,
+    },
+  })
+  if (isRefusal(answer)) throw new Problem(answer.refused, answer.details)
+  return JSON.parse(answer.body) as UploadAnswer
+}

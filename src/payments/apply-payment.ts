@@ -1,0 +1,55 @@
+import { RecordPaymentInput, recordPayment } from '../../commands/orders/record-payment.ts'
+import type { OrderObject } from '../../projections/orders.ts'
+import type { Refusal } from '../domain/refusal.ts'
+import { invoke, isRefusal } from '../ledger/command.ts'
+import type { Request } from '../ledger/unit-of-work.ts'
+import type { Writer } from '../ledger/writer.ts'
+import { judge, statusOfProvider } from './order-moves.ts'
+import type { ProviderPayment } from './provider-port.ts'
+
+/** What came of telling an order of a payment; `ignored` is a status that was never heard of. */
+export type PaymentOutcome = 'applied' | 'duplicate' | 'stale' | 'ignored'
+
+/** How the writer's answer tells a change from none; no caller sees it. */
+const CHANGED = 201
+const UNCHANGED = 200
+
+/** The input of `recordPayment` for a payment that was fetched. */
+export const recordOf = (orderId: number, payment: ProviderPayment): RecordPaymentInput =>
+  RecordPaymentInput.parse({
+    id: orderId,
+    attempt_id: payment.attemptId,
+    provider_payment_id: payment.id,
+    provider_status: payment.status,
+    status_detail: payment.statusDetail,
+    live_mode: payment.liveMode,
+  })
+
+/**
+ * Tells an order of a payment that was fetched from the provider, and has been seen to be this order's with its amount.
+ * The order is as it stands afterwards. Refused with `not_found` where there is no such order.
+ */
+export async function applyPayment(
+  writer: Writer,
+  { companyId, orderId, requestId }: { companyId: number; orderId: number; requestId: Request['requestId'] },
+  payment: ProviderPayment,
+): Promise<{ outcome: PaymentOutcome; order: OrderObject } | Refusal> {
+  const answer = await writer.run({
+    companyId,
+    invocations: [invoke(recordPayment, recordOf(orderId, payment))],
+    origin: 'system',
+    actor: null,
+    requestId,
+    reply: { status: (outcome) => (outcome === 'unchanged' ? UNCHANGED : CHANGED) },
+  })
+  if (isRefusal(answer)) return answer
+  const order = JSON.parse(answer.body) as OrderObject
+  return { order, outcome: answer.status === CHANGED ? 'applied' : whyUnchanged(order, payment) }
+}
+
+function whyUnchanged(order: OrderObject, { id, status }: ProviderPayment): PaymentOutcome {
+  const told = statusOfProvider(status)
+  if (told === null) return 'ignored'
+  const known = order.payments.find((payment) => payment.provider_payment_id === id)
+  return judge(known?.status ?? null, told)
+}

@@ -1,0 +1,40 @@
+import type { Pool } from 'pg'
+
+/** Channel on which dispatchers listen. */
+export const DELIVERIES_CHANNEL = 'webhook_deliveries'
+
+/** Wakes the dispatchers of all processes. */
+export interface Bell {
+  ring(): void
+}
+
+/**
+ * Rings after a commit rather than within it: transactions that notify commit one after the other in the whole database.
+ * Rings that come while one is under way become one more. What is lost here, a dispatcher's polling finds.
+ */
+export function createBell(pool: Pool, onError: (error: unknown) => void): Bell {
+  let ringing = false
+  let again = false
+
+  async function ring(): Promise<void> {
+    try {
+      while (again) {
+        again = false
+        await pool.query({ name: 'ring_deliveries', text: `select pg_notify('${DELIVERIES_CHANNEL}', '')` })
+      }
+    } catch (error) {
+      onError(error)
+    } finally {
+      ringing = false
+    }
+  }
+
+  return {
+    ring() {
+      again = true
+      if (ringing) return
+      ringing = true
+      void ring()
+    },
+  }
+}

@@ -1,0 +1,152 @@
+import type { DeliveryObject } from '../../queries/webhooks/list-deliveries.ts'
+import { DELIVERY_JSON, presentDelivery } from '../../queries/webhooks/list-deliveries.ts'
+import { inZone } from '../domain/instant.ts'
+import { type Refusal, refuse } from '../domain/refusal.ts'
+import type { Operating } from '../ledger/operation.ts'
+
+/** Messages that one replay takes at most; the answer says where to go on. */
+export const REPLAY_MESSAGES = 10_000
+
+interface Address {
+  id: number
+  url: string
+  events: string[]
+  enabled: boolean
+  registered_by: string | null
+  timezone: string
+}
+
+/** An address that can be delivered to. */
+async function findAddress({ tx, companyId }: Operating, webhookId: number): Promise<Address | Refusal> {
+  const { rows } = await tx.query<Address>(
+    {
+      name: 'find_webhook_address',
+      text: `select w.id, w.url, w.doc->'events' as events, w.enabled, w.registered_by, c.timezone
+             from webhooks w join companies c on c.company_id = w.company_id
+             where w.company_id = $1 and w.id = $2 and w.deleted_at is null`,
+    },
+    [companyId, webhookId],
+  )
+  const [address] = rows
+  if (!address) return refuse('not_found')
+  return address.enabled ? address : refuse('webhook_disabled')
+}
+
+/** Queues a test message for one attempt; it is no event of the ledger and says nothing of the address's health. */
+export async function sendTest(
+  operating: Operating,
+  webhookId: number,
+  newId: () => string,
+): Promise<string | Refusal> {
+  const address = await findAddress(operating, webhookId)
+  if ('refused' in address) return address
+  const { tx, companyId, now } = operating
+  const occurred_at = inZone(now, address.timezone)
+  const data = { webhook_id: webhookId, url: address.url, message: 'Entrega de teste do Tillbook.' }
+  const { rows } = await tx.query<{ record: object }>(
+    {
+      name: 'queue_test_delivery',
+      text: `with message as (
+               insert into webhook_messages (company_id, id, revision, event, actor, body, created_at)
+               values ($1, $3, null, 'webhook.test', null, $5, $6) returning id)
+             insert into webhook_deliveries as t (company_id, id, webhook_id, message_id, event, revision, sequence,
+                                                  replay, status, attempts, tries, next_attempt_at, created_at)
+             select $1, $4, $2, id, 'webhook.test', null, null, false, 'pending', '[]', 0, $6, $6 from message
+             returning ${DELIVERY_JSON} as record`,
+    },
+    [
+      companyId,
+      webhookId,
+      newId(),
+      newId(),
+      JSON.stringify({ event: 'webhook.test', occurred_at, origin: 'system', data }),
+      now,
+    ],
+  )
+  return JSON.stringify(presentDelivery(rows[0]?.record, address.timezone))
+}
+
+/** Delivers once more, under the same id and sequence, with the whole retry schedule before it. */
+export async function redeliver(operating: Operating, webhookId: number, id: string): Promise<string | Refusal> {
+  const address = await findAddress(operating, webhookId)
+  if ('refused' in address) return address
+  const { rows } = await operating.tx.query<{ record: object }>(
+    {
+      name: 'redeliver_delivery',
+      text: `update webhook_deliveries t set status = 'pending', tries = 0, next_attempt_at = $4
+             where t.company_id = $1 and t.webhook_id = $2 and t.id = $3 returning ${DELIVERY_JSON} as record`,
+    },
+    [operating.companyId, webhookId, id, operating.now],
+  )
+  const [found] = rows
+  return found ? JSON.stringify(presentDelivery(found.record, address.timezone)) : refuse('not_found')
+}
+
+/** What a replay has queued, and where the next one goes on. */
+export interface ReplayResult {
+  deliveries: number
+  /** Revision of the last event that was looked at; null when there was none. */
+  last_revision: number | null
+  has_more: boolean
+}
+
+/**
+ * New deliveries, with new ids and the next sequence numbers, of every kept message after a revision (exclusive) that the
+ * address asks for, also those missed while it was off. What its own key did is left out here too.
+ */
+export async function replayMessages(
+  operating: Operating,
+  { id, after }: { id: number; after: number | undefined },
+  newId: () => string,
+  maxMessages = REPLAY_MESSAGES,
+): Promise<string | Refusal> {
+  const address = await findAddress(operating, id)
+  if ('refused' in address) return address
+  const { tx, companyId, now } = operating
+  const found = await tx.query<{ id: string; event: DeliveryObject['event']; revision: number }>(
+    {
+      name: 'find_webhook_messages',
+      text: `select id, event, revision from webhook_messages
+             where company_id = $1 and revision > $2 and ($3::text[] is null or event = any($3))
+               and ($4::text is null or actor is distinct from $4)
+             order by revision limit $5`,
+    },
+    [companyId, after ?? -1, address.events.includes('*') ? null : address.events, ownKeyOf(address), maxMessages + 1],
+  )
+  const messages = found.rows.slice(0, maxMessages)
+  if (messages.length > 0) {
+    await tx.query(QUEUE_REPLAY, [
+      companyId,
+      id,
+      messages.map(() => newId()),
+      messages.map((message) => message.id),
+      messages.map((message) => message.event),
+      messages.map((message) => message.revision),
+      now,
+    ])
+  }
+  const result: ReplayResult = {
+    deliveries: messages.length,
+    last_revision: messages.at(-1)?.revision ?? null,
+    has_more: found.rows.length > maxMessages,
+  }
+  return JSON.stringify(result)
+}
+
+/** A user's own doings are not left out (src/webhooks/outbox.ts). */
+const ownKeyOf = ({ registered_by }: Address): string | null =>
+  registered_by?.startsWith('api_key/') ? registered_by : null
+
+const QUEUE_REPLAY = {
+  name: 'queue_replay',
+  text: `with numbered as (
+           insert into webhook_sequences as s (company_id, webhook_id, last_sequence)
+           values ($1, $2, cardinality($3::uuid[]))
+           on conflict (company_id, webhook_id) do update set last_sequence = s.last_sequence + excluded.last_sequence
+           returning last_sequence - cardinality($3::uuid[]) as before)
+         insert into webhook_deliveries (company_id, id, webhook_id, message_id, event, revision, sequence,
+                                         replay, status, attempts, tries, next_attempt_at, created_at)
+         select $1, m.id, $2, m.message_id, m.event, m.revision, n.before + m.position, true, 'pending', '[]', 0, $7, $7
+         from numbered n, unnest($3::uuid[], $4::uuid[], $5::text[], $6::bigint[]) with ordinality
+           as m(id, message_id, event, revision, position)`,
+}

@@ -1,0 +1,121 @@
+import type { Pool } from 'pg'
+import { type Claim, type Claimed, takeDue } from './claims.ts'
+import { createRecorder } from './recorder.ts'
+import { type Result, recordResults, resultOf } from './results.ts'
+import type { Sender } from './sender.ts'
+import { type Flight, Slots } from './slots.ts'
+
+/** Sends what is due, for as long as it runs. */
+export interface Dispatcher {
+  /** Something may be due. */
+  wake(): void
+  /** Takes nothing more, waits for the attempts under way and records them. */
+  stop(): Promise<void>
+}
+
+export interface DispatcherOptions {
+  /** With two connections at least: one to take deliveries, one to record results. */
+  readonly pool: Pool
+  readonly sender: Sender
+  /** Longest time from taking a delivery until its result is there; others take it over somewhat later. */
+  readonly attempt_ms: number
+  /** Looks for work this often even when nobody wakes it. */
+  readonly poll_ms: number
+  readonly retrySeconds: readonly number[]
+  /** Milliseconds since 1970. */
+  readonly clock: () => number
+  /** 0 up to but excluding 1. */
+  readonly random: () => number
+  /** An address answered that it is gone for good. */
+  readonly onGone: (claim: Claim) => void
+  readonly log: (message: string, error: unknown) => void
+}
+
+/** Room in a lease for a process that is busy, and for recording. */
+const LEASE_MARGIN_MS = 9_000
+
+interface Landed {
+  readonly flight: Flight
+  readonly result: Result
+}
+
+/**
+ * Takes due deliveries whenever it is woken, whenever results have been recorded (there is room again then), when the next
+ * one falls due and every `poll_ms`. What it has taken is bounded by the slots, which are held until the result is recorded.
+ */
+export function createDispatcher(options: DispatcherOptions): Dispatcher {
+  const { pool, sender, poll_ms, clock, log } = options
+  const slots = new Slots()
+  const underWay = new Set<Promise<void>>()
+  let stopping = false
+  let again = false
+  let taking: Promise<void> | null = null
+  let timer: NodeJS.Timeout | undefined
+
+  const recorder = createRecorder<Landed>({
+    record: (landed) =>
+      recordResults(
+        pool,
+        landed.map(({ result }) => result),
+      ),
+    onRecorded(landed) {
+      for (const { flight } of landed) slots.release(flight)
+      wake()
+    },
+    onError: (error) => log('results of deliveries could not be recorded', error),
+  })
+
+  async function fly(claim: Claim, flight: Flight): Promise<void> {
+    const attempt = await sender.send(claim)
+    const result = resultOf(claim, attempt, options.retrySeconds, options.random())
+    if (attempt.error === 'gone' && claim.sequence !== null) options.onGone(claim)
+    recorder.add({ flight, result })
+  }
+
+  function start(claim: Claim): void {
+    const flight = { webhookId: claim.webhook_id, failing: claim.failing, startedAt: clock() }
+    slots.take(flight)
+    const flying = fly(claim, flight)
+    underWay.add(flying)
+    void flying.then(() => underWay.delete(flying))
+  }
+
+  async function take(): Promise<void> {
+    let wait_ms = poll_ms
+    while (again && !stopping) {
+      again = false
+      const room = slots.room(clock())
+      // Full: recording makes room, and wakes.
+      if (room.sound + room.strained === 0) break
+      const claimed = await takeDue(pool, room, options.attempt_ms + LEASE_MARGIN_MS).catch(failed)
+      for (const claim of claimed.claims) start(claim)
+      wait_ms = Math.min(poll_ms, Math.max(1, Math.ceil(claimed.next_due_ms ?? poll_ms)))
+    }
+    taking = null
+    clearTimeout(timer)
+    if (!stopping) timer = setTimeout(wake, wait_ms)
+  }
+
+  function failed(error: unknown): Claimed {
+    log('deliveries could not be taken', error)
+    return { claims: [], next_due_ms: null }
+  }
+
+  function wake(): void {
+    again = true
+    // Later, because `take` ends at once when there is no room, and says so in `taking`.
+    if (!stopping) taking ??= Promise.resolve().then(take)
+  }
+
+  wake()
+  return {
+    wake,
+    async stop() {
+      stopping = true
+      clearTimeout(timer)
+      await taking
+      await Promise.all(underWay)
+      await recorder.drain()
+    },
+  }
+}

@@ -1,0 +1,78 @@
+import pgListen, { type Subscriber } from 'pg-listen'
+
+// CommonJS that was compiled from a module: its default export is a member here.
+const createSubscriber = pgListen.default
+
+/** Hears notifications until it is closed. */
+export interface Listener {
+  close(): Promise<void>
+}
+
+export interface ListenerOptions {
+  readonly databaseUrl: string
+  readonly channel: string
+  /** A notification came, or one may have been missed: called after every connection, too. */
+  readonly onRing: () => void
+  readonly onError: (error: unknown) => void
+}
+
+const RETRY_MS = 1_000
+const CONNECT_TIMEOUT_MS = 10_000
+/** A connection that died without a word is noticed after so long. */
+const CHECK_MS = 30_000
+
+/**
+ * Listens on a connection of its own, and connects again whenever it is lost. pg-listen mends a lost connection for a few
+ * seconds; after that, and when the first attempt fails, a new subscriber takes over.
+ */
+export function listen({ databaseUrl, channel, onRing, onError }: ListenerOptions): Listener {
+  let closed = false
+  let subscriber: Subscriber | null = null
+  let timer: NodeJS.Timeout | undefined
+
+  async function open(): Promise<void> {
+    const own = createSubscriber(
+      {
+        connectionString: databaseUrl,
+        application_name: 'tillbook listener',
+        connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      },
+      { paranoidChecking: CHECK_MS, parse: (payload) => payload },
+    )
+    subscriber = own
+    own.notifications.on(channel, onRing)
+    own.events.on('connected', () => {
+      // It may have been given up while it was connecting.
+      if (closed || subscriber !== own) void own.close().catch(() => {})
+      else onRing()
+    })
+    own.events.on('error', (error) => giveUp(own, error))
+    try {
+      await own.connect()
+      await own.listenTo(channel)
+      onRing()
+    } catch (error) {
+      giveUp(own, error)
+    }
+  }
+
+  function giveUp(own: Subscriber, error: unknown): void {
+    if (subscriber !== own) return
+    subscriber = null
+    own.close().catch(() => {})
+    if (closed) return
+    onError(error)
+    timer = setTimeout(() => void open(), RETRY_MS)
+  }
+
+  void open()
+  return {
+    async close() {
+      closed = true
+      clearTimeout(timer)
+      const own = subscriber
+      subscriber = null
+      await own?.close().catch(() => {})
+    },
+  }
+}

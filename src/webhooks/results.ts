@@ -1,0 +1,130 @@
+import type { Pool } from 'pg'
+import type { Claim } from './claims.ts'
+import { retryDelay_ms } from './schedule.ts'
+import type { Attempt } from './sender.ts'
+
+/** An attempt that was made, and what follows from it. */
+export interface Result {
+  readonly claim: Claim
+  readonly attempt: Attempt
+  readonly status: 'delivered' | 'failed' | 'pending'
+  /** Until the next attempt; null when there is none. */
+  readonly retry_ms: number | null
+}
+
+/** Decides what an attempt means for its delivery. `random` is 0 up to but excluding 1. */
+export function resultOf(claim: Claim, attempt: Attempt, retrySeconds: readonly number[], random: number): Result {
+  if (attempt.error === null) return { claim, attempt, status: 'delivered', retry_ms: null }
+  // A test is sent once; an address that is gone is not asked again.
+  const isLast = claim.sequence === null || attempt.error === 'gone'
+  const retry_ms = isLast ? null : retryDelay_ms(retrySeconds, claim.tries + 1, random)
+  return { claim, attempt, status: retry_ms === null ? 'failed' : 'pending', retry_ms }
+}
+
+/** How an address has answered in some attempts. */
+interface Answers {
+  readonly company_id: number
+  readonly webhook_id: number
+  readonly watched_since: string
+  succeeded: boolean
+  /** There was a failure after the last success. */
+  failing: boolean
+  /** There was a delivery without any attempt left, after the last success. */
+  exhausted: boolean
+}
+
+/** Sums results up by address, in the order in which they came. Tests say nothing about an address. */
+export function answersOf(results: readonly Result[]): Answers[] {
+  const byAddress = new Map<string, Answers>()
+  for (const { claim, status } of results) {
+    const { company_id, webhook_id, watched_since, sequence } = claim
+    if (sequence === null) continue
+    const key = `${webhook_id} ${watched_since}`
+    const known = byAddress.get(key)
+    const answers = known ?? {
+      company_id,
+      webhook_id,
+      watched_since,
+      succeeded: false,
+      failing: false,
+      exhausted: false,
+    }
+    if (!known) byAddress.set(key, answers)
+    if (status === 'delivered') Object.assign(answers, { succeeded: true, failing: false, exhausted: false })
+    else Object.assign(answers, { failing: true, exhausted: answers.exhausted || status === 'failed' })
+  }
+  return [...byAddress.values()]
+}
+
+/** Records attempts with all that follows from them, in one statement; recording the same once more changes nothing. */
+export async function recordResults(pool: Pool, results: readonly Result[]): Promise<void> {
+  const answers = answersOf(results)
+  await pool.query({
+    ...RECORD_RESULTS,
+    values: [
+      results.map(({ claim }) => claim.company_id),
+      results.map(({ claim }) => claim.id),
+      results.map(({ claim }) => claim.leased_until),
+      results.map(({ status }) => status),
+      results.map(({ retry_ms }) => retry_ms),
+      results.map(({ attempt }) => JSON.stringify(attempt)),
+      answers.map(({ company_id }) => company_id),
+      answers.map(({ webhook_id }) => webhook_id),
+      answers.map(({ watched_since }) => watched_since),
+      answers.map(({ succeeded }) => succeeded),
+      answers.map(({ failing }) => failing),
+      answers.map(({ exhausted }) => exhausted),
+    ],
+  })
+}
+
+/** Attempts that a delivery's record keeps: the newest ones. */
+const KEPT_ATTEMPTS = 20
+
+/**
+ * $1 to $6 deliveries, their leases, what they become, when they are tried again, and the attempts; $7 to $12 addresses and
+ * how they answered.
+ *
+ * - A delivery whose lease is not ours any more was asked for again, or taken over while this process stood still: the
+ *   attempt is added to its record and nothing else. One that was cancelled meanwhile, but arrived, has arrived.
+ * - Attempts are JSON texts that are put together as texts, so that their members keep their order.
+ * - Times are Postgres's, because those of addresses are: health is about the present generation of an address only.
+ */
+const RECORD_RESULTS = {
+  name: 'record_attempts',
+  text: `
+with clock as materialized (
+  select date_trunc('milliseconds', statement_timestamp()) as now
+), settled as (
+  update webhook_deliveries d set (status, tries, next_attempt_at, attempts) = (
+    select case when ours then r.status else d.status end,
+      case when ours then d.tries + 1 else d.tries end,
+      case when ours then clock.now + make_interval(secs => r.retry_ms / 1000) else d.next_attempt_at end,
+      ('[' || case when earlier = '' then '' else earlier || ',' end || r.attempt || ']')::json
+    from (select d.status = 'pending' and d.next_attempt_at = r.lease or d.status = 'cancelled' and r.status = 'delivered' as ours,
+      case when json_array_length(d.attempts) < ${KEPT_ATTEMPTS} then substr(left(d.attempts::text, -1), 2)
+        else (select string_agg(value::text, ',' order by place)
+              from json_array_elements(d.attempts) with ordinality as kept(value, place) where place > 1) end as earlier) as found)
+  from unnest($1::bigint[], $2::uuid[], $3::timestamptz[], $4::text[], $5::float8[], $6::text[])
+      as r(company_id, id, lease, status, retry_ms, attempt)
+    cross join clock
+  where d.company_id = r.company_id and d.id = r.id and right(d.attempts::text, length(r.attempt) + 1) <> r.attempt || ']'
+), told as (
+  insert into webhook_health as h (company_id, webhook_id, last_success_at, failing_since, no_response_since)
+  select w.company_id, w.id, case when a.succeeded then clock.now end, case when a.failing then clock.now end,
+    case when a.exhausted then clock.now end
+  from unnest($7::bigint[], $8::bigint[], $9::timestamptz[], $10::bool[], $11::bool[], $12::bool[])
+      as a(company_id, webhook_id, watched_since, succeeded, failing, exhausted)
+    join webhooks w on w.company_id = a.company_id and w.id = a.webhook_id and w.watched_since = a.watched_since
+    cross join clock
+  order by w.company_id, w.id
+  on conflict (company_id, webhook_id) do update set (last_success_at, failing_since, no_response_since) = (
+    select coalesce(excluded.last_success_at, h.last_success_at),
+      case when excluded.last_success_at is null and h.failing_since >= w.watched_since
+        then h.failing_since else excluded.failing_since end,
+      case when excluded.last_success_at is null and h.no_response_since >= w.watched_since
+        then h.no_response_since else excluded.no_response_since end
+    from webhooks w where w.company_id = h.company_id and w.id = h.webhook_id)
+)
+select 1`,
+}

@@ -1,0 +1,67 @@
+import { createHmac } from 'node:crypto'
+
+/** What a receiver is shown of a delivery besides the body. */
+export interface SignedDelivery {
+  /** The same in every attempt. */
+  readonly id: string
+  readonly event: string
+  /** Null for a test. */
+  readonly revision: number | null
+  /** Counts the deliveries of an address; null for a test. */
+  readonly sequence: number | null
+  /** JSON text, signed and sent byte for byte. */
+  readonly body: string
+}
+
+/** The secret of an address (`whsec_…`), and the next one while a rotation is under way: from `switch_at` on that is the secret. */
+export interface SigningSecrets {
+  readonly secret: string
+  readonly next_secret: string | null
+  readonly switch_at: string | null
+}
+
+/**
+ * All headers of one attempt at `now` (milliseconds since 1970): the spec's own (Authentication, "Outbound webhook
+ * signature"; Events) and those of Standard Webhooks, so that its libraries verify our deliveries too.
+ */
+export function deliveryHeaders(
+  delivery: SignedDelivery,
+  secrets: SigningSecrets,
+  now: number,
+): Readonly<Record<string, string>> {
+  const { id, event, revision, sequence, body } = delivery
+  const { secret, next } = secretsAt(secrets, now)
+  const timestamp = String(Math.floor(now / 1000))
+  const keys = next === null ? [secret] : [secret, next]
+  return {
+    'Content-Type': 'application/json; charset=utf-8',
+    'User-Agent': 'Tillbook-Webhooks/1',
+    'X-Service-Event': event,
+    'X-Service-Delivery': id,
+    'X-Service-Timestamp': timestamp,
+    'X-Service-Signature': specSignature(secret, timestamp, body),
+    ...(next === null ? {} : { 'X-Service-Signature-Next': specSignature(next, timestamp, body) }),
+    ...(revision === null ? {} : { 'X-Service-Revision': String(revision) }),
+    ...(sequence === null ? {} : { 'X-Service-Sequence': String(sequence) }),
+    'webhook-id': id,
+    'webhook-timestamp': timestamp,
+    'webhook-signature': keys.map((key) => standardSignature(key, id, timestamp, body)).join(' '),
+  }
+}
+
+/** The secret that signs, and during the overlap of a rotation the one that will. */
+function secretsAt({ secret, next_secret, switch_at }: SigningSecrets, now: number) {
+  if (next_secret === null || switch_at === null) return { secret, next: null }
+  return Date.parse(switch_at) <= now ? { secret: next_secret, next: null } : { secret, next: next_secret }
+}
+
+/** Keyed with the whole text of the secret. */
+function specSignature(secret: string, timestamp: string, body: string): string {
+  return `sha256=${createHmac('sha256', secret).update(`${timestamp}.${body}`).digest('hex')}`
+}
+
+/** Keyed with the bytes that the secret encodes. */
+function standardSignature(secret: string, id: string, timestamp: string, body: string): string {
+  const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
+  return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`
+}

@@ -1,0 +1,75 @@
+import { createPool } from '../postgres/pool.ts'
+import { DELIVERIES_CHANNEL } from './bell.ts'
+import { createDispatcher } from './dispatcher.ts'
+import { listen } from './listener.ts'
+import { createSender } from './sender.ts'
+import { type SwitchOff, watchAddresses } from './watch.ts'
+
+export interface WebhookOptions {
+  readonly databaseUrl: string
+  readonly switchOff: SwitchOff
+  /** Seconds until each of the retries. */
+  readonly retrySeconds: readonly number[]
+  readonly switchOffHours: number
+  readonly allowPrivate: boolean
+  /** Milliseconds since 1970. */
+  readonly clock: () => number
+  /** 0 up to but excluding 1. */
+  readonly random: () => number
+  /** How often deliveries are looked for, should nothing announce them; a second by default. */
+  readonly poll_ms?: number
+  readonly log: (message: string, error: unknown) => void
+}
+
+const POLL_MS = 1_000
+
+/** Of a whole attempt (DESIGN, Webhooks). */
+const TIMEOUT_MS = 10_000
+/** For the beginning of the answer's body, which is waited for when the status is known. */
+const BODY_MS = 1_000
+/** One takes deliveries, one records results, one watches addresses. */
+const CONNECTIONS = 3
+/**
+ * Less than the second after which Postgres looks for deadlocks: where the dispatcher and a command wait for each other,
+ * it is the dispatcher that gives up, and tries again.
+ */
+const LOCK_TIMEOUT_MS = 500
+
+/** Delivers webhooks until it is stopped; any number of processes may do so on one database. */
+export function startWebhooks(options: WebhookOptions): { stop(): Promise<void> } {
+  const { databaseUrl, retrySeconds, switchOffHours, switchOff, allowPrivate, clock, random, log } = options
+  const pool = createPool(databaseUrl, {
+    max: CONNECTIONS,
+    keyLookupsOnly: true,
+    lock_timeout_ms: LOCK_TIMEOUT_MS,
+    application_name: 'tillbook webhooks',
+  })
+  const sender = createSender({ timeout_ms: TIMEOUT_MS, allowPrivate, clock })
+  const watch = watchAddresses({ pool, switchOff, switchOffHours, log })
+  const dispatcher = createDispatcher({
+    pool,
+    sender,
+    attempt_ms: TIMEOUT_MS + BODY_MS,
+    poll_ms: options.poll_ms ?? POLL_MS,
+    retrySeconds,
+    clock,
+    random,
+    onGone: watch.gone,
+    log,
+  })
+  const listener = listen({
+    databaseUrl,
+    channel: DELIVERIES_CHANNEL,
+    onRing: dispatcher.wake,
+    onError: (error) => log('deliveries are found by polling only: nothing can be listened to', error),
+  })
+  return {
+    async stop() {
+      await listener.close()
+      await dispatcher.stop()
+      await watch.stop()
+      await sender.close()
+      await pool.end()
+    },
+  }
+}

@@ -1,0 +1,109 @@
+import type { Pool } from 'pg'
+import { type Repetition, repeat } from '../repeat.ts'
+import type { Claim } from './claims.ts'
+import { WAITING_ADDRESSES } from './waiting-addresses.ts'
+
+/** Runs the command that switches an address off; of several processes that do so, the ledger lets one. */
+export type SwitchOff = (companyId: number, webhookId: number, reason: 'no_response' | 'gone') => Promise<unknown>
+
+/** Watches what becomes of addresses. */
+export interface Watch {
+  /** The address of a delivery answered that it is gone for good. */
+  gone(claim: Claim): void
+  stop(): Promise<void>
+}
+
+export interface WatchOptions {
+  readonly pool: Pool
+  readonly switchOff: SwitchOff
+  /** Hours without any response after which an address is switched off; may be a fraction. */
+  readonly switchOffHours: number
+  readonly log: (message: string, error: unknown) => void
+}
+
+const EVERY_MS = 2_000
+/** Addresses that are dealt with at a time; the next round finds the others. */
+const ADDRESSES = 100
+/** Deliveries of an address that one statement cancels. */
+const BATCH = 2_000
+/** Should more be gone at once, their next deliveries will say so again. */
+const GONE_ADDRESSES = 1_000
+
+/** Switches silent and gone addresses off, and cancels what waits for addresses that are off. */
+export function watchAddresses({ pool, switchOff, switchOffHours, log }: WatchOptions): Watch {
+  const gone = new Map<number, Claim>()
+
+  async function switchOffGone(): Promise<void> {
+    for (const [webhookId, claim] of gone) {
+      if (await isCurrent(pool, claim)) await switchOff(claim.company_id, webhookId, 'gone')
+      // Kept when that failed: it is tried again.
+      if (gone.get(webhookId) === claim) gone.delete(webhookId)
+    }
+  }
+
+  async function switchOffSilent(): Promise<void> {
+    const { rows } = await pool.query<{ company_id: number; id: number }>({
+      ...FIND_SILENT,
+      values: [switchOffHours, ADDRESSES],
+    })
+    for (const { company_id, id } of rows) await switchOff(company_id, id, 'no_response')
+  }
+
+  const part = (name: string, work: () => Promise<unknown>): Repetition =>
+    repeat(work, EVERY_MS, (error) => log(`${name} failed`, error))
+  const parts = {
+    gone: part('switching off addresses that are gone', switchOffGone),
+    silent: part('switching off addresses that do not answer', switchOffSilent),
+    cancelling: part('cancelling deliveries of addresses that are off', () => cancelWaiting(pool)),
+  }
+  return {
+    gone(claim) {
+      if (gone.size >= GONE_ADDRESSES) return
+      gone.set(claim.webhook_id, claim)
+      parts.gone.now()
+    },
+    async stop() {
+      await Promise.all(Object.values(parts).map((each) => each.stop()))
+    },
+  }
+}
+
+/** What a former URL answered, or the address before it was switched on again, says nothing. */
+async function isCurrent(pool: Pool, { company_id, webhook_id, watched_since }: Claim): Promise<boolean> {
+  const { rows } = await pool.query({
+    name: 'find_current_webhook',
+    text: 'select 1 from webhooks where company_id = $1 and id = $2 and enabled and watched_since = $3::timestamptz',
+    values: [company_id, webhook_id, watched_since],
+  })
+  return rows.length > 0
+}
+
+/** Cancels deliveries that wait for addresses that are off or deleted. Returns how many, of as many as one statement takes. */
+export async function cancelWaiting(pool: Pool): Promise<number> {
+  const { rowCount } = await pool.query({ ...CANCEL_WAITING, values: [ADDRESSES, BATCH] })
+  return rowCount ?? 0
+}
+
+const FIND_SILENT = {
+  name: 'find_silent_webhooks',
+  text: `
+select w.company_id, w.id
+from webhook_health h join webhooks w on w.company_id = h.company_id and w.id = h.webhook_id
+where w.enabled and h.no_response_since >= w.watched_since
+  and h.no_response_since <= statement_timestamp() - make_interval(secs => $1::float8 * 3600)
+order by h.no_response_since limit $2`,
+}
+
+const CANCEL_WAITING = {
+  name: 'cancel_waiting_deliveries',
+  text: `
+with recursive ${WAITING_ADDRESSES}, off as (
+  select a.company_id, a.webhook_id from address a
+  join webhooks w on w.company_id = a.company_id and w.id = a.webhook_id and not w.enabled limit $1
+)
+update webhook_deliveries d set status = 'cancelled', next_attempt_at = null
+from off o cross join lateral (
+  select id from webhook_deliveries x where x.status = 'pending' and x.webhook_id = o.webhook_id
+  order by x.next_attempt_at limit $2 for no key update skip locked) as one
+where d.company_id = o.company_id and d.id = one.id`,
+}

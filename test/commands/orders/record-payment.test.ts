@@ -1,0 +1,189 @@
+import { expect } from 'chai'
+import { type RecordPaymentInput, recordPayment } from '../../../commands/orders/record-payment.ts'
+import { inZone } from '../../../src/domain/instant.ts'
+import { event } from '../../../src/events/catalogue.ts'
+import {
+  attemptId,
+  commissionSplit,
+  companyRegistered,
+  orderPlaced,
+  paymentRecorded,
+  paymentStarted,
+  storeCreated,
+} from '../../support/facts.ts'
+import { given, minute } from '../../support/given.ts'
+
+const told = (n: number, provider_status: string, rest: Partial<RecordPaymentInput> = {}): RecordPaymentInput => ({
+  id: 1,
+  attempt_id: attemptId(n),
+  provider_payment_id: `p${n}`,
+  provider_status,
+  status_detail: null,
+  live_mode: false,
+  ...rest,
+})
+
+const shop = [companyRegistered(), storeCreated(), orderPlaced()]
+const approved = { provider_status: 'approved', status: 'paid' } as const
+const refunded = { provider_status: 'refunded', status: 'refunded' } as const
+const of = (n: number) => ({ id: 1, provider_payment_id: `p${n}` })
+
+/** An order that payment 1 has paid. */
+const paid = [...shop, paymentStarted(1), paymentRecorded(1, approved), event('OrderPaid', of(1)), commissionSplit(1)]
+
+describe('record payment', () => {
+  it('pays the order with the first approved payment and splits the commission of its attempt', async () => {
+    const scenario = await given(
+      ...shop,
+      paymentStarted(1, { commission_percentage: '3.33' }),
+      event('StoreUpdated', { id: 1, changes: { commission_percentage: '50.00' } }),
+    )
+    const decided = await scenario.when(recordPayment, told(1, 'approved', { status_detail: 'accredited' }))
+    decided.accepts(
+      'updated',
+      paymentRecorded(1, { ...approved, status_detail: 'accredited', commission_percentage: '3.33' }),
+      event('OrderPaid', of(1)),
+      event('CommissionSplit', { ...of(1), percentage: '3.33', amount: '3.33', store_amount: '96.67' }),
+    )
+    const order = await scenario.show('order/1')
+    expect(order).to.deep.include({
+      status: 'paid',
+      released_at: inZone(minute(6), 'America/Sao_Paulo'),
+      refunded_at: null,
+      commission: { percentage: '3.33', amount: '3.33', store_amount: '96.67', reversed_at: null },
+    })
+  })
+
+  it('follows a payment that fails or is cancelled, and one that is paid afterwards', async () => {
+    const scenario = await given(...shop, paymentStarted(1), paymentStarted(2))
+    const rejected = { provider_status: 'rejected', status: 'failed' } as const
+    const first = await scenario.when(recordPayment, told(1, 'rejected'))
+    first.accepts('updated', paymentRecorded(1, rejected), event('OrderFailed', of(1)))
+    const second = await scenario.when(recordPayment, told(2, 'approved'))
+    second.accepts('updated', paymentRecorded(2, approved), event('OrderPaid', of(2)), commissionSplit(2))
+  })
+
+  it('changes nothing when the state is known, goes backwards, or was never heard of', async () => {
+    const scenario = await given(...paid)
+    for (const status of ['approved', 'pending', 'in_process', 'rejected', 'cancelled', 'teletransported']) {
+      const decided = await scenario.when(recordPayment, told(1, status))
+      decided.accepts('unchanged')
+    }
+    const refund = await scenario.when(recordPayment, told(1, 'charged_back'))
+    refund.accepts(
+      'updated',
+      paymentRecorded(1, { ...refunded, provider_status: 'charged_back' }),
+      event('OrderRefunded', of(1)),
+      event('CommissionReversed', of(1)),
+    )
+    for (const status of ['approved', 'refunded', 'pending']) {
+      const decided = await scenario.when(recordPayment, told(1, status))
+      decided.accepts('unchanged')
+    }
+  })
+
+  it('raises an alarm over a second approved payment, whose refund does not refund the order', async () => {
+    const scenario = await given(...paid, paymentStarted(2))
+    const second = await scenario.when(recordPayment, told(2, 'approved'))
+    second.accepts(
+      'updated',
+      paymentRecorded(2, approved),
+      event('OrderAlarmRaised', { ...of(2), code: 'second_payment' }),
+    )
+    const refund = await scenario.when(recordPayment, told(2, 'refunded'))
+    refund.accepts('updated', paymentRecorded(2, refunded))
+    expect(await scenario.show('order/1')).to.include({ status: 'paid' })
+  })
+
+  it('hands a paid order on when the payment that carries it is refunded and another one stays', async () => {
+    const scenario = await given(...paid, paymentStarted(2, { commission_percentage: '10.00' }))
+    await scenario.when(recordPayment, told(2, 'approved'))
+    const refund = await scenario.when(recordPayment, told(1, 'refunded'))
+    refund.accepts(
+      'updated',
+      paymentRecorded(1, refunded),
+      event('CommissionReversed', of(1)),
+      event('CommissionSplit', { ...of(2), percentage: '10.00', amount: '10.00', store_amount: '90.00' }),
+    )
+    const order = (await scenario.show('order/1')) as { payment: object }
+    expect(order).to.deep.include({ status: 'paid', refunded_at: null })
+    expect(order.payment).to.include({ provider_payment_id: 'p2' })
+    const last = await scenario.when(recordPayment, told(2, 'refunded'))
+    last.accepts(
+      'updated',
+      paymentRecorded(2, { ...refunded, commission_percentage: '10.00' }),
+      event('OrderRefunded', of(2)),
+      event('CommissionReversed', of(2)),
+    )
+  })
+
+  it('refunds an order whose approval it never saw, without a commission', async () => {
+    const scenario = await given(...shop, paymentStarted(1))
+    const refund = await scenario.when(recordPayment, told(1, 'refunded'))
+    refund.accepts('updated', paymentRecorded(1, refunded), event('OrderRefunded', of(1)))
+    expect(await scenario.show('order/1')).to.deep.include({ status: 'refunded', commission: null, released_at: null })
+  })
+
+  it('takes a payment that comes in after a refund, and raises an alarm over it', async () => {
+    const scenario = await given(...shop, paymentStarted(1), paymentStarted(2))
+    await scenario.when(recordPayment, told(1, 'approved'))
+    await scenario.when(recordPayment, told(1, 'refunded'))
+    const late = await scenario.when(recordPayment, told(2, 'approved'))
+    late.accepts(
+      'updated',
+      paymentRecorded(2, approved),
+      event('OrderAlarmRaised', { ...of(2), code: 'paid_after_refund' }),
+      event('OrderPaid', of(2)),
+      commissionSplit(2),
+    )
+    expect(await scenario.show('order/1')).to.deep.include({ status: 'paid', refunded_at: null })
+  })
+
+  it('refuses an order that does not exist', async () => {
+    const scenario = await given(companyRegistered())
+    const decided = await scenario.when(recordPayment, told(1, 'approved'))
+    decided.refuses('not_found')
+  })
+})
+
+describe('record payment: whose attempt', () => {
+  it('is the only one under way when the payment names none', async () => {
+    const scenario = await given(...shop, paymentStarted(1))
+    const decided = await scenario.when(recordPayment, told(1, 'pending', { attempt_id: null }))
+    decided.accepts('updated', paymentRecorded(1))
+  })
+
+  it('is nobody’s when several are under way, until the provider’s answer names it', async () => {
+    const scenario = await given(...shop, paymentStarted(1), paymentStarted(2))
+    const unnamed = await scenario.when(recordPayment, told(1, 'approved', { attempt_id: null }))
+    unnamed.accepts(
+      'updated',
+      paymentRecorded(1, { ...approved, attempt_id: null }),
+      event('OrderPaid', of(1)),
+      commissionSplit(1),
+    )
+    const named = await scenario.when(recordPayment, told(1, 'pending'))
+    named.accepts('updated', paymentRecorded(1, approved))
+    const { payments } = (await scenario.show('order/1')) as { payments: object[] }
+    expect(payments).to.have.length(2)
+    expect(payments[0]).to.include({ attempt_id: attemptId(1), provider_payment_id: 'p1', status: 'paid' })
+    expect(payments[1]).to.include({ attempt_id: attemptId(2), provider_payment_id: null, status: 'pending' })
+  })
+
+  it('is adopted with the commission of the store where no attempt is known', async () => {
+    const scenario = await given(...shop)
+    const decided = await scenario.when(recordPayment, told(9, 'approved'))
+    decided.accepts(
+      'updated',
+      paymentRecorded(9, { ...approved, attempt_id: null }),
+      event('OrderPaid', of(9)),
+      commissionSplit(9),
+    )
+  })
+
+  it('is not one that has another payment already', async () => {
+    const scenario = await given(...shop, paymentStarted(1), paymentRecorded(1))
+    const decided = await scenario.when(recordPayment, told(1, 'pending', { provider_payment_id: 'p2' }))
+    decided.accepts('updated', paymentRecorded(2, { attempt_id: null }))
+  })
+})

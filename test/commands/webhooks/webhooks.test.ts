@@ -1,0 +1,165 @@
+import { expect } from 'chai'
+import { deleteWebhook } from '../../../commands/webhooks/delete-webhook.ts'
+import { MAX_WEBHOOKS, registerWebhook } from '../../../commands/webhooks/register-webhook.ts'
+import { rotateSecret } from '../../../commands/webhooks/rotate-secret.ts'
+import { enableWebhook, switchOffWebhook } from '../../../commands/webhooks/switch-webhook.ts'
+import { updateWebhook } from '../../../commands/webhooks/update-webhook.ts'
+import { WebhookFields } from '../../../commands/webhooks/webhook-input.ts'
+import { type WebhookSecret, webhookSecrets } from '../../../projections/webhooks.ts'
+import { event } from '../../../src/events/catalogue.ts'
+import { isRefusal } from '../../../src/ledger/command.ts'
+import { companyRegistered, webhookRegistered } from '../../support/facts.ts'
+import { COMPANY_ID, FIRST_NEW_ID, given, minute } from '../../support/given.ts'
+
+const address = { url: 'https://erp.example/eventos', events: ['sale.completed'], description: null }
+
+/** The secret that a decision leaves beside the ledger. */
+function secretLeftBy({ decision }: { decision: object }): Partial<WebhookSecret> {
+  if (isRefusal(decision)) throw new Error('refused')
+  const { privateRows } = decision as { privateRows: { table: unknown; row: WebhookSecret }[] }
+  expect(privateRows.map((row) => row.table)).to.deep.equal([webhookSecrets])
+  return privateRows[0]?.row as WebhookSecret
+}
+
+describe('register webhook', () => {
+  it('records the address, and keeps its secret beside the ledger', async () => {
+    const scenario = await given(companyRegistered())
+    const decided = await scenario.when(registerWebhook, { ...address, secret: 'whsec_x' })
+    decided.accepts('created', event('WebhookRegistered', { id: FIRST_NEW_ID, ...address }))
+    expect(secretLeftBy(decided)).to.include({ webhook_id: FIRST_NEW_ID, secret: 'whsec_x', next_secret: null })
+    expect(await scenario.show(`webhook/${FIRST_NEW_ID}`)).to.include({
+      url: address.url,
+      status: 'active',
+      last_success_at: null,
+      failing_since: null,
+    })
+  })
+
+  it('takes so many and no more; a deleted one makes room', async () => {
+    const many = Array.from({ length: MAX_WEBHOOKS }, (_, index) => webhookRegistered({ id: index + 1 }))
+    const scenario = await given(companyRegistered(), ...many)
+    const refused = await scenario.when(registerWebhook, { ...address, secret: 'whsec_x' })
+    refused.refuses('webhook_limit_reached')
+    await scenario.when(deleteWebhook, { id: 3 })
+    const accepted = await scenario.when(registerWebhook, { ...address, secret: 'whsec_x' })
+    accepted.accepts('created', event('WebhookRegistered', { id: FIRST_NEW_ID, ...address }))
+  })
+})
+
+describe('input of a webhook', () => {
+  const parse = (fields: object) => WebhookFields.safeParse({ ...address, ...fields })
+
+  it('keeps the names of events once each and in one order', () => {
+    const { data } = parse({ events: ['sale.cancelled', 'customer.created', 'sale.cancelled'] })
+    expect(data?.events).to.deep.equal(['customer.created', 'sale.cancelled'])
+    expect(parse({ events: ['*', '*'] }).data?.events).to.deep.equal(['*'])
+  })
+
+  for (const [what, fields] of [
+    ['an unknown event', { events: ['sale.deleted'] }],
+    ['no event', { events: [] }],
+    ['the asterisk beside a name', { events: ['*', 'sale.completed'] }],
+    ['a test event', { events: ['webhook.test'] }],
+    ['no list', { events: 'sale.completed' }],
+    ['no URL', { url: undefined }],
+    ['an unknown field', { secret: 'whsec_mine' }],
+  ] as const) {
+    it(`refuses ${what}`, () => expect(parse(fields).success).to.equal(false))
+  }
+})
+
+describe('update webhook', () => {
+  it('records what changed, and nothing when nothing did', async () => {
+    const scenario = await given(companyRegistered(), webhookRegistered({ id: 1 }))
+    const changed = await scenario.when(updateWebhook, { id: 1, events: ['*'], url: address.url })
+    changed.accepts('updated', event('WebhookUpdated', { id: 1, changes: { events: ['*'] } }))
+    const same = await scenario.when(updateWebhook, { id: 1, events: ['*'] })
+    same.accepts('unchanged')
+  })
+
+  it('refuses an address that is not there any more', async () => {
+    const scenario = await given(companyRegistered(), webhookRegistered({ id: 1 }), event('WebhookDeleted', { id: 1 }))
+    for (const id of [1, 2]) {
+      const decided = await scenario.when(updateWebhook, { id, events: ['*'] })
+      decided.refuses('not_found')
+    }
+    expect(await scenario.show('webhook/1')).to.equal(null)
+  })
+})
+
+describe('switching a webhook', () => {
+  it('goes off with a reason and on again, once each', async () => {
+    const scenario = await given(companyRegistered(), webhookRegistered({ id: 1 }))
+    const off = await scenario.when(switchOffWebhook, { id: 1, reason: 'gone' })
+    off.accepts('updated', event('WebhookSwitchedOff', { id: 1, reason: 'gone' }))
+    expect(await scenario.show('webhook/1')).to.include({ status: 'disabled' })
+    const again = await scenario.when(switchOffWebhook, { id: 1, reason: 'no_response' })
+    again.accepts('unchanged')
+    const on = await scenario.when(enableWebhook, { id: 1 })
+    on.accepts('updated', event('WebhookEnabled', { id: 1 }))
+    const still = await scenario.when(enableWebhook, { id: 1 })
+    still.accepts('unchanged')
+    expect(await scenario.show('webhook/1')).to.include({ status: 'active' })
+  })
+
+  it('refuses an address that is not there', async () => {
+    const scenario = await given(companyRegistered())
+    for (const decided of [
+      await scenario.when(enableWebhook, { id: 1 }),
+      await scenario.when(switchOffWebhook, { id: 1, reason: 'requested' }),
+      await scenario.when(deleteWebhook, { id: 1 }),
+      await scenario.when(rotateSecret, { id: 1, overlap_hours: 0, secret: 'whsec_n' }),
+    ])
+      decided.refuses('not_found')
+  })
+})
+
+describe('rotate secret', () => {
+  /** A scenario in which the secret of address 1 is `row`. */
+  async function withSecret(row: Partial<WebhookSecret>) {
+    const scenario = await given(companyRegistered(), webhookRegistered({ id: 1 }))
+    const keys = { company_id: COMPANY_ID, webhook_id: 1 }
+    const before: WebhookSecret = { ...keys, secret: 'whsec_old', next_secret: null, switch_at: null, ...row }
+    const rows = (await scenario.rows()) as unknown as { put(table: typeof webhookSecrets, row: WebhookSecret): void }
+    rows.put(webhookSecrets, before)
+    return scenario
+  }
+
+  it('lets both sign until the overlap ends', async () => {
+    const scenario = await withSecret({})
+    const decided = await scenario.when(rotateSecret, { id: 1, overlap_hours: 24, secret: 'whsec_new' })
+    const overlap_ends_at = '2026-03-11T15:02:00.000Z'
+    decided.accepts('updated', event('WebhookSecretRotated', { id: 1, overlap_ends_at }))
+    expect(secretLeftBy(decided)).to.include({
+      secret: 'whsec_old',
+      next_secret: 'whsec_new',
+      switch_at: overlap_ends_at,
+    })
+  })
+
+  it('takes over at once without an overlap', async () => {
+    const scenario = await withSecret({})
+    const decided = await scenario.when(rotateSecret, { id: 1, overlap_hours: 0, secret: 'whsec_new' })
+    decided.accepts('updated', event('WebhookSecretRotated', { id: 1, overlap_ends_at: null }))
+    expect(secretLeftBy(decided)).to.include({ secret: 'whsec_new', next_secret: null, switch_at: null })
+  })
+
+  it('replaces the next secret when it is rotated again within the overlap', async () => {
+    const scenario = await withSecret({ next_secret: 'whsec_lost', switch_at: minute(60) })
+    const decided = await scenario.when(rotateSecret, { id: 1, overlap_hours: 1, secret: 'whsec_new' })
+    expect(secretLeftBy(decided)).to.include({ secret: 'whsec_old', next_secret: 'whsec_new' })
+  })
+
+  it('keeps what is in force after the overlap as the one that still signs', async () => {
+    const scenario = await withSecret({ next_secret: 'whsec_second', switch_at: minute(1) })
+    const decided = await scenario.when(rotateSecret, { id: 1, overlap_hours: 1, secret: 'whsec_third' })
+    expect(secretLeftBy(decided)).to.include({ secret: 'whsec_second', next_secret: 'whsec_third' })
+  })
+
+  it('gives an address a secret that has lost its own', async () => {
+    const scenario = await given(companyRegistered(), webhookRegistered({ id: 1 }))
+    const decided = await scenario.when(rotateSecret, { id: 1, overlap_hours: 24, secret: 'whsec_new' })
+    decided.accepts('updated', event('WebhookSecretRotated', { id: 1, overlap_ends_at: null }))
+    expect(secretLeftBy(decided)).to.include({ secret: 'whsec_new', next_secret: null })
+  })
+})

@@ -1,0 +1,59 @@
+import { switchOffWebhook } from '../../commands/webhooks/switch-webhook.ts'
+import { runAsSystem } from '../../src/access/as-system.ts'
+import { startWebhooks, type WebhookOptions } from '../../src/webhooks/start.ts'
+import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
+import { type Receiver, startReceiver } from './receiver.ts'
+
+/** An address registered through API v1, with its secret. */
+export interface Registered {
+  readonly id: number
+  readonly secret: string
+  readonly path: string
+}
+
+/** A service that delivers, with a company of its own and a receiver. */
+export interface DeliveringService {
+  readonly api: TestApi
+  readonly company: TestCompany
+  readonly receiver: Receiver
+  readonly errors: unknown[]
+  register(events?: readonly string[], url?: string): Promise<Registered>
+  close(): Promise<void>
+}
+
+/** Starts API and delivery as `src/main.ts` puts them together, in this process. */
+export async function startDelivering(
+  databaseUrl: string,
+  options: Partial<WebhookOptions> = {},
+): Promise<DeliveringService> {
+  const api = await startApi(databaseUrl)
+  const company = await api.company()
+  const receiver = await startReceiver()
+  const errors: unknown[] = []
+  const webhooks = startWebhooks({
+    databaseUrl,
+    switchOff: (companyId, id, reason) => runAsSystem(api.core.writer, companyId, switchOffWebhook, { id, reason }),
+    retrySeconds: [60, 300],
+    switchOffHours: 24,
+    allowPrivate: true,
+    clock: Date.now,
+    random: () => 0,
+    log: (_message, error) => errors.push(error),
+    ...options,
+  })
+  return {
+    api,
+    company,
+    receiver,
+    errors,
+    async register(events = ['*'], url = receiver.url) {
+      const { id, secret } = (await company.post('/webhooks', { url, events })).body.data
+      return { id, secret, path: `/webhooks/${id}` }
+    },
+    async close() {
+      await webhooks.stop()
+      await receiver.close()
+      await api.close()
+    },
+  }
+}

@@ -1,0 +1,77 @@
+import type { Pool } from 'pg'
+import { v7 as uuidv7 } from 'uuid'
+
+/** An address as dispatchers see it. */
+export interface TestAddress {
+  readonly companyId: number
+  readonly id: number
+  readonly url: string
+}
+
+/** A delivery as it is stored. */
+export interface StoredDelivery {
+  readonly id: string
+  readonly status: 'pending' | 'delivered' | 'failed' | 'cancelled'
+  readonly tries: number
+  readonly attempts: {
+    at: string
+    status: number | null
+    duration_ms: number
+    error: string | null
+    response: string | null
+  }[]
+  readonly next_attempt_at: string | null
+}
+
+export const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
+
+/** What a ledger's projections would have made: only the columns that dispatchers read. */
+export async function createAddresses(pool: Pool): Promise<void> {
+  await pool.query(`create schema if not exists read; create sequence ops.test_revisions`)
+  await pool.query(`create table read.webhooks (company_id bigint not null, id bigint not null, url text not null,
+    enabled boolean not null, watched_since timestamptz not null, registered_by text, deleted_at timestamptz, doc json not null,
+    primary key (company_id, id))`)
+}
+
+/** Registers an address; of company 1 unless told otherwise. */
+export async function addAddress(pool: Pool, url: string, companyId = 1): Promise<TestAddress> {
+  const { rows } = await pool.query<{ id: number }>(
+    `with address as (
+       insert into read.webhooks (company_id, id, url, enabled, watched_since, doc)
+       values ($1, nextval('ops.webhook_ids'), $2, true, date_trunc('milliseconds', clock_timestamp()), '{}') returning id),
+     secret as (insert into webhook_secrets (company_id, webhook_id, secret) select $1, id, $3 from address)
+     select id from address`,
+    [companyId, url, SECRET],
+  )
+  return { companyId, id: rows[0]!.id, url }
+}
+
+/** Queues `count` deliveries that are due, each with a message of its own, as one event after the other would. Returns their ids. */
+export async function queue(
+  pool: Pool,
+  { companyId, id }: TestAddress,
+  count = 1,
+  { test = false, body = '{"event":"sale.completed","data":{"note":"ação"}}' } = {},
+): Promise<string[]> {
+  const ids = Array.from({ length: count }, () => uuidv7())
+  await pool.query(
+    `with message as (
+       insert into webhook_messages (company_id, id, revision, event, body, created_at)
+       select $1, m.id, case when $5 then null else nextval('test_revisions') end, $6, $4, clock_timestamp()
+       from unnest($3::uuid[]) as m(id) returning *)
+     insert into webhook_deliveries (company_id, id, webhook_id, message_id, event, revision, sequence, replay, status, attempts,
+       tries, next_attempt_at, created_at)
+     select $1, d.id, $2, message.id, event, revision, revision, false, 'pending', '[]', 0, message.created_at, message.created_at
+     from message join unnest($3::uuid[], $7::uuid[]) as d(message_id, id) on d.message_id = message.id`,
+    [companyId, id, ids.map(() => uuidv7()), body, test, test ? 'webhook.test' : 'sale.completed', ids],
+  )
+  return ids
+}
+
+/** Deliveries in the order in which they were made. */
+export async function storedDeliveries(pool: Pool): Promise<StoredDelivery[]> {
+  const { rows } = await pool.query<StoredDelivery>(
+    `select id, status, tries, attempts, next_attempt_at from webhook_deliveries order by created_at, id`,
+  )
+  return rows
+}

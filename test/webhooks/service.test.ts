@@ -1,0 +1,105 @@
+import { createHmac } from 'node:crypto'
+import { expect } from 'chai'
+import { Webhook } from 'standardwebhooks'
+import { createCustomer } from '../../commands/customers/create-customer.ts'
+import { useDatabase } from '../support/database.ts'
+import { until } from '../support/wait.ts'
+import { type DeliveringService, startDelivering } from './delivering-service.ts'
+
+describe('a service that delivers webhooks', () => {
+  const database = useDatabase()
+  let service: DeliveringService
+
+  beforeEach(async () => {
+    service = await startDelivering(database.url, { switchOffHours: 0.0002, retrySeconds: [0.05] })
+  })
+  afterEach(() => service.close())
+
+  const show = async (path: string) => (await service.company.get(path)).body.data
+  const act = (name: string) => service.company.run(createCustomer, { name, person_type: 'PF' as const }, 'pdv')
+  const events = async () => {
+    const { rows } = await service.api.core.pool.query<{ type: string; reason: string }>(
+      `select envelope->>'type' as type, envelope->'data'->>'reason' as reason from ledger.events where envelope->>'type' = 'WebhookSwitchedOff'
+         and stream = $1`,
+      [`company-${service.company.id}`],
+    )
+    return rows
+  }
+
+  it('posts what GET of the record answers, signed so that the public library verifies it', async () => {
+    const { company, receiver } = service
+    const { secret } = await service.register(['customer.created'])
+    const customer = await act('Maria')
+    const [received] = await until(() => receiver.received.length === 1 && receiver.received)
+    const { headers, body } = received!
+    const told = new Webhook(secret).verify(body, headers) as Record<string, unknown>
+    expect(told).to.include({ event: 'customer.created', origin: 'pdv' })
+    expect(told.data).to.deep.equal(await show(`/customers/${customer.id}`))
+    const signed = createHmac('sha256', secret).update(`${headers['x-service-timestamp']}.${body}`).digest('hex')
+    expect(headers).to.include({
+      'x-service-signature': `sha256=${signed}`,
+      'x-service-event': 'customer.created',
+      'x-service-sequence': '1',
+      'x-service-revision': (await company.get('/me')).headers.get('x-ledger-revision')!,
+    })
+    expect(Number(headers['x-service-timestamp'])).to.be.closeTo(Date.now() / 1000, 30)
+  })
+
+  it('sends a test once, without sequence and revision, and judges nobody by it', async () => {
+    const { company, receiver } = service
+    receiver.answer = (_received, response) => response.writeHead(500).end()
+    const { path } = await service.register()
+    const { id } = (await company.post(`${path}/test`)).body.data
+    const delivery = await until(async () => {
+      const [found] = (await company.get(`${path}/deliveries`)).body.data
+      return found.status === 'failed' && found
+    })
+    expect(delivery).to.include({ id, sequence: null, revision: null, next_attempt_at: null })
+    expect(delivery.attempts).to.have.length(1)
+    expect(receiver.received[0]!.headers).not.to.have.any.keys('x-service-sequence', 'x-service-revision')
+    expect(await show(path)).to.include({ status: 'active', failing_since: null, last_success_at: null })
+  })
+
+  it('marks an address that never answers well, and switches it off after a while: once, with a notice', async () => {
+    const { receiver } = service
+    receiver.answer = (_received, response) => response.writeHead(503).end()
+    const { path, id } = await service.register()
+    await act('Silêncio')
+    await until(async () => (await show(path)).status === 'disabled')
+    expect(receiver.received).to.have.length(2)
+    expect(await events()).to.deep.equal([{ type: 'WebhookSwitchedOff', reason: 'no_response' }])
+    const { rows } = await service.api.core.pool.query(`select kind, data from notices where company_id = $1`, [
+      service.company.id,
+    ])
+    expect(rows).to.deep.equal([
+      { kind: 'webhook_switched_off', data: { webhook_id: id, url: receiver.url, reason: 'no_response' } },
+    ])
+    expect(service.errors).to.deep.equal([])
+  })
+
+  it('switches an address off at once when it answers 410, and cancels what waits', async () => {
+    const { company, receiver } = service
+    receiver.answer = (_received, response) => response.writeHead(410).end()
+    const { path } = await service.register()
+    await act('Adeus')
+    await until(async () => (await show(path)).status === 'disabled')
+    expect(await events()).to.deep.equal([{ type: 'WebhookSwitchedOff', reason: 'gone' }])
+    const [delivery] = (await company.get(`${path}/deliveries`)).body.data
+    expect(delivery).to.include({ status: 'failed', next_attempt_at: null })
+    expect(delivery.attempts[0]).to.include({ status: 410, error: 'gone' })
+    expect(receiver.received).to.have.length(1)
+  })
+
+  it('is woken by the commit, without any polling', async () => {
+    const woken = await startDelivering(database.url, { poll_ms: 3_600_000 })
+    try {
+      await woken.register()
+      for (let n = 1; n <= 3; n++) {
+        await woken.company.run(createCustomer, { name: `Cliente ${n}`, person_type: 'PF' }, 'pdv')
+        await until(() => woken.receiver.received.length === n)
+      }
+    } finally {
+      await woken.close()
+    }
+  })
+})
