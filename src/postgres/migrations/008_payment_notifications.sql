@@ -19,6 +19,7 @@ create table ops.payment_notifications (
 );
 create index payment_notifications_by_order on ops.payment_notifications (company_id, order_id, id) where order_id is not null;
 create index payment_notifications_by_age on ops.payment_notifications (received_at);
+create index payment_notifications_of_nobody on ops.payment_notifications (received_at) where order_id is null;
 
 -- How far the sweep has come with an order since its latest attempt to pay.
 create table ops.payment_sweeps (
