@@ -26,8 +26,9 @@ create table ops.payment_sweeps (
   company_id bigint not null,
   order_id bigint not null,
   attempted_at timestamptz not null,
-  -- Moments of the schedule that are dealt with.
+  -- Moments of the schedule that are dealt with, and those that a process is dealing with.
   passes integer not null default 0,
+  claimed_passes integer not null,
   -- While a process looks; if it dies, another one takes over after this.
   leased_until timestamptz,
   primary key (company_id, order_id)
