@@ -50,7 +50,7 @@ function namedIn(group: string, entry: Group | Verb): Named[] {
 /** How a verb is called, and what it does. */
 export function usageOf({ name, verb }: Named): string {
   const flags = Object.entries(verb.flags as Flags).map(([flag, { required, value }]) => {
-    const words = flag === verb.positional ? value : `--${flag} ${value}`
+    const words = flag === verb.positional ? value : [`--${flag}`, value ?? []].flat().join(' ')
     return required ? words : `[${words}]`
   })
   return `  ${[name, ...flags].join(' ')}\n      ${verb.summary}`
