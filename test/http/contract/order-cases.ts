@@ -42,7 +42,7 @@ export const orderCases: Cases = {
   },
   listOrderNotifications: {
     200: async (world) => {
-      const { id, store_alias } = await place(world)
+      const { id, store_alias } = await placeOrder(world)
       for (const body of ['{"type":"plan"}', '{"type":', '[1]'])
         await send(`${world.api.url}/webhook/paymentprovider/${store_alias}/${id}`, 'POST', body)
       return { params: { id }, query: { limit: '2' } }
