@@ -1,10 +1,9 @@
 import type { Pool } from 'pg'
-import { Unavailable } from '../ledger/port.ts'
-import { createSlots } from '../payments/slots.ts'
 import { networkOf } from './address-limit.ts'
 import { createMinuteLimit } from './minute-limit.ts'
 import { verifyPassword } from './passwords.ts'
 import type { IssuedToken, Tokens } from './tokens.ts'
+import { createTurns } from './turns.ts'
 
 /** Failures a minute, after which nobody's password is even looked at (DESIGN section 5, Sync interface). */
 const FAILURES_OF_EMAIL = 5
@@ -12,8 +11,7 @@ const FAILURES_OF_ADDRESS = 50
 const KNOWN = 20_000
 
 /** A verification takes a core for about 20 ms, and one of the four threads that files and names are also looked up on. */
-const VERIFICATIONS = { running: 2, waiting: 200 }
-const LONGEST_WAIT_MS = 10_000
+const VERIFICATIONS = { atATime: 2, waiting: 200 }
 
 export interface User {
   readonly id: number
@@ -44,7 +42,7 @@ interface FoundUser extends User {
 export function createLogin(pool: Pool, tokens: Tokens): Login {
   const ofEmail = createMinuteLimit({ perMinute: FAILURES_OF_EMAIL, known: KNOWN })
   const ofAddress = createMinuteLimit({ perMinute: FAILURES_OF_ADDRESS, known: KNOWN })
-  const slots = createSlots(VERIFICATIONS)
+  const turns = createTurns(VERIFICATIONS)
 
   /** The user whom the password fits, `wrong`, or how many seconds to wait. */
   async function attempt(email: string, password: string, address: string): Promise<FoundUser | 'wrong' | number> {
@@ -71,9 +69,7 @@ export function createLogin(pool: Pool, tokens: Tokens): Login {
     for (const { limited, retryAfter } of [await ofAddress.look(address), await ofEmail.look(`${address} ${email}`)]) {
       if (limited) return { kind: 'limited', retryAfter }
     }
-    const release = await slots.take(AbortSignal.timeout(LONGEST_WAIT_MS))
-    if (!release) throw new Unavailable('too many logins are waiting')
-    const found = await attempt(email, password, address).finally(release)
+    const found = await turns.take(() => attempt(email, password, address))
     if (found === 'wrong') return { kind: 'wrong' }
     if (typeof found === 'number') return { kind: 'limited', retryAfter: found }
     const { password_hash: _, ...user } = found

@@ -1,13 +1,12 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Response } from 'express'
+import { createTurns } from '../../access/turns.ts'
 import { Unavailable } from '../../ledger/port.ts'
-import { createSlots } from '../../payments/slots.ts'
 import { JSON_TYPE } from '../answer.ts'
 
 /** Answers that are read at a time, of the connections for queries; reading 50,000 products takes about half a second. */
-const READERS = { running: 2, waiting: 100 }
-const LONGEST_WAIT_MS = 20_000
+const READERS = { atATime: 2, waiting: 100 }
 /** A catalog of 50,000 products must come through a bad line. */
 const LONGEST_SENDING_MS = 5 * 60_000
 
@@ -36,7 +35,7 @@ export interface Outgoing {
  * Postgres, and an answer whose reading fails can still be an error. Memory is bounded by refusing what would exceed it.
  */
 export function createOutgoing(limits: OutgoingLimits = LIMITS): Outgoing {
-  const slots = createSlots(READERS)
+  const turns = createTurns(READERS)
   const held = new Map<number, number>()
   let heldByAll = 0
 
@@ -59,10 +58,6 @@ export function createOutgoing(limits: OutgoingLimits = LIMITS): Outgoing {
 
   return {
     async send(response, companyId, read) {
-      const gone = new AbortController()
-      response.once('close', () => gone.abort())
-      const release = await slots.take(AbortSignal.any([gone.signal, AbortSignal.timeout(LONGEST_WAIT_MS)]))
-      if (!release) throw new Unavailable('too many answers are being read')
       const chunks: Buffer[] = []
       let bytes = 0
       try {
@@ -72,9 +67,9 @@ export function createOutgoing(limits: OutgoingLimits = LIMITS): Outgoing {
           bytes += chunk.length
           hold(companyId, chunk.length, alone)
           chunks.push(chunk)
-          return !gone.signal.aborted
+          return !response.closed
         }
-        await read(write).finally(release)
+        await turns.take(() => read(write))
         await transmit(response, chunks, bytes)
       } finally {
         letGo(companyId, bytes)
