@@ -85,6 +85,19 @@ describe('start payment', () => {
       unknown_fields: [],
     })
   })
+
+  it('refuses the fifty-first attempt, and still repeats those that there are', async () => {
+    const attempts = Array.from({ length: 50 }, (_, n) => paymentStarted(n))
+    const refused = event('PaymentRefused', { id: 1, attempt_id: attemptId(7), reason: 'token' })
+    const scenario = await given(...shop, ...attempts, refused)
+    const decided = await scenario.when(startPayment, attempt(50))
+    decided.refuses('validation_failed', {
+      fields: { payments: ['o pedido já tem 50 tentativas de pagamento'] },
+      unknown_fields: [],
+    })
+    const again = await scenario.when(startPayment, attempt(7))
+    again.accepts('created', paymentStarted(7))
+  })
 })
 
 describe('start payment: an Idempotency-Key', () => {
