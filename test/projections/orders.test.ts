@@ -4,9 +4,12 @@ import { inZone } from '../../src/domain/instant.ts'
 import { event } from '../../src/events/catalogue.ts'
 import type { NewEvent } from '../../src/ledger/envelope.ts'
 import {
+  approved,
   attemptId,
   commissionSplit,
   companyRegistered,
+  ofPayment,
+  orderPaid,
   orderPlaced,
   paymentRecorded,
   paymentStarted,
@@ -15,8 +18,6 @@ import {
 import { COMPANY_ID, given, minute } from '../support/given.ts'
 
 const shop = [companyRegistered(), storeCreated(), orderPlaced({ external_id: 'a' })]
-const of = (n: number) => ({ id: 1, provider_payment_id: `p${n}` })
-const approved = { provider_status: 'approved', status: 'paid' } as const
 const local = (n: number) => inZone(minute(n), 'America/Sao_Paulo')
 
 async function orderAfter(...events: readonly NewEvent[]): Promise<OrderObject> {
@@ -73,7 +74,7 @@ describe('the orders read model', () => {
   })
 
   it('notes when an order was released and when refunded, and what became of the commission', async () => {
-    const paid = [paymentStarted(1), paymentRecorded(1, approved), event('OrderPaid', of(1)), commissionSplit(1)]
+    const [, ...paid] = orderPaid()
     const split = { percentage: '5.00', amount: '5.00', store_amount: '95.00' }
     expect(await orderAfter(...paid)).to.deep.include({
       status: 'paid',
@@ -84,8 +85,8 @@ describe('the orders read model', () => {
     })
     const refund = [
       paymentRecorded(1, { provider_status: 'refunded', status: 'refunded' }),
-      event('OrderRefunded', of(1)),
-      event('CommissionReversed', of(1)),
+      event('OrderRefunded', ofPayment(1)),
+      event('CommissionReversed', ofPayment(1)),
     ]
     expect(await orderAfter(...paid, ...refund)).to.deep.include({
       status: 'refunded',
@@ -98,13 +99,13 @@ describe('the orders read model', () => {
   it('shows the payment that paid the order or was given back, not a later one', async () => {
     const paid = [paymentStarted(1), paymentStarted(2), paymentRecorded(1, approved), commissionSplit(1)]
     const late = paymentRecorded(2, { provider_status: 'rejected', status: 'failed' })
-    expect((await orderAfter(...paid, event('OrderPaid', of(1)), late)).payment).to.include({
+    expect((await orderAfter(...paid, event('OrderPaid', ofPayment(1)), late)).payment).to.include({
       provider_payment_id: 'p1',
       status: 'paid',
     })
     const refunded = [
       paymentRecorded(1, { provider_status: 'refunded', status: 'refunded' }),
-      event('OrderRefunded', of(1)),
+      event('OrderRefunded', ofPayment(1)),
     ]
     expect((await orderAfter(...paid, ...refunded, late)).payment).to.include({ provider_payment_id: 'p1' })
     expect((await orderAfter(paymentStarted(1), paymentStarted(2))).payment).to.include({ attempt_id: attemptId(2) })
@@ -112,8 +113,8 @@ describe('the orders read model', () => {
 
   it('keeps alarms in their order', async () => {
     const { alarms } = await orderAfter(
-      event('OrderAlarmRaised', { ...of(2), code: 'second_payment' }),
-      event('OrderAlarmRaised', { ...of(3), code: 'paid_after_refund' }),
+      event('OrderAlarmRaised', { ...ofPayment(2), code: 'second_payment' }),
+      event('OrderAlarmRaised', { ...ofPayment(3), code: 'paid_after_refund' }),
     )
     expect(alarms).to.deep.equal([
       { code: 'second_payment', provider_payment_id: 'p2', raised_at: local(3) },
