@@ -36,6 +36,10 @@ export interface Verb<F extends Flags = Flags> {
   readonly positional?: keyof F & string
   /** Does it. What it returns is printed: a record, a list of records, or nothing. */
   run(context: Context, values: Values<F>): Promise<object | undefined>
+  /** How a person sees it, where a table of its members would not do. */
+  show?(result: object): string
+  /** Whether what was found makes the command end with 1. */
+  isBad?(result: object): boolean
 }
 
 /** Declares a verb; only ties the values to the flags. */
