@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 import { readModel } from '../projections/index.ts'
+import { createVerifier, type Verifier } from './audit/verifier.ts'
 import { createIdAllocator } from './ledger/ids.ts'
 import type { EventStore } from './ledger/port.ts'
 import { createPostgresStore } from './ledger/postgres.ts'
@@ -20,6 +21,8 @@ export interface Core {
   readonly pool: Pool
   readonly store: EventStore
   readonly writer: Writer
+  /** Verifies ledgers, a few at a time. */
+  readonly verifier: Verifier
   /** Rung when deliveries wait. */
   readonly bell: Bell
   /** Makes all tables of the read model anew from the ledgers, beside the live ones, and compares them. */
@@ -70,6 +73,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     pool,
     store,
     writer,
+    verifier: createVerifier({ pool, store }, Date.now),
     bell,
     rebuild: (onProgress) => withRebuild({ ...rebuilding, onProgress }, (work) => rebuild(work)),
     async close() {
