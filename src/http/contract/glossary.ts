@@ -222,6 +222,14 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   balance: 'Contas a receber liquidadas menos contas a pagar liquidadas; pode ser negativo.',
   'PaymentMethod.code': 'O código que a liquidação recebe.',
 
+  // Notificações do provedor de pagamento
+  received_at: 'Quando chegou.',
+  payload: 'O corpo como foi recebido; um texto se não era JSON; `null` se não foi lido.',
+  'Notification.response': 'A resposta dada; `null` enquanto não foi dada.',
+  http_status: 'Status HTTP da resposta.',
+  'Notification.outcome':
+    'O que resultou: `applied` (o pagamento mudou), `duplicate` (já estava assim), `stale` (atrasada), `ignored` (não diz respeito), `refused` (inválida) ou `failed` (virá de novo).',
+
   // Webhooks
   url: 'Endereço que recebe as entregas por POST.',
   events: 'Nomes dos eventos entregues; `*` são todos, também os que ainda virão.',
