@@ -44,6 +44,11 @@ describe('settings', () => {
     expect(readConfig({ PUBLIC_URL: 'https://loja.example/' }).PUBLIC_URL).to.equal('https://loja.example')
   })
 
+  it('give a process all roles, or those that are named', () => {
+    expect(readConfig({}).ROLES).to.deep.equal(['api', 'projector', 'dispatcher'])
+    expect(readConfig({ ROLES: 'dispatcher, api' }).ROLES).to.deep.equal(['api', 'dispatcher'])
+  })
+
   for (const [text, value] of [
     ['true', true],
     ['false', false],
@@ -69,6 +74,10 @@ describe('settings', () => {
     ['TRUST_PROXY', 'yes'],
     ['TRUST_PROXY', '10.0.0.0/33'],
     ['LOG_LEVEL', 'loud'],
+    ['ROLES', 'api,worker'],
+    ['ROLES', 'api,'],
+    ['ROLES', ','],
+    ['STOP_DELAY_SECONDS', '301'],
   ] as const) {
     it(`say what ${name} should be instead of ${value}`, () => {
       expect(wrong({ [name]: value })).to.match(new RegExp(`^${name} should be .{5,}$`))

@@ -31,7 +31,7 @@ export function failures(
   }
 }
 
-const answerProblem = (response: Response, problem: Problem): void =>
+export const answerProblem = (response: Response, problem: Problem): void =>
   sendProblem(response, problem, statusOf(problem.code))
 
 /** The answer that an error becomes. */
