@@ -36,7 +36,12 @@ export function understand(words: readonly string[]): { command: Named; values: 
 }
 
 function parse(command: Named, args: readonly string[]) {
-  const options = Object.fromEntries(Object.keys(command.verb.flags).map((name) => [name, { type: 'string' as const }]))
+  const options = Object.fromEntries(
+    Object.entries(command.verb.flags as Flags).map(([name, { value }]) => [
+      name,
+      { type: value === null ? ('boolean' as const) : ('string' as const) },
+    ]),
+  )
   try {
     const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true })
     return { values: { ...values } as Record<string, string | undefined>, positionals }

@@ -5,6 +5,7 @@ import { paymentTypeVerbs } from './payment-types.ts'
 import { projectionVerbs } from './projections.ts'
 import { providerSandbox } from './provider-sandbox.ts'
 import { saleVerbs } from './sales.ts'
+import { till } from './till.ts'
 import { userVerbs } from './users.ts'
 import type { Flags, Verb } from './verb.ts'
 
@@ -20,6 +21,7 @@ export const COMMANDS: Readonly<Record<string, Group | Verb>> = {
   sale: saleVerbs,
   projections: projectionVerbs,
   'provider-sandbox': providerSandbox,
+  till,
   demo,
 }
 
@@ -50,7 +52,7 @@ function namedIn(group: string, entry: Group | Verb): Named[] {
 /** How a verb is called, and what it does. */
 export function usageOf({ name, verb }: Named): string {
   const flags = Object.entries(verb.flags as Flags).map(([flag, { required, value }]) => {
-    const words = flag === verb.positional ? value : `--${flag} ${value}`
+    const words = flag === verb.positional ? value : value === null ? `--${flag}` : `--${flag} ${value}`
     return required ? words : `[${words}]`
   })
   return `  ${[name, ...flags].join(' ')}\n      ${verb.summary}`

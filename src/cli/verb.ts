@@ -4,18 +4,25 @@ import type { Core } from '../core.ts'
 import { type Refusal, refuse } from '../domain/refusal.ts'
 import { describeIssues } from '../domain/validation.ts'
 
-/** A flag that takes a value; `value` is how usage calls it. */
+/** A flag that takes a value; `value` is how usage calls it, null where it takes none. */
 export interface Flag {
   readonly required: boolean
-  readonly value: string
+  readonly value: string | null
 }
 
 export const required = (value: string) => ({ required: true, value }) as const
 export const optional = (value: string) => ({ required: false, value }) as const
 
+/** A flag that is there or not. */
+export const toggle = { required: false, value: null } as const
+
 export type Flags = Readonly<Record<string, Flag>>
 export type Values<F extends Flags> = {
-  readonly [N in keyof F]: F[N]['required'] extends true ? string : string | undefined
+  readonly [N in keyof F]: F[N]['value'] extends null
+    ? true | undefined
+    : F[N]['required'] extends true
+      ? string
+      : string | undefined
 }
 
 /** What a verb works with. */

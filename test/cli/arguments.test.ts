@@ -29,6 +29,11 @@ describe('command line', () => {
     })
   })
 
+  it('takes a flag without a value where the verb has one', () => {
+    expect(understand(['till', '--demo', '--sales', '3']).values).to.deep.equal({ demo: true, sales: '3' })
+    expect(() => understand(['till', '--demo=yes'])).to.throw(WrongUsage)
+  })
+
   it('takes what a verb is about with or without its flag', () => {
     expect(understand(words('company update 3 --plan api')).values).to.deep.equal({ company: '3', plan: 'api' })
     expect(understand(words('company update --plan api --company 3')).values).to.deep.equal({

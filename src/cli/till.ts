@@ -1,0 +1,61 @@
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import { type DemoAccess, readDemoFile } from '../access/demo-file.ts'
+import type { Config } from '../config.ts'
+import { playDay } from '../till/day.ts'
+import { createLine } from '../till/line.ts'
+import { openQueue } from '../till/queue.ts'
+import { type Credentials, createSession } from '../till/session.ts'
+import { createTill } from '../till/till.ts'
+import { optional, toggle, verb } from './verb.ts'
+
+const SALES = 25
+const MAX_SALES = 10_000
+/** Small, so that few sales make several uploads. */
+const PORTION = 10
+
+/** A day at an offline till of a running service, with a line that breaks at the worst moments. */
+export const till = verb({
+  summary: 'plays an offline till of a running service: sells, loses its connection while it uploads, and reconciles',
+  flags: {
+    url: optional('URL'),
+    email: optional('EMAIL'),
+    password: optional('PASSWORD'),
+    demo: toggle,
+    sales: optional('COUNT'),
+    queue: optional('FILE'),
+  },
+  async run({ config }, { url = config.PUBLIC_URL, email, password, demo, sales, queue: file = null }) {
+    const credentials = await credentialsOf(config, demo ? {} : { email, password })
+    const count = countOf(sales)
+    // What the till says on its way is for people; the report is the answer.
+    const say = (text: string) => void process.stderr.write(`${text}\n`)
+    const line = createLine(url)
+    const session = createSession({ line, credentials, say, random: Math.random })
+    const queue = await openQueue(file)
+    const world = { random: Math.random, now: () => new Date(), newId: randomUUID }
+    const client = createTill({ session, queue, world, say, portion: PORTION })
+    return playDay({ line, session, queue, till: client, say }, count)
+  },
+})
+
+/** Those given, or those of the first demonstration company. */
+async function credentialsOf(
+  { DATA_DIR }: Config,
+  { email, password }: { readonly email?: string | undefined; readonly password?: string | undefined },
+): Promise<Credentials> {
+  if (email !== undefined && password !== undefined) return { email, password }
+  if (email !== undefined || password !== undefined) throw new Error('--email and --password go together')
+  const file = join(DATA_DIR, 'demo.json')
+  const user: DemoAccess['user'] | undefined = (await readDemoFile(file))?.companies[0]?.user
+  if (!user) throw new Error(`${file} is not there: start the service with its demo data first (npm start)`)
+  return user
+}
+
+function countOf(text: string | undefined): number {
+  const count = text === undefined ? SALES : Number(text)
+  if (!Number.isInteger(count) || count < 0 || count > MAX_SALES) {
+    throw new Error(`--sales should be a whole number from 0 to ${MAX_SALES}`)
+  }
+  return count
+}
