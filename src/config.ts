@@ -101,6 +101,8 @@ const settings = z.object({
   SMTP_URL: smtpUrl.optional(),
   /** Whom e-mails come from; by default an address at the host of PUBLIC_URL. */
   SMTP_FROM: z.string().optional(),
+  /** Address of the payment provider's API; the sandbox has one of its own. */
+  PAYMENT_PROVIDER_URL: webAddress.default('https://api.mercadopago.com'),
   /** The least severe messages that are logged. */
   LOG_LEVEL: z
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])

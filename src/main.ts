@@ -18,6 +18,8 @@ import { type Core, openCore } from './core.ts'
 import { createApp } from './http/app.ts'
 import { serverOf } from './http/server.ts'
 import { purgeAnswers, schedulePurge } from './ledger/purge.ts'
+import { createProviderClient } from './payments/provider-client.ts'
+import type { PaymentProvider } from './payments/provider-port.ts'
 import { startEmbedded } from './postgres/embedded.ts'
 import { createPool } from './postgres/pool.ts'
 import { purgeDeliveries } from './webhooks/purge.ts'
@@ -90,9 +92,11 @@ async function start(config: Config): Promise<void> {
   closing.push(async () => purge.stop())
   const webhooks = deliver(core, databaseUrl, config)
   closing.push(() => webhooks.stop())
+  const provider = createProviderClient({ baseUrl: config.PAYMENT_PROVIDER_URL })
+  closing.push(() => provider.close())
   const server = listen(
     config,
-    appOf(core, gatePool, () => stopping),
+    appOf(core, gatePool, provider, () => stopping),
     (error) => {
       if (!error) return welcome({ baseUrl: config.PUBLIC_URL, demo })
       log(`cannot listen on port ${config.PORT}`, error)
@@ -118,7 +122,7 @@ async function embedded({ DATA_DIR }: Config): Promise<string> {
   return postgres.url
 }
 
-function appOf(core: Core, gatePool: Pool, isStopping: () => boolean): Express {
+function appOf(core: Core, gatePool: Pool, provider: PaymentProvider, isStopping: () => boolean): Express {
   const limits = { perMinute: config.QUOTA_PER_MINUTE, perDay: config.QUOTA_PER_DAY }
   return createApp({
     ...core,
@@ -129,6 +133,8 @@ function appOf(core: Core, gatePool: Pool, isStopping: () => boolean): Express {
       tokenDays: config.SYNC_TOKEN_DAYS ?? null,
       callsPerMinute: config.SYNC_QUOTA_PER_MINUTE,
     }),
+    provider,
+    publicUrl: config.PUBLIC_URL,
     trustProxy: config.TRUST_PROXY,
     newId: uuidv7,
     given: {

@@ -11,6 +11,8 @@ export type RefusalCode =
   | 'payment_mismatch'
   | 'key_limit_reached'
   | 'order_already_paid'
+  | 'payment_refused'
+  | 'provider_configuration_invalid'
   | 'webhook_limit_reached'
   | 'webhook_disabled'
 

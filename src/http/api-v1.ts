@@ -13,6 +13,7 @@ import { customerRoutes } from './v1/customers.ts'
 import { deliveryRoutes } from './v1/deliveries.ts'
 import { financeRoutes } from './v1/finance.ts'
 import { meRoute } from './v1/me.ts'
+import { orderRoutes } from './v1/orders.ts'
 import { saleRoutes } from './v1/sales.ts'
 import { supplierRoutes } from './v1/suppliers.ts'
 import { webhookRoutes } from './v1/webhooks.ts'
@@ -25,6 +26,7 @@ export const V1_ROUTES: readonly Route[] = [
   ...supplierRoutes,
   ...financeRoutes,
   ...saleRoutes,
+  ...orderRoutes,
   ...webhookRoutes,
   ...deliveryRoutes,
 ]

@@ -24,8 +24,13 @@ const PROBLEMS = {
   validation_failed: [422, 'Há campos inválidos ou desconhecidos na requisição.'],
   insufficient_stock: [422, 'Estoque insuficiente: nada foi registrado.'],
   payment_mismatch: [422, 'Os pagamentos não somam o total da venda.'],
+  payment_refused: [422, 'O provedor de pagamento recusou os dados do pagamento: nada foi cobrado.'],
   rate_limited: [429, 'Limite de requisições excedido. Aguarde e tente de novo.'],
   internal_error: [500, 'Erro interno. Informe o request_id ao suporte.'],
+  provider_configuration_invalid: [
+    500,
+    'A configuração do provedor de pagamento desta loja está ausente ou é inválida.',
+  ],
   unavailable: [503, 'Serviço temporariamente indisponível. Tente de novo em instantes.'],
 } as const satisfies Record<string, readonly [number, string]> & Record<RefusalCode, readonly [number, string]>
 

@@ -18,9 +18,11 @@ import { serverOf } from '../../src/http/server.ts'
 import { type Command, invoke, isRefusal } from '../../src/ledger/command.ts'
 import type { Origin } from '../../src/ledger/envelope.ts'
 import { ensureLedger } from '../../src/ledger/ledgers.ts'
+import type { PaymentProvider } from '../../src/payments/provider-port.ts'
 import { createPool } from '../../src/postgres/pool.ts'
 import { SECRET_BYTES, secretOf } from '../../src/webhooks/secrets.ts'
 import { expectDocumentedCall } from './contract.ts'
+import { noProvider } from './provider.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of many shapes
 export type Json = any
@@ -54,6 +56,9 @@ export interface TestApi {
   close(): Promise<void>
 }
 
+/** Where the provider would reach the service. */
+export const PUBLIC_URL = 'https://tillbook.example'
+
 export interface TestApiOptions {
   readonly perMinute?: number
   readonly perDay?: number
@@ -61,6 +66,8 @@ export interface TestApiOptions {
   /** Whether webhooks may call http and private addresses; true by default. */
   readonly allowPrivateTargets?: boolean
   readonly sync?: Partial<SyncAccessOptions>
+  /** The payment provider; there is none by default. */
+  readonly provider?: PaymentProvider
   /** The clock by which calls are made (UTC); Postgres's own by default. Commands always go by that one. */
   readonly now?: () => string
 }
@@ -78,6 +85,8 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
     gate: withClock(createGate(gatePool, limits), options.now),
     addresses: createAddressLimit(limits),
     sync: createSyncAccess(core.pool, { tokenDays: null, callsPerMinute: 1_000_000, ...options.sync }),
+    provider: options.provider ?? noProvider,
+    publicUrl: PUBLIC_URL,
     trustProxy,
     newId: uuidv7,
     given: testGiven(options.allowPrivateTargets),

@@ -1,11 +1,13 @@
 import { expect } from 'chai'
 import { type Json, startApi, type TestApi, type TestCompany } from '../../support/api.ts'
 import { type FaultyApi, startFaultyApi } from '../../support/faulty-api.ts'
+import { createMemoryProvider, type MemoryProvider } from '../../support/memory-provider.ts'
 
 /** The company that the cases play in, and others that are refused at the edge. */
 export interface World {
   readonly api: TestApi
   readonly company: TestCompany
+  readonly provider: MemoryProvider
   /** Payment types of the company. */
   readonly cash: number
   readonly card: number
@@ -24,7 +26,8 @@ export interface World {
 }
 
 export async function createWorld(databaseUrl: string): Promise<World> {
-  const api = await startApi(databaseUrl)
+  const provider = createMemoryProvider()
+  const api = await startApi(databaseUrl, { provider })
   const company = await api.company()
   const stingy = await startApi(databaseUrl, { perDay: 1 })
   const exhausted = await stingy.company()
@@ -34,6 +37,7 @@ export async function createWorld(databaseUrl: string): Promise<World> {
   return {
     api,
     company,
+    provider,
     cash: await company.paymentType('cash'),
     card: await company.paymentType('card', '2.50'),
     unpaid: await api.company({ plan: 'basic' }),
