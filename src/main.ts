@@ -16,8 +16,10 @@ import { purgeTokens } from './access/tokens.ts'
 import { type Config, readConfig, WrongSetting } from './config.ts'
 import { type Core, openCore } from './core.ts'
 import { createApp } from './http/app.ts'
+import { NOTIFICATIONS_PER_MINUTE } from './http/notifications/receiver.ts'
 import { serverOf } from './http/server.ts'
 import { purgeAnswers, schedulePurge } from './ledger/purge.ts'
+import { purgeNotifications } from './payments/notification-log.ts'
 import { createProviderClient } from './payments/provider-client.ts'
 import type { PaymentProvider } from './payments/provider-port.ts'
 import { startEmbedded } from './postgres/embedded.ts'
@@ -86,7 +88,7 @@ async function start(config: Config): Promise<void> {
   closing.push(() => gatePool.end())
   const demo = config.SEED_DEMO ? await seed(core, config) : null
   const purge = schedulePurge(
-    [purgeAnswers, purgeTokens, purgeDeliveries].map((purge) => () => purge(core.pool)),
+    [purgeAnswers, purgeTokens, purgeDeliveries, purgeNotifications].map((purge) => () => purge(core.pool)),
     (error) => log('what is no longer needed could not be purged', error),
   )
   closing.push(async () => purge.stop())
@@ -134,6 +136,7 @@ function appOf(core: Core, gatePool: Pool, provider: PaymentProvider, isStopping
       callsPerMinute: config.SYNC_QUOTA_PER_MINUTE,
     }),
     provider,
+    notifiers: createAddressLimit({ perMinute: NOTIFICATIONS_PER_MINUTE }),
     publicUrl: config.PUBLIC_URL,
     trustProxy: config.TRUST_PROXY,
     newId: uuidv7,

@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import { MAX_CENTS, toCents } from '../domain/money.ts'
+import { text } from '../domain/text.ts'
 import type { ProviderPayment } from './provider-port.ts'
 
 /** Ids and references come as numbers or as strings, depending on the endpoint. */
-const identifier = z.union([z.int().nonnegative(), z.string().min(1).max(200)]).transform(String)
+const identifier = z.union([z.int().nonnegative(), text(100)]).transform(String)
 
 /** A JSON number with at most two decimals, as cents; the shortest notation of a double is what was written. */
 const amount = z.number().transform((value, context) => {
@@ -19,19 +20,19 @@ const amount = z.number().transform((value, context) => {
 const payment = z
   .object({
     id: identifier,
-    status: z.string().min(1).max(100),
-    status_detail: z.string().max(200).nullish(),
-    external_reference: identifier.nullish().or(z.literal('')),
+    status: text(100),
+    status_detail: text(200).nullish().catch(null),
+    external_reference: identifier.nullish().catch(null),
     transaction_amount: amount,
     live_mode: z.boolean(),
-    metadata: z.object({ attempt_id: z.string().max(100).nullish() }).nullish(),
+    metadata: z.object({ attempt_id: z.uuid().nullable().catch(null) }).nullish(),
   })
   .transform(
     (found): ProviderPayment => ({
       id: found.id,
       status: found.status,
       statusDetail: found.status_detail ?? null,
-      externalReference: found.external_reference || null,
+      externalReference: found.external_reference ?? null,
       attemptId: found.metadata?.attempt_id ?? null,
       amountCents: found.transaction_amount,
       liveMode: found.live_mode,

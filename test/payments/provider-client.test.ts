@@ -39,7 +39,7 @@ const shown = (changes: object = {}) => ({
   external_reference: 'order-17',
   transaction_amount: 46.3,
   live_mode: false,
-  metadata: { attempt_id: 'a' },
+  metadata: { attempt_id: newPayment().attemptId },
   ...changes,
 })
 
@@ -107,12 +107,14 @@ describe('client of the payment provider', () => {
       expect(await client.findPayments(account, 'order-18')).to.deep.equal([made[0]])
     })
 
+    const attempt = (n: number) => `0190d6a0-0000-7000-8000-00000000009${n}`
+
     it('finds all payments of an order, and none of another account', async () => {
       for (const n of [1, 2])
-        await client.createPayment(account, newPayment({ attemptId: `attempt-${n}`, orderReference: 'order-19' }))
+        await client.createPayment(account, newPayment({ attemptId: attempt(n), orderReference: 'order-19' }))
       expect((await client.findPayments(account, 'order-19')).map(({ attemptId }) => attemptId)).to.deep.equal([
-        'attempt-2',
-        'attempt-1',
+        attempt(2),
+        attempt(1),
       ])
       expect(await client.findPayments({ ...account, accessToken: 'TEST-other' }, 'order-19')).to.deep.equal([])
       expect(await client.findPayments(account, 'order-1')).to.deep.equal([])

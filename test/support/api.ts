@@ -68,6 +68,12 @@ export interface TestApiOptions {
   readonly sync?: Partial<SyncAccessOptions>
   /** The payment provider; there is none by default. */
   readonly provider?: PaymentProvider
+  /** Hears of what went wrong; the console by default. */
+  readonly log?: (message: string, error: unknown) => void
+  /** Notifications of an address a minute; out of the way by default. */
+  readonly notificationsPerMinute?: number
+  /** Connections for queries. */
+  readonly queryConnections?: number
   /** The clock by which calls are made (UTC); Postgres's own by default. Commands always go by that one. */
   readonly now?: () => string
 }
@@ -75,8 +81,13 @@ export interface TestApiOptions {
 /** The service in this process on a port of its own, against a real Postgres. Quotas are out of the way unless they are asked for. */
 export async function startApi(databaseUrl: string, options: TestApiOptions = {}): Promise<TestApi> {
   const { perMinute = 1_000_000, perDay = 1_000_000, trustProxy = false } = options
-  const log = (message: string, error: unknown) => console.error(message, error)
-  const core = await openCore({ databaseUrl, queryConnections: 4, log, onOutdated: () => {} })
+  const { log = (message: string, error: unknown) => console.error(message, error) } = options
+  const core = await openCore({
+    databaseUrl,
+    queryConnections: options.queryConnections ?? 4,
+    log,
+    onOutdated: () => {},
+  })
   const gatePool = createPool(databaseUrl, { max: 1 })
   const limits = { perMinute, perDay }
   const app = createApp({
@@ -86,6 +97,7 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
     addresses: createAddressLimit(limits),
     sync: createSyncAccess(core.pool, { tokenDays: null, callsPerMinute: 1_000_000, ...options.sync }),
     provider: options.provider ?? noProvider,
+    notifiers: createAddressLimit({ perMinute: options.notificationsPerMinute ?? 1_000_000 }),
     publicUrl: PUBLIC_URL,
     trustProxy,
     newId: uuidv7,

@@ -40,6 +40,7 @@ export async function startFaultyApi(core: Core, databaseUrl: string): Promise<F
       addresses: createAddressLimit(limits),
       sync: createSyncAccess(options.pool ?? core.pool, { tokenDays: null, callsPerMinute: 1_000_000 }),
       provider: noProvider,
+      notifiers: createAddressLimit({ perMinute: 1_000_000 }),
       publicUrl: PUBLIC_URL,
       trustProxy: false,
       newId: uuidv7,
