@@ -1,16 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
+import { z } from 'zod'
 import { type DemoAccess, readDemoFile } from '../access/demo-file.ts'
 import type { Config } from '../config.ts'
+import { invalid } from '../domain/refusal.ts'
 import { playDay } from '../till/day.ts'
 import { createLine } from '../till/line.ts'
 import { openQueue } from '../till/queue.ts'
 import { type Credentials, createSession } from '../till/session.ts'
 import { createTill } from '../till/till.ts'
-import { optional, toggle, verb } from './verb.ts'
+import { checked, optional, Refused, toggle, verb } from './verb.ts'
 
 const SALES = 25
-const MAX_SALES = 10_000
+const Count = z.strictObject({ sales: z.int().min(0).max(10_000) })
 /** Small, so that few sales make several uploads. */
 const PORTION = 10
 
@@ -27,7 +29,7 @@ export const till = verb({
   },
   async run({ config }, { url = config.PUBLIC_URL, email, password, demo, sales, queue: file = null }) {
     const credentials = await credentialsOf(config, demo ? {} : { email, password })
-    const count = countOf(sales)
+    const { sales: count } = checked(Count, { sales: sales === undefined ? SALES : Number(sales) })
     // What the till says on its way is for people; the report is the answer.
     const say = (text: string) => void process.stderr.write(`${text}\n`)
     const line = createLine(url)
@@ -45,17 +47,11 @@ async function credentialsOf(
   { email, password }: { readonly email?: string | undefined; readonly password?: string | undefined },
 ): Promise<Credentials> {
   if (email !== undefined && password !== undefined) return { email, password }
-  if (email !== undefined || password !== undefined) throw new Error('--email and --password go together')
+  if (email !== undefined || password !== undefined) {
+    throw new Refused(invalid(email === undefined ? 'email' : 'password', 'é obrigatório com o outro'))
+  }
   const file = join(DATA_DIR, 'demo.json')
   const user: DemoAccess['user'] | undefined = (await readDemoFile(file))?.companies[0]?.user
   if (!user) throw new Error(`${file} is not there: start the service with its demo data first (npm start)`)
   return user
-}
-
-function countOf(text: string | undefined): number {
-  const count = text === undefined ? SALES : Number(text)
-  if (!Number.isInteger(count) || count < 0 || count > MAX_SALES) {
-    throw new Error(`--sales should be a whole number from 0 to ${MAX_SALES}`)
-  }
-  return count
 }

@@ -49,8 +49,8 @@ export async function playDay({ line, session, queue, till, say }: Parts, sales:
     else cents += Math.round(total * 100)
   }
   say(`${sales} sales without a connection`)
-  // The second time all of it has arrived, and only the answer is lost.
-  if (queue.size() > 0) line.breakNext('while sending', () => line.breakNext('before the answer'))
+  // The second time all of it has been carried out, and only the answer is lost.
+  if (queue.size() > 0) line.breakNext('while sending', () => line.breakNext('while receiving'))
   await till.upload()
   const { updated, deleted, unknown } = await till.checkConflicts()
   const refreshed = await till.refresh()

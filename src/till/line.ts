@@ -22,8 +22,11 @@ export class LineBroken extends Error {
   override readonly name = 'LineBroken'
 }
 
-/** When a line breaks, to try out what a till does then: with half of the body sent, or with all of it, before the answer. */
-export type Break = 'while sending' | 'before the answer'
+/**
+ * When a line breaks, to try out what a till does then: with half of the body sent; with all of it sent, which the service
+ * may then carry out or not; or as the answer arrives, when it was carried out and the till does not know.
+ */
+export type Break = 'while sending' | 'after sending' | 'while receiving'
 
 export interface Line {
   /** One request, one answer, of whatever status. @throws LineBroken */
@@ -56,13 +59,27 @@ export function createLine(baseUrl: string): Line {
           headers: headersOf(call, text),
           signal: AbortSignal.timeout(TIMEOUT_MS),
         })
-        outgoing.once('error', fail)
-        outgoing.once('response', (response) => void readAnswer(response).then(resolve, fail))
-        if (breaking) sendAndBreak(outgoing, text ?? '', breaking)
-        else outgoing.end(text)
+        const cut = () => {
+          fail(new Error(`the line broke ${breaking?.when}`))
+          outgoing.destroy()
+          breaking?.then()
+        }
+        outgoing.on('error', fail)
+        outgoing.once('response', (response) => {
+          response.on('error', fail)
+          if (breaking?.when === 'while receiving') cut()
+          else void readAnswer(response).then(resolve, fail)
+        })
+        write(outgoing, Buffer.from(text ?? ''), breaking?.when, cut)
       })
     },
   }
+}
+
+/** Sends a body as far as the line holds; the callbacks come when the operating system has what was written. */
+function write(outgoing: ClientRequest, body: Buffer, breaks: Break | undefined, cut: () => void): void {
+  if (breaks === 'while sending') outgoing.write(body.subarray(0, body.length >> 1), cut)
+  else outgoing.end(body, breaks === 'after sending' ? cut : undefined)
 }
 
 function headersOf({ token }: Call, text: string | undefined): Record<string, string | number> {
@@ -71,17 +88,6 @@ function headersOf({ token }: Call, text: string | undefined): Record<string, st
     ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
     ...(text === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
   }
-}
-
-function sendAndBreak(outgoing: ClientRequest, text: string, { when, then }: { when: Break; then: () => void }): void {
-  const cut = () => {
-    outgoing.destroy(new Error(`the line broke ${when}`))
-    then()
-  }
-  const bytes = Buffer.from(text)
-  if (when === 'while sending') outgoing.write(bytes.subarray(0, bytes.length >> 1), cut)
-  // Called when the operating system has all of it.
-  else outgoing.end(bytes, cut)
 }
 
 async function readAnswer(response: IncomingMessage): Promise<Answer> {

@@ -75,7 +75,8 @@ describe('a day at the reference till', () => {
     const { play, till } = await open(sold)
     const report = await play(35)
     expect(report).to.include({ sold: 35, sale_ids: 35, refused: 0, retries: 2, conflicts: 0, waiting: 0 })
-    expect(report.created + report.duplicate).to.equal(35)
+    // The answer of the first ten was lost.
+    expect(report).to.include({ created: 25, duplicate: 10 })
     const { data } = (await company.get('/sales?limit=200')).body
     expect(data.map((sale: { id: number }) => sale.id)).to.have.members([...till.tally().saleIds.values()])
     expect(await stocks()).to.deep.equal(stocksAfter(sold))

@@ -7,13 +7,12 @@ import { createLine, type Line } from '../../src/till/line.ts'
 import { openQueue } from '../../src/till/queue.ts'
 import type { OfflineSale } from '../../src/till/sale.ts'
 import { createSession } from '../../src/till/session.ts'
-import { createTill } from '../../src/till/till.ts'
+import { createTill, type Tally } from '../../src/till/till.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { type Counter, openCounter } from '../support/offline-sales.ts'
 import { type Service, startService } from '../support/process.ts'
 import { createTestUser, type TestUser } from '../support/till.ts'
-import { until } from '../support/wait.ts'
 
 const execute = promisify(execFile)
 const PORTION = 100
@@ -58,7 +57,7 @@ describe('a till and a service process', () => {
   }
 
   /** Uploads 100 sales to a service that is killed and started again at some moment, and looks at what is stored. */
-  async function uploadThrough(kill: (line: Line, killed: () => void) => void): Promise<void> {
+  async function uploadThrough(kill: (line: Line, killed: () => void) => void): Promise<Tally> {
     const line = createLine(service.url)
     const session = createSession({ line, credentials: user, say: () => {}, random: () => 0 })
     const queue = await openQueue(null)
@@ -68,7 +67,8 @@ describe('a till and a service process', () => {
     for (let n = 0; n < PORTION; n++) await queue.add(counter.sale(randomUUID()) as OfflineSale)
     const restarted = new Promise<void>((resolve, reject) => kill(line, () => void restart().then(resolve, reject)))
     await Promise.all([till.upload(), restarted])
-    const { saleIds, created, duplicate } = till.tally()
+    const tally = till.tally()
+    const { saleIds, created, duplicate } = tally
     expect(created + duplicate).to.equal(PORTION)
     expect(new Set(saleIds.values()).size).to.equal(PORTION)
     expect(await countSales()).to.equal(PORTION)
@@ -76,6 +76,7 @@ describe('a till and a service process', () => {
     expect((await company.get('/sales?limit=200')).body.data.map(({ id }: { id: number }) => id)).to.have.members([
       ...saleIds.values(),
     ])
+    return tally
   }
 
   it('lose no sale and make none twice when the service is killed while the upload arrives', async () => {
@@ -83,13 +84,12 @@ describe('a till and a service process', () => {
   }).timeout(60_000)
 
   it('lose no sale and make none twice when the service is killed as it has the whole upload', async () => {
-    await uploadThrough((line, killed) => line.breakNext('before the answer', killed))
+    await uploadThrough((line, killed) => line.breakNext('after sending', killed))
   }).timeout(60_000)
 
-  it('lose no sale and make none twice when the service is killed once the sales are stored', async () => {
-    await uploadThrough((line, killed) => {
-      line.breakNext('before the answer', () => void until(countSales).then(killed))
-    })
+  it('lose no sale and make none twice when the service is killed as it answers, with all sales stored', async () => {
+    const { created, duplicate } = await uploadThrough((line, killed) => line.breakNext('while receiving', killed))
+    expect({ created, duplicate }).to.deep.equal({ created: 0, duplicate: PORTION })
   }).timeout(60_000)
 
   it('play a day from the command line, which reports it as one JSON document', async () => {
@@ -100,7 +100,15 @@ describe('a till and a service process', () => {
       { env: { PATH: process.env.PATH } },
     )
     const report = JSON.parse(stdout)
-    expect(report).to.include({ sold: 12, sale_ids: 12, refused: 0, conflicts: 0, waiting: 0, retries: 2 })
+    expect(report).to.include({
+      sold: 12,
+      sale_ids: 12,
+      created: 2,
+      duplicate: 10,
+      conflicts: 0,
+      waiting: 0,
+      retries: 2,
+    })
     expect(stderr).to.match(/trying again in \d+ ms/)
     expect(stderr).not.to.include(user.password)
     expect(await countSales()).to.equal(12)

@@ -120,7 +120,7 @@ describe('session of the reference till', () => {
     const { line, session } = open()
     await session.call(status)
     const upload = { method: 'POST', path: '/sync/sales', body: { sales: ['ã'.repeat(100_000)] } } as const
-    line.breakNext('while sending', () => line.breakNext('before the answer'))
+    line.breakNext('while sending', () => line.breakNext('while receiving'))
     await session.call(upload)
     expect(session.retries()).to.equal(2)
     const whole = received.filter(({ path }) => path === '/api/sync/sales')
