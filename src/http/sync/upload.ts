@@ -15,8 +15,8 @@ import { composeAnswer, readUpload, type Upload, type UploadAnswer } from './upl
 /** Sales of one upload at most; a till with more sends them in several. */
 export const MAX_SALES = 1_000
 
-/** Items of the sales of one unit of work: 5,000 take it some tenths of a second. */
-const PORTION_LINES = 5_000
+/** Items of the sales of one unit of work: more of them are no faster, and let others wait longer. */
+const PORTION_LINES = 1_000
 
 /** What is in the list is judged sale by sale. */
 const Body = z.object({ sales: z.array(z.unknown()).max(MAX_SALES, `no máximo ${MAX_SALES} vendas por envio`) })
@@ -66,7 +66,7 @@ async function record(writer: Writer, upload: Upload, session: Session, requestI
   return composeAnswer(upload, done)
 }
 
-/** Most uploads are one portion, and one commit. A very long one is cut, so that nobody waits for all of it. */
+/** Most uploads are one portion, and one commit. A long one is cut, so that nobody has to wait for all of it. */
 function* portionsOf({ invocations }: Upload): Iterable<Invocation[]> {
   let portion: Invocation[] = []
   let lines = 0

@@ -164,6 +164,25 @@ describe('POST /api/sync/sales', () => {
     expect(await counter.stock()).to.equal('-397.000')
   })
 
+  it('takes 1,000 sales of 3 items, and knows the first again at the end', async () => {
+    const items = [1, 2, 3].map((quantity) => ({ product_id: counter.product, quantity, price: 1, total: quantity }))
+    const money = {
+      total: 6,
+      amount_received: 6,
+      payments: [{ payment_type_id: counter.cash, amount: 6, status: 'completed' }],
+    }
+    const sales = Array.from({ length: 999 }, (_, n) => counter.sale(`n-${n}`, { items, ...money }))
+    const { results, summary } = await upload(till, [...sales, sales[0]])
+    expect(summary).to.deep.equal({ total_processed: 1_000, success_count: 1_000, error_count: 0 })
+    expect(results.map((result: Json) => result.offline_id)).to.deep.equal([
+      ...sales.map((sale) => sale.offline_id),
+      'n-0',
+    ])
+    expect(new Set(results.map((result: Json) => result.sale_id)).size).to.equal(999)
+    expect(results.at(-1)).to.include({ status: 'duplicate', sale_id: results[0].sale_id })
+    expect(await counter.stock()).to.equal(`${100 - 999 * 6}.000`)
+  })
+
   it('records what is odd with warnings, and tells them again to whoever lost the answer', async () => {
     const line = { product_id: counter.product, quantity: 101, price: 9.5, total: 959.5 }
     const money = { total: 959.5, amount_received: 959.5 }
