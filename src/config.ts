@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { z } from 'zod'
+import { SWEEP_SECONDS } from './payments/sweep-schedule.ts'
 
 /** A setting that cannot be understood; the message is for whoever starts the service. */
 export class WrongSetting extends Error {
@@ -50,6 +51,18 @@ const secondsList = z
   .describe(
     `1 to ${MAX_RETRIES} numbers of seconds with commas, like "60,300,1800", each up to ${LONGEST_RETRY_SECONDS}`,
   )
+
+/** Longest that an order is asked about. */
+const LONGEST_SWEEP_SECONDS = 30 * 86_400
+const MAX_SWEEPS = 50
+
+const ascendingSeconds = z
+  .string()
+  .regex(/^\d{1,7}( *, *\d{1,7})*$/)
+  .transform((text) => text.split(',').map(Number))
+  .refine((list) => list.length <= MAX_SWEEPS && list.every((at, n) => at >= (list[n - 1] ?? 0)))
+  .refine((list) => list.every((at) => at <= LONGEST_SWEEP_SECONDS))
+  .describe(`1 to ${MAX_SWEEPS} ascending numbers of seconds with commas, like "60,300,86400"`)
 
 const smtpUrl = z
   .url({ protocol: /^smtps?$/ })
@@ -103,6 +116,8 @@ const settings = z.object({
   SMTP_FROM: z.string().optional(),
   /** Address of the payment provider's API; the sandbox has one of its own. */
   PAYMENT_PROVIDER_URL: webAddress.default('https://api.mercadopago.com'),
+  /** Seconds after an attempt to pay at which the provider is asked what became of it, whatever it has notified. */
+  PAYMENT_SWEEP_SECONDS: ascendingSeconds.default([...SWEEP_SECONDS]),
   /** The least severe messages that are logged. */
   LOG_LEVEL: z
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])

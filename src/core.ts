@@ -1,10 +1,13 @@
 import type { Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 import { readModel } from '../projections/index.ts'
+import { createVerifier, type Verifier } from './audit/verifier.ts'
 import { createIdAllocator } from './ledger/ids.ts'
 import type { EventStore } from './ledger/port.ts'
 import { createPostgresStore } from './ledger/postgres.ts'
-import { ensureReadModel, rebuildReadModel } from './ledger/read-schema.ts'
+import { ensureReadModel } from './ledger/read-schema.ts'
+import { type RebuildOptions, type RebuildReport, rebuild } from './ledger/rebuild.ts'
+import { NEXT_SCHEMA } from './ledger/schemas.ts'
 import { createWriter, type Writer } from './ledger/writer.ts'
 import { migrate } from './postgres/migrate.ts'
 import { createPool } from './postgres/pool.ts'
@@ -18,10 +21,12 @@ export interface Core {
   readonly pool: Pool
   readonly store: EventStore
   readonly writer: Writer
+  /** Verifies ledgers, a few at a time. */
+  readonly verifier: Verifier
   /** Rung when deliveries wait. */
   readonly bell: Bell
-  /** Makes all tables of the read model anew from the ledgers. Returns the number of events applied. */
-  rebuild(): Promise<number>
+  /** Makes all tables of the read model anew from the ledgers, beside the live ones, and compares them. */
+  rebuild(onProgress?: (events: number) => void): Promise<RebuildReport>
   /** Answers what was accepted, then closes all connections. */
   close(): Promise<void>
 }
@@ -39,6 +44,8 @@ export interface CoreOptions {
 const LANES = 2
 const GROUP_COMMANDS = 32
 const WAITING_COMMANDS = 5_000
+/** The holder of the lock, a snapshot to compare by, and companies replayed side by side. */
+const BUILD_CONNECTIONS = 4
 
 /** Migrates the database, makes the read model fit, and opens the writer. */
 export async function openCore(options: CoreOptions): Promise<Core> {
@@ -47,7 +54,8 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   // Its statements look rows up by key only: without the other plans no stale statistics can lead to a scan.
   const writerPool = createPool(options.databaseUrl, { max: LANES + 1, pipeline: true, keyLookupsOnly: true })
   const store = createPostgresStore(pool)
-  await ensureReadModel(writerPool, store, readModel)
+  const rebuilding = { databaseUrl: options.databaseUrl, pool, store }
+  await withRebuild(rebuilding, ensureReadModel)
   const bell = createBell(pool, (error) => options.log('dispatchers could not be woken', error))
   const writer = createWriter({
     pool: writerPool,
@@ -65,11 +73,37 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     pool,
     store,
     writer,
+    verifier: createVerifier({ pool, store }, Date.now),
     bell,
-    rebuild: () => rebuildReadModel(writerPool, store, readModel),
+    rebuild: (onProgress) => withRebuild({ ...rebuilding, onProgress }, (work) => rebuild(work)),
     async close() {
       await writer.idle()
       await Promise.all([pool.end(), writerPool.end()])
     },
+  }
+}
+
+interface Rebuilding extends Pick<RebuildOptions, 'pool' | 'store'> {
+  readonly databaseUrl: string
+  readonly onProgress?: ((events: number) => void) | undefined
+}
+
+/** A rebuild has connections of its own, which see the tables that it makes; they wait for as long as it takes. */
+async function withRebuild<T>(
+  { databaseUrl, onProgress = () => {}, ...rest }: Rebuilding,
+  work: (options: RebuildOptions) => Promise<T>,
+): Promise<T> {
+  const buildPool = createPool(databaseUrl, {
+    max: BUILD_CONNECTIONS,
+    pipeline: true,
+    read_schema: NEXT_SCHEMA,
+    statement_timeout_ms: 0,
+    idle_in_transaction_timeout_ms: 0,
+    application_name: 'tillbook rebuild',
+  })
+  try {
+    return await work({ ...rest, buildPool, model: readModel, onProgress })
+  } finally {
+    await buildPool.end()
   }
 }

@@ -22,6 +22,8 @@ import { purgeAnswers, schedulePurge } from './ledger/purge.ts'
 import { purgeNotifications } from './payments/notification-log.ts'
 import { createProviderClient } from './payments/provider-client.ts'
 import type { PaymentProvider } from './payments/provider-port.ts'
+import { startSweep } from './payments/sweep.ts'
+import { purgeSweeps } from './payments/sweep-claims.ts'
 import { startEmbedded } from './postgres/embedded.ts'
 import { createPool } from './postgres/pool.ts'
 import { purgeDeliveries } from './webhooks/purge.ts'
@@ -88,7 +90,9 @@ async function start(config: Config): Promise<void> {
   closing.push(() => gatePool.end())
   const demo = config.SEED_DEMO ? await seed(core, config) : null
   const purge = schedulePurge(
-    [purgeAnswers, purgeTokens, purgeDeliveries, purgeNotifications].map((purge) => () => purge(core.pool)),
+    [purgeAnswers, purgeTokens, purgeDeliveries, purgeNotifications, purgeSweeps].map(
+      (purge) => () => purge(core.pool),
+    ),
     (error) => log('what is no longer needed could not be purged', error),
   )
   closing.push(async () => purge.stop())
@@ -96,6 +100,8 @@ async function start(config: Config): Promise<void> {
   closing.push(() => webhooks.stop())
   const provider = createProviderClient({ baseUrl: config.PAYMENT_PROVIDER_URL })
   closing.push(() => provider.close())
+  const sweep = startSweep({ ...core, provider, schedule: config.PAYMENT_SWEEP_SECONDS, log })
+  closing.push(() => sweep.stop())
   const server = listen(
     config,
     appOf(core, gatePool, provider, () => stopping),

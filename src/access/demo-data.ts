@@ -33,7 +33,7 @@ export async function seedDemo(
     for (const [index, demo] of DEMO_COMPANIES.entries()) {
       const companyId = await ensureCompany(core, index + 1, demo)
       const access = known?.companies.find((company) => company.id === companyId)
-      companies.push(await ensureAccess(core, companyId, demo.user.email, access))
+      companies.push(await ensureAccess(core, companyId, demo, access))
     }
     await writeDemoFile(demoFile, { base_url: baseUrl, companies })
     await session.query('select pg_advisory_unlock($1)', [DEMO_LOCK])

@@ -5,6 +5,7 @@ import { paymentTypeVerbs } from './payment-types.ts'
 import { projectionVerbs } from './projections.ts'
 import { providerSandbox } from './provider-sandbox.ts'
 import { saleVerbs } from './sales.ts'
+import { storeVerbs } from './stores.ts'
 import { till } from './till.ts'
 import { userVerbs } from './users.ts'
 import type { Flags, Verb } from './verb.ts'
@@ -19,6 +20,7 @@ export const COMMANDS: Readonly<Record<string, Group | Verb>> = {
   user: userVerbs,
   key: keyVerbs,
   sale: saleVerbs,
+  store: storeVerbs,
   projections: projectionVerbs,
   'provider-sandbox': providerSandbox,
   till,
@@ -52,7 +54,7 @@ function namedIn(group: string, entry: Group | Verb): Named[] {
 /** How a verb is called, and what it does. */
 export function usageOf({ name, verb }: Named): string {
   const flags = Object.entries(verb.flags as Flags).map(([flag, { required, value }]) => {
-    const words = flag === verb.positional ? value : value === null ? `--${flag}` : `--${flag} ${value}`
+    const words = flag === verb.positional ? value : [`--${flag}`, value ?? []].flat().join(' ')
     return required ? words : `[${words}]`
   })
   return `  ${[name, ...flags].join(' ')}\n      ${verb.summary}`

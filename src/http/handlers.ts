@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto'
 import type { Request, RequestHandler, Response } from 'express'
 import { z } from 'zod'
+import type { Verifier } from '../audit/verifier.ts'
 import { type Refusal, refuse } from '../domain/refusal.ts'
 import { describeIssues } from '../domain/validation.ts'
 import { isRefusal } from '../ledger/command.ts'
 import { operate } from '../ledger/operation.ts'
+import type { EventStore } from '../ledger/port.ts'
 import type { Answer, Reply } from '../ledger/unit-of-work.ts'
 import type { Writer } from '../ledger/writer.ts'
 import type { Payments } from '../payments/pay-order.ts'
@@ -27,6 +29,8 @@ import type {
 
 /** What route handlers work with. */
 export interface RouteContext extends Payments {
+  readonly store: EventStore
+  readonly verifier: Verifier
   readonly limits: CallLimits
   readonly given: Given
   /** Wakes those who deliver. */
@@ -58,8 +62,10 @@ async function answerRead(
   response: Response,
 ): Promise<void> {
   const query = parse(route.query ?? NO_QUERY, request.query)
-  const { pool, limits } = context
-  const answer = await route.read({ pool, limits, caller: callerOf(response), params: request.params as Params, query })
+  const { pool, store, verifier, limits } = context
+  const caller = callerOf(response)
+  const params = request.params as Params
+  const answer = await route.read({ pool, store, verifier, limits, caller, params, query })
   if (!answer) throw new Problem('not_found')
   if (answer.revision !== undefined) response.setHeader('X-Ledger-Revision', answer.revision)
   sendJson(response, 200, answer.body)

@@ -1,10 +1,12 @@
 import type { Pool } from 'pg'
 import type { z } from 'zod'
 import type { Scope } from '../access/scopes.ts'
+import type { Verifier } from '../audit/verifier.ts'
 import type { Calendar } from '../domain/instant.ts'
 import type { Refusal, RefusalCode } from '../domain/refusal.ts'
 import type { Command } from '../ledger/command.ts'
 import type { Operating } from '../ledger/operation.ts'
+import type { EventStore } from '../ledger/port.ts'
 import type { Answer, Request } from '../ledger/unit-of-work.ts'
 import type { Payments } from '../payments/pay-order.ts'
 
@@ -47,6 +49,9 @@ interface Common {
 
 export interface ReadContext<Q> {
   readonly pool: Pool
+  /** Where the ledgers are kept. */
+  readonly store: EventStore
+  readonly verifier: Verifier
   readonly limits: CallLimits
   readonly caller: Caller
   readonly params: Params

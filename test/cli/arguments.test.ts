@@ -29,9 +29,11 @@ describe('command line', () => {
     })
   })
 
-  it('takes a flag without a value where the verb has one', () => {
-    expect(understand(['till', '--demo', '--sales', '3']).values).to.deep.equal({ demo: true, sales: '3' })
-    expect(() => understand(['till', '--demo=yes'])).to.throw(WrongUsage)
+  it('takes a flag that is just there, and no value for it', () => {
+    const line = 'store create --company 3 --sandbox --alias loja --commission 5'
+    expect(understand(words(line)).values).to.include({ sandbox: 'true', alias: 'loja' })
+    expect(understand(words(line.replace(' --sandbox', ''))).values).to.not.have.property('sandbox')
+    expect(misunderstood(line.replace('--sandbox', '--sandbox=yes')).usage).to.include('[--sandbox]')
   })
 
   it('takes what a verb is about with or without its flag', () => {

@@ -222,6 +222,14 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   balance: 'Contas a receber liquidadas menos contas a pagar liquidadas; pode ser negativo.',
   'PaymentMethod.code': 'O código que a liquidação recebe.',
 
+  // Notificações do provedor de pagamento
+  received_at: 'Quando chegou.',
+  payload: 'O corpo como foi recebido; um texto se não era JSON; `null` se não foi lido.',
+  'Notification.response': 'A resposta dada; `null` enquanto não foi dada.',
+  http_status: 'Status HTTP da resposta.',
+  'Notification.outcome':
+    'O que resultou: `applied` (o pagamento mudou), `duplicate` (já estava assim), `stale` (atrasada), `ignored` (não diz respeito), `refused` (inválida) ou `failed` (virá de novo).',
+
   // Webhooks
   url: 'Endereço que recebe as entregas por POST.',
   events: 'Nomes dos eventos entregues; `*` são todos, também os que ainda virão.',
@@ -246,4 +254,32 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   after: 'Revisão depois da qual os eventos são entregues de novo.',
   deliveries: 'Quantas entregas foram criadas.',
   last_revision: 'Revisão do último evento; `null` se não houve nenhum.',
+
+  // Audit
+  'query.after': 'Só o que vem depois desta revisão; desde o primeiro evento, se ausente.',
+  'query.types': 'Só eventos destes tipos, separados por vírgulas.',
+  'query.subject': 'Só eventos deste registro, como `sale/9`.',
+  'query.hash': 'O hash do evento em `after`, quando a conferência continua.',
+  'LedgerEvent.type': 'Tipo do evento.',
+  version: 'Versão do formato de `data`.',
+  stream: 'O livro: `company-` e o id da empresa.',
+  'LedgerEvent.revision': 'Posição no livro: 0, 1, 2 … sem lacunas.',
+  recorded_at: 'Quando foi registrado, em UTC; nunca antes do evento anterior.',
+  subject: 'O registro de que o evento trata, como `sale/9`.',
+  actor: 'Quem o causou: `api_key/7`, `user/3`, ou `null` se foi o próprio serviço.',
+  'LedgerEvent.request_id': 'O X-Request-Id da chamada que o causou.',
+  idempotency: 'A Idempotency-Key da chamada, se havia uma só operação.',
+  'idempotency.key': 'A Idempotency-Key.',
+  request_hash: 'Hash da chamada.',
+  'idempotency.status': 'Status HTTP da resposta.',
+  previous_hash: 'O `hash` do evento anterior; 64 zeros no primeiro.',
+  hash: 'SHA-256, em hexadecimal, do JSON canônico (RFC 8785) do evento inteiro sem este campo.',
+  'LedgerEvent.data': 'O que aconteceu, conforme o tipo (docs/events.md).',
+  valid: 'Se tudo o que foi conferido está íntegro.',
+  checked: 'Quantos eventos estão íntegros.',
+  'LedgerVerification.revision': 'Revisão do último evento íntegro; -1 se não há nenhum.',
+  'LedgerVerification.hash': 'O hash desse evento.',
+  first_error: 'O primeiro erro; `null` se não há. Depois dele nada foi conferido.',
+  'first_error.revision': 'Onde está.',
+  'first_error.reason': 'O que há de errado; o guia do auditor explica cada código.',
 }

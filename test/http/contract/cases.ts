@@ -1,3 +1,4 @@
+import { auditCases } from './audit-cases.ts'
 import type { Cases } from './case.ts'
 import { catalogCases } from './catalog-cases.ts'
 import { financeCases } from './finance-cases.ts'
@@ -15,4 +16,5 @@ export const CASES: Cases = {
   ...saleCases,
   ...orderCases,
   ...webhookCases,
+  ...auditCases,
 }

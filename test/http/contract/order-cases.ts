@@ -1,5 +1,6 @@
 import { createStore } from '../../../commands/stores/create-store.ts'
 import { ProviderRefused } from '../../../src/payments/provider-port.ts'
+import { send } from '../../support/api.ts'
 import type { Cases } from './case.ts'
 import type { World } from './world.ts'
 
@@ -19,7 +20,7 @@ const adHoc = (store_alias: string) => ({
   items: [{ description: 'Bolo', quantity: '1', unit_price: '10.00' }],
 })
 
-async function place(world: World, alias?: string) {
+export async function placeOrder(world: World, alias?: string) {
   const order = { ...adHoc(alias ?? (await openStore(world))), external_id: world.unique('pedido') }
   return world.create('/orders', order)
 }
@@ -27,16 +28,24 @@ async function place(world: World, alias?: string) {
 export const orderCases: Cases = {
   listOrders: {
     200: async (world) => {
-      const { store_alias, external_id } = await place(world)
+      const { store_alias, external_id } = await placeOrder(world)
       return { query: { status: 'pending', store_alias, external_id } }
     },
   },
   getOrder: {
     200: async (world) => {
-      const { id } = await place(world)
+      const { id } = await placeOrder(world)
       world.provider.status = 'approved'
       await world.company.post(`/orders/${id}/payments`, pix)
       return { params: { id } }
+    },
+  },
+  listOrderNotifications: {
+    200: async (world) => {
+      const { id, store_alias } = await placeOrder(world)
+      for (const body of ['{"type":"plan"}', '{"type":', '[1]'])
+        await send(`${world.api.url}/webhook/paymentprovider/${store_alias}/${id}`, 'POST', body)
+      return { params: { id }, query: { limit: '2' } }
     },
   },
   createOrder: {
@@ -53,30 +62,33 @@ export const orderCases: Cases = {
       }
     },
     duplicate_resource: async (world) => {
-      const { store_alias, external_id } = await place(world)
+      const { store_alias, external_id } = await placeOrder(world)
       return { body: { ...adHoc(store_alias), external_id } }
     },
   },
   payOrder: {
     201: async (world) => {
       world.provider.status = 'pending'
-      return { params: { id: (await place(world)).id }, body: { ...pix, payment_method_id: 'visa', token: 'cartao' } }
+      return {
+        params: { id: (await placeOrder(world)).id },
+        body: { ...pix, payment_method_id: 'visa', token: 'cartao' },
+      }
     },
     order_already_paid: async (world) => {
-      const { id } = await place(world)
+      const { id } = await placeOrder(world)
       world.provider.status = 'approved'
       await world.company.post(`/orders/${id}/payments`, pix)
       return { params: { id }, body: pix }
     },
     payment_refused: async (world) => {
-      const { id } = await place(world)
+      const { id } = await placeOrder(world)
       world.provider.twist(() => {
         throw new ProviderRefused([{ code: '2067', description: 'Invalid user identification number' }])
       })
       return { params: { id }, body: pix }
     },
     provider_configuration_invalid: async (world) => {
-      const { id } = await place(world, await openStore(world, {}))
+      const { id } = await placeOrder(world, await openStore(world, {}))
       return { params: { id }, body: pix }
     },
   },
