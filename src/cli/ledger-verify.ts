@@ -14,6 +14,8 @@ interface Told extends Verification {
   readonly company_id: number | null
   /** Seals that the ledger was held against. */
   readonly seals: number
+  /** Whether they were made with the key that was given; without one they only name their own, which proves less. */
+  readonly trusted_key: boolean | null
 }
 
 interface Flags {
@@ -34,16 +36,10 @@ export const verifyVerb = verb({
   },
   async run(context, flags) {
     const seals = await readSeals(flags)
-    const told =
-      flags.file === undefined ? await verifyStored(context, flags, seals) : await verifyFile(flags.file, flags, seals)
-    if (flags.seal !== undefined && flags['public-key'] === undefined) process.stderr.write(UNTRUSTED)
-    return told
+    return flags.file === undefined ? verifyStored(context, flags, seals) : verifyFile(flags.file, flags, seals)
   },
   isBad: (result) => [result].flat().some((each) => !(each as Told).valid),
 })
-
-const UNTRUSTED =
-  'note: the signatures were checked with the key that the seals themselves name; --public-key FILE proves who made them\n'
 
 /** Genuine seals only. @throws Refused */
 async function readSeals({ seal: path, 'public-key': keyPath }: Flags): Promise<Seal[]> {
@@ -84,12 +80,18 @@ function needSeals(seals: readonly Seal[], companyId: number | null): readonly S
   return own
 }
 
-async function verifyStored(context: Context, { company }: Flags, seals: readonly Seal[]): Promise<Told | Told[]> {
+const heldAgainst = ({ length }: readonly Seal[], { 'public-key': key }: Flags) => ({
+  seals: length,
+  trusted_key: length === 0 ? null : key !== undefined,
+})
+
+async function verifyStored(context: Context, flags: Flags, seals: readonly Seal[]): Promise<Told | Told[]> {
+  const { company } = flags
   const core = await context.core()
   const verifyOne = async (companyId: number, anchors: readonly Seal[]): Promise<Told> => ({
     company_id: companyId,
     ...(await verifyLedger(core, companyId, { anchors })),
-    seals: anchors.length,
+    ...heldAgainst(anchors, flags),
   })
   if (company !== undefined) {
     const companyId = await companyOf(core, company)
@@ -114,7 +116,7 @@ async function companiesOf({ pool, store }: Core, seals: readonly Seal[]): Promi
 
 async function verifyFile(
   path: string,
-  { company }: Flags,
+  flags: Flags,
   seals: readonly Seal[],
 ): Promise<Told & Pick<ExportVerification, 'stream' | 'from'>> {
   let own: readonly Seal[] = []
@@ -124,7 +126,7 @@ async function verifyFile(
     return own
   })
   const companyId = found.stream === null ? null : companyOfStream(found.stream)
-  if (company !== undefined && company !== String(companyId))
-    throw new Refused(invalid('file', `não é um livro da empresa ${company}`))
-  return { company_id: companyId, ...found, seals: own.length }
+  if (flags.company !== undefined && flags.company !== String(companyId))
+    throw new Refused(invalid('file', `não é um livro da empresa ${flags.company}`))
+  return { company_id: companyId, ...found, ...heldAgainst(own, flags) }
 }
