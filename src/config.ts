@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
+import { SWEEP_SECONDS } from './payments/sweep-schedule.ts'
 
 /** A setting that cannot be understood; the message is for whoever starts the service. */
 export class WrongSetting extends Error {
@@ -51,9 +52,26 @@ const secondsList = z
     `1 to ${MAX_RETRIES} numbers of seconds with commas, like "60,300,1800", each up to ${LONGEST_RETRY_SECONDS}`,
   )
 
+/** Longest that an order is asked about. */
+const LONGEST_SWEEP_SECONDS = 30 * 86_400
+const MAX_SWEEPS = 50
+
+const ascendingSeconds = z
+  .string()
+  .regex(/^\d{1,7}( *, *\d{1,7})*$/)
+  .transform((text) => text.split(',').map(Number))
+  .refine((list) => list.length <= MAX_SWEEPS && list.every((at, n) => at >= (list[n - 1] ?? 0)))
+  .refine((list) => list.every((at) => at <= LONGEST_SWEEP_SECONDS))
+  .describe(`1 to ${MAX_SWEEPS} ascending numbers of seconds with commas, like "60,300,86400"`)
+
 const smtpUrl = z
   .url({ protocol: /^smtps?$/ })
   .describe('a URL like smtp://user:password@mail.example:587, or smtps:// for TLS from the beginning')
+
+const eventStoreUrl = z
+  .string()
+  .regex(/^(esdb|kurrentdb|kurrent)(\+discover)?:\/\//)
+  .describe('a URL like esdb://host:2113?tls=false')
 
 const NETWORKS = ['loopback', 'linklocal', 'uniquelocal']
 
@@ -77,6 +95,8 @@ const settings = z.object({
   DATA_DIR: z.string().default('./data'),
   /** A Postgres of one's own, instead of the embedded one. */
   DATABASE_URL: databaseUrl.optional(),
+  /** An EventStoreDB (or KurrentDB) that keeps the ledgers, instead of the Postgres of the read model. */
+  EVENTSTORE_URL: eventStoreUrl.optional(),
   /** Demonstration companies at the start; by default only with the embedded Postgres. */
   SEED_DEMO: flag.optional(),
   /** Calls a minute, all keys of a company summed; the same for an address without a key. */
@@ -107,6 +127,8 @@ const settings = z.object({
   SEAL_KEY_FILE: z.string().optional(),
   /** Hours after which ledgers that have moved are sealed, to files in DATA_DIR; by default only when somebody asks. */
   SEAL_EVERY_HOURS: decimal(0.001, 168).optional(),
+  /** Seconds after an attempt to pay at which the provider is asked what became of it, whatever it has notified. */
+  PAYMENT_SWEEP_SECONDS: ascendingSeconds.default([...SWEEP_SECONDS]),
   /** The least severe messages that are logged. */
   LOG_LEVEL: z
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])

@@ -23,6 +23,8 @@ import { purgeAnswers, schedulePurge } from './ledger/purge.ts'
 import { purgeNotifications } from './payments/notification-log.ts'
 import { createProviderClient } from './payments/provider-client.ts'
 import type { PaymentProvider } from './payments/provider-port.ts'
+import { startSweep } from './payments/sweep.ts'
+import { purgeSweeps } from './payments/sweep-claims.ts'
 import { startEmbedded } from './postgres/embedded.ts'
 import { createPool } from './postgres/pool.ts'
 import { purgeDeliveries } from './webhooks/purge.ts'
@@ -79,8 +81,16 @@ async function start(config: Config): Promise<void> {
     if (!stopping) process.kill(process.pid, 'SIGTERM')
   }
   // Outdated: newer projections were installed by another process; this one must not write and cannot serve.
-  const core = await openCore({ databaseUrl, queryConnections: QUERY_CONNECTIONS, log, onOutdated: fail })
+  const core = await openCore({
+    databaseUrl,
+    eventStoreUrl: config.EVENTSTORE_URL,
+    queryConnections: QUERY_CONNECTIONS,
+    log,
+    onOutdated: fail,
+  })
   closing.push(() => core.close())
+  const follower = core.follow()
+  if (follower) closing.push(() => follower.stop())
   const gatePool = createPool(databaseUrl, {
     max: GATE_CONNECTIONS,
     keyLookupsOnly: true,
@@ -89,7 +99,9 @@ async function start(config: Config): Promise<void> {
   closing.push(() => gatePool.end())
   const demo = config.SEED_DEMO ? await seed(core, config) : null
   const purge = schedulePurge(
-    [purgeAnswers, purgeTokens, purgeDeliveries, purgeNotifications].map((purge) => () => purge(core.pool)),
+    [purgeAnswers, purgeTokens, purgeDeliveries, purgeNotifications, purgeSweeps].map(
+      (purge) => () => purge(core.pool),
+    ),
     (error) => log('what is no longer needed could not be purged', error),
   )
   closing.push(async () => purge.stop())
@@ -102,6 +114,8 @@ async function start(config: Config): Promise<void> {
   closing.push(() => sealing.stop())
   const provider = createProviderClient({ baseUrl: config.PAYMENT_PROVIDER_URL })
   closing.push(() => provider.close())
+  const sweep = startSweep({ ...core, provider, schedule: config.PAYMENT_SWEEP_SECONDS, log })
+  closing.push(() => sweep.stop())
   const server = listen(
     config,
     appOf(core, gatePool, provider, () => stopping),
@@ -179,8 +193,7 @@ function listen({ PORT, HOST }: Config, app: Express, onListening: (error?: Erro
   return server
 }
 
-async function seed(core: Core, config: Config): Promise<string> {
+async function seed(core: Core, config: Config): Promise<string | null> {
   const demoFile = join(config.DATA_DIR, 'demo.json')
-  await seedDemo(core, { baseUrl: config.PUBLIC_URL, demoFile })
-  return demoFile
+  return (await seedDemo(core, { baseUrl: config.PUBLIC_URL, demoFile })) ? demoFile : null
 }

@@ -15,6 +15,7 @@ import { eventRoutes } from './v1/events.ts'
 import { financeRoutes } from './v1/finance.ts'
 import { historyRoutes } from './v1/history.ts'
 import { meRoute } from './v1/me.ts'
+import { orderNotificationsRoute } from './v1/order-notifications.ts'
 import { orderRoutes } from './v1/orders.ts'
 import { saleRoutes } from './v1/sales.ts'
 import { supplierRoutes } from './v1/suppliers.ts'
@@ -29,6 +30,7 @@ export const V1_ROUTES: readonly Route[] = [
   ...financeRoutes,
   ...saleRoutes,
   ...orderRoutes,
+  orderNotificationsRoute,
   ...webhookRoutes,
   ...deliveryRoutes,
   ...historyRoutes,

@@ -60,15 +60,20 @@ export async function recordConclusion(pool: Pool, id: number, conclusion: Concl
 const storable = (segment: string): string => segment.replaceAll('\0', '\u{FFFD}').slice(0, MAX_PATH_LENGTH)
 
 /** How long notifications are kept: those of orders for claims and charge-backs, those of nobody's order to see an attack. */
-const KEPT_DAYS = { ofOrders: 400, ofNobody: 30 } as const
+const ORDERS_KEPT_DAYS = 400
+const NOBODYS_KEPT_DAYS = 30
 
-const PURGE = `
+const deleteOlder = (condition: string) => `
   delete from payment_notifications where id in (
     select id from payment_notifications
-    where received_at < clock_timestamp() - make_interval(days => $1) and (order_id is not null or received_at < clock_timestamp() - make_interval(days => $2))
-    limit $3 for update skip locked)`
+    where received_at < clock_timestamp() - make_interval(days => $1) and ${condition}
+    limit $2 for update skip locked)`
+
+const PURGE_ORDERS = deleteOlder('true')
+const PURGE_NOBODYS = deleteOlder('order_id is null')
 
 /** Deletes notifications past their retention. Returns how many. */
 export async function purgeNotifications(pool: Pool): Promise<number> {
-  return deleteInBatches(pool, PURGE, [KEPT_DAYS.ofNobody, KEPT_DAYS.ofOrders])
+  const ofNobody = await deleteInBatches(pool, PURGE_NOBODYS, [NOBODYS_KEPT_DAYS])
+  return ofNobody + (await deleteInBatches(pool, PURGE_ORDERS, [ORDERS_KEPT_DAYS]))
 }

@@ -19,14 +19,16 @@ create table ops.payment_notifications (
 );
 create index payment_notifications_by_order on ops.payment_notifications (company_id, order_id, id) where order_id is not null;
 create index payment_notifications_by_age on ops.payment_notifications (received_at);
+create index payment_notifications_of_nobody on ops.payment_notifications (received_at) where order_id is null;
 
 -- How far the sweep has come with an order since its latest attempt to pay.
 create table ops.payment_sweeps (
   company_id bigint not null,
   order_id bigint not null,
   attempted_at timestamptz not null,
-  -- Moments of the schedule that are dealt with.
+  -- Moments of the schedule that are dealt with, and those that a process is dealing with.
   passes integer not null default 0,
+  claimed_passes integer not null,
   -- While a process looks; if it dies, another one takes over after this.
   leased_until timestamptz,
   primary key (company_id, order_id)

@@ -1,5 +1,6 @@
 import { createStore } from '../../../commands/stores/create-store.ts'
 import { ProviderRefused } from '../../../src/payments/provider-port.ts'
+import { send } from '../../support/api.ts'
 import type { Cases } from './case.ts'
 import type { World } from './world.ts'
 
@@ -37,6 +38,14 @@ export const orderCases: Cases = {
       world.provider.status = 'approved'
       await world.company.post(`/orders/${id}/payments`, pix)
       return { params: { id } }
+    },
+  },
+  listOrderNotifications: {
+    200: async (world) => {
+      const { id, store_alias } = await placeOrder(world)
+      for (const body of ['{"type":"plan"}', '{"type":', '[1]'])
+        await send(`${world.api.url}/webhook/paymentprovider/${store_alias}/${id}`, 'POST', body)
+      return { params: { id }, query: { limit: '2' } }
     },
   },
   createOrder: {

@@ -2,7 +2,8 @@ import { z } from 'zod'
 import type { PaymentObject } from '../../../../projections/order-payments.ts'
 import type { OrderObject } from '../../../../projections/orders.ts'
 import { ORDER_ALARMS, ORDER_STATUSES } from '../../../events/orders.ts'
-import { Amount, NullableText, RecordId, ThreeDecimals, Timestamp } from '../formats.ts'
+import { Amount, NullableText, RecordId, Timestamp } from '../formats.ts'
+import { lineExamples, lineShape } from './sales.ts'
 
 /** An order as a request sends it. */
 export const orderExample = {
@@ -42,26 +43,10 @@ const shownExample = {
   id: 57,
   external_id: 'LOJA-2001',
   store_alias: 'minha-loja',
+  provider_reference: 'order-57-019aa6c3-7d2e-7b1a-9c54-3f0e8d6a1b42',
   status: 'paid',
   customer: orderExample.customer,
-  items: [
-    {
-      catalog_item_id: 9,
-      external_id: 'CAFE-500',
-      description: 'Café torrado 500 g',
-      quantity: '2.000',
-      unit_price: '18.90',
-      total: '37.80',
-    },
-    {
-      catalog_item_id: null,
-      external_id: null,
-      description: 'Embalagem para presente',
-      quantity: '1.000',
-      unit_price: '3.50',
-      total: '3.50',
-    },
-  ],
+  items: lineExamples,
   subtotal: '41.30',
   delivery_fee: '8.70',
   total: '50.00',
@@ -79,16 +64,7 @@ const OrderCustomer = z
   .strictObject({ name: z.string(), email: NullableText, document: NullableText })
   .meta({ id: 'OrderCustomer' })
 
-const OrderItem = z
-  .strictObject({
-    catalog_item_id: RecordId.nullable(),
-    external_id: NullableText,
-    description: z.string(),
-    quantity: ThreeDecimals,
-    unit_price: Amount,
-    total: Amount,
-  })
-  .meta({ id: 'OrderItem' })
+const OrderItem = z.strictObject(lineShape).meta({ id: 'OrderItem' })
 
 const OrderPayment = z
   .strictObject({
@@ -125,6 +101,7 @@ export const Order = z
     id: RecordId,
     external_id: NullableText,
     store_alias: z.string(),
+    provider_reference: z.string(),
     status: z.enum(ORDER_STATUSES),
     customer: OrderCustomer,
     items: z.array(OrderItem),
