@@ -18,6 +18,7 @@ import { serverOf } from '../../src/http/server.ts'
 import { type Command, invoke, isRefusal } from '../../src/ledger/command.ts'
 import type { Origin } from '../../src/ledger/envelope.ts'
 import { ensureLedger } from '../../src/ledger/ledgers.ts'
+import type { Writer } from '../../src/ledger/writer.ts'
 import type { PaymentProvider } from '../../src/payments/provider-port.ts'
 import { createPool } from '../../src/postgres/pool.ts'
 import { SECRET_BYTES, secretOf } from '../../src/webhooks/secrets.ts'
@@ -68,6 +69,8 @@ export interface TestApiOptions {
   readonly sync?: Partial<SyncAccessOptions>
   /** The payment provider; there is none by default. */
   readonly provider?: PaymentProvider
+  /** A writer around the real one, for what happens when it fails. */
+  readonly wrapWriter?: (writer: Writer) => Writer
   /** Hears of what went wrong; the console by default. */
   readonly log?: (message: string, error: unknown) => void
   /** Notifications of an address a minute; out of the way by default. */
@@ -92,6 +95,7 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
   const limits = { perMinute, perDay }
   const app = createApp({
     ...core,
+    writer: options.wrapWriter?.(core.writer) ?? core.writer,
     limits,
     gate: withClock(createGate(gatePool, limits), options.now),
     addresses: createAddressLimit(limits),
