@@ -232,7 +232,7 @@ describe('an order, whatever happens to its payments and to the news of them,', 
         await assertEnd(order.id, events)
         assertHistory(events)
       }),
-      { numRuns: 60 },
+      { numRuns: 40 },
     )
   })
 })
