@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { createApiKey } from '../commands/api-keys/create-api-key.ts'
 import { createItem } from '../commands/catalog/create-item.ts'
+import { createCategory } from '../commands/categories/create-category.ts'
 import { registerCompany } from '../commands/companies/register-company.ts'
 import { createPaymentType } from '../commands/payment-types/create-payment-type.ts'
 import { createUser } from '../commands/users/create-user.ts'
@@ -33,21 +34,56 @@ export const CARD_FEE = '2.50'
 
 export const TIME_ZONE = 'America/Sao_Paulo'
 
+const CATEGORIES = 10
+/** Commands of one request, as many as a batch may have. */
+const BATCH = 500
+
 /** Prepares the database and creates shops through the service's own commands, one after another, so that ids are in order. */
-export async function createShops(databaseUrl: string, count: number): Promise<Shop[]> {
+export function createShops(databaseUrl: string, count: number): Promise<Shop[]> {
+  return withCore(databaseUrl, async (core) => {
+    const shops: Shop[] = []
+    for (let number = 1; number <= count; number++) shops.push(await createShop(core, number))
+    return shops
+  })
+}
+
+/** Fills the catalog of a shop up to `count` products in ten categories. */
+export function createCatalog(databaseUrl: string, { companyId }: Shop, count: number): Promise<void> {
+  return withCore(databaseUrl, async (core) => {
+    const names = Array.from({ length: CATEGORIES }, (_, number) => `Categoria ${number + 1}`)
+    const categories = await run(
+      core,
+      companyId,
+      names.map((name) => invoke(createCategory, { name })),
+    )
+    for (let start = ITEMS; start < count; start += BATCH) {
+      const numbers = Array.from({ length: Math.min(BATCH, count - start) }, (_, index) => start + index + 1)
+      const items = numbers.map((number) => ({
+        type: 'product' as const,
+        name: `Produto com um nome como eles são, nº ${number}`,
+        external_id: `P-${number}`,
+        barcode: String(7_890_000_000_000 + number),
+        category_id: categories[number % CATEGORIES] ?? null,
+        price: `${number % 500}.90`,
+        stock: STOCK,
+      }))
+      await run(
+        core,
+        companyId,
+        items.map((item) => invoke(createItem, item)),
+      )
+    }
+  })
+}
+
+async function withCore<T>(databaseUrl: string, work: (core: Core) => Promise<T>): Promise<T> {
   const core = await openCore({
     databaseUrl,
     queryConnections: 2,
     log: (message, error) => console.error(message, error),
     onOutdated: () => {},
   })
-  try {
-    const shops: Shop[] = []
-    for (let number = 1; number <= count; number++) shops.push(await createShop(core, number))
-    return shops
-  } finally {
-    await core.close()
-  }
+  return work(core).finally(() => core.close())
 }
 
 async function createShop(core: Core, number: number): Promise<Shop> {

@@ -68,6 +68,11 @@ const smtpUrl = z
   .url({ protocol: /^smtps?$/ })
   .describe('a URL like smtp://user:password@mail.example:587, or smtps:// for TLS from the beginning')
 
+const eventStoreUrl = z
+  .string()
+  .regex(/^(esdb|kurrentdb|kurrent)(\+discover)?:\/\//)
+  .describe('a URL like esdb://host:2113?tls=false')
+
 const NETWORKS = ['loopback', 'linklocal', 'uniquelocal']
 
 /** Express's own setting: addresses and networks of proxies, or how many proxies stand in a row before the service. */
@@ -90,6 +95,8 @@ const settings = z.object({
   DATA_DIR: z.string().default('./data'),
   /** A Postgres of one's own, instead of the embedded one. */
   DATABASE_URL: databaseUrl.optional(),
+  /** An EventStoreDB (or KurrentDB) that keeps the ledgers, instead of the Postgres of the read model. */
+  EVENTSTORE_URL: eventStoreUrl.optional(),
   /** Demonstration companies at the start; by default only with the embedded Postgres. */
   SEED_DEMO: flag.optional(),
   /** Calls a minute, all keys of a company summed; the same for an address without a key. */

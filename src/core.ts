@@ -1,10 +1,13 @@
 import type { Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
-import { readModel } from '../projections/index.ts'
+import { ID_COLUMNS, readModel } from '../projections/index.ts'
 import { createVerifier, type Verifier } from './audit/verifier.ts'
+import { createEventStoreDb } from './ledger/eventstoredb.ts'
+import { type Follower, follow } from './ledger/follower.ts'
 import { createIdAllocator } from './ledger/ids.ts'
-import type { EventStore } from './ledger/port.ts'
+import { type EventStore, isOutside } from './ledger/port.ts'
 import { createPostgresStore } from './ledger/postgres.ts'
+import { guarded, prepare } from './ledger/preparation.ts'
 import { ensureReadModel } from './ledger/read-schema.ts'
 import { type RebuildOptions, type RebuildReport, rebuild } from './ledger/rebuild.ts'
 import { NEXT_SCHEMA } from './ledger/schemas.ts'
@@ -14,6 +17,9 @@ import { createPool } from './postgres/pool.ts'
 import { type Bell, createBell } from './webhooks/bell.ts'
 import { switchOffNotices } from './webhooks/notices.ts'
 import { outbox } from './webhooks/outbox.ts'
+
+/** States of the parts that the service needs, by name. */
+export type Health = Record<string, 'up' | 'down' | 'catching_up'>
 
 /** The ledger with its read model, without any interface: what the service, the command line and tests build on. */
 export interface Core {
@@ -27,12 +33,20 @@ export interface Core {
   readonly bell: Bell
   /** Makes all tables of the read model anew from the ledgers, beside the live ones, and compares them. */
   rebuild(onProgress?: (events: number) => void): Promise<RebuildReport>
+  /** Applies what other processes leave behind in a store outside Postgres; null where the store needs nobody for that. */
+  follow(): Follower | null
+  /** What of it can be reached: `down` in a part explains why something is refused. */
+  health(): Promise<Health>
   /** Answers what was accepted, then closes all connections. */
   close(): Promise<void>
 }
 
 export interface CoreOptions {
   readonly databaseUrl: string
+  /** `esdb://…`; without it the ledgers are in the same Postgres. */
+  readonly eventStoreUrl?: string | undefined
+  /** Another store, for tests. */
+  readonly store?: EventStore
   /** Connections for queries; the writer has its own. */
   readonly queryConnections: number
   readonly log: (message: string, error: unknown) => void
@@ -53,11 +67,11 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const pool = createPool(options.databaseUrl, { max: options.queryConnections, pipeline: true })
   // Its statements look rows up by key only: without the other plans no stale statistics can lead to a scan.
   const writerPool = createPool(options.databaseUrl, { max: LANES + 1, pipeline: true, keyLookupsOnly: true })
-  const store = createPostgresStore(pool)
+  const store = storeOf(options, pool)
   const rebuilding = { databaseUrl: options.databaseUrl, pool, store }
   await withRebuild(rebuilding, ensureReadModel)
   const bell = createBell(pool, (error) => options.log('dispatchers could not be woken', error))
-  const writer = createWriter({
+  const writing = {
     pool: writerPool,
     store,
     model: readModel,
@@ -68,19 +82,37 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     onReacted: bell.ring,
     onOutdated: options.onOutdated,
     log: options.log,
-  })
+  }
+  const writer = createWriter(writing)
+  const following = isOutside(store) ? { ...writing, store } : null
+  const preparation = following && prepare(following, ID_COLUMNS)
+  await preparation?.tried
   return {
     pool,
     store,
-    writer,
+    writer: preparation ? guarded(writer, preparation) : writer,
     verifier: createVerifier({ pool, store }, Date.now),
     bell,
     rebuild: (onProgress) => withRebuild({ ...rebuilding, onProgress }, (work) => rebuild(work)),
+    follow: () => following && follow(following),
+    async health(): Promise<Health> {
+      const isUp = (part: Promise<unknown>) => part.then(() => 'up' as const).catch(() => 'down' as const)
+      const postgres = await isUp(pool.query('select 1'))
+      if (!isOutside(store)) return { postgres }
+      const event_store = await isUp(store.ping())
+      return { postgres, event_store: event_store === 'up' && !preparation?.isDone() ? 'catching_up' : event_store }
+    },
     async close() {
+      await preparation?.stop()
       await writer.idle()
+      if (isOutside(store)) await store.close()
       await Promise.all([pool.end(), writerPool.end()])
     },
   }
+}
+
+function storeOf({ store, eventStoreUrl }: CoreOptions, pool: Pool): EventStore {
+  return store ?? (eventStoreUrl === undefined ? createPostgresStore(pool) : createEventStoreDb(eventStoreUrl))
 }
 
 interface Rebuilding extends Pick<RebuildOptions, 'pool' | 'store'> {

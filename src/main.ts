@@ -80,8 +80,16 @@ async function start(config: Config): Promise<void> {
     if (!stopping) process.kill(process.pid, 'SIGTERM')
   }
   // Outdated: newer projections were installed by another process; this one must not write and cannot serve.
-  const core = await openCore({ databaseUrl, queryConnections: QUERY_CONNECTIONS, log, onOutdated: fail })
+  const core = await openCore({
+    databaseUrl,
+    eventStoreUrl: config.EVENTSTORE_URL,
+    queryConnections: QUERY_CONNECTIONS,
+    log,
+    onOutdated: fail,
+  })
   closing.push(() => core.close())
+  const follower = core.follow()
+  if (follower) closing.push(() => follower.stop())
   const gatePool = createPool(databaseUrl, {
     max: GATE_CONNECTIONS,
     keyLookupsOnly: true,
@@ -179,8 +187,7 @@ function listen({ PORT, HOST }: Config, app: Express, onListening: (error?: Erro
   return server
 }
 
-async function seed(core: Core, config: Config): Promise<string> {
+async function seed(core: Core, config: Config): Promise<string | null> {
   const demoFile = join(config.DATA_DIR, 'demo.json')
-  await seedDemo(core, { baseUrl: config.PUBLIC_URL, demoFile })
-  return demoFile
+  return (await seedDemo(core, { baseUrl: config.PUBLIC_URL, demoFile })) ? demoFile : null
 }

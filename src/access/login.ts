@@ -11,8 +11,7 @@ const FAILURES_OF_ADDRESS = 50
 const KNOWN = 20_000
 
 /** A verification takes a core for about 20 ms, and one of the four threads that files and names are also looked up on. */
-const VERIFICATIONS_AT_A_TIME = 2
-const WAITING_LOGINS = 200
+const VERIFICATIONS = { atATime: 2, waiting: 200 }
 
 export interface User {
   readonly id: number
@@ -43,7 +42,7 @@ interface FoundUser extends User {
 export function createLogin(pool: Pool, tokens: Tokens): Login {
   const ofEmail = createMinuteLimit({ perMinute: FAILURES_OF_EMAIL, known: KNOWN })
   const ofAddress = createMinuteLimit({ perMinute: FAILURES_OF_ADDRESS, known: KNOWN })
-  const turns = createTurns({ atATime: VERIFICATIONS_AT_A_TIME, waiting: WAITING_LOGINS })
+  const turns = createTurns(VERIFICATIONS)
 
   /** The user whom the password fits, `wrong`, or how many seconds to wait. */
   async function attempt(email: string, password: string, address: string): Promise<FoundUser | 'wrong' | number> {

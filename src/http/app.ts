@@ -1,5 +1,6 @@
 import express, { type Express } from 'express'
 import helmet from 'helmet'
+import type { Core } from '../core.ts'
 import { type ApiOptions, apiV1, V1_ROUTES } from './api-v1.ts'
 import { serveDocs } from './docs/serve.ts'
 import { health } from './health.ts'
@@ -13,6 +14,7 @@ export interface AppOptions extends ApiOptions, SyncOptions, NotificationOptions
   /** Express's setting: whom to believe X-Forwarded-* from. */
   readonly trustProxy: string | boolean | number
   readonly isStopping: () => boolean
+  readonly health: Core['health']
   readonly log: LogFailure
 }
 
@@ -23,7 +25,7 @@ export function createApp(options: AppOptions): Express {
   app.set('etag', false)
   app.disable('x-powered-by')
   app.use(requestId(options.newId))
-  app.use('/health', health(options.pool, options.isStopping))
+  app.use('/health', health(options.health, options.isStopping))
   app.use(helmet())
   app.use('/docs', serveDocs(V1_ROUTES))
   app.use('/api/v1', apiV1(options))

@@ -64,6 +64,28 @@ export interface StoredEvent {
   readonly beside: Readonly<Record<string, unknown>>
 }
 
+/** That an event was appended to a stream, as a store outside Postgres tells it. */
+export interface Note {
+  readonly stream: string
+  readonly revision: number
+  /** Where it stands among all events of the store; a text that only the store understands. */
+  readonly position: string
+}
+
+/** A store outside Postgres: what is appended there has to be noticed, by whomever it was appended. */
+export interface OutsideStore extends EventStore {
+  readonly transactional: false
+  /** Notes of all that was appended after a position (exclusive; null = from the beginning), in order, up to the end as it is now. */
+  notes(after: string | null): AsyncIterable<Note>
+  /** The same without an end, as it happens, until the signal aborts. */
+  subscribe(after: string | null, signal: AbortSignal): AsyncIterable<Note>
+  /** @throws Unavailable when the store cannot be reached. */
+  ping(): Promise<void>
+  close(): Promise<void>
+}
+
+export const isOutside = (store: EventStore): store is OutsideStore => !store.transactional
+
 /** The stream moved on, or never was where the caller believed it to be. Nothing was appended to it. */
 export class WrongExpectedRevision extends Error {
   override readonly name = 'WrongExpectedRevision'

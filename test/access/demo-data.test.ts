@@ -6,7 +6,7 @@ import { createApiKey, MAX_ACTIVE_KEYS } from '../../commands/api-keys/create-ap
 import { revokeApiKey } from '../../commands/api-keys/revoke-api-key.ts'
 import { ReplaceItemInput } from '../../commands/catalog/replace-item.ts'
 import { CreateCategoryInput } from '../../commands/categories/create-category.ts'
-import { RegisterCompanyInput } from '../../commands/companies/register-company.ts'
+import { RegisterCompanyInput, registerCompany } from '../../commands/companies/register-company.ts'
 import { ReplaceCustomerInput } from '../../commands/customers/replace-customer.ts'
 import { CreatePaymentTypeInput } from '../../commands/payment-types/create-payment-type.ts'
 import { CreateStoreInput } from '../../commands/stores/create-store.ts'
@@ -54,6 +54,16 @@ describe('demonstration data', () => {
       demoFile = join(folder, 'data', 'demo.json')
       core = await openCore({ databaseUrl: database.url, queryConnections: 4, log: () => {}, onOutdated: () => {} })
     })
+    it('is not made beside companies that no seed has made', async () => {
+      await core.pool.query(`insert into ops.ledgers (company_id, hash) values (900, repeat('0', 64))`)
+      const company = { cnpj: '11.222.333/0001-81', plan: 'api', timezone: 'UTC', logo_url: null } as const
+      await runAsSystem(core.writer, 900, registerCompany, { id: 900, name: 'Já havia', ...company })
+      expect(await seedDemo(core, { baseUrl: BASE_URL, demoFile })).to.equal(false)
+      const { rowCount } = await core.pool.query('select from ops.demo_companies')
+      expect(rowCount).to.equal(0)
+      await core.pool.query('delete from read.companies where company_id = 900')
+    })
+
     after(async () => {
       await core.close()
       await rm(folder, { recursive: true })

@@ -18,6 +18,7 @@ import { serverOf } from '../../src/http/server.ts'
 import { type Command, invoke, isRefusal } from '../../src/ledger/command.ts'
 import type { Origin } from '../../src/ledger/envelope.ts'
 import { ensureLedger } from '../../src/ledger/ledgers.ts'
+import type { EventStore } from '../../src/ledger/port.ts'
 import type { Writer } from '../../src/ledger/writer.ts'
 import type { PaymentProvider } from '../../src/payments/provider-port.ts'
 import { createPool } from '../../src/postgres/pool.ts'
@@ -67,6 +68,8 @@ export interface TestApiOptions {
   /** Whether webhooks may call http and private addresses; true by default. */
   readonly allowPrivateTargets?: boolean
   readonly sync?: Partial<SyncAccessOptions>
+  /** Where the ledgers are; in the same Postgres by default. */
+  readonly store?: EventStore
   /** The payment provider; there is none by default. */
   readonly provider?: PaymentProvider
   /** A writer around the real one, for what happens when it fails. */
@@ -90,6 +93,7 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
     queryConnections: options.queryConnections ?? 4,
     log,
     onOutdated: () => {},
+    ...(options.store && { store: options.store }),
   })
   const gatePool = createPool(databaseUrl, { max: 1 })
   const limits = { perMinute, perDay }

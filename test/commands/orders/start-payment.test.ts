@@ -5,8 +5,9 @@ import { orderById, paymentByKey } from '../../../projections/orders.ts'
 import { event } from '../../../src/events/catalogue.ts'
 import {
   attemptId,
-  commissionSplit,
   companyRegistered,
+  ofPayment,
+  orderPaid,
   orderPlaced,
   paymentRecorded,
   paymentStarted,
@@ -22,16 +23,8 @@ const attempt = (n: number, rest: Partial<StartPaymentInput> = {}): StartPayment
   ...rest,
 })
 
-const shop = [companyRegistered(), storeCreated(), orderPlaced()]
-const of = (n: number) => ({ id: 1, provider_payment_id: `p${n}` })
-const paid = [
-  ...shop,
-  paymentStarted(1),
-  paymentRecorded(1, { provider_status: 'approved', status: 'paid' }),
-  event('OrderPaid', of(1)),
-  commissionSplit(1),
-]
-
+const store = [companyRegistered(), storeCreated()]
+const shop = [...store, orderPlaced()]
 describe('start payment', () => {
   it('records the attempt with the order’s total and the commission of the moment', async () => {
     const scenario = await given(...shop, event('StoreUpdated', { id: 1, changes: { commission_percentage: '8.00' } }))
@@ -42,7 +35,7 @@ describe('start payment', () => {
   })
 
   it('changes nothing when repeated, even if the order has been paid since', async () => {
-    const scenario = await given(...paid)
+    const scenario = await given(...store, ...orderPaid())
     const decided = await scenario.when(startPayment, attempt(1))
     decided.accepts('unchanged')
   })
@@ -52,7 +45,7 @@ describe('start payment', () => {
       ...shop,
       paymentStarted(1),
       paymentRecorded(1, { provider_status: 'rejected', status: 'failed' }),
-      event('OrderFailed', of(1)),
+      event('OrderFailed', ofPayment(1)),
     )
     const decided = await scenario.when(startPayment, attempt(2))
     decided.accepts('created', paymentStarted(2))
@@ -71,12 +64,17 @@ describe('start payment', () => {
   })
 
   it('refuses orders that are paid, refunded, missing, or of a disabled store', async () => {
-    const scenario = await given(...paid)
+    const scenario = await given(...store, ...orderPaid())
     const onPaid = await scenario.when(startPayment, attempt(2))
     onPaid.refuses('order_already_paid')
     const missing = await scenario.when(startPayment, attempt(2, { id: 9 }))
     missing.refuses('not_found')
-    const refunded = await given(...paid, event('OrderRefunded', of(1)), event('CommissionReversed', of(1)))
+    const refunded = await given(
+      ...store,
+      ...orderPaid(),
+      event('OrderRefunded', ofPayment(1)),
+      event('CommissionReversed', ofPayment(1)),
+    )
     const onRefunded = await refunded.when(startPayment, attempt(2))
     onRefunded.refuses('order_already_paid')
     const disabled = await (await given(...shop, event('StoreDisabled', { id: 1 }))).when(startPayment, attempt(1))
@@ -84,6 +82,19 @@ describe('start payment', () => {
       fields: { store_alias: ['a loja está desativada'] },
       unknown_fields: [],
     })
+  })
+
+  it('refuses the fifty-first attempt, and still repeats those that there are', async () => {
+    const attempts = Array.from({ length: 50 }, (_, n) => paymentStarted(n))
+    const refused = event('PaymentRefused', { id: 1, attempt_id: attemptId(7), reason: 'token' })
+    const scenario = await given(...shop, ...attempts, refused)
+    const decided = await scenario.when(startPayment, attempt(50))
+    decided.refuses('validation_failed', {
+      fields: { payments: ['o pedido já tem 50 tentativas de pagamento'] },
+      unknown_fields: [],
+    })
+    const again = await scenario.when(startPayment, attempt(7))
+    again.accepts('created', paymentStarted(7))
   })
 })
 

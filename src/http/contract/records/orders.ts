@@ -2,7 +2,8 @@ import { z } from 'zod'
 import type { PaymentObject } from '../../../../projections/order-payments.ts'
 import type { OrderObject } from '../../../../projections/orders.ts'
 import { ORDER_ALARMS, ORDER_STATUSES } from '../../../events/orders.ts'
-import { Amount, NullableText, RecordId, ThreeDecimals, Timestamp } from '../formats.ts'
+import { Amount, NullableText, RecordId, Timestamp } from '../formats.ts'
+import { lineExamples, lineShape } from './sales.ts'
 
 /** An order as a request sends it. */
 export const orderExample = {
@@ -44,24 +45,7 @@ const shownExample = {
   store_alias: 'minha-loja',
   status: 'paid',
   customer: orderExample.customer,
-  items: [
-    {
-      catalog_item_id: 9,
-      external_id: 'CAFE-500',
-      description: 'Café torrado 500 g',
-      quantity: '2.000',
-      unit_price: '18.90',
-      total: '37.80',
-    },
-    {
-      catalog_item_id: null,
-      external_id: null,
-      description: 'Embalagem para presente',
-      quantity: '1.000',
-      unit_price: '3.50',
-      total: '3.50',
-    },
-  ],
+  items: lineExamples,
   subtotal: '41.30',
   delivery_fee: '8.70',
   total: '50.00',
@@ -79,16 +63,7 @@ const OrderCustomer = z
   .strictObject({ name: z.string(), email: NullableText, document: NullableText })
   .meta({ id: 'OrderCustomer' })
 
-const OrderItem = z
-  .strictObject({
-    catalog_item_id: RecordId.nullable(),
-    external_id: NullableText,
-    description: z.string(),
-    quantity: ThreeDecimals,
-    unit_price: Amount,
-    total: Amount,
-  })
-  .meta({ id: 'OrderItem' })
+const OrderItem = z.strictObject(lineShape).meta({ id: 'OrderItem' })
 
 const OrderPayment = z
   .strictObject({
