@@ -7,6 +7,7 @@ export interface NotifiedOrder {
   readonly store: StoreAccess
   readonly id: number
   readonly status: OrderStatus
+  readonly reference: string
   readonly totalCents: number
 }
 
@@ -16,7 +17,7 @@ export async function findNotifiedOrder(pool: Pool, alias: string, orderId: numb
   if (!store?.enabled) return null
   const { rows } = await pool.query<Omit<NotifiedOrder, 'store'>>({
     name: 'find_notified_order',
-    text: `select id, status, total_cents as "totalCents" from orders where company_id = $1 and id = $2 and store_id = $3`,
+    text: `select id, status, provider_reference as reference, total_cents as "totalCents" from orders where company_id = $1 and id = $2 and store_id = $3`,
     values: [store.companyId, orderId, store.id],
   })
   return rows[0] ? { store, ...rows[0] } : null

@@ -6,6 +6,7 @@ import { refusePayment } from '../../commands/orders/refuse-payment.ts'
 import { startPayment } from '../../commands/orders/start-payment.ts'
 import type { PaymentObject } from '../../projections/order-payments.ts'
 import type { OrderObject } from '../../projections/orders.ts'
+import { findReference } from '../../queries/orders/find-reference.ts'
 import { findStore, type StoreAccess } from '../../queries/stores/find-store.ts'
 import { toCents } from '../domain/money.ts'
 import { type Refusal, refuse } from '../domain/refusal.ts'
@@ -18,7 +19,6 @@ import { recordOf } from './apply-payment.ts'
 import { splitOf } from './commission.ts'
 import {
   type NewPayment,
-  orderReference,
   type PaymentProvider,
   ProviderMisconfigured,
   type ProviderPayment,
@@ -62,7 +62,9 @@ const ATTEMPTS = '9d7a1c9e-5f0a-4a51-8f0e-6c1c2b7d4e10'
 export async function payOrder(payments: Payments, paying: Paying): Promise<Answer | Refusal> {
   const stored = await findAnswer(payments.pool, paying)
   if (stored) return stored
-  const attemptId = attemptOf(paying, payments.newId)
+  const reference = await findReference(payments.pool, paying.companyId, paying.orderId)
+  if (reference === null) return refuse('not_found')
+  const attemptId = attemptOf(paying, reference, payments.newId)
   const { payment_method_id } = paying.payment
   const started = await run(payments.writer, paying, startPayment, {
     id: paying.orderId,
@@ -79,10 +81,10 @@ export async function payOrder(payments: Payments, paying: Paying): Promise<Answ
   return run(payments.writer, paying, recordPayment, made, paying.idempotency)
 }
 
-/** A key and a request mean one attempt, whichever process they come to and however often. */
-function attemptOf({ companyId, idempotency }: Paying, newId: () => string): string {
+/** A key and a request mean one attempt of an order, whichever process they come to and however often. */
+function attemptOf({ idempotency }: Paying, reference: string, newId: () => string): string {
   if (!idempotency) return newId()
-  return uuidv5(`${companyId}\n${idempotency.requestHash}\n${idempotency.key}`, ATTEMPTS)
+  return uuidv5(`${reference}\n${idempotency.requestHash}\n${idempotency.key}`, ATTEMPTS)
 }
 
 /** What is known of an attempt's payment; null when the provider has to be asked. */
@@ -136,7 +138,7 @@ function newPayment(
 ): NewPayment {
   return {
     attemptId: attempt_id ?? '',
-    orderReference: orderReference(order.id),
+    orderReference: order.provider_reference,
     amountCents: toCents(order.total),
     applicationFeeCents: toCents(splitOf(order.total, commission_percentage).amount),
     paymentMethodId: payment_method_id,

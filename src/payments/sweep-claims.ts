@@ -7,6 +7,7 @@ export interface SweepClaim {
   readonly companyId: number
   readonly orderId: number
   readonly storeAlias: string
+  readonly reference: string
   readonly totalCents: number
   /** As they are known. */
   readonly payments: readonly PaymentObject[]
@@ -50,7 +51,7 @@ const CLAIM = {
       returning company_id, order_id
     )
     select o.company_id as "companyId", o.id as "orderId", o.store_alias as "storeAlias", o.total_cents as "totalCents",
-           o.doc -> 'payments' as payments
+           o.provider_reference as reference, o.doc -> 'payments' as payments
     from claimed c join orders o on o.company_id = c.company_id and o.id = c.order_id`,
 }
 

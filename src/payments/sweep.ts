@@ -6,7 +6,6 @@ import type { Writer } from '../ledger/writer.ts'
 import { applyPayment } from './apply-payment.ts'
 import { fits } from './fits.ts'
 import {
-  orderReference,
   type PaymentProvider,
   type ProviderAccount,
   type ProviderPayment,
@@ -86,14 +85,14 @@ async function deal(options: SweepOptions, claim: SweepClaim): Promise<number | 
 }
 
 async function lookAt({ pool, writer, provider }: SweepOptions, claim: SweepClaim): Promise<number> {
-  const { companyId, orderId, storeAlias, totalCents } = claim
+  const { companyId, orderId, storeAlias, reference, totalCents } = claim
   const store = await findStore(pool, storeAlias)
   if (!store) throw new Error(`order ${orderId} is of a store that is not there`)
   const { sandbox } = store
   const payments = await paymentsOf(provider, { accessToken: store.accessToken ?? '', sandbox }, claim)
   let applied = 0
   for (const payment of payments) {
-    if (!fits(payment, { id: orderId, totalCents, sandbox })) continue
+    if (!fits(payment, { reference, totalCents, sandbox })) continue
     const result = await applyPayment(writer, { companyId, orderId, requestId: null }, payment)
     if ('outcome' in result && result.outcome === 'applied') applied += 1
   }
@@ -107,9 +106,9 @@ const isPassing = (error: unknown): boolean =>
 async function paymentsOf(
   provider: PaymentProvider,
   account: ProviderAccount,
-  { orderId, payments }: SweepClaim,
+  { reference, payments }: SweepClaim,
 ): Promise<ProviderPayment[]> {
-  const found = await provider.findPayments(account, orderReference(orderId))
+  const found = await provider.findPayments(account, reference)
   for (const { provider_payment_id: id } of payments) {
     if (id === null || found.some((payment) => payment.id === id)) continue
     const payment = await provider.getPayment(account, id)

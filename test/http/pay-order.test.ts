@@ -61,7 +61,7 @@ describe('payment of an order', () => {
     expect(call).to.deep.equal({
       account: { accessToken: 'TEST-access-token', sandbox: true },
       attemptId: reply.body.data.payment.attempt_id,
-      orderReference: `order-${order.id}`,
+      orderReference: order.provider_reference,
       amountCents: 7152,
       applicationFeeCents: 238,
       paymentMethodId: 'visa',
@@ -170,7 +170,7 @@ describe('payment of an order', () => {
       expect(down.headers.get('retry-after')).to.match(/^[1-9]\d*$/)
       provider.twist((charge) => ({ ...charge(), amountCents: 1 }))
       expectProblem(await pay(id, 'k'), 503, 'unavailable')
-      provider.twist((charge) => ({ ...charge(), externalReference: 'order-1' }))
+      provider.twist((charge) => ({ ...charge(), externalReference: `order-${id}` }))
       expectProblem(await pay(id, 'k'), 503, 'unavailable')
       expect((await show(id)).payment).to.include({ status: 'pending', provider_payment_id: null, refusal: null })
       expect((await pay(id, 'k')).status).to.equal(201)

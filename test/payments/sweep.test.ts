@@ -36,7 +36,7 @@ describe('the sweep over payments', () => {
   after(() => shop.close())
 
   const sweep = (changes: Partial<SweepOptions> = {}) => sweepOnce({ ...options, ...changes }, never)
-  const asked = () => provider.asked.filter((what) => what === `order-${order.id}`).length
+  const asked = () => provider.asked.filter((what) => what === order.provider_reference).length
 
   /** As if everything had happened so much earlier; both at once, or a sweep in between would see a new attempt. */
   const pass = (seconds: number) =>
@@ -80,7 +80,7 @@ describe('the sweep over payments', () => {
       provider.payments.set(id, paymentOf(order, { id, ...changes }))
     const foreign = {
       ...provider,
-      findPayments: async () => [paymentOf(order, { id: '5', externalReference: 'order-1' })],
+      findPayments: async () => [paymentOf(order, { id: '5', externalReference: `order-${order.id}` })],
     }
     expect(await sweep()).to.equal(0)
     await pass(HOUR)

@@ -155,6 +155,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
     'Os itens, cada um com um só entre `catalog_item_id`, `catalog_item_external_id` e `description`.',
   'OrderInput.items.description': 'Item avulso, fora do catálogo: exige `unit_price`.',
   'OrderInput.items.unit_price': 'Preço unitário; o preço de lista, se ausente.',
+  provider_reference: 'A referência do pedido no provedor (`external_reference`), única entre todos os sistemas.',
   payer_email: 'E-mail de quem paga, exigido pelo provedor.',
   token: 'Token do cartão, feito pelo formulário do provedor; ausente em meios que não o usam, como `pix`.',
   payment_method_id: 'Meio de pagamento, no nome do provedor, como `pix` ou `visa`.',

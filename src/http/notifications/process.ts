@@ -80,12 +80,12 @@ function requireOrigin({ store }: NotifiedOrder, { dataId }: Told, received: Rec
 
 async function fetchPayment(
   { provider }: Processing,
-  { store, id, totalCents }: NotifiedOrder,
+  { store, reference, totalCents }: NotifiedOrder,
   dataId: string,
 ): Promise<ProviderPayment> {
   const account = { accessToken: store.accessToken ?? '', sandbox: store.sandbox }
   const payment = await provider.getPayment(account, dataId)
-  if (!payment || payment.id !== dataId || !fits(payment, { id, totalCents, sandbox: store.sandbox }))
+  if (!payment || payment.id !== dataId || !fits(payment, { reference, totalCents, sandbox: store.sandbox }))
     throw new Problem('invalid_notification')
   return payment
 }

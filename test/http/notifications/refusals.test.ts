@@ -128,7 +128,7 @@ describe('the receiver of payment notifications refuses, changes nothing, and ke
   })
 
   for (const [name, changes] of [
-    ['another order’s payment', { externalReference: 'order-1' }],
+    ['another order’s payment', { externalReference: 'order-1-019aa6c3-7d2e-7b1a-9c54-3f0e8d6a1b42' }],
     ['a payment of no order', { externalReference: null }],
     ['a payment of another amount', { amountCents: 4629 }],
     ['a payment in the other mode', { liveMode: true }],

@@ -4,7 +4,7 @@ import { placeOrder } from '../../../commands/orders/place-order.ts'
 import { startPayment } from '../../../commands/orders/start-payment.ts'
 import { createStore } from '../../../commands/stores/create-store.ts'
 import type { OrderObject } from '../../../projections/orders.ts'
-import { orderReference, type PaymentProvider, type ProviderPayment } from '../../../src/payments/provider-port.ts'
+import type { PaymentProvider, ProviderPayment } from '../../../src/payments/provider-port.ts'
 import {
   type Json,
   type Reply,
@@ -119,7 +119,7 @@ export const paymentOf = (order: OrderObject, changes: Partial<ProviderPayment> 
   id: `${1_300_000_000 + order.id}`,
   status: 'approved',
   statusDetail: 'accredited',
-  externalReference: orderReference(order.id),
+  externalReference: order.provider_reference,
   attemptId: order.payments[0]?.attempt_id ?? null,
   amountCents: 4630,
   liveMode: false,
