@@ -7,7 +7,7 @@ import { Unavailable } from '../../src/ledger/port.ts'
 import type { Writer } from '../../src/ledger/writer.ts'
 import { judge, statusOfProvider } from '../../src/payments/order-moves.ts'
 import { createProviderClient } from '../../src/payments/provider-client.ts'
-import { orderReference, type PaymentProvider, ProviderUnavailable } from '../../src/payments/provider-port.ts'
+import { type PaymentProvider, ProviderUnavailable } from '../../src/payments/provider-port.ts'
 import { sweepOnce } from '../../src/payments/sweep.ts'
 import { MOVES, type Move, type SandboxPayment } from '../../src/sandbox/book.ts'
 import { FORGERIES, forgery } from '../../src/sandbox/forgeries.ts'
@@ -116,16 +116,19 @@ describe('an order, whatever happens to its payments and to the news of them,', 
   })
 
   const account = 'TEST-token'
-  const atProvider = (id: number): SandboxPayment[] => sandbox.book.find(account, orderReference(id)).reverse()
-  const ofOrder = (id: number): SandboxPayment[] =>
-    atProvider(id).filter(({ transaction_amount }) => transaction_amount === 46.3)
+  /** Payments of an order over its amount, the oldest first; forgers make others. */
+  const ofOrder = ({ provider_reference }: OrderObject): SandboxPayment[] =>
+    sandbox.book
+      .find(account, provider_reference)
+      .filter(({ transaction_amount }) => transaction_amount === 46.3)
+      .reverse()
 
   async function tell(order: OrderObject, payment: SandboxPayment): Promise<void> {
     await sandbox.notifier.send(sandbox.notifier.make(payment, { url: addressOf(shop.api.url, alias, order.id) }))
   }
 
   async function pay(order: OrderObject, { token, provider, writes, isRepeated }: Action & { do: 'pay' }) {
-    const before = ofOrder(order.id).length
+    const before = ofOrder(order).length
     const headers = { 'idempotency-key': `key-${++keys}` }
     const body = { payment_method_id: token ? 'visa' : 'pix', payer_email: 'maria@example.com', token }
     const post = (): Promise<Reply> => shop.company.post(`/orders/${order.id}/payments`, body, headers)
@@ -137,7 +140,7 @@ describe('an order, whatever happens to its payments and to the news of them,', 
     if (isRepeated && status === 503) status = (await post()).status
     expect(status).to.be.oneOf([201, 409, 503])
     // Asked once or twice, whatever crashed in between: one charge at most.
-    expect(ofOrder(order.id).length - before).to.be.at.most(1)
+    expect(ofOrder(order).length - before).to.be.at.most(1)
   }
 
   async function forge(order: OrderObject, subject: SandboxPayment, as: (typeof FORGERIES)[number]) {
@@ -153,7 +156,7 @@ describe('an order, whatever happens to its payments and to the news of them,', 
 
   async function perform(order: OrderObject, action: Action): Promise<void> {
     if (action.do === 'pay') return pay(order, action)
-    const payments = ofOrder(order.id)
+    const payments = ofOrder(order)
     const pick = (n: number) => payments[n % payments.length] as SandboxPayment
     if (payments.length === 0) return
     if (action.do === 'move') void sandbox.book.move(String(pick(action.payment).id), action.move)
@@ -172,8 +175,8 @@ describe('an order, whatever happens to its payments and to the news of them,', 
   }
 
   /** What the provider's record says of the order. */
-  function expectedStatus(id: number): string {
-    const statuses = ofOrder(id).map(({ status }) => statusOfProvider(status))
+  function expectedStatus(order: OrderObject): string {
+    const statuses = ofOrder(order).map(({ status }) => statusOfProvider(status))
     return (
       ['paid', 'refunded', 'cancelled', 'failed'].find((status) => statuses.some((each) => each === status)) ??
       'pending'
@@ -185,9 +188,9 @@ describe('an order, whatever happens to its payments and to the news of them,', 
     const known = Object.fromEntries(
       order.payments.filter((each) => each.provider_payment_id).map((each) => [each.provider_payment_id, each.status]),
     )
-    const truth = Object.fromEntries(ofOrder(id).map((each) => [String(each.id), statusOfProvider(each.status)]))
+    const truth = Object.fromEntries(ofOrder(order).map((each) => [String(each.id), statusOfProvider(each.status)]))
     expect(known).to.deep.equal(truth)
-    expect(order.status).to.equal(expectedStatus(id))
+    expect(order.status).to.equal(expectedStatus(order))
     expect(order.released_at !== null).to.equal(events.some(({ type }) => type === 'OrderPaid'))
     if (order.status === 'paid') {
       expect(order.payment).to.include({ status: 'paid' })
