@@ -6,6 +6,7 @@ import { projectionVerbs } from './projections.ts'
 import { providerSandbox } from './provider-sandbox.ts'
 import { saleVerbs } from './sales.ts'
 import { storeVerbs } from './stores.ts'
+import { till } from './till.ts'
 import { userVerbs } from './users.ts'
 import type { Flags, Verb } from './verb.ts'
 
@@ -22,6 +23,7 @@ export const COMMANDS: Readonly<Record<string, Group | Verb>> = {
   store: storeVerbs,
   projections: projectionVerbs,
   'provider-sandbox': providerSandbox,
+  till,
   demo,
 }
 
