@@ -7,6 +7,7 @@ import { projectionVerbs } from './projections.ts'
 import { providerSandbox } from './provider-sandbox.ts'
 import { saleVerbs } from './sales.ts'
 import { storeVerbs } from './stores.ts'
+import { till } from './till.ts'
 import { userVerbs } from './users.ts'
 import type { Flags, Verb } from './verb.ts'
 
@@ -24,6 +25,7 @@ export const COMMANDS: Readonly<Record<string, Group | Verb>> = {
   ledger: ledgerVerbs,
   projections: projectionVerbs,
   'provider-sandbox': providerSandbox,
+  till,
   demo,
 }
 
