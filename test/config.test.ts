@@ -49,6 +49,11 @@ describe('settings', () => {
     expect(readConfig({ ROLES: 'dispatcher, api' }).ROLES).to.deep.equal(['api', 'dispatcher'])
   })
 
+  it('keep the key of the seals with the data, unless it is put elsewhere', () => {
+    expect(readConfig({ DATA_DIR: '/srv/tillbook' }).SEAL_KEY_FILE).to.equal('/srv/tillbook/seal-key.pem')
+    expect(readConfig({ SEAL_KEY_FILE: '/run/secrets/seal.pem' }).SEAL_KEY_FILE).to.equal('/run/secrets/seal.pem')
+  })
+
   for (const [text, value] of [
     ['true', true],
     ['false', false],
@@ -73,6 +78,8 @@ describe('settings', () => {
     ['PUBLIC_URL', 'ftp://loja.example'],
     ['TRUST_PROXY', 'yes'],
     ['TRUST_PROXY', '10.0.0.0/33'],
+    ['SEAL_EVERY_HOURS', '0'],
+    ['SEAL_EVERY_HOURS', '200'],
     ['LOG_LEVEL', 'loud'],
     ['ROLES', 'api,worker'],
     ['ROLES', 'api,'],

@@ -1,3 +1,4 @@
+import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import type { Core } from '../core.ts'
 import type { PaymentProvider } from '../payments/provider-port.ts'
@@ -11,6 +12,7 @@ export interface Shared {
   readonly databaseUrl: string
   readonly core: Core
   readonly provider: PaymentProvider
+  readonly logger: Logger
   readonly log: Log
 }
 

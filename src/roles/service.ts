@@ -58,7 +58,7 @@ export function createService(config: Config, logger: Logger, onFailure: () => v
     closing.push(core.close)
     const provider = createProviderClient({ baseUrl: config.PAYMENT_PROVIDER_URL })
     closing.push(provider.close)
-    return { config, databaseUrl, core, provider, log }
+    return { config, databaseUrl, core, provider, logger, log }
   }
 
   async function openEmbedded(): Promise<string> {
