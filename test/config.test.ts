@@ -68,6 +68,10 @@ describe('settings', () => {
     ['PUBLIC_URL', 'ftp://loja.example'],
     ['TRUST_PROXY', 'yes'],
     ['TRUST_PROXY', '10.0.0.0/33'],
+    ['PAYMENT_PROVIDER_URL', 'api.mercadopago.com'],
+    ['PAYMENT_SWEEP_SECONDS', '60,abc'],
+    ['PAYMENT_SWEEP_SECONDS', '300,60'],
+    ['PAYMENT_SWEEP_SECONDS', '9999999'],
     ['LOG_LEVEL', 'loud'],
   ] as const) {
     it(`say what ${name} should be instead of ${value}`, () => {
