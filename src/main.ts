@@ -13,6 +13,7 @@ import { seedDemo } from './access/demo-data.ts'
 import { createGate } from './access/quota.ts'
 import { createSyncAccess } from './access/sync-access.ts'
 import { purgeTokens } from './access/tokens.ts'
+import { sealOnSchedule } from './audit/seal-schedule.ts'
 import { type Config, readConfig, WrongSetting } from './config.ts'
 import { type Core, openCore } from './core.ts'
 import { createApp } from './http/app.ts'
@@ -106,6 +107,11 @@ async function start(config: Config): Promise<void> {
   closing.push(async () => purge.stop())
   const webhooks = deliver(core, databaseUrl, config)
   closing.push(() => webhooks.stop())
+  const sealing = sealOnSchedule(core, config, {
+    onSealed: ({ company_id, revision, hash }) => logger.info({ company_id, revision, hash }, 'a ledger was sealed'),
+    onError: (error) => log('a ledger could not be sealed', error),
+  })
+  closing.push(() => sealing.stop())
   const provider = createProviderClient({ baseUrl: config.PAYMENT_PROVIDER_URL })
   closing.push(() => provider.close())
   const sweep = startSweep({ ...core, provider, schedule: config.PAYMENT_SWEEP_SECONDS, log })

@@ -1,6 +1,7 @@
 import { companyVerbs } from './companies.ts'
 import { demo } from './demo.ts'
 import { keyVerbs } from './keys.ts'
+import { ledgerVerbs } from './ledger.ts'
 import { paymentTypeVerbs } from './payment-types.ts'
 import { projectionVerbs } from './projections.ts'
 import { providerSandbox } from './provider-sandbox.ts'
@@ -21,6 +22,7 @@ export const COMMANDS: Readonly<Record<string, Group | Verb>> = {
   key: keyVerbs,
   sale: saleVerbs,
   store: storeVerbs,
+  ledger: ledgerVerbs,
   projections: projectionVerbs,
   'provider-sandbox': providerSandbox,
   till,
