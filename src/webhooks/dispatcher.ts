@@ -28,6 +28,8 @@ export interface DispatcherOptions {
   readonly random: () => number
   /** An address answered that it is gone for good. */
   readonly onGone: (claim: Claim) => void
+  /** Hears of attempts as they are recorded. */
+  readonly onRecorded?: ((result: Result) => void) | undefined
   readonly log: (message: string, error: unknown) => void
 }
 
@@ -59,7 +61,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
         landed.map(({ result }) => result),
       ),
     onRecorded(landed) {
-      for (const { flight } of landed) slots.release(flight)
+      for (const { flight, result } of landed) {
+        slots.release(flight)
+        options.onRecorded?.(result)
+      }
       wake()
     },
     onError: (error) => log('results of deliveries could not be recorded', error),
