@@ -18,6 +18,8 @@ import { type Core, openCore } from './core.ts'
 import { createApp } from './http/app.ts'
 import { serverOf } from './http/server.ts'
 import { purgeAnswers, schedulePurge } from './ledger/purge.ts'
+import { createMailer } from './mail/mailer.ts'
+import { startNotices } from './mail/notices.ts'
 import { startEmbedded } from './postgres/embedded.ts'
 import { createPool } from './postgres/pool.ts'
 import { purgeDeliveries } from './webhooks/purge.ts'
@@ -90,6 +92,13 @@ async function start(config: Config): Promise<void> {
   closing.push(async () => purge.stop())
   const webhooks = deliver(core, databaseUrl, config)
   closing.push(() => webhooks.stop())
+  const notices = startNotices({
+    pool: core.pool,
+    mailer: config.SMTP_URL === undefined ? null : createMailer(config.SMTP_URL, config.SMTP_FROM),
+    log,
+    warn: (message, details) => logger.warn(details, message),
+  })
+  closing.push(() => notices.stop())
   const server = listen(
     config,
     appOf(core, gatePool, () => stopping),
