@@ -6,14 +6,15 @@ import { isSelected, type Options, readOptions } from './options.ts'
 import { type Line, tableOf, toResult } from './report.ts'
 import { benchSales, SALES_BENCHMARKS } from './sales.ts'
 import { benchSalesList, SALES_LIST_BENCHMARK } from './sales-list.ts'
+import { benchWebhooks, WEBHOOK_BENCHMARKS } from './webhooks.ts'
 
 /**
  * `npm run bench`: figures of the service, each beside a floor that was measured in the same run on the same Postgres.
  * It fails when an answer is wrong or a sale is lost; a missed target is only shown, because machines differ.
  */
 
-const NAMES = [...SALES_BENCHMARKS, SALES_LIST_BENCHMARK]
-const BENCHMARKS = [benchSales, benchSalesList]
+const NAMES = [...SALES_BENCHMARKS, SALES_LIST_BENCHMARK, ...WEBHOOK_BENCHMARKS]
+const BENCHMARKS = [benchSales, benchSalesList, benchWebhooks]
 
 try {
   await main(readOptions(process.argv.slice(2)))
