@@ -12,8 +12,9 @@ export interface Pace {
   readonly next: () => string
 }
 
-/** Returns how many requests were answered: all that were sent. */
-export async function sendPaced({ url, perSecond, seconds, status, next }: Pace): Promise<number> {
+/** Sends all requests and returns when each was answered: milliseconds since 1970, by the request. */
+export async function sendPaced({ url, perSecond, seconds, status, next }: Pace): Promise<Map<string, number>> {
+  const answeredAt = new Map<string, number>()
   const idle: Socket[] = []
   const all: Socket[] = []
   const total = perSecond * seconds
@@ -25,10 +26,15 @@ export async function sendPaced({ url, perSecond, seconds, status, next }: Pace)
       if (wait_ms > 0) await pause(wait_ms)
       const socket = idle.pop() ?? (await open(url))
       if (!all.includes(socket)) all.push(socket)
-      answers.push(ask(socket, next(), status).then(() => void idle.push(socket)))
+      const request = next()
+      const answered = ask(socket, request, status).then(() => {
+        answeredAt.set(request, performance.timeOrigin + performance.now())
+        idle.push(socket)
+      })
+      answers.push(answered)
     }
     await Promise.all(answers)
-    return total
+    return answeredAt
   } finally {
     for (const socket of all) socket.destroy()
   }

@@ -4,34 +4,26 @@ import { createServer } from 'node:http'
 
 const { PORT = '0' } = process.env
 
-/** Of the arrivals since the last time: milliseconds since the event, or since it was posted when it says so. */
-let delays: number[] = []
-let count = 0
-let lastAt = 0
+/** Those since the last time: the sale that a body is about, and when it arrived, in milliseconds since 1970. */
+let arrivals: [sale: string, at: number][] = []
 
-const now = () => performance.timeOrigin + performance.now()
-const OCCURRED_AT = /"occurred_at":"([^"]+)"/
+const EXTERNAL_ID = /"external_id":"([^"]+)"/
 
 const server = createServer((request, response) => {
   const path = request.url ?? ''
   if (path === '/taken') {
     response.setHeader('Content-Type', 'application/json')
-    response.end(JSON.stringify({ count, lastAt, delays }))
-    delays = []
-    count = 0
+    response.end(JSON.stringify(arrivals))
+    arrivals = []
     return
   }
   if (path === '/health/live') return void response.end('{}')
   if (path.startsWith('/dead')) return
-  const arrived = now()
+  const at = performance.timeOrigin + performance.now()
   const chunks: Buffer[] = []
   request.on('data', (chunk) => chunks.push(chunk))
   request.on('end', () => {
-    const posted = request.headers['x-bench-posted']
-    const occurred = OCCURRED_AT.exec(Buffer.concat(chunks).toString())?.[1] ?? ''
-    delays.push(arrived - (posted === undefined ? Date.parse(occurred) : Number(posted)))
-    count += 1
-    lastAt = arrived
+    arrivals.push([EXTERNAL_ID.exec(Buffer.concat(chunks).toString())?.[1] ?? '', at])
     response.writeHead(204).end()
   })
 })

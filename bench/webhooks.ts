@@ -30,12 +30,8 @@ const EVENTS_PER_SECOND = 100
 /** With ten addresses each: 200 deliveries a second. */
 const EVENTS_PER_SECOND_OF_TEN = 20
 
-interface Taken {
-  readonly count: number
-  /** Milliseconds since 1970. */
-  readonly lastAt: number
-  readonly delays: readonly number[]
-}
+/** What the receiver got: the sale, and when, in milliseconds since 1970. */
+type Arrival = readonly [sale: string, at: number]
 
 /** Deliveries of webhooks, against the HTTP client posting the same bodies to the same receiver with no database. */
 export async function benchWebhooks(environment: Environment, options: Options, books: Books): Promise<Line[]> {
@@ -71,7 +67,7 @@ async function benchThroughput({ environment, options, receiver, body }: Bench):
       async measure(seconds) {
         const count = BACKLOG_PER_SECOND * seconds
         const began = await queueDeliveries(database.url, shop, body, count)
-        const { lastAt } = await untilTaken(receiver, count)
+        const lastAt = lastOf(await untilTaken(receiver, count))
         return (count * 1000) / (lastAt - began)
       },
     }
@@ -81,7 +77,7 @@ async function benchThroughput({ environment, options, receiver, body }: Bench):
         const count = BACKLOG_PER_SECOND * seconds
         const began = performance.timeOrigin + performance.now()
         await post(url, body, count)
-        const { lastAt } = await untilTaken(receiver, count)
+        const lastAt = lastOf(await untilTaken(receiver, count))
         return (count * 1000) / (lastAt - began)
       },
     }
@@ -95,7 +91,7 @@ async function benchThroughput({ environment, options, receiver, body }: Bench):
   })
 }
 
-/** From the event's time, which is before its commit, to its receipt. */
+/** From the answer that tells of the commit to the receipt, which may also be the earlier of the two. */
 async function benchLatency(bench: Bench): Promise<Line> {
   const { environment, options, receiver, body } = bench
   const url = `${receiver.url}/hooks/1`
@@ -103,8 +99,8 @@ async function benchLatency(bench: Bench): Promise<Line> {
     const client: Side = {
       name: 'undici',
       async measure(seconds) {
-        await post(url, body, EVENTS_PER_SECOND * seconds, EVENTS_PER_SECOND)
-        return p95((await untilTaken(receiver, EVENTS_PER_SECOND * seconds)).delays)
+        const postedAt = await post(url, body, EVENTS_PER_SECOND * seconds, EVENTS_PER_SECOND)
+        return p95(await untilTaken(receiver, EVENTS_PER_SECOND * seconds), postedAt)
       },
     }
     const figures = await measureInTurns([sellingSide('service', bench, shop, EVENTS_PER_SECOND), client], options)
@@ -137,9 +133,10 @@ function sellingSide(name: string, bench: Bench, shop: WebhookShop, perSecond: n
   return {
     name,
     async measure(seconds) {
-      const sold = await sendPaced({ url: environment.service.url, perSecond, seconds, status: 201, next })
-      books.acknowledge('service', sold)
-      return p95((await untilTaken(receiver, sold * receivers)).delays)
+      const answeredAt = await sendPaced({ url: environment.service.url, perSecond, seconds, status: 201, next })
+      books.acknowledge('service', answeredAt.size)
+      const soldAt = new Map([...answeredAt].map(([request, at]) => [saleOf(request), at]))
+      return p95(await untilTaken(receiver, soldAt.size * receivers), soldAt)
     },
   }
 }
@@ -153,7 +150,7 @@ async function sampleBody(environment: Environment, receiver: Child, books: Book
       status: 201,
       next: createSaleRequests([shop]),
     }
-    books.acknowledge('service', await sendPaced(sold))
+    books.acknowledge('service', (await sendPaced(sold)).size)
     await untilTaken(receiver, 1)
     const { rows } = await administer(environment.database.url, (client) =>
       client.query<{ body: string }>('select body from ops.webhook_messages where company_id = $1', [shop.companyId]),
@@ -175,48 +172,53 @@ async function withShop<T>(
   }
 }
 
-/** Posts as an address would be posted to: so many at a time, or at a steady rate. */
-async function post(url: string, body: string, count: number, perSecond?: number): Promise<void> {
+/** Posts as an address would be posted to: so many at a time, or at a steady rate. Returns when each sale was posted. */
+async function post(url: string, body: string, count: number, perSecond?: number): Promise<Map<string, number>> {
   const agent = new Agent({ pipelining: 1 })
   const { origin, pathname: path } = new URL(url)
+  const headers = { 'content-type': 'application/json' }
+  const postedAt = new Map<string, number>()
   const began = performance.now()
   let sent = 0
   const poster = async () => {
     while (sent < count) {
       const wait_ms = perSecond === undefined ? 0 : began + (sent * 1000) / perSecond - performance.now()
-      sent += 1
+      const own = body.replace(saleOf(body), `venda-${++sent}`)
       if (wait_ms > 0) await pause(wait_ms)
-      const posted = String(performance.timeOrigin + performance.now())
-      const headers = { 'content-type': 'application/json', 'x-bench-posted': posted }
-      const answer = await agent.request({ origin, path, method: 'POST', headers, body })
+      postedAt.set(saleOf(own), performance.timeOrigin + performance.now())
+      const answer = await agent.request({ origin, path, method: 'POST', headers, body: own })
       await answer.body.dump()
     }
   }
   await Promise.all(Array.from({ length: POSTERS }, poster))
   await agent.close()
+  return postedAt
 }
+
+const saleOf = (text: string): string => /"external_id":"([^"]+)"/.exec(text)?.[1] ?? ''
 
 const PATIENCE_MS = 60_000
 const POLL_MS = 20
 
 /** Waits until the receiver has had so many requests since it was last asked. */
-async function untilTaken(receiver: Child, count: number): Promise<Taken> {
-  const taken = { count: 0, lastAt: 0, delays: [] as number[] }
+async function untilTaken(receiver: Child, count: number): Promise<Arrival[]> {
+  const arrivals: Arrival[] = []
   const deadline = performance.now() + PATIENCE_MS
-  while (taken.count < count) {
-    if (performance.now() > deadline) throw new Error(`${taken.count} of ${count} deliveries came`)
+  while (arrivals.length < count) {
+    if (performance.now() > deadline) throw new Error(`${arrivals.length} of ${count} deliveries came`)
     await pause(POLL_MS)
-    const news = (await (await fetch(`${receiver.url}/taken`)).json()) as Taken
-    taken.count += news.count
-    taken.lastAt = news.lastAt
-    taken.delays.push(...news.delays)
+    arrivals.push(...((await (await fetch(`${receiver.url}/taken`)).json()) as Arrival[]))
   }
-  if (taken.count > count) throw new Error(`${taken.count} deliveries came, but only ${count} were to be made`)
-  return taken
+  if (arrivals.length > count) throw new Error(`${arrivals.length} deliveries came, but only ${count} were to be made`)
+  return arrivals
 }
 
-function p95(delays: readonly number[]): number {
-  return delays.toSorted((a, b) => a - b)[Math.ceil(delays.length * 0.95) - 1] as number
+const lastOf = (arrivals: readonly Arrival[]): number => Math.max(...arrivals.map(([, at]) => at))
+
+/** 95 of 100 deliveries took no longer than this, in milliseconds. */
+function p95(arrivals: readonly Arrival[], beganAt: ReadonlyMap<string, number>): number {
+  const delays = arrivals.map(([sale, at]) => Math.max(0, at - (beganAt.get(sale) ?? Number.NaN))).sort((a, b) => a - b)
+  return delays[Math.ceil(delays.length * 0.95) - 1] as number
 }
 
 function lowerIsBetter(figures: Figures, sides: { value: string; floor: string }, name: string): Line {
