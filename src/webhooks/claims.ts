@@ -66,8 +66,8 @@ with recursive clock as materialized (
   select date_trunc('milliseconds', statement_timestamp()) as now, set_config('synchronous_commit', 'off', true)
 ), ${WAITING_ADDRESSES}, due as (
   select a.company_id, a.webhook_id, a.next_attempt_at, w.url, w.watched_since, state.failing, state.failing or state.slow as strained,
-    case when state.failing then ${PER_ADDRESS.failing} when state.slow then ${PER_ADDRESS.slow}
-      when h.last_success_at is null then ${PER_ADDRESS.unproven} else ${PER_ADDRESS.sound} end
+    case when state.failing then ${PER_ADDRESS.failing} when h.last_success_at is null then ${PER_ADDRESS.unproven}
+      when state.slow then ${PER_ADDRESS.slow} else ${PER_ADDRESS.sound} end
       - coalesce(($1::jsonb -> a.webhook_id::text -> 'flights')::int, 0) as free
   from address a cross join clock
   join webhooks w on w.company_id = a.company_id and w.id = a.webhook_id and w.enabled
