@@ -3,9 +3,11 @@ import { availableParallelism } from 'node:os'
 import { Books } from './books.ts'
 import { withEnvironment } from './environment.ts'
 import { isSelected, type Options, readOptions } from './options.ts'
+import { benchProducts, PRODUCTS_BENCHMARK } from './products.ts'
 import { type Line, tableOf, toResult } from './report.ts'
 import { benchSales, SALES_BENCHMARKS } from './sales.ts'
 import { benchSalesList, SALES_LIST_BENCHMARK } from './sales-list.ts'
+import { benchUpload, UPLOAD_BENCHMARK } from './upload.ts'
 import { benchWebhooks, WEBHOOK_BENCHMARKS } from './webhooks.ts'
 
 /**
@@ -13,8 +15,8 @@ import { benchWebhooks, WEBHOOK_BENCHMARKS } from './webhooks.ts'
  * It fails when an answer is wrong or a sale is lost; a missed target is only shown, because machines differ.
  */
 
-const NAMES = [...SALES_BENCHMARKS, SALES_LIST_BENCHMARK, ...WEBHOOK_BENCHMARKS]
-const BENCHMARKS = [benchSales, benchSalesList, benchWebhooks]
+const NAMES = [...SALES_BENCHMARKS, UPLOAD_BENCHMARK, SALES_LIST_BENCHMARK, PRODUCTS_BENCHMARK, ...WEBHOOK_BENCHMARKS]
+const BENCHMARKS = [benchSales, benchUpload, benchSalesList, benchProducts, benchWebhooks]
 
 try {
   await main(readOptions(process.argv.slice(2)))

@@ -3,6 +3,13 @@ import type { Shop } from './shop.ts'
 /** Lines of each sale, all of tracked items. */
 export const LINES = 3
 
+/** Some items of a shop that lie beside each other, and what one of each costs. */
+export function pickItems({ items }: Shop): { items: Shop['items']; cents: number } {
+  const first = Math.floor(Math.random() * (items.length - LINES + 1))
+  const picked = items.slice(first, first + LINES)
+  return { items: picked, cents: picked.reduce((sum, item) => sum + item.priceCents, 0) }
+}
+
 /** Makes POST /sales requests, each with keys of its own, as they go over the wire. */
 export function createSaleRequests(shops: readonly Shop[]): () => string {
   const run = Date.now().toString(36)
@@ -10,9 +17,7 @@ export function createSaleRequests(shops: readonly Shop[]): () => string {
   return () => {
     count += 1
     const shop = shops[count % shops.length] as Shop
-    const first = Math.floor(Math.random() * (shop.items.length - LINES + 1))
-    const items = shop.items.slice(first, first + LINES)
-    const cents = items.reduce((sum, item) => sum + item.priceCents, 0)
+    const { items, cents } = pickItems(shop)
     const body = JSON.stringify({
       external_id: `pedido-${run}-${count}`,
       sold_at: '2026-03-10T11:30:00-03:00',

@@ -11,7 +11,8 @@ import { measureInTurns, type Side } from './rounds.ts'
 import { createSaleRequests } from './sale-requests.ts'
 import type { Shop } from './shop.ts'
 
-const CONNECTIONS = 32
+/** Each waits for its answer before it sends the next sale. */
+export const CONNECTIONS = 32
 const IDLE_CLIENTS = 200
 const UNIT = 'sales/s'
 

@@ -1,9 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { createApiKey } from '../commands/api-keys/create-api-key.ts'
 import { createItem } from '../commands/catalog/create-item.ts'
+import { createCategory } from '../commands/categories/create-category.ts'
 import { registerCompany } from '../commands/companies/register-company.ts'
 import { createPaymentType } from '../commands/payment-types/create-payment-type.ts'
+import { createUser } from '../commands/users/create-user.ts'
 import { newKey } from '../src/access/api-keys.ts'
+import { createTokens } from '../src/access/tokens.ts'
 import { type Core, openCore } from '../src/core.ts'
 import { type Invocation, invoke, isRefusal } from '../src/ledger/command.ts'
 import { ensureLedger } from '../src/ledger/ledgers.ts'
@@ -14,6 +17,8 @@ export interface Shop {
   readonly name: string
   readonly key: string
   readonly keyHash: Buffer
+  /** Of a till that is logged in. */
+  readonly token: string
   readonly cardId: number
   readonly items: readonly { readonly id: number; readonly name: string; readonly priceCents: number }[]
 }
@@ -29,21 +34,56 @@ export const CARD_FEE = '2.50'
 
 export const TIME_ZONE = 'America/Sao_Paulo'
 
+const CATEGORIES = 10
+/** Commands of one request, as many as a batch may have. */
+const BATCH = 500
+
 /** Prepares the database and creates shops through the service's own commands, one after another, so that ids are in order. */
-export async function createShops(databaseUrl: string, count: number): Promise<Shop[]> {
+export function createShops(databaseUrl: string, count: number): Promise<Shop[]> {
+  return withCore(databaseUrl, async (core) => {
+    const shops: Shop[] = []
+    for (let number = 1; number <= count; number++) shops.push(await createShop(core, number))
+    return shops
+  })
+}
+
+/** Fills the catalog of a shop up to `count` products in ten categories. */
+export function createCatalog(databaseUrl: string, { companyId }: Shop, count: number): Promise<void> {
+  return withCore(databaseUrl, async (core) => {
+    const names = Array.from({ length: CATEGORIES }, (_, number) => `Categoria ${number + 1}`)
+    const categories = await run(
+      core,
+      companyId,
+      names.map((name) => invoke(createCategory, { name })),
+    )
+    for (let start = ITEMS; start < count; start += BATCH) {
+      const numbers = Array.from({ length: Math.min(BATCH, count - start) }, (_, index) => start + index + 1)
+      const items = numbers.map((number) => ({
+        type: 'product' as const,
+        name: `Produto com um nome como eles são, nº ${number}`,
+        external_id: `P-${number}`,
+        barcode: String(7_890_000_000_000 + number),
+        category_id: categories[number % CATEGORIES] ?? null,
+        price: `${number % 500}.90`,
+        stock: STOCK,
+      }))
+      await run(
+        core,
+        companyId,
+        items.map((item) => invoke(createItem, item)),
+      )
+    }
+  })
+}
+
+async function withCore<T>(databaseUrl: string, work: (core: Core) => Promise<T>): Promise<T> {
   const core = await openCore({
     databaseUrl,
     queryConnections: 2,
     log: (message, error) => console.error(message, error),
     onOutdated: () => {},
   })
-  try {
-    const shops: Shop[] = []
-    for (let number = 1; number <= count; number++) shops.push(await createShop(core, number))
-    return shops
-  } finally {
-    await core.close()
-  }
+  return work(core).finally(() => core.close())
 }
 
 async function createShop(core: Core, number: number): Promise<Shop> {
@@ -66,6 +106,7 @@ async function createShop(core: Core, number: number): Promise<Shop> {
       logo_url: null,
     }),
     invoke(createApiKey, { name: 'bench', scopes: ['sales:read', 'sales:write'], prefix, hash }),
+    invoke(createUser, { name: 'Caixa', email: `caixa${companyId}@bench.example`, role: 'clerk', password_hash: '' }),
     invoke(createPaymentType, { name: 'Cartão', kind: 'card', fee_percentage: CARD_FEE, due_days: 30 }),
     ...products.map((product, index) =>
       invoke(createItem, {
@@ -77,12 +118,14 @@ async function createShop(core: Core, number: number): Promise<Shop> {
       }),
     ),
   ])
-  const [, , card, ...items] = created as [number, number, number, ...number[]]
+  const [, , userId, card, ...items] = created as [number, number, number, number, ...number[]]
+  const { token } = await createTokens(core.pool, null).issue({ userId, companyId })
   return {
     companyId,
     name,
     key,
     keyHash: hash,
+    token,
     cardId: card,
     items: products.map((product, index) => ({ ...product, id: items[index] as number })),
   }

@@ -1,5 +1,6 @@
 import type { ReadModel } from '../src/ledger/projection.ts'
 import { versionOf } from '../src/ledger/read-schema.ts'
+import type { Sequences } from '../src/ledger/sequences.ts'
 import { apiKeysProjection, apiKeyView } from './api-keys.ts'
 import { catalogItemsProjection, catalogItemView } from './catalog-items.ts'
 import { categoriesProjection, categoryView } from './categories.ts'
@@ -59,4 +60,22 @@ export const readModel: ReadModel = {
     order: orderView,
   },
   base: [ownCompany],
+}
+
+/** Where the highest id of each kind is found. Rows of what was deleted stay. */
+export const ID_COLUMNS: Sequences = {
+  company: ['companies', 'company_id'],
+  user: ['users', 'id'],
+  api_key: ['api_keys', 'id'],
+  payment_type: ['payment_types', 'id'],
+  customer: ['customers', 'id'],
+  supplier: ['suppliers', 'id'],
+  category: ['categories', 'id'],
+  catalog_item: ['catalog_items', 'id'],
+  sale: ['sales', 'id'],
+  receivable: ['receivables', 'id'],
+  payable: ['payables', 'id'],
+  webhook: ['webhooks', 'id'],
+  store: ['stores', 'id'],
+  order: ['orders', 'id'],
 }

@@ -16,6 +16,8 @@ export interface OrderObject {
   id: number
   external_id: string | null
   store_alias: string
+  /** What its payments carry at the provider, and no other order's anywhere. */
+  provider_reference: string
   status: OrderStatus
   customer: Placed['customer']
   items: Placed['items']
@@ -54,6 +56,7 @@ export interface OrderRow extends Changed {
   external_id: string | null
   store_id: number
   store_alias: string
+  provider_reference: string
   status: OrderStatus
   total_cents: number
   /** The payment that carries the order, by the provider's id; null while it is not paid. */
@@ -70,6 +73,7 @@ export const orders = table<OrderRow>('orders', {
     external_id: 'text',
     store_id: 'bigint',
     store_alias: 'text',
+    provider_reference: 'text',
     status: 'text',
     total_cents: 'bigint',
     carried_by: 'text',
@@ -142,12 +146,19 @@ const changing = <E extends OrderEvent>(change: (row: Readonly<OrderRow>, event:
   apply: (rows: Changes, event: E) => changeOrder(rows, event, (row, at) => change(row, event, at)),
 })
 
-function orderObject({ id, external_id, store_alias, customer, items, ...sums }: Placed, at: string): OrderObject {
-  const { subtotal, delivery_fee, total } = sums
+/**
+ * By its id alone an order would take over the payments of the order with that id in another system, or in an earlier
+ * database, that uses the same account at the provider.
+ */
+const referenceOf = (event: EventOf<'OrderPlaced'>): string => `order-${event.data.id}-${event.id}`
+
+function orderObject(event: EventOf<'OrderPlaced'>, at: string): OrderObject {
+  const { id, external_id, store_alias, customer, items, subtotal, delivery_fee, total } = event.data
   return {
     id,
     external_id,
     store_alias,
+    provider_reference: referenceOf(event),
     status: 'pending',
     customer,
     items,
@@ -169,13 +180,14 @@ export const ordersProjection = projection('orders', [orders, paymentKeys], {
   OrderPlaced: {
     apply(rows, event) {
       const { id, external_id, store_id, store_alias, total } = event.data
-      const doc = orderObject(event.data, inZone(event.recorded_at, timezoneOf(rows)))
+      const doc = orderObject(event, inZone(event.recorded_at, timezoneOf(rows)))
       rows.add(orders, {
         company_id: companyOf(rows).company_id,
         id,
         external_id,
         store_id,
         store_alias,
+        provider_reference: doc.provider_reference,
         status: doc.status,
         total_cents: toCents(total),
         carried_by: null,

@@ -47,10 +47,10 @@ export interface Listing<F> extends Source {
   readonly filters: { readonly [N in keyof F & string]-?: (parameter: string, today: string) => string }
 }
 
-const BY_ID: Order = { name: 'id', columns: [{ name: 'id', type: 'bigint' }] }
+export const BY_ID: Order = { name: 'id', columns: [{ name: 'id', type: 'bigint' }] }
 
 /** Revisions follow time, so this is the order of the ledger; time comes first because `updated_since` is one. */
-const BY_CHANGE: Order = {
+export const BY_CHANGE: Order = {
   name: 'change',
   columns: [
     { name: 'changed_at', type: 'timestamptz' },

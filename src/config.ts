@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { z } from 'zod'
+import { SWEEP_SECONDS } from './payments/sweep-schedule.ts'
 
 /** A setting that cannot be understood; the message is for whoever starts the service. */
 export class WrongSetting extends Error {
@@ -51,9 +52,26 @@ const secondsList = z
     `1 to ${MAX_RETRIES} numbers of seconds with commas, like "60,300,1800", each up to ${LONGEST_RETRY_SECONDS}`,
   )
 
+/** Longest that an order is asked about. */
+const LONGEST_SWEEP_SECONDS = 30 * 86_400
+const MAX_SWEEPS = 50
+
+const ascendingSeconds = z
+  .string()
+  .regex(/^\d{1,7}( *, *\d{1,7})*$/)
+  .transform((text) => text.split(',').map(Number))
+  .refine((list) => list.length <= MAX_SWEEPS && list.every((at, n) => at >= (list[n - 1] ?? 0)))
+  .refine((list) => list.every((at) => at <= LONGEST_SWEEP_SECONDS))
+  .describe(`1 to ${MAX_SWEEPS} ascending numbers of seconds with commas, like "60,300,86400"`)
+
 const smtpUrl = z
   .url({ protocol: /^smtps?$/ })
   .describe('a URL like smtp://user:password@mail.example:587, or smtps:// for TLS from the beginning')
+
+const eventStoreUrl = z
+  .string()
+  .regex(/^(esdb|kurrentdb|kurrent)(\+discover)?:\/\//)
+  .describe('a URL like esdb://host:2113?tls=false')
 
 const NETWORKS = ['loopback', 'linklocal', 'uniquelocal']
 
@@ -77,6 +95,8 @@ const settings = z.object({
   DATA_DIR: z.string().default('./data'),
   /** A Postgres of one's own, instead of the embedded one. */
   DATABASE_URL: databaseUrl.optional(),
+  /** An EventStoreDB (or KurrentDB) that keeps the ledgers, instead of the Postgres of the read model. */
+  EVENTSTORE_URL: eventStoreUrl.optional(),
   /** Demonstration companies at the start; by default only with the embedded Postgres. */
   SEED_DEMO: flag.optional(),
   /** Calls a minute, all keys of a company summed; the same for an address without a key. */
@@ -101,6 +121,14 @@ const settings = z.object({
   SMTP_URL: smtpUrl.optional(),
   /** Whom e-mails come from; by default an address at the host of PUBLIC_URL. */
   SMTP_FROM: z.string().optional(),
+  /** Address of the payment provider's API; the sandbox has one of its own. */
+  PAYMENT_PROVIDER_URL: webAddress.default('https://api.mercadopago.com'),
+  /** The key that seals of ledgers are signed with, as PEM; made on first use. By default in DATA_DIR. */
+  SEAL_KEY_FILE: z.string().optional(),
+  /** Hours after which ledgers that have moved are sealed, to files in DATA_DIR; by default only when somebody asks. */
+  SEAL_EVERY_HOURS: decimal(0.001, 168).optional(),
+  /** Seconds after an attempt to pay at which the provider is asked what became of it, whatever it has notified. */
+  PAYMENT_SWEEP_SECONDS: ascendingSeconds.default([...SWEEP_SECONDS]),
   /** The least severe messages that are logged. */
   LOG_LEVEL: z
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
@@ -110,11 +138,15 @@ const settings = z.object({
 
 /** All settings, each with a value. */
 export interface Config
-  extends Omit<z.infer<typeof settings>, 'SEED_DEMO' | 'PUBLIC_URL' | 'WEBHOOK_ALLOW_PRIVATE' | 'SMTP_FROM'> {
+  extends Omit<
+    z.infer<typeof settings>,
+    'SEED_DEMO' | 'PUBLIC_URL' | 'WEBHOOK_ALLOW_PRIVATE' | 'SMTP_FROM' | 'SEAL_KEY_FILE'
+  > {
   readonly SEED_DEMO: boolean
   readonly SMTP_FROM: string
   readonly WEBHOOK_ALLOW_PRIVATE: boolean
   readonly PUBLIC_URL: string
+  readonly SEAL_KEY_FILE: string
 }
 
 /** Reads the settings from the environment. @throws WrongSetting naming each one that is wrong, and what it should be. */
@@ -128,10 +160,12 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   }
   const config = result.data
   const isEmbedded = config.DATABASE_URL === undefined
+  const DATA_DIR = resolve(config.DATA_DIR)
   const PUBLIC_URL = config.PUBLIC_URL ?? `http://127.0.0.1:${config.PORT}`
   return {
     ...config,
-    DATA_DIR: resolve(config.DATA_DIR),
+    DATA_DIR,
+    SEAL_KEY_FILE: resolve(config.SEAL_KEY_FILE ?? join(DATA_DIR, 'seal-key.pem')),
     SEED_DEMO: config.SEED_DEMO ?? isEmbedded,
     WEBHOOK_ALLOW_PRIVATE: config.WEBHOOK_ALLOW_PRIVATE ?? isEmbedded,
     PUBLIC_URL,

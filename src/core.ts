@@ -1,10 +1,16 @@
 import type { Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
-import { readModel } from '../projections/index.ts'
+import { ID_COLUMNS, readModel } from '../projections/index.ts'
+import { createVerifier, type Verifier } from './audit/verifier.ts'
+import { createEventStoreDb } from './ledger/eventstoredb.ts'
+import { type Follower, follow } from './ledger/follower.ts'
 import { createIdAllocator } from './ledger/ids.ts'
-import type { EventStore } from './ledger/port.ts'
+import { type EventStore, isOutside } from './ledger/port.ts'
 import { createPostgresStore } from './ledger/postgres.ts'
-import { ensureReadModel, rebuildReadModel } from './ledger/read-schema.ts'
+import { guarded, prepare } from './ledger/preparation.ts'
+import { ensureReadModel } from './ledger/read-schema.ts'
+import { type RebuildOptions, type RebuildReport, rebuild } from './ledger/rebuild.ts'
+import { NEXT_SCHEMA } from './ledger/schemas.ts'
 import { createWriter, type Writer } from './ledger/writer.ts'
 import { migrate } from './postgres/migrate.ts'
 import { createPool } from './postgres/pool.ts'
@@ -12,22 +18,35 @@ import { type Bell, createBell } from './webhooks/bell.ts'
 import { switchOffNotices } from './webhooks/notices.ts'
 import { outbox } from './webhooks/outbox.ts'
 
+/** States of the parts that the service needs, by name. */
+export type Health = Record<string, 'up' | 'down' | 'catching_up'>
+
 /** The ledger with its read model, without any interface: what the service, the command line and tests build on. */
 export interface Core {
   /** For queries and operational statements. */
   readonly pool: Pool
   readonly store: EventStore
   readonly writer: Writer
+  /** Verifies ledgers, a few at a time. */
+  readonly verifier: Verifier
   /** Rung when deliveries wait. */
   readonly bell: Bell
-  /** Makes all tables of the read model anew from the ledgers. Returns the number of events applied. */
-  rebuild(): Promise<number>
+  /** Makes all tables of the read model anew from the ledgers, beside the live ones, and compares them. */
+  rebuild(onProgress?: (events: number) => void): Promise<RebuildReport>
+  /** Applies what other processes leave behind in a store outside Postgres; null where the store needs nobody for that. */
+  follow(): Follower | null
+  /** What of it can be reached: `down` in a part explains why something is refused. */
+  health(): Promise<Health>
   /** Answers what was accepted, then closes all connections. */
   close(): Promise<void>
 }
 
 export interface CoreOptions {
   readonly databaseUrl: string
+  /** `esdb://…`; without it the ledgers are in the same Postgres. */
+  readonly eventStoreUrl?: string | undefined
+  /** Another store, for tests. */
+  readonly store?: EventStore
   /** Connections for queries; the writer has its own. */
   readonly queryConnections: number
   readonly log: (message: string, error: unknown) => void
@@ -39,6 +58,8 @@ export interface CoreOptions {
 const LANES = 2
 const GROUP_COMMANDS = 32
 const WAITING_COMMANDS = 5_000
+/** The holder of the lock, a snapshot to compare by, and companies replayed side by side. */
+const BUILD_CONNECTIONS = 4
 
 /** Migrates the database, makes the read model fit, and opens the writer. */
 export async function openCore(options: CoreOptions): Promise<Core> {
@@ -46,10 +67,11 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const pool = createPool(options.databaseUrl, { max: options.queryConnections, pipeline: true })
   // Its statements look rows up by key only: without the other plans no stale statistics can lead to a scan.
   const writerPool = createPool(options.databaseUrl, { max: LANES + 1, pipeline: true, keyLookupsOnly: true })
-  const store = createPostgresStore(pool)
-  await ensureReadModel(writerPool, store, readModel)
+  const store = storeOf(options, pool)
+  const rebuilding = { databaseUrl: options.databaseUrl, pool, store }
+  await withRebuild(rebuilding, ensureReadModel)
   const bell = createBell(pool, (error) => options.log('dispatchers could not be woken', error))
-  const writer = createWriter({
+  const writing = {
     pool: writerPool,
     store,
     model: readModel,
@@ -60,16 +82,60 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     onReacted: bell.ring,
     onOutdated: options.onOutdated,
     log: options.log,
-  })
+  }
+  const writer = createWriter(writing)
+  const following = isOutside(store) ? { ...writing, store } : null
+  const preparation = following && prepare(following, ID_COLUMNS)
+  await preparation?.tried
   return {
     pool,
     store,
-    writer,
+    writer: preparation ? guarded(writer, preparation) : writer,
+    verifier: createVerifier({ pool, store }, Date.now),
     bell,
-    rebuild: () => rebuildReadModel(writerPool, store, readModel),
+    rebuild: (onProgress) => withRebuild({ ...rebuilding, onProgress }, (work) => rebuild(work)),
+    follow: () => following && follow(following),
+    async health(): Promise<Health> {
+      const isUp = (part: Promise<unknown>) => part.then(() => 'up' as const).catch(() => 'down' as const)
+      const postgres = await isUp(pool.query('select 1'))
+      if (!isOutside(store)) return { postgres }
+      const event_store = await isUp(store.ping())
+      return { postgres, event_store: event_store === 'up' && !preparation?.isDone() ? 'catching_up' : event_store }
+    },
     async close() {
+      await preparation?.stop()
       await writer.idle()
+      if (isOutside(store)) await store.close()
       await Promise.all([pool.end(), writerPool.end()])
     },
+  }
+}
+
+function storeOf({ store, eventStoreUrl }: CoreOptions, pool: Pool): EventStore {
+  return store ?? (eventStoreUrl === undefined ? createPostgresStore(pool) : createEventStoreDb(eventStoreUrl))
+}
+
+interface Rebuilding extends Pick<RebuildOptions, 'pool' | 'store'> {
+  readonly databaseUrl: string
+  readonly onProgress?: ((events: number) => void) | undefined
+}
+
+/** A rebuild has connections of its own, which see the tables that it makes; they wait for as long as it takes. */
+async function withRebuild<T>(
+  { databaseUrl, onProgress = () => {}, ...rest }: Rebuilding,
+  work: (options: RebuildOptions) => Promise<T>,
+): Promise<T> {
+  const buildPool = createPool(databaseUrl, {
+    max: BUILD_CONNECTIONS,
+    pipeline: true,
+    read_schema: NEXT_SCHEMA,
+    statement_timeout_ms: 0,
+    idle_in_transaction_timeout_ms: 0,
+    application_name: 'tillbook rebuild',
+  })
+  try {
+    return await work({ ...rest, buildPool, model: readModel, onProgress })
+  } finally {
+    await buildPool.end()
   }
 }

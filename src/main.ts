@@ -13,13 +13,20 @@ import { seedDemo } from './access/demo-data.ts'
 import { createGate } from './access/quota.ts'
 import { createSyncAccess } from './access/sync-access.ts'
 import { purgeTokens } from './access/tokens.ts'
+import { sealOnSchedule } from './audit/seal-schedule.ts'
 import { type Config, readConfig, WrongSetting } from './config.ts'
 import { type Core, openCore } from './core.ts'
 import { createApp } from './http/app.ts'
+import { NOTIFICATIONS_PER_MINUTE } from './http/notifications/receiver.ts'
 import { serverOf } from './http/server.ts'
 import { purgeAnswers, schedulePurge } from './ledger/purge.ts'
 import { createMailer } from './mail/mailer.ts'
 import { startNotices } from './mail/notices.ts'
+import { purgeNotifications } from './payments/notification-log.ts'
+import { createProviderClient } from './payments/provider-client.ts'
+import type { PaymentProvider } from './payments/provider-port.ts'
+import { startSweep } from './payments/sweep.ts'
+import { purgeSweeps } from './payments/sweep-claims.ts'
 import { startEmbedded } from './postgres/embedded.ts'
 import { createPool } from './postgres/pool.ts'
 import { purgeDeliveries } from './webhooks/purge.ts'
@@ -76,8 +83,16 @@ async function start(config: Config): Promise<void> {
     if (!stopping) process.kill(process.pid, 'SIGTERM')
   }
   // Outdated: newer projections were installed by another process; this one must not write and cannot serve.
-  const core = await openCore({ databaseUrl, queryConnections: QUERY_CONNECTIONS, log, onOutdated: fail })
+  const core = await openCore({
+    databaseUrl,
+    eventStoreUrl: config.EVENTSTORE_URL,
+    queryConnections: QUERY_CONNECTIONS,
+    log,
+    onOutdated: fail,
+  })
   closing.push(() => core.close())
+  const follower = core.follow()
+  if (follower) closing.push(() => follower.stop())
   const gatePool = createPool(databaseUrl, {
     max: GATE_CONNECTIONS,
     keyLookupsOnly: true,
@@ -86,22 +101,28 @@ async function start(config: Config): Promise<void> {
   closing.push(() => gatePool.end())
   const demo = config.SEED_DEMO ? await seed(core, config) : null
   const purge = schedulePurge(
-    [purgeAnswers, purgeTokens, purgeDeliveries].map((purge) => () => purge(core.pool)),
+    [purgeAnswers, purgeTokens, purgeDeliveries, purgeNotifications, purgeSweeps].map(
+      (purge) => () => purge(core.pool),
+    ),
     (error) => log('what is no longer needed could not be purged', error),
   )
   closing.push(async () => purge.stop())
   const webhooks = deliver(core, databaseUrl, config)
   closing.push(() => webhooks.stop())
-  const notices = startNotices({
-    pool: core.pool,
-    mailer: config.SMTP_URL === undefined ? null : createMailer(config.SMTP_URL, config.SMTP_FROM),
-    log,
-    warn: (message, details) => logger.warn(details, message),
-  })
+  const notices = tell(core, config)
   closing.push(() => notices.stop())
+  const sealing = sealOnSchedule(core, config, {
+    onSealed: ({ company_id, revision, hash }) => logger.info({ company_id, revision, hash }, 'a ledger was sealed'),
+    onError: (error) => log('a ledger could not be sealed', error),
+  })
+  closing.push(() => sealing.stop())
+  const provider = createProviderClient({ baseUrl: config.PAYMENT_PROVIDER_URL })
+  closing.push(() => provider.close())
+  const sweep = startSweep({ ...core, provider, schedule: config.PAYMENT_SWEEP_SECONDS, log })
+  closing.push(() => sweep.stop())
   const server = listen(
     config,
-    appOf(core, gatePool, () => stopping),
+    appOf(core, gatePool, provider, () => stopping),
     (error) => {
       if (!error) return welcome({ baseUrl: config.PUBLIC_URL, demo })
       log(`cannot listen on port ${config.PORT}`, error)
@@ -127,7 +148,7 @@ async function embedded({ DATA_DIR }: Config): Promise<string> {
   return postgres.url
 }
 
-function appOf(core: Core, gatePool: Pool, isStopping: () => boolean): Express {
+function appOf(core: Core, gatePool: Pool, provider: PaymentProvider, isStopping: () => boolean): Express {
   const limits = { perMinute: config.QUOTA_PER_MINUTE, perDay: config.QUOTA_PER_DAY }
   return createApp({
     ...core,
@@ -138,6 +159,9 @@ function appOf(core: Core, gatePool: Pool, isStopping: () => boolean): Express {
       tokenDays: config.SYNC_TOKEN_DAYS ?? null,
       callsPerMinute: config.SYNC_QUOTA_PER_MINUTE,
     }),
+    provider,
+    notifiers: createAddressLimit({ perMinute: NOTIFICATIONS_PER_MINUTE }),
+    publicUrl: config.PUBLIC_URL,
     trustProxy: config.TRUST_PROXY,
     newId: uuidv7,
     given: {
@@ -163,6 +187,16 @@ function deliver(core: Core, databaseUrl: string, config: Config): { stop(): Pro
   })
 }
 
+/** E-mails notices, where there is a mail server. */
+function tell(core: Core, { SMTP_URL, SMTP_FROM }: Config): { stop(): Promise<void> } {
+  return startNotices({
+    pool: core.pool,
+    mailer: SMTP_URL === undefined ? null : createMailer(SMTP_URL, SMTP_FROM),
+    log,
+    warn: (message, details) => logger.warn(details, message),
+  })
+}
+
 function listen({ PORT, HOST }: Config, app: Express, onListening: (error?: Error) => void): Server {
   const server = serverOf(app)
   server.once('error', onListening)
@@ -173,8 +207,7 @@ function listen({ PORT, HOST }: Config, app: Express, onListening: (error?: Erro
   return server
 }
 
-async function seed(core: Core, config: Config): Promise<string> {
+async function seed(core: Core, config: Config): Promise<string | null> {
   const demoFile = join(config.DATA_DIR, 'demo.json')
-  await seedDemo(core, { baseUrl: config.PUBLIC_URL, demoFile })
-  return demoFile
+  return (await seedDemo(core, { baseUrl: config.PUBLIC_URL, demoFile })) ? demoFile : null
 }

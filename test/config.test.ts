@@ -44,6 +44,11 @@ describe('settings', () => {
     expect(readConfig({ PUBLIC_URL: 'https://loja.example/' }).PUBLIC_URL).to.equal('https://loja.example')
   })
 
+  it('keep the key of the seals with the data, unless it is put elsewhere', () => {
+    expect(readConfig({ DATA_DIR: '/srv/tillbook' }).SEAL_KEY_FILE).to.equal('/srv/tillbook/seal-key.pem')
+    expect(readConfig({ SEAL_KEY_FILE: '/run/secrets/seal.pem' }).SEAL_KEY_FILE).to.equal('/run/secrets/seal.pem')
+  })
+
   for (const [text, value] of [
     ['true', true],
     ['false', false],
@@ -68,6 +73,8 @@ describe('settings', () => {
     ['PUBLIC_URL', 'ftp://loja.example'],
     ['TRUST_PROXY', 'yes'],
     ['TRUST_PROXY', '10.0.0.0/33'],
+    ['SEAL_EVERY_HOURS', '0'],
+    ['SEAL_EVERY_HOURS', '200'],
     ['LOG_LEVEL', 'loud'],
   ] as const) {
     it(`say what ${name} should be instead of ${value}`, () => {

@@ -8,6 +8,9 @@ import { ANSWER_RETENTION_MS } from '../../src/ledger/answers.ts'
 import { accept, command } from '../../src/ledger/command.ts'
 import type { Rows } from '../../src/ledger/working-set.ts'
 
+/** Attempts on one order: more than anybody needs, and a bound to what its record holds. */
+const MAX_ATTEMPTS = 50
+
 /** The attempt's id is the caller's: the same request must come with the same one. */
 export const StartPaymentInput = z.strictObject({
   id: Id,
@@ -42,6 +45,8 @@ export const startPayment = command<StartPaymentInput>({
     if (order.status === 'paid' || order.status === 'refunded') return refuse('order_already_paid')
     const store = rows.get(storeById(order.store_id))
     if (!store?.enabled) return invalid('store_alias', 'a loja está desativada')
+    if (!known && order.doc.payments.length >= MAX_ATTEMPTS)
+      return invalid('payments', `o pedido já tem ${MAX_ATTEMPTS} tentativas de pagamento`)
     const started = event('PaymentStarted', {
       id,
       attempt_id,

@@ -5,7 +5,9 @@ import type { Core } from '../core.ts'
 import { isRefusal } from '../ledger/command.ts'
 import { hashKey, KEY_BYTES, newKey } from './api-keys.ts'
 import { runAsSystem } from './as-system.ts'
+import type { DemoCompany } from './demo-companies.ts'
 import type { DemoAccess } from './demo-file.ts'
+import { ensureStore } from './demo-store.ts'
 import { hashPassword, verifyPassword } from './passwords.ts'
 import { parseScopes } from './scopes.ts'
 
@@ -23,9 +25,10 @@ const KEYS = {
 export async function ensureAccess(
   core: Core,
   companyId: number,
-  email: string,
+  demo: DemoCompany,
   known: DemoAccess | undefined,
 ): Promise<DemoAccess> {
+  const { email } = demo.user
   const { rows } = await core.pool.query<{ name: string }>(
     `select doc->>'name' as name from read.companies where company_id = $1`,
     [companyId],
@@ -36,7 +39,7 @@ export async function ensureAccess(
     api_key: await ensureKey(core, companyId, 'api_key', known?.api_key),
     read_only_key: await ensureKey(core, companyId, 'read_only_key', known?.read_only_key),
     user: { email, password: await ensurePassword(core, companyId, email, known?.user.password) },
-    store: null,
+    store: await ensureStore(core, companyId, demo.store),
   }
 }
 

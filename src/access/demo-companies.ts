@@ -14,6 +14,8 @@ export interface DemoCompany {
   readonly categories: readonly { readonly external_id: string; readonly name: string }[]
   readonly items: readonly DemoItem[]
   readonly customers: readonly ReplaceCustomerInput[]
+  /** Its online store, a sandbox; null for none. */
+  readonly store: { readonly alias: string; readonly commission_percentage: string } | null
 }
 
 const paymentType = (
@@ -141,6 +143,7 @@ const grocery: DemoCompany = {
       notes: 'Entregas até as 10 h.',
     },
   ],
+  store: { alias: 'mercearia-boa-vista', commission_percentage: '5.00' },
 }
 
 /** In another time zone, with little: to see that companies are apart. */
@@ -166,6 +169,7 @@ const stationery: DemoCompany = {
     }),
   ],
   customers: [{ external_id: 'c-1', name: 'Escola Girassol', person_type: 'PJ', document: '45678912000155' }],
+  store: null,
 }
 
 /** Without the add-on of the integration API: its keys get 402. */
@@ -182,6 +186,7 @@ const hardware: DemoCompany = {
   categories: [],
   items: [product('parafuso-6x40', 'Parafuso 6 × 40 mm', '0.35', '5000')],
   customers: [],
+  store: null,
 }
 
 /** In the order of demo.json. */

@@ -19,25 +19,34 @@ const DEMO_LOCK = 8_314_159_267
 
 /**
  * Makes the demonstration companies, once in the life of a database, and sees to it that demo.json tells how to get in.
- * Each part is looked for before it is made, so that the next start finishes what a crash has interrupted.
+ * Each part is looked for before it is made, so that the next start finishes what a crash has interrupted. Where companies
+ * are that no seed has made, as after a rebuild from an event store, nothing is done. Returns whether demo.json tells the truth.
  */
 export async function seedDemo(
   core: Core,
   { baseUrl, demoFile }: { baseUrl: string; demoFile: string },
-): Promise<void> {
+): Promise<boolean> {
   const session = await core.pool.connect()
   try {
     await session.query('select pg_advisory_lock($1)', [DEMO_LOCK])
+    const { rowCount: strangers } = await session.query(
+      'select from read.companies where not exists (select from ops.demo_companies) limit 1',
+    )
+    if (strangers) {
+      session.release(true)
+      return false
+    }
     const known = await readDemoFile(demoFile)
     const companies = []
     for (const [index, demo] of DEMO_COMPANIES.entries()) {
       const companyId = await ensureCompany(core, index + 1, demo)
       const access = known?.companies.find((company) => company.id === companyId)
-      companies.push(await ensureAccess(core, companyId, demo.user.email, access))
+      companies.push(await ensureAccess(core, companyId, demo, access))
     }
     await writeDemoFile(demoFile, { base_url: baseUrl, companies })
     await session.query('select pg_advisory_unlock($1)', [DEMO_LOCK])
     session.release()
+    return true
   } catch (error) {
     // The lock goes with its connection.
     session.release(true)

@@ -10,7 +10,8 @@ const access = z.object({
   api_key: z.string(),
   read_only_key: z.string(),
   user: z.object({ email: z.string(), password: z.string() }),
-  store: z.null(),
+  /** What signs its notifications; null where there is no store, as in files of before there were any. */
+  store: z.object({ alias: z.string(), notification_secret: z.string() }).nullable(),
 })
 
 const file = z.object({ base_url: z.string(), companies: z.array(access) })

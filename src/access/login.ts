@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { networkOf } from './address-limit.ts'
-import { createMinuteLimit } from './minute-limit.ts'
+import { createMinuteLimit, type MinuteLimit } from './minute-limit.ts'
 import { verifyPassword } from './passwords.ts'
 import type { IssuedToken, Tokens } from './tokens.ts'
 import { createTurns } from './turns.ts'
@@ -11,8 +11,7 @@ const FAILURES_OF_ADDRESS = 50
 const KNOWN = 20_000
 
 /** A verification takes a core for about 20 ms, and one of the four threads that files and names are also looked up on. */
-const VERIFICATIONS_AT_A_TIME = 2
-const WAITING_LOGINS = 200
+const VERIFICATIONS = { atATime: 2, waiting: 200 }
 
 export interface User {
   readonly id: number
@@ -40,10 +39,10 @@ interface FoundUser extends User {
  * Failures are counted per process: they slow guessing down, they are no contract, and argon2 alone leaves no process more
  * than some hundred guesses a second.
  */
-export function createLogin(pool: Pool, tokens: Tokens): Login {
+export function createLogin(pool: Pool, tokens: Tokens, grants: MinuteLimit): Login {
   const ofEmail = createMinuteLimit({ perMinute: FAILURES_OF_EMAIL, known: KNOWN })
   const ofAddress = createMinuteLimit({ perMinute: FAILURES_OF_ADDRESS, known: KNOWN })
-  const turns = createTurns({ atATime: VERIFICATIONS_AT_A_TIME, waiting: WAITING_LOGINS })
+  const turns = createTurns(VERIFICATIONS)
 
   /** The user whom the password fits, `wrong`, or how many seconds to wait. */
   async function attempt(email: string, password: string, address: string): Promise<FoundUser | 'wrong' | number> {
@@ -74,6 +73,8 @@ export function createLogin(pool: Pool, tokens: Tokens): Login {
     if (found === 'wrong') return { kind: 'wrong' }
     if (typeof found === 'number') return { kind: 'limited', retryAfter: found }
     const { password_hash: _, ...user } = found
+    const granted = await grants.consume(String(user.id))
+    if (granted.limited) return { kind: 'limited', retryAfter: granted.retryAfter }
     return { kind: 'entered', user, token: await tokens.issue({ userId: user.id, companyId: user.company_id }) }
   }
 }

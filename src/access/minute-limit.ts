@@ -6,6 +6,8 @@ const WINDOW_SECONDS = 60
 /** Where a key stands in its minute; `limited` when the call is one too many. */
 export interface Counted extends Rate {
   readonly limited: boolean
+  /** Calls of this minute, those that were refused too. */
+  readonly used: number
 }
 
 /** Counts per key, in minutes that begin with a key's first call. Per process: it protects the service, it is no contract. */
@@ -41,6 +43,7 @@ export function createMinuteLimit({ perMinute, known }: { perMinute: number; kno
   function counted(used: number, endsInMs: number, limited: boolean): Counted {
     return {
       limited,
+      used,
       limit: perMinute,
       remaining: Math.max(0, perMinute - used),
       reset: Math.ceil((Date.now() + endsInMs) / 1000),

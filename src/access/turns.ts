@@ -1,31 +1,25 @@
 import { Unavailable } from '../ledger/port.ts'
+import { createSlots } from '../payments/slots.ts'
 
-/** Lets so many pieces of work run at a time; the others wait for their turn. */
+/** Whoever has waited so long is told to come again. */
+const LONGEST_WAIT_MS = 20_000
+
+/** Lets so many pieces of work run at a time; the others wait for their turn, first come first served. */
 export interface Turns {
-  /** @throws Unavailable at once when too many wait already. */
+  /** @throws Unavailable at once when too many wait already, and when the turn does not come. */
   take<T>(work: () => Promise<T>): Promise<T>
 }
 
-export function createTurns({ atATime, waiting }: { atATime: number; waiting: number }): Turns {
-  const queue: (() => void)[] = []
-  let running = 0
-
-  /** Hands the turn to whoever waits longest, or gives it up. */
-  function pass(): void {
-    const next = queue.shift()
-    if (next) next()
-    else running -= 1
-  }
-
+export function createTurns({ atATime, waiting }: { readonly atATime: number; readonly waiting: number }): Turns {
+  const slots = createSlots({ running: atATime, waiting })
   return {
     async take(work) {
-      if (running < atATime) running += 1
-      else if (queue.length >= waiting) throw new Unavailable('too many wait for their turn')
-      else await new Promise<void>((resolve) => queue.push(resolve))
+      const release = await slots.take(AbortSignal.timeout(LONGEST_WAIT_MS))
+      if (!release) throw new Unavailable('too many wait for their turn')
       try {
         return await work()
       } finally {
-        pass()
+        release()
       }
     },
   }

@@ -36,10 +36,16 @@ export function understand(words: readonly string[]): { command: Named; values: 
 }
 
 function parse(command: Named, args: readonly string[]) {
-  const options = Object.fromEntries(Object.keys(command.verb.flags).map((name) => [name, { type: 'string' as const }]))
+  const options = Object.fromEntries(
+    Object.entries(command.verb.flags).map(([name, { value }]) => [
+      name,
+      { type: value === null ? ('boolean' as const) : ('string' as const) },
+    ]),
+  )
   try {
     const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true })
-    return { values: { ...values } as Record<string, string | undefined>, positionals }
+    const texts = Object.entries(values).map(([name, value]) => [name, value === undefined ? value : String(value)])
+    return { values: Object.fromEntries(texts) as Record<string, string | undefined>, positionals }
   } catch (error) {
     const { code, message } = error as { code?: string; message: string }
     if (code?.startsWith('ERR_PARSE_ARGS')) throw new WrongUsage(message, [command])

@@ -1,10 +1,13 @@
 import { companyVerbs } from './companies.ts'
 import { demo } from './demo.ts'
 import { keyVerbs } from './keys.ts'
+import { ledgerVerbs } from './ledger.ts'
 import { paymentTypeVerbs } from './payment-types.ts'
 import { projectionVerbs } from './projections.ts'
 import { providerSandbox } from './provider-sandbox.ts'
 import { saleVerbs } from './sales.ts'
+import { storeVerbs } from './stores.ts'
+import { till } from './till.ts'
 import { userVerbs } from './users.ts'
 import type { Flags, Verb } from './verb.ts'
 
@@ -18,8 +21,11 @@ export const COMMANDS: Readonly<Record<string, Group | Verb>> = {
   user: userVerbs,
   key: keyVerbs,
   sale: saleVerbs,
+  store: storeVerbs,
+  ledger: ledgerVerbs,
   projections: projectionVerbs,
   'provider-sandbox': providerSandbox,
+  till,
   demo,
 }
 
@@ -50,7 +56,7 @@ function namedIn(group: string, entry: Group | Verb): Named[] {
 /** How a verb is called, and what it does. */
 export function usageOf({ name, verb }: Named): string {
   const flags = Object.entries(verb.flags as Flags).map(([flag, { required, value }]) => {
-    const words = flag === verb.positional ? value : `--${flag} ${value}`
+    const words = flag === verb.positional ? value : [`--${flag}`, value ?? []].flat().join(' ')
     return required ? words : `[${words}]`
   })
   return `  ${[name, ...flags].join(' ')}\n      ${verb.summary}`

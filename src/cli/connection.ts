@@ -36,6 +36,7 @@ async function open(config: Config): Promise<{ core: Core; close(): Promise<void
   try {
     const core = await openCore({
       databaseUrl: embedded?.url ?? config.DATABASE_URL ?? '',
+      eventStoreUrl: config.EVENTSTORE_URL,
       queryConnections: CONNECTIONS,
       // A failure reaches the verb as well, and is told from there.
       log: () => {},

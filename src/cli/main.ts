@@ -21,8 +21,9 @@ async function main(args: readonly string[]): Promise<number> {
   try {
     const { command, values } = understand(words)
     const result = await run(command, values)
-    if (result) console.log(json ? JSON.stringify(result) : forPeople(result))
-    return 0
+    if (!result) return 0
+    console.log(json ? JSON.stringify(result) : (command.verb.show ?? forPeople)(result))
+    return command.verb.isBad?.(result) ? 1 : 0
   } catch (error) {
     if (error instanceof WrongUsage) {
       console.error(`${error.message}\n\n${error.usage}`)

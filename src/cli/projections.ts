@@ -7,7 +7,8 @@ export const projectionVerbs = {
     flags: {},
     async run(context) {
       const core = await context.core()
-      return { version: readModel.version, events: await core.rebuild() }
+      const { events, companies, parity } = await core.rebuild((count) => process.stderr.write(`${count} events\n`))
+      return { version: readModel.version, events, companies, parity }
     },
   }),
 }

@@ -4,14 +4,17 @@ import type { Core } from '../core.ts'
 import { type Refusal, refuse } from '../domain/refusal.ts'
 import { describeIssues } from '../domain/validation.ts'
 
-/** A flag that takes a value; `value` is how usage calls it. */
+/** A flag; `value` is how usage calls what it takes, null where it takes nothing. */
 export interface Flag {
   readonly required: boolean
-  readonly value: string
+  readonly value: string | null
 }
 
 export const required = (value: string) => ({ required: true, value }) as const
 export const optional = (value: string) => ({ required: false, value }) as const
+
+/** A flag that is just there or not; its value is then `true`. */
+export const toggle = { required: false, value: null } as const
 
 export type Flags = Readonly<Record<string, Flag>>
 export type Values<F extends Flags> = {
@@ -33,6 +36,10 @@ export interface Verb<F extends Flags = Flags> {
   readonly positional?: keyof F & string
   /** Does it. What it returns is printed: a record, a list of records, or nothing. */
   run(context: Context, values: Values<F>): Promise<object | undefined>
+  /** How a person sees it, where a table of its members would not do. */
+  show?(result: object): string
+  /** Whether what was found makes the command end with 1. */
+  isBad?(result: object): boolean
 }
 
 /** Declares a verb; only ties the values to the flags. */

@@ -11,6 +11,7 @@ export type RefusalCode =
   | 'payment_mismatch'
   | 'key_limit_reached'
   | 'order_already_paid'
+  | 'payment_refused'
   | 'webhook_limit_reached'
   | 'webhook_disabled'
 

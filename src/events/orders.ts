@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { eventType, id, money, percentage, personal, quantity, text } from './define.ts'
+import { eventType, id, money, percentage, personal, text } from './define.ts'
+import { line } from './sales.ts'
 
 /** States of an order and of each of its payments (spec, Online-store order). */
 export const ORDER_STATUSES = ['pending', 'paid', 'failed', 'cancelled', 'refunded'] as const
@@ -14,16 +15,6 @@ const customer = z.strictObject({
   document: personal(text.nullable()),
 })
 
-const item = z.strictObject({
-  /** Null for an ad-hoc item. */
-  catalog_item_id: id.nullable(),
-  external_id: text.nullable(),
-  description: text,
-  quantity,
-  unit_price: money,
-  total: money,
-})
-
 /** Names one of the order's payments, by the provider's id of it. */
 const ofPayment = { provider_payment_id: text }
 
@@ -34,7 +25,7 @@ export const orderEvents = {
     store_id: id,
     store_alias: text,
     customer,
-    items: z.array(item),
+    items: z.array(line),
     subtotal: money,
     delivery_fee: money,
     total: money,

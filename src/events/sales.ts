@@ -4,7 +4,8 @@ import { eventType, id, instant, money, personal, quantity, text } from './defin
 /** A party as it was called at the time of the event. */
 const party = z.strictObject({ id, external_id: text.nullable(), name: personal(text) })
 
-const item = z.strictObject({
+/** What is sold or ordered, with its price. */
+export const line = z.strictObject({
   /** Null for an ad-hoc item. */
   catalog_item_id: id.nullable(),
   external_id: text.nullable(),
@@ -12,6 +13,9 @@ const item = z.strictObject({
   quantity,
   unit_price: money,
   total: money,
+})
+
+const item = line.extend({
   /** Whether the sale debited stock: the item was tracked then. */
   moves_stock: z.boolean(),
 })

@@ -1,7 +1,7 @@
 import type { Response } from 'express'
 import { type Problem, problemBody } from './problems.ts'
 
-const JSON_TYPE = 'application/json; charset=utf-8'
+export const JSON_TYPE = 'application/json; charset=utf-8'
 
 /** Sends JSON text as it is; lists and records come ready from Postgres or the working set. */
 export function sendJson(response: Response, status: number, body: string): void {

@@ -1,18 +1,21 @@
 import { createHash } from 'node:crypto'
 import type { Request, RequestHandler, Response } from 'express'
-import type { Pool } from 'pg'
 import { z } from 'zod'
+import type { Verifier } from '../audit/verifier.ts'
 import { type Refusal, refuse } from '../domain/refusal.ts'
 import { describeIssues } from '../domain/validation.ts'
 import { isRefusal } from '../ledger/command.ts'
 import { operate } from '../ledger/operation.ts'
+import type { EventStore } from '../ledger/port.ts'
 import type { Answer, Reply } from '../ledger/unit-of-work.ts'
 import type { Writer } from '../ledger/writer.ts'
+import type { Payments } from '../payments/pay-order.ts'
 import type { Bell } from '../webhooks/bell.ts'
 import { sendJson, single } from './answer.ts'
 import { type BatchInput, batchOf, batchReply, readBatch } from './batch.ts'
 import { Problem } from './problems.ts'
 import type {
+  ActionRoute,
   BatchRoute,
   Caller,
   CallLimits,
@@ -25,12 +28,11 @@ import type {
 } from './route.ts'
 
 /** What route handlers work with. */
-export interface RouteContext {
-  readonly pool: Pool
-  readonly writer: Writer
+export interface RouteContext extends Payments {
+  readonly store: EventStore
+  readonly verifier: Verifier
   readonly limits: CallLimits
   readonly given: Given
-  readonly newId: () => string
   /** Wakes those who deliver. */
   readonly bell: Bell
 }
@@ -38,6 +40,7 @@ export interface RouteContext {
 /** The handler of a route: validates, asks the read model or the writer, answers. */
 export function handlerOf(route: Route, context: RouteContext): RequestHandler {
   if ('read' in route) return (request, response) => answerRead(route, context, request, response)
+  if ('act' in route) return (request, response) => answerAction(route, context, request, response)
   if ('operate' in route) return (request, response) => answerOperation(route, context, request, response)
   if ('batch' in route) return (request, response) => answerBatch(route, context, request, response)
   return (request, response) => answerCommand(route, context, request, response)
@@ -59,8 +62,10 @@ async function answerRead(
   response: Response,
 ): Promise<void> {
   const query = parse(route.query ?? NO_QUERY, request.query)
-  const { pool, limits } = context
-  const answer = await route.read({ pool, limits, caller: callerOf(response), params: request.params as Params, query })
+  const { pool, store, verifier, limits } = context
+  const caller = callerOf(response)
+  const params = request.params as Params
+  const answer = await route.read({ pool, store, verifier, limits, caller, params, query })
   if (!answer) throw new Problem('not_found')
   if (answer.revision !== undefined) response.setHeader('X-Ledger-Revision', answer.revision)
   sendJson(response, 200, answer.body)
@@ -112,6 +117,23 @@ async function answerOperation(
     return (await result) ?? refuse('not_found')
   })
   bell.ring()
+  send(response, answer, ({ body }) => single(body))
+}
+
+async function answerAction(
+  route: ActionRoute,
+  context: RouteContext,
+  request: Request,
+  response: Response,
+): Promise<void> {
+  parse(NO_QUERY, request.query)
+  const idempotency = idempotencyOf(request, response, false)
+  const body = parse(route.body, request.body)
+  const params = request.params as Params
+  const requestId = response.locals.requestId as string
+  const caller = callerOf(response)
+  const answer = await route.act({ ...context, caller, requestId, idempotency, params, body })
+  if (answer === null) throw new Problem('not_found')
   send(response, answer, ({ body }) => single(body))
 }
 

@@ -1,22 +1,19 @@
 import express, { type Router } from 'express'
-import type { Pool } from 'pg'
+import type { Core } from '../core.ts'
 import { sendJson } from './answer.ts'
 
 /** `/health/live`: the process runs. `/health/ready`: it can serve, or says which part is down. Neither needs a key. */
-export function health(pool: Pool, isStopping: () => boolean): Router {
+export function health(parts: Core['health'], isStopping: () => boolean): Router {
   const router = express.Router()
   router.get('/live', (_request, response) => sendJson(response, 200, '{"status":"live"}'))
   router.get('/ready', async (_request, response) => {
-    const postgres = await pool.query('select 1').then(
-      () => 'up',
-      () => 'down',
-    )
-    const ready = postgres === 'up' && !isStopping()
-    const parts = {
-      status: ready ? 'ready' : 'not_ready',
-      parts: { postgres, ...(isStopping() ? { service: 'stopping' } : {}) },
+    const found = await parts()
+    const isReady = Object.values(found).every((state) => state === 'up') && !isStopping()
+    const body = {
+      status: isReady ? 'ready' : 'not_ready',
+      parts: { ...found, ...(isStopping() ? { service: 'stopping' } : {}) },
     }
-    sendJson(response, ready ? 200 : 503, JSON.stringify(parts))
+    sendJson(response, isReady ? 200 : 503, JSON.stringify(body))
   })
   return router
 }

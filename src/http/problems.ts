@@ -3,8 +3,10 @@ import type { RefusalCode } from '../domain/refusal.ts'
 /** Every code that API v1 answers with, its HTTP status and its Portuguese message (spec, Errors; DESIGN section 5). */
 const PROBLEMS = {
   malformed_json: [400, 'O corpo da requisição não é um JSON válido.'],
+  invalid_notification: [400, 'A notificação não é válida para este pedido.'],
   missing_token: [401, 'Informe a chave de API no cabeçalho Authorization: Bearer <chave>.'],
   invalid_token: [401, 'A chave de API é inválida, expirou ou foi revogada.'],
+  invalid_signature: [401, 'A assinatura da notificação não confere.'],
   plan_required: [402, 'A conta não tem o adicional de API contratado.'],
   insufficient_scope: [403, 'A chave de API não tem o escopo necessário para esta operação.'],
   https_required: [403, 'A API só atende por HTTPS.'],
@@ -19,13 +21,18 @@ const PROBLEMS = {
   key_limit_reached: [409, 'A empresa já tem cinco chaves de API ativas.'],
   webhook_limit_reached: [409, 'A empresa já tem o máximo de endereços de webhook.'],
   webhook_disabled: [409, 'O endereço de webhook está desligado: ligue-o antes.'],
-  payload_too_large: [413, 'O corpo da requisição excede 1 MB.'],
+  payload_too_large: [413, 'O corpo da requisição é grande demais.'],
   unsupported_media_type: [415, 'Envie o corpo como application/json em UTF-8.'],
   validation_failed: [422, 'Há campos inválidos ou desconhecidos na requisição.'],
   insufficient_stock: [422, 'Estoque insuficiente: nada foi registrado.'],
   payment_mismatch: [422, 'Os pagamentos não somam o total da venda.'],
+  payment_refused: [422, 'O provedor de pagamento recusou os dados do pagamento: nada foi cobrado.'],
   rate_limited: [429, 'Limite de requisições excedido. Aguarde e tente de novo.'],
   internal_error: [500, 'Erro interno. Informe o request_id ao suporte.'],
+  provider_configuration_invalid: [
+    500,
+    'A configuração do provedor de pagamento desta loja está ausente ou é inválida.',
+  ],
   unavailable: [503, 'Serviço temporariamente indisponível. Tente de novo em instantes.'],
 } as const satisfies Record<string, readonly [number, string]> & Record<RefusalCode, readonly [number, string]>
 

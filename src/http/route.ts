@@ -1,10 +1,15 @@
 import type { Pool } from 'pg'
 import type { z } from 'zod'
 import type { Scope } from '../access/scopes.ts'
+import type { Verifier } from '../audit/verifier.ts'
 import type { Calendar } from '../domain/instant.ts'
 import type { Refusal, RefusalCode } from '../domain/refusal.ts'
 import type { Command } from '../ledger/command.ts'
 import type { Operating } from '../ledger/operation.ts'
+import type { EventStore } from '../ledger/port.ts'
+import type { Answer, Request } from '../ledger/unit-of-work.ts'
+import type { Payments } from '../payments/pay-order.ts'
+import type { ProblemCode } from './problems.ts'
 
 /** Parameters of a path, as text. */
 export type Params = Readonly<Record<string, string>>
@@ -45,6 +50,9 @@ interface Common {
 
 export interface ReadContext<Q> {
   readonly pool: Pool
+  /** Where the ledgers are kept. */
+  readonly store: EventStore
+  readonly verifier: Verifier
   readonly limits: CallLimits
   readonly caller: Caller
   readonly params: Params
@@ -101,6 +109,25 @@ export interface OperationCall<B> {
   readonly newId: () => string
 }
 
+/** A request on its way to becoming an answer, whatever units of work that takes. */
+export interface ActionContext<B> extends Payments {
+  readonly caller: Caller
+  readonly requestId: string
+  readonly idempotency: Request['idempotency']
+  readonly params: Params
+  readonly body: B
+}
+
+/** Creates something in more than one unit of work, as asking the payment provider in between: a POST that answers 201. */
+export interface ActionRoute<B = unknown> extends Common {
+  readonly method: 'post'
+  readonly body: z.ZodType<B>
+  readonly example?: object
+  readonly refusals?: readonly ProblemCode[]
+  /** Null when the path names no possible record. */
+  act(context: ActionContext<B>): Promise<Answer | Refusal> | null
+}
+
 /** Runs one command per item, each on its own: an upsert by external_id (spec, rule 1 of the endpoints). */
 export interface BatchRoute<I = unknown> extends Common {
   readonly method: 'post'
@@ -110,11 +137,12 @@ export interface BatchRoute<I = unknown> extends Common {
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: a list of routes mixes types; the helpers below checked each route
-export type Route = ReadRoute<any> | CommandRoute<any, any> | BatchRoute<any> | OperationRoute<any>
+export type Route = ReadRoute<any> | CommandRoute<any, any> | BatchRoute<any> | OperationRoute<any> | ActionRoute<any>
 
 export const read = <Q>(route: Omit<ReadRoute<Q>, 'method'>): Route => ({ method: 'get', ...route })
 export const write = <B, I>(route: CommandRoute<B, I>): Route => route
 export const operation = <B = object>(route: Omit<OperationRoute<B>, 'method'>): Route => ({ method: 'post', ...route })
+export const action = <B>(route: Omit<ActionRoute<B>, 'method'>): Route => ({ method: 'post', ...route })
 export const batch = <I>(route: Omit<BatchRoute<I>, 'method'>): Route => ({ method: 'post', ...route })
 
 /** The id in a path, or null when it is none: such a path answers 404 like a missing record. */

@@ -20,9 +20,14 @@ export interface CatchUp {
 
 /**
  * Applies what the store holds beyond the revision of a locked ledger, as the writer that crashed would have done: rows,
- * reactions, and the stored answers of requests with an Idempotency-Key. Returns the ids of the events that it applied.
+ * reactions, and the stored answers of requests with an Idempotency-Key. After `maxEvents` it stops before the next request.
+ * Returns the ids of the events that it applied.
  */
-export async function catchUp(ledger: OpenLedger, work: CatchUp): Promise<Set<string>> {
+export async function catchUp(
+  ledger: OpenLedger,
+  work: CatchUp,
+  maxEvents = Number.POSITIVE_INFINITY,
+): Promise<Set<string>> {
   const reacting: Reacting = {
     ...work,
     async load(companyId, refs) {
@@ -32,9 +37,12 @@ export async function catchUp(ledger: OpenLedger, work: CatchUp): Promise<Set<st
   }
   const applied = new Set<string>()
   let unanswered: Envelope | null = null
+  let requestId: string | null = null
   for await (const event of work.store.read(streamOf(ledger.companyId), ledger.revision + 1)) {
     // The answer shows the record after the last event of its request.
-    const isNextRequest = event.idempotency !== null || event.request_id !== unanswered?.request_id
+    const isNextRequest = event.idempotency !== null || event.request_id !== requestId || requestId === null
+    if (isNextRequest && applied.size >= maxEvents) break
+    requestId = event.request_id
     if (unanswered && isNextRequest) unanswered = await settleAnswer(unanswered, ledger, reacting)
     await ensure(reacting, ledger.companyId, refsOf(work.model, event))
     project(work.model, work.set.of(ledger.companyId), event)

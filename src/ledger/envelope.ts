@@ -55,8 +55,11 @@ export function hashOf(envelope: Omit<Envelope, 'hash'>): string {
   return createHash('sha256').update(canonical).digest('hex')
 }
 
-/** The stream of a company (EventStoreDB category naming). */
-export const streamOf = (companyId: number): string => `company-${companyId}`
+/** Of the streams of companies (EventStoreDB category naming). */
+export const STREAM_PREFIX = 'company-'
+
+/** The stream of a company. */
+export const streamOf = (companyId: number): string => `${STREAM_PREFIX}${companyId}`
 
 /** The company of a stream, or null for a stream that is not a company's. */
 export function companyOf(stream: string): number | null {

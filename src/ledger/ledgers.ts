@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { type Envelope, GENESIS_HASH } from './envelope.ts'
-import type { Transaction } from './transaction.ts'
+import type { Statement, Transaction } from './transaction.ts'
 
 /** A row of `ops.ledgers`: what is locked, and how far the read model has come. */
 interface LedgerRow {
@@ -35,6 +35,8 @@ const lockLedgers = {
          where company_id = any($1::bigint[]) order by company_id for update`,
 }
 
+const lockFreeLedgers = { name: 'lock_free_ledgers', text: `${lockLedgers.text} skip locked` }
+
 const readClock = {
   name: 'read_clock',
   text: `select date_trunc('milliseconds', clock_timestamp()) as now, (select version from read_model) as version`,
@@ -49,8 +51,15 @@ const advanceLedgers = {
 }
 
 /** Locks the ledgers in order of company id, as a statement of its own, so that what is loaded afterwards is what the lock protects. */
-export async function lock(tx: Transaction, companyIds: readonly number[]): Promise<Map<number, LedgerRow>> {
-  const { rows } = await tx.query<LedgerRow>(lockLedgers, [companyIds])
+export const lock = (tx: Transaction, companyIds: readonly number[]): Promise<Map<number, LedgerRow>> =>
+  lockWith(lockLedgers, tx, companyIds)
+
+/** The same, without those that another transaction holds. */
+export const lockIfFree = (tx: Transaction, companyIds: readonly number[]): Promise<Map<number, LedgerRow>> =>
+  lockWith(lockFreeLedgers, tx, companyIds)
+
+async function lockWith(statement: Statement, tx: Transaction, companyIds: readonly number[]) {
+  const { rows } = await tx.query<LedgerRow>(statement, [companyIds])
   return new Map(rows.map((row) => [row.company_id, row]))
 }
 

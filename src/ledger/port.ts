@@ -27,7 +27,64 @@ export interface EventStore {
   read(stream: string, fromRevision: number): AsyncIterable<Envelope>
   /** Names of all company streams, for a start on a read model that does not know them yet. */
   streams(): AsyncIterable<string>
+  /** Looks events up by their type or subject. A store that cannot is read through instead (src/audit/search.ts). */
+  search?(stream: string, search: Search): Promise<SearchPage>
+  /**
+   * A stream after a revision (from its beginning: null) as it is kept, in its order, also what does not belong where it
+   * is: for verification. A store that keeps nothing beside the envelopes needs no such view.
+   */
+  stored?(stream: string, afterRevision: number | null): AsyncIterable<StoredEvent>
 }
+
+/** Which events of a stream are wanted. */
+export interface Search {
+  /** First and last revision to look at, both inclusive. */
+  readonly fromRevision: number
+  readonly toRevision: number
+  /** Null: of any type. */
+  readonly types: readonly string[] | null
+  /** Null: about any record. */
+  readonly subject: string | null
+  /** Events at most. */
+  readonly limit: number
+}
+
+/** Events that were found, in order, each with its JSON text. */
+export interface SearchPage {
+  readonly events: readonly { readonly revision: number; readonly json: string }[]
+  /** How far the stream was looked through; the search goes on after it. A page may be short, or empty, before the end. */
+  readonly seenTo: number
+}
+
+/** An event as a store keeps it. */
+export interface StoredEvent {
+  /** JSON text of the envelope. */
+  readonly json: string
+  /** What the store keeps a second time, beside the envelope, by the envelope's names. */
+  readonly beside: Readonly<Record<string, unknown>>
+}
+
+/** That an event was appended to a stream, as a store outside Postgres tells it. */
+export interface Note {
+  readonly stream: string
+  readonly revision: number
+  /** Where it stands among all events of the store; a text that only the store understands. */
+  readonly position: string
+}
+
+/** A store outside Postgres: what is appended there has to be noticed, by whomever it was appended. */
+export interface OutsideStore extends EventStore {
+  readonly transactional: false
+  /** Notes of all that was appended after a position (exclusive; null = from the beginning), in order, up to the end as it is now. */
+  notes(after: string | null): AsyncIterable<Note>
+  /** The same without an end, as it happens, until the signal aborts. */
+  subscribe(after: string | null, signal: AbortSignal): AsyncIterable<Note>
+  /** @throws Unavailable when the store cannot be reached. */
+  ping(): Promise<void>
+  close(): Promise<void>
+}
+
+export const isOutside = (store: EventStore): store is OutsideStore => !store.transactional
 
 /** The stream moved on, or never was where the caller believed it to be. Nothing was appended to it. */
 export class WrongExpectedRevision extends Error {

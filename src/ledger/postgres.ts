@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import type { Envelope } from './envelope.ts'
 import { type Append, type EventStore, WrongExpectedRevision } from './port.ts'
+import { searchEvents, storedEvents } from './postgres-search.ts'
 import type { Statement } from './transaction.ts'
 
 /** Events fetched at a time while reading a stream; memory does not grow with its length. */
@@ -55,6 +56,8 @@ export function createPostgresStore(pool: Pool): EventStore {
       )
       for (const row of rows) yield row.stream
     },
+    search: (stream, search) => searchEvents(pool, stream, search),
+    stored: (stream, afterRevision) => storedEvents(pool, stream, afterRevision),
   }
 }
 

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Refusal, refuse } from '../domain/refusal.ts'
 import { answerByKey, idempotentAnswers, isFresh } from './answers.ts'
 import { type Accepted, type Invocation, isRefusal, type OutcomeKind, type PrivateRow } from './command.ts'
@@ -64,6 +65,9 @@ export function needsOf({ base }: ReadModel, request: Request): AnyRef[] {
   return [...base, ...answer, ...request.invocations.flatMap(({ command, input }) => command.needs(input))]
 }
 
+/** An upload of 1,000 sales takes the processor for a good part of a second: after so many commands, others have their turn. */
+const COMMANDS_OF_A_TURN = 32
+
 /** Decides and projects the commands of a request in order, on the working set only. A refused command changes nothing. */
 export async function decideRequest(request: Request, ledger: OpenLedger, deciding: Deciding): Promise<Decided> {
   const rows = deciding.set.of(request.companyId)
@@ -73,7 +77,8 @@ export async function decideRequest(request: Request, ledger: OpenLedger, decidi
   const results: CommandResult[] = []
   const eventIds: string[] = []
   const privateRows: PrivateRow[] = []
-  for (const invocation of request.invocations) {
+  for (const [position, invocation] of request.invocations.entries()) {
+    if (position > 0 && position % COMMANDS_OF_A_TURN === 0) await nextTurn()
     const ran = await runCommand(request, invocation, ledger, deciding)
     results.push(ran.result)
     for (const event of ran.events) eventIds.push(event.id)

@@ -3,7 +3,7 @@ import { InvalidWebhookSignatureError, WebhookSignatureValidator } from 'mercado
 /** What says where a notification comes from. */
 export interface Origin {
   /** `data.id` of the payload: the payment that it speaks of. */
-  readonly dataId: string
+  readonly dataId: string | null
   /** Headers `x-signature` and `x-request-id`, as received. */
   readonly signature: string | undefined
   readonly requestId: string | undefined
@@ -17,7 +17,7 @@ export interface Origin {
 export function isSigned({ dataId, signature, requestId }: Origin, secret: string): boolean {
   const base = { xSignature: signature, xRequestId: requestId, secret }
   // The provider signs ids with letters in lower case; the validator takes what it is given.
-  return [dataId.toLowerCase(), dataId].some((id) => isValid({ ...base, dataId: id }))
+  return [dataId?.toLowerCase(), dataId].some((id) => isValid({ ...base, dataId: id }))
 }
 
 function isValid(options: Parameters<typeof WebhookSignatureValidator.validate>[0]): boolean {

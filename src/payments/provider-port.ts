@@ -11,7 +11,7 @@ export interface NewPayment {
    * The same attempt always comes with the same content.
    */
   readonly attemptId: string
-  /** Goes out as external_reference; see orderReference. */
+  /** Goes out as external_reference: the order's provider_reference, by which a payment proves that it is this order's. */
   readonly orderReference: string
   readonly amountCents: number
   /** The service's commission, which the provider keeps apart. */
@@ -46,9 +46,6 @@ export interface PaymentProvider {
   /** All payments with this external_reference. @throws ProviderUnavailable, ProviderMisconfigured */
   findPayments(account: ProviderAccount, orderReference: string): Promise<ProviderPayment[]>
 }
-
-/** What an order's payments carry as external_reference, by which a payment proves that it is this order's. */
-export const orderReference = (orderId: number): string => `order-${orderId}`
 
 /** Why the provider refused, in its own words, bounded and safe to be shown to the caller. */
 export interface ProviderCause {

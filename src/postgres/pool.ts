@@ -7,6 +7,8 @@ interface PoolOptions {
   readonly pipeline?: boolean
   /** Every statement finds its rows by key: rules out the plans that stale statistics of a young table could lead to. */
   readonly keyLookupsOnly?: boolean
+  /** Schema of the read model's tables, where it is not the live one. */
+  readonly read_schema?: string
   readonly application_name?: string
   readonly connect_timeout_ms?: number
   readonly statement_timeout_ms?: number
@@ -16,7 +18,7 @@ interface PoolOptions {
   readonly on_error?: (error: Error) => void
 }
 
-const SESSION = '-c TimeZone=UTC -c DateStyle=ISO -c search_path=read,ops,ledger'
+const sessionOf = (readSchema: string) => `-c TimeZone=UTC -c DateStyle=ISO -c search_path=${readSchema},ops,ledger`
 // A plan that cannot do without what is switched off counts as so expensive that older servers would compile it each time.
 const KEY_LOOKUPS_ONLY =
   '-c jit=off -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c plan_cache_mode=force_generic_plan'
@@ -48,13 +50,14 @@ const PARSERS: ReadonlyMap<number, Parse> = new Map<number, Parse>([
  * stay text, json is parsed. No wait is without end, and a lost connection never ends the process.
  */
 export function createPool(url: string, options: PoolOptions): pg.Pool {
+  const session = sessionOf(options.read_schema ?? 'read')
   const pool = new pg.Pool({
     connectionString: url,
     max: options.max,
     pipeline: options.pipeline ?? false,
     application_name: options.application_name ?? 'tillbook',
     keepAlive: true,
-    options: options.keyLookupsOnly ? `${SESSION} ${KEY_LOOKUPS_ONLY}` : SESSION,
+    options: options.keyLookupsOnly ? `${session} ${KEY_LOOKUPS_ONLY}` : session,
     connectionTimeoutMillis: options.connect_timeout_ms ?? 10_000,
     statement_timeout: options.statement_timeout_ms ?? 30_000,
     lock_timeout: options.lock_timeout_ms ?? 10_000,

@@ -6,9 +6,12 @@ import { createApiKey, MAX_ACTIVE_KEYS } from '../../commands/api-keys/create-ap
 import { revokeApiKey } from '../../commands/api-keys/revoke-api-key.ts'
 import { ReplaceItemInput } from '../../commands/catalog/replace-item.ts'
 import { CreateCategoryInput } from '../../commands/categories/create-category.ts'
-import { RegisterCompanyInput } from '../../commands/companies/register-company.ts'
+import { RegisterCompanyInput, registerCompany } from '../../commands/companies/register-company.ts'
 import { ReplaceCustomerInput } from '../../commands/customers/replace-customer.ts'
 import { CreatePaymentTypeInput } from '../../commands/payment-types/create-payment-type.ts'
+import { CreateStoreInput } from '../../commands/stores/create-store.ts'
+import { updateStore } from '../../commands/stores/update-store.ts'
+import { findStore } from '../../queries/stores/find-store.ts'
 import { hashKey, KEY_BYTES, newKey } from '../../src/access/api-keys.ts'
 import { runAsSystem } from '../../src/access/as-system.ts'
 import { DEMO_COMPANIES } from '../../src/access/demo-companies.ts'
@@ -25,7 +28,8 @@ const BASE_URL = 'http://127.0.0.1:3000'
 
 describe('demonstration data', () => {
   it('would be accepted from anybody', () => {
-    for (const { company, paymentTypes, categories, items, customers } of DEMO_COMPANIES) {
+    for (const { company, paymentTypes, categories, items, customers, store } of DEMO_COMPANIES) {
+      if (store) expect(CreateStoreInput.parse(store)).to.include(store)
       expect(RegisterCompanyInput.parse({ id: 1, ...company })).to.deep.equal({ id: 1, ...company })
       for (const type of paymentTypes) expect(CreatePaymentTypeInput.parse(type)).to.deep.equal(type)
       for (const category of categories) expect(CreateCategoryInput.parse(category)).to.deep.equal(category)
@@ -50,6 +54,16 @@ describe('demonstration data', () => {
       demoFile = join(folder, 'data', 'demo.json')
       core = await openCore({ databaseUrl: database.url, queryConnections: 4, log: () => {}, onOutdated: () => {} })
     })
+    it('is not made beside companies that no seed has made', async () => {
+      await core.pool.query(`insert into ops.ledgers (company_id, hash) values (900, repeat('0', 64))`)
+      const company = { cnpj: '11.222.333/0001-81', plan: 'api', timezone: 'UTC', logo_url: null } as const
+      await runAsSystem(core.writer, 900, registerCompany, { id: 900, name: 'Já havia', ...company })
+      expect(await seedDemo(core, { baseUrl: BASE_URL, demoFile })).to.equal(false)
+      const { rowCount } = await core.pool.query('select from ops.demo_companies')
+      expect(rowCount).to.equal(0)
+      await core.pool.query('delete from read.companies where company_id = 900')
+    })
+
     after(async () => {
       await core.close()
       await rm(folder, { recursive: true })
@@ -83,9 +97,25 @@ describe('demonstration data', () => {
         expect(reading).to.include({ kind: 'admitted', companyId: company.id })
         expect(reading?.scopes.every((scope) => scope.endsWith(':read'))).to.equal(true)
         expect(await verifyPassword(await hashOf(company.user.email), company.user.password)).to.equal(true)
-        expect(company.store).to.equal(null)
+        await expectStore(company, index === 0)
       }
       return file
+    }
+
+    async function expectStore({ id, store }: DemoFile['companies'][number], hasOne: boolean): Promise<void> {
+      const { rows } = await core.pool.query('select alias from ops.store_secrets where company_id = $1', [id])
+      expect(rows).to.have.length(hasOne ? 1 : 0)
+      if (!hasOne) expect(store).to.equal(null)
+      if (!store) return
+      expect(store).to.have.all.keys('alias', 'notification_secret')
+      const found = await findStore(core.pool, store.alias)
+      expect(found).to.include({
+        companyId: id,
+        enabled: true,
+        sandbox: true,
+        notificationSecret: store.notification_secret,
+      })
+      expect(found?.accessToken).to.match(/^TEST-/)
     }
 
     async function expectRecordsOnce(): Promise<void> {
@@ -133,6 +163,21 @@ describe('demonstration data', () => {
       await Promise.all([start(), start()])
       expect(await read()).to.deep.equal(file)
       expect(await revisions()).to.deep.equal(before)
+    })
+
+    it('tells of the store in a demo.json of before there were stores, and keeps the rest of it', async () => {
+      const file = await read()
+      const companies = file.companies.map((company) => ({ ...company, store: null }))
+      await writeFile(demoFile, JSON.stringify({ ...file, companies }))
+      await start()
+      expect(await read()).to.deep.equal(file)
+    })
+
+    it('tells the new secret of a store whose secret was replaced', async () => {
+      const { id, store } = (await read()).companies[0]!
+      await runAsSystem(core.writer, id, updateStore, { alias: store!.alias, notification_secret: 'outro-segredo' })
+      await start()
+      expect((await read()).companies[0]!.store).to.deep.equal({ ...store, notification_secret: 'outro-segredo' })
     })
 
     for (const [what, lose] of [

@@ -29,6 +29,13 @@ describe('command line', () => {
     })
   })
 
+  it('takes a flag that is just there, and no value for it', () => {
+    const line = 'store create --company 3 --sandbox --alias loja --commission 5'
+    expect(understand(words(line)).values).to.include({ sandbox: 'true', alias: 'loja' })
+    expect(understand(words(line.replace(' --sandbox', ''))).values).to.not.have.property('sandbox')
+    expect(misunderstood(line.replace('--sandbox', '--sandbox=yes')).usage).to.include('[--sandbox]')
+  })
+
   it('takes what a verb is about with or without its flag', () => {
     expect(understand(words('company update 3 --plan api')).values).to.deep.equal({ company: '3', plan: 'api' })
     expect(understand(words('company update --plan api --company 3')).values).to.deep.equal({

@@ -183,6 +183,59 @@ describe('commands of the command line', () => {
     expect(noted.fiscal_document).to.include({ status: 'authorized', number: 'NFC-e 7' })
   })
 
+  it('open, change, switch and list stores, and never show their secrets', async () => {
+    const secrets = ['--access-token', 'APP_USR-1234', '--notification-secret', 'segredo-da-loja']
+    const flags = ['--company', company, '--commission', '5']
+    const store = await run('store', 'create', ...flags, '--alias', 'loja-azul', '--sandbox', ...secrets)
+    expect(store).to.deep.include({
+      alias: 'loja-azul',
+      enabled: true,
+      commission_percentage: '5.00',
+      sandbox: true,
+      has_access_token: true,
+      has_notification_secret: true,
+    })
+    const plain = await run('store', 'create', ...flags, '--alias', 'loja-azul-2')
+    expect(plain).to.include({ sandbox: false, has_access_token: false, has_notification_secret: false })
+    const updated = await run('store', 'update', 'loja-azul', '--commission=7.5', '--access-token', 'APP_USR-5678')
+    expect(updated).to.include({ commission_percentage: '7.50' })
+    const { rows } = await core.pool.query('select * from ops.store_secrets where store_id = $1', [store.id])
+    expect(rows).to.deep.equal([
+      {
+        store_id: store.id,
+        company_id: Number(company),
+        alias: 'loja-azul',
+        access_token: 'APP_USR-5678',
+        notification_secret: 'segredo-da-loja',
+      },
+    ])
+    expect(await run('store', 'disable', 'loja-azul')).to.include({ enabled: false })
+    expect(await run('store', 'disable', 'loja-azul')).to.include({ enabled: false })
+    const enabled = await run('store', 'enable', '--alias', 'loja-azul')
+    expect(enabled).to.include({ enabled: true })
+    const listed = await run('store', 'list', '--company', company)
+    expect(listed).to.deep.equal([enabled, plain])
+    expect(JSON.stringify([store, updated, listed])).not.to.match(/APP_USR|segredo/)
+  })
+
+  it('refuse an alias that is taken or none, and a store that is not there', async () => {
+    const create = (alias: string) => ['store', 'create', '--company', company, '--alias', alias, '--commission', '5']
+    const { id } = await run(...create('loja-rosa'))
+    expect(await refused(...create('loja-rosa'))).to.deep.equal({
+      refused: 'duplicate_resource',
+      details: { field: 'alias', conflicting_id: id },
+    })
+    expect((await refused(...create('Loja Rosa'))).details?.fields).to.have.all.keys('alias')
+    const wrong = await refused('store', 'update', 'loja-rosa', '--commission', '101', '--access-token', 'a b')
+    expect(wrong.details?.fields).to.have.all.keys('commission_percentage', 'access_token')
+    for (const verb of ['enable', 'disable', 'update']) {
+      expect(await refused('store', verb, 'nenhuma')).to.deep.equal({
+        refused: 'not_found',
+        details: { alias: 'nenhuma' },
+      })
+    }
+  })
+
   it('rebuild the read model to the same rows', async () => {
     const before = await run('company', 'list')
     const { events } = await run('projections', 'rebuild')

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { createStore } from '../../commands/stores/create-store.ts'
 import { expectInvalid, idsIn } from '../support/answers.ts'
 import { type Json, type Reply, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
@@ -10,7 +11,16 @@ describe("another company's records", () => {
   const database = useDatabase()
   let api: TestApi
   let company: TestCompany
-  let theirs: { customer: number; item: number; category: number; sale: number; payment: number; deleted: number }
+  let theirs: {
+    customer: number
+    item: number
+    category: number
+    sale: number
+    payment: number
+    deleted: number
+    order: number
+    alias: string
+  }
 
   /** One record of each kind, with the same names in every company. */
   async function fill(shop: TestCompany): Promise<typeof theirs> {
@@ -38,7 +48,15 @@ describe("another company's records", () => {
     })
     const deleted = await create('/customers', { name: 'Apagada', external_id: 'apagada' })
     await shop.call('DELETE', `/customers/${deleted}`)
-    return { customer, item, category, sale, payment, deleted }
+    const store = { alias: `loja-${shop.id}`, commission_percentage: '5', sandbox: true }
+    await shop.run(createStore, store)
+    const order = await create('/orders', {
+      store_alias: store.alias,
+      external_id: 'pedido',
+      customer: { name: 'Ana' },
+      items: [{ catalog_item_id: item, quantity: '1' }],
+    })
+    return { customer, item, category, sale, payment, deleted, order, alias: store.alias }
   }
 
   before(async () => {
@@ -86,6 +104,8 @@ describe("another company's records", () => {
       ['GET', '/catalog/categories/ID', theirs.category],
       ['GET', '/sales/ID', theirs.sale],
       ['POST', '/sales/ID/cancel', theirs.sale, { reason: 'x' }],
+      ['GET', '/orders/ID', theirs.order],
+      ['POST', '/orders/ID/payments', theirs.order, { payment_method_id: 'pix', payer_email: 'ana@example.com' }],
     ]
     for (const [method, path, id, body] of routes) {
       await expectAlike((asked) => company.call(method, path.replace('ID', String(asked)), body), id, MISSING)
@@ -128,6 +148,11 @@ describe("another company's records", () => {
         theirs.payment,
         MISSING,
       ],
+      [
+        (store_alias) => company.post('/orders', { store_alias, customer: { name: 'Ana' }, items: [line] }),
+        theirs.alias,
+        'nenhuma-loja',
+      ],
     ]
     for (const [ask, foreign, missing] of cases) await expectAlike(ask, foreign, missing)
     const { body } = await company.post('/catalog/items/batch', {
@@ -161,6 +186,9 @@ describe("another company's records", () => {
       '/sales',
       `/sales?customer_id=${theirs.customer}`,
       '/sales?external_id=pedido',
+      '/orders',
+      '/orders?external_id=pedido',
+      `/orders?store_alias=${theirs.alias}`,
     ]) {
       expect(idsIn(await company.get(path)), path).to.deep.equal([])
     }

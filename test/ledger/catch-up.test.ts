@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { Envelope } from '../../src/ledger/envelope.ts'
 import type { Answer } from '../../src/ledger/unit-of-work.ts'
 import { useDatabase } from '../support/database.ts'
-import { createOutsideStore, type OutsideStore } from '../support/outside-store.ts'
+import { createOutsideStore, type FaultyStore } from '../support/outside-store.ts'
 import { addition } from './counters.ts'
 import { appendOf } from './event-store-contract.ts'
 import { type Sketch, sealedAfter } from './sealed-events.ts'
@@ -20,7 +20,7 @@ const added = (id: number, request_id: string | null, key?: string): Sketch => (
 describe('catch-up', () => {
   const database = useDatabase()
   let harness: Harness
-  let store: OutsideStore
+  let store: FaultyStore
   allowNoStrayRejections()
 
   beforeEach(async () => {

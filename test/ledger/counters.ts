@@ -82,6 +82,8 @@ interface AdditionInput {
   readonly limit?: number
   readonly bug?: boolean
   readonly secret?: string
+  /** Called when it is decided. */
+  readonly onDecide?: () => void
 }
 
 /** A row that belongs to an event and is not in it, in a table that is there anyway. */
@@ -93,7 +95,8 @@ const secretRow = (company_id: number, secret: string, created_at: string) => ({
 /** Adds to a counter; refuses to pass the limit; throws where a bug would. */
 export const addToCounter = command<AdditionInput>({
   needs: ({ id }) => [counterById(id)],
-  decide(rows, { id, by, limit = Number.POSITIVE_INFINITY, bug, secret }, { companyId, now }) {
+  decide(rows, { id, by, limit = Number.POSITIVE_INFINITY, bug, secret, onDecide }, { companyId, now }) {
+    onDecide?.()
     if (bug) throw new Error('a bug in decide')
     if ((rows.get(counterById(id))?.value ?? 0) + by > limit) return invalid('by', 'too much')
     const added = { type: 'CounterAdded', version: 1, subject: `counter/${id}`, data: { id, by } }

@@ -6,7 +6,7 @@ import type { Answer } from '../../src/ledger/unit-of-work.ts'
 import type { Writer } from '../../src/ledger/writer.ts'
 import { useDatabase } from '../support/database.ts'
 import type { CommitFault } from '../support/flaky-pool.ts'
-import { createOutsideStore, type Fault, type OutsideStore } from '../support/outside-store.ts'
+import { createOutsideStore, type Fault, type FaultyStore } from '../support/outside-store.ts'
 import { addition } from './counters.ts'
 import { assertLedger, empty, type Harness, openHarness } from './writer-harness.ts'
 
@@ -34,7 +34,7 @@ async function assertExactlyOnce(harness: Harness, expected: ReadonlyMap<number,
 describe('crash windows of a store outside the transaction', () => {
   const database = useDatabase()
   let harness: Harness
-  let store: OutsideStore
+  let store: FaultyStore
 
   beforeEach(async () => {
     store = createOutsideStore()

@@ -8,6 +8,7 @@ import { useDatabase } from '../support/database.ts'
 import { createOutsideStore } from '../support/outside-store.ts'
 import { until } from '../support/wait.ts'
 import { appendOf, collect, describeEventStore } from './event-store-contract.ts'
+import { describeOutsideStore } from './outside-store-contract.ts'
 import { ordinary, sealedAfter } from './sealed-events.ts'
 
 describe('event stores', () => {
@@ -31,6 +32,8 @@ describe('event stores', () => {
       close: async () => {},
     }
   })
+
+  describeOutsideStore('the stand-in', createOutsideStore)
 
   describe('Postgres store, inside a transaction', () => {
     let pool: Pool

@@ -1,6 +1,8 @@
 import { expect } from 'chai'
 import { registerCompany } from '../../commands/companies/register-company.ts'
+import { CreateStoreInput, createStore } from '../../commands/stores/create-store.ts'
 import { CreateUserInput, createUser } from '../../commands/users/create-user.ts'
+import { findStore } from '../../queries/stores/find-store.ts'
 import { runAsSystem } from '../../src/access/as-system.ts'
 import { type Core, openCore } from '../../src/core.ts'
 import { ensureLedger } from '../../src/ledger/ledgers.ts'
@@ -12,6 +14,7 @@ const COMPANIES = [1, 2]
 const TAKEN = { refused: 'duplicate_resource', details: { field: 'email' } }
 
 const user = (email: string) => CreateUserInput.parse({ name: 'Rui', email, role: 'owner', password_hash: 'x' })
+const store = (alias: string) => CreateStoreInput.parse({ alias, commission_percentage: '5' })
 
 describe('names that are unique in the whole service', () => {
   const database = useDatabase()
@@ -34,6 +37,41 @@ describe('names that are unique in the whole service', () => {
     const answers = await Promise.all(asked)
     expect(answers.filter((answer) => (answer as { id?: number }).id)).to.have.length(emails.length)
     expect(answers.filter((answer) => 'refused' in (answer as object))).to.deep.equal(emails.map(() => TAKEN))
+  })
+
+  it('belong to one store, whichever company and process asks at the same time', async () => {
+    const another = await openCore({
+      databaseUrl: database.url,
+      queryConnections: 1,
+      log: () => {},
+      onOutdated: () => {},
+    })
+    try {
+      const aliases = Array.from({ length: 10 }, (_, index) => `loja-${index}`)
+      const asked = aliases.flatMap((alias) =>
+        [core, another].flatMap(({ writer }) =>
+          COMPANIES.map(async (id) => ({
+            id,
+            alias,
+            answer: (await runAsSystem(writer, id, createStore, store(alias))) as Record<string, unknown>,
+          })),
+        ),
+      )
+      const answers = await Promise.all(asked)
+      for (const alias of aliases) {
+        const [opened, ...more] = answers.filter((each) => each.alias === alias && 'id' in each.answer)
+        expect(more).to.deep.equal([])
+        const holder = await findStore(core.pool, alias)
+        expect(holder).to.include({ companyId: opened?.id, id: opened?.answer.id })
+        for (const { id, answer } of answers.filter((each) => each.alias === alias && each !== opened)) {
+          // Only its own company is told which store it is.
+          const own = id === opened?.id ? { conflicting_id: opened.answer.id } : {}
+          expect(answer).to.deep.equal({ refused: 'duplicate_resource', details: { field: 'alias', ...own } })
+        }
+      }
+    } finally {
+      await another.close()
+    }
   })
 
   it('are refused, not failed, when another process commits one while the command is under way', async () => {

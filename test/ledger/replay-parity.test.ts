@@ -4,13 +4,12 @@ import fc from 'fast-check'
 import { v7 as uuidv7 } from 'uuid'
 import { registerCompany } from '../../commands/companies/register-company.ts'
 import { createPaymentType } from '../../commands/payment-types/create-payment-type.ts'
-import { readModel } from '../../projections/index.ts'
 import { type Core, openCore } from '../../src/core.ts'
 import { EVENT_TYPES, type EventName } from '../../src/events/catalogue.ts'
 import { type Invocation, invoke, isRefusal } from '../../src/ledger/command.ts'
 import { type Envelope, GENESIS_HASH, hashOf, type Origin, streamOf } from '../../src/ledger/envelope.ts'
 import { ensureLedger } from '../../src/ledger/ledgers.ts'
-import { ensureReadModel, READ_SCHEMA } from '../../src/ledger/read-schema.ts'
+import { READ_SCHEMA } from '../../src/ledger/schemas.ts'
 import type { Reply, Request } from '../../src/ledger/unit-of-work.ts'
 import { useDatabase } from '../support/database.ts'
 import { invocationOf, type Known, kindOf, SECRETS, type Step, step } from '../support/random-history.ts'
@@ -226,8 +225,8 @@ describe('replay', () => {
           expectCatalogued(events, await secretsOf(id))
         }
         const live = await dump()
-        await core.pool.query(`drop schema ${READ_SCHEMA} cascade`)
-        await ensureReadModel(core.pool, core.store, readModel)
+        const { parity } = await core.rebuild()
+        expect(parity?.filter(({ equal }) => !equal)).to.deep.equal([])
         const rebuilt = await dump()
         expect([...rebuilt.keys()]).to.deep.equal([...live.keys()])
         for (const [table, lines] of live) {

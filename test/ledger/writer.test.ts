@@ -40,6 +40,23 @@ describe('writer', () => {
       await assertLedger(harness, 1, 20)
     })
 
+    it('lets others have their turn while it decides on a request of many commands', async () => {
+      let turns = 0
+      let isOver = false
+      const count = () => {
+        turns += 1
+        if (!isOver) setImmediate(count)
+      }
+      setImmediate(count)
+      const seen: number[] = []
+      const inputs = times(200, () => ({ id: 1, by: 1, onDecide: () => seen.push(turns) }))
+      await harness.writer.run(additions(1, inputs))
+      isOver = true
+      expect(seen).to.have.length(200)
+      expect(new Set(seen).size).to.be.above(4)
+      await assertLedger(harness, 1, 200)
+    })
+
     it('waits for other processes rather than failing against them', async () => {
       const writers = [harness.writer, harness.another(), harness.another()]
       const answers = await Promise.all(

@@ -18,9 +18,13 @@ import { serverOf } from '../../src/http/server.ts'
 import { type Command, invoke, isRefusal } from '../../src/ledger/command.ts'
 import type { Origin } from '../../src/ledger/envelope.ts'
 import { ensureLedger } from '../../src/ledger/ledgers.ts'
+import type { EventStore } from '../../src/ledger/port.ts'
+import type { Writer } from '../../src/ledger/writer.ts'
+import type { PaymentProvider } from '../../src/payments/provider-port.ts'
 import { createPool } from '../../src/postgres/pool.ts'
 import { SECRET_BYTES, secretOf } from '../../src/webhooks/secrets.ts'
 import { expectDocumentedCall } from './contract.ts'
+import { noProvider } from './provider.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of many shapes
 export type Json = any
@@ -54,6 +58,9 @@ export interface TestApi {
   close(): Promise<void>
 }
 
+/** Where the provider would reach the service. */
+export const PUBLIC_URL = 'https://tillbook.example'
+
 export interface TestApiOptions {
   readonly perMinute?: number
   readonly perDay?: number
@@ -61,6 +68,18 @@ export interface TestApiOptions {
   /** Whether webhooks may call http and private addresses; true by default. */
   readonly allowPrivateTargets?: boolean
   readonly sync?: Partial<SyncAccessOptions>
+  /** Where the ledgers are; in the same Postgres by default. */
+  readonly store?: EventStore
+  /** The payment provider; there is none by default. */
+  readonly provider?: PaymentProvider
+  /** A writer around the real one, for what happens when it fails. */
+  readonly wrapWriter?: (writer: Writer) => Writer
+  /** Hears of what went wrong; the console by default. */
+  readonly log?: (message: string, error: unknown) => void
+  /** Notifications of an address a minute; out of the way by default. */
+  readonly notificationsPerMinute?: number
+  /** Connections for queries. */
+  readonly queryConnections?: number
   /** The clock by which calls are made (UTC); Postgres's own by default. Commands always go by that one. */
   readonly now?: () => string
 }
@@ -68,16 +87,26 @@ export interface TestApiOptions {
 /** The service in this process on a port of its own, against a real Postgres. Quotas are out of the way unless they are asked for. */
 export async function startApi(databaseUrl: string, options: TestApiOptions = {}): Promise<TestApi> {
   const { perMinute = 1_000_000, perDay = 1_000_000, trustProxy = false } = options
-  const log = (message: string, error: unknown) => console.error(message, error)
-  const core = await openCore({ databaseUrl, queryConnections: 4, log, onOutdated: () => {} })
+  const { log = (message: string, error: unknown) => console.error(message, error) } = options
+  const core = await openCore({
+    databaseUrl,
+    queryConnections: options.queryConnections ?? 4,
+    log,
+    onOutdated: () => {},
+    ...(options.store && { store: options.store }),
+  })
   const gatePool = createPool(databaseUrl, { max: 1 })
   const limits = { perMinute, perDay }
   const app = createApp({
     ...core,
+    writer: options.wrapWriter?.(core.writer) ?? core.writer,
     limits,
     gate: withClock(createGate(gatePool, limits), options.now),
     addresses: createAddressLimit(limits),
     sync: createSyncAccess(core.pool, { tokenDays: null, callsPerMinute: 1_000_000, ...options.sync }),
+    provider: options.provider ?? noProvider,
+    notifiers: createAddressLimit({ perMinute: options.notificationsPerMinute ?? 1_000_000 }),
+    publicUrl: PUBLIC_URL,
     trustProxy,
     newId: uuidv7,
     given: testGiven(options.allowPrivateTargets),

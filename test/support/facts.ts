@@ -229,3 +229,18 @@ export const commissionSplit = (n: number) =>
     amount: '5.00',
     store_amount: '95.00',
   })
+
+/** Names payment `p<n>` of order 1 in an event. */
+export const ofPayment = (n: number) => ({ id: 1, provider_payment_id: `p${n}` })
+
+/** What an approved payment is, in the provider's words and in ours. */
+export const approved = { provider_status: 'approved', status: 'paid' } as const
+
+/** Order 1 after its payment `p1` was approved; the store is there already. */
+export const orderPaid = () => [
+  orderPlaced(),
+  paymentStarted(1),
+  paymentRecorded(1, approved),
+  event('OrderPaid', ofPayment(1)),
+  commissionSplit(1),
+]

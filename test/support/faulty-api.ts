@@ -10,7 +10,8 @@ import { type AppOptions, createApp } from '../../src/http/app.ts'
 import { Unavailable } from '../../src/ledger/port.ts'
 import type { Writer } from '../../src/ledger/writer.ts'
 import { createPool } from '../../src/postgres/pool.ts'
-import { testGiven } from './api.ts'
+import { PUBLIC_URL, testGiven } from './api.ts'
+import { noProvider } from './provider.ts'
 
 /** Addresses of a service whose handlers fail, and of one that fails while it looks the key up. */
 interface Faults {
@@ -38,6 +39,9 @@ export async function startFaultyApi(core: Core, databaseUrl: string): Promise<F
       gate,
       addresses: createAddressLimit(limits),
       sync: createSyncAccess(options.pool ?? core.pool, { tokenDays: null, callsPerMinute: 1_000_000 }),
+      provider: noProvider,
+      notifiers: createAddressLimit({ perMinute: 1_000_000 }),
+      publicUrl: PUBLIC_URL,
       trustProxy: false,
       newId: uuidv7,
       given: testGiven(),

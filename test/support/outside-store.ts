@@ -1,10 +1,11 @@
+import { chunksOf } from '../../src/ledger/append-chunks.ts'
 import type { Envelope } from '../../src/ledger/envelope.ts'
-import { type Append, type EventStore, WrongExpectedRevision } from '../../src/ledger/port.ts'
+import { type Append, type Note, type OutsideStore, Unavailable, WrongExpectedRevision } from '../../src/ledger/port.ts'
 
 /** What the next append does. `late` fails now and lands when `release` is called, as a request that hung in the network. */
 export type Fault = 'none' | 'before' | 'after' | 'late' | 'half'
 
-export interface OutsideStore extends EventStore {
+export interface FaultyStore extends OutsideStore {
   /** Faults of the next appends, in order. */
   readonly faults: Fault[]
   /** While true, nothing can be read or appended. */
@@ -20,26 +21,44 @@ const MAX_APPEND_BYTES = 1_048_576
  * A store outside the Postgres transaction that behaves as EventStoreDB does: compares ids only, refuses a wrong revision,
  * limits the size of an append; and fails on command. It outlives the writers that use it, as a server does.
  */
-export function createOutsideStore({ maxAppendBytes = MAX_APPEND_BYTES } = {}): OutsideStore {
+export function createOutsideStore({ maxAppendBytes = MAX_APPEND_BYTES } = {}): FaultyStore {
   const streams = new Map<string, Envelope[]>()
   const hung: Append[] = []
+  /** All events of the store in the order in which they landed. */
+  const log: Note[] = []
+  const waiting = new Set<() => void>()
   const eventsOf = (stream: string) => streams.get(stream) ?? []
+
+  const noteAt = (place: number): Note => ({ ...(log[place] as Note), position: String(place) })
+  /** Until something lands, or nobody waits any more. */
+  const landing = (signal: AbortSignal): Promise<void> =>
+    new Promise((resolve) => {
+      const wake = () => {
+        waiting.delete(wake)
+        resolve()
+      }
+      waiting.add(wake)
+      signal.addEventListener('abort', wake, { once: true })
+    })
 
   const land = ({ stream, expectedRevision, commands }: Append): void => {
     const stored = eventsOf(stream)
     let expected = expectedRevision
     for (const chunk of chunksOf(commands, maxAppendBytes)) {
+      if (Buffer.byteLength(JSON.stringify(chunk)) > maxAppendBytes) throw new Error('maximum append size exceeded')
       const again = chunk.every((event, position) => stored[expected + 1 + position]?.id === event.id)
       if (!again) {
         if (stored.length - 1 !== expected) throw new WrongExpectedRevision(stream, expected)
         stored.push(...chunk.map((event) => structuredClone(event)))
+        log.push(...chunk.map(({ revision }) => ({ stream, revision, position: '' })))
       }
       expected += chunk.length
     }
     streams.set(stream, stored)
+    for (const wake of waiting) wake()
   }
 
-  const store: OutsideStore = {
+  const store: FaultyStore = {
     transactional: false,
     faults: [],
     down: false,
@@ -64,6 +83,22 @@ export function createOutsideStore({ maxAppendBytes = MAX_APPEND_BYTES } = {}): 
     async *streams() {
       yield* streams.keys()
     },
+    async *notes(after) {
+      if (store.down) throw new Unavailable('14 UNAVAILABLE')
+      const end = log.length
+      for (let place = after === null ? 0 : Number(after) + 1; place < end; place++) yield noteAt(place)
+    },
+    async *subscribe(after, signal) {
+      for (let place = after === null ? 0 : Number(after) + 1; !signal.aborted; ) {
+        if (store.down) throw new Unavailable('14 UNAVAILABLE')
+        if (place < log.length) yield noteAt(place++)
+        else await landing(signal)
+      }
+    },
+    async ping() {
+      if (store.down) throw new Unavailable('14 UNAVAILABLE')
+    },
+    async close() {},
     release() {
       let accepted = 0
       for (const append of hung.splice(0)) {
@@ -79,21 +114,4 @@ export function createOutsideStore({ maxAppendBytes = MAX_APPEND_BYTES } = {}): 
     events: eventsOf,
   }
   return store
-}
-
-/** Splits between commands, so that each append stays below the limit. */
-function chunksOf(commands: Append['commands'], maxBytes: number): Envelope[][] {
-  const chunks: Envelope[][] = []
-  let bytes = Number.POSITIVE_INFINITY
-  for (const events of commands) {
-    const size = Buffer.byteLength(JSON.stringify(events))
-    if (size > maxBytes) throw new Error('maximum append size exceeded by one command')
-    if (bytes + size > maxBytes) {
-      chunks.push([])
-      bytes = 0
-    }
-    chunks.at(-1)?.push(...events)
-    bytes += size
-  }
-  return chunks
 }

@@ -52,6 +52,7 @@ import { Id } from '../../src/domain/text.ts'
 import { PAYMENT_KINDS, PLANS } from '../../src/events/companies.ts'
 import type { Invocation } from '../../src/ledger/command.ts'
 import { type Act, ById, byId, maybe, nullable, place } from './acts/act.ts'
+import { ACCESS_TOKEN, NOTIFICATION_SECRET, orderActs } from './acts/orders.ts'
 import { SIGNING_SECRET, webhookActs } from './acts/webhooks.ts'
 
 /** Ids that a company's records have so far, by kind. */
@@ -68,6 +69,8 @@ export const SECRETS = [
   'tb_test_SECRETKEYSECRETKEYSECRETKEYSECRETKEYSECRET',
   '$argon2id$v=19$SECRETPASSWORD',
   SIGNING_SECRET,
+  ACCESS_TOKEN,
+  NOTIFICATION_SECRET,
 ]
 const [KEY = '', PASSWORD_HASH = ''] = SECRETS
 
@@ -420,6 +423,7 @@ const ACTS = {
   },
   revokeApiKey: { kind: 'api_key', weight: 2, command: revokeApiKey, schema: RevokeApiKeyInput, input: byId },
   ...webhookActs,
+  ...orderActs,
 } satisfies Record<string, Act>
 
 /** Kinds that fields of an input refer to. */

@@ -83,7 +83,8 @@ const SUCCESSES: Readonly<Record<number, string>> = {
 export function successStatuses(route: Route): number[] {
   if ('batch' in route) return [200, 207]
   if (route.reply === undefined) return [204]
-  if ('read' in route || 'operate' in route || route.status === 200 || route.method === 'patch') return [200]
+  if ('read' in route || 'operate' in route || route.method === 'patch') return [200]
+  if ('status' in route && route.status === 200) return [200]
   return route.method === 'put' ? [200, 201] : [201]
 }
 

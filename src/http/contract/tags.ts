@@ -12,7 +12,9 @@ const TAGS: Readonly<Record<string, Tag>> = {
   suppliers: { name: 'Fornecedores', description: 'Pessoas e empresas de quem se compra.' },
   finance: { name: 'Financeiro', description: 'Contas a receber, contas a pagar e o resumo do período.' },
   webhooks: { name: 'Webhooks', description: 'Endereços que recebem os eventos, e o que lhes foi entregue.' },
+  events: { name: 'Auditoria', description: 'O livro da empresa, evento por evento, e a sua conferência.' },
   sales: { name: 'Vendas', description: 'Vendas já pagas: registrar, consultar e cancelar.' },
+  orders: { name: 'Pedidos', description: 'Pedidos da loja online e o seu pagamento.' },
 }
 
 /** The group of a path in the router's form. */

@@ -1,10 +1,13 @@
 import type { ErrorRequestHandler, Response } from 'express'
 import { isOutage } from '../../ledger/outage.ts'
 import { Unavailable } from '../../ledger/port.ts'
+import { ProviderMisconfigured, ProviderUnavailable } from '../../payments/provider-port.ts'
 import { sendProblem } from '../answer.ts'
 import { Problem, statusOf } from '../problems.ts'
 
 const RETRY_AFTER_SECONDS = '1'
+/** Another service's trouble takes longer to pass than our own. */
+const PROVIDER_RETRY_AFTER_SECONDS = '30'
 
 export type LogFailure = (message: string, error: unknown, requestId: string) => void
 
@@ -18,7 +21,8 @@ export function failures(
 ): ErrorRequestHandler {
   return (error, request, response, _next) => {
     const problem = problemOf(error)
-    if (problem.code === 'internal_error')
+    // Both are for whoever runs the service to mend.
+    if (problem.code === 'internal_error' || error instanceof ProviderMisconfigured)
       log(`${request.method} ${request.path} failed`, error, response.locals.requestId)
     if (response.headersSent) {
       response.destroy()
@@ -31,8 +35,12 @@ export function failures(
 const answerProblem = (response: Response, problem: Problem): void =>
   sendProblem(response, problem, statusOf(problem.code))
 
-function problemOf(error: unknown): Problem {
+/** The answer that an error becomes. */
+export function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error
+  if (error instanceof ProviderUnavailable)
+    return new Problem('unavailable', undefined, { 'Retry-After': PROVIDER_RETRY_AFTER_SECONDS })
+  if (error instanceof ProviderMisconfigured) return new Problem('provider_configuration_invalid')
   if (error instanceof Unavailable || isOutage(error))
     return new Problem('unavailable', undefined, { 'Retry-After': RETRY_AFTER_SECONDS })
   // The router throws a URIError-like error with status 400 for a path that cannot be decoded: there is no such record.

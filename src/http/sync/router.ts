@@ -10,6 +10,8 @@ import { requireHttps } from '../middleware/require-https.ts'
 import { Problem } from '../problems.ts'
 import { answerProblem } from './answer.ts'
 import { authRoutes } from './auth.ts'
+import { configRoute } from './config.ts'
+import { productRoutes } from './products.ts'
 import type { SyncRoute } from './route.ts'
 import { requireToken } from './session.ts'
 import { statusRoute } from './status.ts'
@@ -54,7 +56,13 @@ export function syncRouter(options: SyncOptions): Router {
   return router
 }
 
-const routesOf = (options: SyncOptions): SyncRoute[] => [...authRoutes(options.sync), statusRoute, uploadRoute(options)]
+const routesOf = (options: SyncOptions): SyncRoute[] => [
+  ...authRoutes(options.sync),
+  statusRoute,
+  configRoute(options.pool),
+  ...productRoutes(options.pool),
+  uploadRoute(options),
+]
 
 /** Tokens and other people's data are in these answers. */
 const neverStored: RequestHandler = (_request, response, next) => {

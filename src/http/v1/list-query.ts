@@ -39,6 +39,13 @@ export const QueryId = z
   .transform(Number)
   .meta({ override: asInteger({ minimum: 1 }) })
 
+/** A revision of the ledger in a query string; -1 is the one before the first event. */
+export const QueryRevision = z
+  .string()
+  .regex(/^(-1|0|[1-9]\d{0,14})$/, 'deve ser uma revisão do livro: um número inteiro a partir de -1')
+  .transform(Number)
+  .meta({ override: asInteger({ minimum: -1 }) })
+
 const paging = { limit: Limit, cursor: z.string().max(2000).optional() }
 
 /** Parameters of a list: paging, `updated_since`, and the resource's own filters. Anything else is refused. */

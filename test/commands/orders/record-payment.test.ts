@@ -3,9 +3,12 @@ import { type RecordPaymentInput, recordPayment } from '../../../commands/orders
 import { inZone } from '../../../src/domain/instant.ts'
 import { event } from '../../../src/events/catalogue.ts'
 import {
+  approved,
   attemptId,
   commissionSplit,
   companyRegistered,
+  ofPayment,
+  orderPaid,
   orderPlaced,
   paymentRecorded,
   paymentStarted,
@@ -23,13 +26,9 @@ const told = (n: number, provider_status: string, rest: Partial<RecordPaymentInp
   ...rest,
 })
 
-const shop = [companyRegistered(), storeCreated(), orderPlaced()]
-const approved = { provider_status: 'approved', status: 'paid' } as const
+const store = [companyRegistered(), storeCreated()]
+const shop = [...store, orderPlaced()]
 const refunded = { provider_status: 'refunded', status: 'refunded' } as const
-const of = (n: number) => ({ id: 1, provider_payment_id: `p${n}` })
-
-/** An order that payment 1 has paid. */
-const paid = [...shop, paymentStarted(1), paymentRecorded(1, approved), event('OrderPaid', of(1)), commissionSplit(1)]
 
 describe('record payment', () => {
   it('pays the order with the first approved payment and splits the commission of its attempt', async () => {
@@ -42,8 +41,8 @@ describe('record payment', () => {
     decided.accepts(
       'updated',
       paymentRecorded(1, { ...approved, status_detail: 'accredited', commission_percentage: '3.33' }),
-      event('OrderPaid', of(1)),
-      event('CommissionSplit', { ...of(1), percentage: '3.33', amount: '3.33', store_amount: '96.67' }),
+      event('OrderPaid', ofPayment(1)),
+      event('CommissionSplit', { ...ofPayment(1), percentage: '3.33', amount: '3.33', store_amount: '96.67' }),
     )
     const order = await scenario.show('order/1')
     expect(order).to.deep.include({
@@ -58,13 +57,13 @@ describe('record payment', () => {
     const scenario = await given(...shop, paymentStarted(1), paymentStarted(2))
     const rejected = { provider_status: 'rejected', status: 'failed' } as const
     const first = await scenario.when(recordPayment, told(1, 'rejected'))
-    first.accepts('updated', paymentRecorded(1, rejected), event('OrderFailed', of(1)))
+    first.accepts('updated', paymentRecorded(1, rejected), event('OrderFailed', ofPayment(1)))
     const second = await scenario.when(recordPayment, told(2, 'approved'))
-    second.accepts('updated', paymentRecorded(2, approved), event('OrderPaid', of(2)), commissionSplit(2))
+    second.accepts('updated', paymentRecorded(2, approved), event('OrderPaid', ofPayment(2)), commissionSplit(2))
   })
 
   it('changes nothing when the state is known, goes backwards, or was never heard of', async () => {
-    const scenario = await given(...paid)
+    const scenario = await given(...store, ...orderPaid())
     for (const status of ['approved', 'pending', 'in_process', 'rejected', 'cancelled', 'teletransported']) {
       const decided = await scenario.when(recordPayment, told(1, status))
       decided.accepts('unchanged')
@@ -73,8 +72,8 @@ describe('record payment', () => {
     refund.accepts(
       'updated',
       paymentRecorded(1, { ...refunded, provider_status: 'charged_back' }),
-      event('OrderRefunded', of(1)),
-      event('CommissionReversed', of(1)),
+      event('OrderRefunded', ofPayment(1)),
+      event('CommissionReversed', ofPayment(1)),
     )
     for (const status of ['approved', 'refunded', 'pending']) {
       const decided = await scenario.when(recordPayment, told(1, status))
@@ -83,12 +82,12 @@ describe('record payment', () => {
   })
 
   it('raises an alarm over a second approved payment, whose refund does not refund the order', async () => {
-    const scenario = await given(...paid, paymentStarted(2))
+    const scenario = await given(...store, ...orderPaid(), paymentStarted(2))
     const second = await scenario.when(recordPayment, told(2, 'approved'))
     second.accepts(
       'updated',
       paymentRecorded(2, approved),
-      event('OrderAlarmRaised', { ...of(2), code: 'second_payment' }),
+      event('OrderAlarmRaised', { ...ofPayment(2), code: 'second_payment' }),
     )
     const refund = await scenario.when(recordPayment, told(2, 'refunded'))
     refund.accepts('updated', paymentRecorded(2, refunded))
@@ -96,14 +95,14 @@ describe('record payment', () => {
   })
 
   it('hands a paid order on when the payment that carries it is refunded and another one stays', async () => {
-    const scenario = await given(...paid, paymentStarted(2, { commission_percentage: '10.00' }))
+    const scenario = await given(...store, ...orderPaid(), paymentStarted(2, { commission_percentage: '10.00' }))
     await scenario.when(recordPayment, told(2, 'approved'))
     const refund = await scenario.when(recordPayment, told(1, 'refunded'))
     refund.accepts(
       'updated',
       paymentRecorded(1, refunded),
-      event('CommissionReversed', of(1)),
-      event('CommissionSplit', { ...of(2), percentage: '10.00', amount: '10.00', store_amount: '90.00' }),
+      event('CommissionReversed', ofPayment(1)),
+      event('CommissionSplit', { ...ofPayment(2), percentage: '10.00', amount: '10.00', store_amount: '90.00' }),
     )
     const order = (await scenario.show('order/1')) as { payment: object }
     expect(order).to.deep.include({ status: 'paid', refunded_at: null })
@@ -112,15 +111,15 @@ describe('record payment', () => {
     last.accepts(
       'updated',
       paymentRecorded(2, { ...refunded, commission_percentage: '10.00' }),
-      event('OrderRefunded', of(2)),
-      event('CommissionReversed', of(2)),
+      event('OrderRefunded', ofPayment(2)),
+      event('CommissionReversed', ofPayment(2)),
     )
   })
 
   it('refunds an order whose approval it never saw, without a commission', async () => {
     const scenario = await given(...shop, paymentStarted(1))
     const refund = await scenario.when(recordPayment, told(1, 'refunded'))
-    refund.accepts('updated', paymentRecorded(1, refunded), event('OrderRefunded', of(1)))
+    refund.accepts('updated', paymentRecorded(1, refunded), event('OrderRefunded', ofPayment(1)))
     expect(await scenario.show('order/1')).to.deep.include({ status: 'refunded', commission: null, released_at: null })
   })
 
@@ -132,8 +131,8 @@ describe('record payment', () => {
     late.accepts(
       'updated',
       paymentRecorded(2, approved),
-      event('OrderAlarmRaised', { ...of(2), code: 'paid_after_refund' }),
-      event('OrderPaid', of(2)),
+      event('OrderAlarmRaised', { ...ofPayment(2), code: 'paid_after_refund' }),
+      event('OrderPaid', ofPayment(2)),
       commissionSplit(2),
     )
     expect(await scenario.show('order/1')).to.deep.include({ status: 'paid', refunded_at: null })
@@ -159,7 +158,7 @@ describe('record payment: whose attempt', () => {
     unnamed.accepts(
       'updated',
       paymentRecorded(1, { ...approved, attempt_id: null }),
-      event('OrderPaid', of(1)),
+      event('OrderPaid', ofPayment(1)),
       commissionSplit(1),
     )
     const named = await scenario.when(recordPayment, told(1, 'pending'))
@@ -176,7 +175,7 @@ describe('record payment: whose attempt', () => {
     decided.accepts(
       'updated',
       paymentRecorded(9, { ...approved, attempt_id: null }),
-      event('OrderPaid', of(9)),
+      event('OrderPaid', ofPayment(9)),
       commissionSplit(9),
     )
   })

@@ -1,6 +1,8 @@
+import { auditCases } from './audit-cases.ts'
 import type { Cases } from './case.ts'
 import { catalogCases } from './catalog-cases.ts'
 import { financeCases } from './finance-cases.ts'
+import { orderCases } from './order-cases.ts'
 import { personCases } from './person-cases.ts'
 import { saleCases } from './sale-cases.ts'
 import { webhookCases } from './webhook-cases.ts'
@@ -12,5 +14,7 @@ export const CASES: Cases = {
   ...personCases,
   ...financeCases,
   ...saleCases,
+  ...orderCases,
   ...webhookCases,
+  ...auditCases,
 }

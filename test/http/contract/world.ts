@@ -1,11 +1,14 @@
 import { expect } from 'chai'
+import { ProviderMisconfigured } from '../../../src/payments/provider-port.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../../support/api.ts'
 import { type FaultyApi, startFaultyApi } from '../../support/faulty-api.ts'
+import { createMemoryProvider, type MemoryProvider } from '../../support/memory-provider.ts'
 
 /** The company that the cases play in, and others that are refused at the edge. */
 export interface World {
   readonly api: TestApi
   readonly company: TestCompany
+  readonly provider: MemoryProvider
   /** Payment types of the company. */
   readonly cash: number
   readonly card: number
@@ -23,8 +26,14 @@ export interface World {
   close(): Promise<void>
 }
 
+/** One of the cases is a store without credentials, which is logged; anything else would be a surprise. */
+const log = (message: string, error: unknown): void => {
+  if (!(error instanceof ProviderMisconfigured)) console.error(message, error)
+}
+
 export async function createWorld(databaseUrl: string): Promise<World> {
-  const api = await startApi(databaseUrl)
+  const provider = createMemoryProvider()
+  const api = await startApi(databaseUrl, { provider, log })
   const company = await api.company()
   const stingy = await startApi(databaseUrl, { perDay: 1 })
   const exhausted = await stingy.company()
@@ -34,6 +43,7 @@ export async function createWorld(databaseUrl: string): Promise<World> {
   return {
     api,
     company,
+    provider,
     cash: await company.paymentType('cash'),
     card: await company.paymentType('card', '2.50'),
     unpaid: await api.company({ plan: 'basic' }),

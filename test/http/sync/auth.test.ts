@@ -228,6 +228,10 @@ describe('tokens of tills', () => {
 const ROUTES = [
   ['GET', '/auth/user'],
   ['GET', '/sync/status'],
+  ['GET', '/sync/config'],
+  ['GET', '/sync/products'],
+  ['POST', '/sync/check-conflicts'],
+  ['POST', '/sync/sales'],
   ['POST', '/auth/refresh'],
   ['POST', '/auth/logout'],
 ] as const

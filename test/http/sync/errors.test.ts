@@ -11,6 +11,10 @@ const ROUTES = [
   ['/auth/logout', 'POST'],
   ['/auth/user', 'GET, HEAD'],
   ['/sync/status', 'GET, HEAD'],
+  ['/sync/config', 'GET, HEAD'],
+  ['/sync/products', 'GET, HEAD'],
+  ['/sync/check-conflicts', 'POST'],
+  ['/sync/sales', 'POST'],
 ] as const
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
@@ -140,11 +144,53 @@ describe('errors of the sync interface', () => {
     expect((await tillWith(few.url, till.user, till.token).get('/sync/status')).status).to.equal(200)
   })
 
+  it('odd values are answered everywhere, never with 500', async () => {
+    const odd = [
+      null,
+      true,
+      0,
+      -1,
+      1e308,
+      '',
+      '\0',
+      '\ud800',
+      '𝒳'.repeat(300),
+      [],
+      [[]],
+      {},
+      { __proto__: 1 },
+      '__proto__',
+    ]
+    const nested = `${'['.repeat(50_000)}${']'.repeat(50_000)}`
+    for (const value of odd) {
+      for (const [path, body] of [
+        ['/auth/login', { email: value, password: value }],
+        ['/auth/login', { email: 'a@b.example', password: value }],
+        ['/auth/login', value],
+        ['/sync/check-conflicts', value],
+        ['/sync/check-conflicts', { products: value }],
+        ['/sync/check-conflicts', { products: [value] }],
+        ['/sync/check-conflicts', { products: [{ id: value, updated_at: value }] }],
+      ] as const) {
+        const reply = await till.call('POST', path, JSON.stringify(body), { 'content-type': 'application/json' })
+        expect(reply.status, `${path} ${JSON.stringify(body)}: ${reply.text}`).to.be.oneOf([200, 401, 422, 429])
+      }
+    }
+    for (const path of ['/auth/login', '/sync/check-conflicts']) {
+      expectFailure(await till.post(path, nested), 422)
+      expectFailure(await till.post(path, `{"products":${nested},"email":${nested}}`), 422)
+    }
+    for (const query of ['last_sync[]=1', 'last_sync[a]=1', 'last_sync=%ff', '%00=1', 'last_sync=%', '__proto__=1']) {
+      expect((await till.get(`/sync/products?${query}`)).status, query).to.be.oneOf([200, 422])
+    }
+  })
+
   it('a bug is 500 and tells nothing; a database that is away is 503 with Retry-After', async () => {
     const body = { email: till.user.email, password: till.user.password }
     for (const [path, method, sent] of [
       ['/sync/status', 'GET', undefined],
       ['/auth/login', 'POST', body],
+      ['/sync/products', 'GET', undefined],
     ] as const) {
       const broken = await tillWith(faulty.broken.handlers, till.user, till.token).call(method, path, sent)
       expectFailure(broken, 500, /^Erro interno/)

@@ -86,6 +86,24 @@ describe('POST /api/sync/sales', () => {
     expect(rows).to.deep.equal([{ origin: 'pdv', actor: `user/${till.user.id}` }])
   })
 
+  it('tells webhooks of completed and cancelled sales and of receivables, once, from the counter', async () => {
+    const hook = await company.post('/webhooks', { url: 'https://erp.example/eventos', events: ['*'] })
+    const sales = [counter.onAccount('a'), counter.sale('b', { status: 'cancelled' }), counter.sale('c', { total: 11 })]
+    const { results } = await upload(till, sales)
+    await upload(till, sales)
+    const { rows } = await api.core.pool.query<{ body: string }>(
+      `select m.body from webhook_deliveries d join webhook_messages m on m.company_id = d.company_id and m.id = d.message_id
+       where d.webhook_id = $1 order by d.sequence`,
+      [hook.body.data.id],
+    )
+    const told = rows.map(({ body }) => JSON.parse(body))
+    expect(told.map(({ event }) => event)).to.deep.equal(['sale.completed', 'receivable.created', 'sale.cancelled'])
+    for (const { origin } of told) expect(origin).to.equal('pdv')
+    const shown = async (n: number) => (await company.get(`/sales/${results[n].sale_id}`)).body.data
+    expect([told[0].data, told[2].data]).to.deep.equal([await shown(0), await shown(1)])
+    expect([told[1].data]).to.deep.equal((await company.get('/finance/receivables')).body.data)
+  })
+
   it('answers the same sale again with the same id, and records nothing', async () => {
     const { sale_id } = await first(counter.sale('a'))
     const revision = (await company.get('/me')).headers.get('x-ledger-revision')
@@ -144,6 +162,25 @@ describe('POST /api/sync/sales', () => {
     })
     expect(results[499]).to.include({ status: 'created', offline_id: 'n-499' })
     expect(await counter.stock()).to.equal('-397.000')
+  })
+
+  it('takes 1,000 sales of 3 items, and knows the first again at the end', async () => {
+    const items = [1, 2, 3].map((quantity) => ({ product_id: counter.product, quantity, price: 1, total: quantity }))
+    const money = {
+      total: 6,
+      amount_received: 6,
+      payments: [{ payment_type_id: counter.cash, amount: 6, status: 'completed' }],
+    }
+    const sales = Array.from({ length: 999 }, (_, n) => counter.sale(`n-${n}`, { items, ...money }))
+    const { results, summary } = await upload(till, [...sales, sales[0]])
+    expect(summary).to.deep.equal({ total_processed: 1_000, success_count: 1_000, error_count: 0 })
+    expect(results.map((result: Json) => result.offline_id)).to.deep.equal([
+      ...sales.map((sale) => sale.offline_id),
+      'n-0',
+    ])
+    expect(new Set(results.map((result: Json) => result.sale_id)).size).to.equal(999)
+    expect(results.at(-1)).to.include({ status: 'duplicate', sale_id: results[0].sale_id })
+    expect(await counter.stock()).to.equal(`${100 - 999 * 6}.000`)
   })
 
   it('records what is odd with warnings, and tells them again to whoever lost the answer', async () => {

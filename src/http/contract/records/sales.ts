@@ -17,6 +17,26 @@ export const saleExample = {
   payments: [{ payment_type_id: 1, amount: '50.00' }],
 }
 
+/** Lines as answers show them. */
+export const lineExamples = [
+  {
+    catalog_item_id: 9,
+    external_id: 'CAFE-500',
+    description: 'Café torrado 500 g',
+    quantity: '2.000',
+    unit_price: '18.90',
+    total: '37.80',
+  },
+  {
+    catalog_item_id: null,
+    external_id: null,
+    description: 'Embalagem para presente',
+    quantity: '1.000',
+    unit_price: '3.50',
+    total: '3.50',
+  },
+]
+
 /** The same sale as answers show it. */
 const shownExample = {
   id: 981,
@@ -25,24 +45,7 @@ const shownExample = {
   origin: 'api',
   customer: { id: 17, external_id: 'CLI-001', name: 'Maria da Silva' },
   sold_at: '2026-11-21T08:17:15.000-03:00',
-  items: [
-    {
-      catalog_item_id: 9,
-      external_id: 'CAFE-500',
-      description: 'Café torrado 500 g',
-      quantity: '2.000',
-      unit_price: '18.90',
-      total: '37.80',
-    },
-    {
-      catalog_item_id: null,
-      external_id: null,
-      description: 'Embalagem para presente',
-      quantity: '1.000',
-      unit_price: '3.50',
-      total: '3.50',
-    },
-  ],
+  items: lineExamples,
   payments: [{ payment_type_id: 1, name: 'Dinheiro', amount: '50.00', surcharge: '0.00', net: '50.00' }],
   subtotal: '41.30',
   delivery_fee: '5.00',
@@ -68,16 +71,17 @@ const paymentTypeExample = {
 /** A customer or supplier as it was called when the record was made. */
 export const Party = z.strictObject({ id: RecordId, external_id: NullableText, name: z.string() }).meta({ id: 'Party' })
 
-const SaleItem = z
-  .strictObject({
-    catalog_item_id: RecordId.nullable(),
-    external_id: NullableText,
-    description: z.string(),
-    quantity: ThreeDecimals,
-    unit_price: Amount,
-    total: Amount,
-  })
-  .meta({ id: 'SaleItem' })
+/** Fields of a line of a sale or an order. */
+export const lineShape = {
+  catalog_item_id: RecordId.nullable(),
+  external_id: NullableText,
+  description: z.string(),
+  quantity: ThreeDecimals,
+  unit_price: Amount,
+  total: Amount,
+}
+
+const SaleItem = z.strictObject(lineShape).meta({ id: 'SaleItem' })
 
 const SalePayment = z
   .strictObject({ payment_type_id: RecordId, name: z.string(), amount: Amount, surcharge: Amount, net: Amount })

@@ -1,0 +1,68 @@
+import type { Pool } from 'pg'
+import { z } from 'zod'
+import { search } from '../../src/audit/search.ts'
+import { inZone } from '../../src/domain/instant.ts'
+import { invalid, type Refusal } from '../../src/domain/refusal.ts'
+import { streamOf } from '../../src/ledger/envelope.ts'
+import type { EventStore } from '../../src/ledger/port.ts'
+import { decodeCursor, encodeCursor } from '../cursor.ts'
+import type { Page, Paging } from '../list.ts'
+
+export interface EventFilters {
+  /** Revision that the first event comes after. */
+  readonly after?: number | undefined
+  readonly types?: readonly string[] | undefined
+  readonly subject?: string | undefined
+}
+
+interface Head {
+  revision: number
+  last_recorded_at: string
+  timezone: string
+}
+
+/** What a cursor holds: the last revision that was looked at. */
+const Key = z.tuple([z.int().nonnegative()])
+
+/**
+ * A page of the ledger itself: envelopes as they were hashed, in order, up to the read model's revision. Where a filter
+ * makes it look far, a page may be short though there are more.
+ */
+export async function listEvents(
+  { pool, store }: { readonly pool: Pool; readonly store: EventStore },
+  companyId: number,
+  { limit, cursor, after, types, subject }: Paging & EventFilters,
+): Promise<Page | Refusal> {
+  const scope = { resource: 'events', filters: { after, types: types?.join(), subject } }
+  const key = cursor === undefined ? [after ?? -1] : decodeCursor(scope, Key, cursor)
+  if (!key) return invalid('cursor', 'não é um cursor desta lista com estes filtros')
+  const head = await headOf(pool, companyId)
+  const { revision: toRevision } = head
+  const { events, seenTo } = await search(store, streamOf(companyId), {
+    fromRevision: (key[0] ?? -1) + 1,
+    toRevision,
+    types: types ?? null,
+    subject: subject ?? null,
+    limit,
+  })
+  const has_more = seenTo < toRevision
+  return {
+    data: events.map(({ json }) => json).join(','),
+    has_more,
+    next: has_more ? encodeCursor(scope, [seenTo]) : null,
+    synced_at: inZone(head.last_recorded_at, head.timezone),
+    revision: toRevision,
+  }
+}
+
+async function headOf(pool: Pool, companyId: number): Promise<Head> {
+  const { rows } = await pool.query<Head>({
+    name: 'ledger_head',
+    text: `select l.revision, l.last_recorded_at, c.timezone
+           from ledgers l join companies c on c.company_id = l.company_id
+           where l.company_id = $1`,
+    values: [companyId],
+  })
+  if (!rows[0]) throw new Error(`company ${companyId} is not registered`)
+  return rows[0]
+}

@@ -1,0 +1,80 @@
+import type { Pool } from 'pg'
+import type { Transaction } from '../../src/ledger/transaction.ts'
+import { BY_CHANGE, BY_ID } from '../list.ts'
+import { lastColumn, listStatement, type Source, type Start } from '../list-statement.ts'
+import { IS_PRODUCT, ITEM_DETAILS, PRODUCT_RECORD } from './product-record.ts'
+import { inSnapshot, type TakeRecords } from './snapshot.ts'
+
+/** Some 200 kB of text: Postgres, this process and others at the same time get along with a few milliseconds each. */
+const CHUNK_PRODUCTS = 1_000
+
+const products: Source = {
+  resource: 'sync_products',
+  from: `catalog_items t ${ITEM_DETAILS}`,
+  record: PRODUCT_RECORD,
+  where: IS_PRODUCT,
+}
+
+/** What belongs to the products that were read. */
+export interface ProductsRead {
+  /** Time of the ledger's last event in the snapshot: the next `last_sync`, which then misses nothing. */
+  readonly syncTimestamp: string
+  readonly total: number
+  /** Ids with commas of what a till has to drop; null in a full answer, which names all that there is. */
+  readonly deleted: string | null
+}
+
+interface Row {
+  [lastKey: string]: unknown
+  last_recorded_at: string
+  found: number
+  data: string | null
+}
+
+/**
+ * Hands over all products of one moment, or those that changed since `lastSync` (UTC, inclusive); stock counts as a change.
+ * Null when `take` wanted no more.
+ */
+export function readProducts(
+  pool: Pool,
+  companyId: number,
+  lastSync: string | undefined,
+  take: TakeRecords,
+): Promise<ProductsRead | null> {
+  return inSnapshot(pool, async (tx) => {
+    const order = lastSync === undefined ? BY_ID : BY_CHANGE
+    let start: Start = lastSync === undefined ? 'first' : 'since'
+    let bounds: unknown[] = lastSync === undefined ? [] : [lastSync]
+    for (let total = 0; ; start = 'after') {
+      const statement = listStatement(products, order, {}, [], start)
+      const { rows } = await tx.query<Row>(statement, [companyId, CHUNK_PRODUCTS, ...bounds])
+      const [row] = rows
+      if (!row) throw new Error(`company ${companyId} is not registered`)
+      if (row.data !== null && !take(row.data)) return null
+      total += Math.min(row.found, CHUNK_PRODUCTS)
+      if (row.found <= CHUNK_PRODUCTS) {
+        const deleted = lastSync === undefined ? null : await deletedSince(tx, companyId, lastSync)
+        return { syncTimestamp: row.last_recorded_at, total, deleted }
+      }
+      bounds = order.columns.map(({ name }) => row[lastColumn(name)])
+    }
+  })
+}
+
+/** An item that became a service is gone for tills too. Ids that a till never had are among them, of records that came and went. */
+async function deletedSince(tx: Transaction, companyId: number, lastSync: string): Promise<string> {
+  const { rows } = await tx.query<{ ids: string }>(DELETED_SINCE, [companyId, lastSync])
+  return rows[0]?.ids ?? ''
+}
+
+const DELETED_SINCE = {
+  name: 'list_sync_products_deleted',
+  text: `select coalesce(string_agg(gone.id::text, ','), '') as ids
+         from (
+           select t.id
+           from catalog_items t
+           where t.company_id = $1 and t.changed_at >= $2
+             and (t.deleted_at >= $2 or t.deleted_at is null and t.type <> 'product')
+           order by t.changed_at, t.revision, t.id
+         ) gone`,
+}

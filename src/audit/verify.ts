@@ -1,0 +1,57 @@
+import type { Pool } from 'pg'
+import { GENESIS_HASH, streamOf } from '../ledger/envelope.ts'
+import type { EventStore, StoredEvent } from '../ledger/port.ts'
+import { type Anchor, type Verification, type Walk, walk } from './walk.ts'
+
+/** Where ledgers and what is known of them are found. */
+export interface Ledgers {
+  readonly pool: Pool
+  readonly store: EventStore
+}
+
+export interface VerifyOptions extends Pick<Walk, 'after' | 'isEnough'> {
+  readonly anchors?: readonly Anchor[]
+}
+
+/**
+ * Verifies a company's ledger as it is stored, and holds it against the position that the service has noted for it:
+ * a tail that was cut off, replaced or put on by hand is found as long as that note was left alone (seals find it anyway).
+ */
+export async function verifyLedger(
+  { pool, store }: Ledgers,
+  companyId: number,
+  { after, anchors = [], isEnough }: VerifyOptions = {},
+): Promise<Verification> {
+  const stream = streamOf(companyId)
+  const head = await headOf(pool, companyId)
+  const found = await walk(storedEvents(store, stream, after?.revision ?? null), {
+    stream,
+    anchors: [...anchors, head],
+    ...(after && { after }),
+    ...(isEnough && { isEnough }),
+  })
+  // A store outside of Postgres may hold what was not applied yet.
+  if (!found.valid || !store.transactional) return found
+  const { revision } = await headOf(pool, companyId)
+  if (found.revision <= revision) return found
+  return { ...found, valid: false, first_error: { revision: revision + 1, reason: 'beyond_head' } }
+}
+
+/** How far the read model has come with a ledger, and the hash there; as of an empty one where nothing is noted. */
+export async function headOf(pool: Pool, companyId: number): Promise<Anchor> {
+  const { rows } = await pool.query<Anchor>('select revision, hash from ledgers where company_id = $1', [companyId])
+  return rows[0] ?? { revision: -1, hash: GENESIS_HASH }
+}
+
+/** A stream after a revision as it is kept (null: from its beginning). */
+export function storedEvents(
+  store: EventStore,
+  stream: string,
+  afterRevision: number | null,
+): AsyncIterable<StoredEvent> {
+  return store.stored?.(stream, afterRevision) ?? asRead(store, stream, (afterRevision ?? -1) + 1)
+}
+
+async function* asRead(store: EventStore, stream: string, fromRevision: number): AsyncGenerator<StoredEvent> {
+  for await (const event of store.read(stream, fromRevision)) yield { json: JSON.stringify(event), beside: {} }
+}

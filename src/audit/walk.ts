@@ -1,0 +1,90 @@
+import { GENESIS_HASH } from '../ledger/envelope.ts'
+import type { StoredEvent } from '../ledger/port.ts'
+import { type Fault, faultOf, type Place, parseStored } from './stored-event.ts'
+
+/** What a verification found. */
+export interface Verification {
+  readonly valid: boolean
+  /** Events that are all right, from where it began. */
+  readonly checked: number
+  /** The last of them; what was begun after, if there are none. */
+  readonly revision: number
+  readonly hash: string
+  /** Where the ledger stops being what was written, and how that shows. */
+  readonly first_error: { readonly revision: number; readonly reason: Fault } | null
+}
+
+/** A revision and the hash that it is known to have. */
+export interface Anchor {
+  readonly revision: number
+  readonly hash: string
+}
+
+export interface Walk {
+  readonly stream: string
+  /** Where the walk begins: after this revision; its hash is null where nobody knows it. By default at the first event. */
+  readonly after?: { readonly revision: number; readonly hash: string | null }
+  /** What the ledger must go through. Those before the beginning say nothing. */
+  readonly anchors?: readonly Anchor[]
+  /** Whether to leave it at this revision, though there may be more. */
+  readonly isEnough?: (revision: number) => boolean
+}
+
+/** The place before the first event of a stream. */
+const BEGINNING = { revision: -1, hash: GENESIS_HASH }
+
+/**
+ * Walks a stream as it is stored: recomputes every hash and follows the chain. Memory does not grow with its length, and
+ * it ends at the first fault, because after it nothing can be trusted.
+ */
+export async function walk(
+  events: AsyncIterable<StoredEvent>,
+  { stream, after = BEGINNING, anchors = [], isEnough = () => false }: Walk,
+): Promise<Verification> {
+  const hashes = hashesOf(anchors)
+  const known = after.revision === BEGINNING.revision ? BEGINNING.hash : after.hash
+  let at: Place = { stream, revision: after.revision, hash: known, recordedAt: '' }
+  const found = (reason: Fault, revision = at.revision + 1): Verification => ({
+    ...standing(at, after.revision),
+    valid: false,
+    first_error: { revision, reason },
+  })
+
+  if (at.hash !== null && isOther(hashes, at.revision, at.hash)) return found('other_hash', at.revision)
+  for await (const stored of events) {
+    const event = parseStored(stored)
+    if (!event) return found('malformed')
+    if (at.hash === null) {
+      at = { ...at, hash: event.previous_hash }
+      if (isOther(hashes, at.revision, event.previous_hash)) return found('other_hash', at.revision)
+    }
+    const fault = faultOf(event, stored.beside, at)
+    if (fault) return found(fault)
+    if (isOther(hashes, event.revision, event.hash)) return found('other_hash', event.revision)
+    at = { stream, revision: event.revision, hash: event.hash, recordedAt: event.recorded_at }
+    if (isEnough(at.revision)) return standing(at, after.revision)
+  }
+  const isShort = anchors.some(({ revision }) => revision > at.revision)
+  return isShort ? found('truncated') : standing(at, after.revision)
+}
+
+function hashesOf(anchors: readonly Anchor[]): ReadonlyMap<number, string> {
+  const hashes = new Map<number, string>()
+  for (const { revision, hash } of anchors) {
+    // Two that contradict each other cannot both be met.
+    hashes.set(revision, (hashes.get(revision) ?? hash) === hash ? hash : '')
+  }
+  return hashes
+}
+
+const isOther = (hashes: ReadonlyMap<number, string>, revision: number, hash: string): boolean =>
+  (hashes.get(revision) ?? hash) !== hash
+
+/** All is well up to a place. */
+const standing = ({ revision, hash }: Place, begunAfter: number): Verification => ({
+  valid: true,
+  checked: revision - begunAfter,
+  revision,
+  hash: hash ?? '',
+  first_error: null,
+})

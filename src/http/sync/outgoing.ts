@@ -1,0 +1,91 @@
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { Response } from 'express'
+import { createTurns } from '../../access/turns.ts'
+import { Unavailable } from '../../ledger/port.ts'
+import { JSON_TYPE } from '../answer.ts'
+
+/** Answers that are read at a time, of the connections for queries; reading 50,000 products takes about half a second. */
+const READERS = { atATime: 2, waiting: 100 }
+/** A catalog of 50,000 products must come through a bad line. */
+const LONGEST_SENDING_MS = 5 * 60_000
+
+/** Bytes of answers that were read and not yet taken: of all tills, and of one company's. */
+export interface OutgoingLimits {
+  readonly allBytes: number
+  readonly companyBytes: number
+}
+
+const LIMITS: OutgoingLimits = { allBytes: 256 * 1_048_576, companyBytes: 64 * 1_048_576 }
+
+/** Takes the next piece of an answer; false when there is nobody left to send it to. */
+export type Write = (text: string) => boolean
+
+/** Sends answers that may be large. */
+export interface Outgoing {
+  /**
+   * Calls `read` when it is its turn, and sends what it has written once it is done.
+   * @throws Unavailable when too much is waiting already, and what `read` throws; nothing is sent then.
+   */
+  send(response: Response, companyId: number, read: (write: Write) => Promise<void>): Promise<void>
+}
+
+/**
+ * What is read is kept in memory until the till has taken it: a slow line must hold neither a connection nor a snapshot of
+ * Postgres, and an answer whose reading fails can still be an error. Memory is bounded by refusing what would exceed it.
+ */
+export function createOutgoing(limits: OutgoingLimits = LIMITS): Outgoing {
+  const turns = createTurns(READERS)
+  const held = new Map<number, number>()
+  let heldByAll = 0
+
+  /** One answer of a company is let through, however large its catalog is. */
+  function hold(companyId: number, bytes: number, alone: boolean): void {
+    const ofCompany = (held.get(companyId) ?? 0) + bytes
+    held.set(companyId, ofCompany)
+    heldByAll += bytes
+    if (heldByAll > limits.allBytes || (ofCompany > limits.companyBytes && !alone)) {
+      throw new Unavailable('too many answers have not been taken yet')
+    }
+  }
+
+  function letGo(companyId: number, bytes: number): void {
+    heldByAll -= bytes
+    const ofCompany = (held.get(companyId) ?? 0) - bytes
+    if (ofCompany > 0) held.set(companyId, ofCompany)
+    else held.delete(companyId)
+  }
+
+  return {
+    async send(response, companyId, read) {
+      const chunks: Buffer[] = []
+      let bytes = 0
+      try {
+        const write: Write = (text) => {
+          const chunk = Buffer.from(text)
+          const alone = held.get(companyId) === undefined || held.get(companyId) === bytes
+          bytes += chunk.length
+          hold(companyId, chunk.length, alone)
+          chunks.push(chunk)
+          return !response.closed
+        }
+        await turns.take(() => read(write))
+        await transmit(response, chunks, bytes)
+      } finally {
+        letGo(companyId, bytes)
+      }
+    },
+  }
+}
+
+async function transmit(response: Response, chunks: readonly Buffer[], bytes: number): Promise<void> {
+  response.setHeader('Content-Type', JSON_TYPE)
+  response.setHeader('Content-Length', bytes)
+  if (response.req.method === 'HEAD') {
+    response.end()
+    return
+  }
+  const signal = AbortSignal.timeout(LONGEST_SENDING_MS)
+  // A till that went away, or takes too long, is cut off: by Content-Length it knows that something is missing.
+  await pipeline(Readable.from(chunks), response, { signal }).catch(() => response.destroy())
+}

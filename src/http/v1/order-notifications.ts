@@ -1,0 +1,28 @@
+import { getOrder } from '../../../queries/orders/get-order.ts'
+import { listNotifications } from '../../../queries/orders/list-notifications.ts'
+import { isRefusal } from '../../ledger/command.ts'
+import { list } from '../answer.ts'
+import { pageOf } from '../contract/envelopes.ts'
+import { Notification } from '../contract/records/notifications.ts'
+import { Problem } from '../problems.ts'
+import { pathId, type Route, read } from '../route.ts'
+import { pageQuery } from './list-query.ts'
+
+/** The log of what the payment provider sent about an order (DESIGN section 5, Online store). */
+export const orderNotificationsRoute: Route = read({
+  path: '/orders/:id/notifications',
+  scope: 'orders:read',
+  operation: 'listOrderNotifications',
+  summary: 'Lista as notificações do provedor de pagamento sobre um pedido',
+  description:
+    'Todas as que chegaram ao endereço do pedido, na ordem da chegada, também as recusadas e as que falharam. São guardadas por 400 dias.',
+  query: pageQuery({}),
+  reply: pageOf(Notification),
+  async read({ pool, caller, params, query }) {
+    const order = pathId(params.id)
+    if (order === null || !(await getOrder(pool, caller.companyId, order)).record) return null
+    const page = await listNotifications(pool, caller.companyId, order, query)
+    if (isRefusal(page)) throw new Problem(page.refused, page.details)
+    return { body: list({ ...page, limit: query.limit }), revision: page.revision }
+  },
+})

@@ -1,0 +1,65 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { catchUpAll, type FollowerOptions } from './follower.ts'
+import { Unavailable } from './port.ts'
+import { raiseSequences, type Sequences } from './sequences.ts'
+import type { Writer } from './writer.ts'
+
+const RETRY_MIN_MS = 250
+const RETRY_MAX_MS = 15_000
+
+/** What has to be done before a process may write to a store outside Postgres. */
+export interface Preparation {
+  isDone(): boolean
+  /** Settles when it was tried once, whatever came of it. */
+  readonly tried: Promise<void>
+  stop(): Promise<void>
+}
+
+/**
+ * Applies what the store holds beyond the read model, and raises the ids' sequences above all that it has seen; tried until
+ * the store can be reached. Reads are served meanwhile.
+ */
+export function prepare(options: FollowerOptions, sequences: Sequences): Preparation {
+  const stopping = new AbortController()
+  let isDone = false
+  let tried = () => {}
+  const first = new Promise<void>((resolve) => {
+    tried = resolve
+  })
+  const preparing = (async () => {
+    for (
+      let wait_ms = RETRY_MIN_MS;
+      !isDone && !stopping.signal.aborted;
+      wait_ms = Math.min(wait_ms * 2, RETRY_MAX_MS)
+    ) {
+      try {
+        await catchUpAll(options)
+        await raiseSequences(options.pool, sequences)
+        isDone = true
+      } catch (error) {
+        options.log('the event store could not be caught up with', error)
+      }
+      tried()
+      if (!isDone) await delay(wait_ms, undefined, { signal: stopping.signal }).catch(() => {})
+    }
+  })()
+  return {
+    isDone: () => isDone,
+    tried: first,
+    async stop() {
+      stopping.abort()
+      await preparing
+    },
+  }
+}
+
+/** A writer that promises nothing before everything is prepared. */
+export function guarded(writer: Writer, preparation: Preparation): Writer {
+  return {
+    idle: writer.idle,
+    async run(request) {
+      if (!preparation.isDone()) throw new Unavailable('the event store has not been caught up with')
+      return writer.run(request)
+    },
+  }
+}

@@ -1,0 +1,158 @@
+import type { Pool, PoolClient } from 'pg'
+import { companyOf, type Envelope, streamOf } from './envelope.ts'
+import { ensureLedger } from './ledgers.ts'
+import type { TableParity } from './parity.ts'
+import type { EventStore } from './port.ts'
+import type { ReadModel } from './projection.ts'
+import { replay } from './replay.ts'
+import { NEXT_SCHEMA } from './schemas.ts'
+import { dropLeftovers, switchSchemas } from './switch-schemas.ts'
+import { ddlOf } from './table.ts'
+import { inTransaction } from './transaction.ts'
+
+export interface RebuildOptions {
+  /** Connections that see the live tables. */
+  readonly pool: Pool
+  /** Connections that see the tables being made in their place (search_path), without a statement time-out. */
+  readonly buildPool: Pool
+  readonly store: EventStore
+  readonly model: ReadModel
+  /** Told now and then how many events have been applied so far. */
+  readonly onProgress?: (events: number) => void
+}
+
+export interface RebuildReport {
+  readonly events: number
+  readonly companies: number
+  /** Live tables against rebuilt ones at the moment of the switch; null where there were none of this version to compare. */
+  readonly parity: readonly TableParity[] | null
+}
+
+/** One rebuilder at a time; others wait. */
+const REBUILD_LOCK = 7_106_801
+/** Companies replayed side by side. */
+const PARALLEL = 2
+/** Passes beside the writers before they are made to wait: each is shorter than the one before. */
+const PASSES = 5
+/** So few events are caught up while the writers wait. */
+const NEARLY_DONE = 500
+/** Events between two reports of progress. */
+const PROGRESS_EVENTS = 10_000
+
+/**
+ * Makes all tables anew from the ledgers, beside the live ones: reads and writes go on, but for a short wait at the switch.
+ * It makes no answers and no deliveries. `isDone` is asked once it is this process's turn; then null is returned.
+ */
+export function rebuild(options: RebuildOptions): Promise<RebuildReport>
+export function rebuild(options: RebuildOptions, isDone: () => Promise<boolean>): Promise<RebuildReport | null>
+export async function rebuild(options: RebuildOptions, isDone = async () => false): Promise<RebuildReport | null> {
+  const holder = await options.buildPool.connect()
+  try {
+    await holder.query('set lock_timeout = 0')
+    await holder.query('select pg_advisory_lock($1)', [REBUILD_LOCK])
+    if (await isDone()) return null
+    return await rebuildAlone(options, holder)
+  } finally {
+    // The lock goes with its connection.
+    holder.release(true)
+  }
+}
+
+async function rebuildAlone(options: RebuildOptions, holder: PoolClient): Promise<RebuildReport> {
+  const { pool, store, model } = options
+  await dropLeftovers(holder)
+  await createTables(holder, model)
+  const before = await versionOfTables(pool)
+  for await (const stream of store.streams()) {
+    const companyId = companyOf(stream)
+    if (companyId !== null) await ensureLedger(pool, companyId)
+  }
+  const work: Work = { ...options, built: new Map(), events: 0, isFirst: before === null }
+  for (let pass = 0; pass < PASSES; pass++) {
+    if ((await replayAll(work)) <= NEARLY_DONE) break
+  }
+  const parity = await switchSchemas({
+    holder,
+    buildPool: options.buildPool,
+    model,
+    // What came since the last pass, while the writers wait.
+    async finish() {
+      await replayAll(work)
+      if (work.isFirst) await adoptHeads(work, holder)
+    },
+    isComparable: before === model.version,
+  })
+  await dropLeftovers(holder)
+  return { events: work.events, companies: work.built.size, parity }
+}
+
+/** A rebuild under way. */
+interface Work extends RebuildOptions {
+  /** Revision up to which a company's events have been applied. */
+  readonly built: Map<number, number>
+  events: number
+  /** Whether this Postgres has never had tables: what the store holds then is all there is to know, to its end. */
+  readonly isFirst: boolean
+}
+
+/** Version of the live tables; null where there never were any. */
+async function versionOfTables(pool: Pool): Promise<string | null> {
+  const { rows } = await pool.query<{ version: string }>('select version from ops.read_model')
+  return rows[0]?.version ?? null
+}
+
+/** Applies what each ledger holds beyond what was applied, some companies side by side. Returns the number of events. */
+async function replayAll(work: Work): Promise<number> {
+  const { rows } = await work.pool.query<{ company_id: number; revision: number }>(
+    'select company_id, revision from ops.ledgers order by company_id',
+  )
+  const before = work.events
+  const waiting = rows.values()
+  const replayNext = async () => {
+    for (const row of waiting) await replayCompany(work, row.company_id, row.revision)
+  }
+  await Promise.all(Array.from({ length: PARALLEL }, replayNext))
+  return work.events - before
+}
+
+/** Up to where the live tables have come: what lies beyond has not been reacted to, and is its writer's or catch-up's to apply. */
+async function replayCompany(work: Work, companyId: number, revision: number): Promise<void> {
+  const { buildPool, store, model, built } = work
+  const upTo = work.isFirst ? Number.MAX_SAFE_INTEGER : revision
+  const from = (built.get(companyId) ?? -1) + 1
+  if (upTo < from) return
+  const events = counted(work, store.read(streamOf(companyId), from))
+  const applied = await inTransaction(buildPool, (tx) => replay(tx, model, companyId, events, upTo))
+  built.set(companyId, from + applied - 1)
+  work.events += applied
+}
+
+/** The same events, of which `onProgress` hears. */
+async function* counted(work: Work, events: AsyncIterable<Envelope>): AsyncIterable<Envelope> {
+  let read = 0
+  for await (const event of events) {
+    if (++read % PROGRESS_EVENTS === 0) work.onProgress?.(work.events + read)
+    yield event
+  }
+}
+
+/** The ledgers of a Postgres that knows of none begin where the store ends; what was long ago is not told again. */
+async function adoptHeads({ built, store }: Work, holder: PoolClient): Promise<void> {
+  for (const [companyId, revision] of built) {
+    for await (const { hash, recorded_at } of store.read(streamOf(companyId), revision)) {
+      await holder.query(
+        `update ops.ledgers set revision = $2, reacted_revision = $2, hash = $3, last_recorded_at = $4
+         where company_id = $1 and revision < $2`,
+        [companyId, revision, hash, recorded_at],
+      )
+      break
+    }
+  }
+}
+
+async function createTables(client: PoolClient, model: ReadModel): Promise<void> {
+  await client.query(`create schema ${NEXT_SCHEMA}`)
+  for (const table of model.projections.flatMap((projection) => projection.tables)) {
+    await client.query(ddlOf(table, NEXT_SCHEMA))
+  }
+}

@@ -1,0 +1,172 @@
+import type { Pool } from 'pg'
+import { v5 as uuidv5 } from 'uuid'
+import { z } from 'zod'
+import { type RecordPaymentInput, recordPayment } from '../../commands/orders/record-payment.ts'
+import { refusePayment } from '../../commands/orders/refuse-payment.ts'
+import { startPayment } from '../../commands/orders/start-payment.ts'
+import type { PaymentObject } from '../../projections/order-payments.ts'
+import type { OrderObject } from '../../projections/orders.ts'
+import { findReference } from '../../queries/orders/find-reference.ts'
+import { findStore, type StoreAccess } from '../../queries/stores/find-store.ts'
+import { toCents } from '../domain/money.ts'
+import { type Refusal, refuse } from '../domain/refusal.ts'
+import { Email, text } from '../domain/text.ts'
+import { type Command, invoke, isRefusal } from '../ledger/command.ts'
+import { findAnswer } from '../ledger/find-answer.ts'
+import type { Answer, Request } from '../ledger/unit-of-work.ts'
+import type { Writer } from '../ledger/writer.ts'
+import { recordOf } from './apply-payment.ts'
+import { splitOf } from './commission.ts'
+import {
+  type NewPayment,
+  type PaymentProvider,
+  ProviderMisconfigured,
+  type ProviderPayment,
+  ProviderRefused,
+  ProviderUnavailable,
+} from './provider-port.ts'
+
+/** POST /orders/{id}/payments: how the buyer pays. The token of a card comes from the provider's own form. */
+export const PayInput = z.strictObject({
+  payment_method_id: text(60),
+  payer_email: Email,
+  token: text(200).optional(),
+})
+export type PayInput = z.infer<typeof PayInput>
+
+/** What it takes to have orders paid. */
+export interface Payments {
+  readonly pool: Pool
+  readonly writer: Writer
+  readonly provider: PaymentProvider
+  /** Where the provider reaches the service; no slash at its end. */
+  readonly publicUrl: string
+  /** An id for an attempt that no Idempotency-Key stands for. */
+  readonly newId: () => string
+}
+
+type Paying = Pick<Request, 'companyId' | 'actor' | 'requestId' | 'idempotency'> & {
+  readonly orderId: number
+  readonly payment: PayInput
+}
+
+/** A payment that an attempt of ours is to make. */
+type Attempt = PaymentObject & { readonly attempt_id: string }
+
+/** Namespace of the ids of attempts that an Idempotency-Key stands for; any fixed one would do. */
+const ATTEMPTS = '9d7a1c9e-5f0a-4a51-8f0e-6c1c2b7d4e10'
+
+/**
+ * Makes a payment of an order: the attempt is recorded, the provider asked under the attempt's id, its answer recorded.
+ * Nothing of the database is held in between. The same key and request give the same attempt, so that a crash at any point,
+ * or a call at the same time, charges once. Only the final answer is stored under the key.
+ * @throws ProviderUnavailable when nobody knows whether the payment was made: asking again with the same key is safe
+ * @throws ProviderMisconfigured when the store's credentials are missing, wrong, or of the other mode
+ */
+export async function payOrder(payments: Payments, paying: Paying): Promise<Answer | Refusal> {
+  const stored = await findAnswer(payments.pool, paying)
+  if (stored) return stored
+  const reference = await findReference(payments.pool, paying.companyId, paying.orderId)
+  if (reference === null) return refuse('not_found')
+  const attemptId = attemptOf(paying, reference, payments.newId)
+  const { payment_method_id } = paying.payment
+  const started = await run(payments.writer, paying, startPayment, {
+    id: paying.orderId,
+    attempt_id: attemptId,
+    idempotency_key: paying.idempotency?.key ?? null,
+    payment_method_id,
+  })
+  if (isRefusal(started)) return started
+  const order = JSON.parse(started.body) as OrderObject
+  const found = order.payments.find((payment) => payment.attempt_id === attemptId)
+  if (!found) throw new Error(`attempt ${attemptId} was started and is not there`)
+  const attempt: Attempt = { ...found, attempt_id: attemptId }
+  const made = recordKnown(order.id, attempt) ?? (await ask(payments, paying, order, attempt))
+  if (isRefusal(made)) return made
+  return run(payments.writer, paying, recordPayment, made, paying.idempotency)
+}
+
+/** A key and a request mean one attempt of an order, whichever process they come to and however often. */
+function attemptOf({ idempotency }: Paying, reference: string, newId: () => string): string {
+  if (!idempotency) return newId()
+  return uuidv5(`${reference}\n${idempotency.requestHash}\n${idempotency.key}`, ATTEMPTS)
+}
+
+/** What is known of an attempt's payment; null when the provider has to be asked. */
+function recordKnown(orderId: number, payment: Attempt): RecordPaymentInput | null {
+  const { attempt_id, provider_payment_id, provider_status, status_detail, live_mode } = payment
+  if (provider_payment_id === null || provider_status === null || live_mode === null) return null
+  return { id: orderId, attempt_id, provider_payment_id, provider_status, status_detail, live_mode }
+}
+
+/** Asks the provider for the attempt's payment. What certainly was not made is noted, so that the key is free again. */
+async function ask(
+  payments: Payments,
+  paying: Paying,
+  order: OrderObject,
+  attempt: Attempt,
+): Promise<RecordPaymentInput | Refusal> {
+  const { attempt_id } = attempt
+  const giveUp = (reason: string) => run(payments.writer, paying, refusePayment, { id: order.id, attempt_id, reason })
+  const store = await findStore(payments.pool, order.store_alias)
+  const wanted = newPayment(order, attempt, paying.payment, payments.publicUrl)
+  let made: ProviderPayment
+  try {
+    made = await payments.provider.createPayment(accountOf(store), wanted)
+  } catch (error) {
+    if (error instanceof ProviderMisconfigured) await giveUp('configuração do provedor inválida')
+    if (!(error instanceof ProviderRefused)) throw error
+    await giveUp(reasonOf(error))
+    return refuse('payment_refused', { causes: [...error.causes] })
+  }
+  if (made.amountCents !== wanted.amountCents || made.externalReference !== wanted.orderReference)
+    throw new ProviderUnavailable('the provider answered with another payment')
+  // A payment was made, but not of the kind that the store is for: nothing is taken over from it.
+  if (made.liveMode === store?.sandbox) throw new ProviderMisconfigured('the payment is of the other mode')
+  return { ...recordOf(order.id, made), attempt_id }
+}
+
+function accountOf(store: StoreAccess | null) {
+  if (!store?.accessToken) throw new ProviderMisconfigured('the store has no access token')
+  return { accessToken: store.accessToken, sandbox: store.sandbox }
+}
+
+function newPayment(
+  order: OrderObject,
+  { attempt_id, commission_percentage }: Attempt,
+  { payment_method_id, payer_email, token }: PayInput,
+  publicUrl: string,
+): NewPayment {
+  return {
+    attemptId: attempt_id,
+    orderReference: order.provider_reference,
+    amountCents: toCents(order.total),
+    applicationFeeCents: toCents(splitOf(order.total, commission_percentage).amount),
+    paymentMethodId: payment_method_id,
+    payerEmail: payer_email,
+    token,
+    description: `Pedido ${order.external_id ?? order.id}`,
+    notificationUrl: `${publicUrl}/webhook/paymentprovider/${order.store_alias}/${order.id}`,
+  }
+}
+
+const MAX_REASON = 500
+
+const reasonOf = ({ causes }: ProviderRefused): string =>
+  [...causes.map(({ code, description }) => `${code}: ${description}`).join('; ')].slice(0, MAX_REASON).join('') ||
+  'sem motivo informado'
+
+/** Runs one command of the request; with `idempotency` its answer is the request's. */
+function run<I>(
+  writer: Writer,
+  { companyId, actor, requestId }: Paying,
+  command: Command<I>,
+  input: I,
+  idempotency?: Request['idempotency'],
+): Promise<Answer | Refusal> {
+  const invocations = [invoke(command, input)]
+  return writer.run({ companyId, invocations, origin: 'api', actor, requestId, idempotency, reply: CREATED })
+}
+
+/** The request is one POST that creates a payment, whatever its last command finds. */
+const CREATED = { status: () => 201 }

@@ -1,0 +1,129 @@
+import { MercadoPagoConfig, Payment } from 'mercadopago'
+import { readPayment, readSearch } from './provider-answer.ts'
+import { providerError, statusOf } from './provider-errors.ts'
+import {
+  type NewPayment,
+  type PaymentProvider,
+  type ProviderAccount,
+  ProviderMisconfigured,
+  ProviderRefused,
+  ProviderUnavailable,
+} from './provider-port.ts'
+import { createTransport } from './provider-transport.ts'
+import { createSlots, type SlotLimits } from './slots.ts'
+
+/** From the call to the last byte of the answer, waiting for a free place included (DESIGN section 5). */
+const TIMEOUT_MS = 4_000
+const LIMITS: SlotLimits = { running: 32, waiting: 256 }
+
+/** The newest payments of one order that are looked at: an order has one or two, and each new attempt is a person's doing. */
+const FOUND_PAYMENTS = 100
+
+interface ProviderClientOptions {
+  /** Address of the provider's API, without a slash at the end. */
+  readonly baseUrl: string
+  readonly timeout_ms?: number
+  readonly limits?: SlotLimits
+}
+
+interface ProviderClient extends PaymentProvider {
+  close(): Promise<void>
+}
+
+/** One call of the SDK, with everything that bounds it already set. */
+type Call = (payments: Payment) => Promise<unknown>
+
+/**
+ * The payment provider through its official SDK. Every call ends within the time-out, nothing is repeated here, and what
+ * goes wrong becomes one of the errors of the port.
+ */
+export function createProviderClient({
+  baseUrl,
+  timeout_ms = TIMEOUT_MS,
+  limits = LIMITS,
+}: ProviderClientOptions): ProviderClient {
+  const transport = createTransport(baseUrl)
+  const slots = createSlots(limits)
+
+  async function answerOf<T>(account: ProviderAccount, call: Call, read: (answer: unknown) => T): Promise<T> {
+    const { accessToken } = account
+    if (!accessToken) throw new ProviderMisconfigured('the store has no access token')
+    const deadline = new AbortController()
+    const timer = setTimeout(() => deadline.abort(new Error('time is up')), timeout_ms)
+    const started = performance.now()
+    const release = await slots.take(deadline.signal)
+    try {
+      if (!release) throw new ProviderUnavailable('too many calls wait for the provider')
+      const options = {
+        timeout: Math.max(1, timeout_ms - (performance.now() - started)),
+        maxRetries: 0,
+        // The SDK hands what it does not know over to `fetch`.
+        redirect: 'error',
+        dispatcher: transport.until(deadline.signal),
+        headers: { Authorization: `Bearer ${accessToken}`, 'Accept-Encoding': 'identity' },
+      }
+      // One configuration per call: the SDK keeps the options of a call for all that follow.
+      return read(await call(new Payment(new MercadoPagoConfig({ accessToken, options }))))
+    } finally {
+      clearTimeout(timer)
+      release?.()
+    }
+  }
+
+  return {
+    async createPayment(account, payment) {
+      const requestOptions = { idempotencyKey: payment.attemptId }
+      const secrets = [account.accessToken, payment.token].filter((secret) => secret !== undefined)
+      return answerOf(
+        account,
+        (payments) => payments.create({ body: bodyOf(payment), requestOptions }),
+        readPayment,
+      ).catch((error: unknown) => {
+        throw providerError(error, secrets)
+      })
+    },
+
+    async getPayment(account, id) {
+      const call: Call = (payments) => payments.get({ id }).catch(nullIfUnknown)
+      return answerOf(account, call, (answer) => (answer === null ? null : readPayment(answer))).catch(fail)
+    },
+
+    async findPayments(account, external_reference) {
+      const options = { external_reference, sort: 'date_created', criteria: 'desc', limit: FOUND_PAYMENTS } as const
+      const found = await answerOf(account, (payments) => payments.search({ options }), readSearch).catch(fail)
+      return found.filter((payment) => payment.externalReference === external_reference)
+    },
+
+    close: () => transport.close(),
+  }
+}
+
+/** A refusal is an answer to what was sent; a question cannot be refused. */
+function fail(error: unknown): never {
+  const explained = providerError(error, [])
+  if (explained instanceof ProviderRefused) throw new ProviderUnavailable('the provider refused to answer')
+  throw explained
+}
+
+/** Something that is no id of a payment at all is answered 400. */
+function nullIfUnknown(error: unknown): null {
+  if ([400, 404].includes(statusOf(error))) return null
+  throw error
+}
+
+/** Cents as the JSON number that the provider wants: the double nearest to it, which is printed with two decimals at most. */
+const asNumber = (cents: number): number => cents / 100
+
+function bodyOf(payment: NewPayment) {
+  return {
+    transaction_amount: asNumber(payment.amountCents),
+    description: payment.description,
+    payment_method_id: payment.paymentMethodId,
+    ...(payment.token === undefined ? {} : { token: payment.token, installments: 1 }),
+    payer: { email: payment.payerEmail },
+    external_reference: payment.orderReference,
+    notification_url: payment.notificationUrl,
+    ...(payment.applicationFeeCents > 0 ? { application_fee: asNumber(payment.applicationFeeCents) } : {}),
+    metadata: { attempt_id: payment.attemptId },
+  }
+}

@@ -1,0 +1,111 @@
+import { expect } from 'chai'
+import type { Pool } from 'pg'
+import { createTokens, LIVE_TOKENS_OF_USER, purgeTokens, type Tokens } from '../../src/access/tokens.ts'
+import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
+import { useDatabase } from '../support/database.ts'
+import { createTestUser, type TestUser } from '../support/till.ts'
+
+describe('tokens', () => {
+  const database = useDatabase()
+  let api: TestApi
+  let pool: Pool
+  let company: TestCompany
+  let user: TestUser
+  let tokens: Tokens
+
+  before(async () => {
+    api = await startApi(database.url)
+    pool = api.core.pool
+    company = await api.company()
+    tokens = createTokens(pool, null)
+  })
+  beforeEach(async () => {
+    user = await createTestUser(company)
+  })
+  after(() => api.close())
+
+  const issue = async (of = user): Promise<string> =>
+    (await tokens.issue({ userId: of.id, companyId: company.id })).token
+  const kept = async (): Promise<number> =>
+    (await pool.query('select count(*)::int as n from ops.sync_tokens where user_id = $1', [user.id])).rows[0].n
+  const age = (column: string, days: number) =>
+    pool.query(`update ops.sync_tokens set ${column} = now() - make_interval(days => $2) where user_id = $1`, [
+      user.id,
+      days,
+    ])
+
+  it('tell who has one, until it is revoked', async () => {
+    const token = await issue()
+    const session = await tokens.find(token)
+    expect(session).to.deep.include({
+      userId: user.id,
+      companyId: company.id,
+      userName: user.name,
+      email: user.email,
+      role: 'clerk',
+      timezone: 'America/Sao_Paulo',
+    })
+    if (session) await tokens.revoke(session)
+    expect(await tokens.find(token)).to.equal(null)
+  })
+
+  it('are never the same twice', async () => {
+    expect(await issue()).not.to.equal(await issue())
+  })
+
+  it('note their last use, though not every one', async () => {
+    const lastUse = async () =>
+      (await pool.query('select last_used_at from ops.sync_tokens where user_id = $1', [user.id])).rows[0].last_used_at
+    const token = await issue()
+    const issued = await lastUse()
+    await tokens.find(token)
+    expect(await lastUse()).to.equal(issued)
+    await age('last_used_at', 1)
+    await tokens.find(token)
+    expect((await lastUse()) >= issued).to.equal(true)
+  })
+
+  it('beyond the limit of a user end the longest unused one, and nobody else’s', async () => {
+    const others = await issue(await createTestUser(company))
+    const [idle, used] = [await issue(), await issue()]
+    await age('last_used_at', 1)
+    await tokens.find(used)
+    for (let n = 2; n < LIVE_TOKENS_OF_USER; n++) await issue()
+    const live = async () =>
+      (await pool.query('select hash from ops.sync_tokens where user_id = $1 and revoked_at is null', [user.id]))
+        .rowCount
+    expect(await live()).to.equal(LIVE_TOKENS_OF_USER)
+    await issue()
+    expect(await live()).to.equal(LIVE_TOKENS_OF_USER)
+    expect(await tokens.find(idle)).to.equal(null)
+    for (const token of [used, others]) expect(await tokens.find(token)).not.to.equal(null)
+  })
+
+  describe('purge', () => {
+    it('deletes what was revoked or expired more than a week ago', async () => {
+      for (const column of ['revoked_at', 'expires_at']) {
+        await issue()
+        await age(column, 8)
+        expect(await purgeTokens(pool), column).to.equal(1)
+        expect(await kept()).to.equal(0)
+      }
+    })
+
+    it('keeps what lives, and what ended lately', async () => {
+      await issue()
+      await age('created_at', 1000)
+      await issue()
+      await age('revoked_at', 6)
+      await issue()
+      expect(await purgeTokens(pool)).to.equal(0)
+      expect(await kept()).to.equal(3)
+    })
+
+    it('keeps a revoked one that would have expired later or earlier by whichever came first', async () => {
+      await issue()
+      await age('expires_at', -100)
+      await age('revoked_at', 8)
+      expect(await purgeTokens(pool)).to.equal(1)
+    })
+  })
+})

@@ -1,0 +1,156 @@
+import { expect } from 'chai'
+import { CreateStoreInput, createStore } from '../../../commands/stores/create-store.ts'
+import { disableStore, enableStore } from '../../../commands/stores/switch-store.ts'
+import { UpdateStoreInput, updateStore } from '../../../commands/stores/update-store.ts'
+import { storeSecrets, storeSecretsByAlias } from '../../../projections/stores.ts'
+import { event } from '../../../src/events/catalogue.ts'
+import { type Accepted, isRefusal } from '../../../src/ledger/command.ts'
+import type { Changes } from '../../../src/ledger/working-set.ts'
+import { companyRegistered, storeCreated } from '../../support/facts.ts'
+import { COMPANY_ID, type Decided, FIRST_NEW_ID, given } from '../../support/given.ts'
+
+const input = (rest: object = {}): CreateStoreInput =>
+  CreateStoreInput.parse({ alias: 'padaria-ipe', commission_percentage: '5', ...rest })
+
+/** What a command that was accepted records, and what it keeps beside the ledger. */
+function recorded({ decision }: Decided): Pick<Accepted, 'events' | 'privateRows'> {
+  if (isRefusal(decision)) throw new Error(decision.refused)
+  return decision
+}
+
+describe('create store', () => {
+  it('records the store without its secrets, and keeps those apart', async () => {
+    const secrets = { access_token: 'APP_USR-token', notification_secret: 'segredo-da-loja' }
+    const scenario = await given(companyRegistered())
+    const decided = await scenario.when(createStore, input({ sandbox: true, ...secrets }))
+    decided.accepts('created', storeCreated({ id: FIRST_NEW_ID }))
+    expect(JSON.stringify(recorded(decided).events)).not.to.match(/APP_USR|segredo/)
+    const row = { store_id: FIRST_NEW_ID, company_id: COMPANY_ID, alias: 'padaria-ipe', ...secrets }
+    expect(recorded(decided).privateRows).to.deep.equal([{ table: storeSecrets, row }])
+    expect(await scenario.show(`store/${FIRST_NEW_ID}`)).to.deep.include({
+      alias: 'padaria-ipe',
+      enabled: true,
+      commission_percentage: '5.00',
+      sandbox: true,
+      has_access_token: true,
+      has_notification_secret: true,
+    })
+  })
+
+  it('refuses an alias that is taken, and names only the company’s own store', async () => {
+    const own = await (await given(companyRegistered(), storeCreated())).when(createStore, input())
+    own.refuses('duplicate_resource', { field: 'alias', conflicting_id: 1 })
+    const scenario = await given(companyRegistered())
+    const rows = (await scenario.rows(storeSecretsByAlias('padaria-ipe'))) as Changes
+    const secrets = { access_token: null, notification_secret: null }
+    rows.put(storeSecrets, { store_id: 9, company_id: COMPANY_ID + 1, alias: 'padaria-ipe', ...secrets })
+    const theirs = await scenario.when(createStore, input())
+    theirs.refuses('duplicate_resource', { field: 'alias' })
+  })
+
+  it('needs no secret, and is for production unless told otherwise', async () => {
+    const decided = await (await given(companyRegistered())).when(createStore, input())
+    decided.accepts('created', storeCreated({ id: FIRST_NEW_ID, sandbox: false, secrets: [] }))
+  })
+
+  it('takes only what can stand in an address, percentages up to 100, and secrets without blanks', () => {
+    for (const alias of ['a', 'A-loja', 'loja_1', '-loja', 'loja-', 'lo--ja', 'loja/1', 'açaí', 'x'.repeat(61), '']) {
+      expect(CreateStoreInput.safeParse({ alias, commission_percentage: '5' }).success, alias).to.equal(false)
+    }
+    for (const alias of ['a1', 'loja-2', '24-horas', 'x'.repeat(60)]) {
+      expect(CreateStoreInput.safeParse({ alias, commission_percentage: '100' }).success, alias).to.equal(true)
+    }
+    for (const wrong of [
+      { commission_percentage: '100.01' },
+      { commission_percentage: '-1' },
+      { access_token: 'with a blank' },
+      { notification_secret: 'curto' },
+    ]) {
+      expect(CreateStoreInput.safeParse({ alias: 'ab', commission_percentage: '5', ...wrong }).success).to.equal(false)
+    }
+  })
+})
+
+describe('update store', () => {
+  const shop = [companyRegistered(), storeCreated({ secrets: ['access_token'] })] as const
+  const row = {
+    store_id: 1,
+    company_id: COMPANY_ID,
+    alias: 'padaria-ipe',
+    access_token: 'APP_USR-old',
+    notification_secret: null,
+  }
+  const update = (changes: object) => UpdateStoreInput.parse({ alias: 'padaria-ipe', ...changes })
+
+  async function open() {
+    const scenario = await given(...shop)
+    const rows = (await scenario.rows(storeSecretsByAlias('padaria-ipe'))) as Changes
+    rows.put(storeSecrets, row)
+    return scenario
+  }
+
+  it('changes the commission, and puts secrets in the place of others without telling them', async () => {
+    const scenario = await open()
+    const changes = { commission_percentage: '7.5', access_token: 'APP_USR-new', notification_secret: 'um-segredo' }
+    const decided = await scenario.when(updateStore, update(changes))
+    decided.accepts(
+      'updated',
+      event('StoreUpdated', { id: 1, changes: { commission_percentage: '7.50' } }),
+      event('StoreSecretsReplaced', { id: 1, secrets: ['access_token', 'notification_secret'] }),
+    )
+    expect(recorded(decided).privateRows).to.deep.equal([
+      { table: storeSecrets, row: { ...row, access_token: 'APP_USR-new', notification_secret: 'um-segredo' } },
+    ])
+    expect(await scenario.show('store/1')).to.include({ commission_percentage: '7.50', has_notification_secret: true })
+  })
+
+  it('sets secrets anew that were lost, unless another store has got the alias since', async () => {
+    const lost = await given(...shop)
+    const decided = await lost.when(updateStore, update({ access_token: 'APP_USR-new' }))
+    decided.accepts('updated', event('StoreSecretsReplaced', { id: 1, secrets: ['access_token'] }))
+    expect(recorded(decided).privateRows).to.deep.equal([
+      { table: storeSecrets, row: { ...row, access_token: 'APP_USR-new' } },
+    ])
+    const taken = await given(...shop)
+    const rows = (await taken.rows(storeSecretsByAlias('padaria-ipe'))) as Changes
+    rows.put(storeSecrets, { ...row, store_id: 2, company_id: COMPANY_ID + 1 })
+    const refused = await taken.when(updateStore, update({ access_token: 'APP_USR-new' }))
+    refused.refuses('duplicate_resource', { field: 'alias' })
+  })
+
+  it('changes nothing when all is as it was', async () => {
+    const scenario = await open()
+    for (const same of [{}, { commission_percentage: '5' }, { access_token: 'APP_USR-old' }]) {
+      const decided = await scenario.when(updateStore, update(same))
+      decided.accepts('unchanged')
+    }
+  })
+
+  it('refuses a store that is not there', async () => {
+    const decided = await (await given(companyRegistered())).when(updateStore, update({ commission_percentage: '1' }))
+    decided.refuses('not_found')
+  })
+})
+
+describe('enable and disable store', () => {
+  const alias = 'padaria-ipe'
+
+  it('switch once, and change nothing when it is so already', async () => {
+    const scenario = await given(companyRegistered(), storeCreated())
+    for (const [wanted, name] of [
+      [disableStore, 'StoreDisabled'],
+      [enableStore, 'StoreEnabled'],
+    ] as const) {
+      const first = await scenario.when(wanted, { alias })
+      first.accepts('updated', event(name, { id: 1 }))
+      const second = await scenario.when(wanted, { alias })
+      second.accepts('unchanged')
+      expect(await scenario.show('store/1')).to.include({ enabled: name === 'StoreEnabled' })
+    }
+  })
+
+  it('refuse a store that is not there', async () => {
+    const decided = await (await given(companyRegistered())).when(disableStore, { alias })
+    decided.refuses('not_found')
+  })
+})

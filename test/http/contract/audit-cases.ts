@@ -1,0 +1,46 @@
+import type { Case, Cases } from './case.ts'
+import { placeOrder } from './order-cases.ts'
+import type { World } from './world.ts'
+
+/** A call about a record that was just made. */
+const about =
+  (make: (world: World) => Promise<{ readonly id: number }>): Case =>
+  async (world) => ({ params: { id: (await make(world)).id }, query: { limit: '1' } })
+
+const account = { description: 'Boleto', amount: '10.00', due_date: '2026-12-01' }
+
+const sale = ({ cash }: World) => ({
+  items: [{ description: 'Bolo', quantity: '1', unit_price: '10.00' }],
+  payments: [{ payment_type_id: cash, amount: '10.00' }],
+})
+
+const webhook = { url: 'https://erp.example/historia', events: ['*'] }
+
+/** One address at a time, because a company may have only so many. */
+async function registered({ company }: World) {
+  const { data } = (await company.post('/webhooks', webhook)).body
+  await company.call('DELETE', `/webhooks/${data.id}`)
+  return data
+}
+
+export const auditCases: Cases = {
+  listEvents: { 200: () => ({ query: { after: '-1', types: 'CompanyRegistered,ApiKeyCreated', limit: '1' } }) },
+  verifyEvents: { 200: () => ({}) },
+  getCustomerHistory: {
+    200: about((world) => world.create('/customers', { name: world.unique('Cliente antigo') })),
+  },
+  getSupplierHistory: {
+    200: about((world) => world.create('/suppliers', { name: world.unique('Fornecedor antigo') })),
+  },
+  getCatalogItemHistory: {
+    200: about((world) => world.create('/catalog/items', { name: world.unique('Item antigo'), price: '1.00' })),
+  },
+  getCategoryHistory: {
+    200: about((world) => world.create('/catalog/categories', { name: world.unique('Categoria antiga') })),
+  },
+  getReceivableHistory: { 200: about((world) => world.create('/finance/receivables', account)) },
+  getPayableHistory: { 200: about((world) => world.create('/finance/payables', account)) },
+  getSaleHistory: { 200: about((world) => world.create('/sales', sale(world))) },
+  getOrderHistory: { 200: about((world) => placeOrder(world)) },
+  getWebhookHistory: { 200: about(registered) },
+}

@@ -1,0 +1,34 @@
+import { createEventStoreDb } from '../../src/ledger/eventstoredb.ts'
+import type { OutsideStore } from '../../src/ledger/port.ts'
+import { findEventStoreDb } from '../support/eventstoredb.ts'
+import { describeEventStore } from './event-store-contract.ts'
+import { describeServiceOn } from './outside-service.ts'
+import { describeOutsideStore } from './outside-store-contract.ts'
+
+/** The real thing: where EVENTSTORE_URL names one, or a Docker engine can run one. */
+const server = await findEventStoreDb()
+
+describe('EventStoreDB', function () {
+  this.timeout(120_000)
+
+  if (!server) {
+    it('skipped: EVENTSTORE_URL is not set, and there is no Docker engine to run a server in', function () {
+      this.skip()
+    })
+    return
+  }
+  after(() => server.stop())
+
+  const open = (): OutsideStore => createEventStoreDb(server.url)
+
+  describeEventStore('EventStoreDB', async () => {
+    const store = open()
+    return {
+      store,
+      append: (appends) => store.append(appends, { query: () => Promise.reject(new Error('has no transaction')) }),
+      close: () => store.close(),
+    }
+  })
+  describeOutsideStore('EventStoreDB', open)
+  describeServiceOn('EventStoreDB', open)
+})

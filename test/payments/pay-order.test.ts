@@ -1,0 +1,139 @@
+import { expect } from 'chai'
+import { v7 as uuidv7 } from 'uuid'
+import { createStore } from '../../commands/stores/create-store.ts'
+import type { OrderObject } from '../../projections/orders.ts'
+import { isRefusal } from '../../src/ledger/command.ts'
+import type { Answer } from '../../src/ledger/unit-of-work.ts'
+import type { Writer } from '../../src/ledger/writer.ts'
+import { payOrder } from '../../src/payments/pay-order.ts'
+import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
+import { useDatabase } from '../support/database.ts'
+import { createMemoryProvider, type MemoryProvider } from '../support/memory-provider.ts'
+import { until } from '../support/wait.ts'
+
+const card = { payment_method_id: 'visa', payer_email: 'ana@example.com', token: 'card-token' }
+
+/** Where the process may end: before and after each of its steps. */
+type CrashPoint = 'before start' | 'after start' | 'before charge' | 'after charge' | 'before record' | 'after record'
+
+const crash = (): never => {
+  throw new Error('crash')
+}
+
+describe('a payment that is interrupted', () => {
+  const database = useDatabase()
+  let api: TestApi
+  let company: TestCompany
+  let provider: MemoryProvider
+  let orders = 0
+
+  before(async () => {
+    provider = createMemoryProvider()
+    // One connection for everything that reads: a call that held it while the provider is asked would stop all others.
+    api = await startApi(database.url, { provider, queryConnections: 1 })
+    company = await api.company()
+    await company.run(createStore, {
+      alias: 'loja',
+      commission_percentage: '5',
+      sandbox: true,
+      access_token: 'TEST-token',
+    })
+  })
+  beforeEach(() => {
+    provider.payments.length = 0
+    provider.calls.length = 0
+    provider.status = 'approved'
+  })
+  after(() => api.close())
+
+  const place = async (): Promise<number> => {
+    const items = [{ description: 'Cesta', quantity: '1', unit_price: '100.00' }]
+    const order = { store_alias: 'loja', external_id: `pedido-${++orders}`, customer: { name: 'Ana' }, items }
+    const reply = await company.post('/orders', order)
+    expect(reply.status, reply.text).to.equal(201)
+    return reply.body.data.id
+  }
+
+  /** A writer whose process ends before or after its n-th unit of work. */
+  function dyingWriter(unit: number, when: 'before' | 'after'): Writer {
+    let units = 0
+    return {
+      ...api.core.writer,
+      async run(request) {
+        units += 1
+        if (units === unit && when === 'before') crash()
+        const answer = await api.core.writer.run(request)
+        return units === unit ? crash() : answer
+      },
+    }
+  }
+
+  function writerUntil(point: CrashPoint): Writer {
+    if (point === 'before start') return dyingWriter(1, 'before')
+    if (point === 'after start') return dyingWriter(1, 'after')
+    if (point === 'before record') return dyingWriter(2, 'before')
+    if (point === 'after record') return dyingWriter(2, 'after')
+    return api.core.writer
+  }
+
+  const pay = (orderId: number, key: string, writer: Writer = api.core.writer) =>
+    payOrder(
+      { pool: api.core.pool, writer, provider, publicUrl: 'https://tillbook.example', newId: uuidv7 },
+      {
+        companyId: company.id,
+        actor: 'api_key/1',
+        requestId: uuidv7(),
+        idempotency: { key, requestHash: 'a'.repeat(64) },
+        orderId,
+        payment: card,
+      },
+    )
+
+  for (const point of [
+    'before start',
+    'after start',
+    'before charge',
+    'after charge',
+    'before record',
+    'after record',
+  ] as const) {
+    it(`${point} is finished by the same call, and charges once`, async () => {
+      const id = await place()
+      if (point === 'before charge') provider.twist(crash)
+      if (point === 'after charge') {
+        provider.twist((charge) => {
+          charge()
+          return crash()
+        })
+      }
+      const ended = await pay(id, point, writerUntil(point)).catch((error: Error) => error.message)
+      expect(ended).to.equal('crash')
+      const answer = (await pay(id, point)) as Answer
+      expect(isRefusal(answer)).to.equal(false)
+      expect(answer).to.include({ status: 201, replayed: point === 'after record' })
+      expect(provider.payments).to.have.length(1)
+      const order = JSON.parse(answer.body) as OrderObject
+      expect(order).to.include({ status: 'paid' })
+      expect(order.payments).to.have.length(1)
+      expect((await company.get(`/orders/${id}`)).body.data).to.deep.equal(order)
+    })
+  }
+
+  it('holds no connection while the provider is asked: with 20 of them under way and one connection, all else goes on', async () => {
+    const ids: number[] = []
+    for (let n = 0; n < 20; n++) ids.push(await place())
+    let open: () => void = () => {}
+    const gate = new Promise<void>((resolve) => {
+      open = resolve
+    })
+    for (const _ of ids) provider.twist(async (charge) => gate.then(charge))
+    const paying = ids.map((id) => company.post(`/orders/${id}/payments`, card))
+    await until(() => provider.calls.length === ids.length)
+    const listed = await company.get(`/orders?status=pending&limit=200`)
+    expect(listed.body.data.map((order: Json) => order.id)).to.include.members(ids)
+    expect(await place()).to.be.a('number')
+    open()
+    const replies = await Promise.all(paying)
+    expect(replies.map(({ status, body }) => [status, body.data.status])).to.deep.equal(ids.map(() => [201, 'paid']))
+  })
+})

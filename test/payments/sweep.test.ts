@@ -1,0 +1,212 @@
+import { expect } from 'chai'
+import type { OrderObject } from '../../projections/orders.ts'
+import { ProviderMisconfigured, ProviderUnavailable } from '../../src/payments/provider-port.ts'
+import { type SweepOptions, startSweep, sweepOnce } from '../../src/payments/sweep.ts'
+import { purgeSweeps } from '../../src/payments/sweep-claims.ts'
+import { SWEEP_SECONDS } from '../../src/payments/sweep-schedule.ts'
+import { type OnlineShop, openShop, paymentOf, stubProvider } from '../http/notifications/shop.ts'
+import { useDatabase } from '../support/database.ts'
+import { until } from '../support/wait.ts'
+
+const HOUR = 3600
+
+describe('the sweep over payments', () => {
+  const database = useDatabase()
+  const provider = stubProvider()
+  const never = new AbortController().signal
+  let shop: OnlineShop
+  let order: OrderObject
+  let logged: unknown[]
+  let options: SweepOptions
+
+  before(async () => {
+    shop = await openShop(database.url, { provider, log: () => {} })
+  })
+  beforeEach(async () => {
+    logged = []
+    const { pool, writer } = shop.api.core
+    options = { pool, writer, provider, schedule: [0, HOUR, 24 * HOUR], log: (...line) => logged.push(line) }
+    // What earlier tests left is not due.
+    await pool.query('update read.orders set attempted_at = null')
+    provider.before = () => {}
+    provider.payments.clear()
+    provider.asked.length = 0
+    order = await shop.order()
+  })
+  after(() => shop.close())
+
+  const sweep = (changes: Partial<SweepOptions> = {}) => sweepOnce({ ...options, ...changes }, never)
+  const asked = () => provider.asked.filter((what) => what === order.provider_reference).length
+
+  /** As if everything had happened so much earlier; both at once, or a sweep in between would see a new attempt. */
+  const pass = (seconds: number) =>
+    shop.api.core.pool.query(
+      `with earlier as (update read.orders set attempted_at = attempted_at - make_interval(secs => $1))
+       update ops.payment_sweeps set attempted_at = attempted_at - make_interval(secs => $1)`,
+      [seconds],
+    )
+  const endLeases = () =>
+    shop.api.core.pool.query(`update ops.payment_sweeps set leased_until = now() - interval '1 s'`)
+
+  it('asks at growing intervals for 7 days', () => {
+    const steps = SWEEP_SECONDS.map((at, position) => at - (SWEEP_SECONDS[position - 1] ?? 0))
+    expect(SWEEP_SECONDS.at(-1)).to.equal(7 * 24 * HOUR)
+    for (const [position, step] of steps.entries()) expect(step).to.be.at.least(steps[position - 1] ?? 1)
+  })
+
+  it('finds a payment whose creation was never answered, and that nobody told of', async () => {
+    provider.payments.set('1', paymentOf(order, { id: '1' }))
+    expect(await sweep()).to.equal(1)
+    const now = await shop.orderNow(order.id)
+    expect(now).to.include({ status: 'paid' })
+    expect(now.payments).to.have.length(1)
+    expect(now.payment).to.include({ attempt_id: order.payments[0]?.attempt_id, provider_payment_id: '1' })
+  })
+
+  it('finds what a known payment has become, also where the search does not show it', async () => {
+    provider.payments.set('2', paymentOf(order, { id: '2', status: 'pending' }))
+    await sweep()
+    provider.payments.set('2', paymentOf(order, { id: '2', status: 'refunded' }))
+    await pass(HOUR)
+    expect(await sweep({ provider: { ...provider, findPayments: async () => [] } })).to.equal(1)
+    expect(await shop.orderNow(order.id)).to.include({ status: 'refunded' })
+  })
+
+  it('takes over nothing that is not the order’s, of its amount and mode', async () => {
+    for (const [id, changes] of [
+      ['3', { amountCents: 1 }],
+      ['4', { liveMode: true }],
+    ] as const)
+      provider.payments.set(id, paymentOf(order, { id, ...changes }))
+    const foreign = {
+      ...provider,
+      findPayments: async () => [paymentOf(order, { id: '5', externalReference: `order-${order.id}` })],
+    }
+    expect(await sweep()).to.equal(0)
+    await pass(HOUR)
+    expect(await sweep({ provider: foreign })).to.equal(0)
+    expect(await shop.orderNow(order.id)).to.include({ status: 'pending' })
+  })
+
+  it('asks once for each moment, and makes one of those that it missed', async () => {
+    await sweep()
+    await sweep()
+    expect(asked()).to.equal(1)
+    await pass(HOUR)
+    await sweep()
+    await sweep()
+    expect(asked()).to.equal(2)
+    await pass(24 * HOUR)
+    await sweep()
+    await pass(24 * HOUR)
+    await sweep()
+    expect(asked()).to.equal(3)
+  })
+
+  it('does not ask about what is long past, nor where nobody tried to pay', async () => {
+    await shop.api.core.pool.query('update read.orders set attempted_at = null where id <> $1', [order.id])
+    await pass(3 * 24 * HOUR)
+    await sweep()
+    expect(provider.asked).to.deep.equal([])
+  })
+
+  it('starts anew with a new attempt', async () => {
+    await pass(25 * HOUR)
+    await sweep()
+    await shop.api.core.pool.query('update read.orders set attempted_at = now() where id = $1', [order.id])
+    await sweep()
+    await pass(HOUR)
+    await sweep()
+    expect(asked()).to.equal(3)
+  })
+
+  it('is shared by processes: an order is asked about once', async () => {
+    while ((await shop.api.core.pool.query('select from read.orders where attempted_at is not null')).rowCount! < 30)
+      await shop.order()
+    await Promise.all([sweep(), sweep(), sweep(), sweep()])
+    expect(provider.asked).to.have.length(30)
+    expect(new Set(provider.asked).size).to.equal(30)
+  })
+
+  it('is taken over from a process that died in the middle', async () => {
+    provider.before = () => new Promise(() => {})
+    void sweep()
+    await until(() => asked() === 1)
+    provider.before = () => {}
+    await sweep()
+    expect(asked()).to.equal(1)
+    await endLeases()
+    await sweep()
+    expect(asked()).to.equal(2)
+  })
+
+  it('ends its turn when the provider is down, and takes the moment up again', async () => {
+    for (let n = 0; n < 20; n++) await shop.order()
+    provider.before = () => Promise.reject(new ProviderUnavailable('down'))
+    expect(await sweep()).to.equal(0)
+    expect(provider.asked.length).to.be.below(21)
+    expect(logged.length).to.equal(provider.asked.length)
+    provider.before = () => {}
+    provider.payments.set('6', paymentOf(order, { id: '6' }))
+    await endLeases()
+    expect(await sweep()).to.equal(1)
+    expect(await shop.orderNow(order.id)).to.include({ status: 'paid' })
+  })
+
+  it('goes on with the others when one store’s credentials are wrong, or an order fails for a reason of its own', async () => {
+    const others: OrderObject[] = []
+    for (let n = 0; n < 12; n++) others.push(await shop.order())
+    const errors = [new ProviderMisconfigured('401'), new Error('a bug')]
+    provider.before = () => {
+      const error = errors.shift()
+      if (error) throw error
+    }
+    for (const each of others) provider.payments.set(`7${each.id}`, paymentOf(each, { id: `7${each.id}` }))
+    // Two of 13 orders failed, one of which may be the one that has no payment.
+    expect(await sweep()).to.be.within(10, 11)
+    expect(new Set(provider.asked).size).to.equal(13)
+    expect(logged).to.have.length(2)
+    await endLeases()
+    expect(await sweep()).to.equal(0)
+  })
+
+  it('takes its turns by itself, until it is told to stop', async () => {
+    const sweeping = startSweep(options, 5)
+    await until(() => asked() === 1)
+    provider.payments.set('8', paymentOf(order, { id: '8' }))
+    await pass(HOUR)
+    await until(async () => (await shop.orderNow(order.id)).status === 'paid')
+    let go = () => {}
+    provider.before = () => new Promise((resolve) => (go = resolve))
+    await pass(24 * HOUR)
+    await until(() => asked() === 3)
+    let hasStopped = false
+    const stopped = sweeping.stop().then(() => (hasStopped = true))
+    expect((await shop.orderNow(order.id)).status).to.equal('paid')
+    expect(hasStopped).to.equal(false)
+    go()
+    await stopped
+    expect(asked()).to.equal(3)
+  })
+
+  it('does nothing any more once it is stopped', async () => {
+    const sweeping = startSweep(options)
+    await sweeping.stop()
+    const stopping = new AbortController()
+    stopping.abort()
+    expect(await sweepOnce(options, stopping.signal)).to.equal(0)
+    expect(provider.asked).to.deep.equal([])
+  })
+
+  it('forgets orders that nobody has tried to pay for a month', async () => {
+    await sweep()
+    await pass(29 * 24 * HOUR)
+    expect(await purgeSweeps(shop.api.core.pool)).to.be.at.least(0)
+    const { pool } = shop.api.core
+    const mine = `select from ops.payment_sweeps where order_id = ${order.id}`
+    expect((await pool.query(mine)).rowCount).to.equal(1)
+    await pass(2 * 24 * HOUR)
+    await purgeSweeps(pool)
+    expect((await pool.query(mine)).rowCount).to.equal(0)
+  })
+})

@@ -1,0 +1,140 @@
+import { expect } from 'chai'
+import { type OrderObject, orderByExternalId, orderById, paymentByKey } from '../../projections/orders.ts'
+import { inZone } from '../../src/domain/instant.ts'
+import { event } from '../../src/events/catalogue.ts'
+import type { NewEvent } from '../../src/ledger/envelope.ts'
+import {
+  approved,
+  attemptId,
+  commissionSplit,
+  companyRegistered,
+  ofPayment,
+  orderPaid,
+  orderPlaced,
+  paymentRecorded,
+  paymentStarted,
+  storeCreated,
+} from '../support/facts.ts'
+import { COMPANY_ID, given, minute } from '../support/given.ts'
+
+const shop = [companyRegistered(), storeCreated(), orderPlaced({ external_id: 'a' })]
+const local = (n: number) => inZone(minute(n), 'America/Sao_Paulo')
+
+async function orderAfter(...events: readonly NewEvent[]): Promise<OrderObject> {
+  return (await (await given(...shop, ...events)).show('order/1')) as OrderObject
+}
+
+describe('the orders read model', () => {
+  it('keeps an order under its id and its external id, with its times on the company’s clock', async () => {
+    const rows = await (await given(...shop)).rows(orderById(1), orderByExternalId('a'))
+    const row = rows.get(orderById(1))
+    expect(rows.get(orderByExternalId('a'))).to.equal(row)
+    expect(row).to.include({
+      status: 'pending',
+      store_id: 1,
+      total_cents: 10_000,
+      carried_by: null,
+      attempted_at: null,
+    })
+    expect(row?.doc).to.include({ created_at: local(2), updated_at: local(2), released_at: null, refunded_at: null })
+  })
+
+  it('shows an attempt from its start, and the provider’s payment in its place', async () => {
+    const started = await orderAfter(paymentStarted(1))
+    expect(started.payments).to.deep.equal([
+      {
+        attempt_id: attemptId(1),
+        provider_payment_id: null,
+        provider_status: null,
+        status_detail: null,
+        status: 'pending',
+        payment_method_id: 'pix',
+        amount: '100.00',
+        commission_percentage: '5.00',
+        live_mode: null,
+        refusal: null,
+        started_at: local(3),
+        updated_at: local(3),
+      },
+    ])
+    const { payment, payments } = await orderAfter(
+      paymentStarted(1),
+      paymentRecorded(1, { ...approved, status_detail: 'accredited' }),
+    )
+    expect(payments).to.deep.equal([payment])
+    expect(payment).to.deep.equal({
+      ...started.payment,
+      provider_payment_id: 'p1',
+      provider_status: 'approved',
+      status_detail: 'accredited',
+      status: 'paid',
+      live_mode: false,
+      updated_at: local(4),
+    })
+  })
+
+  it('notes when an order was released and when refunded, and what became of the commission', async () => {
+    const [, ...paid] = orderPaid()
+    const split = { percentage: '5.00', amount: '5.00', store_amount: '95.00' }
+    expect(await orderAfter(...paid)).to.deep.include({
+      status: 'paid',
+      released_at: local(5),
+      refunded_at: null,
+      commission: { ...split, reversed_at: null },
+      updated_at: local(6),
+    })
+    const refund = [
+      paymentRecorded(1, { provider_status: 'refunded', status: 'refunded' }),
+      event('OrderRefunded', ofPayment(1)),
+      event('CommissionReversed', ofPayment(1)),
+    ]
+    expect(await orderAfter(...paid, ...refund)).to.deep.include({
+      status: 'refunded',
+      released_at: local(5),
+      refunded_at: local(8),
+      commission: { ...split, reversed_at: local(9) },
+    })
+  })
+
+  it('shows the payment that paid the order or was given back, not a later one', async () => {
+    const paid = [paymentStarted(1), paymentStarted(2), paymentRecorded(1, approved), commissionSplit(1)]
+    const late = paymentRecorded(2, { provider_status: 'rejected', status: 'failed' })
+    expect((await orderAfter(...paid, event('OrderPaid', ofPayment(1)), late)).payment).to.include({
+      provider_payment_id: 'p1',
+      status: 'paid',
+    })
+    const refunded = [
+      paymentRecorded(1, { provider_status: 'refunded', status: 'refunded' }),
+      event('OrderRefunded', ofPayment(1)),
+    ]
+    expect((await orderAfter(...paid, ...refunded, late)).payment).to.include({ provider_payment_id: 'p1' })
+    expect((await orderAfter(paymentStarted(1), paymentStarted(2))).payment).to.include({ attempt_id: attemptId(2) })
+  })
+
+  it('keeps alarms in their order', async () => {
+    const { alarms } = await orderAfter(
+      event('OrderAlarmRaised', { ...ofPayment(2), code: 'second_payment' }),
+      event('OrderAlarmRaised', { ...ofPayment(3), code: 'paid_after_refund' }),
+    )
+    expect(alarms).to.deep.equal([
+      { code: 'second_payment', provider_payment_id: 'p2', raised_at: local(3) },
+      { code: 'paid_after_refund', provider_payment_id: 'p3', raised_at: local(4) },
+    ])
+  })
+
+  it('lets a key stand for the latest attempt under it', async () => {
+    const scenario = await given(
+      ...shop,
+      orderPlaced({ id: 2 }),
+      paymentStarted(1, { idempotency_key: 'k' }),
+      paymentStarted(2, { id: 2, idempotency_key: 'k' }),
+    )
+    expect((await scenario.rows(paymentByKey('k'))).get(paymentByKey('k'))).to.deep.equal({
+      company_id: COMPANY_ID,
+      idempotency_key: 'k',
+      order_id: 2,
+      attempt_id: attemptId(2),
+      started_at: minute(5),
+    })
+  })
+})

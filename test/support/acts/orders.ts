@@ -1,0 +1,113 @@
+import fc from 'fast-check'
+import { OrderInput, placeOrder } from '../../../commands/orders/place-order.ts'
+import { RecordPaymentInput, recordPayment } from '../../../commands/orders/record-payment.ts'
+import { RefusePaymentInput, refusePayment } from '../../../commands/orders/refuse-payment.ts'
+import { StartPaymentInput, startPayment } from '../../../commands/orders/start-payment.ts'
+import { CreateStoreInput, createStore } from '../../../commands/stores/create-store.ts'
+import { disableStore, enableStore, SwitchStoreInput } from '../../../commands/stores/switch-store.ts'
+import { UpdateStoreInput, updateStore } from '../../../commands/stores/update-store.ts'
+import { attemptId } from '../facts.ts'
+import { type Act, maybe, nullable, place } from './act.ts'
+
+/** In no event, whatever happens. */
+export const ACCESS_TOKEN = 'APP_USR-SECRETSECRETSECRETSECRET'
+export const NOTIFICATION_SECRET = 'SECRETNOTIFICATIONSECRETNOTIFICATION'
+
+/** Few, so that most orders find their store, and several companies meet at an alias. */
+const alias = fc.constantFrom('loja-a', 'loja-b')
+const percentage = fc.constantFrom('0', '5', '3.33', '100')
+const secrets = {
+  access_token: maybe(fc.constant(ACCESS_TOKEN)),
+  notification_secret: maybe(fc.constantFrom(NOTIFICATION_SECRET, `${NOTIFICATION_SECRET}-2`)),
+}
+
+const line = fc.oneof(
+  fc.record({ catalog_item_id: place, quantity: fc.constantFrom('1', '2.345') }),
+  fc.record({
+    description: fc.constant('Bolo'),
+    quantity: fc.constant('1'),
+    unit_price: fc.constantFrom('0.00', '18.90'),
+  }),
+)
+
+const attempt = fc.nat({ max: 3 }).map(attemptId)
+const payment = fc.record({
+  id: place,
+  attempt_id: fc.option(attempt),
+  provider_payment_id: fc.nat({ max: 3 }).map((n) => `p${n}`),
+  provider_status: fc.constantFrom(
+    'pending',
+    'approved',
+    'approved',
+    'rejected',
+    'cancelled',
+    'refunded',
+    'unheard_of',
+  ),
+  status_detail: fc.constantFrom(null, 'accredited'),
+  live_mode: fc.boolean(),
+})
+
+export const orderActs = {
+  createStore: {
+    kind: 'store',
+    weight: 3,
+    command: createStore,
+    schema: CreateStoreInput,
+    input: fc.record({ alias, commission_percentage: percentage, sandbox: fc.boolean(), ...secrets }),
+  },
+  updateStore: {
+    kind: 'store',
+    weight: 1,
+    command: updateStore,
+    schema: UpdateStoreInput,
+    input: fc.record({ alias, commission_percentage: maybe(percentage), ...secrets }),
+  },
+  disableStore: {
+    kind: 'store',
+    weight: 1,
+    command: disableStore,
+    schema: SwitchStoreInput,
+    input: fc.record({ alias }),
+  },
+  enableStore: {
+    kind: 'store',
+    weight: 2,
+    command: enableStore,
+    schema: SwitchStoreInput,
+    input: fc.record({ alias }),
+  },
+  placeOrder: {
+    kind: 'order',
+    weight: 4,
+    command: placeOrder,
+    schema: OrderInput,
+    input: fc.record({
+      store_alias: alias,
+      external_id: fc.oneof(fc.constant(undefined), fc.constantFrom('a', 'b')),
+      customer: fc.record({ name: fc.constantFrom('Ana', 'João'), email: nullable(fc.constant('a@example.com')) }),
+      items: fc.array(line, { minLength: 1, maxLength: 3 }),
+      delivery_fee: maybe(fc.constant('5.00')),
+    }),
+  },
+  startPayment: {
+    kind: 'order',
+    weight: 4,
+    command: startPayment,
+    schema: StartPaymentInput,
+    input: fc.record({
+      id: place,
+      attempt_id: attempt,
+      idempotency_key: fc.constantFrom(null, 'k', 'l'),
+      payment_method_id: fc.constantFrom('pix', 'visa'),
+    }),
+  },
+  refusePayment: {
+    kind: 'order',
+    weight: 1,
+    command: refusePayment,
+    schema: RefusePaymentInput,
+    input: fc.record({ id: place, attempt_id: attempt, reason: fc.constant('3034: Invalid card') }),
+  },
+  recordPayment: { kind: 'order', weight: 6, command: recordPayment, schema: RecordPaymentInput, input: payment },
+} satisfies Record<string, Act>

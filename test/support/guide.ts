@@ -1,0 +1,60 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { expect } from 'chai'
+import type { Snippet } from './snippets.ts'
+
+const run = promisify(execFile)
+const TSX = import.meta.resolve('tsx')
+const COMPILER_OPTIONS = {
+  target: 'es2023',
+  module: 'nodenext',
+  strict: true,
+  noUncheckedIndexedAccess: true,
+  noEmit: true,
+  allowImportingTsExtensions: true,
+  types: ['node'],
+  typeRoots: [resolve('node_modules/@types')],
+}
+
+interface Output {
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** A directory of one's own in which the snippets of a guide are run, as its reader would. */
+export interface Workplace {
+  bash(script: string): Promise<Output>
+  /** Puts programs there, under the names that they have in the guide. */
+  write(programs: readonly Snippet[]): Promise<void>
+  /** Compiles strictly what was put there. */
+  compile(): Promise<void>
+  runProgram(file: string): Promise<Output>
+  readJson<T>(file: string): Promise<T>
+  close(): Promise<void>
+}
+
+/** `env` is all that the snippets know, beside the path. */
+export async function openWorkplace(env: Readonly<Record<string, string>>): Promise<Workplace> {
+  const directory = await mkdtemp(join(tmpdir(), 'tillbook-guide-'))
+  const inDirectory = (command: string, args: readonly string[]) =>
+    run(command, args, { cwd: directory, env: { PATH: process.env.PATH, ...env } })
+  return {
+    bash: (script) => inDirectory('bash', ['--norc', '-euo', 'pipefail', '-c', script]),
+    async write(programs) {
+      for (const { file, text } of programs) await writeFile(join(directory, file), text)
+      await writeFile(join(directory, 'package.json'), '{"type":"module"}')
+      await writeFile(join(directory, 'tsconfig.json'), JSON.stringify({ compilerOptions: COMPILER_OPTIONS }))
+    },
+    async compile() {
+      const compiler = fileURLToPath(import.meta.resolve('typescript/package.json')).replace('package.json', 'bin/tsc')
+      await inDirectory(process.execPath, [compiler, '-p', '.']).catch(({ stdout }) => expect.fail(stdout))
+    },
+    runProgram: (file) => inDirectory(process.execPath, ['--import', TSX, file]),
+    readJson: async (file) => JSON.parse(await readFile(join(directory, file), 'utf8')),
+    close: () => rm(directory, { recursive: true }),
+  }
+}

@@ -1,0 +1,18 @@
+import type { Pool } from 'pg'
+
+/**
+ * Puts copies of an item into the read model, beside the ledger: what is read is the same, and recording so many would
+ * take long. Ids are those after the item's own.
+ */
+export async function copyItem(pool: Pool, companyId: number, itemId: number, copies: number): Promise<void> {
+  await pool.query(
+    `insert into read.catalog_items (company_id, id, external_id, name_key, type, revision, changed_at, doc)
+     select company_id, id + n, null, name_key || ' ' || n, type, revision, changed_at,
+            replace(replace(doc::text, '{"id":' || id || ',', '{"id":' || id + n || ','),
+                    '"name":"' || (doc->>'name') || '"', '"name":"' || (doc->>'name') || ' ' || n || '"')::json
+     from read.catalog_items, generate_series(1, $3::int) as n
+     where company_id = $1 and id = $2`,
+    [companyId, itemId, copies],
+  )
+  await pool.query('analyze read.catalog_items')
+}

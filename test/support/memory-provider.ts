@@ -1,0 +1,66 @@
+import {
+  type NewPayment,
+  type PaymentProvider,
+  type ProviderAccount,
+  type ProviderPayment,
+  ProviderUnavailable,
+} from '../../src/payments/provider-port.ts'
+
+/** What happens at the provider instead of an ordinary payment; `charge` makes the payment, once per attempt. */
+type Twist = (charge: () => ProviderPayment, payment: NewPayment) => ProviderPayment | Promise<ProviderPayment>
+
+/** A payment provider in memory, which keeps its word: one attempt, one payment. */
+export interface MemoryProvider extends PaymentProvider {
+  /** Every call to make a payment, with the account that it was made for. */
+  readonly calls: (NewPayment & { account: ProviderAccount })[]
+  /** What was charged. */
+  readonly payments: ProviderPayment[]
+  /** The status that new payments have; `pending` at first. */
+  status: string
+  /** The next call to make a payment goes like this. */
+  twist(twist: Twist): void
+}
+
+let lastId = 0
+
+export function createMemoryProvider(): MemoryProvider {
+  const byAttempt = new Map<string, ProviderPayment>()
+  const twists: Twist[] = []
+  const provider: MemoryProvider = {
+    calls: [],
+    payments: [],
+    status: 'pending',
+    twist: (twist) => twists.push(twist),
+    async createPayment(account, payment) {
+      provider.calls.push({ ...payment, account })
+      const charge = () => {
+        const known = byAttempt.get(payment.attemptId)
+        if (known) return known
+        const made: ProviderPayment = {
+          id: String(1_000_000 + ++lastId),
+          status: provider.status,
+          statusDetail: null,
+          externalReference: payment.orderReference,
+          attemptId: payment.attemptId,
+          amountCents: payment.amountCents,
+          liveMode: !account.sandbox,
+        }
+        byAttempt.set(payment.attemptId, made)
+        provider.payments.push(made)
+        return made
+      }
+      const twist = twists.shift()
+      return twist ? twist(charge, payment) : charge()
+    },
+    getPayment: async (_account, id) => provider.payments.find((payment) => payment.id === id) ?? null,
+    findPayments: async (_account, reference) =>
+      provider.payments.filter((payment) => payment.externalReference === reference),
+  }
+  return provider
+}
+
+/** The payment is made, and nobody hears of it. */
+export const lostAnswer: Twist = (charge) => {
+  charge()
+  throw new ProviderUnavailable('the answer was lost')
+}

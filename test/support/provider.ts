@@ -1,0 +1,8 @@
+import { type PaymentProvider, ProviderUnavailable } from '../../src/payments/provider-port.ts'
+
+const nobody = async (): Promise<never> => {
+  throw new ProviderUnavailable('this test has no payment provider')
+}
+
+/** For tests that are about something else. */
+export const noProvider: PaymentProvider = { createPayment: nobody, getPayment: nobody, findPayments: nobody }
