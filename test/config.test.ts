@@ -19,12 +19,14 @@ describe('settings', () => {
       PORT: 3000,
       QUOTA_PER_MINUTE: 120,
       QUOTA_PER_DAY: 50_000,
+      SYNC_QUOTA_PER_MINUTE: 600,
       SEED_DEMO: true,
       TRUST_PROXY: false,
       LOG_LEVEL: 'info',
       PUBLIC_URL: 'http://127.0.0.1:3000',
     })
     expect(config).not.to.have.property('DATABASE_URL')
+    expect(config).not.to.have.property('SYNC_TOKEN_DAYS')
     expect(isAbsolute(config.DATA_DIR)).to.equal(true)
   })
 
@@ -66,6 +68,8 @@ describe('settings', () => {
     ['PORT', '65536'],
     ['PORT', '-1'],
     ['QUOTA_PER_MINUTE', '0'],
+    ['SYNC_QUOTA_PER_MINUTE', '0'],
+    ['SYNC_TOKEN_DAYS', '0'],
     ['QUOTA_PER_DAY', '1.5'],
     ['SEED_DEMO', 'maybe'],
     ['DATABASE_URL', 'mysql://localhost/shop'],
@@ -73,6 +77,10 @@ describe('settings', () => {
     ['PUBLIC_URL', 'ftp://loja.example'],
     ['TRUST_PROXY', 'yes'],
     ['TRUST_PROXY', '10.0.0.0/33'],
+    ['PAYMENT_PROVIDER_URL', 'api.mercadopago.com'],
+    ['PAYMENT_SWEEP_SECONDS', '60,abc'],
+    ['PAYMENT_SWEEP_SECONDS', '300,60'],
+    ['PAYMENT_SWEEP_SECONDS', '9999999'],
     ['SEAL_EVERY_HOURS', '0'],
     ['SEAL_EVERY_HOURS', '200'],
     ['LOG_LEVEL', 'loud'],

@@ -48,10 +48,10 @@ export function createLogin(pool: Pool, tokens: Tokens, grants: MinuteLimit): Lo
   async function attempt(email: string, password: string, address: string): Promise<FoundUser | 'wrong' | number> {
     const key = `${address} ${email}`
     // Counted before it is known whether the password fits, or a thousand guesses at once would all be the first.
-    const counted = await ofAddress.consume(address)
-    if (counted.limited) return counted.retryAfter
-    const countedToo = await ofEmail.consume(key)
-    if (countedToo.limited) return countedToo.retryAfter
+    const emails = await ofEmail.consume(key)
+    if (emails.limited) return emails.retryAfter
+    const addresses = await ofAddress.consume(address)
+    if (addresses.limited) return addresses.retryAfter
     try {
       const user = await findUser(pool, email)
       const fits = await verifyPassword(user?.password_hash ?? null, password)

@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto'
-import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
+import { replaceFile } from '../replace-file.ts'
 import type { OfflineSale } from './sale.ts'
 
 /** What the till has sold and the service has not confirmed yet, oldest first. */
@@ -43,16 +43,5 @@ function parsed(text: string): unknown {
     return JSON.parse(text)
   } catch {
     return null
-  }
-}
-
-/** The file is whole at any moment: the old one or the new one. */
-async function replaceFile(path: string, text: string): Promise<void> {
-  const draft = `${path}.${randomUUID()}`
-  try {
-    await writeFile(draft, text, { mode: 0o600, flag: 'wx', flush: true })
-    await rename(draft, path)
-  } finally {
-    await rm(draft, { force: true })
   }
 }
