@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { freePort } from '../../src/postgres/postmaster.ts'
+import { send } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { type Service, startService } from '../support/process.ts'
 import { snippetsOf } from '../support/snippets.ts'
@@ -44,6 +45,8 @@ describe('the guide for online stores', function () {
     directory = await mkdtemp(join(tmpdir(), 'tillbook-store-'))
     const port = await freePort(null)
     const settings = { DATABASE_URL: database.url, DATA_DIR: directory, LOG_LEVEL: 'silent' }
+    const SANDBOX = `http://127.0.0.1:${port}`
+    service = await startService({ ...settings, SEED_DEMO: 'true', PAYMENT_PROVIDER_URL: SANDBOX })
     sandbox = spawn(
       process.execPath,
       ['--import', 'tsx', 'src/cli/main.ts', 'provider-sandbox', '--port', String(port)],
@@ -53,8 +56,6 @@ describe('the guide for online stores', function () {
       },
     )
     sandbox.stdout?.setEncoding('utf8').on('data', (text: string) => (printed += text))
-    const SANDBOX = `http://127.0.0.1:${port}`
-    service = await startService({ ...settings, SEED_DEMO: 'true', PAYMENT_PROVIDER_URL: SANDBOX })
     await until(() => printed.includes(`answers on ${SANDBOX}`), { what: 'the sandbox' })
     const demo = JSON.parse(await readFile(join(directory, 'demo.json'), 'utf8'))
     const { id, api_key } = demo.companies[0]
@@ -67,6 +68,11 @@ describe('the guide for online stores', function () {
     expect(await exit).to.deep.equal([0, null])
     await service.stop()
     await rm(directory, { recursive: true })
+  })
+
+  it('begins with a sandbox that signs with the secret of the demonstration store', async () => {
+    const { body } = await send(`${env.SANDBOX}/sandbox/settings`, 'PUT', {})
+    expect(body).to.deep.equal({ delivery: 'send', signs: true })
   })
 
   it('has snippets in every section that does something', () => {
