@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
+import { AS_OF_BENCHMARK, benchAsOf } from './as-of.ts'
 import { Books } from './books.ts'
 import { withEnvironment } from './environment.ts'
 import { isSelected, type Options, readOptions } from './options.ts'
@@ -14,8 +15,8 @@ import { benchUpload, UPLOAD_BENCHMARK } from './upload.ts'
  * It fails when an answer is wrong or a sale is lost; a missed target is only shown, because machines differ.
  */
 
-const NAMES = [...SALES_BENCHMARKS, UPLOAD_BENCHMARK, SALES_LIST_BENCHMARK, PRODUCTS_BENCHMARK]
-const BENCHMARKS = [benchSales, benchUpload, benchSalesList, benchProducts]
+const NAMES = [...SALES_BENCHMARKS, UPLOAD_BENCHMARK, SALES_LIST_BENCHMARK, PRODUCTS_BENCHMARK, AS_OF_BENCHMARK]
+const BENCHMARKS = [benchSales, benchUpload, benchSalesList, benchProducts, benchAsOf]
 
 try {
   await main(readOptions(process.argv.slice(2)))

@@ -64,6 +64,17 @@ const ascendingSeconds = z
   .refine((list) => list.every((at) => at <= LONGEST_SWEEP_SECONDS))
   .describe(`1 to ${MAX_SWEEPS} ascending numbers of seconds with commas, like "60,300,86400"`)
 
+/** What a process may do; any number of processes may share each of them on one database (src/roles). */
+const ROLES = ['api', 'projector', 'dispatcher'] as const
+export type Role = (typeof ROLES)[number]
+
+const roles = z
+  .string()
+  .transform((text) => text.split(',').map((name) => name.trim()))
+  .pipe(z.array(z.enum(ROLES)))
+  .transform((names): readonly Role[] => ROLES.filter((role) => names.includes(role)))
+  .describe(`one or more of ${ROLES.join(', ')}, with commas`)
+
 const smtpUrl = z
   .url({ protocol: /^smtps?$/ })
   .describe('a URL like smtp://user:password@mail.example:587, or smtps:// for TLS from the beginning')
@@ -91,6 +102,10 @@ const settings = z.object({
   PORT: integer(0, 65_535).default(3000),
   /** Address to listen on; by default all of IPv4, which every container has. */
   HOST: z.string().default('0.0.0.0'),
+  /** What this process does: serve the interfaces, keep the read model and the database in order, send what is due. */
+  ROLES: roles.default([...ROLES]),
+  /** Seconds for which an api process that was told to stop still accepts calls, so that its load balancer finds another. */
+  STOP_DELAY_SECONDS: decimal(0, 300).default(1),
   /** Folder of the embedded Postgres and of demo.json. */
   DATA_DIR: z.string().default('./data'),
   /** A Postgres of one's own, instead of the embedded one. */

@@ -46,6 +46,11 @@ describe('settings', () => {
     expect(readConfig({ PUBLIC_URL: 'https://loja.example/' }).PUBLIC_URL).to.equal('https://loja.example')
   })
 
+  it('give a process all roles, or those that are named', () => {
+    expect(readConfig({}).ROLES).to.deep.equal(['api', 'projector', 'dispatcher'])
+    expect(readConfig({ ROLES: 'dispatcher, api' }).ROLES).to.deep.equal(['api', 'dispatcher'])
+  })
+
   it('keep the key of the seals with the data, unless it is put elsewhere', () => {
     expect(readConfig({ DATA_DIR: '/srv/tillbook' }).SEAL_KEY_FILE).to.equal('/srv/tillbook/seal-key.pem')
     expect(readConfig({ SEAL_KEY_FILE: '/run/secrets/seal.pem' }).SEAL_KEY_FILE).to.equal('/run/secrets/seal.pem')
@@ -84,6 +89,10 @@ describe('settings', () => {
     ['SEAL_EVERY_HOURS', '0'],
     ['SEAL_EVERY_HOURS', '200'],
     ['LOG_LEVEL', 'loud'],
+    ['ROLES', 'api,worker'],
+    ['ROLES', 'api,'],
+    ['ROLES', ','],
+    ['STOP_DELAY_SECONDS', '301'],
   ] as const) {
     it(`say what ${name} should be instead of ${value}`, () => {
       expect(wrong({ [name]: value })).to.match(new RegExp(`^${name} should be .{5,}$`))

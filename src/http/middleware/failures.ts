@@ -32,7 +32,7 @@ export function failures(
   }
 }
 
-const answerProblem = (response: Response, problem: Problem): void =>
+export const answerProblem = (response: Response, problem: Problem): void =>
   sendProblem(response, problem, statusOf(problem.code))
 
 /** The answer that an error becomes. */

@@ -1,0 +1,25 @@
+import { switchOffWebhook } from '../../commands/webhooks/switch-webhook.ts'
+import { runAsSystem } from '../access/as-system.ts'
+import { startSweep } from '../payments/sweep.ts'
+import { startWebhooks } from '../webhooks/start.ts'
+import type { Running, Shared } from './role.ts'
+
+/** Speaks to the world without being asked: delivers webhooks, and asks the payment provider what became of payments. */
+export function startDispatcher({ config, core, databaseUrl, provider, log }: Shared): Running {
+  const webhooks = startWebhooks({
+    databaseUrl,
+    switchOff: (companyId, id, reason) => runAsSystem(core.writer, companyId, switchOffWebhook, { id, reason }),
+    retrySeconds: config.WEBHOOK_RETRY_SECONDS,
+    switchOffHours: config.WEBHOOK_SWITCH_OFF_HOURS,
+    allowPrivate: config.WEBHOOK_ALLOW_PRIVATE,
+    clock: Date.now,
+    random: Math.random,
+    log,
+  })
+  const sweep = startSweep({ ...core, provider, schedule: config.PAYMENT_SWEEP_SECONDS, log })
+  return {
+    async stop() {
+      await Promise.all([webhooks.stop(), sweep.stop()])
+    },
+  }
+}
