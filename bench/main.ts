@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
+import { AS_OF_BENCHMARK, benchAsOf } from './as-of.ts'
 import { Books } from './books.ts'
 import { withEnvironment } from './environment.ts'
 import { isSelected, type Options, readOptions } from './options.ts'
@@ -15,8 +16,15 @@ import { benchWebhooks, WEBHOOK_BENCHMARKS } from './webhooks.ts'
  * It fails when an answer is wrong or a sale is lost; a missed target is only shown, because machines differ.
  */
 
-const NAMES = [...SALES_BENCHMARKS, UPLOAD_BENCHMARK, SALES_LIST_BENCHMARK, PRODUCTS_BENCHMARK, ...WEBHOOK_BENCHMARKS]
-const BENCHMARKS = [benchSales, benchUpload, benchSalesList, benchProducts, benchWebhooks]
+const NAMES = [
+  ...SALES_BENCHMARKS,
+  UPLOAD_BENCHMARK,
+  SALES_LIST_BENCHMARK,
+  PRODUCTS_BENCHMARK,
+  AS_OF_BENCHMARK,
+  ...WEBHOOK_BENCHMARKS,
+]
+const BENCHMARKS = [benchSales, benchUpload, benchSalesList, benchProducts, benchAsOf, benchWebhooks]
 
 try {
   await main(readOptions(process.argv.slice(2)))
