@@ -1,9 +1,11 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Narrator } from './demo-narrator.ts'
 
 const WAIT_MS = 10_000
+const RECORDED_AFTER_MS = 300
 
 interface Received {
   readonly headers: IncomingHttpHeaders
@@ -15,7 +17,7 @@ interface Received {
  * and what arrives there is verified as docs/webhooks.md says.
  */
 export async function tellWebhook(
-  { get, post, postAsTill, say, print }: Narrator,
+  { get, post, remove, postAsTill, say, print }: Narrator,
   user: { readonly email: string; readonly password: string },
 ): Promise<void> {
   const inbox = await openInbox()
@@ -39,18 +41,13 @@ export async function tellWebhook(
     )
     say('The integrator receives it, and checks who sent it')
     print(await describe(await inbox.next(), secret))
+    // The outcome is recorded a moment after the answer.
+    await delay(RECORDED_AFTER_MS)
     await get('The delivery, as the service remembers it', `/webhooks/${id}/deliveries?limit=1`, ({ body }) => {
       const [{ event, sequence, status, attempts }] = body.data
       return { event, sequence, status, attempts }
     })
-    await post(
-      'Nobody listens any more: switch the address off',
-      `/webhooks/${id}/disable`,
-      {},
-      {
-        show: ({ body: { data } }) => ({ id: data.id, status: data.status }),
-      },
-    )
+    await remove('Nobody listens any more: the address goes', `/webhooks/${id}`)
   } finally {
     inbox.close()
   }

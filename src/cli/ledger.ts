@@ -10,6 +10,7 @@ import type { Core } from '../core.ts'
 import { invalid, refuse } from '../domain/refusal.ts'
 import { Subject } from '../http/v1/events.ts'
 import type { Envelope } from '../ledger/envelope.ts'
+import { asOfVerb } from './ledger-as-of.ts'
 import { verifyVerb } from './ledger-verify.ts'
 import { forPeople } from './output.ts'
 import { accepted, type Context, checked, companyOf, optional, Refused, required, toggle, verb } from './verb.ts'
@@ -120,4 +121,5 @@ export const ledgerVerbs = {
   'public-key': publicKeyVerb,
   export: exportVerb,
   history: historyVerb,
+  'as-of': asOfVerb,
 }

@@ -1,12 +1,17 @@
 import { switchOffWebhook } from '../../commands/webhooks/switch-webhook.ts'
 import { runAsSystem } from '../access/as-system.ts'
+import { createMailer } from '../mail/mailer.ts'
+import { startNotices } from '../mail/notices.ts'
 import { startSweep } from '../payments/sweep.ts'
 import { createBacklog } from '../webhooks/backlog.ts'
 import { startWebhooks } from '../webhooks/start.ts'
 import type { Running, Shared } from './role.ts'
 
-/** Speaks to the world without being asked: delivers webhooks, and asks the payment provider what became of payments. */
-export function startDispatcher({ config, core, databaseUrl, provider, metrics, log }: Shared): Running {
+/**
+ * Speaks to the world without being asked: delivers webhooks, e-mails notices, and asks the payment provider what became
+ * of payments.
+ */
+export function startDispatcher({ config, core, databaseUrl, provider, metrics, logger, log }: Shared): Running {
   const webhooks = startWebhooks({
     databaseUrl,
     switchOff: (companyId, id, reason) => runAsSystem(core.writer, companyId, switchOffWebhook, { id, reason }),
@@ -17,6 +22,12 @@ export function startDispatcher({ config, core, databaseUrl, provider, metrics, 
     random: Math.random,
     onRecorded: metrics.onDelivery,
     log,
+  })
+  const notices = startNotices({
+    pool: core.pool,
+    mailer: config.SMTP_URL === undefined ? null : createMailer(config.SMTP_URL, config.SMTP_FROM),
+    log,
+    warn: (message, details) => logger.warn(details, message),
   })
   const sweep = startSweep({ ...core, provider, schedule: config.PAYMENT_SWEEP_SECONDS, log })
   const backlog = createBacklog(core.pool, () => performance.now())
@@ -32,7 +43,7 @@ export function startDispatcher({ config, core, databaseUrl, provider, metrics, 
   )
   return {
     async stop() {
-      await Promise.all([webhooks.stop(), sweep.stop()])
+      await Promise.all([webhooks.stop(), notices.stop(), sweep.stop()])
     },
   }
 }

@@ -200,4 +200,20 @@ describe('ledger commands', () => {
     expect(fieldsOf(await refused('ledger', 'verify', '--file', path, '--company', id()))).to.deep.equal(['file'])
     expect(fieldsOf(await refused('ledger', 'export', '--company', id(), '--from', 'x'))).to.deep.equal(['from'])
   })
+
+  it('answer a GET as of a revision or a time, and refuse what is neither', async () => {
+    const events = (await company.get(`/customers/${customer}/history`)).body.data
+    const asOf = (at: string, get: string) => ['ledger', 'as-of', '--company', id(), '--at', at, '--get', get]
+    const path = `/customers/${customer}`
+    expect((await run(...asOf(String(events[0].revision), path))).data.name).to.equal('Ana')
+    const list = await run(...asOf(events[1].recorded_at, `/api/v1/customers?limit=1`))
+    expect(list.data).to.have.length(1)
+    expect(ledgerVerbs['as-of'].show?.(list)).to.equal(JSON.stringify(list, null, 2))
+    expect(await refused(...asOf(String(events[2].revision), path))).to.include({ refused: 'not_found' })
+    for (const at of ['yesterday', '-1', '2026-11-21', '999999'])
+      expect(fieldsOf(await refused('ledger', 'as-of', '--company', id(), `--at=${at}`, '--get', path))).to.deep.equal([
+        'at',
+      ])
+    expect(fieldsOf(await refused(...asOf('0', '/webhooks/1')))).to.deep.equal(['get'])
+  })
 })
