@@ -16,7 +16,9 @@ export interface FakeEventStoreDb {
   /** Faults of the next appends, in order. */
   readonly faults: Fault[]
   /** Calls by their name, as `Append`; connections are not counted. */
-  readonly calls: Map<string, number>
+  readonly calls: ReadonlyMap<string, number>
+  /** Reads and subscriptions under way. */
+  openReads(): number
   /** As a power failure: connections break, and nobody listens until `start`. */
   kill(): Promise<void>
   start(): Promise<void>
@@ -33,6 +35,7 @@ export async function startFakeEventStoreDb(): Promise<FakeEventStoreDb> {
   const faults: Fault[] = []
   const calls = new Map<string, number>()
   const count = (name: string) => calls.set(name, (calls.get(name) ?? 0) + 1)
+  let openReads = 0
   const mayAnswer = (): boolean => {
     const fault = faults.shift() ?? 'none'
     if (fault === 'cut') relay.reset()
@@ -48,6 +51,10 @@ export async function startFakeEventStoreDb(): Promise<FakeEventStoreDb> {
   server.addService(StreamsService, {
     read(call: ReadCall) {
       count('Read')
+      openReads += 1
+      call.once('close', () => {
+        openReads -= 1
+      })
       read(log, call)
     },
     append(call: AppendCall, answer: Parameters<typeof append>[2]) {
@@ -68,6 +75,7 @@ export async function startFakeEventStoreDb(): Promise<FakeEventStoreDb> {
     all: log.all,
     faults,
     calls,
+    openReads: () => openReads,
     async kill() {
       if (isUp) await relay.cut()
       isUp = false
