@@ -65,6 +65,13 @@ module.exports = {
       to: { path: '^src/http/' },
     },
     {
+      name: 'no-sandbox-in-the-product',
+      comment: 'The service must not know whether the payment provider is real.',
+      severity: 'error',
+      from: { path: OWN_FOLDERS, pathNot: '^(test/|src/sandbox/|src/cli/provider-sandbox)' },
+      to: { path: '^src/sandbox/' },
+    },
+    {
       name: 'no-test-code-in-the-product',
       severity: 'error',
       from: { pathNot: '^(test|bench|tools)/' },

@@ -76,7 +76,7 @@ export function createCatalog(databaseUrl: string, { companyId }: Shop, count: n
   })
 }
 
-async function withCore<T>(databaseUrl: string, work: (core: Core) => Promise<T>): Promise<T> {
+export async function withCore<T>(databaseUrl: string, work: (core: Core) => Promise<T>): Promise<T> {
   const core = await openCore({
     databaseUrl,
     queryConnections: 2,
@@ -132,7 +132,7 @@ async function createShop(core: Core, number: number): Promise<Shop> {
 }
 
 /** Runs commands as one request and returns the ids of the records, in order. */
-async function run(core: Core, companyId: number, invocations: Invocation[]): Promise<number[]> {
+export async function run(core: Core, companyId: number, invocations: Invocation[]): Promise<number[]> {
   const answer = await core.writer.run({
     companyId,
     invocations,

@@ -9,6 +9,7 @@ import { categoryById } from './categories.ts'
 import { timezoneOf } from './companies.ts'
 import { BY_CHANGE, BY_DELETION, changedColumns, existing, projection, stamp } from './define.ts'
 import { type RecordRow, recordHandlers } from './records.ts'
+import { stockMoves } from './sales.ts'
 
 /** All fields of an item that a caller sets, stock aside. */
 export type ItemFields = Omit<DataOf<'CatalogItemRevived'>, 'id'>
@@ -96,20 +97,15 @@ const plus = (before: string | null, quantity: string, sign: 1 | -1): string | n
 
 /** Whatever way a sale was made, its lines that move stock take it. */
 const takesStock = {
-  refs: ({ data }: Sold) => movesOf(data).map((move) => itemById(move.id)),
+  refs: ({ data }: Sold) => stockMoves(data.items).map((move) => itemById(move.catalog_item_id)),
   apply(rows: Changes, event: Sold) {
-    for (const { id, quantity } of movesOf(event.data)) {
-      setStock(rows, event as never, id, (before) => plus(before, quantity, -1))
+    for (const { catalog_item_id, quantity } of stockMoves(event.data.items)) {
+      setStock(rows, event as never, catalog_item_id, (before) => plus(before, quantity, -1))
     }
   },
 }
 
 type Sold = EventOf<'SaleCompleted'> | EventOf<'OfflineSaleCompleted'>
-
-const movesOf = ({ items }: Sold['data']) =>
-  items.flatMap(({ catalog_item_id, quantity, moves_stock }) =>
-    moves_stock && catalog_item_id !== null ? [{ id: catalog_item_id, quantity }] : [],
-  )
 
 export const catalogItemsProjection = projection('catalog_items', [catalogItems], {
   CatalogItemCreated: on.created,

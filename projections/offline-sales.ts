@@ -29,7 +29,6 @@ export const offlineSales = table<OfflineSaleRow>('offline_sales', {
     warnings: 'json',
   },
   keys: { pk: ['company_id', 'offline_id'] },
-  indexes: ['(company_id, sale_id)'],
 })
 
 export const offlineSaleById = (offlineId: string) => byPk(offlineSales, offlineId)

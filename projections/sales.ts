@@ -112,7 +112,8 @@ const atTheCounter = ({ total, payments }: DataOf<'OfflineSaleCancelled'>): Made
   delivery_fee: '0.00',
 })
 
-function stockMoves(items: Completed['items']): SaleRow['stock_moves'] {
+/** What lines take from stock, line by line. */
+export function stockMoves(items: readonly Completed['items'][number][]): SaleRow['stock_moves'] {
   return items.flatMap(({ catalog_item_id, quantity, moves_stock }) =>
     moves_stock && catalog_item_id !== null ? [{ catalog_item_id, quantity }] : [],
   )

@@ -29,6 +29,7 @@ export interface StoreRow extends Changed {
 export const stores = table<StoreRow>('stores', {
   columns: { company_id: 'bigint', id: 'bigint', alias: 'text', enabled: 'boolean', ...changedColumns, doc: 'json' },
   keys: { pk: ['company_id', 'id'], alias: ['company_id', 'alias'] },
+  indexes: ['(alias)'],
 })
 
 export const storeById = (id: number) => byPk(stores, id)

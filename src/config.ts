@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import { SWEEP_SECONDS } from './payments/sweep-schedule.ts'
 
@@ -64,6 +64,17 @@ const ascendingSeconds = z
   .refine((list) => list.every((at) => at <= LONGEST_SWEEP_SECONDS))
   .describe(`1 to ${MAX_SWEEPS} ascending numbers of seconds with commas, like "60,300,86400"`)
 
+/** What a process may do; any number of processes may share each of them on one database (src/roles). */
+const ROLES = ['api', 'projector', 'dispatcher'] as const
+export type Role = (typeof ROLES)[number]
+
+const roles = z
+  .string()
+  .transform((text) => text.split(',').map((name) => name.trim()))
+  .pipe(z.array(z.enum(ROLES)))
+  .transform((names): readonly Role[] => ROLES.filter((role) => names.includes(role)))
+  .describe(`one or more of ${ROLES.join(', ')}, with commas`)
+
 const smtpUrl = z
   .url({ protocol: /^smtps?$/ })
   .describe('a URL like smtp://user:password@mail.example:587, or smtps:// for TLS from the beginning')
@@ -91,6 +102,10 @@ const settings = z.object({
   PORT: integer(0, 65_535).default(3000),
   /** Address to listen on; by default all of IPv4, which every container has. */
   HOST: z.string().default('0.0.0.0'),
+  /** What this process does: serve the interfaces, keep the read model and the database in order, send what is due. */
+  ROLES: roles.default([...ROLES]),
+  /** Seconds for which an api process that was told to stop still accepts calls, so that its load balancer finds another. */
+  STOP_DELAY_SECONDS: decimal(0, 300).default(1),
   /** Folder of the embedded Postgres and of demo.json. */
   DATA_DIR: z.string().default('./data'),
   /** A Postgres of one's own, instead of the embedded one. */
@@ -123,6 +138,10 @@ const settings = z.object({
   SMTP_FROM: z.string().optional(),
   /** Address of the payment provider's API; the sandbox has one of its own. */
   PAYMENT_PROVIDER_URL: webAddress.default('https://api.mercadopago.com'),
+  /** The key that seals of ledgers are signed with, as PEM; made on first use. By default in DATA_DIR. */
+  SEAL_KEY_FILE: z.string().optional(),
+  /** Hours after which ledgers that have moved are sealed, to files in DATA_DIR; by default only when somebody asks. */
+  SEAL_EVERY_HOURS: decimal(0.001, 168).optional(),
   /** Seconds after an attempt to pay at which the provider is asked what became of it, whatever it has notified. */
   PAYMENT_SWEEP_SECONDS: ascendingSeconds.default([...SWEEP_SECONDS]),
   /** The least severe messages that are logged. */
@@ -134,11 +153,15 @@ const settings = z.object({
 
 /** All settings, each with a value. */
 export interface Config
-  extends Omit<z.infer<typeof settings>, 'SEED_DEMO' | 'PUBLIC_URL' | 'WEBHOOK_ALLOW_PRIVATE' | 'SMTP_FROM'> {
+  extends Omit<
+    z.infer<typeof settings>,
+    'SEED_DEMO' | 'PUBLIC_URL' | 'WEBHOOK_ALLOW_PRIVATE' | 'SMTP_FROM' | 'SEAL_KEY_FILE'
+  > {
   readonly SEED_DEMO: boolean
   readonly SMTP_FROM: string
   readonly WEBHOOK_ALLOW_PRIVATE: boolean
   readonly PUBLIC_URL: string
+  readonly SEAL_KEY_FILE: string
 }
 
 /** Reads the settings from the environment. @throws WrongSetting naming each one that is wrong, and what it should be. */
@@ -152,10 +175,12 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   }
   const config = result.data
   const isEmbedded = config.DATABASE_URL === undefined
+  const DATA_DIR = resolve(config.DATA_DIR)
   const PUBLIC_URL = config.PUBLIC_URL ?? `http://127.0.0.1:${config.PORT}`
   return {
     ...config,
-    DATA_DIR: resolve(config.DATA_DIR),
+    DATA_DIR,
+    SEAL_KEY_FILE: resolve(config.SEAL_KEY_FILE ?? join(DATA_DIR, 'seal-key.pem')),
     SEED_DEMO: config.SEED_DEMO ?? isEmbedded,
     WEBHOOK_ALLOW_PRIVATE: config.WEBHOOK_ALLOW_PRIVATE ?? isEmbedded,
     PUBLIC_URL,

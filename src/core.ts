@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 import { ID_COLUMNS, readModel } from '../projections/index.ts'
+import { createTurns, type Turns } from './access/turns.ts'
 import { createVerifier, type Verifier } from './audit/verifier.ts'
 import { createEventStoreDb } from './ledger/eventstoredb.ts'
 import { type Follower, follow } from './ledger/follower.ts'
@@ -29,6 +30,8 @@ export interface Core {
   readonly writer: Writer
   /** Verifies ledgers, a few at a time. */
   readonly verifier: Verifier
+  /** For answers as of a moment of the past. */
+  readonly asOfTurns: Turns
   /** Rung when deliveries wait. */
   readonly bell: Bell
   /** Makes all tables of the read model anew from the ledgers, beside the live ones, and compares them. */
@@ -61,6 +64,9 @@ const WAITING_COMMANDS = 5_000
 /** The holder of the lock, a snapshot to compare by, and companies replayed side by side. */
 const BUILD_CONNECTIONS = 4
 
+/** Each replays a ledger and holds one of the query connections. */
+const AS_OF = { atATime: 2, waiting: 16 }
+
 /** Migrates the database, makes the read model fit, and opens the writer. */
 export async function openCore(options: CoreOptions): Promise<Core> {
   await migrate(options.databaseUrl)
@@ -92,6 +98,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     store,
     writer: preparation ? guarded(writer, preparation) : writer,
     verifier: createVerifier({ pool, store }, Date.now),
+    asOfTurns: createTurns(AS_OF),
     bell,
     rebuild: (onProgress) => withRebuild({ ...rebuilding, onProgress }, (work) => rebuild(work)),
     follow: () => following && follow(following),

@@ -19,12 +19,14 @@ describe('settings', () => {
       PORT: 3000,
       QUOTA_PER_MINUTE: 120,
       QUOTA_PER_DAY: 50_000,
+      SYNC_QUOTA_PER_MINUTE: 600,
       SEED_DEMO: true,
       TRUST_PROXY: false,
       LOG_LEVEL: 'info',
       PUBLIC_URL: 'http://127.0.0.1:3000',
     })
     expect(config).not.to.have.property('DATABASE_URL')
+    expect(config).not.to.have.property('SYNC_TOKEN_DAYS')
     expect(isAbsolute(config.DATA_DIR)).to.equal(true)
   })
 
@@ -44,6 +46,16 @@ describe('settings', () => {
     expect(readConfig({ PUBLIC_URL: 'https://loja.example/' }).PUBLIC_URL).to.equal('https://loja.example')
   })
 
+  it('give a process all roles, or those that are named', () => {
+    expect(readConfig({}).ROLES).to.deep.equal(['api', 'projector', 'dispatcher'])
+    expect(readConfig({ ROLES: 'dispatcher, api' }).ROLES).to.deep.equal(['api', 'dispatcher'])
+  })
+
+  it('keep the key of the seals with the data, unless it is put elsewhere', () => {
+    expect(readConfig({ DATA_DIR: '/srv/tillbook' }).SEAL_KEY_FILE).to.equal('/srv/tillbook/seal-key.pem')
+    expect(readConfig({ SEAL_KEY_FILE: '/run/secrets/seal.pem' }).SEAL_KEY_FILE).to.equal('/run/secrets/seal.pem')
+  })
+
   for (const [text, value] of [
     ['true', true],
     ['false', false],
@@ -61,6 +73,8 @@ describe('settings', () => {
     ['PORT', '65536'],
     ['PORT', '-1'],
     ['QUOTA_PER_MINUTE', '0'],
+    ['SYNC_QUOTA_PER_MINUTE', '0'],
+    ['SYNC_TOKEN_DAYS', '0'],
     ['QUOTA_PER_DAY', '1.5'],
     ['SEED_DEMO', 'maybe'],
     ['DATABASE_URL', 'mysql://localhost/shop'],
@@ -68,7 +82,17 @@ describe('settings', () => {
     ['PUBLIC_URL', 'ftp://loja.example'],
     ['TRUST_PROXY', 'yes'],
     ['TRUST_PROXY', '10.0.0.0/33'],
+    ['PAYMENT_PROVIDER_URL', 'api.mercadopago.com'],
+    ['PAYMENT_SWEEP_SECONDS', '60,abc'],
+    ['PAYMENT_SWEEP_SECONDS', '300,60'],
+    ['PAYMENT_SWEEP_SECONDS', '9999999'],
+    ['SEAL_EVERY_HOURS', '0'],
+    ['SEAL_EVERY_HOURS', '200'],
     ['LOG_LEVEL', 'loud'],
+    ['ROLES', 'api,worker'],
+    ['ROLES', 'api,'],
+    ['ROLES', ','],
+    ['STOP_DELAY_SECONDS', '301'],
   ] as const) {
     it(`say what ${name} should be instead of ${value}`, () => {
       expect(wrong({ [name]: value })).to.match(new RegExp(`^${name} should be .{5,}$`))

@@ -48,11 +48,12 @@ export const recordPayment = command<RecordPaymentInput>({
     const isFound = known !== null && attempt !== null && attempt !== known
     if (!isMove && !isFound) return accept('unchanged', `order/${id}`)
     const store = rows.get(storeById(order.store_id))
+    if (!store) throw new Error(`order ${id} is of a store that is not there`)
     const recorded: Recorded = {
       id,
       provider_payment_id,
       attempt_id: attempt?.attempt_id ?? null,
-      commission_percentage: (attempt ?? known ?? store?.doc)?.commission_percentage ?? '0.00',
+      commission_percentage: (attempt ?? known ?? store.doc).commission_percentage,
       ...(isMove ? { ...told, status } : statusOf(known as PaymentObject)),
     }
     const after = paymentRecorded(payments, recorded, total, now)

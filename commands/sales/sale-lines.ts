@@ -1,5 +1,6 @@
 import type { ItemRow } from '../../projections/catalog-items.ts'
 import type { PaymentTypeObject } from '../../projections/payment-types.ts'
+import { stockMoves } from '../../projections/sales.ts'
 import { fromCents, netOfSurcharge, toCents } from '../../src/domain/money.ts'
 import { toThousandths } from '../../src/domain/quantity.ts'
 import type { DataOf } from '../../src/events/catalogue.ts'
@@ -23,8 +24,7 @@ export function takenPayment(type: PaymentTypeObject, amount: string): SalePayme
 /** What lines take from stock, in thousandths by item: an item may stand on several lines. */
 export function quantitiesTaken(items: readonly SaleItem[]): Map<number, number> {
   const taken = new Map<number, number>()
-  for (const { catalog_item_id, quantity, moves_stock } of items) {
-    if (!moves_stock || catalog_item_id === null) continue
+  for (const { catalog_item_id, quantity } of stockMoves(items)) {
     taken.set(catalog_item_id, (taken.get(catalog_item_id) ?? 0) + toThousandths(quantity))
   }
   return taken

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type StoreSecrets, storeSecrets, storeSecretsByAlias } from '../../projections/stores.ts'
+import { type StoreSecrets, storeByAlias, storeSecrets, storeSecretsByAlias } from '../../projections/stores.ts'
 import { normalizePercentage } from '../../src/domain/percentage.ts'
 import { refuse } from '../../src/domain/refusal.ts'
 import { event } from '../../src/events/catalogue.ts'
@@ -17,13 +17,13 @@ export type CreateStoreInput = z.infer<typeof CreateStoreInput>
 
 /** Opens an online store. Its alias belongs to one store of the whole service, for ever. */
 export const createStore = command<CreateStoreInput>({
-  needs: ({ alias }) => [storeSecretsByAlias(alias)],
+  needs: ({ alias }) => [storeSecretsByAlias(alias), storeByAlias(alias)],
   ids: () => ({ store: 1 }),
   decide(rows, { alias, commission_percentage, sandbox, ...secrets }, { companyId, nextId }) {
-    const holder = rows.get(storeSecretsByAlias(alias))
-    // Whose it is, is only told when it is the company's own: nobody learns of other companies' stores.
-    const conflicting_id = holder?.company_id === companyId ? holder.store_id : undefined
-    if (holder) return refuse('duplicate_resource', { field: 'alias', ...(conflicting_id && { conflicting_id }) })
+    const own = rows.get(storeByAlias(alias))
+    if (own) return refuse('duplicate_resource', { field: 'alias', conflicting_id: own.id })
+    // Nobody learns more of another company's store than that the alias is taken.
+    if (rows.get(storeSecretsByAlias(alias))) return refuse('duplicate_resource', { field: 'alias' })
     const id = nextId('store')
     const created = event('StoreCreated', {
       id,

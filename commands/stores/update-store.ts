@@ -15,14 +15,19 @@ export const UpdateStoreInput = z.strictObject({
 })
 export type UpdateStoreInput = z.infer<typeof UpdateStoreInput>
 
+/** Of a store whose secrets were lost with the process that was about to keep them: they are set anew. */
+const NO_SECRETS = { access_token: null, notification_secret: null }
+
 /** Changes the commission of payments to come, and puts new secrets in the place of the old ones. */
 export const updateStore = command<UpdateStoreInput>({
   needs: ({ alias }) => [storeByAlias(alias), storeSecretsByAlias(alias)],
-  decide(rows, { alias, commission_percentage, access_token, notification_secret }) {
+  decide(rows, { alias, commission_percentage, access_token, notification_secret }, { companyId }) {
     const store = rows.get(storeByAlias(alias))
-    const kept = rows.get(storeSecretsByAlias(alias))
-    if (!store || !kept) return refuse('not_found')
+    if (!store) return refuse('not_found')
     const { id } = store
+    const held = rows.get(storeSecretsByAlias(alias))
+    if (held && held.store_id !== id) return refuse('duplicate_resource', { field: 'alias' })
+    const kept = held ?? { ...NO_SECRETS, store_id: id, company_id: companyId, alias }
     const secrets: StoreSecrets = {
       ...kept,
       access_token: access_token ?? kept.access_token,

@@ -11,14 +11,18 @@ export interface StoreAccess {
   readonly notificationSecret: string | null
 }
 
-/** The store with an alias, whosever it is; null when there is none. */
+/**
+ * The store with an alias, whosever it is; null when there is none. Its secrets are null where they were never given, or were
+ * lost with a process that ended between an append to a store outside of Postgres and its commit.
+ */
 export async function findStore(pool: Pool, alias: string): Promise<StoreAccess | null> {
   const { rows } = await pool.query<StoreAccess>({
     name: 'find_store',
-    text: `select k.company_id as "companyId", t.id, t.alias, t.enabled, (t.doc->>'sandbox')::boolean as sandbox,
+    text: `select t.company_id as "companyId", t.id, t.alias, t.enabled, (t.doc->>'sandbox')::boolean as sandbox,
                   k.access_token as "accessToken", k.notification_secret as "notificationSecret"
-           from store_secrets k join stores t on t.company_id = k.company_id and t.id = k.store_id
-           where k.alias = $1`,
+           from stores t left join store_secrets k on k.store_id = t.id
+           where t.alias = $1
+           order by k.store_id nulls last limit 1`,
     values: [alias],
   })
   return rows[0] ?? null

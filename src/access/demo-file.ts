@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto'
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { z } from 'zod'
+import { replaceFile } from '../replace-file.ts'
 
 const access = z.object({
   id: z.number(),
@@ -31,14 +31,8 @@ export async function readDemoFile(path: string): Promise<DemoFile | null> {
   }
 }
 
-/** Puts the file in its place at once and complete, for its owner's eyes only. */
+/** Writes the file, and its folder where there is none. */
 export async function writeDemoFile(path: string, content: DemoFile): Promise<void> {
   await mkdir(dirname(path), { recursive: true })
-  const draft = `${path}.${randomUUID()}`
-  try {
-    await writeFile(draft, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600, flag: 'wx' })
-    await rename(draft, path)
-  } finally {
-    await rm(draft, { force: true })
-  }
+  await replaceFile(path, `${JSON.stringify(content, null, 2)}\n`)
 }

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { networkOf } from './address-limit.ts'
-import { createMinuteLimit } from './minute-limit.ts'
+import { createMinuteLimit, type MinuteLimit } from './minute-limit.ts'
 import { verifyPassword } from './passwords.ts'
 import type { IssuedToken, Tokens } from './tokens.ts'
 import { createTurns } from './turns.ts'
@@ -39,7 +39,7 @@ interface FoundUser extends User {
  * Failures are counted per process: they slow guessing down, they are no contract, and argon2 alone leaves no process more
  * than some hundred guesses a second.
  */
-export function createLogin(pool: Pool, tokens: Tokens): Login {
+export function createLogin(pool: Pool, tokens: Tokens, grants: MinuteLimit): Login {
   const ofEmail = createMinuteLimit({ perMinute: FAILURES_OF_EMAIL, known: KNOWN })
   const ofAddress = createMinuteLimit({ perMinute: FAILURES_OF_ADDRESS, known: KNOWN })
   const turns = createTurns(VERIFICATIONS)
@@ -48,10 +48,10 @@ export function createLogin(pool: Pool, tokens: Tokens): Login {
   async function attempt(email: string, password: string, address: string): Promise<FoundUser | 'wrong' | number> {
     const key = `${address} ${email}`
     // Counted before it is known whether the password fits, or a thousand guesses at once would all be the first.
-    const counted = await ofAddress.consume(address)
-    if (counted.limited) return counted.retryAfter
-    const countedToo = await ofEmail.consume(key)
-    if (countedToo.limited) return countedToo.retryAfter
+    const emails = await ofEmail.consume(key)
+    if (emails.limited) return emails.retryAfter
+    const addresses = await ofAddress.consume(address)
+    if (addresses.limited) return addresses.retryAfter
     try {
       const user = await findUser(pool, email)
       const fits = await verifyPassword(user?.password_hash ?? null, password)
@@ -73,6 +73,8 @@ export function createLogin(pool: Pool, tokens: Tokens): Login {
     if (found === 'wrong') return { kind: 'wrong' }
     if (typeof found === 'number') return { kind: 'limited', retryAfter: found }
     const { password_hash: _, ...user } = found
+    const granted = await grants.consume(String(user.id))
+    if (granted.limited) return { kind: 'limited', retryAfter: granted.retryAfter }
     return { kind: 'entered', user, token: await tokens.issue({ userId: user.id, companyId: user.company_id }) }
   }
 }

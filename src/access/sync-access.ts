@@ -3,8 +3,11 @@ import { createLogin, type Login } from './login.ts'
 import { createMinuteLimit, type MinuteLimit } from './minute-limit.ts'
 import { createTokens, type Tokens } from './tokens.ts'
 
-/** Tokens whose calls are counted at a time. */
-const KNOWN_TOKENS = 20_000
+/** Tokens whose calls, and users whose tokens, are counted at a time. */
+const KNOWN = 20_000
+
+/** Tokens that a user gets in a minute, by logging in or renewing: all tills of a shop in the morning. */
+const TOKENS_PER_MINUTE = 60
 
 /** Who may use the sync interface, and how often. */
 export interface SyncAccess {
@@ -12,6 +15,8 @@ export interface SyncAccess {
   readonly tokens: Tokens
   /** Calls of a token. */
   readonly calls: MinuteLimit
+  /** Tokens of a user, by its id: a new token's calls are counted anew. */
+  readonly grants: MinuteLimit
 }
 
 export interface SyncAccessOptions {
@@ -22,6 +27,7 @@ export interface SyncAccessOptions {
 
 export function createSyncAccess(pool: Pool, { tokenDays, callsPerMinute }: SyncAccessOptions): SyncAccess {
   const tokens = createTokens(pool, tokenDays)
-  const calls = createMinuteLimit({ perMinute: callsPerMinute, known: KNOWN_TOKENS })
-  return { login: createLogin(pool, tokens), tokens, calls }
+  const calls = createMinuteLimit({ perMinute: callsPerMinute, known: KNOWN })
+  const grants = createMinuteLimit({ perMinute: TOKENS_PER_MINUTE, known: KNOWN })
+  return { login: createLogin(pool, tokens, grants), tokens, calls, grants }
 }

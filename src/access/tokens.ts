@@ -9,7 +9,7 @@ const FORMAT = /^tb_sync_[A-Za-z0-9_-]{43}$/
 /** A user's tokens beyond these: the longest unused ones are revoked, so that a till that logs in for every call leaves no heap. */
 export const LIVE_TOKENS_OF_USER = 200
 /** Ended tokens are kept for a while, to be looked into when somebody asks. */
-const ENDED_RETENTION_DAYS = 30
+const ENDED_RETENTION_DAYS = 7
 
 /** Whoever logged in, as of the call. */
 export interface Session {

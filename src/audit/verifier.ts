@@ -32,7 +32,7 @@ export function createVerifier(ledgers: Ledgers, clock: () => number): Verifier 
     const head = await headOf(ledgers.pool, companyId)
     const deadline = clock() + LONGEST_MS
     const isEnough = () => clock() >= deadline
-    const verification = await verifyLedger(ledgers, companyId, { after: after ?? undefined, isEnough })
+    const verification = await verifyLedger(ledgers, companyId, { ...(after && { after }), isEnough })
     return { verification, head: head.revision }
   }
 

@@ -9,9 +9,7 @@ export interface Ledgers {
   readonly store: EventStore
 }
 
-export interface VerifyOptions extends Pick<Walk, 'isEnough'> {
-  /** An event that was verified before, with its hash. */
-  readonly after?: Anchor | undefined
+export interface VerifyOptions extends Pick<Walk, 'after' | 'isEnough'> {
   readonly anchors?: readonly Anchor[]
 }
 

@@ -42,7 +42,8 @@ export async function walk(
   { stream, after = BEGINNING, anchors = [], isEnough = () => false }: Walk,
 ): Promise<Verification> {
   const hashes = hashesOf(anchors)
-  let at: Place = { stream, revision: after.revision, hash: after.hash, recordedAt: '' }
+  const known = after.revision === BEGINNING.revision ? BEGINNING.hash : after.hash
+  let at: Place = { stream, revision: after.revision, hash: known, recordedAt: '' }
   const found = (reason: Fault, revision = at.revision + 1): Verification => ({
     ...standing(at, after.revision),
     valid: false,

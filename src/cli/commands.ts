@@ -1,11 +1,13 @@
 import { companyVerbs } from './companies.ts'
 import { demo } from './demo.ts'
 import { keyVerbs } from './keys.ts'
+import { ledgerVerbs } from './ledger.ts'
 import { paymentTypeVerbs } from './payment-types.ts'
 import { projectionVerbs } from './projections.ts'
 import { providerSandbox } from './provider-sandbox.ts'
 import { saleVerbs } from './sales.ts'
 import { storeVerbs } from './stores.ts'
+import { till } from './till.ts'
 import { userVerbs } from './users.ts'
 import type { Flags, Verb } from './verb.ts'
 
@@ -20,8 +22,10 @@ export const COMMANDS: Readonly<Record<string, Group | Verb>> = {
   key: keyVerbs,
   sale: saleVerbs,
   store: storeVerbs,
+  ledger: ledgerVerbs,
   projections: projectionVerbs,
   'provider-sandbox': providerSandbox,
+  till,
   demo,
 }
 

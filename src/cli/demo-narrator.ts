@@ -18,23 +18,31 @@ export interface Narrator {
   get(title: string, path: string, show?: Show): Promise<Answer>
   /** `key` is the Idempotency-Key. */
   post(title: string, path: string, body: object, options?: { show?: Show; key?: string }): Promise<Answer>
+  remove(title: string, path: string): Promise<Answer>
+  /** A call of the sync interface: POST with a body, GET without. */
+  postAsTill(
+    title: string,
+    path: string,
+    body: object | undefined,
+    options: { show?: Show; token?: string },
+  ): Promise<Answer>
 }
 
 const TIMEOUT_MS = 15_000
 
-/** Calls API v1 of a running service and writes a transcript. */
+/** Calls a running service and writes a transcript. */
 export function createNarrator(baseUrl: string, apiKey: string, out: Writable): Narrator {
   let step = 0
   const say = (title: string) => out.write(`\n${++step}. ${title}\n\n`)
 
-  async function call(method: string, path: string, show: Show = ({ body }) => body, body?: object, key?: string) {
-    out.write(`  ${method} /api/v1${path}\n`)
+  async function call({ method, path, show = ({ body }) => body, body, key, bearer = apiKey }: Call): Promise<Answer> {
+    out.write(`  ${method} ${path}\n`)
     if (key) out.write(`  Idempotency-Key: ${key}\n`)
-    if (body) out.write(`  ${JSON.stringify(body)}\n`)
-    const response = await fetch(`${baseUrl}/api/v1${path}`, {
+    if (body) out.write(`  ${JSON.stringify(hidden(body))}\n`)
+    const response = await fetch(`${baseUrl}${path}`, {
       method,
       headers: {
-        authorization: `Bearer ${apiKey}`,
+        authorization: `Bearer ${bearer}`,
         ...(body ? { 'content-type': 'application/json' } : {}),
         ...(key ? { 'idempotency-key': key } : {}),
       },
@@ -43,8 +51,9 @@ export function createNarrator(baseUrl: string, apiKey: string, out: Writable): 
     }).catch((error: unknown) => {
       throw new Error(`nothing answers on ${baseUrl}: is the service running?`, { cause: error })
     })
-    const answer: Answer = { status: response.status, headers: response.headers, body: await response.json() }
-    out.write(`\n  ${answer.status} ${response.statusText}\n${indented(show(answer))}\n`)
+    const answer: Answer = { status: response.status, headers: response.headers, body: parsed(await response.text()) }
+    const shown = answer.body === null ? '' : `${indented(show(answer))}\n`
+    out.write(`\n  ${answer.status} ${response.statusText}\n${shown}`)
     return answer
   }
 
@@ -53,14 +62,36 @@ export function createNarrator(baseUrl: string, apiKey: string, out: Writable): 
     print: (text) => out.write(text),
     get(title, path, show) {
       say(title)
-      return call('GET', path, show)
+      return call({ method: 'GET', path: `/api/v1${path}`, show })
     },
     post(title, path, body, { show, key } = {}) {
       say(title)
-      return call('POST', path, show, body, key)
+      return call({ method: 'POST', path: `/api/v1${path}`, show, body, key })
+    },
+    remove(title, path) {
+      say(title)
+      return call({ method: 'DELETE', path: `/api/v1${path}` })
+    },
+    postAsTill(title, path, body, { show, token }) {
+      if (title) say(title)
+      return call({ method: body ? 'POST' : 'GET', path: `/api${path}`, show, body, bearer: token })
     },
   }
 }
+
+interface Call {
+  readonly method: string
+  readonly path: string
+  readonly show?: Show | undefined
+  readonly body?: object | undefined
+  readonly key?: string | undefined
+  readonly bearer?: string | undefined
+}
+
+const parsed = (text: string) => (text === '' ? null : JSON.parse(text))
+
+/** A transcript is shown around; a password in it would be too. */
+const hidden = (body: object): object => ('password' in body ? { ...body, password: '…' } : body)
 
 const LINE = 110
 

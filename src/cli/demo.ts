@@ -1,19 +1,24 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { DemoAccess } from '../access/demo-file.ts'
 import type { Config } from '../config.ts'
 import { streamOf } from '../ledger/envelope.ts'
 import { type Answer, createNarrator, type Narrator } from './demo-narrator.ts'
+import { tellWebhook } from './demo-webhook.ts'
 import { optional, verb } from './verb.ts'
 
 /** The main job on a running service, step by step, with real requests and answers. */
 export const demo = verb({
-  summary: 'shows the main job on a running service: a sale, its replay, a refusal, its cancellation, the ledger',
+  summary:
+    'shows the main job on a running service: a sale, its replay and cancellation, an offline till, a webhook, the ledger',
   flags: { url: optional('URL'), key: optional('API_KEY') },
   async run(context, { url, key }) {
     const base = url ?? context.config.PUBLIC_URL
-    const narrator = createNarrator(base, key ?? (await demoCompany(context.config)).api_key, process.stdout)
+    const known = key === undefined ? await demoCompany(context.config) : null
+    const narrator = createNarrator(base, key ?? known?.api_key ?? '', process.stdout)
     const me = await narrator.get('Who am I?', '/me', whoLine)
     await tellSale(narrator)
+    if (known) await tellWebhook(narrator, known.user)
     const { store } = await context.core()
     narrator.say(`The ledger of ${me.body.data.company.name}, last events`)
     await showLedger(narrator, store.read(streamOf(me.body.data.company.id), 0))
@@ -21,7 +26,7 @@ export const demo = verb({
   },
 })
 
-async function demoCompany({ DATA_DIR }: Config): Promise<{ api_key: string }> {
+async function demoCompany({ DATA_DIR }: Config): Promise<DemoAccess> {
   const file = join(DATA_DIR, 'demo.json')
   const text = await readFile(file, 'utf8').catch(() => {
     throw new Error(`${file} is not there: start the service with its demo data first (npm start)`)

@@ -1,5 +1,7 @@
 import { once } from 'node:events'
+import { join } from 'node:path'
 import { z } from 'zod'
+import { readDemoFile } from '../access/demo-file.ts'
 import { sandboxHelp } from '../sandbox/help.ts'
 import { startSandbox } from '../sandbox/server.ts'
 import { checked, optional, verb } from './verb.ts'
@@ -16,10 +18,10 @@ const Port = z
 export const providerSandbox = verb({
   summary: 'runs a payment provider to try online orders with: approve, refund, repeat and forge with curl',
   flags: { port: optional('PORT'), secret: optional('NOTIFICATION_SECRET') },
-  async run(_context, { port = DEFAULT_PORT, secret }) {
+  async run({ config }, { port = DEFAULT_PORT, secret }) {
     const sandbox = await startSandbox({
       port: checked(z.object({ port: Port }), { port }).port,
-      secret: secret ?? null,
+      secret: secret ?? (await demoSecret(config.DATA_DIR)),
       log: (line) => process.stdout.write(`${line}\n`),
     })
     process.stdout.write(sandboxHelp(sandbox.url))
@@ -28,3 +30,9 @@ export const providerSandbox = verb({
     return undefined
   },
 })
+
+/** Of the demonstration store, so that its notifications are believed without being told; null where there is none. */
+async function demoSecret(dataDir: string): Promise<string | null> {
+  const demo = await readDemoFile(join(dataDir, 'demo.json'))
+  return demo?.companies.find(({ store }) => store)?.store?.notification_secret ?? null
+}

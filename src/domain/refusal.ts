@@ -12,7 +12,6 @@ export type RefusalCode =
   | 'key_limit_reached'
   | 'order_already_paid'
   | 'payment_refused'
-  | 'provider_configuration_invalid'
   | 'webhook_limit_reached'
   | 'webhook_disabled'
 

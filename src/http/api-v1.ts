@@ -6,6 +6,7 @@ import { handlerOf, type RouteContext } from './handlers.ts'
 import { authenticate, limitStrangers } from './middleware/authenticate.ts'
 import { jsonBodyUpTo, MAX_BODY_BYTES } from './middleware/json-body.ts'
 import { requireHttps } from './middleware/require-https.ts'
+import { placeOf } from './paths.ts'
 import { Problem } from './problems.ts'
 import type { Route } from './route.ts'
 import { catalogRoutes } from './v1/catalog.ts'
@@ -64,9 +65,7 @@ export function apiV1(options: ApiOptions): Router {
 function routesByPath(): [path: string, routes: Route[]][] {
   const routes = new Map<string, Route[]>()
   for (const route of V1_ROUTES) routes.set(route.path, [...(routes.get(route.path) ?? []), route])
-  // A tilde sorts after everything that a path is written with.
-  const place = (path: string) => path.replaceAll(/:\w+/g, '~')
-  return [...routes].sort(([a], [b]) => (place(a) < place(b) ? -1 : 1))
+  return [...routes].sort(([a], [b]) => (placeOf(a) < placeOf(b) ? -1 : 1))
 }
 
 function requireScope({ scope }: Route): RequestHandler {

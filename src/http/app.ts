@@ -1,37 +1,59 @@
 import express, { type Express } from 'express'
 import helmet from 'helmet'
-import type { Core } from '../core.ts'
 import { type ApiOptions, apiV1, V1_ROUTES } from './api-v1.ts'
 import { serveDocs } from './docs/serve.ts'
-import { health } from './health.ts'
+import { health, type ProbeOptions } from './health.ts'
 import { failures, type LogFailure } from './middleware/failures.ts'
 import { requestId } from './middleware/request-id.ts'
 import { type NotificationOptions, notificationReceiver } from './notifications/receiver.ts'
 import { Problem } from './problems.ts'
 import { type SyncOptions, syncRouter } from './sync/router.ts'
 
-export interface AppOptions extends ApiOptions, SyncOptions, NotificationOptions {
+/** What every process answers with, whatever its roles. */
+export interface BaseOptions extends ProbeOptions {
   /** Express's setting: whom to believe X-Forwarded-* from. */
   readonly trustProxy: string | boolean | number
-  readonly isStopping: () => boolean
-  readonly health: Core['health']
+  /** A uuid for each request. */
+  readonly newId: () => string
+}
+
+export interface InterfaceOptions extends ApiOptions, SyncOptions, NotificationOptions {}
+
+export interface AppOptions extends BaseOptions, InterfaceOptions {
+  readonly newId: () => string
   readonly log: LogFailure
 }
 
 /** The HTTP interface as a function of what it depends on. */
 export function createApp(options: AppOptions): Express {
+  const app = createBase(options)
+  addInterfaces(app, options)
+  completeApp(app, options.log)
+  return app
+}
+
+/** An app with an id for each request, and the probes. */
+export function createBase({ trustProxy, newId, ...probing }: BaseOptions): Express {
   const app = express()
-  app.set('trust proxy', options.trustProxy)
+  app.set('trust proxy', trustProxy)
   app.set('etag', false)
   app.disable('x-powered-by')
-  app.use(requestId(options.newId))
-  app.use('/health', health(options.health, options.isStopping))
+  app.use(requestId(newId))
+  app.use('/health', health(probing))
+  return app
+}
+
+/** Adds the interfaces to a base: everything that is for callers. */
+export function addInterfaces(app: Express, options: InterfaceOptions): void {
   app.use(helmet())
   app.use('/docs', serveDocs(V1_ROUTES))
   app.use('/api/v1', apiV1(options))
   app.use('/api', syncRouter(options))
   app.use('/webhook', notificationReceiver(options))
+}
+
+/** Comes last: what nobody has answered, and what went wrong. */
+export function completeApp(app: Express, log: LogFailure): void {
   app.use((_request, _response, next) => next(new Problem('not_found')))
-  app.use(failures(options.log))
-  return app
+  app.use(failures(log))
 }

@@ -9,6 +9,7 @@ import type { Operating } from '../ledger/operation.ts'
 import type { EventStore } from '../ledger/port.ts'
 import type { Answer, Request } from '../ledger/unit-of-work.ts'
 import type { Payments } from '../payments/pay-order.ts'
+import type { ProblemCode } from './problems.ts'
 
 /** Parameters of a path, as text. */
 export type Params = Readonly<Record<string, string>>
@@ -122,7 +123,7 @@ export interface ActionRoute<B = unknown> extends Common {
   readonly method: 'post'
   readonly body: z.ZodType<B>
   readonly example?: object
-  readonly refusals?: readonly RefusalCode[]
+  readonly refusals?: readonly ProblemCode[]
   /** Null when the path names no possible record. */
   act(context: ActionContext<B>): Promise<Answer | Refusal> | null
 }

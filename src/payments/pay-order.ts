@@ -50,6 +50,9 @@ type Paying = Pick<Request, 'companyId' | 'actor' | 'requestId' | 'idempotency'>
   readonly payment: PayInput
 }
 
+/** A payment that an attempt of ours is to make. */
+type Attempt = PaymentObject & { readonly attempt_id: string }
+
 /** Namespace of the ids of attempts that an Idempotency-Key stands for; any fixed one would do. */
 const ATTEMPTS = '9d7a1c9e-5f0a-4a51-8f0e-6c1c2b7d4e10'
 
@@ -57,7 +60,8 @@ const ATTEMPTS = '9d7a1c9e-5f0a-4a51-8f0e-6c1c2b7d4e10'
  * Makes a payment of an order: the attempt is recorded, the provider asked under the attempt's id, its answer recorded.
  * Nothing of the database is held in between. The same key and request give the same attempt, so that a crash at any point,
  * or a call at the same time, charges once. Only the final answer is stored under the key.
- * @throws ProviderUnavailable when nobody knows whether the payment was made: asking again with the same key is safe.
+ * @throws ProviderUnavailable when nobody knows whether the payment was made: asking again with the same key is safe
+ * @throws ProviderMisconfigured when the store's credentials are missing, wrong, or of the other mode
  */
 export async function payOrder(payments: Payments, paying: Paying): Promise<Answer | Refusal> {
   const stored = await findAnswer(payments.pool, paying)
@@ -74,8 +78,9 @@ export async function payOrder(payments: Payments, paying: Paying): Promise<Answ
   })
   if (isRefusal(started)) return started
   const order = JSON.parse(started.body) as OrderObject
-  const attempt = order.payments.find((payment) => payment.attempt_id === attemptId)
-  if (!attempt) throw new Error(`attempt ${attemptId} was started and is not there`)
+  const found = order.payments.find((payment) => payment.attempt_id === attemptId)
+  if (!found) throw new Error(`attempt ${attemptId} was started and is not there`)
+  const attempt: Attempt = { ...found, attempt_id: attemptId }
   const made = recordKnown(order.id, attempt) ?? (await ask(payments, paying, order, attempt))
   if (isRefusal(made)) return made
   return run(payments.writer, paying, recordPayment, made, paying.idempotency)
@@ -88,41 +93,37 @@ function attemptOf({ idempotency }: Paying, reference: string, newId: () => stri
 }
 
 /** What is known of an attempt's payment; null when the provider has to be asked. */
-function recordKnown(orderId: number, payment: PaymentObject): RecordPaymentInput | null {
+function recordKnown(orderId: number, payment: Attempt): RecordPaymentInput | null {
   const { attempt_id, provider_payment_id, provider_status, status_detail, live_mode } = payment
   if (provider_payment_id === null || provider_status === null || live_mode === null) return null
   return { id: orderId, attempt_id, provider_payment_id, provider_status, status_detail, live_mode }
 }
 
+/** Asks the provider for the attempt's payment. What certainly was not made is noted, so that the key is free again. */
 async function ask(
   payments: Payments,
   paying: Paying,
   order: OrderObject,
-  attempt: PaymentObject,
+  attempt: Attempt,
 ): Promise<RecordPaymentInput | Refusal> {
-  const attemptId = attempt.attempt_id ?? ''
-  const giveUp = async (reason: string, refusal: Refusal): Promise<Refusal> => {
-    await run(payments.writer, paying, refusePayment, { id: order.id, attempt_id: attemptId, reason })
-    return refusal
-  }
+  const { attempt_id } = attempt
+  const giveUp = (reason: string) => run(payments.writer, paying, refusePayment, { id: order.id, attempt_id, reason })
+  const store = await findStore(payments.pool, order.store_alias)
+  const wanted = newPayment(order, attempt, paying.payment, payments.publicUrl)
+  let made: ProviderPayment
   try {
-    const store = await findStore(payments.pool, order.store_alias)
-    const account = accountOf(store)
-    const wanted = newPayment(order, attempt, paying.payment, payments.publicUrl)
-    const payment = await payments.provider.createPayment(account, wanted)
-    assertMade(payment, wanted)
-    // A payment was made, but not of the kind that the store is for: nothing is taken over from it.
-    if (payment.liveMode === account.sandbox) return refuse('provider_configuration_invalid')
-    return { ...recordOf(order.id, payment), attempt_id: attemptId }
+    made = await payments.provider.createPayment(accountOf(store), wanted)
   } catch (error) {
-    if (error instanceof ProviderRefused) {
-      const { causes } = error
-      return giveUp(reasonOf(error), refuse('payment_refused', { causes: [...causes] }))
-    }
-    if (error instanceof ProviderMisconfigured)
-      return giveUp('configuração do provedor inválida', refuse('provider_configuration_invalid'))
-    throw error
+    if (error instanceof ProviderMisconfigured) await giveUp('configuração do provedor inválida')
+    if (!(error instanceof ProviderRefused)) throw error
+    await giveUp(reasonOf(error))
+    return refuse('payment_refused', { causes: [...error.causes] })
   }
+  if (made.amountCents !== wanted.amountCents || made.externalReference !== wanted.orderReference)
+    throw new ProviderUnavailable('the provider answered with another payment')
+  // A payment was made, but not of the kind that the store is for: nothing is taken over from it.
+  if (made.liveMode === store?.sandbox) throw new ProviderMisconfigured('the payment is of the other mode')
+  return { ...recordOf(order.id, made), attempt_id }
 }
 
 function accountOf(store: StoreAccess | null) {
@@ -132,12 +133,12 @@ function accountOf(store: StoreAccess | null) {
 
 function newPayment(
   order: OrderObject,
-  { attempt_id, commission_percentage }: PaymentObject,
+  { attempt_id, commission_percentage }: Attempt,
   { payment_method_id, payer_email, token }: PayInput,
   publicUrl: string,
 ): NewPayment {
   return {
-    attemptId: attempt_id ?? '',
+    attemptId: attempt_id,
     orderReference: order.provider_reference,
     amountCents: toCents(order.total),
     applicationFeeCents: toCents(splitOf(order.total, commission_percentage).amount),
@@ -147,12 +148,6 @@ function newPayment(
     description: `Pedido ${order.external_id ?? order.id}`,
     notificationUrl: `${publicUrl}/webhook/paymentprovider/${order.store_alias}/${order.id}`,
   }
-}
-
-/** What comes back must be what was asked for, or nobody knows what happened. */
-function assertMade(made: ProviderPayment, wanted: NewPayment): void {
-  if (made.amountCents !== wanted.amountCents || made.externalReference !== wanted.orderReference)
-    throw new ProviderUnavailable('the provider answered with another payment')
 }
 
 const MAX_REASON = 500

@@ -17,7 +17,7 @@ const TIMEOUT_MS = 4_000
 const LIMITS: SlotLimits = { running: 32, waiting: 256 }
 
 /** The newest payments of one order that are looked at: an order has one or two, and each new attempt is a person's doing. */
-const FOUND_PAYMENTS = 100
+const FOUND_PAYMENTS = 50
 
 interface ProviderClientOptions {
   /** Address of the provider's API, without a slash at the end. */

@@ -3,21 +3,12 @@ import { z } from 'zod'
 import type { Provider } from './api.ts'
 import { type Book, MOVES, type Move, type SandboxPayment } from './book.ts'
 import { FAULTS, type Faults } from './faults.ts'
-import { type Claims, DELIVERIES, type Notification, ORDERS } from './notifications.ts'
+import { FORGERIES, forgery } from './forgeries.ts'
+import { DELIVERIES, type Notification, ORDERS } from './notifications.ts'
+import { Refusal } from './refusal.ts'
 
 /** Longest that answers may be held back. */
 const MAX_DELAY_MS = 60_000
-
-/** Notifications that lie, each signed with the true secret unless the lie is about that. */
-export const FORGERIES = [
-  'bad_signature',
-  'unsigned',
-  'other_order',
-  'other_amount',
-  'other_mode',
-  'unknown_payment',
-  'other_type',
-] as const
 
 const faultBody = z.strictObject({
   mode: z.enum(FAULTS),
@@ -78,17 +69,6 @@ export function control(provider: Provider, faults: Faults): Router {
   return router
 }
 
-/** A control call that makes no sense. */
-export class Refusal extends Error {
-  override readonly name = 'Refusal'
-  constructor(
-    readonly status: number,
-    message: string,
-  ) {
-    super(message)
-  }
-}
-
 function read<T>(schema: z.ZodType<T>, body: unknown): T {
   const result = schema.safeParse(body ?? {})
   if (result.success) return result.data
@@ -102,48 +82,6 @@ function payment(book: Book, id: string): SandboxPayment {
 }
 
 const existing = (book: Book, id: string): string => String(payment(book, id).id)
-
-type Forgery = (typeof FORGERIES)[number]
-
-/** What is claimed, and of which payment. `url` is the notification address of another order. */
-function forgery(
-  { book }: Provider,
-  subject: SandboxPayment,
-  as: Forgery,
-  url: string | undefined,
-): [SandboxPayment, Claims] {
-  switch (as) {
-    case 'bad_signature':
-      return [subject, { secret: 'not the secret' }]
-    case 'unsigned':
-      return [subject, { secret: null }]
-    case 'other_order':
-      if (!url) throw new Refusal(422, 'url: the notification address of the other order')
-      return [subject, { url }]
-    case 'other_amount':
-      return [anotherAmount(book, subject), {}]
-    case 'other_mode':
-      return [subject, { liveMode: !subject.live_mode }]
-    case 'unknown_payment':
-      return [subject, { dataId: '1' }]
-    case 'other_type':
-      return [subject, { type: 'plan', action: 'plan.updated' }]
-  }
-}
-
-/** A payment of the same order that was really made and approved, for a cent. */
-function anotherAmount(book: Book, subject: SandboxPayment): SandboxPayment {
-  const { payment_method_id, payer, external_reference, notification_url } = subject
-  const account = book.accountOf(String(subject.id)) ?? ''
-  return book.charge(account, {
-    payment_method_id,
-    payer,
-    external_reference: external_reference ?? undefined,
-    notification_url: notification_url ?? undefined,
-    transaction_amount: subject.transaction_amount === 0.01 ? 0.02 : 0.01,
-    token: 'APRO',
-  })
-}
 
 function view(notification: Notification | null) {
   if (!notification) return null

@@ -3,9 +3,10 @@ import type { AddressInfo } from 'node:net'
 import express, { type ErrorRequestHandler } from 'express'
 import { providerApi } from './api.ts'
 import { type Book, createBook } from './book.ts'
-import { control, Refusal } from './control.ts'
+import { control } from './control.ts'
 import { type Faults, failing } from './faults.ts'
 import { createNotifier, type Notifier } from './notifications.ts'
+import { Refusal } from './refusal.ts'
 
 /** A payment provider of one's own: the real one's endpoints, and control over what happens. */
 export interface Sandbox {

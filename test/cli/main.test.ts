@@ -1,39 +1,12 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { findEmbedded, startEmbedded } from '../../src/postgres/embedded.ts'
 import { useDatabase } from '../support/database.ts'
+import { tillbook } from './tillbook.ts'
 
-const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const FAST = { fsync: 'off', full_page_writes: 'off' }
-
-interface Ended {
-  readonly code: number | null
-  readonly stdout: string
-  readonly stderr: string
-}
-
-/** The command line in a process of its own, as an operator calls it. */
-async function tillbook(env: Record<string, string>, ...words: string[]): Promise<Ended> {
-  const { PATH = '', HOME = '' } = process.env
-  const child = spawn(process.execPath, ['--import', 'tsx', 'src/cli/main.ts', ...words], {
-    cwd: ROOT,
-    env: { PATH, HOME, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  const output = { stdout: '', stderr: '' }
-  for (const name of ['stdout', 'stderr'] as const) {
-    child[name].setEncoding('utf8').on('data', (text: string) => {
-      output[name] += text
-    })
-  }
-  const [code] = (await once(child, 'close')) as [number | null]
-  return { code, ...output }
-}
 
 const CREATE = ['company', 'create', '--name', 'Loja Azul', '--cnpj', '11222333000181', '--json']
 

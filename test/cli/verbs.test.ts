@@ -183,6 +183,11 @@ describe('commands of the command line', () => {
     expect(noted.fiscal_document).to.include({ status: 'authorized', number: 'NFC-e 7' })
   })
 
+  it('run a sandbox of the payment provider on a port that is one, or not at all', async () => {
+    for (const port of ['abc', '65536', '-1'])
+      expect((await refused('provider-sandbox', `--port=${port}`)).details?.fields).to.have.all.keys('port')
+  })
+
   it('open, change, switch and list stores, and never show their secrets', async () => {
     const secrets = ['--access-token', 'APP_USR-1234', '--notification-secret', 'segredo-da-loja']
     const flags = ['--company', company, '--commission', '5']

@@ -67,6 +67,16 @@ describe('the guide for tills', () => {
       expect(await namesInCopy()).to.have.members(['Café', 'Novo', 'Arroz'])
     })
 
+    it('uploads what was sold offline, once', async () => {
+      const sold = async () => (await company.get('/sales?origin=pdv&limit=200')).body.data.length as number
+      const before = await sold()
+      expect((await workplace.runProgram('upload.ts')).stdout).to.equal(
+        '3 vendas processadas: 3 registradas, 0 com erro.\n',
+      )
+      expect(await sold()).to.equal(before + 3)
+      expect(await workplace.readJson('queue.json')).to.deep.equal([])
+    })
+
     it('finds conflicts and downloads what has changed', async () => {
       await company.call('PATCH', `/catalog/items/${items[0]}`, { price: '7.50' })
       await company.call('DELETE', `/catalog/items/${items[3]}`)
@@ -85,6 +95,8 @@ const EXPECTED: Readonly<Record<string, RegExp>> = {
   Configuration: /"company": \{[\s\S]*"payment_types": \[[\s\S]*"role": "clerk"/,
   'First download': /^4$/m,
   'What changed since': /^\{"changed":\d,"deleted":\[\d+\]\}$/m,
+  'Uploading sales':
+    /^\{"status":"created","sale_id":(\d+),"warnings":\["price_differs"\]\}\n\{"status":"duplicate","sale_id":\1,"warnings":\["price_differs"\]\}$/m,
   Conflicts: /^\{"has_conflicts":true,"conflicts":\[\{"id":\d+,"reason":"updated",.*"reason":"deleted",/m,
   Errors: /^\{"success":false,"message":"Há dados inválidos[^"]*","errors":\{"last_sync":\["deve ser/m,
 }

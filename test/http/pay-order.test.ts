@@ -23,10 +23,11 @@ describe('payment of an order', () => {
   let provider: MemoryProvider
   let alias: string
   let stores = 0
+  const logged: unknown[] = []
 
   before(async () => {
     provider = createMemoryProvider()
-    api = await startApi(database.url, { provider })
+    api = await startApi(database.url, { provider, log: (_message, error) => logged.push(error) })
   })
   beforeEach(async () => {
     company = await api.company()
@@ -40,6 +41,7 @@ describe('payment of an order', () => {
     provider.status = 'pending'
     provider.calls.length = 0
     provider.payments.length = 0
+    logged.length = 0
   })
   after(() => api.close())
 
@@ -143,7 +145,7 @@ describe('payment of an order', () => {
       expect(provider.payments).to.have.length(1)
     })
 
-    it('answers 500 provider_configuration_invalid when the credentials are missing, wrong, or of the other mode', async () => {
+    it('answers 500 provider_configuration_invalid when the credentials are missing, wrong, or of the other mode, and logs why', async () => {
       const { id } = await place()
       provider.twist(() => {
         throw new ProviderMisconfigured('401')
@@ -156,6 +158,11 @@ describe('payment of an order', () => {
       const order = { store_alias: `${alias}-nova`, customer: { name: 'Ana' }, items }
       const { data } = (await company.post('/orders', order)).body
       expectProblem(await pay(data.id, 'n'), 500, 'provider_configuration_invalid')
+      expect(logged.map(String)).to.deep.equal([
+        'ProviderMisconfigured: 401',
+        'ProviderMisconfigured: the payment is of the other mode',
+        'ProviderMisconfigured: the store has no access token',
+      ])
       await company.run(updateStore, { alias: `${alias}-nova`, access_token: 'TEST-access-token' })
       expect((await pay(data.id, 'n')).status).to.equal(201)
     })

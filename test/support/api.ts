@@ -19,6 +19,7 @@ import { type Command, invoke, isRefusal } from '../../src/ledger/command.ts'
 import type { Origin } from '../../src/ledger/envelope.ts'
 import { ensureLedger } from '../../src/ledger/ledgers.ts'
 import type { EventStore } from '../../src/ledger/port.ts'
+import type { Writer } from '../../src/ledger/writer.ts'
 import type { PaymentProvider } from '../../src/payments/provider-port.ts'
 import { createPool } from '../../src/postgres/pool.ts'
 import { SECRET_BYTES, secretOf } from '../../src/webhooks/secrets.ts'
@@ -71,6 +72,8 @@ export interface TestApiOptions {
   readonly store?: EventStore
   /** The payment provider; there is none by default. */
   readonly provider?: PaymentProvider
+  /** A writer around the real one, for what happens when it fails. */
+  readonly wrapWriter?: (writer: Writer) => Writer
   /** Hears of what went wrong; the console by default. */
   readonly log?: (message: string, error: unknown) => void
   /** Notifications of an address a minute; out of the way by default. */
@@ -96,6 +99,7 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
   const limits = { perMinute, perDay }
   const app = createApp({
     ...core,
+    writer: options.wrapWriter?.(core.writer) ?? core.writer,
     limits,
     gate: withClock(createGate(gatePool, limits), options.now),
     addresses: createAddressLimit(limits),

@@ -21,7 +21,8 @@ export function failures(
 ): ErrorRequestHandler {
   return (error, request, response, _next) => {
     const problem = problemOf(error)
-    if (problem.code === 'internal_error')
+    // Both are for whoever runs the service to mend.
+    if (problem.code === 'internal_error' || error instanceof ProviderMisconfigured)
       log(`${request.method} ${request.path} failed`, error, response.locals.requestId)
     if (response.headersSent) {
       response.destroy()
@@ -31,7 +32,7 @@ export function failures(
   }
 }
 
-const answerProblem = (response: Response, problem: Problem): void =>
+export const answerProblem = (response: Response, problem: Problem): void =>
   sendProblem(response, problem, statusOf(problem.code))
 
 /** The answer that an error becomes. */

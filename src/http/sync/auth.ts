@@ -1,8 +1,10 @@
 import type { Response } from 'express'
 import { z } from 'zod'
-import type { Login, User } from '../../access/login.ts'
-import type { IssuedToken, Session, Tokens } from '../../access/tokens.ts'
+import type { User } from '../../access/login.ts'
+import type { SyncAccess } from '../../access/sync-access.ts'
+import type { IssuedToken, Session } from '../../access/tokens.ts'
 import { Email } from '../../domain/text.ts'
+import { limited } from '../middleware/authenticate.ts'
 import { Problem } from '../problems.ts'
 import { parse, sendFailure, sendSuccess } from './answer.ts'
 import { LOGGED_IN, LOGGED_OUT, TOKEN_RENEWED } from './messages.ts'
@@ -15,7 +17,7 @@ const MAX_PASSWORD_LENGTH = 200
 const Credentials = z.object({ email: Email, password: z.string().min(1).max(MAX_PASSWORD_LENGTH) })
 
 /** Login, refresh, logout, user (spec, Authentication, Sync interface). */
-export function authRoutes({ login, tokens }: { readonly login: Login; readonly tokens: Tokens }): SyncRoute[] {
+export function authRoutes({ login, tokens, grants }: SyncAccess): SyncRoute[] {
   return [
     {
       method: 'post',
@@ -34,6 +36,8 @@ export function authRoutes({ login, tokens }: { readonly login: Login; readonly 
       path: '/auth/refresh',
       async handle(_request, response) {
         const session = sessionOf(response)
+        const granted = await grants.consume(String(session.userId))
+        if (granted.limited) throw limited(granted)
         const token = await tokens.renew(session)
         if (!token) throw new Problem('invalid_token')
         sendToken(response, TOKEN_RENEWED, token, userOf(session))

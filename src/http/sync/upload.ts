@@ -1,7 +1,9 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
+import type { OfflineSale } from '../../../commands/sales/offline-sale-input.ts'
 import type { Session } from '../../access/tokens.ts'
-import { isRefusal } from '../../ledger/command.ts'
+import { type Invocation, isRefusal } from '../../ledger/command.ts'
+import type { CommandResult } from '../../ledger/unit-of-work.ts'
 import type { Writer } from '../../ledger/writer.ts'
 import { Problem } from '../problems.ts'
 import { parse, sendSuccess } from './answer.ts'
@@ -12,6 +14,9 @@ import { composeAnswer, readUpload, type Upload, type UploadAnswer } from './upl
 
 /** Sales of one upload at most; a till with more sends them in several. */
 export const MAX_SALES = 1_000
+
+/** Items of the sales of one unit of work: more of them are no faster, and let others wait longer. */
+const PORTION_LINES = 1_000
 
 /** What is in the list is judged sale by sale. */
 const Body = z.object({ sales: z.array(z.unknown()).max(MAX_SALES, `no máximo ${MAX_SALES} vendas por envio`) })
@@ -40,21 +45,38 @@ export const uploadRoute = ({ pool, writer }: Options): SyncRoute => ({
 })
 
 async function record(writer: Writer, upload: Upload, session: Session, requestId: string): Promise<UploadAnswer> {
-  // Without a sale that can be tried there is nothing to ask the ledger.
-  if (upload.invocations.length === 0) return composeAnswer(upload, [])
-  const answer = await writer.run({
-    companyId: session.companyId,
-    invocations: upload.invocations,
-    origin: 'pdv',
-    actor: `user/${session.userId}`,
-    requestId,
-    reply: {
-      status: () => 200,
-      // As text, because of several attempts to commit the one that is answered need not be the last one composed.
-      compose: (results) => ({ status: 200, body: JSON.stringify(composeAnswer(upload, results)) }),
-      withoutBodies: true,
-    },
-  })
-  if (isRefusal(answer)) throw new Problem(answer.refused, answer.details)
-  return JSON.parse(answer.body) as UploadAnswer
+  const done: CommandResult[] = []
+  for (const invocations of portionsOf(upload)) {
+    const answer = await writer.run({
+      companyId: session.companyId,
+      invocations,
+      origin: 'pdv',
+      actor: `user/${session.userId}`,
+      requestId,
+      reply: {
+        status: () => 200,
+        // As text, because of several attempts to commit the one that is answered need not be the last one composed.
+        compose: (results) => ({ status: 200, body: JSON.stringify(results) }),
+        withoutBodies: true,
+      },
+    })
+    if (isRefusal(answer)) throw new Problem(answer.refused, answer.details)
+    done.push(...(JSON.parse(answer.body) as CommandResult[]))
+  }
+  return composeAnswer(upload, done)
+}
+
+/** Most uploads are one portion, and one commit. A long one is cut, so that nobody has to wait for all of it. */
+function* portionsOf({ invocations }: Upload): Iterable<Invocation[]> {
+  let portion: Invocation[] = []
+  let lines = 0
+  for (const invocation of invocations) {
+    portion.push(invocation)
+    lines += (invocation.input as OfflineSale).items.length
+    if (lines < PORTION_LINES) continue
+    yield portion
+    portion = []
+    lines = 0
+  }
+  if (portion.length > 0) yield portion
 }

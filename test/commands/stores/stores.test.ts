@@ -37,6 +37,17 @@ describe('create store', () => {
     })
   })
 
+  it('refuses an alias that is taken, and names only the company’s own store', async () => {
+    const own = await (await given(companyRegistered(), storeCreated())).when(createStore, input())
+    own.refuses('duplicate_resource', { field: 'alias', conflicting_id: 1 })
+    const scenario = await given(companyRegistered())
+    const rows = (await scenario.rows(storeSecretsByAlias('padaria-ipe'))) as Changes
+    const secrets = { access_token: null, notification_secret: null }
+    rows.put(storeSecrets, { store_id: 9, company_id: COMPANY_ID + 1, alias: 'padaria-ipe', ...secrets })
+    const theirs = await scenario.when(createStore, input())
+    theirs.refuses('duplicate_resource', { field: 'alias' })
+  })
+
   it('needs no secret, and is for production unless told otherwise', async () => {
     const decided = await (await given(companyRegistered())).when(createStore, input())
     decided.accepts('created', storeCreated({ id: FIRST_NEW_ID, sandbox: false, secrets: [] }))
@@ -91,6 +102,20 @@ describe('update store', () => {
       { table: storeSecrets, row: { ...row, access_token: 'APP_USR-new', notification_secret: 'um-segredo' } },
     ])
     expect(await scenario.show('store/1')).to.include({ commission_percentage: '7.50', has_notification_secret: true })
+  })
+
+  it('sets secrets anew that were lost, unless another store has got the alias since', async () => {
+    const lost = await given(...shop)
+    const decided = await lost.when(updateStore, update({ access_token: 'APP_USR-new' }))
+    decided.accepts('updated', event('StoreSecretsReplaced', { id: 1, secrets: ['access_token'] }))
+    expect(recorded(decided).privateRows).to.deep.equal([
+      { table: storeSecrets, row: { ...row, access_token: 'APP_USR-new' } },
+    ])
+    const taken = await given(...shop)
+    const rows = (await taken.rows(storeSecretsByAlias('padaria-ipe'))) as Changes
+    rows.put(storeSecrets, { ...row, store_id: 2, company_id: COMPANY_ID + 1 })
+    const refused = await taken.when(updateStore, update({ access_token: 'APP_USR-new' }))
+    refused.refuses('duplicate_resource', { field: 'alias' })
   })
 
   it('changes nothing when all is as it was', async () => {

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { ProviderMisconfigured } from '../../../src/payments/provider-port.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../../support/api.ts'
 import { type FaultyApi, startFaultyApi } from '../../support/faulty-api.ts'
 import { createMemoryProvider, type MemoryProvider } from '../../support/memory-provider.ts'
@@ -25,9 +26,14 @@ export interface World {
   close(): Promise<void>
 }
 
+/** One of the cases is a store without credentials, which is logged; anything else would be a surprise. */
+const log = (message: string, error: unknown): void => {
+  if (!(error instanceof ProviderMisconfigured)) console.error(message, error)
+}
+
 export async function createWorld(databaseUrl: string): Promise<World> {
   const provider = createMemoryProvider()
-  const api = await startApi(databaseUrl, { provider })
+  const api = await startApi(databaseUrl, { provider, log })
   const company = await api.company()
   const stingy = await startApi(databaseUrl, { perDay: 1 })
   const exhausted = await stingy.company()

@@ -1,9 +1,11 @@
 import { expect } from 'chai'
 import type { OrderObject } from '../../../projections/orders.ts'
 import { NOTIFICATIONS_PER_MINUTE } from '../../../src/http/notifications/receiver.ts'
+import { send } from '../../support/api.ts'
 import { useDatabase } from '../../support/database.ts'
+import { startFaultyApi } from '../../support/faulty-api.ts'
 import { until } from '../../support/wait.ts'
-import { notify, type OnlineShop, openShop, paymentOf, stubProvider, told } from './shop.ts'
+import { addressOf, notify, type OnlineShop, openShop, paymentOf, stubProvider, told } from './shop.ts'
 
 describe('limits of the receiver of notifications', () => {
   const database = useDatabase()
@@ -65,6 +67,16 @@ describe('limits of the receiver of notifications', () => {
     await open({ notificationsPerMinute: 1 })
     expect((await notify(shop, order.id, plan, from('203.0.113.1'))).status).to.equal(200)
     expect((await notify(shop, order.id, plan, from('203.0.113.2'))).status).to.equal(429)
+  })
+
+  it('answers 503 when it cannot keep what arrives, and asks nobody', async () => {
+    await open({})
+    const faulty = await startFaultyApi(shop.api.core, database.url)
+    const url = addressOf(faulty.down.handlers, shop.alias, order.id)
+    const { status, body, headers } = await send(url, 'POST', told(paymentOf(order).id))
+    await faulty.close()
+    expect([status, body.error.code]).to.deep.equal([503, 'unavailable'])
+    expect(Number(headers.get('retry-after'))).to.be.above(0)
   })
 
   it('holds no connection while the provider is slow: with one only, 20 wait and everybody else is served', async () => {

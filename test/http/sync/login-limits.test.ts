@@ -2,7 +2,9 @@ import { expect } from 'chai'
 import { type Reply, startApi, type TestApi, type TestCompany } from '../../support/api.ts'
 import { useDatabase } from '../../support/database.ts'
 import { rawRequest } from '../../support/raw-request.ts'
-import { createTestUser, expectFailure, type TestUser } from '../../support/till.ts'
+import { createTestUser, expectFailure, type TestUser, tillWith } from '../../support/till.ts'
+
+const HTTPS = { 'x-forwarded-proto': 'https' }
 
 describe('limits of logins', () => {
   const database = useDatabase()
@@ -27,7 +29,7 @@ describe('limits of logins', () => {
       headers: {
         'content-type': 'application/json',
         'x-forwarded-for': address,
-        'x-forwarded-proto': 'https',
+        ...HTTPS,
       },
       body: JSON.stringify({ email, password }),
     })
@@ -70,8 +72,12 @@ describe('limits of logins', () => {
   })
 
   it('of many guesses at once no more than five are looked at', async () => {
-    const replies = await Promise.all(Array.from({ length: 40 }, () => guess('192.0.2.6')))
-    expect(statuses(replies)).to.deep.equal([...Array(5).fill(401), ...Array(35).fill(429)])
+    const replies = await Promise.all(Array.from({ length: 60 }, () => guess('192.0.2.6')))
+    expect(statuses(replies)).to.deep.equal([...Array(5).fill(401), ...Array(55).fill(429)])
+    // What was not looked at counts for nobody else at the address.
+    const other = await createTestUser(company)
+    for (let n = 0; n < 5; n++) expectFailure(await guess('192.0.2.6', `alvo${n}@loja.example`), 401)
+    expect((await logIn('192.0.2.6', other.email, other.password)).status).to.equal(200)
   })
 
   it('of guesses at many e-mails from one address no more than fifty are looked at, also at once', async () => {
@@ -86,6 +92,22 @@ describe('limits of logins', () => {
     expect(statuses(replies)).to.deep.equal(Array(20).fill(200))
     const tokens = new Set(replies.map(({ body }) => body.data.token))
     expect(tokens.size).to.equal(20)
+  })
+
+  it('a user gets sixty tokens a minute, by logging in and by renewing; the last one goes on', async () => {
+    let till = tillWith(api.url, user, (await enter('192.0.2.11')).body.data.token)
+    for (let n = 1; n < 60; n++) {
+      const renewed = await till.call('POST', '/auth/refresh', undefined, HTTPS)
+      expect(renewed.status).to.equal(200)
+      till = tillWith(api.url, user, renewed.body.data.token)
+    }
+    const refused = await till.call('POST', '/auth/refresh', undefined, HTTPS)
+    expectFailure(refused, 429)
+    expect(Number(refused.headers.get('retry-after'))).to.be.within(1, 60)
+    expectFailure(await enter('192.0.2.11'), 429)
+    expect((await till.call('GET', '/sync/status', undefined, HTTPS)).status).to.equal(200)
+    const other = await createTestUser(company)
+    expect((await logIn('192.0.2.11', other.email, other.password)).status).to.equal(200)
   })
 
   it('what is refused as malformed counts for nothing', async () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { listRefusedSales } from '../../../queries/sync/list-refused-sales.ts'
 import { MAX_OPEN, settleRefusedSale } from '../../../src/http/sync/upload-refusals.ts'
-import { startApi, type TestApi, type TestCompany } from '../../support/api.ts'
+import { type Json, startApi, type TestApi, type TestCompany } from '../../support/api.ts'
 import { useDatabase } from '../../support/database.ts'
 import { type Counter, openCounter, upload } from '../../support/offline-sales.ts'
 import { openTill, type TestTill } from '../../support/till.ts'
@@ -87,6 +87,72 @@ describe('refused sales of uploads', () => {
     const { sales } = await open()
     expect(sales).to.have.length(1)
     expect(sales[0]).to.deep.include({ code: 'duplicate_resource', payload: other })
+  })
+
+  it('are not reopened by a stubborn till even long after, and forgotten once it has given up', async () => {
+    const age = (column: string) =>
+      api.core.pool.query(
+        `update ops.refused_sales set ${column} = ${column} - interval '91 days' where company_id = $1`,
+        [company.id],
+      )
+    const kept = async () =>
+      (await api.core.pool.query('select from ops.refused_sales where company_id = $1', [company.id])).rowCount
+    await upload(till, [wrong('a')])
+    await settle((await open()).sales[0]?.id ?? 0)
+    await age('settled_at')
+    await upload(till, [wrong('a')])
+    expect([await kept(), (await open()).total]).to.deep.equal([1, 0])
+    await age('last_refused_at')
+    await upload(till, [wrong('b')])
+    expect([await kept(), (await open()).total]).to.deep.equal([1, 1])
+  })
+
+  it('come of odd values in any place of a sale, none of which fails the upload', async () => {
+    const odd = [
+      null,
+      true,
+      '',
+      ' ',
+      '10.00',
+      -1,
+      0,
+      1e-7,
+      1.005,
+      1e21,
+      Number.MAX_VALUE,
+      2 ** 53,
+      [],
+      {},
+      [[]],
+      'ã\u0000',
+      '\ud800',
+    ]
+    const moments = ['9999-12-31T23:59:59.999Z', '1900-01-01T00:00:00.000Z', '2026-02-30T00:00:00Z', '2026-03-10']
+    const whole = counter.onAccount('odd')
+    const [item, payment] = [whole.items[0] ?? {}, whole.payments[0] ?? {}]
+    const mutated = (part: object, put: (changed: object) => object) =>
+      Object.keys(part).flatMap((field) =>
+        odd.map((value) => ({ what: `${field} ${JSON.stringify(value)}`, sale: put({ ...part, [field]: value }) })),
+      )
+    const cases = [
+      ...mutated(whole, (changed) => changed),
+      ...mutated(item, (changed) => ({ ...whole, items: [changed] })),
+      ...mutated(payment, (changed) => ({ ...whole, payments: [changed] })),
+      ...moments.map((created_at) => ({ what: created_at, sale: { ...whole, created_at } })),
+    ]
+    const sales = cases.map(({ sale }: Json, n) =>
+      sale.offline_id === 'odd' ? { ...sale, offline_id: `odd-${n}` } : sale,
+    )
+    const { results } = await upload(till, sales)
+    const recorded = results.flatMap(({ status }: Json, n: number) => (status === 'created' ? [cases[n]?.what] : []))
+    // What the till may leave out, what is zero, and a name that looks like a number.
+    const zero = ['change 0', 'change 1e-7']
+    const absent = ['amount_received null', 'change null']
+    expect(recorded).to.have.members([...absent, ...zero, 'offline_id "10.00"', ...moments.slice(0, 2)])
+    expect(results.filter(({ status }: Json) => status === 'error')).to.have.length(sales.length - recorded.length)
+    for (const { sale_id } of results) {
+      if (sale_id) expect((await company.get(`/sales/${sale_id}`)).status).to.equal(200)
+    }
   })
 
   it('may be anything that is JSON, and are bounded in number and size', async () => {

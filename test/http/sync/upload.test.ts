@@ -1,6 +1,4 @@
 import { expect } from 'chai'
-import { settleReceivable } from '../../../commands/receivables/receivable-commands.ts'
-import { cancelSale } from '../../../commands/sales/cancel-sale.ts'
 import { expectProblem } from '../../support/answers.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../../support/api.ts'
 import { useDatabase } from '../../support/database.ts'
@@ -33,48 +31,6 @@ describe('POST /api/sync/sales', () => {
     expect(a).to.deep.equal({ offline_id: 'a', status: 'created', sale_id: a.sale_id })
     expect(b).to.deep.equal({ offline_id: 'b', status: 'created', sale_id: b.sale_id })
     expect(b.sale_id).to.be.greaterThan(a.sale_id)
-  })
-
-  it('shows at once in API v1: sale, list, incremental list, stock', async () => {
-    const since = (await company.get('/sales')).body.meta.synced_at
-    const { sale_id: id } = await first(counter.sale('a', { amount_received: 50, change: 40 }))
-    const shown = await company.get(`/sales/${id}`)
-    expect(shown.body.data).to.deep.include({
-      id,
-      external_id: null,
-      status: 'completed',
-      origin: 'pdv',
-      customer: null,
-      sold_at: '2026-03-10T11:00:00.000-03:00',
-      items: [
-        {
-          catalog_item_id: counter.product,
-          external_id: null,
-          description: 'Café 100',
-          quantity: '1.000',
-          unit_price: '10.00',
-          total: '10.00',
-        },
-      ],
-      payments: [{ payment_type_id: counter.cash, name: 'cash', amount: '10.00', surcharge: '0.00', net: '10.00' }],
-      total: '10.00',
-      change: '40.00',
-    })
-    for (const query of ['?origin=pdv', `?updated_since=${encodeURIComponent(since)}`]) {
-      expect((await company.get(`/sales${query}`)).body.data).to.deep.equal([shown.body.data])
-    }
-    expect(await counter.stock()).to.equal('99.000')
-    const summary = await company.get('/finance/summary?from=2026-03-10&to=2026-03-10')
-    expect(summary.body.data.sales).to.deep.include({ count: 1, gross: '10.00' })
-  })
-
-  it('records a cancelled sale as cancelled, which moves no stock', async () => {
-    const { sale_id: id } = await first(counter.sale('a', { status: 'cancelled' }))
-    const { data } = (await company.get(`/sales/${id}`)).body
-    expect(data).to.include({ status: 'cancelled', origin: 'pdv', cancelled_at: data.created_at })
-    expect(await counter.stock()).to.equal('100.000')
-    const summary = await company.get('/finance/summary?from=2026-03-10&to=2026-03-10')
-    expect(summary.body.data.sales).to.deep.include({ count: 0, cancelled: { count: 1, amount: '10.00' } })
   })
 
   it('keeps who uploaded it, through which channel, in the event', async () => {
@@ -146,6 +102,25 @@ describe('POST /api/sync/sales', () => {
     expect(await counter.stock()).to.equal('-397.000')
   })
 
+  it('takes 1,000 sales of 3 items, and knows the first again at the end', async () => {
+    const items = [1, 2, 3].map((quantity) => ({ product_id: counter.product, quantity, price: 1, total: quantity }))
+    const money = {
+      total: 6,
+      amount_received: 6,
+      payments: [{ payment_type_id: counter.cash, amount: 6, status: 'completed' }],
+    }
+    const sales = Array.from({ length: 999 }, (_, n) => counter.sale(`n-${n}`, { items, ...money }))
+    const { results, summary } = await upload(till, [...sales, sales[0]])
+    expect(summary).to.deep.equal({ total_processed: 1_000, success_count: 1_000, error_count: 0 })
+    expect(results.map((result: Json) => result.offline_id)).to.deep.equal([
+      ...sales.map((sale) => sale.offline_id),
+      'n-0',
+    ])
+    expect(new Set(results.map((result: Json) => result.sale_id)).size).to.equal(999)
+    expect(results.at(-1)).to.include({ status: 'duplicate', sale_id: results[0].sale_id })
+    expect(await counter.stock()).to.equal(`${100 - 999 * 6}.000`)
+  })
+
   it('records what is odd with warnings, and tells them again to whoever lost the answer', async () => {
     const line = { product_id: counter.product, quantity: 101, price: 9.5, total: 959.5 }
     const money = { total: 959.5, amount_received: 959.5 }
@@ -162,73 +137,6 @@ describe('POST /api/sync/sales', () => {
     for (const { message } of warnings) expect(message).to.match(/^[A-ZÀ-Ú].*\.$/)
     expect(await first(sale)).to.deep.equal({ ...created, status: 'duplicate', warnings })
     expect(await counter.stock()).to.equal('-1.000')
-  })
-
-  it('copes with stock below zero: goods arrive, a count sets it right, and API v1 sells nothing of it', async () => {
-    await first(
-      counter.sale('a', {
-        items: [{ product_id: counter.product, quantity: 102, price: 10, total: 1020 }],
-        total: 1020,
-        amount_received: 1020,
-        payments: [{ payment_type_id: counter.cash, amount: 1020, status: 'completed' }],
-      }),
-    )
-    const path = `/catalog/items/${counter.product}`
-    const sale = {
-      items: [{ catalog_item_id: counter.product, quantity: '1' }],
-      payments: [{ payment_type_id: counter.cash, amount: '10.00' }],
-    }
-    expectProblem(await company.post('/sales', sale), 422, 'insufficient_stock')
-    expectProblem(await company.call('PATCH', path, { stock_adjustment: '-1' }), 422, 'insufficient_stock')
-    expect((await company.call('PATCH', path, { stock_adjustment: '1' })).body.data.stock).to.equal('-1.000')
-    expect((await company.call('PATCH', path, { name: 'Café novo' })).body.data.stock).to.equal('-1.000')
-    expect((await company.call('PATCH', path, { stock: '3' })).body.data.stock).to.equal('3.000')
-    expect((await company.post('/sales', sale)).status).to.equal(201)
-  })
-
-  describe('of a sale on account', () => {
-    it('makes a receivable of the sale, which only the counter may change', async () => {
-      const { sale_id } = await first(counter.onAccount('a'))
-      const { body } = await company.get('/finance/receivables')
-      expect(body.data).to.have.length(1)
-      const [receivable] = body.data
-      expect(receivable).to.include({
-        origin: 'sale',
-        sale_id,
-        amount: '10.00',
-        due_date: '2026-04-09',
-        status: 'pending',
-      })
-      const path = `/finance/receivables/${receivable.id}`
-      expectProblem(await company.call('PATCH', path, { description: 'x' }), 409, 'managed_by_pdv')
-      expectProblem(await company.call('DELETE', path), 409, 'managed_by_pdv')
-      const key = { 'idempotency-key': 'liquida' }
-      expectProblem(await company.post(`${path}/settle`, { payment_method: 'pix' }, key), 409, 'managed_by_pdv')
-      const settled = await company.run(settleReceivable, { id: receivable.id, payment_method: 'pix' }, 'pdv')
-      expect(settled).to.include({ status: 'settled' })
-    })
-
-    it('takes the pending receivable along when the counter cancels the sale, and gives the stock back', async () => {
-      const { sale_id: id } = await first(counter.onAccount('a'))
-      const [receivable] = (await company.get('/finance/receivables')).body.data
-      expectProblem(await company.post(`/sales/${id}/cancel`, {}), 409, 'managed_by_pdv')
-      const cancelled = await company.run(cancelSale, { id, reason: 'devolução' }, 'system')
-      expect(cancelled).to.include({ status: 'cancelled', cancel_reason: 'devolução' })
-      expect((await company.get('/finance/receivables')).body.data).to.deep.equal([])
-      const { body } = await company.get('/finance/receivables/deleted')
-      expect(body.data.map((record: Json) => record.id)).to.deep.equal([receivable.id])
-      expect(await counter.stock()).to.equal('100.000')
-    })
-
-    it('refuses to cancel once the receivable is settled, and changes nothing', async () => {
-      const { sale_id: id } = await first(counter.onAccount('a'))
-      const [receivable] = (await company.get('/finance/receivables')).body.data
-      await company.run(settleReceivable, { id: receivable.id, payment_method: 'cash' }, 'pdv')
-      const refused = await company.run(cancelSale, { id }, 'pdv').catch((error: Error) => error.message)
-      expect(refused).to.include('already_settled')
-      expect((await company.get(`/sales/${id}`)).body.data.status).to.equal('completed')
-      expect(await counter.stock()).to.equal('99.000')
-    })
   })
 
   describe('refuses the whole upload', () => {

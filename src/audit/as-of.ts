@@ -1,0 +1,115 @@
+import type { Pool, PoolClient } from 'pg'
+import { readModel } from '../../projections/index.ts'
+import type { Turns } from '../access/turns.ts'
+import { type Calendar, dateInZone } from '../domain/instant.ts'
+import { invalid, type Refusal, refuse } from '../domain/refusal.ts'
+import { type Envelope, streamOf } from '../ledger/envelope.ts'
+import type { EventStore } from '../ledger/port.ts'
+import { replay } from '../ledger/replay.ts'
+import { ddlOf } from '../ledger/table.ts'
+import { transactionOn } from '../ledger/transaction.ts'
+import { headOf, type Ledgers } from './verify.ts'
+
+/** A moment of a ledger, inclusive: a revision, or a time (UTC). */
+export type Moment = { readonly revision: number } | { readonly time: string }
+
+/** A company as it was then. */
+export interface CompanyAsOf {
+  readonly companyId: number
+  /** Sees the company's rows as of then, and nothing else: a query that needs more fails, it never shows what is now. */
+  readonly pool: Pool
+  readonly store: EventStore
+  /** The last event of then. */
+  readonly revision: number
+  /** The zone and the day of then. */
+  readonly calendar: Calendar
+}
+
+/** What it takes; each needs a connection for the tables and another one to read the ledger, so only a few have their turn. */
+export interface AsOfCore extends Ledgers {
+  readonly asOfTurns: Turns
+}
+
+/**
+ * Replays one company up to a moment into temporary tables, which only this connection sees and which end with it,
+ * whatever happens to the work or to the process. Refuses a moment that the ledger does not have.
+ */
+export function withCompanyAsOf<T>(
+  { pool, store, asOfTurns }: AsOfCore,
+  companyId: number,
+  at: Moment,
+  work: (asOf: CompanyAsOf) => Promise<T>,
+): Promise<T | Refusal> {
+  return asOfTurns.take(async () => {
+    const head = await headOf(pool, companyId)
+    if (head.revision < 0) return refuse('not_found', { company_id: companyId })
+    if ('revision' in at && (at.revision < 0 || at.revision > head.revision))
+      return invalid('at', `o livro vai da revisão 0 à ${head.revision}`)
+    const client = await pool.connect()
+    try {
+      const last = await replayInto(client, store, companyId, at, head.revision)
+      if (!last) return invalid('at', 'é antes do primeiro evento do livro')
+      const calendar = await calendarOf(client, 'time' in at ? at.time : last.recorded_at)
+      return await work({ companyId, pool: onlyOf(client), store, revision: last.revision, calendar })
+    } finally {
+      // Its tables, settings and plans end with it.
+      client.release(true)
+    }
+  })
+}
+
+/** A pool is asked to `query` only: what would connect anew would see the tables of now. */
+const onlyOf = (client: PoolClient): Pool => ({ query: client.query.bind(client) }) as unknown as Pool
+
+const TABLES = readModel.projections.flatMap(({ tables }) => tables)
+
+/** Every name means a temporary table, or nothing; young tables have no statistics, so rows are looked up by key. */
+const SETTINGS = `
+  set temp_buffers = '32MB';
+  set search_path = pg_temp;
+  begin;
+  set local jit = off;
+  set local enable_seqscan = off;
+  set local enable_hashjoin = off;
+  set local enable_mergejoin = off;
+  set local plan_cache_mode = force_generic_plan;`
+
+const DDL = [
+  ...TABLES.map((table) => ddlOf(table, 'pg_temp')),
+  'create table pg_temp.ledgers (like ops.ledgers including all);',
+].join('\n')
+
+async function replayInto(
+  client: PoolClient,
+  store: EventStore,
+  companyId: number,
+  at: Moment,
+  headRevision: number,
+): Promise<Envelope | null> {
+  await client.query(`${SETTINGS}\n${DDL}`)
+  let last: Envelope | null = null
+  async function* upTo(): AsyncGenerator<Envelope> {
+    for await (const event of store.read(streamOf(companyId), 0)) {
+      if ('time' in at && event.recorded_at > at.time) return
+      yield event
+      if (event.revision <= lastRevision) last = event
+      if (event.revision === lastRevision) return
+    }
+  }
+  const lastRevision = 'revision' in at ? at.revision : headRevision
+  await replay(transactionOn(client), readModel, companyId, upTo(), lastRevision)
+  const { revision = -1, hash = '', recorded_at = null } = (last as Envelope | null) ?? {}
+  await client.query(
+    `insert into pg_temp.ledgers (company_id, revision, reacted_revision, hash, last_recorded_at) values ($1, $2, $2, $3, $4)`,
+    [companyId, revision, hash, recorded_at],
+  )
+  await client.query('commit')
+  await client.query(`analyze ${TABLES.map(({ name }) => `pg_temp.${name}`).join(', ')}`)
+  return last
+}
+
+async function calendarOf(client: PoolClient, time: string): Promise<Calendar> {
+  const { rows } = await client.query<{ timezone: string }>('select timezone from pg_temp.companies')
+  const timezone = rows[0]?.timezone ?? 'UTC'
+  return { timezone, today: dateInZone(time, timezone) }
+}

@@ -1,0 +1,55 @@
+import { createReadStream } from 'node:fs'
+import { streamOf } from '../ledger/envelope.ts'
+import type { EventStore, StoredEvent } from '../ledger/port.ts'
+import { parseStored } from './stored-event.ts'
+import { storedEvents } from './verify.ts'
+import { type Anchor, type Verification, walk } from './walk.ts'
+
+/** No event comes near; a file without line ends must not fill the memory. */
+const LONGEST_LINE = 64 * 1_048_576
+
+/** A company's events from a revision on, as they are kept, one a line. */
+export async function* exportLines(store: EventStore, companyId: number, fromRevision: number): AsyncGenerator<string> {
+  const after = fromRevision === 0 ? null : fromRevision - 1
+  for await (const { json } of storedEvents(store, streamOf(companyId), after)) yield `${json}\n`
+}
+
+export interface ExportVerification extends Verification {
+  /** As its first line says; null for an empty file. */
+  readonly stream: string | null
+  /** Revision of the first line: what comes before it is taken on trust, unless it is 0. */
+  readonly from: number
+}
+
+/** Verifies an export by itself. `anchorsOf` gives what is known of its stream, null being that of an empty file. */
+export async function verifyExport(
+  path: string,
+  anchorsOf: (stream: string | null) => readonly Anchor[],
+): Promise<ExportVerification> {
+  const first = await firstEvent(path)
+  const stream = first?.stream ?? null
+  const from = first?.revision ?? 0
+  const found = await walk(linesOf(path), {
+    stream: stream ?? '',
+    anchors: anchorsOf(stream),
+    ...(from > 0 && { after: { revision: from - 1, hash: null } }),
+  })
+  return { stream, from, ...found }
+}
+
+async function firstEvent(path: string) {
+  for await (const line of linesOf(path)) return parseStored(line)
+  return null
+}
+
+/** Lines end with a line feed and nothing else: text may hold other characters that count as line ends elsewhere. */
+async function* linesOf(path: string): AsyncGenerator<StoredEvent> {
+  let rest = ''
+  for await (const chunk of createReadStream(path, 'utf8')) {
+    const lines = `${rest}${chunk}`.split('\n')
+    rest = lines.pop() ?? ''
+    if (rest.length > LONGEST_LINE) break
+    for (const json of lines) yield { json, beside: {} }
+  }
+  if (rest !== '') yield { json: rest, beside: {} }
+}

@@ -1,0 +1,82 @@
+import { sign, verify } from 'node:crypto'
+import canonicalizeModule from 'canonicalize'
+import { z } from 'zod'
+import { streamOf } from '../ledger/envelope.ts'
+import { keyIdOf, publicKeyOf, type SealKey } from './seal-key.ts'
+import type { Anchor } from './walk.ts'
+
+// The package is CommonJS whose types speak of a default export.
+const canonicalize = canonicalizeModule as unknown as (value: unknown) => string
+
+const VERSION = 1
+
+/**
+ * A signed head of a ledger: who keeps it outside can show later that nothing up to it was altered or cut off. The
+ * signature is Ed25519 over the canonical JSON (RFC 8785) of all other members.
+ */
+export const Seal = z.strictObject({
+  version: z.literal(VERSION),
+  company_id: z.int().positive(),
+  stream: z.string(),
+  revision: z.int().nonnegative(),
+  hash: z.string().regex(/^[0-9a-f]{64}$/),
+  /** UTC. */
+  sealed_at: z.iso.datetime({ precision: 3 }),
+  /** First 16 hex digits of the SHA-256 of the public key. */
+  key_id: z.string(),
+  /** SPKI, DER, base64. */
+  public_key: z.base64(),
+  /** Base64. */
+  signature: z.base64(),
+})
+export type Seal = z.infer<typeof Seal>
+
+export function signHead(companyId: number, { revision, hash }: Anchor, sealedAt: string, key: SealKey): Seal {
+  const head = {
+    version: VERSION,
+    company_id: companyId,
+    stream: streamOf(companyId),
+    revision,
+    hash,
+    sealed_at: sealedAt,
+    key_id: key.keyId,
+    public_key: key.publicKey,
+  } as const
+  return { ...head, signature: sign(null, bytesOf(head), key.privateKey).toString('base64') }
+}
+
+/** Whether a seal was made with a key (base64 of its public part): one that is trusted, or at least the one that it names. */
+export function isGenuine(seal: Seal, publicKey: string): boolean {
+  const { signature, ...head } = seal
+  if (head.public_key !== publicKey || head.key_id !== keyIdOf(publicKey)) return false
+  if (head.stream !== streamOf(head.company_id)) return false
+  const key = publicKeyOf(publicKey)
+  return key !== null && verify(null, bytesOf(head), key, Buffer.from(signature, 'base64'))
+}
+
+const bytesOf = (head: Omit<Seal, 'signature'>): Buffer => Buffer.from(canonicalize(head))
+
+/** What is in a file of seals: one, a list, or one a line. Null when it is something else, `line` saying where. */
+export function parseSeals(text: string): { seals: Seal[] } | { line: number } {
+  const whole = parse(text)
+  if (whole !== undefined) {
+    const seals = z.union([z.array(Seal), Seal.transform((seal) => [seal])]).safeParse(whole)
+    return seals.success ? { seals: seals.data } : { line: 1 }
+  }
+  const seals: Seal[] = []
+  for (const [position, line] of text.split('\n').entries()) {
+    if (line.trim() === '') continue
+    const seal = Seal.safeParse(parse(line))
+    if (!seal.success) return { line: position + 1 }
+    seals.push(seal.data)
+  }
+  return { seals }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,132 @@
+import { access, constants, readFile } from 'node:fs/promises'
+import { type ExportVerification, verifyExport } from '../audit/export.ts'
+import { isGenuine, parseSeals, type Seal } from '../audit/seal.ts'
+import { readPublicKey } from '../audit/seal-key.ts'
+import { verifyLedger } from '../audit/verify.ts'
+import type { Verification } from '../audit/walk.ts'
+import type { Core } from '../core.ts'
+import { invalid } from '../domain/refusal.ts'
+import { companyOf as companyOfStream } from '../ledger/envelope.ts'
+import { type Context, companyOf, optional, Refused, verb } from './verb.ts'
+
+/** What was found, and what it was held against. */
+interface Told extends Verification {
+  readonly company_id: number | null
+  /** Seals that the ledger was held against. */
+  readonly seals: number
+  /** Whether they were made with the key that was given; without one they only name their own, which proves less. */
+  readonly trusted_key: boolean | null
+}
+
+interface Flags {
+  readonly company?: string | undefined
+  readonly file?: string | undefined
+  readonly seal?: string | undefined
+  readonly 'public-key'?: string | undefined
+}
+
+export const verifyVerb = verb({
+  summary:
+    'recomputes every hash and follows the chain, of all companies or one, or of an export; holds it against seals; ends with 1 if anything is wrong',
+  flags: {
+    company: optional('ID'),
+    file: optional('EXPORT'),
+    seal: optional('SEALS'),
+    'public-key': optional('PEM'),
+  },
+  async run(context, flags) {
+    const seals = await readSeals(flags)
+    return flags.file === undefined ? verifyStored(context, flags, seals) : verifyFile(flags.file, flags, seals)
+  },
+  isBad: (result) => [result].flat().some((each) => !(each as Told).valid),
+})
+
+/** Genuine seals only. @throws Refused */
+async function readSeals({ seal: path, 'public-key': keyPath }: Flags): Promise<Seal[]> {
+  if (path === undefined) {
+    if (keyPath !== undefined) throw new Refused(invalid('public-key', 'só vale com --seal'))
+    return []
+  }
+  const parsed = parseSeals(await readable('seal', readFile(path, 'utf8')))
+  if ('line' in parsed) throw new Refused(invalid('seal', `não há um selo na linha ${parsed.line} do arquivo`))
+  const { seals } = parsed
+  if (seals.length === 0) throw new Refused(invalid('seal', 'não há nenhum selo no arquivo'))
+  const trusted = keyPath === undefined ? null : await readable('public-key', readPublicKey(keyPath))
+  for (const seal of seals) {
+    if (isGenuine(seal, trusted ?? seal.public_key)) continue
+    const which = `selo da empresa ${seal.company_id} na revisão ${seal.revision}`
+    throw new Refused(invalid('seal', `${which}: a assinatura não confere${trusted ? ' com a chave informada' : ''}`))
+  }
+  return seals
+}
+
+/** What could be read of a file. @throws Refused naming the flag */
+async function readable<T>(flag: string, reading: Promise<T>): Promise<T> {
+  try {
+    return await reading
+  } catch (error) {
+    throw new Refused(invalid(flag, `o arquivo não pôde ser lido: ${(error as Error).message}`))
+  }
+}
+
+const sealsOf = (seals: readonly Seal[], companyId: number | null) =>
+  seals.filter(({ company_id }) => company_id === companyId)
+
+/** @throws Refused where seals were given, but none of this company: nothing would be held against anything. */
+function needSeals(seals: readonly Seal[], companyId: number | null): readonly Seal[] {
+  const own = sealsOf(seals, companyId)
+  if (seals.length > 0 && own.length === 0)
+    throw new Refused(invalid('seal', `não há selo da empresa ${companyId} no arquivo`))
+  return own
+}
+
+const heldAgainst = ({ length }: readonly Seal[], { 'public-key': key }: Flags) => ({
+  seals: length,
+  trusted_key: length === 0 ? null : key !== undefined,
+})
+
+async function verifyStored(context: Context, flags: Flags, seals: readonly Seal[]): Promise<Told | Told[]> {
+  const { company } = flags
+  const core = await context.core()
+  const verifyOne = async (companyId: number, anchors: readonly Seal[]): Promise<Told> => ({
+    company_id: companyId,
+    ...(await verifyLedger(core, companyId, { anchors })),
+    ...heldAgainst(anchors, flags),
+  })
+  if (company !== undefined) {
+    const companyId = await companyOf(core, company)
+    return verifyOne(companyId, needSeals(seals, companyId))
+  }
+  const told: Told[] = []
+  for (const companyId of await companiesOf(core, seals))
+    told.push(await verifyOne(companyId, sealsOf(seals, companyId)))
+  return told
+}
+
+/** Of the read model, of the store and of the seals: a ledger that is gone from one of them is not to be forgotten. */
+async function companiesOf({ pool, store }: Core, seals: readonly Seal[]): Promise<number[]> {
+  const { rows } = await pool.query<{ company_id: number }>('select company_id from ledgers where revision >= 0')
+  const ids = new Set([...rows, ...seals].map(({ company_id }) => company_id))
+  for await (const stream of store.streams()) {
+    const companyId = companyOfStream(stream)
+    if (companyId !== null) ids.add(companyId)
+  }
+  return [...ids].sort((a, b) => a - b)
+}
+
+async function verifyFile(
+  path: string,
+  flags: Flags,
+  seals: readonly Seal[],
+): Promise<Told & Pick<ExportVerification, 'stream' | 'from'>> {
+  let own: readonly Seal[] = []
+  await readable('file', access(path, constants.R_OK))
+  const found = await verifyExport(path, (stream) => {
+    own = stream === null ? seals : needSeals(seals, companyOfStream(stream))
+    return own
+  })
+  const companyId = found.stream === null ? null : companyOfStream(found.stream)
+  if (flags.company !== undefined && flags.company !== String(companyId))
+    throw new Refused(invalid('file', `não é um livro da empresa ${flags.company}`))
+  return { company_id: companyId, ...found, ...heldAgainst(own, flags) }
+}

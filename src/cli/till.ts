@@ -1,0 +1,57 @@
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { type DemoAccess, readDemoFile } from '../access/demo-file.ts'
+import type { Config } from '../config.ts'
+import { invalid } from '../domain/refusal.ts'
+import { playDay } from '../till/day.ts'
+import { createLine } from '../till/line.ts'
+import { openQueue } from '../till/queue.ts'
+import { type Credentials, createSession } from '../till/session.ts'
+import { createTill } from '../till/till.ts'
+import { checked, optional, Refused, toggle, verb } from './verb.ts'
+
+const SALES = 25
+const Count = z.strictObject({ sales: z.int().min(0).max(10_000) })
+/** Small, so that few sales make several uploads. */
+const PORTION = 10
+
+/** A day at an offline till of a running service, with a line that breaks at the worst moments. */
+export const till = verb({
+  summary: 'plays an offline till of a running service: sells, loses its connection while it uploads, and reconciles',
+  flags: {
+    url: optional('URL'),
+    email: optional('EMAIL'),
+    password: optional('PASSWORD'),
+    demo: toggle,
+    sales: optional('COUNT'),
+    queue: optional('FILE'),
+  },
+  async run({ config }, { url = config.PUBLIC_URL, email, password, demo, sales, queue: file = null }) {
+    const credentials = await credentialsOf(config, demo ? {} : { email, password })
+    const { sales: count } = checked(Count, { sales: sales === undefined ? SALES : Number(sales) })
+    // What the till says on its way is for people; the report is the answer.
+    const say = (text: string) => void process.stderr.write(`${text}\n`)
+    const line = createLine(url)
+    const session = createSession({ line, credentials, say, random: Math.random })
+    const queue = await openQueue(file)
+    const world = { random: Math.random, now: () => new Date(), newId: randomUUID }
+    const client = createTill({ session, queue, world, say, portion: PORTION })
+    return playDay({ line, session, queue, till: client, say }, count)
+  },
+})
+
+/** Those given, or those of the first demonstration company. */
+async function credentialsOf(
+  { DATA_DIR }: Config,
+  { email, password }: { readonly email?: string | undefined; readonly password?: string | undefined },
+): Promise<Credentials> {
+  if (email !== undefined && password !== undefined) return { email, password }
+  if (email !== undefined || password !== undefined) {
+    throw new Refused(invalid(email === undefined ? 'email' : 'password', 'é obrigatório com o outro'))
+  }
+  const file = join(DATA_DIR, 'demo.json')
+  const user: DemoAccess['user'] | undefined = (await readDemoFile(file))?.companies[0]?.user
+  if (!user) throw new Error(`${file} is not there: start the service with its demo data first (npm start)`)
+  return user
+}

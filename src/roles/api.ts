@@ -1,0 +1,60 @@
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { createAddressLimit } from '../access/address-limit.ts'
+import { seedDemo } from '../access/demo-data.ts'
+import { createGate } from '../access/quota.ts'
+import { createSyncAccess } from '../access/sync-access.ts'
+import type { Config } from '../config.ts'
+import type { Core } from '../core.ts'
+import type { InterfaceOptions } from '../http/app.ts'
+import { NOTIFICATIONS_PER_MINUTE } from '../http/notifications/receiver.ts'
+import { createPool } from '../postgres/pool.ts'
+import { SECRET_BYTES, secretOf } from '../webhooks/secrets.ts'
+import type { Running, Shared } from './role.ts'
+
+/** The gate sends one statement at a time. */
+const GATE_CONNECTIONS = 1
+
+export interface Api extends Running {
+  /** What the interfaces are made with. */
+  readonly interfaces: InterfaceOptions
+  /** Where demonstration companies can be found; null when there are none. */
+  readonly demoFile: string | null
+}
+
+/** Serves all HTTP interfaces. Stops after the last request was answered. */
+export async function startApi(shared: Shared, newId: () => string): Promise<Api> {
+  const { config, core, databaseUrl, provider, log } = shared
+  const demoFile = config.SEED_DEMO ? await seed(core, config) : null
+  const gatePool = createPool(databaseUrl, {
+    max: GATE_CONNECTIONS,
+    keyLookupsOnly: true,
+    application_name: 'tillbook gate',
+  })
+  const limits = { perMinute: config.QUOTA_PER_MINUTE, perDay: config.QUOTA_PER_DAY }
+  const interfaces: InterfaceOptions = {
+    ...core,
+    limits,
+    gate: createGate(gatePool, limits),
+    addresses: createAddressLimit(limits),
+    sync: createSyncAccess(core.pool, {
+      tokenDays: config.SYNC_TOKEN_DAYS ?? null,
+      callsPerMinute: config.SYNC_QUOTA_PER_MINUTE,
+    }),
+    provider,
+    notifiers: createAddressLimit({ perMinute: NOTIFICATIONS_PER_MINUTE }),
+    publicUrl: config.PUBLIC_URL,
+    newId,
+    given: {
+      newSecret: () => secretOf(randomBytes(SECRET_BYTES)),
+      allowPrivateTargets: config.WEBHOOK_ALLOW_PRIVATE,
+    },
+    log,
+  }
+  return { interfaces, demoFile, stop: () => gatePool.end() }
+}
+
+async function seed(core: Core, config: Config): Promise<string | null> {
+  const demoFile = join(config.DATA_DIR, 'demo.json')
+  return (await seedDemo(core, { baseUrl: config.PUBLIC_URL, demoFile })) ? demoFile : null
+}

@@ -1,0 +1,23 @@
+import type { Logger } from 'pino'
+import type { Config } from '../config.ts'
+import type { Core } from '../core.ts'
+import type { PaymentProvider } from '../payments/provider-port.ts'
+
+/** Tells the operator what went wrong. */
+export type Log = (message: string, error: unknown, requestId?: string) => void
+
+/** What the roles of a process share: it is there before they start, and until they have stopped. */
+export interface Shared {
+  readonly config: Config
+  readonly databaseUrl: string
+  readonly core: Core
+  readonly provider: PaymentProvider
+  readonly logger: Logger
+  readonly log: Log
+}
+
+/** A role at work. */
+export interface Running {
+  /** Takes nothing new, and resolves when what is under way has ended. */
+  stop(): Promise<void>
+}

@@ -1,0 +1,103 @@
+import { type ClientRequest, type IncomingMessage, request as requestHttp } from 'node:http'
+import { request as requestHttps } from 'node:https'
+
+/** What came back over the line. */
+export interface Answer {
+  readonly status: number
+  readonly headers: IncomingMessage['headers']
+  // biome-ignore lint/suspicious/noExplicitAny: each caller knows the shape of its answer
+  readonly body: any
+}
+
+export interface Call {
+  readonly method: 'GET' | 'POST'
+  /** Below /api, with its query. */
+  readonly path: string
+  readonly body?: object
+  readonly token?: string
+}
+
+/** The line broke, or nothing came over it in time: whatever was sent may have arrived. */
+export class LineBroken extends Error {
+  override readonly name = 'LineBroken'
+}
+
+/**
+ * When a line breaks, to try out what a till does then: with half of the body sent; with all of it sent, which the service
+ * may then carry out or not; or as the answer arrives, when it was carried out and the till does not know.
+ */
+export type Break = 'while sending' | 'after sending' | 'while receiving'
+
+export interface Line {
+  /** One request, one answer, of whatever status. @throws LineBroken */
+  send(call: Call): Promise<Answer>
+  /** Lets the next request break. The socket is really destroyed; `then` is called at that moment. */
+  breakNext(when: Break, then?: () => void): void
+}
+
+/** What the documentation of the sync interface recommends. */
+const TIMEOUT_MS = 30_000
+/** A catalog of 50,000 products has some 10 MB. */
+const MAX_ANSWER_BYTES = 64 * 1_048_576
+
+/** HTTP to the service whose address is given. */
+export function createLine(baseUrl: string): Line {
+  const request = baseUrl.startsWith('https:') ? requestHttps : requestHttp
+  let next: { when: Break; then: () => void } | null = null
+  return {
+    breakNext(when, then = () => {}) {
+      next = { when, then }
+    },
+    send(call) {
+      const text = call.body && JSON.stringify(call.body)
+      const breaking = next
+      next = null
+      return new Promise((resolve, reject) => {
+        const fail = (error: Error) => reject(new LineBroken(error.message, { cause: error }))
+        const outgoing = request(`${baseUrl}/api${call.path}`, {
+          method: call.method,
+          headers: headersOf(call, text),
+          signal: AbortSignal.timeout(TIMEOUT_MS),
+        })
+        const cut = () => {
+          fail(new Error(`the line broke ${breaking?.when}`))
+          outgoing.destroy()
+          breaking?.then()
+        }
+        outgoing.on('error', fail)
+        outgoing.once('response', (response) => {
+          response.on('error', fail)
+          if (breaking?.when === 'while receiving') cut()
+          else void readAnswer(response).then(resolve, fail)
+        })
+        write(outgoing, Buffer.from(text ?? ''), breaking?.when, cut)
+      })
+    },
+  }
+}
+
+/** Sends a body as far as the line holds; the callbacks come when the operating system has what was written. */
+function write(outgoing: ClientRequest, body: Buffer, breaks: Break | undefined, cut: () => void): void {
+  if (breaks === 'while sending') outgoing.write(body.subarray(0, body.length >> 1), cut)
+  else outgoing.end(body, breaks === 'after sending' ? cut : undefined)
+}
+
+function headersOf({ token }: Call, text: string | undefined): Record<string, string | number> {
+  return {
+    accept: 'application/json',
+    ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+    ...(text === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
+  }
+}
+
+async function readAnswer(response: IncomingMessage): Promise<Answer> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    if (bytes > MAX_ANSWER_BYTES) throw new Error('the answer is too large')
+    chunks.push(chunk)
+  }
+  const text = Buffer.concat(chunks).toString('utf8')
+  return { status: response.statusCode ?? 0, headers: response.headers, body: text === '' ? null : JSON.parse(text) }
+}

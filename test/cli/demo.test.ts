@@ -1,0 +1,45 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { useDatabase } from '../support/database.ts'
+import { type Service, startService } from '../support/process.ts'
+import { tillbook } from './tillbook.ts'
+
+describe('demo', function () {
+  this.timeout(120_000)
+  const database = useDatabase()
+  let folder: string
+  let service: Service
+  let env: Record<string, string>
+
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'tillbook-demo-'))
+    env = { DATABASE_URL: database.url, DATA_DIR: folder, SEED_DEMO: 'true', WEBHOOK_ALLOW_PRIVATE: 'true' }
+    service = await startService(env)
+  })
+  after(async () => {
+    await service?.stop()
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  it('tells the main job with real answers, twice, and leaves nothing behind but its sales', async () => {
+    for (let run = 0; run < 2; run++) {
+      const { code, stdout, stderr } = await tillbook(env, 'demo', '--url', service.url)
+      expect(stderr).to.equal('')
+      expect(code).to.equal(0)
+      for (const told of [
+        '"Idempotent-Replayed":"true"',
+        'insufficient_stock',
+        'x-service-event: sale.completed',
+        'the signature is genuine',
+        '"status": "delivered"',
+        'OfflineSaleCompleted',
+        'WebhookDeleted',
+      ]) {
+        expect(stdout).to.include(told)
+      }
+      expect(stdout).to.not.match(/whsec_.{12}|"password":"[^…]/)
+    }
+  })
+})

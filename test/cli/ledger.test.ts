@@ -1,0 +1,219 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { signHead } from '../../src/audit/seal.ts'
+import { loadSealKey } from '../../src/audit/seal-key.ts'
+import { understand } from '../../src/cli/arguments.ts'
+import { ledgerVerbs } from '../../src/cli/ledger.ts'
+import { Refused } from '../../src/cli/verb.ts'
+import { readConfig } from '../../src/config.ts'
+import type { Refusal } from '../../src/domain/refusal.ts'
+import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
+import { useDatabase } from '../support/database.ts'
+import { tillbook } from './tillbook.ts'
+
+describe('ledger commands', () => {
+  const database = useDatabase()
+  let api: TestApi
+  let company: TestCompany
+  let other: TestCompany
+  let directory: string
+  let customer: number
+
+  before(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'tillbook-ledger-'))
+    api = await startApi(database.url)
+    company = await api.company()
+    other = await api.company()
+    customer = (await company.post('/customers', { name: 'Ana' })).body.data.id
+    await company.call('PATCH', `/customers/${customer}`, { name: 'Ana\u2028Maria' })
+    await company.call('DELETE', `/customers/${customer}`)
+  })
+  after(async () => {
+    await api.close()
+    await rm(directory, { recursive: true })
+  })
+
+  async function run(...words: string[]): Promise<Json> {
+    const { command, values } = understand(words)
+    const config = readConfig({ DATA_DIR: directory })
+    return command.verb.run({ config, core: async () => api.core }, values)
+  }
+
+  async function refused(...words: string[]): Promise<Refusal> {
+    const error = await run(...words).catch((reason: unknown) => reason)
+    expect(error).to.be.instanceOf(Refused)
+    return (error as Refused).refusal
+  }
+
+  const fieldsOf = ({ details }: Refusal) => Object.keys((details as Json).fields)
+  const id = () => String(company.id)
+
+  async function fileOf(name: string, content: unknown): Promise<string> {
+    const path = join(directory, name)
+    await writeFile(path, typeof content === 'string' ? content : JSON.stringify(content))
+    return path
+  }
+
+  it('verify one ledger or all, and end badly only when something is wrong', async () => {
+    const one = await run('ledger', 'verify', '--company', id())
+    expect(one).to.include({ company_id: company.id, valid: true, first_error: null, seals: 0, trusted_key: null })
+    const all = await run('ledger', 'verify')
+    expect(all.map((each: Json) => each.company_id)).to.include.members([company.id, other.id])
+    expect(all).to.deep.include(one)
+    const { isBad } = ledgerVerbs.verify
+    expect([isBad?.(one), isBad?.(all)]).to.deep.equal([false, false])
+    expect(isBad?.([one, { ...one, valid: false }])).to.equal(true)
+    expect(await refused('ledger', 'verify', '--company', '999999')).to.include({ refused: 'not_found' })
+  })
+
+  it('seal heads, which verify holds ledgers against, with the key that is trusted', async () => {
+    const seal = await run('ledger', 'seal', '--company', id())
+    expect(seal).to.include({ company_id: company.id, stream: `company-${company.id}` })
+    const all = await run('ledger', 'seal', '--all')
+    expect(all.map((each: Json) => each.company_id)).to.include.members([company.id, other.id])
+    const { pem, key_id } = await run('ledger', 'public-key')
+    expect(key_id).to.equal(seal.key_id)
+
+    const sealFile = await fileOf('seal.json', seal)
+    const keyFile = await fileOf('public.pem', pem)
+    for (const trust of [[], ['--public-key', keyFile]]) {
+      const held = await run('ledger', 'verify', '--company', id(), '--seal', sealFile, ...trust)
+      expect(held).to.include({ valid: true, seals: 1, revision: seal.revision, hash: seal.hash })
+      expect(held.trusted_key).to.equal(trust.length > 0)
+    }
+    const everything = await run('ledger', 'verify', '--seal', await fileOf('all.json', all))
+    expect(everything.every((each: Json) => each.valid && each.seals === 1)).to.equal(true)
+    expect(fieldsOf(await refused('ledger', 'seal'))).to.deep.equal(['company'])
+    expect(fieldsOf(await refused('ledger', 'seal', '--all', '--company', id()))).to.deep.equal(['company'])
+  })
+
+  it('find what a seal shows: a ledger that is shorter, other, or gone', async () => {
+    const key = await loadSealKey(join(directory, 'seal-key.pem'))
+    const sealed = (companyId: number, revision: number) =>
+      signHead(companyId, { revision, hash: 'a'.repeat(64) }, '2026-11-21T12:00:00.000Z', key)
+    for (const [revision, reason] of [
+      [1, 'other_hash'],
+      [5_000, 'truncated'],
+    ] as const) {
+      const path = await fileOf('forged.json', sealed(company.id, revision))
+      const found = await run('ledger', 'verify', '--company', id(), '--seal', path)
+      expect(found.valid).to.equal(false)
+      expect(found.first_error.reason).to.equal(reason)
+    }
+    const gone = await run('ledger', 'verify', '--seal', await fileOf('gone.json', sealed(777_777, 3)))
+    expect(gone.find((each: Json) => each.company_id === 777_777)).to.deep.include({
+      valid: false,
+      first_error: { revision: 0, reason: 'truncated' },
+    })
+  })
+
+  it('refuse seals that prove nothing: forged, of another key, of another company, none at all', async () => {
+    const seal = await run('ledger', 'seal', '--company', id())
+    const verify = async (content: unknown, ...more: string[]) =>
+      fieldsOf(
+        await refused('ledger', 'verify', '--company', id(), '--seal', await fileOf('bad.json', content), ...more),
+      )
+    expect(await verify({ ...seal, revision: 0 })).to.deep.equal(['seal'])
+    expect(await verify('nope')).to.deep.equal(['seal'])
+    expect(await verify('')).to.deep.equal(['seal'])
+    expect(await verify(await run('ledger', 'seal', '--company', String(other.id)))).to.deep.equal(['seal'])
+    const stranger = generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }) as string
+    expect(await verify(seal, '--public-key', await fileOf('stranger.pem', stranger))).to.deep.equal(['seal'])
+    expect(await verify(seal, '--public-key', await fileOf('junk.pem', 'junk'))).to.deep.equal(['public-key'])
+    expect(await verify(seal, '--public-key', join(directory, 'missing'))).to.deep.equal(['public-key'])
+    expect(fieldsOf(await refused('ledger', 'verify', '--seal', join(directory, 'missing')))).to.deep.equal(['seal'])
+    expect(fieldsOf(await refused('ledger', 'verify', '--file', join(directory, 'missing')))).to.deep.equal(['file'])
+    expect(fieldsOf(await refused('ledger', 'verify', '--public-key', 'x'))).to.deep.equal(['public-key'])
+  })
+
+  it('do not seal a ledger that was altered', async () => {
+    const victim = await api.company()
+    await api.core.pool.query(`update ledger.events set subject = 'company/1000' where stream = $1 and revision = 0`, [
+      `company-${victim.id}`,
+    ])
+    expect(fieldsOf(await refused('ledger', 'seal', '--company', String(victim.id)))).to.deep.equal(['company'])
+    const found = await run('ledger', 'verify', '--company', String(victim.id))
+    expect(found.first_error).to.deep.equal({ revision: 0, reason: 'columns_differ' })
+    await api.core.pool.query(`update ledger.events set subject = envelope->>'subject' where stream = $1`, [
+      `company-${victim.id}`,
+    ])
+  })
+
+  it('list the history of a record, also of a deleted one, and know none that never was', async () => {
+    const events = await run('ledger', 'history', '--company', id(), '--subject', `customer/${customer}`)
+    expect(events.map(({ type }: Json) => type)).to.deep.equal([
+      'CustomerCreated',
+      'CustomerUpdated',
+      'CustomerDeleted',
+    ])
+    expect(events[0]).to.include.keys('hash', 'previous_hash', 'data')
+    expect(ledgerVerbs.history.show?.(events)).to.match(/^revision +recorded_at +type/)
+    const own = await run('ledger', 'history', '--company', id(), '--subject', `company/${id()}`)
+    expect(own[0].type).to.equal('CompanyRegistered')
+    for (const subject of ['customer/999999', `company/${other.id}`])
+      expect(await refused('ledger', 'history', '--company', id(), '--subject', subject)).to.include({
+        refused: 'not_found',
+      })
+    const wrong = await refused('ledger', 'history', '--company', id(), '--subject', 'nope/1')
+    expect(fieldsOf(wrong)).to.deep.equal(['subject'])
+  })
+
+  it('export a ledger that verifies without the service, against a seal too; and end with 1 when it does not', async function () {
+    this.timeout(60_000)
+    const env = { DATABASE_URL: database.url, DATA_DIR: directory }
+    const exported = await tillbook(env, 'ledger', 'export', '--company', id())
+    expect(exported).to.include({ code: 0, stderr: '' })
+    const feed = await company.get('/events?limit=200')
+    const lines = exported.stdout.split('\n').slice(0, -1)
+    expect(lines.map((line) => JSON.parse(line))).to.deep.equal(feed.body.data)
+
+    const file = await fileOf('export.jsonl', exported.stdout)
+    const sealed = await tillbook(env, 'ledger', 'seal', '--company', id())
+    const sealFile = await fileOf('one.json', sealed.stdout)
+    // No database anywhere near.
+    const nowhere = { DATABASE_URL: 'postgres://127.0.0.1:1/none', DATA_DIR: directory }
+    const good = await tillbook(nowhere, 'ledger', 'verify', '--file', file, '--seal', sealFile, '--json')
+    expect(good.code, good.stderr).to.equal(0)
+    expect(JSON.parse(good.stdout)).to.deep.include({ company_id: company.id, from: 0, valid: true, seals: 1 })
+
+    const cut = await fileOf('cut.jsonl', exported.stdout.split('\n').slice(0, 2).join('\n'))
+    const bad = await tillbook(nowhere, 'ledger', 'verify', '--file', cut, '--seal', sealFile, '--json')
+    expect(bad.code).to.equal(1)
+    expect(JSON.parse(bad.stdout)).to.deep.include({ valid: false, first_error: { revision: 2, reason: 'truncated' } })
+
+    const middle = await tillbook(env, 'ledger', 'export', '--company', id(), '--from', '2')
+    expect(middle.stdout).to.equal(
+      lines
+        .slice(2)
+        .map((line) => `${line}\n`)
+        .join(''),
+    )
+  })
+
+  it('take an export of the company that is meant only', async () => {
+    const path = await fileOf('theirs.jsonl', `${JSON.stringify((await other.get('/events')).body.data[0])}\n`)
+    const held = await run('ledger', 'verify', '--file', path, '--company', String(other.id))
+    expect(held).to.include({ company_id: other.id, valid: true, checked: 1 })
+    expect(fieldsOf(await refused('ledger', 'verify', '--file', path, '--company', id()))).to.deep.equal(['file'])
+    expect(fieldsOf(await refused('ledger', 'export', '--company', id(), '--from', 'x'))).to.deep.equal(['from'])
+  })
+
+  it('answer a GET as of a revision or a time, and refuse what is neither', async () => {
+    const events = (await company.get(`/customers/${customer}/history`)).body.data
+    const asOf = (at: string, get: string) => ['ledger', 'as-of', '--company', id(), '--at', at, '--get', get]
+    const path = `/customers/${customer}`
+    expect((await run(...asOf(String(events[0].revision), path))).data.name).to.equal('Ana')
+    const list = await run(...asOf(events[1].recorded_at, `/api/v1/customers?limit=1`))
+    expect(list.data).to.have.length(1)
+    expect(ledgerVerbs['as-of'].show?.(list)).to.equal(JSON.stringify(list, null, 2))
+    expect(await refused(...asOf(String(events[2].revision), path))).to.include({ refused: 'not_found' })
+    for (const at of ['yesterday', '-1', '2026-11-21', '999999'])
+      expect(fieldsOf(await refused('ledger', 'as-of', '--company', id(), `--at=${at}`, '--get', path))).to.deep.equal([
+        'at',
+      ])
+    expect(fieldsOf(await refused(...asOf('0', '/webhooks/1')))).to.deep.equal(['get'])
+  })
+})

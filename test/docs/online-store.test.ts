@@ -1,0 +1,93 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect } from 'chai'
+import { freePort } from '../../src/postgres/postmaster.ts'
+import { send } from '../support/api.ts'
+import { useDatabase } from '../support/database.ts'
+import { type Service, startService } from '../support/process.ts'
+import { snippetsOf } from '../support/snippets.ts'
+import { until } from '../support/wait.ts'
+
+const run = promisify(execFile)
+const scripts = snippetsOf('docs/online-store.md').filter(({ language }) => language === 'bash')
+
+const ROOT = process.cwd()
+
+/** What the output of each section shows when it did what it says. */
+const EXPECTED: Readonly<Record<string, string>> = {
+  'A store': '{"alias":"minha-loja","enabled":true,"has_notification_secret":true}\n{"delivery":"send","signs":true}\n',
+  'An order': '{"status":"pending","total":"99.90","payment":null}\n',
+  'A payment': '{"status":"pending","payment":"pending"}\n',
+  'The buyer pays':
+    '{"processed":true,"status":"paid","message":"Notificação processada."}\n' +
+    '{"status":"paid","released":true,"commission":{"percentage":"5.00","amount":"5.00","store_amount":"94.90"}}\n',
+  'Repeated, forged and lost':
+    '[true,true,true]\n[401,"invalid_signature"]\n[400,"invalid_notification"]\n' +
+    '[200,"O modo da notificação (live_mode) não é o da loja."]\n{"status":"paid","payments":1}\n' +
+    '[200,"applied"]\n[200,"duplicate"]\n[200,"ignored"]\n[400,"refused"]\n[401,"refused"]\n' +
+    '{"delivery":"lose","signs":true}\n["refunded",null]\n',
+}
+
+describe('the guide for online stores', function () {
+  this.timeout(120_000)
+  const database = useDatabase()
+  let directory: string
+  let service: Service
+  let sandbox: ChildProcess
+  let printed = ''
+  let env: NodeJS.ProcessEnv
+
+  before(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'tillbook-store-'))
+    const port = await freePort(null)
+    const settings = { DATABASE_URL: database.url, DATA_DIR: directory, LOG_LEVEL: 'silent' }
+    const SANDBOX = `http://127.0.0.1:${port}`
+    service = await startService({ ...settings, SEED_DEMO: 'true', PAYMENT_PROVIDER_URL: SANDBOX })
+    sandbox = spawn(
+      process.execPath,
+      ['--import', 'tsx', 'src/cli/main.ts', 'provider-sandbox', '--port', String(port)],
+      {
+        env: { ...process.env, ...settings },
+        stdio: ['ignore', 'pipe', 'inherit'],
+      },
+    )
+    sandbox.stdout?.setEncoding('utf8').on('data', (text: string) => (printed += text))
+    await until(() => printed.includes(`answers on ${SANDBOX}`), { what: 'the sandbox' })
+    const demo = JSON.parse(await readFile(join(directory, 'demo.json'), 'utf8'))
+    const { id, api_key } = demo.companies[0]
+    const { PATH, HOME } = process.env
+    env = { PATH, HOME, ...settings, BASE: service.url, SANDBOX, KEY: api_key, COMPANY: String(id) }
+  })
+  after(async () => {
+    const exit = once(sandbox, 'exit')
+    sandbox.kill('SIGTERM')
+    expect(await exit).to.deep.equal([0, null])
+    await service.stop()
+    await rm(directory, { recursive: true })
+  })
+
+  it('begins with a sandbox that signs with the secret of the demonstration store', async () => {
+    const { body } = await send(`${env.SANDBOX}/sandbox/settings`, 'PUT', {})
+    expect(body).to.deep.equal({ delivery: 'send', signs: true })
+  })
+
+  it('has snippets in every section that does something', () => {
+    expect([...new Set(scripts.map(({ heading }) => heading))]).to.deep.equal(Object.keys(EXPECTED))
+  })
+
+  it('is true: its snippets do in order what they say', async () => {
+    const script = scripts.map(({ heading, text }) => `echo '# ${heading}'\n${text}`).join('\n')
+    const { stdout } = await run('bash', ['--norc', '-euo', 'pipefail', '-c', script], { cwd: ROOT, env })
+    const output: Record<string, string> = {}
+    for (const part of stdout.split(/^# /m).slice(1)) {
+      const [heading = '', ...lines] = part.split('\n')
+      output[heading] = (output[heading] ?? '') + lines.join('\n')
+    }
+    expect(output).to.deep.equal(EXPECTED)
+    expect(printed).to.match(/notification \d+ → http.*"status":"paid"/)
+  })
+})

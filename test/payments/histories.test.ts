@@ -1,0 +1,241 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import type { OrderObject } from '../../projections/orders.ts'
+import type { DataOf } from '../../src/events/catalogue.ts'
+import { type Envelope, streamOf } from '../../src/ledger/envelope.ts'
+import { Unavailable } from '../../src/ledger/port.ts'
+import type { Writer } from '../../src/ledger/writer.ts'
+import { judge, statusOfProvider } from '../../src/payments/order-moves.ts'
+import { createProviderClient } from '../../src/payments/provider-client.ts'
+import { type PaymentProvider, ProviderUnavailable } from '../../src/payments/provider-port.ts'
+import { sweepOnce } from '../../src/payments/sweep.ts'
+import { MOVES, type Move, type SandboxPayment } from '../../src/sandbox/book.ts'
+import { FORGERIES, forgery } from '../../src/sandbox/forgeries.ts'
+import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts'
+import { addressOf, type OnlineShop, openShop, SECRET } from '../http/notifications/shop.ts'
+import type { Reply } from '../support/api.ts'
+import { useDatabase } from '../support/database.ts'
+
+/** What happens at a step: not at all, or done without anybody hearing of it. */
+type Crash = 'before' | 'after'
+
+type Action =
+  /** An attempt to pay; its steps may crash, and its caller may ask again or not. */
+  | { do: 'pay'; token?: string; provider?: Crash; writes: (Crash | null)[]; isRepeated: boolean }
+  /** Something happens to a payment at the provider. */
+  | { do: 'move'; payment: number; move: Move }
+  /** The provider tells of payments, side by side; the writer may crash. */
+  | { do: 'tell'; payments: number[]; writes: (Crash | null)[] }
+  /** All at once: a payment moves while it is told of. */
+  | { do: 'race'; payment: number; move: Move; times: number }
+  | { do: 'forge'; payment: number; lies: (typeof FORGERIES)[number][] }
+
+const crash = fc.constantFrom<Crash>('before', 'after')
+const payment = fc.nat(5)
+const move = fc.constantFrom(...(Object.keys(MOVES) as Move[]))
+const writes = fc.array(fc.option(crash), { maxLength: 2 })
+
+const action: fc.Arbitrary<Action> = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.record(
+      {
+        do: fc.constant('pay' as const),
+        token: fc.constantFrom('APRO', 'OTHE', 'CONT'),
+        provider: crash,
+        writes,
+        isRepeated: fc.boolean(),
+      },
+      { requiredKeys: ['do', 'writes', 'isRepeated'] },
+    ),
+  },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('move' as const), payment, move }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({ do: fc.constant('tell' as const), payments: fc.array(payment, { maxLength: 4 }), writes }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ do: fc.constant('race' as const), payment, move, times: fc.integer({ min: 1, max: 4 }) }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant('forge' as const),
+      payment,
+      lies: fc.subarray([...FORGERIES], { minLength: 4 }),
+    }),
+  },
+)
+
+describe('an order, whatever happens to its payments and to the news of them,', function () {
+  this.timeout(120_000)
+  const database = useDatabase()
+  let sandbox: Sandbox
+  let client: ReturnType<typeof createProviderClient>
+  let shop: OnlineShop
+  let alias: string
+  let keys = 0
+
+  /** Faults of the steps to come, in order. */
+  const writerFaults: (Crash | null)[] = []
+  const providerFaults: Crash[] = []
+
+  const crashing = (writer: Writer): Writer => ({
+    ...writer,
+    async run(request) {
+      const fault = writerFaults.shift() ?? null
+      if (fault === 'before') throw new Unavailable('crashed before the commit')
+      const answer = await writer.run(request)
+      if (fault === 'after') throw new Unavailable('crashed after the commit')
+      return answer
+    },
+  })
+
+  before(async () => {
+    sandbox = await startSandbox({ port: 0, secret: SECRET })
+    sandbox.notifier.delivery = 'lose'
+    client = createProviderClient({ baseUrl: sandbox.url })
+    const provider: PaymentProvider = {
+      ...client,
+      async createPayment(...args) {
+        const fault = providerFaults.shift()
+        if (fault === 'before') throw new ProviderUnavailable('crashed before the payment')
+        const made = await client.createPayment(...args)
+        if (fault === 'after') throw new ProviderUnavailable('crashed after the payment')
+        return made
+      },
+    }
+    shop = await openShop(database.url, { provider, wrapWriter: crashing, log: () => {} })
+    alias = await shop.store({ secret: SECRET })
+  })
+  after(async () => {
+    await shop.close()
+    await client.close()
+    await sandbox.close()
+  })
+
+  const account = 'TEST-token'
+  /** Payments of an order over its amount, the oldest first; forgers make others. */
+  const ofOrder = ({ provider_reference }: OrderObject): SandboxPayment[] =>
+    sandbox.book
+      .find(account, provider_reference)
+      .filter(({ transaction_amount }) => transaction_amount === 46.3)
+      .reverse()
+
+  async function tell(order: OrderObject, payment: SandboxPayment): Promise<void> {
+    await sandbox.notifier.send(sandbox.notifier.make(payment, { url: addressOf(shop.api.url, alias, order.id) }))
+  }
+
+  async function pay(order: OrderObject, { token, provider, writes, isRepeated }: Action & { do: 'pay' }) {
+    const before = ofOrder(order).length
+    const headers = { 'idempotency-key': `key-${++keys}` }
+    const body = { payment_method_id: token ? 'visa' : 'pix', payer_email: 'maria@example.com', token }
+    const post = (): Promise<Reply> => shop.company.post(`/orders/${order.id}/payments`, body, headers)
+    writerFaults.push(...writes)
+    if (provider) providerFaults.push(provider)
+    let { status } = await post()
+    writerFaults.length = 0
+    providerFaults.length = 0
+    if (isRepeated && status === 503) status = (await post()).status
+    expect(status).to.be.oneOf([201, 409, 503])
+    // Asked once or twice, whatever crashed in between: one charge at most.
+    expect(ofOrder(order).length - before).to.be.at.most(1)
+  }
+
+  async function forge(order: OrderObject, subject: SandboxPayment, as: (typeof FORGERIES)[number]) {
+    const other = await shop.order(alias)
+    // The payment of this order, sent to the address of the other one; everything else to its own.
+    const url = addressOf(shop.api.url, alias, as === 'other_order' ? other.id : order.id)
+    const [forged, claims] = forgery(sandbox, subject, as, url)
+    const revision = await shop.revision()
+    const { sent } = await sandbox.notifier.send(sandbox.notifier.make(forged, { ...claims, url }))
+    expect(sent.at(-1)?.answer, as).not.to.include('"processed":true')
+    expect(await shop.revision(), as).to.equal(revision)
+  }
+
+  async function perform(order: OrderObject, action: Action): Promise<void> {
+    if (action.do === 'pay') return pay(order, action)
+    const payments = ofOrder(order)
+    const pick = (n: number) => payments[n % payments.length] as SandboxPayment
+    if (payments.length === 0) return
+    if (action.do === 'move') void sandbox.book.move(String(pick(action.payment).id), action.move)
+    if (action.do === 'forge') for (const as of action.lies) await forge(order, pick(action.payment), as)
+    if (action.do === 'tell') {
+      writerFaults.push(...action.writes)
+      await Promise.all(action.payments.map((n) => tell(order, pick(n))))
+      writerFaults.length = 0
+    }
+    if (action.do === 'race') {
+      const { id } = pick(action.payment)
+      const told = Array.from({ length: action.times }, () => tell(order, pick(action.payment)))
+      sandbox.book.move(String(id), action.move)
+      await Promise.all([...told, tell(order, pick(action.payment))])
+    }
+  }
+
+  /** What the provider's record says of the order. */
+  function expectedStatus(order: OrderObject): string {
+    const statuses = ofOrder(order).map(({ status }) => statusOfProvider(status))
+    return (
+      ['paid', 'refunded', 'cancelled', 'failed'].find((status) => statuses.some((each) => each === status)) ??
+      'pending'
+    )
+  }
+
+  async function assertEnd(id: number, events: readonly Envelope[]): Promise<void> {
+    const order = await shop.orderNow(id)
+    const known = Object.fromEntries(
+      order.payments.filter((each) => each.provider_payment_id).map((each) => [each.provider_payment_id, each.status]),
+    )
+    const truth = Object.fromEntries(ofOrder(order).map((each) => [String(each.id), statusOfProvider(each.status)]))
+    expect(known).to.deep.equal(truth)
+    expect(order.status).to.equal(expectedStatus(order))
+    expect(order.released_at !== null).to.equal(events.some(({ type }) => type === 'OrderPaid'))
+    if (order.status === 'paid') {
+      expect(order.payment).to.include({ status: 'paid' })
+      expect(order.commission).to.include({ amount: '2.32', store_amount: '43.98', reversed_at: null })
+    } else if (order.commission) expect(order.commission.reversed_at).to.be.a('string')
+  }
+
+  async function eventsOf(id: number, from: number): Promise<Envelope[]> {
+    const events: Envelope[] = []
+    for await (const event of shop.api.core.store.read(streamOf(shop.company.id), from))
+      if (event.subject === `order/${id}`) events.push(event)
+    return events
+  }
+
+  /** Each payment went forward only, and what it earned was shared once for each time that it carried the order. */
+  function assertHistory(events: readonly Envelope[]): void {
+    const states = new Map<string, DataOf<'PaymentRecorded'>['status']>()
+    let carriers = 0
+    for (const { type, data } of events) {
+      if (type === 'CommissionSplit') carriers += 1
+      if (type === 'CommissionReversed') carriers -= 1
+      expect(carriers).to.be.within(0, 1)
+      if (type !== 'PaymentRecorded') continue
+      const { provider_payment_id, status, attempt_id } = data as DataOf<'PaymentRecorded'>
+      const before = states.get(provider_payment_id) ?? null
+      // The same state once more only to say which attempt it was.
+      if (before !== status || attempt_id === null) expect(judge(before, status)).to.equal('applied')
+      states.set(provider_payment_id, status)
+    }
+  }
+
+  it('ends where the provider’s own record ends', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(action, { minLength: 1, maxLength: 14 }), async (actions) => {
+        const from = await shop.revision()
+        const order = await shop.order(alias)
+        for (const each of actions) await perform(order, each)
+        const { pool, writer } = shop.api.core
+        const log = (message: string, error: unknown) => expect.fail(`${message}: ${error}`)
+        await sweepOnce({ pool, writer, provider: client, schedule: [0], log }, new AbortController().signal)
+        const events = await eventsOf(order.id, from)
+        await assertEnd(order.id, events)
+        assertHistory(events)
+      }),
+      { numRuns: 40 },
+    )
+  })
+})
