@@ -8,15 +8,16 @@ import type * as StreamsGrpc from '@eventstore/db-client/generated/streams_grpc_
 import type * as Streams from '@eventstore/db-client/generated/streams_pb.js'
 
 /** The client's own generated definitions. They are CommonJS whose names only their types tell. */
-const require = createRequire(import.meta.resolve('@eventstore/db-client'))
+const require = createRequire(import.meta.url)
 
-export const streams = require('../generated/streams_pb.js') as typeof Streams
-export const shared = require('../generated/shared_pb.js') as typeof Shared
-export const { Code } = require('../generated/code_pb.js') as typeof Codes
-export const statuses = require('../generated/status_pb.js') as typeof StatusMessages
-export const features = require('../generated/serverfeatures_pb.js') as typeof ServerFeatures
-export const { StreamsService } = require('../generated/streams_grpc_pb.js') as typeof StreamsGrpc
-export const { ServerFeaturesService } = require('../generated/serverfeatures_grpc_pb.js') as typeof ServerFeaturesGrpc
+export const streams = require('@eventstore/db-client/generated/streams_pb.js') as typeof Streams
+export const shared = require('@eventstore/db-client/generated/shared_pb.js') as typeof Shared
+export const { Code } = require('@eventstore/db-client/generated/code_pb.js') as typeof Codes
+export const statuses = require('@eventstore/db-client/generated/status_pb.js') as typeof StatusMessages
+export const features = require('@eventstore/db-client/generated/serverfeatures_pb.js') as typeof ServerFeatures
+export const { StreamsService } = require('@eventstore/db-client/generated/streams_grpc_pb.js') as typeof StreamsGrpc
+export const { ServerFeaturesService } =
+  require('@eventstore/db-client/generated/serverfeatures_grpc_pb.js') as typeof ServerFeaturesGrpc
 export const { Any } =
   require('google-protobuf/google/protobuf/any_pb.js') as typeof import('google-protobuf/google/protobuf/any_pb.js')
 
