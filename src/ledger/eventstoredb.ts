@@ -93,7 +93,9 @@ async function appendOne({ client, patience }: Connection, append: Append): Prom
       )
       if (!success) throw new WrongExpectedRevision(stream, expectedRevision)
     } catch (error) {
-      throw error instanceof WrongExpectedVersionError ? new WrongExpectedRevision(stream, expectedRevision) : error
+      if (error instanceof WrongExpectedVersionError || error instanceof WrongExpectedRevision)
+        throw new WrongExpectedRevision(stream, expectedRevision)
+      throw new Unavailable('the event store has not acknowledged an append', { cause: error })
     }
     revision += chunk.length
   }
