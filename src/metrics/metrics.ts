@@ -15,7 +15,7 @@ export interface Metrics {
   /** Commands that were handed to the writer (positive) or answered (negative). */
   onUnanswered(change: number): void
   onGroup(group: GroupFigures): void
-  onDelivery(result: Result): void
+  onAttempts(results: readonly Result[]): void
   onNotified(outcome: NotificationOutcome): void
   /** A figure that is asked for whenever figures are read; one that cannot be had is left out. */
   gauge(name: string, help: string, read: () => number | Promise<number>): void
@@ -130,7 +130,7 @@ function commandFigures(registers: Registry[]): Pick<Metrics, 'onCommands' | 'on
   }
 }
 
-function deliveryFigures(registers: Registry[]): Pick<Metrics, 'onDelivery'> {
+function deliveryFigures(registers: Registry[]): Pick<Metrics, 'onAttempts'> {
   const seconds = new Histogram({
     name: 'tillbook_delivery_attempt_seconds',
     help: 'Attempts to deliver a webhook, by what became of the delivery: delivered, pending (it is tried again), failed',
@@ -138,7 +138,11 @@ function deliveryFigures(registers: Registry[]): Pick<Metrics, 'onDelivery'> {
     buckets: ATTEMPT_SECONDS,
     registers,
   })
-  return { onDelivery: ({ status, attempt }) => seconds.observe({ outcome: status }, attempt.duration_ms / 1000) }
+  return {
+    onAttempts(results) {
+      for (const { status, attempt } of results) seconds.observe({ outcome: status }, attempt.duration_ms / 1000)
+    },
+  }
 }
 
 /** One gauge for all pools: connections that work, that are idle, and calls that wait for one. */

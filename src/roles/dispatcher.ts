@@ -20,7 +20,7 @@ export function startDispatcher({ config, core, databaseUrl, provider, metrics, 
     allowPrivate: config.WEBHOOK_ALLOW_PRIVATE,
     clock: Date.now,
     random: Math.random,
-    onRecorded: metrics.onDelivery,
+    onRecorded: metrics.onAttempts,
     log,
   })
   const notices = startNotices({

@@ -29,7 +29,7 @@ export interface DispatcherOptions {
   /** An address answered that it is gone for good. */
   readonly onGone: (claim: Claim) => void
   /** Hears of attempts as they are recorded. */
-  readonly onRecorded?: ((result: Result) => void) | undefined
+  readonly onRecorded?: ((results: readonly Result[]) => void) | undefined
   readonly log: (message: string, error: unknown) => void
 }
 
@@ -65,10 +65,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
         landed.map(({ result }) => result),
       ),
     onRecorded(landed) {
-      for (const { flight, result } of landed) {
-        slots.release(flight)
-        options.onRecorded?.(result)
-      }
+      for (const { flight } of landed) slots.release(flight)
+      options.onRecorded?.(landed.map(({ result }) => result))
       unrecorded -= landed.length
       wake()
     },
