@@ -44,6 +44,8 @@ interface Landed {
   readonly result: Result
 }
 
+const resultsOf = (landed: readonly Landed[]): Result[] => landed.map(({ result }) => result)
+
 /**
  * Takes due deliveries whenever it is woken, whenever there is room again, when the next one falls due and every `poll_ms`.
  * What is under way is bounded by the slots; so is what waits to be recorded.
@@ -59,14 +61,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   let timer: NodeJS.Timeout | undefined
 
   const recorder = createRecorder<Landed>({
-    record: (landed) =>
-      recordResults(
-        pool,
-        landed.map(({ result }) => result),
-      ),
+    record: (landed) => recordResults(pool, resultsOf(landed)),
     onRecorded(landed) {
       for (const { flight } of landed) slots.release(flight)
-      options.onRecorded?.(landed.map(({ result }) => result))
+      options.onRecorded?.(resultsOf(landed))
       unrecorded -= landed.length
       wake()
     },
