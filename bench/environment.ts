@@ -60,7 +60,7 @@ async function prepare(profile: string | null, stops: (() => Promise<void>)[]): 
     stops.push(() => child.stop())
     return child
   }
-  const env = { DATABASE_URL: database.url, LOG_LEVEL: 'warn', ...QUOTAS }
+  const env = { DATABASE_URL: database.url, LOG_LEVEL: 'warn', WEBHOOK_ALLOW_PRIVATE: 'true', ...QUOTAS }
   const profiling = profile ? ['--cpu-prof', `--cpu-prof-dir=${profile}`] : []
   const service = await start('dist/src/main.js', env, ['--enable-source-maps', ...profiling])
   const floorA = await start('dist/bench/floor-a.js', env)
