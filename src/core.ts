@@ -3,7 +3,6 @@ import { v7 as uuidv7 } from 'uuid'
 import { ID_COLUMNS, readModel } from '../projections/index.ts'
 import { createTurns, type Turns } from './access/turns.ts'
 import { createVerifier, type Verifier } from './audit/verifier.ts'
-import { createEventStoreDb } from './ledger/eventstoredb.ts'
 import { type Follower, follow } from './ledger/follower.ts'
 import { createIdAllocator } from './ledger/ids.ts'
 import { type EventStore, isOutside } from './ledger/port.ts'
@@ -77,7 +76,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const pool = createPool(options.databaseUrl, { max: options.queryConnections, pipeline: true })
   // Its statements look rows up by key only: without the other plans no stale statistics can lead to a scan.
   const writerPool = createPool(options.databaseUrl, { max: LANES + 1, pipeline: true, keyLookupsOnly: true })
-  const store = storeOf(options, pool)
+  const store = await storeOf(options, pool)
   const rebuilding = { databaseUrl: options.databaseUrl, pool, store }
   await withRebuild(rebuilding, ensureReadModel)
   const bell = createBell(pool, (error) => options.log('dispatchers could not be woken', error))
@@ -124,8 +123,12 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   }
 }
 
-function storeOf({ store, eventStoreUrl }: CoreOptions, pool: Pool): EventStore {
-  return store ?? (eventStoreUrl === undefined ? createPostgresStore(pool) : createEventStoreDb(eventStoreUrl))
+async function storeOf({ store, eventStoreUrl }: CoreOptions, pool: Pool): Promise<EventStore> {
+  if (store) return store
+  if (eventStoreUrl === undefined) return createPostgresStore(pool)
+  // Its client is large: whoever has no EventStoreDB should not wait for it.
+  const { createEventStoreDb } = await import('./ledger/eventstoredb.ts')
+  return createEventStoreDb(eventStoreUrl)
 }
 
 interface Rebuilding extends Pick<RebuildOptions, 'pool' | 'store'> {
