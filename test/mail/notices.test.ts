@@ -154,7 +154,16 @@ describe('notices by e-mail', () => {
     expect((await stored())[0]).to.include({ emailed_at: null })
   })
 
-  it('are settled with a warning when a company has no owner', async () => {
+  it('go to whoever there is when a company has no owner', async () => {
+    const emails = [`bia-${company.id}@loja.example`, `caixa-${company.id}@loja.example`]
+    for (const email of emails) await user(email, 'clerk')
+    await switchedOff()
+    const { warnings } = await whileTelling(settled)
+    expect(warnings).to.deep.equal([])
+    expect(letters.map(({ to }) => to)).to.deep.equal([emails])
+  })
+
+  it('are settled with a warning when a company has no users', async () => {
     await switchedOff()
     const { warnings } = await whileTelling(settled)
     expect(warnings).to.have.length(1)
