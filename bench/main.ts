@@ -9,14 +9,22 @@ import { type Line, tableOf, toResult } from './report.ts'
 import { benchSales, SALES_BENCHMARKS } from './sales.ts'
 import { benchSalesList, SALES_LIST_BENCHMARK } from './sales-list.ts'
 import { benchUpload, UPLOAD_BENCHMARK } from './upload.ts'
+import { benchWebhooks, WEBHOOK_BENCHMARKS } from './webhooks.ts'
 
 /**
  * `npm run bench`: figures of the service, each beside a floor that was measured in the same run on the same Postgres.
  * It fails when an answer is wrong or a sale is lost; a missed target is only shown, because machines differ.
  */
 
-const NAMES = [...SALES_BENCHMARKS, UPLOAD_BENCHMARK, SALES_LIST_BENCHMARK, PRODUCTS_BENCHMARK, AS_OF_BENCHMARK]
-const BENCHMARKS = [benchSales, benchUpload, benchSalesList, benchProducts, benchAsOf]
+const NAMES = [
+  ...SALES_BENCHMARKS,
+  UPLOAD_BENCHMARK,
+  SALES_LIST_BENCHMARK,
+  PRODUCTS_BENCHMARK,
+  AS_OF_BENCHMARK,
+  ...WEBHOOK_BENCHMARKS,
+]
+const BENCHMARKS = [benchSales, benchUpload, benchSalesList, benchProducts, benchAsOf, benchWebhooks]
 
 try {
   await main(readOptions(process.argv.slice(2)))

@@ -56,6 +56,22 @@ describe('settings', () => {
     expect(readConfig({ SEAL_KEY_FILE: '/run/secrets/seal.pem' }).SEAL_KEY_FILE).to.equal('/run/secrets/seal.pem')
   })
 
+  it('understand the schedule of webhooks and the mail server', () => {
+    expect(readConfig({})).to.deep.include({
+      WEBHOOK_RETRY_SECONDS: [60, 300, 1_800, 7_200, 21_600],
+      WEBHOOK_SWITCH_OFF_HOURS: 24,
+    })
+    expect(readConfig({ WEBHOOK_RETRY_SECONDS: '0.5, 2', WEBHOOK_SWITCH_OFF_HOURS: '0.01' })).to.deep.include({
+      WEBHOOK_RETRY_SECONDS: [0.5, 2],
+      WEBHOOK_SWITCH_OFF_HOURS: 0.01,
+    })
+    expect(readConfig({ PUBLIC_URL: 'https://loja.example' }).SMTP_FROM).to.equal(
+      'Tillbook <nao-responda@loja.example>',
+    )
+    for (const SMTP_URL of ['smtp://a:b@mail.example:587', 'smtps://mail.example'])
+      expect(readConfig({ SMTP_URL })).to.include({ SMTP_URL })
+  })
+
   for (const [text, value] of [
     ['true', true],
     ['false', false],
@@ -76,6 +92,12 @@ describe('settings', () => {
     ['SYNC_QUOTA_PER_MINUTE', '0'],
     ['SYNC_TOKEN_DAYS', '0'],
     ['QUOTA_PER_DAY', '1.5'],
+    ['WEBHOOK_RETRY_SECONDS', '60;300'],
+    ['WEBHOOK_RETRY_SECONDS', '60,,300'],
+    ['WEBHOOK_RETRY_SECONDS', '-1'],
+    ['WEBHOOK_RETRY_SECONDS', '9999999'],
+    ['WEBHOOK_SWITCH_OFF_HOURS', '0'],
+    ['SMTP_URL', 'https://mail.example'],
     ['SEED_DEMO', 'maybe'],
     ['DATABASE_URL', 'mysql://localhost/shop'],
     ['PUBLIC_URL', 'loja.example'],

@@ -11,6 +11,7 @@ import { invalid, refuse } from '../domain/refusal.ts'
 import { Subject } from '../http/v1/events.ts'
 import type { Envelope } from '../ledger/envelope.ts'
 import { asOfVerb } from './ledger-as-of.ts'
+import { copyVerb } from './ledger-copy.ts'
 import { verifyVerb } from './ledger-verify.ts'
 import { forPeople } from './output.ts'
 import { accepted, type Context, checked, companyOf, optional, Refused, required, toggle, verb } from './verb.ts'
@@ -122,4 +123,5 @@ export const ledgerVerbs = {
   export: exportVerb,
   history: historyVerb,
   'as-of': asOfVerb,
+  copy: copyVerb,
 }

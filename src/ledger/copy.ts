@@ -34,7 +34,11 @@ export async function copyLedgers(
   onStream: (stream: string, events: number) => void = () => {},
 ): Promise<CopyReport> {
   const report = { streams: 0, events: 0, known: 0 }
-  for await (const stream of from.streams()) {
+  const streams = new Set<string>()
+  for await (const stream of from.streams()) streams.add(stream)
+  // Ledgers of another installation would become companies of this one.
+  for await (const stream of to.streams()) if (!streams.has(stream)) throw new CopyDiffers(stream, 0)
+  for (const stream of streams) {
     const known = await compare(stream, from.read(stream, 0), to.read(stream, 0))
     await append(stream, from.read(stream, known), to)
     // To the end of the target: what the source has got meanwhile is the next run's.

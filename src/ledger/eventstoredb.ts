@@ -2,7 +2,7 @@ import {
   type AllStreamResolvedEvent,
   BACKWARDS,
   END,
-  EventStoreDBClient,
+  type EventStoreDBClient,
   FORWARDS,
   type JSONEventData,
   jsonEvent,
@@ -14,50 +14,71 @@ import {
 } from '@eventstore/db-client'
 import { chunksOf } from './append-chunks.ts'
 import { companyOf, type Envelope, STREAM_PREFIX } from './envelope.ts'
+import { createClient } from './eventstoredb-client.ts'
+import { createPatience, type Patience, withTimeout } from './eventstoredb-patience.ts'
+import { createOpenStreams, type OpenStreams } from './eventstoredb-streams.ts'
 import { type Append, type Note, type OutsideStore, Unavailable, WrongExpectedRevision } from './port.ts'
 
 /** Below the server's default of 1 MiB an append, with room for what it adds to each event. */
 const MAX_APPEND_BYTES = 900_000
 /** Events fetched at a time while reading; memory does not grow with the length of a stream. */
 const PAGE = 500
-/** The server gives up first; whatever it has not answered a second later is unknown. */
+/** The call ends first; whatever is not settled a second later (a cluster is being searched for) is unknown. */
 const APPEND_DEADLINE_MS = 4000
 const APPEND_TIMEOUT_MS = 5000
-const PING_DEADLINE_MS = 2000
+/** Longest wait for the next event of a read. */
+const READ_SILENCE_MS = 5000
+const PING_SILENCE_MS = 2000
+/** For so long after a time-out nothing else is tried. */
+const LOST_MS = 2000
+
+/** One server or cluster, and what is open there. */
+interface Connection {
+  readonly client: EventStoreDBClient
+  readonly open: OpenStreams
+  readonly patience: Patience
+}
 
 /** Ledgers in EventStoreDB (or KurrentDB): one stream per company, the envelope's data as data and all the rest as metadata. */
 export function createEventStoreDb(url: string): OutsideStore {
-  const client = EventStoreDBClient.connectionString(url)
+  const client = createClient(url)
+  const open = createOpenStreams()
+  const patience = createPatience(LOST_MS)
+  const connection = { client, open, patience }
   return {
     transactional: false,
-    append: (appends) => appendAll(client, appends),
-    read: (stream, fromRevision) => reachable(readStream(client, stream, fromRevision)),
+    append: (appends) => appendAll(connection, appends),
+    read: (stream, fromRevision) => reachable(readStream(connection, stream, fromRevision)),
     async *streams() {
       const known = new Set<string>()
-      for await (const { stream } of reachable(notes(client, null))) {
+      for await (const { stream } of reachable(notes(connection, null))) {
         if (known.has(stream)) continue
         known.add(stream)
         yield stream
       }
     },
-    notes: (after) => reachable(notes(client, after)),
-    subscribe: (after, signal) => reachable(subscribe(client, after, signal)),
+    notes: (after) => reachable(notes(connection, after)),
+    subscribe: (after, signal) => reachable(subscribe(connection, after, signal)),
     async ping() {
-      const last = client.readAll({ direction: BACKWARDS, fromPosition: END, maxCount: 1, deadline: PING_DEADLINE_MS })
-      for await (const _ of reachable(last)) return
+      const last = client.readAll({ direction: BACKWARDS, fromPosition: END, maxCount: 1 })
+      await open.toEnd(last, PING_SILENCE_MS).catch(unreachable)
+      patience.restore()
     },
-    close: () => client.dispose(),
+    async close() {
+      open.close()
+    },
   }
 }
 
 /** All streams side by side. A failure says nothing of the others, so each is waited for. */
-async function appendAll(client: EventStoreDBClient, appends: readonly Append[]): Promise<void> {
-  const outcomes = await Promise.allSettled(appends.map((append) => appendOne(client, append)))
+async function appendAll(connection: Connection, appends: readonly Append[]): Promise<void> {
+  const outcomes = await Promise.allSettled(appends.map((append) => appendOne(connection, append)))
   const failed = outcomes.find((outcome) => outcome.status === 'rejected')
   if (failed) throw failed.reason
 }
 
-async function appendOne(client: EventStoreDBClient, { stream, expectedRevision, commands }: Append): Promise<void> {
+async function appendOne({ client, patience }: Connection, append: Append): Promise<void> {
+  const { stream, expectedRevision, commands } = append
   let revision = expectedRevision
   for (const chunk of chunksOf(commands, MAX_APPEND_BYTES)) {
     const options = {
@@ -67,11 +88,14 @@ async function appendOne(client: EventStoreDBClient, { stream, expectedRevision,
     } as const
     try {
       // A connection string may have switched the error off; then only the result tells.
-      const appended = client.appendToStream(stream, chunk.map(toEvent), options)
-      const { success } = await withTimeout(appended, APPEND_TIMEOUT_MS)
+      const { success } = await patience.of(() =>
+        withTimeout(client.appendToStream(stream, chunk.map(toEvent), options), APPEND_TIMEOUT_MS),
+      )
       if (!success) throw new WrongExpectedRevision(stream, expectedRevision)
     } catch (error) {
-      throw error instanceof WrongExpectedVersionError ? new WrongExpectedRevision(stream, expectedRevision) : error
+      if (error instanceof WrongExpectedVersionError || error instanceof WrongExpectedRevision)
+        throw new WrongExpectedRevision(stream, expectedRevision)
+      throw new Unavailable('the event store has not acknowledged an append', { cause: error })
     }
     revision += chunk.length
   }
@@ -84,14 +108,18 @@ function toEvent({ data, ...metadata }: Envelope): JSONEventData {
 const toEnvelope = (event: { readonly data: unknown; readonly metadata: unknown }): Envelope =>
   ({ ...(event.metadata as object), data: event.data }) as Envelope
 
-async function* readStream(client: EventStoreDBClient, stream: string, fromRevision: number): AsyncIterable<Envelope> {
+async function* readStream(
+  { client, open, patience }: Connection,
+  stream: string,
+  fromRevision: number,
+): AsyncIterable<Envelope> {
   let from = fromRevision
   for (;;) {
     const options = { fromRevision: BigInt(from), direction: FORWARDS, maxCount: PAGE, requiresLeader: true } as const
-    // A page is read to its end before anything is done with it: a read that is left in the middle stays open.
-    const page: Envelope[] = []
+    let page: Envelope[]
     try {
-      for await (const { event } of client.readStream(stream, options)) if (event) page.push(toEnvelope(event))
+      const resolved = await patience.of(() => open.toEnd(client.readStream(stream, options), READ_SILENCE_MS))
+      page = resolved.flatMap(({ event }) => (event ? [toEnvelope(event)] : []))
     } catch (error) {
       if (error instanceof StreamNotFoundError) return
       throw error
@@ -103,7 +131,7 @@ async function* readStream(client: EventStoreDBClient, stream: string, fromRevis
 }
 
 /** Reading from a position includes it, and readAll knows no filter. */
-async function* notes(client: EventStoreDBClient, after: string | null): AsyncIterable<Note> {
+async function* notes({ client, open }: Connection, after: string | null): AsyncIterable<Note> {
   let last = after
   for (;;) {
     const options = {
@@ -112,8 +140,7 @@ async function* notes(client: EventStoreDBClient, after: string | null): AsyncIt
       maxCount: PAGE,
       requiresLeader: true,
     } as const
-    const page: AllStreamResolvedEvent[] = []
-    for await (const resolved of client.readAll(options)) page.push(resolved)
+    const page = await open.toEnd(client.readAll(options), READ_SILENCE_MS)
     const fresh = page.filter(({ event }) => event && textOf(event.position) !== last)
     for (const resolved of fresh) yield* noteOf(resolved)
     const end = fresh.at(-1)?.event
@@ -123,22 +150,16 @@ async function* notes(client: EventStoreDBClient, after: string | null): AsyncIt
 }
 
 /** Subscribing after a position excludes it. */
-async function* subscribe(client: EventStoreDBClient, after: string | null, signal: AbortSignal): AsyncIterable<Note> {
+async function* subscribe(
+  { client, open }: Connection,
+  after: string | null,
+  signal: AbortSignal,
+): AsyncIterable<Note> {
   const subscription = client.subscribeToAll({
     fromPosition: after === null ? START : positionOf(after),
     filter: streamNameFilter({ prefixes: [STREAM_PREFIX] }),
   })
-  const stop = () => void subscription.unsubscribe().then(() => subscription.destroy())
-  signal.addEventListener('abort', stop, { once: true })
-  try {
-    // Iterated, never listened to: an asynchronous listener would let events overlap.
-    for await (const resolved of subscription) yield* noteOf(resolved)
-  } catch (error) {
-    if (!signal.aborted) throw error
-  } finally {
-    signal.removeEventListener('abort', stop)
-    stop()
-  }
+  for await (const resolved of open.follow(subscription, signal)) yield* noteOf(resolved)
 }
 
 function noteOf({ event }: AllStreamResolvedEvent): Note[] {
@@ -158,19 +179,10 @@ async function* reachable<T>(events: AsyncIterable<T>): AsyncIterable<T> {
   try {
     yield* events
   } catch (error) {
-    throw new Unavailable('the event store cannot be reached', { cause: error })
+    unreachable(error)
   }
 }
 
-/** An append to a server that has stopped answering would never settle. */
-async function withTimeout<T>(promise: Promise<T>, timeout_ms: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const expired = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Unavailable('the event store did not answer in time')), timeout_ms)
-  })
-  try {
-    return await Promise.race([promise, expired])
-  } finally {
-    clearTimeout(timer)
-  }
+function unreachable(error: unknown): never {
+  throw new Unavailable('the event store cannot be reached', { cause: error })
 }

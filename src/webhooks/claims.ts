@@ -7,6 +7,7 @@ import { WAITING_ADDRESSES } from './waiting-addresses.ts'
 export interface Claim extends Sendable {
   readonly company_id: number
   readonly webhook_id: number
+  readonly message_id: string
   /** Attempts made before this one. */
   readonly tries: number
   /** What `next_attempt_at` was set to; while it stands, nobody else has claimed the delivery or asked for it again. */
@@ -22,10 +23,13 @@ export interface Claimed {
   readonly next_due_ms: number | null
 }
 
-/** Attempts under way at a time, by how an address does. */
+/**
+ * Attempts under way at a time, by how an address does. With 8, 16 and 32 a single address got 400, 650 and 1,400 deliveries
+ * a second, from one process on two cores that did much else.
+ */
 const PER_ADDRESS = {
   /** Its last answer was a success. */
-  sound: 16,
+  sound: 32,
   /** Nothing is known of it yet. */
   unproven: 2,
   /** An attempt has been waiting for its answer for more than a moment. */
@@ -50,6 +54,9 @@ export async function takeDue(pool: Pool, { sound, strained, busy }: Room, lease
  *
  * - A claim pushes next_attempt_at ahead. If the process dies, the delivery is due again after that.
  * - `share`: when many addresses wait, each gets an equal part of what may start, at least one.
+ * - Rows are looked up by all columns that any index of theirs has, so that each index finds them at once: while a table is
+ *   young, Postgres takes them all for equally good, and one that begins with the company would read all of its rows.
+ * - `picked` is materialized, because it locks as many rows again whenever it is evaluated again.
  * - A claim that is lost in a crash of Postgres does no harm, so the commit does not wait for the disk.
  */
 const TAKE_DUE = {
@@ -59,8 +66,8 @@ with recursive clock as materialized (
   select date_trunc('milliseconds', statement_timestamp()) as now, set_config('synchronous_commit', 'off', true)
 ), ${WAITING_ADDRESSES}, due as (
   select a.company_id, a.webhook_id, a.next_attempt_at, w.url, w.watched_since, state.failing, state.failing or state.slow as strained,
-    case when state.failing then ${PER_ADDRESS.failing} when state.slow then ${PER_ADDRESS.slow}
-      when h.last_success_at is null then ${PER_ADDRESS.unproven} else ${PER_ADDRESS.sound} end
+    case when state.failing then ${PER_ADDRESS.failing} when h.last_success_at is null then ${PER_ADDRESS.unproven}
+      when state.slow then ${PER_ADDRESS.slow} else ${PER_ADDRESS.sound} end
       - coalesce(($1::jsonb -> a.webhook_id::text -> 'flights')::int, 0) as free
   from address a cross join clock
   join webhooks w on w.company_id = a.company_id and w.id = a.webhook_id and w.enabled
@@ -75,21 +82,26 @@ with recursive clock as materialized (
   from due where free > 0 window same as (partition by strained order by next_attempt_at, webhook_id)
 ), share as (
   select *, least(free, greatest(1, room / waiting)) as claimable from ranked where place <= room
-), taken as (
-  update webhook_deliveries d set next_attempt_at = clock.now + make_interval(secs => $4::float8 / 1000)
+), picked as materialized (
+  select s.company_id, one.id, s.webhook_id, one.message_id, s.url, s.watched_since, s.failing
   from share s cross join clock cross join lateral (
-    select id from webhook_deliveries x
+    select id, message_id from webhook_deliveries x
     where x.status = 'pending' and x.webhook_id = s.webhook_id and x.next_attempt_at <= clock.now
     order by x.next_attempt_at limit s.claimable for no key update skip locked) as one
-  where d.company_id = s.company_id and d.id = one.id
+), taken as (
+  update webhook_deliveries d set next_attempt_at = clock.now + make_interval(secs => $4::float8 / 1000)
+  from picked p cross join clock
+  where d.company_id = p.company_id and d.id = p.id and d.webhook_id = p.webhook_id and d.message_id = p.message_id
   returning d.company_id, d.id, d.webhook_id, d.message_id, d.event, d.revision, d.sequence, d.tries,
-    d.next_attempt_at as leased_until, s.url, s.watched_since::text, s.failing
+    d.next_attempt_at as leased_until, p.url, p.watched_since::text, p.failing
 )
-select waiting.next_due_ms, t.*, s.secret, s.next_secret, s.switch_at, m.body
+select waiting.next_due_ms, t.*, s.secret, s.next_secret, s.switch_at, coalesce(m.body, test.body) as body
 from (
   select extract(epoch from min(next_attempt_at) - clock.now)::float8 * 1000 as next_due_ms
   from clock left join address on next_attempt_at > clock.now group by clock.now) as waiting
 left join (taken t
   join webhook_secrets s on s.company_id = t.company_id and s.webhook_id = t.webhook_id
-  join webhook_messages m on m.company_id = t.company_id and m.id = t.message_id) on true`,
+  left join webhook_messages m on m.company_id = t.company_id and m.id = t.message_id and m.revision = t.revision
+  left join webhook_messages test on t.revision is null
+    and test.company_id = t.company_id and test.id = t.message_id and test.revision is null) on true`,
 }

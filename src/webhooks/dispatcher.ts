@@ -28,38 +28,44 @@ export interface DispatcherOptions {
   readonly random: () => number
   /** An address answered that it is gone for good. */
   readonly onGone: (claim: Claim) => void
+  /** Hears of attempts as they are recorded. */
+  readonly onRecorded?: ((results: readonly Result[]) => void) | undefined
   readonly log: (message: string, error: unknown) => void
 }
 
 /** Room in a lease for a process that is busy, and for recording. */
 const LEASE_MARGIN_MS = 9_000
 
+/** While so many results cannot be recorded, nothing more is sent. */
+const UNRECORDED = 512
+
 interface Landed {
   readonly flight: Flight
   readonly result: Result
 }
 
+const resultsOf = (landed: readonly Landed[]): Result[] => landed.map(({ result }) => result)
+
 /**
- * Takes due deliveries whenever it is woken, whenever results have been recorded (there is room again then), when the next
- * one falls due and every `poll_ms`. What it has taken is bounded by the slots, which are held until the result is recorded.
+ * Takes due deliveries whenever it is woken, whenever there is room again, when the next one falls due and every `poll_ms`.
+ * What is under way is bounded by the slots; so is what waits to be recorded.
  */
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { pool, sender, poll_ms, clock, log } = options
   const slots = new Slots()
   const underWay = new Set<Promise<void>>()
+  let unrecorded = 0
   let stopping = false
   let again = false
   let taking: Promise<void> | null = null
   let timer: NodeJS.Timeout | undefined
 
   const recorder = createRecorder<Landed>({
-    record: (landed) =>
-      recordResults(
-        pool,
-        landed.map(({ result }) => result),
-      ),
+    record: (landed) => recordResults(pool, resultsOf(landed)),
     onRecorded(landed) {
       for (const { flight } of landed) slots.release(flight)
+      options.onRecorded?.(resultsOf(landed))
+      unrecorded -= landed.length
       wake()
     },
     onError: (error) => log('results of deliveries could not be recorded', error),
@@ -69,7 +75,11 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     const attempt = await sender.send(claim)
     const result = resultOf(claim, attempt, options.retrySeconds, options.random())
     if (attempt.error === 'gone' && claim.sequence !== null) options.onGone(claim)
+    unrecorded += 1
+    // What a failure means for the address has to be known before it gets another delivery.
+    if (result.status === 'delivered') slots.release(flight)
     recorder.add({ flight, result })
+    wake()
   }
 
   function start(claim: Claim): void {
@@ -85,8 +95,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     while (again && !stopping) {
       again = false
       const room = slots.room(clock())
-      // Full: recording makes room, and wakes.
-      if (room.sound + room.strained === 0) break
+      // Full: results and their recording make room, and wake.
+      if (room.sound + room.strained === 0 || unrecorded >= UNRECORDED) break
       const claimed = await takeDue(pool, room, options.attempt_ms + LEASE_MARGIN_MS).catch(failed)
       for (const claim of claimed.claims) start(claim)
       wait_ms = Math.min(poll_ms, Math.max(1, Math.ceil(claimed.next_due_ms ?? poll_ms)))

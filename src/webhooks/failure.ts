@@ -1,3 +1,4 @@
+import { errors } from 'undici'
 import { PrivateAddress } from './connector.ts'
 
 /** The whole time of an attempt was over before an answer came. */
@@ -38,13 +39,14 @@ const CODES: readonly [RegExp, FailureCode][] = [
   ],
   [/^(ERR_TLS_|ERR_SSL_|CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_MISMATCH|INVALID_|EPROTO)/, 'tls'],
   [/^(ERR_INVALID_URL|UND_ERR_NOT_SUPPORTED)$/, 'invalid_url'],
-  [/^(HPE_|UND_ERR_HEADERS_OVERFLOW|UND_ERR_RES)/, 'invalid_response'],
+  [/^(UND_ERR_HEADERS_OVERFLOW|UND_ERR_RES)/, 'invalid_response'],
 ]
 
 /** Sorts what an attempt without a usable answer ended with. */
 export function failureOf(error: unknown): FailureCode {
   if (error instanceof TimedOut) return 'timeout'
   if (error instanceof PrivateAddress) return 'private_address'
+  if (error instanceof errors.HTTPParserError) return 'invalid_response'
   const code = (error as { code?: unknown } | null)?.code
   const known = typeof code === 'string' ? CODES.find(([pattern]) => pattern.test(code)) : undefined
   return known?.[1] ?? 'connection_failed'

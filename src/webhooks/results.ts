@@ -63,6 +63,8 @@ export async function recordResults(pool: Pool, results: readonly Result[]): Pro
     ...RECORD_RESULTS,
     values: [
       results.map(({ claim }) => claim.company_id),
+      results.map(({ claim }) => claim.webhook_id),
+      results.map(({ claim }) => claim.message_id),
       results.map(({ claim }) => claim.id),
       results.map(({ claim }) => claim.leased_until),
       results.map(({ status }) => status),
@@ -82,19 +84,22 @@ export async function recordResults(pool: Pool, results: readonly Result[]): Pro
 const KEPT_ATTEMPTS = 20
 
 /**
- * $1 to $6 deliveries, their leases, what they become, when they are tried again, and the attempts; $7 to $12 addresses and
- * how they answered.
+ * $1 to $4 deliveries, found by the columns of all indexes (src/webhooks/claims.ts); $5 their leases, $6 what they become, $7
+ * when they are tried again, $8 the attempts; $9 to $14 addresses and how they answered.
  *
+ * - The limit, which takes nothing away, lets Postgres expect few rows even while the table is young: it looks each one up.
  * - A delivery whose lease is not ours any more was asked for again, or taken over while this process stood still: the
  *   attempt is added to its record and nothing else. One that was cancelled meanwhile, but arrived, has arrived.
  * - Attempts are JSON texts that are put together as texts, so that their members keep their order.
+ * - The commit does not wait for the disk: results that a crash of Postgres loses, those of less than a second, are made
+ *   once more by sending again under the same id. A crash of this process loses none.
  * - Times are Postgres's, because those of addresses are: health is about the present generation of an address only.
  */
 const RECORD_RESULTS = {
   name: 'record_attempts',
   text: `
 with clock as materialized (
-  select date_trunc('milliseconds', statement_timestamp()) as now
+  select date_trunc('milliseconds', statement_timestamp()) as now, set_config('synchronous_commit', 'off', true)
 ), settled as (
   update webhook_deliveries d set (status, tries, next_attempt_at, attempts) = (
     select case when ours then r.status else d.status end,
@@ -105,15 +110,16 @@ with clock as materialized (
       case when json_array_length(d.attempts) < ${KEPT_ATTEMPTS} then substr(left(d.attempts::text, -1), 2)
         else (select string_agg(value::text, ',' order by place)
               from json_array_elements(d.attempts) with ordinality as kept(value, place) where place > 1) end as earlier) as found)
-  from unnest($1::bigint[], $2::uuid[], $3::timestamptz[], $4::text[], $5::float8[], $6::text[])
-      as r(company_id, id, lease, status, retry_ms, attempt)
+  from (select * from unnest($1::bigint[], $2::bigint[], $3::uuid[], $4::uuid[], $5::timestamptz[], $6::text[], $7::float8[], $8::text[])
+      as given(company_id, webhook_id, message_id, id, lease, status, retry_ms, attempt) limit cardinality($1)) as r
     cross join clock
-  where d.company_id = r.company_id and d.id = r.id and right(d.attempts::text, length(r.attempt) + 1) <> r.attempt || ']'
+  where d.company_id = r.company_id and d.webhook_id = r.webhook_id and d.message_id = r.message_id and d.id = r.id
+    and right(d.attempts::text, length(r.attempt) + 1) <> r.attempt || ']'
 ), told as (
   insert into webhook_health as h (company_id, webhook_id, last_success_at, failing_since, no_response_since)
   select w.company_id, w.id, case when a.succeeded then clock.now end, case when a.failing then clock.now end,
     case when a.exhausted then clock.now end
-  from unnest($7::bigint[], $8::bigint[], $9::timestamptz[], $10::bool[], $11::bool[], $12::bool[])
+  from unnest($9::bigint[], $10::bigint[], $11::timestamptz[], $12::bool[], $13::bool[], $14::bool[])
       as a(company_id, webhook_id, watched_since, succeeded, failing, exhausted)
     join webhooks w on w.company_id = a.company_id and w.id = a.webhook_id and w.watched_since = a.watched_since
     cross join clock

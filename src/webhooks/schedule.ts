@@ -7,5 +7,5 @@ const JITTER = 0.1
  */
 export function retryDelay_ms(retrySeconds: readonly number[], tries: number, random: number): number | null {
   const seconds = retrySeconds[tries - 1]
-  return seconds === undefined ? null : Math.ceil(seconds * 1000 * (1 + JITTER * random))
+  return seconds === undefined ? null : Math.round(seconds * 1000 + seconds * 1000 * JITTER * random)
 }

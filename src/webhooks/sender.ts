@@ -1,4 +1,4 @@
-import { Agent, type Dispatcher, errors } from 'undici'
+import { Agent, Client, type Dispatcher, errors } from 'undici'
 import { createConnector, createPublicConnector, type Resolve } from './connector.ts'
 import { type FailureCode, failureOf, failureOfStatus, TimedOut } from './failure.ts'
 import { deliveryHeaders, type SignedDelivery, type SigningSecrets } from './signature.ts'
@@ -50,7 +50,7 @@ const KEEP_ALIVE_MS = 4_000
 export function createSender({ timeout_ms, allowPrivate, clock, resolve }: SenderOptions): Sender {
   const connect = allowPrivate ? createConnector(timeout_ms) : createPublicConnector(timeout_ms, resolve)
   let open = 0
-  const agent = new Agent({
+  const settings = {
     connect,
     pipelining: 1,
     keepAliveTimeout: KEEP_ALIVE_MS,
@@ -58,7 +58,8 @@ export function createSender({ timeout_ms, allowPrivate, clock, resolve }: Sende
     // The attempt's own timer covers everything.
     headersTimeout: 0,
     bodyTimeout: 0,
-  })
+  }
+  const agent = new Agent(settings)
   agent.on('connect', () => open++).on('disconnect', () => open--)
 
   async function post(delivery: Sendable, now: number, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
@@ -77,7 +78,11 @@ export function createSender({ timeout_ms, allowPrivate, clock, resolve }: Sende
       return await agent.request(request)
     } catch (error) {
       if (!wasStale(error)) throw error
-      return agent.request({ ...request, reset: true })
+      const fresh = new Client(origin, settings)
+      const response = fresh.request(request)
+      // Ends when the answer has been read.
+      void fresh.close()
+      return response
     }
   }
 

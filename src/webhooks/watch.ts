@@ -103,7 +103,7 @@ with recursive ${WAITING_ADDRESSES}, off as (
 )
 update webhook_deliveries d set status = 'cancelled', next_attempt_at = null
 from off o cross join lateral (
-  select id from webhook_deliveries x where x.status = 'pending' and x.webhook_id = o.webhook_id
+  select id, message_id from webhook_deliveries x where x.status = 'pending' and x.webhook_id = o.webhook_id
   order by x.next_attempt_at limit $2 for no key update skip locked) as one
-where d.company_id = o.company_id and d.id = one.id`,
+where d.company_id = o.company_id and d.id = one.id and d.webhook_id = o.webhook_id and d.message_id = one.message_id`,
 }

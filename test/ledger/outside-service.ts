@@ -138,7 +138,7 @@ export function describeServiceOn(name: string, open: () => OutsideStore): void 
 }
 
 /** All rows of a company, as text. */
-async function tablesOf({ core }: TestApi, companyId: number): Promise<Json> {
+export async function tablesOf({ core }: TestApi, companyId: number): Promise<Json> {
   const tables = readModel.projections.flatMap((projection) => projection.tables)
   const dumps = tables.map(async ({ name, keys }) => {
     const { rows } = await core.pool.query(

@@ -38,13 +38,17 @@ export function useDispatchers(database: { readonly url: string }) {
     get pool() {
       return pool
     },
+    /** After the dispatchers of the test have stopped. */
+    closeLater(close: () => Promise<unknown>): void {
+      stops.unshift(close)
+    },
     async receiver(tls?: Parameters<typeof startReceiver>[0]): Promise<Receiver> {
       const receiver = await startReceiver(tls)
       stops.push(() => receiver.close())
       return receiver
     },
     dispatcher(options: TestDispatcherOptions = {}): TestDispatcher {
-      const { timeout_ms = 2_000, retrySeconds = [60, 300, 1800, 7200, 21_600] } = options
+      const { timeout_ms = 15_000, retrySeconds = [60, 300, 1800, 7200, 21_600] } = options
       const own = options.pool ?? createPool(database.url, { max: 2, keyLookupsOnly: true, lock_timeout_ms: 500 })
       const sender = createSender({ timeout_ms, allowPrivate: true, clock: Date.now })
       const gone: Claim[] = []

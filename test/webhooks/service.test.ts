@@ -102,4 +102,31 @@ describe('a service that delivers webhooks', () => {
       await woken.close()
     }
   })
+
+  it('delivers without the connection it listens on, and listens again', async () => {
+    const { receiver, api } = service
+    await service.register()
+    const kill = `select pg_terminate_backend(pid) from pg_stat_activity
+      where application_name = 'tillbook listener' and datname = current_database()`
+    await until(async () => (await api.core.pool.query(kill)).rowCount === 1)
+    await act('Sem aviso')
+    await until(() => receiver.received.length === 1)
+    await until(async () => (await api.core.pool.query(kill)).rowCount === 1)
+  })
+
+  it('switches an address off once, however many processes notice', async () => {
+    const second = await startDelivering(database.url, { switchOffHours: 0.0002, retrySeconds: [0.05] })
+    try {
+      service.receiver.answer = (_received, response) => response.writeHead(500).end()
+      const { path } = await service.register()
+      await act('Silêncio')
+      await until(async () => (await show(path)).status === 'disabled')
+      await Promise.all([service, second].map(({ company }) => company.get('/me')))
+      expect(await events()).to.deep.equal([{ type: 'WebhookSwitchedOff', reason: 'no_response' }])
+    } finally {
+      await second.close()
+    }
+    expect([...service.errors, ...second.errors]).to.deep.equal([])
+    expect(await events()).to.have.length(1)
+  })
 })

@@ -7,6 +7,7 @@ import { limitStrangers } from '../middleware/authenticate.ts'
 import { failures, type LogFailure } from '../middleware/failures.ts'
 import { jsonBodyUpTo } from '../middleware/json-body.ts'
 import { requireHttps } from '../middleware/require-https.ts'
+import { routed } from '../middleware/routed.ts'
 import { Problem } from '../problems.ts'
 import { answerProblem } from './answer.ts'
 import { authRoutes } from './auth.ts'
@@ -46,7 +47,7 @@ export function syncRouter(options: SyncOptions): Router {
       ...(route.isOpen ? [] : [authenticated]),
       ...(route.bodyBytes ? [jsonBodyUpTo(route.bodyBytes)] : []),
     ]
-    const one = router.route(route.path)
+    const one = router.route(route.path).all(routed(`/api${route.path}`))
     one[route.method](...before, (request, response) => route.handle(request, response))
     const Allow = route.method === 'get' ? 'GET, HEAD' : 'POST'
     one.all(refuse(new Problem('method_not_allowed', undefined, { Allow })))

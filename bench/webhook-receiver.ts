@@ -1,0 +1,35 @@
+import { createServer } from 'node:http'
+
+/** An integrator's server: /hooks/… answers 204 at once, /dead/… never; GET /taken tells what came since it was last asked. */
+
+const { PORT = '0' } = process.env
+
+/** Those since the last time: the sale that a body is about, and when it arrived, in milliseconds since 1970. */
+let arrivals: [sale: string, at: number][] = []
+
+const EXTERNAL_ID = /"external_id":"([^"]+)"/
+
+const server = createServer((request, response) => {
+  const path = request.url ?? ''
+  if (path === '/taken') {
+    response.setHeader('Content-Type', 'application/json')
+    response.end(JSON.stringify(arrivals))
+    arrivals = []
+    return
+  }
+  if (path === '/health/live') return void response.end('{}')
+  if (path.startsWith('/dead')) return
+  const at = performance.timeOrigin + performance.now()
+  const chunks: Buffer[] = []
+  request.on('data', (chunk) => chunks.push(chunk))
+  request.on('end', () => {
+    arrivals.push([EXTERNAL_ID.exec(Buffer.concat(chunks).toString())?.[1] ?? '', at])
+    response.writeHead(204).end()
+  })
+})
+server.listen(Number(PORT), '127.0.0.1')
+
+process.once('SIGTERM', () => {
+  server.close()
+  server.closeAllConnections()
+})

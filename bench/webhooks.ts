@@ -1,0 +1,232 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { Agent } from 'undici'
+import type { Books } from './books.ts'
+import type { Child } from './child.ts'
+import { administer } from './database.ts'
+import type { Environment } from './environment.ts'
+import { isSelected, type Options } from './options.ts'
+import { sendPaced } from './paced.ts'
+import { compare, type Line } from './report.ts'
+import { type Figures, measureInTurns, median, type Side } from './rounds.ts'
+import { createSaleRequests } from './sale-requests.ts'
+import { closeWebhookShop, createWebhookShop, queueDeliveries, type WebhookShop } from './webhook-shop.ts'
+
+const THROUGHPUT = 'webhooks-throughput'
+const LATENCY = 'webhooks-latency'
+const DEAD = 'webhooks-dead'
+
+export const WEBHOOK_BENCHMARKS: readonly string[] = [THROUGHPUT, LATENCY, DEAD]
+
+/** What the issue asks for: deliveries a second, milliseconds, and times the figure without a dead address. */
+const THROUGHPUT_TARGET = 1_000
+const LATENCY_TARGET_MS = 50
+const DEAD_TARGET = 2
+
+/** Deliveries for each second that a round should take. */
+const BACKLOG_PER_SECOND = 1_000
+/** As many requests at a time as the service sends to one address. */
+const POSTERS = 32
+const EVENTS_PER_SECOND = 100
+/** With ten addresses each: 200 deliveries a second. */
+const EVENTS_PER_SECOND_OF_TEN = 20
+
+/** What the receiver got: the sale, and when, in milliseconds since 1970. */
+type Arrival = readonly [sale: string, at: number]
+
+/** Deliveries of webhooks, against the HTTP client posting the same bodies to the same receiver with no database. */
+export async function benchWebhooks(environment: Environment, options: Options, books: Books): Promise<Line[]> {
+  if (!WEBHOOK_BENCHMARKS.some((name) => isSelected(options, name))) return []
+  const receiver = await environment.start('dist/bench/webhook-receiver.js', {})
+  const bench = { environment, options, books, receiver, body: await sampleBody(environment, receiver, books) }
+  const lines: Line[] = []
+  for (const [name, measure] of [
+    [THROUGHPUT, benchThroughput],
+    [LATENCY, benchLatency],
+    [DEAD, benchDead],
+  ] as const) {
+    if (isSelected(options, name)) lines.push(await measure(bench))
+  }
+  return lines
+}
+
+interface Bench {
+  readonly environment: Environment
+  readonly options: Options
+  readonly books: Books
+  readonly receiver: Child
+  /** Of a sale, as it is delivered. */
+  readonly body: string
+}
+
+async function benchThroughput({ environment, options, receiver, body }: Bench): Promise<Line> {
+  const url = `${receiver.url}/hooks/1`
+  const { database } = environment
+  return withShop(environment, [url], async (shop) => {
+    const service: Side = {
+      name: 'service',
+      async measure(seconds) {
+        const count = BACKLOG_PER_SECOND * seconds
+        const began = await queueDeliveries(database.url, shop, body, count)
+        const lastAt = lastOf(await untilTaken(receiver, count))
+        return (count * 1000) / (lastAt - began)
+      },
+    }
+    const client: Side = {
+      name: 'undici',
+      async measure(seconds) {
+        const count = BACKLOG_PER_SECOND * seconds
+        const began = performance.timeOrigin + performance.now()
+        await post(url, body, count)
+        const lastAt = lastOf(await untilTaken(receiver, count))
+        return (count * 1000) / (lastAt - began)
+      },
+    }
+    const figures = await measureInTurns([service, client], options)
+    const line = compare(
+      figures,
+      { value: 'service', floor: 'undici' },
+      { name: THROUGHPUT, unit: 'deliveries/s', target: null },
+    )
+    return { ...line, target: shareOf(THROUGHPUT_TARGET, line) }
+  })
+}
+
+/** From the answer that tells of the commit to the receipt, which may also be the earlier of the two. */
+async function benchLatency(bench: Bench): Promise<Line> {
+  const { environment, options, receiver, body } = bench
+  const url = `${receiver.url}/hooks/1`
+  return withShop(environment, [url], async (shop) => {
+    const client: Side = {
+      name: 'undici',
+      async measure(seconds) {
+        const postedAt = await post(url, body, EVENTS_PER_SECOND * seconds, EVENTS_PER_SECOND)
+        return p95(await untilTaken(receiver, EVENTS_PER_SECOND * seconds), postedAt)
+      },
+    }
+    const figures = await measureInTurns([sellingSide('service', bench, shop, EVENTS_PER_SECOND), client], options)
+    const line = lowerIsBetter(figures, { value: 'service', floor: 'undici' }, LATENCY)
+    return { ...line, target: shareOf(LATENCY_TARGET_MS, line) }
+  })
+}
+
+/** Ten addresses that answer, against nine of them and one that never does. */
+async function benchDead(bench: Bench): Promise<Line> {
+  const { environment, options, receiver } = bench
+  const healthy = (count: number) => Array.from({ length: count }, (_, index) => `${receiver.url}/hooks/${index + 1}`)
+  return withShop(environment, healthy(10), (sound) =>
+    withShop(environment, [...healthy(9), `${receiver.url}/dead`], async (impaired) => {
+      const sides = [
+        sellingSide('9 and a dead one', bench, impaired, EVENTS_PER_SECOND_OF_TEN, 9),
+        sellingSide('10 that answer', bench, sound, EVENTS_PER_SECOND_OF_TEN, 10),
+      ]
+      const figures = await measureInTurns(sides, options)
+      const line = lowerIsBetter(figures, { value: '9 and a dead one', floor: '10 that answer' }, DEAD)
+      return { ...line, target: DEAD_TARGET }
+    }),
+  )
+}
+
+/** Sells at a steady rate and measures how long after the sale the `receivers` addresses that answer heard of it. */
+function sellingSide(name: string, bench: Bench, shop: WebhookShop, perSecond: number, receivers = 1): Side {
+  const { environment, books, receiver } = bench
+  const next = createSaleRequests([shop])
+  return {
+    name,
+    async measure(seconds) {
+      const answeredAt = await sendPaced({ url: environment.service.url, perSecond, seconds, status: 201, next })
+      books.acknowledge('service', answeredAt.size)
+      const soldAt = new Map([...answeredAt].map(([request, at]) => [saleOf(request), at]))
+      return p95(await untilTaken(receiver, soldAt.size * receivers), soldAt)
+    },
+  }
+}
+
+async function sampleBody(environment: Environment, receiver: Child, books: Books): Promise<string> {
+  return withShop(environment, [`${receiver.url}/hooks/1`], async (shop) => {
+    const sold = {
+      url: environment.service.url,
+      perSecond: 1,
+      seconds: 1,
+      status: 201,
+      next: createSaleRequests([shop]),
+    }
+    books.acknowledge('service', (await sendPaced(sold)).size)
+    await untilTaken(receiver, 1)
+    const { rows } = await administer(environment.database.url, (client) =>
+      client.query<{ body: string }>('select body from ops.webhook_messages where company_id = $1', [shop.companyId]),
+    )
+    return (rows[0] as { body: string }).body
+  })
+}
+
+async function withShop<T>(
+  { database }: Environment,
+  urls: readonly string[],
+  work: (shop: WebhookShop) => Promise<T>,
+): Promise<T> {
+  const shop = await createWebhookShop(database.url, urls)
+  try {
+    return await work(shop)
+  } finally {
+    await closeWebhookShop(database.url, shop)
+  }
+}
+
+/** Posts as an address would be posted to: so many at a time, or at a steady rate. Returns when each sale was posted. */
+async function post(url: string, body: string, count: number, perSecond?: number): Promise<Map<string, number>> {
+  const agent = new Agent({ pipelining: 1 })
+  const { origin, pathname: path } = new URL(url)
+  const headers = { 'content-type': 'application/json' }
+  const postedAt = new Map<string, number>()
+  const began = performance.now()
+  let sent = 0
+  const poster = async () => {
+    while (sent < count) {
+      const wait_ms = perSecond === undefined ? 0 : began + (sent * 1000) / perSecond - performance.now()
+      const own = body.replace(saleOf(body), `venda-${++sent}`)
+      if (wait_ms > 0) await pause(wait_ms)
+      postedAt.set(saleOf(own), performance.timeOrigin + performance.now())
+      const answer = await agent.request({ origin, path, method: 'POST', headers, body: own })
+      await answer.body.dump()
+    }
+  }
+  await Promise.all(Array.from({ length: POSTERS }, poster))
+  await agent.close()
+  return postedAt
+}
+
+const saleOf = (text: string): string => /"external_id":"([^"]+)"/.exec(text)?.[1] ?? ''
+
+const PATIENCE_MS = 60_000
+const POLL_MS = 20
+
+/** Waits until the receiver has had so many requests since it was last asked. */
+async function untilTaken(receiver: Child, count: number): Promise<Arrival[]> {
+  const arrivals: Arrival[] = []
+  const deadline = performance.now() + PATIENCE_MS
+  while (arrivals.length < count) {
+    if (performance.now() > deadline) throw new Error(`${arrivals.length} of ${count} deliveries came`)
+    await pause(POLL_MS)
+    arrivals.push(...((await (await fetch(`${receiver.url}/taken`)).json()) as Arrival[]))
+  }
+  if (arrivals.length > count) throw new Error(`${arrivals.length} deliveries came, but only ${count} were to be made`)
+  return arrivals
+}
+
+const lastOf = (arrivals: readonly Arrival[]): number => Math.max(...arrivals.map(([, at]) => at))
+
+/** 95 of 100 deliveries took no longer than this, in milliseconds. */
+function p95(arrivals: readonly Arrival[], beganAt: ReadonlyMap<string, number>): number {
+  const delays = arrivals.map(([sale, at]) => Math.max(0, at - (beganAt.get(sale) ?? Number.NaN))).sort((a, b) => a - b)
+  return delays[Math.ceil(delays.length * 0.95) - 1] as number
+}
+
+function lowerIsBetter(figures: Figures, sides: { value: string; floor: string }, name: string): Line {
+  const line = compare(figures, sides, { name, unit: 'ms (p95)', target: null })
+  const ratio = median(figures.get(sides.value) ?? []) / median(figures.get(sides.floor) ?? [])
+  return { ...line, ratio: Math.round(ratio * 1000) / 1000, higher_is_better: false }
+}
+
+/** An absolute target as the ratio at which it is met: targets are compared with ratios. */
+const shareOf = (target: number, { floor }: Line): number | null =>
+  floor ? Math.round((target / floor) * 1000) / 1000 : null

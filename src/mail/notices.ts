@@ -1,0 +1,113 @@
+import type { Pool } from 'pg'
+import { repeat } from '../repeat.ts'
+import type { Mailer } from './mailer.ts'
+import { type SwitchOffNotice, switchOffMail } from './switch-off-mail.ts'
+
+interface DueNotice {
+  readonly company_id: number
+  readonly id: string
+  readonly kind: 'webhook_switched_off'
+  readonly data: SwitchOffNotice
+  readonly created_at: string
+  readonly next_email_at: string | null
+  readonly name: string
+  readonly timezone: string
+  readonly owners: readonly string[]
+}
+
+export interface NoticeOptions {
+  readonly pool: Pool
+  /** Null: notices are logged instead. */
+  readonly mailer: Mailer | null
+  readonly log: (message: string, error: unknown) => void
+  readonly warn: (message: string, details: object) => void
+  /** Seconds until each of the retries. */
+  readonly retrySeconds?: readonly number[]
+}
+
+/** The first is longer than a message takes: it is also how long a notice is left to the process that took it. */
+const RETRY_SECONDS = [120, 600, 1_800, 7_200, 21_600, 43_200, 86_400]
+const EVERY_MS = 2_000
+
+/**
+ * E-mails notices to the owners of their companies, at least once each, for as long as the process lives. Processes share
+ * the work. After the last retry a notice is given up; the panel still shows it.
+ */
+export function startNotices({ pool, mailer, log, warn, retrySeconds = RETRY_SECONDS }: NoticeOptions) {
+  let stopped = false
+
+  async function tell(mailer: Mailer, notice: DueNotice): Promise<void> {
+    const { company_id, id, owners } = notice
+    const about = { company_id, notice: id }
+    if (owners.length === 0) {
+      await settle(pool, notice, false)
+      return warn('a notice cannot be e-mailed: the company has no owner', about)
+    }
+    try {
+      const refused = await mailer.send({ id, to: owners, ...switchOffMail(notice.data, notice, notice.created_at) })
+      await settle(pool, notice, true)
+      if (refused.length > 0) warn('a notice was not accepted for every owner', { ...about, refused: refused.length })
+    } catch (error) {
+      log(notice.next_email_at ? 'a notice could not be e-mailed yet' : 'a notice could not be e-mailed', error)
+    }
+  }
+
+  async function tellAll(): Promise<void> {
+    while (!stopped) {
+      const notice = await takeDue(pool, retrySeconds)
+      if (!notice) return
+      await (mailer ? tell(mailer, notice) : note(notice))
+    }
+  }
+
+  async function note(notice: DueNotice): Promise<void> {
+    const { company_id, kind, data } = notice
+    warn('nobody is e-mailed without SMTP_URL', { company_id, kind, webhook_id: data.webhook_id, reason: data.reason })
+    await settle(pool, notice, false)
+  }
+
+  const repetition = repeat(tellAll, EVERY_MS, (error) => log('notices could not be read', error))
+  return {
+    /** Resolves when the message under way is settled. */
+    async stop() {
+      stopped = true
+      await repetition.stop()
+      mailer?.close()
+    },
+  }
+}
+
+/** Takes one notice that is due; when the process dies over it, it is due again at its next time. */
+async function takeDue(pool: Pool, retrySeconds: readonly number[]): Promise<DueNotice | null> {
+  const { rows } = await pool.query<DueNotice>({ ...TAKE_NOTICE, values: [retrySeconds] })
+  return rows[0] ?? null
+}
+
+async function settle(pool: Pool, { company_id, id }: DueNotice, emailed: boolean): Promise<void> {
+  await pool.query({ ...SETTLE_NOTICE, values: [company_id, id, emailed] })
+}
+
+/** The array's element beyond its end is null: no more retries. */
+const TAKE_NOTICE = {
+  name: 'take_notice',
+  text: `
+with due as (
+  select company_id, id from notices where next_email_at <= clock_timestamp()
+  order by next_email_at limit 1 for update skip locked
+), taken as (
+  update notices n set email_tries = email_tries + 1,
+    next_email_at = clock_timestamp() + make_interval(secs => ($1::float8[])[email_tries + 1])
+  from due where n.company_id = due.company_id and n.id = due.id
+  returning n.company_id, n.id, n.kind, n.data, n.created_at, n.next_email_at
+)
+select taken.*, c.doc ->> 'name' as name, c.timezone, array(
+    select s.email from users u join user_credentials s on s.user_id = u.id
+    where u.company_id = taken.company_id and u.doc ->> 'role' = 'owner' order by s.email) as owners
+from taken join companies c on c.company_id = taken.company_id`,
+}
+
+const SETTLE_NOTICE = {
+  name: 'settle_notice',
+  text: `update notices set next_email_at = null, emailed_at = case when $3::bool then clock_timestamp() else emailed_at end
+         where company_id = $1 and id = $2`,
+}

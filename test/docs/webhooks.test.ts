@@ -1,0 +1,110 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { expect } from 'chai'
+import { createCustomer } from '../../commands/customers/create-customer.ts'
+import { freePort } from '../../src/postgres/postmaster.ts'
+import { deliveryHeaders } from '../../src/webhooks/signature.ts'
+import { useDatabase } from '../support/database.ts'
+import { openWorkplace, type Workplace } from '../support/guide.ts'
+import { snippetsOf } from '../support/snippets.ts'
+import { until } from '../support/wait.ts'
+import { type DeliveringService, startDelivering } from '../webhooks/delivering-service.ts'
+
+const snippets = snippetsOf('docs/webhooks.md')
+const scripts = snippets.filter(({ language }) => language === 'bash')
+const programs = snippets.filter(({ language }) => language === 'ts')
+/** An answer that shows the secret. */
+interface Shown {
+  readonly data: { readonly secret: string }
+}
+
+describe('the guide for receivers of webhooks', () => {
+  const database = useDatabase()
+  let service: DeliveringService
+  let guide: Workplace
+  let port: number
+  let receiver: ChildProcess | undefined
+  let output = ''
+  let secret: string
+
+  before(async () => {
+    service = await startDelivering(database.url)
+    port = await freePort(null)
+    guide = await openWorkplace({ BASE: service.api.url, KEY: service.company.key, URL: `http://127.0.0.1:${port}/` })
+    await guide.write(programs)
+  })
+  after(async () => {
+    receiver?.kill('SIGKILL')
+    await service.close()
+    await guide.close()
+  })
+
+  const script = async (index: number): Promise<string> => (await guide.bash(scripts[index]?.text ?? 'false')).stdout
+  const post = (body: string, changed: Record<string, string> = {}, now = Date.now()) => {
+    const delivery = { id: 'copied', event: 'customer.created', revision: 1, sequence: 1, body }
+    const headers = deliveryHeaders(delivery, { secret, next_secret: null, switch_at: null }, now)
+    return fetch(`http://127.0.0.1:${port}/`, { method: 'POST', headers: { ...headers, ...changed }, body })
+  }
+
+  it('has programs that compile strictly', () => guide.compile())
+
+  it('registers an address', async () => {
+    expect(await script(0)).to.match(/^\{"id":\d+,"status":"active","events":\["\*"\]\}$/m)
+    secret = (await guide.readJson<Shown>('webhook.json')).data.secret
+  })
+
+  it('has a receiver that takes a test and an event', async () => {
+    const args = ['--import', import.meta.resolve('tsx'), 'receiver.ts']
+    const env = { PATH: process.env.PATH, SECRET: secret, PORT: String(port) }
+    receiver = spawn(process.execPath, args, { cwd: guide.directory, env, stdio: ['ignore', 'pipe', 'inherit'] })
+    receiver.stdout?.setEncoding('utf8').on('data', (text) => {
+      output += text
+    })
+    await until(() => output.includes('ready'))
+    expect(await script(1)).to.equal('{"event":"webhook.test","status":"pending"}\n')
+    await until(() => output.includes('webhook.test'))
+    const { id } = await service.company.run(createCustomer, { name: 'Maria', person_type: 'PF' }, 'pdv')
+    await until(() => output.includes(`customer.created ${id}\n`))
+    await until(async () => (await script(2)).match(/"event":"customer.created","status":"delivered","attempts":1/))
+  })
+
+  it('has a receiver that refuses what is forged, altered or old', async () => {
+    const body = '{"event":"customer.created","data":{"id":9}}'
+    expect((await post(body, { 'X-Service-Signature': `sha256=${'0'.repeat(64)}` })).status).to.equal(401)
+    expect((await post(body, { 'X-Service-Timestamp': String(Math.floor(Date.now() / 1000) - 1) })).status).to.equal(
+      401,
+    )
+    expect((await post(body, {}, Date.now() - 302_000)).status).to.equal(401)
+    expect((await post(body, {}, Date.now() + 302_000)).status).to.equal(401)
+    expect(output).not.to.include('customer.created 9')
+  })
+
+  it('has a receiver that tells repeats and gaps', async () => {
+    const body = '{"event":"customer.created","data":{"id":9}}'
+    expect((await post(body, { 'X-Service-Sequence': '7' })).status).to.equal(204)
+    expect((await post(body, { 'X-Service-Sequence': '7' })).status).to.equal(204)
+    await until(() => output.includes('copied came again'))
+    expect(output.match(/customer\.created 9/g)).to.have.length(1)
+    expect(output).to.include('missing 2 to 6')
+  })
+
+  it('catches up by a replay', async () => {
+    expect(JSON.parse(await script(3))).to.include({ deliveries: 1, has_more: false })
+  })
+
+  it('verifies with either secret during a rotation', async () => {
+    expect(await script(4)).to.equal('whsec_\n')
+    const next = (await guide.readJson<Shown>('rotated.json')).data.secret
+    const { isAuthentic } = await import(pathToFileURL(join(guide.directory, 'verify.ts')).href)
+    const now = Date.now()
+    const secrets = { secret, next_secret: next, switch_at: new Date(now + 60_000).toISOString() }
+    const delivery = { id: 'x', event: 'customer.created', revision: 1, sequence: 1, body: '{"ação":1}' }
+    const signed = Object.entries(deliveryHeaders(delivery, secrets, now)).map(([name, value]) => [
+      name.toLowerCase(),
+      value,
+    ])
+    const verify = (own: string) => isAuthentic(Object.fromEntries(signed), Buffer.from(delivery.body), own)
+    expect([secret, next, `${secret}x`].map(verify)).to.deep.equal([true, true, false])
+  })
+})

@@ -1,0 +1,30 @@
+import { createEventStoreDb } from '../../src/ledger/eventstoredb.ts'
+import type { OutsideStore } from '../../src/ledger/port.ts'
+import { type FakeEventStoreDb, startFakeEventStoreDb } from '../support/fake-eventstoredb/server.ts'
+import { describeEventStore } from './event-store-contract.ts'
+import { describeServiceOn } from './outside-service.ts'
+import { describeOutsideStore } from './outside-store-contract.ts'
+import { allowNoStrayRejections } from './stray-rejections.ts'
+
+/** The adapter with a server that speaks the protocol; what a real one does beyond it is tried in eventstoredb.test.ts. */
+describe('EventStoreDB adapter', () => {
+  allowNoStrayRejections()
+  let server: FakeEventStoreDb
+  before(async () => {
+    server = await startFakeEventStoreDb()
+  })
+  after(() => server.close())
+
+  const open = (): OutsideStore => createEventStoreDb(server.url)
+
+  describeEventStore('EventStoreDB adapter', async () => {
+    const store = open()
+    return {
+      store,
+      append: (appends) => store.append(appends, { query: () => Promise.reject(new Error('has no transaction')) }),
+      close: () => store.close(),
+    }
+  })
+  describeOutsideStore('EventStoreDB adapter', open)
+  describeServiceOn('EventStoreDB adapter', open)
+})

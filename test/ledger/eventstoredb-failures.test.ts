@@ -1,0 +1,168 @@
+import { expect } from 'chai'
+import { type Envelope, streamOf } from '../../src/ledger/envelope.ts'
+import { createEventStoreDb } from '../../src/ledger/eventstoredb.ts'
+import { type Note, type OutsideStore, Unavailable, WrongExpectedRevision } from '../../src/ledger/port.ts'
+import { type FakeEventStoreDb, startFakeEventStoreDb } from '../support/fake-eventstoredb/server.ts'
+import { until } from '../support/wait.ts'
+import { appendOf, collect } from './event-store-contract.ts'
+import { ordinary, sealedAfter } from './sealed-events.ts'
+import { allowNoStrayRejections } from './stray-rejections.ts'
+
+const NO_TRANSACTION = { query: () => Promise.reject(new Error('has no transaction')) }
+
+/** The promises of the adapter when the server, or the way to it, fails. Each failure ends in an error, in time, and in nothing else. */
+describe('EventStoreDB adapter when the server fails', () => {
+  allowNoStrayRejections()
+  let server: FakeEventStoreDb
+  let store: OutsideStore
+  let stream: string
+  let nextCompany = 1
+
+  beforeEach(async () => {
+    server = await startFakeEventStoreDb()
+    store = createEventStoreDb(server.url)
+    stream = streamOf(nextCompany++)
+  })
+  afterEach(async () => {
+    await store.close()
+    await server.close()
+  })
+
+  const append = (events: readonly Envelope[]) => store.append([appendOf(events)], NO_TRANSACTION)
+  const sealed = (count: number, last: Envelope | null = null, of = stream) => sealedAfter(of, last, ordinary(count))
+  const failureOf = (promise: Promise<unknown>): Promise<unknown> =>
+    promise.then(
+      () => null,
+      (error: unknown) => error,
+    )
+  const stored = (of = stream) => server.all.filter((event) => event.stream === of).map(({ proposed }) => proposed.id)
+  const ids = (events: readonly Envelope[]) => events.map(({ id }) => id)
+
+  it('tells nothing of an append whose answer was lost, and takes it for done when it comes again', async () => {
+    const events = sealed(3)
+    server.faults.push('cut')
+    expect(await failureOf(append(events)))
+      .to.be.instanceOf(Error)
+      .and.not.instanceOf(WrongExpectedRevision)
+    expect(stored()).to.deep.equal(ids(events))
+    await append(events)
+    expect(await collect(store.read(stream, 0))).to.deep.equal(events)
+  })
+
+  it('gives up a server that has stopped answering, asks it nothing for a while, and comes back with it', async () => {
+    const events = sealed(2)
+    await append(events)
+    server.freeze()
+    const waiting = [append(sealed(1, events.at(-1))), collect(store.read(stream, 0)), store.ping()]
+    const outcomes = await Promise.all(waiting.map(failureOf))
+    expect(outcomes[0]).to.be.instanceOf(Error).and.not.instanceOf(WrongExpectedRevision)
+    for (const outcome of outcomes.slice(1)) expect(outcome).to.be.instanceOf(Unavailable)
+    expect(await failureOf(append(sealed(1, null, streamOf(900_001))))).to.be.instanceOf(Unavailable)
+    server.thaw()
+    await until(async () => store.ping().then(() => true), { what: 'an answer' })
+    expect(stored(streamOf(900_001))).to.deep.equal([])
+    expect((await collect(store.read(stream, 0))).slice(0, 2)).to.deep.equal(events)
+  }).timeout(60_000)
+
+  it('takes no broken read for a short stream', async () => {
+    const events = sealed(400)
+    await append(events)
+    for (const fail of [server.reset, server.kill]) {
+      const reading = collect(store.read(stream, 0)).catch((error: unknown) => error)
+      const listing = collect(store.notes(null)).catch((error: unknown) => error)
+      await until(() => (server.calls.get('Read') ?? 0) % 2 === 0, { what: 'both reads' })
+      await fail()
+      for (const outcome of await Promise.all([reading, listing])) {
+        if (outcome instanceof Unavailable) continue
+        expect(outcome).to.have.length(400)
+      }
+    }
+    await server.start()
+    await until(async () => store.ping().then(() => true), { what: 'an answer' })
+    expect(await collect(store.read(stream, 0))).to.deep.equal(events)
+  })
+
+  it('fails what is being read when it is closed, and never ends it early', async () => {
+    await append(sealed(10))
+    server.freeze()
+    const reading = [collect(store.read(stream, 0)), collect(store.notes(null))]
+    const failures = Promise.all(reading.map(failureOf))
+    await store.close()
+    for (const failure of await failures) expect(failure).to.be.instanceOf(Unavailable)
+  })
+
+  it('leaves nothing open behind pings and readers that leave in the middle', async () => {
+    await append(sealed(1200))
+    for (let n = 0; n < 5; n++) {
+      await store.ping()
+      for await (const { revision } of store.read(stream, 0)) if (revision === 3) break
+    }
+    await until(() => server.openReads() === 0, { what: 'the end of all reads' })
+  })
+
+  it('lands each append whole or not at all when the server is killed among many, and is whole after a restart', async () => {
+    const acknowledged: Envelope[][] = []
+    const streams: string[] = []
+    for (let round = 0; round < 6; round++) {
+      const before = server.all.length
+      const appends = Array.from({ length: 40 }, (_, n) => {
+        const name = streamOf(1000 + round * 40 + n)
+        streams.push(name)
+        const events = sealedAfter(
+          name,
+          null,
+          ordinary(3).map((sketch) => ({ ...sketch, data: { text: 'x'.repeat(20_000) } })),
+        )
+        return append(events).then(() => acknowledged.push(events))
+      })
+      const settled = Promise.allSettled(appends)
+      if (round % 2 === 0) {
+        await until(() => server.all.length > before, { interval_ms: 1, what: 'the first of the appends' })
+        await server.kill()
+      }
+      for (const outcome of await settled) {
+        if (outcome.status === 'rejected') expect(outcome.reason).to.not.be.instanceOf(WrongExpectedRevision)
+      }
+      await server.start()
+      await until(async () => store.ping().then(() => true), { what: 'an answer' })
+    }
+    for (const name of streams) expect(stored(name).length).to.be.oneOf([0, 3])
+    for (const events of acknowledged) {
+      expect(await collect(store.read((events[0] as Envelope).stream, 0))).to.deep.equal(events)
+    }
+    expect(acknowledged.length).to.be.at.least(3 * 40)
+  }).timeout(120_000)
+
+  it('ends a subscription that was cut with an error, and misses nothing and repeats nothing after it', async () => {
+    const events = sealed(5)
+    await append(events)
+    const seen: Note[] = []
+    const leaving = new AbortController()
+    const following = async () => {
+      for await (const note of store.subscribe(seen.at(-1)?.position ?? null, leaving.signal)) seen.push(note)
+    }
+    for (const fail of [server.reset, server.kill]) {
+      const failure = failureOf(following())
+      const count = seen.length === 0 ? 5 : 8
+      await until(() => seen.length === count, { what: 'the notes' })
+      await fail()
+      expect(await failure).to.be.instanceOf(Unavailable)
+      await server.start()
+      await until(async () => store.ping().then(() => true), { what: 'an answer' })
+      if (seen.length === 5) {
+        events.push(...sealed(3, events.at(-1)))
+        await append(events.slice(5))
+      }
+    }
+    expect(seen.map(({ revision }) => revision)).to.deep.equal([0, 1, 2, 3, 4, 5, 6, 7])
+    const last = following()
+    leaving.abort()
+    await last
+  })
+
+  it('sends each append as a call of its own', async () => {
+    await Promise.all([append(sealed(1)), append(sealed(1, null, streamOf(500_000)))])
+    expect([...server.calls.keys()]).to.not.include.members(['BatchAppend'])
+    expect(server.calls.get('Append')).to.equal(2)
+  })
+})

@@ -1,0 +1,174 @@
+import type { AddressInfo } from 'node:net'
+import { expect } from 'chai'
+import { SMTPServer } from 'smtp-server'
+import { createUser } from '../../commands/users/create-user.ts'
+import { enableWebhook, switchOffWebhook } from '../../commands/webhooks/switch-webhook.ts'
+import { createMailer } from '../../src/mail/mailer.ts'
+import { startNotices } from '../../src/mail/notices.ts'
+import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
+import { useDatabase } from '../support/database.ts'
+import { until } from '../support/wait.ts'
+
+interface Letter {
+  readonly to: string[]
+  readonly text: string
+}
+
+describe('notices by e-mail', () => {
+  const database = useDatabase()
+  let api: TestApi
+  let company: TestCompany
+  let smtp: SMTPServer
+  let url: string
+  const letters: Letter[] = []
+  /** How the next messages are refused, in turn. */
+  const refusals: Error[] = []
+
+  before(async () => {
+    api = await startApi(database.url)
+    smtp = new SMTPServer({
+      authOptional: true,
+      disabledCommands: ['STARTTLS'],
+      onData(stream, { envelope }, done) {
+        const chunks: Buffer[] = []
+        stream
+          .on('data', (chunk) => chunks.push(chunk))
+          .on('end', () => {
+            const refusal = refusals.shift()
+            if (!refusal) {
+              letters.push({
+                to: envelope.rcptTo.map(({ address }) => address),
+                text: Buffer.concat(chunks).toString(),
+              })
+            }
+            done(refusal)
+          })
+      },
+    })
+    await new Promise<void>((done) => smtp.listen(0, '127.0.0.1', done))
+    url = `smtp://127.0.0.1:${(smtp.server.address() as AddressInfo).port}`
+  })
+  after(async () => {
+    await new Promise<void>((done) => smtp.close(done))
+    await api.close()
+  })
+  beforeEach(async () => {
+    letters.length = 0
+    await api.core.pool.query('truncate notices')
+    company = await api.company({ timezone: 'America/Manaus' })
+  })
+
+  const user = (email: string, role: 'owner' | 'clerk') =>
+    company.run(createUser, { name: 'Pessoa', email, role, password_hash: 'x' })
+  const switchedOff = async (reason: 'no_response' | 'gone' | 'requested' = 'no_response') => {
+    const { id } = (await company.post('/webhooks', { url: 'https://erp.example/ganchos', events: ['*'] })).body.data
+    await company.run(switchOffWebhook, { id, reason })
+    return id as number
+  }
+  const stored = async () => {
+    const { rows } = await api.core.pool.query('select email_tries, emailed_at, next_email_at from notices')
+    return rows
+  }
+  /** Runs the notices, with their outcome told, until `done`. */
+  async function whileTelling(done: () => unknown, { mail = url, retrySeconds = [60] } = {}) {
+    const warnings: object[] = []
+    const errors: unknown[] = []
+    const mailer = mail ? createMailer(mail, 'Tillbook <avisos@tillbook.example>') : null
+    const log = (_message: string, error: unknown) => errors.push(error)
+    const warn = (_message: string, details: object) => warnings.push(details)
+    const notices = startNotices({ pool: api.core.pool, mailer, log, warn, retrySeconds })
+    try {
+      await until(done)
+    } finally {
+      await notices.stop()
+    }
+    return { warnings, errors }
+  }
+  const settled = async () => (await stored()).every(({ next_email_at }) => next_email_at === null)
+
+  it('go to the owners, in Portuguese, once', async () => {
+    const [one, other] = [`ana-${company.id}@loja.example`, `bia-${company.id}@loja.example`]
+    await user(other, 'owner')
+    await user(one, 'owner')
+    await user(`caixa-${company.id}@loja.example`, 'clerk')
+    const stranger = await api.company()
+    await stranger.run(createUser, {
+      name: 'Outra',
+      email: `x-${stranger.id}@loja.example`,
+      role: 'owner',
+      password_hash: 'x',
+    })
+    const id = await switchedOff()
+    const { errors, warnings } = await whileTelling(settled)
+    expect([errors, warnings]).to.deep.equal([[], []])
+    expect(letters).to.have.length(1)
+    expect(letters[0]!.to).to.deep.equal([one, other])
+    const text = letters[0]!.text
+      .replace(/=\r\n/g, '')
+      .replace(/=([0-9A-F]{2})/g, (_match, hex) => String.fromCharCode(Number.parseInt(hex, 16)))
+    const readable = Buffer.from(text, 'latin1').toString()
+    expect(readable)
+      .to.include(`Subject: Webhook ${id} desligado`)
+      .and.include('From: Tillbook <avisos@tillbook.example>')
+    expect(readable).to.include('https://erp.example/ganchos').and.include('todas as tentativas de entrega falharam')
+    expect(readable)
+      .to.include(`Loja ${company.id}`)
+      .and.match(/\d\d\/\d\d\/\d{4}, \d\d:\d\d/)
+    const [notice] = await stored()
+    expect(notice).to.include({ email_tries: 1, next_email_at: null })
+    expect(notice!.emailed_at).to.be.a('string')
+  })
+
+  it('are not made when someone asked for it', async () => {
+    await switchedOff('requested')
+    expect(await stored()).to.deep.equal([])
+  })
+
+  it('come again with the same Message-ID after the server has refused them for the moment', async () => {
+    await user(`ana-${company.id}@loja.example`, 'owner')
+    await switchedOff('gone')
+    refusals.push(Object.assign(new Error('try again later'), { responseCode: 451 }))
+    const { errors } = await whileTelling(settled, { retrySeconds: [0.05, 60] })
+    expect(errors).to.have.length(1)
+    expect(letters).to.have.length(1)
+    const { rows } = await api.core.pool.query<{ id: string }>('select id from notices')
+    expect(letters[0]!.text).to.include(`Message-ID: <${rows[0]!.id}@tillbook>`)
+    expect((await stored())[0]).to.include({ email_tries: 2 })
+  })
+
+  it('are given up after the last retry, and stay in the list', async () => {
+    await user(`ana-${company.id}@loja.example`, 'owner')
+    await switchedOff()
+    const { errors } = await whileTelling(settled, { mail: 'smtp://127.0.0.1:1', retrySeconds: [0.01, 0.01] })
+    expect(errors).to.have.length(3)
+    expect(await stored()).to.deep.equal([{ email_tries: 3, emailed_at: null, next_email_at: null }])
+  })
+
+  it('are logged, without the address, when there is no mail server', async () => {
+    await user(`ana-${company.id}@loja.example`, 'owner')
+    const id = await switchedOff()
+    const { warnings } = await whileTelling(settled, { mail: '' })
+    expect(warnings).to.deep.equal([
+      { company_id: company.id, kind: 'webhook_switched_off', webhook_id: id, reason: 'no_response' },
+    ])
+    expect((await stored())[0]).to.include({ emailed_at: null })
+  })
+
+  it('are settled with a warning when a company has no owner', async () => {
+    await switchedOff()
+    const { warnings } = await whileTelling(settled)
+    expect(warnings).to.have.length(1)
+    expect(letters).to.deep.equal([])
+  })
+
+  it('are sent by one of two processes', async () => {
+    await user(`ana-${company.id}@loja.example`, 'owner')
+    const id = await switchedOff()
+    for (let n = 0; n < 9; n++) {
+      await company.run(enableWebhook, { id })
+      await company.run(switchOffWebhook, { id, reason: 'no_response' })
+    }
+    await Promise.all([whileTelling(settled), whileTelling(settled)])
+    expect(letters).to.have.length(10)
+  })
+})

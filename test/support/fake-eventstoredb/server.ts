@@ -1,0 +1,117 @@
+import { Server, ServerCredentials } from '@grpc/grpc-js'
+import { type AppendCall, append, type BatchCall, batchAppend } from './appends.ts'
+import { createLog, type Recorded } from './log.ts'
+import { features, ServerFeaturesService, StreamsService } from './protocol.ts'
+import { type ReadCall, read } from './reads.ts'
+import { startRelay } from './relay.ts'
+
+/** How the next appends fail, after they have landed: the connection is lost, or the answer never comes. */
+export type Fault = 'none' | 'cut' | 'silence'
+
+/** A server that speaks the protocol of EventStoreDB, keeps its events in memory, and fails on command. */
+export interface FakeEventStoreDb {
+  readonly url: string
+  /** Everything that was appended, in order, system events included. */
+  readonly all: readonly Recorded[]
+  /** Faults of the next appends, in order. */
+  readonly faults: Fault[]
+  /** Calls by their name, as `Append`; connections are not counted. */
+  readonly calls: ReadonlyMap<string, number>
+  /** Reads and subscriptions under way. */
+  openReads(): number
+  /** As a power failure: connections break, and nobody listens until `start`. */
+  kill(): Promise<void>
+  start(): Promise<void>
+  /** Connections break, but the server goes on. */
+  reset(): void
+  /** Accepts connections and never answers, until `thaw`. */
+  freeze(): void
+  thaw(): void
+  close(): Promise<void>
+}
+
+export async function startFakeEventStoreDb(): Promise<FakeEventStoreDb> {
+  const log = createLog()
+  const faults: Fault[] = []
+  const calls = new Map<string, number>()
+  const count = (name: string) => calls.set(name, (calls.get(name) ?? 0) + 1)
+  let openReads = 0
+  const mayAnswer = (): boolean => {
+    const fault = faults.shift() ?? 'none'
+    if (fault === 'cut') relay.reset()
+    return fault === 'none'
+  }
+  const server = new Server()
+  server.addService(ServerFeaturesService, {
+    getSupportedMethods(_call: unknown, answer: (error: null, value: unknown) => void) {
+      count('GetSupportedMethods')
+      answer(null, supported())
+    },
+  })
+  server.addService(StreamsService, {
+    read(call: ReadCall) {
+      count('Read')
+      openReads += 1
+      call.once('close', () => {
+        openReads -= 1
+      })
+      read(log, call)
+    },
+    append(call: AppendCall, answer: Parameters<typeof append>[2]) {
+      count('Append')
+      append(log, call, answer, mayAnswer)
+    },
+    batchAppend(call: BatchCall) {
+      count('BatchAppend')
+      batchAppend(log, call, mayAnswer)
+    },
+    delete: unused,
+    tombstone: unused,
+  })
+  const relay = await startRelay(await listen(server))
+  let isUp = true
+  return {
+    url: `esdb://127.0.0.1:${relay.port}?tls=false`,
+    all: log.all,
+    faults,
+    calls,
+    openReads: () => openReads,
+    async kill() {
+      if (isUp) await relay.cut()
+      isUp = false
+    },
+    async start() {
+      relay.thaw()
+      if (!isUp) await relay.listen()
+      isUp = true
+    },
+    reset: relay.reset,
+    freeze: relay.freeze,
+    thaw: relay.thaw,
+    async close() {
+      if (isUp) await relay.cut()
+      isUp = false
+      server.forceShutdown()
+    },
+  }
+}
+
+function listen(server: Server): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, port) =>
+      error ? reject(error) : resolve(port),
+    )
+  })
+}
+
+function supported() {
+  const names = ['read', 'append', 'batchappend']
+  const methods = names.map((name) =>
+    new features.SupportedMethod().setServiceName('event_store.client.streams.streams').setMethodName(name),
+  )
+  return new features.SupportedMethods().setEventStoreServerVersion('23.10.3').setMethodsList(methods)
+}
+
+function unused(): never {
+  throw new Error('the service has no use for this call')
+}

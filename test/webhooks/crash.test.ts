@@ -1,0 +1,52 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { expect } from 'chai'
+import { useDatabase } from '../support/database.ts'
+import { until } from '../support/wait.ts'
+import { useDispatchers } from './harness.ts'
+import { addAddress, queue } from './outbox.ts'
+
+describe('a dispatcher that is killed', () => {
+  const database = useDatabase()
+  const tests = useDispatchers(database)
+
+  const startProcess = (): ChildProcess => {
+    const { PATH = '' } = process.env
+    return spawn(process.execPath, ['--import', 'tsx', 'test/webhooks/dispatch-until-killed.ts'], {
+      env: { PATH, DATABASE_URL: database.url },
+      stdio: ['pipe', 'ignore', 'inherit'],
+    })
+  }
+
+  it('loses nothing: what it had taken is sent again under the same id, the rest once', async function () {
+    this.timeout(90_000)
+    const receiver = await tests.receiver()
+    // In the middle of its work some requests are open, and some answers unrecorded.
+    receiver.answer = ({ headers }, response) => {
+      if (receiver.received.length < 100 || headers['x-service-sequence'] === undefined) response.writeHead(204).end()
+    }
+    const ids: string[] = []
+    for (let n = 0; n < 3; n++) ids.push(...(await queue(tests.pool, await addAddress(tests.pool, receiver.url), 100)))
+    const child = startProcess()
+    const ended = once(child, 'exit')
+    await until(() => receiver.received.length >= 100, { timeout_ms: 40_000 })
+    child.kill('SIGKILL')
+    await ended
+    const { rows: taken } = await tests.pool.query<{ id: string }>(
+      `select id from webhook_deliveries where status = 'pending' and next_attempt_at > now()`,
+    )
+    const before = receiver.received.map(({ headers }) => headers['x-service-delivery'])
+    expect(before.length).to.be.below(300)
+    expect(taken.length).to.be.above(0)
+    receiver.answer = (_received, response) => response.writeHead(204).end()
+    // As it will be when the leases of the dead process are over.
+    await tests.pool.query(`update webhook_deliveries set next_attempt_at = now() where status = 'pending'`)
+    tests.dispatcher()
+    const remaining = `select 1 from webhook_deliveries where status <> 'delivered' limit 1`
+    await until(async () => (await tests.pool.query(remaining)).rowCount === 0, { timeout_ms: 40_000 })
+    const all = receiver.received.map(({ headers }) => headers['x-service-delivery'] ?? '')
+    expect(new Set(all)).to.deep.equal(new Set(ids))
+    const repeated = all.filter((id, index) => all.indexOf(id) !== index)
+    expect(taken.map(({ id }) => id)).to.include.members(repeated)
+  })
+})

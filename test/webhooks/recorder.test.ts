@@ -1,0 +1,65 @@
+import { expect } from 'chai'
+import { createRecorder } from '../../src/webhooks/recorder.ts'
+import { until } from '../support/wait.ts'
+
+describe('a recorder', () => {
+  const recording = (record: (items: readonly number[]) => Promise<void>) => {
+    const recorded: number[][] = []
+    const errors: unknown[] = []
+    const recorder = createRecorder<number>({
+      record,
+      onRecorded: (items) => recorded.push([...items]),
+      onError: (error) => errors.push(error),
+    })
+    return { recorder, recorded, errors }
+  }
+
+  it('writes what comes together, together, and what comes meanwhile next', async () => {
+    let release = () => {}
+    const { recorder, recorded } = recording(() => new Promise((resolve) => (release = resolve)))
+    for (const item of [1, 2, 3]) recorder.add(item)
+    await new Promise((resolve) => setImmediate(resolve))
+    for (const item of [4, 5]) recorder.add(item)
+    release()
+    await until(() => recorded.length === 1)
+    release()
+    await until(() => recorded.length === 2)
+    expect(recorded).to.deep.equal([
+      [1, 2, 3],
+      [4, 5],
+    ])
+    recorder.add(6)
+    await new Promise((resolve) => setImmediate(resolve))
+    release()
+    await until(() => recorded.length === 3)
+  })
+
+  it('writes no more than a bounded number at a time', async () => {
+    const { recorder, recorded } = recording(async () => {})
+    for (let item = 0; item < 600; item++) recorder.add(item)
+    await recorder.drain()
+    expect(recorded.map((items) => items.length)).to.deep.equal([256, 256, 88])
+    expect(recorded.flat()).to.deep.equal(Array.from({ length: 600 }, (_, index) => index))
+  })
+
+  it('tries again until it succeeds, and loses nothing', async () => {
+    let failures = 3
+    const { recorder, recorded, errors } = recording(async () => {
+      if (failures-- > 0) throw new Error('Connection terminated unexpectedly')
+    })
+    recorder.add(1)
+    await until(() => recorded.length === 1)
+    expect(errors).to.have.length(3)
+    expect(recorded).to.deep.equal([[1]])
+  })
+
+  it('gives up at the end, when it is to stop and nothing can be written', async () => {
+    const { recorder, recorded, errors } = recording(async () => {
+      throw new Error('Connection terminated unexpectedly')
+    })
+    recorder.add(1)
+    await recorder.drain()
+    expect(errors).to.have.length(3)
+    expect(recorded).to.deep.equal([])
+  })
+})

@@ -1,0 +1,244 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { createServer as createTcpServer, type Server, type Socket } from 'node:net'
+import { gzipSync } from 'node:zlib'
+import { expect } from 'chai'
+import { createSender, type Sendable, type Sender, type SenderOptions } from '../../src/webhooks/sender.ts'
+import { SELF_SIGNED } from './certificate.ts'
+import { SECRET } from './outbox.ts'
+import { type Receiver, startReceiver } from './receiver.ts'
+
+describe('one attempt', () => {
+  const closing: (() => unknown)[] = []
+  afterEach(async () => {
+    for (const close of closing.splice(0).reverse()) await close()
+  })
+
+  const senderOf = (options: Partial<SenderOptions> = {}): Sender => {
+    const sender = createSender({ timeout_ms: 5_000, allowPrivate: true, clock: Date.now, ...options })
+    closing.push(() => sender.close())
+    return sender
+  }
+  const receiverOf = async (tls?: Parameters<typeof startReceiver>[0]): Promise<Receiver> => {
+    const receiver = await startReceiver(tls)
+    closing.push(() => receiver.close())
+    return receiver
+  }
+  /** A server that treats connections as it is told, below HTTP. */
+  const tcpServer = async (onRequest: (socket: Socket) => void): Promise<string> => {
+    const sockets = new Set<Socket>()
+    const server: Server = createTcpServer((socket) => {
+      sockets.add(socket.on('error', () => {}))
+      socket.on('data', () => onRequest(socket))
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    closing.push(() => {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+    })
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  }
+  const to = (url: string): Sendable => ({
+    id: '018f',
+    event: 'sale.completed',
+    revision: 1,
+    sequence: 1,
+    body: '{"ação":1}',
+    url,
+    secret: SECRET,
+    next_secret: null,
+    switch_at: null,
+  })
+
+  it('that is answered with 2xx has no error', async () => {
+    const receiver = await receiverOf()
+    const attempt = await senderOf().send(to(`${receiver.url}?a=b%20c`))
+    expect(attempt).to.include({ status: 204, error: null, response: null })
+    expect(new Date(attempt.at).toISOString()).to.equal(attempt.at)
+    expect(receiver.received[0]).to.include({ method: 'POST', path: '/hooks?a=b%20c', body: '{"ação":1}' })
+    expect(receiver.received[0]!.headers).to.include({ 'content-length': String(Buffer.byteLength('{"ação":1}')) })
+  })
+
+  for (const [status, error] of [
+    [301, 'redirect'],
+    [307, 'redirect'],
+    [400, 'http_status'],
+    [410, 'gone'],
+    [500, 'http_status'],
+  ] as const) {
+    it(`that is answered with ${status} is a failure, and nobody else is asked`, async () => {
+      const receiver = await receiverOf()
+      receiver.answer = (_received, response) =>
+        response.writeHead(status, { location: receiver.url }).end('porque não')
+      expect(await senderOf().send(to(receiver.url))).to.include({ status, error, response: 'porque não' })
+      expect(receiver.received).to.have.length(1)
+    })
+  }
+
+  it('is over after the time-out when no answer comes', async () => {
+    const receiver = await receiverOf()
+    receiver.answer = () => {}
+    const attempt = await senderOf({ timeout_ms: 100 }).send(to(receiver.url))
+    expect(attempt).to.include({ status: null, error: 'timeout', response: null })
+    expect(attempt.duration_ms).to.be.at.least(95)
+  })
+
+  it('is over after the time-out when headers come drop by drop', async () => {
+    const url = await tcpServer((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\n')
+      const timer = setInterval(() => socket.write('X-A: b\r\n'), 10)
+      socket.on('close', () => clearInterval(timer))
+    })
+    expect(await senderOf({ timeout_ms: 200 }).send(to(url))).to.include({ status: null, error: 'timeout' })
+  })
+
+  it('keeps the beginning of an answer only, and drops a connection that goes on and on', async () => {
+    const receiver = await receiverOf()
+    let closed = false
+    receiver.answer = (_received, response, request) => {
+      request.socket.on('close', () => {
+        closed = true
+      })
+      response.writeHead(200)
+      const more = () => {
+        while (!closed && response.write('á'.repeat(10_000)));
+      }
+      response.on('drain', more)
+      more()
+    }
+    const attempt = await senderOf().send(to(receiver.url))
+    expect(attempt).to.include({ status: 200, error: null, response: 'á'.repeat(512) })
+  })
+
+  it('does not wait for a body that never ends: the status has decided', async () => {
+    const receiver = await receiverOf()
+    receiver.answer = (_received, response) => response.writeHead(200).write('quase')
+    const attempt = await senderOf({ timeout_ms: 60_000 }).send(to(receiver.url))
+    expect(attempt).to.include({ status: 200, error: null, response: 'quase' })
+  })
+
+  it('asks for no compression, and stores nothing but text', async () => {
+    const receiver = await receiverOf()
+    receiver.answer = ({ headers }, response) => {
+      expect(headers).not.to.have.property('accept-encoding')
+      response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(Buffer.alloc(10_000_000)))
+    }
+    const { response, error } = await senderOf().send(to(receiver.url))
+    expect(error).to.equal(null)
+    expect(response ?? '')
+      .to.match(/^[^\0]{0,1024}$/)
+      .and.not.match(/\p{Surrogate}/u)
+  })
+
+  it('says what was wrong when the answer is no HTTP', async () => {
+    const url = await tcpServer((socket) => socket.write('+OK POP3 ready\r\n'))
+    expect(await senderOf().send(to(url))).to.include({ status: null, error: 'invalid_response' })
+  })
+
+  it('refuses headers without end', async () => {
+    const url = await tcpServer((socket) =>
+      socket.write(`HTTP/1.1 200 OK\r\n${`X-A: ${'b'.repeat(1_000)}\r\n`.repeat(100)}`),
+    )
+    expect(await senderOf().send(to(url))).to.include({ status: null, error: 'invalid_response' })
+  })
+
+  it('says so when nobody listens, the connection is cut, or the name is unknown', async () => {
+    const receiver = await receiverOf()
+    await receiver.close()
+    expect(await senderOf().send(to(receiver.url))).to.include({ error: 'connection_refused' })
+    const url = await tcpServer((socket) => socket.resetAndDestroy())
+    expect(await senderOf().send(to(url))).to.include({ error: 'connection_lost' })
+    const unknown = async () => {
+      throw Object.assign(new Error('queryA ENOTFOUND'), { code: 'ENOTFOUND' })
+    }
+    const sender = senderOf({ allowPrivate: false, resolve: unknown })
+    expect(await sender.send(to('https://loja.example/'))).to.include({ error: 'name_not_resolved' })
+  })
+
+  it('believes no server that vouches for itself', async () => {
+    const receiver = await receiverOf(SELF_SIGNED)
+    expect(await senderOf().send(to(receiver.url))).to.include({ status: null, error: 'tls' })
+    expect(receiver.received).to.deep.equal([])
+  })
+
+  it('says tls when the server does not speak it', async () => {
+    const receiver = await receiverOf()
+    expect(await senderOf().send(to(receiver.url.replace('http:', 'https:')))).to.include({ error: 'tls' })
+  })
+
+  it('uses a connection again, also after an error', async () => {
+    const receiver = await receiverOf()
+    const ports = new Set<number | undefined>()
+    receiver.answer = (_received, response, request) => {
+      ports.add(request.socket.remotePort)
+      response.writeHead(ports.size % 2 ? 200 : 500).end('a'.repeat(5_000))
+    }
+    const sender = senderOf()
+    for (let n = 0; n < 20; n++) await sender.send(to(receiver.url))
+    expect(ports.size).to.be.below(4)
+  })
+
+  it('is made once more at once when the server had just closed the connection that was to be used again', async () => {
+    const requests = new Map<Socket, number>()
+    let cut: Socket | null = null
+    const url = await tcpServer((socket) => {
+      const count = (requests.get(socket) ?? 0) + 1
+      requests.set(socket, count)
+      if (count === 2 && !cut) cut = socket.end()
+      else socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
+    })
+    const sender = senderOf()
+    while (!cut) expect(await sender.send(to(url))).to.include({ status: 200, error: null })
+  })
+
+  describe('without private targets', () => {
+    const resolving = (...addresses: string[]) => senderOf({ allowPrivate: false, resolve: async () => addresses })
+
+    it('calls no private address, however it is written', async () => {
+      const sender = resolving('8.8.8.8')
+      for (const url of [
+        'https://127.0.0.1/',
+        'https://[::1]/',
+        'https://[::ffff:127.0.0.1]/',
+        'https://2130706433/',
+        'https://10.0.0.1/',
+      ])
+        expect(await sender.send(to(url)), url).to.include({ status: null, error: 'private_address' })
+    })
+
+    it('calls no name that resolves to private addresses', async () => {
+      const receiver = await receiverOf(SELF_SIGNED)
+      const { port } = new URL(receiver.url)
+      for (const addresses of [['127.0.0.1'], ['::1', '10.1.2.3'], ['169.254.169.254']])
+        expect(await resolving(...addresses).send(to(`https://loja.example:${port}/`))).to.include({
+          error: 'private_address',
+        })
+      expect(receiver.received).to.deep.equal([])
+    })
+
+    it('goes by the addresses of the connection itself: a name that changes its mind gains nothing', async () => {
+      const receiver = await receiverOf(SELF_SIGNED)
+      const { port } = new URL(receiver.url)
+      const asked: string[] = []
+      const sender = senderOf({
+        allowPrivate: false,
+        timeout_ms: 300,
+        // Reserved for documentation: nobody answers there.
+        resolve: async (name) => (asked.push(name) === 1 ? ['2001:4860:4860::8888'] : ['127.0.0.1']),
+      })
+      const outcomes = [
+        await sender.send(to(`https://loja.example:${port}/`)),
+        await sender.send(to(`https://loja.example:${port}/`)),
+      ]
+      expect(outcomes[0]!.error).to.be.a('string')
+      expect(outcomes[1]).to.include({ error: 'private_address' })
+      expect(asked).to.have.length(2)
+      expect(receiver.received).to.deep.equal([])
+    })
+
+    it('speaks https only', async () => {
+      expect(await resolving('8.8.8.8').send(to('http://loja.example/'))).to.include({ error: 'invalid_url' })
+    })
+  })
+})
