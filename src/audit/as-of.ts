@@ -79,6 +79,7 @@ const DDL = [
   'create table pg_temp.ledgers (like ops.ledgers including all);',
 ].join('\n')
 
+/** Returns the last event of then; null when there is none. */
 async function replayInto(
   client: PoolClient,
   store: EventStore,
@@ -87,25 +88,27 @@ async function replayInto(
   headRevision: number,
 ): Promise<Envelope | null> {
   await client.query(`${SETTINGS}\n${DDL}`)
+  const lastRevision = 'revision' in at ? at.revision : headRevision
   let last: Envelope | null = null
-  async function* upTo(): AsyncGenerator<Envelope> {
+  async function* upToThen(): AsyncGenerator<Envelope> {
     for await (const event of store.read(streamOf(companyId), 0)) {
-      if ('time' in at && event.recorded_at > at.time) return
+      if (event.revision > lastRevision || ('time' in at && event.recorded_at > at.time)) return
+      last = event
       yield event
-      if (event.revision <= lastRevision) last = event
-      if (event.revision === lastRevision) return
     }
   }
-  const lastRevision = 'revision' in at ? at.revision : headRevision
-  await replay(transactionOn(client), readModel, companyId, upTo(), lastRevision)
-  const { revision = -1, hash = '', recorded_at = null } = (last as Envelope | null) ?? {}
-  await client.query(
-    `insert into pg_temp.ledgers (company_id, revision, reacted_revision, hash, last_recorded_at) values ($1, $2, $2, $3, $4)`,
-    [companyId, revision, hash, recorded_at],
-  )
+  await replay(transactionOn(client), readModel, companyId, upToThen(), lastRevision)
+  if (last) await notePosition(client, companyId, last)
   await client.query('commit')
   await client.query(`analyze ${TABLES.map(({ name }) => `pg_temp.${name}`).join(', ')}`)
   return last
+}
+
+async function notePosition(client: PoolClient, companyId: number, last: Envelope): Promise<void> {
+  await client.query(
+    `insert into pg_temp.ledgers (company_id, revision, reacted_revision, hash, last_recorded_at) values ($1, $2, $2, $3, $4)`,
+    [companyId, last.revision, last.hash, last.recorded_at],
+  )
 }
 
 async function calendarOf(client: PoolClient, time: string): Promise<Calendar> {

@@ -1,5 +1,7 @@
-/** Where a path of the router's form stands among others: fixed parts before those with a parameter in the same place. */
-// A tilde sorts after everything that a path is written with.
+/**
+ * Where a path of the router's form stands among others: fixed parts before those with a parameter in the same place, since a
+ * tilde sorts after everything that a path is written with.
+ */
 export const placeOf = (path: string): string => path.replaceAll(/:\w+/g, '~')
 
 /** The parameters of a path of the router's form in a real one; null when it is another one. */
