@@ -11,7 +11,7 @@ import { guarded, prepare } from './ledger/preparation.ts'
 import { ensureReadModel } from './ledger/read-schema.ts'
 import { type RebuildOptions, type RebuildReport, rebuild } from './ledger/rebuild.ts'
 import { NEXT_SCHEMA } from './ledger/schemas.ts'
-import { createWriter, type Writer } from './ledger/writer.ts'
+import { createWriter, type Writer, type WriterOptions } from './ledger/writer.ts'
 import { migrate } from './postgres/migrate.ts'
 import { createPool } from './postgres/pool.ts'
 import { type Bell, createBell } from './webhooks/bell.ts'
@@ -27,6 +27,8 @@ export interface Core {
   readonly pool: Pool
   readonly store: EventStore
   readonly writer: Writer
+  /** All that it holds open to Postgres, by name. */
+  readonly pools: Readonly<Record<string, Pool>>
   /** Verifies ledgers, a few at a time. */
   readonly verifier: Verifier
   /** For answers as of a moment of the past. */
@@ -54,6 +56,8 @@ export interface CoreOptions {
   readonly log: (message: string, error: unknown) => void
   /** Called when another process has installed newer projections; this one cannot write any more. */
   readonly onOutdated: () => void
+  /** Hears of each group that the writer has answered. */
+  readonly onGroup?: WriterOptions['onGroup']
 }
 
 /** Two groups under way keep Postgres busy while the next ones gather; more lanes only make the groups smaller. */
@@ -86,6 +90,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     newId: uuidv7,
     onReacted: bell.ring,
     onOutdated: options.onOutdated,
+    onGroup: options.onGroup,
     log: options.log,
   }
   const writer = createWriter(writing)
@@ -96,6 +101,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     pool,
     store,
     writer: preparation ? guarded(writer, preparation) : writer,
+    pools: { queries: pool, writer: writerPool },
     verifier: createVerifier({ pool, store }, Date.now),
     asOfTurns: createTurns(AS_OF),
     bell,

@@ -24,13 +24,14 @@ export interface Api extends Running {
 
 /** Serves all HTTP interfaces. Stops after the last request was answered. */
 export async function startApi(shared: Shared, newId: () => string): Promise<Api> {
-  const { config, core, databaseUrl, provider, log } = shared
+  const { config, core, databaseUrl, provider, metrics, log } = shared
   const demoFile = config.SEED_DEMO ? await seed(core, config) : null
   const gatePool = createPool(databaseUrl, {
     max: GATE_CONNECTIONS,
     keyLookupsOnly: true,
     application_name: 'tillbook gate',
   })
+  metrics.watchPool('gate', gatePool)
   const limits = { perMinute: config.QUOTA_PER_MINUTE, perDay: config.QUOTA_PER_DAY }
   const interfaces: InterfaceOptions = {
     ...core,
@@ -42,6 +43,7 @@ export async function startApi(shared: Shared, newId: () => string): Promise<Api
       callsPerMinute: config.SYNC_QUOTA_PER_MINUTE,
     }),
     provider,
+    onNotified: metrics.onNotified,
     notifiers: createAddressLimit({ perMinute: NOTIFICATIONS_PER_MINUTE }),
     publicUrl: config.PUBLIC_URL,
     newId,

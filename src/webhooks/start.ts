@@ -1,6 +1,6 @@
 import { createPool } from '../postgres/pool.ts'
 import { type Bell, DELIVERIES_CHANNEL } from './bell.ts'
-import { createDispatcher } from './dispatcher.ts'
+import { createDispatcher, type DispatcherOptions } from './dispatcher.ts'
 import { listen } from './listener.ts'
 import { createSender } from './sender.ts'
 import { type SwitchOff, watchAddresses } from './watch.ts'
@@ -20,6 +20,8 @@ export interface WebhookOptions {
   readonly random: () => number
   /** How often deliveries are looked for, should nothing announce them; a second by default. */
   readonly poll_ms?: number
+  /** Hears of attempts as they are recorded. */
+  readonly onRecorded?: DispatcherOptions['onRecorded']
   readonly log: (message: string, error: unknown) => void
 }
 
@@ -57,6 +59,7 @@ export function startWebhooks(options: WebhookOptions): { stop(): Promise<void> 
     clock,
     random,
     onGone: watch.gone,
+    onRecorded: options.onRecorded,
     log,
   })
   const unhear = bell?.onRing(dispatcher.wake)
