@@ -21,7 +21,8 @@ const flag = z
   .transform((value) => value === 'true' || value === '1')
   .describe('true or false')
 
-const webAddress = z
+/** An address that calls are made to, without the slashes at its end. */
+export const webAddress = z
   .url({ protocol: /^https?$/ })
   .transform((url) => url.replace(/\/+$/, ''))
   .describe('an http or https URL')
