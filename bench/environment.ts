@@ -55,16 +55,26 @@ async function prepare(profile: string | null, stops: (() => Promise<void>)[]): 
   const shops = await createShops(database.url, COMPANIES + 1)
   const listShop = shops.pop() as Shop
   await installFloor(database.url, shops)
-  const start = async (program: string, env: Record<string, string>, nodeOptions: readonly string[] = []) => {
-    const child = await startChild(program, { env, nodeOptions, ready: '/health/live' })
+  const start = async (program: string, env: Record<string, string>, { nodeOptions, ready }: Starting = {}) => {
+    const child = await startChild(program, { env, nodeOptions: nodeOptions ?? [], ready: ready ?? '/health/live' })
     stops.push(() => child.stop())
     return child
   }
   const env = { DATABASE_URL: database.url, LOG_LEVEL: 'warn', WEBHOOK_ALLOW_PRIVATE: 'true', ...QUOTAS }
   const profiling = profile ? ['--cpu-prof', `--cpu-prof-dir=${profile}`] : []
-  const service = await start('dist/src/main.js', env, ['--enable-source-maps', ...profiling])
+  const service = await start('dist/src/main.js', env, {
+    nodeOptions: ['--enable-source-maps', ...profiling],
+    // It is alive before it is ready.
+    ready: '/health/ready',
+  })
   const floorA = await start('dist/bench/floor-a.js', env)
   return { database, shops, listShop, service, floorA, start }
+}
+
+interface Starting {
+  readonly nodeOptions?: readonly string[]
+  /** Answers 200 from the moment on at which it may be measured. */
+  readonly ready?: string
 }
 
 /** Compiled as `npm start` does it: what tsx adds for debugging would cost both sides, but not the same. */

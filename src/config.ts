@@ -21,7 +21,8 @@ const flag = z
   .transform((value) => value === 'true' || value === '1')
   .describe('true or false')
 
-const webAddress = z
+/** An address that calls are made to, without the slashes at its end. */
+export const webAddress = z
   .url({ protocol: /^https?$/ })
   .transform((url) => url.replace(/\/+$/, ''))
   .describe('an http or https URL')
@@ -106,6 +107,12 @@ const settings = z.object({
   ROLES: roles.default([...ROLES]),
   /** Seconds for which an api process that was told to stop still accepts calls, so that its load balancer finds another. */
   STOP_DELAY_SECONDS: decimal(0, 300).default(1),
+  /** Whoever reads /metrics has to show it; without one /metrics is for this machine and private networks only. */
+  METRICS_TOKEN: z
+    .string()
+    .regex(/^[!-~]{16,200}$/)
+    .describe('16 to 200 visible ASCII characters')
+    .optional(),
   /** Folder of the embedded Postgres and of demo.json. */
   DATA_DIR: z.string().default('./data'),
   /** A Postgres of one's own, instead of the embedded one. */
@@ -150,6 +157,9 @@ const settings = z.object({
     .describe('fatal, error, warn, info, debug, trace or silent')
     .default('info'),
 })
+
+/** Names of all settings; docs/operations.md has a row for each. */
+export const SETTING_NAMES: readonly string[] = Object.keys(settings.shape)
 
 /** All settings, each with a value. */
 export interface Config

@@ -3,7 +3,6 @@ import { v7 as uuidv7 } from 'uuid'
 import { ID_COLUMNS, readModel } from '../projections/index.ts'
 import { createTurns, type Turns } from './access/turns.ts'
 import { createVerifier, type Verifier } from './audit/verifier.ts'
-import { createEventStoreDb } from './ledger/eventstoredb.ts'
 import { type Follower, follow } from './ledger/follower.ts'
 import { createIdAllocator } from './ledger/ids.ts'
 import { type EventStore, isOutside } from './ledger/port.ts'
@@ -12,7 +11,7 @@ import { guarded, prepare } from './ledger/preparation.ts'
 import { ensureReadModel } from './ledger/read-schema.ts'
 import { type RebuildOptions, type RebuildReport, rebuild } from './ledger/rebuild.ts'
 import { NEXT_SCHEMA } from './ledger/schemas.ts'
-import { createWriter, type Writer } from './ledger/writer.ts'
+import { createWriter, type Writer, type WriterOptions } from './ledger/writer.ts'
 import { migrate } from './postgres/migrate.ts'
 import { createPool } from './postgres/pool.ts'
 import { type Bell, createBell } from './webhooks/bell.ts'
@@ -28,6 +27,8 @@ export interface Core {
   readonly pool: Pool
   readonly store: EventStore
   readonly writer: Writer
+  /** All that it holds open to Postgres, by name. */
+  readonly pools: Readonly<Record<string, Pool>>
   /** Verifies ledgers, a few at a time. */
   readonly verifier: Verifier
   /** For answers as of a moment of the past. */
@@ -55,6 +56,8 @@ export interface CoreOptions {
   readonly log: (message: string, error: unknown) => void
   /** Called when another process has installed newer projections; this one cannot write any more. */
   readonly onOutdated: () => void
+  /** Hears of each group that the writer has answered. */
+  readonly onGroup?: WriterOptions['onGroup']
 }
 
 /** Two groups under way keep Postgres busy while the next ones gather; more lanes only make the groups smaller. */
@@ -73,7 +76,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const pool = createPool(options.databaseUrl, { max: options.queryConnections, pipeline: true })
   // Its statements look rows up by key only: without the other plans no stale statistics can lead to a scan.
   const writerPool = createPool(options.databaseUrl, { max: LANES + 1, pipeline: true, keyLookupsOnly: true })
-  const store = storeOf(options, pool)
+  const store = await storeOf(options, pool)
   const rebuilding = { databaseUrl: options.databaseUrl, pool, store }
   await withRebuild(rebuilding, ensureReadModel)
   const bell = createBell(pool, (error) => options.log('dispatchers could not be woken', error))
@@ -87,6 +90,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     newId: uuidv7,
     onReacted: bell.ring,
     onOutdated: options.onOutdated,
+    onGroup: options.onGroup,
     log: options.log,
   }
   const writer = createWriter(writing)
@@ -97,6 +101,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     pool,
     store,
     writer: preparation ? guarded(writer, preparation) : writer,
+    pools: { queries: pool, writer: writerPool },
     verifier: createVerifier({ pool, store }, Date.now),
     asOfTurns: createTurns(AS_OF),
     bell,
@@ -118,8 +123,12 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   }
 }
 
-function storeOf({ store, eventStoreUrl }: CoreOptions, pool: Pool): EventStore {
-  return store ?? (eventStoreUrl === undefined ? createPostgresStore(pool) : createEventStoreDb(eventStoreUrl))
+async function storeOf({ store, eventStoreUrl }: CoreOptions, pool: Pool): Promise<EventStore> {
+  if (store) return store
+  if (eventStoreUrl === undefined) return createPostgresStore(pool)
+  // Its client is large: whoever has no EventStoreDB should not wait for it.
+  const { createEventStoreDb } = await import('./ledger/eventstoredb.ts')
+  return createEventStoreDb(eventStoreUrl)
 }
 
 interface Rebuilding extends Pick<RebuildOptions, 'pool' | 'store'> {

@@ -6,6 +6,7 @@ import { handlerOf, type RouteContext } from './handlers.ts'
 import { authenticate, limitStrangers } from './middleware/authenticate.ts'
 import { jsonBodyUpTo, MAX_BODY_BYTES } from './middleware/json-body.ts'
 import { requireHttps } from './middleware/require-https.ts'
+import { routed } from './middleware/routed.ts'
 import { placeOf } from './paths.ts'
 import { Problem } from './problems.ts'
 import type { Route } from './route.ts'
@@ -52,7 +53,7 @@ export function apiV1(options: ApiOptions): Router {
   router.use(authenticate(options.gate, options.addresses))
   const jsonBody = jsonBodyUpTo(MAX_BODY_BYTES)
   for (const [path, routes] of routesByPath()) {
-    const one = router.route(path)
+    const one = router.route(path).all(routed(`/api/v1${path}`))
     for (const route of routes) one[route.method](requireScope(route), jsonBody, handlerOf(route, options))
     const Allow = routes.flatMap(({ method }) => (method === 'get' ? ['GET', 'HEAD'] : method.toUpperCase())).join(', ')
     one.all((_request, _response, next) => next(new Problem('method_not_allowed', undefined, { Allow })))

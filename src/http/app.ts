@@ -3,7 +3,9 @@ import helmet from 'helmet'
 import { type ApiOptions, apiV1, V1_ROUTES } from './api-v1.ts'
 import { serveDocs } from './docs/serve.ts'
 import { health, type ProbeOptions } from './health.ts'
+import { type MetricsOptions, serveMetrics } from './metrics.ts'
 import { failures, type LogFailure } from './middleware/failures.ts'
+import { type Call, observe } from './middleware/observe.ts'
 import { requestId } from './middleware/request-id.ts'
 import { type NotificationOptions, notificationReceiver } from './notifications/receiver.ts'
 import { Problem } from './problems.ts'
@@ -15,6 +17,10 @@ export interface BaseOptions extends ProbeOptions {
   readonly trustProxy: string | boolean | number
   /** A uuid for each request. */
   readonly newId: () => string
+  /** Hears of each call that has ended. */
+  readonly onAnswered?: (call: Call) => void
+  /** Without it there is no /metrics. */
+  readonly figures?: MetricsOptions
 }
 
 export interface InterfaceOptions extends ApiOptions, SyncOptions, NotificationOptions {}
@@ -33,13 +39,15 @@ export function createApp(options: AppOptions): Express {
 }
 
 /** An app with an id for each request, and the probes. */
-export function createBase({ trustProxy, newId, ...probing }: BaseOptions): Express {
+export function createBase({ trustProxy, newId, onAnswered, figures, ...probing }: BaseOptions): Express {
   const app = express()
   app.set('trust proxy', trustProxy)
   app.set('etag', false)
   app.disable('x-powered-by')
+  if (onAnswered) app.use(observe(onAnswered))
   app.use(requestId(newId))
   app.use('/health', health(probing))
+  if (figures) app.all('/metrics', serveMetrics(figures))
   return app
 }
 

@@ -12,7 +12,15 @@ export interface WriterOptions extends AttemptOptions {
   /** Connections with `pipeline: true`; as many as there are lanes, and one to settle unknown outcomes. */
   readonly pool: Pool
   readonly limits: QueueLimits
+  /** Hears of each group when all its requests are answered. */
+  readonly onGroup?: ((group: GroupFigures) => void) | undefined
   readonly log: (message: string, error: unknown) => void
+}
+
+/** What one commit cost, and how many shared it. */
+export interface GroupFigures {
+  readonly commands: number
+  readonly duration_ms: number
 }
 
 export interface Writer {
@@ -33,11 +41,14 @@ const SETTLE_ATTEMPTS = 5
 
 /** The unit of work: many commands, one commit (DESIGN section 1). */
 export function createWriter(options: WriterOptions): Writer {
-  const queue = createQueue<Pending>(options.limits, (group) =>
-    runGroup(options, group, SETTLE_ATTEMPTS).catch((error: unknown) => {
+  const queue = createQueue<Pending>(options.limits, async (group) => {
+    const began = performance.now()
+    await runGroup(options, group, SETTLE_ATTEMPTS).catch((error: unknown) => {
       for (const request of group) request.reject(error)
-    }),
-  )
+    })
+    const commands = group.reduce((sum, { invocations }) => sum + invocations.length, 0)
+    options.onGroup?.({ commands, duration_ms: performance.now() - began })
+  })
   return {
     run: (request) =>
       new Promise((resolve, reject) => {

@@ -10,8 +10,10 @@ import type { Running, Shared } from './role.ts'
 const PURGES = [purgeAnswers, purgeTokens, purgeDeliveries, purgeNotifications, purgeSweeps]
 
 /** Keeps the read model level with a store outside Postgres, purges what is no longer needed, and seals ledgers on schedule. */
-export function startProjector({ config, core, logger, log }: Shared): Running {
+export function startProjector({ config, core, metrics, logger, log }: Shared): Running {
   const follower = core.follow()
+  if (follower)
+    metrics.gauge('tillbook_projection_companies_behind', 'Companies whose rows stay behind their events', follower.lag)
   const purge = schedulePurge(
     PURGES.map((purge) => () => purge(core.pool)),
     (error) => log('what is no longer needed could not be purged', error),

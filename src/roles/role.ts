@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import type { Core } from '../core.ts'
+import type { Metrics } from '../metrics/metrics.ts'
 import type { PaymentProvider } from '../payments/provider-port.ts'
 
 /** Tells the operator what went wrong. */
@@ -12,6 +13,7 @@ export interface Shared {
   readonly databaseUrl: string
   readonly core: Core
   readonly provider: PaymentProvider
+  readonly metrics: Metrics
   readonly logger: Logger
   readonly log: Log
 }

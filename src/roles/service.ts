@@ -4,6 +4,8 @@ import type { Config } from '../config.ts'
 import { openCore } from '../core.ts'
 import { addInterfaces, completeApp, createBase } from '../http/app.ts'
 import { unavailableWhile } from '../http/middleware/unavailable.ts'
+import { countedWriter } from '../metrics/counted-writer.ts'
+import { createMetrics } from '../metrics/metrics.ts'
 import { createProviderClient } from '../payments/provider-client.ts'
 import { startEmbedded } from '../postgres/embedded.ts'
 import { welcome } from '../welcome.ts'
@@ -28,6 +30,7 @@ export interface Service {
 /** `onFailure` hears that the process cannot go on and should stop. */
 export function createService(config: Config, logger: Logger, onFailure: () => void): Service {
   const log: Log = (message, error, request_id) => logger.error({ err: error, request_id }, message)
+  const metrics = createMetrics()
   /** Null until the service is open for calls. */
   let health: Health | null = null
   let stopping = false
@@ -42,23 +45,28 @@ export function createService(config: Config, logger: Logger, onFailure: () => v
     newId: uuidv7,
     health: async () => (health ? health() : { service: 'starting' }),
     isStopping: () => stopping,
+    onAnswered: metrics.onAnswered,
+    figures: { metrics, token: config.METRICS_TOKEN ?? null },
   })
   app.use(unavailableWhile(() => health === null))
 
   async function open(): Promise<Shared> {
     const databaseUrl = config.DATABASE_URL ?? (await openEmbedded())
-    const core = await openCore({
+    const opened = await openCore({
       databaseUrl,
       eventStoreUrl: config.EVENTSTORE_URL,
       queryConnections: QUERY_CONNECTIONS,
       log,
       // Newer projections were installed by another process: this one must not write and cannot serve.
       onOutdated: onFailure,
+      onGroup: metrics.onGroup,
     })
-    closing.push(core.close)
+    closing.push(opened.close)
+    const core = { ...opened, writer: countedWriter(opened.writer, metrics) }
+    for (const [name, pool] of Object.entries(core.pools)) metrics.watchPool(name, pool)
     const provider = createProviderClient({ baseUrl: config.PAYMENT_PROVIDER_URL })
     closing.push(provider.close)
-    return { config, databaseUrl, core, provider, logger, log }
+    return { config, databaseUrl, core, provider, metrics, logger, log }
   }
 
   async function openEmbedded(): Promise<string> {

@@ -28,6 +28,8 @@ export interface DispatcherOptions {
   readonly random: () => number
   /** An address answered that it is gone for good. */
   readonly onGone: (claim: Claim) => void
+  /** Hears of attempts as they are recorded. */
+  readonly onRecorded?: ((results: readonly Result[]) => void) | undefined
   readonly log: (message: string, error: unknown) => void
 }
 
@@ -41,6 +43,8 @@ interface Landed {
   readonly flight: Flight
   readonly result: Result
 }
+
+const resultsOf = (landed: readonly Landed[]): Result[] => landed.map(({ result }) => result)
 
 /**
  * Takes due deliveries whenever it is woken, whenever there is room again, when the next one falls due and every `poll_ms`.
@@ -57,13 +61,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   let timer: NodeJS.Timeout | undefined
 
   const recorder = createRecorder<Landed>({
-    record: (landed) =>
-      recordResults(
-        pool,
-        landed.map(({ result }) => result),
-      ),
+    record: (landed) => recordResults(pool, resultsOf(landed)),
     onRecorded(landed) {
       for (const { flight } of landed) slots.release(flight)
+      options.onRecorded?.(resultsOf(landed))
       unrecorded -= landed.length
       wake()
     },

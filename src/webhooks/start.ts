@@ -1,12 +1,14 @@
 import { createPool } from '../postgres/pool.ts'
-import { DELIVERIES_CHANNEL } from './bell.ts'
-import { createDispatcher } from './dispatcher.ts'
+import { type Bell, DELIVERIES_CHANNEL } from './bell.ts'
+import { createDispatcher, type DispatcherOptions } from './dispatcher.ts'
 import { listen } from './listener.ts'
 import { createSender } from './sender.ts'
 import { type SwitchOff, watchAddresses } from './watch.ts'
 
 export interface WebhookOptions {
   readonly databaseUrl: string
+  /** Of this process, if commands run in it: their deliveries need not wait for what Postgres announces. */
+  readonly bell?: Bell
   readonly switchOff: SwitchOff
   /** Seconds until each of the retries. */
   readonly retrySeconds: readonly number[]
@@ -18,6 +20,8 @@ export interface WebhookOptions {
   readonly random: () => number
   /** How often deliveries are looked for, should nothing announce them; a second by default. */
   readonly poll_ms?: number
+  /** Hears of attempts as they are recorded. */
+  readonly onRecorded?: DispatcherOptions['onRecorded']
   readonly log: (message: string, error: unknown) => void
 }
 
@@ -37,7 +41,7 @@ const LOCK_TIMEOUT_MS = 500
 
 /** Delivers webhooks until it is stopped; any number of processes may do so on one database. */
 export function startWebhooks(options: WebhookOptions): { stop(): Promise<void> } {
-  const { databaseUrl, retrySeconds, switchOffHours, switchOff, allowPrivate, clock, random, log } = options
+  const { databaseUrl, bell, retrySeconds, switchOffHours, switchOff, allowPrivate, clock, random, log } = options
   const pool = createPool(databaseUrl, {
     max: CONNECTIONS,
     keyLookupsOnly: true,
@@ -55,8 +59,10 @@ export function startWebhooks(options: WebhookOptions): { stop(): Promise<void> 
     clock,
     random,
     onGone: watch.gone,
+    onRecorded: options.onRecorded,
     log,
   })
+  const unhear = bell?.onRing(dispatcher.wake)
   const listener = listen({
     databaseUrl,
     channel: DELIVERIES_CHANNEL,
@@ -65,6 +71,7 @@ export function startWebhooks(options: WebhookOptions): { stop(): Promise<void> 
   })
   return {
     async stop() {
+      unhear?.()
       await listener.close()
       await dispatcher.stop()
       await watch.stop()

@@ -1,82 +1,63 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
-import { promisify } from 'node:util'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
 import { createCustomer } from '../../commands/customers/create-customer.ts'
 import { freePort } from '../../src/postgres/postmaster.ts'
 import { deliveryHeaders } from '../../src/webhooks/signature.ts'
 import { useDatabase } from '../support/database.ts'
+import { openWorkplace, type Workplace } from '../support/guide.ts'
 import { snippetsOf } from '../support/snippets.ts'
 import { until } from '../support/wait.ts'
 import { type DeliveringService, startDelivering } from '../webhooks/delivering-service.ts'
 
-const run = promisify(execFile)
 const snippets = snippetsOf('docs/webhooks.md')
-const scripts = new Map(snippets.filter(({ language }) => language === 'bash').map((each, index) => [index, each]))
+const scripts = snippets.filter(({ language }) => language === 'bash')
 const programs = snippets.filter(({ language }) => language === 'ts')
-const COMPILER_OPTIONS = {
-  target: 'es2023',
-  module: 'nodenext',
-  strict: true,
-  noUncheckedIndexedAccess: true,
-  noEmit: true,
-  allowImportingTsExtensions: true,
-  types: ['node'],
-  typeRoots: [resolve('node_modules/@types')],
+/** An answer that shows the secret. */
+interface Shown {
+  readonly data: { readonly secret: string }
 }
 
 describe('the guide for receivers of webhooks', () => {
   const database = useDatabase()
   let service: DeliveringService
-  let directory: string
+  let guide: Workplace
   let port: number
   let receiver: ChildProcess | undefined
   let output = ''
   let secret: string
 
   before(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'tillbook-webhooks-'))
     service = await startDelivering(database.url)
     port = await freePort(null)
-    for (const { file, text } of programs) await writeFile(join(directory, file), text)
-    await writeFile(join(directory, 'package.json'), '{"type":"module"}')
-    await writeFile(join(directory, 'tsconfig.json'), JSON.stringify({ compilerOptions: COMPILER_OPTIONS }))
+    guide = await openWorkplace({ BASE: service.api.url, KEY: service.company.key, URL: `http://127.0.0.1:${port}/` })
+    await guide.write(programs)
   })
   after(async () => {
     receiver?.kill('SIGKILL')
     await service.close()
-    await rm(directory, { recursive: true })
+    await guide.close()
   })
 
-  const script = async (index: number): Promise<string> => {
-    const { api, company } = service
-    const env = { PATH: process.env.PATH, BASE: api.url, KEY: company.key, URL: `http://127.0.0.1:${port}/` }
-    const args = ['--norc', '-euo', 'pipefail', '-c', scripts.get(index)?.text ?? 'false']
-    return (await run('bash', args, { cwd: directory, env })).stdout
-  }
+  const script = async (index: number): Promise<string> => (await guide.bash(scripts[index]?.text ?? 'false')).stdout
   const post = (body: string, changed: Record<string, string> = {}, now = Date.now()) => {
     const delivery = { id: 'copied', event: 'customer.created', revision: 1, sequence: 1, body }
     const headers = deliveryHeaders(delivery, { secret, next_secret: null, switch_at: null }, now)
     return fetch(`http://127.0.0.1:${port}/`, { method: 'POST', headers: { ...headers, ...changed }, body })
   }
 
-  it('has programs that compile strictly', async () => {
-    const compiler = fileURLToPath(import.meta.resolve('typescript/package.json')).replace('package.json', 'bin/tsc')
-    await run(process.execPath, [compiler, '-p', '.'], { cwd: directory }).catch(({ stdout }) => expect.fail(stdout))
-  })
+  it('has programs that compile strictly', () => guide.compile())
 
   it('registers an address', async () => {
     expect(await script(0)).to.match(/^\{"id":\d+,"status":"active","events":\["\*"\]\}$/m)
-    secret = JSON.parse(await readFile(join(directory, 'webhook.json'), 'utf8')).data.secret
+    secret = (await guide.readJson<Shown>('webhook.json')).data.secret
   })
 
   it('has a receiver that takes a test and an event', async () => {
     const args = ['--import', import.meta.resolve('tsx'), 'receiver.ts']
     const env = { PATH: process.env.PATH, SECRET: secret, PORT: String(port) }
-    receiver = spawn(process.execPath, args, { cwd: directory, env, stdio: ['ignore', 'pipe', 'inherit'] })
+    receiver = spawn(process.execPath, args, { cwd: guide.directory, env, stdio: ['ignore', 'pipe', 'inherit'] })
     receiver.stdout?.setEncoding('utf8').on('data', (text) => {
       output += text
     })
@@ -114,8 +95,8 @@ describe('the guide for receivers of webhooks', () => {
 
   it('verifies with either secret during a rotation', async () => {
     expect(await script(4)).to.equal('whsec_\n')
-    const next = JSON.parse(await readFile(join(directory, 'rotated.json'), 'utf8')).data.secret
-    const { isAuthentic } = await import(pathToFileURL(join(directory, 'verify.ts')).href)
+    const next = (await guide.readJson<Shown>('rotated.json')).data.secret
+    const { isAuthentic } = await import(pathToFileURL(join(guide.directory, 'verify.ts')).href)
     const now = Date.now()
     const secrets = { secret, next_secret: next, switch_at: new Date(now + 60_000).toISOString() }
     const delivery = { id: 'x', event: 'customer.created', revision: 1, sequence: 1, body: '{"ação":1}' }

@@ -214,7 +214,7 @@ describe('replay', () => {
   }
 
   it('of any history gives the same tables, byte for byte, from ledgers that are whole and hold no secret', async function () {
-    this.timeout(60_000)
+    this.timeout(240_000)
     await fc.assert(
       fc.asyncProperty(history, async (groups) => {
         const companies = [await open(), await open()] as const

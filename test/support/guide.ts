@@ -27,6 +27,7 @@ interface Output {
 
 /** A directory of one's own in which the snippets of a guide are run, as its reader would. */
 export interface Workplace {
+  readonly directory: string
   bash(script: string): Promise<Output>
   /** Puts programs there, under the names that they have in the guide. */
   write(programs: readonly Snippet[]): Promise<void>
@@ -43,6 +44,7 @@ export async function openWorkplace(env: Readonly<Record<string, string>>): Prom
   const inDirectory = (command: string, args: readonly string[]) =>
     run(command, args, { cwd: directory, env: { PATH: process.env.PATH, ...env } })
   return {
+    directory,
     bash: (script) => inDirectory('bash', ['--norc', '-euo', 'pipefail', '-c', script]),
     async write(programs) {
       for (const { file, text } of programs) await writeFile(join(directory, file), text)

@@ -5,6 +5,7 @@ import { type Conclusion, recordArrival, recordConclusion } from '../../payments
 import { sendJson, sendProblem } from '../answer.ts'
 import { limited } from '../middleware/authenticate.ts'
 import { type LogFailure, problemOf } from '../middleware/failures.ts'
+import { routed } from '../middleware/routed.ts'
 import { Problem, problemBody, statusOf } from '../problems.ts'
 import { pathId } from '../route.ts'
 import { type Payload, payloadOf } from './payload.ts'
@@ -13,12 +14,17 @@ import { type Processing, processNotification } from './process.ts'
 /** Notifications of an address (spec, Limits). */
 export const NOTIFICATIONS_PER_MINUTE = 60
 
+/** Below /webhook. */
+const PATH = '/paymentprovider/:store_alias/:order_id'
+
 /** A notification has some 300 bytes. */
 const MAX_BODY_BYTES = 64 * 1024
 
 export interface NotificationOptions extends Processing {
   /** Counts the notifications of an address; NOTIFICATIONS_PER_MINUTE in production. */
   readonly notifiers: AddressLimit
+  /** Hears how each notification was dealt with. */
+  readonly onNotified?: ((outcome: Conclusion['outcome']) => void) | undefined
   readonly log: LogFailure
 }
 
@@ -28,7 +34,7 @@ export interface NotificationOptions extends Processing {
  */
 export function notificationReceiver(options: NotificationOptions): Router {
   const router = express.Router({ caseSensitive: true, strict: true })
-  const one = router.route('/paymentprovider/:store_alias/:order_id')
+  const one = router.route(PATH).all(routed(`/webhook${PATH}`))
   one.post(limitAddress(options), async (request, response) =>
     receive(options, request, response, await bodyOf(request, response)),
   )
@@ -90,6 +96,7 @@ async function receive(
     const providerRequestId = request.get('x-request-id')
     return processNotification(options, { storeAlias, orderId, payload: body, requestId, signature, providerRequestId })
   })
+  options.onNotified?.(answer.outcome)
   const durationMs = Math.round(performance.now() - (response.locals.startedAt as number))
   await recordConclusion(options.pool, id, { ...answer, durationMs }).catch((error: unknown) =>
     options.log(`the answer to notification ${id} could not be kept`, error, requestId),

@@ -1,0 +1,55 @@
+import { isRefusal } from '../ledger/command.ts'
+import { Unavailable } from '../ledger/port.ts'
+import type { Answer, CommandResult, Request } from '../ledger/unit-of-work.ts'
+import type { Writer } from '../ledger/writer.ts'
+import type { Metrics } from './metrics.ts'
+
+type Counting = Pick<Metrics, 'onCommands' | 'onRefused' | 'onUnanswered'>
+
+/** Counts what a writer answers. Commands of a batch count one by one, and only as they ended: not what was tried again. */
+export function countedWriter(writer: Writer, metrics: Counting): Writer {
+  return {
+    idle: writer.idle,
+    async run(request) {
+      const results: { last: readonly CommandResult[] } = { last: [] }
+      const commands = request.invocations.length
+      metrics.onUnanswered(commands)
+      try {
+        const answer = await writer.run(remembering(request, results))
+        if (isRefusal(answer)) count(metrics, [answer])
+        else if (answer.replayed) metrics.onCommands('replayed', commands)
+        else count(metrics, request.reply.compose ? results.last : [answer])
+        return answer
+      } catch (error) {
+        metrics.onCommands(error instanceof Unavailable ? 'unavailable' : 'failed', commands)
+        throw error
+      } finally {
+        metrics.onUnanswered(-commands)
+      }
+    },
+  }
+}
+
+/** The results of a request of many commands are seen by its own `compose` only. */
+function remembering(request: Request, results: { last: readonly CommandResult[] }): Request {
+  const { reply } = request
+  const { compose } = reply
+  if (!compose) return request
+  const remember = (all: readonly CommandResult[]) => {
+    results.last = all
+    return compose.call(reply, all)
+  }
+  return { ...request, reply: { ...reply, compose: remember } }
+}
+
+function count(metrics: Counting, results: readonly (CommandResult | Answer)[]): void {
+  let accepted = 0
+  for (const result of results) {
+    if (!isRefusal(result)) accepted += 1
+    else {
+      metrics.onCommands('refused', 1)
+      metrics.onRefused(result.refused)
+    }
+  }
+  if (accepted > 0) metrics.onCommands('accepted', accepted)
+}

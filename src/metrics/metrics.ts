@@ -1,0 +1,165 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { Call } from '../http/middleware/observe.ts'
+import type { GroupFigures } from '../ledger/writer.ts'
+import type { NotificationOutcome } from '../payments/notification-log.ts'
+import type { Result } from '../webhooks/results.ts'
+
+/** What a process counts of itself, and how it is read (docs/operations.md). No figure names a company. */
+export interface Metrics {
+  readonly contentType: string
+  /** All figures in Prometheus's text format. */
+  read(): Promise<string>
+  onAnswered(call: Call): void
+  onCommands(outcome: CommandOutcome, count: number): void
+  onRefused(code: string): void
+  /** Commands that were handed to the writer (positive) or answered (negative). */
+  onUnanswered(change: number): void
+  onGroup(group: GroupFigures): void
+  onAttempts(results: readonly Result[]): void
+  onNotified(outcome: NotificationOutcome): void
+  /** A figure that is asked for whenever figures are read; one that cannot be had is left out. */
+  gauge(name: string, help: string, read: () => number | Promise<number>): void
+  /** Connections of a pool are counted from now on. */
+  watchPool(name: string, pool: PoolFigures): void
+}
+
+/** `replayed`: answered again under its Idempotency-Key. `unavailable`: nothing was promised. */
+export type CommandOutcome = 'accepted' | 'replayed' | 'refused' | 'unavailable' | 'failed'
+
+/** What a pool of `pg` tells of itself. */
+export interface PoolFigures {
+  readonly totalCount: number
+  readonly idleCount: number
+  readonly waitingCount: number
+}
+
+const REQUEST_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+const GROUP_COMMANDS = [1, 2, 4, 8, 16, 32, 100, 500, 1_000]
+const GROUP_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5]
+const ATTEMPT_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+/** The figures of this process, its memory, processor and event loop among them. */
+export function createMetrics(): Metrics {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  const registers = [registry]
+  const pools = watchPools(registers)
+  return {
+    contentType: registry.contentType,
+    read: () => registry.metrics(),
+    ...requestFigures(registers),
+    ...commandFigures(registers),
+    ...deliveryFigures(registers),
+    gauge(name, help, read) {
+      new Gauge({
+        name,
+        help,
+        registers,
+        async collect() {
+          try {
+            this.set(await read())
+          } catch {
+            this.remove()
+          }
+        },
+      })
+    },
+    watchPool: (name, pool) => pools.set(name, pool),
+  }
+}
+
+function requestFigures(registers: Registry[]): Pick<Metrics, 'onAnswered' | 'onNotified'> {
+  const seconds = new Histogram({
+    name: 'tillbook_http_request_seconds',
+    help: 'Time from a request to the end of its answer',
+    labelNames: ['method', 'route', 'status'],
+    buckets: REQUEST_SECONDS,
+    registers,
+  })
+  const notifications = new Counter({
+    name: 'tillbook_payment_notifications_total',
+    help: 'Notifications of the payment provider, by how they were dealt with',
+    labelNames: ['outcome'],
+    registers,
+  })
+  return {
+    onAnswered: ({ method, route, status, duration_seconds }) =>
+      seconds.observe({ method, route, status }, duration_seconds),
+    onNotified: (outcome) => notifications.inc({ outcome }),
+  }
+}
+
+function commandFigures(registers: Registry[]): Pick<Metrics, 'onCommands' | 'onRefused' | 'onUnanswered' | 'onGroup'> {
+  const commands = new Counter({
+    name: 'tillbook_commands_total',
+    help: 'Commands that were answered, by how',
+    labelNames: ['outcome'],
+    registers,
+  })
+  const refusals = new Counter({
+    name: 'tillbook_refusals_total',
+    help: 'Commands that were refused, by the code of the refusal',
+    labelNames: ['code'],
+    registers,
+  })
+  const unanswered = new Gauge({
+    name: 'tillbook_writer_unanswered_commands',
+    help: 'Commands that wait for their group, or are in one',
+    registers,
+  })
+  const groupCommands = new Histogram({
+    name: 'tillbook_writer_group_commands',
+    help: 'Commands that shared a commit',
+    buckets: GROUP_COMMANDS,
+    registers,
+  })
+  const groupSeconds = new Histogram({
+    name: 'tillbook_writer_group_seconds',
+    help: 'Time that a group took, its commit included',
+    buckets: GROUP_SECONDS,
+    registers,
+  })
+  return {
+    onCommands: (outcome, count) => commands.inc({ outcome }, count),
+    onRefused: (code) => refusals.inc({ code }),
+    onUnanswered: (change) => unanswered.inc(change),
+    onGroup({ commands, duration_ms }) {
+      groupCommands.observe(commands)
+      groupSeconds.observe(duration_ms / 1000)
+    },
+  }
+}
+
+function deliveryFigures(registers: Registry[]): Pick<Metrics, 'onAttempts'> {
+  const seconds = new Histogram({
+    name: 'tillbook_delivery_attempt_seconds',
+    help: 'Attempts to deliver a webhook, by what became of the delivery: delivered, pending (it is tried again), failed',
+    labelNames: ['outcome'],
+    buckets: ATTEMPT_SECONDS,
+    registers,
+  })
+  return {
+    onAttempts(results) {
+      for (const { status, attempt } of results) seconds.observe({ outcome: status }, attempt.duration_ms / 1000)
+    },
+  }
+}
+
+/** One gauge for all pools: connections that work, that are idle, and calls that wait for one. */
+function watchPools(registers: Registry[]): Map<string, PoolFigures> {
+  const pools = new Map<string, PoolFigures>()
+  new Gauge({
+    name: 'tillbook_postgres_connections',
+    help: 'Connections by pool: busy, idle, and calls that wait for one',
+    labelNames: ['pool', 'state'],
+    registers,
+    collect() {
+      for (const [pool, { totalCount, idleCount, waitingCount }] of pools) {
+        this.set({ pool, state: 'busy' }, totalCount - idleCount)
+        this.set({ pool, state: 'idle' }, idleCount)
+        this.set({ pool, state: 'waiting' }, waitingCount)
+      }
+    },
+  })
+  return pools
+}

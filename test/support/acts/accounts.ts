@@ -1,0 +1,112 @@
+import fc from 'fast-check'
+import { z } from 'zod'
+import { DeleteInput, SettleInput } from '../../../commands/accounts/account-input.ts'
+import {
+  CreatePayableInput,
+  createPayable,
+  deletePayable,
+  PayableChanges,
+  ReplacePayableInput,
+  replacePayable,
+  settlePayable,
+  updatePayable,
+} from '../../../commands/payables/payable-commands.ts'
+import {
+  CreateReceivableInput,
+  createReceivable,
+  deleteReceivable,
+  ReceivableChanges,
+  ReplaceReceivableInput,
+  replaceReceivable,
+  settleReceivable,
+  updateReceivable,
+} from '../../../commands/receivables/receivable-commands.ts'
+import { PAYMENT_METHODS } from '../../../src/domain/payment-method.ts'
+import { Id } from '../../../src/domain/text.ts'
+import { type Act, byId, maybe, nullable, place } from './act.ts'
+import { changing, externalId, name, rarely } from './values.ts'
+
+const accountShape = {
+  description: name,
+  amount: fc.constantFrom('0.01', '150.00', '9999999999.99'),
+  due_date: fc.constantFrom('1999-12-31', '2026-03-10', '2099-02-28'),
+}
+const accountChanges = {
+  external_id: rarely(externalId),
+  description: maybe(name),
+  amount: maybe(accountShape.amount),
+  due_date: maybe(accountShape.due_date),
+}
+/** One side of the finances; `party` is who owes or is owed. */
+const sideOf = (party: 'customer' | 'supplier') => {
+  const parties = { [`${party}_id`]: nullable(place) }
+  return {
+    create: fc.record({ external_id: nullable(externalId), ...accountShape, ...parties }),
+    replace: fc.record({ external_id: externalId, ...accountShape, [`${party}_external_id`]: rarely(externalId) }),
+    update: changing(fc.record({ ...accountChanges, ...parties })),
+    settle: fc.record({
+      id: place,
+      payment_method: fc.constantFrom(...PAYMENT_METHODS),
+      paid_at: nullable(fc.constantFrom('2026-03-10T23:30:00-03:00', '2000-01-01T00:00:00Z')),
+    }),
+  }
+}
+const receivable = sideOf('customer')
+const payable = sideOf('supplier')
+const accountUpdate = (changes: z.ZodType) => z.strictObject({ id: Id, changes })
+
+/** What is to be received and to be paid. */
+export const accountActs = {
+  createReceivable: {
+    kind: 'receivable',
+    weight: 2,
+    command: createReceivable,
+    schema: CreateReceivableInput,
+    input: receivable.create,
+  },
+  replaceReceivable: {
+    kind: 'receivable',
+    weight: 3,
+    command: replaceReceivable,
+    schema: ReplaceReceivableInput,
+    input: receivable.replace,
+  },
+  updateReceivable: {
+    kind: 'receivable',
+    weight: 2,
+    command: updateReceivable,
+    schema: accountUpdate(ReceivableChanges),
+    input: receivable.update,
+  },
+  deleteReceivable: { kind: 'receivable', weight: 2, command: deleteReceivable, schema: DeleteInput, input: byId },
+  settleReceivable: {
+    kind: 'receivable',
+    weight: 1,
+    command: settleReceivable,
+    schema: SettleInput,
+    input: receivable.settle,
+  },
+  createPayable: {
+    kind: 'payable',
+    weight: 2,
+    command: createPayable,
+    schema: CreatePayableInput,
+    input: payable.create,
+  },
+  replacePayable: {
+    kind: 'payable',
+    weight: 3,
+    command: replacePayable,
+    schema: ReplacePayableInput,
+    input: payable.replace,
+  },
+  updatePayable: {
+    kind: 'payable',
+    weight: 2,
+    command: updatePayable,
+    schema: accountUpdate(PayableChanges),
+    input: payable.update,
+  },
+  deletePayable: { kind: 'payable', weight: 2, command: deletePayable, schema: DeleteInput, input: byId },
+  settlePayable: { kind: 'payable', weight: 1, command: settlePayable, schema: SettleInput, input: payable.settle },
+} satisfies Record<string, Act>

@@ -1,0 +1,60 @@
+import fc from 'fast-check'
+import { CreateItemInput, createItem } from '../../../commands/catalog/create-item.ts'
+import { DeactivateItemInput, deactivateItem } from '../../../commands/catalog/deactivate-item.ts'
+import { ReplaceItemInput, replaceItem } from '../../../commands/catalog/replace-item.ts'
+import { UpdateItemInput, updateItem } from '../../../commands/catalog/update-item.ts'
+import { CreateCategoryInput, createCategory } from '../../../commands/categories/create-category.ts'
+import { type Act, byId, maybe, nullable, place } from './act.ts'
+import { changing, externalId, money, name, rarely } from './values.ts'
+
+const itemShape = {
+  type: maybe(fc.constantFrom('product', 'product', 'product', 'product', 'product', 'service')),
+  sku: nullable(name),
+  barcode: nullable(fc.nat({ max: 30 }).map(String)),
+  category_id: nullable(place),
+  unit: nullable(fc.constant('UN')),
+  cost: nullable(money),
+  stock: maybe(fc.constantFrom('5', '100.5', '100.5', '999999999.999', null)),
+}
+const item = fc.record({ external_id: nullable(externalId), name, price: money, ...itemShape })
+const itemAtExternalId = fc.record({ external_id: externalId, name, price: money, ...itemShape })
+const itemChanges = fc.record({
+  external_id: nullable(externalId),
+  name: maybe(name),
+  price: maybe(money),
+  ...itemShape,
+  stock_adjustment: rarely(fc.constantFrom('1', '-0.5', '0.001')),
+})
+
+/** Categories and items. */
+export const catalogActs = {
+  createCategory: {
+    kind: 'category',
+    weight: 2,
+    command: createCategory,
+    schema: CreateCategoryInput,
+    input: fc.record({ external_id: nullable(externalId), name }),
+  },
+  createItem: { kind: 'catalog_item', weight: 4, command: createItem, schema: CreateItemInput, input: item },
+  replaceItem: {
+    kind: 'catalog_item',
+    weight: 5,
+    command: replaceItem,
+    schema: ReplaceItemInput,
+    input: itemAtExternalId,
+  },
+  updateItem: {
+    kind: 'catalog_item',
+    weight: 4,
+    command: updateItem,
+    schema: UpdateItemInput,
+    input: changing(itemChanges),
+  },
+  deactivateItem: {
+    kind: 'catalog_item',
+    weight: 4,
+    command: deactivateItem,
+    schema: DeactivateItemInput,
+    input: byId,
+  },
+} satisfies Record<string, Act>

@@ -1,0 +1,85 @@
+import fc from 'fast-check'
+import { CreateApiKeyInput, createApiKey } from '../../../commands/api-keys/create-api-key.ts'
+import { RevokeApiKeyInput, revokeApiKey } from '../../../commands/api-keys/revoke-api-key.ts'
+import { UpdateCompanyInput, updateCompany } from '../../../commands/companies/update-company.ts'
+import { CreatePaymentTypeInput, createPaymentType } from '../../../commands/payment-types/create-payment-type.ts'
+import { UpdatePaymentTypeInput, updatePaymentType } from '../../../commands/payment-types/update-payment-type.ts'
+import { CreateUserInput, createUser } from '../../../commands/users/create-user.ts'
+import { hashKey } from '../../../src/access/api-keys.ts'
+import { SCOPES } from '../../../src/access/scopes.ts'
+import { PAYMENT_KINDS, PLANS } from '../../../src/events/companies.ts'
+import { type Act, byId, maybe, nullable } from './act.ts'
+import { name } from './values.ts'
+
+/** In no event, whatever happens. */
+export const KEY = 'tb_test_SECRETKEYSECRETKEYSECRETKEYSECRETKEYSECRET'
+export const PASSWORD_HASH = '$argon2id$v=19$SECRETPASSWORD'
+
+const paymentShape = {
+  name,
+  kind: fc.constantFrom(...PAYMENT_KINDS),
+  fee_percentage: maybe(fc.constantFrom('0', '2.5', '3.49', '100')),
+  due_days: maybe(fc.constantFrom(0, 30)),
+}
+
+/** The company itself: payment types, users, keys. */
+export const companyActs = {
+  createPaymentType: {
+    kind: 'payment_type',
+    weight: 1,
+    command: createPaymentType,
+    schema: CreatePaymentTypeInput,
+    input: fc.record(paymentShape),
+  },
+  updatePaymentType: {
+    kind: 'payment_type',
+    weight: 1,
+    command: updatePaymentType,
+    schema: UpdatePaymentTypeInput,
+    // The first one stays cash, so that sales go on.
+    input: fc.record({
+      id: fc.integer({ min: 1, max: 6 }),
+      name: maybe(name),
+      fee_percentage: paymentShape.fee_percentage,
+    }),
+  },
+  updateCompany: {
+    kind: 'company',
+    weight: 2,
+    command: updateCompany,
+    schema: UpdateCompanyInput,
+    input: fc.record({
+      name: maybe(name),
+      plan: maybe(fc.constantFrom(...PLANS)),
+      timezone: maybe(fc.constantFrom('America/Sao_Paulo', 'Asia/Kolkata', 'America/St_Johns', 'UTC')),
+      logo_url: nullable(fc.constant('https://example.com/logo.png')),
+    }),
+  },
+  createUser: {
+    kind: 'user',
+    weight: 1,
+    command: createUser,
+    schema: CreateUserInput,
+    input: fc.record({
+      name,
+      email: fc.uuid().map((id) => `${id}@example.com`),
+      role: fc.constantFrom('owner', 'clerk'),
+      password_hash: fc.constant(PASSWORD_HASH),
+    }),
+  },
+  createApiKey: {
+    kind: 'api_key',
+    weight: 1,
+    command: createApiKey,
+    schema: CreateApiKeyInput,
+    input: fc.record({
+      name,
+      scopes: fc.uniqueArray(fc.constantFrom(...SCOPES), { minLength: 1 }),
+      expires_at: nullable(fc.constant('2099-01-01T00:00:00Z')),
+      prefix: fc.constant(KEY.slice(0, 12)),
+      // Hashes are unique in the service.
+      hash: fc.uuid().map((id) => hashKey(KEY + id)),
+    }),
+  },
+  revokeApiKey: { kind: 'api_key', weight: 2, command: revokeApiKey, schema: RevokeApiKeyInput, input: byId },
+} satisfies Record<string, Act>

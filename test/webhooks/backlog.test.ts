@@ -1,0 +1,42 @@
+import { expect } from 'chai'
+import { createCustomer } from '../../commands/customers/create-customer.ts'
+import { switchOffWebhook } from '../../commands/webhooks/switch-webhook.ts'
+import { createBacklog } from '../../src/webhooks/backlog.ts'
+import { startApi, type TestApi } from '../support/api.ts'
+import { useDatabase } from '../support/database.ts'
+
+describe('backlog of deliveries', () => {
+  const database = useDatabase()
+  let api: TestApi
+  let now_ms = 0
+
+  before(async () => {
+    api = await startApi(database.url)
+  })
+  after(() => api.close())
+
+  it('counts what waits, tells the longest wait, and leaves out addresses that are switched off', async () => {
+    const read = createBacklog(api.core.pool, () => now_ms)
+    const later = () => {
+      now_ms += 6_000
+      return read()
+    }
+    expect(await read()).to.deep.equal({ pending: 0, oldest_due_seconds: 0 })
+    const company = await api.company()
+    const { id } = (await company.post('/webhooks', { url: 'https://erp.example/x', events: ['*'] })).body.data
+    for (const name of ['Ana', 'Bia']) await company.run(createCustomer, { name, person_type: 'PF' }, 'pdv')
+    expect(await read(), 'asked again at once').to.deep.equal({ pending: 0, oldest_due_seconds: 0 })
+    const due = await later()
+    expect(due.pending).to.equal(2)
+    expect(due.oldest_due_seconds).to.be.within(0, 60)
+    const wait = (interval: string) =>
+      api.core.pool.query(`update ops.webhook_deliveries set next_attempt_at = now() + $1::interval`, [interval])
+    await wait('-1 hour')
+    expect((await later()).oldest_due_seconds).to.be.within(3_600, 3_660)
+    await wait('1 hour')
+    expect(await later()).to.deep.equal({ pending: 2, oldest_due_seconds: 0 })
+    await wait('-1 hour')
+    await company.run(switchOffWebhook, { id, reason: 'gone' })
+    expect((await later()).oldest_due_seconds).to.equal(0)
+  })
+})
