@@ -21,7 +21,8 @@ const flag = z
   .transform((value) => value === 'true' || value === '1')
   .describe('true or false')
 
-const webAddress = z
+/** An address that calls are made to, without the slashes at its end. */
+export const webAddress = z
   .url({ protocol: /^https?$/ })
   .transform((url) => url.replace(/\/+$/, ''))
   .describe('an http or https URL')
@@ -156,6 +157,9 @@ const settings = z.object({
     .describe('fatal, error, warn, info, debug, trace or silent')
     .default('info'),
 })
+
+/** Names of all settings; docs/operations.md has a row for each. */
+export const SETTING_NAMES: readonly string[] = Object.keys(settings.shape)
 
 /** All settings, each with a value. */
 export interface Config

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { type DemoAccess, readDemoFile } from '../access/demo-file.ts'
-import type { Config } from '../config.ts'
+import { type Config, webAddress } from '../config.ts'
 import { invalid } from '../domain/refusal.ts'
 import { playDay } from '../till/day.ts'
 import { createLine } from '../till/line.ts'
@@ -12,7 +12,7 @@ import { createTill } from '../till/till.ts'
 import { checked, optional, Refused, toggle, verb } from './verb.ts'
 
 const SALES = 25
-const Count = z.strictObject({ sales: z.int().min(0).max(10_000) })
+const Plan = z.strictObject({ sales: z.int().min(0).max(10_000), url: webAddress })
 /** Small, so that few sales make several uploads. */
 const PORTION = 10
 
@@ -29,15 +29,15 @@ export const till = verb({
   },
   async run({ config }, { url = config.PUBLIC_URL, email, password, demo, sales, queue: file = null }) {
     const credentials = await credentialsOf(config, demo ? {} : { email, password })
-    const { sales: count } = checked(Count, { sales: sales === undefined ? SALES : Number(sales) })
+    const plan = checked(Plan, { sales: sales === undefined ? SALES : Number(sales), url })
     // What the till says on its way is for people; the report is the answer.
     const say = (text: string) => void process.stderr.write(`${text}\n`)
-    const line = createLine(url)
+    const line = createLine(plan.url)
     const session = createSession({ line, credentials, say, random: Math.random })
     const queue = await openQueue(file)
     const world = { random: Math.random, now: () => new Date(), newId: randomUUID }
     const client = createTill({ session, queue, world, say, portion: PORTION })
-    return playDay({ line, session, queue, till: client, say }, count)
+    return playDay({ line, session, queue, till: client, say }, plan.sales)
   },
 })
 

@@ -1,13 +1,13 @@
 import type { Pool } from 'pg'
 import { until } from './wait.ts'
 
-/** Resolves when some statement of the database waits for a lock of another. */
-export async function untilBlocked(pool: Pool): Promise<void> {
+/** Resolves when some statements of the database wait for locks of others. */
+export async function untilBlocked(pool: Pool, statements = 1): Promise<void> {
   const isBlocked = async () => {
     const { rowCount } = await pool.query(
       `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
     )
-    return (rowCount ?? 0) > 0
+    return (rowCount ?? 0) >= statements
   }
-  await until(isBlocked, { what: 'a statement waiting for a lock' })
+  await until(isBlocked, { what: `${statements} statements waiting for a lock` })
 }

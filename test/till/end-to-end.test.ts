@@ -93,7 +93,7 @@ describe('a till and a service process', () => {
   }).timeout(60_000)
 
   it('play a day from the command line, which reports it as one JSON document', async () => {
-    const words = ['till', '--json', '--url', service.url, '--email', user.email, '--password', user.password]
+    const words = ['till', '--json', '--url', `${service.url}/`, '--email', user.email, '--password', user.password]
     const { stdout, stderr } = await execute(
       process.execPath,
       ['--import', 'tsx', 'src/cli/main.ts', ...words, '--sales', '12'],

@@ -26,10 +26,10 @@ export interface SyncOptions {
   readonly log: LogFailure
 }
 
-/** What else is below /api is not for tills: it gets the answers of API v1. */
-const AREAS = ['/auth', '/sync']
-
-/** The sync interface of tills, below /api. It serves every company, with or without the API add-on. */
+/**
+ * The sync interface of tills, below /api: all of it that is not API v1, so what does not exist there has its errors too. It
+ * serves every company, with or without the API add-on.
+ */
 export function syncRouter(options: SyncOptions): Router {
   const router = express.Router({ caseSensitive: true, strict: true })
   const limitStranger = limitStrangers(options.addresses)
@@ -41,7 +41,7 @@ export function syncRouter(options: SyncOptions): Router {
       throw problem
     }
   const authenticated = requireToken({ ...options.sync, addresses: options.addresses })
-  router.use(AREAS, neverStored, requireHttps(limitStranger))
+  router.use(neverStored, requireHttps(limitStranger))
   for (const route of routesOf(options)) {
     const before = [
       ...(route.isOpen ? [] : [authenticated]),
@@ -52,7 +52,7 @@ export function syncRouter(options: SyncOptions): Router {
     const Allow = route.method === 'get' ? 'GET, HEAD' : 'POST'
     one.all(refuse(new Problem('method_not_allowed', undefined, { Allow })))
   }
-  router.use(AREAS, refuse(new Problem('not_found')))
+  router.use(refuse(new Problem('not_found')))
   router.use(failures(options.log, answerProblem))
   return router
 }

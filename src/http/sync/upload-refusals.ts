@@ -21,10 +21,16 @@ const KEEP = `
     user_id = excluded.user_id, last_refused_at = excluded.last_refused_at, times = known.times + excluded.times,
     code = excluded.code, message = excluded.message, errors = excluded.errors`
 
-/** One under whose identifier another sale stands is a matter for people, not for the till that sent the other one. */
+/**
+ * One under whose identifier another sale stands is a matter for people, not for the till that sent the other one. Locked in
+ * the order in which KEEP locks: a till may send a sale again, and corrected, before the first upload is answered.
+ */
 const SETTLE_RECORDED = `
   update refused_sales set settled_at = now()
-  where company_id = $1 and settled_at is null and code <> 'duplicate_resource' and offline_id = any($2::text[])`
+  where id in (
+    select id from refused_sales
+    where company_id = $1 and settled_at is null and code <> 'duplicate_resource' and offline_id = any($2::text[])
+    order by digest for update)`
 
 const FORGET_SETTLED = `
   delete from refused_sales

@@ -36,7 +36,7 @@ export const uploadRoute = ({ pool, writer }: Options): SyncRoute => ({
   bodyBytes: LIST_BODY_BYTES,
   async handle(request, response) {
     const session = sessionOf(response)
-    const upload = readUpload(parse(Body, request.body).sales)
+    const upload = await readUpload(parse(Body, request.body).sales)
     const answer = await record(writer, upload, session, response.locals.requestId as string)
     const entries = answer.results.map((result, position) => ({ sale: upload.sales[position], result }))
     await noteRefusals(pool, session, entries)

@@ -53,6 +53,10 @@ describe('errors of the sync interface', () => {
 
   it('routes that do not exist are 404', async () => {
     for (const path of [
+      '',
+      '/',
+      '/nada',
+      '/v2/sales',
       '/auth',
       '/auth/',
       '/auth/login/',

@@ -1,6 +1,9 @@
+import { createHash } from 'node:crypto'
 import { expect } from 'chai'
+import { readUpload } from '../../../src/http/sync/upload-results.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../../support/api.ts'
 import { useDatabase } from '../../support/database.ts'
+import { untilBlocked } from '../../support/lock-waits.ts'
 import { type Counter, openCounter, upload } from '../../support/offline-sales.ts'
 import { openTill, type TestTill, tillWith } from '../../support/till.ts'
 
@@ -83,5 +86,47 @@ describe('uploads at once', () => {
     )
     for (const { status } of again.results.slice(20)) expect(status).to.equal('created')
     expect(await salesIn()).to.have.length(SALES)
+  })
+
+  it('of refused sales again and of their corrections do not wait for each other for ever', async () => {
+    const wrong = (id: string) => counter.sale(id, { total: 11 })
+    const digest = (id: string) =>
+      createHash('sha256')
+        .update(JSON.stringify(wrong(id)))
+        .digest('hex')
+    const [late = '', early = ''] = ['a', 'b'].sort((a, b) => (digest(a) < digest(b) ? -1 : 1))
+    // Kept in an order that is not the one of their digests.
+    await upload(till, [wrong(early)])
+    await upload(till, [wrong(late)])
+    const { pool } = apis[0]!.core
+    const holder = await pool.connect()
+    try {
+      await holder.query('begin')
+      await holder.query('select from ops.refused_sales where company_id = $1 and offline_id = $2 for update', [
+        company.id,
+        early,
+      ])
+      const corrected = upload(at(0), [counter.sale(early), counter.sale(late)])
+      await untilBlocked(pool)
+      const again = upload(at(1), [wrong(early), wrong(late)])
+      await untilBlocked(pool, 2)
+      await holder.query('rollback')
+      await Promise.all([corrected, again])
+    } finally {
+      holder.release()
+    }
+  })
+
+  it('leave others their turn while their sales are looked at', async () => {
+    let [turns, looking] = [0, true]
+    const take = () => {
+      turns += 1
+      if (looking) setImmediate(take)
+    }
+    setImmediate(take)
+    const { invalid } = await readUpload(Array.from({ length: SALES }, () => ({ items: [] })))
+    looking = false
+    expect(invalid).to.have.length(SALES)
+    expect(turns).to.be.at.least(SALES / 20)
   })
 })
