@@ -158,6 +158,9 @@ const settings = z.object({
     .default('info'),
 })
 
+/** Names of all settings; docs/operations.md has a row for each. */
+export const SETTING_NAMES: readonly string[] = Object.keys(settings.shape)
+
 /** All settings, each with a value. */
 export interface Config
   extends Omit<

@@ -22,8 +22,9 @@ export const StartPaymentInput = z.strictObject({
 export type StartPaymentInput = z.infer<typeof StartPaymentInput>
 
 /**
- * Records an attempt to pay an order, before the provider is asked. Repeated, it changes nothing, whatever became of the
- * order: asked again with the attempt's id, the provider does not charge again. A refused attempt starts once more.
+ * Records an attempt to pay an order, before the provider is asked. Repeated, it changes nothing: asked again with the
+ * attempt's id, the provider does not charge again. Whether it charged at all is not known while nothing was heard of the
+ * attempt's payment, so that one is not asked for any more where a new one would not be. A refused attempt starts once more.
  */
 export const startPayment = command<StartPaymentInput>({
   needs: ({ id, idempotency_key }) => [
@@ -40,11 +41,12 @@ export const startPayment = command<StartPaymentInput>({
     const order = rows.get(orderById(id))
     if (!order) return refuse('not_found')
     const known = attemptOf(order, attempt_id)
-    if (known && known.refusal === null) return accept('unchanged', `order/${id}`)
+    if (known && known.provider_payment_id !== null) return accept('unchanged', `order/${id}`)
     if (isTaken(rows, input, now)) return refuse('idempotency_key_reuse')
     if (order.status === 'paid' || order.status === 'refunded') return refuse('order_already_paid')
     const store = rows.get(storeById(order.store_id))
     if (!store?.enabled) return invalid('store_alias', 'a loja está desativada')
+    if (known && known.refusal === null) return accept('unchanged', `order/${id}`)
     if (!known && order.doc.payments.length >= MAX_ATTEMPTS)
       return invalid('payments', `o pedido já tem ${MAX_ATTEMPTS} tentativas de pagamento`)
     const started = event('PaymentStarted', {

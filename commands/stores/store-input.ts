@@ -12,10 +12,10 @@ export const Alias = z
   .max(60, ALIAS)
   .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/, ALIAS)
 
-const SECRET = 'deve ter de 8 a 500 caracteres ASCII visíveis, sem espaços'
+const SECRET = 'deve ter de 1 a 500 caracteres ASCII visíveis, sem espaços'
 
-/** As the provider gives it; anything else would only have been pasted wrong. */
-const Secret = z.string(expects(SECRET)).regex(/^[\x21-\x7e]{8,500}$/, SECRET)
+/** As the provider gives it, who alone decides how long it is; anything else would only have been pasted wrong. */
+const Secret = z.string(expects(SECRET)).regex(/^[\x21-\x7e]{1,500}$/, SECRET)
 
 /** The service's share of what a store is paid. */
 export const Commission = Percentage

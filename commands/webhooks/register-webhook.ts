@@ -7,7 +7,7 @@ import { accept, command } from '../../src/ledger/command.ts'
 import type { WebhookFields } from './webhook-input.ts'
 
 /** Addresses that a company may have at a time; every event costs a delivery to each. */
-export const MAX_WEBHOOKS = 20
+export const MAX_WEBHOOKS = 50
 
 /** `secret` is shown once by the caller, and kept beside the ledger. */
 export type RegisterWebhookInput = z.infer<typeof WebhookFields> & { readonly secret: string }

@@ -19,7 +19,7 @@ const EventNames = z
 
 /** What a caller says of an address. Whether its URL may be called depends on the service's settings: src/webhooks/target.ts. */
 export const WebhookFields = z.strictObject({
-  url: z.string({ error: 'deve ser uma URL' }),
+  url: z.string(),
   events: EventNames,
   description: optionalText(200),
 })

@@ -30,10 +30,14 @@ export interface DeliveryObject {
   created_at: string
 }
 
-/** SQL of a delivery's JSON; `t` is its row. Times are Postgres's own until they are presented. */
+/**
+ * SQL of a delivery's JSON; `t` is its row. Times are Postgres's own until they are presented. A test takes its place before
+ * deliveries that have waited for longer (src/webhooks/deliveries.ts), but is asked for when it was made.
+ */
 export const DELIVERY_JSON = `json_build_object('id', t.id, 'webhook_id', t.webhook_id, 'event', t.event,
   'revision', t.revision, 'sequence', t.sequence, 'replay', t.replay, 'status', t.status, 'attempts', t.attempts,
-  'next_attempt_at', t.next_attempt_at, 'created_at', t.created_at)`
+  'next_attempt_at', case when t.next_attempt_at < t.created_at then t.created_at else t.next_attempt_at end,
+  'created_at', t.created_at)`
 
 /** The same on the company's clock. */
 export function presentDelivery(record: unknown, timezone: string): DeliveryObject {

@@ -125,7 +125,7 @@ export function purgeTokens(pool: Pool): Promise<number> {
     `delete from ops.sync_tokens where hash in (
        select hash from ops.sync_tokens
        where (revoked_at is not null or expires_at is not null)
-         and least(revoked_at, expires_at) < clock_timestamp() - make_interval(days => $1)
+         and least(revoked_at, expires_at) < now() - make_interval(days => $1)
        limit $2 for update skip locked)`,
     [ENDED_RETENTION_DAYS],
   )

@@ -1,7 +1,7 @@
 import { invalid } from '../domain/refusal.ts'
 import { CopyDiffers, copyLedgers } from '../ledger/copy.ts'
 import { createEventStoreDb } from '../ledger/eventstoredb.ts'
-import { WrongExpectedRevision } from '../ledger/port.ts'
+import { type OutsideStore, WrongExpectedRevision } from '../ledger/port.ts'
 import { Refused, required, verb } from './verb.ts'
 
 export const copyVerb = verb({
@@ -9,7 +9,7 @@ export const copyVerb = verb({
     'copies all ledgers to an EventStoreDB, unchanged, and reads them back; what is there already is compared, so an interrupted copy is just run again',
   flags: { to: required('esdb://HOST:2113') },
   async run(context, { to }) {
-    const target = createEventStoreDb(to)
+    const target = open(to)
     try {
       // Before anything is opened or copied: a mistyped address should not cost a start.
       await target.ping()
@@ -25,6 +25,15 @@ export const copyVerb = verb({
     }
   },
 })
+
+function open(address: string): OutsideStore {
+  try {
+    return createEventStoreDb(address)
+  } catch {
+    // What the client says of it may quote a password.
+    throw new Refused(invalid('to', 'deve ser um endereço como esdb://host:2113?tls=false'))
+  }
+}
 
 const differs = ({ stream, revision }: CopyDiffers): string =>
   `o destino tem outro evento na revisão ${revision} do livro ${stream}; nada mais foi copiado`

@@ -12,7 +12,7 @@ interface DueNotice {
   readonly next_email_at: string | null
   readonly name: string
   readonly timezone: string
-  readonly owners: readonly string[]
+  readonly users: readonly string[]
 }
 
 export interface NoticeOptions {
@@ -30,23 +30,23 @@ const RETRY_SECONDS = [120, 600, 1_800, 7_200, 21_600, 43_200, 86_400]
 const EVERY_MS = 2_000
 
 /**
- * E-mails notices to the owners of their companies, at least once each, for as long as the process lives. Processes share
+ * E-mails notices to the users of their companies, at least once each, for as long as the process lives. Processes share
  * the work. After the last retry a notice is given up; the panel still shows it.
  */
 export function startNotices({ pool, mailer, log, warn, retrySeconds = RETRY_SECONDS }: NoticeOptions) {
   let stopped = false
 
   async function tell(mailer: Mailer, notice: DueNotice): Promise<void> {
-    const { company_id, id, owners } = notice
+    const { company_id, id, users } = notice
     const about = { company_id, notice: id }
-    if (owners.length === 0) {
+    if (users.length === 0) {
       await settle(pool, notice, false)
-      return warn('a notice cannot be e-mailed: the company has no owner', about)
+      return warn('a notice cannot be e-mailed: the company has no user', about)
     }
     try {
-      const refused = await mailer.send({ id, to: owners, ...switchOffMail(notice.data, notice, notice.created_at) })
+      const refused = await mailer.send({ id, to: users, ...switchOffMail(notice.data, notice, notice.created_at) })
       await settle(pool, notice, true)
-      if (refused.length > 0) warn('a notice was not accepted for every owner', { ...about, refused: refused.length })
+      if (refused.length > 0) warn('a notice was not accepted for every user', { ...about, refused: refused.length })
     } catch (error) {
       log(notice.next_email_at ? 'a notice could not be e-mailed yet' : 'a notice could not be e-mailed', error)
     }
@@ -102,7 +102,7 @@ with due as (
 )
 select taken.*, c.doc ->> 'name' as name, c.timezone, array(
     select s.email from users u join user_credentials s on s.user_id = u.id
-    where u.company_id = taken.company_id and u.doc ->> 'role' = 'owner' order by s.email) as owners
+    where u.company_id = taken.company_id order by s.email) as users
 from taken join companies c on c.company_id = taken.company_id`,
 }
 

@@ -66,7 +66,7 @@ const NOBODYS_KEPT_DAYS = 30
 const deleteOlder = (condition: string) => `
   delete from payment_notifications where id in (
     select id from payment_notifications
-    where received_at < clock_timestamp() - make_interval(days => $1) and ${condition}
+    where received_at < now() - make_interval(days => $1) and ${condition}
     limit $2 for update skip locked)`
 
 const PURGE_ORDERS = deleteOlder('true')

@@ -1,5 +1,5 @@
 import { MercadoPagoConfig, Payment } from 'mercadopago'
-import { readPayment, readSearch } from './provider-answer.ts'
+import { readMade, readPayment, readSearch } from './provider-answer.ts'
 import { providerError, statusOf } from './provider-errors.ts'
 import {
   type NewPayment,
@@ -77,7 +77,7 @@ export function createProviderClient({
       return answerOf(
         account,
         (payments) => payments.create({ body: bodyOf(payment), requestOptions }),
-        readPayment,
+        (answer) => readMade(answer, account, payment),
       ).catch((error: unknown) => {
         throw providerError(error, secrets)
       })
@@ -85,13 +85,13 @@ export function createProviderClient({
 
     async getPayment(account, id) {
       const call: Call = (payments) => payments.get({ id }).catch(nullIfUnknown)
-      return answerOf(account, call, (answer) => (answer === null ? null : readPayment(answer))).catch(fail)
+      return answerOf(account, call, (answer) => (answer === null ? null : readPayment(answer, account))).catch(fail)
     },
 
     async findPayments(account, external_reference) {
       const options = { external_reference, sort: 'date_created', criteria: 'desc', limit: FOUND_PAYMENTS } as const
-      const found = await answerOf(account, (payments) => payments.search({ options }), readSearch).catch(fail)
-      return found.filter((payment) => payment.externalReference === external_reference)
+      const call: Call = (payments) => payments.search({ options })
+      return answerOf(account, call, (answer) => readSearch(answer, account, external_reference)).catch(fail)
     },
 
     close: () => transport.close(),

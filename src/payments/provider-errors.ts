@@ -33,7 +33,7 @@ function causesOf(error: MercadoPagoError, secrets: readonly string[]): Provider
     printable(secrets.reduce((text, secret) => text.replaceAll(secret, '…'), String(value ?? '')))
   const causes: unknown = error.causes
   const listed = Array.isArray(causes) ? causes.filter((cause) => typeof cause === 'object' && cause !== null) : []
-  if (listed.length === 0) return [{ code: safe(error.error), description: safe(error.message) }]
+  if (listed.length === 0) return [{ code: safe(error.error || error.status), description: safe(error.message) }]
   return listed
     .slice(0, MAX_CAUSES)
     .map(({ code, description }) => ({ code: safe(code), description: safe(description) }))

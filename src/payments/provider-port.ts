@@ -33,7 +33,8 @@ export interface ProviderPayment {
   readonly externalReference: string | null
   /** From its metadata; null when there is none. */
   readonly attemptId: string | null
-  readonly amountCents: number
+  /** Null when it is in another currency. */
+  readonly amountCents: number | null
   readonly liveMode: boolean
 }
 

@@ -13,7 +13,16 @@ import {
 } from './provider-port.ts'
 import { claimSweeps, endSweep, type SweepClaim } from './sweep-claims.ts'
 
-const EVERY_MS = 30_000
+/** Longest and shortest time between two looks for what is due. */
+const SLOWEST_MS = 30_000
+const FASTEST_MS = 1_000
+
+/** Half of the shortest time between two moments of the schedule: none is late by much, however close they are. */
+function everyMs(schedule: readonly number[]): number {
+  const gaps = schedule.map((at, n) => at - (schedule[n - 1] ?? 0))
+  return Math.min(SLOWEST_MS, Math.max(FASTEST_MS, (Math.min(...gaps) * 1000) / 2))
+}
+
 /** Orders leased at a time, all of them looked at side by side: a few of the provider client's places. */
 const BATCH = 8
 
@@ -35,7 +44,7 @@ export interface Sweep {
  * Notifications can be lost. The sweep asks the provider about every order that somebody tried to pay, at growing intervals,
  * and finds what no notification told: payments whose creation was never answered, too. Any number of processes share it.
  */
-export function startSweep(options: SweepOptions, every_ms = EVERY_MS): Sweep {
+export function startSweep(options: SweepOptions, every_ms = everyMs(options.schedule)): Sweep {
   const stopping = new AbortController()
   let running: Promise<unknown> = Promise.resolve()
   const turn = async () => {
@@ -89,9 +98,9 @@ async function lookAt({ pool, writer, provider }: SweepOptions, claim: SweepClai
   const store = await findStore(pool, storeAlias)
   if (!store) throw new Error(`order ${orderId} is of a store that is not there`)
   const { sandbox } = store
-  const payments = await paymentsOf(provider, { accessToken: store.accessToken ?? '', sandbox }, claim)
+  const account = { accessToken: store.accessToken ?? '', sandbox }
   let applied = 0
-  for (const payment of payments) {
+  for await (const payment of paymentsOf(provider, account, claim)) {
     if (!fits(payment, { reference, totalCents, sandbox })) continue
     const result = await applyPayment(writer, { companyId, orderId, requestId: null }, payment)
     if ('outcome' in result && result.outcome === 'applied') applied += 1
@@ -102,17 +111,20 @@ async function lookAt({ pool, writer, provider }: SweepOptions, claim: SweepClai
 const isPassing = (error: unknown): boolean =>
   error instanceof ProviderUnavailable || error instanceof Unavailable || isOutage(error)
 
-/** All payments that the provider knows of an order; its search may lag behind, so those that are known here are asked for by id. */
-async function paymentsOf(
+/**
+ * The payments of an order as the provider has them. Those that are known here are asked for by id; the provider's search, which
+ * may lag behind, is for attempts that nothing was heard of.
+ */
+async function* paymentsOf(
   provider: PaymentProvider,
   account: ProviderAccount,
   { reference, payments }: SweepClaim,
-): Promise<ProviderPayment[]> {
-  const found = await provider.findPayments(account, reference)
-  for (const { provider_payment_id: id } of payments) {
-    if (id === null || found.some((payment) => payment.id === id)) continue
+): AsyncGenerator<ProviderPayment> {
+  const ids = payments.flatMap(({ provider_payment_id: id }) => id ?? [])
+  for (const id of ids) {
     const payment = await provider.getPayment(account, id)
-    if (payment) found.push(payment)
+    if (payment) yield payment
   }
-  return found
+  if (ids.length === payments.length) return
+  for (const payment of await provider.findPayments(account, reference)) if (!ids.includes(payment.id)) yield payment
 }

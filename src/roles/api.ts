@@ -4,8 +4,6 @@ import { createAddressLimit } from '../access/address-limit.ts'
 import { seedDemo } from '../access/demo-data.ts'
 import { createGate } from '../access/quota.ts'
 import { createSyncAccess } from '../access/sync-access.ts'
-import type { Config } from '../config.ts'
-import type { Core } from '../core.ts'
 import type { InterfaceOptions } from '../http/app.ts'
 import { NOTIFICATIONS_PER_MINUTE } from '../http/notifications/receiver.ts'
 import { createPool } from '../postgres/pool.ts'
@@ -25,7 +23,7 @@ export interface Api extends Running {
 /** Serves all HTTP interfaces. Stops after the last request was answered. */
 export async function startApi(shared: Shared, newId: () => string): Promise<Api> {
   const { config, core, databaseUrl, provider, metrics, log } = shared
-  const demoFile = config.SEED_DEMO ? await seed(core, config) : null
+  const demoFile = config.SEED_DEMO ? await seed(shared) : null
   const gatePool = createPool(databaseUrl, {
     max: GATE_CONNECTIONS,
     keyLookupsOnly: true,
@@ -56,7 +54,13 @@ export async function startApi(shared: Shared, newId: () => string): Promise<Api
   return { interfaces, demoFile, stop: () => gatePool.end() }
 }
 
-async function seed(core: Core, config: Config): Promise<string | null> {
+/** Not before all that an event store holds is known: its companies would be taken for those that are yet to be made. */
+async function seed({ core, config, log }: Shared): Promise<string | null> {
+  const { event_store = 'up' } = await core.health()
+  if (event_store !== 'up') {
+    log('demo companies are left to the next start', new Error(`the event store is ${event_store}`))
+    return null
+  }
   const demoFile = join(config.DATA_DIR, 'demo.json')
   return (await seedDemo(core, { baseUrl: config.PUBLIC_URL, demoFile })) ? demoFile : null
 }

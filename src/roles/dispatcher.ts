@@ -14,6 +14,7 @@ import type { Running, Shared } from './role.ts'
 export function startDispatcher({ config, core, databaseUrl, provider, metrics, logger, log }: Shared): Running {
   const webhooks = startWebhooks({
     databaseUrl,
+    bell: core.bell,
     switchOff: (companyId, id, reason) => runAsSystem(core.writer, companyId, switchOffWebhook, { id, reason }),
     retrySeconds: config.WEBHOOK_RETRY_SECONDS,
     switchOffHours: config.WEBHOOK_SWITCH_OFF_HOURS,

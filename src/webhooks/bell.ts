@@ -6,6 +6,8 @@ export const DELIVERIES_CHANNEL = 'webhook_deliveries'
 /** Wakes the dispatchers of all processes. */
 export interface Bell {
   ring(): void
+  /** Calls those of this process at once, without the way through Postgres. Returns what ends that. */
+  onRing(listener: () => void): () => void
 }
 
 /**
@@ -13,6 +15,7 @@ export interface Bell {
  * Rings that come while one is under way become one more. What is lost here, a dispatcher's polling finds.
  */
 export function createBell(pool: Pool, onError: (error: unknown) => void): Bell {
+  const listeners = new Set<() => void>()
   let ringing = false
   let again = false
 
@@ -30,7 +33,12 @@ export function createBell(pool: Pool, onError: (error: unknown) => void): Bell 
   }
 
   return {
+    onRing(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
     ring() {
+      for (const listener of listeners) listener()
       again = true
       if (ringing) return
       ringing = true

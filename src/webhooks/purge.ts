@@ -10,7 +10,7 @@ export async function purgeDeliveries(pool: Pool): Promise<number> {
     pool,
     `delete from webhook_deliveries where (company_id, id) in (
        select company_id, id from webhook_deliveries
-       where created_at < clock_timestamp() - make_interval(days => $1) and status <> 'pending'
+       where created_at < now() - make_interval(days => $1) and status <> 'pending'
        limit $2 for update skip locked)`,
     [RETENTION_DAYS],
   )
@@ -18,7 +18,7 @@ export async function purgeDeliveries(pool: Pool): Promise<number> {
     pool,
     `delete from webhook_messages where (company_id, id) in (
        select company_id, id from webhook_messages m
-       where created_at < clock_timestamp() - make_interval(days => $1)
+       where created_at < now() - make_interval(days => $1)
          and not exists (select from webhook_deliveries d where d.company_id = m.company_id and d.message_id = m.id)
        limit $2 for update skip locked)`,
     [RETENTION_DAYS],

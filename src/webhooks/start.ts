@@ -1,5 +1,5 @@
 import { createPool } from '../postgres/pool.ts'
-import { DELIVERIES_CHANNEL } from './bell.ts'
+import { type Bell, DELIVERIES_CHANNEL } from './bell.ts'
 import { createDispatcher, type DispatcherOptions } from './dispatcher.ts'
 import { listen } from './listener.ts'
 import { createSender } from './sender.ts'
@@ -7,6 +7,8 @@ import { type SwitchOff, watchAddresses } from './watch.ts'
 
 export interface WebhookOptions {
   readonly databaseUrl: string
+  /** Of this process, if commands run in it: their deliveries need not wait for what Postgres announces. */
+  readonly bell?: Bell
   readonly switchOff: SwitchOff
   /** Seconds until each of the retries. */
   readonly retrySeconds: readonly number[]
@@ -39,7 +41,7 @@ const LOCK_TIMEOUT_MS = 500
 
 /** Delivers webhooks until it is stopped; any number of processes may do so on one database. */
 export function startWebhooks(options: WebhookOptions): { stop(): Promise<void> } {
-  const { databaseUrl, retrySeconds, switchOffHours, switchOff, allowPrivate, clock, random, log } = options
+  const { databaseUrl, bell, retrySeconds, switchOffHours, switchOff, allowPrivate, clock, random, log } = options
   const pool = createPool(databaseUrl, {
     max: CONNECTIONS,
     keyLookupsOnly: true,
@@ -60,6 +62,7 @@ export function startWebhooks(options: WebhookOptions): { stop(): Promise<void> 
     onRecorded: options.onRecorded,
     log,
   })
+  const unhear = bell?.onRing(dispatcher.wake)
   const listener = listen({
     databaseUrl,
     channel: DELIVERIES_CHANNEL,
@@ -68,6 +71,7 @@ export function startWebhooks(options: WebhookOptions): { stop(): Promise<void> 
   })
   return {
     async stop() {
+      unhear?.()
       await listener.close()
       await dispatcher.stop()
       await watch.stop()

@@ -43,7 +43,9 @@ export function literalAddress(hostname: string): string | null {
 /** Null for what is not written as one absolute http(s) URL; the parser itself would mend slashes and drop line ends. */
 function parse(url: string): URL | null {
   if (!/^https?:\/\/[^/\\]/i.test(url) || /[\s\p{Cc}\p{Surrogate}]/u.test(url)) return null
-  return URL.canParse(url) ? new URL(url) : null
+  const target = URL.canParse(url) ? new URL(url) : null
+  // Nobody can listen there.
+  return target?.port === '0' ? null : target
 }
 
 function isPrivateHost(hostname: string): boolean {

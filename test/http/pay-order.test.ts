@@ -223,6 +223,18 @@ describe('payment of an order', () => {
       expect(provider.calls).to.have.length(1)
     })
 
+    it('charges nothing when a call that never reached the provider is repeated after another one paid', async () => {
+      const { id } = await place()
+      provider.twist(() => {
+        throw new ProviderUnavailable('nobody there')
+      })
+      expectProblem(await pay(id, 'k'), 503, 'unavailable')
+      provider.status = 'approved'
+      expect((await pay(id, 'other')).status).to.equal(201)
+      expectProblem(await pay(id, 'k'), 409, 'order_already_paid')
+      expect(provider.payments).to.have.length(1)
+    })
+
     it('charges once when equal calls come at once, to two services', async () => {
       const { id } = await place()
       const other = await startApi(database.url, { provider })

@@ -1,6 +1,11 @@
 import { expect } from 'chai'
+import { v7 as uuidv7 } from 'uuid'
 import { createCustomer } from '../../commands/customers/create-customer.ts'
 import { registerSale } from '../../commands/sales/register-sale.ts'
+import { isRefusal } from '../../src/ledger/command.ts'
+import { operate } from '../../src/ledger/operation.ts'
+import type { Answer } from '../../src/ledger/unit-of-work.ts'
+import { type ReplayResult, replayMessages } from '../../src/webhooks/deliveries.ts'
 import { expectInvalid, expectProblem } from '../support/answers.ts'
 import { type Json, send, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
@@ -187,6 +192,22 @@ describe('webhook outbox', () => {
       expect(shown.body.data).to.deep.equal(reply.body.data)
     })
 
+    it('test comes before all that waits for the address', async () => {
+      const webhook = await register()
+      await customer('Ana')
+      await api.core.pool.query(
+        `update webhook_deliveries set next_attempt_at = now() - interval '1 hour' where webhook_id = $1`,
+        [webhook],
+      )
+      const { data } = (await asRegistrar('POST', `/webhooks/${webhook}/test`)).body
+      expect(data.next_attempt_at).to.equal(data.created_at)
+      const { rows } = await api.core.pool.query(
+        'select id from webhook_deliveries where webhook_id = $1 order by next_attempt_at limit 1',
+        [webhook],
+      )
+      expect(rows).to.deep.equal([{ id: data.id }])
+    })
+
     it('are done once under one key, also at once', async () => {
       const webhook = await register()
       const headers = { 'idempotency-key': 'teste' }
@@ -251,6 +272,35 @@ describe('webhook outbox', () => {
       for (const wrong of [-2, 1.5, '1', null]) {
         expectInvalid(await asRegistrar('POST', `/webhooks/${webhook}/replay`, { after: wrong }), ['after'])
       }
+    })
+
+    it('replay stops where it has made or looked at so many, and says where to go on', async () => {
+      const webhook = await register(['customer.created'])
+      for (const name of ['Ana', 'Bia', 'Caio']) await customer(name)
+      for (const name of ['Café', 'Chá', 'Mate']) await company.post('/catalog/items', { name, price: '1.00' })
+      await customer('Davi')
+      const replays = async (limits: { maxMessages?: number; maxLooks?: number }) => {
+        const results: ReplayResult[] = []
+        let after: number | undefined
+        do {
+          const reply = await operate(api.core.pool, { companyId: company.id, idempotency: undefined }, (operating) =>
+            replayMessages(operating, { id: webhook, after }, uuidv7, limits),
+          )
+          expect(isRefusal(reply)).to.equal(false)
+          results.push(JSON.parse((reply as Answer).body))
+          after = results.at(-1)!.last_revision ?? undefined
+        } while (results.at(-1)!.has_more)
+        return results.map(({ deliveries }) => deliveries)
+      }
+      expect(await replays({})).to.deep.equal([4])
+      expect(await replays({ maxMessages: 3 })).to.deep.equal([3, 1])
+      expect(await replays({ maxMessages: 4 })).to.deep.equal([4])
+      expect(await replays({ maxLooks: 5 })).to.deep.equal([3, 1])
+      expect(await replays({ maxLooks: 3 })).to.deep.equal([3, 0, 1])
+      expect(await replays({ maxLooks: 7 })).to.deep.equal([4, 0])
+      expect((await queued(webhook)).map(({ sequence }) => sequence)).to.deep.equal(
+        Array.from({ length: 28 }, (_, index) => index + 1),
+      )
     })
 
     it('list deliveries newest first, page by page, with filters', async () => {

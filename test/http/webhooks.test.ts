@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { MAX_WEBHOOKS } from '../../commands/webhooks/register-webhook.ts'
 import { expectInvalid, expectProblem, idsIn } from '../support/answers.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
@@ -70,6 +71,8 @@ describe('webhook addresses', () => {
       expectInvalid(await company.post('/webhooks', { ...address, ...fields }), [wrong])
     }
     expectInvalid(await company.post('/webhooks', { ...address, secret: 'meu' }), [], ['secret'])
+    const empty = await company.post('/webhooks', {})
+    expect(empty.body.error.details.fields).to.deep.equal({ url: ['é obrigatório'], events: ['é obrigatório'] })
     expect(idsIn(await company.get('/webhooks'))).to.deep.equal([])
   })
 
@@ -177,9 +180,11 @@ describe('webhook addresses', () => {
   })
 
   it('are counted exactly when many are registered at once', async () => {
-    const replies = await Promise.all(Array.from({ length: 30 }, () => company.post('/webhooks', address)))
+    const replies = await Promise.all(
+      Array.from({ length: MAX_WEBHOOKS + 10 }, () => company.post('/webhooks', address)),
+    )
     const statuses = replies.map((reply) => reply.status)
-    expect(statuses.filter((status) => status === 201)).to.have.length(20)
+    expect(statuses.filter((status) => status === 201)).to.have.length(MAX_WEBHOOKS)
     expect(statuses.filter((status) => status === 409)).to.have.length(10)
   })
 })

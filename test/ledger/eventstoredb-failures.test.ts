@@ -165,4 +165,14 @@ describe('EventStoreDB adapter when the server fails', () => {
     expect([...server.calls.keys()]).to.not.include.members(['BatchAppend'])
     expect(server.calls.get('Append')).to.equal(2)
   })
+
+  it('knows the newer names of the scheme, and does not repeat the password of an address that it cannot read', async () => {
+    for (const scheme of ['kurrentdb', 'kurrent']) {
+      const renamed = createEventStoreDb(server.url.replace('esdb', scheme))
+      await renamed.ping()
+      await renamed.close()
+    }
+    for (const address of ['esdb://admin:segredo@127.0.0.1:porta', 'esdb://admin:segredo@'])
+      expect(() => createEventStoreDb(address)).to.throw(/^(?!.*segredo).*address of the event store/)
+  })
 })

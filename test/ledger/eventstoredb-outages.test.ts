@@ -147,7 +147,9 @@ describe('service during outages of EventStoreDB', function () {
       const same = () =>
         until(
           async () => {
-            expect(await tablesOf(reader, company.id)).to.deep.equal(await tablesOf(api, company.id))
+            expect(await tablesOf(reader.core.pool, company.id)).to.deep.equal(
+              await tablesOf(api.core.pool, company.id),
+            )
             return true
           },
           { timeout_ms: 60_000, interval_ms: 200, what: 'the same tables' },
@@ -163,7 +165,7 @@ describe('service during outages of EventStoreDB', function () {
       await recovered()
       await sell('c')
       await same()
-      expect(await tablesOf(api, company.id))
+      expect(await tablesOf(api.core.pool, company.id))
         .to.have.property('sales')
         .with.length(3)
     })

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import type { Pool } from 'pg'
 import { readModel } from '../../projections/index.ts'
 import { hashOf, streamOf } from '../../src/ledger/envelope.ts'
 import type { OutsideStore } from '../../src/ledger/port.ts'
@@ -116,10 +117,10 @@ export function describeServiceOn(name: string, open: () => OutsideStore): void 
         await company.post('/webhooks', { url: 'https://erp.example/x', events: ['*'] })
         await company.post('/sales', ONE_UNIT(item, cash))
         await company.post('/customers', { name: 'Ana' })
-        const tables = await tablesOf(api, company.id)
+        const tables = await tablesOf(api.core.pool, company.id)
         const rebuilt = await startApi(fresh.url, { store: open() })
         try {
-          expect(await tablesOf(rebuilt, company.id)).to.deep.equal(tables)
+          expect(await tablesOf(rebuilt.core.pool, company.id)).to.deep.equal(tables)
           const { rows } = await rebuilt.core.pool.query('select from webhook_deliveries')
           expect(rows).to.have.length(0)
           const next = await rebuilt.company()
@@ -138,10 +139,10 @@ export function describeServiceOn(name: string, open: () => OutsideStore): void 
 }
 
 /** All rows of a company, as text. */
-export async function tablesOf({ core }: TestApi, companyId: number): Promise<Json> {
+export async function tablesOf(pool: Pool, companyId: number): Promise<Json> {
   const tables = readModel.projections.flatMap((projection) => projection.tables)
   const dumps = tables.map(async ({ name, keys }) => {
-    const { rows } = await core.pool.query(
+    const { rows } = await pool.query(
       `select t::text as line from ${name} t where company_id = $1 order by ${keys.pk.join(', ')}`,
       [companyId],
     )

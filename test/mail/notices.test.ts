@@ -86,11 +86,15 @@ describe('notices by e-mail', () => {
   }
   const settled = async () => (await stored()).every(({ next_email_at }) => next_email_at === null)
 
-  it('go to the owners, in Portuguese, once', async () => {
-    const [one, other] = [`ana-${company.id}@loja.example`, `bia-${company.id}@loja.example`]
+  it('go to the users of the company, in Portuguese, once', async () => {
+    const [one, other, clerk] = ['ana', 'bia', 'caixa'].map((name) => `${name}-${company.id}@loja.example`) as [
+      string,
+      string,
+      string,
+    ]
     await user(other, 'owner')
     await user(one, 'owner')
-    await user(`caixa-${company.id}@loja.example`, 'clerk')
+    await user(clerk, 'clerk')
     const stranger = await api.company()
     await stranger.run(createUser, {
       name: 'Outra',
@@ -102,7 +106,7 @@ describe('notices by e-mail', () => {
     const { errors, warnings } = await whileTelling(settled)
     expect([errors, warnings]).to.deep.equal([[], []])
     expect(letters).to.have.length(1)
-    expect(letters[0]!.to).to.deep.equal([one, other])
+    expect(letters[0]!.to).to.deep.equal([one, other, clerk])
     const text = letters[0]!.text
       .replace(/=\r\n/g, '')
       .replace(/=([0-9A-F]{2})/g, (_match, hex) => String.fromCharCode(Number.parseInt(hex, 16)))
@@ -154,7 +158,7 @@ describe('notices by e-mail', () => {
     expect((await stored())[0]).to.include({ emailed_at: null })
   })
 
-  it('are settled with a warning when a company has no owner', async () => {
+  it('are settled with a warning when a company has no users', async () => {
     await switchedOff()
     const { warnings } = await whileTelling(settled)
     expect(warnings).to.have.length(1)

@@ -219,6 +219,47 @@ describe('client of the payment provider', () => {
       expect(await clientOf().getPayment(account, '1')).to.include({ externalReference: null })
     })
 
+    it('takes a payment that does not tell its mode for one of the account’s', async () => {
+      answer = json(200, shown({ live_mode: undefined }))
+      for (const sandbox of [true, false])
+        expect(await clientOf().getPayment({ ...account, sandbox }, '1')).to.include({ liveMode: !sandbox })
+    })
+
+    it('takes a new payment for the one that was asked for, where the answer does not tell', async () => {
+      answer = json(201, { id: 1300555, status: 'approved' })
+      expect(await clientOf().createPayment(account, newPayment())).to.deep.equal({
+        id: '1300555',
+        status: 'approved',
+        statusDetail: null,
+        externalReference: 'order-17',
+        attemptId: null,
+        amountCents: 4630,
+        liveMode: false,
+      })
+      answer = json(201, shown({ external_reference: 'order-18', transaction_amount: 1 }))
+      expect(await clientOf().createPayment(account, newPayment())).to.include({
+        externalReference: 'order-18',
+        amountCents: 100,
+      })
+    })
+
+    it('knows no amount of a payment in another currency', async () => {
+      for (const [currency_id, amountCents] of [
+        ['BRL', 4630],
+        ['ARS', null],
+      ] as const) {
+        answer = json(200, shown({ currency_id }))
+        expect(await clientOf().getPayment(account, '1')).to.include({ amountCents })
+      }
+    })
+
+    it('finds the payments of an order among others that it cannot read', async () => {
+      answer = json(200, { results: [{ id: null, external_reference: 'order-18' }, {}, shown()] })
+      expect(await clientOf().findPayments(account, 'order-17')).to.have.length(1)
+      answer = json(200, { results: [shown({ id: null })] })
+      expect(await failure(clientOf().findPayments(account, 'order-17'))).to.be.instanceOf(ProviderUnavailable)
+    })
+
     for (const status of [401, 403]) {
       it(`takes ${status} as a wrong configuration`, async () => {
         answer = json(status, { message: `invalid token ${ACCESS_TOKEN}` })
@@ -255,6 +296,9 @@ describe('client of the payment provider', () => {
       expect(await failure(clientOf().createPayment(account, newPayment()))).to.deep.include({
         causes: [{ code: 'bad_request', description: '…?' }],
       })
+      answer = json(422, {})
+      const [cause] = ((await failure(clientOf().createPayment(account, newPayment()))) as ProviderRefused).causes
+      expect(cause).to.include({ code: '422' })
     })
 
     const GARBAGE: Record<string, (request: IncomingMessage, response: ServerResponse) => void> = {

@@ -1,4 +1,6 @@
 import { expect } from 'chai'
+import { v7 as uuidv7 } from 'uuid'
+import { startPayment } from '../../commands/orders/start-payment.ts'
 import type { OrderObject } from '../../projections/orders.ts'
 import { ProviderMisconfigured, ProviderUnavailable } from '../../src/payments/provider-port.ts'
 import { type SweepOptions, startSweep, sweepOnce } from '../../src/payments/sweep.ts'
@@ -36,7 +38,9 @@ describe('the sweep over payments', () => {
   after(() => shop.close())
 
   const sweep = (changes: Partial<SweepOptions> = {}) => sweepOnce({ ...options, ...changes }, never)
-  const asked = () => provider.asked.filter((what) => what === order.provider_reference).length
+  /** Looks at the order: by its reference, and by its payments that are known. */
+  const asked = (...ids: string[]) =>
+    provider.asked.filter((what) => [order.provider_reference, ...ids].includes(what)).length
 
   /** As if everything had happened so much earlier; both at once, or a sweep in between would see a new attempt. */
   const pass = (seconds: number) =>
@@ -63,13 +67,26 @@ describe('the sweep over payments', () => {
     expect(now.payment).to.include({ attempt_id: order.payments[0]?.attempt_id, provider_payment_id: '1' })
   })
 
-  it('finds what a known payment has become, also where the search does not show it', async () => {
+  it('asks for known payments by id: the search may show them late, or be down', async () => {
     provider.payments.set('2', paymentOf(order, { id: '2', status: 'pending' }))
     await sweep()
-    provider.payments.set('2', paymentOf(order, { id: '2', status: 'refunded' }))
+    provider.payments.set('2', paymentOf(order, { id: '2', status: 'approved' }))
     await pass(HOUR)
-    expect(await sweep({ provider: { ...provider, findPayments: async () => [] } })).to.equal(1)
-    expect(await shop.orderNow(order.id)).to.include({ status: 'refunded' })
+    const late = async () => [paymentOf(order, { id: '2', status: 'pending' })]
+    expect(await sweep({ provider: { ...provider, findPayments: late } })).to.equal(1)
+    expect(await shop.orderNow(order.id)).to.include({ status: 'paid' })
+  })
+
+  it('takes over what is known of an order even if the search for its other attempt fails', async () => {
+    provider.payments.set('9', paymentOf(order, { id: '9', status: 'pending' }))
+    await sweep()
+    const attempt = { attempt_id: uuidv7(), idempotency_key: null, payment_method_id: 'pix' }
+    await shop.company.run(startPayment, { ...attempt, id: order.id })
+    provider.payments.set('9', paymentOf(order, { id: '9', status: 'rejected' }))
+    const findPayments = () => Promise.reject(new ProviderUnavailable('down'))
+    await sweep({ provider: { ...provider, findPayments } })
+    expect(await shop.orderNow(order.id)).to.include({ status: 'failed' })
+    expect(logged).to.have.length(1)
   })
 
   it('takes over nothing that is not the order’s, of its amount and mode', async () => {
@@ -179,14 +196,23 @@ describe('the sweep over payments', () => {
     let go = () => {}
     provider.before = () => new Promise((resolve) => (go = resolve))
     await pass(24 * HOUR)
-    await until(() => asked() === 3)
+    await until(() => asked('8') === 3)
     let hasStopped = false
     const stopped = sweeping.stop().then(() => (hasStopped = true))
     expect((await shop.orderNow(order.id)).status).to.equal('paid')
     expect(hasStopped).to.equal(false)
     go()
     await stopped
-    expect(asked()).to.equal(3)
+    expect(asked('8')).to.equal(3)
+  })
+
+  it('looks often enough for moments that are close together', async () => {
+    const sweeping = startSweep({ ...options, schedule: [1, 2] })
+    try {
+      await until(() => asked() > 0)
+    } finally {
+      await sweeping.stop()
+    }
   })
 
   it('does nothing any more once it is stopped', async () => {

@@ -29,6 +29,7 @@ describe('the target of a webhook', () => {
       ['https://example.com/\0', /deve ser uma URL https/],
       ['https://example.com/\ud800', /deve ser uma URL https/],
       ['https://example.com:99999', /deve ser uma URL https/],
+      ['https://example.com:0/', /deve ser uma URL https/],
       ['https://1.2.3.4.5', /deve ser uma URL https/],
       [`https://example.com/${'a'.repeat(1981)}`, /2000 caracteres/],
       ['https://user:secret@example.com', /usuário nem senha/],

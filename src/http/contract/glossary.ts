@@ -254,7 +254,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   next_attempt_at: 'Próxima tentativa; `null` se não haverá.',
   after: 'Revisão depois da qual os eventos são entregues de novo.',
   deliveries: 'Quantas entregas foram criadas.',
-  last_revision: 'Revisão do último evento; `null` se não houve nenhum.',
+  last_revision: 'Revisão do último evento, a partir da qual continuar; `null` se não houve nenhum.',
 
   // Audit
   'query.after': 'Só o que vem depois desta revisão; desde o primeiro evento, se ausente.',

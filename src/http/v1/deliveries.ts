@@ -90,7 +90,7 @@ export const deliveryRoutes: readonly Route[] = [
     scope,
     operation: 'replayWebhook',
     summary: 'Entrega de novo todos os eventos depois de uma revisão',
-    description: `Cria novas entregas (\`replay: true\`) dos eventos que o endereço assina e cuja revisão é maior que \`after\` (sem \`after\`, de todos os guardados), também dos que ele perdeu enquanto estava desligado. No máximo ${REPLAY_MESSAGES} por chamada: com \`has_more\`, continue a partir de \`last_revision\`.`,
+    description: `Cria novas entregas (\`replay: true\`) dos eventos que o endereço assina e cuja revisão é maior que \`after\` (sem \`after\`, de todos os guardados), também dos que ele perdeu enquanto estava desligado. No máximo ${REPLAY_MESSAGES} por chamada: com \`has_more\`, que também pode vir com menos ou nenhuma, continue a partir de \`last_revision\`.`,
     body: ReplayFields,
     example: { after: 1204 },
     reply: singleOf(Replay),

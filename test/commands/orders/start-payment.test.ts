@@ -3,6 +3,7 @@ import { refusePayment } from '../../../commands/orders/refuse-payment.ts'
 import { type StartPaymentInput, startPayment } from '../../../commands/orders/start-payment.ts'
 import { orderById, paymentByKey } from '../../../projections/orders.ts'
 import { event } from '../../../src/events/catalogue.ts'
+import type { NewEvent } from '../../../src/ledger/envelope.ts'
 import {
   attemptId,
   companyRegistered,
@@ -38,6 +39,21 @@ describe('start payment', () => {
     const scenario = await given(...store, ...orderPaid())
     const decided = await scenario.when(startPayment, attempt(1))
     decided.accepts('unchanged')
+  })
+
+  it('repeats no attempt that nothing was heard of once the order is paid or the store closed: it might charge', async () => {
+    const [placed, ...paid] = orderPaid()
+    const scenario = await given(...store, placed as NewEvent, paymentStarted(2), ...paid)
+    const unheard = await scenario.when(startPayment, attempt(2))
+    unheard.refuses('order_already_paid')
+    const heard = await scenario.when(startPayment, attempt(1))
+    heard.accepts('unchanged')
+    const closed = await given(...shop, paymentStarted(1), event('StoreDisabled', { id: 1 }))
+    const onClosed = await closed.when(startPayment, attempt(1))
+    onClosed.refuses('validation_failed', {
+      fields: { store_alias: ['a loja está desativada'] },
+      unknown_fields: [],
+    })
   })
 
   it('takes another attempt while the order is not paid', async () => {

@@ -53,6 +53,12 @@ describe('create store', () => {
     decided.accepts('created', storeCreated({ id: FIRST_NEW_ID, sandbox: false, secrets: [] }))
   })
 
+  it('takes secrets of whatever length the provider gives them', async () => {
+    const secrets = { access_token: 'T', notification_secret: 'curto' }
+    const decided = await (await given(companyRegistered())).when(createStore, input(secrets))
+    expect(recorded(decided).privateRows).to.have.nested.property('[0].row.notification_secret', 'curto')
+  })
+
   it('takes only what can stand in an address, percentages up to 100, and secrets without blanks', () => {
     for (const alias of ['a', 'A-loja', 'loja_1', '-loja', 'loja-', 'lo--ja', 'loja/1', 'açaí', 'x'.repeat(61), '']) {
       expect(CreateStoreInput.safeParse({ alias, commission_percentage: '5' }).success, alias).to.equal(false)
@@ -64,7 +70,8 @@ describe('create store', () => {
       { commission_percentage: '100.01' },
       { commission_percentage: '-1' },
       { access_token: 'with a blank' },
-      { notification_secret: 'curto' },
+      { notification_secret: '' },
+      { notification_secret: 'x'.repeat(501) },
     ]) {
       expect(CreateStoreInput.safeParse({ alias: 'ab', commission_percentage: '5', ...wrong }).success).to.equal(false)
     }

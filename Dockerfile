@@ -1,0 +1,37 @@
+# syntax=docker/dockerfile:1
+# One image for every role; ROLES says which (docs/operations.md).
+
+FROM node:20-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci
+COPY tsconfig.json tsconfig.build.json ./
+COPY commands commands
+COPY projections projections
+COPY queries queries
+COPY src src
+RUN npm run -s build
+
+FROM node:20-slim AS modules
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci --omit=dev
+
+FROM node:20-slim
+ENV NODE_ENV=production \
+    DATA_DIR=/data
+# What the service writes itself: demo.json, and the key and files of seals.
+RUN install --directory --owner=node --group=node --mode=0700 /data
+VOLUME /data
+WORKDIR /app
+COPY --from=modules /app/node_modules node_modules
+COPY --from=build /app/dist dist
+COPY package.json ./
+# Migrations are read where they are written; they are not part of dist.
+COPY src/postgres/migrations src/postgres/migrations
+USER node
+EXPOSE 3000
+# The first start, and one after an update, may have tables to make: it is not ready before that, and need not be restarted.
+HEALTHCHECK --interval=5s --timeout=5s --start-period=5m --retries=3 \
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT || 3000}/health/ready`).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
+CMD ["node", "--enable-source-maps", "dist/src/main.js"]

@@ -1,0 +1,117 @@
+import { readFile } from 'node:fs/promises'
+import { expect } from 'chai'
+import { parse } from 'yaml'
+import { readConfig, SETTING_NAMES } from '../../src/config.ts'
+import { createMetrics } from '../../src/metrics/metrics.ts'
+import type { Json } from '../support/api.ts'
+
+const fileAt = (path: string) => readFile(new URL(`../../${path}`, import.meta.url), 'utf8')
+const yamlAt = async (path: string): Promise<Json> => parse(await fileAt(path))
+
+/** Rows of a table, cell by cell, that begin with a name in backticks. */
+const rowsOf = (text: string) =>
+  text
+    .split('\n')
+    .filter((line) => line.startsWith('| `'))
+    .map((line) =>
+      line
+        .slice(1, -1)
+        .split('|')
+        .map((cell) => cell.trim()),
+    )
+
+describe('docs/operations.md', () => {
+  /** Their defaults depend on other settings, or are paths. */
+  const DERIVED = ['DATA_DIR', 'SEED_DEMO', 'PUBLIC_URL', 'WEBHOOK_ALLOW_PRIVATE', 'SMTP_FROM', 'SEAL_KEY_FILE']
+
+  it('has a row for every setting, with its default, its unit and a meaning', async () => {
+    const [, table = ''] = (await fileAt('docs/operations.md')).split('## Settings')
+    const rows = rowsOf(table)
+    expect(rows.map(([name]) => name)).to.have.members(SETTING_NAMES.map((name) => `\`${name}\``))
+    const defaults = readConfig({}) as unknown as Record<string, unknown>
+    for (const [name = '', shown, unit, meaning] of rows) {
+      const value = defaults[name.slice(1, -1)]
+      if (!DERIVED.includes(name.slice(1, -1))) expect(shown, name).to.equal(value === undefined ? '–' : `\`${value}\``)
+      expect([shown, unit, meaning], name).not.to.include('')
+    }
+  })
+
+  it('explains every figure of our own', async () => {
+    const text = await fileAt('docs/operations.md')
+    const names = [...(await createMetrics().read()).matchAll(/^# TYPE (tillbook_\w+)/gm)].map(([, name]) => name)
+    expect(names).to.have.length.above(5)
+    for (const name of names) expect(text).to.include(`\`${name}\``)
+  })
+})
+
+describe('docker-compose.yml', () => {
+  let compose: Json
+
+  before(async () => {
+    compose = await yamlAt('docker-compose.yml')
+  })
+
+  it('gives the service settings that it knows and understands', () => {
+    const { environment } = compose.services.service
+    expect(SETTING_NAMES).to.include.members(Object.keys(environment))
+    const plain = Object.entries<string>(environment).map(([name, value]) => [
+      name,
+      value.replace(/\$\{\w+:-(\w+)\}/g, '$1'),
+    ])
+    const config = readConfig(Object.fromEntries(plain))
+    expect(config).to.include({ SEED_DEMO: true, TRUST_PROXY: 'uniquelocal' })
+    for (const url of [config.DATABASE_URL, config.EVENTSTORE_URL, config.SMTP_URL]) {
+      expect(Object.keys(compose.services)).to.include(new URL(url as string).hostname)
+    }
+  })
+
+  it('starts the service when everything it needs is healthy, and leaves it the time to stop', () => {
+    const { service, ...others } = compose.services
+    expect(Object.keys(service.depends_on)).to.have.members(Object.keys(others))
+    for (const [name, needed] of Object.entries<Json>(service.depends_on)) {
+      expect(needed).to.deep.equal({ condition: 'service_healthy' })
+      expect(others[name].healthcheck.test[0]).to.equal('CMD')
+    }
+    expect(Number.parseInt(service.stop_grace_period, 10)).to.be.above(45)
+  })
+
+  it('opens ports on this machine only, and keeps what is written in volumes that it declares', () => {
+    for (const { ports = [], volumes = [] } of Object.values<Json>(compose.services)) {
+      for (const port of ports) expect(port).to.match(/^127\.0\.0\.1:/)
+      for (const volume of volumes) expect(compose.volumes).to.have.property(volume.split(':')[0])
+    }
+  })
+})
+
+describe('Dockerfile', () => {
+  it('copies what is compiled and what is read at run time, and runs as an ordinary user', async () => {
+    const [dockerfile, ignored, build] = await Promise.all([
+      fileAt('Dockerfile'),
+      fileAt('.dockerignore'),
+      fileAt('tsconfig.build.json'),
+    ])
+    for (const folder of JSON.parse(build).include) {
+      expect(dockerfile).to.include(`COPY ${folder} ${folder}\n`)
+      expect(ignored.split('\n')).to.include(`!${folder}`)
+    }
+    expect(dockerfile).to.include('COPY src/postgres/migrations src/postgres/migrations\n')
+    const { scripts } = JSON.parse(await fileAt('package.json'))
+    const command = JSON.parse(/^CMD (.*)$/m.exec(dockerfile)?.[1] ?? '').join(' ')
+    expect(scripts.start).to.equal(`exec ${command}`)
+    expect(dockerfile.indexOf('USER node')).to.be.within(0, dockerfile.indexOf('\nCMD'))
+  })
+})
+
+describe('.github/workflows/ci.yml', () => {
+  it('runs the suite on every Node and Postgres that is supported, and on a real EventStoreDB', async () => {
+    const { jobs } = await yamlAt('.github/workflows/ci.yml')
+    expect(jobs.suite.strategy.matrix).to.deep.equal({ node: [20, 22, 24], postgres: [15, 18] })
+    expect(jobs.suite.env).to.have.property('TEST_DATABASE_URL')
+    expect(jobs.eventstoredb.env.EVENTSTORE_URL).to.equal('esdb://127.0.0.1:2113?tls=false')
+    for (const job of [jobs.suite, jobs.eventstoredb]) expect(job.steps.at(-1)).to.deep.equal({ run: '.ci/run' })
+    const compose = await fileAt('docker-compose.yml')
+    const image = /eventstore\/eventstore:\S+/.exec(compose)?.[0]
+    for (const path of ['.github/workflows/ci.yml', 'test/support/eventstoredb.ts'])
+      expect(await fileAt(path)).to.include(image)
+  })
+})

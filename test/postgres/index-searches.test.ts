@@ -1,0 +1,57 @@
+import { expect } from 'chai'
+import type { Pool, QueryConfig } from 'pg'
+import { purgeTokens } from '../../src/access/tokens.ts'
+import { purgeAnswers } from '../../src/ledger/purge.ts'
+import { purgeNotifications } from '../../src/payments/notification-log.ts'
+import { claimSweeps, purgeSweeps } from '../../src/payments/sweep-claims.ts'
+import { createPool } from '../../src/postgres/pool.ts'
+import { purgeDeliveries } from '../../src/webhooks/purge.ts'
+import { startApi } from '../support/api.ts'
+import { useDatabase } from '../support/database.ts'
+
+/** What runs now and then over everything that is kept, by the column that its rows are found by. */
+const RECURRING: Record<string, readonly [column: string, run: (pool: Pool) => Promise<unknown>]> = {
+  'purge of answers': ['created_at', purgeAnswers],
+  'purge of tokens': ['LEAST', purgeTokens],
+  'purge of deliveries': ['created_at', purgeDeliveries],
+  'purge of notifications': ['received_at', purgeNotifications],
+  'purge of sweeps': ['attempted_at', purgeSweeps],
+  'claim of sweeps': ['attempted_at', (pool) => claimSweeps(pool, [60, 300], 8)],
+}
+
+describe('what runs again and again', () => {
+  const database = useDatabase()
+  let pool: Pool
+
+  before(async () => {
+    // Makes the tables of the read model.
+    await (await startApi(database.url)).close()
+    pool = createPool(database.url, { max: 1 })
+    // Tables are empty here, and would be read whole for that alone.
+    await pool.query('set enable_seqscan = off')
+  })
+  after(() => pool.end())
+
+  /** The plans of all statements that something runs. */
+  async function plansOf(run: (pool: Pool) => Promise<unknown>): Promise<string[]> {
+    const plans: string[] = []
+    const explaining = {
+      async query(query: string | QueryConfig, given?: unknown[]) {
+        const { text, values = given } = typeof query === 'string' ? { text: query } : query
+        const { rows } = await pool.query<{ 'QUERY PLAN': string }>(`explain ${text}`, values)
+        plans.push(rows.map((row) => row['QUERY PLAN']).join('\n'))
+        return { rows: [], rowCount: 0 }
+      },
+    }
+    await run(explaining as unknown as Pool)
+    return plans
+  }
+
+  for (const [name, [column, run]] of Object.entries(RECURRING)) {
+    it(`does not read everything that is kept: ${name}`, async () => {
+      const plans = await plansOf(run)
+      expect(plans).not.to.deep.equal([])
+      for (const plan of plans) expect(plan).to.match(new RegExp(`Index Cond: \\(.*${column}.* [<>] .*now\\(\\)`))
+    })
+  }
+})
