@@ -27,6 +27,12 @@ describe('a process that starts and stops', function () {
     expect(String(cause)).to.include('ended with 1')
   })
 
+  it('keeps idle connections for longer than load balancers do', async () => {
+    const service = await fleet.start('api')
+    const answer = await fetch(`${service.url}/health/live`)
+    expect(answer.headers.get('keep-alive')).to.equal('timeout=65')
+  })
+
   it('ends in an orderly way when a signal comes twice, as Ctrl+C does through npm', async () => {
     const service = await fleet.start('api', { LOG_LEVEL: 'info' })
     process.kill(service.pid, 'SIGINT')
