@@ -11,7 +11,7 @@ const FAILURES_OF_ADDRESS = 50
 const KNOWN = 20_000
 
 /** A verification takes a core for about 20 ms, and one of the four threads that files and names are also looked up on. */
-const VERIFICATIONS = { atATime: 2, waiting: 200 }
+const VERIFICATIONS = { atATime: 2, waiting: 1_000 }
 
 export interface User {
   readonly id: number

@@ -35,6 +35,11 @@ describe('limit of addresses', () => {
     ['2001:db8:1:2::1', '2001:db8:1:3::1', false],
     ['::1', '1::', false],
     ['::ffff:192.0.2.1', '::ffff:192.0.2.2', false],
+    ['::ffff:192.0.2.1', '192.0.2.1', true],
+    ['192.0.2.1:4711', '192.0.2.1:4712', true],
+    ['192.0.2.1:4711', '192.0.2.2:4711', false],
+    ['[2001:db8:1:2::1]:4711', '2001:db8:1:2::2', true],
+    ['[2001:db8:1:2::1]', '[2001:db8:1:3::1]', false],
   ] as const) {
     it(`counts ${first} and ${second} ${together ? 'together' : 'apart'}`, async () => {
       const limit = createAddressLimit({ perMinute: 1 })

@@ -17,12 +17,15 @@ describe('answers that may be large', () => {
   let read: (write: Write) => Promise<void>
   /** Companies whose answers were sent, or cut off. */
   let done: number[]
+  let asked = 0
 
   before(async () => {
     const outgoing = createOutgoing({ allBytes: 100 * MB, companyBytes: 40 * MB })
     const app: Express = express()
     app.get('/:company', async (request, response) => {
+      asked += 1
       const company = Number(request.params.company)
+      response.locals.rawBody = Buffer.alloc(Number(request.query.body ?? 0))
       await outgoing
         .send(response, company, (write) => read(write))
         .catch((error: unknown) => response.status(error instanceof Unavailable ? 503 : 500).end())
@@ -35,17 +38,17 @@ describe('answers that may be large', () => {
   })
   beforeEach(() => {
     done = []
+    asked = 0
     read = async (write) => void write('x'.repeat(LARGE))
   })
   after(() => close())
 
   /** Asks, and takes nothing yet of what is answered. */
-  const ask = (company: number): Promise<IncomingMessage> =>
+  const ask = (company: number, bodyBytes = 0): Promise<IncomingMessage> =>
     new Promise((resolve, reject) => {
-      get(`${url}/${company}`, { agent: false }, (response) => resolve(response.pause().on('error', () => {}))).on(
-        'error',
-        reject,
-      )
+      get(`${url}/${company}?body=${bodyBytes}`, { agent: false }, (response) =>
+        resolve(response.pause().on('error', () => {})),
+      ).on('error', reject)
     })
   const bytesOf = async (answer: IncomingMessage): Promise<number> => {
     let bytes = 0
@@ -94,6 +97,36 @@ describe('answers that may be large', () => {
     const freed = await ask(4)
     expect(freed.statusCode).to.equal(200)
     expect(await bytesOf(freed)).to.equal(LARGE)
+  })
+
+  it('are waited for by hundreds at a time', async () => {
+    let open = () => {}
+    const gate = new Promise<void>((resolve) => {
+      open = resolve
+    })
+    read = async (write) => {
+      await gate
+      write('x')
+    }
+    const waiting = Array.from({ length: 300 }, (_, company) => ask(company))
+    await until(() => asked === 300)
+    open()
+    const answers = await Promise.all(waiting)
+    expect(new Set(answers.map(({ statusCode }) => statusCode))).to.deep.equal(new Set([200]))
+    for (const answer of answers) expect(await bytesOf(answer)).to.equal(1)
+  })
+
+  it('are 503 while the bodies of a company’s waiting requests are too much', async () => {
+    let open = () => {}
+    const gate = new Promise<void>((resolve) => {
+      open = resolve
+    })
+    read = () => gate
+    const first = ask(1, 30 * MB)
+    const refused = await Promise.race([ask(1, 30 * MB), first])
+    expect(refused.statusCode).to.equal(503)
+    open()
+    expect((await first).statusCode).to.equal(200)
   })
 
   it('stop being read when the till has gone', async () => {
