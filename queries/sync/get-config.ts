@@ -11,7 +11,7 @@ export async function getConfig(pool: Pool, companyId: number, userId: number): 
 const statement = {
   name: 'get_sync_config',
   text: `select '{"company":' || json_build_object(
-             'id', c.company_id, 'name', c.doc -> 'name', 'cnpj', c.doc -> 'cnpj', 'logo_url', c.doc -> 'logo_url')::text
+             'id', c.company_id, 'name', c.doc -> 'name', 'cnpj', c.doc -> 'cnpj', 'logo_url', coalesce(c.doc ->> 'logo_url', ''))::text
            || ',"payment_types":[' || coalesce((
              select string_agg('{"id":' || p.id
                || ',"name":' || (p.doc -> 'name')::text

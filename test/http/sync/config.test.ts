@@ -34,7 +34,7 @@ describe('GET /api/sync/config', () => {
     expect(reply.body).to.deep.equal({
       success: true,
       data: {
-        company: { id: company.id, name: `Loja ${company.id}`, cnpj: '11.222.333/0001-81', logo_url: null },
+        company: { id: company.id, name: `Loja ${company.id}`, cnpj: '11.222.333/0001-81', logo_url: '' },
         payment_types: [
           { id: card.id, name: 'Cartão "crédito"', kind: 'card', is_cash: false, fee_percentage: 3.5, due_days: 30 },
           {
