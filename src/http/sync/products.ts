@@ -4,6 +4,7 @@ import { checkProducts } from '../../../queries/sync/check-products.ts'
 import { readProducts } from '../../../queries/sync/read-products.ts'
 import { Instant } from '../../domain/instant.ts'
 import { Id } from '../../domain/text.ts'
+import { QueryInstant } from '../query-instant.ts'
 import { parse } from './answer.ts'
 import { createOutgoing, type Write } from './outgoing.ts'
 import { LIST_BODY_BYTES, type SyncRoute } from './route.ts'
@@ -12,7 +13,7 @@ import { sessionOf } from './session.ts'
 /** As many as a download is made for. */
 export const MAX_CHECKED = 50_000
 
-const Download = z.object({ last_sync: Instant.optional() })
+const Download = z.object({ last_sync: QueryInstant.optional() })
 const Check = z.object({ products: z.array(z.object({ id: Id, updated_at: Instant })).max(MAX_CHECKED) })
 
 /** Products for tills, all or what changed, and what changed without a till's knowledge (spec, Endpoints). */

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { ZodOpenApiOverrideMeta } from 'zod-openapi'
-import { CalendarDate, Instant } from '../../domain/instant.ts'
+import { CalendarDate } from '../../domain/instant.ts'
+import { QueryInstant } from '../query-instant.ts'
 
 const DEFAULT_LIMIT = 50
 /** Page size at most (spec, Limits). A larger limit is refused rather than clamped, so that nobody believes to have got more. */
@@ -23,12 +24,6 @@ const Limit = z
   .refine((limit) => limit >= 1 && limit <= MAX_LIMIT, LIMIT)
   .default(DEFAULT_LIMIT)
   .meta({ override: asInteger({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT }) })
-
-/** An instant in a query string, where an unencoded `+` of the offset arrives as a blank. */
-export const QueryInstant = z.preprocess(
-  (value) => (typeof value === 'string' ? value.replace(/ (\d\d:\d\d)$/, '+$1') : value),
-  Instant,
-)
 
 export const QueryDate = CalendarDate
 

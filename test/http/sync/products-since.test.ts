@@ -106,9 +106,10 @@ describe('GET /api/sync/products since a time', () => {
     expect((await shelf.download(later)).body).to.deep.include({ data: [], deleted: [], total: 0 })
   })
 
-  it('takes a time with an offset', async () => {
+  it('takes a time with an offset, also one whose plus sign was not encoded', async () => {
     await shelf.create({ name: 'Um' })
     expect((await shelf.download('2000-01-01T00:00:00-03:00')).body.total).to.equal(1)
+    expect((await till.get('/sync/products?last_sync=2000-01-01T00:00:00+00:00')).body.total).to.equal(1)
   })
 
   it('is the ledger’s last time, whatever was recorded last', async () => {
