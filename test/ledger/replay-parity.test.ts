@@ -12,9 +12,8 @@ import { ensureLedger } from '../../src/ledger/ledgers.ts'
 import { READ_SCHEMA } from '../../src/ledger/schemas.ts'
 import type { Reply, Request } from '../../src/ledger/unit-of-work.ts'
 import { useDatabase } from '../support/database.ts'
+import { createOutsideStore } from '../support/outside-store.ts'
 import { invocationOf, type Known, kindOf, SECRETS, type Step, step } from '../support/random-history.ts'
-
-const RUNS = 25
 
 /** What one client sends at a time: one command, or the several of a batch. */
 interface Call {
@@ -75,169 +74,182 @@ const EXPECTED: readonly EventName[] = [
   'FiscalDocumentAuthorized',
 ]
 
-describe('replay', () => {
-  const database = useDatabase()
-  let core: Core
-  const seen = new Set<string>()
+/** On a store, so many random histories; undefined is the one in Postgres. */
+const REPLAYS = [
+  { name: 'replay', store: undefined, runs: 25, expected: EXPECTED },
+  { name: 'replay from a store outside Postgres', store: createOutsideStore(), runs: 8, expected: [] },
+] as const
 
-  before(async () => {
-    core = await openCore({ databaseUrl: database.url, queryConnections: 4, log: console.error, onOutdated: () => {} })
-  })
-  after(() => core.close())
+for (const { name, store, runs, expected } of REPLAYS)
+  describe(name, () => {
+    const database = useDatabase()
+    let core: Core
+    const seen = new Set<string>()
 
-  const run = (companyId: number, invocations: readonly Invocation[], rest: Partial<Request> = {}) =>
-    core.writer.run({
-      companyId,
-      invocations,
-      origin: 'system',
-      actor: null,
-      requestId: uuidv7(),
-      reply: { status: () => 200 },
-      ...rest,
+    before(async () => {
+      core = await openCore({
+        databaseUrl: database.url,
+        queryConnections: 4,
+        log: console.error,
+        onOutdated: () => {},
+        ...(store && { store }),
+      })
     })
+    after(() => core.close())
 
-  /** A company with a way to pay in cash. */
-  async function open(): Promise<{ id: number; known: Known }> {
-    const { rows } = await core.pool.query<{ id: number }>(`select nextval('ops.company_ids') as id`)
-    const id = (rows[0] as { id: number }).id
-    await ensureLedger(core.pool, id)
-    const [timezone, logo_url] = ['America/Sao_Paulo', null]
-    await run(id, [
-      invoke(registerCompany, { id, name: 'Loja', cnpj: '11.222.333/0001-81', plan: 'api', timezone, logo_url }),
-    ])
-    const paid = await run(id, [
-      invoke(createPaymentType, { name: 'Dinheiro', kind: 'cash', fee_percentage: '0.00', due_days: 30 }),
-    ])
-    if (isRefusal(paid)) throw new Error('a new company can be paid')
-    return { id, known: new Map([['payment_type', [JSON.parse(paid.body).id]]]) }
-  }
+    const run = (companyId: number, invocations: readonly Invocation[], rest: Partial<Request> = {}) =>
+      core.writer.run({
+        companyId,
+        invocations,
+        origin: 'system',
+        actor: null,
+        requestId: uuidv7(),
+        reply: { status: () => 200 },
+        ...rest,
+      })
 
-  async function send({ steps, origin, key }: Call, { id, known }: { id: number; known: Known }): Promise<void> {
-    const tried = steps.flatMap((each) => {
-      const invocation = invocationOf(each, known)
-      return invocation ? [{ kind: kindOf(each), invocation }] : []
-    })
-    if (tried.length === 0) return
-    const requestHash = createHash('sha256').update(JSON.stringify(steps)).digest('hex')
-    const results: (string | null)[] = []
-    const compose: Reply['compose'] = (all) => {
-      results.push(...all.map((result) => (isRefusal(result) ? null : result.body)))
-      return { status: 200, body: '' }
+    /** A company with a way to pay in cash. */
+    async function open(): Promise<{ id: number; known: Known }> {
+      const { rows } = await core.pool.query<{ id: number }>(`select nextval('ops.company_ids') as id`)
+      const id = (rows[0] as { id: number }).id
+      await ensureLedger(core.pool, id)
+      const [timezone, logo_url] = ['America/Sao_Paulo', null]
+      await run(id, [
+        invoke(registerCompany, { id, name: 'Loja', cnpj: '11.222.333/0001-81', plan: 'api', timezone, logo_url }),
+      ])
+      const paid = await run(id, [
+        invoke(createPaymentType, { name: 'Dinheiro', kind: 'cash', fee_percentage: '0.00', due_days: 30 }),
+      ])
+      if (isRefusal(paid)) throw new Error('a new company can be paid')
+      return { id, known: new Map([['payment_type', [JSON.parse(paid.body).id]]]) }
     }
-    const answer = await run(
-      id,
-      tried.map(({ invocation }) => invocation),
-      {
-        origin,
-        idempotency: key === null ? undefined : { key, requestHash },
-        // A single command answers for itself, and so its event carries the key.
-        reply: tried.length === 1 ? { status: () => 200 } : { status: () => 200, compose },
-      },
-    )
-    if (tried.length === 1 && !isRefusal(answer)) results.push(answer.body)
-    for (const [position, body] of results.entries()) {
-      const kind = tried[position]?.kind
-      if (!body || kind === undefined) continue
-      const ids = known.get(kind) ?? []
-      const { id: recordId } = JSON.parse(body)
-      known.set(kind, ids.includes(recordId) ? ids : [...ids, recordId])
-    }
-  }
 
-  /** All rows of all tables of the read model, each as Postgres prints it, in an order of their own. */
-  async function dump(): Promise<Map<string, string[]>> {
-    const { rows: tables } = await core.pool.query<{ name: string }>(
-      'select tablename as name from pg_tables where schemaname = $1 order by 1',
-      [READ_SCHEMA],
-    )
-    const lines = new Map<string, string[]>()
-    for (const { name } of tables) {
-      const { rows } = await core.pool.query<{ line: string }>(
-        `select t::text as line from ${READ_SCHEMA}.${name} t order by t::text collate "C"`,
+    async function send({ steps, origin, key }: Call, { id, known }: { id: number; known: Known }): Promise<void> {
+      const tried = steps.flatMap((each) => {
+        const invocation = invocationOf(each, known)
+        return invocation ? [{ kind: kindOf(each), invocation }] : []
+      })
+      if (tried.length === 0) return
+      const requestHash = createHash('sha256').update(JSON.stringify(steps)).digest('hex')
+      const results: (string | null)[] = []
+      const compose: Reply['compose'] = (all) => {
+        results.push(...all.map((result) => (isRefusal(result) ? null : result.body)))
+        return { status: 200, body: '' }
+      }
+      const answer = await run(
+        id,
+        tried.map(({ invocation }) => invocation),
+        {
+          origin,
+          idempotency: key === null ? undefined : { key, requestHash },
+          // A single command answers for itself, and so its event carries the key.
+          reply: tried.length === 1 ? { status: () => 200 } : { status: () => 200, compose },
+        },
       )
-      lines.set(
-        name,
-        rows.map((row) => row.line),
+      if (tried.length === 1 && !isRefusal(answer)) results.push(answer.body)
+      for (const [position, body] of results.entries()) {
+        const kind = tried[position]?.kind
+        if (!body || kind === undefined) continue
+        const ids = known.get(kind) ?? []
+        const { id: recordId } = JSON.parse(body)
+        known.set(kind, ids.includes(recordId) ? ids : [...ids, recordId])
+      }
+    }
+
+    /** All rows of all tables of the read model, each as Postgres prints it, in an order of their own. */
+    async function dump(): Promise<Map<string, string[]>> {
+      const { rows: tables } = await core.pool.query<{ name: string }>(
+        'select tablename as name from pg_tables where schemaname = $1 order by 1',
+        [READ_SCHEMA],
       )
+      const lines = new Map<string, string[]>()
+      for (const { name } of tables) {
+        const { rows } = await core.pool.query<{ line: string }>(
+          `select t::text as line from ${READ_SCHEMA}.${name} t order by t::text collate "C"`,
+        )
+        lines.set(
+          name,
+          rows.map((row) => row.line),
+        )
+      }
+      return lines
     }
-    return lines
-  }
 
-  async function eventsOf(companyId: number): Promise<Envelope[]> {
-    const events: Envelope[] = []
-    for await (const event of core.store.read(streamOf(companyId), 0)) events.push(event)
-    return events
-  }
-
-  /** Revisions without gaps, time that never goes back, and a chain in which each hash covers the one before. */
-  async function expectChain(companyId: number, events: readonly Envelope[]): Promise<void> {
-    let previous = { hash: GENESIS_HASH, recorded_at: '' }
-    for (const [revision, event] of events.entries()) {
-      const { hash, ...rest } = event
-      expect(rest).to.include({ revision, stream: streamOf(companyId), previous_hash: previous.hash })
-      expect(hashOf(rest)).to.equal(hash)
-      expect(event.recorded_at >= previous.recorded_at).to.equal(true)
-      previous = event
+    async function eventsOf(companyId: number): Promise<Envelope[]> {
+      const events: Envelope[] = []
+      for await (const event of core.store.read(streamOf(companyId), 0)) events.push(event)
+      return events
     }
-    const { rows } = await core.pool.query(
-      'select revision, hash, last_recorded_at from ops.ledgers where company_id = $1',
-      [companyId],
-    )
-    expect(rows).to.deep.equal([
-      { revision: events.length - 1, hash: previous.hash, last_recorded_at: previous.recorded_at },
-    ])
-  }
 
-  /** What a company keeps apart from its ledger, in every form in which an event could hold it. */
-  async function secretsOf(companyId: number): Promise<string[]> {
-    const { rows } = await core.pool.query<{ secret: string }>(
-      `select password_hash as secret from ops.user_credentials where company_id = $1
+    /** Revisions without gaps, time that never goes back, and a chain in which each hash covers the one before. */
+    async function expectChain(companyId: number, events: readonly Envelope[]): Promise<void> {
+      let previous = { hash: GENESIS_HASH, recorded_at: '' }
+      for (const [revision, event] of events.entries()) {
+        const { hash, ...rest } = event
+        expect(rest).to.include({ revision, stream: streamOf(companyId), previous_hash: previous.hash })
+        expect(hashOf(rest)).to.equal(hash)
+        expect(event.recorded_at >= previous.recorded_at).to.equal(true)
+        previous = event
+      }
+      const { rows } = await core.pool.query(
+        'select revision, hash, last_recorded_at from ops.ledgers where company_id = $1',
+        [companyId],
+      )
+      expect(rows).to.deep.equal([
+        { revision: events.length - 1, hash: previous.hash, last_recorded_at: previous.recorded_at },
+      ])
+    }
+
+    /** What a company keeps apart from its ledger, in every form in which an event could hold it. */
+    async function secretsOf(companyId: number): Promise<string[]> {
+      const { rows } = await core.pool.query<{ secret: string }>(
+        `select password_hash as secret from ops.user_credentials where company_id = $1
        union all
        select unnest(array[encode(hash, 'hex'), replace(encode(hash, 'base64'), '=', '')]) from ops.api_key_secrets where company_id = $1`,
-      [companyId],
-    )
-    return [...SECRETS, ...rows.map((row) => row.secret)]
-  }
-
-  /** Each event is what the catalogue says it is, to the last member, and tells no secret. */
-  function expectCatalogued(events: readonly Envelope[], secrets: readonly string[]): void {
-    for (const event of events) {
-      const type = EVENT_TYPES[event.type as EventName]
-      expect(type, event.type).to.be.an('object')
-      expect(event.version).to.equal(type.version)
-      expect(type.data.parse(event.data)).to.deep.equal(event.data)
-      expect(event.subject).to.equal(`${type.subject}/${(event.data as { id: number }).id}`)
-      const text = JSON.stringify(event)
-      for (const secret of secrets) expect(text).to.not.include(secret)
-      seen.add(event.type)
+        [companyId],
+      )
+      return [...SECRETS, ...rows.map((row) => row.secret)]
     }
-  }
 
-  it('of any history gives the same tables, byte for byte, from ledgers that are whole and hold no secret', async function () {
-    this.timeout(240_000)
-    await fc.assert(
-      fc.asyncProperty(history, async (groups) => {
-        const companies = [await open(), await open()] as const
-        for (const calls of groups) await Promise.all(calls.map((each) => send(each, companies[each.company])))
-        for (const { id } of companies) {
-          const events = await eventsOf(id)
-          await expectChain(id, events)
-          expectCatalogued(events, await secretsOf(id))
-        }
-        const live = await dump()
-        const { parity } = await core.rebuild()
-        expect(parity?.filter(({ equal }) => !equal)).to.deep.equal([])
-        const rebuilt = await dump()
-        expect([...rebuilt.keys()]).to.deep.equal([...live.keys()])
-        for (const [table, lines] of live) {
-          const others = rebuilt.get(table) ?? []
-          // What differs first: whole tables would tell nobody anything.
-          expect(others.find((line, n) => line !== lines[n])).to.equal(lines.find((line, n) => line !== others[n]))
-          expect(others.length, table).to.equal(lines.length)
-        }
-      }),
-      { numRuns: RUNS },
-    )
-    expect([...seen]).to.include.members([...EXPECTED])
+    /** Each event is what the catalogue says it is, to the last member, and tells no secret. */
+    function expectCatalogued(events: readonly Envelope[], secrets: readonly string[]): void {
+      for (const event of events) {
+        const type = EVENT_TYPES[event.type as EventName]
+        expect(type, event.type).to.be.an('object')
+        expect(event.version).to.equal(type.version)
+        expect(type.data.parse(event.data)).to.deep.equal(event.data)
+        expect(event.subject).to.equal(`${type.subject}/${(event.data as { id: number }).id}`)
+        const text = JSON.stringify(event)
+        for (const secret of secrets) expect(text).to.not.include(secret)
+        seen.add(event.type)
+      }
+    }
+
+    it('of any history gives the same tables, byte for byte, from ledgers that are whole and hold no secret', async function () {
+      this.timeout(240_000)
+      await fc.assert(
+        fc.asyncProperty(history, async (groups) => {
+          const companies = [await open(), await open()] as const
+          for (const calls of groups) await Promise.all(calls.map((each) => send(each, companies[each.company])))
+          for (const { id } of companies) {
+            const events = await eventsOf(id)
+            await expectChain(id, events)
+            expectCatalogued(events, await secretsOf(id))
+          }
+          const live = await dump()
+          const { parity } = await core.rebuild()
+          expect(parity?.filter(({ equal }) => !equal)).to.deep.equal([])
+          const rebuilt = await dump()
+          expect([...rebuilt.keys()]).to.deep.equal([...live.keys()])
+          for (const [table, lines] of live) {
+            const others = rebuilt.get(table) ?? []
+            // What differs first: whole tables would tell nobody anything.
+            expect(others.find((line, n) => line !== lines[n])).to.equal(lines.find((line, n) => line !== others[n]))
+            expect(others.length, table).to.equal(lines.length)
+          }
+        }),
+        { numRuns: runs },
+      )
+      expect([...seen]).to.include.members([...expected])
+    })
   })
-})
