@@ -15,6 +15,7 @@ import { type Listening, listen } from './listening.ts'
 import { startProjector } from './projector.ts'
 import { type Health, healthOf } from './readiness.ts'
 import type { Log, Running, Shared } from './role.ts'
+import { sparing } from './sparing-log.ts'
 
 /** Connections for queries; the writer and the gate have their own. */
 const QUERY_CONNECTIONS = 8
@@ -29,7 +30,10 @@ export interface Service {
 
 /** `onFailure` hears that the process cannot go on and should stop. */
 export function createService(config: Config, logger: Logger, onFailure: () => void): Service {
-  const log: Log = (message, error, request_id) => logger.error({ err: error, request_id }, message)
+  const log: Log = sparing(
+    (message, error, request_id) => logger.error({ err: error, request_id }, message),
+    () => performance.now(),
+  )
   const metrics = createMetrics()
   /** Null until the service is open for calls. */
   let health: Health | null = null
