@@ -296,12 +296,20 @@ describe('errors of API v1', () => {
       }
     })
 
-    it('outside of the version are 404 in the same shape', async () => {
-      for (const path of ['/', '/api', '/api/v2/customers', '/api/v1customers', '/%']) {
+    it('outside of /api are 404 in the same shape', async () => {
+      for (const path of ['/', '/customers', '/%']) {
         const reply = await rawRequest(api.url, { path })
         expect(reply.status, path).to.equal(404)
         expect(reply.body.error.code).to.equal('not_found')
         expect(reply.body.error.request_id).to.equal(reply.headers.get('x-request-id'))
+      }
+    })
+
+    it('below /api, but outside of the version, are 404 in the shape of the sync interface', async () => {
+      for (const path of ['/api', '/api/v2/customers', '/api/v1customers']) {
+        const reply = await rawRequest(api.url, { path })
+        expect(reply.status, path).to.equal(404)
+        expect(reply.body, path).to.include({ success: false }).and.to.have.property('message')
       }
     })
 
