@@ -128,7 +128,9 @@ describe('taking deliveries', () => {
     const later = await takeDue(pool, ROOM, LEASE_MS)
     expect(later.claims).to.deep.equal([])
     expect(later.next_due_ms).to.be.within(LEASE_MS - 15_000, LEASE_MS)
-    await pool.query('update webhook_deliveries set next_attempt_at = now() - interval '1 second'; update read.webhooks set enabled = false')
+    await pool.query(
+      `update webhook_deliveries set next_attempt_at = now() - interval '1 second'; update read.webhooks set enabled = false`,
+    )
     expect(await takeDue(pool, ROOM, LEASE_MS)).to.deep.equal({ claims: [], next_due_ms: null })
   })
 
