@@ -28,12 +28,15 @@ export interface Service {
   stop(): Promise<void>
 }
 
-/** `onFailure` hears that the process cannot go on and should stop. */
-export function createService(config: Config, logger: Logger, onFailure: () => void): Service {
-  const log: Log = sparing(
+const logOf = (logger: Logger): Log =>
+  sparing(
     (message, error, request_id) => logger.error({ err: error, request_id }, message),
     () => performance.now(),
   )
+
+/** `onFailure` hears that the process cannot go on and should stop. */
+export function createService(config: Config, logger: Logger, onFailure: () => void): Service {
+  const log = logOf(logger)
   const metrics = createMetrics()
   /** Null until the service is open for calls. */
   let health: Health | null = null
