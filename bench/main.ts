@@ -5,6 +5,7 @@ import { Books } from './books.ts'
 import { withEnvironment } from './environment.ts'
 import { isSelected, type Options, readOptions } from './options.ts'
 import { benchProducts, PRODUCTS_BENCHMARK } from './products.ts'
+import { benchRebuild, REBUILD_BENCHMARK } from './rebuild.ts'
 import { type Line, tableOf, toResult } from './report.ts'
 import { benchSales, SALES_BENCHMARKS } from './sales.ts'
 import { benchSalesList, SALES_LIST_BENCHMARK } from './sales-list.ts'
@@ -22,9 +23,10 @@ const NAMES = [
   SALES_LIST_BENCHMARK,
   PRODUCTS_BENCHMARK,
   AS_OF_BENCHMARK,
+  REBUILD_BENCHMARK,
   ...WEBHOOK_BENCHMARKS,
 ]
-const BENCHMARKS = [benchSales, benchUpload, benchSalesList, benchProducts, benchAsOf, benchWebhooks]
+const BENCHMARKS = [benchSales, benchUpload, benchSalesList, benchProducts, benchAsOf, benchRebuild, benchWebhooks]
 
 try {
   await main(readOptions(process.argv.slice(2)))
