@@ -1,12 +1,8 @@
 import { sign, verify } from 'node:crypto'
-import canonicalizeModule from 'canonicalize'
 import { z } from 'zod'
-import { streamOf } from '../ledger/envelope.ts'
+import { canonicalJson, streamOf } from '../ledger/envelope.ts'
 import { keyIdOf, publicKeyOf, type SealKey } from './seal-key.ts'
 import type { Anchor } from './walk.ts'
-
-// The package is CommonJS whose types speak of a default export.
-const canonicalize = canonicalizeModule as unknown as (value: unknown) => string
 
 const VERSION = 1
 
@@ -54,7 +50,7 @@ export function isGenuine(seal: Seal, publicKey: string): boolean {
   return key !== null && verify(null, bytesOf(head), key, Buffer.from(signature, 'base64'))
 }
 
-const bytesOf = (head: Omit<Seal, 'signature'>): Buffer => Buffer.from(canonicalize(head))
+const bytesOf = (head: Omit<Seal, 'signature'>): Buffer => Buffer.from(canonicalJson(head))
 
 /** What is in a file of seals: one, a list, or one a line. Null when it is something else, `line` saying where. */
 export function parseSeals(text: string): { seals: Seal[] } | { line: number } {

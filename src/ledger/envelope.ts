@@ -48,12 +48,16 @@ export interface Envelope {
 /** The hash before the first event. */
 export const GENESIS_HASH = '0'.repeat(64)
 
-/** Lowercase hex SHA-256 of the canonical JSON (RFC 8785) of the whole envelope without `hash`. */
-export function hashOf(envelope: Omit<Envelope, 'hash'>): string {
-  const canonical = canonicalize(envelope)
-  if (canonical === undefined) throw new Error('an envelope cannot be empty')
-  return createHash('sha256').update(canonical).digest('hex')
+/** The one text of a value that everybody hashes and signs alike (RFC 8785). */
+export function canonicalJson(value: object): string {
+  const text = canonicalize(value)
+  if (text === undefined) throw new Error('there is nothing to write')
+  return text
 }
+
+/** Lowercase hex SHA-256 of the canonical JSON (RFC 8785) of the whole envelope without `hash`. */
+export const hashOf = (envelope: Omit<Envelope, 'hash'>): string =>
+  createHash('sha256').update(canonicalJson(envelope)).digest('hex')
 
 /** Of the streams of companies (EventStoreDB category naming). */
 export const STREAM_PREFIX = 'company-'

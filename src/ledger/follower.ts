@@ -3,6 +3,7 @@ import type { Pool } from 'pg'
 import { type CatchUpOptions, catchUpCompany } from './catch-up-company.ts'
 import { readCheckpoint, writeCheckpoint } from './checkpoint.ts'
 import { companyOf } from './envelope.ts'
+import { keepTrying } from './keep-trying.ts'
 import { ensureLedger } from './ledgers.ts'
 import { createNoted, type Noted } from './noted.ts'
 import type { Note, OutsideStore } from './port.ts'
@@ -10,8 +11,6 @@ import type { Note, OutsideStore } from './port.ts'
 /** A writer applies its own events within this; who stays behind for longer has crashed, or lives elsewhere. */
 const BEHIND_MS = 1000
 const TICK_MS = 250
-const RECONNECT_MIN_MS = 250
-const RECONNECT_MAX_MS = 15_000
 
 export interface FollowerOptions extends CatchUpOptions {
   readonly store: OutsideStore
@@ -46,7 +45,17 @@ export function follow(options: FollowerOptions): Follower {
   const stopping = new AbortController()
   const { signal } = stopping
   let noted: Noted = createNoted(null)
-  const subscribing = keepUp(signal, options, async (onProgress) => {
+  // Neither ever comes to an end: a subscription that does is begun anew.
+  const keepUp = (work: (onProgress: () => void) => Promise<void>) =>
+    keepTrying(
+      signal,
+      async (onProgress) => {
+        await work(onProgress)
+        return 'again'
+      },
+      (error) => options.log('following the event store was interrupted', error),
+    )
+  const subscribing = keepUp(async (onProgress) => {
     const after = await readCheckpoint(options.pool)
     noted = createNoted(after)
     for await (const note of options.store.subscribe(after, signal)) {
@@ -54,7 +63,7 @@ export function follow(options: FollowerOptions): Follower {
       onProgress()
     }
   })
-  const applying = keepUp(signal, options, async (onProgress) => {
+  const applying = keepUp(async (onProgress) => {
     for (let written: string | null = null; !signal.aborted; onProgress()) {
       await delay(TICK_MS, undefined, { signal }).catch(() => {})
       await applyNoted(options, noted)
@@ -102,24 +111,4 @@ async function stillBehind(pool: Pool, noted: Noted): Promise<Map<number, number
     else noted.applied(companyId, revision, performance.now())
   }
   return noted.behind()
-}
-
-/** Begins again after a failure, with growing patience; progress makes it impatient again. */
-async function keepUp(
-  signal: AbortSignal,
-  { log }: FollowerOptions,
-  work: (onProgress: () => void) => Promise<void>,
-): Promise<void> {
-  let wait_ms = RECONNECT_MIN_MS
-  while (!signal.aborted) {
-    try {
-      await work(() => {
-        wait_ms = RECONNECT_MIN_MS
-      })
-    } catch (error) {
-      if (!signal.aborted) log('following the event store was interrupted', error)
-    }
-    await delay(wait_ms, undefined, { signal }).catch(() => {})
-    wait_ms = Math.min(wait_ms * 2, RECONNECT_MAX_MS)
-  }
 }

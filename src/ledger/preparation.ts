@@ -1,11 +1,8 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { catchUpAll, type FollowerOptions } from './follower.ts'
+import { keepTrying } from './keep-trying.ts'
 import { Unavailable } from './port.ts'
 import { raiseSequences, type Sequences } from './sequences.ts'
 import type { Writer } from './writer.ts'
-
-const RETRY_MIN_MS = 250
-const RETRY_MAX_MS = 15_000
 
 /** What has to be done before a process may write to a store outside Postgres. */
 export interface Preparation {
@@ -26,23 +23,20 @@ export function prepare(options: FollowerOptions, sequences: Sequences): Prepara
   const first = new Promise<void>((resolve) => {
     tried = resolve
   })
-  const preparing = (async () => {
-    for (
-      let wait_ms = RETRY_MIN_MS;
-      !isDone && !stopping.signal.aborted;
-      wait_ms = Math.min(wait_ms * 2, RETRY_MAX_MS)
-    ) {
+  const preparing = keepTrying(
+    stopping.signal,
+    async () => {
       try {
         await catchUpAll(options)
         await raiseSequences(options.pool, sequences)
         isDone = true
-      } catch (error) {
-        options.log('the event store could not be caught up with', error)
+        return 'done'
+      } finally {
+        tried()
       }
-      tried()
-      if (!isDone) await delay(wait_ms, undefined, { signal: stopping.signal }).catch(() => {})
-    }
-  })()
+    },
+    (error) => options.log('the event store could not be caught up with', error),
+  )
   return {
     isDone: () => isDone,
     tried: first,
