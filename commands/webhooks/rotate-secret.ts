@@ -3,6 +3,7 @@ import { type WebhookSecret, webhookById, webhookSecretById, webhookSecrets } fr
 import { refuse } from '../../src/domain/refusal.ts'
 import { event } from '../../src/events/catalogue.ts'
 import { accept, command } from '../../src/ledger/command.ts'
+import { secretsAt } from '../../src/webhooks/secrets.ts'
 import type { RotationFields } from './webhook-input.ts'
 
 const HOUR_MS = 3_600_000
@@ -15,7 +16,9 @@ export const rotateSecret = command<RotateSecretInput>({
   decide(rows, { id, overlap_hours, secret }, { companyId, now }) {
     const webhook = rows.get(webhookById(id))
     if (!webhook || webhook.deleted_at) return refuse('not_found')
-    const before = secretInForce(rows.get(webhookSecretById(id)), now)
+    const known = rows.get(webhookSecretById(id))
+    // None where a crash has left the address without one.
+    const before = known && secretsAt(known, Date.parse(now)).secret
     const overlap_ends_at =
       before === null || overlap_hours === 0 ? null : new Date(Date.parse(now) + overlap_hours * HOUR_MS).toISOString()
     const keys = { company_id: companyId, webhook_id: id }
@@ -27,9 +30,3 @@ export const rotateSecret = command<RotateSecretInput>({
     return accept('updated', rotated.subject, [rotated], [{ table: webhookSecrets, row }])
   },
 })
-
-/** The secret that signs the spec's header now; null when a crash has left the address without one. */
-function secretInForce(row: Readonly<WebhookSecret> | null, now: string): string | null {
-  if (!row) return null
-  return row.next_secret !== null && row.switch_at !== null && row.switch_at <= now ? row.next_secret : row.secret
-}

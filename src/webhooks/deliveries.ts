@@ -3,6 +3,7 @@ import { DELIVERY_JSON, presentDelivery } from '../../queries/webhooks/list-deli
 import { inZone } from '../domain/instant.ts'
 import { type Refusal, refuse } from '../domain/refusal.ts'
 import type { Operating } from '../ledger/operation.ts'
+import { ownKeyOf } from './outbox.ts'
 
 /** Deliveries that one replay makes at most; the answer says where to go on. */
 export const REPLAY_MESSAGES = 10_000
@@ -156,10 +157,6 @@ export async function replayMessages(
   }
   return JSON.stringify(result)
 }
-
-/** A user's own doings are not left out (src/webhooks/outbox.ts). */
-const ownKeyOf = ({ registered_by }: Address): string | null =>
-  registered_by?.startsWith('api_key/') ? registered_by : null
 
 /** Always answers a row, with a null id when nothing was found. */
 const FIND_REPLAY = {

@@ -3,3 +3,16 @@ export const SECRET_BYTES = 32
 
 /** The text of a secret: `whsec_` and the bytes in base64. As a whole it is the key of the spec's signature. */
 export const secretOf = (random: Buffer): string => `whsec_${random.toString('base64')}`
+
+/** The secret of an address (`whsec_…`), and the next one while a rotation is under way: from `switch_at` on that is the secret. */
+export interface SigningSecrets {
+  readonly secret: string
+  readonly next_secret: string | null
+  readonly switch_at: string | null
+}
+
+/** The secret that signs, and during the overlap of a rotation the one that will; `now` in milliseconds since 1970. */
+export function secretsAt({ secret, next_secret, switch_at }: SigningSecrets, now: number) {
+  if (next_secret === null || switch_at === null) return { secret, next: null }
+  return Date.parse(switch_at) <= now ? { secret: next_secret, next: null } : { secret, next: next_secret }
+}

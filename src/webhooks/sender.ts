@@ -1,7 +1,8 @@
 import { Agent, Client, type Dispatcher, errors } from 'undici'
 import { createConnector, createPublicConnector, type Resolve } from './connector.ts'
 import { type FailureCode, failureOf, failureOfStatus, TimedOut } from './failure.ts'
-import { deliveryHeaders, type SignedDelivery, type SigningSecrets } from './signature.ts'
+import type { SigningSecrets } from './secrets.ts'
+import { deliveryHeaders, type SignedDelivery } from './signature.ts'
 import { readSnippet } from './snippet.ts'
 
 /** What came of one attempt, as the delivery's record keeps it; delivered when there is no error. */

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto'
+import { type SigningSecrets, secretsAt } from './secrets.ts'
 
 /** What a receiver is shown of a delivery besides the body. */
 export interface SignedDelivery {
@@ -11,13 +12,6 @@ export interface SignedDelivery {
   readonly sequence: number | null
   /** JSON text, signed and sent byte for byte. */
   readonly body: string
-}
-
-/** The secret of an address (`whsec_…`), and the next one while a rotation is under way: from `switch_at` on that is the secret. */
-export interface SigningSecrets {
-  readonly secret: string
-  readonly next_secret: string | null
-  readonly switch_at: string | null
 }
 
 /**
@@ -47,12 +41,6 @@ export function deliveryHeaders(
     'webhook-timestamp': timestamp,
     'webhook-signature': keys.map((key) => standardSignature(key, id, timestamp, body)).join(' '),
   }
-}
-
-/** The secret that signs, and during the overlap of a rotation the one that will. */
-function secretsAt({ secret, next_secret, switch_at }: SigningSecrets, now: number) {
-  if (next_secret === null || switch_at === null) return { secret, next: null }
-  return Date.parse(switch_at) <= now ? { secret: next_secret, next: null } : { secret, next: next_secret }
 }
 
 /** Keyed with the whole text of the secret. */
