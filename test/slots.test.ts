@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createSlots } from '../../src/payments/slots.ts'
+import { createSlots } from '../src/slots.ts'
 
 const never = new AbortController().signal
 

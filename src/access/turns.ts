@@ -1,5 +1,5 @@
 import { Unavailable } from '../ledger/port.ts'
-import { createSlots } from '../payments/slots.ts'
+import { createSlots } from '../slots.ts'
 
 /** Whoever has waited so long is told to come again. */
 const LONGEST_WAIT_MS = 20_000

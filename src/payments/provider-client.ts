@@ -1,4 +1,5 @@
 import { MercadoPagoConfig, Payment } from 'mercadopago'
+import { createSlots, type SlotLimits } from '../slots.ts'
 import { readMade, readPayment, readSearch } from './provider-answer.ts'
 import { providerError, statusOf } from './provider-errors.ts'
 import {
@@ -10,7 +11,6 @@ import {
   ProviderUnavailable,
 } from './provider-port.ts'
 import { createTransport } from './provider-transport.ts'
-import { createSlots, type SlotLimits } from './slots.ts'
 
 /** From the call to the last byte of the answer, waiting for a free place included (DESIGN section 5). */
 const TIMEOUT_MS = 4_000

@@ -3,15 +3,12 @@ import { getDelivery } from '../../../queries/webhooks/get-delivery.ts'
 import { getWebhook } from '../../../queries/webhooks/get-webhook.ts'
 import { DELIVERY_STATUSES, listDeliveries } from '../../../queries/webhooks/list-deliveries.ts'
 import { WEBHOOK_EVENTS } from '../../events/webhooks.ts'
-import { isRefusal } from '../../ledger/command.ts'
 import { REPLAY_MESSAGES, redeliver, replayMessages, sendTest } from '../../webhooks/deliveries.ts'
-import { list } from '../answer.ts'
 import { pageOf, singleOf } from '../contract/envelopes.ts'
 import { Delivery, Replay } from '../contract/records/webhooks.ts'
-import { Problem } from '../problems.ts'
 import { operation, type Params, pathId, type Route, read } from '../route.ts'
 import { pageQuery } from './list-query.ts'
-import { answerRecord } from './record-routes.ts'
+import { answerPage, answerRecord } from './record-routes.ts'
 
 const scope = 'webhooks:manage'
 
@@ -43,8 +40,7 @@ export const deliveryRoutes: readonly Route[] = [
       const webhook = pathId(params.id)
       if (webhook === null || !(await getWebhook(pool, caller.companyId, webhook)).record) return null
       const page = await listDeliveries(pool, caller.companyId, webhook, query)
-      if (isRefusal(page)) throw new Problem(page.refused, page.details)
-      return { body: list({ ...page, limit: query.limit }), revision: page.revision }
+      return answerPage(page, query.limit)
     },
   }),
   read({

@@ -2,13 +2,12 @@ import { z } from 'zod'
 import { listEvents } from '../../../queries/events/list-events.ts'
 import { ID_KINDS } from '../../domain/id-kinds.ts'
 import { EVENT_TYPES } from '../../events/catalogue.ts'
-import { isRefusal } from '../../ledger/command.ts'
-import { list, single } from '../answer.ts'
+import { single } from '../answer.ts'
 import { pageOf, singleOf } from '../contract/envelopes.ts'
 import { LedgerEvent, LedgerVerification } from '../contract/records/events.ts'
-import { Problem } from '../problems.ts'
 import { type Route, read } from '../route.ts'
 import { pageQuery, QueryRevision } from './list-query.ts'
+import { answerPage } from './record-routes.ts'
 
 const scope = 'audit:read'
 
@@ -54,8 +53,7 @@ export const eventRoutes: readonly Route[] = [
     reply: pageOf(LedgerEvent),
     async read({ pool, store, caller, query }) {
       const page = await listEvents({ pool, store }, caller.companyId, query)
-      if (isRefusal(page)) throw new Problem(page.refused, page.details)
-      return { body: list({ ...page, limit: query.limit }), revision: page.revision }
+      return answerPage(page, query.limit)
     },
   }),
   read({

@@ -1,12 +1,10 @@
 import { listHistory } from '../../../queries/events/record-history.ts'
 import type { IdKind } from '../../domain/id-kinds.ts'
-import { isRefusal } from '../../ledger/command.ts'
-import { list } from '../answer.ts'
 import { pageOf } from '../contract/envelopes.ts'
 import { LedgerEvent } from '../contract/records/events.ts'
-import { Problem } from '../problems.ts'
 import { pathId, type Route, read } from '../route.ts'
 import { pageQuery } from './list-query.ts'
+import { answerPage } from './record-routes.ts'
 
 /** Records whose events can be listed: where they are found, and how they are called. */
 const RECORDS: readonly (readonly [path: string, kind: IdKind, name: string, one: string])[] = [
@@ -35,8 +33,7 @@ const historyRoute = (path: string, kind: IdKind, name: string, one: string): Ro
       if (id === null) return null
       const page = await listHistory({ pool, store }, caller.companyId, `${kind}/${id}`, query)
       if (!page) return null
-      if (isRefusal(page)) throw new Problem(page.refused, page.details)
-      return { body: list({ ...page, limit: query.limit }), revision: page.revision }
+      return answerPage(page, query.limit)
     },
   })
 

@@ -1,12 +1,10 @@
 import { getOrder } from '../../../queries/orders/get-order.ts'
 import { listNotifications } from '../../../queries/orders/list-notifications.ts'
-import { isRefusal } from '../../ledger/command.ts'
-import { list } from '../answer.ts'
 import { pageOf } from '../contract/envelopes.ts'
 import { Notification } from '../contract/records/notifications.ts'
-import { Problem } from '../problems.ts'
 import { pathId, type Route, read } from '../route.ts'
 import { pageQuery } from './list-query.ts'
+import { answerPage } from './record-routes.ts'
 
 /** The log of what the payment provider sent about an order (DESIGN section 5, Online store). */
 export const orderNotificationsRoute: Route = read({
@@ -22,7 +20,6 @@ export const orderNotificationsRoute: Route = read({
     const order = pathId(params.id)
     if (order === null || !(await getOrder(pool, caller.companyId, order)).record) return null
     const page = await listNotifications(pool, caller.companyId, order, query)
-    if (isRefusal(page)) throw new Problem(page.refused, page.details)
-    return { body: list({ ...page, limit: query.limit }), revision: page.revision }
+    return answerPage(page, query.limit)
   },
 })

@@ -41,7 +41,7 @@ export function listRoute<F extends z.ZodRawShape>({ filters, record, list, ...r
     ...route,
     query: listQuery(filters) as z.ZodType<z.infer<ReturnType<typeof listQuery<F>>> & { limit: number }>,
     reply: pageOf(record),
-    read: (context) => answerPage(list, context),
+    read: (context) => readPage(list, context),
   })
 }
 
@@ -50,16 +50,20 @@ export function deletedRoute({
   list,
   ...route
 }: Description & { readonly list: ListRecords<z.infer<typeof deletedQuery>> }): Route {
-  return read({ ...route, query: deletedQuery, reply: deletedPage, read: (context) => answerPage(list, context) })
+  return read({ ...route, query: deletedQuery, reply: deletedPage, read: (context) => readPage(list, context) })
 }
 
-async function answerPage<Q extends { limit: number }>(
+async function readPage<Q extends { limit: number }>(
   records: ListRecords<Q>,
   { pool, caller, query }: ReadContext<Q>,
-) {
-  const found = await records(pool, caller.companyId, query, caller)
+): Promise<ReadAnswer> {
+  return answerPage(await records(pool, caller.companyId, query, caller), query.limit)
+}
+
+/** A page, or a 422 where the cursor is broken or was made for other filters. */
+export function answerPage(found: Page | Refusal, limit: number): ReadAnswer {
   if (isRefusal(found)) throw new Problem(found.refused, found.details)
-  return { body: list({ ...found, limit: query.limit }), revision: found.revision }
+  return { body: list({ ...found, limit }), revision: found.revision }
 }
 
 /** One record by the id in the path. */
