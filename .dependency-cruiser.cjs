@@ -91,7 +91,7 @@ module.exports = {
     // and sees type-only imports too, since it looks at the source and not at the compiled result.
     parser: 'swc',
     enhancedResolveOptions: {
-      extensions: ['.ts', '.js', '.json'],
+      extensions: ['.ts', '.tsx', '.js', '.json'],
       exportsFields: ['exports'],
       conditionNames: ['import', 'node', 'default'],
     },
