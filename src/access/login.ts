@@ -2,13 +2,15 @@ import type { Pool } from 'pg'
 import { networkOf } from './address-limit.ts'
 import { createMinuteLimit, type MinuteLimit } from './minute-limit.ts'
 import { verifyPassword } from './passwords.ts'
-import type { IssuedToken, Tokens } from './tokens.ts'
 import { createTurns } from './turns.ts'
 
 /** Failures a minute, after which nobody's password is even looked at (DESIGN section 5, Sync interface). */
 const FAILURES_OF_EMAIL = 5
 const FAILURES_OF_ADDRESS = 50
 const KNOWN = 20_000
+
+/** Tokens and sessions that a user gets in a minute, by logging in or renewing: all tills of a shop in the morning. */
+const GRANTS_PER_MINUTE = 60
 
 /** A verification takes a core for about 20 ms, and one of the four threads that files and names are also looked up on. */
 const VERIFICATIONS = { atATime: 2, waiting: 1_000 }
@@ -20,16 +22,24 @@ export interface User {
   readonly company_id: number
 }
 
+/** Whom a token or a session is issued to. */
+export interface Holder {
+  readonly userId: number
+  readonly companyId: number
+}
+
 export type LoginOutcome =
-  | { readonly kind: 'entered'; readonly user: User; readonly token: IssuedToken }
+  | { readonly kind: 'entered'; readonly user: User; readonly holder: Holder }
   | { readonly kind: 'wrong' }
   | { readonly kind: 'limited'; readonly retryAfter: number }
 
-/** Checks a password, and gives a token for the right one. `email` is as `Email` gives it. */
-export type Login = (
-  credentials: { readonly email: string; readonly password: string },
-  address: string,
-) => Promise<LoginOutcome>
+/** The one door to tills and panel: whoever guesses at one is counted at both. */
+export interface Login {
+  /** Checks a password; for the right one the caller issues a token or a session. `email` is as `Email` gives it. */
+  enter(credentials: { readonly email: string; readonly password: string }, address: string): Promise<LoginOutcome>
+  /** Tokens and sessions of a user, by its id: a new token's calls are counted anew. */
+  readonly grants: MinuteLimit
+}
 
 interface FoundUser extends User {
   readonly password_hash: string
@@ -39,9 +49,10 @@ interface FoundUser extends User {
  * Failures are counted per process: they slow guessing down, they are no contract, and argon2 alone leaves no process more
  * than some hundred guesses a second.
  */
-export function createLogin(pool: Pool, tokens: Tokens, grants: MinuteLimit): Login {
+export function createLogin(pool: Pool): Login {
   const ofEmail = createMinuteLimit({ perMinute: FAILURES_OF_EMAIL, known: KNOWN })
   const ofAddress = createMinuteLimit({ perMinute: FAILURES_OF_ADDRESS, known: KNOWN })
+  const grants = createMinuteLimit({ perMinute: GRANTS_PER_MINUTE, known: KNOWN })
   const turns = createTurns(VERIFICATIONS)
 
   /** The user whom the password fits, `wrong`, or how many seconds to wait. */
@@ -64,18 +75,24 @@ export function createLogin(pool: Pool, tokens: Tokens, grants: MinuteLimit): Lo
     }
   }
 
-  return async ({ email, password }, from) => {
-    const address = networkOf(from)
-    for (const { limited, retryAfter } of [await ofAddress.look(address), await ofEmail.look(`${address} ${email}`)]) {
-      if (limited) return { kind: 'limited', retryAfter }
-    }
-    const found = await turns.take(() => attempt(email, password, address))
-    if (found === 'wrong') return { kind: 'wrong' }
-    if (typeof found === 'number') return { kind: 'limited', retryAfter: found }
-    const { password_hash: _, ...user } = found
-    const granted = await grants.consume(String(user.id))
-    if (granted.limited) return { kind: 'limited', retryAfter: granted.retryAfter }
-    return { kind: 'entered', user, token: await tokens.issue({ userId: user.id, companyId: user.company_id }) }
+  return {
+    grants,
+    async enter({ email, password }, from) {
+      const address = networkOf(from)
+      for (const { limited, retryAfter } of [
+        await ofAddress.look(address),
+        await ofEmail.look(`${address} ${email}`),
+      ]) {
+        if (limited) return { kind: 'limited', retryAfter }
+      }
+      const found = await turns.take(() => attempt(email, password, address))
+      if (found === 'wrong') return { kind: 'wrong' }
+      if (typeof found === 'number') return { kind: 'limited', retryAfter: found }
+      const { password_hash: _, ...user } = found
+      const granted = await grants.consume(String(user.id))
+      if (granted.limited) return { kind: 'limited', retryAfter: granted.retryAfter }
+      return { kind: 'entered', user, holder: { userId: user.id, companyId: user.company_id } }
+    },
   }
 }
 

@@ -1,5 +1,6 @@
 import express, { type Express } from 'express'
 import helmet from 'helmet'
+import type { PanelAccess } from '../access/sessions.ts'
 import { type ApiOptions, apiV1, V1_ROUTES } from './api-v1.ts'
 import { serveDocs } from './docs/serve.ts'
 import { health, type ProbeOptions } from './health.ts'
@@ -23,7 +24,9 @@ export interface BaseOptions extends ProbeOptions {
   readonly figures?: MetricsOptions
 }
 
-export interface InterfaceOptions extends ApiOptions, SyncOptions, NotificationOptions {}
+export interface InterfaceOptions extends ApiOptions, SyncOptions, NotificationOptions {
+  readonly panel: PanelAccess
+}
 
 export interface AppOptions extends BaseOptions, InterfaceOptions {
   readonly newId: () => string
