@@ -18,6 +18,12 @@ interface PoolOptions {
   readonly on_error?: (error: Error) => void
 }
 
+/**
+ * Postgres ends statements that take too long and says so; a server that says nothing for this many times as long is gone,
+ * as a machine that lost its power: then the connection is given up. More than one, because statements wait in the pipeline.
+ */
+const SILENCE_FACTOR = 2
+
 const sessionOf = (readSchema: string) => `-c TimeZone=UTC -c DateStyle=ISO -c search_path=${readSchema},ops,ledger`
 // A plan that cannot do without what is switched off counts as so expensive that older servers would compile it each time.
 const KEY_LOOKUPS_ONLY =
@@ -51,6 +57,7 @@ const PARSERS: ReadonlyMap<number, Parse> = new Map<number, Parse>([
  */
 export function createPool(url: string, options: PoolOptions): pg.Pool {
   const session = sessionOf(options.read_schema ?? 'read')
+  const { statement_timeout_ms = 30_000 } = options
   const pool = new pg.Pool({
     connectionString: url,
     max: options.max,
@@ -59,7 +66,8 @@ export function createPool(url: string, options: PoolOptions): pg.Pool {
     keepAlive: true,
     options: options.keyLookupsOnly ? `${session} ${KEY_LOOKUPS_ONLY}` : session,
     connectionTimeoutMillis: options.connect_timeout_ms ?? 10_000,
-    statement_timeout: options.statement_timeout_ms ?? 30_000,
+    statement_timeout: statement_timeout_ms,
+    query_timeout: statement_timeout_ms * SILENCE_FACTOR,
     lock_timeout: options.lock_timeout_ms ?? 10_000,
     idle_in_transaction_session_timeout: options.idle_in_transaction_timeout_ms ?? 60_000,
     types: { getTypeParser: parserOf },

@@ -58,7 +58,11 @@ describe('a disk of the embedded Postgres that is full', function () {
 
   scenario('makes writes wait, and loses none', 1, (dice) => fill(dice, async () => {}))
   scenario('costs the server its life, which comes back when there is room', 1, (dice) =>
-    fill(dice, () => fillLog((own as OwnPostgres).databaseUrl)),
+    fill(dice, async () => {
+      const { databaseUrl, notReady } = own as OwnPostgres
+      await fillLog(databaseUrl)
+      await notReady()
+    }),
   )
 })
 

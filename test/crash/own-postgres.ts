@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { findEmbedded, stopLeftOver } from '../../src/postgres/embedded.ts'
 import { findPostmaster } from '../../src/postgres/postmaster.ts'
+import { send } from '../support/api.ts'
 import { type Service, startService } from '../support/process.ts'
 import { until } from '../support/wait.ts'
 
@@ -15,7 +16,8 @@ export interface OwnPostgres {
   startAgain(): Promise<void>
   /** Resolves when the service says that it is ready. */
   ready(): Promise<void>
-  output(): string
+  /** Resolves when it says that it is not, because of Postgres. */
+  notReady(): Promise<void>
   /** Ends both in an orderly way; tells the service's exit code. */
   stop(): Promise<number | null>
 }
@@ -43,7 +45,10 @@ export async function startOwnPostgres(env: Record<string, string>, dataDir: str
     async ready() {
       await until(async () => (await fetch(`${url}/health/ready`)).ok, { timeout_ms: 120_000, what: 'readiness' })
     },
-    output: () => service.output(),
+    async notReady() {
+      const isDown = async () => (await send(`${url}/health/ready`, 'GET')).body?.parts?.postgres === 'down'
+      await until(isDown, { timeout_ms: 120_000, what: 'a service that says that Postgres is down' })
+    },
     async stop() {
       const code = await service.stop()
       await until(() => stopLeftOver(dataDir), { timeout_ms: 60_000 })
