@@ -9,6 +9,8 @@ const PROBLEMS = {
   invalid_signature: [401, 'A assinatura da notificação não confere.'],
   plan_required: [402, 'A conta não tem o adicional de API contratado.'],
   insufficient_scope: [403, 'A chave de API não tem o escopo necessário para esta operação.'],
+  owners_only: [403, 'Só o proprietário da empresa tem acesso a esta página.'],
+  cross_site_form: [403, 'O formulário não veio desta página, ou a sessão mudou. Abra a página de novo e repita.'],
   https_required: [403, 'A API só atende por HTTPS.'],
   not_found: [404, 'Registro não encontrado.'],
   method_not_allowed: [405, 'Este endereço não aceita o método usado.'],
