@@ -3,7 +3,9 @@ import type { AddressInfo } from 'node:net'
 import type { Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 import { createAddressLimit } from '../../src/access/address-limit.ts'
+import { createLogin } from '../../src/access/login.ts'
 import { createGate } from '../../src/access/quota.ts'
+import { createSessions } from '../../src/access/sessions.ts'
 import { createSyncAccess } from '../../src/access/sync-access.ts'
 import type { Core } from '../../src/core.ts'
 import { type AppOptions, createApp } from '../../src/http/app.ts'
@@ -33,12 +35,15 @@ export async function startFaultyApi(core: Core, databaseUrl: string): Promise<F
   const servers: Server[] = []
 
   async function listen(options: Partial<AppOptions>): Promise<string> {
+    const pool = options.pool ?? core.pool
+    const login = createLogin(pool)
     const app = createApp({
       ...core,
       limits,
       gate,
       addresses: createAddressLimit(limits),
-      sync: createSyncAccess(options.pool ?? core.pool, { tokenDays: null, callsPerMinute: 1_000_000 }),
+      panel: { login, sessions: createSessions(pool, () => {}) },
+      sync: createSyncAccess(pool, login, { tokenDays: null, callsPerMinute: 1_000_000 }),
       provider: noProvider,
       notifiers: createAddressLimit({ perMinute: 1_000_000 }),
       publicUrl: PUBLIC_URL,
