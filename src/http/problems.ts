@@ -21,6 +21,7 @@ const PROBLEMS = {
   already_settled: [409, 'A conta já está liquidada.'],
   order_already_paid: [409, 'O pedido já está pago.'],
   key_limit_reached: [409, 'A empresa já tem cinco chaves de API ativas.'],
+  last_owner: [409, 'A empresa precisa de ao menos um proprietário ativo.'],
   webhook_limit_reached: [409, 'A empresa já tem o máximo de endereços de webhook.'],
   webhook_disabled: [409, 'O endereço de webhook está desligado: ligue-o antes.'],
   payload_too_large: [413, 'O corpo da requisição é grande demais.'],

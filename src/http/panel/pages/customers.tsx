@@ -5,9 +5,7 @@ import type { CustomerObject } from '../../../../projections/customers.ts'
 import { getCustomer } from '../../../../queries/customers/get-customer.ts'
 import { customerListing } from '../../../../queries/customers/list-customers.ts'
 import { listPersonsByName } from '../../../../queries/persons/list-persons.ts'
-import * as format from '../format.ts'
-import { link } from '../link.ts'
-import { personFacts, personFields, personFilters } from './persons.ts'
+import { personColumns, personFacts, personFields, personFilters } from './persons.tsx'
 import { recordPages } from './records.tsx'
 
 const PATH = '/clientes'
@@ -26,18 +24,13 @@ export const customerPages = recordPages<CustomerObject>({
   },
   list: {
     filters: personFilters,
-    columns: [
-      { head: 'Nome', cell: (customer) => <a href={link(`${PATH}/${customer.id}`)}>{customer.name}</a> },
-      { head: 'CPF ou CNPJ', cell: ({ document }) => document && format.taxNumber(document) },
-      { head: 'Telefone', cell: ({ phone }) => phone, isExtra: true },
-      { head: 'E-mail', cell: ({ email }) => email, isExtra: true },
-    ],
+    columns: personColumns(PATH),
     page: ({ books }, filters) =>
       listPersonsByName(books.pool, customerListing, books.companyId, { ...filters, limit: 50 }),
   },
   get: ({ books }, id) => getCustomer(books.pool, books.companyId, id),
   nameOf: ({ name }) => name,
-  facts: personFacts,
+  facts: (customer, visit) => personFacts(customer, visit),
   fields: () => personFields(),
   create: { schema: CreateCustomerInput, command: createCustomer },
   update: { schema: CustomerChanges, command: updateCustomer },

@@ -4,7 +4,9 @@ import * as format from '../format.ts'
 import { dateTime } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { choice, email, line, paragraph, phone, taxNumber, zip } from '../forms/kinds.ts'
+import { link } from '../link.ts'
 import type { Visit } from '../route.ts'
+import type { Column } from '../ui/table.tsx'
 import type { RecordPages } from './records.tsx'
 
 /** Of a customer or a supplier. */
@@ -23,6 +25,15 @@ export const personFilters: Fields = {
   document: { label: 'CPF ou CNPJ', kind: taxNumber, columns: 4 },
   external_id: { label: 'Código externo', kind: line, columns: 4 },
 }
+
+/** Columns of both lists; what a supplier has beside a customer stands after the name. */
+export const personColumns = <P extends Person>(path: string, ...afterName: Column<P>[]): Column<P>[] => [
+  { head: 'Nome', cell: ({ id, name }) => <a href={link(`${path}/${id}`)}>{name}</a> },
+  ...afterName,
+  { head: 'CPF ou CNPJ', cell: ({ document }) => document && format.taxNumber(document) },
+  { head: 'Telefone', cell: ({ phone }) => phone, isExtra: true },
+  { head: 'E-mail', cell: ({ email }) => email, isExtra: true },
+]
 
 /** Fields of both forms; what a supplier has beside a customer stands after the name. */
 export const personFields = (afterName: Fields = {}): Fields => ({
@@ -43,9 +54,12 @@ export const personFields = (afterName: Fields = {}): Fields => ({
   'address.state': { label: 'UF', kind: line, columns: 2 },
 })
 
+type Facts = ReturnType<RecordPages<Person>['facts']>
+
 /** What a person's page shows. */
-export const personFacts = (person: Person, { books }: Visit): ReturnType<RecordPages<Person>['facts']> => [
+export const personFacts = (person: Person, { books }: Visit, ...afterName: Facts): Facts => [
   ['Nome', person.name],
+  ...afterName,
   ['Tipo de pessoa', PERSON_TYPE_NAMES[person.person_type]],
   ['CPF ou CNPJ', person.document && format.taxNumber(person.document)],
   ['Telefone', person.phone],
