@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { createAddressLimit } from '../access/address-limit.ts'
+import { KEY_BYTES, newKey } from '../access/api-keys.ts'
 import { seedDemo } from '../access/demo-data.ts'
 import { createLogin } from '../access/login.ts'
 import { createGate } from '../access/quota.ts'
@@ -46,6 +47,7 @@ export async function startApi(shared: Shared, newId: () => string): Promise<Api
     panel: {
       login,
       sessions: createSessions(core.pool, (error) => log('the use of a session could not be noted', error)),
+      newKey: () => newKey(randomBytes(KEY_BYTES)),
     },
     provider,
     onNotified: metrics.onNotified,
