@@ -15,6 +15,8 @@ import type { Running, Shared } from './role.ts'
 
 /** The gate sends one statement at a time. */
 const GATE_CONNECTIONS = 1
+/** All calls wait for it, so that a connection that died without a word must be noticed soon (after twice as long). */
+const GATE_STATEMENT_TIMEOUT_MS = 5_000
 
 export interface Api extends Running {
   /** What the interfaces are made with. */
@@ -29,6 +31,7 @@ export async function startApi(shared: Shared, newId: () => string): Promise<Api
   const demoFile = config.SEED_DEMO ? await seed(shared) : null
   const gatePool = createPool(databaseUrl, {
     max: GATE_CONNECTIONS,
+    statement_timeout_ms: GATE_STATEMENT_TIMEOUT_MS,
     keyLookupsOnly: true,
     application_name: 'tillbook gate',
   })
