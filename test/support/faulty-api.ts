@@ -13,7 +13,7 @@ import { createPageCache } from '../../src/http/page-cache.ts'
 import { Unavailable } from '../../src/ledger/port.ts'
 import type { Writer } from '../../src/ledger/writer.ts'
 import { createPool } from '../../src/postgres/pool.ts'
-import { PUBLIC_URL, testGiven } from './api.ts'
+import { PUBLIC_URL, testGiven, testKey } from './api.ts'
 import { noProvider } from './provider.ts'
 
 /** Addresses of a service whose handlers fail, and of one that fails while it looks the key up. */
@@ -44,7 +44,8 @@ export async function startFaultyApi(core: Core, databaseUrl: string): Promise<F
       gate,
       pages: createPageCache(0),
       addresses: createAddressLimit(limits),
-      panel: { login, sessions: createSessions(pool, () => {}) },
+      news: { follow: () => () => {}, close: async () => {} },
+      panel: { login, sessions: createSessions(pool, () => {}), newKey: testKey },
       sync: createSyncAccess(pool, login, { tokenDays: null, callsPerMinute: 1_000_000 }),
       provider: noProvider,
       notifiers: createAddressLimit({ perMinute: 1_000_000 }),
