@@ -9,6 +9,7 @@ import { failures, type LogFailure } from './middleware/failures.ts'
 import { type Call, observe } from './middleware/observe.ts'
 import { requestId } from './middleware/request-id.ts'
 import { type NotificationOptions, notificationReceiver } from './notifications/receiver.ts'
+import { ASSETS_PATH, serveAssets } from './panel/assets.ts'
 import { Problem } from './problems.ts'
 import { type SyncOptions, syncRouter } from './sync/router.ts'
 
@@ -58,6 +59,7 @@ export function createBase({ trustProxy, newId, onAnswered, figures, ...probing 
 export function addInterfaces(app: Express, options: InterfaceOptions): void {
   app.use(helmet())
   app.use('/docs', serveDocs(V1_ROUTES))
+  app.use(ASSETS_PATH, serveAssets())
   app.use('/api/v1', apiV1(options))
   app.use('/api', syncRouter(options))
   app.use('/webhook', notificationReceiver(options))

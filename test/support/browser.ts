@@ -23,7 +23,10 @@ import { createTestUser, type TestUser } from './till.ts'
  *
  * `panel.company` and `panel.api` put data in place, `panel.owner` and `panel.clerk` can log in. Every `open` has cookies
  * of its own; go on in the same ones with `page.goto('/painel/…')`. Playwright's locators and `waitFor` are what tests
- * wait with. No page may do what browser/watch.ts lists; what it did is told after the test, and fails it.
+ * wait with. No page may do what browser/watch.ts lists; what it did is told after the test, and fails it, unless the page
+ * was opened with `mayDo`. Pages of a test's own come from browser/small-app.ts and `useBrowser`.
+ *
+ * Code that runs in the page is given to `evaluate` as text: tests know no types of the DOM, and the compiler changes functions.
  */
 
 /** `describe`, where there is a browser. Elsewhere its tests are skipped, which one line of the run explains, and in CI they fail. */
@@ -43,7 +46,10 @@ function hasBrowser(): boolean {
 }
 
 /** How a page is opened: all that Playwright knows, of which `viewport` and `javaScriptEnabled` matter most. */
-export type OpenOptions = BrowserContextOptions
+export interface OpenOptions extends BrowserContextOptions {
+  /** What is told of these pages that is no problem, because the test is about it. */
+  readonly mayDo?: RegExp
+}
 
 export interface TestBrowser {
   /** A page of the service at a path, with cookies of its own, when all of it is loaded. */
@@ -56,17 +62,17 @@ const TIMEOUT_MS = 15_000
 
 /** Pages of whatever answers at `origin`, which is asked for when the first is opened. They are closed, and judged, after each test. */
 export function useBrowser(origin: () => string): TestBrowser {
-  let opened: { context: BrowserContext; problems: readonly string[] }[] = []
+  let opened: { context: BrowserContext; problems: readonly string[]; mayDo: RegExp | undefined }[] = []
 
   afterEach('the pages did what they may', async () => {
     const ended = opened
     opened = []
     await Promise.all(ended.map(({ context }) => context.close()))
-    const problems = ended.flatMap((each) => each.problems)
+    const problems = ended.flatMap(({ problems, mayDo }) => problems.filter((problem) => !mayDo?.test(problem)))
     if (problems.length > 0) throw new Error(`what no page may do:\n  ${problems.join('\n  ')}`)
   })
 
-  const context: TestBrowser['context'] = async (options) => {
+  const context: TestBrowser['context'] = async ({ mayDo, ...options } = {}) => {
     const browser = await sharedBrowser()
     const context = await browser.newContext({
       baseURL: origin(),
@@ -78,7 +84,7 @@ export function useBrowser(origin: () => string): TestBrowser {
       ...options,
     })
     context.setDefaultTimeout(TIMEOUT_MS)
-    opened.push({ context, problems: watch(context, origin()) })
+    opened.push({ context, problems: watch(context, origin()), mayDo })
     return context
   }
 
