@@ -27,9 +27,10 @@ WORKDIR /app
 COPY --from=modules /app/node_modules node_modules
 COPY --from=build /app/dist dist
 COPY package.json ./
-# Migrations, and what browsers run, are read where they are written; they are not part of dist.
+# Migrations are read where they are written; they are not part of dist.
 COPY src/postgres/migrations src/postgres/migrations
-COPY src/http/panel/assets src/http/panel/assets
+# So are the files that pages load.
+COPY src/http/panel/static src/http/panel/static
 USER node
 EXPOSE 3000
 # The first start, and one after an update, may have tables to make: it is not ready before that, and need not be restarted.

@@ -1,5 +1,5 @@
 /** Types of the columns that lists go by. */
-type KeyType = 'bigint' | 'timestamptz' | 'uuid'
+type KeyType = 'bigint' | 'timestamptz' | 'uuid' | 'text'
 
 /** In which order records are listed, and so what a cursor holds. The first column may have a lower bound. */
 export interface Order {

@@ -49,6 +49,18 @@ export interface Listing<F> extends Source {
 
 export const BY_ID: Order = { name: 'id', columns: [{ name: 'id', type: 'bigint' }] }
 
+/** The newest first, as people look at lists. */
+export const NEWEST_FIRST: Order = { name: 'newest', columns: BY_ID.columns, descending: true }
+
+/** As people look for a name. */
+export const BY_NAME: Order = {
+  name: 'by_name',
+  columns: [
+    { name: 'name_key', type: 'text' },
+    { name: 'id', type: 'bigint' },
+  ],
+}
+
 /** Revisions follow time, so this is the order of the ledger; time comes first because `updated_since` is one. */
 export const BY_CHANGE: Order = {
   name: 'change',
@@ -196,7 +208,13 @@ function presented(source: Source, { data, timezone }: Row): string {
   return records.map((record) => JSON.stringify(present(record, timezone))).join(',')
 }
 
-const COLUMN_SCHEMAS = { bigint: z.int().nonnegative(), timestamptz: Instant, uuid: z.uuid() }
+/** Postgres stores no U+0000. */
+const StorableText = z
+  .string()
+  .max(1000)
+  .regex(/^[^\0]*$/)
+
+const COLUMN_SCHEMAS = { bigint: z.int().nonnegative(), timestamptz: Instant, uuid: z.uuid(), text: StorableText }
 
 /** Cursors come from outside: what is in them must be possible values, or Postgres would fail. */
 function keySchema({ columns }: Order): z.ZodType<(string | number)[]> {

@@ -82,9 +82,9 @@ export function createSessions(pool: Pool, onError: (error: unknown) => void): S
   }
 
   return {
-    async issue({ userId, companyId }) {
+    async issue({ userId, companyId, generation }) {
       const token = TOKENS.make()
-      const values = [TOKENS.hashOf(token), userId, companyId, LONGEST_DAYS, LIVE_SESSIONS_OF_USER - 1]
+      const values = [TOKENS.hashOf(token), userId, companyId, LONGEST_DAYS, LIVE_SESSIONS_OF_USER - 1, generation]
       const { rows } = await pool.query<{ expires_at: string }>({ ...ISSUE, values })
       if (!rows[0]) throw new Error('no session was stored')
       return { token, expiresAt: rows[0].expires_at }
@@ -125,8 +125,8 @@ const ISSUE = {
              select hash from ops.sessions where user_id = $2 and revoked_at is null
              order by last_seen_at desc offset $5)
          )
-         insert into ops.sessions (hash, user_id, company_id, created_at, last_seen_at, expires_at)
-         select $1, $2, $3, now, now, now + make_interval(days => $4) from clock
+         insert into ops.sessions (hash, user_id, company_id, generation, created_at, last_seen_at, expires_at)
+         select $1, $2, $3, $6, now, now, now + make_interval(days => $4) from clock
          returning expires_at`,
 }
 
@@ -139,7 +139,7 @@ const FIND = {
          from clock
          join ops.sessions s on s.hash = $1 and s.revoked_at is null and s.expires_at > clock.now
            and s.last_seen_at > clock.now - make_interval(hours => $2)
-         join read.users u on u.company_id = s.company_id and u.id = s.user_id
+         join read.users u on u.company_id = s.company_id and u.id = s.user_id and u.generation = s.generation
          join read.companies c on c.company_id = s.company_id`,
 }
 

@@ -52,8 +52,8 @@ export function createTokens(pool: Pool, days: number | null): Tokens {
     return rows[0] ? { token, expiresAt: rows[0].expires_at } : null
   }
   return {
-    async issue({ userId, companyId }) {
-      const token = await issued(ISSUE, (hash) => [hash, userId, companyId, days, LIVE_TOKENS_OF_USER - 1])
+    async issue({ userId, companyId, generation }) {
+      const token = await issued(ISSUE, (hash) => [hash, userId, companyId, days, LIVE_TOKENS_OF_USER - 1, generation])
       if (!token) throw new Error('no token was stored')
       return token
     },
@@ -70,7 +70,7 @@ export function createTokens(pool: Pool, days: number | null): Tokens {
   }
 }
 
-const INSERT = `insert into ops.sync_tokens (hash, user_id, company_id, created_at, last_used_at, expires_at)`
+const INSERT = `insert into ops.sync_tokens (hash, user_id, company_id, generation, created_at, last_used_at, expires_at)`
 const LIVE = `t.revoked_at is null and (t.expires_at is null or t.expires_at > clock.now)`
 
 const ISSUE = {
@@ -81,7 +81,7 @@ const ISSUE = {
              select hash from ops.sync_tokens where user_id = $2 and revoked_at is null
              order by last_used_at desc offset $5)
          )
-         ${INSERT} select $1, $2, $3, now, now, now + make_interval(days => $4) from clock
+         ${INSERT} select $1, $2, $3, $6, now, now, now + make_interval(days => $4) from clock
          returning expires_at`,
 }
 
@@ -96,7 +96,7 @@ const FIND = {
                 u.doc->>'role' as role, c.timezone, clock.now
          from clock
          join ops.sync_tokens t on t.hash = $1 and ${LIVE}
-         join read.users u on u.company_id = t.company_id and u.id = t.user_id
+         join read.users u on u.company_id = t.company_id and u.id = t.user_id and u.generation = t.generation
          join read.companies c on c.company_id = t.company_id`,
 }
 
@@ -106,9 +106,9 @@ const RENEW = {
   text: `with ${CLOCK}, old as (
            update ops.sync_tokens t set revoked_at = clock.now from clock
            where t.hash = $2 and ${LIVE}
-           returning t.user_id, t.company_id, clock.now
+           returning t.user_id, t.company_id, t.generation, clock.now
          )
-         ${INSERT} select $1, user_id, company_id, now, now, now + make_interval(days => $3) from old
+         ${INSERT} select $1, user_id, company_id, generation, now, now, now + make_interval(days => $3) from old
          returning expires_at`,
 }
 

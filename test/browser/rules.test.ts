@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import express from 'express'
 import type { Page } from 'playwright-core'
-import { PANEL_POLICY } from '../../src/http/panel/policy.ts'
+import { pagePolicy } from '../../src/http/panel/guard.ts'
 import { check } from '../support/browser/accessibility.ts'
 import { sharedBrowser } from '../support/browser/chromium.ts'
 import { tabThrough } from '../support/browser/keyboard.ts'
@@ -16,7 +16,7 @@ const main = (body: string, style = '') => pageOf(`<style>${style}</style><main>
 let current = ''
 const app = express()
 app.get('/page', (_request, response) => void response.send(current))
-app.get('/strict', (_request, response) => void response.set('Content-Security-Policy', PANEL_POLICY).send(current))
+app.get('/strict', pagePolicy, (_request, response) => void response.send(current))
 
 const failureOf = (work: Promise<unknown>): Promise<string> =>
   work.then(
@@ -109,10 +109,29 @@ describeInBrowser('what every page is held to', () => {
       expect(await tabThrough(page)).to.deep.equal(['a "Ir"', 'input "um"', 'summary "Mais"', 'button "Fim"'])
     })
 
-    it('finds what is not reached', async () => {
+    it('takes a field of several parts for one stop', async () => {
+      const page = await show(main('<label>Dia <input type="date"></label><button>Fim</button>'))
+      expect(await tabThrough(page)).to.deep.equal(['input "Dia"', 'button "Fim"'])
+    })
+
+    it('finds what keeps the focus', async () => {
       const trap = `<button>um</button><button>dois</button>
         <script>addEventListener('keydown', (event) => event.target.textContent === 'um' && event.preventDefault())</script>`
-      expect(await failureOf(tabThrough(await show(main(trap))))).to.include('button "dois" is not reached')
+      expect(await failureOf(tabThrough(await show(main(trap))))).to.include(
+        'no end after 66 presses, the last at button "um"',
+      )
+    })
+
+    it('finds what is not reached', async () => {
+      const skipping = `<button>um</button><button>dois</button><button>três</button>
+        <script>addEventListener('keydown', (event) => {
+          if (event.target.textContent !== 'um') return
+          event.preventDefault()
+          document.querySelectorAll('button')[2].focus()
+        })</script>`
+      expect(await failureOf(tabThrough(await show(main(skipping))))).to.match(
+        /keyboard:\n {2}button "dois" is not reached$/,
+      )
     })
 
     it('finds a focus that is not shown, or out of sight', async () => {

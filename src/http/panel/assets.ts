@@ -1,64 +1,57 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { extname, join } from 'node:path'
+import { join } from 'node:path'
 import express, { type Router } from 'express'
 import { projectRoot } from '../../project-root.ts'
+import { PANEL } from './link.ts'
 
-/** Where they are served. */
-export const ASSETS_PATH = '/painel/assets'
+const require = createRequire(import.meta.url)
 
-/** Bits of a SHA-256 in base64: 96 are plenty, since nobody but us chooses the contents. */
-const HASH_LENGTH = 16
+const own = (name: string): string => join(projectRoot(), 'src/http/panel/static', name)
 
-const own = (file: string) => join(projectRoot(), 'src', 'http', 'panel', 'assets', file)
-const ofPackage = createRequire(import.meta.url).resolve
-
-/** What pages of the panel load, and the files that it is made of, one after the other. */
-const SOURCES = {
-  'panel.css': [own('panel.css')],
-  'panel.js': [own('panel.js')],
-  'htmx.js': [ofPackage('htmx.org/dist/htmx.min.js')],
-  'sse.js': [ofPackage('htmx-ext-sse/dist/sse.min.js')],
-} as const satisfies Record<string, readonly string[]>
-
-export type AssetName = keyof typeof SOURCES
+/** What pages load, all of it from here: our own files, and scripts of packages. */
+const FILES: Readonly<Record<string, { readonly file: string; readonly type: string }>> = {
+  'panel.css': { file: own('panel.css'), type: 'text/css; charset=utf-8' },
+  'panel.js': { file: own('panel.js'), type: 'text/javascript; charset=utf-8' },
+  'icon.svg': { file: own('icon.svg'), type: 'image/svg+xml' },
+  'htmx.js': { file: require.resolve('htmx.org/dist/htmx.min.js'), type: 'text/javascript; charset=utf-8' },
+  'sse.js': { file: require.resolve('htmx-ext-sse/dist/sse.min.js'), type: 'text/javascript; charset=utf-8' },
+}
 
 interface Asset {
-  readonly url: string
-  readonly content: string
+  readonly type: string
+  readonly bytes: Buffer
+  /** With a digest of what is in it, so that browsers may keep it for ever. */
+  readonly path: string
 }
 
-/** Read once, when the program starts: a file that is missing is told then, and not to the first visitor. */
-const ASSETS: ReadonlyMap<string, Asset> = new Map(
-  Object.entries(SOURCES).map(([name, files]) => [name, read(name, files)]),
+const DIGEST_CHARACTERS = 12
+
+const ASSETS = new Map<string, Asset>(
+  Object.entries(FILES).map(([name, { file, type }]) => {
+    const bytes = readFileSync(file)
+    const digest = createHash('sha256').update(bytes).digest('hex').slice(0, DIGEST_CHARACTERS)
+    return [name, { type, bytes, path: `/${digest}/${name}` }]
+  }),
 )
 
-function read(name: string, files: readonly string[]): Asset {
-  const content = files.map((file) => readFileSync(file, 'utf8')).join('\n')
-  const hash = createHash('sha256').update(content).digest('base64url').slice(0, HASH_LENGTH)
-  return { url: `${ASSETS_PATH}/${hash}/${name}`, content }
+/** The address of a file that pages load. */
+export function asset(name: keyof typeof FILES): string {
+  const found = ASSETS.get(name)
+  if (!found) throw new Error(`there is no asset ${name}`)
+  return `${PANEL}/assets${found.path}`
 }
 
-/** The address to load an asset from; another content has another address. */
-export function asset(name: AssetName): string {
-  const { url } = ASSETS.get(name) as Asset
-  return url
-}
-
-/**
- * Serves every asset under the address that `asset` tells, to be kept for ever. Any other address is not found: what is
- * kept for ever must be what the address says.
- */
+/** Serves them under their current addresses, and nothing else. */
 export function serveAssets(): Router {
-  const router = express.Router()
-  router.get('/:hash/:name', (request, response, next) => {
-    const found = ASSETS.get(request.params.name)
-    if (!found || found.url !== request.baseUrl + request.path) return next()
-    response
-      .set({ 'Cache-Control': 'public, max-age=31536000, immutable', 'X-Content-Type-Options': 'nosniff' })
-      .type(extname(request.params.name))
-      .send(found.content)
-  })
+  const router = express.Router({ caseSensitive: true, strict: true })
+  for (const { path, type, bytes } of ASSETS.values()) {
+    router.get(path, (_request, response) => {
+      response.setHeader('Cache-Control', 'public, max-age=31536000, immutable')
+      response.setHeader('Content-Type', type)
+      response.send(bytes)
+    })
+  }
   return router
 }

@@ -1,0 +1,16 @@
+/** What is told on the next page after something was done. The address carries the code only, so nobody can put words there. */
+export const NOTICES = {
+  criado: 'Cadastro criado.',
+  alterado: 'Alterações salvas.',
+  'sem-alteracao': 'Nada foi alterado.',
+  excluido: 'Cadastro excluído.',
+  liquidada: 'Conta liquidada.',
+  cancelada: 'Venda cancelada.',
+  saiu: 'Você saiu do painel.',
+  entre: 'Entre para continuar.',
+} as const
+
+export type NoticeCode = keyof typeof NOTICES
+
+export const noticeOf = (code: string | undefined): NoticeCode | null =>
+  code !== undefined && Object.hasOwn(NOTICES, code) ? (code as NoticeCode) : null
