@@ -13,7 +13,7 @@ import { sessionCookie } from './cookie.ts'
 import { entrance } from './entrance.tsx'
 import { pagePolicy, requireCsrf, requireOwnSite } from './guard.ts'
 import { link, PANEL } from './link.ts'
-import type { PanelContext, PanelRoute } from './route.ts'
+import type { Page, PanelContext, PanelRoute, Redirect } from './route.ts'
 import { PANEL_ROUTES } from './routes.ts'
 import { atMoment, formOf, submissionOf, visitOf } from './visit.ts'
 
@@ -78,8 +78,7 @@ function handlerOf(route: PanelRoute, context: PanelContext): RequestHandler {
     if (route.access === 'owner' && session.role !== 'owner') throw new Problem('owners_only')
     if ('submit' in route) return submit(route, place, request, response)
     const shown = route.asOf ? await atMoment(visit, (then) => showAt(route, then)) : await showAt(route, visit)
-    if (!shown?.page) throw new Problem('not_found')
-    sendPage(response, shown.page, { ...place, visit: shown.visit })
+    answer(response, shown.page, { ...place, visit: shown.visit })
   }
 }
 
@@ -97,7 +96,11 @@ async function submit(
   const form = formOf(request)
   requireCsrf(place.visit.session, form)
   const result = await route.submit(submissionOf(place.visit, form, response.locals.requestId as string, request.path))
+  answer(response, result, place)
+}
+
+function answer(response: Response, result: Page | Redirect | null, place: Place): void {
   if (result === null) throw new Problem('not_found')
-  if ('to' in result) sendRedirect(response, link(result.to, { feito: result.notice }))
+  if ('to' in result) sendRedirect(response, link(result.to, { ...result.parameters, feito: result.notice }))
   else sendPage(response, result, place)
 }

@@ -87,6 +87,7 @@ export interface Page {
 /** Where to go on after something was done, and what to tell there. */
 export interface Redirect {
   readonly to: string
+  readonly parameters?: Readonly<Record<string, string>>
   readonly notice?: NoticeCode
 }
 
@@ -101,7 +102,7 @@ interface Common {
 export interface PageRoute extends Common {
   /** Whether it can also be shown as it was at a moment of the past (`?em=`): it reads from `books` only. */
   readonly asOf?: true
-  show(visit: Visit): Promise<Page | null>
+  show(visit: Visit): Promise<Page | Redirect | null>
 }
 
 /** Does something, then goes elsewhere, or shows the form again with what has to be corrected. */

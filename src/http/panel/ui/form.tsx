@@ -104,7 +104,8 @@ export const Filters = ({ path, fields, filled, target }: FilterProps) => (
   </search>
 )
 
-const FieldList = ({ fields, filled }: { readonly fields: Fields; readonly filled: Filled }) => (
+/** Fields of a form, one after the other. */
+export const FieldList = ({ fields, filled }: { readonly fields: Fields; readonly filled: Filled }) => (
   <div class="fields">
     {Object.entries(fields).map(([name, field]) => (
       <FieldPart key={name} name={name} field={field} filled={filled} />

@@ -5,6 +5,7 @@ import { dateTimeSeconds } from '../format.ts'
 import { link } from '../link.ts'
 import type { Visit } from '../route.ts'
 import { eventName, ORIGINS } from '../words/events.ts'
+import { namesOfActors } from './actors.ts'
 import { Card } from './parts.tsx'
 import { Table } from './table.tsx'
 
@@ -24,6 +25,7 @@ export async function History({ visit, subject }: HistoryProps) {
   const page = await listHistory(context, books.companyId, subject, { limit: SHOWN })
   if (!page || isRefusal(page)) return null
   const events = JSON.parse(`[${page.data}]`) as Envelope[]
+  const actors = await namesOfActors(books, events)
   return (
     <Card title="Histórico">
       <Table
@@ -34,7 +36,7 @@ export async function History({ visit, subject }: HistoryProps) {
           { head: 'Quando', cell: (event) => dateTimeSeconds(event.recorded_at, books.timezone) },
           { head: 'O quê', cell: (event) => eventName(event.type) },
           { head: 'Por onde', cell: (event) => ORIGINS[event.origin] },
-          { head: 'Quem', cell: (event) => event.actor ?? 'sistema', isExtra: true },
+          { head: 'Quem', cell: (event) => actors(event.actor), isExtra: true },
           {
             head: 'Revisão',
             cell: (event) => <a href={link(visit.path, { em: event.revision })}>{event.revision}</a>,
