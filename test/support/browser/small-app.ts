@@ -13,5 +13,8 @@ export function useApp(app: Express): () => string {
     server?.closeAllConnections()
     server?.close(done)
   })
-  return () => `http://127.0.0.1:${(server?.address() as AddressInfo).port}`
+  return () => {
+    if (!server) throw new Error('the app is served only while the tests run: ask in a hook or a test')
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  }
 }
