@@ -6,7 +6,7 @@ import { createApiKey } from '../../commands/api-keys/create-api-key.ts'
 import { registerCompany } from '../../commands/companies/register-company.ts'
 import { createPaymentType } from '../../commands/payment-types/create-payment-type.ts'
 import { createAddressLimit } from '../../src/access/address-limit.ts'
-import { newKey } from '../../src/access/api-keys.ts'
+import { KEY_BYTES, newKey } from '../../src/access/api-keys.ts'
 import { createLogin } from '../../src/access/login.ts'
 import { createGate, type Gate } from '../../src/access/quota.ts'
 import { runAs } from '../../src/access/run-as.ts'
@@ -23,6 +23,7 @@ import type { Origin } from '../../src/ledger/envelope.ts'
 import { ensureLedger } from '../../src/ledger/ledgers.ts'
 import type { EventStore } from '../../src/ledger/port.ts'
 import type { Writer } from '../../src/ledger/writer.ts'
+import { followCompanies } from '../../src/news/follow-companies.ts'
 import type { PaymentProvider } from '../../src/payments/provider-port.ts'
 import { createPool } from '../../src/postgres/pool.ts'
 import { SECRET_BYTES, secretOf } from '../../src/webhooks/secrets.ts'
@@ -101,13 +102,19 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
   const gatePool = createPool(databaseUrl, { max: 1 })
   const limits = { perMinute, perDay }
   const login = createLogin(core.pool)
+  const news = followCompanies({ databaseUrl, pool: core.pool, onError: (error) => log('news cannot be heard', error) })
   const app = createApp({
     ...core,
     writer: options.wrapWriter?.(core.writer) ?? core.writer,
     limits,
     gate: withClock(createGate(gatePool, limits), options.now),
     addresses: createAddressLimit(limits),
-    panel: { login, sessions: createSessions(core.pool, (error) => log('a session could not be noted', error)) },
+    news,
+    panel: {
+      login,
+      sessions: createSessions(core.pool, (error) => log('a session could not be noted', error)),
+      newKey: testKey,
+    },
     sync: createSyncAccess(core.pool, login, { tokenDays: null, callsPerMinute: 1_000_000, ...options.sync }),
     provider: options.provider ?? noProvider,
     notifiers: createAddressLimit({ perMinute: options.notificationsPerMinute ?? 1_000_000 }),
@@ -129,6 +136,7 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
     async close() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
+      await news.close()
       await core.close()
       await gatePool.end()
     },
@@ -140,6 +148,9 @@ export const testGiven = (allowPrivateTargets = true): Given => ({
   newSecret: () => secretOf(randomBytes(SECRET_BYTES)),
   allowPrivateTargets,
 })
+
+/** A key that nobody could guess. */
+export const testKey = () => newKey(randomBytes(KEY_BYTES), 'test')
 
 function withClock(gate: Gate, now: TestApiOptions['now']): Gate {
   if (!now) return gate
@@ -167,7 +178,7 @@ async function createCompany(
   }
   await run(registerCompany, { id, name: `Loja ${id}`, cnpj: '11.222.333/0001-81', plan, timezone, logo_url: null })
   const makeKey = async (wanted: readonly Scope[], expires_at?: string) => {
-    const { key, prefix, hash } = newKey(randomBytes(32), 'test')
+    const { key, prefix, hash } = testKey()
     const created = await run(createApiKey, { name: 'chave', scopes: [...wanted], prefix, hash, expires_at })
     return { id: created.id as number, key }
   }

@@ -6,6 +6,11 @@ export const NOTICES = {
   excluido: 'Cadastro excluído.',
   liquidada: 'Conta liquidada.',
   cancelada: 'Venda cancelada.',
+  'documento-fiscal': 'Documento fiscal registrado.',
+  revogada: 'Chave revogada.',
+  ligado: 'Webhook ligado.',
+  desligado: 'Webhook desligado.',
+  enviada: 'A entrega foi posta na fila. Recarregue a página para ver o resultado.',
   saiu: 'Você saiu do painel.',
   entre: 'Entre para continuar.',
 } as const
