@@ -1,14 +1,16 @@
 import { writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { AS_OF_BENCHMARK, benchAsOf } from './as-of.ts'
+import { BATCH_BENCHMARK, benchBatch } from './batch.ts'
 import { Books } from './books.ts'
 import { withEnvironment } from './environment.ts'
+import { benchGrowth, GROWTH_BENCHMARKS } from './growth.ts'
 import { isSelected, type Options, readOptions } from './options.ts'
 import { benchProducts, PRODUCTS_BENCHMARK } from './products.ts'
 import { benchRebuild, REBUILD_BENCHMARK } from './rebuild.ts'
 import { type Line, tableOf, toResult } from './report.ts'
 import { benchSales, SALES_BENCHMARKS } from './sales.ts'
-import { benchSalesList, SALES_LIST_BENCHMARK } from './sales-list.ts'
+import { benchSalesList, SALES_LIST_BENCHMARKS } from './sales-list.ts'
 import { benchUpload, UPLOAD_BENCHMARK } from './upload.ts'
 import { benchWebhooks, WEBHOOK_BENCHMARKS } from './webhooks.ts'
 
@@ -20,13 +22,25 @@ import { benchWebhooks, WEBHOOK_BENCHMARKS } from './webhooks.ts'
 const NAMES = [
   ...SALES_BENCHMARKS,
   UPLOAD_BENCHMARK,
-  SALES_LIST_BENCHMARK,
+  BATCH_BENCHMARK,
+  ...SALES_LIST_BENCHMARKS,
   PRODUCTS_BENCHMARK,
   AS_OF_BENCHMARK,
   REBUILD_BENCHMARK,
   ...WEBHOOK_BENCHMARKS,
+  ...GROWTH_BENCHMARKS,
 ]
-const BENCHMARKS = [benchSales, benchUpload, benchSalesList, benchProducts, benchAsOf, benchRebuild, benchWebhooks]
+const BENCHMARKS = [
+  benchSales,
+  benchUpload,
+  benchBatch,
+  benchSalesList,
+  benchProducts,
+  benchAsOf,
+  benchRebuild,
+  benchWebhooks,
+  benchGrowth,
+]
 
 try {
   await main(readOptions(process.argv.slice(2)))

@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util'
 export interface Options {
   /** File that the results are also written to, as JSON. */
   readonly json: string | null
-  /** Only benchmarks whose name is this or begins with it and a dash. */
+  /** Only benchmarks whose name is this or begins with it and a dash; those of growth run only when they are named. */
   readonly only: string | null
   /** Length of one round. */
   readonly seconds: number
@@ -46,3 +46,7 @@ function positive(text: string | undefined, byDefault: number): number {
 /** Whether `--only` lets a benchmark run: `sales-64` selects `sales-64-idle` too. */
 export const isSelected = ({ only }: Options, name: string): boolean =>
   only === null || name === only || name.startsWith(`${only}-`)
+
+/** Whether one of them was asked for by name: those that take long are left out of a run of all. */
+export const isNamed = (options: Options, names: readonly string[]): boolean =>
+  options.only !== null && names.some((name) => isSelected(options, name))

@@ -41,6 +41,16 @@ export function compare(
   }
 }
 
+/** The same for times: the smaller figure is the better one. */
+export function lowerIsBetter(
+  figures: Figures,
+  sides: { value: string; floor: string },
+  result: Pick<Result, 'name' | 'unit' | 'target'>,
+): Line {
+  const ratio = median(figures.get(sides.value) ?? []) / median(figures.get(sides.floor) ?? [])
+  return { ...compare(figures, sides, result), ratio: round(ratio, 3), higher_is_better: false }
+}
+
 /** Just the members that the JSON report promises. */
 export function toResult({ name, value, unit, floor, ratio, target, higher_is_better }: Line): Result {
   return { name, value, unit, floor, ratio, target, higher_is_better }

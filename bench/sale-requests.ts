@@ -10,6 +10,17 @@ export function pickItems({ items }: Shop): { items: Shop['items']; cents: numbe
   return { items: picked, cents: picked.reduce((sum, item) => sum + item.priceCents, 0) }
 }
 
+/** A sale of a few items, paid by card. */
+export function saleBody(shop: Shop, external_id: string) {
+  const { items, cents } = pickItems(shop)
+  return {
+    external_id,
+    sold_at: '2026-03-10T11:30:00-03:00',
+    items: items.map((item) => ({ catalog_item_id: item.id, quantity: '1.000' })),
+    payments: [{ payment_type_id: shop.cardId, amount: (cents / 100).toFixed(2) }],
+  }
+}
+
 /** Makes POST /sales requests, each with keys of its own, as they go over the wire. */
 export function createSaleRequests(shops: readonly Shop[]): () => string {
   const run = Date.now().toString(36)
@@ -17,13 +28,7 @@ export function createSaleRequests(shops: readonly Shop[]): () => string {
   return () => {
     count += 1
     const shop = shops[count % shops.length] as Shop
-    const { items, cents } = pickItems(shop)
-    const body = JSON.stringify({
-      external_id: `pedido-${run}-${count}`,
-      sold_at: '2026-03-10T11:30:00-03:00',
-      items: items.map((item) => ({ catalog_item_id: item.id, quantity: '1.000' })),
-      payments: [{ payment_type_id: shop.cardId, amount: (cents / 100).toFixed(2) }],
-    })
+    const body = JSON.stringify(saleBody(shop, `pedido-${run}-${count}`))
     return (
       'POST /api/v1/sales HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: keep-alive\r\nContent-Type: application/json\r\n' +
       `Authorization: Bearer ${shop.key}\r\nIdempotency-Key: venda-${run}-${count}\r\nContent-Length: ${body.length}\r\n\r\n${body}`

@@ -105,7 +105,7 @@ async function createShop(core: Core, number: number): Promise<Shop> {
       timezone: TIME_ZONE,
       logo_url: null,
     }),
-    invoke(createApiKey, { name: 'bench', scopes: ['sales:read', 'sales:write'], prefix, hash }),
+    invoke(createApiKey, { name: 'bench', scopes: ['sales:read', 'sales:write', 'customers:write'], prefix, hash }),
     invoke(createUser, { name: 'Caixa', email: `caixa${companyId}@bench.example`, role: 'clerk', password_hash: '' }),
     invoke(createPaymentType, { name: 'Cartão', kind: 'card', fee_percentage: CARD_FEE, due_days: 30 }),
     ...products.map((product, index) =>

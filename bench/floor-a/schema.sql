@@ -110,3 +110,16 @@ create table sales (
 );
 create index on sales (company_id, changed_at, revision, id);
 create index on sales (company_id, sold_at);
+
+-- What a batch upserts.
+create table batch_customers (
+  id bigint generated always as identity primary key,
+  company_id bigint not null references companies,
+  external_id text not null,
+  name text not null,
+  email text,
+  phone text,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  unique (company_id, external_id)
+);

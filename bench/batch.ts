@@ -1,0 +1,54 @@
+import type { Books } from './books.ts'
+import type { Environment } from './environment.ts'
+import { generate } from './load.ts'
+import { isSelected, type Options } from './options.ts'
+import { compare, type Line } from './report.ts'
+import { measureInTurns, type Side } from './rounds.ts'
+import type { Shop } from './shop.ts'
+
+const CUSTOMERS = 500
+export const BATCH_BENCHMARK = `batch-${CUSTOMERS}`
+/** Integrators that send batches at once, each for another company. */
+const CONNECTIONS = 4
+
+/** POST /customers/batch with 500 new customers, against a hand-written handler that upserts them in one statement. */
+export async function benchBatch(environment: Environment, options: Options, _books: Books): Promise<Line[]> {
+  if (!isSelected(options, BATCH_BENCHMARK)) return []
+  const { service, shops, database } = environment
+  const floor = await environment.start('dist/bench/floor-batch.js', { DATABASE_URL: database.url })
+  const sides = [batchSide('service', service.url, shops), batchSide('handler', floor.url, shops)]
+  const figures = await measureInTurns(sides, options)
+  const result = { name: BATCH_BENCHMARK, unit: 'customers/s', target: null }
+  return [compare(figures, { value: 'service', floor: 'handler' }, result)]
+}
+
+function batchSide(name: string, url: string, shops: readonly Shop[]): Side {
+  const next = createBatches(shops)
+  return {
+    name,
+    // A customer that was refused would make the answer a 207.
+    measure: async (seconds) =>
+      (await generate({ url, connections: CONNECTIONS, seconds, status: 200, next })).perSecond * CUSTOMERS,
+  }
+}
+
+/** Batches of different companies by turns, as they go over the wire. */
+function createBatches(shops: readonly Shop[]): () => string {
+  const run = Date.now().toString(36)
+  let count = 0
+  return () => {
+    count += 1
+    const shop = shops[count % shops.length] as Shop
+    const items = Array.from({ length: CUSTOMERS }, (_, place) => ({
+      external_id: `c-${run}-${count}-${place}`,
+      name: `Cliente ${run} ${count} ${place}`,
+      email: `cliente${place}@exemplo.com.br`,
+      phone: '(11) 98888-7777',
+    }))
+    const body = JSON.stringify({ items })
+    return (
+      'POST /api/v1/customers/batch HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: keep-alive\r\nContent-Type: application/json\r\n' +
+      `Authorization: Bearer ${shop.key}\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+    )
+  }
+}

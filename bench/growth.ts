@@ -1,0 +1,127 @@
+import { encodeCursor } from '../queries/cursor.ts'
+import { saleListing } from '../queries/sales/list-sales.ts'
+import type { Books } from './books.ts'
+import { administer } from './database.ts'
+import type { Environment } from './environment.ts'
+import { generate, type Load } from './load.ts'
+import { watchMemory } from './memory.ts'
+import { isNamed, type Options } from './options.ts'
+import { type Line, lowerIsBetter } from './report.ts'
+import { measureInTurns, type Side } from './rounds.ts'
+import { createSaleRequests } from './sale-requests.ts'
+import { CONNECTIONS } from './sales.ts'
+import { LIMIT, listRequest } from './sales-list.ts'
+import { seedSales } from './seed-sales.ts'
+import { createShops, type Shop, withCore } from './shop.ts'
+
+const SMALL = 10_000
+const LARGE = 1_000_000
+const SALES = 'growth-sales'
+const PAGES = 'growth-late-pages'
+const MEMORY = 'growth-memory'
+export const GROWTH_BENCHMARKS: readonly string[] = [SALES, PAGES, MEMORY]
+
+/** What the issue asks for: times the figure of the small company, and MiB of the service. */
+const TARGET = 1.25
+const MEMORY_TARGET_MIB = 300
+
+/** A company and the ids of the sales that it has. */
+interface Grown {
+  readonly name: string
+  readonly shop: Shop
+  readonly ids: readonly number[]
+}
+
+/** A company with 1,000,000 sales against one with 10,000. It takes minutes to fill them, so it has to be asked for by name. */
+export async function benchGrowth(environment: Environment, options: Options, books: Books): Promise<Line[]> {
+  if (!isNamed(options, GROWTH_BENCHMARKS)) return []
+  const { service, database } = environment
+  const companies = await grow(database.url, books)
+  // What autovacuum would do within a few minutes, and to both while they are measured.
+  await administer(database.url, (client) => client.query('vacuum (analyze) read.sales, ledger.events; checkpoint'))
+  const { value: lines, peak_mib } = await watchMemory(service.url, async () => [
+    await compareTimes(SALES, companies, options, ({ shop }) => sellingLoad(service.url, shop, books)),
+    await compareTimes(PAGES, companies, options, (grown) => pagingLoad(service.url, grown)),
+  ])
+  return [...lines, memoryLine(peak_mib)]
+}
+
+async function grow(databaseUrl: string, books: Books): Promise<Grown[]> {
+  const shops = await createShops(databaseUrl, 2)
+  return withCore(databaseUrl, async (core) => {
+    const companies: Grown[] = []
+    for (const [index, sales] of [SMALL, LARGE].entries()) {
+      const shop = shops[index] as Shop
+      const start = performance.now()
+      const ids = await seedSales(core, shop, sales)
+      books.acknowledgeUploaded(sales)
+      console.log(`${sales} sales are there after ${Math.round((performance.now() - start) / 1000)} s`)
+      const { verification } = await core.verifier.verify(shop.companyId, null)
+      if (!verification.valid) throw new Error(`the ledger is broken: ${JSON.stringify(verification)}`)
+      companies.push({ name: `${sales} sales`, shop, ids })
+    }
+    return companies
+  })
+}
+
+type Loading = Pick<Load, 'url' | 'status' | 'next'> & { readonly acknowledge?: (answered: number) => void }
+
+/** Time per request, in microseconds, at full load. */
+async function compareTimes(
+  name: string,
+  companies: readonly Grown[],
+  options: Options,
+  loadOf: (grown: Grown) => Loading,
+): Promise<Line> {
+  const sides = companies.map((grown): Side => {
+    const { acknowledge, ...load } = loadOf(grown)
+    return {
+      name: grown.name,
+      async measure(seconds) {
+        const { answered, perSecond } = await generate({ ...load, connections: CONNECTIONS, seconds })
+        acknowledge?.(answered)
+        return 1_000_000 / perSecond
+      },
+    }
+  })
+  const [small, large] = sides as [Side, Side]
+  const figures = await measureInTurns(sides, options)
+  return lowerIsBetter(
+    figures,
+    { value: large.name, floor: small.name },
+    { name, unit: 'µs a request', target: TARGET },
+  )
+}
+
+const sellingLoad = (url: string, shop: Shop, books: Books): Loading => ({
+  url,
+  status: 201,
+  next: createSaleRequests([shop]),
+  acknowledge: (answered) => books.acknowledge('service', answered),
+})
+
+/** Pages of the last sales, each another one: none of them can have been kept. */
+function pagingLoad(url: string, { shop, ids }: Grown): Loading {
+  let count = 0
+  return {
+    url,
+    status: 200,
+    next() {
+      count += 1
+      const before = ids.at(-LIMIT - 1 - (count % (SMALL / 2))) as number
+      return listRequest(shop.key, `cursor=${encodeCursor({ resource: saleListing.resource, filters: {} }, [before])}`)
+    },
+  }
+}
+
+const memoryLine = (peak_mib: number): Line => ({
+  name: MEMORY,
+  value: peak_mib,
+  unit: 'MiB',
+  floor: MEMORY_TARGET_MIB,
+  ratio: Math.round((peak_mib / MEMORY_TARGET_MIB) * 1000) / 1000,
+  target: 1,
+  higher_is_better: false,
+  against: 'what it may have',
+  spreads: [],
+})
