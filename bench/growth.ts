@@ -38,7 +38,10 @@ export async function benchGrowth(environment: Environment, options: Options, bo
   const { service, database } = environment
   const companies = await grow(database.url, books)
   // What autovacuum would do within a few minutes, and to both while they are measured.
-  await administer(database.url, (client) => client.query('vacuum (analyze) read.sales, ledger.events; checkpoint'))
+  await administer(database.url, async (client) => {
+    await client.query('vacuum (analyze) read.sales, ledger.events')
+    await client.query('checkpoint')
+  })
   const { value: lines, peak_mib } = await watchMemory(service.url, async () => [
     await compareTimes(SALES, companies, options, ({ shop }) => sellingLoad(service.url, shop, books)),
     await compareTimes(PAGES, companies, options, (grown) => pagingLoad(service.url, grown)),
@@ -53,7 +56,7 @@ async function grow(databaseUrl: string, books: Books): Promise<Grown[]> {
     for (const [index, sales] of [SMALL, LARGE].entries()) {
       const shop = shops[index] as Shop
       const start = performance.now()
-      const ids = await seedSales(core, shop, sales)
+      const ids = await seedSales(core, databaseUrl, shop, sales)
       books.acknowledgeUploaded(sales)
       console.log(`${sales} sales are there after ${Math.round((performance.now() - start) / 1000)} s`)
       const { verification } = await core.verifier.verify(shop.companyId, null)

@@ -1,91 +1,148 @@
-import type { PoolClient } from 'pg'
-import { v7 as uuidv7 } from 'uuid'
+import type pg from 'pg'
 import { registerSale, SaleInput } from '../commands/sales/register-sale.ts'
-import { readModel } from '../projections/index.ts'
+import { catalogItems, type ItemObject } from '../projections/catalog-items.ts'
+import { type SaleObject, type SaleRow, sales } from '../projections/sales.ts'
 import type { Core } from '../src/core.ts'
 import { invoke } from '../src/ledger/command.ts'
-import { type Envelope, hashOf, streamOf } from '../src/ledger/envelope.ts'
-import { advance, clock, lock, type OpenLedger, open } from '../src/ledger/ledgers.ts'
-import { project, refsOf } from '../src/ledger/projection.ts'
-import { inTransaction, pipelined, type Transaction } from '../src/ledger/transaction.ts'
-import { createWorkingSet } from '../src/ledger/working-set.ts'
+import { canonicalJson, type Envelope, streamOf } from '../src/ledger/envelope.ts'
+import { administer } from './database.ts'
 import { saleBody } from './sale-requests.ts'
 import { run, type Shop } from './shop.ts'
 
-/** Events of one transaction. */
-const CHUNK = 2_000
-
-/** One sale a minute since then. */
-const OPENED = Date.parse('2020-01-01T12:00:00Z')
-const MINUTE_MS = 60_000
+/** What stands in a pattern for what is each event's own; digits where JSON has a number. */
+const REVISION = 8_000_000_000_000_001
+const SALE = 8_000_000_000_000_002
+const EVENT = '00000000-0000-7000-8000-000000000000'
+const PREVIOUS = 'f'.repeat(64)
+const HASH = 'e'.repeat(64)
 
 /**
- * Fills a company's ledger with `count` sales. The first is made by the service's own command; the others are its event with
- * an id of their own, sealed and projected as ever but with nothing decided, and many to a transaction. Returns their ids.
+ * Gives a company without sales `count` of them and returns their ids. The first is made by the service's own command; Postgres
+ * repeats its event, hashed and chained as ever, and its row, and the items are left as all of them together leave them:
+ * a rebuild makes the same tables.
  */
-export async function seedSales(core: Core, shop: Shop, count: number): Promise<number[]> {
-  const [first = 0] = await run(core, shop.companyId, [
-    invoke(registerSale, SaleInput.parse(saleBody(shop, 'semente'))),
-  ])
-  const { rows } = await core.pool.query<{ last: number }>(
+export async function seedSales(core: Core, databaseUrl: string, shop: Shop, count: number): Promise<number[]> {
+  const { companyId } = shop
+  const [first = 0] = await run(core, companyId, [invoke(registerSale, SaleInput.parse(saleBody(shop, 'semente')))])
+  let event: Envelope | undefined
+  for await (const each of core.store.read(streamOf(companyId), 0)) event = each
+  if (event?.subject !== `sale/${first}`) throw new Error(`the last event is about ${event?.subject}`)
+  const pattern = event
+  return administer(databaseUrl, async (client) => {
+    const from = await takeIds(client, count - 1)
+    await client.query('begin')
+    await repeatEvents(client, pattern, from, count - 1)
+    const row = await repeatRow(client, companyId, first, pattern.revision, from, count - 1)
+    await takeStock(client, row, pattern.revision + count - 1, count - 1)
+    await client.query('commit')
+    return [first, ...Array.from({ length: count - 1 }, (_, place) => from + place + 1)]
+  })
+}
+
+/** The id before as many as are wanted. */
+async function takeIds(client: pg.Client, count: number): Promise<number> {
+  const { rows } = await client.query<{ last: string }>(
     `select setval('ops.sale_ids', nextval('ops.sale_ids') + $1) as last`,
     [count],
   )
-  const from = (rows[0] as { last: number }).last - count
-  const ids = Array.from({ length: count - 1 }, (_, place) => from + place + 1)
-  const pattern = await lastEvent(core, shop.companyId)
-  for (let start = 0; start < ids.length; start += CHUNK) {
-    const chunk = ids.slice(start, start + CHUNK)
-    await inTransaction(core.pool, (tx, client) => recordSales(core, tx, client, pattern, chunk))
+  return Number(rows[0]?.last) - count
+}
+
+const FILL = `
+create function pg_temp.own(p_pattern text, p_revision bigint, p_sale bigint, p_id uuid, p_previous text) returns text language sql as $$
+  select replace(replace(replace(replace(p_pattern, '${REVISION}', p_revision::text), '${SALE}', p_sale::text),
+    '${EVENT}', p_id::text), '${PREVIOUS}', p_previous)
+$$;
+create function pg_temp.fill_ledger(p_company bigint, p_stream text, p_hashed text, p_stored text, p_revision bigint, p_sale bigint,
+  p_count integer, p_hash text, p_at timestamptz)
+returns void language plpgsql as $$
+declare
+  v_previous text;
+  v_hash text := p_hash;
+  v_id uuid;
+begin
+  for n in 1..p_count loop
+    v_previous := v_hash;
+    v_id := gen_random_uuid();
+    v_hash := encode(sha256(convert_to(pg_temp.own(p_hashed, p_revision + n, p_sale + n, v_id, v_previous), 'UTF8')), 'hex');
+    insert into ledger.events (stream, revision, id, type, subject, recorded_at, envelope)
+    values (p_stream, p_revision + n, v_id, 'SaleCompleted', 'sale/' || (p_sale + n), p_at,
+      replace(pg_temp.own(p_stored, p_revision + n, p_sale + n, v_id, v_previous), '${HASH}', v_hash)::json);
+  end loop;
+  update ops.ledgers set revision = revision + p_count, reacted_revision = reacted_revision + p_count, hash = v_hash
+  where company_id = p_company;
+end $$`
+
+async function repeatEvents(client: pg.Client, event: Envelope, from: number, count: number): Promise<void> {
+  // As it is stored: rows take their members in the order in which an event has them, not in the canonical one.
+  const stored: Envelope = {
+    ...event,
+    id: EVENT,
+    revision: REVISION,
+    subject: `sale/${SALE}`,
+    previous_hash: PREVIOUS,
+    hash: HASH,
+    data: { ...event.data, id: SALE, external_id: `semente-${SALE}` },
   }
-  return [first, ...ids]
-}
-
-async function lastEvent(core: Core, companyId: number): Promise<Envelope> {
-  let last: Envelope | undefined
-  for await (const event of core.store.read(streamOf(companyId), 0)) last = event
-  if (last?.type !== 'SaleCompleted') throw new Error(`the last event is ${last?.type}, not a sale`)
-  return last
-}
-
-async function recordSales(
-  core: Core,
-  tx: Transaction,
-  client: PoolClient,
-  pattern: Envelope,
-  ids: readonly number[],
-): Promise<void> {
-  const companyId = Number(pattern.stream.slice('company-'.length))
-  const row = (await lock(tx, [companyId])).get(companyId)
-  if (!row) throw new Error(`company ${companyId} has no ledger`)
-  const ledger = open(row, (await clock(tx)).now)
-  const events = ids.map((id) => saleLike(pattern, id, ledger))
-  const set = createWorkingSet()
-  for (const event of events) set.want(companyId, refsOf(readModel, event))
-  await Promise.all(set.load(tx))
-  for (const event of events) project(readModel, set.of(companyId), event)
-  await pipelined(client, () => [
-    ...set.flush(tx),
-    advance(tx, [ledger]),
-    core.store.append([{ stream: pattern.stream, expectedRevision: ledger.expectedRevision, commands: [events] }], tx),
+  const { hash: _, ...hashed } = stored
+  await client.query(FILL)
+  const companyId = event.stream.slice('company-'.length)
+  await client.query('select pg_temp.fill_ledger($1, $2, $3, $4, $5, $6, $7, $8, $9)', [
+    ...[companyId, event.stream, canonicalJson(hashed), JSON.stringify(stored)],
+    ...[event.revision, from, count, event.hash, event.recorded_at],
   ])
 }
 
-/** The next event of the ledger. */
-function saleLike(pattern: Envelope, id: number, ledger: OpenLedger): Envelope {
-  const { hash: _, ...rest } = pattern
-  const soldAt = OPENED + ledger.revision * MINUTE_MS
-  const unhashed = {
-    ...rest,
-    id: uuidv7(),
-    revision: ledger.revision + 1,
-    recorded_at: ledger.lastRecordedAt,
-    subject: `sale/${id}`,
-    previous_hash: ledger.hash,
-    data: { ...pattern.data, id, external_id: `semente-${id}`, sold_at: new Date(soldAt).toISOString() },
+async function repeatRow(
+  client: pg.Client,
+  companyId: number,
+  id: number,
+  revision: number,
+  from: number,
+  count: number,
+): Promise<Pick<SaleRow, 'company_id' | 'stock_moves'>> {
+  const { rows } = await client.query<{ doc: SaleObject; stock_moves: SaleRow['stock_moves'] }>(
+    'select doc, stock_moves from read.sales where company_id = $1 and id = $2',
+    [companyId, id],
+  )
+  const [row] = rows
+  if (!row) throw new Error(`sale ${id} is not there`)
+  const pattern = JSON.stringify({ ...row.doc, id: SALE, external_id: `semente-${SALE}` } satisfies SaleObject)
+  const own: Readonly<Record<string, string>> = {
+    id: '$3 + n',
+    external_id: `'semente-' || ($3 + n)`,
+    revision: '$4 + n',
+    doc: `replace($5, '${SALE}', ($3 + n)::text)::json`,
   }
-  const event = { ...unhashed, hash: hashOf(unhashed) }
-  ledger.revision = event.revision
-  ledger.hash = event.hash
-  return event
+  const columns = Object.keys(sales.columns)
+  await client.query(
+    `insert into read.sales (${columns.join(', ')})
+     select ${columns.map((column) => own[column] ?? `t.${column}`).join(', ')}
+     from read.sales t, generate_series(1, $6::bigint) as n where t.company_id = $1 and t.id = $2 order by n`,
+    [companyId, id, from, revision, pattern, count],
+  )
+  return { company_id: companyId, stock_moves: row.stock_moves }
+}
+
+/** All were made in the same moment, so only stock and revision differ from what the first has left. */
+async function takeStock(
+  client: pg.Client,
+  { company_id, stock_moves }: Pick<SaleRow, 'company_id' | 'stock_moves'>,
+  revision: number,
+  count: number,
+): Promise<void> {
+  for (const { catalog_item_id, quantity } of stock_moves) {
+    const key = [company_id, catalog_item_id]
+    const { rows } = await client.query<{ doc: ItemObject }>(
+      `select doc from read.${catalogItems.name} where company_id = $1 and id = $2`,
+      key,
+    )
+    const [row] = rows
+    if (!row) throw new Error(`item ${catalog_item_id} is not there`)
+    const stock = (Number(row.doc.stock) - Number(quantity) * count).toFixed(3)
+    await client.query(
+      `update read.${catalogItems.name} set doc = $3, revision = $4 where company_id = $1 and id = $2`,
+      [...key, JSON.stringify({ ...row.doc, stock } satisfies ItemObject), revision],
+    )
+  }
 }
