@@ -18,8 +18,8 @@ const UNIT = 'sales/s'
 
 /** Each name, how many companies, whether idle clients are connected, and what issue and design ask for. */
 const CASES = [
-  { name: 'sales-64', companies: 64, idle: false, target: 1.5, targetOfB: 0.6 },
-  { name: 'sales-64-idle', companies: 64, idle: true, target: 1.5, targetOfB: null },
+  { name: 'sales-64', companies: 64, idle: false, target: 2.5, targetOfB: 0.6 },
+  { name: 'sales-64-idle', companies: 64, idle: true, target: 2.5, targetOfB: null },
   { name: 'sales-1', companies: 1, idle: false, target: 5, targetOfB: null },
   { name: 'sales-1-idle', companies: 1, idle: true, target: 5, targetOfB: null },
 ] as const

@@ -63,7 +63,7 @@ export interface TestApi {
   close(): Promise<void>
 }
 
-const PAGE_CACHE_BYTES = 64 * 1_048_576
+const PAGE_CACHE_BYTES = 16 * 1_048_576
 
 /** Where the provider would reach the service. */
 export const PUBLIC_URL = 'https://tillbook.example'
