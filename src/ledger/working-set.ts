@@ -1,3 +1,4 @@
+import { copyLines, copyStatement } from './copy-in.ts'
 import {
   type AnyRef,
   type AnyTable,
@@ -7,7 +8,7 @@ import {
   type Ref,
   type Table,
 } from './table.ts'
-import type { Statement, Transaction } from './transaction.ts'
+import type { BulkTransaction, Statement, Transaction } from './transaction.ts'
 
 /** Rows of one company, as a command sees them. Asking for a row that was not loaded is a bug and throws. */
 export interface Rows {
@@ -37,6 +38,8 @@ export interface WorkingSet {
   load(tx: Transaction): Promise<void>[]
   /** Sends one upsert per changed table, rows in key order. */
   flush(tx: Transaction): Promise<unknown>[]
+  /** As `flush`, but copies rows that are new to their table: far cheaper for thousands of them, dearer for a few. */
+  flushInBulk(tx: BulkTransaction): Promise<unknown>[]
 }
 
 const SEPARATOR = '\u0001'
@@ -49,6 +52,8 @@ interface TableState {
   readonly index: Map<string, Map<string, Row | null>>
   /** primary key → changed row */
   readonly changed: Map<string, Row>
+  /** Primary keys of those changed rows that are new to the table. */
+  readonly added: Set<string>
   /** key name → keys to load */
   readonly wanted: Map<string, Map<string, readonly KeyValue[]>>
 }
@@ -72,7 +77,7 @@ export function createWorkingSet(): WorkingSet {
   const stateOf = (table: AnyTable): TableState => {
     let state = states.get(table.name)
     if (!state) {
-      state = { table, index: new Map(), changed: new Map(), wanted: new Map() }
+      state = { table, index: new Map(), changed: new Map(), added: new Set(), wanted: new Map() }
       for (const by of Object.keys(table.keys)) state.index.set(by, new Map())
       states.set(table.name, state)
     }
@@ -99,26 +104,46 @@ export function createWorkingSet(): WorkingSet {
     flush(tx) {
       const changed = [...states.values()].filter((state) => state.changed.size > 0)
       // All values are made before the first is sent: an error in between would leave a transaction half written.
-      const values = changed.map(valuesOf)
-      return changed.map(({ table }, position) =>
-        tx.query(
-          statement(`flush_${table.name}`, () => flushStatement(table)),
-          values[position],
-        ),
-      )
+      const values = changed.map(({ table, changed: rows }) => valuesOf(table, [...rows.values()]))
+      return changed.map(({ table }, position) => upsert(tx, table, values[position] as unknown[][]))
+    },
+    flushInBulk(tx) {
+      const parts = [...states.values()].map(({ table, changed, added }) => {
+        const [news, olds] = [[...added], [...changed].filter(([pk]) => !added.has(pk))]
+        return {
+          table,
+          values:
+            olds.length > 0
+              ? valuesOf(
+                  table,
+                  olds.map(([, row]) => row),
+                )
+              : null,
+          lines: copyLines(
+            table,
+            news.map((pk) => changed.get(pk) as Row),
+          ),
+        }
+      })
+      // First what a table has already: one of those rows may give up a name that a new one has taken.
+      return parts.flatMap(({ table, values, lines }) => [
+        ...(values ? [upsert(tx, table, values)] : []),
+        ...(lines === '' ? [] : [tx.copy(copyStatement(table), lines)]),
+      ])
     },
   }
 }
 
 function changesOf(companyId: number, stateOf: (table: AnyTable) => TableState): Changes {
-  const put = (table: AnyTable, row: Row): void => {
+  const put = (table: AnyTable, row: Row, isNew: boolean): void => {
     const state = stateOf(table)
     if (!table.global && row.company_id !== companyId)
       throw new Error(`a row of ${table.name} belongs to another company`)
     const pk = rowKey(table, 'pk', row)
     if (pk === null) throw new Error(`a row of ${table.name} lacks its primary key`)
-    const before = indexOf(state, 'pk').get(pk) ?? null
+    const before = indexOf(state, 'pk').get(pk)
     if (before) unindex(state, before)
+    else if (isNew || before === null) state.added.add(pk)
     index(state, row)
     state.changed.set(pk, row)
   }
@@ -132,9 +157,9 @@ function changesOf(companyId: number, stateOf: (table: AnyTable) => TableState):
       const pk = rowKey(table, 'pk', row as Row)
       if (pk !== null && stateOf(table).index.get('pk')?.get(pk))
         throw new Error(`row ${table.name} ${pk} exists already`)
-      put(table, row as Row)
+      put(table, row as Row, true)
     },
-    put: (table, row) => put(table, row as Row),
+    put: (table, row) => put(table, row as Row, false),
   }
 }
 
@@ -163,9 +188,15 @@ function remember(state: TableState, row: Row): void {
   index(state, row)
 }
 
+const upsert = (tx: Transaction, table: AnyTable, values: unknown[][]): Promise<unknown> =>
+  tx.query(
+    statement(`flush_${table.name}`, () => flushStatement(table)),
+    values,
+  )
+
 /** The changed rows in key order, as one array a column. */
-function valuesOf({ table, changed }: TableState): unknown[][] {
-  const rows = [...changed.values()].sort((a, b) => compareRows(table, a, b))
+function valuesOf(table: AnyTable, changed: Row[]): unknown[][] {
+  const rows = changed.sort((a, b) => compareRows(table, a, b))
   const columns = Object.entries(table.columns) as [string, string][]
   return columns.map(([column, type]) =>
     rows.map((row) => (type === 'json' && row[column] !== null ? JSON.stringify(row[column]) : row[column])),
