@@ -8,6 +8,9 @@ import { failures, type LogFailure } from './middleware/failures.ts'
 import { type Call, observe } from './middleware/observe.ts'
 import { requestId } from './middleware/request-id.ts'
 import { type NotificationOptions, notificationReceiver } from './notifications/receiver.ts'
+import { PANEL } from './panel/link.ts'
+import { panel } from './panel/panel.ts'
+import type { PanelContext } from './panel/route.ts'
 import { Problem } from './problems.ts'
 import { type SyncOptions, syncRouter } from './sync/router.ts'
 
@@ -23,7 +26,7 @@ export interface BaseOptions extends ProbeOptions {
   readonly figures?: MetricsOptions
 }
 
-export interface InterfaceOptions extends ApiOptions, SyncOptions, NotificationOptions {}
+export interface InterfaceOptions extends ApiOptions, SyncOptions, NotificationOptions, PanelContext {}
 
 export interface AppOptions extends BaseOptions, InterfaceOptions {
   readonly newId: () => string
@@ -54,6 +57,8 @@ export function createBase({ trustProxy, newId, onAnswered, figures, ...probing 
 /** Adds the interfaces to a base: everything that is for callers. */
 export function addInterfaces(app: Express, options: InterfaceOptions): void {
   app.use(helmet())
+  app.use(PANEL, panel(options))
+  app.get('/', (_request, response) => response.redirect(302, PANEL))
   app.use('/docs', serveDocs(V1_ROUTES))
   app.use('/api/v1', apiV1(options))
   app.use('/api', syncRouter(options))

@@ -43,8 +43,8 @@ export function jsonBodyUpTo(limit: number): RequestHandler {
   }
 }
 
-/** What the parser found, in the contract's terms. */
-function bodyProblem(error: unknown, limit: number, request: Request, response: Response): unknown {
+/** What a parser of bodies found, in the contract's terms. */
+export function bodyProblem(error: unknown, limit: number, request: Request, response: Response): unknown {
   const { type, status } = error as { type?: string; status?: number }
   if (type === 'entity.too.large') {
     // The rest of the body is not read, so the connection cannot carry another request.

@@ -1,0 +1,35 @@
+import { expect } from 'chai'
+import express from 'express'
+import { V1_ROUTES } from '../../src/http/api-v1.ts'
+import { serveDocs } from '../../src/http/docs/serve.ts'
+import { check } from '../support/browser/accessibility.ts'
+import { tabThrough } from '../support/browser/keyboard.ts'
+import { useApp } from '../support/browser/small-app.ts'
+import { atBothWidths, expectNoSidewaysScrolling } from '../support/browser/widths.ts'
+import { describeInBrowser, useBrowser, usePanel } from '../support/browser.ts'
+
+describeInBrowser('the contract in a browser', () => {
+  const panel = usePanel()
+
+  it('is shown at both widths, and asks nobody but the service', async () => {
+    const page = await panel.open('/docs')
+    await page.locator('#createSale h3').waitFor()
+    await atBothWidths(page, () => expectNoSidewaysScrolling(page))
+  })
+})
+
+/** Every operation is laid out alike, and there are so many that going through all would take half a minute. */
+describeInBrowser('the contract of sales in a browser', () => {
+  const routes = V1_ROUTES.filter(({ path }) => path.startsWith('/sales'))
+  const app = express().use('/docs', serveDocs(routes))
+  const browser = useBrowser(useApp(app))
+
+  it('can be read by everybody, on a phone and at a desk', async () => {
+    await check(await browser.open('/docs'))
+  })
+
+  it('can be gone through with the keyboard', async () => {
+    const stops = await tabThrough(await browser.open('/docs'))
+    expect(stops.slice(0, 2)).to.deep.equal(['a "Ir para o conteúdo"', 'a "OpenAPI 3.1"'])
+  })
+})

@@ -1,0 +1,165 @@
+import { expect } from 'chai'
+import { afterEach } from 'mocha'
+import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+import { startApi, type TestApi, type TestApiOptions, type TestCompany } from './api.ts'
+import { findChromium, HOW_TO_GET_ONE, sharedBrowser } from './browser/chromium.ts'
+import { watch } from './browser/watch.ts'
+import { WIDE } from './browser/widths.ts'
+import { useDatabase } from './database.ts'
+import { createTestUser, type TestUser } from './till.ts'
+
+/*
+ * Tests of pages, in a real Chromium (test/browser/):
+ *
+ *     describeInBrowser('the list of sales', () => {
+ *       const panel = usePanel()
+ *
+ *       it('shows a sale as soon as it is made', async () => {
+ *         const page = await panel.openAs(panel.owner, '/painel/vendas')   // wide; { viewport: NARROW } for a phone
+ *         await page.getByRole('link', { name: 'Venda 1' }).waitFor()
+ *         await screenshot(page, 'vendas')                                 // kept by `npm run screenshots` only
+ *       })
+ *     })
+ *
+ * Whether a page is accessible (browser/accessibility.ts) and can be used with the keyboard alone (browser/keyboard.ts) is
+ * tested of every page of the panel in test/browser/every-page.test.ts, which needs a row in test/browser/samples/ for each.
+ *
+ * `panel.company` and `panel.api` put data in place. Every `open` has cookies of its own; go on in the same ones with
+ * `page.goto('/painel/…')`. Tests wait with Playwright's locators and their `waitFor`. No page may do what browser/watch.ts
+ * lists: what it did is told after the test, and fails it, unless the page was opened with `mayDo`. Pages of a test's own
+ * come from browser/small-app.ts and `useBrowser`.
+ *
+ * Code that runs in the page is given to `evaluate` as text: tests know no types of the DOM, and the compiler changes functions.
+ */
+
+/** `describe`, where there is a browser. Elsewhere its tests are skipped, which one line of the run explains, and in CI they fail. */
+export function describeInBrowser(title: string, define: () => void): void {
+  if (!hasBrowser()) return void describe.skip(title, define)
+  describe(title, function () {
+    this.timeout(TEST_TIMEOUT_MS)
+    define()
+  })
+}
+
+/** Pages are laid out and painted by the processor alone, also where there is little of it. */
+const TEST_TIMEOUT_MS = 180_000
+
+let explained = false
+
+function hasBrowser(): boolean {
+  if (findChromium()) return true
+  if (process.env.CI) throw new Error(HOW_TO_GET_ONE)
+  if (!explained) console.log(`Browser tests are skipped: ${HOW_TO_GET_ONE}`)
+  explained = true
+  return false
+}
+
+/** How a page is opened: all that Playwright knows, of which `viewport` and `javaScriptEnabled` matter most. */
+export interface OpenOptions extends BrowserContextOptions {
+  /** What is told of these pages that is no problem, because the test is about it. */
+  readonly mayDo?: RegExp
+}
+
+export interface TestBrowser {
+  /** A page of the service at a path, with cookies of its own, when all of it is loaded. */
+  open(path: string, options?: OpenOptions): Promise<Page>
+  /** Cookies of their own, for several pages: a person at a computer. */
+  context(options?: OpenOptions): Promise<BrowserContext>
+}
+
+/** Of one step; machines of CI have much to do at once. */
+const TIMEOUT_MS = 30_000
+
+/** Pages of whatever answers at `origin`, which is asked for when the first is opened. They are closed, and judged, after each test. */
+export function useBrowser(origin: () => string): TestBrowser {
+  let opened: { context: BrowserContext; problems: readonly string[]; mayDo: RegExp | undefined }[] = []
+
+  afterEach('the pages did what they may', async () => {
+    const ended = opened
+    opened = []
+    await Promise.all(ended.map(({ context }) => context.close()))
+    const problems = ended.flatMap(({ problems, mayDo }) => problems.filter((problem) => !mayDo?.test(problem)))
+    if (problems.length > 0) throw new Error(`what no page may do:\n  ${problems.join('\n  ')}`)
+  })
+
+  const context: TestBrowser['context'] = async ({ mayDo, ...options } = {}) => {
+    const browser = await sharedBrowser()
+    const context = await browser.newContext({
+      baseURL: origin(),
+      locale: 'pt-BR',
+      timezoneId: 'America/Sao_Paulo',
+      viewport: WIDE,
+      colorScheme: 'light',
+      reducedMotion: 'reduce',
+      ...options,
+    })
+    context.setDefaultTimeout(TIMEOUT_MS)
+    opened.push({ context, problems: watch(context, origin()), mayDo })
+    return context
+  }
+
+  return {
+    context,
+    async open(path, options) {
+      const page = await (await context(options)).newPage()
+      await page.goto(path)
+      return page
+    },
+  }
+}
+
+/** The service on a database of its own, one company with an owner and a clerk, and a browser that looks at it. */
+export interface TestPanel extends TestBrowser {
+  readonly api: TestApi
+  readonly company: TestCompany
+  readonly owner: TestUser
+  readonly clerk: TestUser
+  /** As `open`, for a user who has logged in. */
+  openAs(user: TestUser, path: string, options?: OpenOptions): Promise<Page>
+}
+
+interface Started extends Pick<TestPanel, 'api' | 'company' | 'owner' | 'clerk'> {}
+
+/** What it returns exists in hooks and tests only. */
+export function usePanel(options: TestApiOptions = {}): TestPanel {
+  const database = useDatabase()
+  let api: TestApi | undefined
+  let started: Started | undefined
+
+  before('start the service', async () => {
+    api = await startApi(database.url, options)
+    const company = await api.company()
+    const owner = await createTestUser(company, 'owner')
+    started = { api, company, owner, clerk: await createTestUser(company, 'clerk') }
+  })
+  after('end the service', () => api?.close())
+
+  const there = (): Started => {
+    if (!started) throw new Error('the panel exists only while the tests run: use it in a hook or a test')
+    return started
+  }
+  const browser = useBrowser(() => there().api.url)
+  return {
+    ...browser,
+    async openAs({ email, password }, path, options) {
+      const context = await browser.context(options)
+      const entered = await context.request.post('/painel/entrar', { form: { email, password }, maxRedirects: 0 })
+      expect(entered.status(), await entered.text()).to.equal(303)
+      const page = await context.newPage()
+      await page.goto(path)
+      return page
+    },
+    get api() {
+      return there().api
+    },
+    get company() {
+      return there().company
+    },
+    get owner() {
+      return there().owner
+    },
+    get clerk() {
+      return there().clerk
+    },
+  }
+}

@@ -1,0 +1,51 @@
+import { readFileSync } from 'node:fs'
+import type { Page } from 'playwright-core'
+
+const IN_PAGE = readFileSync(new URL('keyboard.js', import.meta.url), 'utf8')
+
+interface Stop {
+  readonly number: number
+  readonly name: string
+  readonly shown: boolean
+  readonly inSight: boolean
+}
+
+/** What boxes that scroll add: browsers make them stops although nothing says so. */
+const MORE_PRESSES = 50
+/** A field of date and time is left after its six parts and its calendar. */
+const PRESSES_PER_STOP = 8
+
+/**
+ * Goes through the page, or the dialog that is open, with the Tab key, from its start to its end. Fails unless every link,
+ * button and field is reached and shows that it has the focus, in sight. Returns the stops in order, as `link "text"`.
+ */
+export async function tabThrough(page: Page): Promise<string[]> {
+  await page.evaluate(IN_PAGE)
+  const names = await page.evaluate<string[]>('keyboard.start()')
+  const stops = await walk(page, names.length * PRESSES_PER_STOP + MORE_PRESSES)
+  const reached = new Set(stops.map(({ number }) => number))
+  const problems = [
+    ...names.filter((_name, number) => !reached.has(number)).map((name) => `${name} is not reached`),
+    ...stops.filter(({ shown }) => !shown).map(({ name }) => `${name} does not show its focus`),
+    ...stops.filter(({ inSight }) => !inSight).map(({ name }) => `${name} has the focus out of sight`),
+  ]
+  if (problems.length > 0) throw new Error(`${page.url()} by keyboard:\n  ${problems.join('\n  ')}`)
+  return stops.map(({ name }) => name)
+}
+
+/** Ends where the focus leaves the page or comes round. The parts of a field are one stop, shown when one of them is. */
+async function walk(page: Page, mostPresses: number): Promise<Stop[]> {
+  const stops: Stop[] = []
+  for (let presses = 0; presses < mostPresses; presses++) {
+    await page.keyboard.press('Tab')
+    const stop = await page.evaluate<Stop | null>('keyboard.focused()')
+    if (!stop) return stops
+    const last = stops.at(-1)
+    const isKnown = stop.number >= 0
+    if (last && isKnown && stop.number === last.number)
+      stops.splice(-1, 1, { ...last, shown: last.shown || stop.shown, inSight: last.inSight || stop.inSight })
+    else if (isKnown && stop.number === stops[0]?.number) return stops
+    else stops.push(stop)
+  }
+  throw new Error(`${page.url()} by keyboard: no end after ${mostPresses} presses, the last at ${stops.at(-1)?.name}`)
+}
