@@ -1,4 +1,4 @@
-import { copyLines, copyStatement } from './copy-in.ts'
+import { copyLines, copyStatement } from './copy-lines.ts'
 import {
   type AnyRef,
   type AnyTable,
@@ -50,10 +50,10 @@ interface TableState {
   readonly table: AnyTable
   /** key name → key → the row, or null where it is known to be absent */
   readonly index: Map<string, Map<string, Row | null>>
-  /** primary key → changed row */
+  /** primary key → changed row that the table may have */
   readonly changed: Map<string, Row>
-  /** Primary keys of those changed rows that are new to the table. */
-  readonly added: Set<string>
+  /** primary key → row that is new to the table */
+  readonly added: Map<string, Row>
   /** key name → keys to load */
   readonly wanted: Map<string, Map<string, readonly KeyValue[]>>
 }
@@ -77,7 +77,7 @@ export function createWorkingSet(): WorkingSet {
   const stateOf = (table: AnyTable): TableState => {
     let state = states.get(table.name)
     if (!state) {
-      state = { table, index: new Map(), changed: new Map(), added: new Set(), wanted: new Map() }
+      state = { table, index: new Map(), changed: new Map(), added: new Map(), wanted: new Map() }
       for (const by of Object.keys(table.keys)) state.index.set(by, new Map())
       states.set(table.name, state)
     }
@@ -102,37 +102,39 @@ export function createWorkingSet(): WorkingSet {
     },
     load: (tx) => [...states.values()].flatMap((state) => loadTable(tx, state)),
     flush(tx) {
-      const changed = [...states.values()].filter((state) => state.changed.size > 0)
-      // All values are made before the first is sent: an error in between would leave a transaction half written.
-      const values = changed.map(({ table, changed: rows }) => valuesOf(table, [...rows.values()]))
-      return changed.map(({ table }, position) => upsert(tx, table, values[position] as unknown[][]))
+      const parts = [...states.values()].map(({ table, changed, added }) => ({
+        table,
+        values: valuesOf(table, [...changed.values(), ...added.values()]),
+      }))
+      return parts.flatMap((part) => upsert(tx, part))
     },
     flushInBulk(tx) {
-      const parts = [...states.values()].map(({ table, changed, added }) => {
-        const [news, olds] = [[...added], [...changed].filter(([pk]) => !added.has(pk))]
-        return {
-          table,
-          values:
-            olds.length > 0
-              ? valuesOf(
-                  table,
-                  olds.map(([, row]) => row),
-                )
-              : null,
-          lines: copyLines(
-            table,
-            news.map((pk) => changed.get(pk) as Row),
-          ),
-        }
-      })
-      // First what a table has already: one of those rows may give up a name that a new one has taken.
-      return parts.flatMap(({ table, values, lines }) => [
-        ...(values ? [upsert(tx, table, values)] : []),
-        ...(lines === '' ? [] : [tx.copy(copyStatement(table), lines)]),
-      ])
+      const parts = [...states.values()].map(({ table, changed, added }) => ({
+        table,
+        values: valuesOf(table, [...changed.values()]),
+        lines: copyLines(table, [...added.values()]),
+      }))
+      // First what a table may have already: one of those rows may give up a name that a new one has taken.
+      return parts.flatMap((part) => [...upsert(tx, part), ...copy(tx, part)])
     },
   }
 }
+
+/** What is written of a table, made before the first statement is sent: an error in between would leave a transaction half written. */
+interface Part {
+  readonly table: AnyTable
+  readonly values: unknown[][] | null
+  readonly lines?: string
+}
+
+function upsert(tx: Transaction, { table, values }: Part): Promise<unknown>[] {
+  if (!values) return []
+  const flush = statement(`flush_${table.name}`, () => flushStatement(table))
+  return [tx.query(flush, values)]
+}
+
+const copy = (tx: BulkTransaction, { table, lines }: Part): Promise<unknown>[] =>
+  lines ? [tx.copy(copyStatement(table), lines)] : []
 
 function changesOf(companyId: number, stateOf: (table: AnyTable) => TableState): Changes {
   const put = (table: AnyTable, row: Row, isNew: boolean): void => {
@@ -143,9 +145,9 @@ function changesOf(companyId: number, stateOf: (table: AnyTable) => TableState):
     if (pk === null) throw new Error(`a row of ${table.name} lacks its primary key`)
     const before = indexOf(state, 'pk').get(pk)
     if (before) unindex(state, before)
-    else if (isNew || before === null) state.added.add(pk)
     index(state, row)
-    state.changed.set(pk, row)
+    const isAbsent = isNew || before === null || state.added.has(pk)
+    ;(isAbsent ? state.added : state.changed).set(pk, row)
   }
   return {
     get<R>(ref: Ref<R>): Readonly<R> | null {
@@ -188,15 +190,10 @@ function remember(state: TableState, row: Row): void {
   index(state, row)
 }
 
-const upsert = (tx: Transaction, table: AnyTable, values: unknown[][]): Promise<unknown> =>
-  tx.query(
-    statement(`flush_${table.name}`, () => flushStatement(table)),
-    values,
-  )
-
-/** The changed rows in key order, as one array a column. */
-function valuesOf(table: AnyTable, changed: Row[]): unknown[][] {
-  const rows = changed.sort((a, b) => compareRows(table, a, b))
+/** Rows in key order, as one array a column; null when there are none. */
+function valuesOf(table: AnyTable, unsorted: Row[]): unknown[][] | null {
+  if (unsorted.length === 0) return null
+  const rows = unsorted.sort((a, b) => compareRows(table, a, b))
   const columns = Object.entries(table.columns) as [string, string][]
   return columns.map(([column, type]) =>
     rows.map((row) => (type === 'json' && row[column] !== null ? JSON.stringify(row[column]) : row[column])),
