@@ -36,7 +36,8 @@ export interface Period {
 /** Cents are added and divided by Postgres, whose numbers have no end and no rounding here. */
 const money = (sum: string): string => `(coalesce(${sum}, 0) * 0.01)::text`
 
-const sum = (cents: string, filter: string): string =>
+/** SQL of the `Sum` of the rows that a condition filters. */
+export const sum = (cents: string, filter: string): string =>
   `json_build_object('count', count(*) filter (where ${filter}), 'amount', ${money(`sum(${cents}) filter (where ${filter})`)})`
 
 /** $1 company, $2 and $3 first and last day, $4 today. */
