@@ -3,11 +3,15 @@ import { eventPage } from './pages/audit-event.tsx'
 import { recordAuditPages } from './pages/audit-record.tsx'
 import { verifyForm } from './pages/audit-verify.tsx'
 import { customerPages } from './pages/customers.tsx'
+import { salePage } from './pages/sale.tsx'
+import { saleActions } from './pages/sale-actions.tsx'
+import { salesPage } from './pages/sales.tsx'
 import { startPage } from './pages/start.tsx'
 import { supplierPages } from './pages/suppliers.tsx'
 import type { PanelRoute } from './route.ts'
 
 /** All pages and forms of the panel. */
+export const PANEL_ROUTES: readonly PanelRoute[] = [startPage, salesPage, salePage, ...saleActions, ...customerPages]
 export const PANEL_ROUTES: readonly PanelRoute[] = [
   startPage,
   ...customerPages,

@@ -6,6 +6,7 @@ export const NOTICES = {
   excluido: 'Cadastro excluído.',
   liquidada: 'Conta liquidada.',
   cancelada: 'Venda cancelada.',
+  'documento-fiscal': 'Documento fiscal registrado.',
   saiu: 'Você saiu do painel.',
   entre: 'Entre para continuar.',
 } as const
