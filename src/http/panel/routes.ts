@@ -2,6 +2,9 @@ import { timelinePage } from './pages/audit.tsx'
 import { eventPage } from './pages/audit-event.tsx'
 import { recordAuditPages } from './pages/audit-record.tsx'
 import { verifyForm } from './pages/audit-verify.tsx'
+import { catalogPages } from './pages/catalog.tsx'
+import { stockPages } from './pages/catalog-stock.tsx'
+import { categoryPages } from './pages/categories.tsx'
 import { customerPages } from './pages/customers.tsx'
 import { salePage } from './pages/sale.tsx'
 import { saleActions } from './pages/sale-actions.tsx'
@@ -11,11 +14,16 @@ import { supplierPages } from './pages/suppliers.tsx'
 import type { PanelRoute } from './route.ts'
 
 /** All pages and forms of the panel. */
-export const PANEL_ROUTES: readonly PanelRoute[] = [startPage, salesPage, salePage, ...saleActions, ...customerPages]
 export const PANEL_ROUTES: readonly PanelRoute[] = [
   startPage,
+  salesPage,
+  salePage,
+  ...saleActions,
   ...customerPages,
   ...supplierPages,
+  ...catalogPages,
+  ...stockPages,
+  ...categoryPages,
   timelinePage,
   eventPage,
   ...recordAuditPages,

@@ -105,9 +105,20 @@ export function checked<T>(
   timezone: string,
 ): { readonly input: T } | { readonly filled: Filled } {
   const result = schema.safeParse(inputOf(fields, body, timezone))
-  if (result.success) return { input: result.data }
-  const details = { ...describeIssues(result.error) }
+  const problems = typedProblems(fields, body)
+  if (result.success && Object.keys(problems).length === 0) return { input: result.data }
+  const details = { fields: { ...(result.error && describeIssues(result.error).fields), ...problems } }
   return { filled: filledWith(fields, body, { refused: 'validation_failed', details }) }
+}
+
+/** What kinds of fields say of what was typed in them, by field; they know more of it than the schema. */
+function typedProblems(fields: Fields, body: FormBody): Record<string, string[]> {
+  const found = Object.entries(fields).flatMap(([name, { kind }]) => {
+    const typed = textOf(body, name).trim()
+    const problem = typed === '' ? null : kind.problem?.(typed)
+    return problem ? [[name, [problem]]] : []
+  })
+  return Object.fromEntries(found) as Record<string, string[]>
 }
 
 /** What a refusal says of fields that the form has; all else is said of the whole. */

@@ -11,13 +11,22 @@ export interface Kind {
         readonly inputMode?: 'decimal' | 'numeric' | 'tel' | 'email' | 'url'
         readonly placeholder?: string
         readonly autocomplete?: string
+        /** What may be meant; anything else can be typed as well. */
+        readonly suggestions?: readonly string[]
       }
     | { readonly as: 'textarea'; readonly rows: number }
-    | { readonly as: 'select'; readonly options: readonly Option[] }
+    | {
+        readonly as: 'select'
+        readonly options: readonly Option[]
+        /** What it means to choose none. */
+        readonly none?: string
+      }
     | { readonly as: 'checkbox' }
     | { readonly as: 'checkboxes'; readonly options: readonly Option[] }
   /** The command's value of what was typed; what makes no sense is handed on as it is, so that the command's schema names it. */
   read(typed: string, timezone: string): unknown
+  /** Why what was typed cannot be meant, where no schema can know it. */
+  problem?(typed: string): string | null
   /** What to show for a record's value. */
   show(value: unknown, timezone: string): string
 }
@@ -33,10 +42,13 @@ const plain = { read: (typed: string): unknown => typed, show: asTyped }
 /** Digits and letters of what is written with punctuation. */
 const bare = (typed: string): string => typed.replace(/[\s./-]/g, '').toUpperCase()
 
+/** Digits in groups of three, as thousands are written in Brazil: `1.500` is one thousand and five hundred. */
+const GROUPED = /^-?[1-9]\d{0,2}(\.\d{3})+$/
+
 /** `1.234,56` as it is written in Brazil, and also `1234.56`, becomes `1234.56`. */
 function plainDecimal(typed: string): string {
   const text = typed.replace(/^R\$/, '').replace(/\s/g, '')
-  return text.includes(',') ? text.replaceAll('.', '').replace(',', '.') : text
+  return text.includes(',') || GROUPED.test(text) ? text.replaceAll('.', '').replace(',', '.') : text
 }
 
 /** Exactly two decimals, as money has them: `10` and `10,5` are not refused. */
@@ -103,16 +115,23 @@ export const moment: Kind = {
   show: (value) => (typeof value === 'string' ? value.slice(0, 16) : ''),
 }
 
-/** One of several; `toValue` where commands take no text. */
-export const choice = (options: readonly Option[], toValue: (text: string) => unknown = (text) => text): Kind => ({
-  control: { as: 'select', options },
-  read: toValue,
-  show: asTyped,
+/** One of several; `none` says what it means to choose none of them. */
+export const choice = (options: readonly Option[], none?: string): Kind => ({
+  control: { as: 'select', options, none },
+  ...plain,
 })
 
 /** One of several records, by id. */
-export const recordChoice = (options: readonly Option[]): Kind =>
-  choice(options, integer.read as (text: string) => unknown)
+export const recordChoice = (options: readonly Option[], none?: string): Kind => ({
+  ...choice(options, none),
+  read: integer.read,
+})
+
+/** A text that may be one of a few that are suggested. */
+export const suggested = (suggestions: readonly string[]): Kind => ({
+  control: { as: 'input', type: 'text', autocomplete: 'off', suggestions },
+  ...plain,
+})
 
 export const yesOrNo: Kind = {
   control: { as: 'checkbox' },

@@ -4,6 +4,8 @@ export const NOTICES = {
   alterado: 'Alterações salvas.',
   'sem-alteracao': 'Nada foi alterado.',
   excluido: 'Cadastro excluído.',
+  desativado: 'Item desativado.',
+  estoque: 'Estoque alterado.',
   liquidada: 'Conta liquidada.',
   cancelada: 'Venda cancelada.',
   'documento-fiscal': 'Documento fiscal registrado.',
