@@ -6,6 +6,8 @@ import { catalogPages } from './pages/catalog.tsx'
 import { stockPages } from './pages/catalog-stock.tsx'
 import { categoryPages } from './pages/categories.tsx'
 import { customerPages } from './pages/customers.tsx'
+import { payablePages } from './pages/payables.tsx'
+import { receivablePages } from './pages/receivables.tsx'
 import { salePage } from './pages/sale.tsx'
 import { saleActions } from './pages/sale-actions.tsx'
 import { salesPage } from './pages/sales.tsx'
@@ -24,6 +26,8 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...catalogPages,
   ...stockPages,
   ...categoryPages,
+  ...receivablePages,
+  ...payablePages,
   timelinePage,
   eventPage,
   ...recordAuditPages,

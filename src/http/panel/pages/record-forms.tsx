@@ -1,9 +1,10 @@
 import { isRefusal } from '../../../ledger/command.ts'
 import { statusOf } from '../../problems.ts'
+import { pathId } from '../../route.ts'
 import { BEFORE, beforeOf, changedFields, checked, type Filled, filledFrom, filledWith } from '../forms/form.ts'
 import type { Page, Submission, Visit } from '../route.ts'
 import { Form } from '../ui/form.tsx'
-import type { RecordPages } from './record-pages.ts'
+import { type RecordPages, withRecord } from './record-pages.ts'
 
 /** Records that can be changed, or deleted. */
 export type Changing<R extends { id: number }> = RecordPages<R> & Required<Pick<RecordPages<R>, 'update'>>
@@ -94,10 +95,12 @@ export function removePage<R extends { id: number }>(
   return { title: `${label}: ${pages.nameOf(record)}`, body, status }
 }
 
-/** Deletes a record, or says why not. */
-export async function remove<R extends { id: number }>(pages: Removing<R>, submission: Submission, record: R) {
-  const answer = await submission.run(pages.remove.command, { id: record.id })
-  if (isRefusal(answer))
-    return removePage(pages, submission, record, filledWith({}, {}, answer), statusOf(answer.refused))
-  return { to: pages.path, notice: pages.remove.notice ?? 'excluido' } as const
+/** Deletes a record, or says why not. The command is asked first: what is sent twice finds no record the second time. */
+export async function remove<R extends { id: number }>(pages: Removing<R>, submission: Submission) {
+  const id = pathId(submission.params.id)
+  if (id === null) return null
+  const answer = await submission.run(pages.remove.command, { id })
+  if (!isRefusal(answer)) return { to: pages.path, notice: pages.remove.notice ?? 'excluido' } as const
+  const status = statusOf(answer.refused)
+  return withRecord(pages, submission, (r) => removePage(pages, submission, r, filledWith({}, {}, answer), status))
 }

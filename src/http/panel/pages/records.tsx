@@ -49,7 +49,7 @@ function removingRoutes<R extends { id: number }>(pages: Removing<R>): PanelRout
   const at = { section: pages.section, path: `${pages.path}/:id/excluir` }
   return [
     { ...at, show: (visit) => withRecord(pages, visit, (r) => removePage(pages, visit, r)) },
-    { ...at, submit: (s) => withRecord(pages, s, (r) => remove(pages, s, r)) },
+    { ...at, submit: (s) => remove(pages, s) },
   ]
 }
 

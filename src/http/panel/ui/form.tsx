@@ -185,7 +185,7 @@ const Control = ({ field: { kind, isRequired }, attributes, values, legend }: Co
     case 'select':
       return (
         <select {...attributes} required={isRequired}>
-          {!isRequired && <option value="">{control.none}</option>}
+          {(!isRequired || control.none !== undefined) && <option value="">{control.none}</option>}
           {control.options.map((option) => (
             <option key={option.value} value={option.value} selected={option.value === value}>
               {option.label}
