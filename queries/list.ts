@@ -6,9 +6,12 @@ import { type CursorScope, decodeCursor, encodeCursor } from './cursor.ts'
 import {
   type Conditions,
   isDaily,
-  lastColumn,
+  keyColumn,
+  type LedgerRow,
   listStatement,
   type Order,
+  type RecordRow,
+  readRows,
   type Source,
   type Start,
 } from './list-statement.ts'
@@ -164,15 +167,6 @@ interface Wanted {
   readonly today?: string | undefined
 }
 
-interface Row {
-  [lastKey: string]: unknown
-  revision: number
-  last_recorded_at: string
-  timezone: string
-  found: number
-  data: string | null
-}
-
 async function fetchPage(
   pool: Pool,
   source: Source,
@@ -186,29 +180,27 @@ async function fetchPage(
   const present = Object.keys(conditions).filter((name) => values[name] !== undefined)
   const start: Start = cursor !== undefined ? 'after' : since !== undefined ? 'since' : 'first'
   const bounds = start === 'since' ? [since] : after
-  const { rows } = await pool.query<Row>({
+  const { rows } = await pool.query<LedgerRow | RecordRow>({
     ...listStatement(source, order, conditions, present, start),
     values: [companyId, limit, ...(isDaily(source) ? [today] : []), ...present.map((name) => values[name]), ...bounds],
   })
-  const [row] = rows
-  if (!row) throw new Error(`company ${companyId} is not registered`)
-  const has_more = row.found > limit
-  const key = order.columns.map(({ name }) => row[lastColumn(name)] as string | number)
+  const [ledger, found] = readRows(rows, companyId)
+  const listed = found.slice(0, limit)
+  const last = found.length > limit ? listed.at(-1) : undefined
   return {
-    data: presented(source, row),
-    has_more,
-    next: has_more ? encodeCursor(scope, key) : null,
-    synced_at: inZone(row.last_recorded_at, row.timezone),
-    revision: row.revision,
+    data: listed.map((row) => textOf(source, row, ledger.timezone)).join(','),
+    has_more: last !== undefined,
+    next: last ? encodeCursor(scope, keyOf(order, last)) : null,
+    synced_at: inZone(ledger.last_recorded_at, ledger.timezone),
+    revision: ledger.revision,
   }
 }
 
-function presented(source: Source, { data, timezone }: Row): string {
-  const { present } = source
-  if (data === null || !present) return data ?? ''
-  const records = JSON.parse(`[${data}]`) as unknown[]
-  return records.map((record) => JSON.stringify(present(record, timezone))).join(',')
-}
+const textOf = ({ present }: Source, { record }: RecordRow, timezone: string): string =>
+  present ? JSON.stringify(present(JSON.parse(record), timezone)) : record
+
+const keyOf = ({ columns }: Order, row: RecordRow): (string | number)[] =>
+  columns.map(({ name }) => row[keyColumn(name)] as string | number)
 
 /** Postgres stores no U+0000. */
 const StorableText = z

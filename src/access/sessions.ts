@@ -2,6 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Pool } from 'pg'
 import { type Calendar, dateInZone } from '../domain/instant.ts'
 import { deleteInBatches } from '../ledger/purge.ts'
+import type { NewKey } from './api-keys.ts'
 import type { Holder, Login } from './login.ts'
 import { CLOCK, opaqueTokens } from './opaque-token.ts'
 
@@ -54,6 +55,8 @@ export interface Sessions {
 export interface PanelAccess {
   readonly login: Login
   readonly sessions: Sessions
+  /** A key that nobody has seen yet, for an owner to give to an integration. */
+  newKey(): NewKey
 }
 
 const TOKENS = opaqueTokens('tb_panel_')

@@ -6,7 +6,7 @@ import { createApiKey } from '../../commands/api-keys/create-api-key.ts'
 import { registerCompany } from '../../commands/companies/register-company.ts'
 import { createPaymentType } from '../../commands/payment-types/create-payment-type.ts'
 import { createAddressLimit } from '../../src/access/address-limit.ts'
-import { newKey } from '../../src/access/api-keys.ts'
+import { KEY_BYTES, newKey } from '../../src/access/api-keys.ts'
 import { createLogin } from '../../src/access/login.ts'
 import { createGate, type Gate } from '../../src/access/quota.ts'
 import { runAs } from '../../src/access/run-as.ts'
@@ -107,7 +107,11 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
     limits,
     gate: withClock(createGate(gatePool, limits), options.now),
     addresses: createAddressLimit(limits),
-    panel: { login, sessions: createSessions(core.pool, (error) => log('a session could not be noted', error)) },
+    panel: {
+      login,
+      sessions: createSessions(core.pool, (error) => log('a session could not be noted', error)),
+      newKey: testKey,
+    },
     sync: createSyncAccess(core.pool, login, { tokenDays: null, callsPerMinute: 1_000_000, ...options.sync }),
     provider: options.provider ?? noProvider,
     notifiers: createAddressLimit({ perMinute: options.notificationsPerMinute ?? 1_000_000 }),
@@ -141,6 +145,9 @@ export const testGiven = (allowPrivateTargets = true): Given => ({
   allowPrivateTargets,
 })
 
+/** A key that nobody could guess. */
+export const testKey = () => newKey(randomBytes(KEY_BYTES), 'test')
+
 function withClock(gate: Gate, now: TestApiOptions['now']): Gate {
   if (!now) return gate
   return {
@@ -167,7 +174,7 @@ async function createCompany(
   }
   await run(registerCompany, { id, name: `Loja ${id}`, cnpj: '11.222.333/0001-81', plan, timezone, logo_url: null })
   const makeKey = async (wanted: readonly Scope[], expires_at?: string) => {
-    const { key, prefix, hash } = newKey(randomBytes(32), 'test')
+    const { key, prefix, hash } = testKey()
     const created = await run(createApiKey, { name: 'chave', scopes: [...wanted], prefix, hash, expires_at })
     return { id: created.id as number, key }
   }

@@ -12,7 +12,7 @@ import { type AppOptions, createApp } from '../../src/http/app.ts'
 import { Unavailable } from '../../src/ledger/port.ts'
 import type { Writer } from '../../src/ledger/writer.ts'
 import { createPool } from '../../src/postgres/pool.ts'
-import { PUBLIC_URL, testGiven } from './api.ts'
+import { PUBLIC_URL, testGiven, testKey } from './api.ts'
 import { noProvider } from './provider.ts'
 
 /** Addresses of a service whose handlers fail, and of one that fails while it looks the key up. */
@@ -42,7 +42,7 @@ export async function startFaultyApi(core: Core, databaseUrl: string): Promise<F
       limits,
       gate,
       addresses: createAddressLimit(limits),
-      panel: { login, sessions: createSessions(pool, () => {}) },
+      panel: { login, sessions: createSessions(pool, () => {}), newKey: testKey },
       sync: createSyncAccess(pool, login, { tokenDays: null, callsPerMinute: 1_000_000 }),
       provider: noProvider,
       notifiers: createAddressLimit({ perMinute: 1_000_000 }),

@@ -1,3 +1,4 @@
+import { apiKeyPages } from './pages/api-keys.tsx'
 import { timelinePage } from './pages/audit.tsx'
 import { eventPage } from './pages/audit-event.tsx'
 import { recordAuditPages } from './pages/audit-record.tsx'
@@ -6,6 +7,8 @@ import { catalogPages } from './pages/catalog.tsx'
 import { stockPages } from './pages/catalog-stock.tsx'
 import { categoryPages } from './pages/categories.tsx'
 import { customerPages } from './pages/customers.tsx'
+import { deliveryPages } from './pages/deliveries.tsx'
+import { integrationsPage } from './pages/integrations.tsx'
 import { payablePages } from './pages/payables.tsx'
 import { receivablePages } from './pages/receivables.tsx'
 import { salePage } from './pages/sale.tsx'
@@ -13,6 +16,8 @@ import { saleActions } from './pages/sale-actions.tsx'
 import { salesPage } from './pages/sales.tsx'
 import { startPage } from './pages/start.tsx'
 import { supplierPages } from './pages/suppliers.tsx'
+import { webhookFormPages } from './pages/webhook-forms.tsx'
+import { webhookPages } from './pages/webhooks.tsx'
 import type { PanelRoute } from './route.ts'
 
 /** All pages and forms of the panel. */
@@ -28,6 +33,11 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...categoryPages,
   ...receivablePages,
   ...payablePages,
+  integrationsPage,
+  ...apiKeyPages,
+  ...webhookFormPages,
+  ...webhookPages,
+  ...deliveryPages,
   timelinePage,
   eventPage,
   ...recordAuditPages,

@@ -9,6 +9,10 @@ export const NOTICES = {
   liquidada: 'Conta liquidada.',
   cancelada: 'Venda cancelada.',
   'documento-fiscal': 'Documento fiscal registrado.',
+  revogada: 'Chave revogada.',
+  ligado: 'Webhook ligado.',
+  desligado: 'Webhook desligado.',
+  enviada: 'A entrega foi posta na fila. Recarregue a página para ver o resultado.',
   saiu: 'Você saiu do painel.',
   entre: 'Entre para continuar.',
 } as const
