@@ -1,4 +1,7 @@
+import type { z } from 'zod'
 import { localInstant } from '../../../domain/instant.ts'
+import { Money } from '../../../domain/money.ts'
+import { StockQuantity } from '../../../domain/quantity.ts'
 import { decimal, zipCode } from '../format.ts'
 
 /** What is typed, and what commands take: a kind of field knows both. An empty field is null, or absent where it is required. */
@@ -79,17 +82,24 @@ export const password = (autocomplete: 'current-password' | 'new-password'): Kin
   show: () => '',
 })
 
-export const amount: Kind = {
+/** What schemas say of decimals is said to programs. */
+const unless =
+  (schema: z.ZodType, read: (typed: string) => string, message: string) =>
+  (typed: string): string | null =>
+    schema.safeParse(read(typed)).success ? null : message
+
+export const percent: Kind = {
   control: { as: 'input', type: 'text', inputMode: 'decimal', placeholder: '0,00' },
   read: twoDecimals,
   show: (value) => (value === null || value === undefined ? '' : decimal(String(value))),
 }
 
-export const percent: Kind = amount
+export const amount: Kind = { ...percent, problem: unless(Money, twoDecimals, 'deve ser um valor como 1.234,50') }
 
 export const quantity: Kind = {
   control: { as: 'input', type: 'text', inputMode: 'decimal' },
   read: plainDecimal,
+  problem: unless(StockQuantity, plainDecimal, 'deve ser uma quantidade como 1,5'),
   show: (value) => (value === null || value === undefined ? '' : decimal(String(value)).replace(/,?0+$/, '') || '0'),
 }
 
