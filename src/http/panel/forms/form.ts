@@ -111,14 +111,19 @@ export function checked<T>(
   return { filled: filledWith(fields, body, { refused: 'validation_failed', details }) }
 }
 
-/** What kinds of fields say of what was typed in them, by field; they know more of it than the schema. */
+/**
+ * What is wrong with the texts themselves, by field: kinds know more of them than a schema does, and a schema of changes
+ * takes a required field that is empty for one that is left alone.
+ */
 function typedProblems(fields: Fields, body: FormBody): Record<string, string[]> {
-  const found = Object.entries(fields).flatMap(([name, { kind }]) => {
+  const problems: Record<string, string[]> = {}
+  for (const [name, { kind, isRequired }] of Object.entries(fields)) {
+    if (kind.control.as === 'checkboxes' || kind.control.as === 'checkbox') continue
     const typed = textOf(body, name).trim()
-    const problem = typed === '' ? null : kind.problem?.(typed)
-    return problem ? [[name, [problem]]] : []
-  })
-  return Object.fromEntries(found) as Record<string, string[]>
+    const problem = typed === '' ? isRequired && 'é obrigatório' : kind.problem?.(typed)
+    if (problem) problems[name] = [problem]
+  }
+  return problems
 }
 
 /** What a refusal says of fields that the form has; all else is said of the whole. */

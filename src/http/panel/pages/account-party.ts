@@ -42,7 +42,8 @@ async function findParty({ books }: Visit, { table }: Parties, typed: string): P
 }
 
 async function suggestions({ books }: Visit, { listing }: Parties, part: string): Promise<string[]> {
-  const name = Name.safeParse(part).data
+  const name = part === '' ? undefined : Name.safeParse(part).data
+  if (part !== '' && name === undefined) return []
   const page = await listPersonsByName(books.pool, listing, books.companyId, { limit: SUGGESTIONS, name })
   const persons = isRefusal(page) ? [] : (JSON.parse(`[${page.data}]`) as { name: string }[])
   return persons.map((person) => person.name)
