@@ -23,15 +23,10 @@ export interface SaleUpload {
   readonly offline_id: string
   /** As Postgres prints it, with an offset. */
   readonly recorded_at: string
-  /** Null where it is not known. */
-  readonly user: string | null
+  /** Who uploaded it, as `user/3`. */
+  readonly actor: string | null
   readonly warnings: readonly OfflineSaleWarning[]
 }
-
-/** SQL: the name of the user who is the actor of an upload `t`. */
-export const UPLOADED_BY = `(
-  select u.doc->>'name' from users u
-  where u.company_id = t.company_id and u.id = substring(t.actor from '^user/([0-9]{1,15})$')::bigint)`
 
 const TEXT = `
   select coalesce(owed.list, '[]') as receivables, upload.entry as upload,
@@ -43,7 +38,7 @@ const TEXT = `
     from json_array_elements_text(s.receivable_ids) made
     join receivables r on r.company_id = s.company_id and r.id = made.value::bigint) owed on true
   left join lateral (
-    select json_build_object('offline_id', t.offline_id, 'recorded_at', t.recorded_at, 'user', ${UPLOADED_BY},
+    select json_build_object('offline_id', t.offline_id, 'recorded_at', t.recorded_at, 'actor', t.actor,
       'warnings', t.warnings) as entry
     from offline_sales t where t.company_id = s.company_id and t.sale_id = s.id) upload on true
   where s.company_id = $1 and s.id = $2`

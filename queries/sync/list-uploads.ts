@@ -4,7 +4,7 @@ import type { SaleObject } from '../../projections/sales.ts'
 import type { Refusal } from '../../src/domain/refusal.ts'
 import { type Listing, listInOrder, localTime, type Page, type Paging } from '../list.ts'
 import type { Order } from '../list-statement.ts'
-import { type SaleUpload, UPLOADED_BY } from '../sales/sale-traces.ts'
+import type { SaleUpload } from '../sales/sale-traces.ts'
 
 /** A sale that a till has uploaded. `recorded_at` is when it came, on the company's clock. */
 export interface UploadedSale extends SaleUpload {
@@ -16,7 +16,7 @@ const LATEST_FIRST: Order = { name: 'latest', columns: [{ name: 'sale_id', type:
 const uploads: Listing<object> = {
   resource: 'uploads',
   from: 'offline_sales t join sales s on s.company_id = t.company_id and s.id = t.sale_id',
-  record: `json_build_object('offline_id', t.offline_id, 'recorded_at', t.recorded_at, 'user', ${UPLOADED_BY},
+  record: `json_build_object('offline_id', t.offline_id, 'recorded_at', t.recorded_at, 'actor', t.actor,
     'warnings', t.warnings, 'sale', s.doc)::text`,
   filters: {},
   present: (record, timezone) => {

@@ -14,6 +14,7 @@ import { receivablePages } from './pages/receivables.tsx'
 import { salePage } from './pages/sale.tsx'
 import { saleActions } from './pages/sale-actions.tsx'
 import { salesPage } from './pages/sales.tsx'
+import { salePages } from './pages/sales.tsx'
 import { startPage } from './pages/start.tsx'
 import { supplierPages } from './pages/suppliers.tsx'
 import { webhookFormPages } from './pages/webhook-forms.tsx'
@@ -26,6 +27,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   salesPage,
   salePage,
   ...saleActions,
+  ...salePages,
   ...customerPages,
   ...supplierPages,
   ...catalogPages,

@@ -1,11 +1,17 @@
 import type { SaleObject } from '../../../../projections/sales.ts'
 import { getSale } from '../../../../queries/sales/get-sale.ts'
-import { getSaleTraces, type OwedForSale, type SaleTraces } from '../../../../queries/sales/sale-traces.ts'
+import {
+  getSaleTraces,
+  type OwedForSale,
+  type SaleTraces,
+  type SaleUpload,
+} from '../../../../queries/sales/sale-traces.ts'
 import { pathId } from '../../route.ts'
 import * as format from '../format.ts'
 import { dateTime, money } from '../format.ts'
 import { link } from '../link.ts'
-import type { Page, PageRoute, Visit } from '../route.ts'
+import type { Books, Page, PageRoute, Visit } from '../route.ts'
+import { namesOfActors } from '../ui/actors.ts'
 import { AsOfForm } from '../ui/as-of.tsx'
 import { History } from '../ui/history.tsx'
 import { Actions, Badge, ButtonLink, Card, Facts } from '../ui/parts.tsx'
@@ -34,13 +40,23 @@ async function show(visit: Visit): Promise<Page | null> {
       <Items sale={sale} />
       <Payments sale={sale} />
       <Owed receivables={traces.receivables} />
-      <Upload sale={sale} upload={traces.upload} timezone={books.timezone} />
+      {traces.upload && (
+        <Upload
+          sale={sale}
+          upload={traces.upload}
+          timezone={books.timezone}
+          sender={await senderOf(books, traces.upload)}
+        />
+      )}
       {await History({ visit, subject: `sale/${sale.id}` })}
       <AsOfForm visit={visit} />
     </>
   )
   return { title: `Venda ${sale.id}`, body }
 }
+
+const senderOf = async (books: Books, upload: SaleUpload): Promise<string> =>
+  (await namesOfActors(books, [upload]))(upload.actor)
 
 export const salePage: PageRoute = { path: '/vendas/:id', section: 'sales', asOf: true, show }
 
@@ -89,7 +105,7 @@ const Items = ({ sale }: { readonly sale: SaleObject }) => (
       empty="Sem itens."
       columns={[
         { head: 'Item', cell: ({ description }) => description },
-        { head: 'Quantidade', cell: ({ quantity }) => format.quantity(quantity), isNumber: true },
+        { head: 'Qtd.', cell: ({ quantity }) => format.quantity(quantity), isNumber: true },
         { head: 'Preço', cell: ({ unit_price }) => money(unit_price), isNumber: true, isExtra: true },
         { head: 'Total', cell: ({ total }) => money(total), isNumber: true },
       ]}
@@ -111,7 +127,7 @@ const Payments = ({ sale }: { readonly sale: SaleObject }) => (
       columns={[
         { head: 'Forma', cell: ({ name }) => name },
         { head: 'Valor', cell: ({ amount }) => money(amount), isNumber: true },
-        { head: 'Acréscimo', cell: ({ surcharge }) => money(surcharge), isNumber: true },
+        { head: 'Acréscimo', cell: ({ surcharge }) => money(surcharge), isNumber: true, isExtra: true },
         { head: 'Líquido', cell: ({ net }) => money(net), isNumber: true },
       ]}
     />
@@ -155,28 +171,30 @@ const OwedStatus = ({ status, is_deleted }: OwedForSale) => {
   return status === 'settled' ? <Badge tone="good">Liquidada</Badge> : <Badge tone="warn">Pendente</Badge>
 }
 
-interface UploadProps extends Pick<SaleTraces, 'upload'> {
+interface UploadProps {
   readonly sale: SaleObject
+  readonly upload: SaleUpload
   readonly timezone: string
+  /** The user who sent it. */
+  readonly sender: string
 }
 
-const Upload = ({ sale, upload, timezone }: UploadProps) =>
-  upload && (
-    <Card title="Envio do caixa">
-      <Facts
-        facts={[
-          ['Identificação no caixa', upload.offline_id],
-          ['Enviada por', upload.user],
-          ['Recebida em', dateTime(upload.recorded_at, timezone)],
-        ]}
-      />
-      {upload.warnings.length > 0 ? (
-        <>
-          <h3>Avisos</h3>
-          <Warnings sale={sale} upload={upload} timezone={timezone} />
-        </>
-      ) : (
-        <p class="hint">Sem avisos.</p>
-      )}
-    </Card>
-  )
+const Upload = ({ sale, upload, timezone, sender }: UploadProps) => (
+  <Card title="Envio do caixa">
+    <Facts
+      facts={[
+        ['Identificação no caixa', upload.offline_id],
+        ['Enviada por', sender],
+        ['Recebida em', dateTime(upload.recorded_at, timezone)],
+      ]}
+    />
+    {upload.warnings.length > 0 ? (
+      <>
+        <h3>Avisos</h3>
+        <Warnings sale={sale} upload={upload} timezone={timezone} />
+      </>
+    ) : (
+      <p class="hint">Sem avisos.</p>
+    )}
+  </Card>
+)

@@ -10,12 +10,14 @@ import { dateTime, money } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { choice, date, integer, line } from '../forms/kinds.ts'
 import { link } from '../link.ts'
-import type { Page, PageRoute, Visit } from '../route.ts'
+import type { Page, PanelRoute, Visit } from '../route.ts'
 import { List, listed } from '../ui/list.tsx'
 import { SaleStatus } from '../ui/sale.tsx'
 import type { Column } from '../ui/table.tsx'
 import { ORIGINS } from '../words/events.ts'
 import { SALE_STATUSES } from '../words/sales.ts'
+import { salePage } from './sale.tsx'
+import { saleActions } from './sale-actions.tsx'
 
 const statuses = Object.entries(SALE_STATUSES).map(([value, [label]]) => ({ value, label }))
 const origins = Object.entries(ORIGINS).map(([value, label]) => ({ value, label }))
@@ -42,11 +44,11 @@ const Asked = z.object({
 })
 
 const columnsFor = (timezone: string): Column<SaleObject>[] => [
-  { head: 'Número', cell: ({ id }) => <a href={link(`/vendas/${id}`)}>{id}</a> },
+  { head: 'Nº', cell: ({ id }) => <a href={link(`/vendas/${id}`)}>{id}</a> },
   { head: 'Quando', cell: ({ sold_at }) => dateTime(sold_at, timezone) },
   { head: 'Cliente', cell: ({ customer }) => customer?.name, isExtra: true },
-  { head: 'Total', cell: ({ total }) => money(total), isNumber: true },
   { head: 'Situação', cell: ({ status }) => <SaleStatus status={status} /> },
+  { head: 'Total', cell: ({ total }) => money(total), isNumber: true },
   { head: 'Origem', cell: ({ origin }) => ORIGINS[origin], isExtra: true },
 ]
 
@@ -70,4 +72,8 @@ async function show(visit: Visit): Promise<Page> {
   return { title: 'Vendas', body }
 }
 
-export const salesPage: PageRoute = { path: '/vendas', section: 'sales', asOf: true, show }
+export const salePages: readonly PanelRoute[] = [
+  { path: '/vendas', section: 'sales', asOf: true, show },
+  salePage,
+  ...saleActions,
+]
