@@ -11,9 +11,6 @@ import { deliveryPages } from './pages/deliveries.tsx'
 import { integrationsPage } from './pages/integrations.tsx'
 import { payablePages } from './pages/payables.tsx'
 import { receivablePages } from './pages/receivables.tsx'
-import { salePage } from './pages/sale.tsx'
-import { saleActions } from './pages/sale-actions.tsx'
-import { salesPage } from './pages/sales.tsx'
 import { salePages } from './pages/sales.tsx'
 import { startPage } from './pages/start.tsx'
 import { supplierPages } from './pages/suppliers.tsx'
@@ -24,9 +21,6 @@ import type { PanelRoute } from './route.ts'
 /** All pages and forms of the panel. */
 export const PANEL_ROUTES: readonly PanelRoute[] = [
   startPage,
-  salesPage,
-  salePage,
-  ...saleActions,
   ...salePages,
   ...customerPages,
   ...supplierPages,
