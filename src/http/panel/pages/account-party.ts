@@ -6,7 +6,7 @@ import { textOf } from '../forms/body.ts'
 import type { Field } from '../forms/form.ts'
 import { suggested } from '../forms/kinds.ts'
 import type { Submission, Visit } from '../route.ts'
-import type { AccountPages } from './accounts.tsx'
+import type { AccountPages } from './account-pages.ts'
 
 /** Names that are suggested while one types. */
 const SUGGESTIONS = 200

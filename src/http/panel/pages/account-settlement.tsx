@@ -11,7 +11,7 @@ import { choice, moment } from '../forms/kinds.ts'
 import type { Page, PanelRoute, Submission, Visit } from '../route.ts'
 import { Form } from '../ui/form.tsx'
 import { Card, Facts } from '../ui/parts.tsx'
-import type { Account } from './accounts.tsx'
+import type { Account } from './account-pages.ts'
 import { type RecordPages, withRecord } from './record-pages.ts'
 
 const methods = PAYMENT_METHODS.map((value) => ({ value, label: PAYMENT_METHOD_NAMES[value] }))

@@ -1,58 +1,26 @@
 import { z } from 'zod'
-import type { SettleInput } from '../../../../commands/accounts/account-input.ts'
-import type { AccountObject } from '../../../../projections/accounts.ts'
-import type { customerListing } from '../../../../queries/customers/list-customers.ts'
 import { getAccount } from '../../../../queries/finance/get-account.ts'
 import type { AccountListing } from '../../../../queries/finance/list-accounts.ts'
 import { searchAccounts, sumAccounts } from '../../../../queries/finance/search-accounts.ts'
 import { CalendarDate } from '../../../domain/instant.ts'
 import { PAYMENT_METHOD_NAMES } from '../../../domain/payment-method.ts'
 import { text } from '../../../domain/text.ts'
-import { type Command, isRefusal } from '../../../ledger/command.ts'
+import { isRefusal } from '../../../ledger/command.ts'
 import { dateTime, day, money } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { amount, choice, date, line } from '../forms/kinds.ts'
 import { searched } from '../forms/searched.ts'
 import { link } from '../link.ts'
-import type { PanelRoute, Section, Visit } from '../route.ts'
+import type { PanelRoute, Visit } from '../route.ts'
 import { AccountStatus, Sums } from '../ui/account.tsx'
 import { ButtonLink } from '../ui/parts.tsx'
 import type { Column } from '../ui/table.tsx'
 import { ACCOUNT_ORIGIN_NAMES } from '../words/accounts.ts'
+import type { Account, AccountPages } from './account-pages.ts'
 import { partyField } from './account-party.ts'
 import { settlementRoutes } from './account-settlement.tsx'
 import type { RecordPages } from './record-pages.ts'
 import { recordPages } from './records.tsx'
-
-/** An account as the API shows it; `P` are the fields of the other party. */
-export type Account<P = unknown> = AccountObject<P> & { readonly is_overdue: boolean }
-
-/** One side of the finances. */
-export interface AccountPages<P> {
-  /** `/contas-a-receber` */
-  readonly path: string
-  readonly section: Section
-  readonly subject: 'receivable' | 'payable'
-  /** What the accounts are called. */
-  readonly all: string
-  readonly listing: AccountListing
-  /** Customers or suppliers. */
-  readonly party: {
-    readonly label: string
-    readonly unknown: string
-    /** Where they have their pages. */
-    readonly path: string
-    readonly table: 'customers' | 'suppliers'
-    readonly listing: typeof customerListing
-    /** The field of the commands that names one. */
-    readonly field: string
-    of(account: P): { readonly id: number | null; readonly name: string | null }
-  }
-  readonly create: RecordPages<Account<P>>['create']
-  readonly update: Pick<NonNullable<RecordPages<Account<P>>['update']>, 'schema' | 'command'>
-  readonly remove: Command<{ id: number }>
-  readonly settle: Command<SettleInput>
-}
 
 /** Pending ones are what is looked for, so they need no choice. */
 const VIEWS = [

@@ -12,9 +12,8 @@ import { choice, quantity } from '../forms/kinds.ts'
 import type { Page, PanelRoute, Submission, Visit } from '../route.ts'
 import { Form } from '../ui/form.tsx'
 import { Card, Facts } from '../ui/parts.tsx'
-import { Stock } from '../ui/stock.tsx'
+import { type Item, Stock } from '../ui/stock.tsx'
 import { refusalMessage } from '../words/refusals.ts'
-import type { Item } from './catalog.tsx'
 import { withRecord } from './record-pages.ts'
 
 /** What can be done with a stock, by what is typed with it. */

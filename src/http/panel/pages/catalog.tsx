@@ -3,7 +3,6 @@ import { CreateItemInput, createItem } from '../../../../commands/catalog/create
 import { deactivateItem } from '../../../../commands/catalog/deactivate-item.ts'
 import { ItemChanges } from '../../../../commands/catalog/item-input.ts'
 import { updateItem } from '../../../../commands/catalog/update-item.ts'
-import type { ItemObject } from '../../../../projections/catalog-items.ts'
 import { getItem } from '../../../../queries/catalog/get-item.ts'
 import { searchItems } from '../../../../queries/catalog/search-items.ts'
 import { text } from '../../../domain/text.ts'
@@ -16,16 +15,13 @@ import { searched } from '../forms/searched.ts'
 import { link } from '../link.ts'
 import type { Visit } from '../route.ts'
 import { ButtonLink } from '../ui/parts.tsx'
-import { Stock } from '../ui/stock.tsx'
+import { type Item, Stock } from '../ui/stock.tsx'
 import { ITEM_TYPE_NAMES } from '../words/catalog.ts'
 import { StockCard } from './catalog-stock.tsx'
 import { categoryOptions } from './categories.tsx'
 import { recordPages } from './records.tsx'
 
 const PATH = '/catalogo'
-
-/** As the API shows it. */
-export type Item = ItemObject & { readonly category_name: string | null }
 
 const types = ITEM_TYPES.map((value) => ({ value, label: ITEM_TYPE_NAMES[value] }))
 
