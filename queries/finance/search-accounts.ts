@@ -3,8 +3,8 @@ import type { Refusal } from '../../src/domain/refusal.ts'
 import { containing } from '../contains.ts'
 import { listInOrder, NEWEST_FIRST, type Page, type Paging } from '../list.ts'
 import { type Order, TODAY } from '../list-statement.ts'
+import { type Sum, sum } from '../sums.ts'
 import type { AccountConditions, AccountListing } from './list-accounts.ts'
-import { type Sum, sum } from './summarize.ts'
 
 /** The accounts that people look at; `pending` where they say nothing. */
 export interface AccountSearch {
