@@ -8,6 +8,7 @@ import { auditSamples } from './samples/audit.ts'
 import { catalogSamples } from './samples/catalog.ts'
 import { integrationSamples } from './samples/integrations.ts'
 import { personSamples } from './samples/persons.ts'
+import { saleSamples } from './samples/sales.ts'
 import type { Samples } from './samples/sample.ts'
 
 const SAMPLES: Samples = {
@@ -17,6 +18,7 @@ const SAMPLES: Samples = {
   ...accountSamples,
   ...integrationSamples,
   ...auditSamples,
+  ...saleSamples,
 }
 
 /** Nobody needs to have logged in. */

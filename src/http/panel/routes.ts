@@ -14,6 +14,7 @@ import { receivablePages } from './pages/receivables.tsx'
 import { salePages } from './pages/sales.tsx'
 import { startPage } from './pages/start.tsx'
 import { supplierPages } from './pages/suppliers.tsx'
+import { tillPages } from './pages/tills.tsx'
 import { webhookFormPages } from './pages/webhook-forms.tsx'
 import { webhookPages } from './pages/webhooks.tsx'
 import type { PanelRoute } from './route.ts'
@@ -22,6 +23,7 @@ import type { PanelRoute } from './route.ts'
 export const PANEL_ROUTES: readonly PanelRoute[] = [
   startPage,
   ...salePages,
+  ...tillPages,
   ...customerPages,
   ...supplierPages,
   ...catalogPages,

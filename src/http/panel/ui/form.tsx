@@ -182,10 +182,12 @@ const Control = ({ field: { kind, isRequired }, attributes, values, legend }: Co
           {value}
         </textarea>
       )
-    case 'select':
+    case 'select': {
+      const hasOwnNone = control.options.some((option) => option.value === '')
+      const offersNone = !hasOwnNone && (!isRequired || control.none !== undefined)
       return (
         <select {...attributes} required={isRequired}>
-          {(!isRequired || control.none !== undefined) && <option value="">{control.none}</option>}
+          {offersNone && <option value="">{control.none}</option>}
           {control.options.map((option) => (
             <option key={option.value} value={option.value} selected={option.value === value}>
               {option.label}
@@ -193,6 +195,7 @@ const Control = ({ field: { kind, isRequired }, attributes, values, legend }: Co
           ))}
         </select>
       )
+    }
     case 'checkbox':
       return <input {...attributes} type="checkbox" checked={value === 'on'} />
     case 'checkboxes':
