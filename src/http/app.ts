@@ -7,8 +7,10 @@ import { type MetricsOptions, serveMetrics } from './metrics.ts'
 import { failures, type LogFailure } from './middleware/failures.ts'
 import { type Call, observe } from './middleware/observe.ts'
 import { requestId } from './middleware/request-id.ts'
+import { requireHost } from './middleware/require-host.ts'
 import { type NotificationOptions, notificationReceiver } from './notifications/receiver.ts'
 import { Problem } from './problems.ts'
+import { answerInShape } from './shapes.ts'
 import { type SyncOptions, syncRouter } from './sync/router.ts'
 
 /** What every process answers with, whatever its roles. */
@@ -46,6 +48,7 @@ export function createBase({ trustProxy, newId, onAnswered, figures, ...probing 
   app.disable('x-powered-by')
   if (onAnswered) app.use(observe(onAnswered))
   app.use(requestId(newId))
+  app.use(requireHost)
   app.use('/health', health(probing))
   if (figures) app.all('/metrics', serveMetrics(figures))
   return app
@@ -63,5 +66,5 @@ export function addInterfaces(app: Express, options: InterfaceOptions): void {
 /** Comes last: what nobody has answered, and what went wrong. */
 export function completeApp(app: Express, log: LogFailure): void {
   app.use((_request, _response, next) => next(new Problem('not_found')))
-  app.use(failures(log))
+  app.use(failures(log, answerInShape))
 }

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { promisify } from 'node:util'
 import { v7 as uuidv7 } from 'uuid'
 import { createApiKey } from '../../commands/api-keys/create-api-key.ts'
 import { registerCompany } from '../../commands/companies/register-company.ts'
@@ -14,7 +15,7 @@ import { type Core, openCore } from '../../src/core.ts'
 import type { PaymentKind } from '../../src/events/companies.ts'
 import { createApp } from '../../src/http/app.ts'
 import type { Given } from '../../src/http/route.ts'
-import { serverOf } from '../../src/http/server.ts'
+import { SERVER_LIMITS, type ServerLimits, serverOf } from '../../src/http/server.ts'
 import { type Command, invoke, isRefusal } from '../../src/ledger/command.ts'
 import type { Origin } from '../../src/ledger/envelope.ts'
 import { ensureLedger } from '../../src/ledger/ledgers.ts'
@@ -55,6 +56,8 @@ export interface TestApi {
   readonly url: string
   readonly core: Core
   company(options?: { plan?: 'basic' | 'api'; scopes?: readonly Scope[]; timezone?: string }): Promise<TestCompany>
+  /** Connections that are open to it. */
+  connections(): Promise<number>
   close(): Promise<void>
 }
 
@@ -78,6 +81,8 @@ export interface TestApiOptions {
   readonly log?: (message: string, error: unknown) => void
   /** Notifications of an address a minute; out of the way by default. */
   readonly notificationsPerMinute?: number
+  /** What bounds its connections, where that is not as in production. */
+  readonly server?: Partial<ServerLimits>
   /** Connections for queries. */
   readonly queryConnections?: number
   /** The clock by which calls are made (UTC); Postgres's own by default. Commands always go by that one. */
@@ -114,13 +119,18 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
     log,
   })
   const server = await new Promise<Server>((resolve) => {
-    const listening = serverOf(app).listen(0, '127.0.0.1', () => resolve(listening))
+    const listening = serverOf(app, { newId: uuidv7, limits: { ...SERVER_LIMITS, ...options.server } }).listen(
+      0,
+      '127.0.0.1',
+      () => resolve(listening),
+    )
   })
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   return {
     url,
     core,
     company: (wanted) => createCompany(core, url, wanted),
+    connections: () => promisify(server.getConnections.bind(server))(),
     async close() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))

@@ -38,19 +38,19 @@ export function jsonBodyUpTo(limit: number): RequestHandler {
       return
     }
     parse(request, response, (error?: unknown) =>
-      next(error === undefined ? undefined : bodyProblem(error, limit, request, response)),
+      next(error === undefined ? undefined : bodyProblem(error, limit, request)),
     )
   }
 }
 
+/** Whoever sends too much should not send more of it on this connection. */
+export const tooLarge = (limit: number): Problem =>
+  new Problem('payload_too_large', { limit_bytes: limit }, { Connection: 'close' })
+
 /** What the parser found, in the contract's terms. */
-function bodyProblem(error: unknown, limit: number, request: Request, response: Response): unknown {
+function bodyProblem(error: unknown, limit: number, request: Request): unknown {
   const { type, status } = error as { type?: string; status?: number }
-  if (type === 'entity.too.large') {
-    // The rest of the body is not read, so the connection cannot carry another request.
-    response.setHeader('Connection', 'close')
-    return new Problem('payload_too_large', { limit_bytes: limit })
-  }
+  if (type === 'entity.too.large') return tooLarge(limit)
   if (type === 'encoding.unsupported' || type === 'charset.unsupported') return new Problem('unsupported_media_type')
   // Not `destroyed`: a request may be that as soon as it was read to its end.
   if (type === 'request.aborted' || !request.complete) return error

@@ -5,6 +5,7 @@ import { type Conclusion, recordArrival, recordConclusion } from '../../payments
 import { sendJson, sendProblem } from '../answer.ts'
 import { limited } from '../middleware/authenticate.ts'
 import { type LogFailure, problemOf } from '../middleware/failures.ts'
+import { tooLarge } from '../middleware/json-body.ts'
 import { routed } from '../middleware/routed.ts'
 import { Problem, problemBody, statusOf } from '../problems.ts'
 import { pathId } from '../route.ts'
@@ -63,18 +64,12 @@ function bodyOf(request: Request, response: Response): Promise<Payload | Problem
     parse(request, response, (error?: unknown) => {
       const { type } = (error ?? {}) as { type?: string }
       if (error === undefined) resolve(payloadOf(Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)))
-      else if (type === 'entity.too.large') resolve(tooLarge(response))
+      else if (type === 'entity.too.large') resolve(tooLarge(MAX_BODY_BYTES))
       else if (type === 'encoding.unsupported') resolve(new Problem('unsupported_media_type'))
       else if (type === 'request.aborted' || !request.complete) reject(error)
       else resolve(new Problem('malformed_json'))
     })
   })
-}
-
-function tooLarge(response: Response): Problem {
-  // The rest of the body is not read, so the connection cannot carry another request.
-  response.setHeader('Connection', 'close')
-  return new Problem('payload_too_large', { limit_bytes: MAX_BODY_BYTES })
 }
 
 /** Keeps, processes, answers, keeps the answer. A problem stands for a body that was not read, and why. */
