@@ -3,6 +3,7 @@ import helmet from 'helmet'
 import { type ApiOptions, apiV1, V1_ROUTES } from './api-v1.ts'
 import { serveDocs } from './docs/serve.ts'
 import { health, type ProbeOptions } from './health.ts'
+import { createHoldings, type HoldingLimits } from './holdings.ts'
 import { type MetricsOptions, serveMetrics } from './metrics.ts'
 import { failures, type LogFailure } from './middleware/failures.ts'
 import { type Call, observe } from './middleware/observe.ts'
@@ -26,6 +27,11 @@ export interface BaseOptions extends ProbeOptions {
 }
 
 export interface InterfaceOptions extends ApiOptions, SyncOptions, NotificationOptions {}
+
+/** What callers' bodies may take in memory, until they are answered. A body has 1 MB, a till's list 5. */
+const BODIES: HoldingLimits = { allBytes: 64 * 1_048_576, companyBytes: 32 * 1_048_576 }
+
+export const createBodies = () => createHoldings(BODIES)
 
 export interface AppOptions extends BaseOptions, InterfaceOptions {
   readonly newId: () => string

@@ -4,7 +4,7 @@ import { createAddressLimit } from '../access/address-limit.ts'
 import { seedDemo } from '../access/demo-data.ts'
 import { createGate } from '../access/quota.ts'
 import { createSyncAccess } from '../access/sync-access.ts'
-import type { InterfaceOptions } from '../http/app.ts'
+import { createBodies, type InterfaceOptions } from '../http/app.ts'
 import { NOTIFICATIONS_PER_MINUTE } from '../http/notifications/receiver.ts'
 import { createPool } from '../postgres/pool.ts'
 import { SECRET_BYTES, secretOf } from '../webhooks/secrets.ts'
@@ -40,6 +40,7 @@ export async function startApi(shared: Shared, newId: () => string): Promise<Api
       tokenDays: config.SYNC_TOKEN_DAYS ?? null,
       callsPerMinute: config.SYNC_QUOTA_PER_MINUTE,
     }),
+    bodies: createBodies(),
     provider,
     onNotified: metrics.onNotified,
     notifiers: createAddressLimit({ perMinute: NOTIFICATIONS_PER_MINUTE }),

@@ -151,6 +151,9 @@ function twistOf({ body, query }: Target, method: string): fc.Arbitrary<Twist> {
   )
 }
 
+/** Calls that are made of one that would succeed. */
+const CALLS_OF_ONE = 3
+
 /** Codes of what is no request at all, and so of no operation. */
 const OF_HTTP = ['malformed_request', 'headers_too_large']
 
@@ -167,21 +170,23 @@ const encode = (text: string): string => encodeURIComponent(Buffer.from(text).to
 describe(`hostile calls of every operation (${TITLE})`, function () {
   this.timeout(0)
   const database = useDatabase()
-  const failures: unknown[] = []
+  const logged: unknown[] = []
   let world: World
 
   before(async () => {
-    world = await createWorld(database.url)
+    world = await createWorld(database.url, (message, error) => logged.push(message, error))
   })
   after(() => world.close())
 
   for (const [place, target] of TARGETS.entries()) {
     it(`${target.name} answers them all`, async () => {
-      let n = 0
-      const { method } = await target.prepare(world, n)
+      let asked = 0
+      let call = await target.prepare(world, 0)
       await fc.assert(
-        fc.asyncProperty(twistOf(target, method), async (twist) => {
-          const sent = twist(await target.prepare(world, n++))
+        fc.asyncProperty(twistOf(target, call.method), async (twist) => {
+          // What was done with it before may have used it up, but costs more to make than to call.
+          if (asked++ % CALLS_OF_ONE === 0) call = await target.prepare(world, asked)
+          const sent = twist(call)
           try {
             const reply = await exchange(world.api.url, bytesOf(sent))
             expectAnswered(sent.path, reply)
@@ -196,8 +201,9 @@ describe(`hostile calls of every operation (${TITLE})`, function () {
     })
   }
 
-  it('and still answers as it should', async () => {
-    expect(failures).to.deep.equal([])
+  it('and nothing of it was a fault, and the service still answers', async () => {
+    expect(logged).to.deep.equal([])
     expect((await world.company.get('/me')).status).to.equal(200)
+    expect((await world.company.get('/events/verify')).body.data).to.include({ valid: true })
   })
 })

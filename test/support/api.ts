@@ -13,7 +13,8 @@ import { SCOPES, type Scope } from '../../src/access/scopes.ts'
 import { createSyncAccess, type SyncAccessOptions } from '../../src/access/sync-access.ts'
 import { type Core, openCore } from '../../src/core.ts'
 import type { PaymentKind } from '../../src/events/companies.ts'
-import { createApp } from '../../src/http/app.ts'
+import { createApp, createBodies } from '../../src/http/app.ts'
+import type { Holdings } from '../../src/http/holdings.ts'
 import type { Given } from '../../src/http/route.ts'
 import { SERVER_LIMITS, type ServerLimits, serverOf } from '../../src/http/server.ts'
 import { type Command, invoke, isRefusal } from '../../src/ledger/command.ts'
@@ -83,6 +84,8 @@ export interface TestApiOptions {
   readonly notificationsPerMinute?: number
   /** What bounds its connections, where that is not as in production. */
   readonly server?: Partial<ServerLimits>
+  /** Room for the bodies of calls. */
+  readonly bodies?: Holdings
   /** Connections for queries. */
   readonly queryConnections?: number
   /** The clock by which calls are made (UTC); Postgres's own by default. Commands always go by that one. */
@@ -109,6 +112,7 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
     gate: withClock(createGate(gatePool, limits), options.now),
     addresses: createAddressLimit(limits),
     sync: createSyncAccess(core.pool, { tokenDays: null, callsPerMinute: 1_000_000, ...options.sync }),
+    bodies: options.bodies ?? createBodies(),
     provider: options.provider ?? noProvider,
     notifiers: createAddressLimit({ perMinute: options.notificationsPerMinute ?? 1_000_000 }),
     publicUrl: PUBLIC_URL,

@@ -6,7 +6,7 @@ import { createAddressLimit } from '../../src/access/address-limit.ts'
 import { createGate } from '../../src/access/quota.ts'
 import { createSyncAccess } from '../../src/access/sync-access.ts'
 import type { Core } from '../../src/core.ts'
-import { type AppOptions, createApp } from '../../src/http/app.ts'
+import { type AppOptions, createApp, createBodies } from '../../src/http/app.ts'
 import { Unavailable } from '../../src/ledger/port.ts'
 import type { Writer } from '../../src/ledger/writer.ts'
 import { createPool } from '../../src/postgres/pool.ts'
@@ -39,6 +39,7 @@ export async function startFaultyApi(core: Core, databaseUrl: string): Promise<F
       gate,
       addresses: createAddressLimit(limits),
       sync: createSyncAccess(options.pool ?? core.pool, { tokenDays: null, callsPerMinute: 1_000_000 }),
+      bodies: createBodies(),
       provider: noProvider,
       notifiers: createAddressLimit({ perMinute: 1_000_000 }),
       publicUrl: PUBLIC_URL,

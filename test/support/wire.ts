@@ -32,7 +32,13 @@ export async function openWire(url: string, { isHead = false } = {}): Promise<Wi
     isEnded = true
   })
   await once(socket, 'connect')
-  const answers = () => answersIn(Buffer.concat(chunks), isHead, isEnded)
+  let seen = { chunks: -1, isEnded: false, found: [] as Reply[] }
+  const answers = (): Reply[] => {
+    if (seen.chunks !== chunks.length || seen.isEnded !== isEnded) {
+      seen = { chunks: chunks.length, isEnded, found: answersIn(Buffer.concat(chunks), isHead, isEnded) }
+    }
+    return seen.found
+  }
   return {
     socket,
     write: (bytes) => void (socket.writable && socket.write(bytes)),

@@ -3,9 +3,10 @@ import { Alias } from '../../../commands/stores/store-input.ts'
 import type { AddressLimit } from '../../access/address-limit.ts'
 import { type Conclusion, recordArrival, recordConclusion } from '../../payments/notification-log.ts'
 import { sendJson, sendProblem } from '../answer.ts'
+import type { Holdings } from '../holdings.ts'
 import { limited } from '../middleware/authenticate.ts'
 import { type LogFailure, problemOf } from '../middleware/failures.ts'
-import { tooLarge } from '../middleware/json-body.ts'
+import { holdBody, tooLarge } from '../middleware/json-body.ts'
 import { routed } from '../middleware/routed.ts'
 import { Problem, problemBody, statusOf } from '../problems.ts'
 import { pathId } from '../route.ts'
@@ -26,6 +27,8 @@ export interface NotificationOptions extends Processing {
   readonly notifiers: AddressLimit
   /** Hears how each notification was dealt with. */
   readonly onNotified?: ((outcome: Conclusion['outcome']) => void) | undefined
+  /** Room for the bodies of calls. */
+  readonly bodies: Holdings
   readonly log: LogFailure
 }
 
@@ -37,7 +40,7 @@ export function notificationReceiver(options: NotificationOptions): Router {
   const router = express.Router({ caseSensitive: true, strict: true })
   const one = router.route(PATH).all(routed(`/webhook${PATH}`))
   one.post(limitAddress(options), async (request, response) =>
-    receive(options, request, response, await bodyOf(request, response)),
+    receive(options, request, response, await bodyOf(options.bodies, request, response)),
   )
   one.all(() => {
     throw new Problem('method_not_allowed', undefined, { Allow: 'POST' })
@@ -59,8 +62,14 @@ function limitAddress(options: NotificationOptions): RequestHandler {
 const parse = express.raw({ limit: MAX_BODY_BYTES, type: () => true })
 
 /** The body, whatever it says it is, or why it cannot be read. Rejects when the sender has gone: nobody is left to be answered. */
-function bodyOf(request: Request, response: Response): Promise<Payload | Problem> {
+function bodyOf(bodies: Holdings, request: Request, response: Response): Promise<Payload | Problem> {
   return new Promise((resolve, reject) => {
+    try {
+      holdBody(bodies, MAX_BODY_BYTES, request, response)
+    } catch (error) {
+      resolve(problemOf(error))
+      return
+    }
     parse(request, response, (error?: unknown) => {
       const { type } = (error ?? {}) as { type?: string }
       if (error === undefined) resolve(payloadOf(Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)))
