@@ -29,6 +29,8 @@ COPY --from=build /app/dist dist
 COPY package.json ./
 # Migrations are read where they are written; they are not part of dist.
 COPY src/postgres/migrations src/postgres/migrations
+# So are the files that pages load.
+COPY src/http/panel/static src/http/panel/static
 USER node
 EXPOSE 3000
 # The first start, and one after an update, may have tables to make: it is not ready before that, and need not be restarted.

@@ -119,7 +119,7 @@ async function createShop(core: Core, number: number): Promise<Shop> {
     ),
   ])
   const [, , userId, card, ...items] = created as [number, number, number, number, ...number[]]
-  const { token } = await createTokens(core.pool, null).issue({ userId, companyId })
+  const { token } = await createTokens(core.pool, null).issue({ userId, companyId, generation: 0 })
   return {
     companyId,
     name,

@@ -31,6 +31,8 @@ export interface CompanyRow extends Changed {
   plan: string
   /** Keys that are not revoked; expired ones are among them. At most five count (spec, Limits). */
   active_keys: { id: number; expires_at: string | null }[]
+  /** Ids of the users who are owners and active: there is always one of them left. */
+  active_owners: number[]
   /** Its webhook addresses: what a reaction has to know of them, without another look-up. */
   webhooks: WebhookRoute[]
   doc: CompanyObject
@@ -42,6 +44,7 @@ export const companies = table<CompanyRow>('companies', {
     timezone: 'text',
     plan: 'text',
     active_keys: 'json',
+    active_owners: 'json',
     webhooks: 'json',
     ...changedColumns,
     doc: 'json',
@@ -64,7 +67,7 @@ export const timezoneOf = (rows: Rows): string => companyOf(rows).timezone
 function companyRow(event: EventOf<'CompanyRegistered'>): CompanyRow {
   const { id, name, cnpj, plan, timezone, logo_url } = event.data
   const doc = { id, name, cnpj, plan, timezone, logo_url, created_at: event.recorded_at }
-  return { company_id: id, timezone, plan, active_keys: [], webhooks: [], ...stamp(event), doc }
+  return { company_id: id, timezone, plan, active_keys: [], active_owners: [], webhooks: [], ...stamp(event), doc }
 }
 
 /** For an event that changes what is known of one address. */

@@ -1,6 +1,9 @@
-import { byPk, table } from '../src/ledger/table.ts'
-import { companyOf } from './companies.ts'
-import { type Changed, changedColumns, docView, projection, stamp } from './define.ts'
+import type { EventOf } from '../src/events/catalogue.ts'
+import type { Envelope } from '../src/ledger/envelope.ts'
+import { byKey, byPk, table } from '../src/ledger/table.ts'
+import type { Changes } from '../src/ledger/working-set.ts'
+import { companies, companyOf } from './companies.ts'
+import { type Changed, changedColumns, docView, existing, projection, stamp } from './define.ts'
 
 /** A person who logs in at the counter or in the panel. */
 export interface UserObject {
@@ -8,18 +11,22 @@ export interface UserObject {
   name: string
   email: string
   role: 'owner' | 'clerk'
+  status: 'active' | 'inactive'
   company_id: number
   created_at: string
+  updated_at: string
 }
 
 export interface UserRow extends Changed {
   company_id: number
   id: number
+  /** Tokens and sessions are of the generation in which they were given out; those of an earlier one have ended. */
+  generation: number
   doc: UserObject
 }
 
 export const users = table<UserRow>('users', {
-  columns: { company_id: 'bigint', id: 'bigint', ...changedColumns, doc: 'json' },
+  columns: { company_id: 'bigint', id: 'bigint', generation: 'integer', ...changedColumns, doc: 'json' },
   keys: { pk: ['company_id', 'id'] },
 })
 
@@ -39,15 +46,52 @@ export const userCredentials = table<UserCredentials>('user_credentials', {
   keys: { pk: ['user_id'], email: ['email'] },
 })
 
+export const credentialsById = (id: number) => byPk(userCredentials, id)
+export const credentialsByEmail = (email: string) => byKey(userCredentials, 'email', email)
+
 export const usersProjection = projection('users', [users], {
   UserCreated: {
     apply(rows, event) {
       const { company_id } = companyOf(rows)
       const { id, name, email, role } = event.data
-      const doc: UserObject = { id, name, email, role, company_id, created_at: event.recorded_at }
-      rows.add(users, { company_id, id, ...stamp(event), doc })
+      const at = event.recorded_at
+      const doc: UserObject = { id, name, email, role, status: 'active', company_id, created_at: at, updated_at: at }
+      rows.add(users, { company_id, id, generation: 0, ...stamp(event), doc })
+      noteOwner(rows, doc)
     },
   },
+  UserUpdated: changed((user, { data }: EventOf<'UserUpdated'>) => ({ doc: { ...user.doc, ...data.changes } })),
+  UserDeactivated: changed((user) => ({
+    doc: { ...user.doc, status: 'inactive' },
+    generation: user.generation + 1,
+  })),
+  UserReactivated: changed((user) => ({ doc: { ...user.doc, status: 'active' } })),
+  UserPasswordChanged: changed((user) => ({ doc: user.doc, generation: user.generation + 1 })),
 })
+
+/** For an event that changes a user. */
+function changed<E extends Pick<Envelope, 'recorded_at' | 'revision'> & { data: { id: number } }>(
+  change: (user: Readonly<UserRow>, event: E) => Pick<UserRow, 'doc'> & Partial<UserRow>,
+) {
+  return {
+    refs: (event: E) => [userById(event.data.id)],
+    apply(rows: Changes, event: E) {
+      const before = existing(rows, userById(event.data.id))
+      const after = { ...before, ...stamp(event), ...change(before, event) }
+      const doc = { ...after.doc, updated_at: event.recorded_at }
+      rows.put(users, { ...after, doc })
+      noteOwner(rows, doc)
+    },
+  }
+}
+
+/** Keeps the company's list of active owners, which is how a command knows the last one: here, where role and status meet. */
+function noteOwner(rows: Changes, { id, role, status }: UserObject): void {
+  const company = companyOf(rows)
+  const isOne = role === 'owner' && status === 'active'
+  if (company.active_owners.includes(id) === isOne) return
+  const others = company.active_owners.filter((owner) => owner !== id)
+  rows.put(companies, { ...company, active_owners: isOne ? [...others, id] : others })
+}
 
 export const userView = docView(userById)

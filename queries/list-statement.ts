@@ -1,5 +1,5 @@
 /** Types of the columns that lists go by. */
-type KeyType = 'bigint' | 'timestamptz' | 'uuid'
+type KeyType = 'bigint' | 'timestamptz' | 'uuid' | 'text'
 
 /** In which order records are listed, and so what a cursor holds. The first column may have a lower bound. */
 export interface Order {
@@ -35,8 +35,21 @@ export const recordOf = ({ record }: Source): string => (typeof record === 'func
 /** Where a page begins: at the first record, at a lower bound (inclusive), or after the last key of the page before. */
 export type Start = 'first' | 'since' | 'after'
 
-/** Column of the last listed record's key, in the answer of a list statement. */
-export const lastColumn = (name: string): string => `last_${name}`
+/** First row of a list statement's answer: where the ledger is. */
+export interface LedgerRow {
+  readonly revision: number
+  readonly last_recorded_at: string
+  readonly timezone: string
+}
+
+/** The other rows: a record's text, and its key in the columns that `keyColumn` names. */
+export interface RecordRow {
+  readonly [key: string]: unknown
+  readonly record: string
+}
+
+/** Column of a part of a record's key. */
+export const keyColumn = (name: string): string => `key_${name}`
 
 const statements = new Map<string, { name: string; text: string }>()
 
@@ -63,8 +76,13 @@ export function listStatement(
 }
 
 /**
- * One row, also for an empty page: the ledger's position and the page in one snapshot. A record more than the limit is
- * looked for, to know whether there are more; it is not in `data`.
+ * The ledger's position in a row, then the records, a row each, all of one snapshot. A record more than the limit is looked
+ * for, to know whether there are more.
+ *
+ * - Rows, because a page that Postgres puts together to one text costs half as much again: it is copied several times.
+ * - The limit is a subquery, so that the planner does not know it and takes a page for a small part of the list: where it
+ *   believes that the list is hardly longer than the page (of a table that has just grown it knows little), it would sort
+ *   the whole list rather than walk an index in order. The pool's session sees to the rest (src/postgres/pool.ts).
  */
 function textOf(
   source: Source,
@@ -84,30 +102,32 @@ function textOf(
     ...filters,
     ...begin(order, start, first + filters.length),
   ]
-  const keys = order.columns.map(({ name }) => `t.${name}`).join(', ')
   const direction = order.descending ? ' desc' : ''
-  const sorted = order.columns.map(({ name }) => `t.${name}${direction}`).join(', ')
-  // There is no greatest uuid before PostgreSQL 18; of the one row that is left, its text is as good.
-  const last = order.columns.map(
-    ({ name, type }) =>
-      `max(r.${name}${type === 'uuid' ? '::text' : ''}) filter (where r.position = $2) as ${lastColumn(name)}`,
-  )
-  return `select l.revision, l.last_recorded_at, c.timezone, p.*
+  const keys = order.columns.map(({ name }) => `t.${name} as ${keyColumn(name)}`)
+  const noKeys = order.columns.map(({ name, type }) => `null::${type} as ${keyColumn(name)}`)
+  // The ledger's row has no key, and so comes first.
+  const inOrder = order.columns.map(({ name }) => `${keyColumn(name)}${direction} nulls first`)
+  return `select l.revision, l.last_recorded_at, c.timezone, null::text as record, ${noKeys.join(', ')}
     from ledgers l
     join companies c on c.company_id = l.company_id
-    cross join (
-      select count(*) as found,
-             string_agg(r.record, ',' order by ${sorted.replaceAll('t.', 'r.')}) filter (where r.position <= $2) as data,
-             ${last.join(', ')}
-      from (
-        select ${keys}, ${recordOf(source)} as record, row_number() over (order by ${sorted}) as position
-        from ${from}
-        where ${wanted.join(' and ')}
-        order by ${sorted}
-        limit $2::bigint + 1
-      ) r
+    where l.company_id = $1
+    union all
+    select null, null, null, p.*
+    from (
+      select ${recordOf(source)} as record, ${keys.join(', ')}
+      from ${from}
+      where ${wanted.join(' and ')}
+      order by ${order.columns.map(({ name }) => `t.${name}${direction}`).join(', ')}
+      limit (select $2::bigint + 1)
     ) p
-    where l.company_id = $1`
+    order by ${inOrder.join(', ')}`
+}
+
+/** Takes the answer of a list statement apart. */
+export function readRows(rows: readonly (LedgerRow | RecordRow)[], companyId: number): [LedgerRow, RecordRow[]] {
+  const [ledger, ...records] = rows
+  if (!ledger) throw new Error(`company ${companyId} is not registered`)
+  return [ledger as LedgerRow, records as RecordRow[]]
 }
 
 /** A page after a cursor needs no lower bound: the cursor's key is beyond it, and the index would be entered at the bound. */

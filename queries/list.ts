@@ -6,9 +6,12 @@ import { type CursorScope, decodeCursor, encodeCursor } from './cursor.ts'
 import {
   type Conditions,
   isDaily,
-  lastColumn,
+  keyColumn,
+  type LedgerRow,
   listStatement,
   type Order,
+  type RecordRow,
+  readRows,
   type Source,
   type Start,
 } from './list-statement.ts'
@@ -48,6 +51,18 @@ export interface Listing<F> extends Source {
 }
 
 export const BY_ID: Order = { name: 'id', columns: [{ name: 'id', type: 'bigint' }] }
+
+/** The newest first, as people look at lists. */
+export const NEWEST_FIRST: Order = { name: 'newest', columns: BY_ID.columns, descending: true }
+
+/** As people look for a name. */
+export const BY_NAME: Order = {
+  name: 'by_name',
+  columns: [
+    { name: 'name_key', type: 'text' },
+    { name: 'id', type: 'bigint' },
+  ],
+}
 
 /** Revisions follow time, so this is the order of the ledger; time comes first because `updated_since` is one. */
 export const BY_CHANGE: Order = {
@@ -150,15 +165,6 @@ interface Wanted {
   readonly today?: string | undefined
 }
 
-interface Row {
-  [lastKey: string]: unknown
-  revision: number
-  last_recorded_at: string
-  timezone: string
-  found: number
-  data: string | null
-}
-
 async function fetchPage(
   pool: Pool,
   source: Source,
@@ -172,31 +178,35 @@ async function fetchPage(
   const present = Object.keys(conditions).filter((name) => values[name] !== undefined)
   const start: Start = cursor !== undefined ? 'after' : since !== undefined ? 'since' : 'first'
   const bounds = start === 'since' ? [since] : after
-  const { rows } = await pool.query<Row>({
+  const { rows } = await pool.query<LedgerRow | RecordRow>({
     ...listStatement(source, order, conditions, present, start),
     values: [companyId, limit, ...(isDaily(source) ? [today] : []), ...present.map((name) => values[name]), ...bounds],
   })
-  const [row] = rows
-  if (!row) throw new Error(`company ${companyId} is not registered`)
-  const has_more = row.found > limit
-  const key = order.columns.map(({ name }) => row[lastColumn(name)] as string | number)
+  const [ledger, found] = readRows(rows, companyId)
+  const listed = found.slice(0, limit)
+  const last = found.length > limit ? listed.at(-1) : undefined
   return {
-    data: presented(source, row),
-    has_more,
-    next: has_more ? encodeCursor(scope, key) : null,
-    synced_at: inZone(row.last_recorded_at, row.timezone),
-    revision: row.revision,
+    data: listed.map((row) => textOf(source, row, ledger.timezone)).join(','),
+    has_more: last !== undefined,
+    next: last ? encodeCursor(scope, keyOf(order, last)) : null,
+    synced_at: inZone(ledger.last_recorded_at, ledger.timezone),
+    revision: ledger.revision,
   }
 }
 
-function presented(source: Source, { data, timezone }: Row): string {
-  const { present } = source
-  if (data === null || !present) return data ?? ''
-  const records = JSON.parse(`[${data}]`) as unknown[]
-  return records.map((record) => JSON.stringify(present(record, timezone))).join(',')
-}
+const textOf = ({ present }: Source, { record }: RecordRow, timezone: string): string =>
+  present ? JSON.stringify(present(JSON.parse(record), timezone)) : record
 
-const COLUMN_SCHEMAS = { bigint: z.int().nonnegative(), timestamptz: Instant, uuid: z.uuid() }
+const keyOf = ({ columns }: Order, row: RecordRow): (string | number)[] =>
+  columns.map(({ name }) => row[keyColumn(name)] as string | number)
+
+/** Postgres stores no U+0000. */
+const StorableText = z
+  .string()
+  .max(1000)
+  .regex(/^[^\0]*$/)
+
+const COLUMN_SCHEMAS = { bigint: z.int().nonnegative(), timestamptz: Instant, uuid: z.uuid(), text: StorableText }
 
 /** Cursors come from outside: what is in them must be possible values, or Postgres would fail. */
 function keySchema({ columns }: Order): z.ZodType<(string | number)[]> {

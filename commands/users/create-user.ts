@@ -1,11 +1,10 @@
 import { z } from 'zod'
-import { type UserCredentials, userCredentials } from '../../projections/users.ts'
+import { credentialsByEmail, type UserCredentials, userCredentials } from '../../projections/users.ts'
 import { refuse } from '../../src/domain/refusal.ts'
 import { Email, text } from '../../src/domain/text.ts'
 import { event } from '../../src/events/catalogue.ts'
 import { ROLES } from '../../src/events/companies.ts'
 import { accept, command } from '../../src/ledger/command.ts'
-import { byKey } from '../../src/ledger/table.ts'
 
 /** The password comes hashed: neither it nor its hash may enter an event. */
 export const CreateUserInput = z.strictObject({
@@ -16,14 +15,12 @@ export const CreateUserInput = z.strictObject({
 })
 export type CreateUserInput = z.infer<typeof CreateUserInput>
 
-const credentialsOf = (email: string) => byKey(userCredentials, 'email', email)
-
 /** Lets a person log in, at the counter and in the panel. The address belongs to one user of the whole service. */
 export const createUser = command<CreateUserInput>({
-  needs: ({ email }) => [credentialsOf(email)],
+  needs: ({ email }) => [credentialsByEmail(email)],
   ids: () => ({ user: 1 }),
   decide(rows, { password_hash, ...user }, { companyId, nextId }) {
-    const holder = rows.get(credentialsOf(user.email))
+    const holder = rows.get(credentialsByEmail(user.email))
     // Whose it is, is only told when it is the company's own: nobody learns of other companies' users.
     const conflicting_id = holder?.company_id === companyId ? holder.user_id : undefined
     if (holder) return refuse('duplicate_resource', { field: 'email', ...(conflicting_id && { conflicting_id }) })

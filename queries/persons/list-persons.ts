@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import type { Refusal } from '../../src/domain/refusal.ts'
 import { containing } from '../contains.ts'
-import { type Listing, type ListPaging, list, type Page } from '../list.ts'
+import { BY_NAME, type Listing, type ListPaging, list, listInOrder, type Page, type Paging } from '../list.ts'
 
 /** Filters of customers and suppliers alike. */
 export interface PersonFilters {
@@ -29,6 +29,17 @@ export function listPersons(
   companyId: number,
   query: ListPaging & PersonFilters,
 ): Promise<Page | Refusal> {
-  const name = query.name === undefined ? undefined : containing(query.name)
-  return list(pool, listing, companyId, { ...query, name })
+  return list(pool, listing, companyId, { ...query, name: namePart(query) })
 }
+
+/** The same in the order of names, for people. */
+export function listPersonsByName(
+  pool: Pool,
+  listing: Listing<PersonFilters>,
+  companyId: number,
+  query: Paging & PersonFilters,
+): Promise<Page | Refusal> {
+  return listInOrder(pool, listing, BY_NAME, companyId, { ...query, name: namePart(query) })
+}
+
+const namePart = ({ name }: PersonFilters): string | undefined => (name === undefined ? undefined : containing(name))

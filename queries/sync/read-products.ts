@@ -1,7 +1,15 @@
 import type { Pool } from 'pg'
 import type { Transaction } from '../../src/ledger/transaction.ts'
 import { BY_CHANGE, BY_ID } from '../list.ts'
-import { lastColumn, listStatement, type Source, type Start } from '../list-statement.ts'
+import {
+  keyColumn,
+  type LedgerRow,
+  listStatement,
+  type RecordRow,
+  readRows,
+  type Source,
+  type Start,
+} from '../list-statement.ts'
 import { IS_PRODUCT, ITEM_DETAILS, PRODUCT_RECORD } from './product-record.ts'
 import { inSnapshot, type TakeRecords } from './snapshot.ts'
 
@@ -24,13 +32,6 @@ export interface ProductsRead {
   readonly deleted: string | null
 }
 
-interface Row {
-  [lastKey: string]: unknown
-  last_recorded_at: string
-  found: number
-  data: string | null
-}
-
 /**
  * Hands over all products of one moment, or those that changed since `lastSync` (UTC, inclusive); stock counts as a change.
  * Null when `take` wanted no more.
@@ -47,16 +48,17 @@ export function readProducts(
     let bounds: unknown[] = lastSync === undefined ? [] : [lastSync]
     for (let total = 0; ; start = 'after') {
       const statement = listStatement(products, order, {}, [], start)
-      const { rows } = await tx.query<Row>(statement, [companyId, CHUNK_PRODUCTS, ...bounds])
-      const [row] = rows
-      if (!row) throw new Error(`company ${companyId} is not registered`)
-      if (row.data !== null && !take(row.data)) return null
-      total += Math.min(row.found, CHUNK_PRODUCTS)
-      if (row.found <= CHUNK_PRODUCTS) {
+      const { rows } = await tx.query<LedgerRow | RecordRow>(statement, [companyId, CHUNK_PRODUCTS, ...bounds])
+      const [ledger, found] = readRows(rows, companyId)
+      const listed = found.slice(0, CHUNK_PRODUCTS)
+      if (listed.length > 0 && !take(listed.map(({ record }) => record).join(','))) return null
+      total += listed.length
+      const last = found.length > CHUNK_PRODUCTS ? listed.at(-1) : undefined
+      if (!last) {
         const deleted = lastSync === undefined ? null : await deletedSince(tx, companyId, lastSync)
-        return { syncTimestamp: row.last_recorded_at, total, deleted }
+        return { syncTimestamp: ledger.last_recorded_at, total, deleted }
       }
-      bounds = order.columns.map(({ name }) => row[lastColumn(name)])
+      bounds = order.columns.map(({ name }) => last[keyColumn(name)])
     }
   })
 }

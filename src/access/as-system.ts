@@ -1,22 +1,14 @@
 import type { Refusal } from '../domain/refusal.ts'
-import { type Command, invoke, isRefusal } from '../ledger/command.ts'
+import type { Command } from '../ledger/command.ts'
 import type { Writer } from '../ledger/writer.ts'
+import { runAs } from './run-as.ts'
 
-/** Runs a command as the service itself, outside of any request; the answer is the record as it then is. */
-export async function runAsSystem<R, I = unknown>(
+/** Runs a command as the service itself, outside of any request (runAs). */
+export function runAsSystem<R extends object | null, I = unknown>(
   writer: Writer,
   companyId: number,
   command: Command<I>,
   input: I,
 ): Promise<R | Refusal> {
-  const answer = await writer.run({
-    companyId,
-    invocations: [invoke(command, input)],
-    origin: 'system',
-    actor: null,
-    requestId: null,
-    // Nobody sees a status where there is no protocol.
-    reply: { status: () => 200 },
-  })
-  return isRefusal(answer) ? answer : (JSON.parse(answer.body) as R)
+  return runAs(writer, { companyId, origin: 'system', actor: null, requestId: null }, command, input)
 }

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { createApiKey } from '../../commands/api-keys/create-api-key.ts'
 import { revokeApiKey } from '../../commands/api-keys/revoke-api-key.ts'
+import { changePassword } from '../../commands/users/change-password.ts'
+import type { UserObject } from '../../projections/users.ts'
 import type { Core } from '../core.ts'
 import { isRefusal } from '../ledger/command.ts'
 import { hashKey, KEY_BYTES, newKey } from './api-keys.ts'
@@ -80,22 +82,21 @@ async function liveKeys({ pool }: Core, companyId: number, name: string) {
 }
 
 async function ensurePassword(
-  { pool }: Core,
+  { pool, writer }: Core,
   companyId: number,
   email: string,
   known: string | undefined,
 ): Promise<string> {
-  const { rows } = await pool.query<{ password_hash: string }>(
-    'select password_hash from ops.user_credentials where company_id = $1 and email = $2',
+  const { rows } = await pool.query<{ user_id: number; password_hash: string }>(
+    'select user_id, password_hash from ops.user_credentials where company_id = $1 and email = $2',
     [companyId, email],
   )
-  const hash = rows[0]?.password_hash ?? null
-  if (known !== undefined && (await verifyPassword(hash, known))) return known
+  if (!rows[0]) throw new Error(`demonstration user ${email} has no password`)
+  const { user_id: id, password_hash } = rows[0]
+  if (known !== undefined && (await verifyPassword(password_hash, known))) return known
   const password = randomBytes(PASSWORD_BYTES).toString('base64url')
-  await pool.query('update ops.user_credentials set password_hash = $3 where company_id = $1 and email = $2', [
-    companyId,
-    email,
-    await hashPassword(password),
-  ])
+  const input = { id, password_hash: await hashPassword(password) }
+  const changed = await runAsSystem<UserObject>(writer, companyId, changePassword, input)
+  if (isRefusal(changed)) throw new Error(`the password of ${email} cannot be changed: ${changed.refused}`)
   return password
 }

@@ -1,13 +1,10 @@
 import type { Pool } from 'pg'
-import { createLogin, type Login } from './login.ts'
+import type { Login } from './login.ts'
 import { createMinuteLimit, type MinuteLimit } from './minute-limit.ts'
 import { createTokens, type Tokens } from './tokens.ts'
 
-/** Tokens whose calls, and users whose tokens, are counted at a time. */
+/** Tokens whose calls are counted at a time. */
 const KNOWN = 20_000
-
-/** Tokens that a user gets in a minute, by logging in or renewing: all tills of a shop in the morning. */
-const TOKENS_PER_MINUTE = 60
 
 /** Who may use the sync interface, and how often. */
 export interface SyncAccess {
@@ -15,8 +12,6 @@ export interface SyncAccess {
   readonly tokens: Tokens
   /** Calls of a token. */
   readonly calls: MinuteLimit
-  /** Tokens of a user, by its id: a new token's calls are counted anew. */
-  readonly grants: MinuteLimit
 }
 
 export interface SyncAccessOptions {
@@ -25,9 +20,11 @@ export interface SyncAccessOptions {
   readonly callsPerMinute: number
 }
 
-export function createSyncAccess(pool: Pool, { tokenDays, callsPerMinute }: SyncAccessOptions): SyncAccess {
-  const tokens = createTokens(pool, tokenDays)
+export function createSyncAccess(
+  pool: Pool,
+  login: Login,
+  { tokenDays, callsPerMinute }: SyncAccessOptions,
+): SyncAccess {
   const calls = createMinuteLimit({ perMinute: callsPerMinute, known: KNOWN })
-  const grants = createMinuteLimit({ perMinute: TOKENS_PER_MINUTE, known: KNOWN })
-  return { login: createLogin(pool, tokens, grants), tokens, calls, grants }
+  return { login, tokens: createTokens(pool, tokenDays), calls }
 }

@@ -1,10 +1,7 @@
-import { createHash, randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
 import { deleteInBatches } from '../ledger/purge.ts'
-
-/** Random bytes of a token: 256 bits, so that its hash needs no salt and nobody can try tokens out. */
-const TOKEN_BYTES = 32
-const FORMAT = /^tb_sync_[A-Za-z0-9_-]{43}$/
+import type { Holder } from './login.ts'
+import { CLOCK, opaqueTokens } from './opaque-token.ts'
 
 /** A user's tokens beyond these: the longest unused ones are revoked, so that a till that logs in for every call leaves no heap. */
 export const LIVE_TOKENS_OF_USER = 200
@@ -34,7 +31,7 @@ export interface IssuedToken {
 
 /** Login tokens. They are kept in Postgres as hashes, so that a revocation counts at once in every process. */
 export interface Tokens {
-  issue(user: { readonly userId: number; readonly companyId: number }): Promise<IssuedToken>
+  issue(holder: Holder): Promise<IssuedToken>
   /** Who has this token; null when it is none, has expired or was revoked. */
   find(token: string): Promise<Session | null>
   /** A new token for a live one, which is revoked in the same moment. Null when another call was first. */
@@ -42,24 +39,27 @@ export interface Tokens {
   revoke(session: Session): Promise<void>
 }
 
-const hashOf = (token: string): Buffer => createHash('sha256').update(token).digest()
+const TOKENS = opaqueTokens('tb_sync_')
 
 /** Tokens that expire after `days`; never, when null. */
 export function createTokens(pool: Pool, days: number | null): Tokens {
-  const issued = async (statement: { name: string; text: string }, values: (hash: Buffer) => unknown[]) => {
-    const token = `tb_sync_${randomBytes(TOKEN_BYTES).toString('base64url')}`
-    const { rows } = await pool.query<{ expires_at: string | null }>({ ...statement, values: values(hashOf(token)) })
+  const issued = async (statement: { name: string; text: string }, values: (hash: Buffer | null) => unknown[]) => {
+    const token = TOKENS.make()
+    const { rows } = await pool.query<{ expires_at: string | null }>({
+      ...statement,
+      values: values(TOKENS.hashOf(token)),
+    })
     return rows[0] ? { token, expiresAt: rows[0].expires_at } : null
   }
   return {
-    async issue({ userId, companyId }) {
-      const token = await issued(ISSUE, (hash) => [hash, userId, companyId, days, LIVE_TOKENS_OF_USER - 1])
+    async issue({ userId, companyId, generation }) {
+      const token = await issued(ISSUE, (hash) => [hash, userId, companyId, days, LIVE_TOKENS_OF_USER - 1, generation])
       if (!token) throw new Error('no token was stored')
       return token
     },
     async find(token) {
-      if (!FORMAT.test(token)) return null
-      const tokenHash = hashOf(token)
+      const tokenHash = TOKENS.hashOf(token)
+      if (!tokenHash) return null
       const { rows } = await pool.query<Omit<Session, 'tokenHash'>>({ ...FIND, values: [tokenHash] })
       return rows[0] ? { tokenHash, ...rows[0] } : null
     },
@@ -70,8 +70,7 @@ export function createTokens(pool: Pool, days: number | null): Tokens {
   }
 }
 
-const CLOCK = `clock as materialized (select date_trunc('milliseconds', clock_timestamp()) as now)`
-const INSERT = `insert into ops.sync_tokens (hash, user_id, company_id, created_at, last_used_at, expires_at)`
+const INSERT = `insert into ops.sync_tokens (hash, user_id, company_id, generation, created_at, last_used_at, expires_at)`
 const LIVE = `t.revoked_at is null and (t.expires_at is null or t.expires_at > clock.now)`
 
 const ISSUE = {
@@ -82,7 +81,7 @@ const ISSUE = {
              select hash from ops.sync_tokens where user_id = $2 and revoked_at is null
              order by last_used_at desc offset $5)
          )
-         ${INSERT} select $1, $2, $3, now, now, now + make_interval(days => $4) from clock
+         ${INSERT} select $1, $2, $3, $6, now, now, now + make_interval(days => $4) from clock
          returning expires_at`,
 }
 
@@ -97,7 +96,7 @@ const FIND = {
                 u.doc->>'role' as role, c.timezone, clock.now
          from clock
          join ops.sync_tokens t on t.hash = $1 and ${LIVE}
-         join read.users u on u.company_id = t.company_id and u.id = t.user_id
+         join read.users u on u.company_id = t.company_id and u.id = t.user_id and u.generation = t.generation
          join read.companies c on c.company_id = t.company_id`,
 }
 
@@ -107,9 +106,9 @@ const RENEW = {
   text: `with ${CLOCK}, old as (
            update ops.sync_tokens t set revoked_at = clock.now from clock
            where t.hash = $2 and ${LIVE}
-           returning t.user_id, t.company_id, clock.now
+           returning t.user_id, t.company_id, t.generation, clock.now
          )
-         ${INSERT} select $1, user_id, company_id, now, now, now + make_interval(days => $3) from old
+         ${INSERT} select $1, user_id, company_id, generation, now, now, now + make_interval(days => $3) from old
          returning expires_at`,
 }
 

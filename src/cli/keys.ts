@@ -2,17 +2,12 @@ import { randomBytes } from 'node:crypto'
 import { CreateApiKeyInput, createApiKey } from '../../commands/api-keys/create-api-key.ts'
 import { revokeApiKey } from '../../commands/api-keys/revoke-api-key.ts'
 import type { ApiKeyObject } from '../../projections/api-keys.ts'
+import { listApiKeys } from '../../queries/api-keys/list-api-keys.ts'
 import { KEY_BYTES, newKey } from '../access/api-keys.ts'
 import { runAsSystem } from '../access/as-system.ts'
 import { parseScopes } from '../access/scopes.ts'
 import { invalid, refuse } from '../domain/refusal.ts'
 import { accepted, checked, companyOf, given, idOf, optional, Refused, required, verb } from './verb.ts'
-
-const LIST = `
-  select k.doc, u.last_used_at
-  from read.api_keys k left join ops.api_key_uses u on u.api_key_id = k.id
-  where k.company_id = $1
-  order by k.id`
 
 export const keyVerbs = {
   create: verb({
@@ -40,8 +35,7 @@ export const keyVerbs = {
     async run(context, { company }) {
       const core = await context.core()
       const companyId = await companyOf(core, company)
-      const { rows } = await core.pool.query<{ doc: ApiKeyObject; last_used_at: string | null }>(LIST, [companyId])
-      return rows.map(({ doc, last_used_at }) => ({ ...doc, last_used_at }))
+      return listApiKeys(core.pool, companyId)
     },
   }),
   revoke: verb({

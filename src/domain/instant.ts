@@ -88,6 +88,22 @@ export function startOfDay(date: string, timeZone: string): string {
   return new Date(Math.min(...starts)).toISOString()
 }
 
+/**
+ * The UTC instant at which a zone's clock shows 'YYYY-MM-DDTHH:mm' (seconds may follow); null for any other text. Of a time that
+ * the clock shows twice it is the first; one that the clock skips is read as if the clock had not been changed yet.
+ */
+export function localInstant(local: string, timeZone: string): string | null {
+  const match = /^(\d{4}-\d{2}-\d{2})T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?$/.exec(local)
+  const utc = match && utcInstant(`${local}${match[2] ? '' : ':00'}Z`)
+  if (!match || utc === null) return null
+  const wall = Date.parse(utc)
+  const { before, after } = zoneDay(match[1] as string, timeZone)
+  const offsets = [before, after, offsetMinutes(wall, timeZone)]
+  const shown = (ms: number) => ms + offsetMinutes(ms, timeZone) * MINUTE_MS
+  const fitting = offsets.map((offset) => wall - offset * MINUTE_MS).filter((ms) => shown(ms) === wall)
+  return new Date(fitting.length > 0 ? Math.min(...fitting) : wall - before * MINUTE_MS).toISOString()
+}
+
 /** Whether a name is that of a time zone ('America/Sao_Paulo'); bare offsets like '-03:00' are not. */
 export function isTimeZone(name: string): boolean {
   if (!/^[A-Za-z]/.test(name)) return false

@@ -10,6 +10,7 @@ export type RefusalCode =
   | 'insufficient_stock'
   | 'payment_mismatch'
   | 'key_limit_reached'
+  | 'last_owner'
   | 'order_already_paid'
   | 'payment_refused'
   | 'webhook_limit_reached'

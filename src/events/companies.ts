@@ -43,6 +43,14 @@ export const companyEvents = {
   PaymentTypeCreated: eventType('payment_type', paymentType),
   PaymentTypeUpdated: eventType('payment_type', { changes: z.strictObject(paymentType).partial() }),
   UserCreated: eventType('user', { name: personal(text), email: personal(text), role: z.enum(ROLES) }),
+  UserUpdated: eventType('user', {
+    changes: z.strictObject({ name: personal(text), role: z.enum(ROLES) }).partial(),
+  }),
+  /** From then on the user cannot log in, and whatever was open is closed. */
+  UserDeactivated: eventType('user', {}),
+  UserReactivated: eventType('user', {}),
+  /** Whatever was open with the password before is closed. */
+  UserPasswordChanged: eventType('user', {}),
   ApiKeyCreated: eventType('api_key', {
     name: text,
     /** The first characters of the key, to recognise it by. */

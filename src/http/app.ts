@@ -10,6 +10,9 @@ import { type Call, observe } from './middleware/observe.ts'
 import { requestId } from './middleware/request-id.ts'
 import { requireHost } from './middleware/require-host.ts'
 import { type NotificationOptions, notificationReceiver } from './notifications/receiver.ts'
+import { PANEL } from './panel/link.ts'
+import { panel } from './panel/panel.ts'
+import type { PanelContext } from './panel/route.ts'
 import { Problem } from './problems.ts'
 import { answerInShape } from './shapes.ts'
 import { type SyncOptions, syncRouter } from './sync/router.ts'
@@ -26,7 +29,7 @@ export interface BaseOptions extends ProbeOptions {
   readonly figures?: MetricsOptions
 }
 
-export interface InterfaceOptions extends ApiOptions, SyncOptions, NotificationOptions {}
+export interface InterfaceOptions extends ApiOptions, SyncOptions, NotificationOptions, PanelContext {}
 
 /** What callers' bodies may take in memory, until they are answered. A body has 1 MB, a till's list 5. */
 const BODIES: HoldingLimits = { allBytes: 64 * 1_048_576, companyBytes: 32 * 1_048_576 }
@@ -63,6 +66,8 @@ export function createBase({ trustProxy, newId, onAnswered, figures, ...probing 
 /** Adds the interfaces to a base: everything that is for callers. */
 export function addInterfaces(app: Express, options: InterfaceOptions): void {
   app.use(helmet())
+  app.use(PANEL, panel(options))
+  app.get('/', (_request, response) => response.redirect(302, PANEL))
   app.use('/docs', serveDocs(V1_ROUTES))
   app.use('/api/v1', apiV1(options))
   app.use('/api', syncRouter(options))

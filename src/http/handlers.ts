@@ -74,7 +74,7 @@ async function answerRead(
 const NO_BODY = z.strictObject({})
 
 /** Statuses of a single command's outcomes (DESIGN section 5). */
-const singleReply: Reply = {
+export const singleReply: Reply = {
   status: (outcome) => (outcome === 'created' ? 201 : outcome === 'deleted' ? 204 : 200),
 }
 

@@ -72,4 +72,4 @@ export function accept(
   return { outcome, subject, events, privateRows, ...(remarks && { remarks }) }
 }
 
-export const isRefusal = (value: object): value is Refusal => 'refused' in value
+export const isRefusal = (value: object | null): value is Refusal => value !== null && 'refused' in value

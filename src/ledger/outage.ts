@@ -5,7 +5,7 @@
 export function isOutage(error: unknown): boolean {
   const { code, message } = (error ?? {}) as { code?: unknown; message?: string }
   if (typeof code !== 'string') {
-    return /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error)/.test(
+    return /^(Connection terminated|timeout exceeded when trying to connect|Query read timeout|Client has encountered a connection error)/.test(
       message ?? '',
     )
   }

@@ -1,5 +1,5 @@
+import { keepTrying } from '../keep-trying.ts'
 import { catchUpAll, type FollowerOptions } from './follower.ts'
-import { keepTrying } from './keep-trying.ts'
 import { Unavailable } from './port.ts'
 import { raiseSequences, type Sequences } from './sequences.ts'
 import type { Writer } from './writer.ts'

@@ -102,7 +102,7 @@ with due as (
 )
 select taken.*, c.doc ->> 'name' as name, c.timezone, array(
     select s.email from users u join user_credentials s on s.user_id = u.id
-    where u.company_id = taken.company_id order by s.email) as users
+    where u.company_id = taken.company_id and u.doc ->> 'status' = 'active' order by s.email) as users
 from taken join companies c on c.company_id = taken.company_id`,
 }
 

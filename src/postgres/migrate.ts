@@ -1,9 +1,8 @@
-import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
-import { dirname, join, parse } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { join, parse } from 'node:path'
 import { runner } from 'node-pg-migrate'
 import pg from 'pg'
+import { projectRoot } from '../project-root.ts'
 
 const SCHEMA = 'ops'
 const TABLE = 'migrations'
@@ -55,15 +54,4 @@ async function assertAllKnown(client: pg.Client, folder: string): Promise<void> 
   throw new Error(
     `The database was set up by a newer version of this program, which applied ${unknown.join(', ')}: start that version.`,
   )
-}
-
-/** The .sql files stay in src/ and are not copied to dist/, which lies one level deeper. */
-function projectRoot(): string {
-  let folder = dirname(fileURLToPath(import.meta.url))
-  while (!existsSync(join(folder, 'package.json'))) {
-    const parent = dirname(folder)
-    if (parent === folder) throw new Error('no package.json above the program')
-    folder = parent
-  }
-  return folder
 }

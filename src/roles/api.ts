@@ -1,8 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { createAddressLimit } from '../access/address-limit.ts'
+import { KEY_BYTES, newKey } from '../access/api-keys.ts'
 import { seedDemo } from '../access/demo-data.ts'
+import { createLogin } from '../access/login.ts'
 import { createGate } from '../access/quota.ts'
+import { createSessions } from '../access/sessions.ts'
 import { createSyncAccess } from '../access/sync-access.ts'
 import { createBodies, type InterfaceOptions } from '../http/app.ts'
 import { NOTIFICATIONS_PER_MINUTE } from '../http/notifications/receiver.ts'
@@ -12,6 +15,8 @@ import type { Running, Shared } from './role.ts'
 
 /** The gate sends one statement at a time. */
 const GATE_CONNECTIONS = 1
+/** All calls wait for it, so that a connection that died without a word must be noticed soon (after twice as long). */
+const GATE_STATEMENT_TIMEOUT_MS = 5_000
 
 export interface Api extends Running {
   /** What the interfaces are made with. */
@@ -26,21 +31,28 @@ export async function startApi(shared: Shared, newId: () => string): Promise<Api
   const demoFile = config.SEED_DEMO ? await seed(shared) : null
   const gatePool = createPool(databaseUrl, {
     max: GATE_CONNECTIONS,
+    statement_timeout_ms: GATE_STATEMENT_TIMEOUT_MS,
     keyLookupsOnly: true,
     application_name: 'tillbook gate',
   })
   metrics.watchPool('gate', gatePool)
   const limits = { perMinute: config.QUOTA_PER_MINUTE, perDay: config.QUOTA_PER_DAY }
+  const login = createLogin(core.pool)
   const interfaces: InterfaceOptions = {
     ...core,
     limits,
     gate: createGate(gatePool, limits),
     addresses: createAddressLimit(limits),
-    sync: createSyncAccess(core.pool, {
+    sync: createSyncAccess(core.pool, login, {
       tokenDays: config.SYNC_TOKEN_DAYS ?? null,
       callsPerMinute: config.SYNC_QUOTA_PER_MINUTE,
     }),
     bodies: createBodies(),
+    panel: {
+      login,
+      sessions: createSessions(core.pool, (error) => log('the use of a session could not be noted', error)),
+      newKey: () => newKey(randomBytes(KEY_BYTES)),
+    },
     provider,
     onNotified: metrics.onNotified,
     notifiers: createAddressLimit({ perMinute: NOTIFICATIONS_PER_MINUTE }),

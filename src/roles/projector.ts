@@ -1,3 +1,4 @@
+import { purgeSessions } from '../access/sessions.ts'
 import { purgeTokens } from '../access/tokens.ts'
 import { sealOnSchedule } from '../audit/seal-schedule.ts'
 import { purgeAnswers, schedulePurge } from '../ledger/purge.ts'
@@ -7,7 +8,7 @@ import { purgeDeliveries } from '../webhooks/purge.ts'
 import type { Running, Shared } from './role.ts'
 
 /** Whatever is kept for a while only. Any number of processes may purge at once. */
-const PURGES = [purgeAnswers, purgeTokens, purgeDeliveries, purgeNotifications, purgeSweeps]
+const PURGES = [purgeAnswers, purgeTokens, purgeSessions, purgeDeliveries, purgeNotifications, purgeSweeps]
 
 /** Keeps the read model level with a store outside Postgres, purges what is no longer needed, and seals ledgers on schedule. */
 export function startProjector({ config, core, metrics, logger, log }: Shared): Running {

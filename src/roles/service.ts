@@ -34,6 +34,9 @@ const logOf = (logger: Logger): Log =>
     () => performance.now(),
   )
 
+const embeddedOf = ({ DATA_DIR }: Config, logger: Logger, log: Log, onFailure: () => void) =>
+  startEmbedded({ dataDir: DATA_DIR, log: (line) => logger.info(line), onTrouble: log, onGivenUp: onFailure })
+
 /** `onFailure` hears that the process cannot go on and should stop. */
 export function createService(config: Config, logger: Logger, onFailure: () => void): Service {
   const log = logOf(logger)
@@ -77,7 +80,7 @@ export function createService(config: Config, logger: Logger, onFailure: () => v
   }
 
   async function openEmbedded(): Promise<string> {
-    const postgres = await startEmbedded({ dataDir: config.DATA_DIR, log: (line) => logger.info(line) })
+    const postgres = await embeddedOf(config, logger, log, onFailure)
     closing.push(postgres.stop)
     return postgres.url
   }

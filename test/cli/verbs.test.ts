@@ -101,7 +101,7 @@ describe('commands of the command line', () => {
   it('create users, whose password is kept hashed and shown nowhere', async () => {
     const flags = ['--company', company, '--name', 'Ana', '--email', 'Ana@azul.example', '--role', 'owner']
     const user = await run('user', 'create', ...flags, '--password', 'segredo-1')
-    expect(user).to.have.all.keys('id', 'name', 'email', 'role', 'company_id', 'created_at')
+    expect(user).to.have.all.keys('id', 'name', 'email', 'role', 'status', 'company_id', 'created_at', 'updated_at')
     const { rows } = await core.pool.query('select password_hash from ops.user_credentials where user_id = $1', [
       user.id,
     ])
@@ -110,6 +110,41 @@ describe('commands of the command line', () => {
     expect(again).to.deep.equal({ refused: 'duplicate_resource', details: { field: 'email', conflicting_id: user.id } })
     const short = await refused('user', 'create', ...flags, '--password', 'curta')
     expect(short.details?.fields).to.have.all.keys('password')
+  })
+
+  it('change, list, shut out and let in users, named by their address', async () => {
+    const email = 'bia@azul.example'
+    const named = ['--company', company, '--email', ' Bia@azul.example']
+    const created = await run('user', 'create', ...named, '--name', 'Bia', '--role', 'clerk', '--password', 'segredo-3')
+    const status = async () => {
+      const listed = (await run('user', 'list', '--company', company)) as Json[]
+      return listed.find((user) => user.email === email).status
+    }
+    expect(await run('user', 'update', ...named, '--name', 'Beatriz')).to.include({ name: 'Beatriz', role: 'clerk' })
+    expect(await run('user', 'deactivate', ...named)).to.include({ id: created.id, status: 'inactive' })
+    expect(await status()).to.equal('inactive')
+    expect(await run('user', 'reactivate', ...named)).to.include({ status: 'active' })
+    expect(await status()).to.equal('active')
+    const changed = await run('user', 'set-password', ...named, '--password', 'segredo-4')
+    expect(JSON.stringify(changed)).not.to.include('segredo').and.not.include('argon2')
+    const { rows } = await core.pool.query('select password_hash from ops.user_credentials where email = $1', [email])
+    expect(await verifyPassword(rows[0].password_hash, 'segredo-4')).to.equal(true)
+  })
+
+  it('refuse what would leave a company without an owner, an unknown address, and a short password', async () => {
+    const ana = ['--company', company, '--email', 'ana@azul.example']
+    for (const words of [
+      ['deactivate', ...ana],
+      ['update', ...ana, '--role', 'clerk'],
+    ]) {
+      expect(await refused('user', ...words)).to.deep.equal({ refused: 'last_owner' })
+    }
+    const unknown = ['--company', company, '--email', 'x@azul.example']
+    const details = { email: 'x@azul.example' }
+    expect(await refused('user', 'deactivate', ...unknown)).to.deep.equal({ refused: 'not_found', details })
+    const short = await refused('user', 'set-password', ...ana, '--password', 'curta')
+    expect(short.details?.fields).to.have.all.keys('password')
+    expect((await refused('user', 'update', ...ana, '--role', 'chef')).details?.fields).to.have.all.keys('role')
   })
 
   it('make a key that opens the API with its scopes, list it without its secret, and revoke it', async () => {

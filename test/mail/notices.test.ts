@@ -2,6 +2,7 @@ import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { SMTPServer } from 'smtp-server'
 import { createUser } from '../../commands/users/create-user.ts'
+import { deactivateUser } from '../../commands/users/deactivate-user.ts'
 import { enableWebhook, switchOffWebhook } from '../../commands/webhooks/switch-webhook.ts'
 import { createMailer } from '../../src/mail/mailer.ts'
 import { startNotices } from '../../src/mail/notices.ts'
@@ -86,7 +87,7 @@ describe('notices by e-mail', () => {
   }
   const settled = async () => (await stored()).every(({ next_email_at }) => next_email_at === null)
 
-  it('go to the users of the company, in Portuguese, once', async () => {
+  it('go to the active users of the company, in Portuguese, once', async () => {
     const [one, other, clerk] = ['ana', 'bia', 'caixa'].map((name) => `${name}-${company.id}@loja.example`) as [
       string,
       string,
@@ -95,6 +96,8 @@ describe('notices by e-mail', () => {
     await user(other, 'owner')
     await user(one, 'owner')
     await user(clerk, 'clerk')
+    const { id: gone } = await user(`saiu-${company.id}@loja.example`, 'clerk')
+    await company.run(deactivateUser, { id: gone })
     const stranger = await api.company()
     await stranger.run(createUser, {
       name: 'Outra',

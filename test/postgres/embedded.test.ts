@@ -145,6 +145,46 @@ describe('embedded Postgres', function () {
     expect(await findEmbedded(fresh)).to.equal(null)
   })
 
+  it('is started again on its port by those who use it when it was killed, and goes down with the last one', async () => {
+    const [one, two] = [await hold(), await hold()]
+    const killed = (await serverPid())!
+    process.kill(killed, 'SIGKILL')
+    const answers = () => administer(one.url, (client) => client.query('select 1'))
+    await until(answers, { timeout_ms: 30_000 })
+    expect(await serverPid()).not.to.equal(killed)
+    expect(await findEmbedded(dataDir)).to.equal(one.url)
+
+    // Both have a share in it again, so that it stays for the other one.
+    const shares = () =>
+      administer(one.url, async (client) => {
+        const { rowCount } = await client.query(
+          `select from pg_locks where locktype = 'advisory' and mode = 'ShareLock'`,
+        )
+        return rowCount === 2
+      })
+    await until(shares, { timeout_ms: 30_000, what: 'the shares of both' })
+    one.child.kill('SIGTERM')
+    expect(await one.next()).to.deep.equal({ stopped: true })
+    await answers()
+    two.child.kill('SIGTERM')
+    expect(await two.next()).to.deep.equal({ stopped: true })
+    expect(await serverPid()).to.equal(undefined)
+  })
+
+  it('is not taken from another process by one that stops while it has lost its share', async () => {
+    const other = await hold()
+    const server = await startEmbedded({ dataDir, settings })
+    // The last one to come in is the one of this process.
+    await administer(server.url, (client) =>
+      client.query(`select pg_terminate_backend(pid) from pg_stat_activity
+        where application_name = 'tillbook embedded' order by backend_start desc limit 1`),
+    )
+    await server.stop()
+    await administer(other.url, (client) => client.query('select 1'))
+    other.child.kill('SIGTERM')
+    expect(await other.next()).to.deep.equal({ stopped: true })
+  })
+
   it('recovers what was committed after server and service were killed', async () => {
     const killed = await hold()
     await administer(killed.url, (client) => client.query('create table survivors as select 1 as id'))

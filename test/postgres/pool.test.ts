@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import type pg from 'pg'
+import { isOutage } from '../../src/ledger/outage.ts'
 import { createPool } from '../../src/postgres/pool.ts'
 import { useDatabase } from '../support/database.ts'
 import { startSlowProxy } from '../support/slow-proxy.ts'
@@ -113,6 +114,27 @@ describe('pool', () => {
       await proxy.close()
     }
   })
+
+  for (const pipeline of [true, false]) {
+    it(`gives a connection up that says nothing any more, ${pipeline ? 'with' : 'without'} pipeline`, async () => {
+      const { hostname, port } = new URL(database.url)
+      const proxy = await startSlowProxy(hostname, Number(port))
+      const url = new URL(database.url)
+      url.port = String(proxy.port)
+      const proxied = createPool(url.href, { max: 1, pipeline, statement_timeout_ms: 100 })
+      try {
+        await proxied.query('select 1')
+        proxy.holdAnswersUntil('what nobody sends')
+        const error = await proxied.query('select 1').catch((reason: unknown) => reason)
+        expect(error).to.match(/Query read timeout/)
+        expect(isOutage(error), 'nothing is wrong with the request').to.equal(true)
+        expect(proxied.totalCount, 'the connection is not used again').to.equal(0)
+      } finally {
+        await proxied.end()
+        await proxy.close()
+      }
+    })
+  }
 
   /** Answers are held until the second statement is seen: a client that waits for the first runs into its timeout. */
   async function sendsAhead(proxy: Awaited<ReturnType<typeof startSlowProxy>>, pipeline: boolean): Promise<boolean> {

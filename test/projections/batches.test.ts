@@ -32,6 +32,7 @@ import {
   stockCounted,
   storeCreated,
   supplierCreated,
+  userCreated,
   webhookRegistered,
 } from '../support/facts.ts'
 import { COMPANY_ID, from, ledgerOf } from '../support/given.ts'
@@ -51,7 +52,12 @@ const line = {
 const ledger = ledgerOf(
   companyRegistered(),
   event('CompanyUpdated', { id: COMPANY_ID, changes: { name: 'Padaria Nova' } }),
-  event('UserCreated', { id: 1, name: 'Ana', email: 'ana@loja.example', role: 'clerk' }),
+  userCreated({ id: 1, role: 'owner' }),
+  userCreated({ id: 2, email: 'bia@loja.example' }),
+  event('UserUpdated', { id: 2, changes: { name: 'Beatriz', role: 'owner' } }),
+  event('UserPasswordChanged', { id: 1 }),
+  event('UserDeactivated', { id: 1 }),
+  event('UserReactivated', { id: 1 }),
   event('ApiKeyCreated', { id: 1, name: 'ERP', prefix: 'tb_live_abc', scopes: ['sales:read'], expires_at: null }),
   event('ApiKeyRevoked', { id: 1 }),
   paymentTypeCreated(),

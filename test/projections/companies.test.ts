@@ -5,7 +5,8 @@ import { paymentTypeById } from '../../projections/payment-types.ts'
 import { userById } from '../../projections/users.ts'
 import { event } from '../../src/events/catalogue.ts'
 import { PAYMENT_KINDS } from '../../src/events/companies.ts'
-import { companyRegistered, paymentTypeCreated } from '../support/facts.ts'
+import type { NewEvent } from '../../src/ledger/envelope.ts'
+import { companyRegistered, paymentTypeCreated, userCreated } from '../support/facts.ts'
 import { COMPANY_ID, given, minute } from '../support/given.ts'
 
 const key = (id: number, expires_at: string | null = null) =>
@@ -33,15 +34,66 @@ describe('companies projection', () => {
 })
 
 describe('users projection', () => {
+  const ref = userById(3)
+  const owner = userCreated({ id: 3, role: 'owner' })
+
   it('keeps who logs in, without any secret', async () => {
-    const user = { id: 3, name: 'Ana', email: 'ana@loja.example', role: 'owner' as const }
-    const scenario = await given(companyRegistered(), event('UserCreated', user))
-    const ref = userById(3)
-    expect((await scenario.rows(ref)).get(ref)?.doc).to.deep.equal({
-      ...user,
+    const scenario = await given(companyRegistered(), owner)
+    const row = (await scenario.rows(ref)).get(ref)
+    expect(row).to.include({ generation: 0, revision: 1 })
+    expect(row?.doc).to.deep.equal({
+      id: 3,
+      name: 'Ana',
+      email: 'ana@loja.example',
+      role: 'owner',
+      status: 'active',
       company_id: COMPANY_ID,
       created_at: minute(1),
+      updated_at: minute(1),
     })
+  })
+
+  it('follows name, role and status', async () => {
+    const scenario = await given(
+      companyRegistered(),
+      owner,
+      event('UserUpdated', { id: 3, changes: { name: 'Bia', role: 'clerk' } }),
+      event('UserDeactivated', { id: 3 }),
+    )
+    const row = (await scenario.rows(ref)).get(ref)
+    expect(row).to.include({ generation: 1, revision: 3, changed_at: minute(3) })
+    const changed = { name: 'Bia', role: 'clerk', status: 'inactive', updated_at: minute(3) }
+    expect(row?.doc).to.include({ ...changed, email: 'ana@loja.example', created_at: minute(1) })
+  })
+
+  it('begins another generation with each password and each deactivation, and with nothing else', async () => {
+    const scenario = await given(
+      companyRegistered(),
+      owner,
+      event('UserPasswordChanged', { id: 3 }),
+      event('UserDeactivated', { id: 3 }),
+      event('UserReactivated', { id: 3 }),
+      event('UserUpdated', { id: 3, changes: { name: 'Bia' } }),
+      event('UserPasswordChanged', { id: 3 }),
+    )
+    expect((await scenario.rows(ref)).get(ref)?.generation).to.equal(3)
+  })
+
+  it('tells the company which owners are active', async () => {
+    const owners = async (...events: NewEvent[]) => {
+      const other = userCreated({ id: 4, email: 'bia@loja.example' })
+      const scenario = await given(companyRegistered(), owner, other, ...events)
+      return (await scenario.rows(ownCompany)).get(ownCompany)?.active_owners
+    }
+    const promoted = event('UserUpdated', { id: 4, changes: { role: 'owner' } })
+    const renamed = event('UserUpdated', { id: 4, changes: { name: 'Bia' } })
+    const gone = event('UserDeactivated', { id: 3 })
+    expect(await owners()).to.deep.equal([3])
+    expect(await owners(renamed)).to.deep.equal([3])
+    expect(await owners(promoted, renamed)).to.deep.equal([3, 4])
+    expect(await owners(promoted, gone)).to.deep.equal([4])
+    expect(await owners(promoted, gone, event('UserReactivated', { id: 3 }))).to.deep.equal([4, 3])
+    expect(await owners(event('UserDeactivated', { id: 4 }), promoted)).to.deep.equal([3])
   })
 })
 

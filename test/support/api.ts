@@ -7,9 +7,12 @@ import { createApiKey } from '../../commands/api-keys/create-api-key.ts'
 import { registerCompany } from '../../commands/companies/register-company.ts'
 import { createPaymentType } from '../../commands/payment-types/create-payment-type.ts'
 import { createAddressLimit } from '../../src/access/address-limit.ts'
-import { newKey } from '../../src/access/api-keys.ts'
+import { KEY_BYTES, newKey } from '../../src/access/api-keys.ts'
+import { createLogin } from '../../src/access/login.ts'
 import { createGate, type Gate } from '../../src/access/quota.ts'
+import { runAs } from '../../src/access/run-as.ts'
 import { SCOPES, type Scope } from '../../src/access/scopes.ts'
+import { createSessions } from '../../src/access/sessions.ts'
 import { createSyncAccess, type SyncAccessOptions } from '../../src/access/sync-access.ts'
 import { type Core, openCore } from '../../src/core.ts'
 import type { PaymentKind } from '../../src/events/companies.ts'
@@ -17,7 +20,7 @@ import { createApp, createBodies } from '../../src/http/app.ts'
 import type { Holdings } from '../../src/http/holdings.ts'
 import type { Given } from '../../src/http/route.ts'
 import { SERVER_LIMITS, type ServerLimits, serverOf } from '../../src/http/server.ts'
-import { type Command, invoke, isRefusal } from '../../src/ledger/command.ts'
+import { type Command, isRefusal } from '../../src/ledger/command.ts'
 import type { Origin } from '../../src/ledger/envelope.ts'
 import { ensureLedger } from '../../src/ledger/ledgers.ts'
 import type { EventStore } from '../../src/ledger/port.ts'
@@ -105,14 +108,20 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
   })
   const gatePool = createPool(databaseUrl, { max: 1 })
   const limits = { perMinute, perDay }
+  const login = createLogin(core.pool)
   const app = createApp({
     ...core,
     writer: options.wrapWriter?.(core.writer) ?? core.writer,
     limits,
     gate: withClock(createGate(gatePool, limits), options.now),
     addresses: createAddressLimit(limits),
-    sync: createSyncAccess(core.pool, { tokenDays: null, callsPerMinute: 1_000_000, ...options.sync }),
     bodies: options.bodies ?? createBodies(),
+    panel: {
+      login,
+      sessions: createSessions(core.pool, (error) => log('a session could not be noted', error)),
+      newKey: testKey,
+    },
+    sync: createSyncAccess(core.pool, login, { tokenDays: null, callsPerMinute: 1_000_000, ...options.sync }),
     provider: options.provider ?? noProvider,
     notifiers: createAddressLimit({ perMinute: options.notificationsPerMinute ?? 1_000_000 }),
     publicUrl: PUBLIC_URL,
@@ -150,6 +159,9 @@ export const testGiven = (allowPrivateTargets = true): Given => ({
   allowPrivateTargets,
 })
 
+/** A key that nobody could guess. */
+export const testKey = () => newKey(randomBytes(KEY_BYTES), 'test')
+
 function withClock(gate: Gate, now: TestApiOptions['now']): Gate {
   if (!now) return gate
   return {
@@ -169,21 +181,14 @@ async function createCompany(
   const id = (rows[0] as { id: number }).id
   await ensureLedger(core.pool, id)
   const run: TestCompany['run'] = async (command, input, origin = 'system') => {
-    const reply = { status: () => 200 }
-    const answer = await core.writer.run({
-      companyId: id,
-      invocations: [invoke(command, input)],
-      origin,
-      actor: null,
-      requestId: null,
-      reply,
-    })
+    const acting = { companyId: id, origin, actor: null, requestId: null }
+    const answer = await runAs(core.writer, acting, command, input)
     if (isRefusal(answer)) throw new Error(`refused: ${JSON.stringify(answer)}`)
-    return answer.body === '' ? null : JSON.parse(answer.body)
+    return answer
   }
   await run(registerCompany, { id, name: `Loja ${id}`, cnpj: '11.222.333/0001-81', plan, timezone, logo_url: null })
   const makeKey = async (wanted: readonly Scope[], expires_at?: string) => {
-    const { key, prefix, hash } = newKey(randomBytes(32), 'test')
+    const { key, prefix, hash } = testKey()
     const created = await run(createApiKey, { name: 'chave', scopes: [...wanted], prefix, hash, expires_at })
     return { id: created.id as number, key }
   }

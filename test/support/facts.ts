@@ -14,6 +14,9 @@ export const companyRegistered = (fields: Partial<DataOf<'CompanyRegistered'>> =
     ...fields,
   })
 
+export const userCreated = (fields: Partial<DataOf<'UserCreated'>> = {}) =>
+  event('UserCreated', { id: 1, name: 'Ana', email: 'ana@loja.example', role: 'clerk', ...fields })
+
 export const paymentTypeCreated = (fields: Partial<DataOf<'PaymentTypeCreated'>> = {}) =>
   event('PaymentTypeCreated', {
     id: 1,

@@ -3,14 +3,16 @@ import type { AddressInfo } from 'node:net'
 import type { Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 import { createAddressLimit } from '../../src/access/address-limit.ts'
+import { createLogin } from '../../src/access/login.ts'
 import { createGate } from '../../src/access/quota.ts'
+import { createSessions } from '../../src/access/sessions.ts'
 import { createSyncAccess } from '../../src/access/sync-access.ts'
 import type { Core } from '../../src/core.ts'
 import { type AppOptions, createApp, createBodies } from '../../src/http/app.ts'
 import { Unavailable } from '../../src/ledger/port.ts'
 import type { Writer } from '../../src/ledger/writer.ts'
 import { createPool } from '../../src/postgres/pool.ts'
-import { PUBLIC_URL, testGiven } from './api.ts'
+import { PUBLIC_URL, testGiven, testKey } from './api.ts'
 import { noProvider } from './provider.ts'
 
 /** Addresses of a service whose handlers fail, and of one that fails while it looks the key up. */
@@ -33,13 +35,16 @@ export async function startFaultyApi(core: Core, databaseUrl: string): Promise<F
   const servers: Server[] = []
 
   async function listen(options: Partial<AppOptions>): Promise<string> {
+    const pool = options.pool ?? core.pool
+    const login = createLogin(pool)
     const app = createApp({
       ...core,
       limits,
       gate,
       addresses: createAddressLimit(limits),
-      sync: createSyncAccess(options.pool ?? core.pool, { tokenDays: null, callsPerMinute: 1_000_000 }),
       bodies: createBodies(),
+      panel: { login, sessions: createSessions(pool, () => {}), newKey: testKey },
+      sync: createSyncAccess(pool, login, { tokenDays: null, callsPerMinute: 1_000_000 }),
       provider: noProvider,
       notifiers: createAddressLimit({ perMinute: 1_000_000 }),
       publicUrl: PUBLIC_URL,

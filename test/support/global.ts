@@ -1,4 +1,5 @@
 import { migrate } from '../../src/postgres/migrate.ts'
+import { closeSharedBrowser } from './browser/chromium.ts'
 import { administer, onDatabase, startTestServer, type TestServer } from './server.ts'
 
 /** Cloned by every `useDatabase()`: copying a database is much faster than migrating one. */
@@ -21,6 +22,7 @@ export async function mochaGlobalSetup(): Promise<void> {
 
 /** Also runs when tests failed. */
 export async function mochaGlobalTeardown(): Promise<void> {
+  await closeSharedBrowser()
   if (!server) return
   await administer(server.url, (client) => client.query(`drop database if exists ${TEMPLATE} with (force)`))
   await server.stop()

@@ -46,6 +46,7 @@ article h4 { margin: 1.2rem 0 .3rem; font-size: .95rem }
 .method.patch { background: #6b3fa0 }
 .method.delete { background: #a32020 }
 code { font: .9em ui-monospace, 'SF Mono', Menlo, Consolas, monospace; background: var(--panel); padding: .05em .25em; border-radius: 3px }
+p code, li code, td:last-child code { overflow-wrap: anywhere }
 pre { overflow-x: auto; padding: .8rem 1rem; border: 1px solid var(--line); border-radius: 6px; background: var(--panel); line-height: 1.4 }
 pre code { background: none; padding: 0 }
 table { display: block; overflow-x: auto; border-collapse: collapse; font-size: .9rem; margin: .3rem 0 }

@@ -67,8 +67,8 @@ export function holdBody(bodies: Holdings, limit: number, { headers }: Request, 
 export const tooLarge = (limit: number): Problem =>
   new Problem('payload_too_large', { limit_bytes: limit }, { Connection: 'close' })
 
-/** What the parser found, in the contract's terms. */
-function bodyProblem(error: unknown, limit: number, request: Request): unknown {
+/** What a parser of bodies found, in the contract's terms. */
+export function bodyProblem(error: unknown, limit: number, request: Request): unknown {
   const { type, status } = error as { type?: string; status?: number }
   if (type === 'entity.too.large') return tooLarge(limit)
   if (type === 'encoding.unsupported' || type === 'charset.unsupported') return new Problem('unsupported_media_type')

@@ -17,7 +17,7 @@ const MAX_PASSWORD_LENGTH = 200
 const Credentials = z.object({ email: Email, password: z.string().min(1).max(MAX_PASSWORD_LENGTH) })
 
 /** Login, refresh, logout, user (spec, Authentication, Sync interface). */
-export function authRoutes({ login, tokens, grants }: SyncAccess): SyncRoute[] {
+export function authRoutes({ login, tokens }: SyncAccess): SyncRoute[] {
   return [
     {
       method: 'post',
@@ -25,10 +25,12 @@ export function authRoutes({ login, tokens, grants }: SyncAccess): SyncRoute[] {
       isOpen: true,
       bodyBytes: CREDENTIALS_BYTES,
       async handle(request, response) {
-        const outcome = await login(parse(Credentials, request.body), request.ip ?? '')
-        if (outcome.kind === 'entered') return sendToken(response, LOGGED_IN, outcome.token, outcome.user)
+        const outcome = await login.enter(parse(Credentials, request.body), request.ip ?? '')
         if (outcome.kind === 'wrong') return sendFailure(response, 'wrong_credentials')
-        sendFailure(response, 'too_many_logins', { headers: { 'Retry-After': String(outcome.retryAfter) } })
+        if (outcome.kind === 'limited') {
+          return sendFailure(response, 'too_many_logins', { headers: { 'Retry-After': String(outcome.retryAfter) } })
+        }
+        sendToken(response, LOGGED_IN, await tokens.issue(outcome.holder), outcome.user)
       },
     },
     {
@@ -36,7 +38,7 @@ export function authRoutes({ login, tokens, grants }: SyncAccess): SyncRoute[] {
       path: '/auth/refresh',
       async handle(_request, response) {
         const session = sessionOf(response)
-        const granted = await grants.consume(String(session.userId))
+        const granted = await login.grants.consume(String(session.userId))
         if (granted.limited) throw limited(granted)
         const token = await tokens.renew(session)
         if (!token) throw new Problem('invalid_token')

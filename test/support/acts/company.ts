@@ -4,11 +4,15 @@ import { RevokeApiKeyInput, revokeApiKey } from '../../../commands/api-keys/revo
 import { UpdateCompanyInput, updateCompany } from '../../../commands/companies/update-company.ts'
 import { CreatePaymentTypeInput, createPaymentType } from '../../../commands/payment-types/create-payment-type.ts'
 import { UpdatePaymentTypeInput, updatePaymentType } from '../../../commands/payment-types/update-payment-type.ts'
+import { ChangePasswordInput, changePassword } from '../../../commands/users/change-password.ts'
 import { CreateUserInput, createUser } from '../../../commands/users/create-user.ts'
+import { DeactivateUserInput, deactivateUser } from '../../../commands/users/deactivate-user.ts'
+import { ReactivateUserInput, reactivateUser } from '../../../commands/users/reactivate-user.ts'
+import { UpdateUserInput, updateUser } from '../../../commands/users/update-user.ts'
 import { hashKey } from '../../../src/access/api-keys.ts'
 import { SCOPES } from '../../../src/access/scopes.ts'
 import { PAYMENT_KINDS, PLANS } from '../../../src/events/companies.ts'
-import { type Act, byId, maybe, nullable } from './act.ts'
+import { type Act, byId, maybe, nullable, place } from './act.ts'
 import { name } from './values.ts'
 
 /** In no event, whatever happens. */
@@ -21,6 +25,10 @@ const paymentShape = {
   fee_percentage: maybe(fc.constantFrom('0', '2.5', '3.49', '100')),
   due_days: maybe(fc.constantFrom(0, 30)),
 }
+
+const role = fc.constantFrom('owner', 'clerk')
+/** One of few, so that what was done is undone too. */
+const someone = fc.record({ id: fc.nat({ max: 1 }) })
 
 /** The company itself: payment types, users, keys. */
 export const companyActs = {
@@ -57,14 +65,34 @@ export const companyActs = {
   },
   createUser: {
     kind: 'user',
-    weight: 1,
+    weight: 2,
     command: createUser,
     schema: CreateUserInput,
     input: fc.record({
       name,
       email: fc.uuid().map((id) => `${id}@example.com`),
-      role: fc.constantFrom('owner', 'clerk'),
+      role,
       password_hash: fc.constant(PASSWORD_HASH),
+    }),
+  },
+  updateUser: {
+    kind: 'user',
+    weight: 1,
+    command: updateUser,
+    schema: UpdateUserInput,
+    input: fc.record({ id: place, name: maybe(name), role: maybe(role) }),
+  },
+  deactivateUser: { kind: 'user', weight: 2, command: deactivateUser, schema: DeactivateUserInput, input: someone },
+  reactivateUser: { kind: 'user', weight: 3, command: reactivateUser, schema: ReactivateUserInput, input: someone },
+  changePassword: {
+    kind: 'user',
+    weight: 1,
+    command: changePassword,
+    schema: ChangePasswordInput,
+    input: fc.record({
+      id: place,
+      password_hash: fc.constantFrom(PASSWORD_HASH, `${PASSWORD_HASH}2`),
+      verified_hash: maybe(fc.constant(PASSWORD_HASH)),
     }),
   },
   createApiKey: {

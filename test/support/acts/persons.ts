@@ -40,7 +40,7 @@ export const personActs = {
   createCustomer: { kind: 'customer', weight: 3, command: createCustomer, schema: CreateCustomerInput, input: person },
   replaceCustomer: {
     kind: 'customer',
-    weight: 4,
+    weight: 5,
     command: replaceCustomer,
     schema: ReplaceCustomerInput,
     input: personAtExternalId,

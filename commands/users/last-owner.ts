@@ -1,0 +1,8 @@
+import { companyOf } from '../../projections/companies.ts'
+import type { Rows } from '../../src/ledger/working-set.ts'
+
+/** Whether nobody but this user could still administer the company: keys, users and webhooks are for owners. */
+export function isLastOwner(rows: Rows, userId: number): boolean {
+  const { active_owners } = companyOf(rows)
+  return active_owners.length === 1 && active_owners[0] === userId
+}

@@ -1,0 +1,20 @@
+import { z } from 'zod'
+import { userById } from '../../projections/users.ts'
+import { refuse } from '../../src/domain/refusal.ts'
+import { Id } from '../../src/domain/text.ts'
+import { event } from '../../src/events/catalogue.ts'
+import { accept, command } from '../../src/ledger/command.ts'
+
+export const ReactivateUserInput = z.strictObject({ id: Id })
+export type ReactivateUserInput = z.infer<typeof ReactivateUserInput>
+
+/** Lets a user log in again, with the same password. What was open before stays closed. */
+export const reactivateUser = command<ReactivateUserInput>({
+  needs: ({ id }) => [userById(id)],
+  decide(rows, { id }) {
+    const known = rows.get(userById(id))
+    if (!known) return refuse('not_found')
+    if (known.doc.status === 'active') return accept('unchanged', `user/${id}`)
+    return accept('updated', `user/${id}`, [event('UserReactivated', { id })])
+  },
+})

@@ -1,0 +1,24 @@
+import { createHash, randomBytes } from 'node:crypto'
+
+/** Random bytes of a token: 256 bits, so that its hash needs no salt and nobody can try tokens out. */
+const TOKEN_BYTES = 32
+
+/** One kind of token. It says nothing to whoever has it; what it stands for is kept in Postgres under its hash. */
+export interface OpaqueTokens {
+  /** A new one, to be handed out once and kept nowhere. */
+  make(): string
+  /** What a token is kept under; null for a text that can be none of this kind, which needs no look-up to be refused. */
+  hashOf(token: string): Buffer | null
+}
+
+/** Tokens that begin with `prefix`, by which people and scanners recognise one that has leaked. */
+export function opaqueTokens(prefix: string): OpaqueTokens {
+  const format = new RegExp(`^${prefix}[A-Za-z0-9_-]{43}$`)
+  return {
+    make: () => prefix + randomBytes(TOKEN_BYTES).toString('base64url'),
+    hashOf: (token) => (format.test(token) ? createHash('sha256').update(token).digest() : null),
+  }
+}
+
+/** The moment of a statement, to the millisecond: `clock`, a common table expression. */
+export const CLOCK = `clock as materialized (select date_trunc('milliseconds', clock_timestamp()) as now)`

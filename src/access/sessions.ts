@@ -1,0 +1,176 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import type { Pool } from 'pg'
+import { type Calendar, dateInZone } from '../domain/instant.ts'
+import { deleteInBatches } from '../ledger/purge.ts'
+import type { NewKey } from './api-keys.ts'
+import type { Holder, Login } from './login.ts'
+import { CLOCK, opaqueTokens } from './opaque-token.ts'
+
+/** A session ends when nobody has used it for so long, and after so many days at the latest. */
+const IDLE_HOURS = 12
+const LONGEST_DAYS = 7
+
+/** A user's sessions beyond these: the longest unused ones are revoked. */
+export const LIVE_SESSIONS_OF_USER = 20
+/** Ended sessions are kept for a while, to be looked into when somebody asks. */
+const ENDED_RETENTION_DAYS = 7
+
+const CSRF_LABEL = 'tillbook panel csrf'
+
+/** Whoever is logged in to the panel, as of the call, and the day of the company. */
+export interface PanelSession extends Calendar {
+  readonly sessionHash: Buffer
+  /** What each form of this session carries; no other session's fits. */
+  readonly csrfToken: string
+  readonly userId: number
+  readonly userName: string
+  readonly email: string
+  readonly role: 'owner' | 'clerk'
+  readonly companyId: number
+  readonly companyName: string
+  /** `api` is the add-on: without it the company's keys get 402. */
+  readonly plan: 'basic' | 'api'
+  /** Postgres's clock: UTC, milliseconds, `Z`. */
+  readonly now: string
+}
+
+/** What the cookie gets, once. */
+export interface IssuedSession {
+  readonly token: string
+  /** UTC; the session ends then, however much it is used. */
+  readonly expiresAt: string
+}
+
+/** Sessions of the panel. They are kept in Postgres as hashes, so that an end counts at once in every process. */
+export interface Sessions {
+  issue(holder: Holder): Promise<IssuedSession>
+  /** Whose session this is, and notes that it is used; null when there is none, or it has ended. */
+  find(token: string): Promise<PanelSession | null>
+  revoke(session: Pick<PanelSession, 'sessionHash'>): Promise<void>
+  /** Ends all sessions of a user, but for one that may stay. */
+  revokeAllOf(userId: number, except?: Pick<PanelSession, 'sessionHash'>): Promise<void>
+}
+
+/** What the panel lets people in by. */
+export interface PanelAccess {
+  readonly login: Login
+  readonly sessions: Sessions
+  /** A key that nobody has seen yet, for an owner to give to an integration. */
+  newKey(): NewKey
+}
+
+const TOKENS = opaqueTokens('tb_panel_')
+
+/** What a find selects beside the members of a session that are made from them. */
+interface Found extends Omit<PanelSession, 'sessionHash' | 'csrfToken' | 'today'> {
+  readonly isSeenLate: boolean
+}
+
+/** `onError` hears when the last use of a session could not be noted; nobody waits for that. */
+export function createSessions(pool: Pool, onError: (error: unknown) => void): Sessions {
+  /** Those whose use is being noted, by hash: requests of one page come together. */
+  const noting = new Set<string>()
+
+  async function note(hash: Buffer): Promise<void> {
+    const id = hash.toString('base64')
+    if (noting.has(id)) return
+    noting.add(id)
+    try {
+      await pool.query({ ...NOTE, values: [hash] })
+    } catch (error) {
+      onError(error)
+    } finally {
+      noting.delete(id)
+    }
+  }
+
+  return {
+    async issue({ userId, companyId, generation }) {
+      const token = TOKENS.make()
+      const values = [TOKENS.hashOf(token), userId, companyId, LONGEST_DAYS, LIVE_SESSIONS_OF_USER - 1, generation]
+      const { rows } = await pool.query<{ expires_at: string }>({ ...ISSUE, values })
+      if (!rows[0]) throw new Error('no session was stored')
+      return { token, expiresAt: rows[0].expires_at }
+    },
+    async find(token) {
+      const sessionHash = TOKENS.hashOf(token)
+      if (!sessionHash) return null
+      const { rows } = await pool.query<Found>({ ...FIND, values: [sessionHash, IDLE_HOURS] })
+      if (!rows[0]) return null
+      const { isSeenLate, ...found } = rows[0]
+      if (isSeenLate) void note(sessionHash)
+      return { sessionHash, csrfToken: csrfTokenOf(token), ...found, today: dateInZone(found.now, found.timezone) }
+    },
+    async revoke({ sessionHash }) {
+      await pool.query({ ...REVOKE, values: [sessionHash] })
+    },
+    async revokeAllOf(userId, except) {
+      await pool.query({ ...REVOKE_ALL, values: [userId, except?.sessionHash ?? null] })
+    },
+  }
+}
+
+/** Made from the session's token, which nobody else has: a page of another site cannot know it. */
+const csrfTokenOf = (token: string): string => createHmac('sha256', token).update(CSRF_LABEL).digest('base64url')
+
+/** Whether what a form sent is the session's own token; the time taken does not tell how much of it fits. */
+export function csrfMatches({ csrfToken }: Pick<PanelSession, 'csrfToken'>, given: unknown): boolean {
+  if (typeof given !== 'string') return false
+  const [expected, sent] = [Buffer.from(csrfToken), Buffer.from(given)]
+  return expected.length === sent.length && timingSafeEqual(expected, sent)
+}
+
+const ISSUE = {
+  name: 'issue_session',
+  text: `with ${CLOCK}, surplus as (
+           update ops.sessions set revoked_at = clock.now from clock
+           where hash in (
+             select hash from ops.sessions where user_id = $2 and revoked_at is null
+             order by last_seen_at desc offset $5)
+         )
+         insert into ops.sessions (hash, user_id, company_id, generation, created_at, last_seen_at, expires_at)
+         select $1, $2, $3, $6, now, now, now + make_interval(days => $4) from clock
+         returning expires_at`,
+}
+
+const FIND = {
+  name: 'find_session',
+  text: `with ${CLOCK}
+         select s.user_id as "userId", u.doc->>'name' as "userName", u.doc->>'email' as email, u.doc->>'role' as role,
+                s.company_id as "companyId", c.doc->>'name' as "companyName", c.plan, c.timezone, clock.now,
+                s.last_seen_at < clock.now - interval '1 minute' as "isSeenLate"
+         from clock
+         join ops.sessions s on s.hash = $1 and s.revoked_at is null and s.expires_at > clock.now
+           and s.last_seen_at > clock.now - make_interval(hours => $2)
+         join read.users u on u.company_id = s.company_id and u.id = s.user_id and u.generation = s.generation
+         join read.companies c on c.company_id = s.company_id`,
+}
+
+/** At most once a minute, whoever else notes it. */
+const NOTE = {
+  name: 'note_session',
+  text: `update ops.sessions set last_seen_at = clock_timestamp()
+         where hash = $1 and last_seen_at < clock_timestamp() - interval '1 minute'`,
+}
+
+const REVOKE = {
+  name: 'revoke_session',
+  text: `update ops.sessions set revoked_at = clock_timestamp() where hash = $1 and revoked_at is null`,
+}
+
+const REVOKE_ALL = {
+  name: 'revoke_sessions_of_user',
+  text: `update ops.sessions set revoked_at = clock_timestamp()
+         where user_id = $1 and revoked_at is null and hash is distinct from $2`,
+}
+
+/** Deletes sessions that ended long ago. Returns how many. */
+export function purgeSessions(pool: Pool): Promise<number> {
+  return deleteInBatches(
+    pool,
+    `delete from ops.sessions where hash in (
+       select hash from ops.sessions where expires_at < now() - make_interval(days => $1)
+       limit $2 for update skip locked)`,
+    [ENDED_RETENTION_DAYS],
+  )
+}

@@ -1,0 +1,96 @@
+import { type Envelope, streamOf } from '../ledger/envelope.ts'
+import type { EventStore } from '../ledger/port.ts'
+import { search } from './search.ts'
+
+/** Which events of a ledger are wanted; what is null may be anything. */
+export interface TimelineFilters {
+  readonly types: readonly string[] | null
+  readonly subject: string | null
+  readonly origin: string | null
+  readonly actor: string | null
+  /** UTC instants: the first inclusive, the last exclusive. */
+  readonly since: string | null
+  readonly until: string | null
+}
+
+export interface Timeline {
+  /** The newest first. */
+  readonly events: readonly Envelope[]
+  /** The next page is of what came before this revision; null when there is nothing more. */
+  readonly before: number | null
+}
+
+/** Revisions looked through at a time, and at most for one page: a rare event must not hold everything up. */
+const WINDOW = 2_000
+const LOOKED_THROUGH = 40_000
+
+/**
+ * A page of a ledger as people look at it: from a revision (exclusive) backwards. Where a filter makes it look far, a page may
+ * be short though there are more.
+ */
+export async function timeline(
+  store: EventStore,
+  companyId: number,
+  before: number,
+  { since, until, ...filters }: TimelineFilters,
+  limit: number,
+): Promise<Timeline> {
+  const stream = streamOf(companyId)
+  const first = since === null ? 0 : await revisionAt(store, stream, since, before)
+  let end = until === null ? before : await revisionAt(store, stream, until, before)
+  const lowest = Math.max(first, end - LOOKED_THROUGH)
+  const found: Envelope[] = []
+  while (end > lowest && found.length <= limit) {
+    // A page without filters needs no more than itself.
+    const begin = Math.max(lowest, end - (isOpen(filters) ? limit + 1 : WINDOW))
+    found.push(...(await eventsIn(store, stream, begin, end, filters)).reverse())
+    end = begin
+  }
+  if (found.length > limit) {
+    const events = found.slice(0, limit)
+    return { events, before: events.at(-1)?.revision ?? null }
+  }
+  return { events: found, before: end > first ? end : null }
+}
+
+type Conditions = Omit<TimelineFilters, 'since' | 'until'>
+
+const isOpen = (filters: Conditions): boolean => Object.values(filters).every((value) => value === null)
+
+async function eventsIn(
+  store: EventStore,
+  stream: string,
+  begin: number,
+  end: number,
+  { types, subject, origin, actor }: Conditions,
+): Promise<Envelope[]> {
+  const events: Envelope[] = []
+  for (let from = begin; from < end; ) {
+    const page = await search(store, stream, { fromRevision: from, toRevision: end - 1, types, subject, limit: WINDOW })
+    for (const { json } of page.events) {
+      const event = JSON.parse(json) as Envelope
+      if ((origin === null || event.origin === origin) && (actor === null || event.actor === actor)) events.push(event)
+    }
+    from = page.seenTo + 1
+  }
+  return events
+}
+
+/** The first revision below `end` that was recorded at a time or later, or `end`: times never go back, so it is found by halves. */
+async function revisionAt(store: EventStore, stream: string, time: string, end: number): Promise<number> {
+  let [low, high] = [0, end]
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2)
+    const event = await eventAt(store, stream, middle)
+    if (event && event.recorded_at < time) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/** One event of a stream; null where there is none. */
+export async function eventAt(store: EventStore, stream: string, revision: number): Promise<Envelope | null> {
+  const only = { fromRevision: revision, toRevision: revision, types: null, subject: null, limit: 1 }
+  const { events } = await search(store, stream, only)
+  return events[0] ? (JSON.parse(events[0].json) as Envelope) : null
+}

@@ -1,0 +1,119 @@
+import type { ComponentChildren } from 'preact'
+import { renderToString } from 'preact-render-to-string'
+import { asset } from './assets.ts'
+import { dateTimeSeconds } from './format.ts'
+import { link } from './link.ts'
+import { MENU } from './menu.ts'
+import type { Page, Section, Visit } from './route.ts'
+import { NOTICES } from './words/notices.ts'
+
+/** htmx may neither evaluate text nor add styles nor call elsewhere: the policy of the pages forbids all of it. */
+const HTMX = JSON.stringify({ allowEval: false, includeIndicatorStyles: false, selfRequestsOnly: true })
+
+interface DocumentProps {
+  readonly title: string
+  readonly children: ComponentChildren
+}
+
+/** A whole document: what every page has, whoever looks at it. */
+const Document = ({ title, children }: DocumentProps) => (
+  <html lang="pt-BR">
+    <head>
+      <meta charset="utf-8" />
+      <meta name="viewport" content="width=device-width, initial-scale=1" />
+      <meta name="htmx-config" content={HTMX} />
+      <title>{`${title} · Tillbook`}</title>
+      <link rel="icon" href={asset('icon.svg')} type="image/svg+xml" />
+      <link rel="stylesheet" href={asset('panel.css')} />
+      <script src={asset('htmx.js')} defer />
+      <script src={asset('sse.js')} defer />
+      <script src={asset('panel.js')} defer />
+    </head>
+    {children}
+  </html>
+)
+
+const document = (title: string, body: ComponentChildren): string =>
+  `<!doctype html>${renderToString(<Document title={title}>{body}</Document>)}`
+
+/** A page before anybody has logged in, or of an error. */
+export const plainDocument = ({ title, body }: Page): string =>
+  document(
+    title,
+    <body class="plain">
+      <main id="conteudo">
+        <p class="brand">Tillbook</p>
+        <h1>{title}</h1>
+        {body}
+      </main>
+    </body>,
+  )
+
+/** A page of the panel: menu, who is logged in, what was just done, and whether it shows the past. */
+export const panelDocument = ({ title, body }: Page, section: Section | null, visit: Visit): string =>
+  document(
+    title,
+    <body>
+      <a class="skip" href="#conteudo">
+        Ir para o conteúdo
+      </a>
+      <header class="top">
+        <a class="brand" href={link('/')}>
+          Tillbook
+        </a>
+        <span class="company">{visit.session.companyName}</span>
+        <UserMenu visit={visit} />
+      </header>
+      <Menu section={section} visit={visit} />
+      <main id="conteudo" tabIndex={-1}>
+        {visit.notice && (
+          <p class="notice" role="status">
+            {NOTICES[visit.notice]}
+          </p>
+        )}
+        <Past visit={visit} />
+        <h1>{title}</h1>
+        {body}
+      </main>
+    </body>,
+  )
+
+const Menu = ({ section, visit }: { readonly section: Section | null; readonly visit: Visit }) => (
+  <nav class="menu" aria-label="Menu">
+    <ul>
+      {MENU.filter(({ access }) => access !== 'owner' || visit.session.role === 'owner').map((entry) => (
+        <li key={entry.section}>
+          <a href={link(entry.path)} aria-current={entry.section === section ? 'page' : undefined}>
+            {entry.label}
+          </a>
+        </li>
+      ))}
+    </ul>
+  </nav>
+)
+
+const UserMenu = ({ visit: { session } }: { readonly visit: Visit }) => (
+  <div class="user">
+    <a href={link('/conta')}>{session.userName}</a>
+    <form method="post" action={link('/sair')}>
+      <input type="hidden" name="_csrf" value={session.csrfToken} />
+      <button type="submit" class="quiet">
+        Sair
+      </button>
+    </form>
+  </div>
+)
+
+const Past = ({ visit }: { readonly visit: Visit }) => {
+  const { moment, timezone } = visit.books
+  if (!moment) return null
+  const when =
+    'time' in moment.at ? `em ${dateTimeSeconds(moment.at.time, timezone)}` : `na revisão ${moment.at.revision}`
+  const { em: _, ...query } = visit.query
+  return (
+    <p class="past" role="note">
+      <strong>Como era {when}</strong> (último evento de então: revisão {moment.revision}).{' '}
+      <a href={link(visit.path, query)}>Voltar ao presente</a>
+    </p>
+  )
+}

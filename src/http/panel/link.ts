@@ -1,0 +1,13 @@
+/** Where the panel is. */
+export const PANEL = '/painel'
+
+/** The address of a page of the panel, with parameters; those that are empty are left out. */
+export function link(
+  path: string,
+  parameters: Readonly<Record<string, string | number | null | undefined>> = {},
+): string {
+  const given = Object.entries(parameters).filter(([, value]) => value !== null && value !== undefined && value !== '')
+  const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)]))
+  const query = search.toString()
+  return `${PANEL}${path === '/' ? '' : path}${query === '' ? '' : `?${query}`}`
+}

@@ -1,0 +1,38 @@
+import { CreateCustomerInput, createCustomer } from '../../../../commands/customers/create-customer.ts'
+import { deleteCustomer } from '../../../../commands/customers/delete-customer.ts'
+import { CustomerChanges, updateCustomer } from '../../../../commands/customers/update-customer.ts'
+import type { CustomerObject } from '../../../../projections/customers.ts'
+import { getCustomer } from '../../../../queries/customers/get-customer.ts'
+import { customerListing } from '../../../../queries/customers/list-customers.ts'
+import { listPersonsByName } from '../../../../queries/persons/list-persons.ts'
+import { personColumns, personFacts, personFields, personFilters } from './persons.tsx'
+import { recordPages } from './records.tsx'
+
+const PATH = '/clientes'
+
+export const customerPages = recordPages<CustomerObject>({
+  path: PATH,
+  section: 'customers',
+  subject: 'customer',
+  words: {
+    all: 'Clientes',
+    create: 'Novo cliente',
+    edit: 'Editar cliente',
+    remove: 'Excluir cliente',
+    question: 'O cliente deixa de aparecer nas listas. Vendas e contas já feitas ficam como estão.',
+    none: 'Nenhum cliente encontrado.',
+  },
+  list: {
+    filters: personFilters,
+    columns: personColumns(PATH),
+    page: ({ books }, filters) =>
+      listPersonsByName(books.pool, customerListing, books.companyId, { ...filters, limit: 50 }),
+  },
+  get: ({ books }, id) => getCustomer(books.pool, books.companyId, id),
+  nameOf: ({ name }) => name,
+  facts: (customer, visit) => personFacts(customer, visit),
+  fields: () => personFields(),
+  create: { schema: CreateCustomerInput, command: createCustomer },
+  update: { schema: CustomerChanges, command: updateCustomer },
+  remove: deleteCustomer,
+})

@@ -1,0 +1,43 @@
+import { CreateSupplierInput, createSupplier } from '../../../../commands/suppliers/create-supplier.ts'
+import { deleteSupplier } from '../../../../commands/suppliers/delete-supplier.ts'
+import { SupplierChanges, updateSupplier } from '../../../../commands/suppliers/update-supplier.ts'
+import type { SupplierObject } from '../../../../projections/suppliers.ts'
+import { listPersonsByName } from '../../../../queries/persons/list-persons.ts'
+import { getSupplier } from '../../../../queries/suppliers/get-supplier.ts'
+import { supplierListing } from '../../../../queries/suppliers/list-suppliers.ts'
+import { line } from '../forms/kinds.ts'
+import { personColumns, personFacts, personFields, personFilters } from './persons.tsx'
+import { recordPages } from './records.tsx'
+
+const PATH = '/fornecedores'
+
+export const supplierPages = recordPages<SupplierObject>({
+  path: PATH,
+  section: 'suppliers',
+  subject: 'supplier',
+  words: {
+    all: 'Fornecedores',
+    create: 'Novo fornecedor',
+    edit: 'Editar fornecedor',
+    remove: 'Excluir fornecedor',
+    question: 'O fornecedor deixa de aparecer nas listas. Contas já lançadas ficam como estão.',
+    none: 'Nenhum fornecedor encontrado.',
+  },
+  list: {
+    filters: personFilters,
+    columns: personColumns<SupplierObject>(PATH, {
+      head: 'Nome fantasia',
+      cell: ({ trade_name }) => trade_name,
+      isExtra: true,
+    }),
+    page: ({ books }, filters) =>
+      listPersonsByName(books.pool, supplierListing, books.companyId, { ...filters, limit: 50 }),
+  },
+  get: ({ books }, id) => getSupplier(books.pool, books.companyId, id),
+  nameOf: ({ name }) => name,
+  facts: (supplier, visit) => personFacts(supplier, visit, ['Nome fantasia', supplier.trade_name]),
+  fields: () => personFields({ trade_name: { label: 'Nome fantasia', kind: line, columns: 4 } }),
+  create: { schema: CreateSupplierInput, command: createSupplier },
+  update: { schema: SupplierChanges, command: updateSupplier },
+  remove: deleteSupplier,
+})

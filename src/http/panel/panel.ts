@@ -1,0 +1,110 @@
+import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
+import type { PanelSession } from '../../access/sessions.ts'
+import { limitStrangers } from '../middleware/authenticate.ts'
+import { failures } from '../middleware/failures.ts'
+import { bodyProblem, holdBody } from '../middleware/json-body.ts'
+import { requireHttps } from '../middleware/require-https.ts'
+import { routed } from '../middleware/routed.ts'
+import { placeOf } from '../paths.ts'
+import { Problem } from '../problems.ts'
+import { answerFailure, type Place, sendPage, sendRedirect } from './answer.tsx'
+import { serveAssets } from './assets.ts'
+import { sessionCookie } from './cookie.ts'
+import { entrance } from './entrance.tsx'
+import { pagePolicy, requireCsrf, requireOwnSite } from './guard.ts'
+import { link, PANEL } from './link.ts'
+import type { Page, PanelContext, PanelRoute, Redirect } from './route.ts'
+import { PANEL_ROUTES } from './routes.ts'
+import { atMoment, formOf, submissionOf, visitOf } from './visit.ts'
+
+/** A form has at most so much to say: a hundred thousand characters and a thousand fields. */
+const FORM_LIMITS = { limit: 400_000, parameterLimit: 1_000 }
+
+const parseForm = express.urlencoded({ extended: false, ...FORM_LIMITS })
+
+const formParser =
+  ({ bodies }: PanelContext): RequestHandler =>
+  (request, response, next) => {
+    if (request.method === 'POST') holdBody(bodies, FORM_LIMITS.limit, request, response)
+    parseForm(request, response, (error?: unknown) =>
+      next(error === undefined ? undefined : bodyProblem(error, FORM_LIMITS.limit, request)),
+    )
+  }
+
+/** The subscribers' panel: pages for people, made on the server. */
+export function panel(context: PanelContext): Router {
+  const router = express.Router({ caseSensitive: true })
+  router.use('/assets', serveAssets())
+  router.use(pagePolicy, requireHttps(limitStrangers(context.addresses)), requireOwnSite)
+  router.use(formParser(context))
+  router.use(entrance(context))
+  router.use(requireSession(context))
+  for (const [path, routes] of routesByPath()) {
+    const one = router.route(path).all(routed(`${PANEL}${path}`))
+    for (const route of routes) one['show' in route ? 'get' : 'post'](handlerOf(route, context))
+    const Allow = routes.map((route) => ('show' in route ? 'GET, HEAD' : 'POST')).join(', ')
+    one.all((_request, _response, next) => next(new Problem('method_not_allowed', undefined, { Allow })))
+  }
+  router.use((_request, _response, next) => next(new Problem('not_found')))
+  router.use(failures(context.log, answerFailure))
+  return router
+}
+
+function routesByPath(): [path: string, routes: PanelRoute[]][] {
+  const routes = new Map<string, PanelRoute[]>()
+  for (const route of PANEL_ROUTES) routes.set(route.path, [...(routes.get(route.path) ?? []), route])
+  return [...routes].sort(([a], [b]) => (placeOf(a) < placeOf(b) ? -1 : 1))
+}
+
+/** Whoever is not logged in is asked to; a page that was asked for is shown afterwards. */
+function requireSession(context: PanelContext): RequestHandler {
+  const { sessions } = context.panel
+  return async (request, response, next) => {
+    const token = sessionCookie(request)
+    const session = token === null ? null : await sessions.find(token)
+    if (session) {
+      response.locals.session = session
+      // Pages of errors have the menu too.
+      response.locals.place = { section: null, visit: visitOf(context, session, request) } satisfies Place
+      return next()
+    }
+    const para = request.method === 'GET' && request.url !== '/' ? request.originalUrl : undefined
+    sendRedirect(response, link('/entrar', { feito: 'entre', para }))
+  }
+}
+
+function handlerOf(route: PanelRoute, context: PanelContext): RequestHandler {
+  return async (request, response) => {
+    const session = response.locals.session as PanelSession
+    const visit = visitOf(context, session, request)
+    const place = { section: route.section, visit }
+    response.locals.place = place
+    if (route.access === 'owner' && session.role !== 'owner') throw new Problem('owners_only')
+    if ('submit' in route) return submit(route, place, request, response)
+    const shown = route.asOf ? await atMoment(visit, (then) => showAt(route, then)) : await showAt(route, visit)
+    answer(response, shown.page, { ...place, visit: shown.visit })
+  }
+}
+
+const showAt = async (route: Extract<PanelRoute, { show: unknown }>, visit: Place['visit']) => ({
+  visit,
+  page: await route.show(visit),
+})
+
+async function submit(
+  route: Extract<PanelRoute, { submit: unknown }>,
+  place: Place,
+  request: Request,
+  response: Response,
+): Promise<void> {
+  const form = formOf(request)
+  requireCsrf(place.visit.session, form)
+  const result = await route.submit(submissionOf(place.visit, form, response.locals.requestId as string, request.path))
+  answer(response, result, place)
+}
+
+function answer(response: Response, result: Page | Redirect | null, place: Place): void {
+  if (result === null) throw new Problem('not_found')
+  if ('to' in result) sendRedirect(response, link(result.to, { ...result.parameters, feito: result.notice }))
+  else sendPage(response, result, place)
+}

@@ -1,0 +1,29 @@
+import { apiKeyPages } from './pages/api-keys.tsx'
+import { timelinePage } from './pages/audit.tsx'
+import { eventPage } from './pages/audit-event.tsx'
+import { recordAuditPages } from './pages/audit-record.tsx'
+import { verifyForm } from './pages/audit-verify.tsx'
+import { customerPages } from './pages/customers.tsx'
+import { deliveryPages } from './pages/deliveries.tsx'
+import { integrationsPage } from './pages/integrations.tsx'
+import { startPage } from './pages/start.tsx'
+import { supplierPages } from './pages/suppliers.tsx'
+import { webhookFormPages } from './pages/webhook-forms.tsx'
+import { webhookPages } from './pages/webhooks.tsx'
+import type { PanelRoute } from './route.ts'
+
+/** All pages and forms of the panel. */
+export const PANEL_ROUTES: readonly PanelRoute[] = [
+  startPage,
+  ...customerPages,
+  ...supplierPages,
+  integrationsPage,
+  ...apiKeyPages,
+  ...webhookFormPages,
+  ...webhookPages,
+  ...deliveryPages,
+  timelinePage,
+  eventPage,
+  ...recordAuditPages,
+  verifyForm,
+]

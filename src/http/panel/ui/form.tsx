@@ -1,0 +1,219 @@
+import type { ComponentChildren } from 'preact'
+import type { Field, Fields, Filled } from '../forms/form.ts'
+import { link } from '../link.ts'
+import type { Visit } from '../route.ts'
+
+interface FormProps {
+  readonly visit: Visit
+  /** Where it is sent to, below the panel. */
+  readonly to: string
+  /** On its button. */
+  readonly label: string
+  readonly children?: ComponentChildren
+  readonly fields?: Fields
+  readonly filled?: Filled
+  /** Its button warns. */
+  readonly isDangerous?: boolean
+  /** Where to go instead of sending it. */
+  readonly back?: string
+}
+
+const NOTHING: Filled = { values: {}, errors: {}, problem: null }
+
+/**
+ * A form that does one thing once: it proves where it comes from (`_csrf`), and names what it asks for (`_key`), so that a
+ * button pressed twice, or a page sent again, is the same request.
+ */
+export const Form = ({ visit, to, label, children, fields = {}, filled = NOTHING, isDangerous, back }: FormProps) => (
+  <form method="post" action={link(to)} class="form" novalidate>
+    <input type="hidden" name="_csrf" value={visit.session.csrfToken} />
+    <input type="hidden" name="_key" value={visit.context.newId()} />
+    {filled.problem && (
+      <p class="problem" role="alert">
+        {filled.problem}
+      </p>
+    )}
+    {children}
+    <FieldList fields={fields} filled={filled} />
+    <div class="actions">
+      <button type="submit" class={isDangerous ? 'danger' : 'main'}>
+        {label}
+      </button>
+      {back && (
+        <a class="button" href={link(back)}>
+          Voltar
+        </a>
+      )}
+    </div>
+  </form>
+)
+
+interface ButtonFormProps {
+  readonly visit: Visit
+  readonly to: string
+  readonly label: string
+  /** Hidden values that it sends. */
+  readonly values?: Readonly<Record<string, string>>
+  readonly isDangerous?: boolean
+}
+
+/** A button that does something at once. */
+export const ButtonForm = ({ visit, to, label, values = {}, isDangerous }: ButtonFormProps) => (
+  <form method="post" action={link(to)} class="inline">
+    <input type="hidden" name="_csrf" value={visit.session.csrfToken} />
+    <input type="hidden" name="_key" value={visit.context.newId()} />
+    {Object.entries(values).map(([name, value]) => (
+      <input key={name} type="hidden" name={name} value={value} />
+    ))}
+    <button type="submit" class={isDangerous ? 'danger' : undefined}>
+      {label}
+    </button>
+  </form>
+)
+
+interface FilterProps {
+  readonly path: string
+  readonly fields: Fields
+  readonly filled: Filled
+  /** Id of what the filters change: replaced while one types, where scripts run. */
+  readonly target: string
+}
+
+/** Filters of a list, in the address, so that a page can be kept and sent. */
+export const Filters = ({ path, fields, filled, target }: FilterProps) => (
+  <search>
+    <form
+      method="get"
+      action={link(path)}
+      class="form filters"
+      hx-get={link(path)}
+      hx-trigger="input changed delay:400ms, submit"
+      hx-select={`#${target}`}
+      hx-target={`#${target}`}
+      hx-swap="outerHTML"
+      hx-push-url="true"
+    >
+      <FieldList fields={fields} filled={filled} />
+      <div class="actions">
+        <button type="submit">Filtrar</button>
+        <a class="button" href={link(path)}>
+          Limpar
+        </a>
+      </div>
+    </form>
+  </search>
+)
+
+/** Fields of a form, one after the other. */
+export const FieldList = ({ fields, filled }: { readonly fields: Fields; readonly filled: Filled }) => (
+  <div class="fields">
+    {Object.entries(fields).map(([name, field]) => (
+      <FieldPart key={name} name={name} field={field} filled={filled} />
+    ))}
+  </div>
+)
+
+interface FieldProps {
+  readonly name: string
+  readonly field: Field
+  readonly filled: Filled
+}
+
+const FieldPart = ({ name, field, filled }: FieldProps) => {
+  const errors = filled.errors[name] ?? []
+  const id = `campo-${name.replaceAll('.', '-')}`
+  const described = [field.hint && `${id}-dica`, errors.length > 0 && `${id}-erro`].filter(Boolean).join(' ')
+  const isGroup = field.kind.control.as === 'checkboxes'
+  const attributes = {
+    id,
+    name,
+    'aria-describedby': described || undefined,
+    'aria-invalid': errors.length > 0 ? ('true' as const) : undefined,
+  }
+  const label = (
+    <>
+      {field.label}
+      {field.isRequired && <span class="required"> (obrigatório)</span>}
+    </>
+  )
+  return (
+    <>
+      {field.group && <h2 class="group">{field.group}</h2>}
+      <div class={`field w${field.columns ?? 6}`}>
+        {isGroup ? null : <label for={id}>{label}</label>}
+        <Control field={field} attributes={attributes} values={filled.values[name] ?? []} legend={label} />
+        {field.hint && (
+          <p class="hint" id={`${id}-dica`}>
+            {field.hint}
+          </p>
+        )}
+        {errors.length > 0 && (
+          <p class="error" id={`${id}-erro`}>
+            {`${field.label}: ${errors.join('; ')}`}
+          </p>
+        )}
+      </div>
+    </>
+  )
+}
+
+interface ControlProps {
+  readonly field: Field
+  readonly attributes: {
+    readonly id: string
+    readonly name: string
+    readonly 'aria-describedby': string | undefined
+    readonly 'aria-invalid': 'true' | undefined
+  }
+  readonly values: readonly string[]
+  readonly legend: ComponentChildren
+}
+
+const Control = ({ field: { kind, isRequired }, attributes, values, legend }: ControlProps) => {
+  const { control } = kind
+  const [value = ''] = values
+  switch (control.as) {
+    case 'textarea':
+      return (
+        <textarea {...attributes} rows={control.rows} required={isRequired}>
+          {value}
+        </textarea>
+      )
+    case 'select':
+      return (
+        <select {...attributes} required={isRequired}>
+          {!isRequired && <option value="" />}
+          {control.options.map((option) => (
+            <option key={option.value} value={option.value} selected={option.value === value}>
+              {option.label}
+            </option>
+          ))}
+        </select>
+      )
+    case 'checkbox':
+      return <input {...attributes} type="checkbox" checked={value === 'on'} />
+    case 'checkboxes':
+      return (
+        <fieldset id={attributes.id} aria-describedby={attributes['aria-describedby']}>
+          <legend>{legend}</legend>
+          {control.options.map((option) => (
+            <label key={option.value} class="choice">
+              <input
+                type="checkbox"
+                name={attributes.name}
+                value={option.value}
+                checked={values.includes(option.value)}
+              />
+              {option.label}
+            </label>
+          ))}
+        </fieldset>
+      )
+    default: {
+      const { as: _, ...rest } = control
+      // A type of input that is known only here fits none of the types that are told apart by it.
+      const input = rest as typeof rest & { type: 'text' }
+      return <input {...attributes} {...input} value={value} required={isRequired} />
+    }
+  }
+}

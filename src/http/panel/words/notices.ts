@@ -1,0 +1,20 @@
+/** What is told on the next page after something was done. The address carries the code only, so nobody can put words there. */
+export const NOTICES = {
+  criado: 'Cadastro criado.',
+  alterado: 'Alterações salvas.',
+  'sem-alteracao': 'Nada foi alterado.',
+  excluido: 'Cadastro excluído.',
+  liquidada: 'Conta liquidada.',
+  cancelada: 'Venda cancelada.',
+  revogada: 'Chave revogada.',
+  ligado: 'Webhook ligado.',
+  desligado: 'Webhook desligado.',
+  enviada: 'A entrega foi posta na fila. Recarregue a página para ver o resultado.',
+  saiu: 'Você saiu do painel.',
+  entre: 'Entre para continuar.',
+} as const
+
+export type NoticeCode = keyof typeof NOTICES
+
+export const noticeOf = (code: string | undefined): NoticeCode | null =>
+  code !== undefined && Object.hasOwn(NOTICES, code) ? (code as NoticeCode) : null

@@ -1,0 +1,104 @@
+import { expect } from 'chai'
+import { changePassword } from '../../commands/users/change-password.ts'
+import { createLogin, type Login } from '../../src/access/login.ts'
+import { changeOwnPassword } from '../../src/access/own-password.ts'
+import { hashPassword } from '../../src/access/passwords.ts'
+import { createSessions, type PanelSession, type Sessions } from '../../src/access/sessions.ts'
+import { isRefusal } from '../../src/ledger/command.ts'
+import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
+import { useDatabase } from '../support/database.ts'
+import { createTestUser, type TestUser } from '../support/till.ts'
+
+const FROM = { address: '192.0.2.1', requestId: '019990c5-0000-7000-8000-000000000001' }
+const NEXT = 'uma senha nova'
+
+describe('the own password', () => {
+  const database = useDatabase()
+  let api: TestApi
+  let company: TestCompany
+  let user: TestUser
+  let login: Login
+  let sessions: Sessions
+  let token: string
+  let session: PanelSession
+
+  before(async () => {
+    api = await startApi(database.url)
+    company = await api.company()
+    sessions = createSessions(api.core.pool, () => {})
+  })
+  beforeEach(async () => {
+    user = await createTestUser(company)
+    login = createLogin(api.core.pool)
+    ;({ token, session } = await enter(user.password))
+  })
+  after(() => api.close())
+
+  async function enter(password: string) {
+    const outcome = await login.enter({ email: user.email, password }, FROM.address)
+    if (outcome.kind !== 'entered') throw new Error(outcome.kind)
+    const issued = await sessions.issue(outcome.holder)
+    const found = await sessions.find(issued.token)
+    if (!found) throw new Error('there is no session')
+    return { token: issued.token, session: found }
+  }
+  const change = (current = user.password, next = NEXT) =>
+    changeOwnPassword({ login, writer: api.core.writer }, session, { current, next }, FROM)
+  const eventsOfUser = async () => {
+    const { body } = await company.get(`/events?subject=user/${user.id}`)
+    return body.data as { type: string; actor: string; origin: string; data: object }[]
+  }
+
+  it('is changed by whoever knows it; all that was open is closed, and the holder enters anew', async () => {
+    const elsewhere = await enter(user.password)
+    const outcome = await change()
+    if (isRefusal(outcome) || outcome.kind !== 'changed') throw new Error(JSON.stringify(outcome))
+    for (const each of [token, elsewhere.token]) expect(await sessions.find(each)).to.equal(null)
+    const next = await sessions.issue(outcome.holder)
+    expect(await sessions.find(next.token)).to.include({ userId: user.id, companyId: company.id })
+    await enter(NEXT)
+    expect(await login.enter(user, FROM.address)).to.deep.equal({ kind: 'wrong' })
+  })
+
+  it('changes by an event that says who did it, and holds neither password nor hash', async () => {
+    await change()
+    const changed = (await eventsOfUser()).at(-1)
+    expect(changed).to.include({ type: 'UserPasswordChanged', origin: 'pdv', actor: `user/${user.id}` })
+    expect(changed?.data).to.deep.equal({ id: user.id })
+  })
+
+  it('stays where the current one is wrong, after five guesses whatever is given', async () => {
+    for (let n = 0; n < 5; n++) expect(await change('errada demais')).to.deep.equal({ kind: 'wrong' })
+    expect(await change()).to.have.property('kind', 'limited')
+    expect(await eventsOfUser()).to.have.length(1)
+    expect(await sessions.find(token)).not.to.equal(null)
+    expect(await createLogin(api.core.pool).enter(user, FROM.address)).to.have.property('kind', 'entered')
+  })
+
+  it('is changed once by two who both know the old one at the same time', async () => {
+    const outcomes = await Promise.all([
+      change(user.password, 'senha primeira'),
+      change(user.password, 'senha segunda'),
+    ])
+    const refused = outcomes.filter((outcome) => isRefusal(outcome) || outcome.kind === 'wrong')
+    expect(refused).to.have.length(1)
+    const winner = outcomes.findIndex((outcome) => !isRefusal(outcome) && outcome.kind === 'changed')
+    await enter(['senha primeira', 'senha segunda'][winner] ?? '')
+    expect(await eventsOfUser()).to.have.length(2)
+  })
+
+  it('is not changed by who knew it before an owner set another', async () => {
+    const confirm: Login['confirm'] = async (...args) => {
+      const confirmed = await login.confirm(...args)
+      await company.run(changePassword, { id: user.id, password_hash: await hashPassword('senha da dona') })
+      return confirmed
+    }
+    const overtaken = { login: { ...login, confirm }, writer: api.core.writer }
+    const outcome = await changeOwnPassword(overtaken, session, { current: user.password, next: NEXT }, FROM)
+    expect(outcome).to.have.deep.property('details', {
+      fields: { current_password: ['está incorreta'] },
+      unknown_fields: [],
+    })
+    await enter('senha da dona')
+  })
+})

@@ -1,0 +1,207 @@
+import { expect } from 'chai'
+import type { Pool, QueryConfig } from 'pg'
+import { updateCompany } from '../../commands/companies/update-company.ts'
+import {
+  createSessions,
+  csrfMatches,
+  LIVE_SESSIONS_OF_USER,
+  type PanelSession,
+  purgeSessions,
+  type Sessions,
+} from '../../src/access/sessions.ts'
+import { createTokens } from '../../src/access/tokens.ts'
+import { dateInZone } from '../../src/domain/instant.ts'
+import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
+import { useDatabase } from '../support/database.ts'
+import { createTestUser, type TestUser } from '../support/till.ts'
+import { until } from '../support/wait.ts'
+
+describe('sessions of the panel', () => {
+  const database = useDatabase()
+  let api: TestApi
+  let pool: Pool
+  let company: TestCompany
+  let user: TestUser
+  let sessions: Sessions
+  const errors: unknown[] = []
+
+  before(async () => {
+    api = await startApi(database.url)
+    pool = api.core.pool
+    company = await api.company({ plan: 'basic', timezone: 'Pacific/Auckland' })
+    sessions = createSessions(pool, (error) => errors.push(error))
+  })
+  beforeEach(async () => {
+    user = await createTestUser(company, 'owner')
+  })
+  afterEach(() => expect(errors.splice(0)).to.deep.equal([]))
+  after(() => api.close())
+
+  const issue = async (of = user): Promise<string> =>
+    (await sessions.issue({ userId: of.id, companyId: company.id, generation: 0 })).token
+  const found = async (token: string): Promise<PanelSession> => {
+    const session = await sessions.find(token)
+    if (!session) throw new Error('there is no such session')
+    return session
+  }
+  const row = async () => (await pool.query('select * from ops.sessions where user_id = $1', [user.id])).rows[0]
+  const age = (column: string, interval: string) =>
+    pool.query(`update ops.sessions set ${column} = clock_timestamp() - $2::interval where user_id = $1`, [
+      user.id,
+      interval,
+    ])
+
+  it('tell who is logged in, and the day of the company', async () => {
+    const session = await found(await issue())
+    const { now, today, sessionHash, csrfToken, ...who } = session
+    expect(who).to.deep.equal({
+      userId: user.id,
+      userName: user.name,
+      email: user.email,
+      role: 'owner',
+      companyId: company.id,
+      companyName: `Loja ${company.id}`,
+      plan: 'basic',
+      timezone: 'Pacific/Auckland',
+    })
+    expect(now).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+    expect(today).to.equal(dateInZone(now, 'Pacific/Auckland'))
+    expect(sessionHash).to.have.length(32)
+    expect(csrfToken).to.match(/^[\w-]{43}$/)
+  })
+
+  it('follow what the company changes', async () => {
+    const token = await issue()
+    await company.run(updateCompany, { name: 'Outro nome', plan: 'api' })
+    expect(await found(token)).to.include({ companyName: 'Outro nome', plan: 'api' })
+    await company.run(updateCompany, { name: `Loja ${company.id}`, plan: 'basic' })
+  })
+
+  it('are kept as hashes only', async () => {
+    const token = await issue()
+    const text = JSON.stringify((await pool.query('select s::text as s from ops.sessions s')).rows)
+    for (const secret of [token, token.slice('tb_panel_'.length), (await found(token)).csrfToken]) {
+      expect(text).not.to.include(secret).and.not.include(Buffer.from(secret).toString('hex'))
+    }
+  })
+
+  it('are not found by what is no token of the panel', async () => {
+    const till = await createTokens(pool, null).issue({ userId: user.id, companyId: company.id, generation: 0 })
+    const token = await issue()
+    for (const other of ['', 'x', token.slice(0, -1), `${token} `, token.toUpperCase(), till.token]) {
+      expect(await sessions.find(other), other).to.equal(null)
+    }
+    expect(await createTokens(pool, null).find(token)).to.equal(null)
+  })
+
+  it('end after 12 hours without use', async () => {
+    const token = await issue()
+    await age('last_seen_at', '11:59:00')
+    expect(await sessions.find(token)).not.to.equal(null)
+    await until(async () => (await row()).last_seen_at > (await row()).created_at, { what: 'the use to be noted' })
+    await age('last_seen_at', '12:00:01')
+    expect(await sessions.find(token)).to.equal(null)
+  })
+
+  it('end after 7 days, however much they are used', async () => {
+    const { token, expiresAt } = await sessions.issue({ userId: user.id, companyId: company.id, generation: 0 })
+    const { created_at, expires_at } = await row()
+    expect(expires_at).to.equal(expiresAt)
+    expect(Date.parse(expires_at) - Date.parse(created_at)).to.equal(7 * 86_400_000)
+    await age('expires_at', '0')
+    expect(await sessions.find(token)).to.equal(null)
+  })
+
+  it('note a use once a minute, and once for all requests that come together', async () => {
+    const token = await issue()
+    const { last_seen_at: issued } = await row()
+    await sessions.find(token)
+    await age('last_seen_at', '50 s')
+    const { last_seen_at: recent } = await row()
+    await sessions.find(token)
+    expect((await row()).last_seen_at).to.equal(recent)
+    await age('last_seen_at', '61 s')
+    await Promise.all(Array.from({ length: 20 }, () => found(token)))
+    await until(async () => (await row()).last_seen_at >= issued, { what: 'the use to be noted' })
+  })
+
+  it('are found although their use cannot be noted, which is told', async () => {
+    const token = await issue()
+    await age('last_seen_at', '5 min')
+    const told: unknown[] = []
+    const query = (statement: QueryConfig) =>
+      statement.name === 'note_session' ? Promise.reject(new Error('disk full')) : pool.query(statement)
+    const hampered = createSessions({ query } as unknown as Pool, (error) => told.push(error))
+    expect(await hampered.find(token)).not.to.equal(null)
+    await until(() => told.length === 1, { what: 'the failure to be told' })
+  })
+
+  it('end when they are revoked, in every process', async () => {
+    const [token, other] = [await issue(), await issue()]
+    const elsewhere = createSessions(pool, () => {})
+    await elsewhere.revoke(await found(token))
+    expect(await sessions.find(token)).to.equal(null)
+    expect(await sessions.find(other)).not.to.equal(null)
+  })
+
+  it('end all together but for the one that may stay, and nobody else’s', async () => {
+    const stranger = await issue(await createTestUser(company))
+    const [one, two, mine] = [await issue(), await issue(), await issue()]
+    await sessions.revokeAllOf(user.id, await found(mine))
+    for (const token of [one, two]) expect(await sessions.find(token)).to.equal(null)
+    for (const token of [mine, stranger]) expect(await sessions.find(token)).not.to.equal(null)
+    await sessions.revokeAllOf(user.id)
+    expect(await sessions.find(mine)).to.equal(null)
+    expect(await sessions.find(stranger)).not.to.equal(null)
+  })
+
+  it('beyond the limit of a user end the longest unused one', async () => {
+    const idle = await issue()
+    await age('last_seen_at', '1 h')
+    const used = []
+    for (let n = 1; n < LIVE_SESSIONS_OF_USER; n++) used.push(await issue())
+    const live = 'select from ops.sessions where user_id = $1 and revoked_at is null'
+    expect((await pool.query(live, [user.id])).rowCount).to.equal(LIVE_SESSIONS_OF_USER)
+    used.push(await issue())
+    expect((await pool.query(live, [user.id])).rowCount).to.equal(LIVE_SESSIONS_OF_USER)
+    expect(await sessions.find(idle)).to.equal(null)
+    for (const token of used) expect(await sessions.find(token)).not.to.equal(null)
+  })
+
+  describe('tokens of forms', () => {
+    it('fit their own session only', async () => {
+      const [mine, other] = [await found(await issue()), await found(await issue())]
+      expect(csrfMatches(mine, mine.csrfToken)).to.equal(true)
+      expect(csrfMatches(mine, other.csrfToken)).to.equal(false)
+    })
+
+    it('stay the same for a session, and do not tell its token', async () => {
+      const token = await issue()
+      const { csrfToken } = await found(token)
+      expect((await found(token)).csrfToken).to.equal(csrfToken)
+      expect(token).not.to.include(csrfToken)
+    })
+
+    it('are refused where they are absent, cut, or no text', async () => {
+      const session = await found(await issue())
+      for (const given of [undefined, null, '', [session.csrfToken], {}, session.csrfToken.slice(1), 'á'.repeat(43)]) {
+        expect(csrfMatches(session, given), String(given)).to.equal(false)
+      }
+    })
+  })
+
+  describe('purge', () => {
+    it('deletes what must have ended more than a week ago, and keeps what lives or ended lately', async () => {
+      await issue()
+      await age('expires_at', '8 days')
+      const kept = await issue()
+      await pool.query(
+        `update ops.sessions set revoked_at = now() - interval '10 days' where user_id = $1 and expires_at > now()`,
+        [user.id],
+      )
+      expect(await purgeSessions(pool)).to.equal(1)
+      expect((await row()).revoked_at).not.to.equal(null)
+      expect(await sessions.find(kept)).to.equal(null)
+    })
+  })
+})

@@ -1,0 +1,42 @@
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect } from 'chai'
+import express from 'express'
+import { V1_ROUTES } from '../../src/http/api-v1.ts'
+import { serveDocs } from '../../src/http/docs/serve.ts'
+import { check } from '../support/browser/accessibility.ts'
+import { tabThrough } from '../support/browser/keyboard.ts'
+import { atBothWidths, expectNoSidewaysScrolling } from '../support/browser/widths.ts'
+import { describeInBrowser, useBrowser, usePanel } from '../support/browser.ts'
+
+describeInBrowser('the contract in a browser', () => {
+  const panel = usePanel()
+
+  it('is shown at both widths, and asks nobody but the service', async () => {
+    const page = await panel.open('/docs')
+    await page.locator('#createSale h3').waitFor()
+    await atBothWidths(page, () => expectNoSidewaysScrolling(page))
+  })
+})
+
+/** Every operation is laid out alike, and there are so many that going through all would take half a minute. */
+describeInBrowser('the contract of sales in a browser', () => {
+  const routes = V1_ROUTES.filter(({ path }) => path.startsWith('/sales'))
+  const app = express().use('/docs', serveDocs(routes))
+  let server: Server
+  before((done) => {
+    server = app.listen(0, '127.0.0.1', done)
+  })
+  after(() => server.closeAllConnections())
+  after((done) => void server.close(done))
+  const browser = useBrowser(() => `http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+
+  it('can be read by everybody, on a phone and at a desk', async () => {
+    await check(await browser.open('/docs'))
+  })
+
+  it('can be gone through with the keyboard', async () => {
+    const stops = await tabThrough(await browser.open('/docs'))
+    expect(stops.slice(0, 2)).to.deep.equal(['a "Ir para o conteúdo"', 'a "OpenAPI 3.1"'])
+  })
+})

@@ -1,0 +1,90 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { deactivateUser } from '../../../commands/users/deactivate-user.ts'
+import { reactivateUser } from '../../../commands/users/reactivate-user.ts'
+import { UpdateUserInput, updateUser } from '../../../commands/users/update-user.ts'
+import { userById } from '../../../projections/users.ts'
+import { event } from '../../../src/events/catalogue.ts'
+import { companyRegistered, userCreated } from '../../support/facts.ts'
+import { given, minute, type Scenario } from '../../support/given.ts'
+
+const owner = (id: number) => userCreated({ id, email: `dona${id}@loja.example`, role: 'owner' })
+const clerk = (id: number) => userCreated({ id, email: `caixa${id}@loja.example`, role: 'clerk' })
+
+describe('update user', () => {
+  it('records what differs, and shows it', async () => {
+    const scenario = await given(companyRegistered(), owner(1), clerk(2))
+    const decided = await scenario.when(updateUser, { id: 2, name: 'Beatriz', role: 'owner' })
+    decided.accepts('updated', event('UserUpdated', { id: 2, changes: { name: 'Beatriz', role: 'owner' } }))
+    expect(await scenario.show('user/2')).to.include({ name: 'Beatriz', role: 'owner', updated_at: minute(3) })
+  })
+
+  it('records nothing where nothing differs', async () => {
+    const scenario = await given(companyRegistered(), clerk(2))
+    for (const fields of [{}, { role: 'clerk' as const }]) {
+      ;(await scenario.when(updateUser, { id: 2, ...fields })).accepts('unchanged')
+    }
+  })
+
+  it('refuses to make the last owner a clerk, but not to rename her', async () => {
+    const scenario = await given(companyRegistered(), owner(1), clerk(2))
+    ;(await scenario.when(updateUser, { id: 1, role: 'clerk', name: 'Alba' })).refuses('last_owner')
+    ;(await scenario.when(updateUser, { id: 1, name: 'Alba' })).accepts(
+      'updated',
+      event('UserUpdated', { id: 1, changes: { name: 'Alba' } }),
+    )
+  })
+
+  it('of two owners makes one a clerk, whoever comes first', async () => {
+    const scenario = await given(companyRegistered(), owner(1), owner(2))
+    ;(await scenario.when(updateUser, { id: 2, role: 'clerk' })).accepts(
+      'updated',
+      event('UserUpdated', { id: 2, changes: { role: 'clerk' } }),
+    )
+    ;(await scenario.when(updateUser, { id: 1, role: 'clerk' })).refuses('last_owner')
+  })
+
+  it('does not count an inactive owner as one who is left', async () => {
+    const scenario = await given(companyRegistered(), owner(1), owner(2), event('UserDeactivated', { id: 2 }))
+    ;(await scenario.when(updateUser, { id: 1, role: 'clerk' })).refuses('last_owner')
+    const demoted = await scenario.when(updateUser, { id: 2, role: 'clerk' })
+    demoted.accepts('updated', event('UserUpdated', { id: 2, changes: { role: 'clerk' } }))
+  })
+
+  it('refuses a user that the company does not have', async () => {
+    const scenario = await given(companyRegistered())
+    ;(await scenario.when(updateUser, { id: 9, name: 'X' })).refuses('not_found')
+  })
+
+  it('takes neither an address, nor another role, nor an empty name', () => {
+    for (const input of [{ email: 'a@b.example' }, { role: 'admin' }, { name: ' ' }, { name: 'x'.repeat(121) }]) {
+      expect(UpdateUserInput.safeParse({ id: 1, ...input }).success, JSON.stringify(input)).to.equal(false)
+    }
+  })
+
+  it('and whatever else is done to users, in any order, leave an active owner', async () => {
+    const id = fc.integer({ min: 1, max: 4 })
+    const act = fc.oneof(
+      fc.record({ id, role: fc.constantFrom('owner' as const, 'clerk' as const) }).map((input) => ({
+        run: (scenario: Scenario) => scenario.when(updateUser, input),
+      })),
+      id.map((id) => ({ run: (scenario: Scenario) => scenario.when(deactivateUser, { id }) })),
+      id.map((id) => ({ run: (scenario: Scenario) => scenario.when(reactivateUser, { id }) })),
+    )
+    await fc.assert(
+      fc.asyncProperty(fc.array(act, { maxLength: 20 }), async (acts) => {
+        const scenario = await given(companyRegistered(), owner(1), owner(2), clerk(3), clerk(4))
+        for (const { run } of acts) {
+          await run(scenario)
+          const refs = [1, 2, 3, 4].map(userById)
+          const rows = await scenario.rows(...refs)
+          const left = refs.filter((ref) => {
+            const user = rows.get(ref)?.doc
+            return user?.role === 'owner' && user.status === 'active'
+          })
+          expect(left).not.to.be.empty
+        }
+      }),
+    )
+  })
+})

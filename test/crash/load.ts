@@ -1,0 +1,51 @@
+import { ACTS, type Stage } from './acts.ts'
+import { type Book, createBook } from './book.ts'
+import { type Caller, createCaller } from './caller.ts'
+import type { Dice } from './dice.ts'
+import type { Shop } from './shop.ts'
+
+/** Clients of several shops that go on until they are told to stop. */
+export interface Load {
+  readonly caller: Caller
+  readonly books: ReadonlyMap<Shop, Book>
+  /** Resolves when every client has the answer to its last call. Rejects when something was answered that is wrong. */
+  stop(): Promise<void>
+  /** Whether a client has found something wrong; then there is nothing to wait for. */
+  hasFailed(): boolean
+}
+
+const CLIENTS_OF_A_SHOP = 6
+
+/** Starts clients that call a service which may die and come back. */
+export function startLoad(baseUrl: () => string, shops: readonly Shop[], dice: Dice): Load {
+  const caller = createCaller(baseUrl)
+  const books = new Map(shops.map((shop) => [shop, createBook()]))
+  let stopping = false
+  let failed = false
+  let last = 0
+  const next = () => ++last
+
+  async function work(stage: Stage): Promise<void> {
+    try {
+      while (!stopping && !failed) await stage.dice.pick(ACTS)(stage)
+    } catch (error) {
+      failed = true
+      throw error
+    }
+  }
+
+  const clients = [...books].flatMap(([shop, book]) =>
+    Array.from({ length: CLIENTS_OF_A_SHOP }, () => work({ shop, book, caller, dice: dice.fork(), next })),
+  )
+  const ended = Promise.allSettled(clients)
+  return {
+    caller,
+    books,
+    hasFailed: () => failed,
+    async stop() {
+      stopping = true
+      await ended
+      await Promise.all(clients)
+    },
+  }
+}

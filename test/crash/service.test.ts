@@ -1,0 +1,42 @@
+import { expect } from 'chai'
+import { freePort } from '../../src/postgres/postmaster.ts'
+import { useDatabase } from '../support/database.ts'
+import { type Service, startService } from '../support/process.ts'
+import { scenario } from './scenario.ts'
+import { play, type Surroundings, startSurroundings } from './stage.ts'
+
+const STARTING = { timeout_ms: 120_000 }
+
+describe('a service that is killed', function () {
+  this.timeout(120_000)
+  const database = useDatabase()
+  let surroundings: Surroundings
+  let env: Record<string, string>
+  let service: Service | undefined
+  let url: string
+
+  before(async () => {
+    surroundings = await startSurroundings()
+    const port = await freePort(null)
+    url = `http://127.0.0.1:${port}`
+    env = { ...surroundings.env, DATABASE_URL: database.url, PORT: String(port) }
+  })
+  beforeEach(async () => {
+    service = await startService(env, STARTING)
+  })
+  afterEach(() => service?.kill())
+  after(() => surroundings.close())
+
+  scenario('loses nothing and does nothing twice, at whatever moments it dies', 2, async (dice) => {
+    const drama = { surroundings, dice, databaseUrl: database.url, baseUrl: () => url }
+    const { caller } = await play(drama, async (moment) => {
+      for (let kill = 0; kill < 2; kill++) {
+        await moment(dice.between(20, 200))
+        await service?.kill()
+        service = await startService(env, STARTING)
+      }
+      await moment(dice.between(20, 60))
+    })
+    expect(caller.unknown()).to.be.above(0)
+  })
+})

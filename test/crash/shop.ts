@@ -1,0 +1,54 @@
+import { createStore } from '../../commands/stores/create-store.ts'
+import { startApi } from '../support/api.ts'
+import { openTill } from '../support/till.ts'
+
+/** A company as a run finds it: what it has, and how it is called. */
+export interface Shop {
+  readonly companyId: number
+  readonly key: string
+  /** Of a clerk, for the sync interface. */
+  readonly token: string
+  /** Products of 10.00 by id, with the stock that they begin with. */
+  readonly products: ReadonlyMap<number, number>
+  /** The product of which there is too little for everybody. */
+  readonly scarce: number
+  readonly cash: number
+  readonly alias: string
+}
+
+const PLENTY = 100_000
+const FEW = 40
+
+/** Companies with everything that a run needs. Each has an address for webhooks, registered by a key that does nothing else. */
+export async function openShops(databaseUrl: string, count: number, webhookUrl: string): Promise<Shop[]> {
+  const office = await startApi(databaseUrl)
+  try {
+    const shops: Shop[] = []
+    for (let n = 0; n < count; n++) {
+      const company = await office.company()
+      const products = new Map<number, number>()
+      for (const [name, stock] of Object.entries({ Café: PLENTY, Bolo: PLENTY, Raro: FEW })) {
+        const { id } = (await company.post('/catalog/items', { name, price: '10.00', stock: String(stock) })).body.data
+        products.set(id, stock)
+      }
+      const listener = await company.newKey(['webhooks:manage'])
+      const registered = await company.post(
+        '/webhooks',
+        { url: webhookUrl, events: ['*'] },
+        { authorization: `Bearer ${listener.key}` },
+      )
+      if (registered.status !== 201) throw new Error(`no address was registered: ${registered.text}`)
+      const alias = `loja-${company.id}`
+      const access_token = `TEST-${company.id}`
+      await company.run(createStore, { alias, commission_percentage: '5.00', sandbox: true, access_token })
+      const till = await openTill(office.url, company)
+      const cash = await company.paymentType('cash')
+      const [scarce] = [...products.keys()].slice(-1)
+      const { id: companyId, key } = company
+      shops.push({ companyId, key, token: till.token, products, scarce: scarce!, cash, alias })
+    }
+    return shops
+  } finally {
+    await office.close()
+  }
+}

@@ -1,0 +1,129 @@
+import { expect } from 'chai'
+import type { Core } from '../../src/core.ts'
+import type { SandboxPayment } from '../../src/sandbox/book.ts'
+import { type Json, send } from '../support/api.ts'
+import { type Book, SIDES } from './book.ts'
+import type { Caller } from './caller.ts'
+import { expectLedger } from './ledger.ts'
+import type { Shop } from './shop.ts'
+
+/** What a run is judged with, once everything that was broken is whole again. */
+export interface Aftermath {
+  /** Of the service, and a core of the test's own on the same database. */
+  readonly url: string
+  readonly core: Core
+  readonly caller: Caller
+  readonly payments: () => readonly SandboxPayment[]
+}
+
+/** Every promise that a crash must not break. */
+export async function expectWhole(aftermath: Aftermath, books: ReadonlyMap<Shop, Book>): Promise<void> {
+  expect(aftermath.caller.strange).to.deep.equal([])
+  for (const [shop, book] of books) {
+    await expectLedger(aftermath.core, shop, book)
+    await expectTables(aftermath, shop, book)
+    await expectReplays(aftermath, book)
+    await expectVerified(aftermath, shop)
+    await expectDeliveries(aftermath.core, shop)
+    expectCharges(aftermath.payments(), book)
+  }
+  const { parity } = await aftermath.core.rebuild()
+  expect(parity).to.be.an('array').that.is.not.empty
+  expect(parity?.filter(({ equal }) => !equal)).to.deep.equal([])
+}
+
+const bearer = ({ key }: Shop) => ({ authorization: `Bearer ${key}` })
+
+async function pages({ url }: Aftermath, shop: Shop, path: string): Promise<Json[]> {
+  const all: Json[] = []
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const query = cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`
+    const reply = await send(`${url}/api/v1${path}?limit=200${query}`, 'GET', undefined, bearer(shop))
+    expect(reply.status, reply.text).to.equal(200)
+    all.push(...reply.body.data)
+    cursor = reply.body.meta.next_cursor
+  }
+  return all
+}
+
+/** What integrators are shown is what they were told. */
+async function expectTables(aftermath: Aftermath, shop: Shop, book: Book): Promise<void> {
+  const sales = await pages(aftermath, shop, '/sales')
+  expect(sales.map(({ id }) => id)).to.have.members([
+    ...book.sales.keys(),
+    ...[...book.offline.values()].map(({ sale }) => sale),
+  ])
+  const isCancelled = ({ status }: Json) => status === 'cancelled'
+  expect(sales.filter(isCancelled).map(({ id }) => id)).to.have.members([...book.cancelled])
+  for (const side of SIDES) {
+    const accounts = await pages(aftermath, shop, `/finance/${side}`)
+    const told = [...book.accounts[side]].map(([id, cents]) => ({
+      id,
+      amount: (cents / 100).toFixed(2),
+      status: book.settled[side].has(id) ? 'settled' : 'pending',
+    }))
+    expect(accounts.map(({ id, amount, status }) => ({ id, amount, status }))).to.have.deep.members(told)
+  }
+}
+
+/** Asked again under the same key, the service gives the same answer, and does nothing. */
+async function expectReplays({ url, core }: Aftermath, { answered }: Book): Promise<void> {
+  const before = await eventsOf(core)
+  const waiting = answered.filter(({ reply }) => reply.status < 300).values()
+  const ask = async () => {
+    for (const { call, reply } of waiting) {
+      const again = await send(`${url}${call.path}`, call.method, call.body, call.headers)
+      expect(again.status, call.path).to.equal(reply.status)
+      expect(again.headers.get('idempotent-replayed'), call.path).to.equal('true')
+      expect(withoutSecret(again.body)).to.deep.equal(withoutSecret(reply.body))
+    }
+  }
+  await Promise.all(Array.from({ length: 8 }, ask))
+  expect(await eventsOf(core)).to.equal(before)
+}
+
+/** Shown once, and never again. */
+function withoutSecret(body: Json): Json {
+  if (body.data?.secret === undefined) return body
+  const { secret: _secret, ...data } = body.data
+  return { ...body, data }
+}
+
+async function eventsOf({ pool }: Core): Promise<number> {
+  const { rows } = await pool.query<{ events: number }>('select sum(revision) as events from ops.ledgers')
+  return Number(rows[0]?.events)
+}
+
+async function expectVerified({ url }: Aftermath, shop: Shop): Promise<void> {
+  const reply = await send(`${url}/api/v1/events/verify`, 'GET', undefined, bearer(shop))
+  expect(reply.status, reply.text).to.equal(200)
+  expect(reply.body.data).to.include({ valid: true, first_error: null })
+}
+
+/** One delivery for each outbound event and address, numbered without gaps in the ledger's order. */
+async function expectDeliveries({ pool }: Core, { companyId }: Shop): Promise<void> {
+  const { rows: addresses } = await pool.query<Record<'sequences' | 'revisions', number[]> & { last: number }>(
+    `select array_agg(d.sequence order by d.sequence) as sequences, array_agg(d.revision order by d.sequence) as revisions,
+       (select last_sequence from ops.webhook_sequences s where s.company_id = $1 and s.webhook_id = d.webhook_id) as last
+     from ops.webhook_deliveries d where d.company_id = $1 and d.sequence is not null group by d.webhook_id`,
+    [companyId],
+  )
+  expect(addresses).to.be.an('array').that.is.not.empty
+  for (const { sequences, revisions, last } of addresses) {
+    expect(sequences).to.deep.equal(Array.from({ length: last }, (_, n) => n + 1))
+    expect(revisions).to.deep.equal([...new Set(revisions)].sort((a, b) => a - b))
+  }
+  // The first address wants every event that is told at all.
+  const { rows } = await pool.query<{ messages: number; told: number }>(
+    `select (select count(*) from ops.webhook_messages where company_id = $1 and revision is not null) as messages,
+       (select max(last_sequence) from ops.webhook_sequences where company_id = $1) as told`,
+    [companyId],
+  )
+  expect(rows[0]?.told).to.equal(rows[0]?.messages)
+}
+
+/** Whoever paid has paid once. */
+function expectCharges(payments: readonly SandboxPayment[], { paid }: Book): void {
+  for (const reference of paid.values())
+    expect(payments.filter(({ external_reference }) => external_reference === reference)).to.have.length(1)
+}

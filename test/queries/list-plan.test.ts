@@ -1,0 +1,62 @@
+import { expect } from 'chai'
+import { customerListing } from '../../queries/customers/list-customers.ts'
+import { BY_CHANGE, BY_ID } from '../../queries/list.ts'
+import { listStatement, type Order, type Start } from '../../queries/list-statement.ts'
+import { useDatabase } from '../support/database.ts'
+import { customerCreated } from '../support/facts.ts'
+import { COMPANY_ID } from '../support/given.ts'
+import { openShop, type Shop } from '../support/shop.ts'
+
+/** Enough that the planner, which guesses the half percent of them to be the company's, would sort rather than walk. */
+const COUNT = 20_000
+
+describe('how a page is found', () => {
+  const database = useDatabase()
+  let shop: Shop
+  before(async () => {
+    shop = await openShop(database.url)
+    await shop.record([customerCreated({ id: 1, name: 'Cliente' })])
+    // Postgres must not get to know the table meanwhile: this is about the minute before.
+    await shop.core.pool.query('alter table customers set (autovacuum_enabled = false)')
+    await shop.core.pool.query(
+      `insert into customers select (jsonb_populate_record(c, jsonb_build_object('id', n, 'name_key', 'cliente ' || n))).*
+       from customers c, generate_series(2, $1::int) as n`,
+      [COUNT],
+    )
+  })
+  after(() => shop.core.close())
+
+  async function planOf(order: Order, start: Start, bounds: unknown[]): Promise<string> {
+    const { text } = listStatement(customerListing, order, {}, [], start)
+    const { rows } = await shop.core.pool.query<Record<'QUERY PLAN', string>>({
+      text: `explain (costs off) ${text}`,
+      values: [COMPANY_ID, 200, ...bounds],
+    })
+    return rows.map((row) => row['QUERY PLAN']).join('\n')
+  }
+
+  const pages: [string, Order, Start, unknown[], index: string][] = [
+    ['the first', BY_ID, 'first', [], 'customers_pkey'],
+    ['a later one', BY_ID, 'after', [10_000], 'customers_pkey'],
+    [
+      'what has changed',
+      BY_CHANGE,
+      'since',
+      ['2020-01-01T00:00:00Z'],
+      'customers_company_id_changed_at_revision_id_idx',
+    ],
+    [
+      'more of it',
+      BY_CHANGE,
+      'after',
+      ['2020-01-01T00:00:00Z', 1, 1],
+      'customers_company_id_changed_at_revision_id_idx',
+    ],
+  ]
+  for (const [name, order, start, bounds, index] of pages) {
+    it(`walks an index in the order of the list: ${name}, of a table that Postgres knows nothing of`, async () => {
+      const [, page = ''] = (await planOf(order, start, bounds)).split('->  Limit')
+      expect(page).to.include(`Index Scan using ${index}`).and.not.include('Sort')
+    })
+  }
+})

@@ -1,0 +1,45 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { AxeResults, Result, RunOptions } from 'axe-core'
+import type { Page } from 'playwright-core'
+import { atBothWidths, expectNoSidewaysScrolling } from './widths.ts'
+
+/** WCAG 2.2 up to level AA, and what axe recommends beyond it: landmarks, one main heading, their order. */
+const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/**
+ * Fails unless the page, as it stands, is accessible by all that axe-core can tell, and cannot be moved sideways: at both
+ * widths, in light colours, and as far as contrast goes in dark ones.
+ */
+export async function check(page: Page): Promise<void> {
+  // Runs although the page's own policy forbids foreign scripts: the browser is told to, not the page.
+  await page.evaluate(AXE)
+  await atBothWidths(page, async (width) => {
+    await expectNoSidewaysScrolling(page)
+    await expectNoViolations(page, `at ${width} px`, { runOnly: TAGS })
+  })
+  await page.emulateMedia({ colorScheme: 'dark' })
+  await expectNoViolations(page, 'in dark colours', { runOnly: ['color-contrast'] })
+  await page.emulateMedia({ colorScheme: 'light' })
+}
+
+async function expectNoViolations(page: Page, where: string, options: RunOptions): Promise<void> {
+  const { violations } = await page.evaluate<AxeResults>(
+    `axe.run(document, ${JSON.stringify({ ...options, resultTypes: ['violations'] })})`,
+  )
+  if (violations.length > 0) throw new Error(`${page.url()} ${where}:\n${violations.map(told).join('\n')}`)
+}
+
+const SHOWN = 5
+
+/** A violation with the elements that it is about, and what is wrong with each. */
+function told({ id, impact, help, helpUrl, nodes }: Result): string {
+  const elements = nodes.slice(0, SHOWN).map(({ target, html, failureSummary = '' }) => {
+    const [, ...reasons] = failureSummary.split('\n')
+    return `    ${target.join(' ')}  ${html.slice(0, 160)}\n      ${reasons.map((reason) => reason.trim()).join('; ')}`
+  })
+  const more = nodes.length > SHOWN ? [`    and ${nodes.length - SHOWN} more`] : []
+  return [`  ${id} (${impact}): ${help}, ${helpUrl}`, ...elements, ...more].join('\n')
+}

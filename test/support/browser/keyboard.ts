@@ -1,0 +1,44 @@
+import { readFileSync } from 'node:fs'
+import type { Page } from 'playwright-core'
+
+const IN_PAGE = readFileSync(new URL('keyboard.js', import.meta.url), 'utf8')
+
+interface Stop {
+  readonly number: number
+  readonly name: string
+  readonly shown: boolean
+  readonly inSight: boolean
+}
+
+/** What an element that scrolls adds: browsers make it a stop although nothing says so. */
+const MORE_STOPS = 50
+
+/**
+ * Goes through the page, or the dialog that is open, with the Tab key, from its start to its end. Fails unless every link,
+ * button and field is reached and shows that it has the focus, in sight. Returns the stops in order, as `link "text"`.
+ */
+export async function tabThrough(page: Page): Promise<string[]> {
+  await page.evaluate(IN_PAGE)
+  const names = await page.evaluate<string[]>('keyboard.start()')
+  const stops = await walk(page, names.length + MORE_STOPS)
+  const reached = new Set(stops.map(({ number }) => number))
+  const problems = [
+    ...names.filter((_name, number) => !reached.has(number)).map((name) => `${name} is not reached`),
+    ...stops.filter(({ shown }) => !shown).map(({ name }) => `${name} does not show its focus`),
+    ...stops.filter(({ inSight }) => !inSight).map(({ name }) => `${name} has the focus out of sight`),
+  ]
+  if (problems.length > 0) throw new Error(`${page.url()} by keyboard:\n  ${problems.join('\n  ')}`)
+  return stops.map(({ name }) => name)
+}
+
+/** Ends where the focus leaves the page or comes round. */
+async function walk(page: Page, most: number): Promise<Stop[]> {
+  const stops: Stop[] = []
+  while (stops.length < most) {
+    await page.keyboard.press('Tab')
+    const stop = await page.evaluate<Stop | null>('keyboard.focused()')
+    if (!stop || (stop.number >= 0 && stop.number === stops[0]?.number)) return stops
+    stops.push(stop)
+  }
+  throw new Error(`${page.url()} by keyboard: no end after ${most} stops, the last being ${stops.at(-1)?.name}`)
+}

@@ -1,0 +1,41 @@
+import type { BrowserContext, ConsoleMessage, Request, Response } from 'playwright-core'
+
+/** A refused form or a page that is not there is for its test to judge; a style sheet that is not there never is meant. */
+const MAY_BE_REFUSED = new Set(['document', 'fetch', 'xhr', 'eventsource'])
+
+/** Repeats the status of an answer, which is judged by itself. */
+const STATUS_IN_CONSOLE = /^Failed to load resource: the server responded with a status of/
+
+/**
+ * Notes whatever no page may do, for as long as the context is open: ask another host than the service, break its own
+ * Content-Security-Policy, throw, complain in the console, or need something that is not there. Returns the growing list.
+ */
+export function watch(context: BrowserContext, origin: string): readonly string[] {
+  const problems: string[] = []
+  const foreign = (url: string) => /^(https?|wss?):/.test(url) && new URL(url).host !== new URL(origin).host
+  const note = (url: string, what: string) => problems.push(`${url.replace(origin, '')}: ${what}`)
+
+  context.on('request', (request: Request) => {
+    if (foreign(request.url())) note(pageOf(request), `asks another host, ${request.method()} ${request.url()}`)
+  })
+  context.on('response', (response: Response) => {
+    const type = response.request().resourceType()
+    const status = response.status()
+    if (status >= 500 || (status >= 400 && !MAY_BE_REFUSED.has(type))) note(response.url(), `${status} (${type})`)
+  })
+  // A violation of the Content-Security-Policy is told here too.
+  context.on('console', (message: ConsoleMessage) => {
+    if (message.type() !== 'error' || STATUS_IN_CONSOLE.test(message.text())) return
+    note(message.page()?.url() ?? '', `console: ${message.text()}`)
+  })
+  context.on('weberror', (failure) => note(failure.page()?.url() ?? '', `uncaught ${failure.error()}`))
+  context.on('page', (page) => {
+    page.on('websocket', (socket) => foreign(socket.url()) && note(page.url(), `asks another host, ${socket.url()}`))
+  })
+  return problems
+}
+
+/** The page that a request is for; one that is the start of a page has no frame yet. */
+function pageOf(request: Request): string {
+  return request.isNavigationRequest() ? request.url() : request.frame().url()
+}

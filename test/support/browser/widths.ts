@@ -1,0 +1,45 @@
+import type { Page } from 'playwright-core'
+
+/** The two sizes (CSS pixels) at which every page has to work: a phone held upright, and a desk. */
+export const NARROW = { width: 360, height: 740 }
+export const WIDE = { width: 1440, height: 900 }
+
+/** Does something at both widths, on the page as it stands, and puts its size back. */
+export async function atBothWidths(page: Page, work: (width: number) => Promise<void>): Promise<void> {
+  const before = page.viewportSize() ?? WIDE
+  for (const size of [NARROW, WIDE]) {
+    await page.setViewportSize(size)
+    await work(size.width)
+  }
+  await page.setViewportSize(before)
+}
+
+/** Fails when the page as a whole can be moved sideways, naming what sticks out. */
+export async function expectNoSidewaysScrolling(page: Page): Promise<void> {
+  const { width, needed, culprits } = await page.evaluate<Overflow>(OVERFLOW)
+  if (needed <= width) return
+  throw new Error(`${page.url()} needs ${needed} px where there are ${width}: ${culprits.join(', ')}`)
+}
+
+interface Overflow {
+  readonly width: number
+  readonly needed: number
+  readonly culprits: readonly string[]
+}
+
+/** Runs in the page. What lies in a box that scrolls by itself is no culprit. */
+const OVERFLOW = `(() => {
+  const width = innerWidth
+  const clipped = (element) => {
+    for (let box = element.parentElement; box && box !== document.body; box = box.parentElement)
+      if (getComputedStyle(box).overflowX !== 'visible') return true
+    return false
+  }
+  const told = ({ id, className, localName, textContent }) =>
+    localName + (id ? '#' + id : '') + (className ? '.' + className : '') + ' "' + textContent.trim().slice(0, 60) + '"'
+  const culprits = [...document.body.querySelectorAll('*')]
+    .filter((element) => element.getBoundingClientRect().right > width + 1 && !clipped(element))
+    .slice(0, 5)
+    .map(told)
+  return { width, needed: document.documentElement.scrollWidth, culprits }
+})()`

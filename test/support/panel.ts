@@ -1,0 +1,102 @@
+import { createUser } from '../../commands/users/create-user.ts'
+import { hashPassword } from '../../src/access/passwords.ts'
+import type { TestApi, TestCompany } from './api.ts'
+
+/** A page, or where a form leads to. */
+export interface PanelReply {
+  readonly status: number
+  readonly headers: Headers
+  /** HTML. */
+  readonly html: string
+  /** Where a redirection leads. */
+  readonly to: string | null
+}
+
+/** A person with a browser that keeps a cookie and runs no scripts. */
+export interface PanelUser {
+  readonly id: number
+  readonly email: string
+  readonly password: string
+  /** Gets a page, with its path as in the address bar: `/painel/clientes`. */
+  get(path: string): Promise<PanelReply>
+  /**
+   * Fills in the form of a page that is sent to `action` (the page's own path by default) and sends it: its hidden fields as
+   * they are, then those given. Throws where the page has no such form.
+   */
+  submit(page: string, fields: FormFields, action?: string): Promise<PanelReply>
+  /** Sends just this. */
+  post(path: string, fields: FormFields, headers?: Record<string, string>): Promise<PanelReply>
+  logIn(password?: string): Promise<PanelReply>
+}
+
+type FormFields = Readonly<Record<string, string | readonly string[]>>
+
+let users = 0
+
+/** A user of a company, logged in. */
+export async function panelUser(
+  api: TestApi,
+  company: TestCompany,
+  role: 'owner' | 'clerk' = 'owner',
+): Promise<PanelUser> {
+  const [email, password] = [`pessoa${++users}@loja${company.id}.example`, 'uma senha de teste']
+  const created = await company.run(createUser, {
+    name: `Pessoa ${users}`,
+    email,
+    role,
+    password_hash: await hashPassword(password),
+  })
+  const user = userWithBrowser(api.url, { id: created.id, email, password })
+  await user.logIn()
+  return user
+}
+
+function userWithBrowser(url: string, person: Pick<PanelUser, 'id' | 'email' | 'password'>): PanelUser {
+  let cookie = ''
+
+  async function call(method: string, path: string, fields?: FormFields, headers: Record<string, string> = {}) {
+    const body = fields && new URLSearchParams(pairsOf(fields))
+    const sent = { cookie, ...(body && { 'sec-fetch-site': 'same-origin' }), ...headers }
+    const response = await fetch(url + path, { method, headers: sent, redirect: 'manual', ...(body && { body }) })
+    for (const one of response.headers.getSetCookie()) cookie = one.split(';', 1)[0] ?? ''
+    const { status } = response
+    return { status, headers: response.headers, html: await response.text(), to: response.headers.get('location') }
+  }
+
+  const post: PanelUser['post'] = (path, fields, headers) => call('POST', path, fields, headers)
+  return {
+    ...person,
+    get: (path) => call('GET', path),
+    post,
+    async submit(page, fields, action = page) {
+      const { html } = await call('GET', page)
+      return post(action, { ...hiddenFields(html, action), ...fields })
+    },
+    logIn: (password = person.password) => post('/painel/entrar', { email: person.email, password }),
+  }
+}
+
+const pairsOf = (fields: FormFields): string[][] =>
+  Object.entries(fields).flatMap(([name, value]) => [value].flat().map((one) => [name, one]))
+
+/** What the form of a page that is sent to `action` carries unseen. */
+export function hiddenFields(html: string, action: string): Record<string, string> {
+  const start = html.indexOf(`<form method="post" action="${action}"`)
+  if (start < 0) throw new Error(`the page has no form that is sent to ${action}`)
+  const form = html.slice(start, html.indexOf('</form>', start))
+  const hidden = form.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g)
+  return Object.fromEntries([...hidden].map(([, name = '', value = '']) => [name, unescaped(value)]))
+}
+
+const unescaped = (text: string): string =>
+  text.replaceAll('&quot;', '"').replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&')
+
+/** The text of a page as it is read, without tags; blanks are single. */
+export const textIn = (html: string): string =>
+  unescaped(html.replace(/<(script|style)[\s\S]*?<\/\1>/g, ' ').replace(/<[^>]+>/g, ' '))
+    .replaceAll('\u00A0', ' ')
+    .replace(/\s+/g, ' ')
+
+/** What a page says is wrong, as it stands beside the fields and above them. */
+export const problemsIn = (html: string): string[] =>
+  [...html.matchAll(/<p class="(?:error|problem)"[^>]*>([^<]*)</g)].map(([, message = '']) => unescaped(message))
