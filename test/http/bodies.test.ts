@@ -1,6 +1,10 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
+import express, { type ErrorRequestHandler, type RequestHandler } from 'express'
 import { createHoldings, type Holdings } from '../../src/http/holdings.ts'
+import { jsonBodyUpTo } from '../../src/http/middleware/json-body.ts'
 import { expectProblem } from '../support/answers.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
@@ -85,6 +89,26 @@ describe('bodies that are on their way', () => {
     for (const wire of wires) wire.close()
     await until(() => held === 0)
     expect((await logIn(api.url, user)).status).to.equal(200)
+  })
+
+  it('take no room for senders who have gone before they were admitted', async () => {
+    const bodies = counted(createHoldings({ allBytes: MB, companyBytes: MB }))
+    let passed = false
+    const app = express()
+    const leaves: RequestHandler = (_request, response, next) => void response.once('close', () => next())
+    app.post('/', leaves, jsonBodyUpTo(MB, bodies), () => {})
+    app.use(((_error, _request, _response, _next) => {
+      passed = true
+    }) as ErrorRequestHandler)
+    const server = app.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const wire = await openWire(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    wire.write(bytesOf({ method: 'POST', path: '/', headers: headersOf(one, ['Transfer-Encoding', 'chunked']) }))
+    await once(server, 'request')
+    wire.close()
+    await until(() => passed)
+    expect(held).to.equal(0)
+    await new Promise((done) => server.close(done))
   })
 
   it('are taken for as long as they may be where they do not tell, or are compressed', async () => {

@@ -53,9 +53,11 @@ export function jsonBodyUpTo(limit: number, bodies: Holdings): RequestHandler {
   }
 }
 
-/** Holds room for a body of at most so many bytes. @throws Unavailable when there is none. */
+/** Holds room for a body of at most so many bytes. @throws Unavailable when there is none, and when the sender has gone. */
 export function holdBody(bodies: Holdings, limit: number, { headers }: Request, response: Response): void {
   const { caller, session } = response.locals as Response['locals'] & Partial<Record<'caller' | 'session', Caller>>
+  // Whoever has gone while the key was looked up would never let go. The parser says it of those who go later.
+  if (response.closed) throw Object.assign(new Error('the sender has gone'), { type: 'request.aborted', status: 400 })
   const held = bodies.open((caller ?? session)?.companyId ?? 0)
   response.once('close', held.release)
   const length = Number(headers['content-length'] ?? limit)

@@ -1,6 +1,7 @@
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
 import { Alias } from '../../../commands/stores/store-input.ts'
 import type { AddressLimit } from '../../access/address-limit.ts'
+import { Unavailable } from '../../ledger/port.ts'
 import { type Conclusion, recordArrival, recordConclusion } from '../../payments/notification-log.ts'
 import { sendJson, sendProblem } from '../answer.ts'
 import type { Holdings } from '../holdings.ts'
@@ -67,7 +68,8 @@ function bodyOf(bodies: Holdings, request: Request, response: Response): Promise
     try {
       holdBody(bodies, MAX_BODY_BYTES, request, response)
     } catch (error) {
-      resolve(problemOf(error))
+      if (error instanceof Unavailable) resolve(problemOf(error))
+      else reject(error)
       return
     }
     parse(request, response, (error?: unknown) => {

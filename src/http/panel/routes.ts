@@ -6,6 +6,7 @@ import { verifyForm } from './pages/audit-verify.tsx'
 import { customerPages } from './pages/customers.tsx'
 import { deliveryPages } from './pages/deliveries.tsx'
 import { integrationsPage } from './pages/integrations.tsx'
+import { salePages } from './pages/sales.tsx'
 import { startPage } from './pages/start.tsx'
 import { supplierPages } from './pages/suppliers.tsx'
 import { webhookFormPages } from './pages/webhook-forms.tsx'
@@ -15,6 +16,7 @@ import type { PanelRoute } from './route.ts'
 /** All pages and forms of the panel. */
 export const PANEL_ROUTES: readonly PanelRoute[] = [
   startPage,
+  ...salePages,
   ...customerPages,
   ...supplierPages,
   integrationsPage,
