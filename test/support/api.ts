@@ -18,6 +18,7 @@ import { type Core, openCore } from '../../src/core.ts'
 import type { PaymentKind } from '../../src/events/companies.ts'
 import { createApp, createBodies } from '../../src/http/app.ts'
 import type { Holdings } from '../../src/http/holdings.ts'
+import { createPageCache, type PageCache } from '../../src/http/page-cache.ts'
 import type { Given } from '../../src/http/route.ts'
 import { SERVER_LIMITS, type ServerLimits, serverOf } from '../../src/http/server.ts'
 import { type Command, isRefusal } from '../../src/ledger/command.ts'
@@ -66,6 +67,8 @@ export interface TestApi {
   close(): Promise<void>
 }
 
+const PAGE_CACHE_BYTES = 64 * 1_048_576
+
 /** Where the provider would reach the service. */
 export const PUBLIC_URL = 'https://tillbook.example'
 
@@ -90,6 +93,8 @@ export interface TestApiOptions {
   readonly server?: Partial<ServerLimits>
   /** Room for the bodies of calls. */
   readonly bodies?: Holdings
+  /** Pages of lists that are kept; by default as many as the service keeps. */
+  readonly pages?: PageCache
   /** Connections for queries. */
   readonly queryConnections?: number
   /** The clock by which calls are made (UTC); Postgres's own by default. Commands always go by that one. */
@@ -115,6 +120,7 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
     ...core,
     writer: options.wrapWriter?.(core.writer) ?? core.writer,
     limits,
+    pages: options.pages ?? createPageCache(PAGE_CACHE_BYTES),
     gate: withClock(createGate(gatePool, limits), options.now),
     addresses: createAddressLimit(limits),
     bodies: options.bodies ?? createBodies(),
