@@ -25,6 +25,11 @@ export function answerUnreadable(server: Server, newId: () => string): void {
     return line
   }
 
+  server.on('connection', (socket) =>
+    socket.once('close', () => {
+      for (const response of lineOf(socket).unanswered) abandon(response)
+    }),
+  )
   server.prependListener('request', (request, response) => {
     const line = lineOf(request.socket)
     line.last = { request, response }
@@ -49,6 +54,16 @@ export function answerUnreadable(server: Server, newId: () => string): void {
     const [next] = lineOf(socket).unanswered
     if (!next || next.headersSent) socket.destroy()
   })
+}
+
+/**
+ * Node tells only the answer whose turn it is that its connection has closed; those behind it would never let go of what
+ * they hold. This is what it does then.
+ */
+function abandon(response: ServerResponse): void {
+  if (response.closed) return
+  Object.assign(response, { destroyed: true, _closed: true })
+  response.emit('close')
 }
 
 /** Null when the caller has gone. */

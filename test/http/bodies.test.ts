@@ -111,6 +111,21 @@ describe('bodies that are on their way', () => {
     await new Promise((done) => server.close(done))
   })
 
+  it('leave their room when their connection goes, also those of requests whose turn to be answered had not come', async () => {
+    const blocker = await api.core.pool.connect()
+    await blocker.query('begin')
+    await blocker.query('select * from ops.ledgers where company_id = $1 for update', [one.id])
+    const call = (name: string) =>
+      bytesOf({ method: 'POST', path: '/api/v1/customers', headers: headersOf(one), body: `{"name":"${name}"}` })
+    const wire = await openWire(api.url)
+    wire.write(Buffer.concat([call('Primeira'), call('Segunda'), call('Terceira')]))
+    await until(() => held === 3)
+    wire.close()
+    await until(() => held === 0)
+    await blocker.query('rollback')
+    blocker.release()
+  })
+
   it('are taken for as long as they may be where they do not tell, or are compressed', async () => {
     const chunked = headersOf(one, ['Transfer-Encoding', 'chunked'])
     const wire = await openWire(api.url)
