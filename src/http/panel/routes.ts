@@ -9,6 +9,7 @@ import { integrationsPage } from './pages/integrations.tsx'
 import { salePages } from './pages/sales.tsx'
 import { startPage } from './pages/start.tsx'
 import { supplierPages } from './pages/suppliers.tsx'
+import { tillPages } from './pages/tills.tsx'
 import { webhookFormPages } from './pages/webhook-forms.tsx'
 import { webhookPages } from './pages/webhooks.tsx'
 import type { PanelRoute } from './route.ts'
@@ -17,6 +18,7 @@ import type { PanelRoute } from './route.ts'
 export const PANEL_ROUTES: readonly PanelRoute[] = [
   startPage,
   ...salePages,
+  ...tillPages,
   ...customerPages,
   ...supplierPages,
   integrationsPage,
