@@ -95,7 +95,8 @@ async function submit(
 ): Promise<void> {
   const form = formOf(request)
   requireCsrf(place.visit.session, form)
-  const result = await route.submit(submissionOf(place.visit, form, response.locals.requestId as string, request.path))
+  const sender = { requestId: response.locals.requestId as string, address: request.ip ?? '' }
+  const result = await route.submit(submissionOf(place.visit, form, sender))
   answer(response, result, place)
 }
 
