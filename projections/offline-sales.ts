@@ -18,6 +18,9 @@ export interface OfflineSaleRow {
   warnings: readonly OfflineSaleWarning[]
 }
 
+/** SQL: of rows that somebody should look at, which are few. */
+export const HAS_WARNINGS = 'json_array_length(warnings) > 0'
+
 export const offlineSales = table<OfflineSaleRow>('offline_sales', {
   columns: {
     company_id: 'bigint',
@@ -29,6 +32,7 @@ export const offlineSales = table<OfflineSaleRow>('offline_sales', {
     warnings: 'json',
   },
   keys: { pk: ['company_id', 'offline_id'] },
+  indexes: ['(company_id, sale_id)', `(company_id, sale_id) where ${HAS_WARNINGS}`],
 })
 
 export const offlineSaleById = (offlineId: string) => byPk(offlineSales, offlineId)

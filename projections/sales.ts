@@ -69,7 +69,7 @@ export const sales = table<SaleRow>('sales', {
     doc: 'json',
   },
   keys: { pk: ['company_id', 'id'], external: ['company_id', 'external_id'] },
-  indexes: [BY_CHANGE, '(company_id, sold_at)'],
+  indexes: [BY_CHANGE, '(company_id, sold_at)', '(company_id, customer_id, id) where customer_id is not null'],
 })
 
 export const saleById = (id: number) => byPk(sales, id)

@@ -3,6 +3,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { ID_COLUMNS, readModel } from '../projections/index.ts'
 import { createTurns, type Turns } from './access/turns.ts'
 import { createVerifier, type Verifier } from './audit/verifier.ts'
+import type { Committed } from './ledger/attempt.ts'
 import { type Follower, follow } from './ledger/follower.ts'
 import { createIdAllocator } from './ledger/ids.ts'
 import { type EventStore, isOutside } from './ledger/port.ts'
@@ -12,6 +13,7 @@ import { ensureReadModel } from './ledger/read-schema.ts'
 import { type RebuildOptions, type RebuildReport, rebuild } from './ledger/rebuild.ts'
 import { NEXT_SCHEMA } from './ledger/schemas.ts'
 import { createWriter, type Writer, type WriterOptions } from './ledger/writer.ts'
+import { createTeller } from './news/teller.ts'
 import { migrate } from './postgres/migrate.ts'
 import { createPool } from './postgres/pool.ts'
 import { type Bell, createBell } from './webhooks/bell.ts'
@@ -80,6 +82,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const rebuilding = { databaseUrl: options.databaseUrl, pool, store }
   await withRebuild(rebuilding, ensureReadModel)
   const bell = createBell(pool, (error) => options.log('dispatchers could not be woken', error))
+  const teller = createTeller(pool, (error) => options.log('what was committed could not be told', error))
   const writing = {
     pool: writerPool,
     store,
@@ -88,7 +91,10 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     limits: { groupCommands: GROUP_COMMANDS, lanes: LANES, waitingCommands: WAITING_COMMANDS },
     reactions: [outbox, switchOffNotices],
     newId: uuidv7,
-    onReacted: bell.ring,
+    onCommitted: (moved: readonly Committed[]) => {
+      if (moved.some(({ hasReacted }) => hasReacted)) bell.ring()
+      teller.tell(moved)
+    },
     onOutdated: options.onOutdated,
     onGroup: options.onGroup,
     log: options.log,
@@ -118,6 +124,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
       await preparation?.stop()
       await writer.idle()
       if (isOutside(store)) await store.close()
+      await teller.close()
       await Promise.all([pool.end(), writerPool.end()])
     },
   }

@@ -1,7 +1,8 @@
 import type { Pool } from 'pg'
 import { addDays, startOfDay } from '../../src/domain/instant.ts'
 import type { Refusal } from '../../src/domain/refusal.ts'
-import { type Listing, type ListPaging, list, type Page } from '../list.ts'
+import { containing } from '../contains.ts'
+import { type Listing, type ListPaging, list, listInOrder, NEWEST_FIRST, type Page, type Paging } from '../list.ts'
 
 /** The moments between which a sale was made. */
 interface Period {
@@ -16,13 +17,27 @@ interface Filters {
   readonly external_id?: string
 }
 
-export interface SaleFilters extends Filters {
+/** What only people look for. */
+interface PeoplesFilters {
+  readonly id?: number
+  /** A part of the customer's name. */
+  readonly customer?: string
+}
+
+interface Days {
   /** First and last day of sale, both inclusive: days of the company's own calendar. */
   readonly sold_from?: string
   readonly sold_to?: string
 }
 
-export const saleListing: Listing<Filters & Period> = {
+export interface SaleFilters extends Filters, Days {}
+
+/** A deleted customer has no key any more, but sales that people may look for. */
+const IS_OF_CUSTOMER = (name: string) => `t.customer_id in (
+  select c.id from customers c where c.company_id = $1
+    and (c.name_key like ${name}::text or (c.deleted_at is not null and lower(c.doc->>'name') like ${name}::text)))`
+
+export const saleListing: Listing<Filters & PeoplesFilters & Period> = {
   resource: 'sales',
   from: 'sales t',
   record: 't.doc::text',
@@ -33,6 +48,8 @@ export const saleListing: Listing<Filters & Period> = {
     external_id: (value) => `t.external_id = ${value}::text`,
     sold_from: (value) => `t.sold_at >= ${value}::timestamptz`,
     sold_before: (value) => `t.sold_at < ${value}::timestamptz`,
+    id: (value) => `t.id = ${value}::bigint`,
+    customer: IS_OF_CUSTOMER,
   },
 }
 
@@ -42,9 +59,29 @@ export function listSales(
   companyId: number,
   { timezone, sold_from, sold_to, ...query }: ListPaging & SaleFilters & { readonly timezone: string },
 ): Promise<Page | Refusal> {
-  return list(pool, saleListing, companyId, {
+  return list(pool, saleListing, companyId, { ...query, ...periodOf({ sold_from, sold_to }, timezone) })
+}
+
+/** The same for people: the last recorded first. */
+export function listLatestSales(
+  pool: Pool,
+  companyId: number,
+  {
+    timezone,
+    sold_from,
+    sold_to,
+    customer,
+    ...query
+  }: Paging & SaleFilters & PeoplesFilters & { readonly timezone: string },
+): Promise<Page | Refusal> {
+  return listInOrder(pool, saleListing, NEWEST_FIRST, companyId, {
     ...query,
-    sold_from: sold_from && startOfDay(sold_from, timezone),
-    sold_before: sold_to && startOfDay(addDays(sold_to, 1), timezone),
+    ...periodOf({ sold_from, sold_to }, timezone),
+    customer: customer === undefined ? undefined : containing(customer),
   })
 }
+
+const periodOf = ({ sold_from, sold_to }: Days, timezone: string): Period => ({
+  sold_from: sold_from && startOfDay(sold_from, timezone),
+  sold_before: sold_to && startOfDay(addDays(sold_to, 1), timezone),
+})

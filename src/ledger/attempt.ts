@@ -18,10 +18,18 @@ export interface AttemptOptions {
   readonly ids: IdAllocator
   /** A uuid of version 7, for events and what follows from them. */
   readonly newId: () => string
-  /** Called after a commit with reactions: whoever waits for them can be woken. */
-  readonly onReacted: () => void
+  /** Called after each commit that has moved ledgers: whoever waits for that can be told. */
+  readonly onCommitted: (moved: readonly Committed[]) => void
   /** Called when the tables belong to another version of the projections: this process must not write and should leave. */
   readonly onOutdated: () => void
+}
+
+/** How far a commit has brought a company. */
+export interface Committed {
+  readonly companyId: number
+  readonly revision: number
+  /** Whether anything was made that others wait for, as deliveries. */
+  readonly hasReacted: boolean
 }
 
 /** The outcome of an append or COMMIT is unknown: nothing may be decided again before the streams were read. */
@@ -53,7 +61,7 @@ export async function attempt(
     }
     onDecided(decided)
     await commit(options.store, client, tx, set, [...ledgers.values()])
-    reportReactions(options, ledgers.values())
+    reportCommit(options, ledgers.values())
     return decided
   } finally {
     lease.giveBack()
@@ -61,8 +69,9 @@ export async function attempt(
 }
 
 /** After the commit, and never in its way. */
-export function reportReactions({ onReacted }: AttemptOptions, ledgers: Iterable<OpenLedger>): void {
-  if ([...ledgers].some((ledger) => ledger.hasReacted)) onReacted()
+export function reportCommit({ onCommitted }: AttemptOptions, ledgers: Iterable<OpenLedger>): void {
+  const moved = [...ledgers].filter(({ revision, expectedRevision }) => revision > expectedRevision)
+  if (moved.length > 0) onCommitted(moved)
 }
 
 function idsOf(group: readonly Request[]): Partial<Record<IdKind, number>> {

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { type AttemptOptions, reportReactions } from './attempt.ts'
+import { type AttemptOptions, reportCommit } from './attempt.ts'
 import { catchUp } from './catch-up.ts'
 import { advance, clock, lock, lockIfFree, open } from './ledgers.ts'
 import { Unavailable } from './port.ts'
@@ -44,6 +44,6 @@ async function catchUpSome(options: CatchUpOptions, companyId: number, waits: bo
     return { applied: applied.size, ledger }
   })
   if (!done) return null
-  reportReactions(options, [done.ledger])
+  reportCommit(options, [done.ledger])
   return done.applied
 }

@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg'
-import { type AttemptOptions, begin, reportReactions } from './attempt.ts'
+import { type AttemptOptions, begin, reportCommit } from './attempt.ts'
 import { catchUp } from './catch-up.ts'
 import { isRefusal } from './command.ts'
 import { streamOf } from './envelope.ts'
@@ -40,7 +40,7 @@ export async function findStored<R extends Doubtful>(
   }
   await pipelined(client, () => [...set.flush(tx), advance(tx, [...ledgers.values()])])
   assertCommitted(await client.query('commit'))
-  reportReactions(options, ledgers.values())
+  reportCommit(options, ledgers.values())
   return found
 }
 

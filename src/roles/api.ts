@@ -9,6 +9,7 @@ import { createSessions } from '../access/sessions.ts'
 import { createSyncAccess } from '../access/sync-access.ts'
 import type { InterfaceOptions } from '../http/app.ts'
 import { NOTIFICATIONS_PER_MINUTE } from '../http/notifications/receiver.ts'
+import { followCompanies } from '../news/follow-companies.ts'
 import { createPool } from '../postgres/pool.ts'
 import { SECRET_BYTES, secretOf } from '../webhooks/secrets.ts'
 import type { Running, Shared } from './role.ts'
@@ -23,6 +24,8 @@ export interface Api extends Running {
   readonly interfaces: InterfaceOptions
   /** Where demonstration companies can be found; null when there are none. */
   readonly demoFile: string | null
+  /** Ends what would never be answered to its end, as the news of open pages: before requests are waited for. */
+  leave(): Promise<void>
 }
 
 /** Serves all HTTP interfaces. Stops after the last request was answered. */
@@ -38,6 +41,11 @@ export async function startApi(shared: Shared, newId: () => string): Promise<Api
   metrics.watchPool('gate', gatePool)
   const limits = { perMinute: config.QUOTA_PER_MINUTE, perDay: config.QUOTA_PER_DAY }
   const login = createLogin(core.pool)
+  const news = followCompanies({
+    databaseUrl,
+    pool: core.pool,
+    onError: (error) => log('open pages do not follow: news cannot be heard', error),
+  })
   const interfaces: InterfaceOptions = {
     ...core,
     limits,
@@ -47,6 +55,7 @@ export async function startApi(shared: Shared, newId: () => string): Promise<Api
       tokenDays: config.SYNC_TOKEN_DAYS ?? null,
       callsPerMinute: config.SYNC_QUOTA_PER_MINUTE,
     }),
+    news,
     panel: {
       login,
       sessions: createSessions(core.pool, (error) => log('the use of a session could not be noted', error)),
@@ -63,7 +72,12 @@ export async function startApi(shared: Shared, newId: () => string): Promise<Api
     },
     log,
   }
-  return { interfaces, demoFile, stop: () => gatePool.end() }
+  return {
+    interfaces,
+    demoFile,
+    leave: news.close,
+    stop: () => gatePool.end(),
+  }
 }
 
 /** Not before all that an event store holds is known: its companies would be taken for those that are yet to be made. */

@@ -88,6 +88,7 @@ export function createService(config: Config, logger: Logger, onFailure: () => v
   async function serve(shared: Shared): Promise<Api> {
     const api = await startApi(shared, uuidv7)
     closing.push(api.stop)
+    background.push({ stop: api.leave })
     addInterfaces(app, api.interfaces)
     return api
   }

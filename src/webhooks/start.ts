@@ -1,7 +1,7 @@
+import { listen } from '../postgres/listener.ts'
 import { createPool } from '../postgres/pool.ts'
 import { type Bell, DELIVERIES_CHANNEL } from './bell.ts'
 import { createDispatcher, type DispatcherOptions } from './dispatcher.ts'
-import { listen } from './listener.ts'
 import { createSender } from './sender.ts'
 import { type SwitchOff, watchAddresses } from './watch.ts'
 
@@ -66,6 +66,7 @@ export function startWebhooks(options: WebhookOptions): { stop(): Promise<void> 
   const listener = listen({
     databaseUrl,
     channel: DELIVERIES_CHANNEL,
+    application_name: 'tillbook listener',
     onRing: dispatcher.wake,
     onError: (error) => log('deliveries are found by polling only: nothing can be listened to', error),
   })

@@ -1,11 +1,10 @@
-import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import express from 'express'
 import { V1_ROUTES } from '../../src/http/api-v1.ts'
 import { serveDocs } from '../../src/http/docs/serve.ts'
 import { check } from '../support/browser/accessibility.ts'
 import { tabThrough } from '../support/browser/keyboard.ts'
+import { useApp } from '../support/browser/small-app.ts'
 import { atBothWidths, expectNoSidewaysScrolling } from '../support/browser/widths.ts'
 import { describeInBrowser, useBrowser, usePanel } from '../support/browser.ts'
 
@@ -23,13 +22,7 @@ describeInBrowser('the contract in a browser', () => {
 describeInBrowser('the contract of sales in a browser', () => {
   const routes = V1_ROUTES.filter(({ path }) => path.startsWith('/sales'))
   const app = express().use('/docs', serveDocs(routes))
-  let server: Server
-  before((done) => {
-    server = app.listen(0, '127.0.0.1', done)
-  })
-  after(() => server.closeAllConnections())
-  after((done) => void server.close(done))
-  const browser = useBrowser(() => `http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  const browser = useBrowser(useApp(app))
 
   it('can be read by everybody, on a phone and at a desk', async () => {
     await check(await browser.open('/docs'))

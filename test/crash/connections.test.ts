@@ -94,7 +94,7 @@ describe('connections that are cut', function () {
     const before = toPostgres.cuts()
     await play(drama(dice), async (moment) => {
       for (let cut = 0; cut < CUTS; cut++) {
-        await moment(dice.between(1, 20))
+        await moment(dice.between(1, 10))
         toPostgres.cutAll()
       }
     })
@@ -102,7 +102,7 @@ describe('connections that are cut', function () {
     await expectNormalConnections()
   })
 
-  scenario('to Postgres, around COMMIT: what became of it is found out', 2, async (dice) => {
+  scenario('to Postgres, around COMMIT: what became of it is found out', 1, async (dice) => {
     const faults = dice.fork()
     let commits = 0
     await play(drama(dice), async (moment) => {
@@ -111,7 +111,7 @@ describe('connections that are cut', function () {
         commits += 1
         return fateful(faults, 0.3, ['cut', 'lose', 'lose', 'half'])
       }
-      await moment(dice.between(100, 300))
+      await moment(dice.between(100, 200))
       toPostgres.fateOf = () => 'pass'
     })
     expect(commits).to.be.above(0)
@@ -122,7 +122,7 @@ describe('connections that are cut', function () {
     const faults = dice.fork()
     const { caller } = await play(drama(dice), async (moment) => {
       toService.fateOf = () => fateful(faults, 0.2, ['cut', 'lose', 'half'])
-      await moment(dice.between(100, 300))
+      await moment(dice.between(100, 200))
       toService.fateOf = () => 'pass'
     })
     expect(caller.unknown()).to.be.above(0)

@@ -43,7 +43,7 @@ describe('a disk of the embedded Postgres that is full', function () {
     const [{ databaseUrl, url, ready }, small] = [own as OwnPostgres, disk as SmallDisk]
     await play({ surroundings, databaseUrl, baseUrl: () => url, dice }, async (moment, { caller, hasFailed }) => {
       try {
-        await moment(dice.between(20, 150))
+        await moment(dice.between(20, 100))
         await small.fill()
         const before = caller.unknown()
         await until(() => hasFailed() || caller.unknown() > before + 10, { ...PATIENCE, what: 'a write that waits' })

@@ -36,7 +36,7 @@ describe('a Postgres that is killed', function () {
     const service = own as OwnPostgres
     const { caller } = await play({ ...drama(service), dice }, async (moment) => {
       for (let kill = 0; kill < 2; kill++) {
-        await moment(dice.between(20, 150))
+        await moment(dice.between(20, 100))
         await service.killServer()
       }
       await moment(dice.between(20, 60))
@@ -48,7 +48,7 @@ describe('a Postgres that is killed', function () {
   scenario('in one of its processes only, and so restarts itself', 1, async (dice) => {
     const service = own as OwnPostgres
     await play({ ...drama(service), dice }, async (moment) => {
-      await moment(dice.between(20, 150))
+      await moment(dice.between(20, 100))
       await service.killServer(await aWritersProcess(service.databaseUrl))
       await moment(dice.between(20, 60))
     })
@@ -58,7 +58,7 @@ describe('a Postgres that is killed', function () {
   scenario('together with the service, as when the power fails', 1, async (dice) => {
     const service = own as OwnPostgres
     await play({ ...drama(service), dice }, async (moment) => {
-      await moment(dice.between(20, 150))
+      await moment(dice.between(20, 100))
       await Promise.all([service.killServer(), service.killService()])
       await service.startAgain()
       await moment(dice.between(20, 60))

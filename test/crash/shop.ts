@@ -8,18 +8,18 @@ export interface Shop {
   readonly key: string
   /** Of a clerk, for the sync interface. */
   readonly token: string
-  /** Products of 10.00 by id, with the stock that they begin with. */
+  /** Products of 10.00 by id, with the stock that they begin with: of one there is too little for everybody. */
   readonly products: ReadonlyMap<number, number>
-  /** The product of which there is too little for everybody. */
-  readonly scarce: number
   readonly cash: number
   readonly alias: string
+  /** Its address for webhooks, registered by a key that does nothing else. */
+  readonly webhook: number
 }
 
 const PLENTY = 100_000
 const FEW = 40
 
-/** Companies with everything that a run needs. Each has an address for webhooks, registered by a key that does nothing else. */
+/** Companies with everything that a run needs. */
 export async function openShops(databaseUrl: string, count: number, webhookUrl: string): Promise<Shop[]> {
   const office = await startApi(databaseUrl)
   try {
@@ -43,9 +43,9 @@ export async function openShops(databaseUrl: string, count: number, webhookUrl: 
       await company.run(createStore, { alias, commission_percentage: '5.00', sandbox: true, access_token })
       const till = await openTill(office.url, company)
       const cash = await company.paymentType('cash')
-      const [scarce] = [...products.keys()].slice(-1)
       const { id: companyId, key } = company
-      shops.push({ companyId, key, token: till.token, products, scarce: scarce!, cash, alias })
+      const { id: webhook } = registered.body.data
+      shops.push({ companyId, key, token: till.token, products, cash, alias, webhook })
     }
     return shops
   } finally {

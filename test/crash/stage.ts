@@ -77,8 +77,10 @@ export async function play(drama: Drama, faults: (moment: Moment, load: Load) =>
   }
   const core = await openCore({ databaseUrl, queryConnections: 4, log: () => {}, onOutdated: () => {} })
   try {
-    const payments = () => surroundings.sandbox.book.all()
-    await expectWhole({ url: directUrl(), core, caller: load.caller, payments }, load.books)
+    const { sandbox, receiver } = surroundings
+    const payments = () => sandbox.book.all()
+    const aftermath = { url: directUrl(), core, caller: load.caller, payments, received: receiver.received }
+    await expectWhole(aftermath, load.books)
   } finally {
     await core.close()
   }

@@ -2,8 +2,10 @@ import { expect } from 'chai'
 import type { Core } from '../../src/core.ts'
 import type { SandboxPayment } from '../../src/sandbox/book.ts'
 import { type Json, send } from '../support/api.ts'
+import type { Received } from '../webhooks/receiver.ts'
 import { type Book, SIDES } from './book.ts'
 import type { Caller } from './caller.ts'
+import { expectDeliveries } from './deliveries.ts'
 import { expectLedger } from './ledger.ts'
 import type { Shop } from './shop.ts'
 
@@ -14,6 +16,8 @@ export interface Aftermath {
   readonly core: Core
   readonly caller: Caller
   readonly payments: () => readonly SandboxPayment[]
+  /** What the shops' receiver of webhooks was sent. */
+  readonly received: readonly Received[]
 }
 
 /** Every promise that a crash must not break. */
@@ -24,7 +28,7 @@ export async function expectWhole(aftermath: Aftermath, books: ReadonlyMap<Shop,
     await expectTables(aftermath, shop, book)
     await expectReplays(aftermath, book)
     await expectVerified(aftermath, shop)
-    await expectDeliveries(aftermath.core, shop)
+    await expectDeliveries(aftermath.core, shop, aftermath.received)
     expectCharges(aftermath.payments(), book)
   }
   const { parity } = await aftermath.core.rebuild()
@@ -98,28 +102,6 @@ async function expectVerified({ url }: Aftermath, shop: Shop): Promise<void> {
   const reply = await send(`${url}/api/v1/events/verify`, 'GET', undefined, bearer(shop))
   expect(reply.status, reply.text).to.equal(200)
   expect(reply.body.data).to.include({ valid: true, first_error: null })
-}
-
-/** One delivery for each outbound event and address, numbered without gaps in the ledger's order. */
-async function expectDeliveries({ pool }: Core, { companyId }: Shop): Promise<void> {
-  const { rows: addresses } = await pool.query<Record<'sequences' | 'revisions', number[]> & { last: number }>(
-    `select array_agg(d.sequence order by d.sequence) as sequences, array_agg(d.revision order by d.sequence) as revisions,
-       (select last_sequence from ops.webhook_sequences s where s.company_id = $1 and s.webhook_id = d.webhook_id) as last
-     from ops.webhook_deliveries d where d.company_id = $1 and d.sequence is not null group by d.webhook_id`,
-    [companyId],
-  )
-  expect(addresses).to.be.an('array').that.is.not.empty
-  for (const { sequences, revisions, last } of addresses) {
-    expect(sequences).to.deep.equal(Array.from({ length: last }, (_, n) => n + 1))
-    expect(revisions).to.deep.equal([...new Set(revisions)].sort((a, b) => a - b))
-  }
-  // The first address wants every event that is told at all.
-  const { rows } = await pool.query<{ messages: number; told: number }>(
-    `select (select count(*) from ops.webhook_messages where company_id = $1 and revision is not null) as messages,
-       (select max(last_sequence) from ops.webhook_sequences where company_id = $1) as told`,
-    [companyId],
-  )
-  expect(rows[0]?.told).to.equal(rows[0]?.messages)
 }
 
 /** Whoever paid has paid once. */

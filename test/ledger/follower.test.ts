@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { v7 } from 'uuid'
+import type { Committed } from '../../src/ledger/attempt.ts'
 import { readCheckpoint } from '../../src/ledger/checkpoint.ts'
 import type { Envelope } from '../../src/ledger/envelope.ts'
 import { catchUpAll, type Follower, type FollowerOptions, follow } from '../../src/ledger/follower.ts'
@@ -51,7 +52,9 @@ describe('follower of a store outside Postgres', () => {
     reactions: [echo],
     ids: createIdAllocator(pool),
     newId: v7,
-    onReacted: () => harness.rings.push('follower'),
+    onCommitted: (moved: readonly Committed[]) => {
+      if (moved.some(({ hasReacted }) => hasReacted)) harness.rings.push('follower')
+    },
     onOutdated: () => logged.push('outdated'),
     log: (message) => logged.push(message),
   })

@@ -61,7 +61,9 @@ export async function openHarness(
       limits: { groupCommands: 32, lanes: 2, waitingCommands: 1000 },
       reactions: [echo],
       newId: v7,
-      onReacted: () => rings.push(WRITER),
+      onCommitted: (moved) => {
+        if (moved.some(({ hasReacted }) => hasReacted)) rings.push(WRITER)
+      },
       onOutdated: () => logged.push('outdated'),
       log: (message) => logged.push(message),
     })

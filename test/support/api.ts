@@ -23,6 +23,7 @@ import type { Origin } from '../../src/ledger/envelope.ts'
 import { ensureLedger } from '../../src/ledger/ledgers.ts'
 import type { EventStore } from '../../src/ledger/port.ts'
 import type { Writer } from '../../src/ledger/writer.ts'
+import { followCompanies } from '../../src/news/follow-companies.ts'
 import type { PaymentProvider } from '../../src/payments/provider-port.ts'
 import { createPool } from '../../src/postgres/pool.ts'
 import { SECRET_BYTES, secretOf } from '../../src/webhooks/secrets.ts'
@@ -101,12 +102,14 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
   const gatePool = createPool(databaseUrl, { max: 1 })
   const limits = { perMinute, perDay }
   const login = createLogin(core.pool)
+  const news = followCompanies({ databaseUrl, pool: core.pool, onError: (error) => log('news cannot be heard', error) })
   const app = createApp({
     ...core,
     writer: options.wrapWriter?.(core.writer) ?? core.writer,
     limits,
     gate: withClock(createGate(gatePool, limits), options.now),
     addresses: createAddressLimit(limits),
+    news,
     panel: {
       login,
       sessions: createSessions(core.pool, (error) => log('a session could not be noted', error)),
@@ -133,6 +136,7 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
     async close() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
+      await news.close()
       await core.close()
       await gatePool.end()
     },

@@ -1,3 +1,4 @@
+import { expect } from 'chai'
 import { afterEach } from 'mocha'
 import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { startApi, type TestApi, type TestApiOptions, type TestCompany } from './api.ts'
@@ -13,24 +14,35 @@ import { createTestUser, type TestUser } from './till.ts'
  *     describeInBrowser('the list of sales', () => {
  *       const panel = usePanel()
  *
- *       it('can be used by everybody', async () => {
- *         const page = await panel.open('/painel/vendas')   // wide; { viewport: NARROW } for a phone
- *         await check(page)                                 // browser/accessibility.ts: axe and no sideways scrolling, both widths
- *         await tabThrough(page)                            // browser/keyboard.ts: all reached by Tab, and seen to be
- *         await screenshot(page, 'vendas')                  // browser/screenshot.ts: kept by `npm run screenshots`
+ *       it('shows a sale as soon as it is made', async () => {
+ *         const page = await panel.openAs(panel.owner, '/painel/vendas')   // wide; { viewport: NARROW } for a phone
+ *         await page.getByRole('link', { name: 'Venda 1' }).waitFor()
+ *         await screenshot(page, 'vendas')                                 // kept by `npm run screenshots` only
  *       })
  *     })
  *
- * `panel.company` and `panel.api` put data in place, `panel.owner` and `panel.clerk` can log in. Every `open` has cookies
- * of its own; go on in the same ones with `page.goto('/painel/…')`. Playwright's locators and `waitFor` are what tests
- * wait with. No page may do what browser/watch.ts lists; what it did is told after the test, and fails it.
+ * Whether a page is accessible (browser/accessibility.ts) and can be used with the keyboard alone (browser/keyboard.ts) is
+ * tested of every page of the panel in test/browser/every-page.test.ts, which needs a row in test/browser/samples/ for each.
+ *
+ * `panel.company` and `panel.api` put data in place. Every `open` has cookies of its own; go on in the same ones with
+ * `page.goto('/painel/…')`. Tests wait with Playwright's locators and their `waitFor`. No page may do what browser/watch.ts
+ * lists: what it did is told after the test, and fails it, unless the page was opened with `mayDo`. Pages of a test's own
+ * come from browser/small-app.ts and `useBrowser`.
+ *
+ * Code that runs in the page is given to `evaluate` as text: tests know no types of the DOM, and the compiler changes functions.
  */
 
 /** `describe`, where there is a browser. Elsewhere its tests are skipped, which one line of the run explains, and in CI they fail. */
 export function describeInBrowser(title: string, define: () => void): void {
-  if (hasBrowser()) describe(title, define)
-  else describe.skip(title, define)
+  if (!hasBrowser()) return void describe.skip(title, define)
+  describe(title, function () {
+    this.timeout(TEST_TIMEOUT_MS)
+    define()
+  })
 }
+
+/** Pages are laid out and painted by the processor alone, also where there is little of it. */
+const TEST_TIMEOUT_MS = 180_000
 
 let explained = false
 
@@ -43,7 +55,10 @@ function hasBrowser(): boolean {
 }
 
 /** How a page is opened: all that Playwright knows, of which `viewport` and `javaScriptEnabled` matter most. */
-export type OpenOptions = BrowserContextOptions
+export interface OpenOptions extends BrowserContextOptions {
+  /** What is told of these pages that is no problem, because the test is about it. */
+  readonly mayDo?: RegExp
+}
 
 export interface TestBrowser {
   /** A page of the service at a path, with cookies of its own, when all of it is loaded. */
@@ -52,21 +67,22 @@ export interface TestBrowser {
   context(options?: OpenOptions): Promise<BrowserContext>
 }
 
-const TIMEOUT_MS = 15_000
+/** Of one step; machines of CI have much to do at once. */
+const TIMEOUT_MS = 30_000
 
 /** Pages of whatever answers at `origin`, which is asked for when the first is opened. They are closed, and judged, after each test. */
 export function useBrowser(origin: () => string): TestBrowser {
-  let opened: { context: BrowserContext; problems: readonly string[] }[] = []
+  let opened: { context: BrowserContext; problems: readonly string[]; mayDo: RegExp | undefined }[] = []
 
   afterEach('the pages did what they may', async () => {
     const ended = opened
     opened = []
     await Promise.all(ended.map(({ context }) => context.close()))
-    const problems = ended.flatMap((each) => each.problems)
+    const problems = ended.flatMap(({ problems, mayDo }) => problems.filter((problem) => !mayDo?.test(problem)))
     if (problems.length > 0) throw new Error(`what no page may do:\n  ${problems.join('\n  ')}`)
   })
 
-  const context: TestBrowser['context'] = async (options) => {
+  const context: TestBrowser['context'] = async ({ mayDo, ...options } = {}) => {
     const browser = await sharedBrowser()
     const context = await browser.newContext({
       baseURL: origin(),
@@ -78,7 +94,7 @@ export function useBrowser(origin: () => string): TestBrowser {
       ...options,
     })
     context.setDefaultTimeout(TIMEOUT_MS)
-    opened.push({ context, problems: watch(context, origin()) })
+    opened.push({ context, problems: watch(context, origin()), mayDo })
     return context
   }
 
@@ -98,6 +114,8 @@ export interface TestPanel extends TestBrowser {
   readonly company: TestCompany
   readonly owner: TestUser
   readonly clerk: TestUser
+  /** As `open`, for a user who has logged in. */
+  openAs(user: TestUser, path: string, options?: OpenOptions): Promise<Page>
 }
 
 interface Started extends Pick<TestPanel, 'api' | 'company' | 'owner' | 'clerk'> {}
@@ -120,8 +138,17 @@ export function usePanel(options: TestApiOptions = {}): TestPanel {
     if (!started) throw new Error('the panel exists only while the tests run: use it in a hook or a test')
     return started
   }
+  const browser = useBrowser(() => there().api.url)
   return {
-    ...useBrowser(() => there().api.url),
+    ...browser,
+    async openAs({ email, password }, path, options) {
+      const context = await browser.context(options)
+      const entered = await context.request.post('/painel/entrar', { form: { email, password }, maxRedirects: 0 })
+      expect(entered.status(), await entered.text()).to.equal(303)
+      const page = await context.newPage()
+      await page.goto(path)
+      return page
+    },
     get api() {
       return there().api
     },

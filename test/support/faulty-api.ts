@@ -42,6 +42,7 @@ export async function startFaultyApi(core: Core, databaseUrl: string): Promise<F
       limits,
       gate,
       addresses: createAddressLimit(limits),
+      news: { follow: () => () => {}, close: async () => {} },
       panel: { login, sessions: createSessions(pool, () => {}), newKey: testKey },
       sync: createSyncAccess(pool, login, { tokenDays: null, callsPerMinute: 1_000_000 }),
       provider: noProvider,

@@ -1,4 +1,6 @@
 import { expect } from 'chai'
+import { OfflineSaleInput } from '../../commands/sales/offline-sale-input.ts'
+import { recordOfflineSale } from '../../commands/sales/record-offline-sale.ts'
 import type { Json, TestCompany } from './api.ts'
 import type { TestTill } from './till.ts'
 
@@ -24,6 +26,10 @@ export interface Counter {
   sale(offlineId: string, fields?: object): ReturnType<typeof offlineSaleOf>
   /** Paid on account, still to be received. */
   onAccount(offlineId: string): ReturnType<typeof offlineSaleOf>
+  /** Records a sale as if a till had uploaded it, and returns it. */
+  record(sale: object): Promise<Json>
+  /** Sells two units through the API; a test names the fields that it is about. */
+  sell(fields?: object): Promise<Json>
   stock(): Promise<string>
 }
 
@@ -46,6 +52,16 @@ export async function openCounter(company: TestCompany, stock = '100'): Promise<
     sale,
     onAccount: (offlineId) =>
       sale(offlineId, { payments: [{ payment_type_id: account, amount: 10, status: 'pending' }] }),
+    record: (sale) => company.run(recordOfflineSale, OfflineSaleInput.parse(sale), 'pdv'),
+    async sell(fields = {}) {
+      const reply = await company.post('/sales', {
+        items: [{ catalog_item_id: product, quantity: '2' }],
+        payments: [{ payment_type_id: cash, amount: '20.00' }],
+        ...fields,
+      })
+      expect(reply.status, reply.text).to.equal(201)
+      return reply.body.data
+    },
     stock: async () => (await company.get(`/catalog/items/${product}`)).body.data.stock,
   }
 }

@@ -7,8 +7,19 @@ import { MENU } from './menu.ts'
 import type { Page, Section, Visit } from './route.ts'
 import { NOTICES } from './words/notices.ts'
 
-/** htmx may neither evaluate text nor add styles nor call elsewhere: the policy of the pages forbids all of it. */
-const HTMX = JSON.stringify({ allowEval: false, includeIndicatorStyles: false, selfRequestsOnly: true })
+/**
+ * htmx may neither evaluate text (`hx-on`, `js:`, filters of `hx-trigger`) nor add styles nor call elsewhere: the policy of
+ * the pages forbids all of it. Parts of pages bring no scripts. Pages that are left are not kept in the browser's storage,
+ * where whoever sits down next could read them; going back loads them anew.
+ */
+const HTMX = JSON.stringify({
+  allowEval: false,
+  allowScriptTags: false,
+  includeIndicatorStyles: false,
+  selfRequestsOnly: true,
+  historyCacheSize: 0,
+  refreshOnHistoryMiss: true,
+})
 
 interface DocumentProps {
   readonly title: string

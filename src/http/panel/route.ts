@@ -6,6 +6,7 @@ import type { Calendar } from '../../domain/instant.ts'
 import type { Refusal } from '../../domain/refusal.ts'
 import type { Command } from '../../ledger/command.ts'
 import type { Answer } from '../../ledger/unit-of-work.ts'
+import type { CompanyNews } from '../../news/follow-companies.ts'
 import type { ApiOptions } from '../api-v1.ts'
 import type { LogFailure } from '../middleware/failures.ts'
 import type { Params } from '../route.ts'
@@ -15,6 +16,8 @@ import type { NoticeCode } from './words/notices.ts'
 /** What pages work with: all that the API has, the past, and who may come in. */
 export interface PanelContext extends ApiOptions, AsOfCore {
   readonly panel: PanelAccess
+  /** What is committed meanwhile, in whatever process. */
+  readonly news: CompanyNews
   readonly log: LogFailure
 }
 

@@ -9,6 +9,7 @@ import { deliveryPages } from './pages/deliveries.tsx'
 import { integrationsPage } from './pages/integrations.tsx'
 import { paymentTypePages } from './pages/payment-types.tsx'
 import { settingsPages } from './pages/settings.tsx'
+import { salePages } from './pages/sales.tsx'
 import { startPage } from './pages/start.tsx'
 import { supplierPages } from './pages/suppliers.tsx'
 import { userPages } from './pages/users.tsx'
@@ -23,6 +24,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...settingsPages,
   ...paymentTypePages,
   ...userPages,
+  ...salePages,
   ...customerPages,
   ...supplierPages,
   integrationsPage,

@@ -62,13 +62,12 @@
   const keyboard = {
     /** The names of all that has to be reached; a group of radio buttons is one stop. The focus goes before the first. */
     start() {
-      const root = document.querySelector('dialog:modal') ?? document
+      const root = /** @type {HTMLElement} */ (document.querySelector('dialog:modal') ?? document.body)
       listed = [.../** @type {NodeListOf<HTMLElement>} */ (root.querySelectorAll(CANDIDATES))].filter(isInteractive)
       listed = listed.filter((element) => !isInAnotherRadiosGroup(element))
-      const { body } = document
-      body.tabIndex = -1
-      body.focus()
-      body.removeAttribute('tabindex')
+      root.tabIndex = -1
+      root.focus()
+      root.removeAttribute('tabindex')
       for (const element of listed) unfocused.set(element, looksOf(element))
       return listed.map(nameOf)
     },

@@ -10,8 +10,10 @@ interface Stop {
   readonly inSight: boolean
 }
 
-/** What an element that scrolls adds: browsers make it a stop although nothing says so. */
-const MORE_STOPS = 50
+/** What boxes that scroll add: browsers make them stops although nothing says so. */
+const MORE_PRESSES = 50
+/** A field of date and time is left after its six parts and its calendar. */
+const PRESSES_PER_STOP = 8
 
 /**
  * Goes through the page, or the dialog that is open, with the Tab key, from its start to its end. Fails unless every link,
@@ -20,7 +22,7 @@ const MORE_STOPS = 50
 export async function tabThrough(page: Page): Promise<string[]> {
   await page.evaluate(IN_PAGE)
   const names = await page.evaluate<string[]>('keyboard.start()')
-  const stops = await walk(page, names.length + MORE_STOPS)
+  const stops = await walk(page, names.length * PRESSES_PER_STOP + MORE_PRESSES)
   const reached = new Set(stops.map(({ number }) => number))
   const problems = [
     ...names.filter((_name, number) => !reached.has(number)).map((name) => `${name} is not reached`),
@@ -31,14 +33,19 @@ export async function tabThrough(page: Page): Promise<string[]> {
   return stops.map(({ name }) => name)
 }
 
-/** Ends where the focus leaves the page or comes round. */
-async function walk(page: Page, most: number): Promise<Stop[]> {
+/** Ends where the focus leaves the page or comes round. The parts of a field are one stop, shown when one of them is. */
+async function walk(page: Page, mostPresses: number): Promise<Stop[]> {
   const stops: Stop[] = []
-  while (stops.length < most) {
+  for (let presses = 0; presses < mostPresses; presses++) {
     await page.keyboard.press('Tab')
     const stop = await page.evaluate<Stop | null>('keyboard.focused()')
-    if (!stop || (stop.number >= 0 && stop.number === stops[0]?.number)) return stops
-    stops.push(stop)
+    if (!stop) return stops
+    const last = stops.at(-1)
+    const isKnown = stop.number >= 0
+    if (last && isKnown && stop.number === last.number)
+      stops.splice(-1, 1, { ...last, shown: last.shown || stop.shown, inSight: last.inSight || stop.inSight })
+    else if (isKnown && stop.number === stops[0]?.number) return stops
+    else stops.push(stop)
   }
-  throw new Error(`${page.url()} by keyboard: no end after ${most} stops, the last being ${stops.at(-1)?.name}`)
+  throw new Error(`${page.url()} by keyboard: no end after ${mostPresses} presses, the last at ${stops.at(-1)?.name}`)
 }

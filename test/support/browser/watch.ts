@@ -3,8 +3,9 @@ import type { BrowserContext, ConsoleMessage, Request, Response } from 'playwrig
 /** A refused form or a page that is not there is for its test to judge; a style sheet that is not there never is meant. */
 const MAY_BE_REFUSED = new Set(['document', 'fetch', 'xhr', 'eventsource'])
 
-/** Repeats the status of an answer, which is judged by itself. */
-const STATUS_IN_CONSOLE = /^Failed to load resource: the server responded with a status of/
+/** The browser, or htmx, repeats the status of an answer, which is judged by itself. */
+const STATUS_IN_CONSOLE =
+  /^(Failed to load resource: the server responded with a status of|Response Status Error Code) /
 
 /**
  * Notes whatever no page may do, for as long as the context is open: ask another host than the service, break its own

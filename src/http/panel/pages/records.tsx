@@ -18,10 +18,11 @@ import {
 } from '../forms/form.ts'
 import type { Page, PanelRoute, Section, Submission, Visit } from '../route.ts'
 import { AsOfForm } from '../ui/as-of.tsx'
-import { Filters, Form } from '../ui/form.tsx'
+import { Form } from '../ui/form.tsx'
 import { History } from '../ui/history.tsx'
-import { Actions, ButtonLink, Card, Facts, Pager } from '../ui/parts.tsx'
-import { type Column, Table } from '../ui/table.tsx'
+import { List, listed } from '../ui/list.tsx'
+import { Actions, ButtonLink, Card, Facts } from '../ui/parts.tsx'
+import type { Column } from '../ui/table.tsx'
 
 /** Records that people keep in the panel: a list with filters, a page each, forms to create and change, and a question before deleting. */
 export interface RecordPages<R extends { id: number }> {
@@ -99,13 +100,7 @@ async function withRecord<R extends { id: number }, T>(
 
 async function showList<R extends { id: number }>(pages: RecordPages<R>, visit: Visit): Promise<Page> {
   const { path, words, list } = pages
-  const { cursor, em: _, ...asked } = visit.query
-  const filters = Object.fromEntries(
-    Object.entries(asked).filter(([name, value]) => name in list.filters && value !== ''),
-  )
-  const found = await list.page(visit, { ...filters, ...(cursor && { cursor }) })
-  const filled: Filled = isRefusal(found) ? filledWith(list.filters, asked, found) : filledWith(list.filters, asked)
-  const rows = isRefusal(found) ? [] : (JSON.parse(`[${found.data}]`) as R[])
+  const found = await listed<R>(visit, list.filters, (filters) => list.page(visit, filters))
   const columns = typeof list.columns === 'function' ? list.columns(visit) : list.columns
   const body = (
     <>
@@ -116,16 +111,14 @@ async function showList<R extends { id: number }>(pages: RecordPages<R>, visit: 
           </ButtonLink>
         </Actions>
       )}
-      <Filters path={path} fields={list.filters} filled={filled} target="lista" />
-      <div id="lista">
-        {filled.problem && (
-          <p class="problem" role="alert">
-            {filled.problem}
-          </p>
-        )}
-        <Table caption={words.all} columns={columns} rows={rows} empty={words.none} />
-        <Pager path={path} query={visit.query} next={isRefusal(found) ? null : found.next} />
-      </div>
+      <List
+        visit={visit}
+        filters={list.filters}
+        list={found}
+        caption={words.all}
+        columns={columns}
+        empty={words.none}
+      />
     </>
   )
   return { title: words.all, body }

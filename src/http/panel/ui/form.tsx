@@ -77,10 +77,12 @@ interface FilterProps {
   readonly filled: Filled
   /** Id of what the filters change: replaced while one types, where scripts run. */
   readonly target: string
+  /** The moment of the past that the list is of, as the address has it. */
+  readonly asOf?: string | undefined
 }
 
 /** Filters of a list, in the address, so that a page can be kept and sent. */
-export const Filters = ({ path, fields, filled, target }: FilterProps) => (
+export const Filters = ({ path, fields, filled, target, asOf }: FilterProps) => (
   <search>
     <form
       method="get"
@@ -93,10 +95,11 @@ export const Filters = ({ path, fields, filled, target }: FilterProps) => (
       hx-swap="outerHTML"
       hx-push-url="true"
     >
+      {asOf && <input type="hidden" name="em" value={asOf} />}
       <FieldList fields={fields} filled={filled} />
       <div class="actions">
         <button type="submit">Filtrar</button>
-        <a class="button" href={link(path)}>
+        <a class="button" href={link(path, { em: asOf })}>
           Limpar
         </a>
       </div>

@@ -6,6 +6,7 @@ export const NOTICES = {
   excluido: 'Cadastro excluído.',
   liquidada: 'Conta liquidada.',
   cancelada: 'Venda cancelada.',
+  'documento-fiscal': 'Documento fiscal registrado.',
   revogada: 'Chave revogada.',
   ligado: 'Webhook ligado.',
   desligado: 'Webhook desligado.',

@@ -11,8 +11,10 @@ export interface Listener {
 export interface ListenerOptions {
   readonly databaseUrl: string
   readonly channel: string
-  /** A notification came, or one may have been missed: called after every connection, too. */
-  readonly onRing: () => void
+  /** As Postgres shows the connection. */
+  readonly application_name: string
+  /** A notification came, with what it says; null when some may have been missed, which is so after every connection. */
+  readonly onRing: (payload: string | null) => void
   readonly onError: (error: unknown) => void
 }
 
@@ -25,7 +27,7 @@ const CHECK_MS = 30_000
  * Listens on a connection of its own, and connects again whenever it is lost. pg-listen mends a lost connection for a few
  * seconds; after that, and when the first attempt fails, a new subscriber takes over.
  */
-export function listen({ databaseUrl, channel, onRing, onError }: ListenerOptions): Listener {
+export function listen({ databaseUrl, channel, application_name, onRing, onError }: ListenerOptions): Listener {
   let closed = false
   let subscriber: Subscriber | null = null
   let timer: NodeJS.Timeout | undefined
@@ -34,23 +36,23 @@ export function listen({ databaseUrl, channel, onRing, onError }: ListenerOption
     const own = createSubscriber(
       {
         connectionString: databaseUrl,
-        application_name: 'tillbook listener',
+        application_name,
         connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       },
       { paranoidChecking: CHECK_MS, parse: (payload) => payload },
     )
     subscriber = own
-    own.notifications.on(channel, onRing)
+    own.notifications.on(channel, (payload: string) => onRing(payload))
     own.events.on('connected', () => {
       // It may have been given up while it was connecting.
       if (closed || subscriber !== own) void own.close().catch(() => {})
-      else onRing()
+      else onRing(null)
     })
     own.events.on('error', (error) => giveUp(own, error))
     try {
       await own.connect()
       await own.listenTo(channel)
-      onRing()
+      onRing(null)
     } catch (error) {
       giveUp(own, error)
     }

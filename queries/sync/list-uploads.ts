@@ -1,0 +1,35 @@
+import type { Pool } from 'pg'
+import { HAS_WARNINGS } from '../../projections/offline-sales.ts'
+import type { SaleObject } from '../../projections/sales.ts'
+import type { Refusal } from '../../src/domain/refusal.ts'
+import { type Listing, listInOrder, localTime, type Page, type Paging } from '../list.ts'
+import type { Order } from '../list-statement.ts'
+import type { SaleUpload } from '../sales/sale-traces.ts'
+
+/** A sale that a till has uploaded. `recorded_at` is when it came, on the company's clock. */
+export interface UploadedSale extends SaleUpload {
+  readonly sale: SaleObject
+}
+
+const LATEST_FIRST: Order = { name: 'latest', columns: [{ name: 'sale_id', type: 'bigint' }], descending: true }
+
+const uploads: Listing<object> = {
+  resource: 'uploads',
+  from: 'offline_sales t join sales s on s.company_id = t.company_id and s.id = t.sale_id',
+  record: `json_build_object('offline_id', t.offline_id, 'recorded_at', t.recorded_at, 'actor', t.actor,
+    'warnings', t.warnings, 'sale', s.doc)::text`,
+  filters: {},
+  present: (record, timezone) => {
+    const entry = record as UploadedSale
+    return { ...entry, recorded_at: localTime(entry.recorded_at, timezone) }
+  },
+}
+
+const withWarnings: Listing<object> = { ...uploads, resource: 'uploads_with_warnings', where: HAS_WARNINGS }
+
+/** Uploaded sales, the last recorded first: all of them, or those that somebody should look at. */
+export const listUploads = (
+  pool: Pool,
+  companyId: number,
+  { warned, ...paging }: Paging & { readonly warned: boolean },
+): Promise<Page | Refusal> => listInOrder(pool, warned ? withWarnings : uploads, LATEST_FIRST, companyId, paging)

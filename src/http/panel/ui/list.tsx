@@ -1,0 +1,63 @@
+import type { Page as ListPage } from '../../../../queries/list.ts'
+import type { Refusal } from '../../../domain/refusal.ts'
+import { isRefusal } from '../../../ledger/command.ts'
+import { type Fields, type Filled, filledWith } from '../forms/form.ts'
+import type { Visit } from '../route.ts'
+import { Filters } from './form.tsx'
+import { Pager } from './parts.tsx'
+import { type Column, Table } from './table.tsx'
+
+/** A page of a list that an address asks for, and what its filters say. */
+interface Listed<R> {
+  readonly filled: Filled
+  readonly rows: readonly R[]
+  /** Cursor of the next page; null on the last one. */
+  readonly next: string | null
+}
+
+/**
+ * Asks for the page of a list that the address names. `ask` gets the filters that are filled in, with values as commands take
+ * them, and the cursor, if there is one; what it refuses is told beside the filters.
+ */
+export async function listed<R>(
+  { query, books }: Visit,
+  filters: Fields,
+  ask: (filters: Readonly<Record<string, string>>) => Promise<ListPage | Refusal>,
+): Promise<Listed<R>> {
+  const { cursor } = query
+  const given = Object.entries(filters).flatMap(([name, { kind }]) => {
+    const typed = query[name]?.trim()
+    return typed ? [[name, String(kind.read(typed, books.timezone))]] : []
+  })
+  const found = await ask({ ...Object.fromEntries(given), ...(cursor && { cursor }) })
+  if (isRefusal(found)) return { filled: filledWith(filters, query, found), rows: [], next: null }
+  return { filled: filledWith(filters, query), rows: JSON.parse(`[${found.data}]`) as R[], next: found.next }
+}
+
+interface ListProps<R> {
+  readonly visit: Visit
+  readonly filters: Fields
+  readonly list: Listed<R>
+  readonly caption: string
+  readonly columns: readonly Column<R>[]
+  readonly empty: string
+}
+
+/** A list with its filters and the way on; what the filters change is replaced while one types, where scripts run. */
+export function List<R>({ visit: { path, query, books }, filters, list, caption, columns, empty }: ListProps<R>) {
+  const { filled, rows, next } = list
+  return (
+    <>
+      <Filters path={path} fields={filters} filled={filled} target="lista" asOf={books.moment?.asked} />
+      <div id="lista">
+        {filled.problem && (
+          <p class="problem" role="alert">
+            {filled.problem}
+          </p>
+        )}
+        <Table caption={caption} columns={columns} rows={rows} empty={empty} />
+        <Pager path={path} query={query} next={next} />
+      </div>
+    </>
+  )
+}

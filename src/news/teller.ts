@@ -1,0 +1,63 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Pool } from 'pg'
+import { messagesOf, NEWS_CHANNEL, type News } from './payload.ts'
+
+/** At most ten statements a second, however much is committed. */
+const PAUSE_MS = 100
+
+/** Tells all processes what was committed, so that open pages follow. */
+export interface Teller {
+  tell(news: readonly News[]): void
+  /** Resolves when everything is told; what is told later is not. */
+  close(): Promise<void>
+}
+
+/**
+ * Tells after the commit rather than within it: transactions that notify commit one after the other in the whole database. The
+ * first news go at once; what comes meanwhile waits, one entry a company. What cannot be told waits for the next news.
+ */
+export function createTeller(pool: Pool, onError: (error: unknown) => void, pause_ms = PAUSE_MS): Teller {
+  const waiting = new Map<number, number>()
+  const closing = new AbortController()
+  let telling: Promise<void> | null = null
+
+  function remember(news: readonly News[]): void {
+    for (const { companyId, revision } of news) {
+      waiting.set(companyId, Math.max(revision, waiting.get(companyId) ?? revision))
+    }
+  }
+
+  async function tellAll(): Promise<void> {
+    while (waiting.size > 0) {
+      const news = [...waiting].map(([companyId, revision]) => ({ companyId, revision }))
+      waiting.clear()
+      try {
+        await pool.query({ ...TELL, values: [NEWS_CHANNEL, messagesOf(news)] })
+      } catch (error) {
+        remember(news)
+        onError(error)
+        break
+      }
+      await pause(pause_ms, undefined, { signal: closing.signal, ref: false }).catch(() => {})
+    }
+    telling = null
+  }
+
+  return {
+    tell(news) {
+      if (closing.signal.aborted) return
+      remember(news)
+      telling ??= tellAll()
+    },
+    async close() {
+      closing.abort()
+      await telling
+    },
+  }
+}
+
+/** Nothing that must outlive a crash: the commit does not wait for the disk. */
+const TELL = {
+  name: 'tell_news',
+  text: `select set_config('synchronous_commit', 'off', true), pg_notify($1, message) from unnest($2::text[]) as message`,
+}

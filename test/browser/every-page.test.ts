@@ -1,0 +1,51 @@
+import { expect } from 'chai'
+import { PANEL_ROUTES } from '../../src/http/panel/routes.ts'
+import { check } from '../support/browser/accessibility.ts'
+import { tabThrough } from '../support/browser/keyboard.ts'
+import { describeInBrowser, usePanel } from '../support/browser.ts'
+import { auditSamples } from './samples/audit.ts'
+import { integrationSamples } from './samples/integrations.ts'
+import { personSamples } from './samples/persons.ts'
+import type { Samples } from './samples/sample.ts'
+
+const SAMPLES: Samples = {
+  '/': async () => '',
+  ...personSamples,
+  ...integrationSamples,
+  ...auditSamples,
+}
+
+/** Nobody needs to have logged in. */
+const OPEN_PAGES = ['/painel/entrar', '/painel/entrar?feito=saiu']
+
+describe('every page of the panel', () => {
+  it('has a sample that is looked at in a browser', () => {
+    const pages = PANEL_ROUTES.filter((route) => 'show' in route).map(({ path }) => path)
+    expect(Object.keys(SAMPLES)).to.have.members(pages)
+  })
+})
+
+describeInBrowser('every page of the panel, in a browser', () => {
+  const panel = usePanel()
+
+  for (const [route, sample] of Object.entries(SAMPLES))
+    it(`can be used by everybody: ${route}`, async () => {
+      const page = await panel.openAs(panel.owner, `/painel${await sample(panel)}`)
+      expect(await page.locator('main h1').textContent()).to.not.equal('')
+      await check(page)
+      await tabThrough(page)
+    })
+
+  for (const path of OPEN_PAGES)
+    it(`can be used by everybody: ${path}, before the login`, async () => {
+      const page = await panel.open(path)
+      await check(page)
+      await tabThrough(page)
+    })
+
+  it('can be used by everybody when there is no such page', async () => {
+    const page = await panel.openAs(panel.owner, '/painel/nenhures')
+    await check(page)
+    await tabThrough(page)
+  })
+})

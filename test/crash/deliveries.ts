@@ -1,0 +1,64 @@
+import { expect } from 'chai'
+import type { Core } from '../../src/core.ts'
+import { until } from '../support/wait.ts'
+import type { Received } from '../webhooks/receiver.ts'
+import type { Shop } from './shop.ts'
+
+interface Address {
+  readonly webhook_id: number
+  readonly ids: readonly string[]
+  readonly sequences: readonly number[]
+  readonly revisions: readonly number[]
+  readonly last: number
+}
+
+/** One delivery for each outbound event and address, numbered without gaps in the ledger's order; and all of them are made. */
+export async function expectDeliveries(core: Core, shop: Shop, received: readonly Received[]): Promise<void> {
+  const addresses = await addressesOf(core, shop)
+  for (const { sequences, revisions, last } of addresses) {
+    expect(sequences).to.deep.equal(Array.from({ length: last }, (_, n) => n + 1))
+    expect(revisions).to.deep.equal([...new Set(revisions)].sort((a, b) => a - b))
+  }
+  const own = addresses.find(({ webhook_id }) => webhook_id === shop.webhook)
+  // It wants every event that is told at all.
+  expect(own?.revisions).to.deep.equal(await toldRevisions(core, shop))
+  await allDelivered(core, shop)
+  const arrived = new Set(received.map(({ headers }) => headers['x-service-delivery']))
+  expect(own?.ids.filter((id) => !arrived.has(id))).to.deep.equal([])
+}
+
+async function addressesOf({ pool }: Core, { companyId }: Shop): Promise<Address[]> {
+  const { rows } = await pool.query<Address>(
+    `select d.webhook_id, array_agg(d.id::text) as ids, array_agg(d.sequence order by d.sequence) as sequences,
+       array_agg(d.revision order by d.sequence) as revisions,
+       (select last_sequence from ops.webhook_sequences s where s.company_id = $1 and s.webhook_id = d.webhook_id) as last
+     from ops.webhook_deliveries d where d.company_id = $1 and d.sequence is not null group by d.webhook_id`,
+    [companyId],
+  )
+  return rows
+}
+
+async function toldRevisions({ pool }: Core, { companyId }: Shop): Promise<number[]> {
+  const { rows } = await pool.query<{ revision: number }>(
+    'select revision from ops.webhook_messages where company_id = $1 and revision is not null order by revision',
+    [companyId],
+  )
+  return rows.map(({ revision }) => revision)
+}
+
+/** By dispatchers that were never told that what they need is back. */
+async function allDelivered({ pool }: Core, { companyId, webhook }: Shop): Promise<void> {
+  // Nobody has to wait for the end of the leases that the dead have left.
+  const own = `company_id = $1 and webhook_id = $2 and status <> 'delivered'`
+  await pool.query(`update ops.webhook_deliveries set next_attempt_at = now() where ${own} and status = 'pending'`, [
+    companyId,
+    webhook,
+  ])
+  await until(
+    async () => {
+      const open = await pool.query(`select from ops.webhook_deliveries where ${own} limit 1`, [companyId, webhook])
+      return open.rowCount === 0
+    },
+    { timeout_ms: 120_000, interval_ms: 100, what: 'the end of all deliveries' },
+  )
+}
