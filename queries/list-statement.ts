@@ -40,6 +40,7 @@ export interface LedgerRow {
   readonly revision: number
   readonly last_recorded_at: string
   readonly timezone: string
+  readonly tables: number
 }
 
 /** The other rows: a record's text, and its key in the columns that `keyColumn` names. */
@@ -107,12 +108,12 @@ function textOf(
   const noKeys = order.columns.map(({ name, type }) => `null::${type} as ${keyColumn(name)}`)
   // The ledger's row has no key, and so comes first.
   const inOrder = order.columns.map(({ name }) => `${keyColumn(name)}${direction} nulls first`)
-  return `select l.revision, l.last_recorded_at, c.timezone, null::text as record, ${noKeys.join(', ')}
+  return `select l.revision, l.last_recorded_at, c.timezone, c.tableoid as tables, null::text as record, ${noKeys.join(', ')}
     from ledgers l
     join companies c on c.company_id = l.company_id
     where l.company_id = $1
     union all
-    select null, null, null, p.*
+    select null, null, null, null, p.*
     from (
       select ${recordOf(source)} as record, ${keys.join(', ')}
       from ${from}

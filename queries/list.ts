@@ -27,6 +27,8 @@ export interface Page {
   readonly synced_at: string
   /** Revision of the ledger in the same snapshot. */
   readonly revision: number
+  /** Identifies the read model's tables, if it comes from them; those of a rebuild are others. */
+  readonly tables?: number
 }
 
 /** What all lists take. Instants are UTC, as `Instant` gives them. */
@@ -191,6 +193,7 @@ async function fetchPage(
     next: last ? encodeCursor(scope, keyOf(order, last)) : null,
     synced_at: inZone(ledger.last_recorded_at, ledger.timezone),
     revision: ledger.revision,
+    tables: ledger.tables,
   }
 }
 

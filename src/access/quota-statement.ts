@@ -5,6 +5,7 @@ export interface FoundKey {
   company_id: number
   timezone: string
   revision: number
+  tables: number
   plan: string
   api_key_id: number
   scopes: string[]
@@ -40,7 +41,7 @@ export const COUNT_CALLS = {
 with clock as materialized (
   select statement_timestamp() as now, set_config('synchronous_commit', 'off', true)
 ), found as materialized (
-  select asked.position::int, asked.calls, s.api_key_id, c.company_id, c.timezone, c.plan, l.revision, k.doc -> 'scopes' as scopes
+  select asked.position::int, asked.calls, s.api_key_id, c.company_id, c.timezone, c.plan, l.revision, c.tableoid as tables, k.doc -> 'scopes' as scopes
   from unnest($1::bytea[], $2::int[]) with ordinality as asked(hash, calls, position)
   join ops.api_key_secrets s on s.hash = asked.hash
   join read.api_keys k on k.company_id = s.company_id and k.id = s.api_key_id
@@ -87,11 +88,11 @@ with clock as materialized (
   order by f.api_key_id
   on conflict (api_key_id) do update set last_used_at = greatest(u.last_used_at, excluded.last_used_at)
 )
-select position, company_id, timezone, plan, revision, api_key_id, scopes,
+select position, company_id, timezone, plan, revision, tables, api_key_id, scopes,
   null::int as granted, null::int as minute_count, null::float8 as minute_ends, null::int as day_count, null::float8 as day_ends, null::float8 as now
 from found
 union all
-select null, company_id, null, null, null, null, null,
+select null, company_id, null, null, null, null, null, null,
   granted, minute_count, date_part('epoch', minute_ends_at), day_count, date_part('epoch', day_ends_at), date_part('epoch', clock.now)
 from counted cross join clock`,
 }

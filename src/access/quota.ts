@@ -30,6 +30,8 @@ export interface Admitted {
   readonly timezone: string
   /** How far the company's ledger was read. */
   readonly revision: number
+  /** Identifies the read model's tables at that time; a rebuild puts others in their place. */
+  readonly tables: number
   /** Postgres's clock when the call was counted: UTC, milliseconds, `Z`. */
   readonly now: string
   readonly rate: Rate
@@ -133,7 +135,7 @@ async function count(pool: Pool, limits: QuotaLimits, calls: readonly Waiting[])
 
 /** The answer to the n-th call of a company within a tick: the first ones are granted, in order of arrival. */
 function admission(found: FoundKey, windows: CountedCompany, place: number, limits: QuotaLimits): Admitted {
-  const { company_id: companyId, api_key_id: keyId, scopes, plan, timezone, revision } = found
+  const { company_id: companyId, api_key_id: keyId, scopes, plan, timezone, revision, tables } = found
   const later = Math.max(0, windows.granted - place)
   const minute = rateOf(limits.perMinute, windows.minute_count - later, windows.minute_ends, windows.now)
   const day = rateOf(limits.perDay, windows.day_count - later, windows.day_ends, windows.now)
@@ -145,6 +147,7 @@ function admission(found: FoundKey, windows: CountedCompany, place: number, limi
     plan,
     timezone,
     revision,
+    tables,
     now: new Date(windows.now * 1000).toISOString(),
     rate: nearer(minute, day),
   }

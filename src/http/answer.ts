@@ -5,12 +5,17 @@ export const JSON_TYPE = 'application/json; charset=utf-8'
 
 /** Sends JSON text as it is; lists and records come ready from Postgres or the working set. */
 export function sendJson(response: Response, status: number, body: string): void {
-  response.statusCode = status
   if (body === '') {
+    response.statusCode = status
     response.end()
-    return
+  } else {
+    sendBytes(response, status, Buffer.from(body))
   }
-  const bytes = Buffer.from(body)
+}
+
+/** The same for a text that is encoded already. */
+export function sendBytes(response: Response, status: number, bytes: Buffer): void {
+  response.statusCode = status
   response.setHeader('Content-Type', JSON_TYPE)
   response.setHeader('Content-Length', bytes.length)
   response.end(response.req.method === 'HEAD' ? undefined : bytes)

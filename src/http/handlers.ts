@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Request, RequestHandler, Response } from 'express'
 import { z } from 'zod'
+import type { Admitted } from '../access/quota.ts'
 import type { Verifier } from '../audit/verifier.ts'
 import { type Refusal, refuse } from '../domain/refusal.ts'
 import { describeIssues } from '../domain/validation.ts'
@@ -11,8 +12,9 @@ import type { Answer, Reply } from '../ledger/unit-of-work.ts'
 import type { Writer } from '../ledger/writer.ts'
 import type { Payments } from '../payments/pay-order.ts'
 import type { Bell } from '../webhooks/bell.ts'
-import { sendJson, single } from './answer.ts'
+import { sendBytes, sendJson, single } from './answer.ts'
 import { type BatchInput, batchOf, batchReply, readBatch } from './batch.ts'
+import type { PageCache, PageMoment } from './page-cache.ts'
 import { Problem } from './problems.ts'
 import type {
   ActionRoute,
@@ -33,6 +35,9 @@ export interface RouteContext extends Payments {
   readonly verifier: Verifier
   readonly limits: CallLimits
   readonly given: Given
+  readonly pages: PageCache
+  /** Hears of each page where it came from. */
+  readonly onPage?: (from: 'memory' | 'tables') => void
   /** Wakes those who deliver. */
   readonly bell: Bell
 }
@@ -61,6 +66,10 @@ async function answerRead(
   request: Request,
   response: Response,
 ): Promise<void> {
+  const page = route.ofLedger ? pageOf(request, response) : null
+  const kept = page && context.pages.find(page.key, page.moment)
+  if (page) context.onPage?.(kept ? 'memory' : 'tables')
+  if (kept) return sendBytes(response, 200, kept)
   const query = parse(route.query ?? NO_QUERY, request.query)
   const { pool, store, verifier, limits } = context
   const caller = callerOf(response)
@@ -68,7 +77,19 @@ async function answerRead(
   const answer = await route.read({ pool, store, verifier, limits, caller, params, query })
   if (!answer) throw new Problem('not_found')
   if (answer.revision !== undefined) response.setHeader('X-Ledger-Revision', answer.revision)
-  sendJson(response, 200, answer.body)
+  const bytes = Buffer.from(answer.body)
+  sendBytes(response, 200, bytes)
+  const { revision, tables } = answer
+  // As of the moment at which it was read, which may be later than the one that was asked for.
+  if (page && revision !== undefined && tables !== undefined)
+    context.pages.keep(page.key, { ...page.moment, revision, tables }, bytes)
+}
+
+/** By which name a page is kept, and the moment it must be of: that at which the gate has admitted the call. */
+function pageOf(request: Request, response: Response): { key: string; moment: PageMoment } {
+  const { companyId, today } = callerOf(response)
+  const { revision, tables } = response.locals.admission as Admitted
+  return { key: `${companyId} ${request.originalUrl}`, moment: { revision, tables, today } }
 }
 
 const NO_BODY = z.strictObject({})

@@ -30,6 +30,8 @@ export interface CallLimits {
 export interface ReadAnswer {
   readonly body: string
   readonly revision?: number
+  /** Identifies the read model's tables, where the answer may be kept. */
+  readonly tables?: number
 }
 
 interface Common {
@@ -64,6 +66,11 @@ export interface ReadRoute<Q = unknown> extends Common {
   readonly method: 'get'
   /** Strict: an unknown parameter is refused. */
   readonly query?: z.ZodType<Q>
+  /**
+   * The answer follows from the request, the company's ledger and the company's day, and from nothing else: it is kept until
+   * one of them changes. What is in `ops` moves without the ledger.
+   */
+  readonly ofLedger?: boolean
   read(context: ReadContext<Q>): Promise<ReadAnswer | null>
 }
 

@@ -38,7 +38,8 @@ export async function findStored<R extends Doubtful>(
     if (!isRefusal(past.answer)) storeAnswer(request, rows, past.answer, lastRecordedAt)
     for (const { table, row } of past.privateRows) rows.put(table, row)
   }
-  await pipelined(client, () => [...set.flush(tx), advance(tx, [...ledgers.values()])])
+  const moved = [...ledgers.values()].filter(({ revision, expectedRevision }) => revision > expectedRevision)
+  await pipelined(client, () => [...set.flush(tx), ...(moved.length > 0 ? [advance(tx, moved)] : [])])
   assertCommitted(await client.query('commit'))
   reportCommit(options, ledgers.values())
   return found

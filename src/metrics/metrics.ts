@@ -10,6 +10,7 @@ export interface Metrics {
   /** All figures in Prometheus's text format. */
   read(): Promise<string>
   onAnswered(call: Call): void
+  onPage(from: 'memory' | 'tables'): void
   onCommands(outcome: CommandOutcome, count: number): void
   onRefused(code: string): void
   /** Commands that were handed to the writer (positive) or answered (negative). */
@@ -68,7 +69,7 @@ export function createMetrics(): Metrics {
   }
 }
 
-function requestFigures(registers: Registry[]): Pick<Metrics, 'onAnswered' | 'onNotified'> {
+function requestFigures(registers: Registry[]): Pick<Metrics, 'onAnswered' | 'onPage' | 'onNotified'> {
   const seconds = new Histogram({
     name: 'tillbook_http_request_seconds',
     help: 'Time from a request to the end of its answer',
@@ -82,7 +83,14 @@ function requestFigures(registers: Registry[]): Pick<Metrics, 'onAnswered' | 'on
     labelNames: ['outcome'],
     registers,
   })
+  const pages = new Counter({
+    name: 'tillbook_pages_total',
+    help: 'Pages of lists, by where they came from',
+    labelNames: ['from'],
+    registers,
+  })
   return {
+    onPage: (from) => pages.inc({ from }),
     onAnswered: ({ method, route, status, duration_seconds }) =>
       seconds.observe({ method, route, status }, duration_seconds),
     onNotified: (outcome) => notifications.inc({ outcome }),

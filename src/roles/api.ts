@@ -9,6 +9,7 @@ import { createSessions } from '../access/sessions.ts'
 import { createSyncAccess } from '../access/sync-access.ts'
 import type { InterfaceOptions } from '../http/app.ts'
 import { NOTIFICATIONS_PER_MINUTE } from '../http/notifications/receiver.ts'
+import { createPageCache } from '../http/page-cache.ts'
 import { followCompanies } from '../news/follow-companies.ts'
 import { createPool } from '../postgres/pool.ts'
 import { SECRET_BYTES, secretOf } from '../webhooks/secrets.ts'
@@ -16,6 +17,8 @@ import type { Running, Shared } from './role.ts'
 
 /** The gate sends one statement at a time. */
 const GATE_CONNECTIONS = 1
+
+const MEBIBYTE = 1_048_576
 /** All calls wait for it, so that a connection that died without a word must be noticed soon (after twice as long). */
 const GATE_STATEMENT_TIMEOUT_MS = 5_000
 
@@ -49,6 +52,8 @@ export async function startApi(shared: Shared, newId: () => string): Promise<Api
   const interfaces: InterfaceOptions = {
     ...core,
     limits,
+    pages: createPageCache(config.PAGE_CACHE_MIB * MEBIBYTE),
+    onPage: metrics.onPage,
     gate: createGate(gatePool, limits),
     addresses: createAddressLimit(limits),
     sync: createSyncAccess(core.pool, login, {

@@ -16,6 +16,7 @@ import { createSyncAccess, type SyncAccessOptions } from '../../src/access/sync-
 import { type Core, openCore } from '../../src/core.ts'
 import type { PaymentKind } from '../../src/events/companies.ts'
 import { createApp } from '../../src/http/app.ts'
+import { createPageCache, type PageCache } from '../../src/http/page-cache.ts'
 import type { Given } from '../../src/http/route.ts'
 import { serverOf } from '../../src/http/server.ts'
 import { type Command, isRefusal } from '../../src/ledger/command.ts'
@@ -62,6 +63,8 @@ export interface TestApi {
   close(): Promise<void>
 }
 
+const PAGE_CACHE_BYTES = 64 * 1_048_576
+
 /** Where the provider would reach the service. */
 export const PUBLIC_URL = 'https://tillbook.example'
 
@@ -82,6 +85,8 @@ export interface TestApiOptions {
   readonly log?: (message: string, error: unknown) => void
   /** Notifications of an address a minute; out of the way by default. */
   readonly notificationsPerMinute?: number
+  /** Pages of lists that are kept; by default as many as the service keeps. */
+  readonly pages?: PageCache
   /** Connections for queries. */
   readonly queryConnections?: number
   /** The clock by which calls are made (UTC); Postgres's own by default. Commands always go by that one. */
@@ -107,6 +112,7 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
     ...core,
     writer: options.wrapWriter?.(core.writer) ?? core.writer,
     limits,
+    pages: options.pages ?? createPageCache(PAGE_CACHE_BYTES),
     gate: withClock(createGate(gatePool, limits), options.now),
     addresses: createAddressLimit(limits),
     news,

@@ -9,6 +9,7 @@ import { createSessions } from '../../src/access/sessions.ts'
 import { createSyncAccess } from '../../src/access/sync-access.ts'
 import type { Core } from '../../src/core.ts'
 import { type AppOptions, createApp } from '../../src/http/app.ts'
+import { createPageCache } from '../../src/http/page-cache.ts'
 import { Unavailable } from '../../src/ledger/port.ts'
 import type { Writer } from '../../src/ledger/writer.ts'
 import { createPool } from '../../src/postgres/pool.ts'
@@ -41,6 +42,7 @@ export async function startFaultyApi(core: Core, databaseUrl: string): Promise<F
       ...core,
       limits,
       gate,
+      pages: createPageCache(0),
       addresses: createAddressLimit(limits),
       news: { follow: () => () => {}, close: async () => {} },
       panel: { login, sessions: createSessions(pool, () => {}), newKey: testKey },

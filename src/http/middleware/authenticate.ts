@@ -15,7 +15,9 @@ const KEY_PARAMETERS = ['api_key', 'access_token', 'token', 'key']
  */
 export function authenticate(gate: Gate, addresses: AddressLimit): RequestHandler {
   return async (request, response, next) => {
-    const misplaced = KEY_PARAMETERS.some((name) => name in request.query)
+    // Express parses it again whenever it is asked for.
+    const { query } = request
+    const misplaced = KEY_PARAMETERS.some((name) => name in query)
     const key = bearer(request)
     if (misplaced || key === null || !isKey(key)) {
       return refuseStranger(addresses, request, response, misplaced || key !== null ? 'invalid_token' : 'missing_token')

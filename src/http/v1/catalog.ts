@@ -56,6 +56,7 @@ const categories: readonly Route[] = [
     summary: 'Lista as categorias',
     record: Category,
     filters: { name: text(80).optional(), external_id: ExternalId.optional() },
+    ofLedger: true,
     list: listCategories,
   }),
   getRoute({

@@ -17,6 +17,7 @@ export const orderRoutes: readonly Route[] = [
     scope: 'orders:read',
     operation: 'listOrders',
     summary: 'Lista os pedidos',
+    ofLedger: true,
     record: Order,
     filters: {
       status: z.enum(ORDER_STATUSES).optional(),

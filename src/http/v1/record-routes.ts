@@ -33,6 +33,7 @@ interface ListDescription<F extends z.ZodRawShape> extends Description {
   readonly record: z.ZodType
   readonly filters: F
   readonly list: ListRecords<z.infer<ReturnType<typeof listQuery<F>>>>
+  readonly ofLedger: boolean
 }
 
 /** A list with paging, `updated_since` and the resource's own filters. */
@@ -50,7 +51,13 @@ export function deletedRoute({
   list,
   ...route
 }: Description & { readonly list: ListRecords<z.infer<typeof deletedQuery>> }): Route {
-  return read({ ...route, query: deletedQuery, reply: deletedPage, read: (context) => readPage(list, context) })
+  return read({
+    ...route,
+    query: deletedQuery,
+    reply: deletedPage,
+    ofLedger: true,
+    read: (context) => readPage(list, context),
+  })
 }
 
 async function readPage<Q extends { limit: number }>(
@@ -63,7 +70,8 @@ async function readPage<Q extends { limit: number }>(
 /** A page, or a 422 where the cursor is broken or was made for other filters. */
 export function answerPage(found: Page | Refusal, limit: number): ReadAnswer {
   if (isRefusal(found)) throw new Problem(found.refused, found.details)
-  return { body: list({ ...found, limit }), revision: found.revision }
+  const { revision, tables } = found
+  return { body: list({ ...found, limit }), revision, tables }
 }
 
 /** One record by the id in the path. */
@@ -126,7 +134,16 @@ function readingRoutes<F extends z.ZodRawShape, C, R, P extends object>(resource
   const [name, many] = names
   const scope = `${area}:read` as const
   return [
-    listRoute({ path, scope, operation: `list${many}`, summary: `Lista ${all}`, record, filters, list: resource.list }),
+    listRoute({
+      path,
+      scope,
+      operation: `list${many}`,
+      summary: `Lista ${all}`,
+      record,
+      filters,
+      list: resource.list,
+      ofLedger: true,
+    }),
     deletedRoute({
       path: `${path}/deleted`,
       scope,

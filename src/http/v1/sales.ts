@@ -18,6 +18,7 @@ export const saleRoutes: readonly Route[] = [
     scope: 'sales:read',
     operation: 'listSales',
     summary: 'Lista as vendas',
+    ofLedger: true,
     record: Sale,
     /** Days are the company's own, inclusive. */
     filters: {

@@ -34,6 +34,8 @@ export const webhookRoutes: readonly Route[] = [
     scope,
     operation: 'listWebhooks',
     summary: 'Lista os endereços de webhook',
+    // How they answer is noted beside the ledger.
+    ofLedger: false,
     record: Webhook,
     filters: {},
     list: (pool, companyId, query) => listWebhooks(pool, companyId, query),

@@ -1,0 +1,67 @@
+/** What a page follows from, beside the request: the same page of the same moment is the same bytes. */
+export interface PageMoment {
+  /** Of the company's ledger. */
+  readonly revision: number
+  /** Identifies the read model's tables: a rebuild puts others in their place, at the same revision. */
+  readonly tables: number
+  /** The company's day. */
+  readonly today: string
+}
+
+/** Pages that were sent, for those who ask for them again before the company's ledger has moved. */
+export interface PageCache {
+  /** `key` names the company and the whole request. Null when the page is not held, or as of another moment. */
+  find(key: string, moment: PageMoment): Buffer | null
+  keep(key: string, moment: PageMoment, body: Buffer): void
+}
+
+interface Kept {
+  readonly moment: PageMoment
+  readonly body: Buffer
+  readonly size_bytes: number
+}
+
+/** One page may take so much of the room, so that a few large ones do not drive out all others. */
+const LARGEST_SHARE = 1 / 8
+
+/**
+ * Holds pages up to `capacity_bytes` and lets go of those that were not asked for longest. It decides nothing about time: who
+ * asks says which moment it must be, from what the gate has read in Postgres after the request came (decision 28).
+ */
+export function createPageCache(capacity_bytes: number): PageCache {
+  /** In the order of their last use. */
+  const pages = new Map<string, Kept>()
+  let held_bytes = 0
+
+  function drop(key: string): void {
+    held_bytes -= pages.get(key)?.size_bytes ?? 0
+    pages.delete(key)
+  }
+
+  return {
+    find(key, moment) {
+      const kept = pages.get(key)
+      if (!kept || !isSame(kept.moment, moment)) return null
+      pages.delete(key)
+      pages.set(key, kept)
+      return kept.body
+    },
+    keep(key, moment, body) {
+      const size_bytes = sizeOf(key, body)
+      if (size_bytes > capacity_bytes * LARGEST_SHARE) return
+      drop(key)
+      pages.set(key, { moment, body, size_bytes })
+      held_bytes += size_bytes
+      for (const oldest of pages.keys()) {
+        if (held_bytes <= capacity_bytes) return
+        drop(oldest)
+      }
+    },
+  }
+}
+
+const isSame = (a: PageMoment, b: PageMoment): boolean =>
+  a.revision === b.revision && a.tables === b.tables && a.today === b.today
+
+/** A small buffer is cut from a block of Node's, which lives as long as any of its pieces. */
+const sizeOf = (key: string, body: Buffer): number => Math.max(body.length, Buffer.poolSize) + 2 * key.length
