@@ -6,6 +6,7 @@ import { describeInBrowser, usePanel } from '../support/browser.ts'
 import { auditSamples } from './samples/audit.ts'
 import { integrationSamples } from './samples/integrations.ts'
 import { personSamples } from './samples/persons.ts'
+import { saleSamples } from './samples/sales.ts'
 import type { Samples } from './samples/sample.ts'
 
 const SAMPLES: Samples = {
@@ -13,6 +14,7 @@ const SAMPLES: Samples = {
   ...personSamples,
   ...integrationSamples,
   ...auditSamples,
+  ...saleSamples,
 }
 
 /** Nobody needs to have logged in. */

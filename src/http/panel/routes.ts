@@ -13,6 +13,7 @@ import { settingsPages } from './pages/settings.tsx'
 import { startPage } from './pages/start.tsx'
 import { supplierPages } from './pages/suppliers.tsx'
 import { userPages } from './pages/users.tsx'
+import { tillPages } from './pages/tills.tsx'
 import { webhookFormPages } from './pages/webhook-forms.tsx'
 import { webhookPages } from './pages/webhooks.tsx'
 import type { PanelRoute } from './route.ts'
@@ -25,6 +26,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...paymentTypePages,
   ...userPages,
   ...salePages,
+  ...tillPages,
   ...customerPages,
   ...supplierPages,
   integrationsPage,
