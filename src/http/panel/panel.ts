@@ -13,6 +13,7 @@ import { sessionCookie } from './cookie.ts'
 import { entrance } from './entrance.tsx'
 import { pagePolicy, requireCsrf, requireOwnSite } from './guard.ts'
 import { link, PANEL } from './link.ts'
+import { LIVE_PATH, live } from './live.ts'
 import type { Page, PanelContext, PanelRoute, Redirect } from './route.ts'
 import { PANEL_ROUTES } from './routes.ts'
 import { atMoment, formOf, submissionOf, visitOf } from './visit.ts'
@@ -39,6 +40,7 @@ export function panel(context: PanelContext): Router {
   router.use(formParser(context))
   router.use(entrance(context))
   router.use(requireSession(context))
+  router.get(LIVE_PATH, routed(`${PANEL}${LIVE_PATH}`), live(context))
   for (const [path, routes] of routesByPath()) {
     const one = router.route(path).all(routed(`${PANEL}${path}`))
     for (const route of routes) one['show' in route ? 'get' : 'post'](handlerOf(route, context))
@@ -99,7 +101,8 @@ async function submit(
 ): Promise<void> {
   const form = formOf(request)
   requireCsrf(place.visit.session, form)
-  const result = await route.submit(submissionOf(place.visit, form, response.locals.requestId as string, request.path))
+  const sender = { requestId: response.locals.requestId as string, address: request.ip ?? '' }
+  const result = await route.submit(submissionOf(place.visit, form, sender))
   answer(response, result, place)
 }
 
