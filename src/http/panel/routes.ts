@@ -1,3 +1,4 @@
+import { accountPages } from './pages/account.tsx'
 import { apiKeyPages } from './pages/api-keys.tsx'
 import { timelinePage } from './pages/audit.tsx'
 import { eventPage } from './pages/audit-event.tsx'
@@ -11,10 +12,13 @@ import { deliveryPages } from './pages/deliveries.tsx'
 import { integrationsPage } from './pages/integrations.tsx'
 import { payablePages } from './pages/payables.tsx'
 import { receivablePages } from './pages/receivables.tsx'
+import { paymentTypePages } from './pages/payment-types.tsx'
 import { salePages } from './pages/sales.tsx'
+import { settingsPages } from './pages/settings.tsx'
 import { startPage } from './pages/start.tsx'
 import { supplierPages } from './pages/suppliers.tsx'
 import { tillPages } from './pages/tills.tsx'
+import { userPages } from './pages/users.tsx'
 import { webhookFormPages } from './pages/webhook-forms.tsx'
 import { webhookPages } from './pages/webhooks.tsx'
 import type { PanelRoute } from './route.ts'
@@ -22,6 +26,10 @@ import type { PanelRoute } from './route.ts'
 /** All pages and forms of the panel. */
 export const PANEL_ROUTES: readonly PanelRoute[] = [
   startPage,
+  ...accountPages,
+  ...settingsPages,
+  ...paymentTypePages,
+  ...userPages,
   ...salePages,
   ...tillPages,
   ...customerPages,

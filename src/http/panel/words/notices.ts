@@ -15,6 +15,9 @@ export const NOTICES = {
   ligado: 'Webhook ligado.',
   desligado: 'Webhook desligado.',
   enviada: 'A entrega foi posta na fila. Recarregue a página para ver o resultado.',
+  'senha-trocada': 'Senha trocada.',
+  desativado: 'Usuário desativado.',
+  reativado: 'Usuário reativado.',
   saiu: 'Você saiu do painel.',
   entre: 'Entre para continuar.',
 } as const
