@@ -107,7 +107,7 @@ describe('panel: catalog', () => {
     const { html } = await user.get(at)
     expect(textIn(html)).to.include('Desativar: Café').and.to.include('deixa de aparecer')
     for (let n = 0; n < 2; n++)
-      expect((await user.post(at, hiddenFields(html, at))).to).to.equal(`${PATH}?feito=desativado`)
+      expect((await user.post(at, hiddenFields(html, at))).to).to.equal(`${PATH}?feito=item-desativado`)
     expect((await user.get(`${PATH}/${id}`)).status).to.equal(404)
     expect(await list()).to.include('Nenhum item encontrado.')
   })

@@ -4,7 +4,7 @@ export const NOTICES = {
   alterado: 'Alterações salvas.',
   'sem-alteracao': 'Nada foi alterado.',
   excluido: 'Cadastro excluído.',
-  desativado: 'Item desativado.',
+  'item-desativado': 'Item desativado.',
   estoque: 'Estoque alterado.',
   liquidada: 'Conta liquidada.',
   cancelada: 'Venda cancelada.',
