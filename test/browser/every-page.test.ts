@@ -7,12 +7,16 @@ import { auditSamples } from './samples/audit.ts'
 import { integrationSamples } from './samples/integrations.ts'
 import { personSamples } from './samples/persons.ts'
 import type { Samples } from './samples/sample.ts'
+import { settingsSamples } from './samples/settings.ts'
+import { storeSamples } from './samples/store.ts'
 
 const SAMPLES: Samples = {
   '/': async () => '',
   ...personSamples,
   ...integrationSamples,
   ...auditSamples,
+  ...settingsSamples,
+  ...storeSamples,
 }
 
 /** Nobody needs to have logged in. */
