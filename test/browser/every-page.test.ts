@@ -6,6 +6,7 @@ import { describeInBrowser, usePanel } from '../support/browser.ts'
 import { auditSamples } from './samples/audit.ts'
 import { integrationSamples } from './samples/integrations.ts'
 import { personSamples } from './samples/persons.ts'
+import { saleSamples } from './samples/sales.ts'
 import type { Samples } from './samples/sample.ts'
 import { settingsSamples } from './samples/settings.ts'
 import { storeSamples } from './samples/store.ts'
@@ -17,6 +18,7 @@ const SAMPLES: Samples = {
   ...auditSamples,
   ...settingsSamples,
   ...storeSamples,
+  ...saleSamples,
 }
 
 /** Nobody needs to have logged in. */

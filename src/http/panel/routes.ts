@@ -15,6 +15,7 @@ import { startPage } from './pages/start.tsx'
 import { storePage } from './pages/store.tsx'
 import { storePages } from './pages/stores.tsx'
 import { supplierPages } from './pages/suppliers.tsx'
+import { tillPages } from './pages/tills.tsx'
 import { userPages } from './pages/users.tsx'
 import { webhookFormPages } from './pages/webhook-forms.tsx'
 import { webhookPages } from './pages/webhooks.tsx'
@@ -28,6 +29,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...paymentTypePages,
   ...userPages,
   ...salePages,
+  ...tillPages,
   ...customerPages,
   ...supplierPages,
   storePage,

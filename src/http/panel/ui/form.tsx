@@ -185,7 +185,7 @@ const Control = ({ field: { kind, isRequired }, attributes, values, legend }: Co
     case 'select':
       return (
         <select {...attributes} required={isRequired}>
-          {!isRequired && <option value="" />}
+          {!isRequired && !control.options.some((option) => option.value === '') && <option value="" />}
           {control.options.map((option) => (
             <option key={option.value} value={option.value} selected={option.value === value}>
               {option.label}

@@ -6,6 +6,8 @@ export const NOTICES = {
   excluido: 'Cadastro excluído.',
   liquidada: 'Conta liquidada.',
   cancelada: 'Venda cancelada.',
+  resolvida: 'Venda recusada marcada como resolvida.',
+  'ja-resolvida': 'Esta venda já estava resolvida.',
   'documento-fiscal': 'Documento fiscal registrado.',
   revogada: 'Chave revogada.',
   ligado: 'Webhook ligado.',
