@@ -10,6 +10,8 @@ import { integrationSamples } from './samples/integrations.ts'
 import { personSamples } from './samples/persons.ts'
 import { saleSamples } from './samples/sales.ts'
 import type { Samples } from './samples/sample.ts'
+import { settingsSamples } from './samples/settings.ts'
+import { storeSamples } from './samples/store.ts'
 
 const SAMPLES: Samples = {
   '/': async () => '',
@@ -18,6 +20,8 @@ const SAMPLES: Samples = {
   ...accountSamples,
   ...integrationSamples,
   ...auditSamples,
+  ...settingsSamples,
+  ...storeSamples,
   ...saleSamples,
 }
 

@@ -11,11 +11,14 @@ import { customerPages } from './pages/customers.tsx'
 import { deliveryPages } from './pages/deliveries.tsx'
 import { integrationsPage } from './pages/integrations.tsx'
 import { payablePages } from './pages/payables.tsx'
+import { orderPage } from './pages/order.tsx'
 import { paymentTypePages } from './pages/payment-types.tsx'
 import { receivablePages } from './pages/receivables.tsx'
 import { salePages } from './pages/sales.tsx'
 import { settingsPages } from './pages/settings.tsx'
 import { startPage } from './pages/start.tsx'
+import { storePage } from './pages/store.tsx'
+import { storePages } from './pages/stores.tsx'
 import { supplierPages } from './pages/suppliers.tsx'
 import { tillPages } from './pages/tills.tsx'
 import { userPages } from './pages/users.tsx'
@@ -39,6 +42,9 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...categoryPages,
   ...receivablePages,
   ...payablePages,
+  storePage,
+  orderPage,
+  ...storePages,
   integrationsPage,
   ...apiKeyPages,
   ...webhookFormPages,
