@@ -16,9 +16,9 @@ import type { Page, PanelRoute, Redirect, Submission, Visit } from '../route.ts'
 import { ButtonForm, Filters, Form } from '../ui/form.tsx'
 import { History } from '../ui/history.tsx'
 import { Actions, Badge, ButtonLink, Card, Facts, Pager } from '../ui/parts.tsx'
+import { refusedPage } from '../ui/refused.tsx'
 import { Table } from '../ui/table.tsx'
 import type { NoticeCode } from '../words/notices.ts'
-import { refusalMessage } from '../words/refusals.ts'
 import { DELIVERY_STATUS, WEBHOOK_EVENT_NAMES } from '../words/webhooks.ts'
 import { type ShownWebhook, WebhookBadge } from './integrations.tsx'
 import { WEBHOOKS_PATH, withWebhook } from './webhook-forms.tsx'
@@ -148,14 +148,8 @@ const switching =
     const answer = isOn
       ? await submission.run(enableWebhook, { id })
       : await submission.run(switchOffWebhook, { id, reason: 'requested' })
-    return isRefusal(answer) ? refused(answer) : { to: `${WEBHOOKS_PATH}/${id}`, notice }
+    return isRefusal(answer) ? refusedPage(answer) : { to: `${WEBHOOKS_PATH}/${id}`, notice }
   }
-
-const refused = (refusal: Parameters<typeof refusalMessage>[0]): Page => ({
-  title: 'Não foi possível concluir',
-  body: <p>{refusalMessage(refusal)}</p>,
-  status: 409,
-})
 
 const deletePage = (visit: Visit, { id, url }: ShownWebhook): Page => ({
   title: 'Excluir webhook',
@@ -174,7 +168,7 @@ const deletePage = (visit: Visit, { id, url }: ShownWebhook): Page => ({
 
 async function remove(submission: Submission, { id }: ShownWebhook): Promise<Page | Redirect> {
   const answer = await submission.run(deleteWebhook, { id })
-  return isRefusal(answer) ? refused(answer) : { to: '/integracoes', notice: 'excluido' }
+  return isRefusal(answer) ? refusedPage(answer) : { to: '/integracoes', notice: 'excluido' }
 }
 
 const at = { section: 'integrations', access: 'owner' } as const
