@@ -30,8 +30,9 @@ const formParser =
   ({ bodies }: PanelContext): RequestHandler =>
   (request, response, next) => {
     if (request.method !== 'POST') return next()
-    // False is what is no form; null is no body.
-    if (request.is(FORM_TYPE) === false) throw new Problem('unsupported_media_type')
+    const { 'content-length': length, 'transfer-encoding': encoding } = request.headers
+    const isSent = encoding !== undefined || Number(length ?? 0) > 0
+    if (isSent && !request.is(FORM_TYPE)) throw new Problem('unsupported_media_type')
     holdBody(bodies, FORM_LIMITS.limit, request, response)
     parseForm(request, response, (error?: unknown) =>
       next(error === undefined ? undefined : bodyProblem(error, FORM_LIMITS.limit, request)),
@@ -87,7 +88,10 @@ function requireSession(context: PanelContext): RequestHandler {
 function sendToLogin(request: Request, response: Response): void {
   // A script that fetches a part of a page would put nothing in its place: the whole page goes to the login instead.
   if (request.get('hx-request') === 'true')
-    return void response.status(401).setHeader('HX-Redirect', link('/entrar', { feito: 'entre' })).end()
+    return void response
+      .status(401)
+      .setHeader('HX-Redirect', link('/entrar', { feito: 'entre' }))
+      .end()
   const para = request.method === 'GET' && request.url !== '/' ? request.originalUrl : undefined
   sendRedirect(response, link('/entrar', { feito: 'entre', para }))
 }
