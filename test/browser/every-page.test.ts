@@ -8,12 +8,16 @@ import { integrationSamples } from './samples/integrations.ts'
 import { personSamples } from './samples/persons.ts'
 import { saleSamples } from './samples/sales.ts'
 import type { Samples } from './samples/sample.ts'
+import { settingsSamples } from './samples/settings.ts'
+import { storeSamples } from './samples/store.ts'
 
 const SAMPLES: Samples = {
   '/': async () => '',
   ...personSamples,
   ...integrationSamples,
   ...auditSamples,
+  ...settingsSamples,
+  ...storeSamples,
   ...saleSamples,
 }
 

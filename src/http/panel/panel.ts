@@ -2,7 +2,7 @@ import express, { type Request, type RequestHandler, type Response, type Router 
 import type { PanelSession } from '../../access/sessions.ts'
 import { limitStrangers } from '../middleware/authenticate.ts'
 import { failures } from '../middleware/failures.ts'
-import { bodyProblem } from '../middleware/json-body.ts'
+import { bodyProblem, holdBody } from '../middleware/json-body.ts'
 import { requireHttps } from '../middleware/require-https.ts'
 import { routed } from '../middleware/routed.ts'
 import { placeOf } from '../paths.ts'
@@ -23,17 +23,21 @@ const FORM_LIMITS = { limit: 400_000, parameterLimit: 1_000 }
 
 const parseForm = express.urlencoded({ extended: false, ...FORM_LIMITS })
 
-const formParser: RequestHandler = (request, response, next) =>
-  parseForm(request, response, (error?: unknown) =>
-    next(error === undefined ? undefined : bodyProblem(error, FORM_LIMITS.limit, request, response)),
-  )
+const formParser =
+  ({ bodies }: PanelContext): RequestHandler =>
+  (request, response, next) => {
+    if (request.method === 'POST') holdBody(bodies, FORM_LIMITS.limit, request, response)
+    parseForm(request, response, (error?: unknown) =>
+      next(error === undefined ? undefined : bodyProblem(error, FORM_LIMITS.limit, request)),
+    )
+  }
 
 /** The subscribers' panel: pages for people, made on the server. */
 export function panel(context: PanelContext): Router {
   const router = express.Router({ caseSensitive: true })
   router.use('/assets', serveAssets())
   router.use(pagePolicy, requireHttps(limitStrangers(context.addresses)), requireOwnSite)
-  router.use(formParser)
+  router.use(formParser(context))
   router.use(entrance(context))
   router.use(requireSession(context))
   router.get(LIVE_PATH, routed(`${PANEL}${LIVE_PATH}`), live(context))

@@ -7,10 +7,13 @@ import { verifyForm } from './pages/audit-verify.tsx'
 import { customerPages } from './pages/customers.tsx'
 import { deliveryPages } from './pages/deliveries.tsx'
 import { integrationsPage } from './pages/integrations.tsx'
+import { orderPage } from './pages/order.tsx'
 import { paymentTypePages } from './pages/payment-types.tsx'
 import { salePages } from './pages/sales.tsx'
 import { settingsPages } from './pages/settings.tsx'
 import { startPage } from './pages/start.tsx'
+import { storePage } from './pages/store.tsx'
+import { storePages } from './pages/stores.tsx'
 import { supplierPages } from './pages/suppliers.tsx'
 import { tillPages } from './pages/tills.tsx'
 import { userPages } from './pages/users.tsx'
@@ -29,6 +32,9 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...tillPages,
   ...customerPages,
   ...supplierPages,
+  storePage,
+  orderPage,
+  ...storePages,
   integrationsPage,
   ...apiKeyPages,
   ...webhookFormPages,

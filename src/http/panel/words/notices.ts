@@ -16,6 +16,8 @@ export const NOTICES = {
   'senha-trocada': 'Senha trocada.',
   desativado: 'Usuário desativado.',
   reativado: 'Usuário reativado.',
+  'loja-ligada': 'Loja ligada.',
+  'loja-desligada': 'Loja desligada.',
   saiu: 'Você saiu do painel.',
   entre: 'Entre para continuar.',
 } as const
