@@ -17,9 +17,6 @@ export const customerPages = recordPages<CustomerObject>({
   words: {
     all: 'Clientes',
     create: 'Novo cliente',
-    edit: 'Editar cliente',
-    remove: 'Excluir cliente',
-    question: 'O cliente deixa de aparecer nas listas. Vendas e contas já feitas ficam como estão.',
     none: 'Nenhum cliente encontrado.',
   },
   list: {
@@ -33,6 +30,10 @@ export const customerPages = recordPages<CustomerObject>({
   facts: (customer, visit) => personFacts(customer, visit),
   fields: () => personFields(),
   create: { schema: CreateCustomerInput, command: createCustomer },
-  update: { schema: CustomerChanges, command: updateCustomer },
-  remove: deleteCustomer,
+  update: { label: 'Editar cliente', schema: CustomerChanges, command: updateCustomer },
+  remove: {
+    label: 'Excluir cliente',
+    question: 'O cliente deixa de aparecer nas listas. Vendas e contas já feitas ficam como estão.',
+    command: deleteCustomer,
+  },
 })

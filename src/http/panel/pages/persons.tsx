@@ -7,7 +7,7 @@ import { choice, email, line, paragraph, phone, taxNumber, zip } from '../forms/
 import { link } from '../link.ts'
 import type { Visit } from '../route.ts'
 import type { Column } from '../ui/table.tsx'
-import type { RecordPages } from './records.tsx'
+import type { RecordPages } from './record-pages.ts'
 
 /** Of a customer or a supplier. */
 type Person = CustomerObject

@@ -18,9 +18,6 @@ export const supplierPages = recordPages<SupplierObject>({
   words: {
     all: 'Fornecedores',
     create: 'Novo fornecedor',
-    edit: 'Editar fornecedor',
-    remove: 'Excluir fornecedor',
-    question: 'O fornecedor deixa de aparecer nas listas. Contas já lançadas ficam como estão.',
     none: 'Nenhum fornecedor encontrado.',
   },
   list: {
@@ -38,6 +35,10 @@ export const supplierPages = recordPages<SupplierObject>({
   facts: (supplier, visit) => personFacts(supplier, visit, ['Nome fantasia', supplier.trade_name]),
   fields: () => personFields({ trade_name: { label: 'Nome fantasia', kind: line, columns: 4 } }),
   create: { schema: CreateSupplierInput, command: createSupplier },
-  update: { schema: SupplierChanges, command: updateSupplier },
-  remove: deleteSupplier,
+  update: { label: 'Editar fornecedor', schema: SupplierChanges, command: updateSupplier },
+  remove: {
+    label: 'Excluir fornecedor',
+    question: 'O fornecedor deixa de aparecer nas listas. Contas já lançadas ficam como estão.',
+    command: deleteSupplier,
+  },
 })
