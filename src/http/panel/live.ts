@@ -41,7 +41,7 @@ export function live({ news, panel: { sessions } }: PanelContext): RequestHandle
   /** Whoever was logged out hears no more; where nobody can be asked, nothing has changed. */
   async function stillIn(request: Request): Promise<boolean> {
     try {
-      return (await sessions.find(sessionCookie(request) ?? '')) !== null
+      return await sessions.isLive(sessionCookie(request) ?? '')
     } catch {
       return true
     }

@@ -154,6 +154,14 @@ describe('panel: settings', () => {
       expect((await bia.logIn('outra senha boa')).status).to.equal(303)
     })
 
+    it('do not change their own password where nobody asks for the old one', async () => {
+      const path = `${PATH}/${owner.id}/senha`
+      const { status, html } = await owner.submit(path, { password: 'senha de um intruso' })
+      expect(status).to.equal(422)
+      expect(problemsIn(html).join()).to.include('a própria senha se troca em')
+      expect((await owner.logIn()).status).to.equal(303)
+    })
+
     it('always leave one owner', async () => {
       const { status, html } = await owner.submit(`${PATH}/${owner.id}/editar`, { name: 'Ana', role: 'clerk' })
       expect(status).to.equal(409)

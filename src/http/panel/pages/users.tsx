@@ -7,6 +7,7 @@ import { updateUser } from '../../../../commands/users/update-user.ts'
 import type { UserObject } from '../../../../projections/users.ts'
 import { getUser } from '../../../../queries/users/get-user.ts'
 import { hashPassword, Password } from '../../../access/passwords.ts'
+import { invalid } from '../../../domain/refusal.ts'
 import { isRefusal } from '../../../ledger/command.ts'
 import { pathId } from '../../route.ts'
 import { dateTime } from '../format.ts'
@@ -147,6 +148,8 @@ export const userPages: readonly PanelRoute[] = [
     fields: () => ({ password: secret }),
     schema: z.object({ password: Password }),
     async act(submission, { id }, { password: chosen }) {
+      // Whoever finds a panel open must not keep it: the own password takes the old one.
+      if (id === submission.session.userId) return invalid('password', 'a própria senha se troca em "Minha conta"')
       const answer = await submission.run(changePassword, { id, password_hash: await hashPassword(chosen) })
       return isRefusal(answer) ? answer : { to: `${USERS_PATH}/${id}`, notice: 'senha-trocada' }
     },
