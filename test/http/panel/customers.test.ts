@@ -163,4 +163,9 @@ describe('panel: customers', () => {
     for (const path of [`/painel/clientes/${id}`, `/painel/clientes/${id}/editar`, `/painel/clientes/${id}/excluir`])
       expect((await user.get(path)).status, path).to.equal(404)
   })
+
+  it('takes filters from anywhere as they come', async () => {
+    for (const query of ['?name=%00', '?document=%00', '?external_id=%01', `?name=${'x'.repeat(300)}`, '?cursor=x'])
+      expect((await user.get(`/painel/clientes${query}`)).status, query).to.equal(200)
+  })
 })

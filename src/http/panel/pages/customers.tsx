@@ -5,7 +5,8 @@ import type { CustomerObject } from '../../../../projections/customers.ts'
 import { getCustomer } from '../../../../queries/customers/get-customer.ts'
 import { customerListing } from '../../../../queries/customers/list-customers.ts'
 import { listPersonsByName } from '../../../../queries/persons/list-persons.ts'
-import { personColumns, personFacts, personFields, personFilters } from './persons.tsx'
+import { searched } from '../forms/searched.ts'
+import { PersonSearch, personColumns, personFacts, personFields, personFilters } from './persons.tsx'
 import { recordPages } from './records.tsx'
 
 const PATH = '/clientes'
@@ -22,8 +23,10 @@ export const customerPages = recordPages<CustomerObject>({
   list: {
     filters: personFilters,
     columns: personColumns(PATH),
-    page: ({ books }, filters) =>
-      listPersonsByName(books.pool, customerListing, books.companyId, { ...filters, limit: 50 }),
+    page: ({ books }, asked) =>
+      searched(PersonSearch, asked, (search) =>
+        listPersonsByName(books.pool, customerListing, books.companyId, { ...search, limit: 50 }),
+      ),
   },
   get: ({ books }, id) => getCustomer(books.pool, books.companyId, id),
   nameOf: ({ name }) => name,

@@ -6,7 +6,8 @@ import { listPersonsByName } from '../../../../queries/persons/list-persons.ts'
 import { getSupplier } from '../../../../queries/suppliers/get-supplier.ts'
 import { supplierListing } from '../../../../queries/suppliers/list-suppliers.ts'
 import { line } from '../forms/kinds.ts'
-import { personColumns, personFacts, personFields, personFilters } from './persons.tsx'
+import { searched } from '../forms/searched.ts'
+import { PersonSearch, personColumns, personFacts, personFields, personFilters } from './persons.tsx'
 import { recordPages } from './records.tsx'
 
 const PATH = '/fornecedores'
@@ -27,8 +28,10 @@ export const supplierPages = recordPages<SupplierObject>({
       cell: ({ trade_name }) => trade_name,
       isExtra: true,
     }),
-    page: ({ books }, filters) =>
-      listPersonsByName(books.pool, supplierListing, books.companyId, { ...filters, limit: 50 }),
+    page: ({ books }, asked) =>
+      searched(PersonSearch, asked, (search) =>
+        listPersonsByName(books.pool, supplierListing, books.companyId, { ...search, limit: 50 }),
+      ),
   },
   get: ({ books }, id) => getSupplier(books.pool, books.companyId, id),
   nameOf: ({ name }) => name,
