@@ -1,8 +1,10 @@
+import { countAlarms } from '../../../../queries/orders/count-alarms.ts'
 import { type LowStock, lowStock } from '../../../../queries/panel/low-stock.ts'
 import { type OpenSide, openAccounts } from '../../../../queries/panel/open-accounts.ts'
 import { type RecentEvents, recentEvents } from '../../../../queries/panel/recent-events.ts'
 import { salesByDay } from '../../../../queries/panel/sales-by-day.ts'
 import { type SalesToday, salesToday } from '../../../../queries/panel/sales-today.ts'
+import { countRefusedSales } from '../../../../queries/sync/list-refused-sales.ts'
 import { dateTime, dateTimeSeconds, money, quantity } from '../format.ts'
 import { link } from '../link.ts'
 import { LIVE_PATH } from '../live.ts'
@@ -18,44 +20,81 @@ const DAYS = 30
 const EVENTS = 10
 const SHORT_ITEMS = 10
 
-/** How the shop stands now. Where scripts run, `#agora` is fetched anew whenever the company's ledger moves. */
+/** The parts of the page that follow the ledger, by id; the first one's is in the address of whoever fetches them alone. */
+const [FIGURES, LAST] = ['agora', 'acontecimentos']
+
+/**
+ * How the shop stands. Where scripts run, both parts are fetched anew when the company's ledger moves; stock and the chart, which
+ * cost more and change less, are as of the page.
+ */
 async function showStart(visit: Visit): Promise<Page> {
-  const { books, context, session } = visit
+  const { books, context, query } = visit
   const { pool, companyId } = books
-  const [recent, today, accounts, stock, days] = await Promise.all([
+  const isPart = query.parte === FIGURES
+  const [recent, today, accounts, refused, alarmed, days, stock] = await Promise.all([
     recentEvents(context, companyId, EVENTS),
     salesToday(pool, companyId, books),
     openAccounts(pool, companyId, books),
-    lowStock(pool, companyId, SHORT_ITEMS),
-    salesByDay(pool, companyId, books, DAYS),
+    countRefusedSales(pool, companyId),
+    countAlarms(pool, companyId),
+    isPart ? null : salesByDay(pool, companyId, books, DAYS),
+    isPart ? null : lowStock(pool, companyId, SHORT_ITEMS),
   ])
   const actors = await namesOfActors(books, recent.events)
   const body = (
     <div hx-ext="sse" sse-connect={link(LIVE_PATH, { desde: recent.revision })}>
       <div
-        id="agora"
-        hx-get={link('/')}
+        id={FIGURES}
+        hx-get={link('/', { parte: FIGURES })}
         hx-trigger="sse:mudou throttle:1s"
-        hx-select="#agora"
-        hx-target="#agora"
+        hx-select={`#${FIGURES}`}
+        hx-select-oob={`#${LAST}`}
+        hx-target={`#${FIGURES}`}
         hx-swap="outerHTML"
       >
-        <p class="hint">Atualizado em {dateTimeSeconds(session.now, books.timezone)}.</p>
+        <p class="hint">Atualizado em {dateTimeSeconds(visit.session.now, books.timezone)}.</p>
+        <Attention refused={refused} alarmed={alarmed} />
         <div class="cards">
           <SalesFigures today={today} />
           <AccountFigures title="A receber" path="/contas-a-receber" side={accounts.receivables} />
           <AccountFigures title="A pagar" path="/contas-a-pagar" side={accounts.payables} />
         </div>
+      </div>
+      {days && (
         <Card title={`Vendas dos últimos ${DAYS} dias`}>
           <SalesChart days={days} />
         </Card>
-        <Stock stock={stock} />
+      )}
+      <div id={LAST}>
         <LastEvents recent={recent} visit={visit} actors={actors} />
       </div>
+      {stock && <Stock stock={stock} />}
     </div>
   )
   return { title: 'Início', body }
 }
+
+interface AttentionProps {
+  /** Uploaded sales that were refused and wait for somebody. */
+  readonly refused: number
+  /** Orders that were paid when they should not have been. */
+  readonly alarmed: number
+}
+
+const Attention = ({ refused, alarmed }: AttentionProps) => (
+  <>
+    {refused > 0 && (
+      <p class="problem" role="note">
+        <a href={link('/caixas')}>{`Vendas dos caixas recusadas, à espera de alguém: ${refused}`}</a>
+      </p>
+    )}
+    {alarmed > 0 && (
+      <p class="problem" role="note">
+        <a href={link('/loja')}>{`Pedidos da loja online com alarme: ${alarmed}`}</a>
+      </p>
+    )}
+  </>
+)
 
 const SalesFigures = ({ today }: { readonly today: SalesToday }) => (
   <Card title="Vendas de hoje">

@@ -4,6 +4,8 @@ export const NOTICES = {
   alterado: 'Alterações salvas.',
   'sem-alteracao': 'Nada foi alterado.',
   excluido: 'Cadastro excluído.',
+  'item-desativado': 'Item desativado.',
+  estoque: 'Estoque alterado.',
   liquidada: 'Conta liquidada.',
   cancelada: 'Venda cancelada.',
   resolvida: 'Venda recusada marcada como resolvida.',
@@ -16,6 +18,8 @@ export const NOTICES = {
   'senha-trocada': 'Senha trocada.',
   desativado: 'Usuário desativado.',
   reativado: 'Usuário reativado.',
+  'loja-ligada': 'Loja ligada.',
+  'loja-desligada': 'Loja desligada.',
   saiu: 'Você saiu do painel.',
   entre: 'Entre para continuar.',
 } as const
