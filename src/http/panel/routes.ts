@@ -4,11 +4,16 @@ import { timelinePage } from './pages/audit.tsx'
 import { eventPage } from './pages/audit-event.tsx'
 import { recordAuditPages } from './pages/audit-record.tsx'
 import { verifyForm } from './pages/audit-verify.tsx'
+import { catalogPages } from './pages/catalog.tsx'
+import { stockPages } from './pages/catalog-stock.tsx'
+import { categoryPages } from './pages/categories.tsx'
 import { customerPages } from './pages/customers.tsx'
 import { deliveryPages } from './pages/deliveries.tsx'
 import { integrationsPage } from './pages/integrations.tsx'
 import { orderPage } from './pages/order.tsx'
+import { payablePages } from './pages/payables.tsx'
 import { paymentTypePages } from './pages/payment-types.tsx'
+import { receivablePages } from './pages/receivables.tsx'
 import { salePages } from './pages/sales.tsx'
 import { settingsPages } from './pages/settings.tsx'
 import { startPage } from './pages/start.tsx'
@@ -32,6 +37,11 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...tillPages,
   ...customerPages,
   ...supplierPages,
+  ...catalogPages,
+  ...stockPages,
+  ...categoryPages,
+  ...receivablePages,
+  ...payablePages,
   storePage,
   orderPage,
   ...storePages,

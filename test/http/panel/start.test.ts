@@ -1,7 +1,11 @@
 import { expect } from 'chai'
+import { createStore } from '../../../commands/stores/create-store.ts'
 import { startApi, type TestApi, type TestCompany } from '../../support/api.ts'
 import { useDatabase } from '../../support/database.ts'
+import { offlineSaleOf, upload } from '../../support/offline-sales.ts'
+import { alarmedOrder } from '../../support/orders.ts'
 import { type PanelUser, panelUser, textIn } from '../../support/panel.ts'
+import { openTill } from '../../support/till.ts'
 import { until } from '../../support/wait.ts'
 
 describe('panel: start page', () => {
@@ -67,6 +71,19 @@ describe('panel: start page', () => {
       .and.to.include('Café 0')
       .and.to.include('Chá 2,5 kg')
       .and.not.to.include('Arroz 80')
+  })
+
+  it('says what waits for somebody: refused sales of tills, and orders that were paid twice', async () => {
+    expect(await shown())
+      .not.to.include('recusadas')
+      .and.not.to.include('alarme')
+    const alias = `loja-${company.id}`
+    await company.run(createStore, { alias, commission_percentage: '5', sandbox: true })
+    await alarmedOrder(company, alias)
+    await upload(await openTill(api.url, company), [offlineSaleOf({ total: 99 })])
+    expect(await shown())
+      .to.include('Vendas dos caixas recusadas, à espera de alguém: 1')
+      .and.to.include('Pedidos da loja online com alarme: 1')
   })
 
   it('shows the last events, and leads a clerk to no page of the audit', async () => {

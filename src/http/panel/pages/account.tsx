@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { changePassword } from '../../../../commands/users/change-password.ts'
-import { hashPassword, Password } from '../../../access/passwords.ts'
+import { changeOwnPassword } from '../../../access/own-password.ts'
+import { Password } from '../../../access/passwords.ts'
 import { invalid, type Refusal } from '../../../domain/refusal.ts'
 import { isRefusal } from '../../../ledger/command.ts'
 import type { Fields } from '../forms/form.ts'
@@ -52,21 +52,18 @@ const showAccount = async ({ session }: Visit): Promise<Page> => ({
   ),
 })
 
-/** The old password counts as an attempt to log in: nobody guesses it here faster than at the door. */
+/** Every session of the user ends with the old password, this one too. */
 async function change(
-  submission: Submission,
-  { current_password, new_password }: z.infer<typeof PasswordForm>,
+  { session, context, address, requestId }: Submission,
+  { current_password: current, new_password: next }: z.infer<typeof PasswordForm>,
 ): Promise<Redirect | Refusal> {
-  const { session, context, address } = submission
-  const confirmed = await context.panel.login.confirm({ email: session.email, password: current_password }, address)
-  if (confirmed.kind === 'wrong') return invalid('current_password', 'está incorreta')
-  if (confirmed.kind === 'limited')
-    return invalid('current_password', `muitas tentativas: aguarde ${confirmed.retryAfter} segundos`)
-  const password_hash = await hashPassword(new_password)
-  const verified_hash = confirmed.passwordHash
-  const answer = await submission.run(changePassword, { id: session.userId, password_hash, verified_hash })
-  // Every session of the user has ended with the old password, this one too.
-  return isRefusal(answer) ? answer : { to: '/entrar', notice: 'senha-trocada' }
+  const services = { login: context.panel.login, writer: context.writer }
+  const outcome = await changeOwnPassword(services, session, { current, next }, { address, requestId })
+  if (isRefusal(outcome)) return outcome
+  if (outcome.kind === 'wrong') return invalid('current_password', 'está incorreta')
+  if (outcome.kind === 'limited')
+    return invalid('current_password', `muitas tentativas: aguarde ${outcome.retryAfter} segundos`)
+  return { to: '/entrar', notice: 'senha-trocada' }
 }
 
 /** Whoever is logged in, and the own password. */

@@ -1,8 +1,10 @@
+import { countAlarms } from '../../../../queries/orders/count-alarms.ts'
 import { type LowStock, lowStock } from '../../../../queries/panel/low-stock.ts'
 import { type OpenSide, openAccounts } from '../../../../queries/panel/open-accounts.ts'
 import { type RecentEvents, recentEvents } from '../../../../queries/panel/recent-events.ts'
 import { salesByDay } from '../../../../queries/panel/sales-by-day.ts'
 import { type SalesToday, salesToday } from '../../../../queries/panel/sales-today.ts'
+import { countRefusedSales } from '../../../../queries/sync/list-refused-sales.ts'
 import { dateTime, dateTimeSeconds, money, quantity } from '../format.ts'
 import { link } from '../link.ts'
 import { LIVE_PATH } from '../live.ts'
@@ -18,44 +20,88 @@ const DAYS = 30
 const EVENTS = 10
 const SHORT_ITEMS = 10
 
-/** How the shop stands now. Where scripts run, `#agora` is fetched anew whenever the company's ledger moves. */
+/** The part of the page that follows the ledger, in the address of whoever fetches it alone. */
+const LIVE_PART = 'agora'
+
+/**
+ * How the shop stands. Where scripts run, `#agora` is fetched anew when the company's ledger moves; stock and the chart, which
+ * cost more and change less, are as of the page.
+ */
 async function showStart(visit: Visit): Promise<Page> {
+  const isPart = visit.query.parte === LIVE_PART
+  const [now, before] = await Promise.all([showNow(visit), isPart ? null : showBefore(visit)])
+  return { title: 'Início', body: [now, before] }
+}
+
+async function showNow(visit: Visit) {
   const { books, context, session } = visit
-  const { pool, companyId } = books
-  const [recent, today, accounts, stock, days] = await Promise.all([
-    recentEvents(context, companyId, EVENTS),
-    salesToday(pool, companyId, books),
-    openAccounts(pool, companyId, books),
-    lowStock(pool, companyId, SHORT_ITEMS),
-    salesByDay(pool, companyId, books, DAYS),
+  const [recent, today, accounts, refused, alarmed] = await Promise.all([
+    recentEvents(context, books.companyId, EVENTS),
+    salesToday(books.pool, books.companyId, books),
+    openAccounts(books.pool, books.companyId, books),
+    countRefusedSales(books.pool, books.companyId),
+    countAlarms(books.pool, books.companyId),
   ])
   const actors = await namesOfActors(books, recent.events)
-  const body = (
+  return (
     <div hx-ext="sse" sse-connect={link(LIVE_PATH, { desde: recent.revision })}>
       <div
-        id="agora"
-        hx-get={link('/')}
+        id={LIVE_PART}
+        hx-get={link('/', { parte: LIVE_PART })}
         hx-trigger="sse:mudou throttle:1s"
-        hx-select="#agora"
-        hx-target="#agora"
+        hx-select={`#${LIVE_PART}`}
+        hx-target={`#${LIVE_PART}`}
         hx-swap="outerHTML"
       >
         <p class="hint">Atualizado em {dateTimeSeconds(session.now, books.timezone)}.</p>
+        <Attention refused={refused} alarmed={alarmed} />
         <div class="cards">
           <SalesFigures today={today} />
           <AccountFigures title="A receber" path="/contas-a-receber" side={accounts.receivables} />
           <AccountFigures title="A pagar" path="/contas-a-pagar" side={accounts.payables} />
         </div>
-        <Card title={`Vendas dos últimos ${DAYS} dias`}>
-          <SalesChart days={days} />
-        </Card>
-        <Stock stock={stock} />
         <LastEvents recent={recent} visit={visit} actors={actors} />
       </div>
     </div>
   )
-  return { title: 'Início', body }
 }
+
+async function showBefore({ books }: Visit) {
+  const [stock, days] = await Promise.all([
+    lowStock(books.pool, books.companyId, SHORT_ITEMS),
+    salesByDay(books.pool, books.companyId, books, DAYS),
+  ])
+  return (
+    <>
+      <Card title={`Vendas dos últimos ${DAYS} dias`}>
+        <SalesChart days={days} />
+      </Card>
+      <Stock stock={stock} />
+    </>
+  )
+}
+
+interface AttentionProps {
+  /** Uploaded sales that were refused and wait for somebody. */
+  readonly refused: number
+  /** Orders that were paid when they should not have been. */
+  readonly alarmed: number
+}
+
+const Attention = ({ refused, alarmed }: AttentionProps) => (
+  <>
+    {refused > 0 && (
+      <p class="problem" role="note">
+        <a href={link('/caixas')}>{`Vendas dos caixas recusadas, à espera de alguém: ${refused}`}</a>
+      </p>
+    )}
+    {alarmed > 0 && (
+      <p class="problem" role="note">
+        <a href={link('/loja')}>{`Pedidos da loja online com alarme: ${alarmed}`}</a>
+      </p>
+    )}
+  </>
+)
 
 const SalesFigures = ({ today }: { readonly today: SalesToday }) => (
   <Card title="Vendas de hoje">

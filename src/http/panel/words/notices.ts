@@ -4,6 +4,8 @@ export const NOTICES = {
   alterado: 'Alterações salvas.',
   'sem-alteracao': 'Nada foi alterado.',
   excluido: 'Cadastro excluído.',
+  'item-desativado': 'Item desativado.',
+  estoque: 'Estoque alterado.',
   liquidada: 'Conta liquidada.',
   cancelada: 'Venda cancelada.',
   resolvida: 'Venda recusada marcada como resolvida.',
