@@ -33,7 +33,8 @@ async function expectWhole(env: Record<string, string>, seals: string, publicKey
 }
 
 describe('a backup, made and restored as docs/operations.md says', function () {
-  this.timeout(240_000)
+  // Nine processes, one after the other.
+  this.timeout(480_000)
   let base: string
   let dataDir: string
   let receiver: Receiver

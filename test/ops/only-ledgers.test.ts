@@ -58,7 +58,22 @@ describe('ledgers that outlive their Postgres', function () {
     const isDerived = ([name]: [string, unknown]) => name.startsWith('read.')
     const [kept, made] = await Promise.all([database.url, empty.url].map(contentsOf))
     expect(Object.entries(made ?? {}).filter(isDerived)).to.deep.equal(Object.entries(kept ?? {}).filter(isDerived))
+    for (const name of ['idempotent_answers', 'webhook_deliveries', 'store_secrets', 'refused_sales'])
+      expect(made?.[`ops.${name}`], name).to.have.property('rows', 0)
     await command('ledger', 'verify')
+  })
+
+  it('know the stores, whose secrets are given anew', async () => {
+    const { store } = belongings.company
+    const updated = await command(
+      'store',
+      'update',
+      store?.alias ?? '',
+      '--notification-secret',
+      'outro-segredo',
+      '--json',
+    )
+    expect(JSON.parse(updated)).to.include({ alias: store?.alias, has_notification_secret: true })
   })
 
   it('hold no secret: keys, passwords and tokens fit nothing any more, and are made anew', async () => {
