@@ -30,6 +30,8 @@ export interface RefusedSaleRecord extends RefusedSale {
   readonly settled_at: string | null
   /** Null also where the till settled it itself by uploading the sale corrected. */
   readonly settled_by: { readonly id: number; readonly name: string | null } | null
+  /** What they say was done. */
+  readonly settled_note: string | null
 }
 
 export interface RefusedSaleDetails extends RefusedSaleRecord {
@@ -43,7 +45,7 @@ const COLUMNS = `r.id, r.offline_id, json_build_object('id', r.user_id, 'name', 
   r.first_refused_at, r.last_refused_at, r.times, r.code, r.message, r.errors, r.payload`
 const FROM = 'refused_sales r left join users u on u.company_id = r.company_id and u.id = r.user_id'
 
-const SETTLEMENT = `r.settled_at,
+const SETTLEMENT = `r.settled_at, r.settled_note,
   case when r.settled_by is not null then json_build_object('id', r.settled_by, 'name', s.doc->>'name') end as settled_by`
 const FROM_SETTLED = `${FROM} left join users s on s.company_id = r.company_id and s.id = r.settled_by`
 

@@ -51,13 +51,30 @@ describeInBrowser('an owner’s day, in a browser', () => {
     await sell(key, '12.50')
     await page.getByText('1 venda', { exact: true }).waitFor()
     await page.getByText('R$ 12,50').first().waitFor()
-    await check(page)
-    await screenshot(page, 'inicio')
+    await page.getByText('Venda concluída').waitFor()
 
     await follow(page, 'Integrações')
     await follow(page, 'Loja virtual')
     await page.getByText('Vendas: registrar e cancelar').waitFor()
     await screenshot(page, 'chave')
+  })
+
+  it('sees a month at a glance', async () => {
+    const { company } = panel
+    for (const name of ['Café torrado 500 g', 'Filtro de papel'])
+      await company.post('/catalog/items', { name, price: '18.90', stock: name === 'Filtro de papel' ? '3' : '0' })
+    await company.post('/finance/receivables', { description: 'Encomenda', amount: '482.00', due_date: '2099-01-10' })
+    await company.post('/finance/payables', { description: 'Aluguel', amount: '1800.00', due_date: '2020-01-10' })
+    for (let day = 0; day < 30; day++) {
+      const amount = `${40 + ((day * 37) % 90)}.90`
+      const sold_at = new Date(Date.now() - day * DAY_MS).toISOString()
+      const items = [{ description: 'Cesta', quantity: '1', unit_price: amount }]
+      await company.post('/sales', { sold_at, items, payments: [{ payment_type_id: cash, amount }] })
+    }
+    const page = await panel.openAs(panel.owner, '/painel')
+    await page.getByText('Vencidas: 1').waitFor()
+    await check(page)
+    await screenshot(page, 'inicio')
   })
 
   it('copies a secret by the button beside it', async () => {

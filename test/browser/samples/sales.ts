@@ -77,7 +77,8 @@ export const saleSamples: Samples = {
   },
   '/caixas/recusadas/resolvidas': async (panel) => {
     const { api, company, owner } = panel
-    await settleRefusedSale(api.core.pool, company.id, await refusedSaleOf(panel), owner.id)
+    const note = 'Registrada de novo no caixa.'
+    await settleRefusedSale(api.core.pool, company.id, await refusedSaleOf(panel), { userId: owner.id, note })
     return '/caixas/recusadas/resolvidas'
   },
   '/caixas/recusadas/:id': async (panel) => `/caixas/recusadas/${await refusedSaleOf(panel)}`,

@@ -3,7 +3,7 @@ import { countRefusedSales } from '../../../queries/sync/list-refused-sales.ts'
 import { startApi, type TestApi, type TestCompany } from '../../support/api.ts'
 import { useDatabase } from '../../support/database.ts'
 import { type Counter, openCounter, upload } from '../../support/offline-sales.ts'
-import { hiddenFields, type PanelUser, panelUser, textIn } from '../../support/panel.ts'
+import { hiddenFields, type PanelUser, panelUser, problemsIn, textIn } from '../../support/panel.ts'
 import { openTill, type TestTill } from '../../support/till.ts'
 
 const HOSTILE = `<script>alert(1)</script>"'><img src=x onerror=alert(2)>`
@@ -126,7 +126,8 @@ describe('panel: tills', () => {
       const path = await refuse(wrong('a'))
       expect(await countRefusedSales(api.core.pool, company.id)).to.equal(1)
       const fields = hiddenFields(await page(path), `/painel/caixas${path}/resolver`)
-      const settle = () => user.post(`/painel/caixas${path}/resolver`, fields)
+      const note = ` Valor conferido.\r\n${HOSTILE} `
+      const settle = () => user.post(`/painel/caixas${path}/resolver`, { ...fields, note })
       const answers = await Promise.all([settle(), settle(), settle()])
       expect(answers.map(({ status, to }) => `${status} ${to}`)).to.deep.equal(
         Array(3).fill('303 /painel/caixas?feito=resolvida'),
@@ -135,13 +136,27 @@ describe('panel: tills', () => {
       expect(refusedPaths(await page('/recusadas'))).to.deep.equal([])
       expect(refusedPaths(await page('/recusadas/resolvidas'))).to.deep.equal([path])
       const shown = await page(path)
-      expect(textIn(shown)).to.match(/Resolvida por Pessoa \d+/)
+      expect(textIn(shown)).to.match(/Resolvida por Pessoa \d+ O que foi feito Valor conferido\. <script>/)
+      expect(shown).not.to.include('<script>alert')
       expect(shown).not.to.include('/resolver"')
       const second = await panelUser(api, company)
       const late = await second.post(`/painel/caixas${path}/resolver`, {
         ...hiddenFields((await second.get('/painel/clientes/novo')).html, '/painel/clientes'),
       })
       expect(late.to).to.equal(`/painel/caixas${path}?feito=ja-resolvida`)
+    })
+
+    it('take a note of up to 2,000 characters, and stay open with a longer one', async () => {
+      const path = await refuse(wrong('a'))
+      const { status, html } = await user.submit(
+        `/painel/caixas${path}`,
+        { note: 'x'.repeat(2_001) },
+        `/painel/caixas${path}/resolver`,
+      )
+      expect(status).to.equal(422)
+      expect(problemsIn(html)).to.include('O que foi feito: deve ter no máximo 2000 caracteres')
+      expect(html).to.include('x'.repeat(2_001))
+      expect(await countRefusedSales(api.core.pool, company.id)).to.equal(1)
     })
 
     it('say that the till has settled them by sending the sale corrected', async () => {

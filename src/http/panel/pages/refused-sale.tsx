@@ -1,8 +1,10 @@
 import { getRefusedSale, type RefusedSaleDetails } from '../../../../queries/sync/list-refused-sales.ts'
 import { findNamesForTill } from '../../../../queries/sync/names-for-till.ts'
 import { pathId } from '../../route.ts'
-import { settleRefusedSale } from '../../sync/upload-refusals.ts'
+import { SettlementNote, settleRefusedSale } from '../../sync/upload-refusals.ts'
 import { dateTime } from '../format.ts'
+import { checked, type Fields, type Filled } from '../forms/form.ts'
+import { paragraph } from '../forms/kinds.ts'
 import { link } from '../link.ts'
 import type { Page, PanelRoute, Redirect, Submission, Visit } from '../route.ts'
 import { Form } from '../ui/form.tsx'
@@ -16,7 +18,7 @@ async function refusedSaleOf({ books, params }: Visit): Promise<RefusedSaleDetai
   return id === null ? null : getRefusedSale(books.pool, books.companyId, id)
 }
 
-async function show(visit: Visit): Promise<Page | null> {
+async function show(visit: Visit, filled?: Filled): Promise<Page | null> {
   const sale = await refusedSaleOf(visit)
   if (!sale) return null
   const { pool, companyId, timezone } = visit.books
@@ -40,7 +42,7 @@ async function show(visit: Visit): Promise<Page | null> {
       <Card title="Envio">
         <Facts facts={factsOf(sale, timezone)} />
       </Card>
-      {sale.settled_at === null && <Settling visit={visit} id={sale.id} />}
+      {sale.settled_at === null && <Settling visit={visit} id={sale.id} filled={filled} />}
     </>
   )
   return { title: `Venda recusada: ${sale.offline_id || 'sem identificação'}`, body }
@@ -73,12 +75,29 @@ const factsOf = (sale: RefusedSaleDetails, timezone: string): Parameters<typeof 
     : ([
         ['Resolvida em', dateTime(sale.settled_at, timezone)],
         ['Resolvida por', settlerOf(sale)],
+        ['O que foi feito', sale.settled_note],
       ] as const)),
 ]
 
-const Settling = ({ visit, id }: { readonly visit: Visit; readonly id: number }) => (
+const FIELDS: Fields = {
+  note: {
+    label: 'O que foi feito',
+    kind: paragraph,
+    columns: 12,
+    hint: 'Fica com a venda recusada, para quem perguntar.',
+  },
+}
+
+const Settling = ({ visit, id, filled }: SettlingProps) => (
   <Card title="Resolver">
-    <Form visit={visit} to={`/caixas/recusadas/${id}/resolver`} label="Marcar como resolvida" back="/caixas">
+    <Form
+      visit={visit}
+      to={`/caixas/recusadas/${id}/resolver`}
+      label="Marcar como resolvida"
+      fields={FIELDS}
+      filled={filled}
+      back="/caixas"
+    >
       <p>
         Faça antes o que for preciso: corrija a venda no caixa e envie de novo, ou registre o valor de outra forma.
         Marcada como resolvida, ela sai da lista, e não volta quando o caixa a envia de novo.
@@ -87,11 +106,24 @@ const Settling = ({ visit, id }: { readonly visit: Visit; readonly id: number })
   </Card>
 )
 
-async function settle(submission: Submission): Promise<Redirect | null> {
-  const id = pathId(submission.params.id)
+interface SettlingProps {
+  readonly visit: Visit
+  readonly id: number
+  readonly filled?: Filled | undefined
+}
+
+async function settle(submission: Submission): Promise<Page | Redirect | null> {
+  const { context, session, params, form, books } = submission
+  const id = pathId(params.id)
   if (id === null) return null
-  const { companyId, userId } = submission.session
-  const isNew = await settleRefusedSale(submission.context.pool, companyId, id, userId)
+  const parsed = checked(SettlementNote, FIELDS, form, books.timezone)
+  if ('filled' in parsed) {
+    const page = await show(submission, parsed.filled)
+    return page && { ...page, status: 422 }
+  }
+  const { companyId, userId } = session
+  const note = parsed.input.note ?? null
+  const isNew = await settleRefusedSale(context.pool, companyId, id, { userId, note })
   if (isNew) return { to: '/caixas', notice: 'resolvida' }
   const sale = await refusedSaleOf(submission)
   if (!sale) return null
@@ -102,6 +134,6 @@ async function settle(submission: Submission): Promise<Redirect | null> {
 }
 
 export const refusedSalePages: readonly PanelRoute[] = [
-  { path: '/caixas/recusadas/:id', section: 'tills', show },
+  { path: '/caixas/recusadas/:id', section: 'tills', show: (visit) => show(visit) },
   { path: '/caixas/recusadas/:id/resolver', section: 'tills', submit: settle },
 ]

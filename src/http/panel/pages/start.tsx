@@ -20,65 +20,58 @@ const DAYS = 30
 const EVENTS = 10
 const SHORT_ITEMS = 10
 
-/** The part of the page that follows the ledger, in the address of whoever fetches it alone. */
-const LIVE_PART = 'agora'
+/** The parts of the page that follow the ledger, by id; the first one's is in the address of whoever fetches them alone. */
+const [FIGURES, LAST] = ['agora', 'acontecimentos']
 
 /**
- * How the shop stands. Where scripts run, `#agora` is fetched anew when the company's ledger moves; stock and the chart, which
+ * How the shop stands. Where scripts run, both parts are fetched anew when the company's ledger moves; stock and the chart, which
  * cost more and change less, are as of the page.
  */
 async function showStart(visit: Visit): Promise<Page> {
-  const isPart = visit.query.parte === LIVE_PART
-  const [now, before] = await Promise.all([showNow(visit), isPart ? null : showBefore(visit)])
-  return { title: 'Início', body: [now, before] }
-}
-
-async function showNow(visit: Visit) {
-  const { books, context, session } = visit
-  const [recent, today, accounts, refused, alarmed] = await Promise.all([
-    recentEvents(context, books.companyId, EVENTS),
-    salesToday(books.pool, books.companyId, books),
-    openAccounts(books.pool, books.companyId, books),
-    countRefusedSales(books.pool, books.companyId),
-    countAlarms(books.pool, books.companyId),
+  const { books, context, query } = visit
+  const { pool, companyId } = books
+  const isPart = query.parte === FIGURES
+  const [recent, today, accounts, refused, alarmed, days, stock] = await Promise.all([
+    recentEvents(context, companyId, EVENTS),
+    salesToday(pool, companyId, books),
+    openAccounts(pool, companyId, books),
+    countRefusedSales(pool, companyId),
+    countAlarms(pool, companyId),
+    isPart ? null : salesByDay(pool, companyId, books, DAYS),
+    isPart ? null : lowStock(pool, companyId, SHORT_ITEMS),
   ])
   const actors = await namesOfActors(books, recent.events)
-  return (
+  const body = (
     <div hx-ext="sse" sse-connect={link(LIVE_PATH, { desde: recent.revision })}>
       <div
-        id={LIVE_PART}
-        hx-get={link('/', { parte: LIVE_PART })}
+        id={FIGURES}
+        hx-get={link('/', { parte: FIGURES })}
         hx-trigger="sse:mudou throttle:1s"
-        hx-select={`#${LIVE_PART}`}
-        hx-target={`#${LIVE_PART}`}
+        hx-select={`#${FIGURES}`}
+        hx-select-oob={`#${LAST}`}
+        hx-target={`#${FIGURES}`}
         hx-swap="outerHTML"
       >
-        <p class="hint">Atualizado em {dateTimeSeconds(session.now, books.timezone)}.</p>
+        <p class="hint">Atualizado em {dateTimeSeconds(visit.session.now, books.timezone)}.</p>
         <Attention refused={refused} alarmed={alarmed} />
         <div class="cards">
           <SalesFigures today={today} />
           <AccountFigures title="A receber" path="/contas-a-receber" side={accounts.receivables} />
           <AccountFigures title="A pagar" path="/contas-a-pagar" side={accounts.payables} />
         </div>
+      </div>
+      {days && (
+        <Card title={`Vendas dos últimos ${DAYS} dias`}>
+          <SalesChart days={days} />
+        </Card>
+      )}
+      <div id={LAST}>
         <LastEvents recent={recent} visit={visit} actors={actors} />
       </div>
+      {stock && <Stock stock={stock} />}
     </div>
   )
-}
-
-async function showBefore({ books }: Visit) {
-  const [stock, days] = await Promise.all([
-    lowStock(books.pool, books.companyId, SHORT_ITEMS),
-    salesByDay(books.pool, books.companyId, books, DAYS),
-  ])
-  return (
-    <>
-      <Card title={`Vendas dos últimos ${DAYS} dias`}>
-        <SalesChart days={days} />
-      </Card>
-      <Stock stock={stock} />
-    </>
-  )
+  return { title: 'Início', body }
 }
 
 interface AttentionProps {
