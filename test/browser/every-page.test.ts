@@ -3,27 +3,7 @@ import { PANEL_ROUTES } from '../../src/http/panel/routes.ts'
 import { check } from '../support/browser/accessibility.ts'
 import { tabThrough } from '../support/browser/keyboard.ts'
 import { describeInBrowser, usePanel } from '../support/browser.ts'
-import { accountSamples } from './samples/accounts.ts'
-import { auditSamples } from './samples/audit.ts'
-import { catalogSamples } from './samples/catalog.ts'
-import { integrationSamples } from './samples/integrations.ts'
-import { personSamples } from './samples/persons.ts'
-import { saleSamples } from './samples/sales.ts'
-import type { Samples } from './samples/sample.ts'
-import { settingsSamples } from './samples/settings.ts'
-import { storeSamples } from './samples/store.ts'
-
-const SAMPLES: Samples = {
-  '/': async () => '',
-  ...personSamples,
-  ...catalogSamples,
-  ...accountSamples,
-  ...integrationSamples,
-  ...auditSamples,
-  ...settingsSamples,
-  ...storeSamples,
-  ...saleSamples,
-}
+import { SAMPLES } from './samples/all.ts'
 
 /** Nobody needs to have logged in. */
 const OPEN_PAGES = ['/painel/entrar', '/painel/entrar?feito=saiu']

@@ -15,6 +15,8 @@ export const LIVE_PATH = '/ao-vivo'
  */
 export function live({ news, panel: { sessions } }: PanelContext): RequestHandler {
   return (request, response) => {
+    // Asked for the headers alone, there is nothing to wait for.
+    if (request.method === 'HEAD') return void startStream(response).end()
     const { companyId } = response.locals.session as PanelSession
     const since = /^\d{1,15}$/.test(String(request.query.desde)) ? Number(request.query.desde) : 0
     const stop = news.follow(companyId, since, {
@@ -46,10 +48,12 @@ export function live({ news, panel: { sessions } }: PanelContext): RequestHandle
   }
 }
 
+function startStream(response: Response): Response {
+  return response.setHeader('Content-Type', 'text/event-stream; charset=utf-8').setHeader('X-Accel-Buffering', 'no')
+}
+
 function open(response: Response): void {
-  response.setHeader('Content-Type', 'text/event-stream; charset=utf-8')
-  response.setHeader('X-Accel-Buffering', 'no')
-  response.flushHeaders()
+  startStream(response).flushHeaders()
   tell(response, 'retry: 2000\n\n')
 }
 

@@ -8,6 +8,7 @@ import {
 } from '../../../../queries/webhooks/list-deliveries.ts'
 import { WEBHOOK_EVENTS } from '../../../events/webhooks.ts'
 import { isRefusal } from '../../../ledger/command.ts'
+import { pathId } from '../../route.ts'
 import { dateTime, dateTimeSeconds } from '../format.ts'
 import { type Fields, type Filled, filledWith } from '../forms/form.ts'
 import { choice } from '../forms/kinds.ts'
@@ -166,9 +167,13 @@ const deletePage = (visit: Visit, { id, url }: ShownWebhook): Page => ({
   ),
 })
 
-async function remove(submission: Submission, { id }: ShownWebhook): Promise<Page | Redirect> {
+/** The command is asked first: what is sent twice finds no webhook the second time. */
+async function remove(submission: Submission): Promise<Page | Redirect | null> {
+  const id = pathId(submission.params.id)
+  if (id === null) return null
   const answer = await submission.run(deleteWebhook, { id })
-  return isRefusal(answer) ? refusedPage(answer) : { to: '/integracoes', notice: 'excluido' }
+  if (!isRefusal(answer)) return { to: '/integracoes', notice: 'excluido' }
+  return answer.refused === 'not_found' ? null : refusedPage(answer)
 }
 
 const at = { section: 'integrations', access: 'owner' } as const
@@ -181,5 +186,5 @@ export const webhookPages: readonly PanelRoute[] = [
   { ...at, path: `${one}/ligar`, submit: (sent) => withWebhook(sent, (webhook) => switchOn(sent, webhook)) },
   { ...at, path: `${one}/desligar`, submit: (sent) => withWebhook(sent, (webhook) => switchOff(sent, webhook)) },
   { ...at, path: `${one}/excluir`, show: (visit) => withWebhook(visit, (webhook) => deletePage(visit, webhook)) },
-  { ...at, path: `${one}/excluir`, submit: (sent) => withWebhook(sent, (webhook) => remove(sent, webhook)) },
+  { ...at, path: `${one}/excluir`, submit: remove },
 ]
