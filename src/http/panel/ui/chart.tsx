@@ -32,7 +32,7 @@ export const SalesChart = ({ days }: { readonly days: readonly DayOfSales[] }) =
                 <title>{`${day(one.day)}: ${money(one.gross)}, ${countOf(one)}`}</title>
               </rect>
               {(days.length - 1 - at) % LABELLED === 0 && (
-                <text x={at * step + step / 2} y={HEIGHT - 4} text-anchor="middle">
+                <text x={(at + 1) * step - GAP / 2} y={HEIGHT - 4} text-anchor="end">
                   {day(one.day).slice(0, 5)}
                 </text>
               )}
