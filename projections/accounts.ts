@@ -4,7 +4,7 @@ import type { DataOf } from '../src/events/catalogue.ts'
 import type { RecordView } from '../src/ledger/projection.ts'
 import { byKey, byPk, type Ref, type Table, table } from '../src/ledger/table.ts'
 import { ownCompany, timezoneOf } from './companies.ts'
-import { BY_CHANGE, BY_DELETION, changedColumns } from './define.ts'
+import { BY_CHANGE, BY_DELETION, changedColumns, withMore } from './define.ts'
 import { type RecordRow, recordHandlers } from './records.ts'
 
 type Created = DataOf<'ReceivableCreated'>
@@ -76,15 +76,15 @@ export function accountKind<P>(accounts: Table<AccountRow<P>>, partyIdOf: (party
   const handlers = recordHandlers<{ id: number } & AccountStart<P>, AccountObject<P>, AccountColumns>({
     table: accounts,
     byId,
-    create: (data, at) => ({
-      ...data,
-      status: 'pending',
-      paid_at: null,
-      payment_method: null,
-      settled_on: null,
-      created_at: at,
-      updated_at: at,
-    }),
+    create: (data, at) =>
+      withMore(data, {
+        status: 'pending' as const,
+        paid_at: null,
+        payment_method: null,
+        settled_on: null,
+        created_at: at,
+        updated_at: at,
+      }),
     columnsOf: (doc) => ({
       party_id: partyIdOf(doc),
       origin: doc.origin,

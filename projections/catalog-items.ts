@@ -7,7 +7,7 @@ import { byKey, byPk, table } from '../src/ledger/table.ts'
 import type { Changes, Rows } from '../src/ledger/working-set.ts'
 import { categoryById } from './categories.ts'
 import { timezoneOf } from './companies.ts'
-import { BY_CHANGE, BY_DELETION, changedColumns, existing, projection, stamp } from './define.ts'
+import { BY_CHANGE, BY_DELETION, changedColumns, existing, projection, stamp, withMore } from './define.ts'
 import { type RecordRow, recordHandlers } from './records.ts'
 import { stockMoves } from './sales.ts'
 
@@ -60,12 +60,12 @@ export const itemByBarcode = (barcode: string) => byKey(catalogItems, 'barcode',
 const on = recordHandlers<DataOf<'CatalogItemCreated'>, ItemObject, ItemColumns>({
   table: catalogItems,
   byId: itemById,
-  create: (data, at) => ({
-    ...data,
-    stock_updated_at: data.stock === null ? null : at,
-    created_at: at,
-    updated_at: at,
-  }),
+  create: (data, at) =>
+    withMore(data, {
+      stock_updated_at: data.stock === null ? null : at,
+      created_at: at,
+      updated_at: at,
+    }),
   columnsOf: ({ name, sku, barcode, category_id, type }) => ({
     name_key: nameKey(name),
     sku,

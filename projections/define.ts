@@ -62,3 +62,10 @@ export function docView<R extends { doc: object; deleted_at?: string | null }>(
     },
   }
 }
+
+/**
+ * An object with more members at its end. Not `{ ...object, ...more }`: to each member that a spread copy does not have yet,
+ * Node 20 gives two microseconds, which for a receivable is as much as all the rest of its replay.
+ */
+export const withMore = <T extends object, M extends object>(object: T, more: M): T & M =>
+  Object.assign({}, object, more)

@@ -1,7 +1,7 @@
 import { nameKey } from '../src/domain/text.ts'
 import type { DataOf } from '../src/events/catalogue.ts'
 import { byKey, byPk, type Table, table } from '../src/ledger/table.ts'
-import { BY_CHANGE, BY_DELETION, changedColumns } from './define.ts'
+import { BY_CHANGE, BY_DELETION, changedColumns, withMore } from './define.ts'
 import { type RecordRow, recordHandlers } from './records.ts'
 
 /** All fields that customers and suppliers have in common and a caller sets. */
@@ -46,7 +46,7 @@ export function personKind<F extends PersonFields>(persons: Table<PersonRow<F>>)
     on: recordHandlers<{ id: number } & F, PersonObject<F>, PersonColumns>({
       table: persons,
       byId,
-      create: (data, at) => ({ ...data, created_at: at, updated_at: at }),
+      create: (data, at) => withMore(data, { created_at: at, updated_at: at }),
       columnsOf: ({ name, document }) => ({ name_key: nameKey(name), document }),
       freed: { name_key: null },
     }),

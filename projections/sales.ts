@@ -53,6 +53,9 @@ export interface SaleRow extends Changed {
   doc: SaleObject
 }
 
+/** SQL: of rows that people look for, and that are few. */
+export const IS_CANCELLED = "status = 'cancelled'"
+
 export const sales = table<SaleRow>('sales', {
   columns: {
     company_id: 'bigint',
@@ -69,7 +72,12 @@ export const sales = table<SaleRow>('sales', {
     doc: 'json',
   },
   keys: { pk: ['company_id', 'id'], external: ['company_id', 'external_id'] },
-  indexes: [BY_CHANGE, '(company_id, sold_at)', '(company_id, customer_id, id) where customer_id is not null'],
+  indexes: [
+    BY_CHANGE,
+    '(company_id, sold_at)',
+    '(company_id, customer_id, id) where customer_id is not null',
+    `(company_id, id) where ${IS_CANCELLED}`,
+  ],
 })
 
 export const saleById = (id: number) => byPk(sales, id)

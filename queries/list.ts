@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
-import { Instant, inZone } from '../src/domain/instant.ts'
+import { CalendarDate, Instant, inZone } from '../src/domain/instant.ts'
 import { invalid, type Refusal } from '../src/domain/refusal.ts'
 import { type CursorScope, decodeCursor, encodeCursor } from './cursor.ts'
 import {
@@ -135,13 +135,14 @@ export async function listDeleted(
   })
 }
 
-/** Lists what has no `updated_since`, in an order of its own. */
+/** Lists what has no `updated_since`, in an order of its own. `today` is the company's day, as for `list`. */
 export function listInOrder<F extends object>(
   pool: Pool,
   listing: Listing<F>,
   order: Order,
   companyId: number,
   { limit, cursor, ...filters }: Paging & F,
+  today?: string,
 ): Promise<Page | Refusal> {
   return fetchPage(pool, listing, companyId, {
     order,
@@ -150,6 +151,7 @@ export function listInOrder<F extends object>(
     limit,
     cursor,
     since: undefined,
+    today,
   })
 }
 
@@ -209,7 +211,13 @@ const StorableText = z
   .max(1000)
   .regex(/^[^\0]*$/)
 
-const COLUMN_SCHEMAS = { bigint: z.int().nonnegative(), timestamptz: Instant, uuid: z.uuid(), text: StorableText }
+const COLUMN_SCHEMAS = {
+  bigint: z.int().nonnegative(),
+  timestamptz: Instant,
+  date: CalendarDate,
+  uuid: z.uuid(),
+  text: StorableText,
+}
 
 /** Cursors come from outside: what is in them must be possible values, or Postgres would fail. */
 function keySchema({ columns }: Order): z.ZodType<(string | number)[]> {

@@ -4,6 +4,7 @@ export function welcome({ baseUrl, demo }: { baseUrl: string; demo: string | nul
   if (demo !== null) {
     lines.push(
       `  Demo companies, their API keys and users: ${demo}`,
+      `  The panel, for their users: ${baseUrl}/painel`,
       '',
       '  Try, in another terminal:',
       `    KEY=$(node -p "JSON.parse(require('fs').readFileSync('${demo}')).companies[0].api_key")`,

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import type { Refusal } from '../../src/domain/refusal.ts'
 import { containing } from '../contains.ts'
-import { type Listing, type ListPaging, list, type Page } from '../list.ts'
+import { BY_NAME, type Listing, type ListPaging, list, listInOrder, type Page, type Paging } from '../list.ts'
 
 export interface CategoryFilters {
   /** A part of the name. */
@@ -24,6 +24,16 @@ export function listCategories(
   companyId: number,
   query: ListPaging & CategoryFilters,
 ): Promise<Page | Refusal> {
-  const name = query.name === undefined ? undefined : containing(query.name)
-  return list(pool, categoryListing, companyId, { ...query, name })
+  return list(pool, categoryListing, companyId, { ...query, name: namePart(query) })
 }
+
+/** The same in the order of names, for people. */
+export function listCategoriesByName(
+  pool: Pool,
+  companyId: number,
+  query: Paging & CategoryFilters,
+): Promise<Page | Refusal> {
+  return listInOrder(pool, categoryListing, BY_NAME, companyId, { ...query, name: namePart(query) })
+}
+
+const namePart = ({ name }: CategoryFilters): string | undefined => (name === undefined ? undefined : containing(name))

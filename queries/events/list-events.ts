@@ -6,6 +6,7 @@ import { invalid, type Refusal } from '../../src/domain/refusal.ts'
 import { streamOf } from '../../src/ledger/envelope.ts'
 import type { EventStore } from '../../src/ledger/port.ts'
 import { decodeCursor, encodeCursor } from '../cursor.ts'
+import { ledgerHead } from '../ledger-head.ts'
 import type { Page, Paging } from '../list.ts'
 
 export interface EventFilters {
@@ -13,12 +14,6 @@ export interface EventFilters {
   readonly after?: number | undefined
   readonly types?: readonly string[] | undefined
   readonly subject?: string | undefined
-}
-
-interface Head {
-  revision: number
-  last_recorded_at: string
-  timezone: string
 }
 
 /** What a cursor holds: the last revision that was looked at. */
@@ -36,7 +31,7 @@ export async function listEvents(
   const scope = { resource: 'events', filters: { after, types: types?.join(), subject } }
   const key = cursor === undefined ? [after ?? -1] : decodeCursor(scope, Key, cursor)
   if (!key) return invalid('cursor', 'não é um cursor desta lista com estes filtros')
-  const head = await headOf(pool, companyId)
+  const head = await ledgerHead(pool, companyId)
   const { revision: toRevision } = head
   const { events, seenTo } = await search(store, streamOf(companyId), {
     fromRevision: (key[0] ?? -1) + 1,
@@ -53,16 +48,4 @@ export async function listEvents(
     synced_at: inZone(head.last_recorded_at, head.timezone),
     revision: toRevision,
   }
-}
-
-async function headOf(pool: Pool, companyId: number): Promise<Head> {
-  const { rows } = await pool.query<Head>({
-    name: 'ledger_head',
-    text: `select l.revision, l.last_recorded_at, c.timezone
-           from ledgers l join companies c on c.company_id = l.company_id
-           where l.company_id = $1`,
-    values: [companyId],
-  })
-  if (!rows[0]) throw new Error(`company ${companyId} is not registered`)
-  return rows[0]
 }

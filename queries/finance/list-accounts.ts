@@ -21,16 +21,21 @@ export interface AccountFilters extends Filters {
   readonly status?: 'pending' | 'settled' | 'overdue'
 }
 
-interface Conditions extends Filters {
+/** What accounts are found by. */
+export interface AccountConditions extends Filters {
   readonly status?: 'pending' | 'settled'
   readonly overdue?: true
+  /** As `status`, in the words of the index of accounting dates. */
+  readonly settled?: true
+  /** Pattern of the other party's name, as it is called now. */
+  readonly party_name?: string
 }
 
 /** `is_overdue` is put at the end of the record just as the projection's view does it: the same bytes. */
 function accountListing(
   table: 'receivables' | 'payables',
   parties: 'customers' | 'suppliers',
-): Listing<Conditions> & { readonly resource: typeof table } {
+): Listing<AccountConditions> & { readonly resource: typeof table } {
   const isOverdue = (today: string) => `(t.status = 'pending' and t.due_date < ${today})`
   return {
     resource: table,
@@ -40,9 +45,13 @@ function accountListing(
     filters: {
       status: (value) => `t.status = ${value}::text`,
       overdue: (value, today) => `${value}::boolean and ${isOverdue(today)}`,
+      settled: (value) => `${value}::boolean and t.settled_on is not null`,
       party_id: (value) => `t.party_id = ${value}::bigint`,
       party_external_id: (value) =>
         `t.party_id = (select p.id from ${parties} p where p.company_id = $1 and p.external_id = ${value}::text)`,
+      // A deleted party has no key: its name is looked at as it was written.
+      party_name: (value) =>
+        `t.party_id in (select p.id from ${parties} p where p.company_id = $1 and coalesce(p.name_key, lower(p.doc ->> 'name')) like ${value}::text)`,
       due_from: (value) => `t.due_date >= ${value}::date`,
       due_to: (value) => `t.due_date <= ${value}::date`,
       paid_from: (value) => `t.settled_on >= ${value}::date`,
@@ -66,8 +75,11 @@ export function listAccounts(
   { status, ...query }: ListPaging & AccountFilters,
   today: string,
 ): Promise<Page | Refusal> {
-  const conditions: ListPaging & Conditions = { ...query, ...(status === 'overdue' ? { overdue: true } : { status }) }
-  return list<Conditions>(pool, listing, companyId, conditions, today)
+  const conditions: ListPaging & AccountConditions = {
+    ...query,
+    ...(status === 'overdue' ? { overdue: true } : { status }),
+  }
+  return list<AccountConditions>(pool, listing, companyId, conditions, today)
 }
 
 export const listDeletedAccounts = (

@@ -1,12 +1,7 @@
 import type { Pool } from 'pg'
 import { addDays, type Calendar, startOfDay } from '../../src/domain/instant.ts'
 import { invalid, type Refusal } from '../../src/domain/refusal.ts'
-
-/** How many, and what they add up to. */
-export interface Sum {
-  readonly count: number
-  readonly amount: string
-}
+import { money, type Sum, sum } from '../sums.ts'
 
 /** Pending accounts by due date, settled ones by accounting date; the overdue ones are among the pending ones. */
 export interface AccountSums {
@@ -32,12 +27,6 @@ export interface Period {
   readonly from?: string
   readonly to?: string
 }
-
-/** Cents are added and divided by Postgres, whose numbers have no end and no rounding here. */
-const money = (sum: string): string => `(coalesce(${sum}, 0) * 0.01)::text`
-
-const sum = (cents: string, filter: string): string =>
-  `json_build_object('count', count(*) filter (where ${filter}), 'amount', ${money(`sum(${cents}) filter (where ${filter})`)})`
 
 /** $1 company, $2 and $3 first and last day, $4 today. */
 const accounts = (table: 'receivables' | 'payables'): string => `

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { IS_CANCELLED } from '../../projections/sales.ts'
 import { addDays, startOfDay } from '../../src/domain/instant.ts'
 import type { Refusal } from '../../src/domain/refusal.ts'
 import { containing } from '../contains.ts'
@@ -62,21 +63,22 @@ export function listSales(
   return list(pool, saleListing, companyId, { ...query, ...periodOf({ sold_from, sold_to }, timezone) })
 }
 
+/** An index of their own finds them only where the statement says itself that it is about them. */
+const cancelledListing: typeof saleListing = { ...saleListing, resource: 'cancelled_sales', where: IS_CANCELLED }
+
+type LatestQuery = Paging & SaleFilters & PeoplesFilters & { readonly timezone: string }
+
 /** The same for people: the last recorded first. */
 export function listLatestSales(
   pool: Pool,
   companyId: number,
-  {
-    timezone,
-    sold_from,
-    sold_to,
-    customer,
-    ...query
-  }: Paging & SaleFilters & PeoplesFilters & { readonly timezone: string },
+  { timezone, sold_from, sold_to, status, customer, ...query }: LatestQuery,
 ): Promise<Page | Refusal> {
-  return listInOrder(pool, saleListing, NEWEST_FIRST, companyId, {
+  const isOfCancelled = status === 'cancelled'
+  return listInOrder(pool, isOfCancelled ? cancelledListing : saleListing, NEWEST_FIRST, companyId, {
     ...query,
     ...periodOf({ sold_from, sold_to }, timezone),
+    status: isOfCancelled ? undefined : status,
     customer: customer === undefined ? undefined : containing(customer),
   })
 }

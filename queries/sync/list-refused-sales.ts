@@ -24,29 +24,84 @@ export interface RefusedSales {
   readonly sales: readonly RefusedSale[]
 }
 
+/** A refused sale, open or not. */
+export interface RefusedSaleRecord extends RefusedSale {
+  /** Null while it is open. */
+  readonly settled_at: string | null
+  /** Null also where the till settled it itself by uploading the sale corrected. */
+  readonly settled_by: { readonly id: number; readonly name: string | null } | null
+  /** What they say was done. */
+  readonly settled_note: string | null
+}
+
+export interface RefusedSaleDetails extends RefusedSaleRecord {
+  /** The JSON text that was sent; null where it was too large to keep. */
+  readonly sent: string | null
+  /** The sale that stands under the same identifier of the till. */
+  readonly sale_id: number | null
+}
+
+const COLUMNS = `r.id, r.offline_id, json_build_object('id', r.user_id, 'name', u.doc->>'name') as user,
+  r.first_refused_at, r.last_refused_at, r.times, r.code, r.message, r.errors, r.payload`
+const FROM = 'refused_sales r left join users u on u.company_id = r.company_id and u.id = r.user_id'
+
+const SETTLEMENT = `r.settled_at, r.settled_note,
+  case when r.settled_by is not null then json_build_object('id', r.settled_by, 'name', s.doc->>'name') end as settled_by`
+const FROM_SETTLED = `${FROM} left join users s on s.company_id = r.company_id and s.id = r.settled_by`
+
+/** How many wait for somebody to settle them. */
+export async function countRefusedSales(pool: Pool, companyId: number): Promise<number> {
+  const { rows } = await pool.query<{ total: number }>({
+    name: 'count_refused_sales',
+    text: 'select count(*)::integer as total from refused_sales where company_id = $1 and settled_at is null',
+    values: [companyId],
+  })
+  return rows[0]?.total ?? 0
+}
+
 /** Open refused sales of a company, oldest first: `limit` of them after the one with the id `after`. */
 export async function listRefusedSales(
   pool: Pool,
   companyId: number,
   { after = 0, limit = 50 }: { readonly after?: number; readonly limit?: number } = {},
 ): Promise<RefusedSales> {
-  const [open, page] = await Promise.all([
-    pool.query<{ total: number }>(
-      'select count(*)::integer as total from refused_sales where company_id = $1 and settled_at is null',
-      [companyId],
-    ),
-    pool.query<RefusedSale & { payload: string | null }>(
-      `select r.id, r.offline_id, json_build_object('id', r.user_id, 'name', u.doc->>'name') as user,
-         r.first_refused_at, r.last_refused_at, r.times, r.code, r.message, r.errors, r.payload
-       from refused_sales r left join users u on u.company_id = r.company_id and u.id = r.user_id
+  const [total, page] = await Promise.all([
+    countRefusedSales(pool, companyId),
+    pool.query<Stored<RefusedSale>>(
+      `select ${COLUMNS} from ${FROM}
        where r.company_id = $1 and r.settled_at is null and r.id > $2 order by r.id limit $3`,
       [companyId, after, limit],
     ),
   ])
-  return { total: open.rows[0]?.total ?? 0, sales: page.rows.map(parsed) }
+  return { total, sales: page.rows.map(parsed) }
 }
 
-const parsed = (row: RefusedSale & { payload: string | null }): RefusedSale => ({
-  ...row,
-  payload: row.payload === null ? null : JSON.parse(row.payload),
-})
+/** Settled ones, the last refused first, as long as they are remembered: `limit` of them before the one with the id `before`. */
+export async function listSettledSales(
+  pool: Pool,
+  companyId: number,
+  { before, limit = 50 }: { readonly before?: number | undefined; readonly limit?: number } = {},
+): Promise<RefusedSaleRecord[]> {
+  const { rows } = await pool.query<Stored<RefusedSaleRecord>>(
+    `select ${COLUMNS}, ${SETTLEMENT} from ${FROM_SETTLED}
+     where r.company_id = $1 and r.settled_at is not null and ($2::bigint is null or r.id < $2) order by r.id desc limit $3`,
+    [companyId, before ?? null, limit],
+  )
+  return rows.map(parsed)
+}
+
+/** Null when the company has no such refused sale, or it is not remembered any more. */
+export async function getRefusedSale(pool: Pool, companyId: number, id: number): Promise<RefusedSaleDetails | null> {
+  const { rows } = await pool.query<Stored<RefusedSaleDetails>>(
+    `select ${COLUMNS}, ${SETTLEMENT}, r.payload as sent,
+       (select o.sale_id from offline_sales o where o.company_id = r.company_id and o.offline_id = r.offline_id) as sale_id
+     from ${FROM_SETTLED} where r.company_id = $1 and r.id = $2`,
+    [companyId, id],
+  )
+  return rows[0] ? parsed(rows[0]) : null
+}
+
+type Stored<T extends RefusedSale> = Omit<T, 'payload'> & { readonly payload: string | null }
+
+const parsed = <T extends RefusedSale>(row: Stored<T>): T =>
+  ({ ...row, payload: row.payload === null ? null : JSON.parse(row.payload) }) as unknown as T

@@ -13,11 +13,12 @@ export interface UploadedSale extends SaleUpload {
 
 const LATEST_FIRST: Order = { name: 'latest', columns: [{ name: 'sale_id', type: 'bigint' }], descending: true }
 
+/** The sale is looked up for each listed upload: joined, all sales would be walked through for a few uploads with warnings. */
 const uploads: Listing<object> = {
   resource: 'uploads',
-  from: 'offline_sales t join sales s on s.company_id = t.company_id and s.id = t.sale_id',
+  from: 'offline_sales t',
   record: `json_build_object('offline_id', t.offline_id, 'recorded_at', t.recorded_at, 'actor', t.actor,
-    'warnings', t.warnings, 'sale', s.doc)::text`,
+    'warnings', t.warnings, 'sale', (select s.doc from sales s where s.company_id = t.company_id and s.id = t.sale_id))::text`,
   filters: {},
   present: (record, timezone) => {
     const entry = record as UploadedSale

@@ -46,6 +46,8 @@ export interface Sessions {
   issue(holder: Holder): Promise<IssuedSession>
   /** Whose session this is, and notes that it is used; null when there is none, or it has ended. */
   find(token: string): Promise<PanelSession | null>
+  /** Whether there is a session still. Asking is no use: a page that nobody looks at keeps none alive. */
+  isLive(token: string): Promise<boolean>
   revoke(session: Pick<PanelSession, 'sessionHash'>): Promise<void>
   /** Ends all sessions of a user, but for one that may stay. */
   revokeAllOf(userId: number, except?: Pick<PanelSession, 'sessionHash'>): Promise<void>
@@ -84,6 +86,11 @@ export function createSessions(pool: Pool, onError: (error: unknown) => void): S
     }
   }
 
+  async function look(sessionHash: Buffer): Promise<Found | null> {
+    const { rows } = await pool.query<Found>({ ...FIND, values: [sessionHash, IDLE_HOURS] })
+    return rows[0] ?? null
+  }
+
   return {
     async issue({ userId, companyId, generation }) {
       const token = TOKENS.make()
@@ -95,11 +102,15 @@ export function createSessions(pool: Pool, onError: (error: unknown) => void): S
     async find(token) {
       const sessionHash = TOKENS.hashOf(token)
       if (!sessionHash) return null
-      const { rows } = await pool.query<Found>({ ...FIND, values: [sessionHash, IDLE_HOURS] })
-      if (!rows[0]) return null
-      const { isSeenLate, ...found } = rows[0]
+      const session = await look(sessionHash)
+      if (!session) return null
+      const { isSeenLate, ...found } = session
       if (isSeenLate) void note(sessionHash)
       return { sessionHash, csrfToken: csrfTokenOf(token), ...found, today: dateInZone(found.now, found.timezone) }
+    },
+    async isLive(token) {
+      const sessionHash = TOKENS.hashOf(token)
+      return sessionHash !== null && (await look(sessionHash)) !== null
     },
     async revoke({ sessionHash }) {
       await pool.query({ ...REVOKE, values: [sessionHash] })

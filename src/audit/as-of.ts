@@ -6,7 +6,7 @@ import { invalid, type Refusal, refuse } from '../domain/refusal.ts'
 import { type Envelope, streamOf } from '../ledger/envelope.ts'
 import type { EventStore } from '../ledger/port.ts'
 import { replay } from '../ledger/replay.ts'
-import { ddlOf } from '../ledger/table.ts'
+import { indexDdl, tableDdl } from '../ledger/table.ts'
 import { transactionOn } from '../ledger/transaction.ts'
 import { headOf, type Ledgers } from './verify.ts'
 
@@ -75,9 +75,12 @@ const SETTINGS = `
   set local plan_cache_mode = force_generic_plan;`
 
 const DDL = [
-  ...TABLES.map((table) => ddlOf(table, 'pg_temp')),
+  ...TABLES.map((table) => tableDdl(table, 'pg_temp')),
   'create table pg_temp.ledgers (like ops.ledgers including all);',
 ].join('\n')
+
+/** Made when the tables are full, which is faster. */
+const INDEXES = TABLES.flatMap((table) => indexDdl(table, 'pg_temp')).join('\n')
 
 /** Returns the last event of then; null when there is none. */
 async function replayInto(
@@ -99,6 +102,7 @@ async function replayInto(
   }
   await replay(transactionOn(client), readModel, companyId, upToThen(), lastRevision)
   if (last) await notePosition(client, companyId, last)
+  await client.query(INDEXES)
   await client.query('commit')
   await client.query(`analyze ${TABLES.map(({ name }) => `pg_temp.${name}`).join(', ')}`)
   return last

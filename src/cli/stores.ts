@@ -3,6 +3,7 @@ import { disableStore, enableStore, SwitchStoreInput } from '../../commands/stor
 import { UpdateStoreInput, updateStore } from '../../commands/stores/update-store.ts'
 import type { StoreObject } from '../../projections/stores.ts'
 import { findStore } from '../../queries/stores/find-store.ts'
+import { listStores } from '../../queries/stores/list-stores.ts'
 import { runAsSystem } from '../access/as-system.ts'
 import { refuse } from '../domain/refusal.ts'
 import type { Command } from '../ledger/command.ts'
@@ -68,11 +69,7 @@ export const storeVerbs = {
     async run(context, { company }) {
       const core = await context.core()
       const companyId = await companyOf(core, company)
-      const { rows } = await core.pool.query<{ doc: StoreObject }>(
-        'select doc from read.stores where company_id = $1 order by id',
-        [companyId],
-      )
-      return rows.map((row) => row.doc)
+      return listStores(core.pool, companyId)
     },
   }),
 }

@@ -3,6 +3,7 @@ import type { AddressLimit } from '../access/address-limit.ts'
 import type { Admitted, Gate } from '../access/quota.ts'
 import { serveContract } from './contract/serve.ts'
 import { handlerOf, type RouteContext } from './handlers.ts'
+import type { Holdings } from './holdings.ts'
 import { authenticate, limitStrangers } from './middleware/authenticate.ts'
 import { jsonBodyUpTo, MAX_BODY_BYTES } from './middleware/json-body.ts'
 import { requireHttps } from './middleware/require-https.ts'
@@ -42,6 +43,8 @@ export const V1_ROUTES: readonly Route[] = [
 export interface ApiOptions extends RouteContext {
   readonly gate: Gate
   readonly addresses: AddressLimit
+  /** Room for the bodies of calls. */
+  readonly bodies: Holdings
 }
 
 /** API v1: every call is secured, admitted and counted before its path is even looked at. */
@@ -51,7 +54,7 @@ export function apiV1(options: ApiOptions): Router {
   router.use(requireHttps(limitStranger))
   router.all('/openapi.json', serveContract(V1_ROUTES, limitStranger))
   router.use(authenticate(options.gate, options.addresses))
-  const jsonBody = jsonBodyUpTo(MAX_BODY_BYTES)
+  const jsonBody = jsonBodyUpTo(MAX_BODY_BYTES, options.bodies)
   for (const [path, routes] of routesByPath()) {
     const one = router.route(path).all(routed(`/api/v1${path}`))
     for (const route of routes) one[route.method](requireScope(route), jsonBody, handlerOf(route, options))

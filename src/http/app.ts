@@ -3,15 +3,18 @@ import helmet from 'helmet'
 import { type ApiOptions, apiV1, V1_ROUTES } from './api-v1.ts'
 import { serveDocs } from './docs/serve.ts'
 import { health, type ProbeOptions } from './health.ts'
+import { createHoldings, type HoldingLimits } from './holdings.ts'
 import { type MetricsOptions, serveMetrics } from './metrics.ts'
 import { failures, type LogFailure } from './middleware/failures.ts'
 import { type Call, observe } from './middleware/observe.ts'
 import { requestId } from './middleware/request-id.ts'
+import { requireHost } from './middleware/require-host.ts'
 import { type NotificationOptions, notificationReceiver } from './notifications/receiver.ts'
 import { PANEL } from './panel/link.ts'
 import { panel } from './panel/panel.ts'
 import type { PanelContext } from './panel/route.ts'
 import { Problem } from './problems.ts'
+import { answerInShape } from './shapes.ts'
 import { type SyncOptions, syncRouter } from './sync/router.ts'
 
 /** What every process answers with, whatever its roles. */
@@ -27,6 +30,11 @@ export interface BaseOptions extends ProbeOptions {
 }
 
 export interface InterfaceOptions extends ApiOptions, SyncOptions, NotificationOptions, PanelContext {}
+
+/** What callers' bodies may take in memory, until they are answered. A body has 1 MB, a till's list 5. */
+const BODIES: HoldingLimits = { allBytes: 64 * 1_048_576, companyBytes: 32 * 1_048_576 }
+
+export const createBodies = () => createHoldings(BODIES)
 
 export interface AppOptions extends BaseOptions, InterfaceOptions {
   readonly newId: () => string
@@ -49,6 +57,7 @@ export function createBase({ trustProxy, newId, onAnswered, figures, ...probing 
   app.disable('x-powered-by')
   if (onAnswered) app.use(observe(onAnswered))
   app.use(requestId(newId))
+  app.use(requireHost)
   app.use('/health', health(probing))
   if (figures) app.all('/metrics', serveMetrics(figures))
   return app
@@ -68,5 +77,5 @@ export function addInterfaces(app: Express, options: InterfaceOptions): void {
 /** Comes last: what nobody has answered, and what went wrong. */
 export function completeApp(app: Express, log: LogFailure): void {
   app.use((_request, _response, next) => next(new Problem('not_found')))
-  app.use(failures(log))
+  app.use(failures(log, answerInShape))
 }

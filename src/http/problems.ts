@@ -2,6 +2,7 @@ import type { RefusalCode } from '../domain/refusal.ts'
 
 /** Every code that API v1 answers with, its HTTP status and its Portuguese message (spec, Errors; DESIGN section 5). */
 const PROBLEMS = {
+  malformed_request: [400, 'A requisição não é HTTP válido.'],
   malformed_json: [400, 'O corpo da requisição não é um JSON válido.'],
   invalid_notification: [400, 'A notificação não é válida para este pedido.'],
   missing_token: [401, 'Informe a chave de API no cabeçalho Authorization: Bearer <chave>.'],
@@ -14,6 +15,7 @@ const PROBLEMS = {
   https_required: [403, 'A API só atende por HTTPS.'],
   not_found: [404, 'Registro não encontrado.'],
   method_not_allowed: [405, 'Este endereço não aceita o método usado.'],
+  request_timeout: [408, 'A requisição não chegou inteira a tempo.'],
   duplicate_resource: [409, 'Já existe um registro com este valor.'],
   idempotency_key_reuse: [409, 'Esta Idempotency-Key já foi usada com outra requisição.'],
   managed_by_pdv: [409, 'Este registro é mantido pelo ponto de venda: pode ser lido, não alterado.'],
@@ -31,6 +33,7 @@ const PROBLEMS = {
   payment_mismatch: [422, 'Os pagamentos não somam o total da venda.'],
   payment_refused: [422, 'O provedor de pagamento recusou os dados do pagamento: nada foi cobrado.'],
   rate_limited: [429, 'Limite de requisições excedido. Aguarde e tente de novo.'],
+  headers_too_large: [431, 'Os cabeçalhos da requisição são grandes demais.'],
   internal_error: [500, 'Erro interno. Informe o request_id ao suporte.'],
   provider_configuration_invalid: [
     500,

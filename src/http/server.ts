@@ -1,15 +1,66 @@
 import { createServer, IncomingMessage, type Server, ServerResponse } from 'node:http'
 import type { Express } from 'express'
+import { answerUnreadable } from './unreadable.ts'
+
+/** What bounds the connections of a server, so that slow, silent or many callers cannot keep it from the others. */
+export interface ServerLimits {
+  /** A request's headers must have arrived within this, from the connection's beginning or its last answer's end. */
+  readonly headers_ms: number
+  /** All of a request must have arrived within this. */
+  readonly request_ms: number
+  /** An answer of which nothing is taken for so long is given up. */
+  readonly stalled_ms: number
+  /** Longer than load balancers keep a connection that is idle (60 s as a rule): who may use it again must not find it closed. */
+  readonly keepAlive_ms: number
+  /** How often the first two are looked at. */
+  readonly check_ms: number
+  readonly headerBytes: number
+  /** Beyond them a connection is closed as it is opened. An idle one costs some 10 KB. */
+  readonly connections: number
+}
+
+export const SERVER_LIMITS: ServerLimits = {
+  headers_ms: 15_000,
+  request_ms: 60_000,
+  stalled_ms: 60_000,
+  keepAlive_ms: 65_000,
+  check_ms: 5_000,
+  headerBytes: 16_384,
+  connections: 5_000,
+}
+
+interface ServerOptions {
+  /** Ids of requests that no route sees. */
+  readonly newId: () => string
+  readonly limits?: ServerLimits
+}
 
 /**
  * The server of an app. Express gives each request and answer its methods by changing their prototypes, after which V8
  * looks up every property the slow way (expressjs/express#5998). Here they are born with the prototypes that Express would
  * give them, so that it finds nothing to change.
  */
-export function serverOf(app: Express): Server {
+export function serverOf(app: Express, { newId, limits = SERVER_LIMITS }: ServerOptions): Server {
   class AppRequest extends IncomingMessage {}
   class AppResponse extends ServerResponse<AppRequest> {}
   app.request = Object.setPrototypeOf(AppRequest.prototype, app.request)
   app.response = Object.setPrototypeOf(AppResponse.prototype, app.response)
-  return createServer({ IncomingMessage: AppRequest, ServerResponse: AppResponse }, app)
+  const server = createServer(
+    {
+      IncomingMessage: AppRequest,
+      ServerResponse: AppResponse,
+      headersTimeout: limits.headers_ms,
+      requestTimeout: limits.request_ms,
+      keepAliveTimeout: limits.keepAlive_ms,
+      connectionsCheckingInterval: limits.check_ms,
+      maxHeaderSize: limits.headerBytes,
+      // Node would answer without an id and a body; middleware/require-host.ts does it better.
+      requireHostHeader: false,
+    },
+    app,
+  )
+  server.maxConnections = limits.connections
+  server.timeout = limits.stalled_ms
+  answerUnreadable(server, newId)
+  return server
 }

@@ -36,14 +36,33 @@ export interface ReadModel {
   readonly base: readonly AnyRef[]
 }
 
+/** Handlers by type of event: of fifteen projections one or two care for it. */
+const handlers = new WeakMap<ReadModel['projections'], Map<string, readonly Handler[]>>()
+
+function handlersOf({ projections }: ReadModel, type: string): readonly Handler[] {
+  let byType = handlers.get(projections)
+  if (!byType) {
+    byType = new Map()
+    handlers.set(projections, byType)
+  }
+  let found = byType.get(type)
+  if (!found) {
+    found = projections.flatMap(({ on }) => on[type] ?? [])
+    byType.set(type, found)
+  }
+  return found
+}
+
 /** All rows that an event's projections work on. */
 export function refsOf(model: ReadModel, event: Envelope): AnyRef[] {
-  return [...model.base, ...model.projections.flatMap((projection) => projection.on[event.type]?.refs(event) ?? [])]
+  const refs = [...model.base]
+  for (const handler of handlersOf(model, event.type)) refs.push(...handler.refs(event))
+  return refs
 }
 
 /** Applies an event to the rows of its company. */
 export function project(model: ReadModel, rows: Changes, event: Envelope): void {
-  for (const projection of model.projections) projection.on[event.type]?.apply(rows, event)
+  for (const handler of handlersOf(model, event.type)) handler.apply(rows, event)
 }
 
 /** The parts of a subject `sale/981`. */

@@ -7,7 +7,7 @@ import type { ReadModel } from './projection.ts'
 import { replay } from './replay.ts'
 import { NEXT_SCHEMA } from './schemas.ts'
 import { dropLeftovers, switchSchemas } from './switch-schemas.ts'
-import { ddlOf } from './table.ts'
+import { type AnyTable, indexDdl, tableDdl } from './table.ts'
 import { inTransaction } from './transaction.ts'
 
 export interface RebuildOptions {
@@ -69,7 +69,9 @@ async function rebuildAlone(options: RebuildOptions, holder: PoolClient): Promis
   }
   const work: Work = { ...options, built: new Map(), events: 0, isFirst: before === null }
   for (let pass = 0; pass < PASSES; pass++) {
-    if ((await replayAll(work)) <= NEARLY_DONE) break
+    const applied = await replayAll(work)
+    if (pass === 0) await createIndexes(work)
+    if (applied <= NEARLY_DONE) break
   }
   const parity = await switchSchemas({
     holder,
@@ -107,12 +109,16 @@ async function replayAll(work: Work): Promise<number> {
     'select company_id, revision from ops.ledgers order by company_id',
   )
   const before = work.events
-  const waiting = rows.values()
-  const replayNext = async () => {
-    for (const row of waiting) await replayCompany(work, row.company_id, row.revision)
-  }
-  await Promise.all(Array.from({ length: PARALLEL }, replayNext))
+  await sideBySide(rows, (row) => replayCompany(work, row.company_id, row.revision))
   return work.events - before
+}
+
+async function sideBySide<T>(items: Iterable<T>, doOne: (item: T) => Promise<unknown>): Promise<void> {
+  const waiting = items[Symbol.iterator]()
+  const doNext = async () => {
+    for (let next = waiting.next(); !next.done; next = waiting.next()) await doOne(next.value)
+  }
+  await Promise.all(Array.from({ length: PARALLEL }, doNext))
 }
 
 /** Up to where the live tables have come: what lies beyond has not been reacted to, and is its writer's or catch-up's to apply. */
@@ -152,7 +158,15 @@ async function adoptHeads({ built, store }: Work, holder: PoolClient): Promise<v
 
 async function createTables(client: PoolClient, model: ReadModel): Promise<void> {
   await client.query(`create schema ${NEXT_SCHEMA}`)
-  for (const table of model.projections.flatMap((projection) => projection.tables)) {
-    await client.query(ddlOf(table, NEXT_SCHEMA))
+  for (const table of tablesOf(model)) {
+    await client.query(tableDdl(table, NEXT_SCHEMA))
   }
 }
+
+/** Only queries need them: to build them from full tables costs less than to keep them while these are filled. */
+function createIndexes({ buildPool, model }: Work): Promise<void> {
+  const statements = tablesOf(model).map((table) => indexDdl(table, NEXT_SCHEMA).join('\n'))
+  return sideBySide(statements, (text) => buildPool.query(text))
+}
+
+const tablesOf = ({ projections }: ReadModel): AnyTable[] => projections.flatMap(({ tables }) => [...tables])

@@ -50,8 +50,12 @@ export const byPk = <R>(table: Table<R>, ...values: KeyValue[]): Ref<R> => ({ ta
 /** A reference to a row by a named unique key. */
 export const byKey = <R>(table: Table<R>, by: string, ...values: KeyValue[]): Ref<R> => ({ table, by, values })
 
-/** DDL of a table in a schema. Unique keys are deferrable, because two rows may swap their names within one statement. */
-export function ddlOf(table: AnyTable, schema: string): string {
+/** DDL of a table in a schema, with its indexes. */
+export const ddlOf = (table: AnyTable, schema: string): string =>
+  [tableDdl(table, schema), ...indexDdl(table, schema)].join('\n')
+
+/** DDL of a table with its keys. Unique keys are deferrable, because two rows may swap their names within one statement. */
+export function tableDdl(table: AnyTable, schema: string): string {
   const columns = Object.entries<ColumnType>(table.columns).map(([name, type]) => `${name} ${type}`)
   const unique = Object.entries(table.keys)
     .filter(([key]) => key !== 'pk')
@@ -60,9 +64,12 @@ export function ddlOf(table: AnyTable, schema: string): string {
         `constraint ${table.name}_${key}_key unique (${names.join(', ')}) deferrable initially immediate`,
     )
   const parts = [...columns, `primary key (${table.keys.pk.join(', ')})`, ...unique]
-  const indexes = table.indexes.map((index) => `create index on ${schema}.${table.name} ${index};`)
-  return [`create table ${schema}.${table.name} (\n  ${parts.join(',\n  ')}\n);`, ...indexes].join('\n')
+  return `create table ${schema}.${table.name} (\n  ${parts.join(',\n  ')}\n);`
 }
+
+/** DDL of the further indexes of a table: a table is filled faster without them. */
+export const indexDdl = (table: AnyTable, schema: string): string[] =>
+  table.indexes.map((index) => `create index on ${schema}.${table.name} ${index};`)
 
 /** Loads the rows of a table that have one of the given keys: one array parameter per key column. */
 export function loadStatement(table: AnyTable, by: string): Statement {

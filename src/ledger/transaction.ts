@@ -1,4 +1,5 @@
 import type { Pool, PoolClient, QueryResult, QueryResultRow } from 'pg'
+import { copyIn } from './copy-in.ts'
 
 /** A statement with a stable text: prepared once per connection under its name. */
 export interface Statement {
@@ -9,6 +10,12 @@ export interface Statement {
 /** An open Postgres transaction. Statements are pipelined: they run in the order in which they were sent. */
 export interface Transaction {
   query<R extends QueryResultRow>(statement: Statement, values?: readonly unknown[]): Promise<QueryResult<R>>
+}
+
+/** A transaction that also takes rows by the thousand. */
+export interface BulkTransaction extends Transaction {
+  /** Sends a COPY … FROM STDIN with all its lines (copy-in.ts). */
+  copy(statement: string, lines: string): Promise<void>
 }
 
 interface Corkable {
@@ -38,9 +45,10 @@ export async function pipelined<const T extends readonly Promise<unknown>[]>(
 }
 
 /** A transaction on a pooled client: named statements are prepared, so a group of commands costs no planning. */
-export function transactionOn(client: PoolClient): Transaction {
+export function transactionOn(client: PoolClient): BulkTransaction {
   return {
     query: (statement, values = []) => client.query({ ...statement, values: values as unknown[] }),
+    copy: (statement, lines) => copyIn(client, statement, lines),
   }
 }
 
@@ -52,7 +60,7 @@ export function assertCommitted(result: QueryResult): void {
 /** Runs `work` in a transaction of its own; on any failure the connection is destroyed, because its state is unknown. */
 export async function inTransaction<T>(
   pool: Pool,
-  work: (tx: Transaction, client: PoolClient) => Promise<T>,
+  work: (tx: BulkTransaction, client: PoolClient) => Promise<T>,
 ): Promise<T> {
   const client = await pool.connect()
   try {

@@ -1,3 +1,4 @@
+import { copyLines, copyStatement } from './copy-lines.ts'
 import {
   type AnyRef,
   type AnyTable,
@@ -7,7 +8,7 @@ import {
   type Ref,
   type Table,
 } from './table.ts'
-import type { Statement, Transaction } from './transaction.ts'
+import type { BulkTransaction, Statement, Transaction } from './transaction.ts'
 
 /** Rows of one company, as a command sees them. Asking for a row that was not loaded is a bug and throws. */
 export interface Rows {
@@ -37,6 +38,8 @@ export interface WorkingSet {
   load(tx: Transaction): Promise<void>[]
   /** Sends one upsert per changed table, rows in key order. */
   flush(tx: Transaction): Promise<unknown>[]
+  /** As `flush`, but copies rows that are new to their table: far cheaper for thousands of them, dearer for a few. */
+  flushInBulk(tx: BulkTransaction): Promise<unknown>[]
 }
 
 const SEPARATOR = '\u0001'
@@ -47,8 +50,10 @@ interface TableState {
   readonly table: AnyTable
   /** key name → key → the row, or null where it is known to be absent */
   readonly index: Map<string, Map<string, Row | null>>
-  /** primary key → changed row */
+  /** primary key → changed row that the table may have */
   readonly changed: Map<string, Row>
+  /** primary key → row that is new to the table */
+  readonly added: Map<string, Row>
   /** key name → keys to load */
   readonly wanted: Map<string, Map<string, readonly KeyValue[]>>
 }
@@ -72,7 +77,7 @@ export function createWorkingSet(): WorkingSet {
   const stateOf = (table: AnyTable): TableState => {
     let state = states.get(table.name)
     if (!state) {
-      state = { table, index: new Map(), changed: new Map(), wanted: new Map() }
+      state = { table, index: new Map(), changed: new Map(), added: new Map(), wanted: new Map() }
       for (const by of Object.keys(table.keys)) state.index.set(by, new Map())
       states.set(table.name, state)
     }
@@ -97,30 +102,52 @@ export function createWorkingSet(): WorkingSet {
     },
     load: (tx) => [...states.values()].flatMap((state) => loadTable(tx, state)),
     flush(tx) {
-      const changed = [...states.values()].filter((state) => state.changed.size > 0)
-      // All values are made before the first is sent: an error in between would leave a transaction half written.
-      const values = changed.map(valuesOf)
-      return changed.map(({ table }, position) =>
-        tx.query(
-          statement(`flush_${table.name}`, () => flushStatement(table)),
-          values[position],
-        ),
-      )
+      const parts = [...states.values()].map(({ table, changed, added }) => ({
+        table,
+        values: valuesOf(table, [...changed.values(), ...added.values()]),
+      }))
+      return parts.flatMap((part) => upsert(tx, part))
+    },
+    flushInBulk(tx) {
+      const parts = [...states.values()].map(({ table, changed, added }) => ({
+        table,
+        values: valuesOf(table, [...changed.values()]),
+        lines: copyLines(table, [...added.values()]),
+      }))
+      // First what a table may have already: one of those rows may give up a name that a new one has taken.
+      return parts.flatMap((part) => [...upsert(tx, part), ...copy(tx, part)])
     },
   }
 }
 
+/** What is written of a table, made before the first statement is sent: an error in between would leave a transaction half written. */
+interface Part {
+  readonly table: AnyTable
+  readonly values: unknown[][] | null
+  readonly lines?: string
+}
+
+function upsert(tx: Transaction, { table, values }: Part): Promise<unknown>[] {
+  if (!values) return []
+  const flush = statement(`flush_${table.name}`, () => flushStatement(table))
+  return [tx.query(flush, values)]
+}
+
+const copy = (tx: BulkTransaction, { table, lines }: Part): Promise<unknown>[] =>
+  lines ? [tx.copy(copyStatement(table), lines)] : []
+
 function changesOf(companyId: number, stateOf: (table: AnyTable) => TableState): Changes {
-  const put = (table: AnyTable, row: Row): void => {
+  const put = (table: AnyTable, row: Row, isNew: boolean): void => {
     const state = stateOf(table)
     if (!table.global && row.company_id !== companyId)
       throw new Error(`a row of ${table.name} belongs to another company`)
     const pk = rowKey(table, 'pk', row)
     if (pk === null) throw new Error(`a row of ${table.name} lacks its primary key`)
-    const before = indexOf(state, 'pk').get(pk) ?? null
+    const before = indexOf(state, 'pk').get(pk)
     if (before) unindex(state, before)
     index(state, row)
-    state.changed.set(pk, row)
+    const isAbsent = isNew || before === null || state.added.has(pk)
+    ;(isAbsent ? state.added : state.changed).set(pk, row)
   }
   return {
     get<R>(ref: Ref<R>): Readonly<R> | null {
@@ -132,9 +159,9 @@ function changesOf(companyId: number, stateOf: (table: AnyTable) => TableState):
       const pk = rowKey(table, 'pk', row as Row)
       if (pk !== null && stateOf(table).index.get('pk')?.get(pk))
         throw new Error(`row ${table.name} ${pk} exists already`)
-      put(table, row as Row)
+      put(table, row as Row, true)
     },
-    put: (table, row) => put(table, row as Row),
+    put: (table, row) => put(table, row as Row, false),
   }
 }
 
@@ -163,9 +190,10 @@ function remember(state: TableState, row: Row): void {
   index(state, row)
 }
 
-/** The changed rows in key order, as one array a column. */
-function valuesOf({ table, changed }: TableState): unknown[][] {
-  const rows = [...changed.values()].sort((a, b) => compareRows(table, a, b))
+/** Rows in key order, as one array a column; null when there are none. */
+function valuesOf(table: AnyTable, unsorted: Row[]): unknown[][] | null {
+  if (unsorted.length === 0) return null
+  const rows = unsorted.sort((a, b) => compareRows(table, a, b))
   const columns = Object.entries(table.columns) as [string, string][]
   return columns.map(([column, type]) =>
     rows.map((row) => (type === 'json' && row[column] !== null ? JSON.stringify(row[column]) : row[column])),

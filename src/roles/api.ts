@@ -7,7 +7,7 @@ import { createLogin } from '../access/login.ts'
 import { createGate } from '../access/quota.ts'
 import { createSessions } from '../access/sessions.ts'
 import { createSyncAccess } from '../access/sync-access.ts'
-import type { InterfaceOptions } from '../http/app.ts'
+import { createBodies, type InterfaceOptions } from '../http/app.ts'
 import { NOTIFICATIONS_PER_MINUTE } from '../http/notifications/receiver.ts'
 import { createPageCache } from '../http/page-cache.ts'
 import { followCompanies } from '../news/follow-companies.ts'
@@ -60,6 +60,7 @@ export async function startApi(shared: Shared, newId: () => string): Promise<Api
       tokenDays: config.SYNC_TOKEN_DAYS ?? null,
       callsPerMinute: config.SYNC_QUOTA_PER_MINUTE,
     }),
+    bodies: createBodies(),
     news,
     panel: {
       login,

@@ -5,11 +5,6 @@ import type { Express } from 'express'
 import gracefulShutdown from 'http-graceful-shutdown'
 import { serverOf } from '../http/server.ts'
 
-/** A request's headers, and all of it, must have arrived within these. */
-const HEADERS_TIMEOUT_MS = 15_000
-const REQUEST_TIMEOUT_MS = 60_000
-/** Longer than load balancers keep a connection that is idle (60 s as a rule): who may use it again must not find it closed. */
-const KEEP_ALIVE_MS = 65_000
 /** Longest wait for requests under way when the service is told to stop. */
 const DRAIN_TIMEOUT_MS = 30_000
 
@@ -22,13 +17,15 @@ export interface Listening {
   drain(delay_ms: number): Promise<void>
 }
 
+interface ListenOptions {
+  readonly port: number
+  readonly host: string
+  readonly newId: () => string
+}
+
 /** Rejects when the port cannot be had. */
-export async function listen(app: Express, { port, host }: { port: number; host: string }): Promise<Listening> {
-  const server = serverOf(app)
-  // Slow or silent connections are ended, so that they cannot pile up.
-  server.headersTimeout = HEADERS_TIMEOUT_MS
-  server.requestTimeout = REQUEST_TIMEOUT_MS
-  server.keepAliveTimeout = KEEP_ALIVE_MS
+export async function listen(app: Express, { port, host, newId }: ListenOptions): Promise<Listening> {
+  const server = serverOf(app, { newId })
   let delay_ms = 0
   // Its own handling of signals is left out: the process has more to stop than a server.
   const shutDown = gracefulShutdown(server, {

@@ -98,7 +98,7 @@ export function createService(config: Config, logger: Logger, onFailure: () => v
 
   return {
     async start() {
-      listening = await listen(app, { port: config.PORT, host: config.HOST })
+      listening = await listen(app, { port: config.PORT, host: config.HOST, newId: uuidv7 })
       const shared = await open()
       if (config.ROLES.includes('projector')) background.push(startProjector(shared))
       if (config.ROLES.includes('dispatcher')) background.push(startDispatcher(shared))

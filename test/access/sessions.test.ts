@@ -125,6 +125,22 @@ describe('sessions of the panel', () => {
     await until(async () => (await row()).last_seen_at >= issued, { what: 'the use to be noted' })
   })
 
+  it('are not kept alive by whoever only asks whether they are', async () => {
+    const token = await issue()
+    await age('last_seen_at', '5 min')
+    const asked: (string | undefined)[] = []
+    const query = (statement: QueryConfig) => {
+      asked.push(statement.name)
+      return pool.query(statement)
+    }
+    const asking = createSessions({ query } as unknown as Pool, () => {})
+    expect(await asking.isLive(token)).to.equal(true)
+    expect(asked).to.deep.equal(['find_session'])
+    await age('last_seen_at', '12:00:01')
+    expect(await asking.isLive(token)).to.equal(false)
+    expect(await asking.isLive('')).to.equal(false)
+  })
+
   it('are found although their use cannot be noted, which is told', async () => {
     const token = await issue()
     await age('last_seen_at', '5 min')

@@ -3,17 +3,7 @@ import { PANEL_ROUTES } from '../../src/http/panel/routes.ts'
 import { check } from '../support/browser/accessibility.ts'
 import { tabThrough } from '../support/browser/keyboard.ts'
 import { describeInBrowser, usePanel } from '../support/browser.ts'
-import { auditSamples } from './samples/audit.ts'
-import { integrationSamples } from './samples/integrations.ts'
-import { personSamples } from './samples/persons.ts'
-import type { Samples } from './samples/sample.ts'
-
-const SAMPLES: Samples = {
-  '/': async () => '',
-  ...personSamples,
-  ...integrationSamples,
-  ...auditSamples,
-}
+import { SAMPLES } from './samples/all.ts'
 
 /** Nobody needs to have logged in. */
 const OPEN_PAGES = ['/painel/entrar', '/painel/entrar?feito=saiu']

@@ -11,7 +11,7 @@ export interface Ended {
 }
 
 /** The command line in a process of its own, as an operator calls it. */
-export async function tillbook(env: Record<string, string>, ...words: string[]): Promise<Ended> {
+export async function tillbook(env: Readonly<Record<string, string>>, ...words: string[]): Promise<Ended> {
   const { PATH = '', HOME = '' } = process.env
   const child = spawn(process.execPath, ['--import', 'tsx', 'src/cli/main.ts', ...words], {
     cwd: ROOT,

@@ -11,8 +11,8 @@ export interface SmallDisk {
   unmount(): void
 }
 
-/** Twice what a fresh cluster takes. */
-const SIZE = '160m'
+/** Room for a cluster, the log that it keeps (80 MB), and what 40 runs leave behind. */
+const SIZE = '400m'
 const PIECE = Buffer.alloc(64 * 1024)
 
 /** Mounts one on `directory`; where that cannot be done, the reason. */

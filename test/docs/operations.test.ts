@@ -1,4 +1,5 @@
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect } from 'chai'
 import { parse } from 'yaml'
 import { readConfig, SETTING_NAMES } from '../../src/config.ts'
@@ -42,7 +43,27 @@ describe('docs/operations.md', () => {
     expect(names).to.have.length.above(5)
     for (const name of names) expect(text).to.include(`\`${name}\``)
   })
+
+  it('explains every message that is logged', async () => {
+    const text = await fileAt('docs/operations.md')
+    const messages = await loggedMessages()
+    expect(messages).to.have.length.above(20)
+    for (const message of messages) expect(text).to.include(`\`${message}\``)
+  })
 })
+
+/** Their output is for whoever calls them. */
+const NOT_THE_SERVICE = /^(cli|sandbox|till)\//
+
+/** What the service tells of itself in plain words; messages with names or numbers in them are left out. */
+async function loggedMessages(): Promise<string[]> {
+  const files = (await readdir('src', { recursive: true })).filter((file) => /\.tsx?$/.test(file))
+  const sources = await Promise.all(
+    files.filter((file) => !NOT_THE_SERVICE.test(file)).map((file) => readFile(join('src', file), 'utf8')),
+  )
+  const calls = /\b(?:log|warn|onTrouble|logger\.\w+)\(\s*(?:\{[^}]*\},\s*)?'([^']+)'/g
+  return sources.flatMap((source) => [...source.matchAll(calls)].map(([, message = '']) => message))
+}
 
 describe('docker-compose.yml', () => {
   let compose: Json

@@ -33,7 +33,7 @@ describe('/metrics', () => {
     sale.get((_request, response) => void response.json({}))
     sale.post((request) => void request.socket.destroy())
     completeApp(app, () => {})
-    const server = serverOf(app)
+    const server = serverOf(app, { newId: uuidv7 })
     servers.push(server)
     await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}`

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { type AnyRef, byKey, byPk, ddlOf, table } from '../../src/ledger/table.ts'
-import { inTransaction, type Transaction } from '../../src/ledger/transaction.ts'
+import { type BulkTransaction, inTransaction, type Transaction } from '../../src/ledger/transaction.ts'
 import { createWorkingSet, type WorkingSet } from '../../src/ledger/working-set.ts'
 import { createPool } from '../../src/postgres/pool.ts'
 import { useDatabase } from '../support/database.ts'
@@ -78,14 +78,18 @@ export function usePeople(): { readonly pool: Pool } {
 }
 
 /** Runs `work` in a transaction that also tells which statements were sent. */
-export const transact = async <T>(pool: Pool, work: (tx: Transaction, sent: string[]) => Promise<T>): Promise<T> =>
+export const transact = async <T>(pool: Pool, work: (tx: BulkTransaction, sent: string[]) => Promise<T>): Promise<T> =>
   inTransaction(pool, async (tx) => {
     const sent: string[] = []
     const query: Transaction['query'] = (statement, values) => {
       sent.push(statement.name)
       return tx.query(statement, values)
     }
-    return work({ query }, sent)
+    const copy: BulkTransaction['copy'] = (statement, lines) => {
+      sent.push(statement.slice(0, statement.indexOf(' (')))
+      return tx.copy(statement, lines)
+    }
+    return work({ query, copy }, sent)
   })
 
 export async function load(set: WorkingSet, tx: Transaction, refs: readonly AnyRef[], company = 1): Promise<void> {

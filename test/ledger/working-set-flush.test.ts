@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import type { Transaction } from '../../src/ledger/transaction.ts'
+import type { BulkTransaction, Transaction } from '../../src/ledger/transaction.ts'
 import { createWorkingSet } from '../../src/ledger/working-set.ts'
 import {
   byExternal,
@@ -16,6 +16,9 @@ import {
   transact,
   usePeople,
 } from './people.ts'
+
+/** As the writer does, and as a replay does. */
+const WAYS = ['flush', 'flushInBulk'] as const
 
 describe('working set, flushing', () => {
   const given = usePeople()
@@ -73,6 +76,52 @@ describe('working set, flushing', () => {
     ])
   })
 
+  it('copies what is new to a table in bulk, after what gives up its name to it', async () => {
+    await store(given.pool, person(1, 'ana'), person(2, 'bia'))
+    await transact(given.pool, async (tx, sent) => {
+      const set = createWorkingSet()
+      await load(set, tx, [byId(1), byId(3)])
+      sent.length = 0
+      set.of(1).put(people, person(1, null))
+      set.of(1).put(people, person(3, 'ana'))
+      set.of(1).add(people, person(4, 'first'))
+      set.of(1).put(people, person(4, 'last'))
+      await Promise.all(set.flushInBulk(tx))
+      expect(sent).to.deep.equal(['flush_people', 'copy people'])
+    })
+    // What nobody has looked for may be there.
+    await transact(given.pool, async (tx, sent) => {
+      const set = createWorkingSet()
+      set.of(1).put(people, person(2, 'bea'))
+      set.of(1).put(people, person(5, 'eva'))
+      await Promise.all(set.flushInBulk(tx))
+      expect(sent).to.deep.equal(['flush_people'])
+    })
+    expect(await names(given.pool)).to.deep.equal([
+      [1, null],
+      [2, 'bea'],
+      [3, 'ana'],
+      [4, 'last'],
+      [5, 'eva'],
+    ])
+  })
+
+  it('tells why a copy was refused, and of every statement behind it that it came to nothing', async () => {
+    await store(given.pool, person(1, 'ana'))
+    const failures: unknown[] = []
+    const failed = transact(given.pool, async (tx) => {
+      const set = createWorkingSet()
+      set.of(1).add(people, person(1, 'other'))
+      const sent = [...set.flushInBulk(tx), tx.query({ name: 'one', text: 'select 1' })]
+      for (const outcome of await Promise.allSettled(sent)) {
+        failures.push(outcome.status === 'rejected' && (outcome.reason as { code: string }).code)
+      }
+    })
+    expect(await failed.catch((error: Error) => error.message)).to.equal('the transaction was not committed: ROLLBACK')
+    expect(failures).to.deep.equal(['23505', '25P02'])
+    expect(await names(given.pool)).to.deep.equal([[1, 'ana']])
+  })
+
   it('is refused by the database when two rows end with one name: the safety net', async () => {
     const error = await store(given.pool, person(1, 'ana'), person(2, 'ana')).catch((reason: unknown) => reason)
     expect(error).to.include({ code: '23505', constraint: 'people_name_key' })
@@ -106,80 +155,92 @@ describe('working set, flushing', () => {
     const set = createWorkingSet()
     set.of(1).put(emails, { email: 'ana@example.com', company_id: 1 })
     set.of(1).put(people, person(1, 'ana', { doc: { amount: 1n } }))
-    expect(() => set.flush({ query } as unknown as Transaction)).to.throw(TypeError)
+    const tx = { query, copy: query } as unknown as BulkTransaction
+    for (const way of WAYS) expect(() => set[way](tx)).to.throw(TypeError)
     expect(sent).to.deep.equal([])
   })
 
-  it('keeps every type as it was, and JSON byte for byte', async () => {
-    const doc = {
-      z: 1,
-      a: { 10: 'x', 9: null },
-      'ç "\\': ['é', '😀', '\u2028', 1.5, 1e21, true],
-      'a\nb': [{}, []],
-      empty: '',
-    }
-    const row = person(1, 'O\'Hara, {x} \\ NULL "q" \n', {
-      external_id: 'NULL',
-      born: '2024-02-29',
-      changed_at: '2026-12-31T23:59:59.999Z',
-      secret: Buffer.from([0, 1, 39, 92, 255]),
-      doc,
-    })
-    const plain = person(2, '', { doc: null })
-    await store(given.pool, row, plain)
-    const { rows } = await given.pool.query<{ text: string }>('select doc::text as text from people where id = 1')
-    expect(rows[0]?.text).to.equal(JSON.stringify(doc))
-    await transact(given.pool, async (tx) => {
-      const set = createWorkingSet()
-      await load(set, tx, [byId(1), byName(''), byExternal('NULL')])
-      expect(set.of(1).get(byExternal('NULL'))).to.deep.equal(row)
-      expect(set.of(1).get(byName(''))).to.deep.equal(plain)
-      set.of(1).put(people, { ...(set.of(1).get(byId(1)) as Person), born: null })
-      await Promise.all(set.flush(tx))
-    })
-    const after = await given.pool.query<{ text: string }>('select doc::text as text, born from people where id = 1')
-    expect(after.rows[0]).to.deep.equal({ text: JSON.stringify(doc), born: null })
-  })
-
-  it('shows and stores the same as rows that were changed one by one, whatever is loaded and put in whatever order', async () => {
-    const NAMES = ['ana', 'bia', 'carla', null]
-    const change = fc.record({
-      id: fc.integer({ min: 1, max: 4 }),
-      name: fc.constantFrom(...NAMES),
-      newGroup: fc.boolean(),
-    })
-    const group = async (changes: readonly { id: number; name: string | null }[], truth: Map<number, string | null>) =>
-      transact(given.pool, async (tx) => {
-        const set = createWorkingSet()
-        const rows = set.of(1)
-        for (const { id, name } of changes) {
-          await load(set, tx, [byId(id), ...(name === null ? [] : [byName(name)])])
-          const holder = [...truth].find(([, taken]) => taken === name)?.[0] ?? null
-          if (name !== null) expect(rows.get(byName(name))?.id ?? null).to.equal(holder)
-          expect(rows.get(byId(id))?.name_key).to.equal(truth.get(id))
-          if (name !== null && holder !== null && holder !== id) {
-            // The two swap, as two commands of one group may make them do.
-            rows.put(people, person(holder, truth.get(id) ?? null))
-            truth.set(holder, truth.get(id) ?? null)
-          }
-          rows.put(people, person(id, name))
-          truth.set(id, name)
-        }
-        await Promise.all(set.flush(tx))
+  for (const way of WAYS)
+    it(`keeps every type as it was, and JSON byte for byte, by ${way}`, async () => {
+      const doc = {
+        z: 1,
+        a: { 10: 'x', 9: null },
+        'ç "\\': ['é', '😀', '\u2028', 1.5, 1e21, true],
+        'a\nb': [{}, []],
+        empty: '',
+      }
+      const row = person(1, 'O\'Hara, {x} \\ NULL "q" \n', {
+        external_id: 'NULL',
+        born: '2024-02-29',
+        changed_at: '2026-12-31T23:59:59.999Z',
+        secret: Buffer.from([0, 1, 39, 92, 255]),
+        doc,
       })
-    await fc.assert(
-      fc.asyncProperty(fc.array(change, { minLength: 1, maxLength: 20 }), async (changes) => {
-        await given.pool.query('truncate people')
-        const truth = new Map<number, string | null>()
-        const groups = changes.reduce<(typeof changes)[]>((all, each) => {
-          if (each.newGroup || all.length === 0) all.push([])
-          all.at(-1)?.push(each)
-          return all
-        }, [])
-        for (const each of groups) await group(each, truth)
-        expect(await names(given.pool)).to.deep.equal([...truth].sort(([a], [b]) => a - b))
-      }),
-      { numRuns: 60 },
-    )
-  })
+      const plain = person(2, '', { doc: null })
+      await transact(given.pool, async (tx) => {
+        const set = createWorkingSet()
+        await load(set, tx, [byId(1)])
+        set.of(1).put(people, row)
+        set.of(1).add(people, plain)
+        await Promise.all(set[way](tx))
+      })
+      const { rows } = await given.pool.query<{ text: string }>('select doc::text as text from people where id = 1')
+      expect(rows[0]?.text).to.equal(JSON.stringify(doc))
+      await transact(given.pool, async (tx) => {
+        const set = createWorkingSet()
+        await load(set, tx, [byId(1), byName(''), byExternal('NULL')])
+        expect(set.of(1).get(byExternal('NULL'))).to.deep.equal(row)
+        expect(set.of(1).get(byName(''))).to.deep.equal(plain)
+        set.of(1).put(people, { ...(set.of(1).get(byId(1)) as Person), born: null })
+        await Promise.all(set[way](tx))
+      })
+      const after = await given.pool.query<{ text: string }>('select doc::text as text, born from people where id = 1')
+      expect(after.rows[0]).to.deep.equal({ text: JSON.stringify(doc), born: null })
+    })
+
+  for (const way of WAYS)
+    it(`by ${way} shows and stores the same as rows that were changed one by one, whatever is loaded and put in whatever order`, async () => {
+      const NAMES = ['ana', 'bia', 'carla', null]
+      const change = fc.record({
+        id: fc.integer({ min: 1, max: 4 }),
+        name: fc.constantFrom(...NAMES),
+        newGroup: fc.boolean(),
+      })
+      const group = async (
+        changes: readonly { id: number; name: string | null }[],
+        truth: Map<number, string | null>,
+      ) =>
+        transact(given.pool, async (tx) => {
+          const set = createWorkingSet()
+          const rows = set.of(1)
+          for (const { id, name } of changes) {
+            await load(set, tx, [byId(id), ...(name === null ? [] : [byName(name)])])
+            const holder = [...truth].find(([, taken]) => taken === name)?.[0] ?? null
+            if (name !== null) expect(rows.get(byName(name))?.id ?? null).to.equal(holder)
+            expect(rows.get(byId(id))?.name_key).to.equal(truth.get(id))
+            if (name !== null && holder !== null && holder !== id) {
+              // The two swap, as two commands of one group may make them do.
+              rows.put(people, person(holder, truth.get(id) ?? null))
+              truth.set(holder, truth.get(id) ?? null)
+            }
+            rows.put(people, person(id, name))
+            truth.set(id, name)
+          }
+          await Promise.all(set[way](tx))
+        })
+      await fc.assert(
+        fc.asyncProperty(fc.array(change, { minLength: 1, maxLength: 20 }), async (changes) => {
+          await given.pool.query('truncate people')
+          const truth = new Map<number, string | null>()
+          const groups = changes.reduce<(typeof changes)[]>((all, each) => {
+            if (each.newGroup || all.length === 0) all.push([])
+            all.at(-1)?.push(each)
+            return all
+          }, [])
+          for (const each of groups) await group(each, truth)
+          expect(await names(given.pool)).to.deep.equal([...truth].sort(([a], [b]) => a - b))
+        }),
+        { numRuns: 60 },
+      )
+    })
 })

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { promisify } from 'node:util'
 import { v7 as uuidv7 } from 'uuid'
 import { createApiKey } from '../../commands/api-keys/create-api-key.ts'
 import { registerCompany } from '../../commands/companies/register-company.ts'
@@ -15,10 +16,11 @@ import { createSessions } from '../../src/access/sessions.ts'
 import { createSyncAccess, type SyncAccessOptions } from '../../src/access/sync-access.ts'
 import { type Core, openCore } from '../../src/core.ts'
 import type { PaymentKind } from '../../src/events/companies.ts'
-import { createApp } from '../../src/http/app.ts'
+import { createApp, createBodies } from '../../src/http/app.ts'
+import type { Holdings } from '../../src/http/holdings.ts'
 import { createPageCache, type PageCache } from '../../src/http/page-cache.ts'
 import type { Given } from '../../src/http/route.ts'
-import { serverOf } from '../../src/http/server.ts'
+import { SERVER_LIMITS, type ServerLimits, serverOf } from '../../src/http/server.ts'
 import { type Command, isRefusal } from '../../src/ledger/command.ts'
 import type { Origin } from '../../src/ledger/envelope.ts'
 import { ensureLedger } from '../../src/ledger/ledgers.ts'
@@ -60,6 +62,8 @@ export interface TestApi {
   readonly url: string
   readonly core: Core
   company(options?: { plan?: 'basic' | 'api'; scopes?: readonly Scope[]; timezone?: string }): Promise<TestCompany>
+  /** Connections that are open to it. */
+  connections(): Promise<number>
   close(): Promise<void>
 }
 
@@ -85,6 +89,10 @@ export interface TestApiOptions {
   readonly log?: (message: string, error: unknown) => void
   /** Notifications of an address a minute; out of the way by default. */
   readonly notificationsPerMinute?: number
+  /** What bounds its connections, where that is not as in production. */
+  readonly server?: Partial<ServerLimits>
+  /** Room for the bodies of calls. */
+  readonly bodies?: Holdings
   /** Pages of lists that are kept; by default as many as the service keeps. */
   readonly pages?: PageCache
   /** Connections for queries. */
@@ -115,6 +123,7 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
     pages: options.pages ?? createPageCache(PAGE_CACHE_BYTES),
     gate: withClock(createGate(gatePool, limits), options.now),
     addresses: createAddressLimit(limits),
+    bodies: options.bodies ?? createBodies(),
     news,
     panel: {
       login,
@@ -132,13 +141,18 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
     log,
   })
   const server = await new Promise<Server>((resolve) => {
-    const listening = serverOf(app).listen(0, '127.0.0.1', () => resolve(listening))
+    const listening = serverOf(app, { newId: uuidv7, limits: { ...SERVER_LIMITS, ...options.server } }).listen(
+      0,
+      '127.0.0.1',
+      () => resolve(listening),
+    )
   })
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   return {
     url,
     core,
     company: (wanted) => createCompany(core, url, wanted),
+    connections: () => promisify(server.getConnections.bind(server))(),
     async close() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))

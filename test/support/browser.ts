@@ -110,6 +110,7 @@ export function useBrowser(origin: () => string): TestBrowser {
 
 /** The service on a database of its own, one company with an owner and a clerk, and a browser that looks at it. */
 export interface TestPanel extends TestBrowser {
+  readonly databaseUrl: string
   readonly api: TestApi
   readonly company: TestCompany
   readonly owner: TestUser
@@ -148,6 +149,9 @@ export function usePanel(options: TestApiOptions = {}): TestPanel {
       const page = await context.newPage()
       await page.goto(path)
       return page
+    },
+    get databaseUrl() {
+      return database.url
     },
     get api() {
       return there().api

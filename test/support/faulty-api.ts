@@ -8,7 +8,7 @@ import { createGate } from '../../src/access/quota.ts'
 import { createSessions } from '../../src/access/sessions.ts'
 import { createSyncAccess } from '../../src/access/sync-access.ts'
 import type { Core } from '../../src/core.ts'
-import { type AppOptions, createApp } from '../../src/http/app.ts'
+import { type AppOptions, createApp, createBodies } from '../../src/http/app.ts'
 import { createPageCache } from '../../src/http/page-cache.ts'
 import { Unavailable } from '../../src/ledger/port.ts'
 import type { Writer } from '../../src/ledger/writer.ts'
@@ -44,6 +44,7 @@ export async function startFaultyApi(core: Core, databaseUrl: string): Promise<F
       gate,
       pages: createPageCache(0),
       addresses: createAddressLimit(limits),
+      bodies: createBodies(),
       news: { follow: () => () => {}, close: async () => {} },
       panel: { login, sessions: createSessions(pool, () => {}), newKey: testKey },
       sync: createSyncAccess(pool, login, { tokenDays: null, callsPerMinute: 1_000_000 }),

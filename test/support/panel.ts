@@ -27,6 +27,8 @@ export interface PanelUser {
   /** Sends just this. */
   post(path: string, fields: FormFields, headers?: Record<string, string>): Promise<PanelReply>
   logIn(password?: string): Promise<PanelReply>
+  /** As the browser would send it. */
+  cookie(): string
 }
 
 type FormFields = Readonly<Record<string, string | readonly string[]>>
@@ -72,6 +74,7 @@ function userWithBrowser(url: string, person: Pick<PanelUser, 'id' | 'email' | '
       const { html } = await call('GET', page)
       return post(action, { ...hiddenFields(html, action), ...fields })
     },
+    cookie: () => cookie,
     logIn: (password = person.password) => post('/painel/entrar', { email: person.email, password }),
   }
 }

@@ -48,6 +48,7 @@ const ANYWHERE: readonly ProblemCode[] = [
   'unavailable',
 ]
 
+/** Whatever is sent is read, also where nothing is expected: an unknown field is refused rather than ignored. */
 const WITH_A_BODY: readonly ProblemCode[] = ['malformed_json', 'payload_too_large', 'unsupported_media_type']
 
 /** Every code that a route may answer with: those of the edge, which follow from its shape, and its command's own. */
@@ -56,7 +57,7 @@ export function codesOf(route: Route): ProblemCode[] {
   if (route.scope !== null) codes.add('insufficient_scope')
   // Also where no record is looked for: a path that cannot be decoded names nothing.
   if (route.path.includes(':')) codes.add('not_found')
-  if (takesBody(route)) for (const code of WITH_A_BODY) codes.add(code)
+  if (route.method !== 'get') for (const code of WITH_A_BODY) codes.add(code)
   if (route.method === 'post') codes.add('idempotency_key_reuse')
   if ('refusals' in route) for (const code of route.refusals ?? []) codes.add(code)
   return PROBLEM_CODES.filter((code) => codes.has(code))

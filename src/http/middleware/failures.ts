@@ -20,6 +20,8 @@ export function failures(
   answer: (response: Response, problem: Problem) => void = answerProblem,
 ): ErrorRequestHandler {
   return (error, request, response, _next) => {
+    // The rest of the request could not be read, and its caller was told so (unreadable.ts).
+    if (response.locals.isRefused) return
     const problem = problemOf(error)
     // Both are for whoever runs the service to mend.
     if (problem.code === 'internal_error' || error instanceof ProviderMisconfigured)

@@ -1,9 +1,15 @@
 import { isUtf8 } from 'node:buffer'
 import express, { type Request, type RequestHandler, type Response } from 'express'
+import type { Holdings } from '../holdings.ts'
 import { Problem } from '../problems.ts'
 
 /** 1 MB (spec, Limits). */
 export const MAX_BODY_BYTES = 1_048_576
+
+/** Of whoever calls, once that is known. */
+interface Caller {
+  readonly companyId: number
+}
 
 type Parse = (request: Request, response: Response, next: (error?: unknown) => void) => void
 
@@ -22,8 +28,11 @@ const parserUpTo = (limit: number): Parse =>
 /** Reads: a body has no meaning there (RFC 9110), so nothing in it can be wrong. */
 const METHODS_WITHOUT_BODY = ['GET', 'HEAD']
 
-/** Reads the body of a request that may have one, of at most so many bytes; an absent body is an empty object. */
-export function jsonBodyUpTo(limit: number): RequestHandler {
+/**
+ * Reads the body of a request that may have one, of at most so many bytes; an absent body is an empty object. Room for it is
+ * held from its first byte until its request is answered, so that many slow ones cannot fill the memory.
+ */
+export function jsonBodyUpTo(limit: number, bodies: Holdings): RequestHandler {
   const parse = parserUpTo(limit)
   return (request, response, next) => {
     const { 'content-type': type, 'content-length': length, 'transfer-encoding': encoding } = request.headers
@@ -37,20 +46,33 @@ export function jsonBodyUpTo(limit: number): RequestHandler {
       next(new Problem('unsupported_media_type'))
       return
     }
+    holdBody(bodies, limit, request, response)
     parse(request, response, (error?: unknown) =>
-      next(error === undefined ? undefined : bodyProblem(error, limit, request, response)),
+      next(error === undefined ? undefined : bodyProblem(error, limit, request)),
     )
   }
 }
 
+/** Holds room for a body of at most so many bytes. @throws Unavailable when there is none, and when the sender has gone. */
+export function holdBody(bodies: Holdings, limit: number, { headers }: Request, response: Response): void {
+  const { caller, session } = response.locals as Response['locals'] & Partial<Record<'caller' | 'session', Caller>>
+  // Whoever has gone while the key was looked up would never let go. The parser says it of those who go later.
+  if (response.closed) throw Object.assign(new Error('the sender has gone'), { type: 'request.aborted', status: 400 })
+  const held = bodies.open((caller ?? session)?.companyId ?? 0)
+  response.once('close', held.release)
+  const length = Number(headers['content-length'] ?? limit)
+  // What is compressed says nothing of what it will be.
+  held.add(headers['content-encoding'] === undefined ? Math.min(length, limit) : limit)
+}
+
+/** Whoever sends too much should not send more of it on this connection. */
+export const tooLarge = (limit: number): Problem =>
+  new Problem('payload_too_large', { limit_bytes: limit }, { Connection: 'close' })
+
 /** What a parser of bodies found, in the contract's terms. */
-export function bodyProblem(error: unknown, limit: number, request: Request, response: Response): unknown {
+export function bodyProblem(error: unknown, limit: number, request: Request): unknown {
   const { type, status } = error as { type?: string; status?: number }
-  if (type === 'entity.too.large') {
-    // The rest of the body is not read, so the connection cannot carry another request.
-    response.setHeader('Connection', 'close')
-    return new Problem('payload_too_large', { limit_bytes: limit })
-  }
+  if (type === 'entity.too.large') return tooLarge(limit)
   if (type === 'encoding.unsupported' || type === 'charset.unsupported') return new Problem('unsupported_media_type')
   // Not `destroyed`: a request may be that as soon as it was read to its end.
   if (type === 'request.aborted' || !request.complete) return error

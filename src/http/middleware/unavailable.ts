@@ -1,6 +1,6 @@
 import type { RequestHandler } from 'express'
 import { Problem } from '../problems.ts'
-import { answerProblem } from './failures.ts'
+import { answerInShape } from '../shapes.ts'
 
 const RETRY_AFTER_SECONDS = '5'
 
@@ -8,7 +8,7 @@ const RETRY_AFTER_SECONDS = '5'
 export function unavailableWhile(isStarting: () => boolean): RequestHandler {
   return (_request, response, next) => {
     if (isStarting())
-      answerProblem(response, new Problem('unavailable', undefined, { 'Retry-After': RETRY_AFTER_SECONDS }))
+      answerInShape(response, new Problem('unavailable', undefined, { 'Retry-After': RETRY_AFTER_SECONDS }))
     else next()
   }
 }

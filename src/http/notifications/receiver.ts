@@ -1,10 +1,13 @@
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
 import { Alias } from '../../../commands/stores/store-input.ts'
 import type { AddressLimit } from '../../access/address-limit.ts'
+import { Unavailable } from '../../ledger/port.ts'
 import { type Conclusion, recordArrival, recordConclusion } from '../../payments/notification-log.ts'
 import { sendJson, sendProblem } from '../answer.ts'
+import type { Holdings } from '../holdings.ts'
 import { limited } from '../middleware/authenticate.ts'
 import { type LogFailure, problemOf } from '../middleware/failures.ts'
+import { holdBody, tooLarge } from '../middleware/json-body.ts'
 import { routed } from '../middleware/routed.ts'
 import { Problem, problemBody, statusOf } from '../problems.ts'
 import { pathId } from '../route.ts'
@@ -25,6 +28,8 @@ export interface NotificationOptions extends Processing {
   readonly notifiers: AddressLimit
   /** Hears how each notification was dealt with. */
   readonly onNotified?: ((outcome: Conclusion['outcome']) => void) | undefined
+  /** Room for the bodies of calls. */
+  readonly bodies: Holdings
   readonly log: LogFailure
 }
 
@@ -36,7 +41,7 @@ export function notificationReceiver(options: NotificationOptions): Router {
   const router = express.Router({ caseSensitive: true, strict: true })
   const one = router.route(PATH).all(routed(`/webhook${PATH}`))
   one.post(limitAddress(options), async (request, response) =>
-    receive(options, request, response, await bodyOf(request, response)),
+    receive(options, request, response, await bodyOf(options.bodies, request, response)),
   )
   one.all(() => {
     throw new Problem('method_not_allowed', undefined, { Allow: 'POST' })
@@ -58,23 +63,24 @@ function limitAddress(options: NotificationOptions): RequestHandler {
 const parse = express.raw({ limit: MAX_BODY_BYTES, type: () => true })
 
 /** The body, whatever it says it is, or why it cannot be read. Rejects when the sender has gone: nobody is left to be answered. */
-function bodyOf(request: Request, response: Response): Promise<Payload | Problem> {
+function bodyOf(bodies: Holdings, request: Request, response: Response): Promise<Payload | Problem> {
   return new Promise((resolve, reject) => {
+    try {
+      holdBody(bodies, MAX_BODY_BYTES, request, response)
+    } catch (error) {
+      if (error instanceof Unavailable) resolve(problemOf(error))
+      else reject(error)
+      return
+    }
     parse(request, response, (error?: unknown) => {
       const { type } = (error ?? {}) as { type?: string }
       if (error === undefined) resolve(payloadOf(Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)))
-      else if (type === 'entity.too.large') resolve(tooLarge(response))
+      else if (type === 'entity.too.large') resolve(tooLarge(MAX_BODY_BYTES))
       else if (type === 'encoding.unsupported') resolve(new Problem('unsupported_media_type'))
       else if (type === 'request.aborted' || !request.complete) reject(error)
       else resolve(new Problem('malformed_json'))
     })
   })
-}
-
-function tooLarge(response: Response): Problem {
-  // The rest of the body is not read, so the connection cannot carry another request.
-  response.setHeader('Connection', 'close')
-  return new Problem('payload_too_large', { limit_bytes: MAX_BODY_BYTES })
 }
 
 /** Keeps, processes, answers, keeps the answer. A problem stands for a body that was not read, and why. */

@@ -3,7 +3,7 @@ import { type Problem, statusOf } from '../problems.ts'
 import { panelDocument, plainDocument } from './layout.tsx'
 import { link } from './link.ts'
 import type { Page, Section, Visit } from './route.ts'
-import { problemTitle } from './words/problems.ts'
+import { problemMessage, problemTitle } from './words/problems.ts'
 
 /** Where in the panel a page is, and for whom. */
 export interface Place {
@@ -37,7 +37,7 @@ export function answerFailure(response: Response, problem: Problem): void {
   const fields = Object.values((problem.details?.fields ?? {}) as Record<string, string[]>).flat()
   const body = (
     <>
-      <p>{problem.message}</p>
+      <p>{problemMessage(problem.code)}</p>
       {fields.map((message) => (
         <p key={message}>{message}</p>
       ))}

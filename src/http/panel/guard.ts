@@ -37,6 +37,20 @@ function isOwnSite(request: Request): boolean {
   return URL.canParse(origin) && new URL(origin).host === request.headers.host
 }
 
+/** Answers what a path's own methods have not answered. `allow` lists those. */
+export const onlyBy =
+  (allow: string): RequestHandler =>
+  (_request, _response, next) =>
+    next(new Problem('method_not_allowed', undefined, { Allow: allow }))
+
+/** @throws Problem where an address has what no text of a record can have, and Postgres cannot even look for. */
+export function requireText(query: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(query)) {
+    if (value.includes('\0'))
+      throw new Problem('validation_failed', { fields: { [name]: ['o endereço tem um caractere nulo'] } })
+  }
+}
+
 /** @throws Problem where a form does not carry the session's own token. */
 export function requireCsrf(session: PanelSession, form: FormBody): void {
   if (!csrfMatches(session, textOf(form, '_csrf'))) throw new Problem('cross_site_form')

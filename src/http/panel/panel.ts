@@ -2,7 +2,7 @@ import express, { type Request, type RequestHandler, type Response, type Router 
 import type { PanelSession } from '../../access/sessions.ts'
 import { limitStrangers } from '../middleware/authenticate.ts'
 import { failures } from '../middleware/failures.ts'
-import { bodyProblem } from '../middleware/json-body.ts'
+import { bodyProblem, holdBody } from '../middleware/json-body.ts'
 import { requireHttps } from '../middleware/require-https.ts'
 import { routed } from '../middleware/routed.ts'
 import { placeOf } from '../paths.ts'
@@ -11,8 +11,9 @@ import { answerFailure, type Place, sendPage, sendRedirect } from './answer.tsx'
 import { serveAssets } from './assets.ts'
 import { sessionCookie } from './cookie.ts'
 import { entrance } from './entrance.tsx'
-import { pagePolicy, requireCsrf, requireOwnSite } from './guard.ts'
+import { onlyBy, pagePolicy, requireCsrf, requireOwnSite, requireText } from './guard.ts'
 import { link, PANEL } from './link.ts'
+import { LIVE_PATH, live } from './live.ts'
 import type { Page, PanelContext, PanelRoute, Redirect } from './route.ts'
 import { PANEL_ROUTES } from './routes.ts'
 import { atMoment, formOf, submissionOf, visitOf } from './visit.ts'
@@ -20,26 +21,42 @@ import { atMoment, formOf, submissionOf, visitOf } from './visit.ts'
 /** A form has at most so much to say: a hundred thousand characters and a thousand fields. */
 const FORM_LIMITS = { limit: 400_000, parameterLimit: 1_000 }
 
+const FORM_TYPE = 'application/x-www-form-urlencoded'
+
 const parseForm = express.urlencoded({ extended: false, ...FORM_LIMITS })
 
-const formParser: RequestHandler = (request, response, next) =>
-  parseForm(request, response, (error?: unknown) =>
-    next(error === undefined ? undefined : bodyProblem(error, FORM_LIMITS.limit, request, response)),
-  )
+/** Reads the form of a request. Room for it is held in the name of whoever is logged in, so that no stranger can take it away. */
+const formParser =
+  ({ bodies }: PanelContext): RequestHandler =>
+  (request, response, next) => {
+    if (request.method !== 'POST') return next()
+    const { 'content-length': length, 'transfer-encoding': encoding } = request.headers
+    const isSent = encoding !== undefined || Number(length ?? 0) > 0
+    if (isSent && !request.is(FORM_TYPE)) throw new Problem('unsupported_media_type')
+    holdBody(bodies, FORM_LIMITS.limit, request, response)
+    parseForm(request, response, (error?: unknown) =>
+      next(error === undefined ? undefined : bodyProblem(error, FORM_LIMITS.limit, request)),
+    )
+  }
 
 /** The subscribers' panel: pages for people, made on the server. */
 export function panel(context: PanelContext): Router {
   const router = express.Router({ caseSensitive: true })
   router.use('/assets', serveAssets())
   router.use(pagePolicy, requireHttps(limitStrangers(context.addresses)), requireOwnSite)
-  router.use(formParser)
-  router.use(entrance(context))
-  router.use(requireSession(context))
+  const readForm = formParser(context)
+  router.use(entrance(context, readForm))
+  router.use(requireSession(context), readForm)
+  router
+    .route(LIVE_PATH)
+    .all(routed(`${PANEL}${LIVE_PATH}`))
+    .get(live(context))
+    .all(onlyBy('GET, HEAD'))
   for (const [path, routes] of routesByPath()) {
     const one = router.route(path).all(routed(`${PANEL}${path}`))
     for (const route of routes) one['show' in route ? 'get' : 'post'](handlerOf(route, context))
     const Allow = routes.map((route) => ('show' in route ? 'GET, HEAD' : 'POST')).join(', ')
-    one.all((_request, _response, next) => next(new Problem('method_not_allowed', undefined, { Allow })))
+    one.all(onlyBy(Allow))
   }
   router.use((_request, _response, next) => next(new Problem('not_found')))
   router.use(failures(context.log, answerFailure))
@@ -64,9 +81,19 @@ function requireSession(context: PanelContext): RequestHandler {
       response.locals.place = { section: null, visit: visitOf(context, session, request) } satisfies Place
       return next()
     }
-    const para = request.method === 'GET' && request.url !== '/' ? request.originalUrl : undefined
-    sendRedirect(response, link('/entrar', { feito: 'entre', para }))
+    sendToLogin(request, response)
   }
+}
+
+function sendToLogin(request: Request, response: Response): void {
+  // A script that fetches a part of a page would put nothing in its place: the whole page goes to the login instead.
+  if (request.get('hx-request') === 'true')
+    return void response
+      .status(401)
+      .setHeader('HX-Redirect', link('/entrar', { feito: 'entre' }))
+      .end()
+  const para = request.method === 'GET' && request.url !== '/' ? request.originalUrl : undefined
+  sendRedirect(response, link('/entrar', { feito: 'entre', para }))
 }
 
 function handlerOf(route: PanelRoute, context: PanelContext): RequestHandler {
@@ -76,6 +103,7 @@ function handlerOf(route: PanelRoute, context: PanelContext): RequestHandler {
     const place = { section: route.section, visit }
     response.locals.place = place
     if (route.access === 'owner' && session.role !== 'owner') throw new Problem('owners_only')
+    requireText(visit.query)
     if ('submit' in route) return submit(route, place, request, response)
     const shown = route.asOf ? await atMoment(visit, (then) => showAt(route, then)) : await showAt(route, visit)
     answer(response, shown.page, { ...place, visit: shown.visit })
@@ -95,7 +123,8 @@ async function submit(
 ): Promise<void> {
   const form = formOf(request)
   requireCsrf(place.visit.session, form)
-  const result = await route.submit(submissionOf(place.visit, form, response.locals.requestId as string, request.path))
+  const sender = { requestId: response.locals.requestId as string, address: request.ip ?? '' }
+  const result = await route.submit(submissionOf(place.visit, form, sender))
   answer(response, result, place)
 }
 

@@ -76,6 +76,8 @@ export interface Submission extends Visit {
   /** The answer is not to be sent twice: what a form does is done once, however often its button is pressed. */
   run<I>(command: Command<I>, input: I): Promise<Answer | Refusal>
   readonly requestId: string
+  /** Where it comes from: an IP address. */
+  readonly address: string
   /** What each thing that it does is recognised by, for what is no command. */
   idempotency(): { readonly key: string; readonly requestHash: string }
 }

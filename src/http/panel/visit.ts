@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import type { Request } from 'express'
 import type { PanelSession } from '../../access/sessions.ts'
 import { type Moment, withCompanyAsOf } from '../../audit/as-of.ts'
@@ -36,14 +36,17 @@ export function formOf(request: Request): FormBody {
 
 const KEY = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
+type Sender = Pick<Submission, 'requestId' | 'address'>
+
 /** A visit that wants something done. Its commands are the owner's or clerk's own, through the point of sale. */
-export function submissionOf(visit: Visit, form: FormBody, requestId: string, path: string): Submission {
+export function submissionOf(visit: Visit, form: FormBody, { requestId, address }: Sender): Submission {
   const { companyId, userId } = visit.session
   const { _csrf, ...content } = form
   const key = textOf(form, '_key')
   if (!KEY.test(key)) throw new Problem('validation_failed')
-  const requestHash = createHash('sha256')
-    .update(JSON.stringify([path, content]))
+  // With a key that only this session has: the hash is kept in the ledger, and a form may hold a password that could be guessed.
+  const requestHash = createHmac('sha256', visit.session.csrfToken)
+    .update(JSON.stringify([visit.path, content]))
     .digest('hex')
   let asked = 0
   const idempotency = () => ({ key: `painel:${key}:${asked++}`, requestHash })
@@ -51,6 +54,7 @@ export function submissionOf(visit: Visit, form: FormBody, requestId: string, pa
     ...visit,
     form,
     requestId,
+    address,
     idempotency,
     run: (command, input) =>
       visit.context.writer.run({

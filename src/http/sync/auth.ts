@@ -8,7 +8,7 @@ import { limited } from '../middleware/authenticate.ts'
 import { Problem } from '../problems.ts'
 import { parse, sendFailure, sendSuccess } from './answer.ts'
 import { LOGGED_IN, LOGGED_OUT, TOKEN_RENEWED } from './messages.ts'
-import { BODY_BYTES, type SyncRoute } from './route.ts'
+import { CREDENTIALS_BYTES, type SyncRoute } from './route.ts'
 import { sessionOf } from './session.ts'
 
 /** Nobody has a longer password; hashing one would only take time. */
@@ -23,7 +23,7 @@ export function authRoutes({ login, tokens }: SyncAccess): SyncRoute[] {
       method: 'post',
       path: '/auth/login',
       isOpen: true,
-      bodyBytes: BODY_BYTES,
+      bodyBytes: CREDENTIALS_BYTES,
       async handle(request, response) {
         const outcome = await login.enter(parse(Credentials, request.body), request.ip ?? '')
         if (outcome.kind === 'wrong') return sendFailure(response, 'wrong_credentials')

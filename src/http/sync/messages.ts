@@ -2,12 +2,14 @@ import type { ProblemCode } from '../problems.ts'
 
 /** Status and message of whatever the sync interface refuses, for the people at the counter (spec, Errors, Sync interface). */
 const FAILURES = {
+  malformed_request: [400, 'A requisição não é HTTP válido.'],
   missing_token: [401, 'Informe o token de acesso no cabeçalho Authorization: Bearer <token>.'],
   invalid_token: [401, 'Token inválido ou expirado. Faça login novamente.'],
   wrong_credentials: [401, 'E-mail ou senha incorretos.'],
   https_required: [403, 'A sincronização só atende por HTTPS.'],
   not_found: [404, 'Rota não encontrada.'],
   method_not_allowed: [405, 'Esta rota não aceita o método usado.'],
+  request_timeout: [408, 'A requisição não chegou inteira a tempo.'],
   payload_too_large: [413, 'O corpo da requisição é grande demais.'],
   unsupported_media_type: [415, 'Envie o corpo como application/json em UTF-8.'],
   malformed_json: [422, 'O corpo da requisição não é um JSON válido.'],

@@ -2,8 +2,8 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Response } from 'express'
 import { createTurns } from '../../access/turns.ts'
-import { Unavailable } from '../../ledger/port.ts'
 import { JSON_TYPE } from '../answer.ts'
+import { createHoldings, type HoldingLimits } from '../holdings.ts'
 
 /**
  * Answers that are read at a time, of the connections for queries; reading 50,000 products takes about half a second, what
@@ -13,13 +13,8 @@ const READERS = { atATime: 2, waiting: 1_000 }
 /** A catalog of 50,000 products must come through a bad line. */
 const LONGEST_SENDING_MS = 5 * 60_000
 
-/** Bytes of answers that were read and not yet taken, and of what was asked with: of all tills, and of one company's. */
-export interface OutgoingLimits {
-  readonly allBytes: number
-  readonly companyBytes: number
-}
-
-const LIMITS: OutgoingLimits = { allBytes: 256 * 1_048_576, companyBytes: 64 * 1_048_576 }
+/** Of answers that were read and not yet taken, and of what was asked with. */
+const LIMITS: HoldingLimits = { allBytes: 256 * 1_048_576, companyBytes: 64 * 1_048_576 }
 
 /** Takes the next piece of an answer; false when there is nobody left to send it to. */
 export type Write = (text: string) => boolean
@@ -37,42 +32,19 @@ export interface Outgoing {
  * What is read is kept in memory until the till has taken it: a slow line must hold neither a connection nor a snapshot of
  * Postgres, and an answer whose reading fails can still be an error. Memory is bounded by refusing what would exceed it.
  */
-export function createOutgoing(limits: OutgoingLimits = LIMITS): Outgoing {
+export function createOutgoing(limits: HoldingLimits = LIMITS): Outgoing {
   const turns = createTurns(READERS)
-  const held = new Map<number, number>()
-  let heldByAll = 0
-
-  /** One answer of a company is let through, however large its catalog is. */
-  function hold(companyId: number, bytes: number, alone: boolean): void {
-    const ofCompany = (held.get(companyId) ?? 0) + bytes
-    held.set(companyId, ofCompany)
-    heldByAll += bytes
-    if (heldByAll > limits.allBytes || (ofCompany > limits.companyBytes && !alone)) {
-      throw new Unavailable('too many answers have not been taken yet')
-    }
-  }
-
-  function letGo(companyId: number, bytes: number): void {
-    heldByAll -= bytes
-    const ofCompany = (held.get(companyId) ?? 0) - bytes
-    if (ofCompany > 0) held.set(companyId, ofCompany)
-    else held.delete(companyId)
-  }
+  const holdings = createHoldings(limits)
 
   return {
     async send(response, companyId, read) {
       const chunks: Buffer[] = []
-      let own = 0
-      const keep = (bytes: number): void => {
-        const alone = held.get(companyId) === undefined || held.get(companyId) === own
-        own += bytes
-        hold(companyId, bytes, alone)
-      }
+      const held = holdings.open(companyId)
       try {
-        keep(bodyBytesOf(response))
+        held.add(bodyBytesOf(response))
         const write: Write = (text) => {
           const chunk = Buffer.from(text)
-          keep(chunk.length)
+          held.add(chunk.length)
           chunks.push(chunk)
           return !response.closed
         }
@@ -82,7 +54,7 @@ export function createOutgoing(limits: OutgoingLimits = LIMITS): Outgoing {
         })
         await transmit(response, chunks)
       } finally {
-        letGo(companyId, own)
+        held.release()
       }
     },
   }

@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express'
 
-/** Largest body of most routes; an empty one counts as `{}`. */
-export const BODY_BYTES = 1_048_576
+/** Largest body of a login, which anybody may send; an empty one counts as `{}`. */
+export const CREDENTIALS_BYTES = 16_384
 /** Largest body of routes that take lists: 5 MB. */
 export const LIST_BODY_BYTES = 5 * 1_048_576
 

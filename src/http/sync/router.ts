@@ -3,6 +3,7 @@ import type { Pool } from 'pg'
 import type { AddressLimit } from '../../access/address-limit.ts'
 import type { SyncAccess } from '../../access/sync-access.ts'
 import type { Writer } from '../../ledger/writer.ts'
+import type { Holdings } from '../holdings.ts'
 import { limitStrangers } from '../middleware/authenticate.ts'
 import { failures, type LogFailure } from '../middleware/failures.ts'
 import { jsonBodyUpTo } from '../middleware/json-body.ts'
@@ -23,6 +24,8 @@ export interface SyncOptions {
   readonly writer: Writer
   readonly sync: SyncAccess
   readonly addresses: AddressLimit
+  /** Room for the bodies of calls. */
+  readonly bodies: Holdings
   readonly log: LogFailure
 }
 
@@ -45,7 +48,7 @@ export function syncRouter(options: SyncOptions): Router {
   for (const route of routesOf(options)) {
     const before = [
       ...(route.isOpen ? [] : [authenticated]),
-      ...(route.bodyBytes ? [jsonBodyUpTo(route.bodyBytes)] : []),
+      ...(route.bodyBytes ? [jsonBodyUpTo(route.bodyBytes, options.bodies)] : []),
     ]
     const one = router.route(route.path).all(routed(`/api${route.path}`))
     one[route.method](...before, (request, response) => route.handle(request, response))

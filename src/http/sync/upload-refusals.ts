@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Pool } from 'pg'
+import { z } from 'zod'
+import { optionalText } from '../../domain/text.ts'
 import type { SaleResult } from './upload-results.ts'
 
 /** Refused sales that a company can have open at once; a till gone mad must not fill the disk, nor displace what is kept. */
@@ -103,11 +105,25 @@ interface Refusal {
   readonly payload: string | null
 }
 
+/** What was done about a refused sale, for whoever asks later. */
+export const SettlementNote = z.strictObject({ note: optionalText(2_000) })
+
+interface Settlement {
+  readonly userId: number
+  readonly note: string | null
+}
+
 /** Somebody has looked at a refused sale and done what was to do. False when it is not there, or not open any more. */
-export async function settleRefusedSale(pool: Pool, companyId: number, id: number, userId: number): Promise<boolean> {
+export async function settleRefusedSale(
+  pool: Pool,
+  companyId: number,
+  id: number,
+  { userId, note }: Settlement,
+): Promise<boolean> {
   const { rowCount } = await pool.query(
-    'update refused_sales set settled_at = now(), settled_by = $3 where company_id = $1 and id = $2 and settled_at is null',
-    [companyId, id, userId],
+    `update refused_sales set settled_at = now(), settled_by = $3, settled_note = $4
+     where company_id = $1 and id = $2 and settled_at is null`,
+    [companyId, id, userId, note],
   )
   return rowCount === 1
 }

@@ -49,7 +49,8 @@ export const EDGE: { readonly [C in ProblemCode]?: Refusal } = {
   not_found: (world, target) => sendCall(world, target, { path: nowhere(target) }),
   malformed_json: (world, target) => sendCall(world, target, { body: '{"name":' }),
   payload_too_large: (world, target) => sendCall(world, target, { body: `"${'x'.repeat(MAX_BODY_BYTES)}"` }),
-  unsupported_media_type: (world, target) => sendCall(world, target, { headers: { 'content-type': 'text/plain' } }),
+  unsupported_media_type: (world, target) =>
+    sendCall(world, target, { body: target.call.body ?? {}, headers: { 'content-type': 'text/plain' } }),
   validation_failed: (world, target) =>
     sendCall(world, target, { path: `${pathOf(target.operation, { ...target.call, query: {} })}?unknown=1` }),
   async idempotency_key_reuse(world, target) {

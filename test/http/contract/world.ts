@@ -27,11 +27,11 @@ export interface World {
 }
 
 /** One of the cases is a store without credentials, which is logged; anything else would be a surprise. */
-const log = (message: string, error: unknown): void => {
+const tell = (message: string, error: unknown): void => {
   if (!(error instanceof ProviderMisconfigured)) console.error(message, error)
 }
 
-export async function createWorld(databaseUrl: string): Promise<World> {
+export async function createWorld(databaseUrl: string, log = tell): Promise<World> {
   const provider = createMemoryProvider()
   const api = await startApi(databaseUrl, { provider, log })
   const company = await api.company()

@@ -93,6 +93,15 @@ describe('panel: customers', () => {
     })
   })
 
+  it('does not take an emptied name for one that is left alone', async () => {
+    const path = pathOf((await create({ name: 'Maria', phone: '1111-1111' })).to)
+    const { status, html } = await user.submit(`${path}/editar`, { name: ' ', person_type: 'PF', phone: '' })
+    expect(status).to.equal(422)
+    expect(problemsIn(html)).to.deep.equal(['Confira os campos indicados.', 'Nome: é obrigatório'])
+    const { data } = (await company.get(path.replace('/painel/clientes', '/customers'))).body
+    expect(data).to.deep.include({ name: 'Maria', phone: '1111-1111' })
+  })
+
   it('deletes after asking', async () => {
     const path = pathOf((await create({ name: 'Maria' })).to)
     expect(textIn((await user.get(`${path}/excluir`)).html)).to.include('deixa de aparecer')
@@ -153,5 +162,10 @@ describe('panel: customers', () => {
     const { id } = (await other.post('/customers', { name: 'De outra' })).body.data
     for (const path of [`/painel/clientes/${id}`, `/painel/clientes/${id}/editar`, `/painel/clientes/${id}/excluir`])
       expect((await user.get(path)).status, path).to.equal(404)
+  })
+
+  it('takes filters from anywhere as they come', async () => {
+    for (const query of ['?name=%00', '?document=%00', '?external_id=%01', `?name=${'x'.repeat(300)}`, '?cursor=x'])
+      expect((await user.get(`/painel/clientes${query}`)).status, query).to.equal(200)
   })
 })

@@ -130,7 +130,9 @@ describe('panel: integrations', () => {
         .and.not.to.include('Enviar teste')
       await owner.submit(path, {}, `${path}/ligar`)
       expect((await webhook()).status).to.equal('active')
-      expect((await owner.submit(`${path}/excluir`, {})).to).to.equal(`${HOME}?feito=excluido`)
+      const form = hiddenFields((await owner.get(`${path}/excluir`)).html, `${path}/excluir`)
+      for (const press of ['first', 'second'])
+        expect((await owner.post(`${path}/excluir`, form)).to, press).to.equal(`${HOME}?feito=excluido`)
       expect((await owner.get(path)).status).to.equal(404)
     })
 

@@ -51,6 +51,8 @@ describe('panel: sales', () => {
       [`?id=${early.id}`]: [early.id],
       '?external_id=pedido-1': [late.id],
       '?status=cancelled': [late.id],
+      '?status=cancelled&sold_to=2026-03-10': [late.id],
+      '?status=cancelled&origin=pdv': [],
       '?status=completed': all.slice(0, 3),
       '?origin=pdv': [counterSale.id],
       '?origin=api': all.slice(1),

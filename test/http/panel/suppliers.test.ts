@@ -81,4 +81,9 @@ describe('panel: suppliers', () => {
     for (const page of [`${PATH}/${id}`, `${PATH}/${id}/editar`, `${PATH}/${id}/excluir`])
       expect((await user.get(page)).status, page).to.equal(404)
   })
+
+  it('takes filters from anywhere as they come', async () => {
+    for (const query of ['?name=%00', '?document=%00', '?external_id=%01', `?name=${'x'.repeat(300)}`, '?cursor=x'])
+      expect((await user.get(`/painel/fornecedores${query}`)).status, query).to.equal(200)
+  })
 })

@@ -105,9 +105,25 @@ export function checked<T>(
   timezone: string,
 ): { readonly input: T } | { readonly filled: Filled } {
   const result = schema.safeParse(inputOf(fields, body, timezone))
-  if (result.success) return { input: result.data }
-  const details = { ...describeIssues(result.error) }
+  const problems = typedProblems(fields, body)
+  if (result.success && Object.keys(problems).length === 0) return { input: result.data }
+  const details = { fields: { ...(result.error && describeIssues(result.error).fields), ...problems } }
   return { filled: filledWith(fields, body, { refused: 'validation_failed', details }) }
+}
+
+/**
+ * What is wrong with the texts themselves, by field: kinds know more of them than a schema does, and a schema of changes
+ * takes a required field that is empty for one that is left alone.
+ */
+function typedProblems(fields: Fields, body: FormBody): Record<string, string[]> {
+  const problems: Record<string, string[]> = {}
+  for (const [name, { kind, isRequired }] of Object.entries(fields)) {
+    if (kind.control.as === 'checkboxes' || kind.control.as === 'checkbox') continue
+    const typed = textOf(body, name).trim()
+    const problem = typed === '' ? isRequired && 'é obrigatório' : kind.problem?.(typed)
+    if (problem) problems[name] = [problem]
+  }
+  return problems
 }
 
 /** What a refusal says of fields that the form has; all else is said of the whole. */

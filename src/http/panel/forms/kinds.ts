@@ -1,4 +1,7 @@
+import type { z } from 'zod'
 import { localInstant } from '../../../domain/instant.ts'
+import { Money } from '../../../domain/money.ts'
+import { StockQuantity } from '../../../domain/quantity.ts'
 import { decimal, zipCode } from '../format.ts'
 
 /** What is typed, and what commands take: a kind of field knows both. An empty field is null, or absent where it is required. */
@@ -11,13 +14,22 @@ export interface Kind {
         readonly inputMode?: 'decimal' | 'numeric' | 'tel' | 'email' | 'url'
         readonly placeholder?: string
         readonly autocomplete?: string
+        /** What may be meant; anything else can be typed as well. */
+        readonly suggestions?: readonly string[]
       }
     | { readonly as: 'textarea'; readonly rows: number }
-    | { readonly as: 'select'; readonly options: readonly Option[] }
+    | {
+        readonly as: 'select'
+        readonly options: readonly Option[]
+        /** What it means to choose none. */
+        readonly none?: string
+      }
     | { readonly as: 'checkbox' }
     | { readonly as: 'checkboxes'; readonly options: readonly Option[] }
   /** The command's value of what was typed; what makes no sense is handed on as it is, so that the command's schema names it. */
   read(typed: string, timezone: string): unknown
+  /** Why what was typed cannot be meant, where no schema can know it. */
+  problem?(typed: string): string | null
   /** What to show for a record's value. */
   show(value: unknown, timezone: string): string
 }
@@ -33,10 +45,13 @@ const plain = { read: (typed: string): unknown => typed, show: asTyped }
 /** Digits and letters of what is written with punctuation. */
 const bare = (typed: string): string => typed.replace(/[\s./-]/g, '').toUpperCase()
 
+/** Digits in groups of three, as thousands are written in Brazil: `1.500` is one thousand and five hundred. */
+const GROUPED = /^-?[1-9]\d{0,2}(\.\d{3})+$/
+
 /** `1.234,56` as it is written in Brazil, and also `1234.56`, becomes `1234.56`. */
 function plainDecimal(typed: string): string {
   const text = typed.replace(/^R\$/, '').replace(/\s/g, '')
-  return text.includes(',') ? text.replaceAll('.', '').replace(',', '.') : text
+  return text.includes(',') || GROUPED.test(text) ? text.replaceAll('.', '').replace(',', '.') : text
 }
 
 /** Exactly two decimals, as money has them: `10` and `10,5` are not refused. */
@@ -67,17 +82,24 @@ export const password = (autocomplete: 'current-password' | 'new-password'): Kin
   show: () => '',
 })
 
-export const amount: Kind = {
+/** What schemas say of decimals is said to programs. */
+const unless =
+  (schema: z.ZodType, read: (typed: string) => string, message: string) =>
+  (typed: string): string | null =>
+    schema.safeParse(read(typed)).success ? null : message
+
+export const percent: Kind = {
   control: { as: 'input', type: 'text', inputMode: 'decimal', placeholder: '0,00' },
   read: twoDecimals,
   show: (value) => (value === null || value === undefined ? '' : decimal(String(value))),
 }
 
-export const percent: Kind = amount
+export const amount: Kind = { ...percent, problem: unless(Money, twoDecimals, 'deve ser um valor como 1.234,50') }
 
 export const quantity: Kind = {
   control: { as: 'input', type: 'text', inputMode: 'decimal' },
   read: plainDecimal,
+  problem: unless(StockQuantity, plainDecimal, 'deve ser uma quantidade como 1,5'),
   show: (value) => (value === null || value === undefined ? '' : decimal(String(value)).replace(/,?0+$/, '') || '0'),
 }
 
@@ -103,16 +125,23 @@ export const moment: Kind = {
   show: (value) => (typeof value === 'string' ? value.slice(0, 16) : ''),
 }
 
-/** One of several; `toValue` where commands take no text. */
-export const choice = (options: readonly Option[], toValue: (text: string) => unknown = (text) => text): Kind => ({
-  control: { as: 'select', options },
-  read: toValue,
-  show: asTyped,
+/** One of several; `none` says what it means to choose none of them. */
+export const choice = (options: readonly Option[], none?: string): Kind => ({
+  control: { as: 'select', options, none },
+  ...plain,
 })
 
 /** One of several records, by id. */
-export const recordChoice = (options: readonly Option[]): Kind =>
-  choice(options, integer.read as (text: string) => unknown)
+export const recordChoice = (options: readonly Option[], none?: string): Kind => ({
+  ...choice(options, none),
+  read: integer.read,
+})
+
+/** A text that may be one of a few that are suggested. */
+export const suggested = (suggestions: readonly string[]): Kind => ({
+  control: { as: 'input', type: 'text', autocomplete: 'off', suggestions },
+  ...plain,
+})
 
 export const yesOrNo: Kind = {
   control: { as: 'checkbox' },

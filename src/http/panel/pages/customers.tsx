@@ -5,7 +5,8 @@ import type { CustomerObject } from '../../../../projections/customers.ts'
 import { getCustomer } from '../../../../queries/customers/get-customer.ts'
 import { customerListing } from '../../../../queries/customers/list-customers.ts'
 import { listPersonsByName } from '../../../../queries/persons/list-persons.ts'
-import { personColumns, personFacts, personFields, personFilters } from './persons.tsx'
+import { searched } from '../forms/searched.ts'
+import { PersonSearch, personColumns, personFacts, personFields, personFilters } from './persons.tsx'
 import { recordPages } from './records.tsx'
 
 const PATH = '/clientes'
@@ -17,22 +18,25 @@ export const customerPages = recordPages<CustomerObject>({
   words: {
     all: 'Clientes',
     create: 'Novo cliente',
-    edit: 'Editar cliente',
-    remove: 'Excluir cliente',
-    question: 'O cliente deixa de aparecer nas listas. Vendas e contas já feitas ficam como estão.',
     none: 'Nenhum cliente encontrado.',
   },
   list: {
     filters: personFilters,
     columns: personColumns(PATH),
-    page: ({ books }, filters) =>
-      listPersonsByName(books.pool, customerListing, books.companyId, { ...filters, limit: 50 }),
+    page: ({ books }, asked) =>
+      searched(PersonSearch, asked, (search) =>
+        listPersonsByName(books.pool, customerListing, books.companyId, { ...search, limit: 50 }),
+      ),
   },
   get: ({ books }, id) => getCustomer(books.pool, books.companyId, id),
   nameOf: ({ name }) => name,
   facts: (customer, visit) => personFacts(customer, visit),
   fields: () => personFields(),
   create: { schema: CreateCustomerInput, command: createCustomer },
-  update: { schema: CustomerChanges, command: updateCustomer },
-  remove: deleteCustomer,
+  update: { label: 'Editar cliente', schema: CustomerChanges, command: updateCustomer },
+  remove: {
+    label: 'Excluir cliente',
+    question: 'O cliente deixa de aparecer nas listas. Vendas e contas já feitas ficam como estão.',
+    command: deleteCustomer,
+  },
 })

@@ -12,8 +12,8 @@ import { integer } from '../forms/kinds.ts'
 import type { Page, PanelRoute, Redirect, Submission, Visit } from '../route.ts'
 import { ButtonForm, Form } from '../ui/form.tsx'
 import { Actions, ButtonLink, Card, Facts } from '../ui/parts.tsx'
+import { refusedPage } from '../ui/refused.tsx'
 import { Table } from '../ui/table.tsx'
-import { refusalMessage } from '../words/refusals.ts'
 import { WEBHOOK_EVENT_NAMES } from '../words/webhooks.ts'
 import type { ShownWebhook } from './integrations.tsx'
 import { WEBHOOKS_PATH, withWebhook } from './webhook-forms.tsx'
@@ -105,12 +105,9 @@ async function operated(submission: Submission, operation: Operation) {
 
 async function send(submission: Submission, { id }: ShownWebhook, operation: Operation): Promise<Page | Redirect> {
   const answer = await operated(submission, operation)
-  if (!isRefusal(answer)) {
-    const delivery = JSON.parse(answer.body) as DeliveryObject
-    return { to: `${WEBHOOKS_PATH}/${id}/entregas/${delivery.id}`, notice: 'enviada' }
-  }
-  const body = <p>{refusalMessage(answer)}</p>
-  return { title: 'Não foi possível enviar', body, status: statusOf(answer.refused) }
+  if (isRefusal(answer)) return refusedPage(answer)
+  const delivery = JSON.parse(answer.body) as DeliveryObject
+  return { to: `${WEBHOOKS_PATH}/${id}/entregas/${delivery.id}`, notice: 'enviada' }
 }
 
 function replayPage(

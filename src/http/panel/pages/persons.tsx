@@ -1,4 +1,6 @@
+import { z } from 'zod'
 import type { CustomerObject } from '../../../../projections/customers.ts'
+import { text } from '../../../domain/text.ts'
 import { PERSON_TYPES } from '../../../events/persons.ts'
 import * as format from '../format.ts'
 import { dateTime } from '../format.ts'
@@ -7,7 +9,7 @@ import { choice, email, line, paragraph, phone, taxNumber, zip } from '../forms/
 import { link } from '../link.ts'
 import type { Visit } from '../route.ts'
 import type { Column } from '../ui/table.tsx'
-import type { RecordPages } from './records.tsx'
+import type { RecordPages } from './record-pages.ts'
 
 /** Of a customer or a supplier. */
 type Person = CustomerObject
@@ -25,6 +27,14 @@ export const personFilters: Fields = {
   document: { label: 'CPF ou CNPJ', kind: taxNumber, columns: 4 },
   external_id: { label: 'Código externo', kind: line, columns: 4 },
 }
+
+/** What the filters may ask for. */
+export const PersonSearch = z.object({
+  name: text(120).optional(),
+  document: text(20).optional(),
+  external_id: text(100).optional(),
+  cursor: z.string().optional(),
+})
 
 /** Columns of both lists; what a supplier has beside a customer stands after the name. */
 export const personColumns = <P extends Person>(path: string, ...afterName: Column<P>[]): Column<P>[] => [

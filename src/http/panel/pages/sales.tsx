@@ -19,8 +19,9 @@ import { SALE_STATUSES } from '../words/sales.ts'
 import { salePage } from './sale.tsx'
 import { saleActions } from './sale-actions.tsx'
 
-const statuses = Object.entries(SALE_STATUSES).map(([value, [label]]) => ({ value, label }))
-const origins = Object.entries(ORIGINS).map(([value, label]) => ({ value, label }))
+const ALL = { value: '', label: 'Todas' }
+const statuses = [ALL, ...Object.entries(SALE_STATUSES).map(([value, [label]]) => ({ value, label }))]
+const origins = [ALL, ...Object.entries(ORIGINS).map(([value, label]) => ({ value, label }))]
 
 const FILTERS: Fields = {
   id: { label: 'Número', kind: integer, columns: 3 },

@@ -6,7 +6,8 @@ import { listPersonsByName } from '../../../../queries/persons/list-persons.ts'
 import { getSupplier } from '../../../../queries/suppliers/get-supplier.ts'
 import { supplierListing } from '../../../../queries/suppliers/list-suppliers.ts'
 import { line } from '../forms/kinds.ts'
-import { personColumns, personFacts, personFields, personFilters } from './persons.tsx'
+import { searched } from '../forms/searched.ts'
+import { PersonSearch, personColumns, personFacts, personFields, personFilters } from './persons.tsx'
 import { recordPages } from './records.tsx'
 
 const PATH = '/fornecedores'
@@ -18,9 +19,6 @@ export const supplierPages = recordPages<SupplierObject>({
   words: {
     all: 'Fornecedores',
     create: 'Novo fornecedor',
-    edit: 'Editar fornecedor',
-    remove: 'Excluir fornecedor',
-    question: 'O fornecedor deixa de aparecer nas listas. Contas já lançadas ficam como estão.',
     none: 'Nenhum fornecedor encontrado.',
   },
   list: {
@@ -30,14 +28,20 @@ export const supplierPages = recordPages<SupplierObject>({
       cell: ({ trade_name }) => trade_name,
       isExtra: true,
     }),
-    page: ({ books }, filters) =>
-      listPersonsByName(books.pool, supplierListing, books.companyId, { ...filters, limit: 50 }),
+    page: ({ books }, asked) =>
+      searched(PersonSearch, asked, (search) =>
+        listPersonsByName(books.pool, supplierListing, books.companyId, { ...search, limit: 50 }),
+      ),
   },
   get: ({ books }, id) => getSupplier(books.pool, books.companyId, id),
   nameOf: ({ name }) => name,
   facts: (supplier, visit) => personFacts(supplier, visit, ['Nome fantasia', supplier.trade_name]),
   fields: () => personFields({ trade_name: { label: 'Nome fantasia', kind: line, columns: 4 } }),
   create: { schema: CreateSupplierInput, command: createSupplier },
-  update: { schema: SupplierChanges, command: updateSupplier },
-  remove: deleteSupplier,
+  update: { label: 'Editar fornecedor', schema: SupplierChanges, command: updateSupplier },
+  remove: {
+    label: 'Excluir fornecedor',
+    question: 'O fornecedor deixa de aparecer nas listas. Contas já lançadas ficam como estão.',
+    command: deleteSupplier,
+  },
 })

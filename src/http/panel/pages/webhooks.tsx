@@ -8,6 +8,7 @@ import {
 } from '../../../../queries/webhooks/list-deliveries.ts'
 import { WEBHOOK_EVENTS } from '../../../events/webhooks.ts'
 import { isRefusal } from '../../../ledger/command.ts'
+import { pathId } from '../../route.ts'
 import { dateTime, dateTimeSeconds } from '../format.ts'
 import { type Fields, type Filled, filledWith } from '../forms/form.ts'
 import { choice } from '../forms/kinds.ts'
@@ -16,9 +17,9 @@ import type { Page, PanelRoute, Redirect, Submission, Visit } from '../route.ts'
 import { ButtonForm, Filters, Form } from '../ui/form.tsx'
 import { History } from '../ui/history.tsx'
 import { Actions, Badge, ButtonLink, Card, Facts, Pager } from '../ui/parts.tsx'
+import { refusedPage } from '../ui/refused.tsx'
 import { Table } from '../ui/table.tsx'
 import type { NoticeCode } from '../words/notices.ts'
-import { refusalMessage } from '../words/refusals.ts'
 import { DELIVERY_STATUS, WEBHOOK_EVENT_NAMES } from '../words/webhooks.ts'
 import { type ShownWebhook, WebhookBadge } from './integrations.tsx'
 import { WEBHOOKS_PATH, withWebhook } from './webhook-forms.tsx'
@@ -148,14 +149,8 @@ const switching =
     const answer = isOn
       ? await submission.run(enableWebhook, { id })
       : await submission.run(switchOffWebhook, { id, reason: 'requested' })
-    return isRefusal(answer) ? refused(answer) : { to: `${WEBHOOKS_PATH}/${id}`, notice }
+    return isRefusal(answer) ? refusedPage(answer) : { to: `${WEBHOOKS_PATH}/${id}`, notice }
   }
-
-const refused = (refusal: Parameters<typeof refusalMessage>[0]): Page => ({
-  title: 'Não foi possível concluir',
-  body: <p>{refusalMessage(refusal)}</p>,
-  status: 409,
-})
 
 const deletePage = (visit: Visit, { id, url }: ShownWebhook): Page => ({
   title: 'Excluir webhook',
@@ -172,9 +167,13 @@ const deletePage = (visit: Visit, { id, url }: ShownWebhook): Page => ({
   ),
 })
 
-async function remove(submission: Submission, { id }: ShownWebhook): Promise<Page | Redirect> {
+/** The command is asked first: what is sent twice finds no webhook the second time. */
+async function remove(submission: Submission): Promise<Page | Redirect | null> {
+  const id = pathId(submission.params.id)
+  if (id === null) return null
   const answer = await submission.run(deleteWebhook, { id })
-  return isRefusal(answer) ? refused(answer) : { to: '/integracoes', notice: 'excluido' }
+  if (!isRefusal(answer)) return { to: '/integracoes', notice: 'excluido' }
+  return answer.refused === 'not_found' ? null : refusedPage(answer)
 }
 
 const at = { section: 'integrations', access: 'owner' } as const
@@ -187,5 +186,5 @@ export const webhookPages: readonly PanelRoute[] = [
   { ...at, path: `${one}/ligar`, submit: (sent) => withWebhook(sent, (webhook) => switchOn(sent, webhook)) },
   { ...at, path: `${one}/desligar`, submit: (sent) => withWebhook(sent, (webhook) => switchOff(sent, webhook)) },
   { ...at, path: `${one}/excluir`, show: (visit) => withWebhook(visit, (webhook) => deletePage(visit, webhook)) },
-  { ...at, path: `${one}/excluir`, submit: (sent) => withWebhook(sent, (webhook) => remove(sent, webhook)) },
+  { ...at, path: `${one}/excluir`, submit: remove },
 ]

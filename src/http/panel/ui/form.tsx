@@ -182,10 +182,12 @@ const Control = ({ field: { kind, isRequired }, attributes, values, legend }: Co
           {value}
         </textarea>
       )
-    case 'select':
+    case 'select': {
+      const hasOwnNone = control.options.some((option) => option.value === '')
+      const offersNone = !hasOwnNone && (!isRequired || control.none !== undefined)
       return (
         <select {...attributes} required={isRequired}>
-          {!isRequired && <option value="" />}
+          {offersNone && <option value="">{control.none}</option>}
           {control.options.map((option) => (
             <option key={option.value} value={option.value} selected={option.value === value}>
               {option.label}
@@ -193,6 +195,7 @@ const Control = ({ field: { kind, isRequired }, attributes, values, legend }: Co
           ))}
         </select>
       )
+    }
     case 'checkbox':
       return <input {...attributes} type="checkbox" checked={value === 'on'} />
     case 'checkboxes':
@@ -213,10 +216,22 @@ const Control = ({ field: { kind, isRequired }, attributes, values, legend }: Co
         </fieldset>
       )
     default: {
-      const { as: _, ...rest } = control
+      const { as: _, suggestions, ...rest } = control
       // A type of input that is known only here fits none of the types that are told apart by it.
       const input = rest as typeof rest & { type: 'text' }
-      return <input {...attributes} {...input} value={value} required={isRequired} />
+      const list = suggestions && `${attributes.id}-sugestoes`
+      return (
+        <>
+          <input {...attributes} {...input} list={list} value={value} required={isRequired} />
+          {list && (
+            <datalist id={list}>
+              {suggestions.map((suggestion) => (
+                <option key={suggestion} value={suggestion} />
+              ))}
+            </datalist>
+          )}
+        </>
+      )
     }
   }
 }

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact'
 import type { Page as ListPage } from '../../../../queries/list.ts'
 import type { Refusal } from '../../../domain/refusal.ts'
 import { isRefusal } from '../../../ledger/command.ts'
@@ -13,17 +14,19 @@ interface Listed<R> {
   readonly rows: readonly R[]
   /** Cursor of the next page; null on the last one. */
   readonly next: string | null
+  readonly summary?: ComponentChildren
 }
+
+/** Finds the page of a list, and what may be said of all that its filters find. */
+export type AskList = (
+  filters: Readonly<Record<string, string>>,
+) => Promise<(ListPage & { readonly summary?: ComponentChildren }) | Refusal>
 
 /**
  * Asks for the page of a list that the address names. `ask` gets the filters that are filled in, with values as commands take
  * them, and the cursor, if there is one; what it refuses is told beside the filters.
  */
-export async function listed<R>(
-  { query, books }: Visit,
-  filters: Fields,
-  ask: (filters: Readonly<Record<string, string>>) => Promise<ListPage | Refusal>,
-): Promise<Listed<R>> {
+export async function listed<R>({ query, books }: Visit, filters: Fields, ask: AskList): Promise<Listed<R>> {
   const { cursor } = query
   const given = Object.entries(filters).flatMap(([name, { kind }]) => {
     const typed = query[name]?.trim()
@@ -31,7 +34,8 @@ export async function listed<R>(
   })
   const found = await ask({ ...Object.fromEntries(given), ...(cursor && { cursor }) })
   if (isRefusal(found)) return { filled: filledWith(filters, query, found), rows: [], next: null }
-  return { filled: filledWith(filters, query), rows: JSON.parse(`[${found.data}]`) as R[], next: found.next }
+  const { data, next, summary } = found
+  return { filled: filledWith(filters, query), rows: JSON.parse(`[${data}]`) as R[], next, summary }
 }
 
 interface ListProps<R> {
@@ -45,7 +49,7 @@ interface ListProps<R> {
 
 /** A list with its filters and the way on; what the filters change is replaced while one types, where scripts run. */
 export function List<R>({ visit: { path, query, books }, filters, list, caption, columns, empty }: ListProps<R>) {
-  const { filled, rows, next } = list
+  const { filled, rows, next, summary } = list
   return (
     <>
       <Filters path={path} fields={filters} filled={filled} target="lista" asOf={books.moment?.asked} />
@@ -55,6 +59,7 @@ export function List<R>({ visit: { path, query, books }, filters, list, caption,
             {filled.problem}
           </p>
         )}
+        {summary}
         <Table caption={caption} columns={columns} rows={rows} empty={empty} />
         <Pager path={path} query={query} next={next} />
       </div>

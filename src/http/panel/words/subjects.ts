@@ -27,6 +27,7 @@ const PAGES: Partial<Record<IdKind, string>> = {
   sale: '/vendas',
   receivable: '/contas-a-receber',
   payable: '/contas-a-pagar',
+  order: '/loja/pedidos',
 }
 
 /** `sale/9` as people say it: `Venda 9`. */

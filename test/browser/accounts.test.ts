@@ -1,0 +1,76 @@
+import { expect } from 'chai'
+import { check } from '../support/browser/accessibility.ts'
+import { screenshot } from '../support/browser/screenshot.ts'
+import { describeInBrowser, usePanel } from '../support/browser.ts'
+import { accountSamples } from './samples/accounts.ts'
+import { catalogPath, itemPath } from './samples/catalog.ts'
+
+const RECEIVABLES = '/contas-a-receber'
+
+describeInBrowser('accounts and the catalog in a browser', () => {
+  const panel = usePanel()
+
+  const receivable = async (fields: object) => {
+    const whole = { description: 'Fiado de setembro', amount: '150.00', due_date: '2020-10-05', ...fields }
+    return (await panel.company.post('/finance/receivables', whole)).body.data.id as number
+  }
+
+  it('settles an account that is overdue', async () => {
+    const id = await receivable({})
+    const page = await panel.openAs(panel.clerk, `/painel${RECEIVABLES}`)
+    await page.getByRole('link', { name: 'Fiado de setembro' }).click()
+    await page.getByText('Vencida').waitFor()
+    await page.getByRole('link', { name: 'Liquidar' }).click()
+    await page.getByRole('button', { name: 'Liquidar R$ 150,00' }).click()
+    await page.getByText('Forma de pagamento: é obrigatório').waitFor()
+    await check(page)
+    await page.getByLabel('Forma de pagamento').selectOption({ label: 'Pix' })
+    await page.getByRole('button', { name: 'Liquidar R$ 150,00' }).click()
+    await page.getByText('Conta liquidada.').waitFor()
+    expect(await page.getByRole('link', { name: /Editar|Excluir|Liquidar/ }).count()).to.equal(0)
+    await check(page)
+    const { data } = (await panel.company.get(`/finance/receivables/${id}`)).body
+    expect(data).to.include({ status: 'settled', payment_method: 'pix' })
+  })
+
+  it('settles without scripts too', async () => {
+    const id = await receivable({ description: 'Sem scripts' })
+    const page = await panel.openAs(panel.clerk, `/painel${RECEIVABLES}/${id}/liquidar`, { javaScriptEnabled: false })
+    await page.getByLabel('Forma de pagamento').selectOption({ label: 'Dinheiro' })
+    await page.getByRole('button', { name: 'Liquidar R$ 150,00' }).click()
+    await page.getByText('Conta liquidada.').waitFor()
+  })
+
+  it('filters accounts while one chooses', async () => {
+    await receivable({ description: 'Para depois', due_date: '2099-01-01' })
+    await receivable({ description: 'Atrasada' })
+    const page = await panel.openAs(panel.clerk, `/painel${RECEIVABLES}`)
+    await page.getByText('Para depois').waitFor()
+    await page.getByLabel('Situação').selectOption({ label: 'Vencidas' })
+    await page.getByText('Para depois').waitFor({ state: 'detached' })
+    await page.getByText('Atrasada').waitFor()
+    expect(new URL(page.url()).searchParams.get('view')).to.equal('overdue')
+  })
+
+  it('takes what comes into the stock', async () => {
+    const page = await panel.openAs(panel.clerk, `/painel${await itemPath(panel)}`)
+    await page.getByLabel('Quantidade').fill('1.000,5')
+    await page.getByRole('button', { name: 'Alterar estoque' }).click()
+    await page.getByText('Estoque alterado.').waitFor()
+    expect(await page.getByText('1.040,5 UN').count()).to.be.greaterThan(0)
+    await page.getByLabel('O que fazer').selectOption({ label: 'Saída: tirar do estoque' })
+    await page.getByLabel('Quantidade').fill('9.999')
+    await page.getByRole('button', { name: 'Alterar estoque' }).click()
+    await page.getByText('Estoque insuficiente').waitFor()
+    await check(page)
+  })
+
+  it('is shown', async () => {
+    const page = await panel.openAs(panel.clerk, `/painel${await catalogPath(panel)}`)
+    await screenshot(page, 'catalogo')
+    await page.goto(`/painel${await itemPath(panel)}`)
+    await screenshot(page, 'produto')
+    await page.goto(`/painel${await accountSamples[RECEIVABLES]?.(panel)}`)
+    await screenshot(page, 'contas-a-receber')
+  })
+})

@@ -1,0 +1,153 @@
+import { expect } from 'chai'
+import type { Page } from 'playwright-core'
+import { check } from '../support/browser/accessibility.ts'
+import { screenshot } from '../support/browser/screenshot.ts'
+import { NARROW } from '../support/browser/widths.ts'
+import { describeInBrowser, usePanel } from '../support/browser.ts'
+import { offlineSaleOf, upload } from '../support/offline-sales.ts'
+import { openTill } from '../support/till.ts'
+
+const GOODS = [
+  { name: 'Café torrado e moído 500 g', price: '18.90', stock: '40' },
+  { name: 'Pão francês', price: '0.90', stock: '300' },
+  { name: 'Queijo minas 1 kg', price: '49.90', stock: '12' },
+]
+
+describeInBrowser('sales in a browser', () => {
+  const panel = usePanel()
+  let goods: number[]
+  let cash: number
+  let card: number
+  let account: number
+
+  before(async () => {
+    const { company } = panel
+    goods = []
+    for (const item of GOODS) goods.push((await company.post('/catalog/items', item)).body.data.id)
+    cash = await company.paymentType('cash')
+    card = await company.paymentType('card', '2.50')
+    account = await company.paymentType('credit_account')
+    await company.post('/customers', { name: 'Maria Aparecida dos Santos', external_id: 'maria' })
+    await company.post('/customers', { name: 'João Batista Lima', external_id: 'joao' })
+    for (let n = 1; n <= 6; n++)
+      await sell({
+        external_id: `pedido-${n}`,
+        customer_external_id: ['maria', 'joao', undefined][n % 3],
+        items: [{ catalog_item_id: goods[n % 3], quantity: `${n}` }],
+      })
+  })
+
+  async function sell(fields: object): Promise<number> {
+    const reply = await panel.company.post('/sales', {
+      payments: [{ payment_type_id: cash, amount: '500.00' }],
+      ...fields,
+    })
+    expect(reply.status, reply.text).to.equal(201)
+    return reply.body.data.id
+  }
+
+  /** What the list shows, without blanks that nobody sees. */
+  const rowsOf = async (page: Page): Promise<string[]> => page.locator('#lista tbody tr').allInnerTexts()
+
+  it('are found while one types, in an address that can be kept', async () => {
+    const page = await panel.openAs(panel.owner, '/painel/vendas')
+    expect(await rowsOf(page)).to.have.length(6)
+    await check(page)
+    await screenshot(page, 'vendas')
+    await page.getByLabel('Cliente').fill('maria')
+    await page.waitForURL(/customer=maria/)
+    await page.locator('#lista tbody tr').nth(2).waitFor({ state: 'detached' })
+    for (const row of await rowsOf(page)) expect(row).to.include('Maria Aparecida dos Santos')
+    await page.reload()
+    expect(await rowsOf(page)).to.have.length(2)
+    expect(await page.getByLabel('Cliente').inputValue()).to.equal('maria')
+    await page.getByLabel('Situação').selectOption('Cancelada')
+    await page.getByText('Nenhuma venda encontrada.').waitFor()
+    await page.getByRole('link', { name: 'Limpar' }).click()
+    await page.locator('#lista tbody tr').nth(5).waitFor()
+  })
+
+  it('are found without scripts too, on a phone', async () => {
+    const options = { javaScriptEnabled: false, viewport: NARROW }
+    const page = await panel.openAs(panel.clerk, '/painel/vendas', options)
+    await page.getByLabel('Código externo').fill('pedido-2')
+    await page.getByRole('button', { name: 'Filtrar' }).click()
+    await page.waitForURL(/external_id=pedido-2/)
+    expect(await rowsOf(page)).to.have.length(1)
+  })
+
+  it('are looked at and cancelled, and stay as they were in the past', async () => {
+    const id = await sell({
+      external_id: 'pedido-7',
+      customer_external_id: 'maria',
+      delivery_fee: '8.00',
+      items: [
+        { catalog_item_id: goods[0], quantity: '2' },
+        { catalog_item_id: goods[2], quantity: '1.250' },
+        { description: 'Cesta de café da manhã', quantity: '1', unit_price: '120.00' },
+      ],
+      payments: [
+        { payment_type_id: card, amount: '200.00' },
+        { payment_type_id: cash, amount: '50.00' },
+      ],
+    })
+    const page = await panel.openAs(panel.clerk, '/painel/vendas')
+    await page.getByRole('link', { name: String(id), exact: true }).click()
+    await page.getByRole('heading', { name: `Venda ${id}`, exact: true }).waitFor()
+    await check(page)
+    await screenshot(page, 'venda', { wholePage: true })
+    await page.getByRole('link', { name: 'Cancelar venda' }).click()
+    await page.getByLabel('Motivo').fill('Cliente desistiu')
+    await check(page)
+    await page.getByRole('button', { name: 'Cancelar venda' }).click()
+    await page.getByRole('status').getByText('Venda cancelada.').waitFor()
+    expect(await page.locator('.facts').first().textContent()).to.include('Cliente desistiu')
+    expect(await page.getByRole('link', { name: 'Cancelar venda' }).count()).to.equal(0)
+    expect((await panel.company.get(`/sales/${id}`)).body.data.status).to.equal('cancelled')
+    const history = page.getByRole('region', { name: 'Histórico' })
+    await history.getByRole('row', { name: 'Venda concluída' }).getByRole('link').click()
+    await page.getByRole('note').getByText('Como era na revisão').waitFor()
+    expect(await page.locator('.facts').first().textContent()).to.include('Concluída')
+  })
+
+  it('of tills are shown with warnings, and refused ones until somebody settles them', async () => {
+    const till = await openTill(panel.api.url, panel.company, panel.clerk)
+    const sale = (
+      offline_id: string,
+      price: number,
+      quantity: number,
+      payment_type_id: number,
+      status = 'completed',
+    ) => {
+      const amount = Math.round(price * quantity * 100) / 100
+      return offlineSaleOf({
+        offline_id,
+        total: amount,
+        amount_received: amount,
+        items: [{ product_id: goods[2], quantity, price, total: amount }],
+        payments: [{ payment_type_id, amount, status }],
+      })
+    }
+    await upload(till, [
+      sale('caixa-1-001', 49.9, 1, cash),
+      sale('caixa-1-002', 47.5, 2, account, 'pending'),
+      sale('caixa-1-003', 49.9, 9, card),
+      { ...sale('caixa-1-004', 49.9, 1, cash), total: 59.9 },
+    ])
+    const page = await panel.openAs(panel.clerk, '/painel/caixas')
+    await check(page)
+    await screenshot(page, 'caixas', { wholePage: true })
+    await page.getByLabel('Mostrar').selectOption('Só com avisos')
+    await page.locator('#lista tbody tr').nth(2).waitFor({ state: 'detached' })
+    expect(await rowsOf(page)).to.have.length(2)
+    await page.getByRole('link', { name: 'caixa-1-004' }).click()
+    await page.getByText('Total: a soma dos itens é 49.90').waitFor()
+    await page.getByText('Texto enviado (JSON)').click()
+    await check(page)
+    await page.getByRole('button', { name: 'Marcar como resolvida' }).click()
+    await page.getByRole('status').getByText('Venda recusada marcada como resolvida.').waitFor()
+    await page.getByText('Nenhuma venda recusada está à espera.').waitFor()
+    await page.getByRole('link', { name: 'Resolvidas' }).click()
+    await page.getByRole('link', { name: 'caixa-1-004' }).waitFor()
+  })
+})

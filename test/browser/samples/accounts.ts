@@ -1,0 +1,49 @@
+import { expect } from 'chai'
+import type { TestPanel } from '../../support/browser.ts'
+import type { Samples } from './sample.ts'
+
+/** Where the pages are, and where the API makes what they show. */
+const SIDES = [
+  { path: '/contas-a-receber', resource: '/finance/receivables', parties: '/customers', party: 'customer_id' },
+  { path: '/contas-a-pagar', resource: '/finance/payables', parties: '/suppliers', party: 'supplier_id' },
+] as const
+
+type Side = (typeof SIDES)[number]
+
+let made = 0
+
+async function make({ company }: TestPanel, path: string, fields: object): Promise<number> {
+  const reply = await company.post(path, fields)
+  expect(reply.status, reply.text).to.equal(201)
+  return reply.body.data.id
+}
+
+/** Due on a day that has passed or on one that has not. */
+export async function accountOf(
+  panel: TestPanel,
+  { resource, parties, party }: Side,
+  due_date: string,
+): Promise<number> {
+  const name = `Distribuidora de Alimentos São José ${++made}`
+  const description = `Mercadorias entregues em três parcelas, nota ${made}`
+  const account = { description, amount: `${made}234.50`, due_date, external_id: `conta-${made}` }
+  return make(panel, resource, { ...account, [party]: await make(panel, parties, { name }) })
+}
+
+/** Accounts of every state. */
+async function accountsOf(panel: TestPanel, side: Side): Promise<string> {
+  await accountOf(panel, side, '2099-12-31')
+  await accountOf(panel, side, '2020-01-31')
+  return side.path
+}
+
+export const accountSamples: Samples = Object.fromEntries(
+  SIDES.flatMap((side) => [
+    [side.path, (panel: TestPanel) => accountsOf(panel, side)],
+    [`${side.path}/novo`, async () => `${side.path}/novo`],
+    ...['', '/editar', '/excluir', '/liquidar'].map((rest) => [
+      `${side.path}/:id${rest}`,
+      async (panel: TestPanel) => `${side.path}/${await accountOf(panel, side, '2099-12-31')}${rest}`,
+    ]),
+  ]),
+)

@@ -1,0 +1,45 @@
+import { expect } from 'chai'
+import type { TestPanel } from '../../support/browser.ts'
+import type { Samples } from './sample.ts'
+
+const HOME = '/catalogo'
+
+let made = 0
+
+async function make({ company }: TestPanel, path: string, fields: object): Promise<number> {
+  const reply = await company.post(path, fields)
+  expect(reply.status, reply.text).to.equal(201)
+  return reply.body.data.id
+}
+
+const categoryOf = (panel: TestPanel) =>
+  make(panel, '/catalog/categories', { name: `Mercearia e mantimentos ${++made}`, external_id: `categoria-${made}` })
+
+async function itemOf(panel: TestPanel, fields: object = {}): Promise<number> {
+  const name = `Café torrado e moído em embalagem a vácuo 500 g ${++made}`
+  const codes = { external_id: `item-${made}`, barcode: `78900000${made}`, sku: `CAF-${made}`, unit: 'UN' }
+  const category_id = await categoryOf(panel)
+  return make(panel, '/catalog/items', { name, price: '1234.50', cost: '900.00', category_id, ...codes, ...fields })
+}
+
+/** Stock of every kind: some, none, and none that is counted. */
+export async function catalogPath(panel: TestPanel): Promise<string> {
+  for (const stock of ['1234.5', '0', null]) await itemOf(panel, { stock })
+  return HOME
+}
+
+export const itemPath = async (panel: TestPanel): Promise<string> => `${HOME}/${await itemOf(panel, { stock: '40' })}`
+
+export const catalogSamples: Samples = {
+  [HOME]: catalogPath,
+  [`${HOME}/novo`]: async () => `${HOME}/novo`,
+  [`${HOME}/:id`]: itemPath,
+  [`${HOME}/:id/editar`]: async (panel) => `${await itemPath(panel)}/editar`,
+  [`${HOME}/:id/excluir`]: async (panel) => `${await itemPath(panel)}/excluir`,
+  [`${HOME}/categorias`]: async (panel) => {
+    await categoryOf(panel)
+    return `${HOME}/categorias`
+  },
+  [`${HOME}/categorias/novo`]: async () => `${HOME}/categorias/novo`,
+  [`${HOME}/categorias/:id`]: async (panel) => `${HOME}/categorias/${await categoryOf(panel)}`,
+}

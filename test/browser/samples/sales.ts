@@ -1,0 +1,85 @@
+import { settleRefusedSale } from '../../../src/http/sync/upload-refusals.ts'
+import type { TestPanel } from '../../support/browser.ts'
+import { type Counter, openCounter, upload } from '../../support/offline-sales.ts'
+import { openTill } from '../../support/till.ts'
+import type { Samples } from './sample.ts'
+
+let made = 0
+
+/** A counter of a product that is hard to fit in a column, with little of it left. */
+const counterOf = ({ company }: TestPanel): Promise<Counter> => openCounter(company, `${++made}`)
+
+/** A sale to a customer, with several items and payments. */
+async function saleOf(panel: TestPanel): Promise<number> {
+  const counter = await counterOf(panel)
+  const number = ++made
+  const name = `Mercearia e Padaria Nossa Senhora da Conceição ${number}`
+  await panel.company.post('/customers', { name, external_id: `cliente-${number}` })
+  const sale = await counter.sell({
+    external_id: `pedido-${number}`,
+    customer_external_id: `cliente-${number}`,
+    items: [
+      { catalog_item_id: counter.product, quantity: '1' },
+      { description: 'Cesta de café da manhã com entrega marcada', quantity: '1.5', unit_price: '1234.50' },
+    ],
+    delivery_fee: '10.00',
+    payments: [{ payment_type_id: counter.cash, amount: '2000.00' }],
+  })
+  return sale.id
+}
+
+/** A sale that a till has uploaded, with a receivable and warnings. */
+async function uploadedSaleOf(panel: TestPanel): Promise<number> {
+  const counter = await counterOf(panel)
+  const number = ++made
+  const till = await openTill(panel.api.url, panel.company, panel.clerk)
+  const amount = 11 * 100_000
+  const { results } = await upload(till, [
+    counter.sale(`caixa-2-${number}`, {
+      items: [{ product_id: counter.product, quantity: 100_000, price: 11, total: amount }],
+      total: amount,
+      amount_received: amount,
+      payments: [{ payment_type_id: counter.account, amount, status: 'pending' }],
+    }),
+  ])
+  return results[0].sale_id
+}
+
+/** A sale that a till has uploaded in vain. */
+async function refusedSaleOf(panel: TestPanel): Promise<number> {
+  const counter = await counterOf(panel)
+  const till = await openTill(panel.api.url, panel.company, panel.clerk)
+  await upload(till, [counter.sale(`caixa-2-${++made}`, { total: 12, payments: [] })])
+  const { rows } = await panel.api.core.pool.query<{ id: number }>(
+    'select max(id) as id from ops.refused_sales where company_id = $1',
+    [panel.company.id],
+  )
+  return rows[0]?.id ?? 0
+}
+
+export const saleSamples: Samples = {
+  '/vendas': async (panel) => {
+    await saleOf(panel)
+    await uploadedSaleOf(panel)
+    return '/vendas'
+  },
+  '/vendas/:id': async (panel) => `/vendas/${await uploadedSaleOf(panel)}`,
+  '/vendas/:id/cancelar': async (panel) => `/vendas/${await saleOf(panel)}/cancelar`,
+  '/vendas/:id/documento-fiscal': async (panel) => `/vendas/${await saleOf(panel)}/documento-fiscal`,
+  '/caixas': async (panel) => {
+    await refusedSaleOf(panel)
+    await uploadedSaleOf(panel)
+    return '/caixas'
+  },
+  '/caixas/recusadas': async (panel) => {
+    await refusedSaleOf(panel)
+    return '/caixas/recusadas'
+  },
+  '/caixas/recusadas/resolvidas': async (panel) => {
+    const { api, company, owner } = panel
+    const note = 'Registrada de novo no caixa.'
+    await settleRefusedSale(api.core.pool, company.id, await refusedSaleOf(panel), { userId: owner.id, note })
+    return '/caixas/recusadas/resolvidas'
+  },
+  '/caixas/recusadas/:id': async (panel) => `/caixas/recusadas/${await refusedSaleOf(panel)}`,
+}

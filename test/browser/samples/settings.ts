@@ -1,0 +1,25 @@
+import type { TestPanel } from '../../support/browser.ts'
+import type { Samples } from './sample.ts'
+
+const HOME = '/configuracoes'
+
+const paymentTypeOf = ({ company }: TestPanel): Promise<number> => company.paymentType('credit_account', '2.50')
+
+const users = ['', '/editar', '/senha'].map((rest) => [
+  `${HOME}/usuarios/:id${rest}`,
+  async ({ clerk }: TestPanel) => `${HOME}/usuarios/${clerk.id}${rest}`,
+])
+
+export const settingsSamples: Samples = {
+  '/conta': async () => '/conta',
+  '/conta/senha': async () => '/conta/senha',
+  [HOME]: async (panel) => {
+    await paymentTypeOf(panel)
+    return HOME
+  },
+  [`${HOME}/empresa`]: async () => `${HOME}/empresa`,
+  [`${HOME}/formas-de-pagamento/nova`]: async () => `${HOME}/formas-de-pagamento/nova`,
+  [`${HOME}/formas-de-pagamento/:id`]: async (panel) => `${HOME}/formas-de-pagamento/${await paymentTypeOf(panel)}`,
+  [`${HOME}/usuarios/novo`]: async () => `${HOME}/usuarios/novo`,
+  ...Object.fromEntries(users),
+}

@@ -1,0 +1,44 @@
+import { expect } from 'chai'
+import type { Reply } from '../support/api.ts'
+
+/** What only whoever runs the service may read: stack traces, paths, names of modules, statements, errors of libraries. */
+const INTERNAL =
+  /\n\s+at |node_modules|node:internal|\.ts\b|\/src\/|\b(Type|Syntax|Range|Reference|Zod|Assertion)Error\b|\bE(CONN|PIPE|NOENT)|violates|syntax error|invalid input|out of range|Unexpected token|in JSON at position|\bselect .+ from\b/i
+
+const REQUEST_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+
+/**
+ * Asserts that a call was answered as its interface answers, whatever it was: no fault of the service, nothing of its
+ * inside, an id, and an error in the interface's own shape. `path` is the one that was called.
+ */
+export function expectAnswered(path: string, reply: Reply): void {
+  const title = `${path.slice(0, 200)} answered ${reply.status} ${reply.text.slice(0, 300)}`
+  expect(reply.status, title).to.be.within(200, 499)
+  expect(reply.headers.get('x-request-id'), title).to.match(REQUEST_ID)
+  if (reply.status < 400) return
+  expect(reply.text, title).to.not.match(INTERNAL)
+  expect(reply.headers.get('x-powered-by'), title).to.equal(null)
+  if (reply.text === '') return
+  expect(reply.headers.get('content-type'), title).to.equal('application/json; charset=utf-8')
+  if (isSync(path)) expectSyncError(reply, title)
+  else expectError(reply, title)
+}
+
+/** As routes are matched: below /api, and not of API v1. */
+const isSync = (path: string): boolean => /^\/api(?![^/?])(?!\/v1(?![^/?]))/i.test(path)
+
+function expectError({ body, headers }: Reply, title: string): void {
+  expect(body, title).to.have.all.keys('error')
+  const { details, ...error } = body.error
+  expect(error, title).to.have.all.keys('code', 'message', 'request_id')
+  expect(error.code, title).to.match(/^[a-z_]+$/)
+  expect(error.request_id, title).to.equal(headers.get('x-request-id'))
+  if (details !== undefined) expect(details, title).to.be.an('object')
+}
+
+function expectSyncError({ body }: Reply, title: string): void {
+  const { errors, ...rest } = body
+  expect(rest, title).to.have.all.keys('success', 'message')
+  expect(rest.success, title).to.equal(false)
+  for (const messages of Object.values(errors ?? {})) expect(messages, title).to.be.an('array').that.is.not.empty
+}

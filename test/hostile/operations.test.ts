@@ -1,0 +1,209 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { createWorld, type World } from '../http/contract/world.ts'
+import { expectDocumentedCall } from '../support/contract.ts'
+import { useDatabase } from '../support/database.ts'
+import { bytesOf, exchange } from '../support/wire.ts'
+import { expectAnswered } from './answers.ts'
+import { fitting } from './schema.ts'
+import { fuzzing, TITLE } from './settings.ts'
+import { garbling, type Spoiler, spoiled, spoiler } from './spoil.ts'
+import { type GoodCall, TARGETS, type Target } from './targets.ts'
+import { oddText } from './values.ts'
+
+/** What is wrong with a call, or only unusual. */
+type Twist = (call: GoodCall) => Sent
+interface Sent extends Omit<GoodCall, 'body'> {
+  readonly body?: Buffer
+}
+
+const JSON_HEADER = ['Content-Type', 'application/json'] as const
+
+/** The call with such a body; `undefined` sends none. */
+const withBody = ({ headers, ...call }: GoodCall, body: Buffer | undefined): Sent => ({
+  ...call,
+  body,
+  headers: body === undefined ? headers : [...headers, JSON_HEADER],
+})
+const plainBody = ({ body }: GoodCall) => (body === undefined ? undefined : Buffer.from(JSON.stringify(body)))
+
+/** One place of the body is spoiled; or, of calls without one, there is one. */
+const bodyTwist: fc.Arbitrary<Twist> = fc.tuple(spoiler, garbling).map(
+  ([how, garble]) =>
+    (call) =>
+      withBody(call, garble(spoiled(call.body ?? {}, how))),
+)
+
+/** Some members of the body are others that the contract accepts, and then perhaps one place is spoiled. */
+const variedTwist = (body: NonNullable<Target['body']>): fc.Arbitrary<Twist> =>
+  fc
+    .tuple(
+      fitting(body),
+      fc.array(fc.constantFrom('own', 'own', 'other'), { minLength: 7, maxLength: 7 }),
+      fc.option(spoiler),
+    )
+    .map(([other, picks, how]) => (call) => {
+      const mixed = mix(call.body, other, picks)
+      return withBody(call, Buffer.from(how ? spoiled(mixed, how as Spoiler) : JSON.stringify(mixed)))
+    })
+
+function mix(own: unknown, other: unknown, picks: readonly string[]): unknown {
+  if (!isObject(own) || !isObject(other)) return own
+  const names = [...new Set([...Object.keys(own), ...Object.keys(other)])]
+  const members = names.map((name, n) => [name, (picks[n % picks.length] === 'own' ? own : other)[name]])
+  return Object.fromEntries(members.filter(([, value]) => value !== undefined))
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Parameters that the contract knows with values that it accepts or does not, and others. */
+const queryTwist = (query: Target['query']): fc.Arbitrary<Twist> => {
+  const known = query.map(({ name, schema }) => fc.tuple(fc.constant(name), fitting(schema).map(String)))
+  const odd = fc.tuple(fc.oneof(fc.constantFrom('limit', 'cursor', ...query.map(({ name }) => name)), oddText), oddText)
+  const shapes = fc.constantFrom('=', '[]=', '[a][b]=', '[__proto__]=', '=&')
+  return fc
+    .tuple(fc.array(fc.oneof(odd, ...known), { maxLength: 4 }), shapes, fc.boolean())
+    .map(([pairs, shape, raw]) => (call) => {
+      const written = (text: string) => (raw ? visible(text) : encode(text))
+      const search = pairs.map(
+        ([name, value]) => `${written(name.slice(0, 500))}${shape}${written(value.slice(0, 2_000))}`,
+      )
+      return { ...withBody(call, plainBody(call)), path: `${call.path.split('?')[0]}?${search.join('&')}` }
+    })
+}
+
+/** One part of the path is another. */
+const pathTwist: fc.Arbitrary<Twist> = fc
+  .tuple(
+    fc.nat({ max: 8 }),
+    fc.oneof(oddText, fc.constantFrom('%', '%zz', '%ff', '%2f', '..', '.', '%2e%2e', '//', ';a=b')),
+    fc.boolean(),
+  )
+  .map(([place, text, raw]) => (call) => {
+    const [path = '', search] = call.path.split('?')
+    const parts = path.split('/').slice(1)
+    parts[place % parts.length] = raw ? visible(text.slice(0, 2_000)) : encode(text.slice(0, 1_000))
+    const twisted = `/${parts.join('/')}`
+    return { ...withBody(call, plainBody(call)), path: search === undefined ? twisted : `${twisted}?${search}` }
+  })
+
+const ODD_HEADERS: readonly (readonly [string, string])[] = [
+  ['Content-Type', 'text/plain'],
+  ['Content-Type', 'application/json; charset=utf-16'],
+  ['Content-Type', 'application/json;charset=utf-7;charset=utf-8'],
+  ['Content-Type', ';'],
+  ['Content-Type', 'application/json, application/json'],
+  ['Content-Encoding', 'gzip'],
+  ['Content-Encoding', 'deflate, gzip'],
+  ['Content-Encoding', '\u00ff'],
+  ['Accept', 'text/html'],
+  ['Accept', '\u00e9'.repeat(4_000)],
+  ['Accept-Encoding', 'x'.repeat(4_000)],
+  ['Authorization', 'Bearer a b c'],
+  ['Authorization', `Bearer ${'x'.repeat(8_000)}`],
+  ['Authorization', 'Basic Og=='],
+  ['Idempotency-Key', ''],
+  ['Idempotency-Key', 'x'.repeat(256)],
+  ['Idempotency-Key', '\u00e9'],
+  ['Idempotency-Key', '__proto__'],
+  ['If-None-Match', '*'],
+  ['If-Modified-Since', 'Thu, 01 Jan 1970 00:00:00 GMT'],
+  ['Range', 'bytes=0-0'],
+  ['Expect', '100-continue'],
+  ['Expect', 'wonders'],
+  ['Upgrade', 'h2c'],
+  ['Connection', 'Upgrade, HTTP2-Settings'],
+  ['X-HTTP-Method-Override', 'DELETE'],
+  ['X-Forwarded-For', `${'1.2.3.4,'.repeat(500)}x`],
+  ['X-Forwarded-Proto', 'http'],
+  ['X-Forwarded-Host', 'a, b'],
+  ['Forwarded', 'for="[::1'],
+  ['X-Request-Id', '\u00e9'.repeat(200)],
+  ['X-Signature', 'ts=,v1='],
+  ['X-Signature', `ts=1,v1=${'a'.repeat(4_000)}`],
+  ['Cookie', 'x=%ff; __proto__=1'],
+  ['Host', 'a b'],
+  ['Host', ''],
+  ['Origin', 'null'],
+  ['__proto__', 'x'],
+  ['Transfer-Encoding', 'identity'],
+  ['TE', 'trailers'],
+  ['Trailer', 'Content-Length'],
+]
+
+/** Headers that are wrong, or twice there, or first what they are again later. */
+const headerTwist: fc.Arbitrary<Twist> = fc
+  .tuple(fc.uniqueArray(fc.constantFrom(...ODD_HEADERS), { minLength: 1, maxLength: 3 }), fc.boolean())
+  .map(([odd, first]) => (call) => {
+    const sent = withBody(call, plainBody(call))
+    return { ...sent, headers: first ? [...odd, ...sent.headers] : [...sent.headers, ...odd] }
+  })
+
+function twistOf({ body, query }: Target, method: string): fc.Arbitrary<Twist> {
+  const of = (weight: number, arbitrary: fc.Arbitrary<Twist>) => ({ weight, arbitrary })
+  return fc.oneof(
+    ...(method === 'GET' ? [] : [of(5, bodyTwist)]),
+    ...(body ? [of(4, variedTwist(body))] : []),
+    of(method === 'GET' ? 6 : 1, queryTwist(query)),
+    of(1, pathTwist),
+    of(2, headerTwist),
+  )
+}
+
+/** Calls that are made of one that would succeed. */
+const CALLS_OF_ONE = 3
+
+/** Codes of what is no request at all, and so of no operation. */
+const OF_HTTP = ['malformed_request', 'headers_too_large']
+
+/** The call, for whoever has to find out what it did. */
+const shown = ({ method, path, headers, body }: Sent): string =>
+  [`${method} ${path}`, ...headers.map((header) => header.join(': ')), body?.toString() ?? '']
+    .map((line) => line.slice(0, 600))
+    .join('\n')
+
+/** What a request line can hold without its end being another than was meant. */
+const visible = (text: string): string => text.replace(/[^\x21-\x7e]|[?#]/g, '')
+const encode = (text: string): string => encodeURIComponent(Buffer.from(text).toString())
+
+describe(`hostile calls of every operation (${TITLE})`, function () {
+  this.timeout(0)
+  const database = useDatabase()
+  const logged: unknown[] = []
+  let world: World
+
+  before(async () => {
+    world = await createWorld(database.url, (message, error) => logged.push(message, error))
+  })
+  after(() => world.close())
+
+  for (const [place, target] of TARGETS.entries()) {
+    it(`${target.name} answers them all`, async () => {
+      let asked = 0
+      let call = await target.prepare(world, 0)
+      await fc.assert(
+        fc.asyncProperty(twistOf(target, call.method), async (twist) => {
+          // What was done with it before may have used it up, but costs more to make than to call.
+          if (asked++ % CALLS_OF_ONE === 0) call = await target.prepare(world, asked)
+          const sent = twist(call)
+          try {
+            const reply = await exchange(world.api.url, bytesOf(sent))
+            expectAnswered(sent.path, reply)
+            const path = /^\/api\/v1(\/.*)$/.exec(sent.path)?.[1]
+            if (path && !OF_HTTP.includes(reply.body?.error?.code)) expectDocumentedCall(sent.method, path, reply)
+          } catch (error) {
+            throw new Error(`${error instanceof Error ? error.message : error}\n${shown(sent)}`)
+          }
+        }),
+        fuzzing(place),
+      )
+    })
+  }
+
+  it('and nothing of it was a fault, and the service still answers', async () => {
+    expect(logged).to.deep.equal([])
+    expect((await world.company.get('/me')).status).to.equal(200)
+    expect((await world.company.get('/events/verify')).body.data).to.include({ valid: true })
+  })
+})

@@ -1,0 +1,71 @@
+import type { Pool } from 'pg'
+import type { EventStore } from '../../src/ledger/port.ts'
+import type { ReadModel } from '../../src/ledger/projection.ts'
+import { NEXT_SCHEMA } from '../../src/ledger/schemas.ts'
+import { createPool } from '../../src/postgres/pool.ts'
+import { addition, counterModel } from './counters.ts'
+import { empty, type Harness, openHarness } from './writer-harness.ts'
+
+/** Name of a rebuild's connections in pg_stat_activity. */
+export const BUILDER = 'rebuild under test'
+
+/** The counters' projections as another version of the service has them. */
+export const newer: ReadModel = { ...counterModel, version: 'newer' }
+
+/** A writer on counters of two companies, and the connections that a rebuild of their table needs. */
+export interface ReadTables {
+  readonly harness: Harness
+  readonly pool: Pool
+  readonly buildPool: Pool
+  /** Additions of 1 to five counters of each company, by turns. */
+  fill(count?: number, from?: number): Promise<void>
+  /** The live rows as Postgres prints them. */
+  rows(): Promise<unknown[]>
+  /** The stored version of the live tables. */
+  version(): Promise<unknown>
+  /** Names of the schemas that a read model is or was in. */
+  schemas(): Promise<string[]>
+  close(): Promise<void>
+}
+
+/** `store` null is the one in Postgres. */
+export async function openReadTables(url: string, store: EventStore | null = null): Promise<ReadTables> {
+  const harness = await openHarness(url, store, [1, 2])
+  await empty(harness)
+  const pool = createPool(url, { max: 4 })
+  const buildPool = createPool(url, {
+    max: 6,
+    read_schema: NEXT_SCHEMA,
+    pipeline: true,
+    statement_timeout_ms: 0,
+    application_name: BUILDER,
+  })
+  return {
+    harness,
+    pool,
+    buildPool,
+    async fill(count = 60, from = 0) {
+      await Promise.all(
+        Array.from({ length: count }, (_, n) =>
+          harness.writer.run(addition(1 + (n % 2), { id: n % 5, by: 1 }, `key-${from + n}`)),
+        ),
+      )
+    },
+    async rows() {
+      return (await harness.pool.query('select counters::text as row from counters order by company_id, id')).rows
+    },
+    async version() {
+      return (await harness.pool.query('select version from ops.read_model')).rows
+    },
+    async schemas() {
+      const { rows } = await harness.pool.query(
+        `select nspname from pg_namespace where nspname like 'read%' order by 1`,
+      )
+      return rows.map(({ nspname }) => nspname)
+    },
+    async close() {
+      await harness.close()
+      await Promise.all([pool.end(), buildPool.end()])
+    },
+  }
+}

@@ -1,0 +1,156 @@
+import { expect } from 'chai'
+import { ensureLedger } from '../../src/ledger/ledgers.ts'
+import type { EventStore } from '../../src/ledger/port.ts'
+import type { ReadModel } from '../../src/ledger/projection.ts'
+import { rebuild } from '../../src/ledger/rebuild.ts'
+import { useDatabase } from '../support/database.ts'
+import { until } from '../support/wait.ts'
+import { addition, additions, counterModel } from './counters.ts'
+import { BUILDER, newer, openReadTables, type ReadTables } from './read-tables.ts'
+import { assertLedger } from './writer-harness.ts'
+
+describe('rebuild', () => {
+  const database = useDatabase()
+  let given: ReadTables
+  beforeEach(async () => {
+    given = await openReadTables(database.url)
+  })
+  afterEach(() => given.close())
+
+  const build = (model: ReadModel, store: EventStore = given.harness.store) =>
+    rebuild({ pool: given.pool, buildPool: given.buildPool, store, model })
+  const again = () => build(counterModel)
+
+  /** The store, of which `meanwhile` hears once, when some events of a ledger were read. */
+  const storeWith = (meanwhile: () => Promise<unknown>): EventStore => {
+    let isDone = false
+    return {
+      ...given.harness.store,
+      async *read(stream, from) {
+        for await (const event of given.harness.store.read(stream, from)) {
+          if (event.revision === 20 && !isDone) {
+            isDone = true
+            await meanwhile()
+          }
+          yield event
+        }
+      },
+    }
+  }
+
+  it('is compared with what it was: equal, or not', async () => {
+    await given.fill()
+    const [equal] = (await again()).parity ?? []
+    expect(equal).to.deep.include({ table: 'counters', equal: true })
+    expect(equal?.live).to.deep.equal(equal?.rebuilt).and.include({ rows: 10 })
+    for (const [change, rows] of [
+      ['update read.counters set value = value + 1 where company_id = 1 and id = 0', 10],
+      [`update read.counters set doc = (doc::text || ' ')::json where company_id = 1 and id = 0`, 10],
+      ['update read.counters set doc = null where company_id = 1 and id = 0', 10],
+      ['update read.counters set value = null where company_id = 1 and id = 0', 10],
+      ['update read.counters set id = 99 where company_id = 1 and id = 0', 10],
+      ['delete from read.counters where company_id = 1 and id = 0', 9],
+    ] as const) {
+      await given.harness.pool.query(change)
+      const [unequal] = (await again()).parity ?? []
+      expect(unequal?.equal, change).to.equal(false)
+      expect(unequal?.live.rows).to.equal(rows)
+    }
+    const [healed] = (await again()).parity ?? []
+    expect(healed).to.deep.equal(equal)
+  })
+
+  it('holds a company that was registered, and what was written, while it was rebuilt', async () => {
+    await given.fill()
+    const store = storeWith(async () => {
+      await ensureLedger(given.harness.pool, 3)
+      await given.harness.writer.run(addition(3, { id: 1, by: 5 }))
+      await given.fill(4, 100)
+    })
+    const { events, companies, parity } = await build(counterModel, store)
+    expect({ events, companies }).to.deep.equal({ events: 65, companies: 3 })
+    expect(parity?.map(({ equal }) => equal)).to.deep.equal([true])
+    const { rows: sums } = await given.harness.pool.query('select value from read.counters where company_id = 3')
+    expect(sums).to.deep.equal([{ value: 5 }])
+  })
+
+  it('stays as it was when the rebuild loses its connections, and the next one makes it anew', async () => {
+    await given.fill()
+    const before = await given.rows()
+    const store = storeWith(() =>
+      given.harness.pool.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity
+         where datname = current_database() and application_name = $1`,
+        [BUILDER],
+      ),
+    )
+    const failure = await build(newer, store).catch((error: unknown) => error)
+    expect(failure).to.be.an('error')
+    expect(await given.rows()).to.deep.equal(before)
+    expect(await given.version()).to.deep.equal([{ version: counterModel.version }])
+    await until(() => given.buildPool.totalCount === 0, { what: 'a pool without the lost connections' })
+    const { events, parity } = await again()
+    expect({ events, equal: parity?.map(({ equal }) => equal) }).to.deep.equal({ events: 60, equal: [true] })
+    expect(await given.schemas()).to.deep.equal(['read'])
+  })
+
+  it('is rebuilt from ledgers far longer than what is kept in memory', async () => {
+    const inputs = Array.from({ length: 500 }, (_, n) => n)
+    for (let start = 0; start < 9_500; start += inputs.length) {
+      await given.harness.writer.run(
+        additions(
+          1,
+          inputs.map((n) => ({ id: (start + n) % 3_001, by: 1 })),
+        ),
+      )
+    }
+    const before = await given.rows()
+    const { events, parity } = await again()
+    expect(events).to.equal(9_500)
+    expect(parity?.map(({ equal, rebuilt }) => [equal, rebuilt.rows])).to.deep.equal([[true, 3_001]])
+    expect(await given.rows()).to.deep.equal(before)
+  })
+
+  it('has all its indexes when it is rebuilt', async () => {
+    const [{ tables, ...projection }] = counterModel.projections as [ReadModel['projections'][number]]
+    const indexed = { ...projection, tables: tables.map((table) => ({ ...table, indexes: ['(company_id, value)'] })) }
+    await build({ ...newer, projections: [indexed] })
+    const { rows: definitions } = await given.harness.pool.query<{ definition: string }>(
+      `select indexdef as definition from pg_indexes where schemaname = 'read' and tablename = 'counters' order by 1`,
+    )
+    expect(definitions.map(({ definition }) => definition.replace(/^.* USING /, ''))).to.deep.equal([
+      'btree (company_id, value)',
+      'btree (company_id, id)',
+    ])
+  })
+
+  it('is rebuilt while the service reads and writes, which neither fails nor loses anything', async () => {
+    await given.fill()
+    let running = true
+    let written = 60
+    const write = async () => {
+      for (; running; written += 8) await given.fill(8, 1000 + written)
+    }
+    const seen: number[] = []
+    const read = async () => {
+      while (running) {
+        const { rows: sums } = await given.pool.query({
+          name: 'sum',
+          text: 'select sum(value)::int as value from counters',
+        })
+        seen.push(sums[0].value)
+      }
+    }
+    const working = Promise.all([write(), read(), read()])
+    for (let round = 0; round < 4; round++) {
+      const { parity } = await again()
+      expect(parity?.map(({ equal }) => equal)).to.deep.equal([true])
+    }
+    running = false
+    await working
+    await Promise.all([1, 2].map((company) => assertLedger(given.harness, company, written / 2)))
+    expect(seen.length).to.be.above(4)
+    const [last] = (await again()).parity ?? []
+    expect(last).to.include({ equal: true })
+  })
+})

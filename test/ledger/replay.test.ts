@@ -1,0 +1,186 @@
+import { expect } from 'chai'
+import type { Pool } from 'pg'
+import { type Envelope, GENESIS_HASH } from '../../src/ledger/envelope.ts'
+import type { ReadModel } from '../../src/ledger/projection.ts'
+import { replay } from '../../src/ledger/replay.ts'
+import { inTransaction } from '../../src/ledger/transaction.ts'
+import { createPool } from '../../src/postgres/pool.ts'
+import { useDatabase } from '../support/database.ts'
+import { counterDdl, counterModel, counters } from './counters.ts'
+import { allowNoStrayRejections } from './stray-rejections.ts'
+
+const COMPANY_ID = 1
+/** More than are kept before they are written, several times over. */
+const EVENTS = 10_300
+/** Each changes a few times, thousands of events apart and at once. */
+const COUNTERS = 3_001
+
+const counterOf = (revision: number): number => (revision % 10 === 0 ? 0 : revision % COUNTERS)
+
+const eventAt = (revision: number, more: object = {}): Envelope => ({
+  id: `00000000-0000-7000-8000-${String(revision).padStart(12, '0')}`,
+  type: 'CounterAdded',
+  version: 1,
+  stream: `company-${COMPANY_ID}`,
+  revision,
+  recorded_at: '2026-03-10T15:00:00.000Z',
+  subject: `counter/${counterOf(revision)}`,
+  origin: 'system',
+  actor: null,
+  request_id: null,
+  idempotency: null,
+  previous_hash: GENESIS_HASH,
+  hash: GENESIS_HASH,
+  data: { id: counterOf(revision), by: revision, ...more },
+})
+
+/** A ledger that notes how far it was read, and whether it was closed. */
+function ledger(count: number, more: object = {}) {
+  const seen = { read: 0, closed: false }
+  async function* events(): AsyncGenerator<Envelope> {
+    try {
+      for (; seen.read < count; seen.read++) yield eventAt(seen.read, more)
+    } finally {
+      seen.closed = true
+    }
+  }
+  return { seen, events: events() }
+}
+
+/** Counters with their sums, in order, as the events up to a revision (inclusive) make them. */
+function sumsUpTo(revision: number): [number, number][] {
+  const sums = new Map<number, number>()
+  for (let n = 0; n <= revision; n++) sums.set(counterOf(n), (sums.get(counterOf(n)) ?? 0) + n)
+  return [...sums].sort(([a], [b]) => a - b)
+}
+
+describe('replay', () => {
+  const database = useDatabase()
+  let pool: Pool
+  allowNoStrayRejections()
+  before(async () => {
+    pool = createPool(database.url, { max: 2, pipeline: true })
+    await pool.query(`drop schema if exists read cascade; create schema read; ${counterDdl}`)
+  })
+  beforeEach(() => pool.query('truncate counters'))
+  after(() => pool.end())
+
+  const stored = async (): Promise<unknown> => {
+    const { rows } = await pool.query<{ id: number; value: number }>('select id, value from counters order by id')
+    return rows.map(({ id, value }) => [id, value])
+  }
+
+  /** Rows of each statement that wrote some, by the statement's first word. */
+  async function replayAll(events: AsyncIterable<Envelope>, upTo = EVENTS, model: ReadModel = counterModel) {
+    const written: [string, number][] = []
+    const applied = await inTransaction(pool, (tx) =>
+      replay(
+        {
+          query(statement, values) {
+            const [column] = (values ?? []) as unknown[][]
+            if (statement.name.startsWith('flush')) written.push(['upsert', column?.length ?? 0])
+            return tx.query(statement, values)
+          },
+          copy(statement, lines) {
+            written.push(['copy', lines.split('\n').length - 1])
+            return tx.copy(statement, lines)
+          },
+        },
+        model,
+        COMPANY_ID,
+        events,
+        upTo,
+      ),
+    )
+    return { applied, written }
+  }
+
+  it('comes to the same however far apart the changes of a row are, and writes it once for those that are near', async () => {
+    const { written, applied } = await replayAll(ledger(EVENTS).events)
+    expect(applied).to.equal(EVENTS)
+    expect(await stored()).to.deep.equal(sumsUpTo(EVENTS - 1))
+    const rowsBy = (way: string) => written.reduce((sum, [each, rows]) => sum + (each === way ? rows : 0), 0)
+    expect(rowsBy('copy'), 'rows that were new').to.equal(COUNTERS)
+    expect(rowsBy('upsert'), 'rows that were there').to.be.within(1, EVENTS / 2)
+  })
+
+  it('keeps no more rows in memory for a longer ledger, and fewer where events have long lists', async () => {
+    const most = async (events: AsyncIterable<Envelope>) =>
+      Math.max(...(await replayAll(events)).written.map(([, rows]) => rows))
+    expect(await most(ledger(EVENTS).events)).to.be.most(4_000)
+    await pool.query('truncate counters')
+    expect(await most(ledger(EVENTS, { items: Array(10).fill('…') }).events)).to.be.most(500)
+    expect(await stored()).to.deep.equal(sumsUpTo(EVENTS - 1))
+  })
+
+  it('ends at a revision, where the ledger is closed, and goes on from there another time', async () => {
+    const first = ledger(EVENTS)
+    expect((await replayAll(first.events, 6_789)).applied).to.equal(6_790)
+    expect(first.seen.closed).to.equal(true)
+    expect(await stored()).to.deep.equal(sumsUpTo(6_789))
+    const second = ledger(EVENTS)
+    second.seen.read = 6_790
+    expect((await replayAll(second.events)).applied).to.equal(EVENTS - 6_790)
+    expect(await stored()).to.deep.equal(sumsUpTo(EVENTS - 1))
+  })
+
+  it('applies nothing of an empty ledger', async () => {
+    expect(await replayAll(ledger(0).events)).to.deep.equal({ applied: 0, written: [] })
+  })
+
+  it('keeps nothing when a projection fails, though rows were written before, and closes the ledger', async () => {
+    const failing: ReadModel = {
+      ...counterModel,
+      projections: counterModel.projections.map(({ on, ...projection }) => ({
+        ...projection,
+        on: {
+          CounterAdded: {
+            refs: (event) => on.CounterAdded?.refs(event) ?? [],
+            apply(rows, event) {
+              if (event.revision === 9_000) throw new Error('a bug in a projection')
+              on.CounterAdded?.apply(rows, event)
+            },
+          },
+        },
+      })),
+    }
+    const { events, seen } = ledger(EVENTS)
+    const failure = await replayAll(events, EVENTS, failing).catch((error: Error) => error)
+    expect(failure).to.have.property('message', 'a bug in a projection')
+    expect(seen.closed).to.equal(true)
+    expect(await stored()).to.deep.equal([])
+  })
+
+  it('keeps nothing when the ledger cannot be read on', async () => {
+    async function* broken(): AsyncGenerator<Envelope> {
+      yield* ledger(5_000).events
+      throw new Error('the store is gone')
+    }
+    const failure = await replayAll(broken()).catch((error: Error) => error)
+    expect(failure).to.have.property('message', 'the store is gone')
+    expect(await stored()).to.deep.equal([])
+  })
+
+  it('fails when rows cannot be written, and says why', async () => {
+    const adding: ReadModel = {
+      ...counterModel,
+      projections: [
+        {
+          name: 'counters',
+          tables: [counters],
+          on: {
+            CounterAdded: {
+              refs: () => [],
+              apply: (rows, { revision: id }) =>
+                rows.add(counters, { company_id: 1, id, value: 1, doc: { id, value: 1, last: '' } }),
+            },
+          },
+        },
+      ],
+    }
+    await pool.query(`insert into counters (company_id, id) values (1, 1)`)
+    const failure = await replayAll(ledger(EVENTS).events, EVENTS, adding).catch((error: unknown) => error)
+    expect(failure).to.include({ code: '23505', constraint: 'counters_pkey' })
+    expect(await stored()).to.deep.equal([[1, null]])
+  })
+})

@@ -1,0 +1,124 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Envelope } from '../../src/ledger/envelope.ts'
+import { make } from './model.ts'
+import type { Observation, Played } from './play.ts'
+import { EMPTY, type Outcome, type State, type Turn } from './state.ts'
+
+/** Where a call took place in the company's order of things: between two revisions, or just at one. */
+interface Interval {
+  readonly from: number
+  readonly to: number
+}
+
+/**
+ * Holds what clients saw against one order of their calls: that of the ledger. What recorded something took place where its
+ * events are; what is answered with a revision and recorded nothing, at this revision; a refusal, at some moment between its
+ * call and its answer. Each must be answered just as the model answers it there. Throws for the first that is not, and
+ * returns the company as it is in the end.
+ */
+export function checkOrder({ start, observations }: Played, events: readonly Envelope[]): State {
+  const states = statesOf(start, observations, events)
+  const last = events.length - 1
+  // A till is told no revision; that of its events is as good.
+  const placed = observations.map((seen) => ({ ...seen, revision: seen.revision ?? lastOf(eventsOf(seen, events)) }))
+  for (const seen of observations) {
+    const { from, to } = intervalOf(seen, placed, start, last)
+    const own = eventsOf(seen, events)
+    const [first] = own
+    if (first) {
+      const end = first.revision + own.length - 1
+      if (first.revision <= from) fail(seen, `took place at ${first.revision}, though ${from} was over before it began`)
+      if (end > to) fail(seen, `took place at ${end}, though it had been answered at ${to}`)
+      if (seen.revision !== null && seen.revision !== end)
+        fail(seen, `says revision ${seen.revision}, and is at ${end}`)
+      continue
+    }
+    const isExact = seen.revision !== null && seen.outcome.status < 300
+    const [low, high] = isExact ? [seen.revision as number, seen.revision as number] : [Math.max(from, start), to]
+    if (low < from || high > to) fail(seen, `is as of ${low}, and should be between ${from} and ${to}`)
+    expectSomewhere(seen, states, low, high)
+  }
+  return states.get(last) as State
+}
+
+/** The company after each revision at which no call is half done. */
+function statesOf(
+  start: number,
+  observations: readonly Observation[],
+  events: readonly Envelope[],
+): Map<number, State> {
+  const states = new Map([[start, EMPTY]])
+  const byRequest = new Map(observations.map((seen) => [seen.requestId, seen]))
+  let revision = start
+  let state = EMPTY
+  while (revision < events.length - 1) {
+    const next = events[revision + 1] as Envelope
+    const seen = byRequest.get(next.request_id ?? '')
+    if (!seen) throw new Error(`nobody has called for event ${next.revision}, ${next.type}`)
+    const own = eventsOf(seen, events)
+    const made = make(state, seen.call, idsOf(own))
+    if (!isDeepStrictEqual(made.outcome, seen.outcome)) differ(seen, made.outcome, state)
+    if (made.events !== own.length)
+      fail(seen, `recorded ${own.map(({ type }) => type)}, which should be ${made.events}`)
+    revision += own.length
+    state = made.state
+    states.set(revision, state)
+  }
+  return states
+}
+
+const eventsOf = ({ requestId }: Observation, events: readonly Envelope[]): Envelope[] =>
+  events.filter((event) => event.request_id === requestId)
+
+const lastOf = (events: readonly Envelope[]): number | null => events.at(-1)?.revision ?? null
+
+const CREATIONS =
+  /^(CatalogItemCreated|CustomerCreated|ReceivableCreated|SaleCompleted|OfflineSale(Completed|Cancelled))$/
+
+/** The ids that the service has given, kind by kind, in their order. */
+function idsOf(events: readonly Envelope[]): Turn['newId'] {
+  const left = events.filter(({ type }) => CREATIONS.test(type)).map(({ subject }) => subject)
+  return (kind) => {
+    const at = left.findIndex((subject) => subject.startsWith(`${kind}/`))
+    const [subject = ''] = at < 0 ? [] : left.splice(at, 1)
+    return Number(subject.split('/')[1])
+  }
+}
+
+/** What was over before a call began came before it; what began after its answer came after it. */
+function intervalOf(seen: Observation, all: readonly Observation[], start: number, last: number): Interval {
+  const isRefused = seen.outcome.status >= 400
+  let from = isRefused ? (seen.revision ?? start) : start
+  let to = last
+  for (const other of all) {
+    if (other.revision === null) continue
+    if (other.ended <= seen.began) from = Math.max(from, other.revision)
+    if (other.began >= seen.ended) to = Math.min(to, other.revision)
+  }
+  return { from, to }
+}
+
+const nothingNew: Turn['newId'] = () => Number.NaN
+
+function expectSomewhere(seen: Observation, states: ReadonlyMap<number, State>, from: number, to: number): void {
+  const outcomes: Outcome[] = []
+  for (let revision = from; revision <= to; revision++) {
+    const state = states.get(revision)
+    if (!state) continue
+    const made = make(state, seen.call, nothingNew)
+    if (made.events === 0 && isDeepStrictEqual(made.outcome, seen.outcome)) return
+    outcomes.push(made.outcome)
+  }
+  fail(seen, `was answered as nowhere between ${from} and ${to}, where it would be ${JSON.stringify(outcomes)}`)
+}
+
+function differ(seen: Observation, expected: Outcome, state: State): never {
+  fail(
+    seen,
+    `should be ${JSON.stringify(expected)} in ${JSON.stringify(state, (_, value) => (value instanceof Map ? [...value.values()] : value))}`,
+  )
+}
+
+function fail(seen: Observation, what: string): never {
+  throw new Error(`${JSON.stringify(seen.call)}\nanswered ${JSON.stringify(seen.outcome)}\n${what}`)
+}

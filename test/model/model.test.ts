@@ -1,0 +1,163 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { verifyLedger } from '../../src/audit/verify.ts'
+import { type Envelope, streamOf } from '../../src/ledger/envelope.ts'
+import { type Json, startApi, type TestApi } from '../support/api.ts'
+import { useDatabase } from '../support/database.ts'
+import { aCase, type Call, type Case } from './calls.ts'
+import { checkOrder } from './check.ts'
+import { shownCustomer } from './customers.ts'
+import { shownItem } from './items.ts'
+import { type Played, play } from './play.ts'
+import { shownReceivable } from './receivables.ts'
+import { shownSale } from './sales.ts'
+import type { Sale, State } from './state.ts'
+import { shownAs } from './wire-form.ts'
+
+/** Random histories, each of a company of its own; `MODEL_CASES=100000` looks longer. */
+const CASES = Number(process.env.MODEL_CASES ?? 1_000)
+/** Repeats the histories of a run, as far as what happens at the same time can be repeated. */
+const SEED = Number(process.env.MODEL_SEED ?? Date.now() % 2 ** 31)
+/** Companies that are at it at the same time. */
+const AT_A_TIME = 12
+
+describe(`the service as its model has it (MODEL_SEED=${SEED} MODEL_CASES=${CASES})`, function () {
+  this.timeout(0)
+  const database = useDatabase()
+  const logged: unknown[] = []
+  const outcomes = new Map<string, number>()
+  let api: TestApi
+  let other: TestApi
+
+  before(async () => {
+    const log = (message: string, error: unknown) => logged.push(message, error)
+    api = await startApi(database.url, { log })
+    other = await startApi(database.url, { log })
+  })
+  after(async () => {
+    await other.close()
+    await api.close()
+  })
+
+  async function eventsOf(companyId: number): Promise<Envelope[]> {
+    const events: Envelope[] = []
+    for await (const event of api.core.store.read(streamOf(companyId), 0)) events.push(event)
+    return events
+  }
+
+  /** Plays a case and holds it against the model. */
+  async function hold(one: Case): Promise<void> {
+    const played = await play([api, other], one)
+    await expectAsModel(played, checkOrder(played, await eventsOf(played.companyId)))
+    for (const { call, outcome, isReplayed } of played.observations) {
+      const { code = outcome.status } = (outcome.body ?? {}) as { code?: string }
+      const name = `${call.act} ${isReplayed ? 'replayed' : code}`
+      outcomes.set(name, (outcomes.get(name) ?? 0) + 1)
+    }
+  }
+
+  /** What the tables have in the end is what the model has. */
+  async function expectAsModel({ companyId }: Played, state: State): Promise<void> {
+    const { rows } = await api.core.pool.query<{ act: Call['act']; doc: Json }>(
+      `select 'getItem' as act, id, doc from read.catalog_items where company_id = $1 and deleted_at is null
+       union all select 'getCustomer', id, doc from read.customers where company_id = $1 and deleted_at is null
+       union all select 'getReceivable', id, doc from read.receivables where company_id = $1 and deleted_at is null
+       union all select 'getSale', id, doc from read.sales where company_id = $1
+       order by act, id`,
+      [companyId],
+    )
+    const live = <R extends { id: number; deleted?: boolean }>(all: ReadonlyMap<number, R>) =>
+      [...all.values()].filter((one) => !one.deleted).sort((a, b) => a.id - b.id)
+    expect(rows.map(({ act, doc }) => shownAs(act)(doc))).to.deep.equal([
+      ...live(state.customers).map(shownCustomer),
+      ...live(state.items).map(shownItem),
+      ...live(state.receivables).map(shownReceivable),
+      ...live<Sale & { deleted?: boolean }>(state.sales).map(shownSale),
+    ])
+  }
+
+  const property = () => fc.asyncProperty(aCase, hold)
+
+  it('answers every call as one order of all calls explains it', async () => {
+    const cases = fc.sample(aCase, { seed: SEED, numRuns: CASES })
+    let next = 0
+    let failed: number | null = null
+    const worker = async () => {
+      while (next < cases.length && failed === null) {
+        const at = next++
+        await hold(cases[at] as Case).catch((error: unknown) => {
+          failed ??= at
+          throw new Error(`case ${at}: ${error instanceof Error ? error.message : error}\n${JSON.stringify(cases[at])}`)
+        })
+      }
+    }
+    const results = await Promise.allSettled(Array.from({ length: AT_A_TIME }, worker))
+    const failures = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as Error] : []))
+    if (failed !== null) {
+      // The same case again, and ever smaller ones, for as long as they fail too.
+      const shrunk = await fc.check(property(), { seed: SEED, path: String(failed), numRuns: 1 })
+      const smaller = shrunk.failed ? `\nand, smaller: ${fc.defaultReportMessage(shrunk)}` : ''
+      throw new Error(`${failures.map((error) => error.message).join('\n')}${smaller}`)
+    }
+    expect(logged).to.deep.equal([])
+  })
+
+  it('and was asked for everything that the model knows', function () {
+    // Fewer leave out what is rare.
+    if (CASES < 500) this.skip()
+    expect([...outcomes.keys()]).to.include.members(KNOWN)
+  })
+
+  it('and leaves ledgers that verify, and tables that a replay makes again', async () => {
+    const { rows } = await api.core.pool.query<{ id: number }>('select company_id as id from ops.ledgers')
+    expect(rows.length).to.be.at.least(CASES)
+    for (const { id } of rows) {
+      expect(await verifyLedger(api.core, id)).to.include({ valid: true })
+    }
+    const { parity } = await api.core.rebuild()
+    expect(parity?.filter(({ equal }) => !equal)).to.deep.equal([])
+  })
+})
+
+/** Outcomes that random cases must have led to, or they would show little. */
+const KNOWN = [
+  'createItem 201',
+  'createItem duplicate_resource',
+  'putItem 200',
+  'putItem 201',
+  'putItem duplicate_resource',
+  'patchItem 200',
+  'patchItem insufficient_stock',
+  'patchItem not_found',
+  'patchItem validation_failed',
+  'deleteItem 204',
+  'getItem 200',
+  'getItem not_found',
+  'listItems 200',
+  'batchItems 200',
+  'batchItems 207',
+  'createCustomer 201',
+  'createCustomer duplicate_resource',
+  'putCustomer 200',
+  'putCustomer duplicate_resource',
+  'patchCustomer 200',
+  'deleteCustomer 204',
+  'batchCustomers 207',
+  'createReceivable duplicate_resource',
+  'putReceivable 200',
+  'patchReceivable 200',
+  'deleteReceivable 204',
+  'settle 200',
+  'settle already_settled',
+  'settle idempotency_key_reuse',
+  'sell 201',
+  'sell replayed',
+  'sell duplicate_resource',
+  'sell idempotency_key_reuse',
+  'sell insufficient_stock',
+  'sell payment_mismatch',
+  'sell validation_failed',
+  'cancel 200',
+  'cancel managed_by_pdv',
+  'upload 200',
+]

@@ -1,0 +1,115 @@
+import { createUser } from '../../commands/users/create-user.ts'
+import { createTokens } from '../../src/access/tokens.ts'
+import { type Reply, send, type TestApi } from '../support/api.ts'
+import { type Call, type Case, type Kind, resolved, type Step } from './calls.ts'
+import type { Outcome } from './state.ts'
+import { outcomeOf, requestOf, type Ways } from './wire-form.ts'
+
+/** A call that was made, and what came of it. */
+export interface Observation {
+  readonly call: Call
+  readonly outcome: Outcome
+  /** When it was sent, and when its answer had come. */
+  readonly began: number
+  readonly ended: number
+  /** What the answer says of the ledger; null where it says nothing. */
+  readonly revision: number | null
+  readonly requestId: string
+  readonly isReplayed: boolean
+}
+
+/** A company of its own, and what its clients saw. */
+export interface Played {
+  readonly companyId: number
+  /** The ledger's revision before the first call. */
+  readonly start: number
+  readonly observations: readonly Observation[]
+}
+
+const FAKE_PASSWORD = '$argon2id$v=19$nobody'
+let users = 0
+
+/**
+ * Plays a case in a new company: its clients at the same time, each one call after the other, and by turns with one of
+ * several processes that share a database.
+ */
+export async function play(apis: readonly [TestApi, ...TestApi[]], { before, clients }: Case): Promise<Played> {
+  const [api] = apis
+  const company = await api.company()
+  const fields = { name: 'Caixa', email: `modelo${++users}@loja.example`, role: 'clerk' as const }
+  const [cash, credit, user] = await Promise.all([
+    company.paymentType('cash'),
+    company.paymentType('credit_account'),
+    company.run(createUser, { ...fields, password_hash: FAKE_PASSWORD }),
+  ])
+  const ways: Ways = { cash, credit }
+  const { token, start } = await openTill(api, company.id, user.id)
+  const known: Record<Kind, number[]> = { item: [], customer: [], receivable: [], sale: [] }
+  const observations: Observation[] = []
+
+  const exchange = (url: string, call: Call): Promise<Reply> => {
+    const { method, path, body, key, isTill } = requestOf(call, ways)
+    const headers = { authorization: `Bearer ${isTill ? token : company.key}` }
+    const own = key === undefined ? headers : { ...headers, 'idempotency-key': key }
+    return send(`${url}/api${isTill ? '' : '/v1'}${path}`, method, body, own)
+  }
+  const tell = async (url: string, call: Call): Promise<void> => {
+    const began = performance.now()
+    const reply = await exchange(url, call)
+    const ended = performance.now()
+    const outcome = outcomeOf(call, reply)
+    const revision = reply.headers.get('x-ledger-revision')
+    observations.push({
+      call,
+      outcome,
+      began,
+      ended,
+      revision: revision === null ? null : Number(revision),
+      requestId: reply.headers.get('x-request-id') ?? '',
+      isReplayed: reply.headers.get('idempotent-replayed') === 'true',
+    })
+    learn(known, call, outcome)
+  }
+  const take = async (url: string, { call, copies }: Step): Promise<void> => {
+    const concrete = resolved(call, known)
+    await Promise.all(Array.from({ length: copies }, () => tell(url, concrete)))
+  }
+  const follow = async (steps: readonly Step[], client: number): Promise<void> => {
+    const { url } = apis[client % apis.length] as TestApi
+    for (const step of steps) await take(url, step)
+  }
+  await follow(before, 0)
+  await Promise.all(clients.map(follow))
+  return { companyId: company.id, start, observations }
+}
+
+/** A token for the user, without the time that a password takes, and where the ledger is then. */
+async function openTill({ core: { pool } }: TestApi, companyId: number, userId: number) {
+  const { rows } = await pool.query<{ generation: number; start: number }>(
+    `select u.generation, l.revision as start from read.users u join ops.ledgers l using (company_id)
+     where u.company_id = $1 and u.id = $2`,
+    [companyId, userId],
+  )
+  const { generation, start } = rows[0] as { generation: number; start: number }
+  const { token } = await createTokens(pool, null).issue({ companyId, userId, generation })
+  return { token, start }
+}
+
+/** Remembers the ids that an answer shows. */
+function learn(known: Record<Kind, number[]>, { act }: Call, { status, body }: Outcome): void {
+  if (status >= 300 || body === null) return
+  const add = (kind: Kind, id: number | null) => {
+    if (id !== null && !known[kind].includes(id)) known[kind].push(id)
+  }
+  const kind = /^(settle|.*Receivable)$/.test(act)
+    ? 'receivable'
+    : /Customers?$/.test(act)
+      ? 'customer'
+      : /Items?$/.test(act)
+        ? 'item'
+        : 'sale'
+  if (act === 'upload') for (const { sale_id } of body as { sale_id: number | null }[]) add('sale', sale_id)
+  else if (act === 'listItems') for (const { id } of body as { id: number }[]) add('item', id)
+  else if (act.startsWith('batch')) for (const { id } of (body as { data: { id: number }[] }).data) add(kind, id)
+  else add(kind, (body as { id: number }).id)
+}

@@ -1,0 +1,70 @@
+import { execFile } from 'node:child_process'
+import { access, chown, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { promisify } from 'node:util'
+import { freePort } from '../../src/postgres/postmaster.ts'
+
+const run = promisify(execFile)
+
+/** A server of the operating system's packages, and the client programs of the same version. */
+export interface SystemPostgres {
+  /** Of its maintenance database. */
+  readonly url: string
+  /** The folder of pg_dump, pg_restore and createdb. */
+  readonly programs: string
+  stop(): Promise<void>
+}
+
+const PROGRAMS = ['initdb', 'pg_ctl', 'postgres', 'pg_dump', 'pg_restore', 'createdb']
+/** Where Debian and Ubuntu keep them, by version. */
+const DEBIAN = '/usr/lib/postgresql'
+const OLDEST = 15
+
+/** Starts one with nothing in it; where there is none, the reason. A dump needs programs as new as the server, which npm's Postgres lacks. */
+export async function startSystemPostgres(): Promise<SystemPostgres | string> {
+  const programs = await findPrograms()
+  if (!programs) return `no PostgreSQL ${OLDEST} or newer with server and client programs is installed`
+  const owner = await accountForPostgres()
+  const home = await mkdtemp(join(tmpdir(), 'tillbook-system-postgres-'))
+  if (owner) await chown(home, owner.uid, owner.gid)
+  const data = join(home, 'data')
+  const program = (name: string, ...args: string[]) => run(join(programs, name), args, { cwd: '/', ...owner })
+  const port = await freePort(null)
+  await program('initdb', '-D', data, '-U', 'tillbook', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync')
+  const settings = `-p ${port} -k ${home} -c listen_addresses=127.0.0.1 -c fsync=off`
+  await program('pg_ctl', '-D', data, '-l', join(home, 'log'), '-o', settings, '-w', 'start')
+  return {
+    url: `postgres://tillbook@127.0.0.1:${port}/postgres`,
+    programs,
+    async stop() {
+      await program('pg_ctl', '-D', data, '-m', 'fast', '-w', 'stop')
+      await rm(home, { recursive: true })
+    },
+  }
+}
+
+async function findPrograms(): Promise<string | null> {
+  const versions = await readdir(DEBIAN).catch(() => [])
+  const newestFirst = versions.sort((a, b) => Number(b) - Number(a)).map((version) => join(DEBIAN, version, 'bin'))
+  for (const folder of [...newestFirst, ...(process.env.PATH ?? '').split(delimiter)]) {
+    const isComplete = await Promise.all(PROGRAMS.map((name) => access(join(folder, name)))).then(
+      () => true,
+      () => false,
+    )
+    if (isComplete && (await versionOf(folder)) >= OLDEST) return folder
+  }
+  return null
+}
+
+async function versionOf(folder: string): Promise<number> {
+  const { stdout } = await run(join(folder, 'postgres'), ['--version'])
+  return Number(/\d+/.exec(stdout)?.[0])
+}
+
+/** PostgreSQL does not run as root. */
+async function accountForPostgres(): Promise<{ uid: number; gid: number } | null> {
+  if (process.getuid?.() !== 0) return null
+  const [uid, gid] = await Promise.all(['-u', '-g'].map((flag) => run('id', [flag, 'postgres'])))
+  return { uid: Number(uid?.stdout), gid: Number(gid?.stdout) }
+}

@@ -1,0 +1,28 @@
+import { placeOrder } from '../../commands/orders/place-order.ts'
+import { recordPayment } from '../../commands/orders/record-payment.ts'
+import type { TestCompany } from './api.ts'
+
+let payments = 0
+
+/** An order over R$ 46,30 of a store, and its id. */
+export async function placedOrder(company: TestCompany, store_alias: string, name = 'Maria da Silva'): Promise<number> {
+  const items = [{ description: 'Cesta de café da manhã', quantity: '1', unit_price: '46.30' }]
+  const customer = { name, email: 'maria@example.com', document: '52998224725' }
+  return (await company.run(placeOrder, { store_alias, customer, items })).id
+}
+
+/** The provider has told of another payment of the order; answers its id there. */
+export async function paymentTold(company: TestCompany, id: number, provider_status: string): Promise<string> {
+  const provider_payment_id = `pagamento-${++payments}`
+  const told = { provider_payment_id, provider_status, status_detail: null, live_mode: false, attempt_id: null }
+  await company.run(recordPayment, { id, ...told })
+  return provider_payment_id
+}
+
+/** One that was paid twice. */
+export async function alarmedOrder(company: TestCompany, store_alias: string): Promise<number> {
+  const id = await placedOrder(company, store_alias)
+  await paymentTold(company, id, 'approved')
+  await paymentTold(company, id, 'approved')
+  return id
+}
