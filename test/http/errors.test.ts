@@ -297,7 +297,7 @@ describe('errors of API v1', () => {
     })
 
     it('outside of /api are 404 in the same shape', async () => {
-      for (const path of ['/', '/customers', '/%']) {
+      for (const path of ['/customers', '/%', '/painelx']) {
         const reply = await rawRequest(api.url, { path })
         expect(reply.status, path).to.equal(404)
         expect(reply.body.error.code).to.equal('not_found')
