@@ -237,7 +237,7 @@ for (const { path: PATH, party, label, name, parties } of SIDES) {
     })
 
     it('takes filters from anywhere as they come', async () => {
-      for (const query of ['?party_name=%00', '?view=x', '?due_to=x', '?cursor=x', `?party_name=${'x'.repeat(300)}`])
+      for (const query of ['?party_name=%02', '?view=x', '?due_to=x', '?cursor=x', `?party_name=${'x'.repeat(300)}`])
         expect((await user.get(`${PATH}${query}`)).status, query).to.equal(200)
     })
 
