@@ -88,8 +88,16 @@ describe('rebuild', () => {
     expect(failure).to.be.an('error')
     expect(await given.rows()).to.deep.equal(before)
     expect(await given.version()).to.deep.equal([{ version: counterModel.version }])
-    await until(() => given.buildPool.totalCount === 0, { what: 'a pool without the lost connections' })
-    const { events, parity } = await again()
+    // Until the pool has noticed the last of the lost connections, it may still hand one out.
+    let next: Awaited<ReturnType<typeof again>> | null = null
+    await until(
+      async () => {
+        next = await again().catch(() => null)
+        return next !== null
+      },
+      { what: 'a rebuild on connections that live' },
+    )
+    const { events, parity } = next as unknown as Awaited<ReturnType<typeof again>>
     expect({ events, equal: parity?.map(({ equal }) => equal) }).to.deep.equal({ events: 60, equal: [true] })
     expect(await given.schemas()).to.deep.equal(['read'])
   })
