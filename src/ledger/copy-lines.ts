@@ -25,8 +25,10 @@ const ESCAPED: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '
 
 function fieldOf(value: unknown, type: ColumnType): string {
   if (value === null || value === undefined) return '\\N'
-  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
   if (type === 'bytea') return `\\\\x${(value as Buffer).toString('hex')}`
-  const text = type === 'json' ? JSON.stringify(value) : String(value)
-  return HAS_SPECIAL.test(text) ? text.replace(SPECIAL, (character) => ESCAPED[character] as string) : text
+  if (type === 'json') return escaped(JSON.stringify(value))
+  return type === 'text' ? escaped(String(value)) : String(value)
 }
+
+const escaped = (text: string): string =>
+  HAS_SPECIAL.test(text) ? text.replace(SPECIAL, (character) => ESCAPED[character] as string) : text

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
-import { companyOf, type Envelope, streamOf } from './envelope.ts'
+import { companyOf, streamOf } from './envelope.ts'
 import { ensureLedger } from './ledgers.ts'
 import type { TableParity } from './parity.ts'
 import type { EventStore } from './port.ts'
@@ -127,18 +127,20 @@ async function replayCompany(work: Work, companyId: number, revision: number): P
   const upTo = work.isFirst ? Number.MAX_SAFE_INTEGER : revision
   const from = (built.get(companyId) ?? -1) + 1
   if (upTo < from) return
-  const events = counted(work, store.read(streamOf(companyId), from))
-  const applied = await inTransaction(buildPool, (tx) => replay(tx, model, companyId, events, upTo))
+  const events = store.read(streamOf(companyId), from)
+  const applied = await inTransaction(buildPool, (tx) => replay(tx, model, companyId, events, upTo, progressOf(work)))
   built.set(companyId, from + applied - 1)
   work.events += applied
 }
 
-/** The same events, of which `onProgress` hears. */
-async function* counted(work: Work, events: AsyncIterable<Envelope>): AsyncIterable<Envelope> {
-  let read = 0
-  for await (const event of events) {
-    if (++read % PROGRESS_EVENTS === 0) work.onProgress?.(work.events + read)
-    yield event
+/** Adds up what is applied of one company and not yet counted, and reports each round number that is reached. */
+function progressOf(work: Work): (events: number) => void {
+  let applied = 0
+  return (events) => {
+    const before = Math.floor((work.events + applied) / PROGRESS_EVENTS)
+    applied += events
+    const reached = work.events + applied
+    if (before < Math.floor(reached / PROGRESS_EVENTS)) work.onProgress?.(reached)
   }
 }
 

@@ -144,8 +144,7 @@ function changesOf(companyId: number, stateOf: (table: AnyTable) => TableState):
     const pk = rowKey(table, 'pk', row)
     if (pk === null) throw new Error(`a row of ${table.name} lacks its primary key`)
     const before = indexOf(state, 'pk').get(pk)
-    if (before) unindex(state, before)
-    index(state, row)
+    index(state, row, before)
     const isAbsent = isNew || before === null || state.added.has(pk)
     ;(isAbsent ? state.added : state.changed).set(pk, row)
   }
@@ -208,18 +207,16 @@ function compareRows(table: AnyTable, a: Row, b: Row): number {
   return 0
 }
 
-function index(state: TableState, row: Row): void {
+/**
+ * Makes a row found by its keys. The row that it replaces leaves those that it alone had: whoever looks there next must know
+ * that nobody has them, unless another row took them since.
+ */
+function index(state: TableState, row: Row, replaced?: Row | null): void {
   for (const [by, keys] of state.index) {
     const key = rowKey(state.table, by, row)
+    const left = replaced ? rowKey(state.table, by, replaced) : null
+    if (left !== null && left !== key && keys.get(left) === replaced) keys.set(left, null)
     if (key !== null) keys.set(key, row)
-  }
-}
-
-/** A replaced row leaves its keys: whoever looks there next must know that nobody has them, unless another row took them since. */
-function unindex(state: TableState, row: Row): void {
-  for (const [by, keys] of state.index) {
-    const key = rowKey(state.table, by, row)
-    if (key !== null && keys.get(key) === row) keys.set(key, null)
   }
 }
 
@@ -229,10 +226,20 @@ function indexOf(state: TableState, by: string): Map<string, Row | null> {
   return found
 }
 
-const keyOf = (companyId: number, ref: AnyRef): string =>
-  (ref.table.global ? ref.values : [companyId, ...ref.values]).join(SEPARATOR)
+/** Keys are made several times an event, so without arrays in between. */
+function keyOf(companyId: number, { table, values }: AnyRef): string {
+  let key = table.global ? '' : `${companyId}${SEPARATOR}`
+  for (const value of values) key += `${value}${SEPARATOR}`
+  return key
+}
 
+/** The same of a row; null when part of it is. */
 function rowKey(table: AnyTable, by: string, row: Row): string | null {
-  const parts = (table.keys[by] as readonly string[]).map((column) => row[column])
-  return parts.some((part) => part === null || part === undefined) ? null : parts.join(SEPARATOR)
+  let key = ''
+  for (const column of table.keys[by] as readonly string[]) {
+    const part = row[column]
+    if (part === null || part === undefined) return null
+    key += `${part}${SEPARATOR}`
+  }
+  return key
 }
