@@ -63,7 +63,10 @@ async function applyBatch(
 
 function weightOf({ data }: Envelope): number {
   let weight = 1
-  for (const member of Object.values(data)) if (Array.isArray(member)) weight += member.length
+  for (const name in data) {
+    const member: unknown = (data as Record<string, unknown>)[name]
+    if (Array.isArray(member)) weight += member.length
+  }
   return weight
 }
 

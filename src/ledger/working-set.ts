@@ -144,7 +144,8 @@ function changesOf(companyId: number, stateOf: (table: AnyTable) => TableState):
     const pk = rowKey(table, 'pk', row)
     if (pk === null) throw new Error(`a row of ${table.name} lacks its primary key`)
     const before = indexOf(state, 'pk').get(pk)
-    index(state, row, before)
+    if (isNew && before) throw new Error(`row ${table.name} ${pk} exists already`)
+    index(state, pk, row, before)
     const isAbsent = isNew || before === null || state.added.has(pk)
     ;(isAbsent ? state.added : state.changed).set(pk, row)
   }
@@ -154,12 +155,7 @@ function changesOf(companyId: number, stateOf: (table: AnyTable) => TableState):
       if (row === undefined) throw new Error(`row ${ref.table.name}.${ref.by} ${ref.values.join('/')} was not loaded`)
       return row as R | null
     },
-    add<R>(table: Table<R>, row: R): void {
-      const pk = rowKey(table, 'pk', row as Row)
-      if (pk !== null && stateOf(table).index.get('pk')?.get(pk))
-        throw new Error(`row ${table.name} ${pk} exists already`)
-      put(table, row as Row, true)
-    },
+    add: (table, row) => put(table, row as Row, true),
     put: (table, row) => put(table, row as Row, false),
   }
 }
@@ -185,8 +181,8 @@ function loadTable(tx: Transaction, state: TableState): Promise<void>[] {
 /** A loaded row never replaces one that is known already: that one may have been changed since. */
 function remember(state: TableState, row: Row): void {
   const pk = rowKey(state.table, 'pk', row)
-  if (pk !== null && indexOf(state, 'pk').get(pk)) return
-  index(state, row)
+  if (pk === null) throw new Error(`a row of ${state.table.name} lacks its primary key`)
+  if (!indexOf(state, 'pk').get(pk)) index(state, pk, row)
 }
 
 /** Rows in key order, as one array a column; null when there are none. */
@@ -211,10 +207,10 @@ function compareRows(table: AnyTable, a: Row, b: Row): number {
  * Makes a row found by its keys. The row that it replaces leaves those that it alone had: whoever looks there next must know
  * that nobody has them, unless another row took them since.
  */
-function index(state: TableState, row: Row, replaced?: Row | null): void {
-  for (const [by, keys] of state.index) {
-    const key = rowKey(state.table, by, row)
-    const left = replaced ? rowKey(state.table, by, replaced) : null
+function index({ table, index }: TableState, pk: string, row: Row, replaced?: Row | null): void {
+  for (const [by, keys] of index) {
+    const key = by === 'pk' ? pk : rowKey(table, by, row)
+    const left = replaced && by !== 'pk' ? rowKey(table, by, replaced) : null
     if (left !== null && left !== key && keys.get(left) === replaced) keys.set(left, null)
     if (key !== null) keys.set(key, row)
   }
