@@ -82,8 +82,9 @@ const cancelCounterSale: Act = async (stage) => {
 /** Accounts that whoever has created them has left open. Several may settle the same one, and one of them has. */
 const settleAccount: Act = async (stage) => {
   const { book, dice } = stage
-  const side = dice.pick(SIDES)
-  if (book.open[side].size === 0) return registerCustomer(stage)
+  const sides = SIDES.filter((side) => book.open[side].size > 0)
+  if (sides.length === 0) return registerCustomer(stage)
+  const side = dice.pick(sides)
   const id = dice.pick([...book.open[side]])
   const path = `${ACCOUNTS[side]}/${id}/liquidar`
   const reply = await submit(stage, await look(stage, path), path, { payment_method: 'pix', paid_at: '' })
