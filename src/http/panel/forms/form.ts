@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Refusal } from '../../../domain/refusal.ts'
+import { type Refusal, refuse } from '../../../domain/refusal.ts'
 import { describeIssues } from '../../../domain/validation.ts'
 import { refusalMessage } from '../words/refusals.ts'
 import { type FormBody, textOf, textsOf } from './body.ts'
@@ -97,18 +97,19 @@ function typedValue(kind: Kind, body: FormBody, name: string, timezone: string, 
   return kind.read(text.replaceAll('\r\n', '\n'), timezone)
 }
 
-/** Checks a sent form with the schema of a command: its input, or what to show again. */
+/** Checks a sent form with the schema of a command: its input, or what has to be corrected. */
 export function checked<T>(
   schema: z.ZodType<T>,
   fields: Fields,
   body: FormBody,
   timezone: string,
-): { readonly input: T } | { readonly filled: Filled } {
+): { readonly input: T } | Refusal {
   const result = schema.safeParse(inputOf(fields, body, timezone))
   const problems = typedProblems(fields, body)
   if (result.success && Object.keys(problems).length === 0) return { input: result.data }
-  const details = { fields: { ...(result.error && describeIssues(result.error).fields), ...problems } }
-  return { filled: filledWith(fields, body, { refused: 'validation_failed', details }) }
+  return refuse('validation_failed', {
+    fields: { ...(result.error && describeIssues(result.error).fields), ...problems },
+  })
 }
 
 /**

@@ -18,7 +18,7 @@ import type { Column } from '../ui/table.tsx'
 import { ACCOUNT_ORIGIN_NAMES } from '../words/accounts.ts'
 import type { Account, AccountPages } from './account-pages.ts'
 import { partyField } from './account-party.ts'
-import { settlementRoutes } from './account-settlement.tsx'
+import { settlementPages } from './account-settlement.tsx'
 import type { RecordPages } from './record-pages.ts'
 import { recordPages } from './records.tsx'
 
@@ -131,5 +131,5 @@ export function accountPages<P>(side: AccountPages<P>): PanelRoute[] {
       command: side.remove,
     },
   }
-  return [...recordPages(pages), ...settlementRoutes(pages, side.settle)]
+  return [...recordPages(pages), ...settlementPages(pages, side.settle)]
 }

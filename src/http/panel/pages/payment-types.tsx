@@ -8,7 +8,7 @@ import type { Fields } from '../forms/form.ts'
 import { choice, integer, line, percent } from '../forms/kinds.ts'
 import type { PanelRoute, Visit } from '../route.ts'
 import { PAYMENT_KIND_NAMES } from '../words/settings.ts'
-import { formPages } from './form-pages.tsx'
+import { formPages } from './form-pages.ts'
 
 const HOME = '/configuracoes'
 export const PAYMENT_TYPES_PATH = `${HOME}/formas-de-pagamento`
