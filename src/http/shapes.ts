@@ -8,10 +8,12 @@ import { answerProblem as answerTill } from './sync/answer.ts'
 /** Below /api, but not of API v1: what is told there is told to tills. A request line may hold a whole URL. */
 const OF_TILLS = /^(?:https?:\/\/[^/]*)?\/api(?!\/v1(?![^/?]))(?![^/?])/i
 
+const OF_VISITORS = new RegExp(`^${PANEL}(?![^/?])`)
+
 /** Answers what no interface has got to see, in the shape of the one that was called. */
 export function answerInShape(response: Response, problem: Problem): void {
   const { originalUrl } = response.req
   if (OF_TILLS.test(originalUrl)) answerTill(response, problem)
-  else if (originalUrl.startsWith(`${PANEL}/`)) answerVisitor(response, problem)
+  else if (OF_VISITORS.test(originalUrl)) answerVisitor(response, problem)
   else answerProblem(response, problem)
 }

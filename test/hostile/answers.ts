@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { PANEL } from '../../src/http/panel/link.ts'
 import type { Reply } from '../support/api.ts'
 
 /** What only whoever runs the service may read: stack traces, paths, names of modules, statements, errors of libraries. */
@@ -19,13 +20,19 @@ export function expectAnswered(path: string, reply: Reply): void {
   expect(reply.text, title).to.not.match(INTERNAL)
   expect(reply.headers.get('x-powered-by'), title).to.equal(null)
   if (reply.text === '') return
-  expect(reply.headers.get('content-type'), title).to.equal('application/json; charset=utf-8')
-  if (isSync(path)) expectSyncError(reply, title)
+  const isPage = isPanel(path)
+  expect(reply.headers.get('content-type'), title).to.equal(
+    `${isPage ? 'text/html' : 'application/json'}; charset=utf-8`,
+  )
+  if (isPage) expect(reply.text, title).to.match(/^<!doctype html>.*<\/html>\s*$/is)
+  else if (isSync(path)) expectSyncError(reply, title)
   else expectError(reply, title)
 }
 
 /** As routes are matched: below /api, and not of API v1. */
 const isSync = (path: string): boolean => /^\/api(?![^/?])(?!\/v1(?![^/?]))/i.test(path)
+
+const isPanel = (path: string): boolean => path.startsWith(`${PANEL}/`) || path === PANEL
 
 function expectError({ body, headers }: Reply, title: string): void {
   expect(body, title).to.have.all.keys('error')

@@ -9,7 +9,7 @@ import { fitting } from './schema.ts'
 import { fuzzing, TITLE } from './settings.ts'
 import { garbling, type Spoiler, spoiled, spoiler } from './spoil.ts'
 import { type GoodCall, TARGETS, type Target } from './targets.ts'
-import { oddText } from './values.ts'
+import { encoded, oddText, printed } from './values.ts'
 
 /** What is wrong with a call, or only unusual. */
 type Twist = (call: GoodCall) => Sent
@@ -65,7 +65,7 @@ const queryTwist = (query: Target['query']): fc.Arbitrary<Twist> => {
   return fc
     .tuple(fc.array(fc.oneof(odd, ...known), { maxLength: 4 }), shapes, fc.boolean())
     .map(([pairs, shape, raw]) => (call) => {
-      const written = (text: string) => (raw ? visible(text) : encode(text))
+      const written = (text: string) => (raw ? printed(text) : encoded(text))
       const search = pairs.map(
         ([name, value]) => `${written(name.slice(0, 500))}${shape}${written(value.slice(0, 2_000))}`,
       )
@@ -83,7 +83,7 @@ const pathTwist: fc.Arbitrary<Twist> = fc
   .map(([place, text, raw]) => (call) => {
     const [path = '', search] = call.path.split('?')
     const parts = path.split('/').slice(1)
-    parts[place % parts.length] = raw ? visible(text.slice(0, 2_000)) : encode(text.slice(0, 1_000))
+    parts[place % parts.length] = raw ? printed(text.slice(0, 2_000)) : encoded(text.slice(0, 1_000))
     const twisted = `/${parts.join('/')}`
     return { ...withBody(call, plainBody(call)), path: search === undefined ? twisted : `${twisted}?${search}` }
   })
@@ -162,10 +162,6 @@ const shown = ({ method, path, headers, body }: Sent): string =>
   [`${method} ${path}`, ...headers.map((header) => header.join(': ')), body?.toString() ?? '']
     .map((line) => line.slice(0, 600))
     .join('\n')
-
-/** What a request line can hold without its end being another than was meant. */
-const visible = (text: string): string => text.replace(/[^\x21-\x7e]|[?#]/g, '')
-const encode = (text: string): string => encodeURIComponent(Buffer.from(text).toString())
 
 describe(`hostile calls of every operation (${TITLE})`, function () {
   this.timeout(0)

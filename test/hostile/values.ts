@@ -141,3 +141,9 @@ export const oddJson: fc.Arbitrary<string> = fc.oneof(
   // A lone surrogate as it is never written by JSON.stringify, and an escape where none is needed.
   { weight: 1, arbitrary: fc.constantFrom('"\\ud800"', '"\\u0000"', '"\\u0041"', '"\\/"') },
 )
+
+/** As much of a text as a request line can hold without its end being another than was meant. */
+export const printed = (text: string): string => text.replace(/[^\x21-\x7e]|[?#]/g, '')
+
+/** Percent-encoded; a lone surrogate, which has no encoding, becomes U+FFFD. */
+export const encoded = (text: string): string => encodeURIComponent(Buffer.from(text).toString())
