@@ -5,7 +5,7 @@ import { ACCESS_TOKEN, account, failure, json, newPayment, shown, useProvider } 
 describe('client of the payment provider against a provider that answers anything', () => {
   const provider = useProvider()
 
-  it('provider.calls the address that it is told, under its path, with the credentials and the idempotency key', async () => {
+  it('calls the address that it is told, under its path, with the credentials and the idempotency key', async () => {
     provider.answer = json(201, shown())
     const port = provider.port()
     await provider.clientOf({ baseUrl: `http://127.0.0.1:${port}/mirror` }).createPayment(account, newPayment())
