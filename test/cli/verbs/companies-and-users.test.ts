@@ -127,7 +127,7 @@ describe('commands of the command line', () => {
     expect(await run('company', 'list')).to.deep.equal(before)
   })
 
-  it('do not know a words.company, key or sale that is not there', async () => {
+  it('do not know a company, key or sale that is not there', async () => {
     expect(await refused('payment-type', 'list', '--company', '999')).to.include({ refused: 'not_found' })
     expect(await refused('payment-type', 'list', '--company', '1x')).to.include({ refused: 'not_found' })
     expect(await refused('company', 'update', '999', '--name', 'X')).to.include({ refused: 'not_found' })
