@@ -9,6 +9,8 @@ export interface StoreAccess {
   readonly sandbox: boolean
   readonly accessToken: string | null
   readonly notificationSecret: string | null
+  /** Whether a secret was ever set: then unsigned notifications are refused, also while the secret is lost. */
+  readonly isSigning: boolean
 }
 
 /**
@@ -19,7 +21,8 @@ export async function findStore(pool: Pool, alias: string): Promise<StoreAccess 
   const { rows } = await pool.query<StoreAccess>({
     name: 'find_store',
     text: `select t.company_id as "companyId", t.id, t.alias, t.enabled, (t.doc->>'sandbox')::boolean as sandbox,
-                  k.access_token as "accessToken", k.notification_secret as "notificationSecret"
+                  k.access_token as "accessToken", k.notification_secret as "notificationSecret",
+                  (t.doc->>'has_notification_secret')::boolean as "isSigning"
            from stores t left join store_secrets k on k.store_id = t.id
            where t.alias = $1
            order by k.store_id nulls last limit 1`,

@@ -6,6 +6,7 @@ import { understand, usageFor, WrongUsage } from './arguments.ts'
 import type { Named } from './commands.ts'
 import { createContext } from './connection.ts'
 import { forPeople } from './output.ts'
+import { withSecrets } from './secrets.ts'
 import { type Flags, Refused, type Values } from './verb.ts'
 
 process.exitCode = await main(process.argv.slice(2))
@@ -37,7 +38,7 @@ async function main(args: readonly string[]): Promise<number> {
 async function run({ verb }: Named, values: Values<Flags>): Promise<object | undefined> {
   const context = createContext(process.env)
   try {
-    return await verb.run(context, values)
+    return await verb.run(context, await withSecrets(verb.flags, values, process.stdin))
   } finally {
     await context.close()
   }

@@ -7,7 +7,19 @@ import { listStores } from '../../queries/stores/list-stores.ts'
 import { runAsSystem } from '../access/as-system.ts'
 import { refuse } from '../domain/refusal.ts'
 import type { Command } from '../ledger/command.ts'
-import { accepted, type Context, checked, companyOf, given, optional, Refused, required, toggle, verb } from './verb.ts'
+import {
+  accepted,
+  type Context,
+  checked,
+  companyOf,
+  given,
+  optional,
+  Refused,
+  required,
+  secret,
+  toggle,
+  verb,
+} from './verb.ts'
 
 /** Runs a command on the store with an alias, which names its company too. */
 async function onStore<I extends { alias: string }>(context: Context, command: Command<I>, input: I) {
@@ -26,7 +38,7 @@ const switching = (summary: string, command: Command<SwitchStoreInput>) =>
   })
 
 /** The provider's credentials and the secret that signs its notifications: kept to be used, never shown again. */
-const secrets = { 'access-token': optional('TOKEN'), 'notification-secret': optional('SECRET') }
+const secrets = { 'access-token': secret(optional('TOKEN')), 'notification-secret': secret(optional('SECRET')) }
 
 interface Fields {
   readonly alias: string

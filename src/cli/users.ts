@@ -9,7 +9,7 @@ import { hashPassword, Password } from '../access/passwords.ts'
 import { refuse } from '../domain/refusal.ts'
 import { ROLES } from '../events/companies.ts'
 import type { Command } from '../ledger/command.ts'
-import { accepted, type Context, checked, companyOf, given, optional, Refused, required, verb } from './verb.ts'
+import { accepted, type Context, checked, companyOf, given, optional, Refused, required, secret, verb } from './verb.ts'
 
 const UserFields = CreateUserInput.omit({ password_hash: true }).extend({ password: Password })
 const NamedByEmail = CreateUserInput.pick({ email: true })
@@ -46,7 +46,12 @@ const switching = (summary: string, command: Command<{ id: number }>) =>
 export const userVerbs = {
   create: verb({
     summary: 'lets a person log in at the counter and in the panel',
-    flags: { ...NAMED, name: required('NAME'), password: required('PASSWORD'), role: required(ROLES.join('|')) },
+    flags: {
+      ...NAMED,
+      name: required('NAME'),
+      password: secret(required('PASSWORD')),
+      role: required(ROLES.join('|')),
+    },
     async run(context, { company, ...values }) {
       const { password, ...fields } = checked(UserFields, values)
       const core = await context.core()
@@ -75,7 +80,7 @@ export const userVerbs = {
   }),
   'set-password': verb({
     summary: 'gives a user another password and ends whatever was open with the old one, in the panel and at tills',
-    flags: { ...NAMED, password: required('PASSWORD') },
+    flags: { ...NAMED, password: secret(required('PASSWORD')) },
     async run(context, { company, ...values }) {
       const { email, password } = checked(Passwords, values)
       return onUser(context, company, { email, password_hash: await hashPassword(password) }, changePassword)

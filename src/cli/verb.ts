@@ -8,10 +8,15 @@ import { describeIssues } from '../domain/validation.ts'
 export interface Flag {
   readonly required: boolean
   readonly value: string | null
+  /** Whether it can be given as `-`, to be read from standard input. */
+  readonly isSecret?: true
 }
 
 export const required = (value: string) => ({ required: true, value }) as const
 export const optional = (value: string) => ({ required: false, value }) as const
+
+/** A flag that others should not see: usage says how it is piped (secrets.ts). */
+export const secret = <F extends Flag>(flag: F) => ({ ...flag, value: `${flag.value}|-`, isSecret: true }) as const
 
 /** A flag that is just there or not; its value is then `true`. */
 export const toggle = { required: false, value: null } as const

@@ -1,18 +1,16 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { v7 as uuidv7 } from 'uuid'
 import type { PanelRoute } from '../../src/http/panel/route.ts'
 import { PANEL_ROUTES } from '../../src/http/panel/routes.ts'
 import { addressOf } from '../browser/samples/all.ts'
 import { usePanel } from '../support/browser.ts'
-import { hiddenFields, type PanelUser, panelUser } from '../support/panel.ts'
-import { bytesOf, exchange } from '../support/wire.ts'
-import { expectAnswered } from './answers.ts'
+import { pageText } from './pages.ts'
 import { fuzzing, RUNS, TITLE } from './settings.ts'
-import { encoded, oddName, oddText, printed } from './values.ts'
+import { encoded, oddName, printed } from './values.ts'
+import { makesSecret, secretsOf, standing, type Visited, type Visitor, visit, visitorsOf } from './visitors.ts'
 
-/** There are many routes, and pages take longer than records. */
-const CASES = Math.ceil(RUNS / 2)
+/** There are many routes, pages take longer than records, and everybody is asked. */
+const CASES = Math.ceil(RUNS / 3)
 
 /** What a browser sends of a form, in its order. */
 type Pairs = readonly (readonly [name: string, value: string])[]
@@ -31,8 +29,8 @@ const spoilt: fc.Arbitrary<(pairs: Pairs) => Pairs> = fc
   .tuple(
     fc.nat({ max: 20 }),
     fc.constantFrom('replace', 'replace', 'replace', 'remove', 'again', 'other'),
-    oddName,
-    oddText,
+    fc.oneof(oddName, pageText),
+    pageText,
   )
   .map(([place, act, name, value]) => (pairs) => {
     const at = place % Math.max(1, pairs.length)
@@ -43,93 +41,144 @@ const spoilt: fc.Arbitrary<(pairs: Pairs) => Pairs> = fc
     return [...pairs, [act === 'again' ? own : name, value]]
   })
 
+/** Most are left as they are; of some, the encoding itself is spoilt. */
 const garbled: fc.Arbitrary<(text: string) => string> = fc.oneof(
   { weight: 8, arbitrary: fc.constant((text: string) => text) },
-  { weight: 1, arbitrary: oddText.map((odd) => (text: string) => `${text}&${printed(odd)}`) },
+  { weight: 1, arbitrary: pageText.map((odd) => (text: string) => `${text}&${printed(odd)}`) },
   {
     weight: 1,
     arbitrary: fc.constantFrom('%', '&&&', '=', '[]=1&a[b]=2', `${'a&'.repeat(1_500)}`).map((odd) => () => odd),
   },
 )
 
+const pathPart: fc.Arbitrary<string> = fc.oneof(
+  { weight: 3, arbitrary: pageText.map((text) => encoded(text.slice(0, 1_000))) },
+  { weight: 1, arbitrary: fc.constantFrom('%', '%zz', '%ff', '%2f', '%00', '..', '.', '%2e%2e', ';a=b', '') },
+)
+
+/** A path, a query, or both, that are right but for one place. */
+const addresses = fc
+  .tuple(spoilt, garbled, fc.option(fc.tuple(fc.nat({ max: 4 }), pathPart), { freq: 3 }))
+  .map(([spoil, garble, part]) => (address: string, query: Pairs) => {
+    const parts = address.split('/')
+    if (part) parts[2 + (part[0] % Math.max(1, parts.length - 2))] = part[1]
+    return `${parts.join('/')}?${garble(written(spoil(query))).slice(0, 8_000)}`
+  })
+
+/** Whether the query names what no text of a record can hold. */
+const hasNull = (path: string): boolean => {
+  const named = new Map([...new URLSearchParams(path.split('?').slice(1).join('?'))].reverse())
+  named.delete('feito')
+  return [...named.values()].some((value) => value.includes('\0'))
+}
+
 describe(`hostile visitors of the panel (${TITLE})`, function () {
   this.timeout(0)
   const logged: unknown[] = []
   const panel = usePanel({ log: (message, error) => logged.push(message, error) })
   const addressesOf = new Map<PanelRoute, string>()
-  let user: PanelUser
+  let visitors: readonly Visitor[]
+  let secrets: readonly string[]
 
   // Before anything is spoilt: what a hostile form does to a record or to a person is not to be in the way of others.
   before(async () => {
     for (const route of PANEL_ROUTES) addressesOf.set(route, await addressOf(panel, route.path))
-    user = await panelUser(panel.api, panel.company)
+    visitors = await visitorsOf(panel)
+    secrets = await secretsOf(panel, visitors)
   })
 
   const addressFor = (route: PanelRoute): string => addressesOf.get(route) ?? ''
+  const now = () => standing(panel.api.core.pool)
 
-  const ask = async (method: string, path: string, body?: string) => {
-    const headers = [
-      ['Cookie', user.cookie()],
-      ['Sec-Fetch-Site', 'same-origin'],
-      ...(body === undefined ? [] : [['Content-Type', 'application/x-www-form-urlencoded'] as const]),
-    ] as const
-    const reply = await exchange(panel.api.url, bytesOf({ method, path, headers, body }))
+  /** Asks as such a visitor; what is wrong with the answer is told with what was asked. */
+  async function ask(visitor: Visitor, asked: Visited, judge?: (status: number) => unknown) {
     try {
-      expectAnswered(path, reply)
+      const reply = await visit(panel.api.url, visitor, asked, secrets)
+      await judge?.(reply.status)
+      return reply
     } catch (error) {
-      throw new Error(`${(error as Error).message}\n${method} ${path}\n${body?.slice(0, 2_000) ?? ''}`)
+      const { path, form = '' } = asked
+      throw new Error(`${(error as Error).message}\nas ${visitor.is}: ${path}\n${form.slice(0, 2_000)}`)
     }
-    return reply
   }
 
-  /** A path, a query, or both, that are right but for one place. */
-  const addresses = fc
-    .tuple(spoilt, garbled, fc.option(fc.tuple(fc.nat({ max: 4 }), oddText), { freq: 3 }))
-    .map(([spoil, garble, part]) => (address: string, query: Pairs) => {
-      const parts = address.split('/')
-      if (part) parts[2 + (part[0] % Math.max(1, parts.length - 2))] = encoded(part[1].slice(0, 1_000))
-      return `${parts.join('/')}?${garble(written(spoil(query))).slice(0, 8_000)}`
-    })
+  /** The page at an address, without anything hostile. */
+  const shown = async (path: string) => (await ask(visitors[0] as Visitor, { path })).text
 
-  async function visit(route: PanelRoute, property: number): Promise<void> {
+  async function look(route: PanelRoute, property: number): Promise<void> {
     const address = addressFor(route)
-    const query = fieldsIn((await user.get(address)).html)
-    await fc.assert(
-      fc.asyncProperty(addresses, async (twist) => void (await ask('GET', twist(address, query)))),
-      fuzzing(property, CASES),
-    )
+    const query = fieldsIn(await shown(address))
+    const before = await now()
+    const looks = fc.asyncProperty(addresses, async (twist) => {
+      const path = twist(address, query)
+      for (const visitor of visitors)
+        await ask(visitor, { path }, (status) => {
+          if (visitor.is === 'nobody') expect(status).to.equal(303)
+          else if (hasNull(path)) expect(status).to.be.within(400, 499)
+          if (visitor.is === 'clerk' && route.access === 'owner') expect(status).to.be.within(400, 499)
+        })
+    })
+    await fc.assert(looks, fuzzing(property, CASES))
+    expect(await now()).to.equal(before)
   }
 
   async function submit(route: PanelRoute, property: number): Promise<void> {
-    const address = addressFor(route)
-    const page = route.path.split('/').length > 2 ? address.slice(0, address.lastIndexOf('/')) : address
-    const form = fieldsIn((await user.get(address)).html + (await user.get(page)).html)
-    await fc.assert(
-      fc.asyncProperty(spoilt, garbled, async (spoil, garble) => {
-        let account = (await user.get('/painel/conta')).html
-        // Some forms end the session that they are sent in.
-        if (!account.includes('/painel/sair')) {
-          user = await panelUser(panel.api, panel.company)
-          account = (await user.get('/painel/conta')).html
-        }
-        const { _csrf = '' } = hiddenFields(account, '/painel/sair')
-        const own: Pairs = [...form.filter(([name]) => !name.startsWith('_')), ['_key', uuidv7()]]
-        await ask('POST', address, `_csrf=${_csrf}&${garble(written(spoil(own)))}`)
-      }),
-      fuzzing(property, CASES),
-    )
+    const path = addressFor(route)
+    const above = route.path.split('/').length > 2 ? path.slice(0, path.lastIndexOf('/')) : path
+    const pages = (await ask(visitors[0] as Visitor, { path })).text + (await shown(above))
+    const own = fieldsIn(pages).filter(([name]) => name !== '_csrf' && name !== '_key')
+    const submits = fc.asyncProperty(spoilt, garbled, fc.uuid(), async (spoil, garble, _key) => {
+      for (const visitor of visitors) {
+        const mayNot = visitor.is === 'nobody' || (visitor.is === 'clerk' && route.access === 'owner')
+        const form = garble(written(spoil([['_csrf', visitor.csrf], ['_key', _key], ...own])))
+        const before = await now()
+        const { status } = await ask(visitor, { path, form, isTold: makesSecret(route) }, async (status) => {
+          if (visitor.is === 'nobody') expect(status).to.equal(303)
+          else if (mayNot) expect(status).to.be.within(400, 499)
+          if (mayNot || status >= 400) expect(await now(), `${status}, and`).to.equal(before)
+        })
+        if (mayNot || status >= 400) continue
+        const after = await now()
+        await ask(visitor, { path, form }, async (again) => {
+          expect(again, 'sent again').to.equal(status)
+          expect(await now(), 'sent again').to.equal(after)
+        })
+      }
+    })
+    await fc.assert(submits, fuzzing(property, CASES))
   }
 
-  for (const [place, route] of PANEL_ROUTES.entries()) {
-    if ('show' in route) it(`are answered by GET ${route.path}`, () => visit(route, 2_000 + place))
-  }
+  // First, so that what they have left behind is on the pages that are looked at.
   for (const [place, route] of PANEL_ROUTES.entries()) {
     if ('submit' in route) it(`are answered by POST ${route.path}`, () => submit(route, 2_000 + place))
   }
+  for (const [place, route] of PANEL_ROUTES.entries()) {
+    if ('show' in route) it(`are answered by GET ${route.path}`, () => look(route, 3_000 + place))
+  }
+
+  it('are answered at the entrance', async () => {
+    const nobody = visitors[2] as Visitor
+    const fields: Pairs = [
+      ['email', panel.owner.email],
+      ['password', 'não é esta'],
+      ['para', '/painel/vendas'],
+    ]
+    const enters = fc.asyncProperty(spoilt, garbled, async (spoil, garble) => {
+      const form = garble(written(spoil(fields)))
+      await ask(nobody, { path: `/painel/entrar?${form.slice(0, 8_000)}` }, (status) => expect(status).to.equal(200))
+      await ask(nobody, { path: '/painel/entrar', form }, (status) => expect(status).to.be.within(400, 499))
+      await ask(nobody, { path: '/painel/sair', form })
+    })
+    await fc.assert(enters, fuzzing(4_000, CASES))
+  })
 
   it('and nothing of it was a fault, and the panel still answers', async () => {
     expect(logged).to.deep.equal([])
-    user = await panelUser(panel.api, panel.company)
-    expect((await user.get('/painel')).status).to.equal(200)
+    for (const visitor of visitors.slice(0, 2))
+      await ask(visitor, { path: '/painel' }, (status) => expect(status).to.equal(200))
+    // The company's own key may have been revoked.
+    const { key } = await panel.company.newKey(['audit:read'])
+    const verified = await panel.company.call('GET', '/events/verify', undefined, { authorization: `Bearer ${key}` })
+    expect(verified.body.data).to.include({ valid: true })
   })
 })

@@ -73,9 +73,10 @@ export async function processNotification(context: Processing, received: Receive
 
 /** A store with a notification secret wants to see it used; without one, only the fetch protects. */
 function requireOrigin({ store }: NotifiedOrder, { dataId }: Told, received: Received): void {
-  if (store.notificationSecret === null) return
+  if (!store.isSigning) return
   const { signature, providerRequestId: requestId } = received
-  if (!isSigned({ dataId, signature, requestId }, store.notificationSecret)) throw new Problem('invalid_signature')
+  const { notificationSecret: secret } = store
+  if (secret === null || !isSigned({ dataId, signature, requestId }, secret)) throw new Problem('invalid_signature')
 }
 
 async function fetchPayment(

@@ -8,6 +8,7 @@ import { textOf } from './forms/body.ts'
 import { onlyBy, requireCsrf } from './guard.ts'
 import { link, PANEL } from './link.ts'
 import type { PanelContext } from './route.ts'
+import { Alert } from './ui/parts.tsx'
 import { formOf } from './visit.ts'
 import { NOTICES, noticeOf } from './words/notices.ts'
 
@@ -84,11 +85,7 @@ function sendLogin(response: Response, { email, next, told, problem }: LoginPage
           {told}
         </p>
       )}
-      {problem && (
-        <p class="problem" role="alert">
-          {problem}
-        </p>
-      )}
+      {problem && <Alert>{problem}</Alert>}
       <input type="hidden" name="para" value={next} />
       <div class="field w12">
         <label for="email">E-mail</label>

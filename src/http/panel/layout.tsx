@@ -44,8 +44,9 @@ const Document = ({ title, children }: DocumentProps) => (
   </html>
 )
 
+/** HTML has no U+0000, which a form may have sent and is shown again with: browsers put U+FFFD in its place, and so do we. */
 const document = (title: string, body: ComponentChildren): string =>
-  `<!doctype html>${renderToString(<Document title={title}>{body}</Document>)}`
+  `<!doctype html>${renderToString(<Document title={title}>{body}</Document>)}`.replaceAll('\0', '\uFFFD')
 
 /** A page before anybody has logged in, or of an error. */
 export const plainDocument = ({ title, body }: Page): string =>

@@ -5,7 +5,7 @@ import { eventPage } from './pages/audit-event.tsx'
 import { recordAuditPages } from './pages/audit-record.tsx'
 import { verifyForm } from './pages/audit-verify.tsx'
 import { catalogPages } from './pages/catalog.tsx'
-import { stockPages } from './pages/catalog-stock.tsx'
+import { stockForm } from './pages/catalog-stock.tsx'
 import { categoryPages } from './pages/categories.tsx'
 import { customerPages } from './pages/customers.tsx'
 import { deliveryPages } from './pages/deliveries.tsx'
@@ -38,7 +38,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...customerPages,
   ...supplierPages,
   ...catalogPages,
-  ...stockPages,
+  stockForm,
   ...categoryPages,
   ...receivablePages,
   ...payablePages,

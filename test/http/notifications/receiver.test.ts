@@ -185,6 +185,15 @@ describe('the receiver of payment notifications', () => {
       })
     }
 
+    it('believes nothing unsigned when the secret was lost with the tables that the ledger does not make', async () => {
+      await shop.api.core.pool.query('delete from store_secrets where alias = $1', [signedShop.alias])
+      for (const headers of [{}, signedHeaders(id, SECRET)]) {
+        const reply = await notify(signedShop, mine.id, told(id), headers)
+        expect([reply.status, reply.body.error.code]).to.deep.equal([401, 'invalid_signature'])
+      }
+      expect(provider.asked).to.deep.equal([])
+    })
+
     it('wants a signature for other types too', async () => {
       const body = told(id, { type: 'plan' })
       expect((await notify(signedShop, mine.id, body)).status).to.equal(401)

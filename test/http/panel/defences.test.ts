@@ -55,6 +55,16 @@ describe('what the panel is defended against', () => {
     expect(failures).to.deep.equal([])
   })
 
+  it('forms with a character that no text has: they are shown again without it', async () => {
+    const { status, html } = await owner.submit('/painel/clientes/novo', { name: 'a\0b' }, '/painel/clientes')
+    expect(status).to.equal(422)
+    expect(html).to.include('value="a\uFFFDb"').and.not.to.include('\0')
+    const entering = await owner.post('/painel/entrar', { email: 'a\0b', password: 'x', para: '\0' })
+    expect(entering.status).to.equal(401)
+    expect(entering.html).to.include('value="a\uFFFDb"').and.not.to.include('\0')
+    expect(failures).to.deep.equal([])
+  })
+
   it('methods that an address does not know', async () => {
     for (const [method, path, allow] of [
       ['GET', '/sair', 'POST'],

@@ -39,6 +39,14 @@ export interface Option {
   readonly label: string
 }
 
+/** Each of a few values, under its name. */
+export const optionsOf = <V extends string>(values: readonly V[], nameOf: (value: V) => string): Option[] =>
+  values.map((value) => ({ value, label: nameOf(value) }))
+
+/** Each of a few values, from a list of their names. */
+export const namedOptions = (names: Readonly<Record<string, string>>): Option[] =>
+  Object.entries(names).map(([value, label]) => ({ value, label }))
+
 const asTyped = (value: unknown): string => (value === null || value === undefined ? '' : String(value))
 const plain = { read: (typed: string): unknown => typed, show: asTyped }
 

@@ -8,7 +8,7 @@ import { password } from '../forms/kinds.ts'
 import type { Page, PanelRoute, Redirect, Submission, Visit } from '../route.ts'
 import { Actions, ButtonLink, Card, Facts } from '../ui/parts.tsx'
 import { ROLE_NAMES } from '../words/settings.ts'
-import { formPages } from './form-pages.tsx'
+import { formPages } from './form-pages.ts'
 
 const PATH = '/conta'
 

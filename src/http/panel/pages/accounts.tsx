@@ -8,7 +8,7 @@ import { text } from '../../../domain/text.ts'
 import { isRefusal } from '../../../ledger/command.ts'
 import { dateTime, day, money } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
-import { amount, choice, date, line } from '../forms/kinds.ts'
+import { amount, choice, date, line, namedOptions } from '../forms/kinds.ts'
 import { searched } from '../forms/searched.ts'
 import { link } from '../link.ts'
 import type { PanelRoute, Visit } from '../route.ts'
@@ -18,19 +18,15 @@ import type { Column } from '../ui/table.tsx'
 import { ACCOUNT_ORIGIN_NAMES } from '../words/accounts.ts'
 import type { Account, AccountPages } from './account-pages.ts'
 import { partyField } from './account-party.ts'
-import { settlementRoutes } from './account-settlement.tsx'
+import { settlementPages } from './account-settlement.tsx'
 import type { RecordPages } from './record-pages.ts'
 import { recordPages } from './records.tsx'
 
 /** Pending ones are what is looked for, so they need no choice. */
-const VIEWS = [
-  { value: 'overdue', label: 'Vencidas' },
-  { value: 'settled', label: 'Liquidadas' },
-  { value: 'all', label: 'Todas' },
-]
+const VIEWS = { overdue: 'Vencidas', settled: 'Liquidadas', all: 'Todas' }
 
 const filtersOf = (party: string): Fields => ({
-  view: { label: 'Situação', kind: choice(VIEWS, 'Pendentes'), columns: 3 },
+  view: { label: 'Situação', kind: choice(namedOptions(VIEWS), 'Pendentes'), columns: 3 },
   due_from: { label: 'Vencimento de', kind: date, columns: 3 },
   due_to: { label: 'Vencimento até', kind: date, columns: 3 },
   party_name: { label: party, kind: line, columns: 3 },
@@ -131,5 +127,5 @@ export function accountPages<P>(side: AccountPages<P>): PanelRoute[] {
       command: side.remove,
     },
   }
-  return [...recordPages(pages), ...settlementRoutes(pages, side.settle)]
+  return [...recordPages(pages), ...settlementPages(pages, side.settle)]
 }

@@ -1,20 +1,20 @@
+import { z } from 'zod'
 import { CreateApiKeyInput, createApiKey } from '../../../../commands/api-keys/create-api-key.ts'
 import { revokeApiKey } from '../../../../commands/api-keys/revoke-api-key.ts'
 import { type ListedApiKey, listApiKeys } from '../../../../queries/api-keys/list-api-keys.ts'
 import { SCOPES } from '../../../access/scopes.ts'
 import { isRefusal } from '../../../ledger/command.ts'
-import { statusOf } from '../../problems.ts'
 import { pathId } from '../../route.ts'
 import { dateTime } from '../format.ts'
-import { checked, type Fields, type Filled, filledFrom, filledWith } from '../forms/form.ts'
-import { choices, line, moment } from '../forms/kinds.ts'
+import type { Fields } from '../forms/form.ts'
+import { choices, line, moment, optionsOf } from '../forms/kinds.ts'
 import { link } from '../link.ts'
-import type { Page, PanelRoute, Redirect, Submission, Visit } from '../route.ts'
-import { Form } from '../ui/form.tsx'
+import type { Page, PanelRoute, Visit } from '../route.ts'
 import { Actions, Badge, ButtonLink, Facts } from '../ui/parts.tsx'
 import { Secret } from '../ui/secret.tsx'
 import { Table } from '../ui/table.tsx'
 import { SCOPE_NAMES } from '../words/scopes.ts'
+import { formPages } from './form-pages.ts'
 
 const HOME = '/integracoes'
 const PATH = `${HOME}/chaves`
@@ -24,7 +24,7 @@ const FIELDS: Fields = {
   expires_at: { label: 'Vale até', kind: moment, hint: 'Em branco, vale até ser revogada.' },
   scopes: {
     label: 'O que a chave pode fazer',
-    kind: choices(SCOPES.map((value) => ({ value, label: SCOPE_NAMES[value] }))),
+    kind: choices(optionsOf(SCOPES, (scope) => SCOPE_NAMES[scope])),
     isRequired: true,
     columns: 12,
   },
@@ -62,37 +62,31 @@ const KeyBadge = ({ apiKey, now }: { readonly apiKey: ListedApiKey; readonly now
   return <Badge tone="plain">{status === 'revoked' ? 'Revogada' : 'Vencida'}</Badge>
 }
 
-function newKeyPage(visit: Visit, filled: Filled = filledFrom(FIELDS, {}, visit.books.timezone), status = 200): Page {
-  const body = <Form visit={visit} to={PATH} label="Criar chave" fields={FIELDS} filled={filled} back={HOME} />
-  return { title: 'Nova chave de API', body, status }
+/** A key that was made just now; null when the form was sent once more. */
+const createdPage = (key: string | null): Page => ({
+  title: 'Chave criada',
+  body: [
+    key === null ? (
+      <p>A chave já foi criada, e mostrada uma única vez. Se não foi copiada, revogue-a e crie outra.</p>
+    ) : (
+      <Secret title="Sua chave" secret={key}>
+        <p class="hint">
+          Envie-a no cabeçalho <code>Authorization: Bearer …</code> de cada chamada.
+        </p>
+      </Secret>
+    ),
+    <ButtonLink to={HOME}>Voltar às integrações</ButtonLink>,
+  ],
+})
+
+async function keyOf({ params, books }: Visit): Promise<ListedApiKey | null> {
+  const id = pathId(params.id)
+  return (await listApiKeys(books.pool, books.companyId)).find((one) => one.id === id) ?? null
 }
 
-async function create(submission: Submission): Promise<Page> {
-  const { form, books, context } = submission
-  const parsed = checked(KeyForm, FIELDS, form, books.timezone)
-  if ('filled' in parsed) return newKeyPage(submission, parsed.filled, 422)
-  const { key, prefix, hash } = context.panel.newKey()
-  const answer = await submission.run(createApiKey, { ...parsed.input, prefix, hash })
-  if (isRefusal(answer)) return newKeyPage(submission, filledWith(FIELDS, form, answer), statusOf(answer.refused))
-  const body = answer.replayed ? (
-    <p>A chave já foi criada, e mostrada uma única vez. Se não foi copiada, revogue-a e crie outra.</p>
-  ) : (
-    <Secret title="Sua chave" secret={key}>
-      <p class="hint">
-        Envie-a no cabeçalho <code>Authorization: Bearer …</code> de cada chamada.
-      </p>
-    </Secret>
-  )
-  return { title: 'Chave criada', body: [body, <ButtonLink to={HOME}>Voltar às integrações</ButtonLink>] }
-}
-
-async function withKey<T>(visit: Visit, work: (key: ListedApiKey) => T): Promise<T | null> {
-  const id = pathId(visit.params.id)
-  const key = (await listApiKeys(visit.books.pool, visit.books.companyId)).find((one) => one.id === id)
-  return key ? work(key) : null
-}
-
-function keyPage(visit: Visit, key: ListedApiKey): Page {
+async function keyPage(visit: Visit): Promise<Page | null> {
+  const key = await keyOf(visit)
+  if (!key) return null
   const { timezone } = visit.books
   const time = (at: string | null) => at && dateTime(at, timezone)
   const body = (
@@ -118,27 +112,41 @@ function keyPage(visit: Visit, key: ListedApiKey): Page {
   return { title: `Chave ${key.name}`, body }
 }
 
-const revokePage = (visit: Visit, key: ListedApiKey): Page => ({
-  title: `Revogar ${key.name}`,
-  body: (
-    <Form visit={visit} to={`${PATH}/${key.id}/revogar`} label="Revogar" isDangerous back={`${PATH}/${key.id}`}>
-      <p>A próxima chamada com esta chave já será recusada, e isso não se desfaz.</p>
-    </Form>
-  ),
-})
-
-const revoke = (submission: Submission) =>
-  withKey(submission, async (key): Promise<Page | Redirect> => {
-    const answer = await submission.run(revokeApiKey, { id: key.id })
-    return isRefusal(answer) ? revokePage(submission, key) : { to: HOME, notice: 'revogada' }
-  })
-
 const at = { section: 'integrations', access: 'owner' } as const
 
+/** Keys for other systems: a new one, what one may do, and revoking it. */
 export const apiKeyPages: readonly PanelRoute[] = [
-  { ...at, path: `${PATH}/nova`, show: async (visit) => newKeyPage(visit) },
-  { ...at, path: PATH, submit: create },
-  { ...at, path: `${PATH}/:id`, show: (visit) => withKey(visit, (key) => keyPage(visit, key)) },
-  { ...at, path: `${PATH}/:id/revogar`, show: (visit) => withKey(visit, (key) => revokePage(visit, key)) },
-  { ...at, path: `${PATH}/:id/revogar`, submit: async (submission) => (await revoke(submission)) ?? null },
+  ...formPages({
+    ...at,
+    path: `${PATH}/nova`,
+    to: PATH,
+    subject: () => ({}),
+    title: () => 'Nova chave de API',
+    label: 'Criar chave',
+    back: () => HOME,
+    fields: () => FIELDS,
+    schema: KeyForm,
+    async act(submission, _, input) {
+      const { key, prefix, hash } = submission.context.panel.newKey()
+      const answer = await submission.run(createApiKey, { ...input, prefix, hash })
+      return isRefusal(answer) ? answer : createdPage(answer.replayed ? null : key)
+    },
+  }),
+  { ...at, path: `${PATH}/:id`, show: keyPage },
+  ...formPages({
+    ...at,
+    path: `${PATH}/:id/revogar`,
+    subject: keyOf,
+    title: ({ name }) => `Revogar ${name}`,
+    intro: () => <p>A próxima chamada com esta chave já será recusada, e isso não se desfaz.</p>,
+    label: 'Revogar',
+    isDangerous: true,
+    back: ({ id }) => `${PATH}/${id}`,
+    fields: () => ({}),
+    schema: z.object({}),
+    async act(submission, { id }) {
+      const answer = await submission.run(revokeApiKey, { id })
+      return isRefusal(answer) ? answer : { to: HOME, notice: 'revogada' }
+    },
+  }),
 ]

@@ -3,12 +3,12 @@ import { headOf } from '../../../audit/verify.ts'
 import { describeIssues } from '../../../domain/validation.ts'
 import type { Envelope } from '../../../ledger/envelope.ts'
 import { dateTimeSeconds } from '../format.ts'
-import { type Filled, filledWith } from '../forms/form.ts'
+import { filledWith } from '../forms/form.ts'
 import { link } from '../link.ts'
 import type { Page, PanelRoute, Visit } from '../route.ts'
 import { namesOfActors } from '../ui/actors.ts'
 import { ButtonForm, Filters } from '../ui/form.tsx'
-import { Actions, ButtonLink } from '../ui/parts.tsx'
+import { Actions, Alert, ButtonLink } from '../ui/parts.tsx'
 import { Table } from '../ui/table.tsx'
 import { eventName, ORIGINS } from '../words/events.ts'
 import { subjectName, subjectPath } from '../words/subjects.ts'
@@ -31,17 +31,11 @@ async function showTimeline(visit: Visit): Promise<Page> {
         <ButtonLink to={`${PATH}/como-era`}>Como era em…</ButtonLink>
       </Actions>
       <Filters path={PATH} fields={timelineFields} filled={filled} target="livro" />
-      <div id="livro">{query.success ? await events(visit, query.data) : <Problem filled={filled} />}</div>
+      <div id="livro">{query.success ? await events(visit, query.data) : <Alert>{filled.problem}</Alert>}</div>
     </>
   )
   return { title: 'Auditoria', body }
 }
-
-const Problem = ({ filled }: { readonly filled: Filled }) => (
-  <p class="problem" role="alert">
-    {filled.problem}
-  </p>
-)
 
 async function events(visit: Visit, { antes, ...asked }: ReturnType<typeof TimelineQuery.parse>) {
   const { books, context } = visit

@@ -3,18 +3,19 @@ import type { ItemChanges } from '../../../../commands/catalog/item-input.ts'
 import { updateItem } from '../../../../commands/catalog/update-item.ts'
 import { getItem } from '../../../../queries/catalog/get-item.ts'
 import { StockQuantity } from '../../../domain/quantity.ts'
-import type { Refusal } from '../../../domain/refusal.ts'
+import { type Refusal, refuse } from '../../../domain/refusal.ts'
 import { isRefusal } from '../../../ledger/command.ts'
 import { statusOf } from '../../problems.ts'
 import { dateTime, quantity as quantityText } from '../format.ts'
-import { checked, type Fields, type Filled, filledFrom, filledWith } from '../forms/form.ts'
-import { choice, quantity } from '../forms/kinds.ts'
-import type { Page, PanelRoute, Submission, Visit } from '../route.ts'
+import { type Fields, type Filled, filledFrom, filledWith } from '../forms/form.ts'
+import { choice, optionsOf, quantity } from '../forms/kinds.ts'
+import type { Submission, Visit } from '../route.ts'
 import { Form } from '../ui/form.tsx'
 import { Card, Facts } from '../ui/parts.tsx'
 import { type Item, Stock } from '../ui/stock.tsx'
 import { refusalMessage } from '../words/refusals.ts'
-import { withRecord } from './record-pages.ts'
+import { formRoute } from './form-pages.ts'
+import { recordOf } from './record-pages.ts'
 
 /** What can be done with a stock, by what is typed with it. */
 const MOVEMENTS = {
@@ -32,7 +33,7 @@ const movementsOf = ({ stock }: Item): Movement[] => (stock === null ? ['count']
 const fieldsOf = (item: Item): Fields => ({
   movement: {
     label: 'O que fazer',
-    kind: choice(movementsOf(item).map((value) => ({ value, label: MOVEMENTS[value] }))),
+    kind: choice(optionsOf(movementsOf(item), (movement) => MOVEMENTS[movement])),
     isRequired: true,
     columns: 6,
   },
@@ -84,41 +85,34 @@ export const StockCard = ({ visit, item, filled }: StockProps) =>
     </Card>
   )
 
-const refused = (visit: Visit, item: Item, filled: Filled, status: number): Page => ({
-  title: `Estoque: ${item.name}`,
-  body: <StockCard visit={visit} item={item} filled={filled} />,
-  status,
-})
-
-async function move(submission: Submission, item: Item) {
-  const { form, books } = submission
-  const fields = fieldsOf(item)
-  const parsed = checked(StockForm, fields, form, books.timezone)
-  if ('filled' in parsed) return refused(submission, item, parsed.filled, 422)
-  const answer = await submission.run(updateItem, { id: item.id, changes: parsed.input })
-  if (!isRefusal(answer)) return { to: `/catalogo/${item.id}`, notice: 'estoque' } as const
-  const filled = { ...filledWith(fields, form), ...problemOf(answer) }
-  return refused(submission, item, filled, statusOf(answer.refused))
+/** What a command says of fields that the form does not have is about the quantity. */
+function ofQuantity(refusal: Refusal): Refusal {
+  const messages = Object.values((refusal.details?.fields ?? {}) as Record<string, string[]>).flat()
+  return messages.length === 0 ? refusal : refuse(refusal.refused, { fields: { quantity: messages } })
 }
 
-/** The command speaks of fields that the form does not have. */
-function problemOf(refusal: Refusal): Pick<Filled, 'errors' | 'problem'> {
-  const { available, fields } = (refusal.details ?? {}) as { available?: string; fields?: Record<string, string[]> }
-  const messages = Object.values(fields ?? {}).flat()
-  if (messages.length > 0) return { errors: { quantity: messages }, problem: 'Confira os campos indicados.' }
-  const rest = available === undefined ? '' : ` Há ${quantityText(available)}.`
-  return { errors: {}, problem: `${refusalMessage(refusal)}${rest}` }
+/** The form once more; of too little, how much there is. */
+function again({ form }: Submission, item: Item, refusal: Refusal): Filled {
+  const filled = filledWith(fieldsOf(item), form, refusal)
+  const available = refusal.details?.available
+  if (typeof available !== 'string') return filled
+  return { ...filled, problem: `${refusalMessage(refusal)} Há ${quantityText(available)}.` }
 }
 
-const items = {
-  get: ({ books }: Visit, id: number) => getItem(books.pool, books.companyId, id),
-  nameOf: ({ name }: Item) => name,
-}
-
-export const stockPages: readonly PanelRoute[] = [
-  {
-    path: '/catalogo/:id/estoque',
-    section: 'catalog',
-    submit: (submission) => withRecord(items, submission, (item) => move(submission, item)),
+/** What the form on an item's page does. */
+export const stockForm = formRoute<Item, ItemChanges>({
+  path: '/catalogo/:id/estoque',
+  section: 'catalog',
+  subject: (visit) => recordOf<Item>(visit, ({ books }, id) => getItem(books.pool, books.companyId, id)),
+  fields: fieldsOf,
+  schema: StockForm,
+  async act(submission, { id }, changes) {
+    const answer = await submission.run(updateItem, { id, changes })
+    return isRefusal(answer) ? ofQuantity(answer) : { to: `/catalogo/${id}`, notice: 'estoque' }
   },
-]
+  again: (submission, item, refusal) => ({
+    title: `Estoque: ${item.name}`,
+    body: <StockCard visit={submission} item={item} filled={again(submission, item, refusal)} />,
+    status: statusOf(refusal.refused),
+  }),
+})

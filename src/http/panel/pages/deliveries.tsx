@@ -2,21 +2,21 @@ import { z } from 'zod'
 import { getDelivery } from '../../../../queries/webhooks/get-delivery.ts'
 import { getMessage } from '../../../../queries/webhooks/get-message.ts'
 import type { DeliveryObject } from '../../../../queries/webhooks/list-deliveries.ts'
+import type { Refusal } from '../../../domain/refusal.ts'
 import { isRefusal } from '../../../ledger/command.ts'
 import { type Operation, operate } from '../../../ledger/operation.ts'
 import { type ReplayResult, redeliver, replayMessages, sendTest } from '../../../webhooks/deliveries.ts'
-import { statusOf } from '../../problems.ts'
 import { dateTimeSeconds, decimal } from '../format.ts'
-import { checked, type Fields, type Filled, filledFrom, filledWith } from '../forms/form.ts'
+import type { Fields } from '../forms/form.ts'
 import { integer } from '../forms/kinds.ts'
 import type { Page, PanelRoute, Redirect, Submission, Visit } from '../route.ts'
-import { ButtonForm, Form } from '../ui/form.tsx'
+import { ButtonForm } from '../ui/form.tsx'
 import { Actions, ButtonLink, Card, Facts } from '../ui/parts.tsx'
-import { refusedPage } from '../ui/refused.tsx'
 import { Table } from '../ui/table.tsx'
 import { WEBHOOK_EVENT_NAMES } from '../words/webhooks.ts'
+import { buttonRoute, formPages } from './form-pages.ts'
 import type { ShownWebhook } from './integrations.tsx'
-import { WEBHOOKS_PATH, withWebhook } from './webhook-forms.tsx'
+import { WEBHOOKS_PATH, webhookOf, webhookPath } from './webhook-forms.tsx'
 import { DeliveryBadge } from './webhooks.tsx'
 
 const REPLAY: Fields = {
@@ -29,17 +29,19 @@ const REPLAY: Fields = {
 
 const ReplayForm = z.object({ after: z.int('deve ser uma revisão do livro').min(0).nullish() })
 
-async function deliveryPage(visit: Visit, webhook: ShownWebhook): Promise<Page | null> {
+const deliveryId = ({ params }: Visit): string | null => z.uuid().safeParse(params.delivery).data ?? null
+
+async function deliveryPage(visit: Visit): Promise<Page | null> {
   const { pool, companyId, timezone } = visit.books
-  const id = visit.params.delivery ?? ''
-  if (!z.uuid().safeParse(id).success) return null
+  const [webhook, id] = [await webhookOf(visit), deliveryId(visit)]
+  if (webhook === null || id === null) return null
   const [{ record }, sent] = await Promise.all([
     getDelivery(pool, companyId, webhook.id, id),
     getMessage(pool, companyId, id),
   ])
   if (record === null) return null
   const delivery = JSON.parse(record) as DeliveryObject
-  const here = `${WEBHOOKS_PATH}/${webhook.id}`
+  const here = webhookPath(webhook)
   const body = (
     <>
       <Actions>
@@ -103,48 +105,26 @@ async function operated(submission: Submission, operation: Operation) {
   return answer
 }
 
-async function send(submission: Submission, { id }: ShownWebhook, operation: Operation): Promise<Page | Redirect> {
+/** Queues one delivery, and goes on to it. */
+async function queue(submission: Submission, webhook: ShownWebhook, operation: Operation): Promise<Redirect | Refusal> {
   const answer = await operated(submission, operation)
-  if (isRefusal(answer)) return refusedPage(answer)
+  if (isRefusal(answer)) return answer
   const delivery = JSON.parse(answer.body) as DeliveryObject
-  return { to: `${WEBHOOKS_PATH}/${id}/entregas/${delivery.id}`, notice: 'enviada' }
+  return { to: `${webhookPath(webhook)}/entregas/${delivery.id}`, notice: 'enviada' }
 }
 
-function replayPage(
+/** How many deliveries there are to be, and the way on where there were too many for once. */
+function replayedPage(
   visit: Visit,
-  { id }: ShownWebhook,
-  filled: Filled = filledFrom(REPLAY, {}, ''),
-  status = 200,
+  webhook: ShownWebhook,
+  { deliveries, last_revision, has_more }: ReplayResult,
 ): Page {
-  const here = `${WEBHOOKS_PATH}/${id}`
-  const body = (
-    <Form visit={visit} to={`${here}/reenviar`} label="Reenviar" fields={REPLAY} filled={filled} back={here}>
-      <p>Cria novas entregas do que este webhook assina, também do que ele perdeu enquanto estava desligado.</p>
-    </Form>
-  )
-  return { title: 'Reenviar eventos', body, status }
-}
-
-async function replay(submission: Submission, webhook: ShownWebhook): Promise<Page> {
-  const { form, context } = submission
-  const parsed = checked(ReplayForm, REPLAY, form, '')
-  if ('filled' in parsed) return replayPage(submission, webhook, parsed.filled, 422)
-  const wanted = { id: webhook.id, after: parsed.input.after ?? undefined }
-  const answer = await operated(submission, (operating) => replayMessages(operating, wanted, context.newId))
-  if (isRefusal(answer))
-    return replayPage(submission, webhook, filledWith(REPLAY, form, answer), statusOf(answer.refused))
-  const { deliveries, last_revision, has_more } = JSON.parse(answer.body) as ReplayResult
-  const here = `${WEBHOOKS_PATH}/${webhook.id}`
+  const here = webhookPath(webhook)
   const body = (
     <>
       <p>{`Entregas criadas: ${decimal(String(deliveries))}.`}</p>
       {has_more && last_revision !== null && (
-        <ButtonForm
-          visit={submission}
-          to={`${here}/reenviar`}
-          label="Continuar"
-          values={{ after: String(last_revision) }}
-        />
+        <ButtonForm visit={visit} to={`${here}/reenviar`} label="Continuar" values={{ after: String(last_revision) }} />
       )}
       <ButtonLink to={here}>Voltar ao webhook</ButtonLink>
     </>
@@ -157,28 +137,41 @@ const one = `${WEBHOOKS_PATH}/:id`
 
 /** What was delivered to an address, with request and answer, and having it delivered again. */
 export const deliveryPages: readonly PanelRoute[] = [
-  {
-    ...at,
-    path: `${one}/entregas/:delivery`,
-    show: (visit) => withWebhook(visit, (hook) => deliveryPage(visit, hook)),
-  },
-  {
+  { ...at, path: `${one}/entregas/:delivery`, show: deliveryPage },
+  buttonRoute({
     ...at,
     path: `${one}/entregas/:delivery/reenviar`,
-    submit: (sent) =>
-      withWebhook(sent, async (hook) => {
-        const id = sent.params.delivery ?? ''
-        return z.uuid().safeParse(id).success
-          ? send(sent, hook, (operating) => redeliver(operating, hook.id, id))
-          : null
-      }),
-  },
-  {
+    subject: webhookOf,
+    async act(submission, webhook) {
+      const id = deliveryId(submission)
+      return id === null ? null : queue(submission, webhook, (operating) => redeliver(operating, webhook.id, id))
+    },
+  }),
+  buttonRoute({
     ...at,
     path: `${one}/testar`,
-    submit: (sent) =>
-      withWebhook(sent, (hook) => send(sent, hook, (operating) => sendTest(operating, hook.id, sent.context.newId))),
-  },
-  { ...at, path: `${one}/reenviar`, show: (visit) => withWebhook(visit, (hook) => replayPage(visit, hook)) },
-  { ...at, path: `${one}/reenviar`, submit: (sent) => withWebhook(sent, (hook) => replay(sent, hook)) },
+    subject: webhookOf,
+    act: (submission, webhook) =>
+      queue(submission, webhook, (operating) => sendTest(operating, webhook.id, submission.context.newId)),
+  }),
+  ...formPages({
+    ...at,
+    path: `${one}/reenviar`,
+    subject: webhookOf,
+    title: () => 'Reenviar eventos',
+    intro: () => (
+      <p>Cria novas entregas do que este webhook assina, também do que ele perdeu enquanto estava desligado.</p>
+    ),
+    label: 'Reenviar',
+    back: webhookPath,
+    fields: () => REPLAY,
+    schema: ReplayForm,
+    async act(submission, webhook, { after }) {
+      const wanted = { id: webhook.id, after: after ?? undefined }
+      const answer = await operated(submission, (operating) =>
+        replayMessages(operating, wanted, submission.context.newId),
+      )
+      return isRefusal(answer) ? answer : replayedPage(submission, webhook, JSON.parse(answer.body) as ReplayResult)
+    },
+  }),
 ]

@@ -2,7 +2,6 @@ import type { OrderObject } from '../../../../projections/orders.ts'
 import { getOrder } from '../../../../queries/orders/get-order.ts'
 import { listNotifications, type NotificationObject } from '../../../../queries/orders/list-notifications.ts'
 import { isRefusal } from '../../../ledger/command.ts'
-import { pathId } from '../../route.ts'
 import { dateTime, dateTimeSeconds, decimal, money, percentage, quantity, taxNumber } from '../format.ts'
 import type { Page, PanelRoute, Visit } from '../route.ts'
 import { AsOfForm } from '../ui/as-of.tsx'
@@ -10,17 +9,17 @@ import { History } from '../ui/history.tsx'
 import { Badge, Card, Facts } from '../ui/parts.tsx'
 import { Table } from '../ui/table.tsx'
 import { ALARMS, OUTCOMES } from '../words/orders.ts'
+import { recordOf } from './record-pages.ts'
 import { StatusBadge } from './store.tsx'
 
 /** The latest of a flood are no more telling than the first. */
 const NOTIFICATIONS = 100
 
 async function showOrder(visit: Visit): Promise<Page | null> {
-  const { books, params } = visit
-  const id = pathId(params.id)
-  const found = id === null ? null : await getOrder(books.pool, books.companyId, id)
-  if (id === null || !found?.record) return null
-  const order = JSON.parse(found.record) as OrderObject
+  const { books } = visit
+  const order = await recordOf<OrderObject>(visit, (_, id) => getOrder(books.pool, books.companyId, id))
+  if (!order) return null
+  const { id } = order
   const body = (
     <>
       {order.alarms.map(({ code, provider_payment_id, raised_at }) => (

@@ -60,13 +60,12 @@ export interface RecordPages<R extends { id: number }> {
   }
 }
 
-/** Gets the record that the path names; null where there is none, which becomes a 404. */
-export async function withRecord<R extends { id: number }, T>(
-  pages: Pick<RecordPages<R>, 'get' | 'nameOf'>,
+/** The record that the path names; null where there is none. */
+export async function recordOf<R>(
   visit: Visit,
-  work: (record: R) => T | Promise<T>,
-): Promise<T | null> {
+  get: (visit: Visit, id: number) => Promise<Found | null>,
+): Promise<R | null> {
   const id = pathId(visit.params.id)
-  const found = id === null ? null : await pages.get(visit, id)
-  return found?.record ? work(JSON.parse(found.record) as R) : null
+  const found = id === null ? null : await get(visit, id)
+  return found?.record ? (JSON.parse(found.record) as R) : null
 }

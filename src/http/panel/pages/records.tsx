@@ -3,53 +3,18 @@ import { AsOfForm } from '../ui/as-of.tsx'
 import { History } from '../ui/history.tsx'
 import { List, listed } from '../ui/list.tsx'
 import { Actions, ButtonLink, Card, Facts } from '../ui/parts.tsx'
-import {
-  type Changing,
-  create,
-  createPage,
-  editPage,
-  type Removing,
-  remove,
-  removePage,
-  update,
-} from './record-forms.tsx'
-import { type RecordPages, withRecord } from './record-pages.ts'
+import { createPages, deletePages, updatePages } from './record-forms.tsx'
+import { type RecordPages, recordOf } from './record-pages.ts'
 
 /** The routes of such records. */
 export function recordPages<R extends { id: number }>(pages: RecordPages<R>): PanelRoute[] {
   const { path, section } = pages
-  const at = { section }
   return [
-    { ...at, path, asOf: true, show: (visit) => showList(pages, visit) },
-    { ...at, path: `${path}/novo`, show: async (visit) => createPage(pages, visit) },
-    { ...at, path, submit: (submission) => create(pages, submission) },
-    {
-      ...at,
-      path: `${path}/:id`,
-      asOf: true,
-      show: (visit) => withRecord(pages, visit, (r) => showRecord(pages, visit, r)),
-    },
-    ...(isChanging(pages) ? changingRoutes(pages) : []),
-    ...(isRemoving(pages) ? removingRoutes(pages) : []),
-  ]
-}
-
-const isChanging = <R extends { id: number }>(pages: RecordPages<R>): pages is Changing<R> => pages.update !== undefined
-const isRemoving = <R extends { id: number }>(pages: RecordPages<R>): pages is Removing<R> => pages.remove !== undefined
-
-function changingRoutes<R extends { id: number }>(pages: Changing<R>): PanelRoute[] {
-  const at = { section: pages.section, path: `${pages.path}/:id/editar` }
-  return [
-    { ...at, show: (visit) => withRecord(pages, visit, (r) => editPage(pages, visit, r)) },
-    { ...at, submit: (s) => withRecord(pages, s, (r) => update(pages, s, r)) },
-  ]
-}
-
-function removingRoutes<R extends { id: number }>(pages: Removing<R>): PanelRoute[] {
-  const at = { section: pages.section, path: `${pages.path}/:id/excluir` }
-  return [
-    { ...at, show: (visit) => withRecord(pages, visit, (r) => removePage(pages, visit, r)) },
-    { ...at, submit: (s) => remove(pages, s) },
+    { section, path, asOf: true, show: (visit) => showList(pages, visit) },
+    ...createPages(pages),
+    { section, path: `${path}/:id`, asOf: true, show: (visit) => showRecord(pages, visit) },
+    ...updatePages(pages),
+    ...deletePages(pages),
   ]
 }
 
@@ -74,7 +39,9 @@ async function showList<R extends { id: number }>(pages: RecordPages<R>, visit: 
   return { title: words.all, body }
 }
 
-async function showRecord<R extends { id: number }>(pages: RecordPages<R>, visit: Visit, record: R): Promise<Page> {
+async function showRecord<R extends { id: number }>(pages: RecordPages<R>, visit: Visit): Promise<Page | null> {
+  const record = await recordOf<R>(visit, pages.get)
+  if (!record) return null
   const { path, subject } = pages
   const here = `${path}/${record.id}`
   const canChange = !visit.books.moment && (pages.isOpen?.(record) ?? true)

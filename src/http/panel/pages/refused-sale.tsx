@@ -1,9 +1,10 @@
 import { getRefusedSale, type RefusedSaleDetails } from '../../../../queries/sync/list-refused-sales.ts'
 import { findNamesForTill } from '../../../../queries/sync/names-for-till.ts'
+import { statusOf } from '../../problems.ts'
 import { pathId } from '../../route.ts'
 import { SettlementNote, settleRefusedSale } from '../../sync/upload-refusals.ts'
 import { dateTime } from '../format.ts'
-import { checked, type Fields, type Filled } from '../forms/form.ts'
+import { type Fields, type Filled, filledWith } from '../forms/form.ts'
 import { paragraph } from '../forms/kinds.ts'
 import { link } from '../link.ts'
 import type { Page, PanelRoute, Redirect, Submission, Visit } from '../route.ts'
@@ -11,6 +12,7 @@ import { Form } from '../ui/form.tsx'
 import { Badge, Card, Facts } from '../ui/parts.tsx'
 import { idsIn, Uploaded } from '../ui/uploaded.tsx'
 import { reasonsIn } from '../words/refused-sales.ts'
+import { formRoute } from './form-pages.ts'
 import { settlerOf } from './refused-sales.tsx'
 
 async function refusedSaleOf({ books, params }: Visit): Promise<RefusedSaleDetails | null> {
@@ -112,28 +114,28 @@ interface SettlingProps {
   readonly filled?: Filled | undefined
 }
 
-async function settle(submission: Submission): Promise<Page | Redirect | null> {
-  const { context, session, params, form, books } = submission
-  const id = pathId(params.id)
-  if (id === null) return null
-  const parsed = checked(SettlementNote, FIELDS, form, books.timezone)
-  if ('filled' in parsed) {
-    const page = await show(submission, parsed.filled)
-    return page && { ...page, status: 422 }
-  }
+/** Settles it. A button pressed twice has done what it says; whoever comes second is shown who was first. */
+async function settle(submission: Submission, id: number, note: string | null): Promise<Redirect> {
+  const { context, session } = submission
   const { companyId, userId } = session
-  const note = parsed.input.note ?? null
   const isNew = await settleRefusedSale(context.pool, companyId, id, { userId, note })
-  if (isNew) return { to: '/caixas', notice: 'resolvida' }
-  const sale = await refusedSaleOf(submission)
-  if (!sale) return null
-  // A button pressed twice has done what it says; whoever came second is shown who was first.
-  return sale.settled_by?.id === userId
-    ? { to: '/caixas', notice: 'resolvida' }
-    : { to: `/caixas/recusadas/${id}`, notice: 'ja-resolvida' }
+  const settledBy = isNew ? userId : (await refusedSaleOf(submission))?.settled_by?.id
+  if (settledBy === userId) return { to: '/caixas', notice: 'resolvida' }
+  return { to: `/caixas/recusadas/${id}`, notice: 'ja-resolvida' }
 }
 
 export const refusedSalePages: readonly PanelRoute[] = [
   { path: '/caixas/recusadas/:id', section: 'tills', show: (visit) => show(visit) },
-  { path: '/caixas/recusadas/:id/resolver', section: 'tills', submit: settle },
+  formRoute({
+    path: '/caixas/recusadas/:id/resolver',
+    section: 'tills',
+    subject: refusedSaleOf,
+    fields: () => FIELDS,
+    schema: SettlementNote,
+    act: (submission, { id }, { note }) => settle(submission, id, note ?? null),
+    async again(submission, _, refusal) {
+      const page = await show(submission, filledWith(FIELDS, submission.form, refusal))
+      return page && { ...page, status: statusOf(refusal.refused) }
+    },
+  }),
 ]

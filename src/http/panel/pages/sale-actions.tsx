@@ -5,12 +5,12 @@ import type { SaleObject } from '../../../../projections/sales.ts'
 import type { RefusalCode } from '../../../domain/refusal.ts'
 import { type Command, isRefusal } from '../../../ledger/command.ts'
 import { statusOf } from '../../problems.ts'
-import { checked, type Fields, type Filled, filledWith } from '../forms/form.ts'
+import type { Fields } from '../forms/form.ts'
 import { line, paragraph } from '../forms/kinds.ts'
-import type { Page, PanelRoute, Redirect, Submission, Visit } from '../route.ts'
-import { Form } from '../ui/form.tsx'
-import { ButtonLink } from '../ui/parts.tsx'
+import type { PanelRoute } from '../route.ts'
+import { obstaclePage } from '../ui/refused.tsx'
 import type { NoticeCode } from '../words/notices.ts'
+import { formPages } from './form-pages.ts'
 import { saleOf } from './sale.tsx'
 
 /** Something that is done with a sale after asking. */
@@ -75,66 +75,27 @@ const authorizing: SaleAction<Omit<FiscalDocumentInput, 'id'>> = {
 export const saleActions: readonly PanelRoute[] = [...routesOf(cancelling), ...routesOf(authorizing)]
 
 function routesOf<I>(action: SaleAction<I>): PanelRoute[] {
-  const at = { path: `/vendas/:id/${action.path}`, section: 'sales' } as const
-  return [
-    { ...at, show: (visit) => withSale(visit, (sale) => ask(action, visit, sale)) },
-    { ...at, submit: (submission) => withSale(submission, (sale) => act(action, submission, sale)) },
-  ]
-}
-
-async function withSale<T>(visit: Visit, work: (sale: SaleObject) => T | Promise<T>): Promise<T | null> {
-  const sale = await saleOf(visit)
-  return sale && work(sale)
-}
-
-function ask<I>(action: SaleAction<I>, visit: Visit, sale: SaleObject): Page {
-  const obstacle = action.obstacle(sale)
-  return obstacle === null ? formPage(action, visit, sale) : obstaclePage(action, sale, obstacle)
-}
-
-const titleOf = <I,>({ label }: SaleAction<I>, { id }: SaleObject): string => `${label}: ${id}`
-
-function formPage<I>(action: SaleAction<I>, visit: Visit, sale: SaleObject, filled?: Filled, status?: number): Page {
-  const { path, label, explanation, fields, isDangerous } = action
-  const here = `/vendas/${sale.id}`
-  const body = (
-    <Form
-      visit={visit}
-      to={`${here}/${path}`}
-      label={label}
-      fields={fields}
-      filled={filled}
-      isDangerous={isDangerous}
-      back={here}
-    >
-      <p>{explanation}</p>
-    </Form>
-  )
-  return { title: titleOf(action, sale), body, status }
-}
-
-/** It is said at once, rather than when somebody has filled in the form. */
-function obstaclePage<I>(action: SaleAction<I>, sale: SaleObject, obstacle: string, status?: number): Page {
-  const body = (
-    <>
-      <p class="problem" role="alert">
-        {obstacle}
-      </p>
-      <ButtonLink to={`/vendas/${sale.id}`}>Voltar</ButtonLink>
-    </>
-  )
-  return { title: titleOf(action, sale), body, status }
-}
-
-async function act<I>(action: SaleAction<I>, submission: Submission, sale: SaleObject): Promise<Page | Redirect> {
-  const { fields, schema, command, notice, refusals } = action
-  const { form, books } = submission
-  const parsed = checked(schema, fields, form, books.timezone)
-  if ('filled' in parsed) return formPage(action, submission, sale, parsed.filled, 422)
-  const answer = await submission.run(command, { ...parsed.input, id: sale.id })
-  if (!isRefusal(answer)) return { to: `/vendas/${sale.id}`, notice }
-  const status = statusOf(answer.refused)
-  const meaning = refusals[answer.refused]
-  if (meaning !== undefined) return obstaclePage(action, sale, meaning, status)
-  return formPage(action, submission, sale, filledWith(fields, form, answer), status)
+  const { label, explanation, fields, schema, command, notice, isDangerous, obstacle, refusals } = action
+  const title = ({ id }: SaleObject) => `${label}: ${id}`
+  const back = ({ id }: Pick<SaleObject, 'id'>) => `/vendas/${id}`
+  return formPages({
+    path: `/vendas/:id/${action.path}`,
+    section: 'sales',
+    subject: saleOf,
+    obstacle,
+    title,
+    intro: () => <p>{explanation}</p>,
+    label,
+    ...(isDangerous && { isDangerous }),
+    back,
+    fields: () => fields,
+    schema,
+    async act(submission, sale, input) {
+      const answer = await submission.run(command, { ...input, id: sale.id })
+      if (!isRefusal(answer)) return { to: back(sale), notice }
+      const meaning = refusals[answer.refused]
+      if (meaning === undefined) return answer
+      return { ...obstaclePage(title(sale), meaning, back(sale)), status: statusOf(answer.refused) }
+    },
+  })
 }

@@ -6,7 +6,6 @@ import {
   type SaleTraces,
   type SaleUpload,
 } from '../../../../queries/sales/sale-traces.ts'
-import { pathId } from '../../route.ts'
 import * as format from '../format.ts'
 import { dateTime, money } from '../format.ts'
 import { link } from '../link.ts'
@@ -18,13 +17,11 @@ import { Actions, Badge, ButtonLink, Card, Facts } from '../ui/parts.tsx'
 import { SaleStatus, Warnings } from '../ui/sale.tsx'
 import { Table } from '../ui/table.tsx'
 import { ORIGINS } from '../words/events.ts'
+import { recordOf } from './record-pages.ts'
 
 /** The sale that a path names; null where there is none. */
-export async function saleOf({ books, params }: Visit): Promise<SaleObject | null> {
-  const id = pathId(params.id)
-  const found = id === null ? null : await getSale(books.pool, books.companyId, id)
-  return found?.record ? (JSON.parse(found.record) as SaleObject) : null
-}
+export const saleOf = (visit: Visit): Promise<SaleObject | null> =>
+  recordOf(visit, ({ books }, id) => getSale(books.pool, books.companyId, id))
 
 async function show(visit: Visit): Promise<Page | null> {
   const { books } = visit

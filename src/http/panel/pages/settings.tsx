@@ -15,7 +15,7 @@ import type { Page, PanelRoute, Visit } from '../route.ts'
 import { Actions, Badge, ButtonLink, Card, Facts } from '../ui/parts.tsx'
 import { Table } from '../ui/table.tsx'
 import { PAYMENT_KIND_NAMES, PLAN_NAMES, ROLE_NAMES } from '../words/settings.ts'
-import { formPages } from './form-pages.tsx'
+import { formPages } from './form-pages.ts'
 import { PAYMENT_TYPES_PATH, paymentTypesOf } from './payment-types.tsx'
 import { USERS_PATH, UserBadge } from './users.tsx'
 

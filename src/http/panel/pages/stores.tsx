@@ -9,12 +9,11 @@ import { pathId } from '../../route.ts'
 import { dateTime, percentage } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { line, password, percent, yesOrNo } from '../forms/kinds.ts'
-import type { Page, PanelRoute, Redirect, Visit } from '../route.ts'
+import type { Page, PanelRoute, Visit } from '../route.ts'
 import { ButtonForm } from '../ui/form.tsx'
 import { History } from '../ui/history.tsx'
 import { Actions, ButtonLink, Card, Facts } from '../ui/parts.tsx'
-import { refusedPage } from '../ui/refused.tsx'
-import { formPages } from './form-pages.tsx'
+import { buttonRoute, formPages } from './form-pages.ts'
 import { StoreBadge } from './store.tsx'
 
 const HOME = '/loja'
@@ -102,18 +101,6 @@ async function showStore(visit: Visit): Promise<Page | null> {
   return { title: `Loja ${store.alias}`, body }
 }
 
-const switching = (isOn: boolean): PanelRoute => ({
-  ...at,
-  path: `${ONE}/${isOn ? 'ligar' : 'desligar'}`,
-  async submit(submission): Promise<Page | Redirect | null> {
-    const store = await storeOf(submission)
-    if (!store) return null
-    const answer = await submission.run(isOn ? enableStore : disableStore, { alias: store.alias })
-    if (isRefusal(answer)) return refusedPage(answer)
-    return { to: `${PATH}/${store.id}`, notice: isOn ? 'loja-ligada' : 'loja-desligada' }
-  },
-})
-
 /** Opening a store, its commission and secrets, and switching it. */
 export const storePages: readonly PanelRoute[] = [
   ...formPages({
@@ -146,6 +133,22 @@ export const storePages: readonly PanelRoute[] = [
       return isRefusal(answer) ? answer : { to: `${PATH}/${id}`, notice: 'alterado' }
     },
   }),
-  switching(true),
-  switching(false),
+  buttonRoute({
+    ...at,
+    path: `${ONE}/ligar`,
+    subject: storeOf,
+    async act(submission, { id, alias }) {
+      const answer = await submission.run(enableStore, { alias })
+      return isRefusal(answer) ? answer : { to: `${PATH}/${id}`, notice: 'loja-ligada' }
+    },
+  }),
+  buttonRoute({
+    ...at,
+    path: `${ONE}/desligar`,
+    subject: storeOf,
+    async act(submission, { id, alias }) {
+      const answer = await submission.run(disableStore, { alias })
+      return isRefusal(answer) ? answer : { to: `${PATH}/${id}`, notice: 'loja-desligada' }
+    },
+  }),
 ]

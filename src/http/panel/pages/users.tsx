@@ -9,28 +9,24 @@ import { getUser } from '../../../../queries/users/get-user.ts'
 import { hashPassword, Password } from '../../../access/passwords.ts'
 import { invalid } from '../../../domain/refusal.ts'
 import { isRefusal } from '../../../ledger/command.ts'
-import { pathId } from '../../route.ts'
 import { dateTime } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
-import { choice, email, line, password } from '../forms/kinds.ts'
-import type { Page, PanelRoute, Redirect, Visit } from '../route.ts'
+import { choice, email, line, namedOptions, password } from '../forms/kinds.ts'
+import type { Page, PanelRoute, Visit } from '../route.ts'
 import { ButtonForm } from '../ui/form.tsx'
 import { History } from '../ui/history.tsx'
 import { Actions, Badge, ButtonLink, Card, Facts } from '../ui/parts.tsx'
-import { refusedPage } from '../ui/refused.tsx'
-import type { NoticeCode } from '../words/notices.ts'
 import { ROLE_NAMES, USER_STATUS } from '../words/settings.ts'
-import { formPages } from './form-pages.tsx'
+import { buttonRoute, formPages } from './form-pages.ts'
+import { recordOf } from './record-pages.ts'
 
 const HOME = '/configuracoes'
 export const USERS_PATH = `${HOME}/usuarios`
 const ONE = `${USERS_PATH}/:id`
 const at = { section: 'settings', access: 'owner' } as const
 
-const roles = Object.entries(ROLE_NAMES).map(([value, label]) => ({ value, label }))
-
 const name = { label: 'Nome', kind: line, isRequired: true } as const
-const role = { label: 'Papel', kind: choice(roles), isRequired: true } as const
+const role = { label: 'Papel', kind: choice(namedOptions(ROLE_NAMES)), isRequired: true } as const
 const secret = {
   label: 'Senha',
   kind: password('new-password'),
@@ -45,11 +41,8 @@ const Changes = CreateUserInput.pick({ name: true, role: true })
 type User = Omit<UserObject, 'company_id'>
 
 /** The user that the path names, with times on the company's clock; null where the company has none such. */
-async function userOf({ params, books }: Visit): Promise<User | null> {
-  const id = pathId(params.id)
-  const found = id === null ? null : await getUser(books.pool, books.companyId, id)
-  return found?.record ? (JSON.parse(found.record) as User) : null
-}
+const userOf = (visit: Visit): Promise<User | null> =>
+  recordOf(visit, ({ books }, id) => getUser(books.pool, books.companyId, id))
 
 export const UserBadge = ({ status }: Pick<User, 'status'>) => {
   const [tone, text] = USER_STATUS[status]
@@ -91,19 +84,6 @@ async function showUser(visit: Visit): Promise<Page | null> {
   )
   return { title: user.name, body }
 }
-
-/** A button on the user's page. */
-const pressing = (path: string, command: typeof deactivateUser, notice: NoticeCode): PanelRoute => ({
-  ...at,
-  path: `${ONE}/${path}`,
-  async submit(submission): Promise<Page | Redirect | null> {
-    const user = await userOf(submission)
-    if (!user) return null
-    const answer = await submission.run(command, { id: user.id })
-    if (isRefusal(answer)) return refusedPage(answer)
-    return { to: `${USERS_PATH}/${user.id}`, notice }
-  },
-})
 
 /** People who may log in, their roles and passwords. */
 export const userPages: readonly PanelRoute[] = [
@@ -154,6 +134,22 @@ export const userPages: readonly PanelRoute[] = [
       return isRefusal(answer) ? answer : { to: `${USERS_PATH}/${id}`, notice: 'senha-trocada' }
     },
   }),
-  pressing('desativar', deactivateUser, 'desativado'),
-  pressing('reativar', reactivateUser, 'reativado'),
+  buttonRoute({
+    ...at,
+    path: `${ONE}/desativar`,
+    subject: userOf,
+    async act(submission, { id }) {
+      const answer = await submission.run(deactivateUser, { id })
+      return isRefusal(answer) ? answer : { to: `${USERS_PATH}/${id}`, notice: 'desativado' }
+    },
+  }),
+  buttonRoute({
+    ...at,
+    path: `${ONE}/reativar`,
+    subject: userOf,
+    async act(submission, { id }) {
+      const answer = await submission.run(reactivateUser, { id })
+      return isRefusal(answer) ? answer : { to: `${USERS_PATH}/${id}`, notice: 'reativado' }
+    },
+  }),
 ]

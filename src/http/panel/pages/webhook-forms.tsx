@@ -7,23 +7,22 @@ import { invalid, type Refusal } from '../../../domain/refusal.ts'
 import { WEBHOOK_EVENTS } from '../../../events/webhooks.ts'
 import { isRefusal } from '../../../ledger/command.ts'
 import { urlProblem } from '../../../webhooks/target.ts'
-import { statusOf } from '../../problems.ts'
-import { pathId } from '../../route.ts'
-import { checked, type Fields, type Filled, filledFrom, filledWith } from '../forms/form.ts'
-import { choices, integer, line, webAddress } from '../forms/kinds.ts'
-import type { Page, PanelRoute, Redirect, Submission, Visit } from '../route.ts'
-import { Form } from '../ui/form.tsx'
+import type { Fields } from '../forms/form.ts'
+import { choices, integer, line, optionsOf, webAddress } from '../forms/kinds.ts'
+import type { Page, PanelRoute, Visit } from '../route.ts'
 import { ButtonLink } from '../ui/parts.tsx'
 import { Secret } from '../ui/secret.tsx'
 import { WEBHOOK_EVENT_NAMES } from '../words/webhooks.ts'
+import { formPages } from './form-pages.ts'
 import type { ShownWebhook } from './integrations.tsx'
+import { recordOf } from './record-pages.ts'
 
 const HOME = '/integracoes'
 export const WEBHOOKS_PATH = `${HOME}/webhooks`
 
 const events = [
   { value: '*', label: 'Todos, também os que vierem a existir' },
-  ...WEBHOOK_EVENTS.map((value) => ({ value, label: WEBHOOK_EVENT_NAMES[value] })),
+  ...optionsOf(WEBHOOK_EVENTS, (event) => WEBHOOK_EVENT_NAMES[event]),
 ]
 
 const FIELDS: Fields = {
@@ -41,12 +40,12 @@ const ROTATION: Fields = {
   },
 }
 
-/** Gets the address that the path names; null where there is none, which becomes a 404. */
-export async function withWebhook<T>(visit: Visit, work: (webhook: ShownWebhook) => T): Promise<Awaited<T> | null> {
-  const id = pathId(visit.params.id)
-  const found = id === null ? null : await getWebhook(visit.books.pool, visit.books.companyId, id)
-  return found?.record ? await work(JSON.parse(found.record) as ShownWebhook) : null
-}
+/** Where a webhook has its page. */
+export const webhookPath = ({ id }: Pick<ShownWebhook, 'id'>): string => `${WEBHOOKS_PATH}/${id}`
+
+/** The address that the path names; null where there is none. */
+export const webhookOf = (visit: Visit): Promise<ShownWebhook | null> =>
+  recordOf(visit, ({ books }, id) => getWebhook(books.pool, books.companyId, id))
 
 /** What the service's settings forbid is found before anything is kept, as in the API. */
 function refusedUrl(visit: Visit, url: string | undefined): Refusal | null {
@@ -54,25 +53,8 @@ function refusedUrl(visit: Visit, url: string | undefined): Refusal | null {
   return problem === null ? null : invalid('url', problem)
 }
 
-function newPage(visit: Visit, filled: Filled = filledFrom(FIELDS, { events: ['*'] }, ''), status = 200): Page {
-  const body = <Form visit={visit} to={WEBHOOKS_PATH} label="Cadastrar" fields={FIELDS} filled={filled} back={HOME} />
-  return { title: 'Novo webhook', body, status }
-}
-
-async function register(submission: Submission): Promise<Page> {
-  const { form, context, books } = submission
-  const parsed = checked(WebhookFields, FIELDS, form, books.timezone)
-  if ('filled' in parsed) return newPage(submission, parsed.filled, 422)
-  const secret = context.given.newSecret()
-  const answer =
-    refusedUrl(submission, parsed.input.url) ?? (await submission.run(registerWebhook, { ...parsed.input, secret }))
-  if (isRefusal(answer)) return newPage(submission, filledWith(FIELDS, form, answer), statusOf(answer.refused))
-  const { id } = JSON.parse(answer.body) as ShownWebhook
-  return secretPage('Webhook cadastrado', id, answer.replayed ? null : secret)
-}
-
 /** A secret that was made just now; null when the form was sent once more. */
-const secretPage = (title: string, id: number, secret: string | null): Page => ({
+const secretPage = (title: string, webhook: Pick<ShownWebhook, 'id'>, secret: string | null): Page => ({
   title,
   body: [
     secret === null ? (
@@ -82,69 +64,62 @@ const secretPage = (title: string, id: number, secret: string | null): Page => (
         <p class="hint">Com ele o sistema que recebe confere que as entregas vêm daqui.</p>
       </Secret>
     ),
-    <ButtonLink to={`${WEBHOOKS_PATH}/${id}`}>Ir para o webhook</ButtonLink>,
+    <ButtonLink to={webhookPath(webhook)}>Ir para o webhook</ButtonLink>,
   ],
 })
-
-function editPage(visit: Visit, webhook: ShownWebhook, filled?: Filled, status = 200): Page {
-  const here = `${WEBHOOKS_PATH}/${webhook.id}`
-  const shown = filled ?? filledFrom(FIELDS, webhook, '')
-  const body = <Form visit={visit} to={`${here}/editar`} label="Salvar" fields={FIELDS} filled={shown} back={here} />
-  return { title: 'Editar webhook', body, status }
-}
-
-async function edit(submission: Submission, webhook: ShownWebhook): Promise<Page | Redirect> {
-  const { form, books } = submission
-  const parsed = checked(WebhookChanges, FIELDS, form, books.timezone)
-  if ('filled' in parsed) return editPage(submission, webhook, parsed.filled, 422)
-  const { id } = webhook
-  const answer =
-    refusedUrl(submission, parsed.input.url) ?? (await submission.run(updateWebhook, { id, ...parsed.input }))
-  if (isRefusal(answer))
-    return editPage(submission, webhook, filledWith(FIELDS, form, answer), statusOf(answer.refused))
-  return { to: `${WEBHOOKS_PATH}/${id}`, notice: 'alterado' }
-}
-
-function rotatePage(visit: Visit, webhook: ShownWebhook, filled?: Filled, status = 200): Page {
-  const here = `${WEBHOOKS_PATH}/${webhook.id}`
-  const shown = filled ?? filledFrom(ROTATION, { overlap_hours: 24 }, '')
-  const body = (
-    <Form
-      visit={visit}
-      to={`${here}/trocar-segredo`}
-      label="Trocar segredo"
-      fields={ROTATION}
-      filled={shown}
-      back={here}
-    />
-  )
-  return { title: 'Trocar segredo', body, status }
-}
-
-async function rotate(submission: Submission, webhook: ShownWebhook): Promise<Page> {
-  const { form, context } = submission
-  const parsed = checked(RotationFields, ROTATION, form, '')
-  if ('filled' in parsed) return rotatePage(submission, webhook, parsed.filled, 422)
-  const secret = context.given.newSecret()
-  const answer = await submission.run(rotateSecret, { id: webhook.id, ...parsed.input, secret })
-  if (isRefusal(answer))
-    return rotatePage(submission, webhook, filledWith(ROTATION, form, answer), statusOf(answer.refused))
-  return secretPage('Segredo trocado', webhook.id, answer.replayed ? null : secret)
-}
 
 const at = { section: 'integrations', access: 'owner' } as const
 const one = `${WEBHOOKS_PATH}/:id`
 
 /** Registering an address, changing it, and giving it another secret. */
 export const webhookFormPages: readonly PanelRoute[] = [
-  { ...at, path: `${WEBHOOKS_PATH}/novo`, show: async (visit) => newPage(visit) },
-  { ...at, path: WEBHOOKS_PATH, submit: register },
-  { ...at, path: `${one}/editar`, show: (visit) => withWebhook(visit, (webhook) => editPage(visit, webhook)) },
-  { ...at, path: `${one}/editar`, submit: (sent) => withWebhook(sent, (webhook) => edit(sent, webhook)) },
-  {
+  ...formPages({
+    ...at,
+    path: `${WEBHOOKS_PATH}/novo`,
+    to: WEBHOOKS_PATH,
+    subject: () => ({}),
+    title: () => 'Novo webhook',
+    label: 'Cadastrar',
+    back: () => HOME,
+    fields: () => FIELDS,
+    initial: () => ({ events: ['*'] }),
+    schema: WebhookFields,
+    async act(submission, _, input) {
+      const secret = submission.context.given.newSecret()
+      const answer = refusedUrl(submission, input.url) ?? (await submission.run(registerWebhook, { ...input, secret }))
+      if (isRefusal(answer)) return answer
+      return secretPage('Webhook cadastrado', JSON.parse(answer.body) as ShownWebhook, answer.replayed ? null : secret)
+    },
+  }),
+  ...formPages({
+    ...at,
+    path: `${one}/editar`,
+    subject: webhookOf,
+    title: () => 'Editar webhook',
+    label: 'Salvar',
+    back: webhookPath,
+    fields: () => FIELDS,
+    initial: (webhook) => webhook,
+    schema: WebhookChanges,
+    async act(submission, { id }, changes) {
+      const answer = refusedUrl(submission, changes.url) ?? (await submission.run(updateWebhook, { id, ...changes }))
+      return isRefusal(answer) ? answer : { to: webhookPath({ id }), notice: 'alterado' }
+    },
+  }),
+  ...formPages({
     ...at,
     path: `${one}/trocar-segredo`,
-    show: (visit) => withWebhook(visit, (webhook) => rotatePage(visit, webhook)),
-  },
-  { ...at, path: `${one}/trocar-segredo`, submit: (sent) => withWebhook(sent, (webhook) => rotate(sent, webhook)) },
+    subject: webhookOf,
+    title: () => 'Trocar segredo',
+    label: 'Trocar segredo',
+    back: webhookPath,
+    fields: () => ROTATION,
+    initial: () => ({ overlap_hours: 24 }),
+    schema: RotationFields,
+    async act(submission, { id }, input) {
+      const secret = submission.context.given.newSecret()
+      const answer = await submission.run(rotateSecret, { id, ...input, secret })
+      return isRefusal(answer) ? answer : secretPage('Segredo trocado', { id }, answer.replayed ? null : secret)
+    },
+  }),
 ]

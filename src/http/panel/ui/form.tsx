@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact'
 import type { Field, Fields, Filled } from '../forms/form.ts'
 import { link } from '../link.ts'
 import type { Visit } from '../route.ts'
+import { Alert } from './parts.tsx'
 
 interface FormProps {
   readonly visit: Visit
@@ -28,11 +29,7 @@ export const Form = ({ visit, to, label, children, fields = {}, filled = NOTHING
   <form method="post" action={link(to)} class="form" novalidate>
     <input type="hidden" name="_csrf" value={visit.session.csrfToken} />
     <input type="hidden" name="_key" value={visit.context.newId()} />
-    {filled.problem && (
-      <p class="problem" role="alert">
-        {filled.problem}
-      </p>
-    )}
+    {filled.problem && <Alert>{filled.problem}</Alert>}
     {children}
     <FieldList fields={fields} filled={filled} />
     <div class="actions">
@@ -183,8 +180,7 @@ const Control = ({ field: { kind, isRequired }, attributes, values, legend }: Co
         </textarea>
       )
     case 'select': {
-      const hasOwnNone = control.options.some((option) => option.value === '')
-      const offersNone = !hasOwnNone && (!isRequired || control.none !== undefined)
+      const offersNone = !isRequired || control.none !== undefined
       return (
         <select {...attributes} required={isRequired}>
           {offersNone && <option value="">{control.none}</option>}

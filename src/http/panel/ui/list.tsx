@@ -5,7 +5,7 @@ import { isRefusal } from '../../../ledger/command.ts'
 import { type Fields, type Filled, filledWith } from '../forms/form.ts'
 import type { Visit } from '../route.ts'
 import { Filters } from './form.tsx'
-import { Pager } from './parts.tsx'
+import { Alert, Pager } from './parts.tsx'
 import { type Column, Table } from './table.tsx'
 
 /** A page of a list that an address asks for, and what its filters say. */
@@ -40,6 +40,8 @@ export async function listed<R>({ query, books }: Visit, filters: Fields, ask: A
 
 interface ListProps<R> {
   readonly visit: Visit
+  /** Of the part that the filters change. */
+  readonly id?: string
   readonly filters: Fields
   readonly list: Listed<R>
   readonly caption: string
@@ -48,17 +50,14 @@ interface ListProps<R> {
 }
 
 /** A list with its filters and the way on; what the filters change is replaced while one types, where scripts run. */
-export function List<R>({ visit: { path, query, books }, filters, list, caption, columns, empty }: ListProps<R>) {
+export function List<R>({ visit, id = 'lista', filters, list, caption, columns, empty }: ListProps<R>) {
+  const { path, query, books } = visit
   const { filled, rows, next, summary } = list
   return (
     <>
-      <Filters path={path} fields={filters} filled={filled} target="lista" asOf={books.moment?.asked} />
-      <div id="lista">
-        {filled.problem && (
-          <p class="problem" role="alert">
-            {filled.problem}
-          </p>
-        )}
+      <Filters path={path} fields={filters} filled={filled} target={id} asOf={books.moment?.asked} />
+      <div id={id}>
+        {filled.problem && <Alert>{filled.problem}</Alert>}
         {summary}
         <Table caption={caption} columns={columns} rows={rows} empty={empty} />
         <Pager path={path} query={query} next={next} />

@@ -8,6 +8,13 @@ export const Badge = ({ tone, children }: { readonly tone: Tone; readonly childr
   <span class={`badge ${tone}`}>{children}</span>
 )
 
+/** What went wrong, or stands in the way. */
+export const Alert = ({ children }: { readonly children: ComponentChildren }) => (
+  <p class="problem" role="alert">
+    {children}
+  </p>
+)
+
 /** Names with their values. What is null is shown as a dash. */
 export const Facts = ({
   facts,

@@ -1,0 +1,43 @@
+import { Readable } from 'node:stream'
+import { expect } from 'chai'
+import { understand, usageFor } from '../../src/cli/arguments.ts'
+import { withSecrets } from '../../src/cli/secrets.ts'
+import { Refused } from '../../src/cli/verb.ts'
+
+describe('secrets of the command line', () => {
+  const given = (line: string, input: string) => {
+    const { command, values } = understand(line.split(' '))
+    return withSecrets(command.verb.flags, values, Readable.from([input]))
+  }
+
+  it('are read from standard input where a dash stands for them', async () => {
+    for (const input of ['s3cret, with spaces ', 's3cret, with spaces \n', 's3cret, with spaces \r\nand more\n']) {
+      const values = await given('user set-password --company 3 --email a@b.co --password -', input)
+      expect(values).to.deep.equal({ company: '3', email: 'a@b.co', password: 's3cret, with spaces ' })
+    }
+  })
+
+  it('are read line by line, in the order of usage', async () => {
+    expect(usageFor(['store', 'update'])).to.match(/--access-token TOKEN\|-\] \[--notification-secret SECRET\|-/)
+    const values = await given('store update loja --notification-secret - --access-token -', 'token\nsecret\n')
+    expect(values).to.deep.equal({ alias: 'loja', 'access-token': 'token', 'notification-secret': 'secret' })
+    const one = await given('store update loja --access-token token --notification-secret -', 'secret\n')
+    expect(one).to.include({ 'access-token': 'token', 'notification-secret': 'secret' })
+  })
+
+  it('are refused when the input ends before', async () => {
+    for (const input of ['', 'token\n']) {
+      const error = await given('store update loja --access-token - --notification-secret -', input).catch((e) => e)
+      expect(error).to.be.instanceOf(Refused)
+      expect((error as Refused).refusal.refused).to.equal('validation_failed')
+      expect((error as Refused).refusal.details?.fields).to.have.property('notification-secret')
+    }
+  })
+
+  it('leave the input alone where none is to be read', async () => {
+    const { command, values } = understand('company update 3 --name -'.split(' '))
+    const input = Readable.from(['Loja\n'])
+    expect(await withSecrets(command.verb.flags, values, input)).to.deep.equal({ company: '3', name: '-' })
+    expect(input.readableDidRead).to.equal(false)
+  })
+})

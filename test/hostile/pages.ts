@@ -1,0 +1,84 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import type { Reply } from '../support/api.ts'
+import { expectAnswered } from './answers.ts'
+import { oddText } from './values.ts'
+
+/** Stands in every text that wants to be more than a text on a page. */
+const FORGED = 'forjado'
+
+/** Texts that would become markup, scripts or addresses wherever a page forgot to escape them. */
+const MARKUP = [
+  `<${FORGED}>`,
+  `"><${FORGED} x="`,
+  `'><${FORGED} x='`,
+  `" autofocus ${FORGED}="1`,
+  `</textarea></title></script><${FORGED}>`,
+  `--><script>${FORGED}()</script><!--`,
+  `<img src=x onerror=${FORGED}()>`,
+  `javascript:${FORGED}()`,
+  `data:text/html,<${FORGED}>`,
+  `\u00a0java\nscript:${FORGED}()`,
+  `&lt;${FORGED}&gt;&#60;${FORGED}&#62;`,
+  `]]><${FORGED}/>`,
+  `<${FORGED}\u0000>`,
+] as const
+
+/** What is typed where pages show texts. */
+export const pageText: fc.Arbitrary<string> = fc.oneof(
+  { weight: 1, arbitrary: oddText },
+  { weight: 1, arbitrary: fc.constantFrom(...MARKUP) },
+)
+
+/** An address that leads neither to a page, the panel's or another site's, nor within one, but could do something. */
+const ODD_ADDRESS = /\s(?:href|src|action|formaction|hx-get|hx-post|sse-connect)="\s*(?!\/(?!\/)|#|https?:\/\/)/i
+
+/** Hashes of passwords, tokens of tills and sessions, keys, and what webhooks are signed with. */
+const SECRET = /\$argon2|\btb_(?:panel|sync|live|test)_[\w-]{20}|\bwhsec_[\w+/=]{20}/
+
+/** Asserts that an answer is a page or a redirection of the panel, whatever was asked. */
+export function expectPage(path: string, reply: Reply): void {
+  expectAnswered(path, reply)
+  const { status, headers, text } = reply
+  const title = `${path.slice(0, 200)} answered ${status} ${text.slice(0, 300)}`
+  expect(headers.get('content-security-policy'), title)
+    .to.match(/^default-src 'none'; script-src 'self'; style-src 'self'; /)
+    .and.not.include('unsafe')
+  expect(headers.get('cache-control'), title).to.equal('no-store')
+  if (status >= 300 && status < 400) {
+    expect(status, title).to.equal(303)
+    expect(headers.get('location'), title).to.match(/^\/painel(?=[/?]|$)[\x21-\x7e]*$/)
+    return
+  }
+  expect(headers.get('content-type'), title).to.equal('text/html; charset=utf-8')
+  expect(text, title).to.match(/^<!doctype html>.*<\/html>$/s)
+  expectEscaped(text, title)
+}
+
+/**
+ * Quotes and `<` of texts are escaped everywhere, so what stands between quotes is the value of an attribute, and what is left
+ * between `<` and `>` is a tag: of a page's own making.
+ */
+function expectEscaped(html: string, title: string): void {
+  expect(html, title).to.not.include('\0')
+  expect(ODD_ADDRESS.exec(html)?.[0], title).to.equal(undefined)
+  const tags = html.replace(/="[^"]*"/g, '=""').match(/<[^>]*>?/g) ?? []
+  expect(tags.filter(isForged), title).to.deep.equal([])
+}
+
+const OWN_TAG = /^<(?:!doctype html|\/?[a-z][a-z0-9]*(?:\s[a-z][a-z0-9-]*(?:="")?)*\s*\/?)>$/i
+const DOING = /\s(?:on|hx-on|style)[\w:-]*=/i
+
+/** Whether a tag is none that a page makes: there are no scripts and styles within pages. */
+const isForged = (tag: string): boolean =>
+  tag.toLowerCase().includes(FORGED) ||
+  !OWN_TAG.test(tag) ||
+  DOING.test(tag) ||
+  (/^<script/i.test(tag) && !tag.includes('src='))
+
+/** Asserts that nothing in an answer is a secret: none of those that are known, and nothing that looks like one. */
+export function expectNoSecret(path: string, { text, headers }: Reply, known: readonly string[]): void {
+  const told = `${text}\n${[...headers].join('\n')}`
+  expect(SECRET.exec(told)?.[0], path).to.equal(undefined)
+  for (const secret of known) expect(told.includes(secret), `${path} tells ${secret}`).to.equal(false)
+}

@@ -1,0 +1,86 @@
+import type { Pool } from 'pg'
+import type { PanelRoute } from '../../src/http/panel/route.ts'
+import type { Reply } from '../support/api.ts'
+import type { TestPanel } from '../support/browser.ts'
+import { hiddenFields, panelUser } from '../support/panel.ts'
+import { bytesOf, exchange } from '../support/wire.ts'
+import { expectNoSecret, expectPage } from './pages.ts'
+
+/** Who comes to the panel, with a session that no form of these tests ends. */
+export interface Visitor {
+  readonly is: 'owner' | 'clerk' | 'nobody'
+  readonly cookie: string
+  /** What the forms of the session carry. */
+  readonly csrf: string
+}
+
+export async function visitorsOf({ api, company }: TestPanel): Promise<readonly Visitor[]> {
+  const visitorOf = async (is: 'owner' | 'clerk'): Promise<Visitor> => {
+    const user = await panelUser(api, company, is)
+    const { _csrf = '' } = hiddenFields((await user.get('/painel/conta')).html, '/painel/sair')
+    return { is, cookie: user.cookie(), csrf: _csrf }
+  }
+  return [await visitorOf('owner'), await visitorOf('clerk'), { is: 'nobody', cookie: '', csrf: '' }]
+}
+
+/** A request as a browser sends it; a form is a POST. */
+export interface Visited {
+  readonly path: string
+  readonly form?: string
+  /** Whether the answer may tell a secret. */
+  readonly isTold?: boolean
+}
+
+/** Asks, and judges the answer, and that of the page which it leads to. `secrets` are told to nobody. */
+export async function visit(url: string, visitor: Visitor, asked: Visited, secrets: readonly string[]): Promise<Reply> {
+  const { path, form, isTold } = asked
+  const headers = [
+    ...(visitor.cookie === '' ? [] : [['Cookie', visitor.cookie] as const]),
+    ['Sec-Fetch-Site', 'same-origin'],
+    ...(form === undefined ? [] : [['Content-Type', 'application/x-www-form-urlencoded'] as const]),
+  ] as const
+  const method = form === undefined ? 'GET' : 'POST'
+  const reply = await exchange(url, bytesOf({ method, path, headers, ...(form !== undefined && { body: form }) }))
+  expectPage(path, reply)
+  if (!isTold) expectNoSecret(path, reply, secrets)
+  const to = reply.headers.get('location')
+  if (to !== null) await visit(url, visitor, { path: to }, secrets)
+  return reply
+}
+
+/** Every secret that the service has to use again, and those which its callers were given before. */
+export async function secretsOf({ api, company }: TestPanel, visitors: readonly Visitor[]): Promise<string[]> {
+  const { rows } = await api.core.pool.query<{ secret: string }>(
+    `select access_token as secret from ops.store_secrets union select notification_secret from ops.store_secrets
+     union select secret from ops.webhook_secrets union select next_secret from ops.webhook_secrets
+     union select password_hash from ops.user_credentials`,
+  )
+  const tokens = visitors.map(({ cookie }) => cookie.split('=')[1] ?? '')
+  return [...rows.map(({ secret }) => secret), ...tokens, company.key].filter(Boolean)
+}
+
+/** Routes whose answer to a form tells a secret that they have just made, this once. */
+const MAKING_SECRETS = ['/integracoes/chaves', '/integracoes/webhooks', '/integracoes/webhooks/:id/trocar-segredo']
+export const makesSecret = (route: PanelRoute): boolean => 'submit' in route && MAKING_SECRETS.includes(route.path)
+
+/** How everything stands that a form could change: the ledger, and what is kept beside it. */
+export async function standing(pool: Pool): Promise<string> {
+  const { rows } = await pool.query<{ standing: string }>(STANDING)
+  return rows[0]?.standing ?? ''
+}
+
+const digest = (table: string, columns: string) =>
+  `(select md5(string_agg(row(${columns})::text, ',' order by row(${columns})::text)) from ops.${table})`
+
+const STANDING = `select concat_ws(' ', ${[
+  digest('ledgers', 'company_id, revision'),
+  digest('api_key_secrets', 'api_key_id, hash'),
+  digest('user_credentials', 'user_id, email, password_hash'),
+  digest('sessions', 'hash, revoked_at'),
+  digest('sync_tokens', 'hash, revoked_at'),
+  digest('store_secrets', 'store_id, alias, access_token, notification_secret'),
+  digest('webhook_secrets', 'webhook_id, secret, next_secret, switch_at'),
+  digest('webhook_deliveries', 'id, status, tries'),
+  digest('webhook_messages', 'id'),
+  digest('refused_sales', 'id, times, settled_at'),
+].join(', ')}) as standing`
