@@ -38,7 +38,7 @@ function withCompany(hook: typeof before | typeof beforeEach, options?: TestApiO
 }
 
 /** What a `describe` can name already though it is there only while the tests run. */
-function standIn<T extends object>(what: string, current: () => T | undefined): T {
+export function standIn<T extends object>(what: string, current: () => T | undefined): T {
   return new Proxy({} as T, {
     get(_nothing, name) {
       const object = current()
