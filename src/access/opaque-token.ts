@@ -22,3 +22,14 @@ export function opaqueTokens(prefix: string): OpaqueTokens {
 
 /** The moment of a statement, to the millisecond: `clock`, a common table expression. */
 export const CLOCK = `clock as materialized (select date_trunc('milliseconds', clock_timestamp()) as now)`
+
+/**
+ * Revokes what a user has too much of: `surplus`, a common table expression that follows `clock`. Of the live tokens of user
+ * `$2` the `$5` last used ones are left alone.
+ */
+export const revokedSurplus = (table: 'ops.sessions' | 'ops.sync_tokens', lastUsed: string): string =>
+  `surplus as (
+     update ${table} set revoked_at = clock.now from clock
+     where hash in (
+       select hash from ${table} where user_id = $2 and revoked_at is null order by ${lastUsed} desc offset $5)
+   )`

@@ -4,7 +4,7 @@ import { type Calendar, dateInZone } from '../domain/instant.ts'
 import { deleteInBatches } from '../ledger/purge.ts'
 import type { NewKey } from './api-keys.ts'
 import type { Holder, Login } from './login.ts'
-import { CLOCK, opaqueTokens } from './opaque-token.ts'
+import { CLOCK, opaqueTokens, revokedSurplus } from './opaque-token.ts'
 
 /** A session ends when nobody has used it for so long, and after so many days at the latest. */
 const IDLE_HOURS = 12
@@ -133,12 +133,7 @@ export function csrfMatches({ csrfToken }: Pick<PanelSession, 'csrfToken'>, give
 
 const ISSUE = {
   name: 'issue_session',
-  text: `with ${CLOCK}, surplus as (
-           update ops.sessions set revoked_at = clock.now from clock
-           where hash in (
-             select hash from ops.sessions where user_id = $2 and revoked_at is null
-             order by last_seen_at desc offset $5)
-         )
+  text: `with ${CLOCK}, ${revokedSurplus('ops.sessions', 'last_seen_at')}
          insert into ops.sessions (hash, user_id, company_id, generation, created_at, last_seen_at, expires_at)
          select $1, $2, $3, $6, now, now, now + make_interval(days => $4) from clock
          returning expires_at`,

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { deleteInBatches } from '../ledger/purge.ts'
 import type { Holder } from './login.ts'
-import { CLOCK, opaqueTokens } from './opaque-token.ts'
+import { CLOCK, opaqueTokens, revokedSurplus } from './opaque-token.ts'
 
 /** A user's tokens beyond these: the longest unused ones are revoked, so that a till that logs in for every call leaves no heap. */
 export const LIVE_TOKENS_OF_USER = 200
@@ -75,12 +75,7 @@ const LIVE = `t.revoked_at is null and (t.expires_at is null or t.expires_at > c
 
 const ISSUE = {
   name: 'issue_sync_token',
-  text: `with ${CLOCK}, surplus as (
-           update ops.sync_tokens set revoked_at = clock.now from clock
-           where hash in (
-             select hash from ops.sync_tokens where user_id = $2 and revoked_at is null
-             order by last_used_at desc offset $5)
-         )
+  text: `with ${CLOCK}, ${revokedSurplus('ops.sync_tokens', 'last_used_at')}
          ${INSERT} select $1, $2, $3, $6, now, now, now + make_interval(days => $4) from clock
          returning expires_at`,
 }

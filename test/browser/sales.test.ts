@@ -141,7 +141,7 @@ describeInBrowser('sales in a browser', () => {
     await page.locator('#lista tbody tr').nth(2).waitFor({ state: 'detached' })
     expect(await rowsOf(page)).to.have.length(2)
     await page.getByRole('link', { name: 'caixa-1-004' }).click()
-    await page.getByText('Total: a soma dos itens é 49.90').waitFor()
+    await page.getByText('Total: a soma dos itens é R$ 49,90').waitFor()
     await page.getByText('Texto enviado (JSON)').click()
     await check(page)
     await page.getByRole('button', { name: 'Marcar como resolvida' }).click()

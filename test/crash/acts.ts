@@ -1,22 +1,8 @@
 import { expect } from 'chai'
 import type { Json, Reply } from '../support/api.ts'
 import { offlineSaleOf } from '../support/offline-sales.ts'
-import { type Book, SIDES } from './book.ts'
-import type { Caller } from './caller.ts'
-import type { Dice } from './dice.ts'
-import type { Shop } from './shop.ts'
-
-/** What an act works with. */
-export interface Stage {
-  readonly shop: Shop
-  readonly book: Book
-  readonly caller: Caller
-  readonly dice: Dice
-  /** A number that no other act of the run gets. */
-  readonly next: () => number
-}
-
-type Act = (stage: Stage) => Promise<void>
+import type { Act, Stage } from './act.ts'
+import { SIDES } from './book.ts'
 
 /** A POST under a key of its own, until it is answered. */
 async function post({ shop, book, caller, next }: Stage, path: string, body: object): Promise<Reply> {
@@ -82,7 +68,7 @@ const account: Act = async (stage) => {
   const amount = (cents / 100).toFixed(2)
   const { id } = await made(stage, `/finance/${side}`, { description: 'Aluguel', amount, due_date: '2026-03-10' })
   book.accounts[side].set(id, cents)
-  if (dice.chance(0.4)) return
+  if (dice.chance(0.4)) return void book.open[side].add(id)
   const settled = await made(stage, `/finance/${side}/${id}/settle`, { payment_method: 'pix' }, 200)
   expect(settled).to.include({ id, status: 'settled' })
   book.settled[side].add(id)
@@ -133,7 +119,7 @@ const order: Act = async (stage) => {
   book.paid.set(placed.id, placed.provider_reference)
 }
 
-/** Every kind of write, the frequent ones several times. */
+/** Every kind of write of programs and tills, the frequent ones several times. */
 export const ACTS: readonly Act[] = [
   ...[sell, sell, sell, sell, sell],
   cancel,

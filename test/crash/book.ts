@@ -18,6 +18,8 @@ export interface Adjustment {
 export interface Book {
   /** POSTs under an Idempotency-Key. */
   readonly answered: Answered[]
+  /** Forms of the panel, each with a key of its own. */
+  readonly submitted: Answered[]
   /** Sale → product of which one was sold. */
   readonly sales: Map<number, number>
   readonly cancelled: Set<number>
@@ -27,8 +29,13 @@ export interface Book {
   /** External ids that batches have created. */
   readonly customers: Set<string>
   readonly items: Set<string>
+  /** Customers that were registered in the panel: id → external id; and each name that one was given later. */
+  readonly registered: Map<number, string>
+  readonly renamings: { readonly id: number; readonly name: string }[]
   /** Account → cents, by path. */
   readonly accounts: Readonly<Record<Side, Map<number, number>>>
+  /** Those that were left to the panel to settle, and are not settled yet. */
+  readonly open: Readonly<Record<Side, Set<number>>>
   readonly settled: Readonly<Record<Side, Set<number>>>
   readonly webhooks: Set<number>
   readonly orders: Set<number>
@@ -42,13 +49,17 @@ export type Side = (typeof SIDES)[number]
 export function createBook(): Book {
   return {
     answered: [],
+    submitted: [],
     sales: new Map(),
     cancelled: new Set(),
     offline: new Map(),
     adjustments: [],
     customers: new Set(),
     items: new Set(),
+    registered: new Map(),
+    renamings: [],
     accounts: { receivables: new Map(), payables: new Map() },
+    open: { receivables: new Set(), payables: new Set() },
     settled: { receivables: new Set(), payables: new Set() },
     webhooks: new Set(),
     orders: new Set(),

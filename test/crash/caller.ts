@@ -37,7 +37,7 @@ export function createCaller(baseUrl: () => string): Caller {
   async function tell({ method, path, body, headers }: Call): Promise<Reply | null> {
     let reply: Reply
     try {
-      reply = await withinSilence(send(`${baseUrl()}${path}`, method, body, headers))
+      reply = await withinSilence(send(`${baseUrl()}${path}`, method, body, headers, 'manual'))
     } catch {
       unknown += 1
       return null

@@ -25,6 +25,10 @@ export async function expectLedger(core: Core, shop: Shop, book: Book): Promise<
   const externalIds = (type: EventName) => facts(type).flatMap(({ data }) => data.external_id ?? [])
   expect(externalIds('CustomerCreated'), 'customers').to.have.members([...book.customers])
   expect(externalIds('CatalogItemCreated'), 'items').to.have.members([...book.items])
+  expect(
+    facts('CustomerUpdated').map(({ id, data }) => ({ id, name: data.changes.name })),
+    'renamed customers',
+  ).to.have.deep.members([...book.renamings])
   for (const side of SIDES) {
     const name = side === 'receivables' ? 'Receivable' : 'Payable'
     expect(ids(`${name}Created`), side).to.have.members([...book.accounts[side].keys()])
@@ -73,7 +77,7 @@ function adjustmentsOf(facts: Facts, { adjustments }: Book): Map<number, number>
 async function expectStock({ pool }: Core, shop: Shop, book: Book, moved: ReadonlyMap<number, number>): Promise<void> {
   const sold = [
     ...[...book.sales].filter(([id]) => !book.cancelled.has(id)).map(([, product]) => product),
-    ...[...book.offline.values()].map(({ product }) => product),
+    ...[...book.offline.values()].filter(({ sale }) => !book.cancelled.has(sale)).map(({ product }) => product),
   ]
   const expected = [...shop.products].map(([id, opening]) => {
     const gone = sold.filter((product) => product === id).length

@@ -1,7 +1,9 @@
-import { ACTS, type Stage } from './acts.ts'
+import type { Stage } from './act.ts'
+import { ACTS } from './acts.ts'
 import { type Book, createBook } from './book.ts'
 import { type Caller, createCaller } from './caller.ts'
 import type { Dice } from './dice.ts'
+import { PANEL_ACTS } from './panel-acts.ts'
 import type { Shop } from './shop.ts'
 
 /** Clients of several shops that go on until they are told to stop. */
@@ -16,6 +18,8 @@ export interface Load {
 
 const CLIENTS_OF_A_SHOP = 6
 
+const ALL_ACTS = [...ACTS, ...PANEL_ACTS]
+
 /** Starts clients that call a service which may die and come back. */
 export function startLoad(baseUrl: () => string, shops: readonly Shop[], dice: Dice): Load {
   const caller = createCaller(baseUrl)
@@ -27,7 +31,7 @@ export function startLoad(baseUrl: () => string, shops: readonly Shop[], dice: D
 
   async function work(stage: Stage): Promise<void> {
     try {
-      while (!stopping && !failed) await stage.dice.pick(ACTS)(stage)
+      while (!stopping && !failed) await stage.dice.pick(ALL_ACTS)(stage)
     } catch (error) {
       failed = true
       throw error

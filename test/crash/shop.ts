@@ -1,5 +1,6 @@
 import { createStore } from '../../commands/stores/create-store.ts'
 import { startApi } from '../support/api.ts'
+import { panelUser } from '../support/panel.ts'
 import { openTill } from '../support/till.ts'
 
 /** A company as a run finds it: what it has, and how it is called. */
@@ -8,6 +9,8 @@ export interface Shop {
   readonly key: string
   /** Of a clerk, for the sync interface. */
   readonly token: string
+  /** Of an owner's and a clerk's sessions of the panel. */
+  readonly cookies: readonly string[]
   /** Products of 10.00 by id, with the stock that they begin with: of one there is too little for everybody. */
   readonly products: ReadonlyMap<number, number>
   readonly cash: number
@@ -43,9 +46,11 @@ export async function openShops(databaseUrl: string, count: number, webhookUrl: 
       await company.run(createStore, { alias, commission_percentage: '5.00', sandbox: true, access_token })
       const till = await openTill(office.url, company)
       const cash = await company.paymentType('cash')
+      const people = await Promise.all([panelUser(office, company), panelUser(office, company, 'clerk')])
+      const cookies = people.map((person) => person.cookie())
       const { id: companyId, key } = company
       const { id: webhook } = registered.body.data
-      shops.push({ companyId, key, token: till.token, products, cash, alias, webhook })
+      shops.push({ companyId, key, token: till.token, cookies, products, cash, alias, webhook })
     }
     return shops
   } finally {

@@ -27,6 +27,7 @@ export async function expectWhole(aftermath: Aftermath, books: ReadonlyMap<Shop,
     await expectLedger(aftermath.core, shop, book)
     await expectTables(aftermath, shop, book)
     await expectReplays(aftermath, book)
+    await expectSubmittedOnce(aftermath, book)
     await expectVerified(aftermath, shop)
     await expectDeliveries(aftermath.core, shop, aftermath.received)
     expectCharges(aftermath.payments(), book)
@@ -74,15 +75,32 @@ async function expectTables(aftermath: Aftermath, shop: Shop, book: Book): Promi
 async function expectReplays({ url, core }: Aftermath, { answered }: Book): Promise<void> {
   const before = await eventsOf(core)
   const waiting = answered.filter(({ reply }) => reply.status < 300).values()
-  const ask = async () => {
+  await eightAtATime(async () => {
     for (const { call, reply } of waiting) {
       const again = await send(`${url}${call.path}`, call.method, call.body, call.headers)
       expect(again.status, call.path).to.equal(reply.status)
       expect(again.headers.get('idempotent-replayed'), call.path).to.equal('true')
       expect(withoutSecret(again.body)).to.deep.equal(withoutSecret(reply.body))
     }
-  }
-  await Promise.all(Array.from({ length: 8 }, ask))
+  })
+  expect(await eventsOf(core)).to.equal(before)
+}
+
+const eightAtATime = (work: () => Promise<void>) => Promise.all(Array.from({ length: 8 }, work))
+
+/** The same form, sent again, leads where it has led, and does nothing. */
+async function expectSubmittedOnce({ url, core }: Aftermath, { submitted }: Book): Promise<void> {
+  const before = await eventsOf(core)
+  const waiting = submitted.filter(({ reply }) => reply.status === 303).values()
+  await eightAtATime(async () => {
+    for (const { call, reply } of waiting) {
+      const again = await send(`${url}${call.path}`, call.method, call.body, call.headers, 'manual')
+      expect([again.status, again.headers.get('location')], call.path).to.deep.equal([
+        reply.status,
+        reply.headers.get('location'),
+      ])
+    }
+  })
   expect(await eventsOf(core)).to.equal(before)
 }
 

@@ -221,16 +221,17 @@ async function createCompany(
   }
 }
 
-/** One HTTP call; a body that is no string is sent as JSON. */
+/** One HTTP call; a body that is no string is sent as JSON. `redirect` is fetch's. */
 export async function send(
   url: string,
   method: string,
   body?: unknown,
   headers: Record<string, string> = {},
+  redirect: RequestRedirect = 'follow',
 ): Promise<Reply> {
   const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body)
   const type: Record<string, string> = text === undefined ? {} : { 'content-type': 'application/json' }
-  const response = await fetch(url, { method, body: text, headers: { ...type, ...headers } })
+  const response = await fetch(url, { method, body: text, headers: { ...type, ...headers }, redirect })
   const received = await response.text()
   const isJson = response.headers.get('content-type')?.startsWith('application/json') && received !== ''
   return {

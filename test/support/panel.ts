@@ -1,6 +1,8 @@
+import { beforeEach } from 'mocha'
 import { createUser } from '../../commands/users/create-user.ts'
 import { hashPassword } from '../../src/access/passwords.ts'
 import type { TestApi, TestCompany } from './api.ts'
+import { standIn, useApi } from './use-api.ts'
 
 /** A page, or where a form leads to. */
 export interface PanelReply {
@@ -33,6 +35,9 @@ export interface PanelUser {
 
 type FormFields = Readonly<Record<string, string | readonly string[]>>
 
+/** Text that a page which does not take care would run. */
+export const HOSTILE = `<script>alert(1)</script>"'><img src=x onerror=alert(2)>`
+
 let users = 0
 
 /** A user of a company, logged in. */
@@ -51,6 +56,20 @@ export async function panelUser(
   const user = userWithBrowser(api.url, { id: created.id, email, password })
   await user.logIn()
   return user
+}
+
+/** `useApi`, and in each test a new company with somebody who is logged in. */
+export function usePanelUser(role?: 'owner' | 'clerk', options?: Parameters<TestApi['company']>[0]) {
+  const api = useApi()
+  let company: TestCompany | undefined
+  let user: PanelUser | undefined
+
+  beforeEach('log in to the panel', async () => {
+    company = await api.company(options)
+    user = await panelUser(api, company, role)
+  })
+
+  return { api, company: standIn('the company', () => company), user: standIn('the user', () => user) }
 }
 
 function userWithBrowser(url: string, person: Pick<PanelUser, 'id' | 'email' | 'password'>): PanelUser {

@@ -1,5 +1,4 @@
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
-import type { PanelSession } from '../../access/sessions.ts'
 import { limitStrangers } from '../middleware/authenticate.ts'
 import { failures } from '../middleware/failures.ts'
 import { bodyProblem, holdBody } from '../middleware/json-body.ts'
@@ -7,6 +6,7 @@ import { requireHttps } from '../middleware/require-https.ts'
 import { routed } from '../middleware/routed.ts'
 import { placeOf } from '../paths.ts'
 import { Problem } from '../problems.ts'
+import type { Params } from '../route.ts'
 import { answerFailure, type Place, sendPage, sendRedirect } from './answer.tsx'
 import { serveAssets } from './assets.ts'
 import { sessionCookie } from './cookie.ts'
@@ -14,7 +14,7 @@ import { entrance } from './entrance.tsx'
 import { onlyBy, pagePolicy, requireCsrf, requireOwnSite, requireText } from './guard.ts'
 import { link, PANEL } from './link.ts'
 import { LIVE_PATH, live } from './live.ts'
-import type { Page, PanelContext, PanelRoute, Redirect } from './route.ts'
+import type { FormRoute, Page, PageRoute, PanelContext, PanelRoute, Redirect, Visit } from './route.ts'
 import { PANEL_ROUTES } from './routes.ts'
 import { atMoment, formOf, submissionOf, visitOf } from './visit.ts'
 
@@ -54,7 +54,7 @@ export function panel(context: PanelContext): Router {
     .all(onlyBy('GET, HEAD'))
   for (const [path, routes] of routesByPath()) {
     const one = router.route(path).all(routed(`${PANEL}${path}`))
-    for (const route of routes) one['show' in route ? 'get' : 'post'](handlerOf(route, context))
+    for (const route of routes) one['show' in route ? 'get' : 'post'](handlerOf(route))
     const Allow = routes.map((route) => ('show' in route ? 'GET, HEAD' : 'POST')).join(', ')
     one.all(onlyBy(Allow))
   }
@@ -96,13 +96,13 @@ function sendToLogin(request: Request, response: Response): void {
   sendRedirect(response, link('/entrar', { feito: 'entre', para }))
 }
 
-function handlerOf(route: PanelRoute, context: PanelContext): RequestHandler {
+function handlerOf(route: PanelRoute): RequestHandler {
   return async (request, response) => {
-    const session = response.locals.session as PanelSession
-    const visit = visitOf(context, session, request)
-    const place = { section: route.section, visit }
+    const entered = response.locals.place as Place
+    const visit: Visit = { ...entered.visit, params: request.params as Params }
+    const place: Place = { section: route.section, visit }
     response.locals.place = place
-    if (route.access === 'owner' && session.role !== 'owner') throw new Problem('owners_only')
+    if (route.access === 'owner' && visit.session.role !== 'owner') throw new Problem('owners_only')
     requireText(visit.query)
     if ('submit' in route) return submit(route, place, request, response)
     const shown = route.asOf ? await atMoment(visit, (then) => showAt(route, then)) : await showAt(route, visit)
@@ -110,17 +110,12 @@ function handlerOf(route: PanelRoute, context: PanelContext): RequestHandler {
   }
 }
 
-const showAt = async (route: Extract<PanelRoute, { show: unknown }>, visit: Place['visit']) => ({
+const showAt = async (route: PageRoute, visit: Visit) => ({
   visit,
   page: await route.show(visit),
 })
 
-async function submit(
-  route: Extract<PanelRoute, { submit: unknown }>,
-  place: Place,
-  request: Request,
-  response: Response,
-): Promise<void> {
+async function submit(route: FormRoute, place: Place, request: Request, response: Response): Promise<void> {
   const form = formOf(request)
   requireCsrf(place.visit.session, form)
   const sender = { requestId: response.locals.requestId as string, address: request.ip ?? '' }

@@ -6,12 +6,11 @@ import { Instant, localInstant } from '../../domain/instant.ts'
 import { invoke, isRefusal } from '../../ledger/command.ts'
 import { singleReply } from '../handlers.ts'
 import { Problem } from '../problems.ts'
-import type { Params } from '../route.ts'
 import { type FormBody, formBody, textOf } from './forms/body.ts'
 import type { PanelContext, Submission, Visit } from './route.ts'
 import { noticeOf } from './words/notices.ts'
 
-/** Whoever asks, and for what, as things are now. */
+/** Whoever asks, and for what, as things are now. What the path names is known once it is clear whose path it is. */
 export function visitOf(context: PanelContext, session: PanelSession, request: Request): Visit {
   const search = new URLSearchParams(request.originalUrl.split('?').slice(1).join('?'))
   const { feito, ...query } = Object.fromEntries([...search].reverse())
@@ -20,7 +19,7 @@ export function visitOf(context: PanelContext, session: PanelSession, request: R
     context,
     session,
     books: { companyId, pool: context.pool, timezone, today, moment: null },
-    params: request.params as Params,
+    params: {},
     query,
     path: request.path,
     notice: noticeOf(feito),

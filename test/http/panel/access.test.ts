@@ -1,22 +1,8 @@
 import { expect } from 'chai'
-import { startApi, type TestApi, type TestCompany } from '../../support/api.ts'
-import { useDatabase } from '../../support/database.ts'
-import { hiddenFields, type PanelUser, panelUser, problemsIn, textIn } from '../../support/panel.ts'
+import { hiddenFields, panelUser, problemsIn, textIn, usePanelUser } from '../../support/panel.ts'
 
 describe('access to the panel', () => {
-  const database = useDatabase()
-  let api: TestApi
-  let company: TestCompany
-  let owner: PanelUser
-
-  before(async () => {
-    api = await startApi(database.url)
-  })
-  beforeEach(async () => {
-    company = await api.company()
-    owner = await panelUser(api, company)
-  })
-  after(() => api.close())
+  const { api, company, user: owner } = usePanelUser()
 
   const stranger = (path: string, init: RequestInit = {}) => fetch(api.url + path, { redirect: 'manual', ...init })
 

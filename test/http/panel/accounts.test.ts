@@ -1,12 +1,9 @@
 import { expect } from 'chai'
 import { addDays, dateInZone } from '../../../src/domain/instant.ts'
-import { type Json, startApi, type TestApi, type TestCompany } from '../../support/api.ts'
-import { useDatabase } from '../../support/database.ts'
+import type { Json } from '../../support/api.ts'
 import { openCounter, upload } from '../../support/offline-sales.ts'
-import { hiddenFields, type PanelUser, panelUser, problemsIn, textIn } from '../../support/panel.ts'
+import { HOSTILE, hiddenFields, problemsIn, textIn, usePanelUser } from '../../support/panel.ts'
 import { openTill } from '../../support/till.ts'
-
-const HOSTILE = `<script>alert(1)</script>"'><img src=x onerror=alert(2)>`
 
 const SIDES = [
   { path: '/painel/contas-a-receber', party: 'customer', label: 'Cliente', name: 'receivable', parties: 'clientes' },
@@ -15,19 +12,7 @@ const SIDES = [
 
 for (const { path: PATH, party, label, name, parties } of SIDES) {
   describe(`panel: ${name}s`, () => {
-    const database = useDatabase()
-    let api: TestApi
-    let company: TestCompany
-    let user: PanelUser
-
-    before(async () => {
-      api = await startApi(database.url)
-    })
-    beforeEach(async () => {
-      company = await api.company({ timezone: 'America/Sao_Paulo' })
-      user = await panelUser(api, company, 'clerk')
-    })
-    after(() => api.close())
+    const { api, company, user } = usePanelUser('clerk', { timezone: 'America/Sao_Paulo' })
 
     const today = dateInZone(new Date().toISOString(), 'America/Sao_Paulo')
     const api1 = `/finance/${name}s`
@@ -298,16 +283,9 @@ for (const { path: PATH, party, label, name, parties } of SIDES) {
 }
 
 describe('panel: the receivable of a sale', () => {
-  const database = useDatabase()
-  let api: TestApi
-  before(async () => {
-    api = await startApi(database.url)
-  })
-  after(() => api.close())
+  const { api, company, user } = usePanelUser('clerk')
 
   it('is settled here, though the API may not, and leads to its sale', async () => {
-    const company = await api.company()
-    const user = await panelUser(api, company, 'clerk')
     const counter = await openCounter(company)
     await upload(await openTill(api.url, company), [counter.onAccount('pdv-1')])
     const [{ id, sale_id }] = (await company.get('/finance/receivables')).body.data

@@ -1,16 +1,10 @@
 import { expect } from 'chai'
 import { asset } from '../../../src/http/panel/assets.ts'
-import { send, startApi, type TestApi } from '../../support/api.ts'
-import { useDatabase } from '../../support/database.ts'
+import { send } from '../../support/api.ts'
+import { useApi } from '../../support/use-api.ts'
 
 describe("the files of the panel's pages", () => {
-  const database = useDatabase()
-  let api: TestApi
-
-  before(async () => {
-    api = await startApi(database.url)
-  })
-  after(() => api.close())
+  const api = useApi()
 
   const TYPES = {
     'panel.css': 'text/css; charset=utf-8',

@@ -1,22 +1,8 @@
 import { expect } from 'chai'
-import { startApi, type TestApi, type TestCompany } from '../../support/api.ts'
-import { useDatabase } from '../../support/database.ts'
-import { type PanelUser, panelUser, problemsIn, textIn } from '../../support/panel.ts'
+import { panelUser, problemsIn, textIn, usePanelUser } from '../../support/panel.ts'
 
 describe('panel: audit', () => {
-  const database = useDatabase()
-  let api: TestApi
-  let company: TestCompany
-  let owner: PanelUser
-
-  before(async () => {
-    api = await startApi(database.url)
-  })
-  beforeEach(async () => {
-    company = await api.company()
-    owner = await panelUser(api, company)
-  })
-  after(() => api.close())
+  const { api, company, user: owner } = usePanelUser()
 
   const shown = async (path: string) => {
     const { status, html } = await owner.get(path)

@@ -1,27 +1,12 @@
 import { expect } from 'chai'
-import { startApi, type TestApi, type TestCompany } from '../../support/api.ts'
-import { useDatabase } from '../../support/database.ts'
 import { offlineSaleOf, upload } from '../../support/offline-sales.ts'
-import { hiddenFields, type PanelUser, panelUser, problemsIn, textIn } from '../../support/panel.ts'
+import { HOSTILE, hiddenFields, problemsIn, textIn, usePanelUser } from '../../support/panel.ts'
 import { openTill } from '../../support/till.ts'
 
-const HOSTILE = `<script>alert(1)</script>"'><img src=x onerror=alert(2)>`
 const PATH = '/painel/catalogo'
 
 describe('panel: catalog', () => {
-  const database = useDatabase()
-  let api: TestApi
-  let company: TestCompany
-  let user: PanelUser
-
-  before(async () => {
-    api = await startApi(database.url)
-  })
-  beforeEach(async () => {
-    company = await api.company()
-    user = await panelUser(api, company, 'clerk')
-  })
-  after(() => api.close())
+  const { api, company, user } = usePanelUser('clerk')
 
   const create = (fields: Record<string, string>) =>
     user.submit(`${PATH}/novo`, { type: 'product', price: '1', ...fields }, PATH)

@@ -1,24 +1,8 @@
 import { expect } from 'chai'
-import { startApi, type TestApi, type TestCompany } from '../../support/api.ts'
-import { useDatabase } from '../../support/database.ts'
-import { hiddenFields, type PanelUser, panelUser, problemsIn, textIn } from '../../support/panel.ts'
-
-const HOSTILE = `<script>alert(1)</script>"'><img src=x onerror=alert(2)>`
+import { HOSTILE, hiddenFields, problemsIn, textIn, usePanelUser } from '../../support/panel.ts'
 
 describe('panel: customers', () => {
-  const database = useDatabase()
-  let api: TestApi
-  let company: TestCompany
-  let user: PanelUser
-
-  before(async () => {
-    api = await startApi(database.url)
-  })
-  beforeEach(async () => {
-    company = await api.company()
-    user = await panelUser(api, company, 'clerk')
-  })
-  after(() => api.close())
+  const { api, company, user } = usePanelUser('clerk')
 
   const create = async (fields: Record<string, string>) =>
     user.submit('/painel/clientes/novo', { person_type: 'PF', ...fields }, '/painel/clientes')

@@ -1,26 +1,12 @@
 import { expect } from 'chai'
 import { switchOffWebhook } from '../../../commands/webhooks/switch-webhook.ts'
-import { startApi, type TestApi, type TestCompany } from '../../support/api.ts'
-import { useDatabase } from '../../support/database.ts'
-import { hiddenFields, type PanelUser, panelUser, problemsIn, textIn } from '../../support/panel.ts'
+import { hiddenFields, panelUser, problemsIn, textIn, usePanelUser } from '../../support/panel.ts'
 
 const HOME = '/painel/integracoes'
 const URL = 'http://127.0.0.1:9/eventos'
 
 describe('panel: integrations', () => {
-  const database = useDatabase()
-  let api: TestApi
-  let company: TestCompany
-  let owner: PanelUser
-
-  before(async () => {
-    api = await startApi(database.url)
-  })
-  beforeEach(async () => {
-    company = await api.company()
-    owner = await panelUser(api, company)
-  })
-  after(() => api.close())
+  const { api, company, user: owner } = usePanelUser()
 
   const secretIn = (html: string) => /data-copy="([^"]+)"/.exec(html)?.[1] ?? null
   const shown = async (path: string) => {

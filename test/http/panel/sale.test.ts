@@ -1,29 +1,17 @@
 import { expect } from 'chai'
 import { settleReceivable } from '../../../commands/receivables/receivable-commands.ts'
 import { authorizeFiscalDocument } from '../../../commands/sales/authorize-fiscal-document.ts'
-import { type Json, startApi, type TestApi, type TestCompany } from '../../support/api.ts'
-import { useDatabase } from '../../support/database.ts'
+import type { Json } from '../../support/api.ts'
 import { type Counter, openCounter } from '../../support/offline-sales.ts'
-import { hiddenFields, type PanelUser, panelUser, problemsIn, textIn } from '../../support/panel.ts'
-
-const HOSTILE = `<script>alert(1)</script>"'><img src=x onerror=alert(2)>`
+import { HOSTILE, hiddenFields, panelUser, problemsIn, textIn, usePanelUser } from '../../support/panel.ts'
 
 describe('panel: a sale', () => {
-  const database = useDatabase()
-  let api: TestApi
-  let company: TestCompany
-  let user: PanelUser
+  const { api, company, user } = usePanelUser('clerk')
   let counter: Counter
 
-  before(async () => {
-    api = await startApi(database.url)
-  })
   beforeEach(async () => {
-    company = await api.company()
-    user = await panelUser(api, company, 'clerk')
     counter = await openCounter(company)
   })
-  after(() => api.close())
 
   const saleNow = async (id: number): Promise<Json> => (await company.get(`/sales/${id}`)).body.data
   const page = async (path: string): Promise<string> => textIn((await user.get(`/painel/vendas${path}`)).html)

@@ -1,25 +1,14 @@
 import { expect } from 'chai'
-import { startApi, type TestApi, type TestCompany } from '../../support/api.ts'
-import { useDatabase } from '../../support/database.ts'
 import { type Counter, openCounter } from '../../support/offline-sales.ts'
-import { type PanelUser, panelUser, problemsIn, textIn } from '../../support/panel.ts'
+import { panelUser, problemsIn, textIn, usePanelUser } from '../../support/panel.ts'
 
 describe('panel: sales', () => {
-  const database = useDatabase()
-  let api: TestApi
-  let company: TestCompany
-  let user: PanelUser
+  const { api, company, user } = usePanelUser('clerk')
   let counter: Counter
 
-  before(async () => {
-    api = await startApi(database.url)
-  })
   beforeEach(async () => {
-    company = await api.company()
-    user = await panelUser(api, company, 'clerk')
     counter = await openCounter(company)
   })
-  after(() => api.close())
 
   const numbers = async (search: string): Promise<number[]> => {
     const { html } = await user.get(`/painel/vendas${search}`)

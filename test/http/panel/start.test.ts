@@ -1,29 +1,18 @@
 import { expect } from 'chai'
 import { createStore } from '../../../commands/stores/create-store.ts'
-import { startApi, type TestApi, type TestCompany } from '../../support/api.ts'
-import { useDatabase } from '../../support/database.ts'
 import { offlineSaleOf, upload } from '../../support/offline-sales.ts'
 import { alarmedOrder } from '../../support/orders.ts'
-import { type PanelUser, panelUser, textIn } from '../../support/panel.ts'
+import { panelUser, textIn, usePanelUser } from '../../support/panel.ts'
 import { openTill } from '../../support/till.ts'
 import { until } from '../../support/wait.ts'
 
 describe('panel: start page', () => {
-  const database = useDatabase()
-  let api: TestApi
-  let company: TestCompany
-  let user: PanelUser
+  const { api, company, user } = usePanelUser('clerk')
   let cash: number
 
-  before(async () => {
-    api = await startApi(database.url)
-  })
   beforeEach(async () => {
-    company = await api.company()
-    user = await panelUser(api, company, 'clerk')
     cash = await company.paymentType('cash')
   })
-  after(() => api.close())
 
   const shown = async () => textIn((await user.get('/painel')).html)
   const sale = async (amount: string) => {

@@ -1,31 +1,20 @@
 import { expect } from 'chai'
 import { createStore } from '../../../commands/stores/create-store.ts'
 import { countAlarms } from '../../../queries/orders/count-alarms.ts'
-import { startApi, type TestApi, type TestCompany } from '../../support/api.ts'
-import { useDatabase } from '../../support/database.ts'
 import { alarmedOrder, paymentTold, placedOrder } from '../../support/orders.ts'
-import { hiddenFields, type PanelUser, panelUser, problemsIn, textIn } from '../../support/panel.ts'
+import { hiddenFields, panelUser, problemsIn, textIn, usePanelUser } from '../../support/panel.ts'
 
 const HOME = '/painel/loja'
 
 describe('panel: online store', () => {
-  const database = useDatabase()
-  let api: TestApi
-  let company: TestCompany
-  let owner: PanelUser
+  const { api, company, user: owner } = usePanelUser()
   let alias: string
   let storeId: number
 
-  before(async () => {
-    api = await startApi(database.url)
-  })
   beforeEach(async () => {
-    company = await api.company()
-    owner = await panelUser(api, company)
     alias = `loja-${company.id}`
     storeId = (await company.run(createStore, { alias, commission_percentage: '7.5', sandbox: true })).id
   })
-  after(() => api.close())
 
   const shown = async (path: string, user = owner) => {
     const { status, html } = await user.get(path)

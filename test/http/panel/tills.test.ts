@@ -1,31 +1,18 @@
 import { expect } from 'chai'
 import { countRefusedSales } from '../../../queries/sync/list-refused-sales.ts'
-import { startApi, type TestApi, type TestCompany } from '../../support/api.ts'
-import { useDatabase } from '../../support/database.ts'
 import { type Counter, openCounter, upload } from '../../support/offline-sales.ts'
-import { hiddenFields, type PanelUser, panelUser, problemsIn, textIn } from '../../support/panel.ts'
+import { HOSTILE, hiddenFields, panelUser, problemsIn, textIn, usePanelUser } from '../../support/panel.ts'
 import { openTill, type TestTill } from '../../support/till.ts'
 
-const HOSTILE = `<script>alert(1)</script>"'><img src=x onerror=alert(2)>`
-
 describe('panel: tills', () => {
-  const database = useDatabase()
-  let api: TestApi
-  let company: TestCompany
-  let user: PanelUser
+  const { api, company, user } = usePanelUser('clerk')
   let till: TestTill
   let counter: Counter
 
-  before(async () => {
-    api = await startApi(database.url)
-  })
   beforeEach(async () => {
-    company = await api.company()
-    user = await panelUser(api, company, 'clerk')
     till = await openTill(api.url, company)
     counter = await openCounter(company)
   })
-  after(() => api.close())
 
   const page = async (path = ''): Promise<string> => (await user.get(`/painel/caixas${path}`)).html
   const wrong = (offlineId: string, fields: object = {}) => counter.sale(offlineId, { total: 11, ...fields })
@@ -113,7 +100,11 @@ describe('panel: tills', () => {
       const lines = await refuse(
         counter.sale('a', { items: [{ product_id: counter.product, quantity: 2, price: 10, total: 10 }] }),
       )
-      expect(textIn(await page(lines))).to.include('Item 1, total: deve ser quantidade × preço: 20.00')
+      expect(textIn(await page(lines))).to.include('Item 1, total: deve ser quantidade × preço: R$ 20,00')
+      const paid = await refuse(
+        counter.sale('c', { payments: [{ payment_type_id: counter.cash, amount: 1234.5, status: 'completed' }] }),
+      )
+      expect(textIn(await page(paid))).to.include('somam R$ 1.234,50, mas devem somar o total da venda (R$ 10,00)')
       const { results } = await upload(till, [counter.sale('b')])
       const other = await refuse(counter.sale('b', { created_at: '2026-03-10T18:00:00Z' }))
       expect(await page(other)).to.include(`href="/painel/vendas/${results[0].sale_id}"`)

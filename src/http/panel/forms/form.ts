@@ -69,14 +69,15 @@ export const beforeOf = ({ values }: Filled): string => JSON.stringify(values)
  */
 export function changedFields(fields: Fields, body: FormBody): Fields {
   const before = beforeIn(body)
-  // A browser sends line ends of its own.
-  const same = (a: readonly string[], b: readonly string[]) =>
-    JSON.stringify(a).replaceAll('\\r', '') === JSON.stringify(b).replaceAll('\\r', '')
-  const filled = (values: readonly string[] = []) => values.filter((value) => value !== '')
+  const filled = (values: readonly string[] = []) =>
+    JSON.stringify(values.filter((value) => value !== '').map(withPlainLineEnds))
   return Object.fromEntries(
-    Object.entries(fields).filter(([name]) => !same(filled(before[name]), filled(textsOf(body, name)))),
+    Object.entries(fields).filter(([name]) => filled(before[name]) !== filled(textsOf(body, name))),
   )
 }
+
+/** A browser sends line ends of its own. */
+const withPlainLineEnds = (text: string): string => text.replace(/\r\n?/g, '\n')
 
 const shown = z.record(z.string(), z.array(z.string()))
 
@@ -94,7 +95,7 @@ function typedValue(kind: Kind, body: FormBody, name: string, timezone: string, 
   if (kind.control.as === 'checkbox') return kind.read(typed, timezone)
   const text = kind.control.as === 'input' && kind.control.type === 'password' ? typed : typed.trim()
   if (text === '') return isRequired ? undefined : null
-  return kind.read(text.replaceAll('\r\n', '\n'), timezone)
+  return kind.read(withPlainLineEnds(text), timezone)
 }
 
 /** Checks a sent form with the schema of a command: its input, or what has to be corrected. */

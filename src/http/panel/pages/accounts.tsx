@@ -8,7 +8,7 @@ import { text } from '../../../domain/text.ts'
 import { isRefusal } from '../../../ledger/command.ts'
 import { dateTime, day, money } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
-import { amount, choice, date, line } from '../forms/kinds.ts'
+import { amount, choice, date, line, namedOptions } from '../forms/kinds.ts'
 import { searched } from '../forms/searched.ts'
 import { link } from '../link.ts'
 import type { PanelRoute, Visit } from '../route.ts'
@@ -23,14 +23,10 @@ import type { RecordPages } from './record-pages.ts'
 import { recordPages } from './records.tsx'
 
 /** Pending ones are what is looked for, so they need no choice. */
-const VIEWS = [
-  { value: 'overdue', label: 'Vencidas' },
-  { value: 'settled', label: 'Liquidadas' },
-  { value: 'all', label: 'Todas' },
-]
+const VIEWS = { overdue: 'Vencidas', settled: 'Liquidadas', all: 'Todas' }
 
 const filtersOf = (party: string): Fields => ({
-  view: { label: 'Situação', kind: choice(VIEWS, 'Pendentes'), columns: 3 },
+  view: { label: 'Situação', kind: choice(namedOptions(VIEWS), 'Pendentes'), columns: 3 },
   due_from: { label: 'Vencimento de', kind: date, columns: 3 },
   due_to: { label: 'Vencimento até', kind: date, columns: 3 },
   party_name: { label: party, kind: line, columns: 3 },

@@ -4,19 +4,16 @@ import { ID_KINDS } from '../../../domain/id-kinds.ts'
 import { addDays, CalendarDate, startOfDay } from '../../../domain/instant.ts'
 import { EVENT_TYPES, type EventName } from '../../../events/catalogue.ts'
 import type { Fields } from '../forms/form.ts'
-import { choice, date, integer } from '../forms/kinds.ts'
+import { choice, date, integer, namedOptions } from '../forms/kinds.ts'
 import { EVENTS, ORIGINS } from '../words/events.ts'
 import { KINDS } from '../words/subjects.ts'
 
-const options = (names: Readonly<Record<string, string>>) =>
-  Object.entries(names).map(([value, label]) => ({ value, label }))
-
 /** Filters of the time line. */
 export const timelineFields: Fields = {
-  evento: { label: 'Acontecimento', kind: choice(options(EVENTS)), columns: 4 },
-  tipo: { label: 'Registro', kind: choice(options(KINDS)), columns: 3 },
+  evento: { label: 'Acontecimento', kind: choice(namedOptions(EVENTS)), columns: 4 },
+  tipo: { label: 'Registro', kind: choice(namedOptions(KINDS)), columns: 3 },
   numero: { label: 'Número do registro', kind: integer, columns: 3 },
-  origem: { label: 'Por onde', kind: choice(options(ORIGINS)), columns: 2 },
+  origem: { label: 'Por onde', kind: choice(namedOptions(ORIGINS)), columns: 2 },
   de: { label: 'De', kind: date, columns: 3 },
   ate: { label: 'Até', kind: date, columns: 3 },
 }

@@ -2,7 +2,7 @@ import { getRow } from '../../../../queries/records/get-row.ts'
 import { ID_KINDS, type IdKind } from '../../../domain/id-kinds.ts'
 import { pathId } from '../../route.ts'
 import { type Fields, type Filled, filledFrom, filledWith } from '../forms/form.ts'
-import { choice, integer, moment } from '../forms/kinds.ts'
+import { choice, integer, moment, namedOptions } from '../forms/kinds.ts'
 import { link } from '../link.ts'
 import type { Page, PanelRoute, Redirect, Visit } from '../route.ts'
 import { AsOfForm } from '../ui/as-of.tsx'
@@ -16,7 +16,7 @@ const isKind = (text: string | undefined): text is IdKind => ID_KINDS.includes(t
 const FIELDS: Fields = {
   tipo: {
     label: 'Registro',
-    kind: choice(Object.entries(KINDS).map(([value, label]) => ({ value, label }))),
+    kind: choice(namedOptions(KINDS)),
     isRequired: true,
     columns: 4,
   },

@@ -10,7 +10,7 @@ import { ITEM_TYPES } from '../../../events/catalog.ts'
 import { QueryId } from '../../v1/list-query.ts'
 import { dateTime, money } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
-import { amount, choice, line, quantity, recordChoice, yesOrNo } from '../forms/kinds.ts'
+import { amount, choice, line, namedOptions, quantity, recordChoice, yesOrNo } from '../forms/kinds.ts'
 import { searched } from '../forms/searched.ts'
 import { link } from '../link.ts'
 import type { Visit } from '../route.ts'
@@ -23,7 +23,7 @@ import { recordPages } from './records.tsx'
 
 const PATH = '/catalogo'
 
-const types = ITEM_TYPES.map((value) => ({ value, label: ITEM_TYPE_NAMES[value] }))
+const types = namedOptions(ITEM_TYPE_NAMES)
 
 const filters = async (visit: Visit): Promise<Fields> => ({
   name: { label: 'Nome', kind: line, columns: 4 },

@@ -5,7 +5,7 @@ import { listPaymentTypes } from '../../../../queries/sales/list-payment-types.t
 import { isRefusal } from '../../../ledger/command.ts'
 import { pathId } from '../../route.ts'
 import type { Fields } from '../forms/form.ts'
-import { choice, integer, line, percent } from '../forms/kinds.ts'
+import { choice, integer, line, namedOptions, percent } from '../forms/kinds.ts'
 import type { PanelRoute, Visit } from '../route.ts'
 import { PAYMENT_KIND_NAMES } from '../words/settings.ts'
 import { formPages } from './form-pages.ts'
@@ -14,13 +14,11 @@ const HOME = '/configuracoes'
 export const PAYMENT_TYPES_PATH = `${HOME}/formas-de-pagamento`
 const at = { section: 'settings', access: 'owner' } as const
 
-const kinds = Object.entries(PAYMENT_KIND_NAMES).map(([value, label]) => ({ value, label }))
-
 const FIELDS: Fields = {
   name: { label: 'Nome', kind: line, isRequired: true },
   kind: {
     label: 'Tipo',
-    kind: choice(kinds),
+    kind: choice(namedOptions(PAYMENT_KIND_NAMES)),
     isRequired: true,
     hint: 'Crediário, crédito de troca, promoção e cashback só o ponto de venda usa.',
   },

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import type { CustomerObject } from '../../../../projections/customers.ts'
 import { text } from '../../../domain/text.ts'
-import { PERSON_TYPES } from '../../../events/persons.ts'
+import type { PERSON_TYPES } from '../../../events/persons.ts'
 import * as format from '../format.ts'
 import { dateTime } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
-import { choice, email, line, paragraph, phone, taxNumber, zip } from '../forms/kinds.ts'
+import { choice, email, line, namedOptions, paragraph, phone, taxNumber, zip } from '../forms/kinds.ts'
 import { link } from '../link.ts'
 import type { Visit } from '../route.ts'
 import type { Column } from '../ui/table.tsx'
@@ -18,8 +18,6 @@ const PERSON_TYPE_NAMES: Readonly<Record<(typeof PERSON_TYPES)[number], string>>
   PF: 'Pessoa física',
   PJ: 'Pessoa jurídica',
 }
-
-const personTypes = PERSON_TYPES.map((value) => ({ value, label: PERSON_TYPE_NAMES[value] }))
 
 /** Filters of both lists. */
 export const personFilters: Fields = {
@@ -49,7 +47,7 @@ export const personColumns = <P extends Person>(path: string, ...afterName: Colu
 export const personFields = (afterName: Fields = {}): Fields => ({
   name: { label: 'Nome', kind: line, isRequired: true, columns: 8 },
   ...afterName,
-  person_type: { label: 'Tipo de pessoa', kind: choice(personTypes), isRequired: true, columns: 4 },
+  person_type: { label: 'Tipo de pessoa', kind: choice(namedOptions(PERSON_TYPE_NAMES)), isRequired: true, columns: 4 },
   document: { label: 'CPF ou CNPJ', kind: taxNumber, columns: 4 },
   phone: { label: 'Telefone', kind: phone, columns: 4 },
   email: { label: 'E-mail', kind: email, columns: 4 },

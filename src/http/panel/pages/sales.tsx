@@ -2,13 +2,12 @@ import { z } from 'zod'
 import type { SaleObject } from '../../../../projections/sales.ts'
 import { listLatestSales } from '../../../../queries/sales/list-sales.ts'
 import { CalendarDate } from '../../../domain/instant.ts'
-import { refuse } from '../../../domain/refusal.ts'
 import { ExternalId } from '../../../domain/text.ts'
-import { describeIssues } from '../../../domain/validation.ts'
 import { QueryId } from '../../v1/list-query.ts'
 import { dateTime, money } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
-import { choice, date, integer, line } from '../forms/kinds.ts'
+import { choice, date, integer, line, namedOptions, optionsOf } from '../forms/kinds.ts'
+import { searched } from '../forms/searched.ts'
 import { link } from '../link.ts'
 import type { Page, PanelRoute, Visit } from '../route.ts'
 import { List, listed } from '../ui/list.tsx'
@@ -19,25 +18,24 @@ import { SALE_STATUSES } from '../words/sales.ts'
 import { salePage } from './sale.tsx'
 import { saleActions } from './sale-actions.tsx'
 
-const ALL = { value: '', label: 'Todas' }
-const statuses = [ALL, ...Object.entries(SALE_STATUSES).map(([value, [label]]) => ({ value, label }))]
-const origins = [ALL, ...Object.entries(ORIGINS).map(([value, label]) => ({ value, label }))]
+const STATUSES = ['completed', 'cancelled'] as const
+const statuses = optionsOf(STATUSES, (status) => SALE_STATUSES[status][0])
 
 const FILTERS: Fields = {
   id: { label: 'Número', kind: integer, columns: 3 },
   external_id: { label: 'Código externo', kind: line, columns: 3 },
   customer: { label: 'Cliente', kind: line, columns: 6 },
-  status: { label: 'Situação', kind: choice(statuses), columns: 3 },
-  origin: { label: 'Origem', kind: choice(origins), columns: 3 },
+  status: { label: 'Situação', kind: choice(statuses, 'Todas'), columns: 3 },
+  origin: { label: 'Origem', kind: choice(namedOptions(ORIGINS), 'Todas'), columns: 3 },
   sold_from: { label: 'De', kind: date, columns: 3 },
   sold_to: { label: 'Até', kind: date, columns: 3 },
 }
 
-const Asked = z.object({
+const Search = z.object({
   id: QueryId.optional(),
   external_id: ExternalId.optional(),
   customer: z.string().max(200).optional(),
-  status: z.enum(['completed', 'cancelled']).optional(),
+  status: z.enum(STATUSES).optional(),
   origin: z.enum(['api', 'pdv', 'system']).optional(),
   sold_from: CalendarDate.optional(),
   sold_to: CalendarDate.optional(),
@@ -55,11 +53,9 @@ const columnsFor = (timezone: string): Column<SaleObject>[] => [
 
 async function show(visit: Visit): Promise<Page> {
   const { companyId, pool, timezone } = visit.books
-  const list = await listed<SaleObject>(visit, FILTERS, async (filters) => {
-    const asked = Asked.safeParse(filters)
-    if (!asked.success) return refuse('validation_failed', { ...describeIssues(asked.error) })
-    return listLatestSales(pool, companyId, { ...asked.data, timezone, limit: 50 })
-  })
+  const list = await listed<SaleObject>(visit, FILTERS, (asked) =>
+    searched(Search, asked, (search) => listLatestSales(pool, companyId, { ...search, timezone, limit: 50 })),
+  )
   const body = (
     <List
       visit={visit}

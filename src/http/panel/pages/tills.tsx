@@ -16,12 +16,8 @@ import { refusedColumns, refusedSaleLists } from './refused-sales.tsx'
 /** Refused sales that are shown before the uploads. */
 const FIRST_REFUSED = 5
 
-const SHOWN = [
-  { value: '', label: 'Todas' },
-  { value: 'sim', label: 'Só com avisos' },
-]
 const FILTERS: Fields = {
-  warned: { label: 'Mostrar', kind: choice(SHOWN), columns: 4 },
+  warned: { label: 'Mostrar', kind: choice([{ value: 'sim', label: 'Só com avisos' }], 'Todas'), columns: 4 },
 }
 
 async function show(visit: Visit): Promise<Page> {

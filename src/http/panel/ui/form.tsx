@@ -180,8 +180,7 @@ const Control = ({ field: { kind, isRequired }, attributes, values, legend }: Co
         </textarea>
       )
     case 'select': {
-      const hasOwnNone = control.options.some((option) => option.value === '')
-      const offersNone = !hasOwnNone && (!isRequired || control.none !== undefined)
+      const offersNone = !isRequired || control.none !== undefined
       return (
         <select {...attributes} required={isRequired}>
           {offersNone && <option value="">{control.none}</option>}

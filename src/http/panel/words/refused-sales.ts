@@ -1,4 +1,5 @@
 import type { RefusedSale } from '../../../../queries/sync/list-refused-sales.ts'
+import { money } from '../format.ts'
 
 /** Fields of an uploaded sale, in words of a shop. */
 const FIELDS: Readonly<Record<string, string>> = {
@@ -37,9 +38,14 @@ function uploadedField(path: string): string {
   return field === undefined ? name : `${name}, ${known(part.fields, field) ?? field}`
 }
 
+/** What a message for tills says of amounts, as people write them: `20.00`, but no part of another number, nor what is quoted. */
+const AMOUNT = /(?<![\d.,"])\d+\.\d{2}(?!\.?\d|")/g
+
 /** What is wrong with an uploaded sale, one sentence a field. */
 export const reasonsIn = (errors: RefusedSale['errors']): string[] =>
-  Object.entries(errors).map(([path, messages]) => `${uploadedField(path)}: ${messages.join('; ')}`)
+  Object.entries(errors).map(
+    ([path, messages]) => `${uploadedField(path)}: ${messages.join('; ').replace(AMOUNT, (amount) => money(amount))}`,
+  )
 
 /** The first of them, and how many more there are. */
 export function reasonOf({ errors, message }: Pick<RefusedSale, 'errors' | 'message'>): string {

@@ -1,0 +1,49 @@
+import { after, before, beforeEach } from 'mocha'
+import { startApi, type TestApi, type TestApiOptions, type TestCompany } from './api.ts'
+import { useDatabase } from './database.ts'
+
+/** The service on a database of its own, for the tests of a `describe`: started before them, closed after them. */
+export function useApi(options: TestApiOptions = {}): TestApi {
+  const database = useDatabase()
+  let api: TestApi | undefined
+
+  before('start the service', async () => {
+    api = await startApi(database.url, options)
+  })
+  after('close the service', () => api?.close())
+
+  return standIn('the service', () => api)
+}
+
+interface UsedCompany {
+  readonly api: TestApi
+  readonly company: TestCompany
+}
+
+/** `useApi`, and one company for all tests of the `describe`. */
+export const useCompany = (options?: TestApiOptions): UsedCompany => withCompany(before, options)
+
+/** `useApi`, and a company that is a new one in each test. */
+export const useCompanyPerTest = (options?: TestApiOptions): UsedCompany => withCompany(beforeEach, options)
+
+function withCompany(hook: typeof before | typeof beforeEach, options?: TestApiOptions): UsedCompany {
+  const api = useApi(options)
+  let company: TestCompany | undefined
+
+  hook('register a company', async () => {
+    company = await api.company()
+  })
+
+  return { api, company: standIn('the company', () => company) }
+}
+
+/** What a `describe` can name already though it is there only while the tests run. */
+export function standIn<T extends object>(what: string, current: () => T | undefined): T {
+  return new Proxy({} as T, {
+    get(_nothing, name) {
+      const object = current()
+      if (!object) throw new Error(`${what} exists only while the tests run: use it in a hook or a test`)
+      return Reflect.get(object, name)
+    },
+  })
+}
