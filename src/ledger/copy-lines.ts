@@ -9,12 +9,8 @@ export function copyLines(table: AnyTable, rows: readonly Record<string, unknown
   const columns = Object.entries(table.columns) as [string, ColumnType][]
   let lines = ''
   for (const row of rows) {
-    let separator = ''
-    for (const [name, type] of columns) {
-      lines += separator + fieldOf(row[name], type)
-      separator = '\t'
-    }
-    lines += '\n'
+    let end = columns.length
+    for (const [name, type] of columns) lines += fieldOf(row[name], type) + (--end > 0 ? '\t' : '\n')
   }
   return lines
 }
@@ -25,8 +21,13 @@ const ESCAPED: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '
 
 function fieldOf(value: unknown, type: ColumnType): string {
   if (value === null || value === undefined) return '\\N'
-  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
-  if (type === 'bytea') return `\\\\x${(value as Buffer).toString('hex')}`
-  const text = type === 'json' ? JSON.stringify(value) : String(value)
-  return HAS_SPECIAL.test(text) ? text.replace(SPECIAL, (character) => ESCAPED[character] as string) : text
+  if (type === 'json') return escapedJson(JSON.stringify(value))
+  if (type === 'text') return escaped(String(value))
+  return type === 'bytea' ? `\\\\x${(value as Buffer).toString('hex')}` : String(value)
 }
+
+/** Of the special characters JSON text has the backslash only, because it writes the others with one. */
+const escapedJson = (text: string): string => (text.includes('\\') ? text.replaceAll('\\', '\\\\') : text)
+
+const escaped = (text: string): string =>
+  HAS_SPECIAL.test(text) ? text.replace(SPECIAL, (character) => ESCAPED[character] as string) : text

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
-import { companyOf, type Envelope, streamOf } from './envelope.ts'
+import { companyOf, streamOf } from './envelope.ts'
 import { ensureLedger } from './ledgers.ts'
 import type { TableParity } from './parity.ts'
 import type { EventStore } from './port.ts'
@@ -105,8 +105,9 @@ async function versionOfTables(pool: Pool): Promise<string | null> {
 
 /** Applies what each ledger holds beyond what was applied, some companies side by side. Returns the number of events. */
 async function replayAll(work: Work): Promise<number> {
+  // The longest ones first, so that none of them is left alone at the end.
   const { rows } = await work.pool.query<{ company_id: number; revision: number }>(
-    'select company_id, revision from ops.ledgers order by company_id',
+    'select company_id, revision from ops.ledgers order by revision desc, company_id',
   )
   const before = work.events
   await sideBySide(rows, (row) => replayCompany(work, row.company_id, row.revision))
@@ -127,18 +128,20 @@ async function replayCompany(work: Work, companyId: number, revision: number): P
   const upTo = work.isFirst ? Number.MAX_SAFE_INTEGER : revision
   const from = (built.get(companyId) ?? -1) + 1
   if (upTo < from) return
-  const events = counted(work, store.read(streamOf(companyId), from))
-  const applied = await inTransaction(buildPool, (tx) => replay(tx, model, companyId, events, upTo))
+  const events = store.read(streamOf(companyId), from)
+  const applied = await inTransaction(buildPool, (tx) => replay(tx, model, companyId, events, upTo, progressOf(work)))
   built.set(companyId, from + applied - 1)
   work.events += applied
 }
 
-/** The same events, of which `onProgress` hears. */
-async function* counted(work: Work, events: AsyncIterable<Envelope>): AsyncIterable<Envelope> {
-  let read = 0
-  for await (const event of events) {
-    if (++read % PROGRESS_EVENTS === 0) work.onProgress?.(work.events + read)
-    yield event
+/** Adds up what is applied of one company and not yet counted, and reports each round number that is reached. */
+function progressOf(work: Work): (events: number) => void {
+  let applied = 0
+  return (events) => {
+    const before = Math.floor((work.events + applied) / PROGRESS_EVENTS)
+    applied += events
+    const reached = work.events + applied
+    if (before < Math.floor(reached / PROGRESS_EVENTS)) work.onProgress?.(reached)
   }
 }
 
@@ -156,14 +159,16 @@ async function adoptHeads({ built, store }: Work, holder: PoolClient): Promise<v
   }
 }
 
+/** In one text, and so in one transaction: a hundred commits take as long as thousands of events. */
 async function createTables(client: PoolClient, model: ReadModel): Promise<void> {
-  await client.query(`create schema ${NEXT_SCHEMA}`)
-  for (const table of tablesOf(model)) {
-    await client.query(tableDdl(table, NEXT_SCHEMA))
-  }
+  const tables = tablesOf(model).map((table) => tableDdl(table, NEXT_SCHEMA))
+  await client.query([`create schema ${NEXT_SCHEMA};`, ...tables].join('\n'))
 }
 
-/** Only queries need them: to build them from full tables costs less than to keep them while these are filled. */
+/**
+ * Only queries need them: to build them from full tables costs less than to keep them while these are filled. Those of one
+ * table one after the other, because Postgres makes up their names, and would give the same one to two at once.
+ */
 function createIndexes({ buildPool, model }: Work): Promise<void> {
   const statements = tablesOf(model).map((table) => indexDdl(table, NEXT_SCHEMA).join('\n'))
   return sideBySide(statements, (text) => buildPool.query(text))

@@ -13,7 +13,8 @@ const KEPT_WEIGHT = 4_000
 
 /**
  * Applies one company's events up to a revision (inclusive) to tables that hold nothing of that company yet, or the state
- * just before the first of the events. Makes no answers and no deliveries. Returns how many events were applied.
+ * just before the first of the events. Makes no answers and no deliveries. `onApplied` hears of events a few hundred at a
+ * time. Returns how many were applied.
  */
 export async function replay(
   tx: BulkTransaction,
@@ -21,6 +22,7 @@ export async function replay(
   companyId: number,
   events: AsyncIterable<Envelope>,
   upToRevision: number,
+  onApplied: (events: number) => void = () => {},
 ): Promise<number> {
   let applied = 0
   let weight = 0
@@ -37,6 +39,7 @@ export async function replay(
   for await (const batch of ahead(batchesOf(events, upToRevision))) {
     await applyBatch(tx, model, companyId, kept, batch)
     applied += batch.length
+    onApplied(batch.length)
     weight += batch.reduce((sum, event) => sum + weightOf(event), 0)
     if (weight >= KEPT_WEIGHT) await write()
   }
@@ -60,7 +63,10 @@ async function applyBatch(
 
 function weightOf({ data }: Envelope): number {
   let weight = 1
-  for (const member of Object.values(data)) if (Array.isArray(member)) weight += member.length
+  for (const name in data) {
+    const member: unknown = (data as Record<string, unknown>)[name]
+    if (Array.isArray(member)) weight += member.length
+  }
   return weight
 }
 

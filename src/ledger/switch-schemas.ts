@@ -76,5 +76,5 @@ async function moveTables(client: PoolClient, from: string, to: string): Promise
 
 /** Removes what a rebuild leaves behind, or one that was killed has left. */
 export async function dropLeftovers(client: PoolClient): Promise<void> {
-  for (const schema of [NEXT_SCHEMA, FORMER_SCHEMA]) await client.query(`drop schema if exists ${schema} cascade`)
+  await client.query(`drop schema if exists ${NEXT_SCHEMA}, ${FORMER_SCHEMA} cascade`)
 }

@@ -144,8 +144,8 @@ function changesOf(companyId: number, stateOf: (table: AnyTable) => TableState):
     const pk = rowKey(table, 'pk', row)
     if (pk === null) throw new Error(`a row of ${table.name} lacks its primary key`)
     const before = indexOf(state, 'pk').get(pk)
-    if (before) unindex(state, before)
-    index(state, row)
+    if (isNew && before) throw new Error(`row ${table.name} ${pk} exists already`)
+    index(state, pk, row, before)
     const isAbsent = isNew || before === null || state.added.has(pk)
     ;(isAbsent ? state.added : state.changed).set(pk, row)
   }
@@ -155,12 +155,7 @@ function changesOf(companyId: number, stateOf: (table: AnyTable) => TableState):
       if (row === undefined) throw new Error(`row ${ref.table.name}.${ref.by} ${ref.values.join('/')} was not loaded`)
       return row as R | null
     },
-    add<R>(table: Table<R>, row: R): void {
-      const pk = rowKey(table, 'pk', row as Row)
-      if (pk !== null && stateOf(table).index.get('pk')?.get(pk))
-        throw new Error(`row ${table.name} ${pk} exists already`)
-      put(table, row as Row, true)
-    },
+    add: (table, row) => put(table, row as Row, true),
     put: (table, row) => put(table, row as Row, false),
   }
 }
@@ -186,8 +181,8 @@ function loadTable(tx: Transaction, state: TableState): Promise<void>[] {
 /** A loaded row never replaces one that is known already: that one may have been changed since. */
 function remember(state: TableState, row: Row): void {
   const pk = rowKey(state.table, 'pk', row)
-  if (pk !== null && indexOf(state, 'pk').get(pk)) return
-  index(state, row)
+  if (pk === null) throw new Error(`a row of ${state.table.name} lacks its primary key`)
+  if (!indexOf(state, 'pk').get(pk)) index(state, pk, row)
 }
 
 /** Rows in key order, as one array a column; null when there are none. */
@@ -208,18 +203,16 @@ function compareRows(table: AnyTable, a: Row, b: Row): number {
   return 0
 }
 
-function index(state: TableState, row: Row): void {
-  for (const [by, keys] of state.index) {
-    const key = rowKey(state.table, by, row)
+/**
+ * Makes a row found by its keys. The row that it replaces leaves those that it alone had: whoever looks there next must know
+ * that nobody has them, unless another row took them since.
+ */
+function index({ table, index }: TableState, pk: string, row: Row, replaced?: Row | null): void {
+  for (const [by, keys] of index) {
+    const key = by === 'pk' ? pk : rowKey(table, by, row)
+    const left = replaced && by !== 'pk' ? rowKey(table, by, replaced) : null
+    if (left !== null && left !== key && keys.get(left) === replaced) keys.set(left, null)
     if (key !== null) keys.set(key, row)
-  }
-}
-
-/** A replaced row leaves its keys: whoever looks there next must know that nobody has them, unless another row took them since. */
-function unindex(state: TableState, row: Row): void {
-  for (const [by, keys] of state.index) {
-    const key = rowKey(state.table, by, row)
-    if (key !== null && keys.get(key) === row) keys.set(key, null)
   }
 }
 
@@ -229,10 +222,20 @@ function indexOf(state: TableState, by: string): Map<string, Row | null> {
   return found
 }
 
-const keyOf = (companyId: number, ref: AnyRef): string =>
-  (ref.table.global ? ref.values : [companyId, ...ref.values]).join(SEPARATOR)
+/** Keys are made several times an event, so without arrays in between. */
+function keyOf(companyId: number, { table, values }: AnyRef): string {
+  let key = table.global ? '' : `${companyId}${SEPARATOR}`
+  for (const value of values) key += `${value}${SEPARATOR}`
+  return key
+}
 
+/** The same of a row; null when part of it is. */
 function rowKey(table: AnyTable, by: string, row: Row): string | null {
-  const parts = (table.keys[by] as readonly string[]).map((column) => row[column])
-  return parts.some((part) => part === null || part === undefined) ? null : parts.join(SEPARATOR)
+  let key = ''
+  for (const column of table.keys[by] as readonly string[]) {
+    const part = row[column]
+    if (part === null || part === undefined) return null
+    key += `${part}${SEPARATOR}`
+  }
+  return key
 }
