@@ -56,7 +56,7 @@ describe('the guide for online stores', function () {
       },
     )
     sandbox.stdout?.setEncoding('utf8').on('data', (text: string) => (printed += text))
-    await until(() => printed.includes(`answers on ${SANDBOX}`), { what: 'the sandbox' })
+    await until(() => printed.includes(`answers on ${SANDBOX}`), { what: 'the sandbox', timeout_ms: 60_000 })
     const demo = JSON.parse(await readFile(join(directory, 'demo.json'), 'utf8'))
     const { id, api_key } = demo.companies[0]
     const { PATH, HOME } = process.env

@@ -3,8 +3,8 @@ import fc from 'fast-check'
 import { fromCents, toCents } from '../../src/domain/money.ts'
 import { accountOfSale, SIDES, type Side, settle } from '../support/accounts.ts'
 import { expectInvalid, expectProblem } from '../support/answers.ts'
-import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
-import { useDatabase } from '../support/database.ts'
+import type { Json, TestCompany } from '../support/api.ts'
+import { useApi } from '../support/use-api.ts'
 
 const PATH = '/finance/summary'
 const NONE = { count: 0, amount: '0.00' }
@@ -56,17 +56,12 @@ async function expectedSummary(company: TestCompany, from: string, to: string): 
 }
 
 describe('finance: summary', () => {
-  const database = useDatabase()
-  let api: TestApi
   let now: string | null = null
+  const api = useApi({ now: () => now ?? new Date().toISOString() })
 
-  before(async () => {
-    api = await startApi(database.url, { now: () => now ?? new Date().toISOString() })
-  })
   beforeEach(() => {
     now = null
   })
-  after(() => api.close())
 
   const create = async (company: TestCompany, { path }: Side, fields: object): Promise<number> => {
     const reply = await company.post(path, { description: 'x', ...fields })
@@ -232,44 +227,5 @@ describe('finance: summary', () => {
     await create(theirs, receivables, { amount: '10.00', due_date: '2026-03-09' })
     const { body } = await mine.get(`${PATH}?from=2026-03-01&to=2026-03-31`)
     expect(body.data.receivables.pending).to.deep.equal(NONE)
-  })
-})
-
-describe('finance: payment methods', () => {
-  const database = useDatabase()
-  let api: TestApi
-  before(async () => {
-    api = await startApi(database.url)
-  })
-  after(() => api.close())
-
-  it('are listed with their codes and Portuguese names, the same for everybody', async () => {
-    const company = await api.company()
-    const reply = await company.get('/finance/payment-methods')
-    expect(reply.status).to.equal(200)
-    expect(reply.body).to.deep.equal({
-      data: [
-        { code: 'cash', name: 'Dinheiro' },
-        { code: 'pix', name: 'Pix' },
-        { code: 'credit_card', name: 'Cartão de crédito' },
-        { code: 'debit_card', name: 'Cartão de débito' },
-        { code: 'bank_slip', name: 'Boleto bancário' },
-        { code: 'bank_transfer', name: 'Transferência bancária' },
-        { code: 'check', name: 'Cheque' },
-        { code: 'other', name: 'Outro' },
-      ],
-    })
-    expect(reply.headers.get('x-ledger-revision')).to.match(/^\d+$/)
-    expectInvalid(await company.get('/finance/payment-methods?limit=1'), [], ['limit'])
-  })
-
-  it('settle an account, each of them', async () => {
-    const company = await api.company()
-    const { data } = (await company.get('/finance/payment-methods')).body
-    for (const { code } of data) {
-      const body = { description: 'x', amount: '1.00', due_date: '2026-03-10' }
-      const { id } = (await company.post(payables.path, body)).body.data
-      expect((await settle(company, payables, id, { payment_method: code })).body.data.payment_method).to.equal(code)
-    }
   })
 })

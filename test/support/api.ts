@@ -60,6 +60,8 @@ export interface TestCompany {
 
 export interface TestApi {
   readonly url: string
+  /** For other services beside it. */
+  readonly databaseUrl: string
   readonly core: Core
   company(options?: { plan?: 'basic' | 'api'; scopes?: readonly Scope[]; timezone?: string }): Promise<TestCompany>
   /** Connections that are open to it. */
@@ -150,6 +152,7 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   return {
     url,
+    databaseUrl,
     core,
     company: (wanted) => createCompany(core, url, wanted),
     connections: () => promisify(server.getConnections.bind(server))(),

@@ -1,5 +1,4 @@
 import { migrate } from '../../src/postgres/migrate.ts'
-import { closeSharedBrowser } from './browser/chromium.ts'
 import { administer, onDatabase, startTestServer, type TestServer } from './server.ts'
 
 /** Cloned by every `useDatabase()`: copying a database is much faster than migrating one. */
@@ -7,7 +6,7 @@ const TEMPLATE = 'tillbook_template'
 
 let server: TestServer | undefined
 
-/** Once for a run: a server, and the template that is migrated. */
+/** Once for a run, whose files are shared out to two processes: a server, and the template that is migrated. */
 export async function mochaGlobalSetup(): Promise<void> {
   server = await startTestServer()
   try {
@@ -22,7 +21,6 @@ export async function mochaGlobalSetup(): Promise<void> {
 
 /** Also runs when tests failed. */
 export async function mochaGlobalTeardown(): Promise<void> {
-  await closeSharedBrowser()
   if (!server) return
   await administer(server.url, (client) => client.query(`drop database if exists ${TEMPLATE} with (force)`))
   await server.stop()

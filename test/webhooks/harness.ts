@@ -3,8 +3,12 @@ import { createPool } from '../../src/postgres/pool.ts'
 import type { Claim } from '../../src/webhooks/claims.ts'
 import { createDispatcher, type Dispatcher } from '../../src/webhooks/dispatcher.ts'
 import { createSender } from '../../src/webhooks/sender.ts'
-import { createAddresses } from './outbox.ts'
-import { type Receiver, startReceiver } from './receiver.ts'
+import { until } from '../support/wait.ts'
+import { createAddresses, type StoredDelivery, storedDeliveries, type TestAddress } from './outbox.ts'
+import { type Answer, type Receiver, startReceiver } from './receiver.ts'
+
+export const failing: Answer = (_received, response) => response.writeHead(500).end()
+export const silent: Answer = () => {}
 
 /** A dispatcher of this process, to be told when to look. */
 export interface TestDispatcher extends Dispatcher {
@@ -18,6 +22,11 @@ export interface TestDispatcherOptions {
   /** In the place of a pool of its own. */
   readonly pool?: Pool
 }
+
+type Health = Record<'last_success_at' | 'failing_since' | 'no_response_since', string | null>
+
+/** The ids of deliveries as an address has received them. */
+export const idsOf = (received: Receiver['received']) => received.map(({ headers }) => headers['x-service-delivery'])
 
 /** Dispatchers and receivers of a test file; all that is open at its end is closed. */
 export function useDispatchers(database: { readonly url: string }) {
@@ -37,6 +46,26 @@ export function useDispatchers(database: { readonly url: string }) {
   return {
     get pool() {
       return pool
+    },
+    /** Waits until all deliveries have one of the statuses. */
+    async allAre(...statuses: StoredDelivery['status'][]): Promise<StoredDelivery[]> {
+      const text = 'select 1 from webhook_deliveries where status <> all($1) limit 1'
+      const done = async () => (await pool.query(text, [statuses])).rowCount === 0
+      await until(done, { what: `${statuses} for all deliveries`, timeout_ms: 18_000 })
+      return storedDeliveries(pool)
+    },
+    /** Waits until each delivery was attempted so many times. */
+    attempted: (count: number): Promise<StoredDelivery[]> =>
+      until(async () => {
+        const deliveries = await storedDeliveries(pool)
+        return deliveries.every(({ attempts }) => attempts.length === count) && deliveries
+      }),
+    async healthOf({ id }: TestAddress): Promise<Health | null> {
+      const { rows } = await pool.query<Health>(
+        'select last_success_at, failing_since, no_response_since from webhook_health where webhook_id = $1',
+        [id],
+      )
+      return rows[0] ?? null
     },
     /** After the dispatchers of the test have stopped. */
     closeLater(close: () => Promise<unknown>): void {

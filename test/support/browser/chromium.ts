@@ -43,17 +43,10 @@ function canRun(path: string): boolean {
 
 let running: Promise<Browser> | undefined
 
-/** The one browser of a run: the first who needs it starts it, and the end of the run closes it. */
+/** The one browser of a process: the first who needs it starts it, and Playwright ends it when the process exits. */
 export function sharedBrowser(): Promise<Browser> {
   running ??= launch()
   return running
-}
-
-/** Does nothing where none was started. */
-export async function closeSharedBrowser(): Promise<void> {
-  const browser = running
-  running = undefined
-  await (await browser)?.close()
 }
 
 async function launch(): Promise<Browser> {

@@ -1,11 +1,11 @@
 import { findPersonByName } from '../../../../queries/persons/find-person.ts'
 import { listPersonsByName } from '../../../../queries/persons/list-persons.ts'
 import { text } from '../../../domain/text.ts'
-import { isRefusal } from '../../../ledger/command.ts'
 import { textOf } from '../forms/body.ts'
 import type { Field } from '../forms/form.ts'
 import { suggested } from '../forms/kinds.ts'
 import type { Submission, Visit } from '../route.ts'
+import { recordsIn } from '../ui/list.tsx'
 import type { AccountPages } from './account-pages.ts'
 
 /** Names that are suggested while one types. */
@@ -45,7 +45,7 @@ async function suggestions({ books }: Visit, { listing }: Parties, part: string)
   const name = part === '' ? undefined : Name.safeParse(part).data
   if (part !== '' && name === undefined) return []
   const page = await listPersonsByName(books.pool, listing, books.companyId, { limit: SUGGESTIONS, name })
-  const persons = isRefusal(page) ? [] : (JSON.parse(`[${page.data}]`) as { name: string }[])
+  const persons = recordsIn<{ name: string }>(page)
   return persons.map((person) => person.name)
 }
 

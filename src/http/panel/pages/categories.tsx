@@ -4,13 +4,13 @@ import type { CategoryObject } from '../../../../projections/categories.ts'
 import { getCategory } from '../../../../queries/categories/get-category.ts'
 import { listCategoriesByName } from '../../../../queries/categories/list-categories.ts'
 import { text } from '../../../domain/text.ts'
-import { isRefusal } from '../../../ledger/command.ts'
 import { dateTime } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { line, type Option } from '../forms/kinds.ts'
 import { searched } from '../forms/searched.ts'
 import { link } from '../link.ts'
 import type { Visit } from '../route.ts'
+import { recordsIn } from '../ui/list.tsx'
 import { ButtonLink } from '../ui/parts.tsx'
 import { recordPages } from './records.tsx'
 
@@ -22,7 +22,7 @@ const MOST_CHOICES = 1_000
 /** All categories by name, to choose one from. */
 export async function categoryOptions({ books }: Visit): Promise<Option[]> {
   const page = await listCategoriesByName(books.pool, books.companyId, { limit: MOST_CHOICES })
-  const categories = isRefusal(page) ? [] : (JSON.parse(`[${page.data}]`) as CategoryObject[])
+  const categories = recordsIn<CategoryObject>(page)
   return categories.map(({ id, name }) => ({ value: String(id), label: name }))
 }
 

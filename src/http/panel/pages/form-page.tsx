@@ -5,6 +5,7 @@ import { textOf } from '../forms/body.ts'
 import { BEFORE, beforeOf, type Fields, type Filled, filledFrom, filledWith } from '../forms/form.ts'
 import type { Access, Page, Section, Submission, Visit } from '../route.ts'
 import { Form } from '../ui/form.tsx'
+import { obstaclePage } from '../ui/refused.tsx'
 
 /** Something that a path below the panel names, and who may come there. */
 export interface About<S> {
@@ -20,6 +21,8 @@ export interface FormPage<S> extends About<S> {
   /** Where the form is sent to, below the panel: the page's own address by default. */
   readonly to?: string
   title(subject: S): string
+  /** Why nothing can be done as things stand, said at once rather than when somebody has filled in the form. */
+  obstacle?(subject: S): string | null
   /** What stands before the form. */
   before?(subject: S, visit: Visit): ComponentChildren
   /** In the form: what to know before one types, and what it sends unseen. */
@@ -39,7 +42,11 @@ export interface FormPage<S> extends About<S> {
 }
 
 /** The page before anybody has typed. */
-export async function emptyForm<S>(page: FormPage<S>, visit: Visit, subject: S): Promise<Page> {
+export async function emptyForm<S>(page: FormPage<S>, visit: Visit): Promise<Page | null> {
+  const subject = await page.subject(visit)
+  if (subject === null) return null
+  const obstacle = page.obstacle?.(subject) ?? null
+  if (obstacle !== null) return obstaclePage(page.title(subject), obstacle, page.back(subject))
   const fields = await page.fields(subject, visit)
   const filled = filledFrom(fields, page.initial?.(subject, visit) ?? {}, visit.books.timezone)
   return drawn(page, visit, subject, { fields, filled, before: beforeOf(filled) })

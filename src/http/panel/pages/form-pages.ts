@@ -3,8 +3,8 @@ import type { Refusal } from '../../../domain/refusal.ts'
 import { type Command, isRefusal } from '../../../ledger/command.ts'
 import { pathId } from '../../route.ts'
 import { changedFields, checked, type Fields } from '../forms/form.ts'
-import type { FormRoute, Page, PanelRoute, Redirect, Submission, Visit } from '../route.ts'
-import { obstaclePage, refusedPage } from '../ui/refused.tsx'
+import type { FormRoute, Page, PanelRoute, Redirect, Submission } from '../route.ts'
+import { refusedPage } from '../ui/refused.tsx'
 import { type About, emptyForm, type FormPage, refusedForm } from './form-page.tsx'
 
 /** Does what was asked for. A refusal is shown to whoever has asked; null is a 404. */
@@ -20,30 +20,16 @@ interface Sent<S, I> {
   readonly act: Act<S, [input: I]>
 }
 
-/** A page with one form, and what the form does. */
-interface FormPages<S, I> extends FormPage<S>, Sent<S, I> {
-  /** Why nothing can be done as things stand, said at once rather than when somebody has filled in the form. */
-  obstacle?(subject: S): string | null
-}
-
 const placeOf = <S>({ path, section, access }: About<S>) => ({ path, section, ...(access && { access }) })
 
-/** A page with a form, which is shown again with what has to be corrected. */
-export function formPages<S, I>(pages: FormPages<S, I>): PanelRoute[] {
+/** A page with one form, and what the form does; it is shown again with what has to be corrected. */
+export function formPages<S, I>(pages: FormPage<S> & Sent<S, I>): PanelRoute[] {
   const again = (submission: Submission, subject: S, refusal: Refusal) =>
     refusedForm(pages, submission, subject, refusal)
   return [
-    { ...placeOf(pages), show: (visit) => ask(pages, visit) },
+    { ...placeOf(pages), show: (visit) => emptyForm(pages, visit) },
     formRoute({ ...pages, path: pages.to ?? pages.path, again }),
   ]
-}
-
-async function ask<S, I>(pages: FormPages<S, I>, visit: Visit): Promise<Page | null> {
-  const subject = await pages.subject(visit)
-  if (subject === null) return null
-  const obstacle = pages.obstacle?.(subject) ?? null
-  if (obstacle === null) return emptyForm(pages, visit, subject)
-  return obstaclePage(pages.title(subject), obstacle, pages.back(subject))
 }
 
 /** A form that stands on some page. */
@@ -91,13 +77,7 @@ type RemovalPages<S> = Omit<FormPage<S>, 'fields'> & {
 export function removalPages<S>(removal: RemovalPages<S>): PanelRoute[] {
   const page: FormPage<S> = { ...removal, fields: () => ({}), isDangerous: true }
   return [
-    {
-      ...placeOf(page),
-      async show(visit) {
-        const subject = await page.subject(visit)
-        return subject === null ? null : emptyForm(page, visit, subject)
-      },
-    },
+    { ...placeOf(page), show: (visit) => emptyForm(page, visit) },
     {
       ...placeOf(page),
       // The command is asked first: what is sent twice finds no record the second time.

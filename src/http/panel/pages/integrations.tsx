@@ -3,10 +3,10 @@ import { getCalls } from '../../../../queries/api-keys/get-calls.ts'
 import { listApiKeys } from '../../../../queries/api-keys/list-api-keys.ts'
 import { listNotices } from '../../../../queries/webhooks/list-notices.ts'
 import { listWebhooks } from '../../../../queries/webhooks/list-webhooks.ts'
-import { isRefusal } from '../../../ledger/command.ts'
 import { dateTime, decimal } from '../format.ts'
 import { link } from '../link.ts'
 import type { Page, PanelRoute, Visit } from '../route.ts'
+import { recordsIn } from '../ui/list.tsx'
 import { Actions, Badge, ButtonLink, Card, Facts } from '../ui/parts.tsx'
 import { Table } from '../ui/table.tsx'
 import { SWITCHED_OFF_BECAUSE, WEBHOOK_STATUS } from '../words/webhooks.ts'
@@ -27,7 +27,7 @@ async function showIntegrations(visit: Visit): Promise<Page> {
     listWebhooks(pool, companyId, { limit: WEBHOOKS }),
     listNotices(pool, companyId),
   ])
-  const webhooks = isRefusal(page) ? [] : (JSON.parse(`[${page.data}]`) as ShownWebhook[])
+  const webhooks = recordsIn<ShownWebhook>(page)
   const { perMinute, perDay } = visit.context.limits
   const body = (
     <>

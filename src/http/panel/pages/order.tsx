@@ -6,6 +6,7 @@ import { dateTime, dateTimeSeconds, decimal, money, percentage, quantity, taxNum
 import type { Page, PanelRoute, Visit } from '../route.ts'
 import { AsOfForm } from '../ui/as-of.tsx'
 import { History } from '../ui/history.tsx'
+import { recordsIn } from '../ui/list.tsx'
 import { Badge, Card, Facts } from '../ui/parts.tsx'
 import { Table } from '../ui/table.tsx'
 import { ALARMS, OUTCOMES } from '../words/orders.ts'
@@ -127,7 +128,7 @@ const Payments = ({ order, timezone }: OrderProps) => (
 
 async function Notifications({ books }: Visit, orderId: number) {
   const page = await listNotifications(books.pool, books.companyId, orderId, { limit: NOTIFICATIONS })
-  const notifications = isRefusal(page) ? [] : (JSON.parse(`[${page.data}]`) as NotificationObject[])
+  const notifications = recordsIn<NotificationObject>(page)
   return (
     <Card title="Notificações recebidas">
       <Table

@@ -7,6 +7,7 @@ import { pathId } from '../../route.ts'
 import type { Fields } from '../forms/form.ts'
 import { choice, integer, line, namedOptions, percent } from '../forms/kinds.ts'
 import type { PanelRoute, Visit } from '../route.ts'
+import { recordsIn } from '../ui/list.tsx'
 import { PAYMENT_KIND_NAMES } from '../words/settings.ts'
 import { formPages } from './form-pages.ts'
 
@@ -38,8 +39,7 @@ const FIELDS: Fields = {
 
 /** All ways to pay, in order. */
 export async function paymentTypesOf({ books }: Visit): Promise<PaymentTypeObject[]> {
-  const { data } = await listPaymentTypes(books.pool, books.companyId)
-  return JSON.parse(`[${data}]`) as PaymentTypeObject[]
+  return recordsIn(await listPaymentTypes(books.pool, books.companyId))
 }
 
 async function paymentTypeOf(visit: Visit): Promise<PaymentTypeObject | null> {

@@ -12,6 +12,7 @@ import type { Fields } from '../forms/form.ts'
 import { choice, line, webAddress } from '../forms/kinds.ts'
 import { link } from '../link.ts'
 import type { Page, PanelRoute, Visit } from '../route.ts'
+import { recordsIn } from '../ui/list.tsx'
 import { Actions, Badge, ButtonLink, Card, Facts } from '../ui/parts.tsx'
 import { Table } from '../ui/table.tsx'
 import { PAYMENT_KIND_NAMES, PLAN_NAMES, ROLE_NAMES } from '../words/settings.ts'
@@ -68,7 +69,7 @@ async function showSettings(visit: Visit): Promise<Page | null> {
     listUsers(pool, companyId, { limit: USERS }),
   ])
   if (!company) return null
-  const users = isRefusal(page) ? [] : (JSON.parse(`[${page.data}]`) as UserObject[])
+  const users = recordsIn<UserObject>(page)
   const body = (
     <>
       <Card title="Empresa">

@@ -6,6 +6,7 @@ import { link } from '../link.ts'
 import type { Visit } from '../route.ts'
 import { eventName, ORIGINS } from '../words/events.ts'
 import { namesOfActors } from './actors.ts'
+import { recordsIn } from './list.tsx'
 import { Card } from './parts.tsx'
 import { Table } from './table.tsx'
 
@@ -24,7 +25,7 @@ export async function History({ visit, subject }: HistoryProps) {
   if (books.moment) return null
   const page = await listHistory(context, books.companyId, subject, { limit: SHOWN })
   if (!page || isRefusal(page)) return null
-  const events = JSON.parse(`[${page.data}]`) as Envelope[]
+  const events = recordsIn<Envelope>(page)
   const actors = await namesOfActors(books, events)
   return (
     <Card title="Histórico">

@@ -8,6 +8,10 @@ import { Filters } from './form.tsx'
 import { Alert, Pager } from './parts.tsx'
 import { type Column, Table } from './table.tsx'
 
+/** The records of a page of a list; there are none in one that was refused, which lists without cursor and filters never are. */
+export const recordsIn = <R,>(page: Pick<ListPage, 'data'> | Refusal): R[] =>
+  isRefusal(page) ? [] : (JSON.parse(`[${page.data}]`) as R[])
+
 /** A page of a list that an address asks for, and what its filters say. */
 interface Listed<R> {
   readonly filled: Filled
@@ -34,8 +38,8 @@ export async function listed<R>({ query, books }: Visit, filters: Fields, ask: A
   })
   const found = await ask({ ...Object.fromEntries(given), ...(cursor && { cursor }) })
   if (isRefusal(found)) return { filled: filledWith(filters, query, found), rows: [], next: null }
-  const { data, next, summary } = found
-  return { filled: filledWith(filters, query), rows: JSON.parse(`[${data}]`) as R[], next, summary }
+  const { next, summary } = found
+  return { filled: filledWith(filters, query), rows: recordsIn(found), next, summary }
 }
 
 interface ListProps<R> {

@@ -1,0 +1,66 @@
+/** What all operations have in common: envelopes, parameters, errors, the fields of every record, the account. */
+export const ENVELOPES = {
+  // Envelopes
+  data: 'O registro, ou a lista de registros.',
+  meta: 'Sobre a resposta: paginação ou resultado do lote.',
+  has_more: 'Se há mais páginas.',
+  next_cursor: 'Cursor da próxima página; `null` na última.',
+  limit: 'Registros por página.',
+  synced_at: 'Momento do livro que a página mostra: use-o como `updated_since` (ou `since`) da próxima sincronização.',
+  cursor: 'O `next_cursor` da página anterior. Vale só para a mesma lista com os mesmos filtros.',
+  updated_since: 'Só o que mudou desde este momento, inclusive, na ordem das mudanças.',
+  since: 'Só o que foi excluído desde este momento, inclusive.',
+  deleted_at: 'Quando foi excluído.',
+  succeeded: 'Quantos itens foram aceitos.',
+  failed: 'Quantos itens foram recusados.',
+  errors: 'Os itens recusados, na ordem da lista enviada.',
+  index: 'Posição do item na lista enviada, a partir de 0.',
+
+  // Parameters
+  'query.name': 'Parte do nome, sem distinguir maiúsculas.',
+  'query.type': 'Só itens deste tipo.',
+  'query.origin': 'Só registros desta origem.',
+  'path.external_id': 'O `external_id`, codificado para URL.',
+  'Idempotency-Key': 'Identifica a tentativa: repetir a chamada com a mesma chave devolve a mesma resposta.',
+
+  // Errors
+  error: 'O que deu errado.',
+  code: 'Código do erro: é por ele que um programa decide.',
+  message: 'O erro em português, para pessoas.',
+  details: 'Detalhes próprios do código.',
+  request_id: 'O mesmo do cabeçalho X-Request-Id.',
+  missing_scope: 'O escopo que falta à chave.',
+  field: 'O campo cujo valor já existe.',
+  conflicting_id: 'O id do registro que já tem o valor.',
+  deleted: 'Presente quando esse registro está excluído: PUT by-external o traz de volta.',
+  limit_bytes: 'Tamanho máximo do corpo, em bytes.',
+  fields: 'Mensagens por campo.',
+  unknown_fields: 'Campos enviados que não existem.',
+  requested: 'Quantidade pedida.',
+  available: 'Quantidade em estoque.',
+  paid: 'Soma dos pagamentos.',
+
+  // All records
+  id: 'Identificador do registro no serviço.',
+  external_id: 'Identificador do registro no seu sistema, único por recurso.',
+  name: 'Nome.',
+  created_at: 'Quando foi criado.',
+  updated_at: 'Última alteração.',
+  origin: 'De onde veio: `api`, `pdv` (ponto de venda) ou `system`.',
+
+  // Account
+  company: 'A empresa dona da chave.',
+  cnpj: 'CNPJ formatado.',
+  key: 'A chave usada na chamada.',
+  prefix: 'Primeiros caracteres da chave.',
+  scopes: 'Escopos da chave.',
+  expires_at: 'Quando a chave expira; `null` se não expira.',
+  plan: 'Plano da conta.',
+  server_time: 'Relógio do serviço.',
+  limits: 'Limites que valem para a empresa.',
+  requests_per_minute: 'Chamadas por minuto, somadas todas as chaves.',
+  requests_per_day: 'Chamadas por dia, somadas todas as chaves.',
+  batch_items: 'Itens por lote.',
+  page_size: 'Registros por página, no máximo.',
+  body_bytes: 'Bytes por corpo de requisição.',
+}

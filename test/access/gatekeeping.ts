@@ -1,0 +1,58 @@
+import type { Pool } from 'pg'
+import { type Core, openCore } from '../../src/core.ts'
+import { createPool } from '../../src/postgres/pool.ts'
+import { useDatabase } from '../support/database.ts'
+import type { KeyedCompany } from './keyed-company.ts'
+
+export const LIMITS = { perMinute: 120, perDay: 50_000 }
+
+/** The windows of a company's quota, as they are stored. */
+interface Windows {
+  minute_count: number
+  minute_ends_at: string
+  day_count: number
+  day_ends_at: string
+}
+
+interface Gatekeeping {
+  readonly core: Core
+  /** Each as the pool of a process of its own. */
+  readonly pools: readonly [Pool, Pool]
+  windowsOf(company: KeyedCompany): Promise<Windows>
+  /** By the clock of Postgres. */
+  now(): Promise<string>
+  /** As if so much time had passed. */
+  shift(company: KeyedCompany, column: 'minute_ends_at' | 'day_ends_at', interval: string): Promise<unknown>
+}
+
+export function useGatekeeping(): Gatekeeping {
+  const database = useDatabase()
+  let core: Core
+  let pools: [Pool, Pool]
+
+  before(async () => {
+    core = await openCore({ databaseUrl: database.url, queryConnections: 2, log: () => {}, onOutdated: () => {} })
+    const gatePool = () => createPool(database.url, { max: 1, keyLookupsOnly: true })
+    pools = [gatePool(), gatePool()]
+  })
+  after(() => Promise.all([core.close(), ...pools.map((pool) => pool.end())]))
+
+  return {
+    get core() {
+      return core
+    },
+    get pools() {
+      return pools
+    },
+    async windowsOf({ id }) {
+      const { rows } = await core.pool.query<Windows>('select * from ops.quotas where company_id = $1', [id])
+      return rows[0] as Windows
+    },
+    now: async () => (await core.pool.query<{ now: string }>('select now()')).rows[0]?.now ?? '',
+    shift: ({ id }, column, interval) =>
+      core.pool.query(`update ops.quotas set ${column} = ${column} - $2::interval where company_id = $1`, [
+        id,
+        interval,
+      ]),
+  }
+}

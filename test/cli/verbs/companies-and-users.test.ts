@@ -1,0 +1,138 @@
+import { expect } from 'chai'
+import { verifyPassword } from '../../../src/access/passwords.ts'
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look into answers of many shapes
+type Json = any
+
+import { CNPJ, useWords } from './words.ts'
+
+describe('commands of the command line', () => {
+  const words = useWords()
+  const { run, refused } = words
+
+  it('register, change and list companies', async () => {
+    const created = await run('company', 'create', '--name=Loja Verde', `--cnpj=${CNPJ}`, '--timezone=America/Manaus')
+    expect(created).to.include({
+      cnpj: '11.222.333/0001-81',
+      plan: 'basic',
+      timezone: 'America/Manaus',
+      logo_url: null,
+    })
+    const id = String(created.id)
+    const logo_url = 'https://verde.example/logo.png'
+    expect(await run('company', 'update', id, '--logo-url', logo_url)).to.deep.equal({ ...created, logo_url })
+    expect(await run('company', 'update', '--company', id, '--logo-url=')).to.deep.equal(created)
+    const listed = (await run('company', 'list')) as Json[]
+    expect(listed.map((each) => each.name)).to.deep.equal(['Loja Azul', 'Loja Verde'])
+  })
+
+  it('refuse a wrong value by the name of its field, before anything is touched', async () => {
+    const refusal = await refused('company', 'create', '--name', 'X', '--cnpj', '123', '--plan', 'gold')
+    expect(refusal.refused).to.equal('validation_failed')
+    expect(refusal.details?.fields).to.have.all.keys('cnpj', 'plan')
+  })
+
+  it('define, change and list payment types', async () => {
+    const card = await run(
+      'payment-type',
+      'create',
+      '--company',
+      words.company,
+      '--name',
+      'Cartão',
+      '--kind',
+      'card',
+      '--fee',
+      '2.5',
+    )
+    expect(card).to.include({ fee_percentage: '2.50', due_days: 30, accepts_api: true })
+    const account = ['--company', words.company, '--name', 'Fiado', '--kind', 'credit_account', '--due-days', '15']
+    expect(await run('payment-type', 'create', ...account)).to.include({ due_days: 15, accepts_api: false })
+    const byId = await run('payment-type', 'update', String(card.id), '--company', words.company, '--name', 'Crédito')
+    expect(byId).to.include({ id: card.id, name: 'Crédito', fee_percentage: '2.50' })
+    const byName = await run('payment-type', 'update', '--company', words.company, '--name', 'CRÉDITO', '--fee', '3')
+    expect(byName).to.include({ id: card.id, name: 'Crédito', fee_percentage: '3.00' })
+    const listed = (await run('payment-type', 'list', '--company', words.company)) as Json[]
+    expect(listed.map((type) => type.name)).to.deep.equal(['Crédito', 'Fiado'])
+  })
+
+  it('do not guess which payment type is meant', async () => {
+    const flags = ['--company', words.company, '--name', 'Vale', '--kind', 'other']
+    await run('payment-type', 'create', ...flags)
+    await run('payment-type', 'create', ...flags)
+    for (const name of ['Vale', 'Cheque']) {
+      const refusal = await refused('payment-type', 'update', '--company', words.company, '--name', name, '--fee', '1')
+      expect(refusal).to.deep.equal({ refused: 'not_found', details: { name } })
+    }
+    expect((await refused('payment-type', 'update', '--company', words.company, '--due-days', 'x')).refused).to.equal(
+      'validation_failed',
+    )
+  })
+
+  it('create users, whose password is kept hashed and shown nowhere', async () => {
+    const flags = ['--company', words.company, '--name', 'Ana', '--email', 'Ana@azul.example', '--role', 'owner']
+    const user = await run('user', 'create', ...flags, '--password', 'segredo-1')
+    expect(user).to.have.all.keys('id', 'name', 'email', 'role', 'status', 'company_id', 'created_at', 'updated_at')
+    const { rows } = await words.core.pool.query('select password_hash from ops.user_credentials where user_id = $1', [
+      user.id,
+    ])
+    expect(await verifyPassword(rows[0].password_hash, 'segredo-1')).to.equal(true)
+    const again = await refused('user', 'create', ...flags, '--password', 'segredo-2')
+    expect(again).to.deep.equal({ refused: 'duplicate_resource', details: { field: 'email', conflicting_id: user.id } })
+    const short = await refused('user', 'create', ...flags, '--password', 'curta')
+    expect(short.details?.fields).to.have.all.keys('password')
+  })
+
+  it('change, list, shut out and let in users, named by their address', async () => {
+    const email = 'bia@azul.example'
+    const named = ['--company', words.company, '--email', ' Bia@azul.example']
+    const created = await run('user', 'create', ...named, '--name', 'Bia', '--role', 'clerk', '--password', 'segredo-3')
+    const status = async () => {
+      const listed = (await run('user', 'list', '--company', words.company)) as Json[]
+      return listed.find((user) => user.email === email).status
+    }
+    expect(await run('user', 'update', ...named, '--name', 'Beatriz')).to.include({ name: 'Beatriz', role: 'clerk' })
+    expect(await run('user', 'deactivate', ...named)).to.include({ id: created.id, status: 'inactive' })
+    expect(await status()).to.equal('inactive')
+    expect(await run('user', 'reactivate', ...named)).to.include({ status: 'active' })
+    expect(await status()).to.equal('active')
+    const changed = await run('user', 'set-password', ...named, '--password', 'segredo-4')
+    expect(JSON.stringify(changed)).not.to.include('segredo').and.not.include('argon2')
+    const { rows } = await words.core.pool.query('select password_hash from ops.user_credentials where email = $1', [
+      email,
+    ])
+    expect(await verifyPassword(rows[0].password_hash, 'segredo-4')).to.equal(true)
+  })
+
+  it('refuse what would leave a company without an owner, an unknown address, and a short password', async () => {
+    const ana = ['--company', words.company, '--email', 'ana@azul.example']
+    for (const words of [
+      ['deactivate', ...ana],
+      ['update', ...ana, '--role', 'clerk'],
+    ]) {
+      expect(await refused('user', ...words)).to.deep.equal({ refused: 'last_owner' })
+    }
+    const unknown = ['--company', words.company, '--email', 'x@azul.example']
+    const details = { email: 'x@azul.example' }
+    expect(await refused('user', 'deactivate', ...unknown)).to.deep.equal({ refused: 'not_found', details })
+    const short = await refused('user', 'set-password', ...ana, '--password', 'curta')
+    expect(short.details?.fields).to.have.all.keys('password')
+    expect((await refused('user', 'update', ...ana, '--role', 'chef')).details?.fields).to.have.all.keys('role')
+  })
+
+  it('rebuild the read model to the same rows', async () => {
+    const before = await run('company', 'list')
+    const { events } = await run('projections', 'rebuild')
+    expect(events).to.be.greaterThan(10)
+    expect(await run('company', 'list')).to.deep.equal(before)
+  })
+
+  it('do not know a company, key or sale that is not there', async () => {
+    expect(await refused('payment-type', 'list', '--company', '999')).to.include({ refused: 'not_found' })
+    expect(await refused('payment-type', 'list', '--company', '1x')).to.include({ refused: 'not_found' })
+    expect(await refused('company', 'update', '999', '--name', 'X')).to.include({ refused: 'not_found' })
+    expect(await refused('key', 'revoke', '999')).to.include({ refused: 'not_found' })
+    const sale = await refused('sale', 'fiscal-document', '--company', words.company, '--sale', '999', '--number', '1')
+    expect(sale).to.include({ refused: 'not_found' })
+  })
+})

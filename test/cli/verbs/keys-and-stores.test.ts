@@ -1,0 +1,154 @@
+import { expect } from 'chai'
+import { registerSale } from '../../../commands/sales/register-sale.ts'
+import { hashKey } from '../../../src/access/api-keys.ts'
+import { runAsSystem } from '../../../src/access/as-system.ts'
+import { createGate } from '../../../src/access/quota.ts'
+import { SCOPES } from '../../../src/access/scopes.ts'
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look into answers of many shapes
+type Json = any
+
+import { useWords } from './words.ts'
+
+describe('commands of the command line', () => {
+  const words = useWords()
+  const { run, refused } = words
+
+  it('make a key that opens the API with its scopes, list it without its secret, and revoke it', async () => {
+    const created = await run(
+      'key',
+      'create',
+      '--company',
+      words.company,
+      '--name',
+      'ERP',
+      '--scopes',
+      'sales:write,sales:read',
+    )
+    expect(Object.keys(created).slice(0, 2)).to.deep.equal(['id', 'key'])
+    const gate = createGate(words.core.pool, { perMinute: 100, perDay: 100 })
+    expect(await gate.admit(hashKey(created.key))).to.deep.include({
+      kind: 'admitted',
+      companyId: Number(words.company),
+      keyId: created.id,
+      scopes: ['sales:read', 'sales:write'],
+    })
+    const [listed] = (await run('key', 'list', '--company', words.company)) as Json[]
+    expect(listed).to.include({ id: created.id, prefix: created.key.slice(0, 12), revoked_at: null })
+    expect(listed.last_used_at).to.be.a('string')
+    expect(JSON.stringify(listed)).not.to.include(created.key)
+    const revoked = await run('key', 'revoke', String(created.id))
+    expect(revoked.revoked_at).to.be.a('string')
+    expect(await run('key', 'revoke', String(created.id))).to.deep.equal(revoked)
+    expect(await gate.admit(hashKey(created.key))).to.deep.equal({ kind: 'invalid' })
+  })
+
+  it('refuse a sixth active key, an unknown scope and an end in the past', async () => {
+    const key = (scopes: string, ...rest: string[]) => [
+      'key',
+      'create',
+      '--company',
+      words.company,
+      '--name',
+      'k',
+      '--scopes',
+      scopes,
+      ...rest,
+    ]
+    expect((await refused(...key('sales'))).details?.fields).to.have.all.keys('scopes')
+    expect((await refused(...key('all', '--expires-at', '2020-01-01T00:00:00Z'))).details?.fields).to.have.all.keys(
+      'expires_at',
+    )
+    const full = await run(...key('all', '--expires-at', '2999-01-01T00:00:00-03:00'))
+    expect(full).to.deep.include({ scopes: [...SCOPES], expires_at: '2999-01-01T03:00:00.000Z' })
+    for (let n = 1; n < 5; n++) await run(...key('read'))
+    expect(await refused(...key('read'))).to.deep.equal({ refused: 'key_limit_reached' })
+  })
+
+  it('note the fiscal document of a sale', async () => {
+    const cash = await run('payment-type', 'create', '--company', words.company, '--name', 'Dinheiro', '--kind', 'cash')
+    const input = {
+      items: [{ description: 'Bolo', quantity: '1', unit_price: '10.00' }],
+      payments: [{ payment_type_id: cash.id, amount: '10.00' }],
+    }
+    const sale = (await runAsSystem(words.core.writer, Number(words.company), registerSale, input)) as Json
+    const noted = await run(
+      'sale',
+      'fiscal-document',
+      '--company',
+      words.company,
+      '--sale',
+      String(sale.id),
+      '--number',
+      'NFC-e 7',
+    )
+    expect(noted.fiscal_document).to.include({ status: 'authorized', number: 'NFC-e 7' })
+  })
+
+  it('run a sandbox of the payment provider on a port that is one, or not at all', async () => {
+    for (const port of ['abc', '65536', '-1'])
+      expect((await refused('provider-sandbox', `--port=${port}`)).details?.fields).to.have.all.keys('port')
+  })
+
+  it('open, change, switch and list stores, and never show their secrets', async () => {
+    const secrets = ['--access-token', 'APP_USR-1234', '--notification-secret', 'segredo-da-loja']
+    const flags = ['--company', words.company, '--commission', '5']
+    const store = await run('store', 'create', ...flags, '--alias', 'loja-azul', '--sandbox', ...secrets)
+    expect(store).to.deep.include({
+      alias: 'loja-azul',
+      enabled: true,
+      commission_percentage: '5.00',
+      sandbox: true,
+      has_access_token: true,
+      has_notification_secret: true,
+    })
+    const plain = await run('store', 'create', ...flags, '--alias', 'loja-azul-2')
+    expect(plain).to.include({ sandbox: false, has_access_token: false, has_notification_secret: false })
+    const updated = await run('store', 'update', 'loja-azul', '--commission=7.5', '--access-token', 'APP_USR-5678')
+    expect(updated).to.include({ commission_percentage: '7.50' })
+    const { rows } = await words.core.pool.query('select * from ops.store_secrets where store_id = $1', [store.id])
+    expect(rows).to.deep.equal([
+      {
+        store_id: store.id,
+        company_id: Number(words.company),
+        alias: 'loja-azul',
+        access_token: 'APP_USR-5678',
+        notification_secret: 'segredo-da-loja',
+      },
+    ])
+    expect(await run('store', 'disable', 'loja-azul')).to.include({ enabled: false })
+    expect(await run('store', 'disable', 'loja-azul')).to.include({ enabled: false })
+    const enabled = await run('store', 'enable', '--alias', 'loja-azul')
+    expect(enabled).to.include({ enabled: true })
+    const listed = await run('store', 'list', '--company', words.company)
+    expect(listed).to.deep.equal([enabled, plain])
+    expect(JSON.stringify([store, updated, listed])).not.to.match(/APP_USR|segredo/)
+  })
+
+  it('refuse an alias that is taken or none, and a store that is not there', async () => {
+    const create = (alias: string) => [
+      'store',
+      'create',
+      '--company',
+      words.company,
+      '--alias',
+      alias,
+      '--commission',
+      '5',
+    ]
+    const { id } = await run(...create('loja-rosa'))
+    expect(await refused(...create('loja-rosa'))).to.deep.equal({
+      refused: 'duplicate_resource',
+      details: { field: 'alias', conflicting_id: id },
+    })
+    expect((await refused(...create('Loja Rosa'))).details?.fields).to.have.all.keys('alias')
+    const wrong = await refused('store', 'update', 'loja-rosa', '--commission', '101', '--access-token', 'a b')
+    expect(wrong.details?.fields).to.have.all.keys('commission_percentage', 'access_token')
+    for (const verb of ['enable', 'disable', 'update']) {
+      expect(await refused('store', verb, 'nenhuma')).to.deep.equal({
+        refused: 'not_found',
+        details: { alias: 'nenhuma' },
+      })
+    }
+  })
+})

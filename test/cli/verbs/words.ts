@@ -1,0 +1,53 @@
+import { expect } from 'chai'
+import { understand } from '../../../src/cli/arguments.ts'
+import { Refused } from '../../../src/cli/verb.ts'
+import { readConfig } from '../../../src/config.ts'
+import { type Core, openCore } from '../../../src/core.ts'
+import type { Refusal } from '../../../src/domain/refusal.ts'
+import type { Json } from '../../support/api.ts'
+import { useDatabase } from '../../support/database.ts'
+
+export const CNPJ = '11222333000181'
+
+interface Words {
+  readonly core: Core
+  /** The id of the company "Loja Azul", as a word. */
+  readonly company: string
+  /** What a command answers. */
+  run(...words: string[]): Promise<Json>
+  /** Why a command was refused, which it must have been. */
+  refused(...words: string[]): Promise<Refusal>
+}
+
+/** Commands as the command line understands them, run in this process. */
+export function useWords(): Words {
+  const database = useDatabase()
+  let core: Core
+  let company: string
+
+  before(async () => {
+    core = await openCore({ databaseUrl: database.url, queryConnections: 2, log: () => {}, onOutdated: () => {} })
+    company = String((await run('company', 'create', '--name', 'Loja Azul', '--cnpj', CNPJ, '--plan', 'api')).id)
+  })
+  after(() => core.close())
+
+  async function run(...words: string[]): Promise<Json> {
+    const { command, values } = understand(words)
+    return command.verb.run({ config: readConfig({}), core: async () => core }, values)
+  }
+
+  return {
+    get core() {
+      return core
+    },
+    get company() {
+      return company
+    },
+    run,
+    async refused(...words) {
+      const error = await run(...words).catch((reason: unknown) => reason)
+      expect(error).to.be.instanceOf(Refused)
+      return (error as Refused).refusal
+    },
+  }
+}

@@ -1,0 +1,112 @@
+import { expect } from 'chai'
+import { type CancelSaleInput, cancelSale } from '../../../../commands/sales/cancel-sale.ts'
+import { recordOfflineSale } from '../../../../commands/sales/record-offline-sale.ts'
+import { event } from '../../../../src/events/catalogue.ts'
+import type { Accepted } from '../../../../src/ledger/command.ts'
+import { noCustomer, offlineSaleCompleted, settlement } from '../../../support/facts.ts'
+import { FIRST_NEW_ID, given } from '../../../support/given.ts'
+import { ACCOUNT, CASH, input, paidBy, shop } from './shop.ts'
+
+describe('receivables of an offline sale', () => {
+  const onAccount = input(paidBy(ACCOUNT, 'pending'))
+  const cancel: CancelSaleInput = { id: FIRST_NEW_ID }
+
+  it('are made by its credit-on-account payments, due after the day of the sale on the company’s calendar', async () => {
+    const scenario = await given(...shop)
+    const late = input({ created_at: '2026-03-11T02:59:59.999Z', ...paidBy(ACCOUNT) })
+    const { decision } = await scenario.when(recordOfflineSale, late, 'pdv')
+    expect((decision as Accepted).events.slice(1)).to.deep.equal([
+      event('ReceivableCreated', {
+        id: FIRST_NEW_ID,
+        external_id: null,
+        origin: 'sale',
+        description: `Venda ${FIRST_NEW_ID} a prazo: Crediário`,
+        ...noCustomer,
+        amount: '10.00',
+        due_date: '2026-04-09',
+        sale_id: FIRST_NEW_ID,
+      }),
+    ])
+    expect(await scenario.show(`receivable/${FIRST_NEW_ID}`)).to.include({ status: 'pending', origin: 'sale' })
+  })
+
+  it('are one for each such payment, and none for nothing', async () => {
+    const scenario = await given(...shop)
+    const of = (payment_type_id: number, amount: number) => ({ payment_type_id, amount, status: 'completed' })
+    const payments = [of(ACCOUNT, 4), of(CASH, 5), of(ACCOUNT, 1), of(ACCOUNT, 0)]
+    const { decision } = await scenario.when(recordOfflineSale, input({ payments }), 'pdv')
+    const { events } = decision as Accepted
+    expect(events[0]?.data).to.deep.include({ receivable_ids: [FIRST_NEW_ID, FIRST_NEW_ID + 1] })
+    expect(events.slice(1).map((each) => (each.data as { amount: string }).amount)).to.deep.equal(['4.00', '1.00'])
+  })
+
+  it('stay within the calendar, whatever the till’s clock says', async () => {
+    const scenario = await given(...shop)
+    const sale = input({ created_at: '9999-12-31T23:59:59.999Z', ...paidBy(ACCOUNT) })
+    const { decision } = await scenario.when(recordOfflineSale, sale, 'pdv')
+    expect((decision as Accepted).events[1]?.data).to.include({ due_date: '9999-12-31' })
+  })
+
+  it('go with the sale when it is cancelled, while they are pending', async () => {
+    const scenario = await given(...shop)
+    await scenario.when(recordOfflineSale, onAccount, 'pdv')
+    const decided = await scenario.when(cancelSale, cancel, 'pdv')
+    decided.accepts(
+      'updated',
+      event('SaleCancelled', {
+        id: FIRST_NEW_ID,
+        reason: null,
+        restock: [{ catalog_item_id: 10, quantity: '1.000' }],
+      }),
+      event('ReceivableDeleted', { id: FIRST_NEW_ID }),
+    )
+    expect(await scenario.show(`receivable/${FIRST_NEW_ID}`)).to.equal(null)
+    expect(await scenario.show('catalog_item/10')).to.include({ stock: '5.000' })
+  })
+
+  it('forbid to cancel the sale once one is settled', async () => {
+    const scenario = await given(
+      ...shop,
+      offlineSaleCompleted({ id: 8, receivable_ids: [4] }),
+      event('ReceivableCreated', {
+        id: 4,
+        external_id: null,
+        origin: 'sale',
+        description: 'Venda 8 a prazo',
+        ...noCustomer,
+        amount: '10.00',
+        due_date: '2026-04-09',
+        sale_id: 8,
+      }),
+      event('ReceivableSettled', { id: 4, ...settlement }),
+    )
+    const decided = await scenario.when(cancelSale, { id: 8 }, 'pdv')
+    decided.refuses('already_settled')
+  })
+
+  it('that were deleted before do not hinder the cancellation', async () => {
+    const scenario = await given(...shop)
+    const { decision } = await scenario.when(recordOfflineSale, onAccount, 'pdv')
+    const again = await given(
+      ...shop,
+      ...(decision as Accepted).events,
+      event('ReceivableDeleted', { id: FIRST_NEW_ID }),
+    )
+    const decided = await again.when(cancelSale, cancel, 'system')
+    decided.accepts(
+      'updated',
+      event('SaleCancelled', {
+        id: FIRST_NEW_ID,
+        reason: null,
+        restock: [{ catalog_item_id: 10, quantity: '1.000' }],
+      }),
+    )
+  })
+
+  it('do not open the sale to the integration API: it stays the counter’s', async () => {
+    const scenario = await given(...shop)
+    await scenario.when(recordOfflineSale, onAccount, 'pdv')
+    const decided = await scenario.when(cancelSale, cancel, 'api')
+    decided.refuses('managed_by_pdv')
+  })
+})

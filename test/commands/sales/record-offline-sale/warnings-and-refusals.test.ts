@@ -1,0 +1,96 @@
+import { expect } from 'chai'
+import { recordOfflineSale } from '../../../../commands/sales/record-offline-sale.ts'
+import { itemById } from '../../../../projections/catalog-items.ts'
+import { event } from '../../../../src/events/catalogue.ts'
+import { offlineSaleCompleted } from '../../../support/facts.ts'
+import { given } from '../../../support/given.ts'
+import { CARD, CASH, input, ofProduct, paidBy, recorded, shop, warning } from './shop.ts'
+
+describe('warnings of an offline sale', () => {
+  const cases: [string, object, object[]][] = [
+    ['sells more than there is', ofProduct(10, 6), [warning('negative_stock', { product_id: 10, found: '-1.000' })]],
+    ['sells exactly what there is', ofProduct(10, 5), []],
+    [
+      'has another price than the catalog',
+      ofProduct(10, 1, 9),
+      [warning('price_differs', { product_id: 10, found: '9.00', expected: '10.00' })],
+    ],
+    [
+      'leaves a payment open that is not on account',
+      paidBy(CASH, 'pending'),
+      [warning('payment_pending', { found: 'Dinheiro' })],
+    ],
+    [
+      'gives change for a card',
+      { amount_received: 12, change: 2, ...paidBy(CARD, 'completed', 12) },
+      [warning('change_without_cash', { found: '2.00' })],
+    ],
+    ['is at most five minutes ahead', { created_at: '2026-03-10T15:11:00.000Z' }, []],
+    [
+      'is from the future',
+      { created_at: '2026-03-10T15:11:00.001Z' },
+      [warning('created_at_in_future', { found: '2026-03-10T15:11:00.001Z', expected: '2026-03-10T15:06:00.000Z' })],
+    ],
+  ]
+  for (const [what, fields, warnings] of cases) {
+    it(`records a sale that ${what}`, async () => {
+      const scenario = await given(...shop)
+      expect(recorded(await scenario.when(recordOfflineSale, input(fields), 'pdv')).warnings).to.deep.equal(warnings)
+    })
+  }
+
+  it('adds up the lines of a product before it looks at the stock', async () => {
+    const scenario = await given(...shop)
+    const line = { product_id: 10, quantity: 3, price: 10, total: 30 }
+    const sale = input({ ...ofProduct(10, 6), items: [line, line] })
+    const { warnings } = recorded(await scenario.when(recordOfflineSale, sale, 'pdv'))
+    expect(warnings).to.deep.equal([warning('negative_stock', { product_id: 10, found: '-1.000' })])
+  })
+
+  it('records the sale of a product that was deactivated meanwhile', async () => {
+    const scenario = await given(...shop, event('CatalogItemDeactivated', { id: 10 }))
+    const { warnings } = recorded(await scenario.when(recordOfflineSale, input(), 'pdv'))
+    expect(warnings).to.deep.equal([warning('product_deactivated', { product_id: 10 })])
+    expect((await scenario.rows(itemById(10))).get(itemById(10))?.doc.stock).to.equal('4.000')
+  })
+})
+
+describe('refusals of an offline sale', () => {
+  it('refuses another sale under an identifier that is taken', async () => {
+    const scenario = await given(...shop, offlineSaleCompleted({ id: 8 }))
+    const decided = await scenario.when(recordOfflineSale, input(), 'pdv')
+    decided.refuses('duplicate_resource', { field: 'offline_id', conflicting_id: 8 })
+  })
+
+  it('names every product and payment type that the company does not have', async () => {
+    const scenario = await given(...shop)
+    const item = { product_id: 99, quantity: 1, price: 5, total: 5 }
+    const sale = input({
+      items: [item, { ...item, product_id: 10 }, { ...item, product_id: 98 }],
+      total: 15,
+      amount_received: 15,
+      ...paidBy(77, 'completed', 15),
+    })
+    const decided = await scenario.when(recordOfflineSale, sale, 'pdv')
+    const unknown = ['produto não encontrado']
+    decided.refuses('validation_failed', {
+      fields: {
+        'items[0].product_id': unknown,
+        'items[2].product_id': unknown,
+        'payments[0].payment_type_id': ['forma de pagamento não encontrada'],
+      },
+      unknown_fields: [],
+    })
+  })
+
+  it('refuses to let stock sink below what can be shown', async () => {
+    const scenario = await given(...shop)
+    const sale = (offline_id: string) => input({ ...ofProduct(10, 999_999_999, 0.01), offline_id })
+    recorded(await scenario.when(recordOfflineSale, sale('a'), 'pdv'))
+    const decided = await scenario.when(recordOfflineSale, sale('b'), 'pdv')
+    decided.refuses('validation_failed', {
+      fields: { 'items[0].quantity': ['o estoque resultante é negativo demais'] },
+      unknown_fields: [],
+    })
+  })
+})

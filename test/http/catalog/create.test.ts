@@ -1,0 +1,158 @@
+import { expect } from 'chai'
+import { expectInvalid, expectProblem, LOCAL_TIME, recordText } from '../../support/answers.ts'
+import { coffee, useCatalog } from './catalog.ts'
+
+const FIELDS = [
+  'id',
+  'external_id',
+  'type',
+  'name',
+  'sku',
+  'barcode',
+  'category_id',
+  'category_name',
+  'unit',
+  'price',
+  'cost',
+  'stock',
+  'stock_updated_at',
+  'created_at',
+  'updated_at',
+]
+
+describe('catalog items: POST', () => {
+  const { api, company, post, create, category } = useCatalog()
+
+  it('creates an item with all its fields, and answers what GET and the list answer, byte by byte', async () => {
+    const body = {
+      external_id: 'sku/1',
+      type: 'product',
+      name: 'Café "Ipê" 500 g',
+      sku: 'CAF-500',
+      barcode: '7891000100103',
+      category_id: await category('Bebidas "quentes"'),
+      unit: 'UN',
+      price: '18.90',
+      cost: '11.00',
+      stock: '20.5',
+    }
+    const created = await post(body)
+    expect(created.status).to.equal(201)
+    const item = created.body.data
+    expect(Object.keys(item)).to.have.members(FIELDS)
+    expect(item).to.include({ ...body, stock: '20.500', category_name: 'Bebidas "quentes"' })
+    expect(item.created_at).to.match(LOCAL_TIME)
+    expect(item).to.include({ updated_at: item.created_at, stock_updated_at: item.created_at })
+    expect((await company.get(`/catalog/items/${item.id}`)).text).to.equal(created.text)
+    expect((await company.get('/catalog/items')).text).to.include(`{"data":[${recordText(created)}],`)
+  })
+
+  it('needs name and price alone: a product without stock control', async () => {
+    const item = await create(coffee)
+    expect(item).to.include({
+      external_id: null,
+      type: 'product',
+      sku: null,
+      barcode: null,
+      category_id: null,
+      category_name: null,
+      unit: null,
+      cost: null,
+      stock: null,
+      stock_updated_at: null,
+    })
+    expectInvalid(await post({}), ['name', 'price'])
+    const nulls = {
+      external_id: null,
+      sku: null,
+      barcode: null,
+      category_id: null,
+      unit: null,
+      cost: null,
+      stock: null,
+    }
+    expect(await create({ ...coffee, ...nulls })).to.include(nulls)
+  })
+
+  it('takes money as text with two decimals only, never negative, never a number', async () => {
+    for (const price of [
+      '1',
+      '1.0',
+      '1.000',
+      '1,00',
+      '-1.00',
+      '+1.00',
+      '.50',
+      '01.00',
+      '1e2',
+      ' 1.00',
+      '',
+      'R$ 1.00',
+      1,
+      1.5,
+      null,
+      true,
+      '10000000000.00',
+    ]) {
+      expectInvalid(await post({ ...coffee, price }), ['price'])
+    }
+    expectInvalid(await post({ ...coffee, cost: '1.5' }), ['cost'])
+    for (const price of ['0.00', '0.01', '9999999999.99'])
+      expect((await create({ ...coffee, price })).price).to.equal(price)
+  })
+
+  it('takes stock with up to three decimals, never negative, and answers exactly three', async () => {
+    for (const [sent, answered] of [
+      ['0', '0.000'],
+      ['7', '7.000'],
+      ['0.5', '0.500'],
+      ['1.25', '1.250'],
+      ['999999999.999', '999999999.999'],
+    ]) {
+      expect((await create({ ...coffee, stock: sent })).stock).to.equal(answered)
+    }
+    for (const stock of ['-1', '1.0001', '1,5', '', '1.', '.5', 'abc', 5, '1000000000', '01']) {
+      expectInvalid(await post({ ...coffee, stock }), ['stock'])
+    }
+  })
+
+  it('names every wrong field at once', async () => {
+    expectInvalid(
+      await post({
+        external_id: '',
+        type: 'x',
+        name: '',
+        sku: 5,
+        barcode: '',
+        category_id: '1',
+        unit: 'x'.repeat(11),
+        price: 1,
+        cost: 2,
+        stock: 3,
+        id: 4,
+      }),
+      ['external_id', 'type', 'name', 'sku', 'barcode', 'category_id', 'unit', 'price', 'cost', 'stock'],
+      ['id'],
+    )
+    expectInvalid(await post({ ...coffee, stock_adjustment: '1' }), [], ['stock_adjustment'])
+    expectInvalid(await post({ ...coffee, category_name: 'x' }), [], ['category_name'])
+  })
+
+  it('takes names as often as wanted, external_id and barcode once', async () => {
+    const first = await create({ ...coffee, external_id: 'a', barcode: '789' })
+    await create(coffee)
+    const conflict = (field: string) => ({ field, conflicting_id: first.id })
+    expect(expectProblem(await post({ ...coffee, external_id: 'a' }), 409, 'duplicate_resource')).to.deep.equal(
+      conflict('external_id'),
+    )
+    expect(expectProblem(await post({ ...coffee, barcode: '789' }), 409, 'duplicate_resource')).to.deep.equal(
+      conflict('barcode'),
+    )
+    const other = await api.company()
+    expect((await other.post('/catalog/items', { ...coffee, external_id: 'a', barcode: '789' })).status).to.equal(201)
+  })
+
+  it('refuses a category that does not exist, naming the field', async () => {
+    expectInvalid(await post({ ...coffee, category_id: 999_999 }), ['category_id'])
+  })
+})

@@ -1,0 +1,135 @@
+import { expect } from 'chai'
+import { expectInvalid, expectProblem, idsIn, LOCAL_TIME, recordText } from '../../support/answers.ts'
+import type { Json } from '../../support/api.ts'
+import { CPF, everything, useCustomers } from './customers.ts'
+
+const FIELDS = [
+  'id',
+  'external_id',
+  'name',
+  'person_type',
+  'document',
+  'phone',
+  'email',
+  'address',
+  'notes',
+  'created_at',
+  'updated_at',
+]
+
+describe('customers', () => {
+  const { api, company, create } = useCustomers()
+
+  describe('POST', () => {
+    it('creates a customer with all its fields, and answers what GET and the list answer, byte by byte', async () => {
+      const created = await company.post('/customers', everything)
+      expect(created.status).to.equal(201)
+      const { id, created_at, updated_at, ...sent } = created.body.data
+      expect(Object.keys(created.body.data)).to.have.members(FIELDS)
+      expect(sent).to.deep.equal(everything)
+      expect(id).to.be.a('number').above(0)
+      expect(created_at)
+        .to.match(LOCAL_TIME)
+        .and.to.match(/-03:00$/)
+      expect(updated_at).to.equal(created_at)
+      expect((await company.get(`/customers/${id}`)).text).to.equal(created.text)
+      expect((await company.get('/customers')).text).to.include(`{"data":[${recordText(created)}],`)
+    })
+
+    it('needs a name alone: person_type is PF, everything else null', async () => {
+      const { id: _, created_at, updated_at, ...rest } = await create({ name: 'Ana' })
+      expect(rest).to.deep.equal({
+        external_id: null,
+        name: 'Ana',
+        person_type: 'PF',
+        document: null,
+        phone: null,
+        email: null,
+        address: null,
+        notes: null,
+      })
+      expectInvalid(await company.post('/customers', {}), ['name'])
+      expectInvalid(await company.post('/customers', { name: null }), ['name'])
+    })
+
+    it('takes null for every optional field as absent', async () => {
+      const nulls = { external_id: null, document: null, phone: null, email: null, address: null, notes: null }
+      expect(await create({ name: 'Ana', ...nulls })).to.include(nulls)
+    })
+
+    it('names every wrong field at once', async () => {
+      expectInvalid(
+        await company.post('/customers', {
+          external_id: '',
+          name: 7,
+          person_type: 'XX',
+          document: '1',
+          phone: 'x',
+          email: 'nobody',
+          address: { zip: '1', state: 'XX', city: 5 },
+          notes: [],
+          id: 3,
+        }),
+        [
+          'external_id',
+          'name',
+          'person_type',
+          'document',
+          'phone',
+          'email',
+          'address.zip',
+          'address.state',
+          'address.city',
+          'notes',
+        ],
+        ['id'],
+      )
+    })
+
+    it('takes a name once a company, whatever its case and blanks, and tells who has it', async () => {
+      const { id } = await create({ name: 'João  da Silva' })
+      for (const name of ['João  da Silva', 'joão da silva', '  JOÃO DA SILVA ', 'Joa\u0303o da Silva']) {
+        const reply = await company.post('/customers', { name })
+        expect(expectProblem(reply, 409, 'duplicate_resource')).to.deep.equal({ field: 'name', conflicting_id: id })
+      }
+      await create({ name: 'Joao da Silva' })
+      const other = await api.company()
+      expect((await other.post('/customers', { name: 'João da Silva' })).status).to.equal(201)
+    })
+
+    it('takes an external_id once a company, byte by byte', async () => {
+      const { id } = await create({ name: 'Ana', external_id: 'A-1' })
+      const reply = await company.post('/customers', { name: 'Bia', external_id: 'A-1' })
+      expect(expectProblem(reply, 409, 'duplicate_resource')).to.deep.equal({
+        field: 'external_id',
+        conflicting_id: id,
+      })
+      await create({ name: 'Bia', external_id: 'a-1' })
+      expectInvalid(await company.post('/customers', { name: 'Caio', external_id: ' A-1' }), ['external_id'])
+      expectInvalid(await company.post('/customers', { name: 'Caio', external_id: 1 }), ['external_id'])
+    })
+  })
+
+  describe('filters', () => {
+    it('the name is a part of a name, in any case, with nothing of a pattern language', async () => {
+      const names = ['Padaria Ipê', 'PADARIA ipê rosa', 'Bar 100%', 'Bar 100x', 'a_b', 'axb', 'c\\d']
+      for (const name of names) await create({ name })
+      const found = async (name: string) =>
+        (await company.get(`/customers?name=${encodeURIComponent(name)}`)).body.data.map((record: Json) => record.name)
+      expect(await found('ipÊ')).to.deep.equal(['Padaria Ipê', 'PADARIA ipê rosa'])
+      expect(await found('100%')).to.deep.equal(['Bar 100%'])
+      expect(await found('a_b')).to.deep.equal(['a_b'])
+      expect(await found('\\')).to.deep.equal(['c\\d'])
+      expect(await found("'")).to.deep.equal([])
+      expect(await found('zzz')).to.deep.equal([])
+    })
+
+    it('are exact for document and external_id, and all must hold', async () => {
+      const a = await create({ name: 'Ana', document: CPF, external_id: 'a' })
+      await create({ name: 'Bia', document: CPF, external_id: 'ab' })
+      expect(idsIn(await company.get('/customers?external_id=a'))).to.deep.equal([a.id])
+      expect(idsIn(await company.get(`/customers?document=${CPF}&name=an`))).to.deep.equal([a.id])
+      expect(idsIn(await company.get(`/customers?document=${CPF.slice(1)}`))).to.deep.equal([])
+    })
+  })
+})

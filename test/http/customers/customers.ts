@@ -1,0 +1,59 @@
+import { expect } from 'chai'
+import type { Json, Reply, TestApi, TestCompany } from '../../support/api.ts'
+import { useCompanyPerTest } from '../../support/use-api.ts'
+
+/** Check digits are right; no such person is meant. */
+export const CPF = '52998224725'
+export const CNPJ = '11222333000181'
+/** The example of the tax authority for the form of 2026. */
+export const ALPHANUMERIC_CNPJ = '12ABC34501DE35'
+
+/** A customer of whom everything is known. */
+export const everything = {
+  external_id: 'erp-77',
+  name: 'Maria da Silva',
+  person_type: 'PF',
+  document: CPF,
+  phone: '+55 (11) 98765-4321',
+  email: 'maria@example.com',
+  address: {
+    zip: '01310100',
+    street: 'Avenida Paulista',
+    number: '1000-A',
+    complement: 'Sala 3',
+    district: 'Bela Vista',
+    city: 'São Paulo',
+    state: 'SP',
+  },
+  notes: 'Prefere entregas à tarde.',
+}
+
+interface CustomerCalls {
+  readonly api: TestApi
+  readonly company: TestCompany
+  /** The customer, who must have been accepted. */
+  create(body: object): Promise<Json>
+  put(externalId: string, body: unknown): Promise<Reply>
+  patch(id: number, body: unknown): Promise<Reply>
+  remove(id: number): Promise<Reply>
+  /** Where the company's ledger is. */
+  revision(): Promise<string | null>
+}
+
+/** The customers of a company, a new one in each test. */
+export function useCustomers(): CustomerCalls {
+  const { api, company } = useCompanyPerTest()
+  return {
+    api,
+    company,
+    async create(body) {
+      const reply = await company.post('/customers', body)
+      expect(reply.status, reply.text).to.equal(201)
+      return reply.body.data
+    },
+    put: (externalId, body) => company.call('PUT', `/customers/by-external/${encodeURIComponent(externalId)}`, body),
+    patch: (id, body) => company.call('PATCH', `/customers/${id}`, body),
+    remove: (id) => company.call('DELETE', `/customers/${id}`),
+    revision: async () => (await company.get('/me')).headers.get('x-ledger-revision'),
+  }
+}

@@ -1,0 +1,106 @@
+import { expect } from 'chai'
+import { expectInvalid, expectProblem, idsIn } from '../../support/answers.ts'
+import { everything, useCustomers } from './customers.ts'
+
+describe('customers: PUT by-external', () => {
+  const { company, create, put, remove, revision } = useCustomers()
+
+  it('creates with 201 and then replaces with 200: absent optional fields are cleared', async () => {
+    const { external_id, ...body } = everything
+    const created = await put('erp-77', body)
+    expect(created.status).to.equal(201)
+    expect(created.body.data).to.deep.include(everything)
+    const replaced = await put('erp-77', { name: 'Maria Souza' })
+    expect(replaced.status).to.equal(200)
+    const { id, created_at } = created.body.data
+    const { updated_at: _, ...after } = replaced.body.data
+    expect(after).to.deep.equal({
+      id,
+      external_id,
+      name: 'Maria Souza',
+      person_type: 'PF',
+      document: null,
+      phone: null,
+      email: null,
+      address: null,
+      notes: null,
+      created_at,
+    })
+    expect((await company.get(`/customers/${id}`)).text).to.equal(replaced.text)
+  })
+
+  it('may be repeated: the same body again answers 200, the same bytes, and records nothing', async () => {
+    const created = await put('a', { name: 'Ana', phone: '1133334444' })
+    const before = await revision()
+    const again = await put('a', { name: 'Ana', phone: '1133334444' })
+    expect(again.status).to.equal(200)
+    expect(again.text).to.equal(created.text)
+    expect(await revision()).to.equal(before)
+  })
+
+  it('accepts the same external_id in the body and refuses another, which would rename the record', async () => {
+    expect((await put('a', { external_id: 'a', name: 'Ana' })).status).to.equal(201)
+    expectInvalid(await put('a', { external_id: 'b', name: 'Ana' }), ['external_id'])
+    expectInvalid(await put('c', { external_id: 'b', name: 'Caio' }), ['external_id'])
+    expect((await company.get('/customers')).body.data).to.have.length(1)
+  })
+
+  it('decodes the external id of the path just once', async () => {
+    for (const id of [
+      'a/b',
+      'a%2Fb',
+      'ação 🥖',
+
+      'batch',
+      'deleted',
+      '0',
+      'a+b',
+      "x'; drop table customers; --",
+      'a?b#c',
+    ]) {
+      const reply = await put(id, { name: `Cliente ${id}` })
+      expect(reply.status, id).to.equal(201)
+      expect(reply.body.data.external_id).to.equal(id)
+      const found = await company.get(`/customers?external_id=${encodeURIComponent(id)}`)
+      expect(idsIn(found)).to.deep.equal([reply.body.data.id])
+    }
+  })
+
+  it('refuses a name that another has with 409, on creation and on replacement', async () => {
+    const { id } = await create({ name: 'Ana' })
+    const conflict = { field: 'name', conflicting_id: id }
+    expect(expectProblem(await put('b', { name: 'ANA' }), 409, 'duplicate_resource')).to.deep.equal(conflict)
+    expect((await put('b', { name: 'Bia' })).status).to.equal(201)
+    expect(expectProblem(await put('b', { name: 'Ana' }), 409, 'duplicate_resource')).to.deep.equal(conflict)
+  })
+
+  it('revives a deleted record with 200: same id, fields as sent, and out of the deleted listing', async () => {
+    const before = await create({ ...everything, external_id: 'a' })
+    await remove(before.id)
+    const reply = await put('a', { name: 'Ana' })
+    expect(reply.status).to.equal(200)
+    expect(reply.body.data).to.include({ id: before.id, name: 'Ana', phone: null, created_at: before.created_at })
+    expect((await company.get(`/customers/${before.id}`)).text).to.equal(reply.text)
+    expect(idsIn(await company.get('/customers/deleted'))).to.deep.equal([])
+    expect(idsIn(await company.get('/customers'))).to.deep.equal([before.id])
+  })
+
+  it('revives with 200 also where nothing else changed', async () => {
+    const { id } = await create({ name: 'Ana', external_id: 'a' })
+    await remove(id)
+    expect((await put('a', { name: 'Ana' })).status).to.equal(200)
+    expect((await company.get(`/customers/${id}`)).status).to.equal(200)
+  })
+
+  it('cannot revive under a name that was taken meanwhile: 409, and it stays deleted', async () => {
+    const { id } = await create({ name: 'Ana', external_id: 'a' })
+    await remove(id)
+    const taker = await create({ name: 'Ana' })
+    expect(expectProblem(await put('a', { name: 'Ana' }), 409, 'duplicate_resource')).to.deep.equal({
+      field: 'name',
+      conflicting_id: taker.id,
+    })
+    expectProblem(await company.get(`/customers/${id}`), 404, 'not_found')
+    expect(idsIn(await company.get('/customers/deleted'))).to.deep.equal([id])
+  })
+})

@@ -1,0 +1,218 @@
+import { expect } from 'chai'
+import { expectInvalid, LOCAL_TIME, recordText } from '../../support/answers.ts'
+import { useSeller } from './seller.ts'
+
+const FIELDS = [
+  'id',
+  'external_id',
+  'status',
+  'origin',
+  'customer',
+  'sold_at',
+  'items',
+  'payments',
+  'subtotal',
+  'delivery_fee',
+  'total',
+  'change',
+  'fiscal_document',
+  'cancelled_at',
+  'cancel_reason',
+  'created_at',
+  'updated_at',
+]
+
+describe('sales: registration', () => {
+  const { api, company, item, stockOf, adHoc, pay, types, sell, sold } = useSeller()
+
+  it('answers 201 with the completed sale, which GET, by-external and the list show byte by byte', async () => {
+    const { id } = await item({ external_id: 'caf', stock: '10' })
+    const { data: customer } = (await company.post('/customers', { name: 'Ana', external_id: 'ana' })).body
+    const created = await sell({
+      external_id: 'pedido/1 ç',
+      customer_external_id: 'ana',
+      sold_at: '2026-03-10T12:34:56.789-03:00',
+      delivery_fee: '5.00',
+      items: [
+        { catalog_item_id: id, quantity: '2' },
+        { catalog_item_external_id: 'caf', quantity: '1.5', unit_price: '20.00' },
+        { description: 'Embrulho', quantity: '1', unit_price: '0.50' },
+      ],
+      payments: [pay('50.00', types.card), pay('30.00')],
+    })
+    expect(created.status).to.equal(201)
+    const sale = created.body.data
+    expect(Object.keys(sale)).to.have.members(FIELDS)
+    const { id: saleId, created_at, updated_at, ...rest } = sale
+    expect(created_at).to.match(LOCAL_TIME)
+    expect(updated_at).to.equal(created_at)
+    expect(rest).to.deep.equal({
+      external_id: 'pedido/1 ç',
+      status: 'completed',
+      origin: 'api',
+      customer: { id: customer.id, external_id: 'ana', name: 'Ana' },
+      sold_at: '2026-03-10T12:34:56.789-03:00',
+      items: [
+        {
+          catalog_item_id: id,
+          external_id: 'caf',
+          description: 'Café 500 g',
+          quantity: '2.000',
+          unit_price: '18.90',
+          total: '37.80',
+        },
+        {
+          catalog_item_id: id,
+          external_id: 'caf',
+          description: 'Café 500 g',
+          quantity: '1.500',
+          unit_price: '20.00',
+          total: '30.00',
+        },
+        {
+          catalog_item_id: null,
+          external_id: null,
+          description: 'Embrulho',
+          quantity: '1.000',
+          unit_price: '0.50',
+          total: '0.50',
+        },
+      ],
+      payments: [
+        { payment_type_id: types.card, name: 'card', amount: '50.00', surcharge: '0.00', net: '50.00' },
+        { payment_type_id: types.cash, name: 'cash', amount: '30.00', surcharge: '0.00', net: '30.00' },
+      ],
+      subtotal: '68.30',
+      delivery_fee: '5.00',
+      total: '73.30',
+      change: '6.70',
+      fiscal_document: null,
+      cancelled_at: null,
+      cancel_reason: null,
+    })
+    expect((await company.get(`/sales/${saleId}`)).text).to.equal(created.text)
+    expect((await company.get(`/sales/by-external/${encodeURIComponent('pedido/1 ç')}`)).text).to.equal(created.text)
+    expect((await company.get('/sales')).text).to.include(`{"data":[${recordText(created)}],`)
+    expect(await stockOf(id)).to.equal('6.500')
+  })
+
+  it('takes the smallest sale there is, and fills in the rest', async () => {
+    const sale = await sold({ items: [adHoc('10.00')], payments: [pay('10.00')] })
+    expect(sale).to.deep.include({
+      external_id: null,
+      customer: null,
+      delivery_fee: '0.00',
+      total: '10.00',
+      change: '0.00',
+    })
+  })
+
+  it('dates a sale at the moment of the call where no sold_at is given', async () => {
+    const earliest = Date.now() - 1
+    const sale = await sold({ items: [adHoc('1.00')], payments: [pay('1.00')] })
+    expect(sale.sold_at).to.equal(sale.created_at)
+    expect(Date.parse(sale.sold_at)).to.be.within(earliest, Date.now() + 1)
+  })
+
+  it("shows the same instant with the company's own offset, whatever offset it came with", async () => {
+    const body = { items: [adHoc('1.00')], payments: [pay('1.00')] }
+    for (const sold_at of ['2026-01-15T12:00:00Z', '2026-01-15T14:00:00+02:00', '2026-01-15T12:00:00.0001+00:00']) {
+      expect((await sold({ ...body, sold_at })).sold_at).to.equal('2026-01-15T09:00:00.000-03:00')
+    }
+    const abroad = await api.company({ timezone: 'Asia/Kolkata' })
+    const cash = await abroad.paymentType('cash')
+    const reply = await abroad.post('/sales', {
+      items: [adHoc('1.00')],
+      payments: [pay('1.00', cash)],
+      sold_at: '2026-01-15T12:00:00Z',
+    })
+    expect(reply.body.data.sold_at).to.equal('2026-01-15T17:30:00.000+05:30')
+    expect(reply.body.data.created_at).to.match(/\+05:30$/)
+  })
+
+  it('refuses a sold_at without offset, or that is no real time', async () => {
+    for (const sold_at of [
+      '2026-01-15T12:00:00',
+      '2026-01-15',
+      '2026-02-30T12:00:00Z',
+      '2026-01-15 12:00:00Z',
+      '15/01/2026',
+      'now',
+      1768478400,
+      null,
+    ]) {
+      expectInvalid(await sell({ items: [adHoc('1.00')], payments: [pay('1.00')], sold_at }), ['sold_at'])
+    }
+  })
+
+  it('needs items, each with a quantity', async () => {
+    expectInvalid(await sell({}), ['items', 'payments'])
+    expectInvalid(await sell({ items: [], payments: [pay('1.00')] }), ['items'])
+    expectInvalid(await sell({ items: {}, payments: [pay('1.00')] }), ['items'])
+    expectInvalid(await sell({ items: [{ description: 'x', unit_price: '1.00' }], payments: [] }), [
+      'items[0].quantity',
+    ])
+  })
+
+  it('takes quantities as text with up to three decimals, above zero', async () => {
+    for (const quantity of [
+      '0',
+      '0.000',
+      '-1',
+      '1.0001',
+      '1,5',
+      '',
+      '1.',
+      '.5',
+      '01',
+      '1e3',
+      ' 1',
+      1,
+      1.5,
+      null,
+      true,
+      '1000000000',
+    ]) {
+      expectInvalid(await sell({ items: [adHoc('1.00', quantity as string)], payments: [pay('1.00')] }), [
+        'items[0].quantity',
+      ])
+    }
+    for (const [quantity, answered] of [
+      ['1', '1.000'],
+      ['1.5', '1.500'],
+      ['0.001', '0.001'],
+      ['12.340', '12.340'],
+    ] as const) {
+      const sale = await sold({ items: [adHoc('0.00', quantity)], payments: [] })
+      expect(sale.items[0].quantity).to.equal(answered)
+    }
+  })
+
+  it('takes money as text with two decimals only', async () => {
+    for (const money of ['1', '1.0', '1.000', '-1.00', '1,00', 1, null]) {
+      const body = {
+        items: [{ ...adHoc('1.00'), unit_price: money }],
+        payments: [{ payment_type_id: types.cash, amount: money }],
+        delivery_fee: money,
+      }
+      expectInvalid(await sell(body), ['items[0].unit_price', 'payments[0].amount', 'delivery_fee'])
+    }
+  })
+
+  it('needs exactly one identifier of each item', async () => {
+    const { id } = await item({ external_id: 'caf' })
+    for (const identifiers of [
+      {},
+      { catalog_item_id: id, description: 'x' },
+      { catalog_item_id: id, catalog_item_external_id: 'caf' },
+      { catalog_item_external_id: 'caf', description: 'x' },
+      { catalog_item_id: id, catalog_item_external_id: 'caf', description: 'x' },
+    ]) {
+      const body = {
+        items: [adHoc('1.00'), { quantity: '1', unit_price: '1.00', ...identifiers }],
+        payments: [pay('2.00')],
+      }
+      expectInvalid(await sell(body), ['items[1]'])
+    }
+  })
+})

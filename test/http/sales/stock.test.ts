@@ -1,0 +1,63 @@
+import { expect } from 'chai'
+import { expectProblem } from '../../support/answers.ts'
+import { useSeller } from './seller.ts'
+
+describe('sales: stock', () => {
+  const { company, item, stockOf, adHoc, pay, sell, sold } = useSeller()
+
+  it('is debited by products that are controlled, and by nothing else', async () => {
+    const tracked = await item({ stock: '10' })
+    const untracked = await item()
+    const service = await item({ type: 'service' })
+    const line = (id: number) => ({ catalog_item_id: id, quantity: '3', unit_price: '1.00' })
+    await sold({
+      items: [line(tracked.id), line(untracked.id), line(service.id), adHoc('1.00', '3')],
+      payments: [pay('12.00')],
+    })
+    expect(await stockOf(tracked.id)).to.equal('7.000')
+    expect(await stockOf(untracked.id)).to.equal(null)
+    expect(await stockOf(service.id)).to.equal(null)
+  })
+
+  it('may be sold to the last thousandth', async () => {
+    const { id } = await item({ stock: '0.75' })
+    const line = (quantity: string) => ({
+      items: [{ catalog_item_id: id, quantity, unit_price: '0.00' }],
+      payments: [],
+    })
+    expectProblem(await sell(line('0.751')), 422, 'insufficient_stock')
+    await sold(line('0.75'))
+    expect(await stockOf(id)).to.equal('0.000')
+    expectProblem(await sell(line('0.001')), 422, 'insufficient_stock')
+  })
+
+  it('that is short refuses the whole sale, names all items that are short, and saves nothing', async () => {
+    const [a, b, c] = [
+      await item({ stock: '5', external_id: 'a' }),
+      await item({ stock: '1' }),
+      await item({ stock: '2' }),
+    ]
+    const line = (id: number, quantity: string) => ({ catalog_item_id: id, quantity, unit_price: '1.00' })
+    const before = (await company.get('/sales')).text
+    const reply = await sell({
+      external_id: 'tudo-ou-nada',
+      // The first is short only when its lines are taken together.
+      items: [
+        line(a.id, '3'),
+        line(b.id, '1'),
+        line(c.id, '2.5'),
+        { catalog_item_external_id: 'a', quantity: '2.001' },
+      ],
+      payments: [pay('1000.00')],
+    })
+    const short = [
+      { catalog_item_id: a.id, requested: '5.001', available: '5.000' },
+      { catalog_item_id: c.id, requested: '2.500', available: '2.000' },
+    ]
+    expect(expectProblem(reply, 422, 'insufficient_stock')).to.deep.equal({ ...short[0], items: short })
+    expect((await company.get('/sales')).text).to.equal(before)
+    expect(await Promise.all([a.id, b.id, c.id].map(stockOf))).to.deep.equal(['5.000', '1.000', '2.000'])
+    expectProblem(await company.get('/sales/by-external/tudo-ou-nada'), 404, 'not_found')
+    await sold({ external_id: 'tudo-ou-nada', items: [line(a.id, '5')], payments: [pay('5.00')] })
+  })
+})

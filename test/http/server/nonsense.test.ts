@@ -1,0 +1,107 @@
+import { expect } from 'chai'
+import { bytesOf, exchange } from '../../support/wire.ts'
+import { expectRefusal, ID, JSON_TYPE, useConnections } from './connections.ts'
+
+describe('the server', () => {
+  const { api, company, wireTo, key, creating } = useConnections()
+
+  describe('answers what is no HTTP with 400, an id, and the end of the connection', () => {
+    const odd: Record<string, string> = {
+      'no request at all': 'hello\r\n\r\n',
+      'a greeting for TLS': '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03',
+      'HTTP/0.9': 'GET /\r\n\r\n',
+      'HTTP/2 without asking': 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+      'a method that nobody knows': 'BREW / HTTP/1.1\r\nHost: x\r\n\r\n',
+      'a path with a blank': 'GET /a b HTTP/1.1\r\nHost: x\r\n\r\n',
+      'a header without a colon': 'GET / HTTP/1.1\r\nHost: x\r\nnothing\r\n\r\n',
+      'a folded header': 'GET / HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n',
+      'a blank before the colon': 'GET / HTTP/1.1\r\nHost: x\r\nA : b\r\n\r\n',
+      'a header with U+0000': 'GET / HTTP/1.1\r\nHost: x\r\nA: b\u0000c\r\n\r\n',
+      'lines that end with LF alone': 'GET / HTTP/1.1\nHost: x\n\n',
+      'two lengths': 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab',
+      'a length below nothing': 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n',
+      'a length that is no number': 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0x10\r\n\r\n',
+      'a length beyond all measure': 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n',
+      'a length and chunks':
+        'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+      'chunks that are coded otherwise after':
+        'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n',
+    }
+    for (const [what, bytes] of Object.entries(odd)) {
+      it(what, async () => {
+        const wire = await wireTo(api.url)
+        wire.write(Buffer.from(bytes, 'latin1'))
+        const [reply, ...others] = await wire.answered(1)
+        expectRefusal(reply, 400, 'malformed_request')
+        await wire.ended()
+        expect(others).to.have.length(0)
+      })
+    }
+
+    for (const hosts of [[], ['a', 'b'], ['a', 'a']]) {
+      it(`${hosts.length} Host headers: ${hosts}`, async () => {
+        const lines = hosts.map((host) => `Host: ${host}\r\n`).join('')
+        const reply = await exchange(api.url, `GET /api/v1/me HTTP/1.1\r\n${lines}\r\n`)
+        expect(`${reply.status} ${reply.body.error.code}`).to.equal('400 malformed_request')
+        expect(reply.headers.get('x-request-id')).to.match(ID)
+        const till = await exchange(api.url, `GET /api/sync/status HTTP/1.1\r\n${lines}\r\n`)
+        expect([till.status, till.body.success]).to.deep.equal([400, false])
+      })
+    }
+
+    it('HTTP/1.0 needs no Host', async () => {
+      const reply = await exchange(api.url, 'GET /health/live HTTP/1.0\r\n\r\n')
+      expect(reply.status).to.equal(200)
+    })
+  })
+
+  it('answers headers beyond 16 KB with 431, however many they are', async () => {
+    const long = ['X-Long', 'x'.repeat(16_400)] as const
+    const many = Array.from({ length: 3_000 }, (_, n) => [`X-${n}`, 'x'] as const)
+    for (const headers of [[long], many]) {
+      expectRefusal(await exchange(api.url, bytesOf({ method: 'GET', path: '/', headers })), 431, 'headers_too_large')
+    }
+    const path = `/${'x'.repeat(16_400)}`
+    expectRefusal(await exchange(api.url, bytesOf({ method: 'GET', path })), 431, 'headers_too_large')
+  })
+
+  it('answers CONNECT with 405, and takes no expectation amiss', async () => {
+    expectRefusal(await exchange(api.url, 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n'), 405, 'method_not_allowed')
+    expect((await exchange(api.url, creating('Esperada', [['Expect', '100-continue']]))).status).to.equal(201)
+    expect((await exchange(api.url, creating('Esperançosa', [['Expect', 'wonders']]))).status).to.equal(201)
+  })
+
+  it('answers requests that come before the ones before them are answered, in their order', async () => {
+    const wire = await wireTo(api.url)
+    const names = Array.from({ length: 30 }, (_, n) => `Em fila ${n}`)
+    wire.write(Buffer.concat(names.map((name) => creating(name))))
+    const replies = await wire.answered(30)
+    expect(replies.map((reply) => reply.body.data?.name)).to.deep.equal(names)
+  })
+
+  it('answers what came before the nonsense first, and what it recorded is not called refused', async () => {
+    const wire = await wireTo(api.url)
+    wire.write(Buffer.concat([creating('Antes do fim'), Buffer.from('nonsense\r\n\r\n')]))
+    const [created, refused] = await wire.answered(2)
+    expect([created?.status, created?.body.data?.name]).to.deep.equal([201, 'Antes do fim'])
+    expectRefusal(refused, 400, 'malformed_request')
+    await wire.ended()
+  })
+
+  it('answers a body that breaks off in nonsense in the shape of its interface, and records nothing', async () => {
+    for (const [path, shape] of [
+      ['/api/v1/customers', 'error'],
+      ['/api/auth/login', 'success'],
+    ] as const) {
+      const headers = [key(), JSON_TYPE, ['Transfer-Encoding', 'chunked']] as const
+      const wire = await wireTo(api.url)
+      wire.write(Buffer.concat([bytesOf({ method: 'POST', path, headers }), Buffer.from('8\r\n{"name":\r\nzz\r\n')]))
+      const [reply] = await wire.answered(1)
+      expect(reply?.status).to.equal(400)
+      expect(reply?.body).to.have.property(shape)
+      expect(reply?.headers.get('x-request-id')).to.match(ID)
+      await wire.ended()
+    }
+    expect((await company.get('/customers?name=zz')).body.data).to.deep.equal([])
+  })
+})

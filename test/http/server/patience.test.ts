@@ -1,0 +1,131 @@
+import { expect } from 'chai'
+import { startApi, type TestApi } from '../../support/api.ts'
+import { until } from '../../support/wait.ts'
+import { bytesOf, exchange } from '../../support/wire.ts'
+import { expectRefusal, JSON_TYPE, useConnections } from './connections.ts'
+
+describe('the server', () => {
+  const { api, company, wireTo, key, me, creating } = useConnections()
+
+  describe('with little patience', () => {
+    const hurried = { headers_ms: 300, request_ms: 600, check_ms: 50, keepAlive_ms: 300 }
+    let quick: TestApi
+
+    before(async () => {
+      quick = await startApi(api.databaseUrl, { server: hurried })
+    })
+    after(() => quick.close())
+
+    it('ends a connection on which nothing is said', async () => {
+      const wire = await wireTo(quick.url)
+      expectRefusal((await wire.answered(1))[0], 408, 'request_timeout')
+      await wire.ended()
+    })
+
+    it('ends a connection on which headers come byte by byte', async () => {
+      const wire = await wireTo(quick.url)
+      const dribble = setInterval(() => wire.write('X'), 20)
+      wire.write('GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ')
+      try {
+        expectRefusal((await wire.answered(1))[0], 408, 'request_timeout')
+        await wire.ended()
+      } finally {
+        clearInterval(dribble)
+      }
+    })
+
+    it('ends a request whose body comes byte by byte, in the shape of its interface, and records nothing', async () => {
+      for (const [path, shape] of [
+        ['/api/v1/customers', 'error'],
+        ['/api/auth/login', 'success'],
+        ['/webhook/paymentprovider/loja/1', 'error'],
+      ] as const) {
+        const wire = await wireTo(quick.url)
+        wire.write(bytesOf({ method: 'POST', path, headers: [key(), JSON_TYPE, ['Content-Length', '100000']] }))
+        wire.write('{"name":"')
+        const dribble = setInterval(() => wire.write('x'), 20)
+        try {
+          const [reply] = await wire.answered(1)
+          expect(reply?.status, path).to.equal(408)
+          expect(reply?.body, path).to.have.property(shape)
+          await wire.ended()
+        } finally {
+          clearInterval(dribble)
+        }
+      }
+      expect((await company.get('/customers?name=xxx')).body.data).to.deep.equal([])
+    })
+
+    it('ends a connection whose request was answered before its body had come', async () => {
+      const wire = await wireTo(quick.url)
+      wire.write('POST /api/v1/customers HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100000\r\n\r\n{')
+      expect((await wire.answered(1))[0]?.status).to.equal(401)
+      await wire.ended()
+      expect(wire.answers()).to.have.length(1)
+    })
+
+    it('ends a connection that is kept and not used', async () => {
+      const wire = await wireTo(quick.url)
+      wire.write(me())
+      expect((await wire.answered(1))[0]?.status).to.equal(200)
+      await wire.ended()
+      expect(wire.answers()).to.have.length(1)
+    })
+  })
+
+  describe('with an answer that does not get away', () => {
+    let quick: TestApi
+
+    before(async () => {
+      quick = await startApi(api.databaseUrl, { server: { stalled_ms: 300 } })
+      const items = Array.from({ length: 200 }, (_, n) => ({
+        external_id: `g${n}`,
+        name: `Grande ${n}`,
+        notes: 'x'.repeat(1_000),
+      }))
+      expect((await company.post('/customers/batch', { items })).status).to.equal(200)
+    })
+    after(() => quick.close())
+
+    it('gives up one that nobody takes', async () => {
+      const wire = await wireTo(quick.url)
+      wire.socket.pause()
+      // Many of them, more than the buffers of both sides hold.
+      const list = bytesOf({ method: 'GET', path: '/api/v1/customers?limit=200', headers: [key()] })
+      wire.write(Buffer.concat(Array.from({ length: 100 }, () => list)))
+      await until(async () => (await quick.connections()) === 1)
+      await until(async () => (await quick.connections()) === 0)
+    })
+
+    it('waits for one that takes its time to be made', async () => {
+      const blocker = await quick.core.pool.connect()
+      await blocker.query('begin')
+      await blocker.query('select * from ops.ledgers where company_id = $1 for update', [company.id])
+      const wire = await wireTo(quick.url)
+      wire.write(creating('Demorada'))
+      // A connection on which nothing happens, opened later, is given up: so the time is over for the other one too.
+      await (await wireTo(quick.url)).ended()
+      expect(wire.answers()).to.have.length(0)
+      await blocker.query('rollback')
+      blocker.release()
+      expect((await wire.answered(1))[0]?.status).to.equal(201)
+    })
+  })
+
+  it('closes connections beyond those it can hold, and has room again when some have gone', async () => {
+    const small = await startApi(api.databaseUrl, { server: { connections: 3 } })
+    try {
+      const kept = await Promise.all([1, 2, 3].map(() => wireTo(small.url)))
+      await until(async () => (await small.connections()) === 3)
+      const refused = await wireTo(small.url)
+      await refused.ended()
+      for (const wire of kept) wire.write(me())
+      for (const wire of kept) expect((await wire.answered(1))[0]?.status).to.equal(200)
+      kept[0]?.close()
+      await until(async () => (await small.connections()) === 2)
+      expect((await exchange(small.url, me())).status).to.equal(200)
+    } finally {
+      await small.close()
+    }
+  })
+})

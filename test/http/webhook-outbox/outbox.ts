@@ -1,0 +1,58 @@
+import { expect } from 'chai'
+import { type Json, type Reply, send, type TestApi, type TestCompany } from '../../support/api.ts'
+import { useCompanyPerTest } from '../../support/use-api.ts'
+
+interface Queued {
+  id: string
+  event: string
+  revision: number | null
+  sequence: number | null
+  replay: boolean
+  status: string
+  body: string
+}
+
+/** A company whose key causes the events, and whose registrar has another one: the addresses are told of the former. */
+interface Outbox {
+  readonly api: TestApi
+  readonly company: TestCompany
+  asRegistrar(method: string, path: string, body?: object, headers?: Record<string, string>): Promise<Reply>
+  /** Registers an address; answers its id. */
+  register(events?: readonly string[]): Promise<number>
+  /** What waits for an address, in the order of its sequence. */
+  queued(webhook: number): Promise<Queued[]>
+  /** Creates a customer. */
+  customer(name: string): Promise<Json>
+}
+
+export function useOutbox(): Outbox {
+  const { api, company } = useCompanyPerTest()
+  let registrar: string
+
+  beforeEach('create the key of the registrar', async () => {
+    registrar = (await company.newKey(['webhooks:manage', 'customers:write'])).key
+  })
+
+  const asRegistrar: Outbox['asRegistrar'] = (method, path, body, headers = {}) =>
+    send(`${api.url}/api/v1${path}`, method, body, { authorization: `Bearer ${registrar}`, ...headers })
+  return {
+    api,
+    company,
+    asRegistrar,
+    async register(events = ['*']) {
+      const reply = await asRegistrar('POST', '/webhooks', { url: 'https://erp.example/eventos', events })
+      expect(reply.status, reply.text).to.equal(201)
+      return reply.body.data.id
+    },
+    async queued(webhook) {
+      const { rows } = await api.core.pool.query<Queued>(
+        `select d.id, d.event, d.revision, d.sequence, d.replay, d.status, m.body
+         from webhook_deliveries d join webhook_messages m on m.company_id = d.company_id and m.id = d.message_id
+         where d.webhook_id = $1 order by d.sequence nulls last, d.id`,
+        [webhook],
+      )
+      return rows
+    },
+    customer: async (name) => (await company.post('/customers', { name })).body.data,
+  }
+}

@@ -1,0 +1,87 @@
+import { expect } from 'chai'
+import { ProviderUnavailable } from '../../../src/payments/provider-port.ts'
+import { ACCESS_TOKEN, account, failure, json, newPayment, shown, useProvider } from './provider.ts'
+
+describe('client of the payment provider against a provider that answers anything', () => {
+  const provider = useProvider()
+
+  it('calls the address that it is told, under its path, with the credentials and the idempotency key', async () => {
+    provider.answer = json(201, shown())
+    const port = provider.port()
+    await provider.clientOf({ baseUrl: `http://127.0.0.1:${port}/mirror` }).createPayment(account, newPayment())
+    const [call] = provider.calls
+    expect(call).to.include({ method: 'POST', url: '/mirror/v1/payments' })
+    expect(call?.headers).to.include({
+      host: `127.0.0.1:${port}`,
+      authorization: `Bearer ${ACCESS_TOKEN}`,
+      'x-idempotency-key': newPayment().attemptId,
+    })
+  })
+
+  for (const [text, cents] of [
+    [46.3, 4630],
+    [0.29, 29],
+    [1.1, 110],
+    [1005, 100_500],
+    [9_999_999_999.99, 999_999_999_999],
+    [8_000_000.07, 800_000_007],
+  ] as const) {
+    it(`reads ${text} as ${cents} cents`, async () => {
+      provider.answer = json(200, shown({ transaction_amount: text }))
+      expect(await provider.clientOf().getPayment(account, '1')).to.include({ amountCents: cents })
+    })
+  }
+
+  it('reads ids and references whether they come as numbers or as texts', async () => {
+    provider.answer = json(200, shown({ id: '1300555', external_reference: 17, metadata: null, status_detail: null }))
+    expect(await provider.clientOf().getPayment(account, '1')).to.include({
+      id: '1300555',
+      externalReference: '17',
+      attemptId: null,
+      statusDetail: null,
+    })
+    provider.answer = json(200, shown({ external_reference: null }))
+    expect(await provider.clientOf().getPayment(account, '1')).to.include({ externalReference: null })
+  })
+
+  it('takes a payment that does not tell its mode for one of the account’s', async () => {
+    provider.answer = json(200, shown({ live_mode: undefined }))
+    for (const sandbox of [true, false])
+      expect(await provider.clientOf().getPayment({ ...account, sandbox }, '1')).to.include({ liveMode: !sandbox })
+  })
+
+  it('takes a new payment for the one that was asked for, where the answer does not tell', async () => {
+    provider.answer = json(201, { id: 1300555, status: 'approved' })
+    expect(await provider.clientOf().createPayment(account, newPayment())).to.deep.equal({
+      id: '1300555',
+      status: 'approved',
+      statusDetail: null,
+      externalReference: 'order-17',
+      attemptId: null,
+      amountCents: 4630,
+      liveMode: false,
+    })
+    provider.answer = json(201, shown({ external_reference: 'order-18', transaction_amount: 1 }))
+    expect(await provider.clientOf().createPayment(account, newPayment())).to.include({
+      externalReference: 'order-18',
+      amountCents: 100,
+    })
+  })
+
+  it('knows no amount of a payment in another currency', async () => {
+    for (const [currency_id, amountCents] of [
+      ['BRL', 4630],
+      ['ARS', null],
+    ] as const) {
+      provider.answer = json(200, shown({ currency_id }))
+      expect(await provider.clientOf().getPayment(account, '1')).to.include({ amountCents })
+    }
+  })
+
+  it('finds the payments of an order among others that it cannot read', async () => {
+    provider.answer = json(200, { results: [{ id: null, external_reference: 'order-18' }, {}, shown()] })
+    expect(await provider.clientOf().findPayments(account, 'order-17')).to.have.length(1)
+    provider.answer = json(200, { results: [shown({ id: null })] })
+    expect(await failure(provider.clientOf().findPayments(account, 'order-17'))).to.be.instanceOf(ProviderUnavailable)
+  })
+})

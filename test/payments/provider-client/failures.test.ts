@@ -1,0 +1,133 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { expect } from 'chai'
+import { ProviderMisconfigured, ProviderRefused, ProviderUnavailable } from '../../../src/payments/provider-port.ts'
+import { until } from '../../support/wait.ts'
+import {
+  ACCESS_TOKEN,
+  account,
+  CARD_TOKEN,
+  callsOf,
+  failure,
+  json,
+  newPayment,
+  shown,
+  useProvider,
+} from './provider.ts'
+
+describe('client of the payment provider against a provider that fails', () => {
+  const provider = useProvider()
+
+  for (const status of [401, 403]) {
+    it(`takes ${status} as a wrong configuration`, async () => {
+      provider.answer = json(status, { message: `invalid token ${ACCESS_TOKEN}` })
+      expect(await failure(provider.clientOf().getPayment(account, '1'))).to.be.instanceOf(ProviderMisconfigured)
+    })
+  }
+
+  for (const status of [302, 408, 409, 423, 424, 429, 500, 502, 503, 504]) {
+    it(`takes ${status} as passing, and does not ask again`, async () => {
+      provider.answer = (_request, response) => response.writeHead(status, { location: '/elsewhere' }).end('{}')
+      for (const call of callsOf(provider.clientOf())) expect(await failure(call)).to.be.instanceOf(ProviderUnavailable)
+      expect(provider.calls).to.have.length(3)
+    })
+  }
+
+  for (const status of [400, 402, 404, 422]) {
+    it(`takes ${status} of a new payment as a refusal`, async () => {
+      provider.answer = json(status, { message: 'no', error: 'bad_request', cause: [] })
+      expect(await failure(provider.clientOf().createPayment(account, newPayment()))).to.be.instanceOf(ProviderRefused)
+    })
+  }
+
+  it('shows a refusal bounded, and without what was sent', async () => {
+    const description = `${CARD_TOKEN} is no token ${'x'.repeat(5000)}`
+    provider.answer = json(400, {
+      message: ACCESS_TOKEN,
+      cause: Array.from({ length: 50 }, () => ({ code: 7, description })),
+    })
+    const error = await failure(provider.clientOf().createPayment(account, newPayment({ token: CARD_TOKEN })))
+    const { causes } = error as ProviderRefused
+    expect(causes).to.have.length(5)
+    expect(causes[0]?.code).to.equal('7')
+    expect(causes[0]?.description)
+      .to.match(/^… is no token x+…$/)
+      .and.have.length.below(250)
+    provider.answer = json(400, { message: `${ACCESS_TOKEN}?`, error: 'bad_request', cause: 'text' })
+    expect(await failure(provider.clientOf().createPayment(account, newPayment()))).to.deep.include({
+      causes: [{ code: 'bad_request', description: '…?' }],
+    })
+    provider.answer = json(422, {})
+    const [cause] = ((await failure(provider.clientOf().createPayment(account, newPayment()))) as ProviderRefused)
+      .causes
+    expect(cause).to.include({ code: '422' })
+  })
+
+  const GARBAGE: Record<string, (request: IncomingMessage, response: ServerResponse) => void> = {
+    'a page': (_request, response) => response.end('<html>'),
+    'an empty answer': (_request, response) => response.end(),
+    'no content': (_request, response) => response.writeHead(204).end(),
+    null: json(200, null),
+    'a text': json(200, 'approved'),
+    'a list': json(200, []),
+    'another object': json(200, { ok: true }),
+    'wrong types': json(200, shown({ status: 7 })),
+    'an amount as text': json(200, shown({ transaction_amount: '46.30' })),
+    'a fraction of a cent': json(200, shown({ transaction_amount: 46.301 })),
+    'a negative amount': json(200, shown({ transaction_amount: -1 })),
+    'an endless amount': json(200, shown({ transaction_amount: 1e21 })),
+    'an id that is none': json(200, shown({ id: 1.5 })),
+    'too much': json(200, shown({ description: 'x'.repeat(3_000_000) })),
+    'compressed gigabytes': (_request, response) =>
+      response.writeHead(200, { 'content-encoding': 'gzip' }).end(Buffer.alloc(1000)),
+    'a closed connection': (_request, response) => response.destroy(),
+    'half an answer': (_request, response) => {
+      response.writeHead(200, { 'content-length': 1000 }).write('{"id":')
+      setImmediate(() => response.destroy())
+    },
+  }
+  for (const [name, respond] of Object.entries(GARBAGE)) {
+    it(`is not misled by ${name}`, async () => {
+      provider.answer = respond
+      for (const call of callsOf(provider.clientOf())) expect(await failure(call)).to.be.instanceOf(ProviderUnavailable)
+    })
+  }
+
+  it('does not answer for an address where nobody listens', async () => {
+    const client = provider.clientOf({ baseUrl: 'http://127.0.0.1:1' })
+    expect(await failure(client.getPayment(account, '1'))).to.be.instanceOf(ProviderUnavailable)
+  })
+
+  for (const [name, respond] of [
+    ['never answers', () => {}],
+    ['never ends its answer', (_request: IncomingMessage, response: ServerResponse) => response.write('{')],
+    [
+      'answers byte by byte',
+      (_request: IncomingMessage, response: ServerResponse) => {
+        const timer = setInterval(() => response.write(' '), 20)
+        response.on('close', () => clearInterval(timer))
+      },
+    ],
+  ] as const) {
+    it(`gives up, and hangs up, when the provider ${name}`, async () => {
+      provider.answer = respond
+      const error = await failure(provider.clientOf({ timeout_ms: 200 }).getPayment(account, '1'))
+      expect(error).to.be.instanceOf(ProviderUnavailable)
+      await until(() => provider.closed === 1, { what: 'the end of the connection' })
+    })
+  }
+
+  it('asks only so much at a time, and lets only so many wait', async () => {
+    const open: ServerResponse[] = []
+    provider.answer = (_request, response) => open.push(response)
+    const client = provider.clientOf({ limits: { running: 2, waiting: 1 }, timeout_ms: 10_000 })
+    const asked = ['1', '2', '3'].map((id) => client.getPayment(account, id))
+    await until(() => open.length === 2)
+    expect(await failure(client.getPayment(account, '4'))).to.be.instanceOf(ProviderUnavailable)
+    expect(provider.calls).to.have.length(2)
+    for (const response of open.splice(0)) response.end(JSON.stringify(shown()))
+    await until(() => open.length === 1)
+    open[0]?.end(JSON.stringify(shown()))
+    expect(await Promise.all(asked)).to.have.length(3)
+    expect(provider.calls).to.have.length(3)
+  })
+})

@@ -1,0 +1,114 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { inspect } from 'node:util'
+import { expect } from 'chai'
+import { createProviderClient } from '../../../src/payments/provider-client.ts'
+import type { NewPayment, PaymentProvider, ProviderAccount } from '../../../src/payments/provider-port.ts'
+
+export const ACCESS_TOKEN = 'TEST-access-token-of-the-store'
+export const CARD_TOKEN = 'card-token-of-the-buyer'
+export const account = { accessToken: ACCESS_TOKEN, sandbox: true }
+
+export const newPayment = (changes: Partial<NewPayment> = {}): NewPayment => ({
+  attemptId: '0190d6a0-0000-7000-8000-000000000001',
+  orderReference: 'order-17',
+  amountCents: 4630,
+  applicationFeeCents: 116,
+  paymentMethodId: 'pix',
+  payerEmail: 'maria@example.com',
+  token: undefined,
+  description: 'Pedido 17',
+  notificationUrl: 'http://127.0.0.1:9/webhook/paymentprovider/loja/17',
+  ...changes,
+})
+
+/** What the provider answers about a payment. */
+export const shown = (changes: object = {}) => ({
+  id: 1300555,
+  status: 'pending',
+  status_detail: 'pending_waiting_payment',
+  external_reference: 'order-17',
+  transaction_amount: 46.3,
+  live_mode: false,
+  metadata: { attempt_id: newPayment().attemptId },
+  ...changes,
+})
+
+export async function failure(call: Promise<unknown> | (() => Promise<unknown>)): Promise<Error> {
+  const error = await (typeof call === 'function' ? call() : call).then(
+    (value) => expect.fail(`succeeded with ${JSON.stringify(value)}`),
+    (reason: unknown) => reason,
+  )
+  expect(error).to.be.instanceOf(Error)
+  // Whatever may be logged of an error, nothing that was sent is in it.
+  expect(inspect(error, { depth: 10 }))
+    .not.to.include(ACCESS_TOKEN)
+    .and.not.include(CARD_TOKEN)
+  return error as Error
+}
+
+/** Everything that can be asked of the provider. */
+export const callsOf = (client: PaymentProvider, of: ProviderAccount = account) => [
+  () => client.createPayment(of, newPayment()),
+  () => client.getPayment(of, '1'),
+  () => client.findPayments(of, 'order-17'),
+]
+
+type Respond = (request: IncomingMessage, response: ServerResponse) => void
+
+/** The answer of a provider in good order. */
+export const json =
+  (status: number, body: unknown): Respond =>
+  (_request, response) =>
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+
+/** A provider that answers anything, and clients that ask it. */
+interface AnyProvider {
+  answer: Respond
+  /** Those of the test, of which so many responses have been closed. */
+  readonly calls: readonly IncomingMessage[]
+  readonly closed: number
+  port(): number
+  clientOf(options?: Partial<Parameters<typeof createProviderClient>[0]>): ReturnType<typeof createProviderClient>
+}
+
+export function useProvider(): AnyProvider {
+  const clients: ReturnType<typeof createProviderClient>[] = []
+  const calls: IncomingMessage[] = []
+  let closed = 0
+  let server: Server
+  const port = () => (server.address() as AddressInfo).port
+  const provider: AnyProvider = {
+    answer: (_request, response) => response.destroy(),
+    calls,
+    get closed() {
+      return closed
+    },
+    port,
+    clientOf(options = {}) {
+      const client = createProviderClient({ baseUrl: `http://127.0.0.1:${port()}`, ...options })
+      clients.push(client)
+      return client
+    },
+  }
+
+  before(async () => {
+    server = createServer((request, response) => {
+      calls.push(request)
+      response.on('close', () => (closed += 1))
+      request.resume().on('end', () => provider.answer(request, response))
+    })
+    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  })
+  beforeEach(() => {
+    calls.length = 0
+    closed = 0
+  })
+  after(async () => {
+    for (const client of clients) await client.close()
+    server.closeAllConnections()
+    await new Promise((done) => server.close(done))
+  })
+
+  return provider
+}

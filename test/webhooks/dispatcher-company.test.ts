@@ -1,0 +1,140 @@
+import { expect } from 'chai'
+import type { Pool } from 'pg'
+import { createPool } from '../../src/postgres/pool.ts'
+import { useDatabase } from '../support/database.ts'
+import { until } from '../support/wait.ts'
+import { idsOf, silent, useDispatchers } from './harness.ts'
+import { addAddress, queue, storedDeliveries } from './outbox.ts'
+
+describe('the dispatcher among others', () => {
+  const database = useDatabase()
+  const tests = useDispatchers(database)
+
+  it('does not let addresses that never answer slow down the others', async () => {
+    const dead = await tests.receiver()
+    dead.answer = silent
+    const receiver = await tests.receiver()
+    for (let n = 0; n < 40; n++) await queue(tests.pool, await addAddress(tests.pool, dead.url), 50)
+    const sound = await addAddress(tests.pool, receiver.url)
+    const ids = await queue(tests.pool, sound, 300)
+    tests.dispatcher()
+    await until(() => receiver.received.length === 300)
+    expect(idsOf(receiver.received)).to.have.members(ids)
+    // Two of each address that nothing is known of yet.
+    expect(dead.received.length).to.be.at.most(80)
+    await dead.close()
+  })
+
+  it('shares the work between two processes without sending anything twice', async () => {
+    const receiver = await tests.receiver()
+    const ids: string[] = []
+    for (let n = 0; n < 4; n++) ids.push(...(await queue(tests.pool, await addAddress(tests.pool, receiver.url), 250)))
+    const pools = [1, 2].map(() => createPool(database.url, { max: 2, keyLookupsOnly: true, lock_timeout_ms: 500 }))
+    const taken = pools.map(countClaims)
+    for (const pool of pools) tests.dispatcher({ pool })
+    await tests.allAre('delivered')
+    expect(idsOf(receiver.received)).to.have.members(ids).and.have.length(1000)
+    expect(taken.map((claims) => claims())).to.satisfy((counts: number[]) => counts.every((count) => count > 0))
+    tests.closeLater(() => Promise.all(pools.map((pool) => pool.end())))
+  })
+
+  it('leaves a delivery to whoever asked for it again while it was under way, and keeps the attempt', async () => {
+    const receiver = await tests.receiver()
+    let respond = () => {}
+    receiver.answer = (_received, response) => {
+      respond = () => response.writeHead(500).end()
+    }
+    await queue(tests.pool, await addAddress(tests.pool, receiver.url))
+    const dispatcher = tests.dispatcher()
+    await until(() => receiver.received.length === 1)
+    const again = '2100-01-01T00:00:00.000Z'
+    await tests.pool.query('update webhook_deliveries set tries = 0, next_attempt_at = $1', [again])
+    respond()
+    const [delivery] = await tests.attempted(1)
+    expect(delivery).to.include({ status: 'pending', tries: 0, next_attempt_at: again })
+    await dispatcher.stop()
+  })
+
+  it('says delivered when a delivery arrived that was cancelled meanwhile', async () => {
+    const receiver = await tests.receiver()
+    let respond = () => {}
+    receiver.answer = (_received, response) => {
+      respond = () => response.writeHead(200).end()
+    }
+    await queue(tests.pool, await addAddress(tests.pool, receiver.url))
+    tests.dispatcher()
+    await until(() => receiver.received.length === 1)
+    await tests.pool.query(`update webhook_deliveries set status = 'cancelled', next_attempt_at = null`)
+    respond()
+    await tests.allAre('delivered')
+  })
+
+  it('goes on after Postgres was away, and records what was answered meanwhile', async () => {
+    const receiver = await tests.receiver()
+    const address = await addAddress(tests.pool, receiver.url)
+    const broken = createPool(database.url, { max: 2, keyLookupsOnly: true })
+    const outage = breakable(broken)
+    let release = () => {}
+    receiver.answer = (_received, response) => {
+      release = () => response.writeHead(204).end()
+    }
+    await queue(tests.pool, address)
+    const dispatcher = tests.dispatcher({ pool: outage.pool })
+    await until(() => receiver.received.length === 1)
+    outage.broken = true
+    release()
+    await until(() => dispatcher.errors.length >= 3)
+    outage.broken = false
+    await tests.allAre('delivered')
+    expect(receiver.received).to.have.length(1)
+    receiver.answer = (_received, response) => response.writeHead(204).end()
+    await queue(tests.pool, address)
+    await tests.allAre('delivered')
+    tests.closeLater(() => broken.end())
+  })
+
+  it('ends when it is told to: takes nothing more, and records what is under way', async () => {
+    const receiver = await tests.receiver()
+    const responses: (() => void)[] = []
+    receiver.answer = (_received, response) => responses.push(() => response.writeHead(204).end())
+    const address = await addAddress(tests.pool, receiver.url)
+    await queue(tests.pool, address, 10)
+    const dispatcher = tests.dispatcher()
+    await until(() => responses.length === 2)
+    const stopped = dispatcher.stop()
+    for (const respond of responses) respond()
+    await stopped
+    const deliveries = await storedDeliveries(tests.pool)
+    expect(deliveries.filter(({ status }) => status === 'delivered')).to.have.length(2)
+    expect(deliveries.filter(({ status, attempts }) => status === 'pending' && attempts.length === 0)).to.have.length(8)
+    expect(receiver.received).to.have.length(2)
+  })
+})
+
+/** Counts the deliveries that are taken through a pool. */
+function countClaims(pool: Pool): () => number {
+  let claims = 0
+  const query = pool.query.bind(pool) as (...args: unknown[]) => Promise<{ rows: { id: string | null }[] }>
+  const counting = async (...args: unknown[]) => {
+    const result = await query(...args)
+    if ((args[0] as { name: string }).name.startsWith('take'))
+      claims += result.rows.filter(({ id }) => id !== null).length
+    return result
+  }
+  Object.assign(pool, { query: counting })
+  return () => claims
+}
+
+/** A pool that behaves as if Postgres were away. */
+function breakable(pool: Pool): { pool: Pool; broken: boolean } {
+  const outage = {
+    broken: false,
+    pool: {
+      query: (...args: unknown[]) =>
+        outage.broken
+          ? Promise.reject(new Error('Connection terminated unexpectedly'))
+          : (pool.query as (...args: unknown[]) => unknown).apply(pool, args),
+    } as unknown as Pool,
+  }
+  return outage
+}
