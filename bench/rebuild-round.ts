@@ -1,0 +1,59 @@
+import type { Core } from '../src/core.ts'
+import { readAll } from './history.ts'
+import { withCore } from './shop.ts'
+
+/**
+ * One round of the benchmark of rebuilds: a process that does nothing else, as the one that an operator starts, rebuilds all tables and
+ * reads the same events without applying them, in the order that is asked for. Prints the figures as JSON.
+ */
+
+/** What a round is told, in the variable ROUND. */
+export interface RoundOrder {
+  readonly databaseUrl: string
+  /** Revision of each company's last event. */
+  readonly ends: readonly { readonly companyId: number; readonly revision: number }[]
+  readonly first: 'rebuild' | 'reading'
+}
+
+/** Events a second, and the most memory that the process had while it rebuilt. */
+export interface RoundFigures {
+  readonly rebuild: number
+  readonly reading: number
+  readonly peak_mib: number
+}
+
+const SAMPLE_MS = 100
+const MEBIBYTE = 1_048_576
+
+const { databaseUrl, ends, first } = JSON.parse(process.env.ROUND ?? '') as RoundOrder
+const EVENTS = ends.reduce((sum, { revision }) => sum + revision + 1, 0)
+
+await withCore(databaseUrl, async (core) => {
+  const early = first === 'reading' ? await readEverything(core) : null
+  const { rate, peak_mib } = await rebuildOnce(core)
+  const figures: RoundFigures = { rebuild: rate, reading: early ?? (await readEverything(core)), peak_mib }
+  console.log(JSON.stringify(figures))
+})
+
+async function rebuildOnce(core: Core): Promise<{ rate: number; peak_mib: number }> {
+  let peak_mib = 0
+  const timer = setInterval(() => {
+    peak_mib = Math.max(peak_mib, Math.round(process.memoryUsage().rss / MEBIBYTE))
+  }, SAMPLE_MS)
+  const start = performance.now()
+  try {
+    const { events, parity } = await core.rebuild()
+    const unequal = parity?.filter(({ equal }) => !equal) ?? []
+    if (events < EVENTS || !parity || unequal.length > 0)
+      throw new Error(`the rebuild made something else: ${JSON.stringify({ events, unequal })}`)
+    return { rate: (events * 1000) / (performance.now() - start), peak_mib }
+  } finally {
+    clearInterval(timer)
+  }
+}
+
+async function readEverything(core: Core): Promise<number> {
+  const start = performance.now()
+  for (const { companyId, revision } of ends) await readAll(core, companyId, revision)
+  return (EVENTS * 1000) / (performance.now() - start)
+}
