@@ -51,6 +51,16 @@ async function createDatabase(serverUrl: string): Promise<BenchDatabase> {
   }
 }
 
+/** A database of its own on the same server, where what is measured must be alone; it is dropped again. */
+export async function withOwnDatabase<T>(url: string, work: (url: string) => Promise<T>): Promise<T> {
+  const database = await createDatabase(url)
+  try {
+    return await work(database.url)
+  } finally {
+    await database.stop()
+  }
+}
+
 /** The ratios mean nothing when a commit does not reach the disk, so the table's head says whether it does. */
 async function describe(url: string): Promise<string> {
   return administer(url, async (client) => {

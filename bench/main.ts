@@ -59,8 +59,8 @@ async function main(options: Options): Promise<void> {
     console.log(`${environment.database.description}; ${availableParallelism()} cores, Node ${process.version}`)
     const books = new Books()
     for (const bench of BENCHMARKS) lines.push(...(await bench(environment, options, books)))
+    console.log(`\n${tableOf(lines)}\n`)
+    if (options.json) await writeFile(options.json, `${JSON.stringify({ results: lines.map(toResult) }, null, 2)}\n`)
     await books.check(environment.database)
   })
-  console.log(`\n${tableOf(lines)}`)
-  if (options.json) await writeFile(options.json, `${JSON.stringify({ results: lines.map(toResult) }, null, 2)}\n`)
 }

@@ -5,7 +5,7 @@ import { generate } from './load.ts'
 import { isSelected, type Options } from './options.ts'
 import { compare, type Line } from './report.ts'
 import { measureInTurns, type Side } from './rounds.ts'
-import { createCatalog } from './shop.ts'
+import { createCatalog, STOCK } from './shop.ts'
 
 const PRODUCTS = 50_000
 export const PRODUCTS_BENCHMARK = `products-${PRODUCTS}`
@@ -20,7 +20,7 @@ export async function benchProducts(environment: Environment, options: Options, 
   const { token } = listShop
   await createCatalog(database.url, listShop, PRODUCTS)
   await administer(database.url, async (client) => {
-    await client.query(COPY_TO_FLOOR, [listShop.companyId])
+    await client.query(COPY_TO_FLOOR, [listShop.companyId, STOCK])
     // The service's own table is left as it is: a catalog is often downloaded before Postgres has looked at it.
     await client.query('analyze floor.catalog_items')
   })
@@ -35,9 +35,10 @@ export async function benchProducts(environment: Environment, options: Options, 
   return [compare(figures, { value: 'service', floor: 'handler' }, result)]
 }
 
+// With the stock that all began with: the floor has sold nothing of it, whatever the service has.
 const COPY_TO_FLOOR = `
   insert into floor.catalog_items (company_id, id, external_id, name, price, stock, stock_updated_at, revision, changed_at)
-  select company_id, id, external_id, doc->>'name', (doc->>'price')::numeric, (doc->>'stock')::numeric, changed_at, revision, changed_at
+  select company_id, id, external_id, doc->>'name', (doc->>'price')::numeric, $2::numeric, changed_at, revision, changed_at
   from read.catalog_items where company_id = $1`
 
 async function checkDownload(url: string, token: string): Promise<void> {
