@@ -2,7 +2,7 @@ import { keepTrying } from '../keep-trying.ts'
 import type { Share } from './share.ts'
 
 /** A server that ran for so long was well: when it is lost, it is started again at once and with all attempts. */
-const STEADY_MS = 60_000
+const STEADY_MS = 5_000
 /** With the patience that grows to 15 seconds, about ten minutes. */
 const ATTEMPTS = 40
 

@@ -7,11 +7,13 @@ import { administer } from '../support/server.ts'
 import { until } from '../support/wait.ts'
 import type { Dice } from './dice.ts'
 import { type OwnPostgres, startOwnPostgres } from './own-postgres.ts'
-import { scenario } from './scenario.ts'
+import { playedRuns, scenario } from './scenario.ts'
 import { mountSmallDisk, type SmallDisk } from './small-disk.ts'
 import { play, type Surroundings, startSurroundings } from './stage.ts'
 
 const PATIENCE = { timeout_ms: 60_000 }
+/** They share one disk. */
+const SCENARIOS = 2
 
 describe('a disk of the embedded Postgres that is full', function () {
   this.timeout(120_000)
@@ -23,7 +25,7 @@ describe('a disk of the embedded Postgres that is full', function () {
   before(async function () {
     dataDir = await mkdtemp(join(tmpdir(), 'tillbook-disk-'))
     await chmod(dataDir, 0o755)
-    disk = mountSmallDisk(dataDir)
+    disk = mountSmallDisk(dataDir, SCENARIOS * playedRuns(1))
     if (typeof disk === 'string') {
       console.log(`      skipped: ${disk}`)
       return this.skip()

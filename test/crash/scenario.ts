@@ -14,8 +14,11 @@ export function scenario(title: string, runs: number, play: (dice: Dice) => Prom
   }
 }
 
+/** How often a scenario is played that is usually played `runs` times. */
+export const playedRuns = (runs: number): number => Number(process.env.CRASH_RUNS || runs)
+
 function seedsOf(runs: number): number[] {
-  const { CRASH_RUNS, CRASH_SEED } = process.env
+  const { CRASH_SEED } = process.env
   if (CRASH_SEED) return [Number(CRASH_SEED)]
-  return Array.from({ length: CRASH_RUNS ? Number(CRASH_RUNS) : runs }, () => randomInt(2 ** 31))
+  return Array.from({ length: playedRuns(runs) }, () => randomInt(2 ** 31))
 }

@@ -11,14 +11,15 @@ export interface SmallDisk {
   unmount(): void
 }
 
-/** Room for a cluster, the log that it keeps (80 MB), and what 40 runs leave behind. */
-const SIZE = '400m'
+/** Room for a cluster and the log that it keeps (80 MB), and for what each run leaves behind. */
+const CLUSTER_MIB = 400
+const RUN_MIB = 10
 const PIECE = Buffer.alloc(64 * 1024)
 
-/** Mounts one on `directory`; where that cannot be done, the reason. */
-export function mountSmallDisk(directory: string): SmallDisk | string {
+/** Mounts one on `directory` that is large enough for so many runs; where that cannot be done, the reason. */
+export function mountSmallDisk(directory: string, runs: number): SmallDisk | string {
   if (process.platform !== 'linux') return `no small file system can be mounted on ${process.platform}`
-  const options = ['-t', 'tmpfs', '-o', `size=${SIZE},mode=755`, 'tmpfs', directory]
+  const options = ['-t', 'tmpfs', '-o', `size=${CLUSTER_MIB + runs * RUN_MIB}m,mode=755`, 'tmpfs', directory]
   const { status, error, stderr } = spawnSync('mount', options, { encoding: 'utf8' })
   if (status !== 0)
     return `no small file system can be mounted (${(error?.message ?? stderr).trim().split('\n', 1)[0]})`
