@@ -1,20 +1,50 @@
-/**
- * Which folder may import which. The direction is `http -> commands, queries -> events, domain`: what decides and what
- * evolves state stays pure, and the ledger knows no business.
- *
- * @type {import('dependency-cruiser').IConfiguration}
- */
-const OWN_FOLDERS = '^(src|commands|projections|queries|test|bench|tools)/'
-const EXPRESS_OR_PG = '(^|/)node_modules/(express|pg|pg-[a-z-]+|@types/express|@types/pg)/'
+const { FOLDERS, INTERFACES } = require('./tools/folders.cjs')
 
+const EXPRESS_OR_PG = '(^|/)node_modules/(express|pg|pg-[a-z-]+|@types/express|@types/pg)/'
+const PATHS = FOLDERS.map(([path]) => path)
+
+/** Files of a folder, without those of its parts that have a place of their own in the order. */
+function filesOf(folder) {
+  const parts = PATHS.filter((path) => path.startsWith(`${folder}/`)).map((path) => `^${path}/`)
+  const path = folder.endsWith('.ts') ? `^${folder}$` : `^${folder}/`
+  return parts.length > 0 ? { path, pathNot: parts } : { path }
+}
+
+/** No file of a folder imports from a folder after it. */
+const order = PATHS.flatMap((folder, place) =>
+  PATHS.slice(place + 1).map((later) => ({
+    name: `${folder} comes before ${later}`,
+    severity: 'error',
+    from: filesOf(folder),
+    to: filesOf(later),
+  })),
+)
+
+const sideBySide = INTERFACES.map((folder) => ({
+  name: `${folder} imports no other interface`,
+  severity: 'error',
+  from: { path: `^${folder}/` },
+  to: { path: `^(${INTERFACES.filter((other) => other !== folder).join('|')})/` },
+}))
+
+/** @type {import('dependency-cruiser').IConfiguration} */
 module.exports = {
   forbidden: [
+    ...order,
+    ...sideBySide,
     {
       name: 'no-cycles',
       comment: 'Files of a cycle can only be understood, tested and loaded together.',
       severity: 'error',
       from: {},
       to: { circular: true },
+    },
+    {
+      name: 'every-folder-has-its-place',
+      comment: 'A new folder is listed in tools/folders.cjs, where readers find what it is for.',
+      severity: 'error',
+      from: {},
+      to: { path: '^src/', pathNot: PATHS.map((path) => (path.endsWith('.ts') ? `^${path}$` : `^${path}/`)) },
     },
     {
       name: 'no-blind-spots',
@@ -28,48 +58,15 @@ module.exports = {
       comment:
         'They decide and evolve state without I/O, so that replay gives the same tables and tests need no database.',
       severity: 'error',
-      from: { path: '^(commands|projections)/' },
-      to: { path: [EXPRESS_OR_PG, '^src/(http|postgres)/'] },
+      from: { path: '^(commands|projections|src/events|src/domain)/' },
+      to: { path: [EXPRESS_OR_PG, '^src/postgres/', '^queries/'] },
     },
     {
-      name: 'ledger-knows-no-business',
-      comment: 'Writer, working set, catch-up and rebuild are generic; the types of the domain are handed to them.',
-      severity: 'error',
-      from: { path: '^src/ledger/' },
-      to: { path: '^(commands|projections|queries|src/(http|events))/' },
-    },
-    {
-      name: 'events-know-only-the-domain',
-      severity: 'error',
-      comment: 'Events also know the envelope that carries them.',
-      from: { path: '^src/events/' },
-      to: { path: [OWN_FOLDERS, EXPRESS_OR_PG], pathNot: '^src/(events|domain|ledger/envelope)' },
-    },
-    {
-      name: 'domain-knows-only-itself',
-      severity: 'error',
-      from: { path: '^src/domain/' },
-      to: { path: [OWN_FOLDERS, EXPRESS_OR_PG], pathNot: '^src/domain/' },
-    },
-    {
-      name: 'queries-only-read',
-      severity: 'error',
-      from: { path: '^queries/' },
-      to: { path: '^(src/http|commands)/' },
-    },
-    {
-      name: 'http-is-the-outside',
-      comment: 'Only the composition root, other outer parts of src, generators and tests know the HTTP layer.',
-      severity: 'error',
-      from: { path: OWN_FOLDERS, pathNot: '^(src|test|tools)/' },
-      to: { path: '^src/http/' },
-    },
-    {
-      name: 'no-sandbox-in-the-product',
+      name: 'sandbox-only-for-trying-things',
       comment: 'The service must not know whether the payment provider is real.',
       severity: 'error',
-      from: { path: OWN_FOLDERS, pathNot: '^(test/|src/sandbox/|src/cli/provider-sandbox)' },
-      to: { path: '^src/sandbox/' },
+      from: { path: '^(src|demo)/', pathNot: '^(demo/provider-sandbox/|src/cli/)' },
+      to: { path: '^demo/provider-sandbox/' },
     },
     {
       name: 'no-test-code-in-the-product',
@@ -81,7 +78,7 @@ module.exports = {
       name: 'no-development-packages-in-the-product',
       comment: 'A production installation does not have them.',
       severity: 'error',
-      from: { path: '^(src|commands|projections|queries)/' },
+      from: { path: '^(src|commands|projections|queries|demo)/' },
       to: { dependencyTypes: ['npm-dev'], dependencyTypesNot: ['type-only'] },
     },
   ],

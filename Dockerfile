@@ -10,6 +10,8 @@ COPY commands commands
 COPY projections projections
 COPY queries queries
 COPY src src
+COPY demo demo
+COPY tools/dist-package.cjs tools/
 RUN npm run -s build
 
 FROM node:20-slim AS modules
@@ -30,7 +32,7 @@ COPY package.json ./
 # Migrations are read where they are written; they are not part of dist.
 COPY src/postgres/migrations src/postgres/migrations
 # So are the files that pages load.
-COPY src/http/panel/static src/http/panel/static
+COPY src/panel/static src/panel/static
 USER node
 EXPOSE 3000
 # The first start, and one after an update, may have tables to make: it is not ready before that, and need not be restarted.

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { freePort } from '../src/postgres/postmaster.ts'
+import { freePort } from '#postgres/postmaster.ts'
 
 export const ROOT = fileURLToPath(new URL('../', import.meta.url))
 

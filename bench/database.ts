@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { startEmbedded } from '../src/postgres/embedded.ts'
+import { startEmbedded } from '#postgres/embedded.ts'
 
 /** The Postgres that everything is measured on. */
 export interface BenchDatabase {

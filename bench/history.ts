@@ -1,8 +1,8 @@
-import { createCustomer } from '../commands/customers/create-customer.ts'
-import { createReceivable, settleReceivable } from '../commands/receivables/receivable-commands.ts'
-import type { Core } from '../src/core.ts'
-import { invoke } from '../src/ledger/command.ts'
-import { streamOf } from '../src/ledger/envelope.ts'
+import { createReceivable, settleReceivable } from '#commands/finance/receivable-commands.ts'
+import { createCustomer } from '#commands/people/create-customer.ts'
+import { invoke } from '#ledger/command.ts'
+import { streamOf } from '#ledger/envelope.ts'
+import type { Core } from '#service/core.ts'
 import { run } from './shop.ts'
 
 /** Commands of one request, as many as a batch may have. */

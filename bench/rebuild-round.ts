@@ -1,4 +1,4 @@
-import type { Core } from '../src/core.ts'
+import type { Core } from '#service/core.ts'
 import { readAll } from './history.ts'
 import { withCore } from './shop.ts'
 

@@ -1,4 +1,4 @@
-import { byPk, table } from '../src/ledger/table.ts'
+import { byPk, table } from '#ledger/table.ts'
 import { companyOf } from './companies.ts'
 import { type Changed, changedColumns, docView, existing, projection, stamp } from './define.ts'
 

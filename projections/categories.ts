@@ -1,6 +1,6 @@
-import { inZone } from '../src/domain/instant.ts'
-import { nameKey } from '../src/domain/text.ts'
-import { byKey, byPk, table } from '../src/ledger/table.ts'
+import { inZone } from '#domain/instant.ts'
+import { nameKey } from '#domain/text.ts'
+import { byKey, byPk, table } from '#ledger/table.ts'
 import { companyOf, timezoneOf } from './companies.ts'
 import { BY_CHANGE, type Changed, changedColumns, docView, projection, stamp } from './define.ts'
 

@@ -1,7 +1,7 @@
-import type { EventOf } from '../src/events/catalogue.ts'
-import type { RecordView } from '../src/ledger/projection.ts'
-import { byPk, table } from '../src/ledger/table.ts'
-import type { Changes, Rows } from '../src/ledger/working-set.ts'
+import type { EventOf } from '#events/catalogue.ts'
+import type { RecordView } from '#ledger/projection.ts'
+import { byPk, table } from '#ledger/table.ts'
+import type { Changes, Rows } from '#ledger/working-set.ts'
 import { type Changed, changedColumns, projection, stamp } from './define.ts'
 
 /** The company as the command line and the panel show it. */

@@ -1,7 +1,7 @@
-import type { EventName, EventOf } from '../src/events/catalogue.ts'
-import type { Handler, Projection, RecordView } from '../src/ledger/projection.ts'
-import type { AnyRef, AnyTable, Ref } from '../src/ledger/table.ts'
-import type { Changes, Rows } from '../src/ledger/working-set.ts'
+import type { EventName, EventOf } from '#events/catalogue.ts'
+import type { Handler, Projection, RecordView } from '#ledger/projection.ts'
+import type { AnyRef, AnyTable, Ref } from '#ledger/table.ts'
+import type { Changes, Rows } from '#ledger/working-set.ts'
 
 /** What one type of event does to rows, with its data typed. `refs` names every row that `apply` gets. */
 interface TypedHandler<N extends EventName> {

@@ -1,6 +1,6 @@
-import type { DataOf, EventOf } from '../src/events/catalogue.ts'
-import { byPk, table } from '../src/ledger/table.ts'
-import type { Changes } from '../src/ledger/working-set.ts'
+import type { DataOf, EventOf } from '#events/catalogue.ts'
+import { byPk, table } from '#ledger/table.ts'
+import type { Changes } from '#ledger/working-set.ts'
 import { companyOf } from './companies.ts'
 import { projection } from './define.ts'
 

@@ -1,5 +1,5 @@
-import type { DataOf } from '../src/events/catalogue.ts'
-import type { OrderStatus } from '../src/events/orders.ts'
+import type { OrderStatus } from '#domain/order-moves.ts'
+import type { DataOf } from '#events/catalogue.ts'
 
 /** An attempt to pay an order, and what became of it, as the API shows it. */
 export interface PaymentObject {

@@ -1,4 +1,4 @@
-import type { DataOf } from '../src/events/catalogue.ts'
+import type { DataOf } from '#events/catalogue.ts'
 import { type AccountObject, accountKind, accountTable } from './accounts.ts'
 import { projection } from './define.ts'
 

@@ -1,6 +1,6 @@
-import type { DataOf } from '../src/events/catalogue.ts'
-import type { PaymentKind } from '../src/events/companies.ts'
-import { byPk, table } from '../src/ledger/table.ts'
+import type { DataOf } from '#events/catalogue.ts'
+import type { PaymentKind } from '#events/companies.ts'
+import { byPk, table } from '#ledger/table.ts'
 import { companyOf } from './companies.ts'
 import { type Changed, changedColumns, docView, existing, projection, stamp } from './define.ts'
 

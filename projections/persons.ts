@@ -1,6 +1,6 @@
-import { nameKey } from '../src/domain/text.ts'
-import type { DataOf } from '../src/events/catalogue.ts'
-import { byKey, byPk, type Table, table } from '../src/ledger/table.ts'
+import { nameKey } from '#domain/text.ts'
+import type { DataOf } from '#events/catalogue.ts'
+import { byKey, byPk, type Table, table } from '#ledger/table.ts'
 import { BY_CHANGE, BY_DELETION, changedColumns, withMore } from './define.ts'
 import { type RecordRow, recordHandlers } from './records.ts'
 

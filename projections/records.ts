@@ -1,6 +1,6 @@
-import { inZone } from '../src/domain/instant.ts'
-import type { Ref, Table } from '../src/ledger/table.ts'
-import type { Changes } from '../src/ledger/working-set.ts'
+import { inZone } from '#domain/instant.ts'
+import type { Ref, Table } from '#ledger/table.ts'
+import type { Changes } from '#ledger/working-set.ts'
 import { companyOf, timezoneOf } from './companies.ts'
 import { type Changed, existing, stamp } from './define.ts'
 

@@ -1,7 +1,7 @@
-import type { DataOf, EventOf } from '../src/events/catalogue.ts'
-import { STORE_SECRETS } from '../src/events/stores.ts'
-import { byKey, byPk, table } from '../src/ledger/table.ts'
-import type { Changes } from '../src/ledger/working-set.ts'
+import type { DataOf, EventOf } from '#events/catalogue.ts'
+import { STORE_SECRETS } from '#events/stores.ts'
+import { byKey, byPk, table } from '#ledger/table.ts'
+import type { Changes } from '#ledger/working-set.ts'
 import { companyOf } from './companies.ts'
 import { type Changed, changedColumns, docView, existing, projection, stamp } from './define.ts'
 

@@ -1,4 +1,4 @@
-import type { DataOf } from '../src/events/catalogue.ts'
+import type { DataOf } from '#events/catalogue.ts'
 import { docView, projection } from './define.ts'
 import { type PersonObject, personKind, personTable } from './persons.ts'
 

@@ -1,7 +1,7 @@
-import type { EventOf } from '../src/events/catalogue.ts'
-import type { Envelope } from '../src/ledger/envelope.ts'
-import { byKey, byPk, table } from '../src/ledger/table.ts'
-import type { Changes } from '../src/ledger/working-set.ts'
+import type { EventOf } from '#events/catalogue.ts'
+import type { Envelope } from '#ledger/envelope.ts'
+import { byKey, byPk, table } from '#ledger/table.ts'
+import type { Changes } from '#ledger/working-set.ts'
 import { companies, companyOf } from './companies.ts'
 import { type Changed, changedColumns, docView, existing, projection, stamp } from './define.ts'
 

@@ -1,8 +1,8 @@
-import { inZone } from '../src/domain/instant.ts'
-import type { DataOf } from '../src/events/catalogue.ts'
-import type { RecordView } from '../src/ledger/projection.ts'
-import { byPk, table } from '../src/ledger/table.ts'
-import type { Changes } from '../src/ledger/working-set.ts'
+import { inZone } from '#domain/instant.ts'
+import type { DataOf } from '#events/catalogue.ts'
+import type { RecordView } from '#ledger/projection.ts'
+import { byPk, table } from '#ledger/table.ts'
+import type { Changes } from '#ledger/working-set.ts'
 import { companyOf, ownCompany, timezoneOf } from './companies.ts'
 import { type Changed, changedColumns, existing, projection, stamp } from './define.ts'
 

@@ -1,4 +1,4 @@
-import { nameKey } from '../src/domain/text.ts'
+import { nameKey } from '#domain/text.ts'
 
 /** The pattern of names that contain a text, for `like` on a column of name keys: neither case nor spacing matters. */
 export function containing(text: string): string {

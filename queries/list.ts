@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
-import { CalendarDate, Instant, inZone } from '../src/domain/instant.ts'
-import { invalid, type Refusal } from '../src/domain/refusal.ts'
+import { CalendarDate, Instant, inZone } from '#domain/instant.ts'
+import { invalid, type Refusal } from '#domain/refusal.ts'
 import { type CursorScope, decodeCursor, encodeCursor } from './cursor.ts'
 import {
   type Conditions,

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { inZone } from '../src/domain/instant.ts'
+import { inZone } from '#domain/instant.ts'
 
 interface Row {
   name: string

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
-import { EVENT_TYPES } from '../src/events/catalogue.ts'
-import { V1_ROUTES } from '../src/http/api-v1.ts'
-import { contractOf } from '../src/http/contract/document.ts'
+import { V1_ROUTES } from '#api/api-v1.ts'
+import { contractOf } from '#api/contract/document.ts'
+import { EVENT_TYPES } from '#events/catalogue.ts'
 import { eventCatalogue } from './event-catalogue.ts'
 
 /** Files under docs/ that the code says, by name. */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { EventType } from '../src/events/define.ts'
+import type { EventType } from '#events/define.ts'
 
 interface Schema {
   readonly type?: string | readonly string[]

@@ -1,12 +1,12 @@
 import { z } from 'zod'
-import { type ApiKeySecret, apiKeySecrets } from '../../projections/api-keys.ts'
-import { ownCompany } from '../../projections/companies.ts'
-import { inOrder, SCOPES } from '../../src/access/scopes.ts'
-import { Instant } from '../../src/domain/instant.ts'
-import { invalid, refuse } from '../../src/domain/refusal.ts'
-import { text } from '../../src/domain/text.ts'
-import { event } from '../../src/events/catalogue.ts'
-import { accept, command } from '../../src/ledger/command.ts'
+import { Instant } from '#domain/instant.ts'
+import { invalid, refuse } from '#domain/refusal.ts'
+import { inOrder, SCOPES } from '#domain/scopes.ts'
+import { text } from '#domain/text.ts'
+import { event } from '#events/catalogue.ts'
+import { accept, command } from '#ledger/command.ts'
+import { type ApiKeySecret, apiKeySecrets } from '#projections/api-keys.ts'
+import { ownCompany } from '#projections/companies.ts'
 
 /** Keys that a company may have at a time, not revoked and not expired (spec, Limits). */
 export const MAX_ACTIVE_KEYS = 5

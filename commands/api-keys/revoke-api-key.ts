@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { apiKeyById } from '../../projections/api-keys.ts'
-import { refuse } from '../../src/domain/refusal.ts'
-import { Id } from '../../src/domain/text.ts'
-import { event } from '../../src/events/catalogue.ts'
-import { accept, command } from '../../src/ledger/command.ts'
+import { refuse } from '#domain/refusal.ts'
+import { Id } from '#domain/text.ts'
+import { event } from '#events/catalogue.ts'
+import { accept, command } from '#ledger/command.ts'
+import { apiKeyById } from '#projections/api-keys.ts'
 
 export const RevokeApiKeyInput = z.strictObject({ id: Id })
 export type RevokeApiKeyInput = z.infer<typeof RevokeApiKeyInput>

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { itemById } from '../../projections/catalog-items.ts'
-import { refuse } from '../../src/domain/refusal.ts'
-import { Id } from '../../src/domain/text.ts'
-import { event } from '../../src/events/catalogue.ts'
-import { accept, command } from '../../src/ledger/command.ts'
+import { refuse } from '#domain/refusal.ts'
+import { Id } from '#domain/text.ts'
+import { event } from '#events/catalogue.ts'
+import { accept, command } from '#ledger/command.ts'
+import { itemById } from '#projections/catalog-items.ts'
 
 /** DELETE /catalog/items/{id} */
 export const DeactivateItemInput = z.strictObject({ id: Id })

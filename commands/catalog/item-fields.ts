@@ -1,8 +1,8 @@
-import { type ItemFields, itemByBarcode, itemByExternalId } from '../../projections/catalog-items.ts'
-import { categoryById } from '../../projections/categories.ts'
-import { invalid, type Refusal } from '../../src/domain/refusal.ts'
-import type { AnyRef } from '../../src/ledger/table.ts'
-import type { Rows } from '../../src/ledger/working-set.ts'
+import { invalid, type Refusal } from '#domain/refusal.ts'
+import type { AnyRef } from '#ledger/table.ts'
+import type { Rows } from '#ledger/working-set.ts'
+import { type ItemFields, itemByBarcode, itemByExternalId } from '#projections/catalog-items.ts'
+import { categoryById } from '#projections/categories.ts'
 import { duplicateOf } from '../records/duplicate.ts'
 import type { ItemInput } from './item-input.ts'
 

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { Money } from '../../src/domain/money.ts'
-import { SignedQuantity, StockQuantity } from '../../src/domain/quantity.ts'
-import { ExternalId, Id, text } from '../../src/domain/text.ts'
-import { ITEM_TYPES } from '../../src/events/catalog.ts'
+import { Money } from '#domain/money.ts'
+import { SignedQuantity, StockQuantity } from '#domain/quantity.ts'
+import { ExternalId, Id, text } from '#domain/text.ts'
+import { ITEM_TYPES } from '#events/catalog.ts'
 
 const optionalShape = {
   sku: text(60).nullish(),

@@ -1,9 +1,9 @@
-import type { ItemObject } from '../../projections/catalog-items.ts'
-import { fromThousandths, toThousandths } from '../../src/domain/quantity.ts'
-import { invalid, type Refusal, refuse } from '../../src/domain/refusal.ts'
-import { event } from '../../src/events/catalogue.ts'
-import { isRefusal } from '../../src/ledger/command.ts'
-import type { NewEvent } from '../../src/ledger/envelope.ts'
+import { fromThousandths, toThousandths } from '#domain/quantity.ts'
+import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
+import { event } from '#events/catalogue.ts'
+import { isRefusal } from '#ledger/command.ts'
+import type { NewEvent } from '#ledger/envelope.ts'
+import type { ItemObject } from '#projections/catalog-items.ts'
 import { type ItemChanges, NO_STOCK_OF_SERVICES } from './item-input.ts'
 
 /** What an item needs to know of itself to have its stock moved; `type` is the one it will have. */

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { isTimeZone } from '../../src/domain/instant.ts'
-import { Cnpj } from '../../src/domain/tax-number.ts'
-import { text } from '../../src/domain/text.ts'
-import { PLANS } from '../../src/events/companies.ts'
+import { isTimeZone } from '#domain/instant.ts'
+import { Cnpj } from '#domain/tax-number.ts'
+import { text } from '#domain/text.ts'
+import { PLANS } from '#events/companies.ts'
 
 const LOGO_URL = 'deve ser uma URL http ou https'
 const TIME_ZONE = 'deve ser um fuso horário, como "America/Sao_Paulo"'

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { ownCompany } from '../../projections/companies.ts'
-import { Id } from '../../src/domain/text.ts'
-import { event } from '../../src/events/catalogue.ts'
-import { accept, command } from '../../src/ledger/command.ts'
+import { Id } from '#domain/text.ts'
+import { event } from '#events/catalogue.ts'
+import { accept, command } from '#ledger/command.ts'
+import { ownCompany } from '#projections/companies.ts'
 import { companyShape } from './company-input.ts'
 
 /** Most companies are in Brazil's own time. */

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { ownCompany } from '../../projections/companies.ts'
-import { refuse } from '../../src/domain/refusal.ts'
-import { event } from '../../src/events/catalogue.ts'
-import { accept, command } from '../../src/ledger/command.ts'
+import { refuse } from '#domain/refusal.ts'
+import { event } from '#events/catalogue.ts'
+import { accept, command } from '#ledger/command.ts'
+import { ownCompany } from '#projections/companies.ts'
 import { changesBetween, isEmpty } from '../records/changes.ts'
 import { companyShape } from './company-input.ts'
 

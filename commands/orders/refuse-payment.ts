@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { orderById } from '../../projections/orders.ts'
-import { refuse } from '../../src/domain/refusal.ts'
-import { Id, text } from '../../src/domain/text.ts'
-import { event } from '../../src/events/catalogue.ts'
-import { accept, command } from '../../src/ledger/command.ts'
+import { refuse } from '#domain/refusal.ts'
+import { Id, text } from '#domain/text.ts'
+import { event } from '#events/catalogue.ts'
+import { accept, command } from '#ledger/command.ts'
+import { orderById } from '#projections/orders.ts'
 
 export const RefusePaymentInput = z.strictObject({ id: Id, attempt_id: z.uuid(), reason: text(500) })
 export type RefusePaymentInput = z.infer<typeof RefusePaymentInput>

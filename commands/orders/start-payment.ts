@@ -1,12 +1,12 @@
 import { z } from 'zod'
-import { type OrderRow, orderById, type PaymentKeyRow, paymentByKey } from '../../projections/orders.ts'
-import { storeById } from '../../projections/stores.ts'
-import { invalid, refuse } from '../../src/domain/refusal.ts'
-import { Id, text } from '../../src/domain/text.ts'
-import { event } from '../../src/events/catalogue.ts'
-import { ANSWER_RETENTION_MS } from '../../src/ledger/answers.ts'
-import { accept, command } from '../../src/ledger/command.ts'
-import type { Rows } from '../../src/ledger/working-set.ts'
+import { invalid, refuse } from '#domain/refusal.ts'
+import { Id, text } from '#domain/text.ts'
+import { event } from '#events/catalogue.ts'
+import { ANSWER_RETENTION_MS } from '#ledger/answers.ts'
+import { accept, command } from '#ledger/command.ts'
+import type { Rows } from '#ledger/working-set.ts'
+import { type OrderRow, orderById, type PaymentKeyRow, paymentByKey } from '#projections/orders.ts'
+import { storeById } from '#projections/stores.ts'
 
 /** Attempts on one order: more than anybody needs, and a bound to what its record holds. */
 const MAX_ATTEMPTS = 50

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { event } from '../../src/events/catalogue.ts'
-import { accept, command } from '../../src/ledger/command.ts'
+import { event } from '#events/catalogue.ts'
+import { accept, command } from '#ledger/command.ts'
 import { paymentTypeShape } from './payment-type-input.ts'
 
 /** DESIGN section 5, Sale payment types. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { normalizePercentage, Percentage } from '../../src/domain/percentage.ts'
-import { text } from '../../src/domain/text.ts'
-import { PAYMENT_KINDS } from '../../src/events/companies.ts'
+import { normalizePercentage, Percentage } from '#domain/percentage.ts'
+import { text } from '#domain/text.ts'
+import { PAYMENT_KINDS } from '#events/companies.ts'
 
 /** Longest time to pay, in days: ten years. */
 const MAX_DUE_DAYS = 3650

@@ -1,4 +1,4 @@
-import { type Refusal, refuse } from '../../src/domain/refusal.ts'
+import { type Refusal, refuse } from '#domain/refusal.ts'
 
 /** A record found by a value that must be unique; a deleted one still holds its external id. */
 interface Holder {

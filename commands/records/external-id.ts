@@ -1,5 +1,5 @@
-import { invalid, type Refusal } from '../../src/domain/refusal.ts'
-import { ExternalId } from '../../src/domain/text.ts'
+import { invalid, type Refusal } from '#domain/refusal.ts'
+import { ExternalId } from '#domain/text.ts'
 
 /**
  * The input of PUT by-external: the body under the external id of the path. A body may repeat it, and another one in it is

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { saleById } from '../../projections/sales.ts'
-import { refuse } from '../../src/domain/refusal.ts'
-import { Id, text } from '../../src/domain/text.ts'
-import { event } from '../../src/events/catalogue.ts'
-import { accept, command } from '../../src/ledger/command.ts'
+import { refuse } from '#domain/refusal.ts'
+import { Id, text } from '#domain/text.ts'
+import { event } from '#events/catalogue.ts'
+import { accept, command } from '#ledger/command.ts'
+import { saleById } from '#projections/sales.ts'
 
 /** Number of the authorized document, as the subscriber's fiscal software gives it. */
 export const FiscalDocumentInput = z.strictObject({ id: Id, number: text(60) })

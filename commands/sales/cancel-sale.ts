@@ -1,12 +1,12 @@
 import { z } from 'zod'
-import { itemById } from '../../projections/catalog-items.ts'
-import { receivableById } from '../../projections/receivables.ts'
-import { type SaleRow, saleById } from '../../projections/sales.ts'
-import { refuse } from '../../src/domain/refusal.ts'
-import { Id, optionalText } from '../../src/domain/text.ts'
-import { event } from '../../src/events/catalogue.ts'
-import { accept, command } from '../../src/ledger/command.ts'
-import type { Rows } from '../../src/ledger/working-set.ts'
+import { refuse } from '#domain/refusal.ts'
+import { Id, optionalText } from '#domain/text.ts'
+import { event } from '#events/catalogue.ts'
+import { accept, command } from '#ledger/command.ts'
+import type { Rows } from '#ledger/working-set.ts'
+import { itemById } from '#projections/catalog-items.ts'
+import { receivableById } from '#projections/receivables.ts'
+import { type SaleRow, saleById } from '#projections/sales.ts'
 
 /** POST /sales/{id}/cancel; a reason is welcome and not demanded. */
 export const CancelSaleInput = z.strictObject({ id: Id, reason: optionalText(500) })

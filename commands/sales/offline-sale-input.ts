@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { Instant } from '../../src/domain/instant.ts'
-import { JsonMoney, JsonQuantity } from '../../src/domain/json-number.ts'
-import { fromCents, lineTotal, lineTotalFits, MAX_CENTS, toCents } from '../../src/domain/money.ts'
-import { toThousandths } from '../../src/domain/quantity.ts'
-import { ExternalId, Id } from '../../src/domain/text.ts'
-import { OFFLINE_PAYMENT_STATUSES, OFFLINE_SALE_STATUSES } from '../../src/events/sales.ts'
+import { Instant } from '#domain/instant.ts'
+import { JsonMoney, JsonQuantity } from '#domain/json-number.ts'
+import { fromCents, lineTotal, lineTotalFits, MAX_CENTS, toCents } from '#domain/money.ts'
+import { toThousandths } from '#domain/quantity.ts'
+import { ExternalId, Id } from '#domain/text.ts'
+import { OFFLINE_PAYMENT_STATUSES, OFFLINE_SALE_STATUSES } from '#events/sales.ts'
 
 const Item = z.object({ product_id: Id, quantity: JsonQuantity, price: JsonMoney, total: JsonMoney })
 const Payment = z.object({ payment_type_id: Id, amount: JsonMoney, status: z.enum(OFFLINE_PAYMENT_STATUSES) })

@@ -1,9 +1,9 @@
-import type { ItemRow } from '../../projections/catalog-items.ts'
-import type { PaymentTypeObject } from '../../projections/payment-types.ts'
-import { stockMoves } from '../../projections/sales.ts'
-import { fromCents, netOfSurcharge, toCents } from '../../src/domain/money.ts'
-import { toThousandths } from '../../src/domain/quantity.ts'
-import type { DataOf } from '../../src/events/catalogue.ts'
+import { fromCents, netOfSurcharge, toCents } from '#domain/money.ts'
+import { toThousandths } from '#domain/quantity.ts'
+import type { DataOf } from '#events/catalogue.ts'
+import type { ItemRow } from '#projections/catalog-items.ts'
+import type { PaymentTypeObject } from '#projections/payment-types.ts'
+import { stockMoves } from '#projections/sales.ts'
 
 type SaleItem = DataOf<'SaleCompleted'>['items'][number]
 type SalePayment = DataOf<'SaleCompleted'>['payments'][number]

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { type StoreSecrets, storeByAlias, storeSecrets, storeSecretsByAlias } from '../../projections/stores.ts'
-import { normalizePercentage } from '../../src/domain/percentage.ts'
-import { refuse } from '../../src/domain/refusal.ts'
-import { event } from '../../src/events/catalogue.ts'
-import { accept, command } from '../../src/ledger/command.ts'
+import { normalizePercentage } from '#domain/percentage.ts'
+import { refuse } from '#domain/refusal.ts'
+import { event } from '#events/catalogue.ts'
+import { accept, command } from '#ledger/command.ts'
+import { type StoreSecrets, storeByAlias, storeSecrets, storeSecretsByAlias } from '#projections/stores.ts'
 import { Alias, Commission, namesOf, secretsShape } from './store-input.ts'
 
 /** The secrets go where they can be used, and not into the event. */

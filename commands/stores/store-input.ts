@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { Percentage } from '../../src/domain/percentage.ts'
-import { expects } from '../../src/domain/portuguese.ts'
-import { STORE_SECRETS } from '../../src/events/stores.ts'
+import { Percentage } from '#domain/percentage.ts'
+import { expects } from '#domain/portuguese.ts'
+import { STORE_SECRETS } from '#events/stores.ts'
 
 const ALIAS = 'deve ter de 2 a 60 letras minúsculas sem acento, algarismos e hifens entre eles, como "minha-loja"'
 

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { storeByAlias } from '../../projections/stores.ts'
-import { refuse } from '../../src/domain/refusal.ts'
-import { event } from '../../src/events/catalogue.ts'
-import { accept, type Command, command } from '../../src/ledger/command.ts'
+import { refuse } from '#domain/refusal.ts'
+import { event } from '#events/catalogue.ts'
+import { accept, type Command, command } from '#ledger/command.ts'
+import { storeByAlias } from '#projections/stores.ts'
 import { Alias } from './store-input.ts'
 
 export const SwitchStoreInput = z.strictObject({ alias: Alias })

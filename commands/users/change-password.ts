@@ -1,15 +1,15 @@
 import { z } from 'zod'
+import { invalid, refuse } from '#domain/refusal.ts'
+import { Id } from '#domain/text.ts'
+import { event } from '#events/catalogue.ts'
+import { accept, command } from '#ledger/command.ts'
 import {
   credentialsByEmail,
   credentialsById,
   type UserCredentials,
   userById,
   userCredentials,
-} from '../../projections/users.ts'
-import { invalid, refuse } from '../../src/domain/refusal.ts'
-import { Id } from '../../src/domain/text.ts'
-import { event } from '../../src/events/catalogue.ts'
-import { accept, command } from '../../src/ledger/command.ts'
+} from '#projections/users.ts'
 
 /** The password comes hashed: neither it nor its hash may enter an event. */
 export const ChangePasswordInput = z.strictObject({

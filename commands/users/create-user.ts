@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { credentialsByEmail, type UserCredentials, userCredentials } from '../../projections/users.ts'
-import { refuse } from '../../src/domain/refusal.ts'
-import { Email, text } from '../../src/domain/text.ts'
-import { event } from '../../src/events/catalogue.ts'
-import { ROLES } from '../../src/events/companies.ts'
-import { accept, command } from '../../src/ledger/command.ts'
+import { refuse } from '#domain/refusal.ts'
+import { Email, text } from '#domain/text.ts'
+import { event } from '#events/catalogue.ts'
+import { ROLES } from '#events/companies.ts'
+import { accept, command } from '#ledger/command.ts'
+import { credentialsByEmail, type UserCredentials, userCredentials } from '#projections/users.ts'
 
 /** The password comes hashed: neither it nor its hash may enter an event. */
 export const CreateUserInput = z.strictObject({

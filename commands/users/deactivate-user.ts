@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { ownCompany } from '../../projections/companies.ts'
-import { userById } from '../../projections/users.ts'
-import { invalid, refuse } from '../../src/domain/refusal.ts'
-import { Id } from '../../src/domain/text.ts'
-import { event } from '../../src/events/catalogue.ts'
-import { accept, command } from '../../src/ledger/command.ts'
+import { invalid, refuse } from '#domain/refusal.ts'
+import { Id } from '#domain/text.ts'
+import { event } from '#events/catalogue.ts'
+import { accept, command } from '#ledger/command.ts'
+import { ownCompany } from '#projections/companies.ts'
+import { userById } from '#projections/users.ts'
 import { isLastOwner } from './last-owner.ts'
 
 export const DeactivateUserInput = z.strictObject({ id: Id })

@@ -1,5 +1,5 @@
-import { companyOf } from '../../projections/companies.ts'
-import type { Rows } from '../../src/ledger/working-set.ts'
+import type { Rows } from '#ledger/working-set.ts'
+import { companyOf } from '#projections/companies.ts'
 
 /** Whether nobody but this user could still administer the company: keys, users and webhooks are for owners. */
 export function isLastOwner(rows: Rows, userId: number): boolean {

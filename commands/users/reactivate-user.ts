@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { userById } from '../../projections/users.ts'
-import { refuse } from '../../src/domain/refusal.ts'
-import { Id } from '../../src/domain/text.ts'
-import { event } from '../../src/events/catalogue.ts'
-import { accept, command } from '../../src/ledger/command.ts'
+import { refuse } from '#domain/refusal.ts'
+import { Id } from '#domain/text.ts'
+import { event } from '#events/catalogue.ts'
+import { accept, command } from '#ledger/command.ts'
+import { userById } from '#projections/users.ts'
 
 export const ReactivateUserInput = z.strictObject({ id: Id })
 export type ReactivateUserInput = z.infer<typeof ReactivateUserInput>

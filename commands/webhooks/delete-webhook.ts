@@ -1,7 +1,7 @@
-import { type WebhookSecret, webhookById, webhookSecrets } from '../../projections/webhooks.ts'
-import { refuse } from '../../src/domain/refusal.ts'
-import { event } from '../../src/events/catalogue.ts'
-import { accept, command } from '../../src/ledger/command.ts'
+import { refuse } from '#domain/refusal.ts'
+import { event } from '#events/catalogue.ts'
+import { accept, command } from '#ledger/command.ts'
+import { type WebhookSecret, webhookById, webhookSecrets } from '#projections/webhooks.ts'
 
 /** Takes an address out of service for good. Nothing will be signed for it again, so its secret is forgotten. */
 export const deleteWebhook = command<{ readonly id: number }>({

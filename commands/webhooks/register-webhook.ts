@@ -1,9 +1,9 @@
 import type { z } from 'zod'
-import { ownCompany } from '../../projections/companies.ts'
-import { type WebhookSecret, webhookSecrets } from '../../projections/webhooks.ts'
-import { refuse } from '../../src/domain/refusal.ts'
-import { event } from '../../src/events/catalogue.ts'
-import { accept, command } from '../../src/ledger/command.ts'
+import { refuse } from '#domain/refusal.ts'
+import { event } from '#events/catalogue.ts'
+import { accept, command } from '#ledger/command.ts'
+import { ownCompany } from '#projections/companies.ts'
+import { type WebhookSecret, webhookSecrets } from '#projections/webhooks.ts'
 import type { WebhookFields } from './webhook-input.ts'
 
 /** Addresses that a company may have at a time; every event costs a delivery to each. */

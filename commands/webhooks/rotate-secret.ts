@@ -1,9 +1,9 @@
 import type { z } from 'zod'
-import { type WebhookSecret, webhookById, webhookSecretById, webhookSecrets } from '../../projections/webhooks.ts'
-import { refuse } from '../../src/domain/refusal.ts'
-import { event } from '../../src/events/catalogue.ts'
-import { accept, command } from '../../src/ledger/command.ts'
-import { secretsAt } from '../../src/webhooks/secrets.ts'
+import { refuse } from '#domain/refusal.ts'
+import { secretsAt } from '#domain/webhook-secret.ts'
+import { event } from '#events/catalogue.ts'
+import { accept, command } from '#ledger/command.ts'
+import { type WebhookSecret, webhookById, webhookSecretById, webhookSecrets } from '#projections/webhooks.ts'
 import type { RotationFields } from './webhook-input.ts'
 
 const HOUR_MS = 3_600_000

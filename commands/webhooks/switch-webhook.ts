@@ -1,7 +1,7 @@
-import { webhookById } from '../../projections/webhooks.ts'
-import { refuse } from '../../src/domain/refusal.ts'
-import { type DataOf, event } from '../../src/events/catalogue.ts'
-import { accept, command } from '../../src/ledger/command.ts'
+import { refuse } from '#domain/refusal.ts'
+import { type DataOf, event } from '#events/catalogue.ts'
+import { accept, command } from '#ledger/command.ts'
+import { webhookById } from '#projections/webhooks.ts'
 
 /** Switches an address on again, with a clean record: what it answered before counts no more. */
 export const enableWebhook = command<{ readonly id: number }>({

@@ -1,8 +1,8 @@
 import type { z } from 'zod'
-import { webhookById } from '../../projections/webhooks.ts'
-import { refuse } from '../../src/domain/refusal.ts'
-import { event } from '../../src/events/catalogue.ts'
-import { accept, command } from '../../src/ledger/command.ts'
+import { refuse } from '#domain/refusal.ts'
+import { event } from '#events/catalogue.ts'
+import { accept, command } from '#ledger/command.ts'
+import { webhookById } from '#projections/webhooks.ts'
 import { changesBetween, isEmpty } from '../records/changes.ts'
 import type { WebhookChanges } from './webhook-input.ts'
 

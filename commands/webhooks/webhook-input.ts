@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { optionalText } from '../../src/domain/text.ts'
-import { WEBHOOK_EVENTS } from '../../src/events/webhooks.ts'
+import { optionalText } from '#domain/text.ts'
+import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
 
 const ALL = '*'
 

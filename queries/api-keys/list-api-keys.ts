@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { ApiKeyObject } from '../../projections/api-keys.ts'
+import type { ApiKeyObject } from '#projections/api-keys.ts'
 
 /** A key with its last use, to the minute; null when it was never used. */
 export interface ListedApiKey extends ApiKeyObject {

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { Refusal } from '../../src/domain/refusal.ts'
+import type { Refusal } from '#domain/refusal.ts'
 import { containing } from '../contains.ts'
 import { BY_NAME, type Listing, listInOrder, type Page, type Paging } from '../list.ts'
 import type { Order } from '../list-statement.ts'

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
-import { readModel } from '../../projections/index.ts'
-import type { Refusal } from '../../src/domain/refusal.ts'
-import { parseSubject } from '../../src/ledger/projection.ts'
-import { type AnyRef, loadStatement } from '../../src/ledger/table.ts'
+import type { Refusal } from '#domain/refusal.ts'
+import { parseSubject } from '#ledger/projection.ts'
+import { type AnyRef, loadStatement } from '#ledger/table.ts'
+import { readModel } from '#projections/index.ts'
 import type { Page, Paging } from '../list.ts'
 import { listEvents } from './list-events.ts'
 

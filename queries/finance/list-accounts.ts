@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { Refusal } from '../../src/domain/refusal.ts'
+import type { Refusal } from '#domain/refusal.ts'
 import { type DeletedPaging, type Listing, type ListPaging, list, listDeleted, type Page } from '../list.ts'
 
 interface Filters {

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { Refusal } from '../../src/domain/refusal.ts'
+import type { Refusal } from '#domain/refusal.ts'
 import { containing } from '../contains.ts'
 import { listInOrder, NEWEST_FIRST, type Page, type Paging } from '../list.ts'
 import { type Order, TODAY } from '../list-statement.ts'

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
-import { addDays, type Calendar, startOfDay } from '../../src/domain/instant.ts'
-import { invalid, type Refusal } from '../../src/domain/refusal.ts'
+import { addDays, type Calendar, startOfDay } from '#domain/instant.ts'
+import { invalid, type Refusal } from '#domain/refusal.ts'
 import { money, type Sum, sum } from '../sums.ts'
 
 /** Pending accounts by due date, settled ones by accounting date; the overdue ones are among the pending ones. */

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { OrderStatus } from '../../src/events/orders.ts'
+import type { OrderStatus } from '#domain/order-moves.ts'
 import { findStore, type StoreAccess } from '../stores/find-store.ts'
 
 /** An order of a store, and the store with its secrets. */

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
-import type { Refusal } from '../../src/domain/refusal.ts'
-import type { OrderStatus } from '../../src/events/orders.ts'
+import type { OrderStatus } from '#domain/order-moves.ts'
+import type { Refusal } from '#domain/refusal.ts'
 import { type Listing, type ListPaging, list, type Page } from '../list.ts'
 
 export interface OrderFilters {

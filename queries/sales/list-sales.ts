@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
-import { IS_CANCELLED } from '../../projections/sales.ts'
-import { addDays, startOfDay } from '../../src/domain/instant.ts'
-import type { Refusal } from '../../src/domain/refusal.ts'
+import { addDays, startOfDay } from '#domain/instant.ts'
+import type { Refusal } from '#domain/refusal.ts'
+import { IS_CANCELLED } from '#projections/sales.ts'
 import { containing } from '../contains.ts'
 import { type Listing, type ListPaging, list, listInOrder, NEWEST_FIRST, type Page, type Paging } from '../list.ts'
 

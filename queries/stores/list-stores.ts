@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { StoreObject } from '../../projections/stores.ts'
+import type { StoreObject } from '#projections/stores.ts'
 
 /** The online stores of a company, in the order in which they were opened. There are few: no pages. */
 export async function listStores(pool: Pool, companyId: number): Promise<StoreObject[]> {

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
-import type { UserObject } from '../../projections/users.ts'
-import { inZone } from '../../src/domain/instant.ts'
-import type { Refusal } from '../../src/domain/refusal.ts'
+import { inZone } from '#domain/instant.ts'
+import type { Refusal } from '#domain/refusal.ts'
+import type { UserObject } from '#projections/users.ts'
 import { BY_ID, type Listing, listInOrder, type Page, type Paging } from '../list.ts'
 
 /** Users as the panel shows them: {id, name, email, role, status, created_at, updated_at}, also inactive ones. */

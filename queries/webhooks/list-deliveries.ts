@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
-import type { Refusal } from '../../src/domain/refusal.ts'
-import type { WebhookEvent } from '../../src/events/webhooks.ts'
+import type { Refusal } from '#domain/refusal.ts'
+import type { WebhookEvent } from '#events/webhooks.ts'
 import { type Listing, listInOrder, localTime, type Page, type Paging } from '../list.ts'
 import type { Order } from '../list-statement.ts'
 

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
-import { type WebhookHealth, type WebhookObject, type WebhookRow, webhookState } from '../../projections/webhooks.ts'
-import type { Refusal } from '../../src/domain/refusal.ts'
+import type { Refusal } from '#domain/refusal.ts'
+import { type WebhookHealth, type WebhookObject, type WebhookRow, webhookState } from '#projections/webhooks.ts'
 import { type Listing, type ListPaging, list, type Page } from '../list.ts'
 
 type Stored = Pick<WebhookRow, 'enabled' | 'watched_since'> & {

@@ -1,6 +1,6 @@
-import type { Refusal } from '../domain/refusal.ts'
-import type { Command } from '../ledger/command.ts'
-import type { Writer } from '../ledger/writer.ts'
+import type { Refusal } from '#domain/refusal.ts'
+import type { Command } from '#ledger/command.ts'
+import type { Writer } from '#ledger/write/writer.ts'
 import { runAs } from './run-as.ts'
 
 /** Runs a command as the service itself, outside of any request (runAs). */

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
+import { createTurns } from '#lib/turns.ts'
 import { networkOf } from './address-limit.ts'
 import { type Counted, createMinuteLimit, type MinuteLimit } from './minute-limit.ts'
 import { verifyPassword } from './passwords.ts'
-import { createTurns } from './turns.ts'
 
 /** Failures a minute, after which nobody's password is even looked at (DESIGN section 5, Sync interface). */
 const FAILURES_OF_EMAIL = 5

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { Unavailable } from '../ledger/port.ts'
+import { Unavailable } from '#lib/unavailable.ts'
 import { COUNT_CALLS, type CountedCompany, type FoundKey } from './quota-statement.ts'
 
 /** Calls a company may make, all its keys summed (spec, Limits). */

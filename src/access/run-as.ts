@@ -1,7 +1,7 @@
-import type { Refusal } from '../domain/refusal.ts'
-import { type Command, invoke, isRefusal } from '../ledger/command.ts'
-import type { Request } from '../ledger/unit-of-work.ts'
-import type { Writer } from '../ledger/writer.ts'
+import type { Refusal } from '#domain/refusal.ts'
+import { type Command, invoke, isRefusal } from '#ledger/command.ts'
+import type { Request } from '#ledger/write/unit-of-work.ts'
+import type { Writer } from '#ledger/write/writer.ts'
 
 /** For whom and through which channel something is done; all of it is told in the events. */
 export type Acting = Pick<Request, 'companyId' | 'origin' | 'actor' | 'requestId'>

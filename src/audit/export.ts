@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs'
-import { streamOf } from '../ledger/envelope.ts'
-import type { EventStore, StoredEvent } from '../ledger/port.ts'
+import { streamOf } from '#ledger/envelope.ts'
+import type { EventStore, StoredEvent } from '#ledger/port.ts'
 import { parseStored } from './stored-event.ts'
 import { storedEvents } from './verify.ts'
 import { type Anchor, type Verification, walk } from './walk.ts'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import type { Config } from '../config.ts'
-import { repeat } from '../repeat.ts'
+import type { Config } from '#config/config.ts'
+import { repeat } from '#lib/repeat.ts'
 import { loadSealKey } from './seal-key.ts'
 import { type SealRoundOptions, sealMoved } from './sealing.ts'
 import type { Ledgers } from './verify.ts'

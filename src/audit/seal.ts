@@ -1,6 +1,6 @@
 import { sign, verify } from 'node:crypto'
 import { z } from 'zod'
-import { canonicalJson, streamOf } from '../ledger/envelope.ts'
+import { canonicalJson, streamOf } from '#ledger/envelope.ts'
 import { keyIdOf, publicKeyOf, type SealKey } from './seal-key.ts'
 import type { Anchor } from './walk.ts'
 

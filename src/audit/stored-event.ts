@@ -1,5 +1,5 @@
-import { type Envelope, hashOf } from '../ledger/envelope.ts'
-import type { StoredEvent } from '../ledger/port.ts'
+import { type Envelope, hashOf } from '#ledger/envelope.ts'
+import type { StoredEvent } from '#ledger/port.ts'
 
 /** What can be wrong with a ledger (docs/auditors.md explains each). */
 export type Fault =

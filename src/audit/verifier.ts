@@ -1,5 +1,5 @@
-import { createTurns } from '../access/turns.ts'
-import { Unavailable } from '../ledger/port.ts'
+import { createTurns } from '#lib/turns.ts'
+import { Unavailable } from '#lib/unavailable.ts'
 import { headOf, type Ledgers, verifyLedger } from './verify.ts'
 import type { Anchor, Verification } from './walk.ts'
 

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
-import { GENESIS_HASH, streamOf } from '../ledger/envelope.ts'
-import type { EventStore, StoredEvent } from '../ledger/port.ts'
+import { GENESIS_HASH, streamOf } from '#ledger/envelope.ts'
+import type { EventStore, StoredEvent } from '#ledger/port.ts'
 import { type Anchor, type Verification, type Walk, walk } from './walk.ts'
 
 /** Where ledgers and what is known of them are found. */

@@ -1,5 +1,5 @@
-import { GENESIS_HASH } from '../ledger/envelope.ts'
-import type { StoredEvent } from '../ledger/port.ts'
+import { GENESIS_HASH } from '#ledger/envelope.ts'
+import type { StoredEvent } from '#ledger/port.ts'
 import { type Fault, faultOf, type Place, parseStored } from './stored-event.ts'
 
 /** What a verification found. */

@@ -1,10 +1,10 @@
-import { RegisterCompanyInput, registerCompany } from '../../commands/companies/register-company.ts'
-import { UpdateCompanyInput, updateCompany } from '../../commands/companies/update-company.ts'
-import type { CompanyObject } from '../../projections/companies.ts'
-import { runAsSystem } from '../access/as-system.ts'
-import type { Core } from '../core.ts'
-import { PLANS } from '../events/companies.ts'
-import { ensureLedger } from '../ledger/ledgers.ts'
+import { runAsSystem } from '#access/as-system.ts'
+import { RegisterCompanyInput, registerCompany } from '#commands/companies/register-company.ts'
+import { UpdateCompanyInput, updateCompany } from '#commands/companies/update-company.ts'
+import { PLANS } from '#events/companies.ts'
+import { ensureLedger } from '#ledger/ledgers.ts'
+import type { CompanyObject } from '#projections/companies.ts'
+import type { Core } from '#service/core.ts'
 import { accepted, checked, companyOf, given, optional, required, verb } from './verb.ts'
 
 const fields = {

@@ -1,6 +1,6 @@
-import { type Config, readConfig } from '../config.ts'
-import { type Core, openCore } from '../core.ts'
-import { startEmbedded } from '../postgres/embedded.ts'
+import { type Config, readConfig } from '#config/config.ts'
+import { startEmbedded } from '#postgres/embedded.ts'
+import { type Core, openCore } from '#service/core.ts'
 import type { Context } from './verb.ts'
 
 /** One command after the other needs one connection, and a list may be read meanwhile. */

@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { DemoAccess } from '../access/demo-file.ts'
-import type { Config } from '../config.ts'
-import { streamOf } from '../ledger/envelope.ts'
-import { type Answer, createNarrator, type Narrator } from './demo-narrator.ts'
-import { tellWebhook } from './demo-webhook.ts'
+import type { Config } from '#config/config.ts'
+import type { DemoAccess } from '#demo/companies/file.ts'
+import { type Answer, createNarrator, type Narrator } from '#demo/tour/narrator.ts'
+import { tellWebhook } from '#demo/tour/webhook.ts'
+import { streamOf } from '#ledger/envelope.ts'
 import { optional, verb } from './verb.ts'
 
 /** The main job on a running service, step by step, with real requests and answers. */

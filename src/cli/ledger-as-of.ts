@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import type { Moment } from '../audit/as-of.ts'
-import { Instant } from '../domain/instant.ts'
-import { readAsOf } from '../http/read-as-of.ts'
+import { readAsOf } from '#api/read-as-of.ts'
+import type { Moment } from '#audit/as-of.ts'
+import { Instant } from '#domain/instant.ts'
 import { accepted, checked, companyOf, required, verb } from './verb.ts'
 
 const AT = 'deve ser uma revisão do livro ou uma data com hora e fuso, como "2026-11-21T08:17:15-03:00"'

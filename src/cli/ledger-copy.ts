@@ -1,7 +1,7 @@
-import { invalid } from '../domain/refusal.ts'
-import { CopyDiffers, copyLedgers } from '../ledger/copy.ts'
-import { createEventStoreDb } from '../ledger/eventstoredb.ts'
-import { type OutsideStore, WrongExpectedRevision } from '../ledger/port.ts'
+import { invalid } from '#domain/refusal.ts'
+import { CopyDiffers, copyLedgers } from '#ledger/copy.ts'
+import { type OutsideStore, WrongExpectedRevision } from '#ledger/port.ts'
+import { createEventStoreDb } from '#ledger/stores/eventstoredb.ts'
 import { Refused, required, verb } from './verb.ts'
 
 export const copyVerb = verb({

@@ -1,4 +1,4 @@
-import { readModel } from '../../projections/index.ts'
+import { readModel } from '#projections/index.ts'
 import { verb } from './verb.ts'
 
 export const projectionVerbs = {

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { readDemoFile } from '../access/demo-file.ts'
-import { sandboxHelp } from '../sandbox/help.ts'
-import { startSandbox } from '../sandbox/server.ts'
+import { readDemoFile } from '#demo/companies/file.ts'
+import { sandboxHelp } from '#demo/provider-sandbox/help.ts'
+import { startSandbox } from '#demo/provider-sandbox/server.ts'
 import { checked, optional, verb } from './verb.ts'
 
 const DEFAULT_PORT = '4000'

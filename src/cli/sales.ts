@@ -1,6 +1,6 @@
-import { authorizeFiscalDocument, FiscalDocumentInput } from '../../commands/sales/authorize-fiscal-document.ts'
-import type { SaleObject } from '../../projections/sales.ts'
-import { runAsSystem } from '../access/as-system.ts'
+import { runAsSystem } from '#access/as-system.ts'
+import { authorizeFiscalDocument, FiscalDocumentInput } from '#commands/sales/authorize-fiscal-document.ts'
+import type { SaleObject } from '#projections/sales.ts'
 import { accepted, checked, companyOf, idOf, required, verb } from './verb.ts'
 
 export const saleVerbs = {

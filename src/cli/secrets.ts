@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline'
-import { refuse } from '../domain/refusal.ts'
+import { refuse } from '#domain/refusal.ts'
 import { type Flags, Refused, type Values } from './verb.ts'
 
 /** Stands for a secret that is yet to be read. */

@@ -1,12 +1,12 @@
-import { CreateStoreInput, createStore } from '../../commands/stores/create-store.ts'
-import { disableStore, enableStore, SwitchStoreInput } from '../../commands/stores/switch-store.ts'
-import { UpdateStoreInput, updateStore } from '../../commands/stores/update-store.ts'
-import type { StoreObject } from '../../projections/stores.ts'
-import { findStore } from '../../queries/stores/find-store.ts'
-import { listStores } from '../../queries/stores/list-stores.ts'
-import { runAsSystem } from '../access/as-system.ts'
-import { refuse } from '../domain/refusal.ts'
-import type { Command } from '../ledger/command.ts'
+import { runAsSystem } from '#access/as-system.ts'
+import { CreateStoreInput, createStore } from '#commands/stores/create-store.ts'
+import { disableStore, enableStore, SwitchStoreInput } from '#commands/stores/switch-store.ts'
+import { UpdateStoreInput, updateStore } from '#commands/stores/update-store.ts'
+import { refuse } from '#domain/refusal.ts'
+import type { Command } from '#ledger/command.ts'
+import type { StoreObject } from '#projections/stores.ts'
+import { findStore } from '#queries/stores/find-store.ts'
+import { listStores } from '#queries/stores/list-stores.ts'
 import {
   accepted,
   type Context,

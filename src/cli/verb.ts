@@ -1,8 +1,8 @@
 import type { z } from 'zod'
-import type { Config } from '../config.ts'
-import type { Core } from '../core.ts'
-import { type Refusal, refuse } from '../domain/refusal.ts'
-import { describeIssues } from '../domain/validation.ts'
+import type { Config } from '#config/config.ts'
+import { type Refusal, refuse } from '#domain/refusal.ts'
+import { describeIssues } from '#domain/validation.ts'
+import type { Core } from '#service/core.ts'
 
 /** A flag; `value` is how usage calls what it takes, null where it takes nothing. */
 export interface Flag {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { PAYMENT_METHODS } from '../domain/payment-method.ts'
+import { PAYMENT_METHODS } from '#domain/payment-method.ts'
 import { date, eventType, id, instant, money, personal, text } from './define.ts'
 
 /** Where an account comes from: `sale` ones were made by a sale on credit, which keeps them. */

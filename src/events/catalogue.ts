@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { Envelope, NewEvent } from '../ledger/envelope.ts'
+import type { Envelope, NewEvent } from '#ledger/envelope.ts'
 import { accountEvents } from './accounts.ts'
 import { catalogEvents } from './catalog.ts'
 import { companyEvents } from './companies.ts'

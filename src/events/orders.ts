@@ -1,10 +1,7 @@
 import { z } from 'zod'
+import { ORDER_STATUSES } from '#domain/order-moves.ts'
 import { eventType, id, money, percentage, personal, text } from './define.ts'
 import { line } from './sales.ts'
-
-/** States of an order and of each of its payments (spec, Online-store order). */
-export const ORDER_STATUSES = ['pending', 'paid', 'failed', 'cancelled', 'refunded'] as const
-export type OrderStatus = (typeof ORDER_STATUSES)[number]
 
 /** Why somebody should look at an order: money came in that it did not ask for. */
 export const ORDER_ALARMS = ['second_payment', 'paid_after_refund'] as const

@@ -1,4 +1,5 @@
 import type { Response } from 'express'
+import type { Reply } from '#ledger/write/unit-of-work.ts'
 import { type Problem, problemBody } from './problems.ts'
 
 export const JSON_TYPE = 'application/json; charset=utf-8'
@@ -40,4 +41,9 @@ export function list(page: {
 }): string {
   const meta = { has_more: page.has_more, next_cursor: page.next, limit: page.limit, synced_at: page.synced_at }
   return `{"data":[${page.data}],"meta":${JSON.stringify(meta)}}`
+}
+
+/** Statuses of a single command's outcomes (DESIGN section 5). */
+export const singleReply: Reply = {
+  status: (outcome) => (outcome === 'created' ? 201 : outcome === 'deleted' ? 204 : 200),
 }

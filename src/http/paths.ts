@@ -1,3 +1,6 @@
+/** Parameters of a path, as text. */
+export type Params = Readonly<Record<string, string>>
+
 /**
  * Where a path of the router's form stands among others: fixed parts before those with a parameter in the same place, since a
  * tilde sorts after everything that a path is written with.
@@ -28,4 +31,17 @@ function decode(text: string): string | null {
   } catch {
     return null
   }
+}
+
+/** The id in a path, or null when it is none: such a path answers 404 like a missing record. */
+export function pathId(text: string | undefined): number | null {
+  if (text === undefined || !/^[1-9]\d{0,15}$/.test(text)) return null
+  const id = Number(text)
+  return Number.isSafeInteger(id) ? id : null
+}
+
+/** Input of commands on one record: the id from the path beside the body's fields. */
+export function withId<B extends object>(params: Params, body: B): ({ id: number } & B) | null {
+  const id = pathId(params.id)
+  return id === null ? null : { ...body, id }
 }

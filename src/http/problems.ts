@@ -1,4 +1,4 @@
-import type { RefusalCode } from '../domain/refusal.ts'
+import type { RefusalCode } from '#domain/refusal.ts'
 
 /** Every code that API v1 answers with, its HTTP status and its Portuguese message (spec, Errors; DESIGN section 5). */
 const PROBLEMS = {

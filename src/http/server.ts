@@ -1,6 +1,6 @@
 import { createServer, IncomingMessage, type Server, ServerResponse } from 'node:http'
 import type { Express } from 'express'
-import { answerUnreadable } from './unreadable.ts'
+import { answerUnreadable, type UnreadableOptions } from './unreadable.ts'
 
 /** What bounds the connections of a server, so that slow, silent or many callers cannot keep it from the others. */
 export interface ServerLimits {
@@ -29,9 +29,7 @@ export const SERVER_LIMITS: ServerLimits = {
   connections: 5_000,
 }
 
-interface ServerOptions {
-  /** Ids of requests that no route sees. */
-  readonly newId: () => string
+interface ServerOptions extends UnreadableOptions {
   readonly limits?: ServerLimits
 }
 
@@ -40,7 +38,7 @@ interface ServerOptions {
  * looks up every property the slow way (expressjs/express#5998). Here they are born with the prototypes that Express would
  * give them, so that it finds nothing to change.
  */
-export function serverOf(app: Express, { newId, limits = SERVER_LIMITS }: ServerOptions): Server {
+export function serverOf(app: Express, { limits = SERVER_LIMITS, ...unreadable }: ServerOptions): Server {
   class AppRequest extends IncomingMessage {}
   class AppResponse extends ServerResponse<AppRequest> {}
   app.request = Object.setPrototypeOf(AppRequest.prototype, app.request)
@@ -61,6 +59,6 @@ export function serverOf(app: Express, { newId, limits = SERVER_LIMITS }: Server
   )
   server.maxConnections = limits.connections
   server.timeout = limits.stalled_ms
-  answerUnreadable(server, newId)
+  answerUnreadable(server, unreadable)
   return server
 }

@@ -2,8 +2,14 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Response } from 'express'
 import { JSON_TYPE } from './answer.ts'
+import type { AnswerProblem } from './middleware/failures.ts'
 import { Problem, type ProblemCode, problemBody, statusOf } from './problems.ts'
-import { answerInShape } from './shapes.ts'
+
+export interface UnreadableOptions {
+  /** Ids of requests that no route sees. */
+  readonly newId: () => string
+  readonly answer: AnswerProblem
+}
 
 /** What is under way on a connection; requests may arrive before the ones before them are answered. */
 interface Line {
@@ -17,7 +23,7 @@ interface Line {
  * Answers what Node's own server would answer without an id and in no shape, or not at all: bytes that are no HTTP, headers
  * beyond all measure, requests that do not arrive. And ends the connections whose caller takes no answer.
  */
-export function answerUnreadable(server: Server, newId: () => string): void {
+export function answerUnreadable(server: Server, { newId, answer }: UnreadableOptions): void {
   const lines = new WeakMap<object, Line>()
   const lineOf = (socket: object): Line => {
     const line = lines.get(socket) ?? { last: null, unanswered: new Set(), isRefused: false }
@@ -46,7 +52,7 @@ export function answerUnreadable(server: Server, newId: () => string): void {
     line.isRefused = true
     const code = problemOf(error.code)
     if (code === null || !socket.writable) socket.destroy()
-    else void refuse(line, socket, code, newId())
+    else void refuse(line, socket, code, { newId, answer })
   })
 
   // Also comes when an answer takes its time to be made: that is nobody's fault on the other side.
@@ -74,7 +80,12 @@ function problemOf(code: string | undefined): ProblemCode | null {
 }
 
 /** Never before the answers to the requests before: the caller would take it for one of theirs. */
-async function refuse({ last, unanswered }: Line, socket: Socket, code: ProblemCode, requestId: string): Promise<void> {
+async function refuse(
+  { last, unanswered }: Line,
+  socket: Socket,
+  code: ProblemCode,
+  { newId, answer }: UnreadableOptions,
+): Promise<void> {
   if (last && !last.request.complete) {
     // What cannot be read is the body of a request that has its route already, and perhaps its answer.
     const response = last.response as Response
@@ -83,11 +94,11 @@ async function refuse({ last, unanswered }: Line, socket: Socket, code: ProblemC
       return
     }
     response.locals.isRefused = true
-    answerInShape(response, new Problem(code, undefined, { Connection: 'close' }))
+    answer(response, new Problem(code, undefined, { Connection: 'close' }))
     return
   }
   await Promise.all([...unanswered].map((response) => new Promise((done) => response.once('close', done))))
-  endWith(socket, code, requestId)
+  endWith(socket, code, newId())
 }
 
 function endWith(socket: Socket, code: ProblemCode, requestId: string): void {

@@ -1,5 +1,5 @@
-import type { IdKind } from '../domain/id-kinds.ts'
-import type { Refusal } from '../domain/refusal.ts'
+import type { IdKind } from '#domain/id-kinds.ts'
+import type { Refusal } from '#domain/refusal.ts'
 import type { NewEvent, Origin } from './envelope.ts'
 import type { AnyRef, AnyTable } from './table.ts'
 import type { Rows } from './working-set.ts'

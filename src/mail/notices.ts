@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { repeat } from '../repeat.ts'
+import { repeat } from '#lib/repeat.ts'
 import type { Mailer } from './mailer.ts'
 import { type SwitchOffNotice, switchOffMail } from './switch-off-mail.ts'
 

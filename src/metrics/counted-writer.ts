@@ -1,7 +1,7 @@
-import { isRefusal } from '../ledger/command.ts'
-import { Unavailable } from '../ledger/port.ts'
-import type { Answer, CommandResult, Request } from '../ledger/unit-of-work.ts'
-import type { Writer } from '../ledger/writer.ts'
+import { isRefusal } from '#ledger/command.ts'
+import type { Answer, CommandResult, Request } from '#ledger/write/unit-of-work.ts'
+import type { Writer } from '#ledger/write/writer.ts'
+import { Unavailable } from '#lib/unavailable.ts'
 import type { Metrics } from './metrics.ts'
 
 type Counting = Pick<Metrics, 'onCommands' | 'onRefused' | 'onUnanswered'>

@@ -1,8 +1,8 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type { Call } from '../http/middleware/observe.ts'
-import type { GroupFigures } from '../ledger/writer.ts'
-import type { NotificationOutcome } from '../payments/notification-log.ts'
-import type { Result } from '../webhooks/results.ts'
+import type { NotificationOutcome } from '#domain/notification-outcome.ts'
+import type { Call } from '#http/middleware/observe.ts'
+import type { GroupFigures } from '#ledger/write/writer.ts'
+import type { Result } from '#webhooks/results.ts'
 
 /** What a process counts of itself, and how it is read (docs/operations.md). No figure names a company. */
 export interface Metrics {

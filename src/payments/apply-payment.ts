@@ -1,10 +1,10 @@
-import { RecordPaymentInput, recordPayment } from '../../commands/orders/record-payment.ts'
-import type { OrderObject } from '../../projections/orders.ts'
-import type { Refusal } from '../domain/refusal.ts'
-import { invoke, isRefusal } from '../ledger/command.ts'
-import type { Request } from '../ledger/unit-of-work.ts'
-import type { Writer } from '../ledger/writer.ts'
-import { judge, statusOfProvider } from './order-moves.ts'
+import { RecordPaymentInput, recordPayment } from '#commands/orders/record-payment.ts'
+import { judge, statusOfProvider } from '#domain/order-moves.ts'
+import type { Refusal } from '#domain/refusal.ts'
+import { invoke, isRefusal } from '#ledger/command.ts'
+import type { Request } from '#ledger/write/unit-of-work.ts'
+import type { Writer } from '#ledger/write/writer.ts'
+import type { OrderObject } from '#projections/orders.ts'
 import type { ProviderPayment } from './provider-port.ts'
 
 /** What came of telling an order of a payment; `ignored` is a status that was never heard of. */

@@ -1,9 +1,6 @@
 import type { Pool } from 'pg'
-import { deleteInBatches } from '../ledger/purge.ts'
-
-/** What came of a notification (DESIGN section 5). `refused`: it was wrong; `failed`: it was not, and should come again. */
-export const NOTIFICATION_OUTCOMES = ['applied', 'duplicate', 'stale', 'ignored', 'refused', 'failed'] as const
-export type NotificationOutcome = (typeof NOTIFICATION_OUTCOMES)[number]
+import type { NotificationOutcome } from '#domain/notification-outcome.ts'
+import { deleteInBatches } from '#ledger/purge.ts'
 
 /** A notification as it arrives. */
 export interface Arrival {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { MAX_CENTS, toCents } from '../domain/money.ts'
-import { text } from '../domain/text.ts'
+import { MAX_CENTS, toCents } from '#domain/money.ts'
+import { text } from '#domain/text.ts'
 import type { NewPayment, ProviderAccount, ProviderPayment } from './provider-port.ts'
 
 /** Ids and references come as numbers or as strings, depending on the endpoint. */

@@ -1,5 +1,5 @@
 import { MercadoPagoConfig, Payment } from 'mercadopago'
-import { createSlots, type SlotLimits } from '../slots.ts'
+import { createSlots, type SlotLimits } from '#lib/semaphore.ts'
 import { readMade, readPayment, readSearch } from './provider-answer.ts'
 import { providerError, statusOf } from './provider-errors.ts'
 import {

@@ -1,5 +1,5 @@
 import { MercadoPagoError } from 'mercadopago'
-import { printable } from '../domain/validation.ts'
+import { printable } from '#domain/validation.ts'
 import { type ProviderCause, ProviderMisconfigured, ProviderRefused, ProviderUnavailable } from './provider-port.ts'
 
 /** The credentials are missing, wrong, or not allowed to do this. */

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
-import type { PaymentObject } from '../../projections/order-payments.ts'
-import { deleteInBatches } from '../ledger/purge.ts'
+import { deleteInBatches } from '#ledger/purge.ts'
+import type { PaymentObject } from '#projections/order-payments.ts'
 
 /** An order to ask the provider about, leased to this process. */
 export interface SweepClaim {

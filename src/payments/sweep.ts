@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
-import { findStore } from '../../queries/stores/find-store.ts'
-import { isOutage } from '../ledger/outage.ts'
-import { Unavailable } from '../ledger/port.ts'
-import type { Writer } from '../ledger/writer.ts'
+import { isOutage } from '#ledger/outage.ts'
+import type { Writer } from '#ledger/write/writer.ts'
+import { Unavailable } from '#lib/unavailable.ts'
+import { findStore } from '#queries/stores/find-store.ts'
 import { applyPayment } from './apply-payment.ts'
 import { fits } from './fits.ts'
 import {

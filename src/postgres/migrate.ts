@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises'
 import { join, parse } from 'node:path'
 import { runner } from 'node-pg-migrate'
 import pg from 'pg'
-import { projectRoot } from '../project-root.ts'
+import { projectRoot } from '#lib/project-root.ts'
 
 const SCHEMA = 'ops'
 const TABLE = 'migrations'

@@ -1,4 +1,4 @@
-import { keepTrying } from '../keep-trying.ts'
+import { keepTrying } from '#lib/keep-trying.ts'
 import type { Share } from './share.ts'
 
 /** A server that ran for so long was well: when it is lost, it is started again at once and with all attempts. */

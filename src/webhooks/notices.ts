@@ -1,9 +1,9 @@
-import { companyOf } from '../../projections/companies.ts'
-import { webhookById } from '../../projections/webhooks.ts'
-import type { DataOf } from '../events/catalogue.ts'
-import { parseSubject } from '../ledger/projection.ts'
-import type { Reaction } from '../ledger/reaction.ts'
-import { table } from '../ledger/table.ts'
+import type { DataOf } from '#events/catalogue.ts'
+import { parseSubject } from '#ledger/projection.ts'
+import type { Reaction } from '#ledger/reaction.ts'
+import { table } from '#ledger/table.ts'
+import { companyOf } from '#projections/companies.ts'
+import { webhookById } from '#projections/webhooks.ts'
 
 /** Something that the users of a company must be told, in the panel and by e-mail. */
 interface Notice {

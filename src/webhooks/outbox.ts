@@ -1,11 +1,11 @@
-import { ownCompany, type WebhookRoute } from '../../projections/companies.ts'
-import { inZone } from '../domain/instant.ts'
-import type { EventName } from '../events/catalogue.ts'
-import type { WebhookEvent } from '../events/webhooks.ts'
-import type { Envelope } from '../ledger/envelope.ts'
-import type { Reaction } from '../ledger/reaction.ts'
-import { byPk, table } from '../ledger/table.ts'
-import type { Changes, Rows } from '../ledger/working-set.ts'
+import { inZone } from '#domain/instant.ts'
+import type { EventName } from '#events/catalogue.ts'
+import type { WebhookEvent } from '#events/webhooks.ts'
+import type { Envelope } from '#ledger/envelope.ts'
+import type { Reaction } from '#ledger/reaction.ts'
+import { byPk, table } from '#ledger/table.ts'
+import type { Changes, Rows } from '#ledger/working-set.ts'
+import { ownCompany, type WebhookRoute } from '#projections/companies.ts'
 
 /** What an event is told as: one body for all addresses, kept for later deliveries of it. */
 interface WebhookMessage {

@@ -1,7 +1,7 @@
 import { Agent, Client, type Dispatcher, errors } from 'undici'
+import type { SigningSecrets } from '#domain/webhook-secret.ts'
 import { createConnector, createPublicConnector, type Resolve } from './connector.ts'
 import { type FailureCode, failureOf, failureOfStatus, TimedOut } from './failure.ts'
-import type { SigningSecrets } from './secrets.ts'
 import { deliveryHeaders, type SignedDelivery } from './signature.ts'
 import { readSnippet } from './snippet.ts'
 

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { type SigningSecrets, secretsAt } from './secrets.ts'
+import { type SigningSecrets, secretsAt } from '#domain/webhook-secret.ts'
 
 /** What a receiver is shown of a delivery besides the body. */
 export interface SignedDelivery {

@@ -1,5 +1,5 @@
-import { listen } from '../postgres/listener.ts'
-import { createPool } from '../postgres/pool.ts'
+import { listen } from '#postgres/listener.ts'
+import { createPool } from '#postgres/pool.ts'
 import { type Bell, DELIVERIES_CHANNEL } from './bell.ts'
 import { createDispatcher, type DispatcherOptions } from './dispatcher.ts'
 import { createSender } from './sender.ts'

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { type Repetition, repeat } from '../repeat.ts'
+import { type Repetition, repeat } from '#lib/repeat.ts'
 import type { Claim } from './claims.ts'
 import { WAITING_ADDRESSES } from './waiting-addresses.ts'
 

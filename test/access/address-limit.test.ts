@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createAddressLimit } from '../../src/access/address-limit.ts'
+import { createAddressLimit } from '#access/address-limit.ts'
 
 describe('limit of addresses', () => {
   it('counts down, then refuses until the minute is over', async () => {

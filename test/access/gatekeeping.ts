@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
-import { type Core, openCore } from '../../src/core.ts'
-import { createPool } from '../../src/postgres/pool.ts'
+import { createPool } from '#postgres/pool.ts'
+import { type Core, openCore } from '#service/core.ts'
 import { useDatabase } from '../support/database.ts'
 import type { KeyedCompany } from './keyed-company.ts'
 

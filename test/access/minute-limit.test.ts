@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createMinuteLimit } from '../../src/access/minute-limit.ts'
+import { createMinuteLimit } from '#access/minute-limit.ts'
 
 describe('limit of a minute', () => {
   it('tells what the next call would be told, without counting it', async () => {

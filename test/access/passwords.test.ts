@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { hashPassword, Password, verifyPassword } from '../../src/access/passwords.ts'
+import { hashPassword, Password, verifyPassword } from '#access/passwords.ts'
 
 describe('passwords', () => {
   it('are kept as argon2id with 19 MiB and two passes, salted', async () => {

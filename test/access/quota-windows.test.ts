@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { type Admitted, createGate } from '../../src/access/quota.ts'
-import { addDays, dateInZone, startOfDay } from '../../src/domain/instant.ts'
+import { type Admitted, createGate } from '#access/quota.ts'
+import { addDays, dateInZone, startOfDay } from '#domain/instant.ts'
 import { LIMITS, useGatekeeping } from './gatekeeping.ts'
 import { keyedCompany } from './keyed-company.ts'
 

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
-import { revokeApiKey } from '../../commands/api-keys/revoke-api-key.ts'
-import { runAsSystem } from '../../src/access/as-system.ts'
-import { type Admission, type Admitted, createGate } from '../../src/access/quota.ts'
-import { Unavailable } from '../../src/ledger/port.ts'
+import { runAsSystem } from '#access/as-system.ts'
+import { type Admission, type Admitted, createGate } from '#access/quota.ts'
+import { revokeApiKey } from '#commands/api-keys/revoke-api-key.ts'
+import { Unavailable } from '#lib/unavailable.ts'
 import { LIMITS, useGatekeeping } from './gatekeeping.ts'
 import { keyedCompany } from './keyed-company.ts'
 

@@ -1,6 +1,5 @@
 import { expect } from 'chai'
 import type { Pool, QueryConfig } from 'pg'
-import { updateCompany } from '../../commands/companies/update-company.ts'
 import {
   createSessions,
   csrfMatches,
@@ -8,9 +7,10 @@ import {
   type PanelSession,
   purgeSessions,
   type Sessions,
-} from '../../src/access/sessions.ts'
-import { createTokens } from '../../src/access/tokens.ts'
-import { dateInZone } from '../../src/domain/instant.ts'
+} from '#access/sessions.ts'
+import { createTokens } from '#access/tokens.ts'
+import { updateCompany } from '#commands/companies/update-company.ts'
+import { dateInZone } from '#domain/instant.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { createTestUser, type TestUser } from '../support/till.ts'

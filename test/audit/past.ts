@@ -1,7 +1,7 @@
-import { type CompanyAsOf, type Moment, withCompanyAsOf } from '../../src/audit/as-of.ts'
-import type { Refusal } from '../../src/domain/refusal.ts'
-import type { ReadAnswer } from '../../src/http/route.ts'
-import { isRefusal } from '../../src/ledger/command.ts'
+import type { ReadAnswer } from '#api/route.ts'
+import { type CompanyAsOf, type Moment, withCompanyAsOf } from '#audit/as-of.ts'
+import type { Refusal } from '#domain/refusal.ts'
+import { isRefusal } from '#ledger/command.ts'
 import type { TestApi, TestCompany } from '../support/api.ts'
 import { useApi } from '../support/use-api.ts'
 

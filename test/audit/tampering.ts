@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
-import { type Envelope, GENESIS_HASH, hashOf, streamOf } from '../../src/ledger/envelope.ts'
-import { createPostgresStore } from '../../src/ledger/postgres.ts'
-import { inTransaction } from '../../src/ledger/transaction.ts'
+import { type Envelope, GENESIS_HASH, hashOf, streamOf } from '#ledger/envelope.ts'
+import { createPostgresStore } from '#ledger/stores/postgres.ts'
+import { inTransaction } from '#ledger/transaction.ts'
 import { type Sketch, sealedAfter } from '../ledger/sealed-events.ts'
 
 /** A row as whoever has the database can make it. */

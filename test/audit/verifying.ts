@@ -1,10 +1,10 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
-import { type VerifyOptions, verifyLedger } from '../../src/audit/verify.ts'
-import type { Verification } from '../../src/audit/walk.ts'
-import type { EventStore } from '../../src/ledger/port.ts'
-import { createPostgresStore } from '../../src/ledger/postgres.ts'
-import { createPool } from '../../src/postgres/pool.ts'
+import { type VerifyOptions, verifyLedger } from '#audit/verify.ts'
+import type { Verification } from '#audit/walk.ts'
+import type { EventStore } from '#ledger/port.ts'
+import { createPostgresStore } from '#ledger/stores/postgres.ts'
+import { createPool } from '#postgres/pool.ts'
 import { useDatabase } from '../support/database.ts'
 
 interface Verifying {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { PANEL_ROUTES } from '../../src/http/panel/routes.ts'
+import { PANEL_ROUTES } from '#panel/routes.ts'
 import { check } from '../support/browser/accessibility.ts'
 import { tabThrough } from '../support/browser/keyboard.ts'
 import { describeInBrowser, usePanel } from '../support/browser.ts'

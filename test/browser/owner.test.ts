@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
-import { startWebhooks } from '../../src/webhooks/start.ts'
+import { startWebhooks } from '#webhooks/start.ts'
 import { check } from '../support/browser/accessibility.ts'
 import { screenshot } from '../support/browser/screenshot.ts'
 import { describeInBrowser, usePanel } from '../support/browser.ts'

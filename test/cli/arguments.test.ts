@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { understand, usageFor, WrongUsage } from '../../src/cli/arguments.ts'
-import { COMMANDS, find } from '../../src/cli/commands.ts'
+import { understand, usageFor, WrongUsage } from '#cli/arguments.ts'
+import { COMMANDS, find } from '#cli/commands.ts'
 
 const words = (line: string): string[] => line.split(' ')
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { streamOf } from '../../src/ledger/envelope.ts'
-import { createEventStoreDb } from '../../src/ledger/eventstoredb.ts'
+import { streamOf } from '#ledger/envelope.ts'
+import { createEventStoreDb } from '#ledger/stores/eventstoredb.ts'
 import { appendOf, collect } from '../ledger/event-store-contract.ts'
 import { ordinary, sealedAfter } from '../ledger/sealed-events.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'

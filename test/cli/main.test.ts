@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { findEmbedded, startEmbedded } from '../../src/postgres/embedded.ts'
+import { findEmbedded, startEmbedded } from '#postgres/embedded.ts'
 import { useDatabase } from '../support/database.ts'
 import { tillbook } from './tillbook.ts'
 

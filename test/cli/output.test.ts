@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { forPeople } from '../../src/cli/output.ts'
+import { forPeople } from '#cli/output.ts'
 
 describe('output for people', () => {
   it('shows a record with one line per member', () => {

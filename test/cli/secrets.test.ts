@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream'
 import { expect } from 'chai'
-import { understand, usageFor } from '../../src/cli/arguments.ts'
-import { withSecrets } from '../../src/cli/secrets.ts'
-import { Refused } from '../../src/cli/verb.ts'
+import { understand, usageFor } from '#cli/arguments.ts'
+import { withSecrets } from '#cli/secrets.ts'
+import { Refused } from '#cli/verb.ts'
 
 describe('secrets of the command line', () => {
   const given = (line: string, input: string) => {

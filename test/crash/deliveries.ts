@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { Core } from '../../src/core.ts'
+import type { Core } from '#service/core.ts'
 import { until } from '../support/wait.ts'
 import type { Received } from '../webhooks/receiver.ts'
 import type { Shop } from './shop.ts'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import { findEmbedded, stopLeftOver } from '../../src/postgres/embedded.ts'
-import { findPostmaster } from '../../src/postgres/postmaster.ts'
+import { findEmbedded, stopLeftOver } from '#postgres/embedded.ts'
+import { findPostmaster } from '#postgres/postmaster.ts'
 import { send } from '../support/api.ts'
 import { type Service, startService } from '../support/process.ts'
 import { until } from '../support/wait.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { freePort } from '../../src/postgres/postmaster.ts'
+import { freePort } from '#postgres/postmaster.ts'
 import { useDatabase } from '../support/database.ts'
 import { type Service, startService } from '../support/process.ts'
 import { scenario } from './scenario.ts'

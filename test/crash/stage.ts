@@ -1,5 +1,5 @@
-import { openCore } from '../../src/core.ts'
-import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts'
+import { type Sandbox, startSandbox } from '#demo/provider-sandbox/server.ts'
+import { openCore } from '#service/core.ts'
 import { until } from '../support/wait.ts'
 import { type Receiver, startReceiver } from '../webhooks/receiver.ts'
 import type { Dice } from './dice.ts'

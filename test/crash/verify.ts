@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import type { Core } from '../../src/core.ts'
-import type { SandboxPayment } from '../../src/sandbox/book.ts'
+import type { SandboxPayment } from '#demo/provider-sandbox/book.ts'
+import type { Core } from '#service/core.ts'
 import { type Json, send } from '../support/api.ts'
 import type { Received } from '../webhooks/receiver.ts'
 import { type Book, SIDES } from './book.ts'

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { z } from 'zod'
-import { EVENT_TYPES } from '../../src/events/catalogue.ts'
-import { eventType, money, personal, quantity, text } from '../../src/events/define.ts'
+import { EVENT_TYPES } from '#events/catalogue.ts'
+import { eventType, money, personal, quantity, text } from '#events/define.ts'
 import { eventCatalogue } from '../../tools/event-catalogue.ts'
 
 describe('the event catalogue', () => {

@@ -2,8 +2,8 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { parse } from 'yaml'
-import { readConfig, SETTING_NAMES } from '../../src/config.ts'
-import { createMetrics } from '../../src/metrics/metrics.ts'
+import { readConfig, SETTING_NAMES } from '#config/config.ts'
+import { createMetrics } from '#metrics/metrics.ts'
 import type { Json } from '../support/api.ts'
 
 const fileAt = (path: string) => readFile(new URL(`../../${path}`, import.meta.url), 'utf8')

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { addDays, CalendarDate, Instant } from '../../src/domain/instant.ts'
+import { addDays, CalendarDate, Instant } from '#domain/instant.ts'
 
 const FIRST = Date.UTC(1900, 0, 2)
 const LAST = Date.UTC(9999, 11, 30)

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import type { z } from 'zod'
-import { JsonMoney, JsonQuantity } from '../../src/domain/json-number.ts'
-import { fromCents } from '../../src/domain/money.ts'
-import { fromThousandths } from '../../src/domain/quantity.ts'
+import { JsonMoney, JsonQuantity } from '#domain/json-number.ts'
+import { fromCents } from '#domain/money.ts'
+import { fromThousandths } from '#domain/quantity.ts'
 
 const read = (schema: z.ZodType, text: string): unknown => {
   const result = schema.safeParse(JSON.parse(text))

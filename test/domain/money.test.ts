@@ -9,8 +9,8 @@ import {
   netOfSurcharge,
   percentOf,
   toCents,
-} from '../../src/domain/money.ts'
-import { fromThousandths } from '../../src/domain/quantity.ts'
+} from '#domain/money.ts'
+import { fromThousandths } from '#domain/quantity.ts'
 
 const cents = fc.integer({ min: 0, max: MAX_CENTS })
 const hundredths = fc.integer({ min: 0, max: 10_000 })

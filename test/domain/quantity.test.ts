@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { fromThousandths, Quantity, SignedQuantity, StockQuantity, toThousandths } from '../../src/domain/quantity.ts'
+import { fromThousandths, Quantity, SignedQuantity, StockQuantity, toThousandths } from '#domain/quantity.ts'
 
 const MALFORMED = [
   '',

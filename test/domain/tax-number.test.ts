@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { cnpj, cpf } from 'cpf-cnpj-validator'
 import fc from 'fast-check'
-import { bareCnpj, Cnpj, formatCnpj, isCnpj, isCpf } from '../../src/domain/tax-number.ts'
+import { bareCnpj, Cnpj, formatCnpj, isCnpj, isCpf } from '#domain/tax-number.ts'
 
 const base = (characters: string, length: number) =>
   fc.string({ unit: fc.constantFrom(...characters), minLength: length, maxLength: length })

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { Email, ExternalId, Id, nameKey, optionalText, Phone, text } from '../../src/domain/text.ts'
+import { Email, ExternalId, Id, nameKey, optionalText, Phone, text } from '#domain/text.ts'
 
 const accepts = (schema: { safeParse(value: unknown): { success: boolean } }, value: unknown) =>
   schema.safeParse(value).success

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { addDays, dateInZone, inZone, isTimeZone, startOfDay } from '../../src/domain/instant.ts'
+import { addDays, dateInZone, inZone, isTimeZone, startOfDay } from '#domain/instant.ts'
 
 const ZONES = ['UTC', 'America/Sao_Paulo', 'America/Noronha', 'America/Manaus', ...Intl.supportedValuesOf('timeZone')]
 const zone = fc.constantFrom(...ZONES)

@@ -1,13 +1,13 @@
 import { expect } from 'chai'
 import { z } from 'zod'
-import { Instant } from '../../src/domain/instant.ts'
-import { Money } from '../../src/domain/money.ts'
-import { Percentage } from '../../src/domain/percentage.ts'
-import { Quantity, SignedQuantity } from '../../src/domain/quantity.ts'
-import { invalid, refuse } from '../../src/domain/refusal.ts'
-import { Cnpj } from '../../src/domain/tax-number.ts'
-import { Email, ExternalId, Id, Phone, text } from '../../src/domain/text.ts'
-import { describeIssues } from '../../src/domain/validation.ts'
+import { Instant } from '#domain/instant.ts'
+import { Money } from '#domain/money.ts'
+import { Percentage } from '#domain/percentage.ts'
+import { Quantity, SignedQuantity } from '#domain/quantity.ts'
+import { invalid, refuse } from '#domain/refusal.ts'
+import { Cnpj } from '#domain/tax-number.ts'
+import { Email, ExternalId, Id, Phone, text } from '#domain/text.ts'
+import { describeIssues } from '#domain/validation.ts'
 
 function problems(schema: z.ZodType, json: string) {
   const result = schema.safeParse(JSON.parse(json))

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { PANEL } from '../../src/http/panel/link.ts'
+import { PANEL } from '#panel/link.ts'
 import type { Reply } from '../support/api.ts'
 
 /** What only whoever runs the service may read: stack traces, paths, names of modules, statements, errors of libraries. */

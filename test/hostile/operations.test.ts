@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { createWorld, type World } from '../http/contract/world.ts'
+import { createWorld, type World } from '../api/contract/world.ts'
 import { expectDocumentedCall } from '../support/contract.ts'
 import { useDatabase } from '../support/database.ts'
 import { bytesOf, exchange } from '../support/wire.ts'

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { PanelRoute } from '../../src/http/panel/route.ts'
+import type { PanelRoute } from '#panel/route.ts'
 import type { Reply } from '../support/api.ts'
 import type { TestPanel } from '../support/browser.ts'
 import { hiddenFields, panelUser } from '../support/panel.ts'

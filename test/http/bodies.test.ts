@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express'
-import { createHoldings, type Holdings } from '../../src/http/holdings.ts'
-import { jsonBodyUpTo } from '../../src/http/middleware/json-body.ts'
+import { jsonBodyUpTo } from '#http/middleware/json-body.ts'
+import { createMemoryBudget, type MemoryBudget } from '#lib/memory-budget.ts'
 import { expectProblem } from '../support/answers.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
@@ -23,7 +23,7 @@ describe('bodies that are on their way', () => {
   /** Bodies that room is held for. */
   let held = 0
 
-  const counted = (holdings: Holdings): Holdings => ({
+  const counted = (holdings: MemoryBudget): MemoryBudget => ({
     open(companyId) {
       const { add, release } = holdings.open(companyId)
       const letGo = () => {
@@ -38,7 +38,7 @@ describe('bodies that are on their way', () => {
   before(async () => {
     api = await startApi(database.url, {
       log: () => {},
-      bodies: counted(createHoldings({ allBytes: 3 * MB, companyBytes: 2 * MB })),
+      bodies: counted(createMemoryBudget({ allBytes: 3 * MB, companyBytes: 2 * MB })),
     })
     one = await api.company()
     other = await api.company()
@@ -92,7 +92,7 @@ describe('bodies that are on their way', () => {
   })
 
   it('take no room for senders who have gone before they were admitted', async () => {
-    const bodies = counted(createHoldings({ allBytes: MB, companyBytes: MB }))
+    const bodies = counted(createMemoryBudget({ allBytes: MB, companyBytes: MB }))
     let passed = false
     const app = express()
     const leaves: RequestHandler = (_request, response, next) => void response.once('close', () => next())

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import type { Envelope } from '../../src/ledger/envelope.ts'
-import type { Answer } from '../../src/ledger/unit-of-work.ts'
+import type { Envelope } from '#ledger/envelope.ts'
+import type { Answer } from '#ledger/write/unit-of-work.ts'
 import { useDatabase } from '../support/database.ts'
 import { createOutsideStore, type FaultyStore } from '../support/outside-store.ts'
 import { addition } from './counters.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { companyOf, GENESIS_HASH, hashOf, streamOf } from '../../src/ledger/envelope.ts'
+import { companyOf, GENESIS_HASH, hashOf, streamOf } from '#ledger/envelope.ts'
 import { ordinary, sealedAfter } from './sealed-events.ts'
 
 /** Written in an order that is not the canonical one, with what RFC 8785 has rules for. */

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { companyOf, type Envelope, hashOf, streamOf } from '../../src/ledger/envelope.ts'
-import { type Append, type EventStore, WrongExpectedRevision } from '../../src/ledger/port.ts'
+import { companyOf, type Envelope, hashOf, streamOf } from '#ledger/envelope.ts'
+import { type Append, type EventStore, WrongExpectedRevision } from '#ledger/port.ts'
 import { ordinary, type Sketch, sealedAfter } from './sealed-events.ts'
 
 /** A store as the contract uses it: `append` is what a unit of work does, with its commit if the store takes part in one. */

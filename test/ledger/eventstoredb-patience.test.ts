@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { createPatience, withTimeout } from '../../src/ledger/eventstoredb-patience.ts'
-import { Unavailable } from '../../src/ledger/port.ts'
+import { createPatience, withTimeout } from '#ledger/stores/eventstoredb-patience.ts'
+import { Unavailable } from '#lib/unavailable.ts'
 
 const MINUTE_MS = 60_000
 

@@ -1,5 +1,5 @@
-import { createEventStoreDb } from '../../src/ledger/eventstoredb.ts'
-import type { OutsideStore } from '../../src/ledger/port.ts'
+import type { OutsideStore } from '#ledger/port.ts'
+import { createEventStoreDb } from '#ledger/stores/eventstoredb.ts'
 import { findEventStoreDb } from '../support/eventstoredb.ts'
 import { describeEventStore } from './event-store-contract.ts'
 import { describeServiceOn } from './outside-service.ts'

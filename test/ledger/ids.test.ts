@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
-import { createIdAllocator, type IdLease } from '../../src/ledger/ids.ts'
-import { createPool } from '../../src/postgres/pool.ts'
+import { createIdAllocator, type IdLease } from '#ledger/write/ids.ts'
+import { createPool } from '#postgres/pool.ts'
 import { useDatabase } from '../support/database.ts'
 
 describe('ids', () => {

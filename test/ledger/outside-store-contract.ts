@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { companyOf, streamOf } from '../../src/ledger/envelope.ts'
-import type { Note, OutsideStore } from '../../src/ledger/port.ts'
+import { companyOf, streamOf } from '#ledger/envelope.ts'
+import type { Note, OutsideStore } from '#ledger/port.ts'
 import { appendOf, collect } from './event-store-contract.ts'
 import { ordinary, sealedAfter } from './sealed-events.ts'
 

@@ -1,8 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { Unavailable } from '../../src/ledger/port.ts'
-import { createQueue, type Queue } from '../../src/ledger/queue.ts'
+import { createQueue, type Queue } from '#ledger/write/queue.ts'
+import { Unavailable } from '#lib/unavailable.ts'
 import { allowNoStrayRejections } from './stray-rejections.ts'
 
 interface Item {

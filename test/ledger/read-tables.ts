@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
-import type { EventStore } from '../../src/ledger/port.ts'
-import type { ReadModel } from '../../src/ledger/projection.ts'
-import { NEXT_SCHEMA } from '../../src/ledger/schemas.ts'
-import { createPool } from '../../src/postgres/pool.ts'
+import type { EventStore } from '#ledger/port.ts'
+import type { ReadModel } from '#ledger/projection.ts'
+import { NEXT_SCHEMA } from '#ledger/rebuild/schemas.ts'
+import { createPool } from '#postgres/pool.ts'
 import { addition, counterModel } from './counters.ts'
 import { empty, type Harness, openHarness } from './writer-harness.ts'
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { Unavailable } from '../../src/ledger/port.ts'
-import { retriesOf } from '../../src/ledger/retry.ts'
+import { retriesOf } from '#ledger/write/retry.ts'
+import { Unavailable } from '#lib/unavailable.ts'
 
 const [a1, b1, a2] = [1, 2, 1].map((companyId, number) => ({ companyId, number }))
 const group = [a1, b1, a2] as { companyId: number; number: number }[]

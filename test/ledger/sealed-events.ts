@@ -1,5 +1,5 @@
 import { v7 } from 'uuid'
-import { type Envelope, GENESIS_HASH, hashOf, type NewEvent } from '../../src/ledger/envelope.ts'
+import { type Envelope, GENESIS_HASH, hashOf, type NewEvent } from '#ledger/envelope.ts'
 
 /** What a test says about an event; the rest is what most events have. */
 export type Sketch = Partial<Omit<NewEvent, 'version'> & Pick<Envelope, 'actor' | 'request_id' | 'idempotency' | 'id'>>

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { Pool, PoolClient } from 'pg'
-import { assertCommitted, inTransaction, pipelined, transactionOn } from '../../src/ledger/transaction.ts'
-import { createPool } from '../../src/postgres/pool.ts'
+import { assertCommitted, inTransaction, pipelined, transactionOn } from '#ledger/transaction.ts'
+import { createPool } from '#postgres/pool.ts'
 import { useDatabase } from '../support/database.ts'
 import { allowNoStrayRejections } from './stray-rejections.ts'
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import type { BulkTransaction, Transaction } from '../../src/ledger/transaction.ts'
-import { createWorkingSet } from '../../src/ledger/working-set.ts'
+import type { BulkTransaction, Transaction } from '#ledger/transaction.ts'
+import { createWorkingSet } from '#ledger/working-set.ts'
 import {
   byExternal,
   byId,

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { byKey, byPk } from '../../src/ledger/table.ts'
-import { createWorkingSet } from '../../src/ledger/working-set.ts'
+import { byKey, byPk } from '#ledger/table.ts'
+import { createWorkingSet } from '#ledger/working-set.ts'
 import { byExternal, byId, byName, emails, load, names, people, person, store, transact, usePeople } from './people.ts'
 
 describe('working set', () => {

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
-import { refuse } from '../../src/domain/refusal.ts'
-import { Unavailable } from '../../src/ledger/port.ts'
-import type { Answer, CommandResult, Request } from '../../src/ledger/unit-of-work.ts'
-import type { Writer } from '../../src/ledger/writer.ts'
-import { countedWriter } from '../../src/metrics/counted-writer.ts'
+import { refuse } from '#domain/refusal.ts'
+import type { Answer, CommandResult, Request } from '#ledger/write/unit-of-work.ts'
+import type { Writer } from '#ledger/write/writer.ts'
+import { Unavailable } from '#lib/unavailable.ts'
+import { countedWriter } from '#metrics/counted-writer.ts'
 
 const ANSWER: Answer = { status: 201, body: '{}', replayed: false, revision: 1 }
 const RESULT: CommandResult = { outcome: 'created', subject: 'sale/1', body: '{}' }

@@ -2,7 +2,7 @@ import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { findEmbedded, stopLeftOver } from '../../src/postgres/embedded.ts'
+import { findEmbedded, stopLeftOver } from '#postgres/embedded.ts'
 import { openWorkplace, type Workplace } from '../support/guide.ts'
 import { type Service, startService } from '../support/process.ts'
 import { onDatabase } from '../support/server.ts'

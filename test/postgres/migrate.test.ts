@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { migrate } from '../../src/postgres/migrate.ts'
+import { migrate } from '#postgres/migrate.ts'
 import { useDatabase } from '../support/database.ts'
 import { administer } from '../support/server.ts'
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type pg from 'pg'
-import type { Share } from '../../src/postgres/share.ts'
-import { supervise } from '../../src/postgres/supervision.ts'
+import type { Share } from '#postgres/share.ts'
+import { supervise } from '#postgres/supervision.ts'
 import { until } from '../support/wait.ts'
 
 /** A share that is lost on command. */

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { payableById, payables } from '../../projections/payables.ts'
-import { receivableByExternalId, receivableById, receivables } from '../../projections/receivables.ts'
-import { event } from '../../src/events/catalogue.ts'
+import { event } from '#events/catalogue.ts'
+import { payableById, payables } from '#projections/payables.ts'
+import { receivableByExternalId, receivableById, receivables } from '#projections/receivables.ts'
 import {
   companyRegistered,
   noCustomer,

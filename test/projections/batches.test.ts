@@ -1,11 +1,11 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
-import { readModel } from '../../projections/index.ts'
-import { event } from '../../src/events/catalogue.ts'
-import type { Envelope } from '../../src/ledger/envelope.ts'
-import { replay } from '../../src/ledger/replay.ts'
-import { transactionOn } from '../../src/ledger/transaction.ts'
-import { createPool } from '../../src/postgres/pool.ts'
+import { event } from '#events/catalogue.ts'
+import type { Envelope } from '#ledger/envelope.ts'
+import { replay } from '#ledger/rebuild/replay.ts'
+import { transactionOn } from '#ledger/transaction.ts'
+import { createPool } from '#postgres/pool.ts'
+import { readModel } from '#projections/index.ts'
 import { useDatabase } from '../support/database.ts'
 import {
   attemptId,

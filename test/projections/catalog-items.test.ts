@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { catalogItems, itemByBarcode, itemById } from '../../projections/catalog-items.ts'
-import { event } from '../../src/events/catalogue.ts'
+import { event } from '#events/catalogue.ts'
+import { catalogItems, itemByBarcode, itemById } from '#projections/catalog-items.ts'
 import {
   categoryCreated,
   companyRegistered,

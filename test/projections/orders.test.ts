@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { type OrderObject, orderByExternalId, orderById, paymentByKey } from '../../projections/orders.ts'
-import { inZone } from '../../src/domain/instant.ts'
-import { event } from '../../src/events/catalogue.ts'
-import type { NewEvent } from '../../src/ledger/envelope.ts'
+import { inZone } from '#domain/instant.ts'
+import { event } from '#events/catalogue.ts'
+import type { NewEvent } from '#ledger/envelope.ts'
+import { type OrderObject, orderByExternalId, orderById, paymentByKey } from '#projections/orders.ts'
 import {
   approved,
   attemptId,

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { saleByExternalId, saleById, sales } from '../../projections/sales.ts'
-import { event } from '../../src/events/catalogue.ts'
+import { event } from '#events/catalogue.ts'
+import { saleByExternalId, saleById, sales } from '#projections/sales.ts'
 import { companyRegistered, itemCreated, saleCompleted } from '../support/facts.ts'
 import { COMPANY_ID, from, given, minute } from '../support/given.ts'
 

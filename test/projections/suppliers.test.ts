@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { customerByExternalId } from '../../projections/customers.ts'
-import { supplierByExternalId, supplierById, supplierByName, suppliers } from '../../projections/suppliers.ts'
-import { event } from '../../src/events/catalogue.ts'
+import { event } from '#events/catalogue.ts'
+import { customerByExternalId } from '#projections/customers.ts'
+import { supplierByExternalId, supplierById, supplierByName, suppliers } from '#projections/suppliers.ts'
 import { companyRegistered, noDetails, supplierCreated } from '../support/facts.ts'
 import { COMPANY_ID, given, minute } from '../support/given.ts'
 

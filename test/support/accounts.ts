@@ -1,5 +1,5 @@
-import { event } from '../../src/events/catalogue.ts'
-import { accept, command } from '../../src/ledger/command.ts'
+import { event } from '#events/catalogue.ts'
+import { accept, command } from '#ledger/command.ts'
 import type { Json, TestCompany } from './api.ts'
 import { noCustomer, noSupplier, plainAccount } from './facts.ts'
 

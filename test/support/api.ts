@@ -3,33 +3,34 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { promisify } from 'node:util'
 import { v7 as uuidv7 } from 'uuid'
-import { createApiKey } from '../../commands/api-keys/create-api-key.ts'
-import { registerCompany } from '../../commands/companies/register-company.ts'
-import { createPaymentType } from '../../commands/payment-types/create-payment-type.ts'
-import { createAddressLimit } from '../../src/access/address-limit.ts'
-import { KEY_BYTES, newKey } from '../../src/access/api-keys.ts'
-import { createLogin } from '../../src/access/login.ts'
-import { createGate, type Gate } from '../../src/access/quota.ts'
-import { runAs } from '../../src/access/run-as.ts'
-import { SCOPES, type Scope } from '../../src/access/scopes.ts'
-import { createSessions } from '../../src/access/sessions.ts'
-import { createSyncAccess, type SyncAccessOptions } from '../../src/access/sync-access.ts'
-import { type Core, openCore } from '../../src/core.ts'
-import type { PaymentKind } from '../../src/events/companies.ts'
-import { createApp, createBodies } from '../../src/http/app.ts'
-import type { Holdings } from '../../src/http/holdings.ts'
-import { createPageCache, type PageCache } from '../../src/http/page-cache.ts'
-import type { Given } from '../../src/http/route.ts'
-import { SERVER_LIMITS, type ServerLimits, serverOf } from '../../src/http/server.ts'
-import { type Command, isRefusal } from '../../src/ledger/command.ts'
-import type { Origin } from '../../src/ledger/envelope.ts'
-import { ensureLedger } from '../../src/ledger/ledgers.ts'
-import type { EventStore } from '../../src/ledger/port.ts'
-import type { Writer } from '../../src/ledger/writer.ts'
-import { followCompanies } from '../../src/news/follow-companies.ts'
-import type { PaymentProvider } from '../../src/payments/provider-port.ts'
-import { createPool } from '../../src/postgres/pool.ts'
-import { SECRET_BYTES, secretOf } from '../../src/webhooks/secrets.ts'
+import { createAddressLimit } from '#access/address-limit.ts'
+import { KEY_BYTES, newKey } from '#access/api-keys.ts'
+import { createLogin } from '#access/login.ts'
+import { createGate, type Gate } from '#access/quota.ts'
+import { runAs } from '#access/run-as.ts'
+import { createSessions } from '#access/sessions.ts'
+import { createSyncAccess, type SyncAccessOptions } from '#access/sync-access.ts'
+import { createPageCache, type PageCache } from '#api/page-cache.ts'
+import { createApiKey } from '#commands/api-keys/create-api-key.ts'
+import { registerCompany } from '#commands/companies/register-company.ts'
+import { createPaymentType } from '#commands/payment-types/create-payment-type.ts'
+import { SCOPES, type Scope } from '#domain/scopes.ts'
+import { SECRET_BYTES, secretOf } from '#domain/webhook-secret.ts'
+import type { PaymentKind } from '#events/companies.ts'
+import type { InputDependencies } from '#http/dependencies.ts'
+import { SERVER_LIMITS, type ServerLimits, serverOf } from '#http/server.ts'
+import { type Command, isRefusal } from '#ledger/command.ts'
+import type { Origin } from '#ledger/envelope.ts'
+import { ensureLedger } from '#ledger/ledgers.ts'
+import type { EventStore } from '#ledger/port.ts'
+import type { Writer } from '#ledger/write/writer.ts'
+import type { MemoryBudget } from '#lib/memory-budget.ts'
+import { followCompanies } from '#live/follow-companies.ts'
+import type { PaymentProvider } from '#payments/provider-port.ts'
+import { createPool } from '#postgres/pool.ts'
+import { createApp, createBodies } from '#service/app.ts'
+import { type Core, openCore } from '#service/core.ts'
+import { answerInShape } from '#service/shapes.ts'
 import { expectDocumentedCall } from './contract.ts'
 import { noProvider } from './provider.ts'
 
@@ -94,7 +95,7 @@ export interface TestApiOptions {
   /** What bounds its connections, where that is not as in production. */
   readonly server?: Partial<ServerLimits>
   /** Room for the bodies of calls. */
-  readonly bodies?: Holdings
+  readonly bodies?: MemoryBudget
   /** Pages of lists that are kept; by default as many as the service keeps. */
   readonly pages?: PageCache
   /** Connections for queries. */
@@ -138,16 +139,16 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
     publicUrl: PUBLIC_URL,
     trustProxy,
     newId: uuidv7,
-    given: testGiven(options.allowPrivateTargets),
+    dependencies: testDependencies(options.allowPrivateTargets),
     isStopping: () => false,
     log,
   })
   const server = await new Promise<Server>((resolve) => {
-    const listening = serverOf(app, { newId: uuidv7, limits: { ...SERVER_LIMITS, ...options.server } }).listen(
-      0,
-      '127.0.0.1',
-      () => resolve(listening),
-    )
+    const listening = serverOf(app, {
+      newId: uuidv7,
+      answer: answerInShape,
+      limits: { ...SERVER_LIMITS, ...options.server },
+    }).listen(0, '127.0.0.1', () => resolve(listening))
   })
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   return {
@@ -167,7 +168,7 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
 }
 
 /** What inputs depend on: secrets that nobody could guess, and addresses on this machine allowed unless a test is about that. */
-export const testGiven = (allowPrivateTargets = true): Given => ({
+export const testDependencies = (allowPrivateTargets = true): InputDependencies => ({
   newSecret: () => secretOf(randomBytes(SECRET_BYTES)),
   allowPrivateTargets,
 })

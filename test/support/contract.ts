@@ -2,9 +2,9 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormatsModule from 'ajv-formats'
 import { expect } from 'chai'
 import type { oas31 } from 'zod-openapi'
-import { V1_ROUTES } from '../../src/http/api-v1.ts'
-import { contractOf } from '../../src/http/contract/document.ts'
-import type { ProblemCode } from '../../src/http/problems.ts'
+import { V1_ROUTES } from '#api/api-v1.ts'
+import { contractOf } from '#api/contract/document.ts'
+import type { ProblemCode } from '#http/problems.ts'
 
 // The package is CommonJS whose types speak of a default export.
 const addFormats = addFormatsModule as unknown as (ajv: Ajv2020) => void

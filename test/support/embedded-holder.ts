@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { startEmbedded } from '../../src/postgres/embedded.ts'
+import { startEmbedded } from '#postgres/embedded.ts'
 
 /**
  * A process that holds an embedded Postgres as a service would: `embedded-holder.ts <data directory>`. Prints one JSON

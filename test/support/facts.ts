@@ -1,4 +1,4 @@
-import { type DataOf, event } from '../../src/events/catalogue.ts'
+import { type DataOf, event } from '#events/catalogue.ts'
 import { COMPANY_ID } from './given.ts'
 
 /** Events of a small shop, each with every field, of which a test names the ones that it is about. */

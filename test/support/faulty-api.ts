@@ -2,18 +2,18 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
-import { createAddressLimit } from '../../src/access/address-limit.ts'
-import { createLogin } from '../../src/access/login.ts'
-import { createGate } from '../../src/access/quota.ts'
-import { createSessions } from '../../src/access/sessions.ts'
-import { createSyncAccess } from '../../src/access/sync-access.ts'
-import type { Core } from '../../src/core.ts'
-import { type AppOptions, createApp, createBodies } from '../../src/http/app.ts'
-import { createPageCache } from '../../src/http/page-cache.ts'
-import { Unavailable } from '../../src/ledger/port.ts'
-import type { Writer } from '../../src/ledger/writer.ts'
-import { createPool } from '../../src/postgres/pool.ts'
-import { PUBLIC_URL, testGiven, testKey } from './api.ts'
+import { createAddressLimit } from '#access/address-limit.ts'
+import { createLogin } from '#access/login.ts'
+import { createGate } from '#access/quota.ts'
+import { createSessions } from '#access/sessions.ts'
+import { createSyncAccess } from '#access/sync-access.ts'
+import { createPageCache } from '#api/page-cache.ts'
+import type { Writer } from '#ledger/write/writer.ts'
+import { Unavailable } from '#lib/unavailable.ts'
+import { createPool } from '#postgres/pool.ts'
+import { type AppOptions, createApp, createBodies } from '#service/app.ts'
+import type { Core } from '#service/core.ts'
+import { PUBLIC_URL, testDependencies, testKey } from './api.ts'
 import { noProvider } from './provider.ts'
 
 /** Addresses of a service whose handlers fail, and of one that fails while it looks the key up. */
@@ -53,7 +53,7 @@ export async function startFaultyApi(core: Core, databaseUrl: string): Promise<F
       publicUrl: PUBLIC_URL,
       trustProxy: false,
       newId: uuidv7,
-      given: testGiven(),
+      dependencies: testDependencies(),
       isStopping: () => false,
       log: () => {},
       ...options,

@@ -1,4 +1,4 @@
-import { migrate } from '../../src/postgres/migrate.ts'
+import { migrate } from '#postgres/migrate.ts'
 import { administer, onDatabase, startTestServer, type TestServer } from './server.ts'
 
 /** Cloned by every `useDatabase()`: copying a database is much faster than migrating one. */

@@ -4,7 +4,7 @@ import {
   type ProviderAccount,
   type ProviderPayment,
   ProviderUnavailable,
-} from '../../src/payments/provider-port.ts'
+} from '#payments/provider-port.ts'
 
 /** What happens at the provider instead of an ordinary payment; `charge` makes the payment, once per attempt. */
 type Twist = (charge: () => ProviderPayment, payment: NewPayment) => ProviderPayment | Promise<ProviderPayment>

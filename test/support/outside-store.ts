@@ -1,6 +1,7 @@
-import { chunksOf } from '../../src/ledger/append-chunks.ts'
-import type { Envelope } from '../../src/ledger/envelope.ts'
-import { type Append, type Note, type OutsideStore, Unavailable, WrongExpectedRevision } from '../../src/ledger/port.ts'
+import type { Envelope } from '#ledger/envelope.ts'
+import { type Append, type Note, type OutsideStore, WrongExpectedRevision } from '#ledger/port.ts'
+import { chunksOf } from '#ledger/stores/append-chunks.ts'
+import { Unavailable } from '#lib/unavailable.ts'
 
 /** What the next append does. `late` fails now and lands when `release` is called, as a request that hung in the network. */
 export type Fault = 'none' | 'before' | 'after' | 'late' | 'half'

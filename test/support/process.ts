@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { freePort } from '../../src/postgres/postmaster.ts'
+import { freePort } from '#postgres/postmaster.ts'
 import { until } from './wait.ts'
 
 /** The service in a process of its own, as an operator would run it. */

@@ -1,4 +1,4 @@
-import { type PaymentProvider, ProviderUnavailable } from '../../src/payments/provider-port.ts'
+import { type PaymentProvider, ProviderUnavailable } from '#payments/provider-port.ts'
 
 const nobody = async (): Promise<never> => {
   throw new ProviderUnavailable('this test has no payment provider')

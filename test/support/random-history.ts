@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { Invocation } from '../../src/ledger/command.ts'
+import type { Invocation } from '#ledger/command.ts'
 import { accountActs } from './acts/accounts.ts'
 import type { Act } from './acts/act.ts'
 import { catalogActs } from './acts/catalog.ts'

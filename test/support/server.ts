@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { startEmbedded, stopLeftOver } from '../../src/postgres/embedded.ts'
+import { startEmbedded, stopLeftOver } from '#postgres/embedded.ts'
 
 /** The Postgres of a test run. */
 export interface TestServer {

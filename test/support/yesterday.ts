@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { type Envelope, GENESIS_HASH, hashOf, streamOf } from '../../src/ledger/envelope.ts'
+import { type Envelope, GENESIS_HASH, hashOf, streamOf } from '#ledger/envelope.ts'
 
 const DAY_MS = 86_400_000
 

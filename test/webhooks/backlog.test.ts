@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { createCustomer } from '../../commands/customers/create-customer.ts'
-import { switchOffWebhook } from '../../commands/webhooks/switch-webhook.ts'
-import { createBacklog } from '../../src/webhooks/backlog.ts'
+import { createCustomer } from '#commands/people/create-customer.ts'
+import { switchOffWebhook } from '#commands/webhooks/switch-webhook.ts'
+import { createBacklog } from '#webhooks/backlog.ts'
 import { startApi, type TestApi } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 

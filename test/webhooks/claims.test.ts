@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
-import { createPool } from '../../src/postgres/pool.ts'
-import { takeDue } from '../../src/webhooks/claims.ts'
-import type { Room } from '../../src/webhooks/slots.ts'
+import { createPool } from '#postgres/pool.ts'
+import { takeDue } from '#webhooks/claims.ts'
+import type { Room } from '#webhooks/slots.ts'
 import { useDatabase } from '../support/database.ts'
 import { addAddress, createAddresses, queue, SECRET, type TestAddress } from './outbox.ts'
 

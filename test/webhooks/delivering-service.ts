@@ -1,6 +1,6 @@
-import { switchOffWebhook } from '../../commands/webhooks/switch-webhook.ts'
-import { runAsSystem } from '../../src/access/as-system.ts'
-import { startWebhooks, type WebhookOptions } from '../../src/webhooks/start.ts'
+import { runAsSystem } from '#access/as-system.ts'
+import { switchOffWebhook } from '#commands/webhooks/switch-webhook.ts'
+import { startWebhooks, type WebhookOptions } from '#webhooks/start.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { type Receiver, startReceiver } from './receiver.ts'
 

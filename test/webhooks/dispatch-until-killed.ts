@@ -1,4 +1,4 @@
-import { startWebhooks } from '../../src/webhooks/start.ts'
+import { startWebhooks } from '#webhooks/start.ts'
 
 /** Delivers what waits in the database DATABASE_URL until somebody ends the process. */
 startWebhooks({

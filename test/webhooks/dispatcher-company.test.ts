@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
-import { createPool } from '../../src/postgres/pool.ts'
+import { createPool } from '#postgres/pool.ts'
 import { useDatabase } from '../support/database.ts'
 import { until } from '../support/wait.ts'
 import { idsOf, silent, useDispatchers } from './harness.ts'

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
-import { createPool } from '../../src/postgres/pool.ts'
-import { purgeDeliveries } from '../../src/webhooks/purge.ts'
+import { createPool } from '#postgres/pool.ts'
+import { purgeDeliveries } from '#webhooks/purge.ts'
 import { useDatabase } from '../support/database.ts'
 import { addAddress, createAddresses, queue } from './outbox.ts'
 

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import type { Claim } from '../../src/webhooks/claims.ts'
-import { answersOf, resultOf } from '../../src/webhooks/results.ts'
-import { retryDelay_ms } from '../../src/webhooks/schedule.ts'
-import type { Attempt } from '../../src/webhooks/sender.ts'
+import type { Claim } from '#webhooks/claims.ts'
+import { answersOf, resultOf } from '#webhooks/results.ts'
+import { retryDelay_ms } from '#webhooks/schedule.ts'
+import type { Attempt } from '#webhooks/sender.ts'
 
 const RETRIES = [60, 300, 1800, 7200, 21_600]
 const claim = (given: Partial<Claim> = {}) =>

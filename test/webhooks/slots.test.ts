@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { type Flight, Slots } from '../../src/webhooks/slots.ts'
+import { type Flight, Slots } from '#webhooks/slots.ts'
 
 const flight = (webhookId: number, given: Partial<Flight> = {}): Flight => ({
   webhookId,

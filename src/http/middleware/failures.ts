@@ -1,7 +1,7 @@
 import type { ErrorRequestHandler, Response } from 'express'
-import { isOutage } from '../../ledger/outage.ts'
-import { Unavailable } from '../../ledger/port.ts'
-import { ProviderMisconfigured, ProviderUnavailable } from '../../payments/provider-port.ts'
+import { isOutage } from '#ledger/outage.ts'
+import { Unavailable } from '#lib/unavailable.ts'
+import { ProviderMisconfigured, ProviderUnavailable } from '#payments/provider-port.ts'
 import { sendProblem } from '../answer.ts'
 import { Problem, statusOf } from '../problems.ts'
 
@@ -9,16 +9,16 @@ const RETRY_AFTER_SECONDS = '1'
 /** Another service's trouble takes longer to pass than our own. */
 const PROVIDER_RETRY_AFTER_SECONDS = '30'
 
+/** Sends a problem in the shape of the interface that was called. */
+export type AnswerProblem = (response: Response, problem: Problem) => void
+
 export type LogFailure = (message: string, error: unknown, requestId: string) => void
 
 /**
  * Turns whatever was thrown into an answer, in the shape of API v1 unless another one is given. Nothing of an unexpected
  * error reaches the caller but the request's id.
  */
-export function failures(
-  log: LogFailure,
-  answer: (response: Response, problem: Problem) => void = answerProblem,
-): ErrorRequestHandler {
+export function failures(log: LogFailure, answer: AnswerProblem = answerProblem): ErrorRequestHandler {
   return (error, request, response, _next) => {
     // The rest of the request could not be read, and its caller was told so (unreadable.ts).
     if (response.locals.isRefused) return

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import express, { type Request, type RequestHandler, type Response } from 'express'
-import type { Holdings } from '../holdings.ts'
+import type { MemoryBudget } from '#lib/memory-budget.ts'
 import { Problem } from '../problems.ts'
 
 /** 1 MB (spec, Limits). */
@@ -32,7 +32,7 @@ const METHODS_WITHOUT_BODY = ['GET', 'HEAD']
  * Reads the body of a request that may have one, of at most so many bytes; an absent body is an empty object. Room for it is
  * held from its first byte until its request is answered, so that many slow ones cannot fill the memory.
  */
-export function jsonBodyUpTo(limit: number, bodies: Holdings): RequestHandler {
+export function jsonBodyUpTo(limit: number, bodies: MemoryBudget): RequestHandler {
   const parse = parserUpTo(limit)
   return (request, response, next) => {
     const { 'content-type': type, 'content-length': length, 'transfer-encoding': encoding } = request.headers
@@ -54,7 +54,7 @@ export function jsonBodyUpTo(limit: number, bodies: Holdings): RequestHandler {
 }
 
 /** Holds room for a body of at most so many bytes. @throws Unavailable when there is none, and when the sender has gone. */
-export function holdBody(bodies: Holdings, limit: number, { headers }: Request, response: Response): void {
+export function holdBody(bodies: MemoryBudget, limit: number, { headers }: Request, response: Response): void {
   const { caller, session } = response.locals as Response['locals'] & Partial<Record<'caller' | 'session', Caller>>
   // Whoever has gone while the key was looked up would never let go. The parser says it of those who go later.
   if (response.closed) throw Object.assign(new Error('the sender has gone'), { type: 'request.aborted', status: 400 })

@@ -1,4 +1,4 @@
-import { settleRefusedSale } from '../../../src/http/sync/upload-refusals.ts'
+import { settleRefusedSale } from '#offline-sales/refused-sales.ts'
 import type { TestPanel } from '../../support/browser.ts'
 import { type Counter, openCounter, upload } from '../../support/offline-sales.ts'
 import { openTill } from '../../support/till.ts'

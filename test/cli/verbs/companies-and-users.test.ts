@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { verifyPassword } from '../../../src/access/passwords.ts'
+import { verifyPassword } from '#access/passwords.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of many shapes
 type Json = any

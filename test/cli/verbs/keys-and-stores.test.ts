@@ -1,9 +1,9 @@
 import { expect } from 'chai'
-import { registerSale } from '../../../commands/sales/register-sale.ts'
-import { hashKey } from '../../../src/access/api-keys.ts'
-import { runAsSystem } from '../../../src/access/as-system.ts'
-import { createGate } from '../../../src/access/quota.ts'
-import { SCOPES } from '../../../src/access/scopes.ts'
+import { hashKey } from '#access/api-keys.ts'
+import { runAsSystem } from '#access/as-system.ts'
+import { createGate } from '#access/quota.ts'
+import { registerSale } from '#commands/sales/register-sale.ts'
+import { SCOPES } from '#domain/scopes.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of many shapes
 type Json = any

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { CreateApiKeyInput, createApiKey, MAX_ACTIVE_KEYS } from '../../../commands/api-keys/create-api-key.ts'
-import { apiKeySecrets } from '../../../projections/api-keys.ts'
-import { newKey } from '../../../src/access/api-keys.ts'
-import { event } from '../../../src/events/catalogue.ts'
+import { newKey } from '#access/api-keys.ts'
+import { CreateApiKeyInput, createApiKey, MAX_ACTIVE_KEYS } from '#commands/api-keys/create-api-key.ts'
+import { event } from '#events/catalogue.ts'
+import { apiKeySecrets } from '#projections/api-keys.ts'
 import { companyRegistered } from '../../support/facts.ts'
 import { COMPANY_ID, FIRST_NEW_ID, given, minute } from '../../support/given.ts'
 

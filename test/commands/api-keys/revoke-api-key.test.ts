@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { revokeApiKey } from '../../../commands/api-keys/revoke-api-key.ts'
-import { event } from '../../../src/events/catalogue.ts'
+import { revokeApiKey } from '#commands/api-keys/revoke-api-key.ts'
+import { event } from '#events/catalogue.ts'
 import { companyRegistered } from '../../support/facts.ts'
 import { given, minute } from '../../support/given.ts'
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { deactivateItem } from '../../../commands/catalog/deactivate-item.ts'
-import { event } from '../../../src/events/catalogue.ts'
+import { deactivateItem } from '#commands/catalog/deactivate-item.ts'
+import { event } from '#events/catalogue.ts'
 import { companyRegistered, itemCreated } from '../../support/facts.ts'
 import { given } from '../../support/given.ts'
 

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { CreateItemInput } from '../../../commands/catalog/create-item.ts'
-import { ItemChanges } from '../../../commands/catalog/item-input.ts'
-import { ReplaceItemInput } from '../../../commands/catalog/replace-item.ts'
-import { describeIssues, type Problems } from '../../../src/domain/validation.ts'
+import { CreateItemInput } from '#commands/catalog/create-item.ts'
+import { ItemChanges } from '#commands/catalog/item-input.ts'
+import { ReplaceItemInput } from '#commands/catalog/replace-item.ts'
+import { describeIssues, type Problems } from '#domain/validation.ts'
 
 const NONE: Problems = { fields: {}, unknown_fields: [] }
 

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { UpdateItemInput, updateItem } from '../../../commands/catalog/update-item.ts'
-import { fromThousandths } from '../../../src/domain/quantity.ts'
-import { event } from '../../../src/events/catalogue.ts'
-import { isRefusal } from '../../../src/ledger/command.ts'
+import { UpdateItemInput, updateItem } from '#commands/catalog/update-item.ts'
+import { fromThousandths } from '#domain/quantity.ts'
+import { event } from '#events/catalogue.ts'
+import { isRefusal } from '#ledger/command.ts'
 import { categoryCreated, companyRegistered, itemCreated, stockCounted } from '../../support/facts.ts'
 import { given } from '../../support/given.ts'
 

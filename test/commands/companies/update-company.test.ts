@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { UpdateCompanyInput, updateCompany } from '../../../commands/companies/update-company.ts'
-import { event } from '../../../src/events/catalogue.ts'
+import { UpdateCompanyInput, updateCompany } from '#commands/companies/update-company.ts'
+import { event } from '#events/catalogue.ts'
 import { companyRegistered } from '../../support/facts.ts'
 import { COMPANY_ID, given } from '../../support/given.ts'
 

@@ -1,5 +1,5 @@
-import { OrderInput, placeOrder } from '../../../commands/orders/place-order.ts'
-import { event } from '../../../src/events/catalogue.ts'
+import { OrderInput, placeOrder } from '#commands/orders/place-order.ts'
+import { event } from '#events/catalogue.ts'
 import { companyRegistered, itemCreated, orderPlaced, storeCreated } from '../../support/facts.ts'
 import { FIRST_NEW_ID, given } from '../../support/given.ts'
 

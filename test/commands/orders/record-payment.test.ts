@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { type RecordPaymentInput, recordPayment } from '../../../commands/orders/record-payment.ts'
-import { inZone } from '../../../src/domain/instant.ts'
-import { event } from '../../../src/events/catalogue.ts'
+import { type RecordPaymentInput, recordPayment } from '#commands/orders/record-payment.ts'
+import { inZone } from '#domain/instant.ts'
+import { event } from '#events/catalogue.ts'
 import {
   approved,
   attemptId,

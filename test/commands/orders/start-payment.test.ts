@@ -1,9 +1,9 @@
 import { expect } from 'chai'
-import { refusePayment } from '../../../commands/orders/refuse-payment.ts'
-import { type StartPaymentInput, startPayment } from '../../../commands/orders/start-payment.ts'
-import { orderById, paymentByKey } from '../../../projections/orders.ts'
-import { event } from '../../../src/events/catalogue.ts'
-import type { NewEvent } from '../../../src/ledger/envelope.ts'
+import { refusePayment } from '#commands/orders/refuse-payment.ts'
+import { type StartPaymentInput, startPayment } from '#commands/orders/start-payment.ts'
+import { event } from '#events/catalogue.ts'
+import type { NewEvent } from '#ledger/envelope.ts'
+import { orderById, paymentByKey } from '#projections/orders.ts'
 import {
   attemptId,
   companyRegistered,

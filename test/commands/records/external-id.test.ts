@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { atExternalId } from '../../../commands/records/external-id.ts'
-import { refuse } from '../../../src/domain/refusal.ts'
+import { atExternalId } from '#commands/records/external-id.ts'
+import { refuse } from '#domain/refusal.ts'
 
 const refusal = (message: string) =>
   refuse('validation_failed', { fields: { external_id: [message] }, unknown_fields: [] })

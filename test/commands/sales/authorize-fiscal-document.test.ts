@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { authorizeFiscalDocument } from '../../../commands/sales/authorize-fiscal-document.ts'
-import { event } from '../../../src/events/catalogue.ts'
+import { authorizeFiscalDocument } from '#commands/sales/authorize-fiscal-document.ts'
+import { event } from '#events/catalogue.ts'
 import { companyRegistered, saleCompleted } from '../../support/facts.ts'
 import { given, minute } from '../../support/given.ts'
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { CancelSaleInput, cancelSale } from '../../../commands/sales/cancel-sale.ts'
-import { registerSale, SaleInput } from '../../../commands/sales/register-sale.ts'
-import { event } from '../../../src/events/catalogue.ts'
+import { CancelSaleInput, cancelSale } from '#commands/sales/cancel-sale.ts'
+import { registerSale, SaleInput } from '#commands/sales/register-sale.ts'
+import { event } from '#events/catalogue.ts'
 import { companyRegistered, itemCreated, paymentTypeCreated, saleCompleted, stockCounted } from '../../support/facts.ts'
 import { from, given } from '../../support/given.ts'
 

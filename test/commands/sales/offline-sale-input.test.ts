@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { fingerprintOf, type OfflineSale, OfflineSaleInput } from '../../../commands/sales/offline-sale-input.ts'
-import { fromCents, lineTotal, toCents } from '../../../src/domain/money.ts'
-import { toThousandths } from '../../../src/domain/quantity.ts'
-import { describeIssues } from '../../../src/domain/validation.ts'
+import { fingerprintOf, type OfflineSale, OfflineSaleInput } from '#commands/sales/offline-sale-input.ts'
+import { fromCents, lineTotal, toCents } from '#domain/money.ts'
+import { toThousandths } from '#domain/quantity.ts'
+import { describeIssues } from '#domain/validation.ts'
 import { offlineSaleOf } from '../../support/offline-sales.ts'
 
 /** Fields that are wrong, with what is said of each. */

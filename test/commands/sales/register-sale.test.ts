@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { registerSale, SaleInput } from '../../../commands/sales/register-sale.ts'
-import { type DataOf, event } from '../../../src/events/catalogue.ts'
-import { isRefusal } from '../../../src/ledger/command.ts'
+import { registerSale, SaleInput } from '#commands/sales/register-sale.ts'
+import { type DataOf, event } from '#events/catalogue.ts'
+import { isRefusal } from '#ledger/command.ts'
 import {
   companyRegistered,
   customerCreated,

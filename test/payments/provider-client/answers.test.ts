@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { ProviderUnavailable } from '../../../src/payments/provider-port.ts'
+import { ProviderUnavailable } from '#payments/provider-port.ts'
 import { ACCESS_TOKEN, account, failure, json, newPayment, shown, useProvider } from './provider.ts'
 
 describe('client of the payment provider against a provider that answers anything', () => {

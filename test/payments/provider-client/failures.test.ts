@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { expect } from 'chai'
-import { ProviderMisconfigured, ProviderRefused, ProviderUnavailable } from '../../../src/payments/provider-port.ts'
+import { ProviderMisconfigured, ProviderRefused, ProviderUnavailable } from '#payments/provider-port.ts'
 import { until } from '../../support/wait.ts'
 import {
   ACCESS_TOKEN,

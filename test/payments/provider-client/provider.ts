@@ -2,8 +2,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { inspect } from 'node:util'
 import { expect } from 'chai'
-import { createProviderClient } from '../../../src/payments/provider-client.ts'
-import type { NewPayment, PaymentProvider, ProviderAccount } from '../../../src/payments/provider-port.ts'
+import { createProviderClient } from '#payments/provider-client.ts'
+import type { NewPayment, PaymentProvider, ProviderAccount } from '#payments/provider-port.ts'
 
 export const ACCESS_TOKEN = 'TEST-access-token-of-the-store'
 export const CARD_TOKEN = 'card-token-of-the-buyer'

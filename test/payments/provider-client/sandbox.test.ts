@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { createProviderClient } from '../../../src/payments/provider-client.ts'
-import { ProviderMisconfigured, ProviderRefused } from '../../../src/payments/provider-port.ts'
-import { startSandbox } from '../../../src/sandbox/server.ts'
+import { startSandbox } from '#demo/provider-sandbox/server.ts'
+import { createProviderClient } from '#payments/provider-client.ts'
+import { ProviderMisconfigured, ProviderRefused } from '#payments/provider-port.ts'
 import { account, callsOf, failure, newPayment } from './provider.ts'
 
 describe('client of the payment provider against the sandbox', () => {

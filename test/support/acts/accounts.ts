@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { z } from 'zod'
-import { DeleteInput, SettleInput } from '../../../commands/accounts/account-input.ts'
+import { DeleteInput, SettleInput } from '#commands/finance/account-input.ts'
 import {
   CreatePayableInput,
   createPayable,
@@ -10,7 +10,7 @@ import {
   replacePayable,
   settlePayable,
   updatePayable,
-} from '../../../commands/payables/payable-commands.ts'
+} from '#commands/finance/payable-commands.ts'
 import {
   CreateReceivableInput,
   createReceivable,
@@ -20,9 +20,9 @@ import {
   replaceReceivable,
   settleReceivable,
   updateReceivable,
-} from '../../../commands/receivables/receivable-commands.ts'
-import { PAYMENT_METHODS } from '../../../src/domain/payment-method.ts'
-import { Id } from '../../../src/domain/text.ts'
+} from '#commands/finance/receivable-commands.ts'
+import { PAYMENT_METHODS } from '#domain/payment-method.ts'
+import { Id } from '#domain/text.ts'
 import { type Act, byId, maybe, nullable, place } from './act.ts'
 import { changing, externalId, name, rarely } from './values.ts'
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { z } from 'zod'
-import { Id } from '../../../src/domain/text.ts'
-import type { Command } from '../../../src/ledger/command.ts'
+import { Id } from '#domain/text.ts'
+import type { Command } from '#ledger/command.ts'
 
 /** Something that may happen in a company, with what is tried. */
 export interface Act {

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
-import { cancelSale } from '../../../../commands/sales/cancel-sale.ts'
-import { fingerprintOf } from '../../../../commands/sales/offline-sale-input.ts'
-import { recordOfflineSale } from '../../../../commands/sales/record-offline-sale.ts'
-import { offlineSaleById } from '../../../../projections/offline-sales.ts'
-import type { Accepted } from '../../../../src/ledger/command.ts'
+import { cancelSale } from '#commands/sales/cancel-sale.ts'
+import { fingerprintOf } from '#commands/sales/offline-sale-input.ts'
+import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
+import type { Accepted } from '#ledger/command.ts'
+import { offlineSaleById } from '#projections/offline-sales.ts'
 import {
   itemCreated,
   offlineSale,

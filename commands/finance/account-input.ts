@@ -1,0 +1,57 @@
+import { z } from 'zod'
+import { CalendarDate, Instant } from '#domain/instant.ts'
+import { Money } from '#domain/money.ts'
+import { PAYMENT_METHODS } from '#domain/payment-method.ts'
+import { ExternalId, Id, text } from '#domain/text.ts'
+
+/** What is owed: nothing is no account. */
+const Amount = Money.refine((value) => value !== '0.00', 'deve ser maior que zero')
+
+/** Fields of a whole account, external id and other party aside: POST, PUT and batch items. */
+export const accountShape = { description: text(200), amount: Amount, due_date: CalendarDate }
+
+/** Fields of PATCH: absent is left alone. */
+export const accountChangesShape = {
+  external_id: ExternalId.nullish(),
+  description: accountShape.description.optional(),
+  amount: accountShape.amount.optional(),
+  due_date: accountShape.due_date.optional(),
+}
+
+/** Values of those fields, as far as they are sent. */
+export interface AccountInput {
+  readonly external_id?: string | null
+  readonly description: string
+  readonly amount: string
+  readonly due_date: string
+}
+
+/** How an input names the other party: by one of its ids; null is none, and absent is left alone by PATCH. */
+export interface PartyName {
+  readonly id?: number | null
+  readonly external_id?: string | null
+}
+
+/** For `superRefine` of a schema whose input names a party: which of two different ones would be meant? */
+export function checkParty<N>(field: string, named: (input: N) => PartyName) {
+  return (input: N, context: z.RefinementCtx): void => {
+    const { id, external_id } = named(input)
+    if (typeof id !== 'number' || typeof external_id !== 'string') return
+    const message = `informe somente um entre ${field}_id e ${field}_external_id`
+    context.addIssue({ code: 'custom', path: [`${field}_external_id`], message })
+  }
+}
+
+/** The body of a settlement (spec, Settlement input fields). The amount changes nothing: it is a check. */
+export const Settlement = z.strictObject({
+  paid_at: Instant.nullish(),
+  payment_method: z.enum(PAYMENT_METHODS),
+  amount: Money.nullish(),
+})
+
+export const SettleInput = z.strictObject({ id: Id, ...Settlement.shape })
+export type SettleInput = z.infer<typeof SettleInput>
+
+/** DELETE by id. */
+export const DeleteInput = z.strictObject({ id: Id })
+export type DeleteInput = z.infer<typeof DeleteInput>

@@ -1,0 +1,16 @@
+import { event } from '#events/catalogue.ts'
+import { customerByExternalId, customerById, customerByName } from '#projections/customers.ts'
+import type { PersonFields } from '#projections/persons.ts'
+import type { PersonKind } from './person-kind.ts'
+
+/** Customers as commands on persons see them. */
+export const customerKind: PersonKind<PersonFields> = {
+  name: 'customer',
+  byId: customerById,
+  byExternalId: customerByExternalId,
+  byName: customerByName,
+  created: (id, fields) => event('CustomerCreated', { id, ...fields }),
+  updated: (id, changes) => event('CustomerUpdated', { id, changes }),
+  deleted: (id) => event('CustomerDeleted', { id }),
+  revived: (id, fields) => event('CustomerRevived', { id, ...fields }),
+}

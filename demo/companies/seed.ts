@@ -1,0 +1,125 @@
+import { randomBytes } from 'node:crypto'
+import { runAsSystem } from '#access/as-system.ts'
+import { hashPassword } from '#access/passwords.ts'
+import { createCategory } from '#commands/catalog/create-category.ts'
+import { replaceItem } from '#commands/catalog/replace-item.ts'
+import { registerCompany } from '#commands/companies/register-company.ts'
+import { createPaymentType } from '#commands/payment-types/create-payment-type.ts'
+import { replaceCustomer } from '#commands/people/replace-customer.ts'
+import { createUser } from '#commands/users/create-user.ts'
+import { type Command, isRefusal } from '#ledger/command.ts'
+import { ensureLedger } from '#ledger/ledgers.ts'
+import type { Core } from '#service/core.ts'
+import { ensureAccess } from './access.ts'
+import { DEMO_COMPANIES, type DemoCompany } from './companies.ts'
+import { readDemoFile, writeDemoFile } from './file.ts'
+
+/** Advisory lock: of two processes that start at once, the second finds everything done. */
+const DEMO_LOCK = 8_314_159_267
+
+/**
+ * Makes the demonstration companies, once in the life of a database, and sees to it that demo.json tells how to get in.
+ * Each part is looked for before it is made, so that the next start finishes what a crash has interrupted. Where companies
+ * are that no seed has made, as after a rebuild from an event store, nothing is done. Returns whether demo.json tells the truth.
+ */
+export async function seedDemo(
+  core: Core,
+  { baseUrl, demoFile }: { baseUrl: string; demoFile: string },
+): Promise<boolean> {
+  const session = await core.pool.connect()
+  try {
+    await session.query('select pg_advisory_lock($1)', [DEMO_LOCK])
+    const { rowCount: strangers } = await session.query(
+      'select from read.companies where not exists (select from ops.demo_companies) limit 1',
+    )
+    if (strangers) {
+      session.release(true)
+      return false
+    }
+    const known = await readDemoFile(demoFile)
+    const companies = []
+    for (const [index, demo] of DEMO_COMPANIES.entries()) {
+      const companyId = await ensureCompany(core, index + 1, demo)
+      const access = known?.companies.find((company) => company.id === companyId)
+      companies.push(await ensureAccess(core, companyId, demo, access))
+    }
+    await writeDemoFile(demoFile, { base_url: baseUrl, companies })
+    await session.query('select pg_advisory_unlock($1)', [DEMO_LOCK])
+    session.release()
+    return true
+  } catch (error) {
+    // The lock goes with its connection.
+    session.release(true)
+    throw error
+  }
+}
+
+/** The company at a place of demo.json, with all its records; only the first time are any made. */
+async function ensureCompany(core: Core, place: number, demo: DemoCompany): Promise<number> {
+  const { pool } = core
+  await pool.query(
+    `insert into ops.demo_companies (place, company_id) select $1, nextval('ops.company_ids')
+     where not exists (select from ops.demo_companies where place = $1)`,
+    [place],
+  )
+  const { rows } = await pool.query<{ company_id: number; seeded: boolean }>(
+    'select company_id, seeded_at is not null as seeded from ops.demo_companies where place = $1',
+    [place],
+  )
+  const { company_id: companyId, seeded } = rows[0] as { company_id: number; seeded: boolean }
+  if (seeded) return companyId
+  await fill(core, companyId, demo)
+  await pool.query('update ops.demo_companies set seeded_at = now() where place = $1', [place])
+  return companyId
+}
+
+async function fill(core: Core, companyId: number, demo: DemoCompany): Promise<void> {
+  /** All at once, so that they share a commit; in order, so that their ids are in order too. */
+  const run = <I>(command: Command<I>, inputs: readonly I[]) =>
+    Promise.all(inputs.map((input) => accepted(core, companyId, command, input)))
+  await ensureLedger(core.pool, companyId)
+  await run(registerCompany, [{ id: companyId, ...demo.company }])
+  const known = await knownNames(core, companyId)
+  await run(
+    createPaymentType,
+    demo.paymentTypes.filter((type) => !known.paymentTypes.has(type.name)),
+  )
+  await run(
+    createCategory,
+    demo.categories.filter((category) => !known.categories.has(category.external_id)),
+  )
+  const { categories, emails } = await knownNames(core, companyId)
+  await run(
+    replaceItem,
+    demo.items.map(({ category = '', ...item }) => ({ ...item, category_id: categories.get(category) ?? null })),
+  )
+  await run(replaceCustomer, demo.customers)
+  if (emails.has(demo.user.email)) return
+  // Nobody is to know this password: a known one is set once it can be written down.
+  const password_hash = await hashPassword(randomBytes(32).toString('base64url'))
+  await run(createUser, [{ ...demo.user, role: 'owner', password_hash }])
+}
+
+async function accepted<I>({ writer }: Core, companyId: number, command: Command<I>, input: I): Promise<void> {
+  const answer = await runAsSystem<object>(writer, companyId, command, input)
+  if (isRefusal(answer)) throw new Error(`demonstration data was refused: ${JSON.stringify(answer)}`)
+}
+
+/** What commands could not recognise by themselves as done already. */
+async function knownNames({ pool }: Core, companyId: number) {
+  const [types, categories, users] = await Promise.all([
+    pool.query<{ name: string }>(`select doc->>'name' as name from read.payment_types where company_id = $1`, [
+      companyId,
+    ]),
+    pool.query<{ id: number; external_id: string }>(
+      'select id, external_id from read.categories where company_id = $1',
+      [companyId],
+    ),
+    pool.query<{ email: string }>('select email from ops.user_credentials where company_id = $1', [companyId]),
+  ])
+  return {
+    paymentTypes: new Set(types.rows.map((row) => row.name)),
+    categories: new Map(categories.rows.map((row) => [row.external_id, row.id])),
+    emails: new Set(users.rows.map((row) => row.email)),
+  }
+}

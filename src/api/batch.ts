@@ -1,0 +1,76 @@
+import { z } from 'zod'
+import { describeIssues, printable } from '#domain/validation.ts'
+import { messageOf, type ProblemCode } from '#http/problems.ts'
+import { isRefusal } from '#ledger/command.ts'
+import type { Reply } from '#ledger/write/unit-of-work.ts'
+
+/** Items of a batch at most (spec, Limits). */
+export const MAX_BATCH_ITEMS = 500
+
+/** The body of a batch. */
+export const batchOf = <T extends z.ZodType>(item: T) =>
+  z.strictObject({ items: z.array(item).max(MAX_BATCH_ITEMS, `no máximo ${MAX_BATCH_ITEMS} itens por lote`) })
+
+/** The items of a batch, sorted into those that can be tried and those that are wrong already. */
+export interface BatchInput {
+  readonly items: readonly unknown[]
+  readonly valid: readonly unknown[]
+  /** Position in the submitted list → what is wrong with it. */
+  readonly invalid: ReadonlyMap<number, BatchError>
+}
+
+interface BatchError {
+  readonly index: number
+  readonly external_id: string | null
+  readonly code: ProblemCode
+  readonly message: string
+  readonly details?: Readonly<Record<string, unknown>>
+}
+
+/** Validates each item by itself: an unknown field in one is that item's error and nobody else's. */
+export function readBatch(items: readonly unknown[], schema: z.ZodType): BatchInput {
+  const valid: unknown[] = []
+  const invalid = new Map<number, BatchError>()
+  for (const [index, item] of items.entries()) {
+    const parsed = schema.safeParse(item)
+    if (parsed.success) valid.push(parsed.data)
+    else invalid.set(index, errorOf(index, item, 'validation_failed', { ...describeIssues(parsed.error) }))
+  }
+  return { items, valid, invalid }
+}
+
+/** Answers 200 when all items succeeded, else 207 with an entry per failure, in the order of the list (spec, rule 1). */
+export function batchReply({ items, invalid }: BatchInput): Reply {
+  return {
+    status: () => 200,
+    compose(results) {
+      const data: string[] = []
+      const errors: BatchError[] = []
+      let next = 0
+      for (const [index, item] of items.entries()) {
+        const known = invalid.get(index)
+        const result = known ? null : results[next++]
+        if (known) errors.push(known)
+        else if (!result) throw new Error('a batch has a result for each valid item')
+        else if (isRefusal(result)) errors.push(errorOf(index, item, result.refused, result.details))
+        else data.push(result.body)
+      }
+      const meta = { succeeded: data.length, failed: errors.length, errors }
+      return {
+        status: errors.length > 0 ? 207 : 200,
+        body: `{"data":[${data.join(',')}],"meta":${JSON.stringify(meta)}}`,
+      }
+    },
+  }
+}
+
+function errorOf(
+  index: number,
+  item: unknown,
+  code: ProblemCode,
+  details?: Readonly<Record<string, unknown>>,
+): BatchError {
+  const external = (item as { external_id?: unknown } | null)?.external_id
+  const external_id = typeof external === 'string' ? printable(external) : null
+  return { index, external_id, code, message: messageOf(code), ...(details ? { details } : {}) }
+}

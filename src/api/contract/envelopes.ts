@@ -1,0 +1,52 @@
+import { z } from 'zod'
+import type { RefusalCode } from '#domain/refusal.ts'
+import { DETAILS, type DetailedCode } from './errors.ts'
+import { NullableText, RecordId, Timestamp } from './formats.ts'
+
+/** `{"data": <record>}` */
+export const singleOf = (record: z.ZodType) => z.strictObject({ data: record })
+
+const lastPage = { has_more: false, next_cursor: null, limit: 50, synced_at: '2026-11-21T08:17:15.123-03:00' }
+
+const PageMeta = z
+  .strictObject({
+    has_more: z.boolean(),
+    next_cursor: NullableText,
+    limit: z.int().min(1).max(200),
+    synced_at: Timestamp,
+  })
+  .meta({ id: 'PageMeta', examples: [lastPage] })
+
+/** A page of a list. */
+export const pageOf = (record: z.ZodType) => z.strictObject({ data: z.array(record), meta: PageMeta })
+
+/** An entry of a deleted listing. */
+const DeletedRecord = z.strictObject({ id: RecordId, external_id: NullableText, deleted_at: Timestamp }).meta({
+  id: 'DeletedRecord',
+  examples: [{ id: 17, external_id: 'CLI-001', deleted_at: '2026-11-21T08:17:15.123-03:00' }],
+})
+
+export const deletedPage = pageOf(DeletedRecord)
+
+/** The answer to a batch: the records as they now are, and an entry per item that failed. */
+export function batchResultOf(record: z.ZodType, refusals: readonly RefusalCode[]) {
+  const [first, ...others] = [itemError('validation_failed'), ...refusals.map(itemError)] as const
+  const meta = z.strictObject({
+    succeeded: z.int().min(0).max(500),
+    failed: z.int().min(0).max(500),
+    errors: z.array(z.discriminatedUnion('code', [first, ...others])),
+  })
+  return z.strictObject({ data: z.array(record), meta })
+}
+
+/** Why an item of a batch failed; `index` is its position in the submitted list. */
+function itemError(code: RefusalCode) {
+  const details = code in DETAILS ? { details: DETAILS[code as DetailedCode] } : {}
+  return z.strictObject({
+    index: z.int().min(0).max(499),
+    external_id: NullableText,
+    code: z.literal(code),
+    message: z.string(),
+    ...details,
+  })
+}

@@ -1,0 +1,74 @@
+import { z } from 'zod'
+import { SCOPES } from '#domain/scopes.ts'
+import { messageOf, PROBLEM_CODES, type ProblemCode, statusOf } from '#http/problems.ts'
+import type { Route } from '../route.ts'
+import { Amount, RecordId, ThreeDecimals } from './formats.ts'
+
+const Shortage = z.strictObject({ catalog_item_id: RecordId, requested: ThreeDecimals, available: ThreeDecimals })
+
+/** The `details` of the codes that have some (DESIGN section 5, Forms). */
+export const DETAILS = {
+  insufficient_scope: z.strictObject({ missing_scope: z.enum(SCOPES) }),
+  duplicate_resource: z.strictObject({
+    field: z.string(),
+    conflicting_id: RecordId,
+    /** Only present when the other record was deleted. */
+    deleted: z.literal(true).optional(),
+  }),
+  payload_too_large: z.strictObject({ limit_bytes: z.int() }),
+  validation_failed: z.strictObject({
+    fields: z.record(z.string(), z.array(z.string())),
+    unknown_fields: z.array(z.string()),
+  }),
+  insufficient_stock: z.strictObject({ ...Shortage.shape, items: z.array(Shortage).min(1) }),
+  payment_mismatch: z.strictObject({ total: Amount, paid: Amount }),
+  payment_refused: z.strictObject({ causes: z.array(z.strictObject({ code: z.string(), description: z.string() })) }),
+} as const satisfies Partial<Record<ProblemCode, z.ZodType>>
+export type DetailedCode = keyof typeof DETAILS
+
+/** The body of an error, one schema per code: `{error: {code, message, details?, request_id}}`. */
+export const ERROR_SCHEMAS = new Map(PROBLEM_CODES.map((code) => [code, errorSchema(code)]))
+
+function errorSchema(code: ProblemCode) {
+  const details = code in DETAILS ? { details: DETAILS[code as DetailedCode] } : {}
+  const message = z.string().meta({ examples: [messageOf(code)] })
+  const error = z.strictObject({ code: z.literal(code), message, ...details, request_id: z.uuid() })
+  return z.strictObject({ error }).meta({ id: `Error_${code}`, description: messageOf(code) })
+}
+
+/** What any call may be answered with, whatever it asks for: an unknown query parameter is a validation error too. */
+const ANYWHERE: readonly ProblemCode[] = [
+  'missing_token',
+  'invalid_token',
+  'plan_required',
+  'https_required',
+  'validation_failed',
+  'rate_limited',
+  'internal_error',
+  'unavailable',
+]
+
+/** Whatever is sent is read, also where nothing is expected: an unknown field is refused rather than ignored. */
+const WITH_A_BODY: readonly ProblemCode[] = ['malformed_json', 'payload_too_large', 'unsupported_media_type']
+
+/** Every code that a route may answer with: those of the edge, which follow from its shape, and its command's own. */
+export function codesOf(route: Route): ProblemCode[] {
+  const codes = new Set<ProblemCode>(ANYWHERE)
+  if (route.scope !== null) codes.add('insufficient_scope')
+  // Also where no record is looked for: a path that cannot be decoded names nothing.
+  if (route.path.includes(':')) codes.add('not_found')
+  if (route.method !== 'get') for (const code of WITH_A_BODY) codes.add(code)
+  if (route.method === 'post') codes.add('idempotency_key_reuse')
+  if ('refusals' in route) for (const code of route.refusals ?? []) codes.add(code)
+  return PROBLEM_CODES.filter((code) => codes.has(code))
+}
+
+/** Whether a request has a body; a POST without fields takes an empty one. */
+export const takesBody = (route: Route): boolean => 'batch' in route || ('body' in route && route.body !== undefined)
+
+/** The codes of a route by status, in ascending order. */
+export function codesByStatus(route: Route): [status: number, codes: ProblemCode[]][] {
+  const codes = codesOf(route)
+  const statuses = [...new Set(codes.map(statusOf))].sort((a, b) => a - b)
+  return statuses.map((status) => [status, codes.filter((code) => statusOf(code) === status)])
+}

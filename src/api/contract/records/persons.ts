@@ -1,0 +1,81 @@
+import { z } from 'zod'
+import { PERSON_TYPES } from '#events/persons.ts'
+import type { CustomerObject } from '#projections/customers.ts'
+import type { SupplierObject } from '#projections/suppliers.ts'
+import { NullableText, RecordId, Timestamp } from '../formats.ts'
+
+/** A person as a request sends it. */
+export const personExample = {
+  external_id: 'CLI-001',
+  name: 'Maria da Silva',
+  person_type: 'PF',
+  document: '52998224725',
+  phone: '(11) 98765-4321',
+  email: 'maria@example.com',
+  address: {
+    zip: '01310100',
+    street: 'Avenida Paulista',
+    number: '1000',
+    district: 'Bela Vista',
+    city: 'São Paulo',
+    state: 'SP',
+  },
+}
+
+/** A supplier as a request sends it. */
+export const supplierExample = {
+  external_id: 'FOR-001',
+  name: 'Distribuidora Bom Grão Ltda',
+  trade_name: 'Bom Grão',
+  person_type: 'PJ',
+  document: '11222333000181',
+  phone: '(11) 3333-4444',
+  email: 'vendas@bomgrao.example',
+}
+
+const Address = z
+  .strictObject({
+    zip: NullableText,
+    street: NullableText,
+    number: NullableText,
+    complement: NullableText,
+    district: NullableText,
+    city: NullableText,
+    state: NullableText,
+  })
+  .meta({ id: 'Address' })
+
+/** Customers and suppliers alike. */
+const personShape = {
+  id: RecordId,
+  external_id: NullableText,
+  name: z.string(),
+  person_type: z.enum(PERSON_TYPES),
+  document: NullableText,
+  phone: NullableText,
+  email: NullableText,
+  address: Address.nullable(),
+  notes: NullableText,
+  created_at: Timestamp,
+  updated_at: Timestamp,
+}
+
+const shownAt = { created_at: '2026-11-21T08:17:15.123-03:00', updated_at: '2026-11-21T08:17:15.123-03:00' }
+
+/** The same persons as answers show them. */
+const shownCustomer = {
+  id: 17,
+  ...personExample,
+  address: { ...personExample.address, complement: null },
+  notes: null,
+  ...shownAt,
+}
+const shownSupplier = { id: 5, ...supplierExample, address: null, notes: null, ...shownAt }
+
+export const Customer = z
+  .strictObject(personShape)
+  .meta({ id: 'Customer', examples: [shownCustomer] }) satisfies z.ZodType<CustomerObject>
+
+export const Supplier = z
+  .strictObject({ ...personShape, trade_name: NullableText })
+  .meta({ id: 'Supplier', examples: [shownSupplier] }) satisfies z.ZodType<SupplierObject>

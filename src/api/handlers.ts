@@ -1,0 +1,209 @@
+import { createHash } from 'node:crypto'
+import type { Request, RequestHandler, Response } from 'express'
+import { z } from 'zod'
+import type { Admitted, QuotaLimits } from '#access/quota.ts'
+import type { Verifier } from '#audit/verifier.ts'
+import { type Refusal, refuse } from '#domain/refusal.ts'
+import { describeIssues } from '#domain/validation.ts'
+import { sendBytes, sendJson, single, singleReply } from '#http/answer.ts'
+import { callerOf } from '#http/caller.ts'
+import type { InputDependencies } from '#http/dependencies.ts'
+import type { Params } from '#http/paths.ts'
+import { Problem } from '#http/problems.ts'
+import { isRefusal } from '#ledger/command.ts'
+import type { EventStore } from '#ledger/port.ts'
+import { operate } from '#ledger/write/operation.ts'
+import type { Answer, Reply } from '#ledger/write/unit-of-work.ts'
+import type { Writer } from '#ledger/write/writer.ts'
+import type { Payments } from '#payments/pay-order.ts'
+import type { Bell } from '#webhooks/bell.ts'
+import { type BatchInput, batchOf, batchReply, readBatch } from './batch.ts'
+import type { PageCache, PageMoment } from './page-cache.ts'
+import type { ActionRoute, BatchRoute, CommandRoute, OperationRoute, ReadRoute, Route } from './route.ts'
+
+/** What route handlers work with. */
+export interface RouteContext extends Payments {
+  readonly store: EventStore
+  readonly verifier: Verifier
+  readonly limits: QuotaLimits
+  readonly dependencies: InputDependencies
+  readonly pages: PageCache
+  /** Hears of each page where it came from. */
+  readonly onPage?: (from: 'memory' | 'tables') => void
+  /** Wakes those who deliver. */
+  readonly bell: Bell
+}
+
+/** The handler of a route: validates, asks the read model or the writer, answers. */
+export function handlerOf(route: Route, context: RouteContext): RequestHandler {
+  if ('read' in route) return (request, response) => answerRead(route, context, request, response)
+  if ('act' in route) return (request, response) => answerAction(route, context, request, response)
+  if ('operate' in route) return (request, response) => answerOperation(route, context, request, response)
+  if ('batch' in route) return (request, response) => answerBatch(route, context, request, response)
+  return (request, response) => answerCommand(route, context, request, response)
+}
+
+/** Validates with a schema, naming every field that is wrong. */
+function parse<T>(schema: z.ZodType<T>, value: unknown): T {
+  const result = schema.safeParse(value)
+  if (!result.success) throw new Problem('validation_failed', { ...describeIssues(result.error) })
+  return result.data
+}
+
+const NO_QUERY = z.strictObject({})
+
+async function answerRead(
+  route: ReadRoute,
+  context: RouteContext,
+  request: Request,
+  response: Response,
+): Promise<void> {
+  const page = route.ofLedger ? pageOf(request, response) : null
+  const kept = page && context.pages.find(page.key, page.moment)
+  if (page) context.onPage?.(kept ? 'memory' : 'tables')
+  if (kept) return sendBytes(response, 200, kept)
+  const query = parse(route.query ?? NO_QUERY, request.query)
+  const { pool, store, verifier, limits } = context
+  const caller = callerOf(response)
+  const params = request.params as Params
+  const answer = await route.read({ pool, store, verifier, limits, caller, params, query })
+  if (!answer) throw new Problem('not_found')
+  if (answer.revision !== undefined) response.setHeader('X-Ledger-Revision', answer.revision)
+  const bytes = Buffer.from(answer.body)
+  sendBytes(response, 200, bytes)
+  const { revision, tables } = answer
+  // As of the moment at which it was read, which may be later than the one that was asked for.
+  if (page && revision !== undefined && tables !== undefined)
+    context.pages.keep(page.key, { ...page.moment, revision, tables }, bytes)
+}
+
+/** By which name a page is kept, and the moment it must be of: that at which the gate has admitted the call. */
+function pageOf(request: Request, response: Response): { key: string; moment: PageMoment } {
+  const { companyId, today } = callerOf(response)
+  const { revision, tables } = response.locals.admission as Admitted
+  return { key: `${companyId} ${request.originalUrl}`, moment: { revision, tables, today } }
+}
+
+const NO_BODY = z.strictObject({})
+
+async function answerCommand(
+  route: CommandRoute<unknown, object>,
+  context: RouteContext,
+  request: Request,
+  response: Response,
+): Promise<void> {
+  parse(NO_QUERY, request.query)
+  const idempotency = idempotencyOf(request, response, route.idempotency === 'required')
+  const input = route.input(request.params as Params, parse(route.body ?? NO_BODY, request.body), context.dependencies)
+  if (input === null) throw new Problem('not_found')
+  if (isRefusal(input)) throw new Problem(input.refused, input.details)
+  await run(context, response, {
+    invocations: [{ command: route.command, input }],
+    idempotency,
+    reply: singleReply,
+    // Once: who asks again with the same key gets the record, without its secret.
+    wrap: ({ body, replayed }) => single(route.reveal && !replayed ? withMembers(body, route.reveal(input)) : body),
+  })
+}
+
+/** A JSON object's text with further members at its end. */
+const withMembers = (object: string, members: object): string =>
+  `${object.slice(0, -1)},${JSON.stringify(members).slice(1)}`
+
+async function answerOperation(
+  route: OperationRoute,
+  { pool, newId, bell }: RouteContext,
+  request: Request,
+  response: Response,
+): Promise<void> {
+  parse(NO_QUERY, request.query)
+  const idempotency = idempotencyOf(request, response, false)
+  const body = parse(route.body ?? NO_BODY, request.body)
+  const params = request.params as Params
+  const answer = await operate(pool, { companyId: callerOf(response).companyId, idempotency }, async (operating) => {
+    const result = route.operate(operating, { params, body, newId })
+    return (await result) ?? refuse('not_found')
+  })
+  bell.ring()
+  send(response, answer, ({ body }) => single(body))
+}
+
+async function answerAction(
+  route: ActionRoute,
+  context: RouteContext,
+  request: Request,
+  response: Response,
+): Promise<void> {
+  parse(NO_QUERY, request.query)
+  const idempotency = idempotencyOf(request, response, false)
+  const body = parse(route.body, request.body)
+  const params = request.params as Params
+  const requestId = response.locals.requestId as string
+  const caller = callerOf(response)
+  const answer = await route.act({ ...context, caller, requestId, idempotency, params, body })
+  if (answer === null) throw new Problem('not_found')
+  send(response, answer, ({ body }) => single(body))
+}
+
+async function answerBatch(
+  route: BatchRoute,
+  context: RouteContext,
+  request: Request,
+  response: Response,
+): Promise<void> {
+  parse(NO_QUERY, request.query)
+  const idempotency = idempotencyOf(request, response, false)
+  const input: BatchInput = readBatch(parse(batchBody, request.body).items, route.item)
+  await run(context, response, {
+    invocations: input.valid.map((item) => ({ command: route.batch, input: item })),
+    idempotency,
+    reply: batchReply(input),
+    wrap: ({ body }) => body,
+  })
+}
+
+/** A batch is a list; what is in it is judged item by item. */
+const batchBody = batchOf(z.unknown())
+
+interface Run {
+  readonly invocations: Parameters<Writer['run']>[0]['invocations']
+  readonly idempotency: { key: string; requestHash: string } | undefined
+  readonly reply: Reply
+  readonly wrap: (answer: Answer) => string
+}
+
+async function run({ writer }: RouteContext, response: Response, { wrap, ...rest }: Run): Promise<void> {
+  const caller = callerOf(response)
+  const answer = await writer.run({
+    companyId: caller.companyId,
+    origin: 'api',
+    actor: `api_key/${caller.keyId}`,
+    requestId: response.locals.requestId as string,
+    ...rest,
+  })
+  send(response, answer, wrap)
+}
+
+function send(response: Response, answer: Answer | Refusal, wrap: (answer: Answer) => string): void {
+  if (isRefusal(answer)) throw new Problem(answer.refused, answer.details)
+  if (answer.replayed) response.setHeader('Idempotent-Replayed', 'true')
+  response.setHeader('X-Ledger-Revision', answer.revision)
+  sendJson(response, answer.status, wrap(answer))
+}
+
+/** The key and the hash of method, path and body; only a POST takes a key. */
+function idempotencyOf(request: Request, response: Response, required: boolean): Run['idempotency'] {
+  if (request.method !== 'POST') return undefined
+  const key = request.get('idempotency-key')
+  if (key === undefined && !required) return undefined
+  // Header values are bytes; anything but printable ASCII would be stored as something else than was meant.
+  if (key === undefined || !/^[\x20-\x7e]{1,255}$/.test(key)) {
+    const message = key === undefined ? 'é obrigatória nesta operação' : 'deve ter de 1 a 255 caracteres ASCII visíveis'
+    throw new Problem('validation_failed', { fields: { 'Idempotency-Key': [message] }, unknown_fields: [] })
+  }
+  const path = request.originalUrl.split('?', 1)[0]
+  const hash = createHash('sha256').update(`POST ${path}\n`)
+  // The bytes themselves: what is not the same request to the last of them is not worth a guess.
+  if (response.locals.rawBody) hash.update(response.locals.rawBody as Buffer)
+  return { key, requestHash: hash.digest('hex') }
+}

@@ -1,0 +1,85 @@
+import { z } from 'zod'
+import { type AsOfCore, type CompanyAsOf, type Moment, withCompanyAsOf } from '#audit/as-of.ts'
+import { invalid, type Refusal, type RefusalCode, refuse } from '#domain/refusal.ts'
+import { describeIssues } from '#domain/validation.ts'
+import type { Params } from '#http/paths.ts'
+import { matchPath, placeOf } from '#http/paths.ts'
+import { Problem } from '#http/problems.ts'
+import { isRefusal } from '#ledger/command.ts'
+import { V1_ROUTES } from './api-v1.ts'
+import type { ReadAnswer, ReadRoute } from './route.ts'
+
+const READS = V1_ROUTES.filter((route): route is ReadRoute => 'read' in route).sort((a, b) =>
+  placeOf(a.path) < placeOf(b.path) ? -1 : 1,
+)
+
+/** What is not of the ledger: who calls now, and the verification, which walks the ledger as it is stored now. */
+const OF_NOW = ['/me', '/events/verify']
+
+const NOT_OF_THE_LEDGER =
+  'depende do que não está no livro (saúde e entregas de webhooks, registro de notificações, a própria chave): do passado não há resposta'
+
+const UNDEFINED_TABLE = '42P01'
+
+/**
+ * What GET `target` (a path below /api/v1 with its query) answered, or would have, at a moment of a company. Refuses what the
+ * service would have refused, and what cannot be told from the ledger.
+ */
+export function readAsOf(core: AsOfCore, companyId: number, at: Moment, target: string): Promise<ReadAnswer | Refusal> {
+  const asked = understand(target)
+  // Before anything is replayed.
+  if (isRefusal(asked)) return Promise.resolve(asked)
+  return withCompanyAsOf(core, companyId, at, (asOf) => answerTo(asked, asOf))
+}
+
+/** The same for one of several answers of a company as it was then. */
+export async function answerAsOf(asOf: CompanyAsOf, target: string): Promise<ReadAnswer | Refusal> {
+  const asked = understand(target)
+  return isRefusal(asked) ? asked : answerTo(asked, asOf)
+}
+
+interface Asked {
+  readonly route: ReadRoute
+  readonly params: Params
+  readonly query: unknown
+}
+
+function understand(target: string): Asked | Refusal {
+  const [address = '', ...search] = target.split('?')
+  const path = address.replace(/^\/api\/v1(?=\/)/, '')
+  for (const route of READS) {
+    const params = matchPath(route.path, path)
+    if (!params) continue
+    if (OF_NOW.includes(route.path)) return invalid('get', NOT_OF_THE_LEDGER)
+    const query = (route.query ?? z.strictObject({})).safeParse(queryOf(new URLSearchParams(search.join('?'))))
+    if (!query.success) return refuse('validation_failed', { ...describeIssues(query.error) })
+    return { route, params, query: query.data }
+  }
+  return invalid('get', 'não é um endereço de leitura da API v1, como "/sales/9"')
+}
+
+/** As the HTTP interface reads it: a name that is given twice is a list, which no parameter takes. */
+function queryOf(search: URLSearchParams): Record<string, string | string[]> {
+  const query: Record<string, string | string[]> = {}
+  for (const name of search.keys()) {
+    const values = search.getAll(name)
+    query[name] = values.length === 1 ? (values[0] ?? '') : values
+  }
+  return query
+}
+
+async function answerTo(
+  { route, params, query }: Asked,
+  { companyId, pool, store, calendar }: CompanyAsOf,
+): Promise<ReadAnswer | Refusal> {
+  const caller = { companyId, keyId: 0, ...calendar }
+  const limits = { perMinute: 0, perDay: 0 }
+  const verifier = { verify: () => Promise.reject(new Error('the ledger is verified as it is stored now')) }
+  try {
+    return (await route.read({ pool, store, verifier, limits, caller, params, query })) ?? refuse('not_found')
+  } catch (error) {
+    if (error instanceof Problem) return refuse(error.code as RefusalCode, error.details)
+    if ((error as { code?: string }).code === UNDEFINED_TABLE) return invalid('get', NOT_OF_THE_LEDGER)
+    throw error
+  }
+}

@@ -1,0 +1,133 @@
+import type { Pool } from 'pg'
+import type { z } from 'zod'
+import type { QuotaLimits } from '#access/quota.ts'
+import type { Verifier } from '#audit/verifier.ts'
+import type { Refusal, RefusalCode } from '#domain/refusal.ts'
+import type { Scope } from '#domain/scopes.ts'
+import type { Caller } from '#http/caller.ts'
+import type { InputDependencies } from '#http/dependencies.ts'
+import type { Params } from '#http/paths.ts'
+import type { ProblemCode } from '#http/problems.ts'
+import type { Command } from '#ledger/command.ts'
+import type { EventStore } from '#ledger/port.ts'
+import type { Operating } from '#ledger/write/operation.ts'
+import type { Answer, Request } from '#ledger/write/unit-of-work.ts'
+import type { Payments } from '#payments/pay-order.ts'
+
+/** What a read answers: the whole body's JSON text, and the ledger's revision that it shows. */
+export interface ReadAnswer {
+  readonly body: string
+  readonly revision?: number
+  /** Identifies the read model's tables, where the answer may be kept. */
+  readonly tables?: number
+}
+
+interface Common {
+  readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete'
+  /** Below /api/v1, in the router's form: `/sales/:id/cancel`. */
+  readonly path: string
+  /** The scope that the key must carry; null for any key. */
+  readonly scope: Scope | null
+  /** `operationId` of the contract, verb first: `settleReceivable`. */
+  readonly operation: string
+  /** One line for the contract, in Portuguese. */
+  readonly summary: string
+  /** What else a caller has to know, in Portuguese. */
+  readonly description?: string
+  /** The body of a success; absent where there is none. */
+  readonly reply?: z.ZodType
+}
+
+export interface ReadContext<Q> {
+  readonly pool: Pool
+  /** Where the ledgers are kept. */
+  readonly store: EventStore
+  readonly verifier: Verifier
+  readonly limits: QuotaLimits
+  readonly caller: Caller
+  readonly params: Params
+  readonly query: Q
+}
+
+/** Answers from the read model. Null is a record that does not exist, or is another company's: 404 either way. */
+export interface ReadRoute<Q = unknown> extends Common {
+  readonly method: 'get'
+  /** Strict: an unknown parameter is refused. */
+  readonly query?: z.ZodType<Q>
+  /**
+   * The answer follows from the request, the company's ledger and the company's day, and from nothing else: it is kept until
+   * one of them changes. What is in `ops` moves without the ledger.
+   */
+  readonly ofLedger?: boolean
+  read(context: ReadContext<Q>): Promise<ReadAnswer | null>
+}
+
+/** Runs one command. The body schema names its fields; `input` adds what the path says. */
+export interface CommandRoute<B = unknown, I = unknown> extends Common {
+  readonly body?: z.ZodType<B>
+  /** A body for the contract to show. */
+  readonly example?: object
+  /** Codes that the command may refuse with, beside those that follow from the route's shape (contract/errors.ts). */
+  readonly refusals?: readonly RefusalCode[]
+  /** Where a POST creates nothing. */
+  readonly status?: 200
+  /** Settlement demands an Idempotency-Key; every other POST takes one. */
+  readonly idempotency?: 'required'
+  readonly command: Command<I>
+  /** Null when the path names no possible record (an id that is not a positive integer), or what the path forbids in the body. */
+  input(params: Params, body: B, dependencies: InputDependencies): I | Refusal | null
+  /** Members that the answer shows once: not in the record, and never in a stored answer. */
+  reveal?(input: I): object
+}
+
+/** Changes what is beside the ledger, as deliveries: a POST that answers 200 with what `operate` returns. */
+export interface OperationRoute<B = unknown> extends Common {
+  readonly method: 'post'
+  readonly body?: z.ZodType<B>
+  readonly example?: object
+  readonly refusals?: readonly RefusalCode[]
+  /** JSON text of the answer's `data`. Null when the path names no possible record. */
+  operate(operating: Operating, call: OperationCall<B>): Promise<string | Refusal> | null
+}
+
+export interface OperationCall<B> {
+  readonly params: Params
+  readonly body: B
+  readonly newId: () => string
+}
+
+/** A request on its way to becoming an answer, whatever units of work that takes. */
+export interface ActionContext<B> extends Payments {
+  readonly caller: Caller
+  readonly requestId: string
+  readonly idempotency: Request['idempotency']
+  readonly params: Params
+  readonly body: B
+}
+
+/** Creates something in more than one unit of work, as asking the payment provider in between: a POST that answers 201. */
+export interface ActionRoute<B = unknown> extends Common {
+  readonly method: 'post'
+  readonly body: z.ZodType<B>
+  readonly example?: object
+  readonly refusals?: readonly ProblemCode[]
+  /** Null when the path names no possible record. */
+  act(context: ActionContext<B>): Promise<Answer | Refusal> | null
+}
+
+/** Runs one command per item, each on its own: an upsert by external_id (spec, rule 1 of the endpoints). */
+export interface BatchRoute<I = unknown> extends Common {
+  readonly method: 'post'
+  readonly item: z.ZodType<I>
+  readonly example?: object
+  readonly batch: Command<I>
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a list of routes mixes types; the helpers below checked each route
+export type Route = ReadRoute<any> | CommandRoute<any, any> | BatchRoute<any> | OperationRoute<any> | ActionRoute<any>
+
+export const read = <Q>(route: Omit<ReadRoute<Q>, 'method'>): Route => ({ method: 'get', ...route })
+export const write = <B, I>(route: CommandRoute<B, I>): Route => route
+export const operation = <B = object>(route: Omit<OperationRoute<B>, 'method'>): Route => ({ method: 'post', ...route })
+export const action = <B>(route: Omit<ActionRoute<B>, 'method'>): Route => ({ method: 'post', ...route })
+export const batch = <I>(route: Omit<BatchRoute<I>, 'method'>): Route => ({ method: 'post', ...route })

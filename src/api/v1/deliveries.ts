@@ -1,0 +1,100 @@
+import { z } from 'zod'
+import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
+import { type Params, pathId } from '#http/paths.ts'
+import { getDelivery } from '#queries/webhooks/get-delivery.ts'
+import { getWebhook } from '#queries/webhooks/get-webhook.ts'
+import { DELIVERY_STATUSES, listDeliveries } from '#queries/webhooks/list-deliveries.ts'
+import { REPLAY_MESSAGES, redeliver, replayMessages, sendTest } from '#webhooks/deliveries.ts'
+import { pageOf, singleOf } from '../contract/envelopes.ts'
+import { Delivery, Replay } from '../contract/records/webhooks.ts'
+import { operation, type Route, read } from '../route.ts'
+import { pageQuery } from './list-query.ts'
+import { answerPage, answerRecord } from './record-routes.ts'
+
+const scope = 'webhooks:manage'
+
+const isUuid = (text: string | undefined): text is string => z.uuid().safeParse(text).success
+
+/** The address and delivery that a path names; null when there can be none. */
+function pathDelivery(params: Params): { webhook: number; id: string } | null {
+  const webhook = pathId(params.id)
+  return webhook !== null && isUuid(params.delivery_id) ? { webhook, id: params.delivery_id } : null
+}
+
+/** A message of which deliveries are kept: 30 days. */
+const ReplayFields = z.strictObject({ after: z.int().min(-1).optional() })
+
+/** What was delivered to an address, and how to have it again (DESIGN section 5, Webhooks). */
+export const deliveryRoutes: readonly Route[] = [
+  read({
+    path: '/webhooks/:id/deliveries',
+    scope,
+    operation: 'listWebhookDeliveries',
+    summary: 'Lista as entregas de um endereço, da mais nova à mais antiga',
+    description: 'As entregas são guardadas por 30 dias.',
+    query: pageQuery({
+      status: z.enum(DELIVERY_STATUSES).optional(),
+      event: z.enum([...WEBHOOK_EVENTS, 'webhook.test']).optional(),
+    }),
+    reply: pageOf(Delivery),
+    async read({ pool, caller, params, query }) {
+      const webhook = pathId(params.id)
+      if (webhook === null || !(await getWebhook(pool, caller.companyId, webhook)).record) return null
+      const page = await listDeliveries(pool, caller.companyId, webhook, query)
+      return answerPage(page, query.limit)
+    },
+  }),
+  read({
+    path: '/webhooks/:id/deliveries/:delivery_id',
+    scope,
+    operation: 'getWebhookDelivery',
+    summary: 'Consulta uma entrega',
+    reply: singleOf(Delivery),
+    async read({ pool, caller, params }) {
+      const named = pathDelivery(params)
+      return named && answerRecord(await getDelivery(pool, caller.companyId, named.webhook, named.id))
+    },
+  }),
+  operation({
+    path: '/webhooks/:id/test',
+    scope,
+    operation: 'testWebhook',
+    summary: 'Envia uma entrega de teste',
+    description:
+      'O evento é `webhook.test`. A entrega é tentada uma vez, não conta na sequência do endereço nem na sua saúde. A resposta é a entrega ainda pendente; o resultado aparece em `GET /webhooks/{id}/deliveries/{delivery_id}`.',
+    reply: singleOf(Delivery),
+    refusals: ['webhook_disabled'],
+    operate(operating, { params, newId }) {
+      const id = pathId(params.id)
+      return id === null ? null : sendTest(operating, id, newId)
+    },
+  }),
+  operation({
+    path: '/webhooks/:id/deliveries/:delivery_id/redeliver',
+    scope,
+    operation: 'redeliverWebhook',
+    summary: 'Repete uma entrega',
+    description: 'Com o mesmo id e a mesma sequência, e de novo com todas as tentativas.',
+    reply: singleOf(Delivery),
+    refusals: ['webhook_disabled'],
+    operate(operating, { params }) {
+      const named = pathDelivery(params)
+      return named && redeliver(operating, named.webhook, named.id)
+    },
+  }),
+  operation<z.infer<typeof ReplayFields>>({
+    path: '/webhooks/:id/replay',
+    scope,
+    operation: 'replayWebhook',
+    summary: 'Entrega de novo todos os eventos depois de uma revisão',
+    description: `Cria novas entregas (\`replay: true\`) dos eventos que o endereço assina e cuja revisão é maior que \`after\` (sem \`after\`, de todos os guardados), também dos que ele perdeu enquanto estava desligado. No máximo ${REPLAY_MESSAGES} por chamada: com \`has_more\`, que também pode vir com menos ou nenhuma, continue a partir de \`last_revision\`.`,
+    body: ReplayFields,
+    example: { after: 1204 },
+    reply: singleOf(Replay),
+    refusals: ['webhook_disabled'],
+    operate(operating, { params, body, newId }) {
+      const id = pathId(params.id)
+      return id === null ? null : replayMessages(operating, { id, after: body.after }, newId)
+    },
+  }),
+]

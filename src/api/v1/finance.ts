@@ -1,0 +1,178 @@
+import { z } from 'zod'
+import { type SettleInput, Settlement } from '#commands/finance/account-input.ts'
+import {
+  CreatePayableInput,
+  createPayable,
+  deletePayable,
+  PayableChanges,
+  ReplacePayableInput,
+  replacePayable,
+  settlePayable,
+  updatePayable,
+} from '#commands/finance/payable-commands.ts'
+import {
+  CreateReceivableInput,
+  createReceivable,
+  deleteReceivable,
+  ReceivableChanges,
+  ReplaceReceivableInput,
+  replaceReceivable,
+  settleReceivable,
+  updateReceivable,
+} from '#commands/finance/receivable-commands.ts'
+import { PAYMENT_METHOD_NAMES, PAYMENT_METHODS } from '#domain/payment-method.ts'
+import { ExternalId } from '#domain/text.ts'
+import { ACCOUNT_ORIGINS } from '#events/accounts.ts'
+import { single } from '#http/answer.ts'
+import { withId } from '#http/paths.ts'
+import { Problem } from '#http/problems.ts'
+import { QueryId } from '#http/query-values.ts'
+import { type Command, isRefusal } from '#ledger/command.ts'
+import { getAccount } from '#queries/finance/get-account.ts'
+import { listAccounts, listDeletedAccounts, payableListing, receivableListing } from '#queries/finance/list-accounts.ts'
+import { summarize } from '#queries/finance/summarize.ts'
+import { singleOf } from '../contract/envelopes.ts'
+import {
+  Payable,
+  PaymentMethodName,
+  payableExample,
+  Receivable,
+  receivableExample,
+  Summary,
+  settlementExample,
+} from '../contract/records/finance.ts'
+import { type Route, read, write } from '../route.ts'
+import { QueryDate } from './list-query.ts'
+import { recordRoutes } from './record-routes.ts'
+
+/** Filters of both sides. Days are the company's own, inclusive; `overdue` are the pending ones whose day has passed. */
+const accountFilters = {
+  status: z.enum(['pending', 'settled', 'overdue']).optional(),
+  origin: z.enum(ACCOUNT_ORIGINS).optional(),
+  external_id: ExternalId.optional(),
+  due_from: QueryDate.optional(),
+  due_to: QueryDate.optional(),
+  paid_from: QueryDate.optional(),
+  paid_to: QueryDate.optional(),
+}
+
+/** What both sides refuse; an account that a sale made is the point of sale's to keep. */
+const LOCKED = ['managed_by_pdv', 'already_settled'] as const
+const refusals = {
+  create: ['duplicate_resource'],
+  replace: LOCKED,
+  update: ['duplicate_resource', ...LOCKED],
+  remove: LOCKED,
+} as const
+
+const examples = <W>(whole: W) => ({ whole, changes: { due_date: '2026-12-15', description: 'Prazo combinado' } })
+
+const receivables = recordRoutes({
+  path: '/finance/receivables',
+  area: 'finance',
+  one: 'uma conta a receber',
+  all: 'as contas a receber',
+  names: ['Receivable', 'Receivables'],
+  record: Receivable,
+  examples: examples(receivableExample),
+  refusals,
+  filters: { ...accountFilters, customer_id: QueryId.optional(), customer_external_id: ExternalId.optional() },
+  list: (pool, companyId, { customer_id, customer_external_id, ...query }, { today }) => {
+    const party = { party_id: customer_id, party_external_id: customer_external_id }
+    return listAccounts(pool, receivableListing, companyId, { ...query, ...party }, today)
+  },
+  deleted: (pool, companyId, query) => listDeletedAccounts(pool, receivableListing, companyId, query),
+  get: (pool, companyId, id, { today }) => getAccount(pool, receivableListing, companyId, id, today),
+  create: { body: CreateReceivableInput.meta({ id: 'ReceivableInput' }), command: createReceivable },
+  replace: { item: ReplaceReceivableInput.meta({ id: 'ReceivableBatchItem' }), command: replaceReceivable },
+  update: { body: ReceivableChanges.meta({ id: 'ReceivableChanges' }), command: updateReceivable },
+  remove: deleteReceivable,
+})
+
+const payables = recordRoutes({
+  path: '/finance/payables',
+  area: 'finance',
+  one: 'uma conta a pagar',
+  all: 'as contas a pagar',
+  names: ['Payable', 'Payables'],
+  record: Payable,
+  examples: examples(payableExample),
+  refusals,
+  filters: { ...accountFilters, supplier_id: QueryId.optional(), supplier_external_id: ExternalId.optional() },
+  list: (pool, companyId, { supplier_id, supplier_external_id, ...query }, { today }) => {
+    const party = { party_id: supplier_id, party_external_id: supplier_external_id }
+    return listAccounts(pool, payableListing, companyId, { ...query, ...party }, today)
+  },
+  deleted: (pool, companyId, query) => listDeletedAccounts(pool, payableListing, companyId, query),
+  get: (pool, companyId, id, { today }) => getAccount(pool, payableListing, companyId, id, today),
+  create: { body: CreatePayableInput.meta({ id: 'PayableInput' }), command: createPayable },
+  replace: { item: ReplacePayableInput.meta({ id: 'PayableBatchItem' }), command: replacePayable },
+  update: { body: PayableChanges.meta({ id: 'PayableChanges' }), command: updatePayable },
+  remove: deletePayable,
+})
+
+/** One component of the contract for both sides. */
+const settlement = Settlement.meta({ id: 'Settlement' })
+
+/** A settlement moves money, so a caller that heard no answer must be able to ask again: the key is demanded (spec, rule 4). */
+const settleRoute = (
+  one: string,
+  name: string,
+  path: string,
+  record: z.ZodType,
+  command: Command<SettleInput>,
+): Route =>
+  write({
+    method: 'post',
+    path: `${path}/:id/settle`,
+    scope: 'finance:write',
+    operation: `settle${name}`,
+    summary: `Liquida ${one}`,
+    description:
+      'Só por inteiro: `amount`, se enviado, confere o valor da conta. `paid_at` (ou o momento da chamada) decide a data contábil.',
+    idempotency: 'required',
+    body: settlement,
+    example: settlementExample,
+    status: 200,
+    reply: singleOf(record),
+    refusals: LOCKED,
+    command,
+    input: (params, body) => withId(params, body),
+  })
+
+const overview: readonly Route[] = [
+  read({
+    path: '/finance/summary',
+    scope: 'finance:read',
+    operation: 'getSummary',
+    summary: 'Soma contas e vendas de um período',
+    description:
+      'Dias da empresa, inclusive; sem eles, deste mês até hoje. Contas pendentes pelo vencimento, liquidadas pela data contábil, vendas pelo dia da venda.',
+    query: z.strictObject({ from: QueryDate.optional(), to: QueryDate.optional() }),
+    reply: singleOf(Summary),
+    async read({ pool, caller, query }) {
+      const found = await summarize(pool, caller.companyId, query, caller)
+      if (isRefusal(found)) throw new Problem(found.refused, found.details)
+      return { body: single(JSON.stringify(found.summary)), revision: found.revision }
+    },
+  }),
+  read({
+    path: '/finance/payment-methods',
+    scope: 'finance:read',
+    operation: 'listPaymentMethods',
+    summary: 'Lista as formas de liquidar uma conta',
+    reply: z.strictObject({ data: z.array(PaymentMethodName) }),
+    read: async () => {
+      const data = PAYMENT_METHODS.map((code) => ({ code, name: PAYMENT_METHOD_NAMES[code] }))
+      return { body: JSON.stringify({ data }) }
+    },
+  }),
+]
+
+export const financeRoutes: readonly Route[] = [
+  ...overview,
+  ...receivables,
+  settleRoute('uma conta a receber', 'Receivable', '/finance/receivables', Receivable, settleReceivable),
+  ...payables,
+  settleRoute('uma conta a pagar', 'Payable', '/finance/payables', Payable, settlePayable),
+]

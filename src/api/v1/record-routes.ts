@@ -1,0 +1,247 @@
+import type { Pool } from 'pg'
+import type { z } from 'zod'
+import { atExternalId } from '#commands/records/external-id.ts'
+import type { Calendar } from '#domain/instant.ts'
+import type { Refusal, RefusalCode } from '#domain/refusal.ts'
+import type { Scope } from '#domain/scopes.ts'
+import { list, single } from '#http/answer.ts'
+import { pathId, withId } from '#http/paths.ts'
+import { Problem } from '#http/problems.ts'
+import { type Command, isRefusal } from '#ledger/command.ts'
+import type { Found } from '#queries/get.ts'
+import type { Page } from '#queries/list.ts'
+import { batchResultOf, deletedPage, pageOf, singleOf } from '../contract/envelopes.ts'
+import { batch, type ReadAnswer, type ReadContext, type Route, read, write } from '../route.ts'
+import { deletedQuery, listQuery } from './list-query.ts'
+
+/** `calendar` is the company's, for what its day changes. */
+type GetRecord = (pool: Pool, companyId: number, id: number, calendar: Calendar) => Promise<Found>
+
+/** A page of a list; a refusal where the cursor is broken or was made for other filters. */
+type ListRecords<Q> = (pool: Pool, companyId: number, query: Q, calendar: Calendar) => Promise<Page | Refusal>
+
+/** What every route of a resource says of itself. */
+interface Description {
+  readonly path: string
+  readonly scope: Scope
+  readonly operation: string
+  readonly summary: string
+  readonly description?: string
+}
+
+interface ListDescription<F extends z.ZodRawShape> extends Description {
+  /** A record as the list shows it. */
+  readonly record: z.ZodType
+  readonly filters: F
+  readonly list: ListRecords<z.infer<ReturnType<typeof listQuery<F>>>>
+  readonly ofLedger: boolean
+}
+
+/** A list with paging, `updated_since` and the resource's own filters. */
+export function listRoute<F extends z.ZodRawShape>({ filters, record, list, ...route }: ListDescription<F>): Route {
+  return read({
+    ...route,
+    query: listQuery(filters) as z.ZodType<z.infer<ReturnType<typeof listQuery<F>>> & { limit: number }>,
+    reply: pageOf(record),
+    read: (context) => readPage(list, context),
+  })
+}
+
+/** The listing of what was deleted, for those who keep a copy. */
+export function deletedRoute({
+  list,
+  ...route
+}: Description & { readonly list: ListRecords<z.infer<typeof deletedQuery>> }): Route {
+  return read({
+    ...route,
+    query: deletedQuery,
+    reply: deletedPage,
+    ofLedger: true,
+    read: (context) => readPage(list, context),
+  })
+}
+
+async function readPage<Q extends { limit: number }>(
+  records: ListRecords<Q>,
+  { pool, caller, query }: ReadContext<Q>,
+): Promise<ReadAnswer> {
+  return answerPage(await records(pool, caller.companyId, query, caller), query.limit)
+}
+
+/** A page, or a 422 where the cursor is broken or was made for other filters. */
+export function answerPage(found: Page | Refusal, limit: number): ReadAnswer {
+  if (isRefusal(found)) throw new Problem(found.refused, found.details)
+  const { revision, tables } = found
+  return { body: list({ ...found, limit }), revision, tables }
+}
+
+/** One record by the id in the path. */
+export function getRoute({
+  get,
+  record,
+  ...route
+}: Description & { readonly record: z.ZodType; readonly get: GetRecord }): Route {
+  return read({
+    ...route,
+    reply: singleOf(record),
+    async read({ pool, caller, params }) {
+      const id = pathId(params.id)
+      return id === null ? null : answerRecord(await get(pool, caller.companyId, id, caller))
+    },
+  })
+}
+
+/** A found record, or null, which becomes a 404. */
+export const answerRecord = ({ record, revision }: Found): ReadAnswer | null =>
+  record === null ? null : { body: single(record), revision }
+
+/** A resource with all the operations that the contract gives to records: list, get, deleted, POST, batch, PUT by-external, PATCH, DELETE. */
+interface RecordResource<F extends z.ZodRawShape, C, R, P extends object> {
+  readonly path: string
+  /** First half of its scopes: `customers` of `customers:read`. */
+  readonly area: 'catalog' | 'customers' | 'suppliers' | 'finance'
+  /** In Portuguese, with article: `um cliente`, `os clientes`. */
+  readonly one: string
+  readonly all: string
+  /** One and many of them in the contract's operations: `Customer`, `Customers`. */
+  readonly names: readonly [one: string, many: string]
+  /** A record as answers show it. */
+  readonly record: z.ZodType
+  /** Bodies for the contract to show: a whole record with its external id, and changes. */
+  readonly examples: { readonly whole: { readonly external_id: string }; readonly changes: object }
+  /** What each command may refuse with; what follows from a route's shape needs no mention. */
+  readonly refusals: {
+    readonly [C in 'create' | 'replace' | 'update' | 'remove']?: readonly RefusalCode[]
+  }
+  readonly filters: F
+  readonly list: ListRecords<z.infer<ReturnType<typeof listQuery<F>>>>
+  readonly deleted: ListRecords<z.infer<typeof deletedQuery>>
+  readonly get: GetRecord
+  readonly create: { readonly body: z.ZodType<C>; readonly command: Command<C> }
+  readonly replace: { readonly item: z.ZodType<R>; readonly command: Command<R> }
+  readonly update: { readonly body: z.ZodType<P>; readonly command: Command<{ id: number; changes: P }> }
+  readonly remove: Command<{ id: number }>
+}
+
+/** The routes of such a resource; fixed paths stand before those with an id. */
+export function recordRoutes<F extends z.ZodRawShape, C extends { external_id?: string | null }, R, P extends object>(
+  resource: RecordResource<F, C, R, P>,
+): Route[] {
+  return [...readingRoutes(resource), ...writingRoutes(resource), ...routesById(resource)]
+}
+
+function readingRoutes<F extends z.ZodRawShape, C, R, P extends object>(resource: RecordResource<F, C, R, P>): Route[] {
+  const { path, area, one, all, names, record, filters } = resource
+  const [name, many] = names
+  const scope = `${area}:read` as const
+  return [
+    listRoute({
+      path,
+      scope,
+      operation: `list${many}`,
+      summary: `Lista ${all}`,
+      record,
+      filters,
+      list: resource.list,
+      ofLedger: true,
+    }),
+    deletedRoute({
+      path: `${path}/deleted`,
+      scope,
+      operation: `listDeleted${many}`,
+      summary: `Lista o que foi excluído entre ${all}`,
+      description: 'Na ordem da exclusão. Um registro trazido de volta por PUT by-external sai desta lista.',
+      list: resource.deleted,
+    }),
+    getRoute({
+      path: `${path}/:id`,
+      scope,
+      operation: `get${name}`,
+      summary: `Mostra ${one}`,
+      record,
+      get: resource.get,
+    }),
+  ]
+}
+
+function writingRoutes<F extends z.ZodRawShape, C extends { external_id?: string | null }, R, P extends object>(
+  resource: RecordResource<F, C, R, P>,
+): Route[] {
+  const { path, area, one, names, record, create, replace, refusals } = resource
+  const [name, many] = names
+  const scope = `${area}:write` as const
+  const { whole } = resource.examples
+  const { external_id: _, ...withoutId } = whole
+  const itemCodes = ['validation_failed', ...(refusals.replace ?? [])].map((code) => `\`${code}\``).join(', ')
+  return [
+    write({
+      method: 'post',
+      path,
+      scope,
+      operation: `create${name}`,
+      summary: `Cria ${one}`,
+      ...create,
+      example: whole,
+      reply: singleOf(record),
+      refusals: refusals.create,
+      input: (_params, body) => body,
+    }),
+    batch({
+      path: `${path}/batch`,
+      scope,
+      operation: `batch${many}`,
+      summary: `Cria ou substitui até 500 registros`,
+      description: `Cada item é o de PUT by-external e é julgado por si: os erros de um não impedem os outros. Códigos com que um item pode ser recusado: ${itemCodes}.`,
+      item: replace.item,
+      example: { items: [whole] },
+      reply: batchResultOf(record, refusals.replace ?? []),
+      batch: replace.command,
+    }),
+    write({
+      method: 'put',
+      path: `${path}/by-external/:external_id`,
+      scope,
+      operation: `replace${name}ByExternalId`,
+      summary: `Cria ou substitui ${one} pelo external_id`,
+      description: 'Repetível. Campos opcionais ausentes são limpos; um registro excluído volta a existir.',
+      body: create.body,
+      example: withoutId,
+      reply: singleOf(record),
+      command: replace.command,
+      refusals: refusals.replace,
+      input: (params, body) => atExternalId(params.external_id ?? '', body) as R,
+    }),
+  ]
+}
+
+function routesById<F extends z.ZodRawShape, C, R, P extends object>(resource: RecordResource<F, C, R, P>): Route[] {
+  const { area, one, names, record, update, refusals, examples } = resource
+  const [name] = names
+  const path = `${resource.path}/:id`
+  const scope = `${area}:write` as const
+  return [
+    write({
+      method: 'patch',
+      path,
+      scope,
+      operation: `update${name}`,
+      summary: `Altera campos de ${one}`,
+      description: 'Campos ausentes ficam como estão; `null` limpa os opcionais.',
+      ...update,
+      example: examples.changes,
+      reply: singleOf(record),
+      refusals: refusals.update,
+      input: (params, changes) => withId(params, { changes }),
+    }),
+    write({
+      method: 'delete',
+      path,
+      scope,
+      operation: `delete${name}`,
+      summary: `Exclui ${one}`,
+      command: resource.remove,
+      refusals: refusals.remove,
+      input: (params) => withId(params, {}),
+    }),
+  ]
+}

@@ -1,0 +1,133 @@
+import { deleteWebhook } from '#commands/webhooks/delete-webhook.ts'
+import { MAX_WEBHOOKS, registerWebhook } from '#commands/webhooks/register-webhook.ts'
+import { rotateSecret } from '#commands/webhooks/rotate-secret.ts'
+import { enableWebhook, switchOffWebhook } from '#commands/webhooks/switch-webhook.ts'
+import { updateWebhook } from '#commands/webhooks/update-webhook.ts'
+import { RotationFields, WebhookChanges, WebhookFields } from '#commands/webhooks/webhook-input.ts'
+import { invalid } from '#domain/refusal.ts'
+import type { InputDependencies } from '#http/dependencies.ts'
+import { pathId, withId } from '#http/paths.ts'
+import { getWebhook } from '#queries/webhooks/get-webhook.ts'
+import { listWebhooks } from '#queries/webhooks/list-webhooks.ts'
+import { urlProblem } from '#webhooks/target.ts'
+import { singleOf } from '../contract/envelopes.ts'
+import { Webhook, WebhookWithSecret } from '../contract/records/webhooks.ts'
+import { type Route, write } from '../route.ts'
+import { getRoute, listRoute } from './record-routes.ts'
+
+const scope = 'webhooks:manage'
+
+const fields = {
+  url: 'https://erp.example/tillbook/eventos',
+  events: ['sale.completed', 'sale.cancelled'],
+  description: 'ERP da matriz',
+}
+
+/** What the service's settings forbid is found before anything is kept; what a name resolves to, at each delivery. */
+function checkUrl(url: string | undefined, { allowPrivateTargets }: InputDependencies) {
+  const problem = url === undefined ? null : urlProblem(url, allowPrivateTargets)
+  return problem === null ? null : invalid('url', problem)
+}
+
+/** Addresses of webhooks (spec, Outbound events; DESIGN section 5, Webhooks). */
+export const webhookRoutes: readonly Route[] = [
+  listRoute({
+    path: '/webhooks',
+    scope,
+    operation: 'listWebhooks',
+    summary: 'Lista os endereços de webhook',
+    // How they answer is noted beside the ledger.
+    ofLedger: false,
+    record: Webhook,
+    filters: {},
+    list: (pool, companyId, query) => listWebhooks(pool, companyId, query),
+  }),
+  write({
+    method: 'post',
+    path: '/webhooks',
+    scope,
+    operation: 'registerWebhook',
+    summary: 'Registra um endereço de webhook',
+    description: `O \`secret\`, com o qual as entregas são assinadas, aparece somente nesta resposta. No máximo ${MAX_WEBHOOKS} endereços por empresa.`,
+    body: WebhookFields,
+    example: fields,
+    reply: singleOf(WebhookWithSecret),
+    refusals: ['webhook_limit_reached'],
+    command: registerWebhook,
+    input: (_params, body, dependencies) =>
+      checkUrl(body.url, dependencies) ?? { ...body, secret: dependencies.newSecret() },
+    reveal: ({ secret }) => ({ secret }),
+  }),
+  getRoute({
+    path: '/webhooks/:id',
+    scope,
+    operation: 'getWebhook',
+    summary: 'Consulta um endereço de webhook',
+    record: Webhook,
+    get: getWebhook,
+  }),
+  write({
+    method: 'patch',
+    path: '/webhooks/:id',
+    scope,
+    operation: 'updateWebhook',
+    summary: 'Altera um endereço de webhook',
+    body: WebhookChanges,
+    example: { events: ['*'] },
+    reply: singleOf(Webhook),
+    command: updateWebhook,
+    input: (params, body, dependencies) => checkUrl(body.url, dependencies) ?? withId(params, body),
+  }),
+  write({
+    method: 'delete',
+    path: '/webhooks/:id',
+    scope,
+    operation: 'deleteWebhook',
+    summary: 'Exclui um endereço de webhook',
+    command: deleteWebhook,
+    input: (params) => withId(params, {}),
+  }),
+  write({
+    method: 'post',
+    path: '/webhooks/:id/enable',
+    scope,
+    operation: 'enableWebhook',
+    summary: 'Liga um endereço de webhook',
+    description: 'O que ele perdeu enquanto estava desligado pode ser pedido de novo com `replay`.',
+    reply: singleOf(Webhook),
+    status: 200,
+    command: enableWebhook,
+    input: (params) => withId(params, {}),
+  }),
+  write({
+    method: 'post',
+    path: '/webhooks/:id/disable',
+    scope,
+    operation: 'disableWebhook',
+    summary: 'Desliga um endereço de webhook',
+    description: 'As entregas que esperam são canceladas.',
+    reply: singleOf(Webhook),
+    status: 200,
+    command: switchOffWebhook,
+    input: (params) => withId(params, { reason: 'requested' as const }),
+  }),
+  write({
+    method: 'post',
+    path: '/webhooks/:id/rotate-secret',
+    scope,
+    operation: 'rotateWebhookSecret',
+    summary: 'Troca o segredo de um endereço de webhook',
+    description:
+      'O novo `secret` aparece somente nesta resposta. Durante `overlap_hours` (24 por padrão) o antigo ainda assina `X-Service-Signature`, e o novo assina `X-Service-Signature-Next`; depois o novo toma o lugar.',
+    body: RotationFields,
+    example: { overlap_hours: 24 },
+    reply: singleOf(WebhookWithSecret),
+    status: 200,
+    command: rotateSecret,
+    input(params, body, { newSecret }) {
+      const id = pathId(params.id)
+      return id === null ? null : { ...body, id, secret: newSecret() }
+    },
+    reveal: ({ secret }) => ({ secret }),
+  }),
+]

@@ -1,0 +1,215 @@
+import { isIP } from 'node:net'
+import { join, resolve } from 'node:path'
+import { z } from 'zod'
+import { SWEEP_SECONDS } from '#payments/sweep-schedule.ts'
+
+/** A setting that cannot be understood; the message is for whoever starts the service. */
+export class WrongSetting extends Error {
+  override readonly name = 'WrongSetting'
+}
+
+const integer = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^\d+$/)
+    .transform(Number)
+    .refine((value) => value >= min && value <= max)
+    .describe(`a whole number from ${min} to ${max}`)
+
+const flag = z
+  .enum(['true', 'false', '1', '0'])
+  .transform((value) => value === 'true' || value === '1')
+  .describe('true or false')
+
+/** An address that calls are made to, without the slashes at its end. */
+export const webAddress = z
+  .url({ protocol: /^https?$/ })
+  .transform((url) => url.replace(/\/+$/, ''))
+  .describe('an http or https URL')
+
+const databaseUrl = z
+  .string()
+  .regex(/^postgres(ql)?:\/\//)
+  .describe('a URL like postgres://user:password@host:5432/database')
+
+const decimal = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^\d+(\.\d+)?$/)
+    .transform(Number)
+    .refine((value) => value >= min && value <= max)
+    .describe(`a number from ${min} to ${max}`)
+
+/** More retries than any schedule needs, and a week for each. */
+const MAX_RETRIES = 15
+const LONGEST_RETRY_SECONDS = 604_800
+
+const secondsList = z
+  .string()
+  .regex(/^\d+(\.\d+)?( *, *\d+(\.\d+)?)*$/)
+  .transform((text) => text.split(',').map(Number))
+  .refine((list) => list.length <= MAX_RETRIES && list.every((seconds) => seconds <= LONGEST_RETRY_SECONDS))
+  .describe(
+    `1 to ${MAX_RETRIES} numbers of seconds with commas, like "60,300,1800", each up to ${LONGEST_RETRY_SECONDS}`,
+  )
+
+/** Longest that an order is asked about. */
+const LONGEST_SWEEP_SECONDS = 30 * 86_400
+const MAX_SWEEPS = 50
+
+const ascendingSeconds = z
+  .string()
+  .regex(/^\d{1,7}( *, *\d{1,7})*$/)
+  .transform((text) => text.split(',').map(Number))
+  .refine((list) => list.length <= MAX_SWEEPS && list.every((at, n) => at >= (list[n - 1] ?? 0)))
+  .refine((list) => list.every((at) => at <= LONGEST_SWEEP_SECONDS))
+  .describe(`1 to ${MAX_SWEEPS} ascending numbers of seconds with commas, like "60,300,86400"`)
+
+/** What a process may do; any number of processes may share each of them on one database (src/roles). */
+const ROLES = ['api', 'projector', 'dispatcher'] as const
+export type Role = (typeof ROLES)[number]
+
+const roles = z
+  .string()
+  .transform((text) => text.split(',').map((name) => name.trim()))
+  .pipe(z.array(z.enum(ROLES)))
+  .transform((names): readonly Role[] => ROLES.filter((role) => names.includes(role)))
+  .describe(`one or more of ${ROLES.join(', ')}, with commas`)
+
+const smtpUrl = z
+  .url({ protocol: /^smtps?$/ })
+  .describe('a URL like smtp://user:password@mail.example:587, or smtps:// for TLS from the beginning')
+
+const eventStoreUrl = z
+  .string()
+  .regex(/^(esdb|kurrentdb|kurrent)(\+discover)?:\/\//)
+  .describe('a URL like esdb://host:2113?tls=false')
+
+const NETWORKS = ['loopback', 'linklocal', 'uniquelocal']
+
+/** Express's own setting: addresses and networks of proxies, or how many proxies stand in a row before the service. */
+const trustedProxies = z
+  .string()
+  .transform((text): string | number | boolean => {
+    if (/^\d+$/.test(text)) return Number(text)
+    return text === 'true' || (text !== 'false' && text)
+  })
+  .refine((trusted) => typeof trusted !== 'string' || trusted.split(',').every((part) => isNetwork(part.trim())))
+  .describe('true, false, a number of proxies, or addresses and networks with commas, like "loopback, 10.0.0.0/8"')
+
+/** Every setting with its default; one that is set to nothing is as good as absent. */
+const settings = z.object({
+  /** TCP port; 0 takes any that is free. */
+  PORT: integer(0, 65_535).default(3000),
+  /** Address to listen on; by default all of IPv4, which every container has. */
+  HOST: z.string().default('0.0.0.0'),
+  /** What this process does: serve the interfaces, keep the read model and the database in order, send what is due. */
+  ROLES: roles.default([...ROLES]),
+  /** Seconds for which an api process that was told to stop still accepts calls, so that its load balancer finds another. */
+  STOP_DELAY_SECONDS: decimal(0, 300).default(1),
+  /** Whoever reads /metrics has to show it; without one /metrics is for this machine and private networks only. */
+  METRICS_TOKEN: z
+    .string()
+    .regex(/^[!-~]{16,200}$/)
+    .describe('16 to 200 visible ASCII characters')
+    .optional(),
+  /** Folder of the embedded Postgres and of demo.json. */
+  DATA_DIR: z.string().default('./data'),
+  /** A Postgres of one's own, instead of the embedded one. */
+  DATABASE_URL: databaseUrl.optional(),
+  /** An EventStoreDB (or KurrentDB) that keeps the ledgers, instead of the Postgres of the read model. */
+  EVENTSTORE_URL: eventStoreUrl.optional(),
+  /** Demonstration companies at the start; by default only with the embedded Postgres. */
+  SEED_DEMO: flag.optional(),
+  /** Calls a minute, all keys of a company summed; the same for an address without a key. */
+  QUOTA_PER_MINUTE: integer(1, 1_000_000).default(120),
+  /** Calls on a company's calendar day, all its keys summed. */
+  QUOTA_PER_DAY: integer(1, 1_000_000_000).default(50_000),
+  /** Room in memory for pages of lists that may be asked for again, in MiB; 0 keeps none. */
+  PAGE_CACHE_MIB: integer(0, 65_536).default(16),
+  /** Calls a minute of a token of the sync interface. */
+  SYNC_QUOTA_PER_MINUTE: integer(1, 1_000_000).default(600),
+  /** Days until such a token expires; by default it lives until its user logs out. */
+  SYNC_TOKEN_DAYS: integer(1, 3_650).optional(),
+  /** Where callers reach the service; by default this machine and PORT. */
+  PUBLIC_URL: webAddress.optional(),
+  /** Whose X-Forwarded-* headers are believed; nobody's by default. */
+  TRUST_PROXY: trustedProxies.default(false),
+  /** Webhooks may call http, private and loopback addresses; by default only with the embedded Postgres. */
+  WEBHOOK_ALLOW_PRIVATE: flag.optional(),
+  /** Seconds until each retry of a delivery, after the first attempt. */
+  WEBHOOK_RETRY_SECONDS: secondsList.default([60, 300, 1_800, 7_200, 21_600]),
+  /** Hours without any response after which an address is switched off. */
+  WEBHOOK_SWITCH_OFF_HOURS: decimal(0.0001, 8_760).default(24),
+  /** The mail server, with user and password where it asks for them; without it notices are logged and shown in the panel only. */
+  SMTP_URL: smtpUrl.optional(),
+  /** Whom e-mails come from; by default an address at the host of PUBLIC_URL. */
+  SMTP_FROM: z.string().optional(),
+  /** Address of the payment provider's API; the sandbox has one of its own. */
+  PAYMENT_PROVIDER_URL: webAddress.default('https://api.mercadopago.com'),
+  /** The key that seals of ledgers are signed with, as PEM; made on first use. By default in DATA_DIR. */
+  SEAL_KEY_FILE: z.string().optional(),
+  /** Hours after which ledgers that have moved are sealed, to files in DATA_DIR; by default only when somebody asks. */
+  SEAL_EVERY_HOURS: decimal(0.001, 168).optional(),
+  /** Seconds after an attempt to pay at which the provider is asked what became of it, whatever it has notified. */
+  PAYMENT_SWEEP_SECONDS: ascendingSeconds.default([...SWEEP_SECONDS]),
+  /** The least severe messages that are logged. */
+  LOG_LEVEL: z
+    .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
+    .describe('fatal, error, warn, info, debug, trace or silent')
+    .default('info'),
+})
+
+/** Names of all settings; docs/operations.md has a row for each. */
+export const SETTING_NAMES: readonly string[] = Object.keys(settings.shape)
+
+/** All settings, each with a value. */
+export interface Config
+  extends Omit<
+    z.infer<typeof settings>,
+    'SEED_DEMO' | 'PUBLIC_URL' | 'WEBHOOK_ALLOW_PRIVATE' | 'SMTP_FROM' | 'SEAL_KEY_FILE'
+  > {
+  readonly SEED_DEMO: boolean
+  readonly SMTP_FROM: string
+  readonly WEBHOOK_ALLOW_PRIVATE: boolean
+  readonly PUBLIC_URL: string
+  readonly SEAL_KEY_FILE: string
+}
+
+/** Reads the settings from the environment. @throws WrongSetting naming each one that is wrong, and what it should be. */
+export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
+  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''))
+  const result = settings.safeParse(given)
+  if (!result.success) {
+    // Without the values: one of them may be a password.
+    const wrong = new Set(result.error.issues.map((issue) => String(issue.path[0])))
+    throw new WrongSetting([...wrong].map((name) => `${name} should be ${expectation(name)}`).join('\n'))
+  }
+  const config = result.data
+  const isEmbedded = config.DATABASE_URL === undefined
+  const DATA_DIR = resolve(config.DATA_DIR)
+  const PUBLIC_URL = config.PUBLIC_URL ?? `http://127.0.0.1:${config.PORT}`
+  return {
+    ...config,
+    DATA_DIR,
+    SEAL_KEY_FILE: resolve(config.SEAL_KEY_FILE ?? join(DATA_DIR, 'seal-key.pem')),
+    SEED_DEMO: config.SEED_DEMO ?? isEmbedded,
+    WEBHOOK_ALLOW_PRIVATE: config.WEBHOOK_ALLOW_PRIVATE ?? isEmbedded,
+    PUBLIC_URL,
+    SMTP_FROM: config.SMTP_FROM ?? `Tillbook <nao-responda@${new URL(PUBLIC_URL).hostname}>`,
+  }
+}
+
+function expectation(name: string): string {
+  const schema = settings.shape[name as keyof typeof settings.shape]
+  const inner = schema instanceof z.ZodDefault || schema instanceof z.ZodOptional ? schema.unwrap() : schema
+  return (inner as z.ZodType).description ?? 'a text'
+}
+
+function isNetwork(text: string): boolean {
+  if (NETWORKS.includes(text)) return true
+  const [address = '', bits, ...rest] = text.split('/')
+  const version = isIP(address)
+  if (version === 0 || rest.length > 0) return false
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128))
+}

@@ -1,0 +1,24 @@
+import { z } from 'zod'
+import type { ZodOpenApiOverrideMeta } from 'zod-openapi'
+import { Instant } from '#domain/instant.ts'
+
+/** An instant in a query string, where an unencoded `+` of the offset arrives as a blank. */
+export const QueryInstant = z.preprocess(
+  (value) => (typeof value === 'string' ? value.replace(/ (\d\d:\d\d)$/, '+$1') : value),
+  Instant,
+)
+
+/** The contract shows a parameter as the number that it stands for; only the URL makes a text of it. */
+export function asInteger(bounds: { minimum: number; maximum?: number; default?: number }): ZodOpenApiOverrideMeta {
+  return ({ jsonSchema }) => {
+    delete jsonSchema.pattern
+    Object.assign(jsonSchema, { type: 'integer', ...bounds })
+  }
+}
+
+/** An id in a query string. */
+export const QueryId = z
+  .string()
+  .regex(/^[1-9]\d{0,14}$/, 'deve ser um número inteiro positivo')
+  .transform(Number)
+  .meta({ override: asInteger({ minimum: 1 }) })

@@ -1,0 +1,114 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Pool } from 'pg'
+import { keepTrying } from '#lib/keep-trying.ts'
+import { companyOf } from '../envelope.ts'
+import { ensureLedger } from '../ledgers.ts'
+import type { Note, OutsideStore } from '../port.ts'
+import { type CatchUpOptions, catchUpCompany } from './catch-up-company.ts'
+import { readCheckpoint, writeCheckpoint } from './checkpoint.ts'
+import { createNoted, type Noted } from './noted.ts'
+
+/** A writer applies its own events within this; who stays behind for longer has crashed, or lives elsewhere. */
+const BEHIND_MS = 1000
+const TICK_MS = 250
+
+export interface FollowerOptions extends CatchUpOptions {
+  readonly store: OutsideStore
+  readonly log: (message: string, error: unknown) => void
+}
+
+/** Sees to it that whatever is appended to a store outside Postgres is applied, also where nobody writes any more. */
+export interface Follower {
+  /** Companies that stay behind, as far as is known. */
+  lag(): number
+  stop(): Promise<void>
+}
+
+/**
+ * Applies everything that the store holds after the checkpoint, before this process writes: the read model may come from
+ * an older copy than the store, and ids that the store has seen must not be given out again.
+ */
+export async function catchUpAll(options: FollowerOptions): Promise<void> {
+  const after = await readCheckpoint(options.pool)
+  const noted = createNoted(after)
+  for await (const note of options.store.notes(after)) take(noted, note)
+  for (const [companyId, revision] of await stillBehind(options.pool, noted)) {
+    await catchUpCompany(options, companyId, { waits: true })
+    noted.applied(companyId, revision, performance.now())
+  }
+  const checkpoint = noted.checkpoint()
+  if (checkpoint !== null) await writeCheckpoint(options.pool, checkpoint)
+}
+
+/** Follows the store for as long as the process lives; the subscription only notes, and begins anew when it breaks. */
+export function follow(options: FollowerOptions): Follower {
+  const stopping = new AbortController()
+  const { signal } = stopping
+  let noted: Noted = createNoted(null)
+  // Neither ever comes to an end: a subscription that does is begun anew.
+  const keepUp = (work: (onProgress: () => void) => Promise<void>) =>
+    keepTrying(
+      signal,
+      async (onProgress) => {
+        await work(onProgress)
+        return 'again'
+      },
+      (error) => options.log('following the event store was interrupted', error),
+    )
+  const subscribing = keepUp(async (onProgress) => {
+    const after = await readCheckpoint(options.pool)
+    noted = createNoted(after)
+    for await (const note of options.store.subscribe(after, signal)) {
+      take(noted, note)
+      onProgress()
+    }
+  })
+  const applying = keepUp(async (onProgress) => {
+    for (let written: string | null = null; !signal.aborted; onProgress()) {
+      await delay(TICK_MS, undefined, { signal }).catch(() => {})
+      await applyNoted(options, noted)
+      const checkpoint = noted.checkpoint()
+      if (checkpoint !== null && checkpoint !== written) await writeCheckpoint(options.pool, checkpoint)
+      written = checkpoint
+    }
+  })
+  return {
+    lag: () => noted.behind(performance.now() - BEHIND_MS).size,
+    async stop() {
+      stopping.abort()
+      await Promise.all([subscribing, applying])
+    },
+  }
+}
+
+function take(noted: Noted, note: Note): void {
+  const companyId = companyOf(note.stream)
+  if (companyId !== null) noted.add(companyId, note, performance.now())
+}
+
+/** Whoever has been behind for too long is caught up, unless somebody else is at it. */
+async function applyNoted(options: FollowerOptions, noted: Noted): Promise<void> {
+  await stillBehind(options.pool, noted)
+  for (const [companyId, revision] of noted.behind(performance.now() - BEHIND_MS)) {
+    if (await catchUpCompany(options, companyId, { waits: false }))
+      noted.applied(companyId, revision, performance.now())
+  }
+}
+
+/** Forgets those of whom everything noted is applied. A company that this Postgres has never heard of gets its ledger. */
+async function stillBehind(pool: Pool, noted: Noted): Promise<Map<number, number>> {
+  const companies = [...noted.behind().keys()]
+  if (companies.length === 0) return noted.behind()
+  const { rows } = await pool.query<{ company_id: number; revision: number }>({
+    name: 'revisions_of',
+    text: 'select company_id, revision from ops.ledgers where company_id = any($1::bigint[])',
+    values: [companies],
+  })
+  const revisions = new Map(rows.map((row) => [row.company_id, row.revision]))
+  for (const companyId of companies) {
+    const revision = revisions.get(companyId)
+    if (revision === undefined) await ensureLedger(pool, companyId)
+    else noted.applied(companyId, revision, performance.now())
+  }
+  return noted.behind()
+}

@@ -1,0 +1,59 @@
+import { keepTrying } from '#lib/keep-trying.ts'
+import { Unavailable } from '#lib/unavailable.ts'
+import type { Writer } from '../write/writer.ts'
+import { catchUpAll, type FollowerOptions } from './follower.ts'
+import { raiseSequences, type Sequences } from './sequences.ts'
+
+/** What has to be done before a process may write to a store outside Postgres. */
+export interface Preparation {
+  isDone(): boolean
+  /** Settles when it was tried once, whatever came of it. */
+  readonly tried: Promise<void>
+  stop(): Promise<void>
+}
+
+/**
+ * Applies what the store holds beyond the read model, and raises the ids' sequences above all that it has seen; tried until
+ * the store can be reached. Reads are served meanwhile.
+ */
+export function prepare(options: FollowerOptions, sequences: Sequences): Preparation {
+  const stopping = new AbortController()
+  let isDone = false
+  let tried = () => {}
+  const first = new Promise<void>((resolve) => {
+    tried = resolve
+  })
+  const preparing = keepTrying(
+    stopping.signal,
+    async () => {
+      try {
+        await catchUpAll(options)
+        await raiseSequences(options.pool, sequences)
+        isDone = true
+        return 'done'
+      } finally {
+        tried()
+      }
+    },
+    (error) => options.log('the event store could not be caught up with', error),
+  )
+  return {
+    isDone: () => isDone,
+    tried: first,
+    async stop() {
+      stopping.abort()
+      await preparing
+    },
+  }
+}
+
+/** A writer that promises nothing before everything is prepared. */
+export function guarded(writer: Writer, preparation: Preparation): Writer {
+  return {
+    idle: writer.idle,
+    async run(request) {
+      if (!preparation.isDone()) throw new Unavailable('the event store has not been caught up with')
+      return writer.run(request)
+    },
+  }
+}

@@ -1,0 +1,177 @@
+import type { Pool, PoolClient } from 'pg'
+import { companyOf, streamOf } from '../envelope.ts'
+import { ensureLedger } from '../ledgers.ts'
+import type { EventStore } from '../port.ts'
+import type { ReadModel } from '../projection.ts'
+import { type AnyTable, indexDdl, tableDdl } from '../table.ts'
+import { inTransaction } from '../transaction.ts'
+import type { TableParity } from './parity.ts'
+import { replay } from './replay.ts'
+import { NEXT_SCHEMA } from './schemas.ts'
+import { dropLeftovers, switchSchemas } from './switch-schemas.ts'
+
+export interface RebuildOptions {
+  /** Connections that see the live tables. */
+  readonly pool: Pool
+  /** Connections that see the tables being made in their place (search_path), without a statement time-out. */
+  readonly buildPool: Pool
+  readonly store: EventStore
+  readonly model: ReadModel
+  /** Told now and then how many events have been applied so far. */
+  readonly onProgress?: (events: number) => void
+}
+
+export interface RebuildReport {
+  readonly events: number
+  readonly companies: number
+  /** Live tables against rebuilt ones at the moment of the switch; null where there were none of this version to compare. */
+  readonly parity: readonly TableParity[] | null
+}
+
+/** One rebuilder at a time; others wait. */
+const REBUILD_LOCK = 7_106_801
+/** Companies replayed side by side. */
+const PARALLEL = 2
+/** Passes beside the writers before they are made to wait: each is shorter than the one before. */
+const PASSES = 5
+/** So few events are caught up while the writers wait. */
+const NEARLY_DONE = 500
+/** Events between two reports of progress. */
+const PROGRESS_EVENTS = 10_000
+
+/**
+ * Makes all tables anew from the ledgers, beside the live ones: reads and writes go on, but for a short wait at the switch.
+ * It makes no answers and no deliveries. `isDone` is asked once it is this process's turn; then null is returned.
+ */
+export function rebuild(options: RebuildOptions): Promise<RebuildReport>
+export function rebuild(options: RebuildOptions, isDone: () => Promise<boolean>): Promise<RebuildReport | null>
+export async function rebuild(options: RebuildOptions, isDone = async () => false): Promise<RebuildReport | null> {
+  const holder = await options.buildPool.connect()
+  try {
+    await holder.query('set lock_timeout = 0')
+    await holder.query('select pg_advisory_lock($1)', [REBUILD_LOCK])
+    if (await isDone()) return null
+    return await rebuildAlone(options, holder)
+  } finally {
+    // The lock goes with its connection.
+    holder.release(true)
+  }
+}
+
+async function rebuildAlone(options: RebuildOptions, holder: PoolClient): Promise<RebuildReport> {
+  const { pool, store, model } = options
+  await dropLeftovers(holder)
+  await createTables(holder, model)
+  const before = await versionOfTables(pool)
+  for await (const stream of store.streams()) {
+    const companyId = companyOf(stream)
+    if (companyId !== null) await ensureLedger(pool, companyId)
+  }
+  const work: Work = { ...options, built: new Map(), events: 0, isFirst: before === null }
+  for (let pass = 0; pass < PASSES; pass++) {
+    const applied = await replayAll(work)
+    if (pass === 0) await createIndexes(work)
+    if (applied <= NEARLY_DONE) break
+  }
+  const parity = await switchSchemas({
+    holder,
+    buildPool: options.buildPool,
+    model,
+    // What came since the last pass, while the writers wait.
+    async finish() {
+      await replayAll(work)
+      if (work.isFirst) await adoptHeads(work, holder)
+    },
+    isComparable: before === model.version,
+  })
+  await dropLeftovers(holder)
+  return { events: work.events, companies: work.built.size, parity }
+}
+
+/** A rebuild under way. */
+interface Work extends RebuildOptions {
+  /** Revision up to which a company's events have been applied. */
+  readonly built: Map<number, number>
+  events: number
+  /** Whether this Postgres has never had tables: what the store holds then is all there is to know, to its end. */
+  readonly isFirst: boolean
+}
+
+/** Version of the live tables; null where there never were any. */
+async function versionOfTables(pool: Pool): Promise<string | null> {
+  const { rows } = await pool.query<{ version: string }>('select version from ops.read_model')
+  return rows[0]?.version ?? null
+}
+
+/** Applies what each ledger holds beyond what was applied, some companies side by side. Returns the number of events. */
+async function replayAll(work: Work): Promise<number> {
+  // The longest ones first, so that none of them is left alone at the end.
+  const { rows } = await work.pool.query<{ company_id: number; revision: number }>(
+    'select company_id, revision from ops.ledgers order by revision desc, company_id',
+  )
+  const before = work.events
+  await sideBySide(rows, (row) => replayCompany(work, row.company_id, row.revision))
+  return work.events - before
+}
+
+async function sideBySide<T>(items: Iterable<T>, doOne: (item: T) => Promise<unknown>): Promise<void> {
+  const waiting = items[Symbol.iterator]()
+  const doNext = async () => {
+    for (let next = waiting.next(); !next.done; next = waiting.next()) await doOne(next.value)
+  }
+  await Promise.all(Array.from({ length: PARALLEL }, doNext))
+}
+
+/** Up to where the live tables have come: what lies beyond has not been reacted to, and is its writer's or catch-up's to apply. */
+async function replayCompany(work: Work, companyId: number, revision: number): Promise<void> {
+  const { buildPool, store, model, built } = work
+  const upTo = work.isFirst ? Number.MAX_SAFE_INTEGER : revision
+  const from = (built.get(companyId) ?? -1) + 1
+  if (upTo < from) return
+  const events = store.read(streamOf(companyId), from)
+  const applied = await inTransaction(buildPool, (tx) => replay(tx, model, companyId, events, upTo, progressOf(work)))
+  built.set(companyId, from + applied - 1)
+  work.events += applied
+}
+
+/** Adds up what is applied of one company and not yet counted, and reports each round number that is reached. */
+function progressOf(work: Work): (events: number) => void {
+  let applied = 0
+  return (events) => {
+    const before = Math.floor((work.events + applied) / PROGRESS_EVENTS)
+    applied += events
+    const reached = work.events + applied
+    if (before < Math.floor(reached / PROGRESS_EVENTS)) work.onProgress?.(reached)
+  }
+}
+
+/** The ledgers of a Postgres that knows of none begin where the store ends; what was long ago is not told again. */
+async function adoptHeads({ built, store }: Work, holder: PoolClient): Promise<void> {
+  for (const [companyId, revision] of built) {
+    for await (const { hash, recorded_at } of store.read(streamOf(companyId), revision)) {
+      await holder.query(
+        `update ops.ledgers set revision = $2, reacted_revision = $2, hash = $3, last_recorded_at = $4
+         where company_id = $1 and revision < $2`,
+        [companyId, revision, hash, recorded_at],
+      )
+      break
+    }
+  }
+}
+
+/** In one text, and so in one transaction: a hundred commits take as long as thousands of events. */
+async function createTables(client: PoolClient, model: ReadModel): Promise<void> {
+  const tables = tablesOf(model).map((table) => tableDdl(table, NEXT_SCHEMA))
+  await client.query([`create schema ${NEXT_SCHEMA};`, ...tables].join('\n'))
+}
+
+/**
+ * Only queries need them: to build them from full tables costs less than to keep them while these are filled. Those of one
+ * table one after the other, because Postgres makes up their names, and would give the same one to two at once.
+ */
+function createIndexes({ buildPool, model }: Work): Promise<void> {
+  const statements = tablesOf(model).map((table) => indexDdl(table, NEXT_SCHEMA).join('\n'))
+  return sideBySide(statements, (text) => buildPool.query(text))
+}
+
+const tablesOf = ({ projections }: ReadModel): AnyTable[] => projections.flatMap(({ tables }) => [...tables])

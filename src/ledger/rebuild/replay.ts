@@ -1,0 +1,105 @@
+import type { Envelope } from '../envelope.ts'
+import { project, type ReadModel, refsOf } from '../projection.ts'
+import type { BulkTransaction } from '../transaction.ts'
+import { createWorkingSet, type WorkingSet } from '../working-set.ts'
+
+/** Events read ahead, and applied with one load of the rows that they need. */
+const BATCH_EVENTS = 500
+/**
+ * Rows are kept, and written once, until so much was applied: what changes again mostly does so soon. Memory is bounded by it.
+ * An event counts for itself and for each member of its lists, because the rows of long sales are large.
+ */
+const KEPT_WEIGHT = 4_000
+
+/**
+ * Applies one company's events up to a revision (inclusive) to tables that hold nothing of that company yet, or the state
+ * just before the first of the events. Makes no answers and no deliveries. `onApplied` hears of events a few hundred at a
+ * time. Returns how many were applied.
+ */
+export async function replay(
+  tx: BulkTransaction,
+  model: ReadModel,
+  companyId: number,
+  events: AsyncIterable<Envelope>,
+  upToRevision: number,
+  onApplied: (events: number) => void = () => {},
+): Promise<number> {
+  let applied = 0
+  let weight = 0
+  let kept = createWorkingSet()
+  let writing: Promise<unknown> = Promise.resolve()
+  const write = async () => {
+    await writing
+    writing = Promise.all(kept.flushInBulk(tx))
+    // Heard of where it is awaited, though the next batch may fail first.
+    writing.catch(() => {})
+    kept = createWorkingSet()
+    weight = 0
+  }
+  for await (const batch of ahead(batchesOf(events, upToRevision))) {
+    await applyBatch(tx, model, companyId, kept, batch)
+    applied += batch.length
+    onApplied(batch.length)
+    weight += batch.reduce((sum, event) => sum + weightOf(event), 0)
+    if (weight >= KEPT_WEIGHT) await write()
+  }
+  await write()
+  await writing
+  return applied
+}
+
+async function applyBatch(
+  tx: BulkTransaction,
+  model: ReadModel,
+  companyId: number,
+  set: WorkingSet,
+  batch: readonly Envelope[],
+): Promise<void> {
+  for (const event of batch) set.want(companyId, refsOf(model, event))
+  await Promise.all(set.load(tx))
+  const rows = set.of(companyId)
+  for (const event of batch) project(model, rows, event)
+}
+
+function weightOf({ data }: Envelope): number {
+  let weight = 1
+  for (const name in data) {
+    const member: unknown = (data as Record<string, unknown>)[name]
+    if (Array.isArray(member)) weight += member.length
+  }
+  return weight
+}
+
+async function* batchesOf(events: AsyncIterable<Envelope>, upToRevision: number): AsyncGenerator<Envelope[]> {
+  let batch: Envelope[] = []
+  for await (const event of events) {
+    if (event.revision > upToRevision) break
+    batch.push(event)
+    if (batch.length < BATCH_EVENTS) continue
+    yield batch
+    batch = []
+  }
+  if (batch.length > 0) yield batch
+}
+
+/** The same items, of which the next one is fetched while one is worked on. */
+async function* ahead<T>(items: AsyncIterable<T>): AsyncGenerator<T> {
+  const iterator = items[Symbol.asyncIterator]()
+  const fetch = () => {
+    const fetched = iterator.next()
+    // Heard of at its turn, if it comes to that.
+    fetched.catch(() => {})
+    return fetched
+  }
+  let next = fetch()
+  try {
+    for (;;) {
+      const { done, value } = await next
+      if (done) return
+      next = fetch()
+      yield value
+    }
+  } finally {
+    await iterator.return?.()
+  }
+}

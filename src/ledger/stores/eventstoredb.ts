@@ -1,0 +1,189 @@
+import {
+  type AllStreamResolvedEvent,
+  BACKWARDS,
+  END,
+  type EventStoreDBClient,
+  FORWARDS,
+  type JSONEventData,
+  jsonEvent,
+  NO_STREAM,
+  START,
+  StreamNotFoundError,
+  streamNameFilter,
+  WrongExpectedVersionError,
+} from '@eventstore/db-client'
+import { Unavailable } from '#lib/unavailable.ts'
+import { companyOf, type Envelope, STREAM_PREFIX } from '../envelope.ts'
+import { type Append, type Note, type OutsideStore, WrongExpectedRevision } from '../port.ts'
+import { chunksOf } from './append-chunks.ts'
+import { createClient } from './eventstoredb-client.ts'
+import { createPatience, type Patience, withTimeout } from './eventstoredb-patience.ts'
+import { createOpenStreams, type OpenStreams } from './eventstoredb-streams.ts'
+
+/** Below the server's default of 1 MiB an append, with room for what it adds to each event. */
+const MAX_APPEND_BYTES = 900_000
+/** Events fetched at a time while reading; memory does not grow with the length of a stream. */
+const PAGE = 500
+/** The call ends first; whatever is not settled a second later (a cluster is being searched for) is unknown. */
+const APPEND_DEADLINE_MS = 4000
+const APPEND_TIMEOUT_MS = 5000
+/** Longest wait for the next event of a read. */
+const READ_SILENCE_MS = 5000
+const PING_SILENCE_MS = 2000
+/** For so long after a time-out nothing else is tried. */
+const LOST_MS = 2000
+
+/** One server or cluster, and what is open there. */
+interface Connection {
+  readonly client: EventStoreDBClient
+  readonly open: OpenStreams
+  readonly patience: Patience
+}
+
+/** Ledgers in EventStoreDB (or KurrentDB): one stream per company, the envelope's data as data and all the rest as metadata. */
+export function createEventStoreDb(url: string): OutsideStore {
+  const client = createClient(url)
+  const open = createOpenStreams()
+  const patience = createPatience(LOST_MS)
+  const connection = { client, open, patience }
+  return {
+    transactional: false,
+    append: (appends) => appendAll(connection, appends),
+    read: (stream, fromRevision) => reachable(readStream(connection, stream, fromRevision)),
+    async *streams() {
+      const known = new Set<string>()
+      for await (const { stream } of reachable(notes(connection, null))) {
+        if (known.has(stream)) continue
+        known.add(stream)
+        yield stream
+      }
+    },
+    notes: (after) => reachable(notes(connection, after)),
+    subscribe: (after, signal) => reachable(subscribe(connection, after, signal)),
+    async ping() {
+      const last = client.readAll({ direction: BACKWARDS, fromPosition: END, maxCount: 1 })
+      await open.toEnd(last, PING_SILENCE_MS).catch(unreachable)
+      patience.restore()
+    },
+    async close() {
+      open.close()
+    },
+  }
+}
+
+/** All streams side by side. A failure says nothing of the others, so each is waited for. */
+async function appendAll(connection: Connection, appends: readonly Append[]): Promise<void> {
+  const outcomes = await Promise.allSettled(appends.map((append) => appendOne(connection, append)))
+  const failed = outcomes.find((outcome) => outcome.status === 'rejected')
+  if (failed) throw failed.reason
+}
+
+async function appendOne({ client, patience }: Connection, append: Append): Promise<void> {
+  const { stream, expectedRevision, commands } = append
+  let revision = expectedRevision
+  for (const chunk of chunksOf(commands, MAX_APPEND_BYTES)) {
+    const options = {
+      expectedRevision: revision < 0 ? NO_STREAM : BigInt(revision),
+      deadline: APPEND_DEADLINE_MS,
+      requiresLeader: true,
+    } as const
+    try {
+      // A connection string may have switched the error off; then only the result tells.
+      const { success } = await patience.of(() =>
+        withTimeout(client.appendToStream(stream, chunk.map(toEvent), options), APPEND_TIMEOUT_MS),
+      )
+      if (!success) throw new WrongExpectedRevision(stream, expectedRevision)
+    } catch (error) {
+      if (error instanceof WrongExpectedVersionError || error instanceof WrongExpectedRevision)
+        throw new WrongExpectedRevision(stream, expectedRevision)
+      throw new Unavailable('the event store has not acknowledged an append', { cause: error })
+    }
+    revision += chunk.length
+  }
+}
+
+function toEvent({ data, ...metadata }: Envelope): JSONEventData {
+  return jsonEvent({ id: metadata.id, type: metadata.type, data: data as JSONEventData['data'], metadata })
+}
+
+const toEnvelope = (event: { readonly data: unknown; readonly metadata: unknown }): Envelope =>
+  ({ ...(event.metadata as object), data: event.data }) as Envelope
+
+async function* readStream(
+  { client, open, patience }: Connection,
+  stream: string,
+  fromRevision: number,
+): AsyncIterable<Envelope> {
+  let from = fromRevision
+  for (;;) {
+    const options = { fromRevision: BigInt(from), direction: FORWARDS, maxCount: PAGE, requiresLeader: true } as const
+    let page: Envelope[]
+    try {
+      const resolved = await patience.of(() => open.toEnd(client.readStream(stream, options), READ_SILENCE_MS))
+      page = resolved.flatMap(({ event }) => (event ? [toEnvelope(event)] : []))
+    } catch (error) {
+      if (error instanceof StreamNotFoundError) return
+      throw error
+    }
+    yield* page
+    if (page.length < PAGE) return
+    from += PAGE
+  }
+}
+
+/** Reading from a position includes it, and readAll knows no filter. */
+async function* notes({ client, open }: Connection, after: string | null): AsyncIterable<Note> {
+  let last = after
+  for (;;) {
+    const options = {
+      fromPosition: last === null ? START : positionOf(last),
+      direction: FORWARDS,
+      maxCount: PAGE,
+      requiresLeader: true,
+    } as const
+    const page = await open.toEnd(client.readAll(options), READ_SILENCE_MS)
+    const fresh = page.filter(({ event }) => event && textOf(event.position) !== last)
+    for (const resolved of fresh) yield* noteOf(resolved)
+    const end = fresh.at(-1)?.event
+    if (page.length < PAGE || !end) return
+    last = textOf(end.position)
+  }
+}
+
+/** Subscribing after a position excludes it. */
+async function* subscribe(
+  { client, open }: Connection,
+  after: string | null,
+  signal: AbortSignal,
+): AsyncIterable<Note> {
+  const subscription = client.subscribeToAll({
+    fromPosition: after === null ? START : positionOf(after),
+    filter: streamNameFilter({ prefixes: [STREAM_PREFIX] }),
+  })
+  for await (const resolved of open.follow(subscription, signal)) yield* noteOf(resolved)
+}
+
+function noteOf({ event }: AllStreamResolvedEvent): Note[] {
+  if (!event || companyOf(event.streamId) === null) return []
+  return [{ stream: event.streamId, revision: Number(event.revision), position: textOf(event.position) }]
+}
+
+const textOf = ({ commit, prepare }: { commit: bigint; prepare: bigint }): string => `${commit}/${prepare}`
+
+function positionOf(text: string): { commit: bigint; prepare: bigint } {
+  const [commit = '', prepare = ''] = text.split('/')
+  return { commit: BigInt(commit), prepare: BigInt(prepare) }
+}
+
+/** The client has errors of many kinds for a server that cannot be reached; of a read, none of them means anything else. */
+async function* reachable<T>(events: AsyncIterable<T>): AsyncIterable<T> {
+  try {
+    yield* events
+  } catch (error) {
+    unreachable(error)
+  }
+}
+
+function unreachable(error: unknown): never {
+  throw new Unavailable('the event store cannot be reached', { cause: error })
+}

@@ -1,0 +1,161 @@
+import type { PoolClient } from 'pg'
+import type { IdKind } from '#domain/id-kinds.ts'
+import { Unavailable } from '#lib/unavailable.ts'
+import { streamOf } from '../envelope.ts'
+import { advance, clock, lock, type OpenLedger, open } from '../ledgers.ts'
+import type { Append, EventStore } from '../port.ts'
+import type { ReadModel } from '../projection.ts'
+import type { Reaction } from '../reaction.ts'
+import { assertCommitted, pipelined, type Transaction, transactionOn } from '../transaction.ts'
+import { createWorkingSet, type WorkingSet } from '../working-set.ts'
+import type { IdAllocator } from './ids.ts'
+import { type Decided, decideRequest, needsOf, type Request } from './unit-of-work.ts'
+
+/** What a unit of work needs beside its connection. */
+export interface AttemptOptions {
+  readonly store: EventStore
+  readonly model: ReadModel
+  readonly reactions: readonly Reaction[]
+  readonly ids: IdAllocator
+  /** A uuid of version 7, for events and what follows from them. */
+  readonly newId: () => string
+  /** Called after each commit that has moved ledgers: whoever waits for that can be told. */
+  readonly onCommitted: (moved: readonly Committed[]) => void
+  /** Called when the tables belong to another version of the projections: this process must not write and should leave. */
+  readonly onOutdated: () => void
+}
+
+/** How far a commit has brought a company. */
+export interface Committed {
+  readonly companyId: number
+  readonly revision: number
+  /** Whether anything was made that others wait for, as deliveries. */
+  readonly hasReacted: boolean
+}
+
+/** The outcome of an append or COMMIT is unknown: nothing may be decided again before the streams were read. */
+export class InDoubt extends Error {
+  override readonly name = 'InDoubt'
+}
+
+/** One attempt: lock, load, decide, flush, append, COMMIT. `onDecided` hands out the decisions before anything is sent. */
+export async function attempt(
+  options: AttemptOptions,
+  client: PoolClient,
+  group: readonly Request[],
+  onDecided: (decided: Decided[]) => void,
+): Promise<Decided[]> {
+  const set = createWorkingSet()
+  const tx = transactionOn(client)
+  const lease = await options.ids.lease(idsOf(group))
+  try {
+    const ledgers = await begin(options, client, tx, set, group)
+    const load = async (companyId: number, refs: Parameters<WorkingSet['want']>[1]) => {
+      set.want(companyId, refs)
+      await pipelined(client, () => set.load(tx))
+    }
+    const { model, reactions, newId } = options
+    const deciding = { model, reactions, newId, set, ids: lease, load }
+    const decided: Decided[] = []
+    for (const request of group) {
+      decided.push(await decideRequest(request, ledgers.get(request.companyId) as OpenLedger, deciding))
+    }
+    onDecided(decided)
+    await commit(options.store, client, tx, set, [...ledgers.values()])
+    reportCommit(options, ledgers.values())
+    return decided
+  } finally {
+    lease.giveBack()
+  }
+}
+
+/** After the commit, and never in its way. */
+export function reportCommit({ onCommitted }: AttemptOptions, ledgers: Iterable<OpenLedger>): void {
+  const moved = [...ledgers].filter(({ revision, expectedRevision }) => revision > expectedRevision)
+  if (moved.length > 0) onCommitted(moved)
+}
+
+function idsOf(group: readonly Request[]): Partial<Record<IdKind, number>> {
+  const counts: Partial<Record<IdKind, number>> = {}
+  for (const request of group) {
+    for (const { command, input } of request.invocations) {
+      for (const [kind, count] of Object.entries(command.ids?.(input) ?? {}) as [IdKind, number][]) {
+        counts[kind] = (counts[kind] ?? 0) + count
+      }
+    }
+  }
+  return counts
+}
+
+/** First round trip: BEGIN, lock, clock, and all rows that are known to be needed. */
+export async function begin(
+  { model, onOutdated }: AttemptOptions,
+  client: PoolClient,
+  tx: Transaction,
+  set: WorkingSet,
+  group: readonly Request[],
+): Promise<Map<number, OpenLedger>> {
+  const companyIds = [...new Set(group.map((request) => request.companyId))]
+  for (const request of group) set.want(request.companyId, needsOf(model, request))
+  const [, locked, time] = await pipelined(client, () => [
+    client.query('begin'),
+    lock(tx, companyIds),
+    clock(tx),
+    ...set.load(tx),
+  ])
+  if (time.version !== model.version) {
+    onOutdated()
+    throw new Unavailable('the read model has another version')
+  }
+  return new Map(
+    companyIds.map((companyId) => {
+      const row = locked.get(companyId)
+      if (!row) throw new Error(`company ${companyId} has no ledger`)
+      return [companyId, open(row, time.now)]
+    }),
+  )
+}
+
+/** Last round trip. Nothing that can refuse comes after the append. */
+async function commit(
+  store: EventStore,
+  client: PoolClient,
+  tx: Transaction,
+  set: WorkingSet,
+  ledgers: readonly OpenLedger[],
+): Promise<void> {
+  const changed = ledgers.filter((ledger) => ledger.commands.length > 0)
+  const appends: Append[] = changed.map((ledger) => ({
+    stream: streamOf(ledger.companyId),
+    expectedRevision: ledger.expectedRevision,
+    commands: ledger.commands,
+  }))
+  const rows = () => [...set.flush(tx), ...(changed.length > 0 ? [advance(tx, changed)] : [])]
+  if (store.transactional || appends.length === 0) {
+    return commitTogether(client, () => [...rows(), ...(appends.length > 0 ? [store.append(appends, tx)] : [])])
+  }
+  await pipelined(client, rows)
+  try {
+    await store.append(appends, tx)
+    assertCommitted(await client.query('commit'))
+  } catch (error) {
+    throw new InDoubt('the outcome of an append or its commit is unknown', { cause: error })
+  }
+}
+
+/** Sends the last statements and COMMIT in one go. Only COMMIT's own answer tells whether the outcome is known. */
+async function commitTogether(client: PoolClient, send: () => Promise<unknown>[]): Promise<void> {
+  let committing: Promise<{ command: string }> | undefined
+  try {
+    await pipelined(client, () => {
+      const sent = send()
+      committing = client.query('commit')
+      return [...sent, committing]
+    })
+  } catch (error) {
+    const outcome = await committing?.catch(() => null)
+    if (!committing || outcome?.command === 'ROLLBACK') throw error
+    throw new InDoubt('the outcome of a commit is unknown', { cause: error })
+  }
+  assertCommitted((await committing) as Parameters<typeof assertCommitted>[0])
+}

@@ -1,0 +1,75 @@
+import { idempotentAnswers } from '../answers.ts'
+import { type Envelope, streamOf } from '../envelope.ts'
+import type { OpenLedger } from '../ledgers.ts'
+import type { EventStore } from '../port.ts'
+import { project, type ReadModel, refsOf } from '../projection.ts'
+import { type Reacting, type Reaction, reactTo } from '../reaction.ts'
+import { ensure, render } from '../render.ts'
+import type { Transaction } from '../transaction.ts'
+import type { WorkingSet } from '../working-set.ts'
+
+/** What catch-up of one locked company works with. */
+export interface CatchUp {
+  readonly tx: Transaction
+  readonly store: EventStore
+  readonly model: ReadModel
+  readonly reactions: readonly Reaction[]
+  readonly newId: () => string
+  readonly set: WorkingSet
+}
+
+/**
+ * Applies what the store holds beyond the revision of a locked ledger, as the writer that crashed would have done: rows,
+ * reactions, and the stored answers of requests with an Idempotency-Key. After `maxEvents` it stops before the next request.
+ * Returns the ids of the events that it applied.
+ */
+export async function catchUp(
+  ledger: OpenLedger,
+  work: CatchUp,
+  maxEvents = Number.POSITIVE_INFINITY,
+): Promise<Set<string>> {
+  const reacting: Reacting = {
+    ...work,
+    async load(companyId, refs) {
+      work.set.want(companyId, refs)
+      await Promise.all(work.set.load(work.tx))
+    },
+  }
+  const applied = new Set<string>()
+  let unanswered: Envelope | null = null
+  let requestId: string | null = null
+  for await (const event of work.store.read(streamOf(ledger.companyId), ledger.revision + 1)) {
+    // The answer shows the record after the last event of its request.
+    const isNextRequest = event.idempotency !== null || event.request_id !== requestId || requestId === null
+    if (isNextRequest && applied.size >= maxEvents) break
+    requestId = event.request_id
+    if (unanswered && isNextRequest) unanswered = await settleAnswer(unanswered, ledger, reacting)
+    await ensure(reacting, ledger.companyId, refsOf(work.model, event))
+    project(work.model, work.set.of(ledger.companyId), event)
+    await reactTo(event, ledger, reacting)
+    applied.add(event.id)
+    ledger.revision = event.revision
+    ledger.hash = event.hash
+    ledger.lastRecordedAt = event.recorded_at
+    if (event.idempotency) unanswered = event
+  }
+  if (unanswered) await settleAnswer(unanswered, ledger, reacting)
+  return applied
+}
+
+async function settleAnswer(event: Envelope, ledger: OpenLedger, reacting: Reacting): Promise<null> {
+  if (!event.idempotency) return null
+  const { key, request_hash, status } = event.idempotency
+  // As of the event: what the clock changes must be as the request itself would have answered it.
+  const at = { companyId: ledger.companyId, now: event.recorded_at }
+  const body = status === 204 ? '' : await render(event.subject, at, reacting)
+  reacting.set.of(ledger.companyId).put(idempotentAnswers, {
+    company_id: ledger.companyId,
+    key,
+    request_hash,
+    status,
+    body,
+    created_at: event.recorded_at,
+  })
+  return null
+}

@@ -1,0 +1,185 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { type Refusal, refuse } from '#domain/refusal.ts'
+import { answerByKey, idempotentAnswers, isFresh } from '../answers.ts'
+import { type Accepted, type Invocation, isRefusal, type OutcomeKind, type PrivateRow } from '../command.ts'
+import { type Envelope, hashOf, type IdempotencyRecord, type Origin, streamOf } from '../envelope.ts'
+import type { OpenLedger } from '../ledgers.ts'
+import { project, type ReadModel, refsOf } from '../projection.ts'
+import { type Reacting, reactTo } from '../reaction.ts'
+import { ensure, render } from '../render.ts'
+import type { AnyRef } from '../table.ts'
+import type { Changes } from '../working-set.ts'
+import type { IdLease } from './ids.ts'
+
+/** A request as the writer takes it: one command, or the many of a batch or upload, of one company. */
+export interface Request {
+  readonly companyId: number
+  readonly invocations: readonly Invocation[]
+  readonly origin: Origin
+  readonly actor: string | null
+  readonly requestId: string | null
+  readonly idempotency?: { readonly key: string; readonly requestHash: string } | undefined
+  readonly reply: Reply
+}
+
+/** How results become an answer; the edge's matter, called in the transaction because the answer may be stored there. */
+export interface Reply {
+  /** Status of an accepted single command. */
+  status(outcome: OutcomeKind): number
+  /** Answer of a request of many commands. Without it the request has just one. */
+  compose?(results: readonly CommandResult[]): { status: number; body: string }
+  /** Where `compose` does not look at the records, their JSON text is not made. */
+  readonly withoutBodies?: boolean
+}
+
+export type CommandResult = (Pick<Accepted, 'outcome' | 'subject' | 'remarks'> & { readonly body: string }) | Refusal
+
+export interface Answer {
+  readonly status: number
+  /** JSON text of the record, or what `compose` made; '' when there is nothing to show. */
+  readonly body: string
+  /** True when it was stored by an earlier request with the same Idempotency-Key. */
+  readonly replayed: boolean
+  /** Revision of the company's ledger when the answer was decided. */
+  readonly revision: number
+}
+
+/** What a unit of work decides with. */
+export interface Deciding extends Reacting {
+  readonly ids: IdLease
+}
+
+/** The result of one request and the ids of its events, by which it is found again after an unknown outcome. */
+export interface Decided {
+  readonly answer: Answer | Refusal
+  readonly eventIds: readonly string[]
+  /** Revision of the first of them, if there are any. */
+  readonly fromRevision: number
+  /** Rows that no event carries, to be written again when the outcome has to be settled. */
+  readonly privateRows: readonly PrivateRow[]
+}
+
+/** Rows to load before `decideRequest`, as far as they are known from the input. */
+export function needsOf({ base }: ReadModel, request: Request): AnyRef[] {
+  const answer = request.idempotency ? [answerByKey(request.idempotency.key)] : []
+  return [...base, ...answer, ...request.invocations.flatMap(({ command, input }) => command.needs(input))]
+}
+
+/** An upload of 1,000 sales takes the processor for a good part of a second: after so many commands, others have their turn. */
+const COMMANDS_OF_A_TURN = 32
+
+/** Decides and projects the commands of a request in order, on the working set only. A refused command changes nothing. */
+export async function decideRequest(request: Request, ledger: OpenLedger, deciding: Deciding): Promise<Decided> {
+  const rows = deciding.set.of(request.companyId)
+  const fromRevision = ledger.revision + 1
+  const replay = findReplay(request, rows, ledger)
+  if (replay) return { answer: replay, eventIds: [], fromRevision, privateRows: [] }
+  const results: CommandResult[] = []
+  const eventIds: string[] = []
+  const privateRows: PrivateRow[] = []
+  for (const [position, invocation] of request.invocations.entries()) {
+    if (position > 0 && position % COMMANDS_OF_A_TURN === 0) await nextTurn()
+    const ran = await runCommand(request, invocation, ledger, deciding)
+    results.push(ran.result)
+    for (const event of ran.events) eventIds.push(event.id)
+    for (const row of ran.privateRows) privateRows.push(row)
+  }
+  const answer = answerOf(request, results, ledger.revision)
+  if (!isRefusal(answer)) storeAnswer(request, rows, answer, ledger.lastRecordedAt)
+  return { answer, eventIds, fromRevision, privateRows }
+}
+
+function findReplay(request: Request, rows: Changes, ledger: OpenLedger): Answer | Refusal | null {
+  if (!request.idempotency) return null
+  const stored = rows.get(answerByKey(request.idempotency.key))
+  if (!stored || !isFresh(stored, ledger.lastRecordedAt)) return null
+  if (stored.request_hash !== request.idempotency.requestHash) return refuse('idempotency_key_reuse')
+  return { status: stored.status, body: stored.body, replayed: true, revision: ledger.revision }
+}
+
+function answerOf(request: Request, results: readonly CommandResult[], revision: number): Answer | Refusal {
+  if (request.reply.compose) return { ...request.reply.compose(results), replayed: false, revision }
+  const [result] = results
+  if (!result || results.length !== 1) throw new Error('a request without compose has one command')
+  if (isRefusal(result)) return result
+  return { status: request.reply.status(result.outcome), body: result.body, replayed: false, revision }
+}
+
+/** Puts the row that answers a repeated key; also used when an answer is settled after an unknown outcome. */
+export function storeAnswer(request: Request, rows: Changes, answer: Answer, now: string): void {
+  if (!request.idempotency) return
+  rows.put(idempotentAnswers, {
+    company_id: request.companyId,
+    key: request.idempotency.key,
+    request_hash: request.idempotency.requestHash,
+    status: answer.status,
+    body: answer.body,
+    created_at: now,
+  })
+}
+
+async function runCommand(
+  request: Request,
+  { command, input }: Invocation,
+  ledger: OpenLedger,
+  deciding: Deciding,
+): Promise<{ result: CommandResult; events: readonly Envelope[]; privateRows: readonly PrivateRow[] }> {
+  const rows = deciding.set.of(request.companyId)
+  if (command.needsMore) await ensure(deciding, request.companyId, command.needsMore(rows, input))
+  const decision = command.decide(rows, input, {
+    companyId: request.companyId,
+    now: ledger.lastRecordedAt,
+    origin: request.origin,
+    actor: request.actor,
+    nextId: (kind) => deciding.ids.next(kind),
+  })
+  if (isRefusal(decision)) return { result: decision, events: [], privateRows: [] }
+  const events = seal(request, decision, ledger, deciding.newId)
+  for (const event of events) {
+    await ensure(deciding, request.companyId, refsOf(deciding.model, event))
+    project(deciding.model, rows, event)
+    await reactTo(event, ledger, deciding)
+  }
+  for (const { table, row } of decision.privateRows) rows.put(table, row)
+  if (events.length > 0) ledger.commands.push(events)
+  const { outcome, subject, remarks, privateRows } = decision
+  const at = { companyId: request.companyId, now: ledger.lastRecordedAt }
+  const isShown = outcome !== 'deleted' && !request.reply.withoutBodies
+  const body = isShown ? await render(subject, at, deciding) : ''
+  return { result: { outcome, subject, remarks, body }, events, privateRows }
+}
+
+/** Turns decided events into envelopes: revision, time, cause and hash. */
+function seal(request: Request, decision: Accepted, ledger: OpenLedger, newEventId: () => string): Envelope[] {
+  const single = !request.reply.compose
+  const idempotency: IdempotencyRecord | null =
+    single && request.idempotency
+      ? {
+          key: request.idempotency.key,
+          request_hash: request.idempotency.requestHash,
+          status: request.reply.status(decision.outcome),
+        }
+      : null
+  return decision.events.map((event, position) => {
+    const unhashed = {
+      id: newEventId(),
+      type: event.type,
+      version: event.version,
+      stream: streamOf(request.companyId),
+      revision: ledger.revision + 1,
+      recorded_at: ledger.lastRecordedAt,
+      subject: event.subject,
+      origin: request.origin,
+      actor: request.actor,
+      request_id: request.requestId,
+      idempotency: position === 0 ? idempotency : null,
+      previous_hash: ledger.hash,
+      data: event.data,
+    }
+    const { data, ...head } = unhashed
+    const envelope: Envelope = { ...head, hash: hashOf(unhashed), data }
+    ledger.revision = envelope.revision
+    ledger.hash = envelope.hash
+    return envelope
+  })
+}

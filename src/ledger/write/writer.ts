@@ -1,0 +1,129 @@
+import type { Pool, PoolClient } from 'pg'
+import type { Refusal } from '#domain/refusal.ts'
+import { Unavailable } from '#lib/unavailable.ts'
+import { isOutage } from '../outage.ts'
+import { type AttemptOptions, attempt, InDoubt } from './attempt.ts'
+import { createQueue, type QueueLimits } from './queue.ts'
+import { retriesOf } from './retry.ts'
+import { type Doubtful, findStored } from './settle.ts'
+import type { Answer, Decided, Request } from './unit-of-work.ts'
+
+export interface WriterOptions extends AttemptOptions {
+  /** Connections with `pipeline: true`; as many as there are lanes, and one to settle unknown outcomes. */
+  readonly pool: Pool
+  readonly limits: QueueLimits
+  /** Hears of each group when all its requests are answered. */
+  readonly onGroup?: ((group: GroupFigures) => void) | undefined
+  readonly log: (message: string, error: unknown) => void
+}
+
+/** What one commit cost, and how many shared it. */
+export interface GroupFigures {
+  readonly commands: number
+  readonly duration_ms: number
+}
+
+export interface Writer {
+  /** Runs a request in a group with others. @throws Unavailable when nothing can be promised. */
+  run(request: Request): Promise<Answer | Refusal>
+  /** Resolves when all that was accepted is answered. */
+  idle(): Promise<void>
+}
+
+/** A request that waits for its answer. */
+interface Pending extends Doubtful {
+  readonly resolve: (answer: Answer | Refusal) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** A late append can only win once per attempt, so a few rounds settle everything that can be settled. */
+const SETTLE_ATTEMPTS = 5
+
+/** The unit of work: many commands, one commit (DESIGN section 1). */
+export function createWriter(options: WriterOptions): Writer {
+  const queue = createQueue<Pending>(options.limits, async (group) => {
+    const began = performance.now()
+    await runGroup(options, group, SETTLE_ATTEMPTS).catch((error: unknown) => {
+      for (const request of group) request.reject(error)
+    })
+    const commands = group.reduce((sum, { invocations }) => sum + invocations.length, 0)
+    options.onGroup?.({ commands, duration_ms: performance.now() - began })
+  })
+  return {
+    run: (request) =>
+      new Promise((resolve, reject) => {
+        queue.push({ ...request, resolve, reject, inDoubt: [] })
+      }),
+    idle: () => queue.idle(),
+  }
+}
+
+/** Runs a group and answers every request of it. */
+async function runGroup(options: WriterOptions, group: readonly Pending[], attemptsLeft: number): Promise<void> {
+  let decided: Decided[] = []
+  try {
+    decided = await withClient(options.pool, (client) => attempt(options, client, group, (all) => (decided = all)))
+  } catch (error) {
+    if (error instanceof InDoubt) return settle(options, group, decided, attemptsLeft)
+    return failed(options, group, attemptsLeft, error)
+  }
+  for (const [position, request] of group.entries()) request.resolve((decided[position] as Decided).answer)
+}
+
+/** Nothing was appended. One request's bug, or its lock, must not fail its neighbours: they run apart from each other. */
+async function failed(
+  options: WriterOptions,
+  group: readonly Pending[],
+  attemptsLeft: number,
+  error: unknown,
+): Promise<void> {
+  const retries = retriesOf(group, error, attemptsLeft > 0)
+  for (const retry of retries) await runGroup(options, retry, attemptsLeft - (retry === group ? 1 : 0))
+  if (retries.length > 0) return
+  options.log('a unit of work failed', error)
+  for (const request of group)
+    request.reject(isOutage(error) ? new Unavailable('the database cannot be reached') : error)
+}
+
+/**
+ * After an unknown outcome: reads each company's stream, applies what is there, answers the requests whose events are
+ * found, and only then runs the others again, with new event ids.
+ */
+async function settle(
+  options: WriterOptions,
+  group: readonly Pending[],
+  decided: readonly Decided[],
+  attemptsLeft: number,
+): Promise<void> {
+  for (const [position, request] of group.entries()) request.inDoubt.push(decided[position] as Decided)
+  let found: ReadonlyMap<Pending, Decided>
+  try {
+    if (attemptsLeft === 0) throw new Unavailable('the outcome could not be settled')
+    found = await withClient(options.pool, (client) => findStored(options, client, group))
+  } catch (error) {
+    options.log('an unknown outcome could not be settled', error)
+    for (const request of group) request.reject(new Unavailable('the outcome is unknown'))
+    return
+  }
+  for (const [request, past] of found) request.resolve(past.answer)
+  const open = group.filter((request) => !found.has(request))
+  if (open.length > 0) await runGroup(options, open, attemptsLeft - 1)
+}
+
+async function withClient<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
+  let client: PoolClient
+  try {
+    client = await pool.connect()
+  } catch (error) {
+    throw new Unavailable('the database cannot be reached', { cause: error })
+  }
+  try {
+    const value = await work(client)
+    client.release()
+    return value
+  } catch (error) {
+    // Whatever state the connection is in, its transaction ends with it.
+    client.release(true)
+    throw error
+  }
+}

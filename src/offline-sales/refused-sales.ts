@@ -1,0 +1,149 @@
+import { createHash } from 'node:crypto'
+import type { Pool } from 'pg'
+import { z } from 'zod'
+import { optionalText } from '#domain/text.ts'
+
+/** What became of one sale of an upload (spec, Sale sync result entry; DESIGN section 5, Sync interface). */
+export type SaleResult = RecordedSale | RefusedSale
+
+export interface RecordedSale {
+  /** As sent; null where it was no text. */
+  readonly offline_id: string | null
+  readonly status: 'created' | 'duplicate'
+  readonly sale_id: number
+  /** Absent where there is nothing to say. */
+  readonly warnings?: readonly object[]
+}
+
+export interface RefusedSale {
+  readonly offline_id: string | null
+  readonly status: 'error'
+  readonly sale_id: null
+  readonly code: string
+  readonly message: string
+  readonly errors: Readonly<Record<string, readonly string[]>>
+}
+
+/** Refused sales that a company can have open at once; a till gone mad must not fill the disk, nor displace what is kept. */
+export const MAX_OPEN = 1_000
+/** A larger sale is kept without its payload. */
+const MAX_PAYLOAD_BYTES = 65_536
+/** For so long it is remembered that a sale was settled, so that a till which keeps sending it does not open it again. */
+const SETTLED_DAYS = 90
+
+const KEEP = `
+  insert into refused_sales as known
+    (company_id, user_id, digest, offline_id, first_refused_at, last_refused_at, times, code, message, errors, payload)
+  select $1, $2, digest, offline_id, now(), now(), times, code, message, errors, payload
+  from unnest($3::bytea[], $4::text[], $5::integer[], $6::text[], $7::text[], $8::json[], $9::text[])
+    with ordinality as new(digest, offline_id, times, code, message, errors, payload, place)
+  where place <= $10 - (select count(*) from refused_sales where company_id = $1 and settled_at is null)
+    or exists (select from refused_sales same where same.company_id = $1 and same.digest = new.digest)
+  on conflict (company_id, digest) do update set
+    user_id = excluded.user_id, last_refused_at = excluded.last_refused_at, times = known.times + excluded.times,
+    code = excluded.code, message = excluded.message, errors = excluded.errors`
+
+/**
+ * One under whose identifier another sale stands is a matter for people, not for the till that sent the other one. Locked in
+ * the order in which KEEP locks: a till may send a sale again, and corrected, before the first upload is answered.
+ */
+const SETTLE_RECORDED = `
+  update refused_sales set settled_at = now()
+  where id in (
+    select id from refused_sales
+    where company_id = $1 and settled_at is null and code <> 'duplicate_resource' and offline_id = any($2::text[])
+    order by digest for update)`
+
+const FORGET_SETTLED = `
+  delete from refused_sales
+  where company_id = $1 and settled_at is not null and greatest(settled_at, last_refused_at) < now() - make_interval(days => $2)`
+
+interface Kept {
+  readonly sale: unknown
+  readonly result: SaleResult
+}
+
+/**
+ * Keeps what was refused, and settles what is recorded by now. It is done before the upload is answered: a till that hears
+ * of an error may rely on somebody being shown it; one that hears nothing sends everything again.
+ */
+export async function noteRefusals(
+  pool: Pool,
+  { companyId, userId }: { readonly companyId: number; readonly userId: number },
+  entries: readonly Kept[],
+): Promise<void> {
+  const refused = distinct(entries)
+  const recorded = entries.flatMap(({ result }) => (result.status === 'error' ? [] : (result.offline_id ?? [])))
+  if (recorded.length > 0) await pool.query(SETTLE_RECORDED, [companyId, recorded])
+  if (refused.length === 0) return
+  await pool.query(FORGET_SETTLED, [companyId, SETTLED_DAYS])
+  await pool.query(KEEP, [
+    companyId,
+    userId,
+    refused.map(({ digest }) => digest),
+    refused.map(({ result }) => result.offline_id),
+    refused.map(({ times }) => times),
+    refused.map(({ result }) => result.code),
+    refused.map(({ result }) => result.message),
+    refused.map(({ result }) => JSON.stringify(result.errors)),
+    refused.map(({ payload }) => payload),
+    MAX_OPEN,
+  ])
+}
+
+/** Equal sales once, in the order of their digests: two uploads at once must not wait for each other. */
+function distinct(entries: readonly Kept[]) {
+  const refused = new Map<string, Refusal>()
+  for (const { sale, result } of entries) {
+    if (result.status !== 'error') continue
+    const text = textOf(sale)
+    const digest = createHash('sha256')
+      .update(text ?? '')
+      .digest()
+    const key = digest.toString('hex')
+    const times = (refused.get(key)?.times ?? 0) + 1
+    const isSmall = text !== null && Buffer.byteLength(text) <= MAX_PAYLOAD_BYTES
+    refused.set(key, { digest, result, times, payload: isSmall ? text : null })
+  }
+  return [...refused].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, refusal]) => refusal)
+}
+
+/** Null for what is nested so deeply that it can be read but not written. */
+function textOf(sale: unknown): string | null {
+  try {
+    return JSON.stringify(sale)
+  } catch (error) {
+    if (error instanceof RangeError) return null
+    throw error
+  }
+}
+
+interface Refusal {
+  readonly digest: Buffer
+  readonly result: RefusedSale
+  readonly times: number
+  readonly payload: string | null
+}
+
+/** What was done about a refused sale, for whoever asks later. */
+export const SettlementNote = z.strictObject({ note: optionalText(2_000) })
+
+interface Settlement {
+  readonly userId: number
+  readonly note: string | null
+}
+
+/** Somebody has looked at a refused sale and done what was to do. False when it is not there, or not open any more. */
+export async function settleRefusedSale(
+  pool: Pool,
+  companyId: number,
+  id: number,
+  { userId, note }: Settlement,
+): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `update refused_sales set settled_at = now(), settled_by = $3, settled_note = $4
+     where company_id = $1 and id = $2 and settled_at is null`,
+    [companyId, id, userId, note],
+  )
+  return rowCount === 1
+}

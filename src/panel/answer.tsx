@@ -1,0 +1,54 @@
+import type { Response } from 'express'
+import { type Problem, statusOf } from '#http/problems.ts'
+import { panelDocument, plainDocument } from './layout.tsx'
+import { link } from './link.ts'
+import type { Page, Section, Visit } from './route.ts'
+import { problemMessage, problemTitle } from './words/problems.ts'
+
+/** Where in the panel a page is, and for whom. */
+export interface Place {
+  /** Null where there is no such page. */
+  readonly section: Section | null
+  readonly visit: Visit
+}
+
+export function sendPage(response: Response, page: Page, { section, visit }: Place): void {
+  response
+    .status(page.status ?? 200)
+    .type('html')
+    .send(panelDocument(page, section, visit))
+}
+
+export function sendPlainPage(response: Response, page: Page): void {
+  response
+    .status(page.status ?? 200)
+    .type('html')
+    .send(plainDocument(page))
+}
+
+/** The browser goes there by GET, so that going back or reloading repeats nothing. */
+export function sendRedirect(response: Response, to: string): void {
+  response.redirect(303, to)
+}
+
+/** What went wrong, as a page: within the panel for whoever is logged in. */
+export function answerFailure(response: Response, problem: Problem): void {
+  for (const [name, value] of Object.entries(problem.headers)) response.setHeader(name, value)
+  const fields = Object.values((problem.details?.fields ?? {}) as Record<string, string[]>).flat()
+  const body = (
+    <>
+      <p>{problemMessage(problem.code)}</p>
+      {fields.map((message) => (
+        <p key={message}>{message}</p>
+      ))}
+      <p>
+        <a href={link('/')}>Ir para o início</a>
+      </p>
+      <p class="hint">Código da requisição: {response.locals.requestId as string}</p>
+    </>
+  )
+  const page = { title: problemTitle(problem.code), status: statusOf(problem.code), body }
+  const place = response.locals.place as Place | undefined
+  if (place) sendPage(response, page, place)
+  else sendPlainPage(response, page)
+}

@@ -1,0 +1,47 @@
+import { inZone } from '#domain/instant.ts'
+
+/** `1234567.5` becomes `1.234.567,5`: a decimal text as it is written in Brazil. */
+export function decimal(text: string): string {
+  const [whole = '', fraction] = text.split('.')
+  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, '.')
+  return fraction === undefined ? grouped : `${grouped},${fraction}`
+}
+
+/** `-1234.50` becomes `−R$ 1.234,50`; blanks inside do not break. */
+export function money(amount: string): string {
+  const isNegative = amount.startsWith('-')
+  return `${isNegative ? '−' : ''}R$\u00A0${decimal(isNegative ? amount.slice(1) : amount)}`
+}
+
+/** `1.500` becomes `1,5`: decimals that say nothing are left out. */
+export function quantity(amount: string): string {
+  return decimal(amount.includes('.') ? amount.replace(/\.?0+$/, '') : amount)
+}
+
+/** `2.50` becomes `2,50%`. */
+export const percentage = (percent: string): string => `${decimal(percent)}%`
+
+/** `2026-11-21` becomes `21/11/2026`. */
+export function day(date: string): string {
+  const [year, month, dayOfMonth] = date.split('-')
+  return `${dayOfMonth}/${month}/${year}`
+}
+
+/** An instant with an offset, or in UTC, on the company's clock: `21/11/2026 08:17`. */
+export function dateTime(instant: string, timezone: string): string {
+  const local = inZone(new Date(instant).toISOString(), timezone)
+  return `${day(local.slice(0, 10))} ${local.slice(11, 16)}`
+}
+
+/** The same to the second, as the ledger shows it. */
+export const dateTimeSeconds = (instant: string, timezone: string): string =>
+  `${dateTime(instant, timezone)}${inZone(new Date(instant).toISOString(), timezone).slice(16, 19)}`
+
+/** A bare CPF or CNPJ with its punctuation: `529.982.247-25`, `11.222.333/0001-81`. */
+export function taxNumber(document: string): string {
+  if (document.length === 11) return document.replace(/^(.{3})(.{3})(.{3})(.{2})$/, '$1.$2.$3-$4')
+  return document.replace(/^(.{2})(.{3})(.{3})(.{4})(.{2})$/, '$1.$2.$3/$4-$5')
+}
+
+/** `01310100` becomes `01310-100`. */
+export const zipCode = (zip: string): string => `${zip.slice(0, 5)}-${zip.slice(5)}`

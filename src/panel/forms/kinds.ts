@@ -1,0 +1,161 @@
+import type { z } from 'zod'
+import { localInstant } from '#domain/instant.ts'
+import { Money } from '#domain/money.ts'
+import { StockQuantity } from '#domain/quantity.ts'
+import { decimal, zipCode } from '../format.ts'
+
+/** What is typed, and what commands take: a kind of field knows both. An empty field is null, or absent where it is required. */
+export interface Kind {
+  /** Attributes of the control. */
+  readonly control:
+    | {
+        readonly as: 'input'
+        readonly type: 'text' | 'email' | 'tel' | 'url' | 'date' | 'datetime-local' | 'password'
+        readonly inputMode?: 'decimal' | 'numeric' | 'tel' | 'email' | 'url'
+        readonly placeholder?: string
+        readonly autocomplete?: string
+        /** What may be meant; anything else can be typed as well. */
+        readonly suggestions?: readonly string[]
+      }
+    | { readonly as: 'textarea'; readonly rows: number }
+    | {
+        readonly as: 'select'
+        readonly options: readonly Option[]
+        /** What it means to choose none. */
+        readonly none?: string
+      }
+    | { readonly as: 'checkbox' }
+    | { readonly as: 'checkboxes'; readonly options: readonly Option[] }
+  /** The command's value of what was typed; what makes no sense is handed on as it is, so that the command's schema names it. */
+  read(typed: string, timezone: string): unknown
+  /** Why what was typed cannot be meant, where no schema can know it. */
+  problem?(typed: string): string | null
+  /** What to show for a record's value. */
+  show(value: unknown, timezone: string): string
+}
+
+export interface Option {
+  readonly value: string
+  readonly label: string
+}
+
+/** Each of a few values, under its name. */
+export const optionsOf = <V extends string>(values: readonly V[], nameOf: (value: V) => string): Option[] =>
+  values.map((value) => ({ value, label: nameOf(value) }))
+
+/** Each of a few values, from a list of their names. */
+export const namedOptions = (names: Readonly<Record<string, string>>): Option[] =>
+  Object.entries(names).map(([value, label]) => ({ value, label }))
+
+const asTyped = (value: unknown): string => (value === null || value === undefined ? '' : String(value))
+const plain = { read: (typed: string): unknown => typed, show: asTyped }
+
+/** Digits and letters of what is written with punctuation. */
+const bare = (typed: string): string => typed.replace(/[\s./-]/g, '').toUpperCase()
+
+/** Digits in groups of three, as thousands are written in Brazil: `1.500` is one thousand and five hundred. */
+const GROUPED = /^-?[1-9]\d{0,2}(\.\d{3})+$/
+
+/** `1.234,56` as it is written in Brazil, and also `1234.56`, becomes `1234.56`. */
+function plainDecimal(typed: string): string {
+  const text = typed.replace(/^R\$/, '').replace(/\s/g, '')
+  return text.includes(',') || GROUPED.test(text) ? text.replaceAll('.', '').replace(',', '.') : text
+}
+
+/** Exactly two decimals, as money has them: `10` and `10,5` are not refused. */
+function twoDecimals(typed: string): string {
+  const text = plainDecimal(typed)
+  const match = /^(\d+)(?:\.(\d{0,2}))?$/.exec(text)
+  if (!match) return text
+  return `${(match[1] ?? '').replace(/^0+(?=\d)/, '')}.${(match[2] ?? '').padEnd(2, '0')}`
+}
+
+export const line: Kind = { control: { as: 'input', type: 'text' }, ...plain }
+export const paragraph: Kind = { control: { as: 'textarea', rows: 4 }, ...plain }
+export const email: Kind = {
+  control: { as: 'input', type: 'email', inputMode: 'email', autocomplete: 'off' },
+  ...plain,
+}
+export const phone: Kind = { control: { as: 'input', type: 'tel', inputMode: 'tel', autocomplete: 'off' }, ...plain }
+export const webAddress: Kind = {
+  control: { as: 'input', type: 'url', inputMode: 'url', placeholder: 'https://' },
+  ...plain,
+}
+export const date: Kind = { control: { as: 'input', type: 'date' }, ...plain }
+
+export const password = (autocomplete: 'current-password' | 'new-password'): Kind => ({
+  control: { as: 'input', type: 'password', autocomplete },
+  ...plain,
+  // A password is never shown again.
+  show: () => '',
+})
+
+/** What schemas say of decimals is said to programs. */
+const unless =
+  (schema: z.ZodType, read: (typed: string) => string, message: string) =>
+  (typed: string): string | null =>
+    schema.safeParse(read(typed)).success ? null : message
+
+export const percent: Kind = {
+  control: { as: 'input', type: 'text', inputMode: 'decimal', placeholder: '0,00' },
+  read: twoDecimals,
+  show: (value) => (value === null || value === undefined ? '' : decimal(String(value))),
+}
+
+export const amount: Kind = { ...percent, problem: unless(Money, twoDecimals, 'deve ser um valor como 1.234,50') }
+
+export const quantity: Kind = {
+  control: { as: 'input', type: 'text', inputMode: 'decimal' },
+  read: plainDecimal,
+  problem: unless(StockQuantity, plainDecimal, 'deve ser uma quantidade como 1,5'),
+  show: (value) => (value === null || value === undefined ? '' : decimal(String(value)).replace(/,?0+$/, '') || '0'),
+}
+
+export const integer: Kind = {
+  control: { as: 'input', type: 'text', inputMode: 'numeric' },
+  read: (typed) => (/^\d{1,15}$/.test(typed) ? Number(typed) : typed),
+  show: asTyped,
+}
+
+/** A CPF or CNPJ, with or without punctuation. */
+export const taxNumber: Kind = { control: { as: 'input', type: 'text' }, read: bare, show: asTyped }
+
+export const zip: Kind = {
+  control: { as: 'input', type: 'text', inputMode: 'numeric', placeholder: '00000-000' },
+  read: bare,
+  show: (value) => (typeof value === 'string' ? zipCode(value) : ''),
+}
+
+/** A date and a time on the company's clock. */
+export const moment: Kind = {
+  control: { as: 'input', type: 'datetime-local' },
+  read: (typed, timezone) => localInstant(typed, timezone) ?? typed,
+  show: (value) => (typeof value === 'string' ? value.slice(0, 16) : ''),
+}
+
+/** One of several; `none` says what it means to choose none of them. */
+export const choice = (options: readonly Option[], none?: string): Kind => ({
+  control: { as: 'select', options, none },
+  ...plain,
+})
+
+/** One of several records, by id. */
+export const recordChoice = (options: readonly Option[], none?: string): Kind => ({
+  ...choice(options, none),
+  read: integer.read,
+})
+
+/** A text that may be one of a few that are suggested. */
+export const suggested = (suggestions: readonly string[]): Kind => ({
+  control: { as: 'input', type: 'text', autocomplete: 'off', suggestions },
+  ...plain,
+})
+
+export const yesOrNo: Kind = {
+  control: { as: 'checkbox' },
+  read: (typed) => typed === 'on',
+  show: (value) => (value === true ? 'on' : ''),
+}
+
+/** Any of several. */
+export const choices = (options: readonly Option[]): Kind => ({ control: { as: 'checkboxes', options }, ...plain })

@@ -1,0 +1,152 @@
+import { z } from 'zod'
+import { CreateApiKeyInput, createApiKey } from '#commands/api-keys/create-api-key.ts'
+import { revokeApiKey } from '#commands/api-keys/revoke-api-key.ts'
+import { SCOPES } from '#domain/scopes.ts'
+import { pathId } from '#http/paths.ts'
+import { isRefusal } from '#ledger/command.ts'
+import { type ListedApiKey, listApiKeys } from '#queries/api-keys/list-api-keys.ts'
+import { dateTime } from '../format.ts'
+import type { Fields } from '../forms/form.ts'
+import { choices, line, moment, optionsOf } from '../forms/kinds.ts'
+import { link } from '../link.ts'
+import type { Page, PanelRoute, Visit } from '../route.ts'
+import { Actions, Badge, ButtonLink, Facts } from '../ui/parts.tsx'
+import { Secret } from '../ui/secret.tsx'
+import { Table } from '../ui/table.tsx'
+import { SCOPE_NAMES } from '../words/scopes.ts'
+import { formPages } from './form-pages.ts'
+
+const HOME = '/integracoes'
+const PATH = `${HOME}/chaves`
+
+const FIELDS: Fields = {
+  name: { label: 'Nome', kind: line, isRequired: true, hint: 'Que sistema vai usar a chave.' },
+  expires_at: { label: 'Vale até', kind: moment, hint: 'Em branco, vale até ser revogada.' },
+  scopes: {
+    label: 'O que a chave pode fazer',
+    kind: choices(optionsOf(SCOPES, (scope) => SCOPE_NAMES[scope])),
+    isRequired: true,
+    columns: 12,
+  },
+}
+
+/** What a person says of a key; its secret part is made by the service. */
+const KeyForm = CreateApiKeyInput.pick({ name: true, expires_at: true, scopes: true })
+
+/** Keys of a company, those in use first. */
+export const KeyTable = ({ keys, visit }: { readonly keys: readonly ListedApiKey[]; readonly visit: Visit }) => {
+  const { timezone } = visit.books
+  const isActive = (key: ListedApiKey) => statusOfKey(key, visit.session.now) === 'active'
+  return (
+    <Table
+      caption="Chaves de API"
+      rows={[...keys].sort((a, b) => Number(isActive(b)) - Number(isActive(a)))}
+      empty="Nenhuma chave ainda."
+      columns={[
+        { head: 'Nome', cell: (key) => <a href={link(`${PATH}/${key.id}`)}>{key.name}</a> },
+        { head: 'Começa com', cell: ({ prefix }) => <code>{prefix}…</code> },
+        { head: 'Situação', cell: (key) => <KeyBadge apiKey={key} now={visit.session.now} /> },
+        { head: 'Último uso', cell: ({ last_used_at }) => (last_used_at ? dateTime(last_used_at, timezone) : 'Nunca') },
+        { head: 'Criada', cell: ({ created_at }) => dateTime(created_at, timezone), isExtra: true },
+      ]}
+    />
+  )
+}
+
+const statusOfKey = ({ revoked_at, expires_at }: ListedApiKey, now: string): 'active' | 'revoked' | 'expired' =>
+  revoked_at !== null ? 'revoked' : expires_at !== null && expires_at <= now ? 'expired' : 'active'
+
+const KeyBadge = ({ apiKey, now }: { readonly apiKey: ListedApiKey; readonly now: string }) => {
+  const status = statusOfKey(apiKey, now)
+  if (status === 'active') return <Badge tone="good">Ativa</Badge>
+  return <Badge tone="plain">{status === 'revoked' ? 'Revogada' : 'Vencida'}</Badge>
+}
+
+/** A key that was made just now; null when the form was sent once more. */
+const createdPage = (key: string | null): Page => ({
+  title: 'Chave criada',
+  body: [
+    key === null ? (
+      <p>A chave já foi criada, e mostrada uma única vez. Se não foi copiada, revogue-a e crie outra.</p>
+    ) : (
+      <Secret title="Sua chave" secret={key}>
+        <p class="hint">
+          Envie-a no cabeçalho <code>Authorization: Bearer …</code> de cada chamada.
+        </p>
+      </Secret>
+    ),
+    <ButtonLink to={HOME}>Voltar às integrações</ButtonLink>,
+  ],
+})
+
+async function keyOf({ params, books }: Visit): Promise<ListedApiKey | null> {
+  const id = pathId(params.id)
+  return (await listApiKeys(books.pool, books.companyId)).find((one) => one.id === id) ?? null
+}
+
+async function keyPage(visit: Visit): Promise<Page | null> {
+  const key = await keyOf(visit)
+  if (!key) return null
+  const { timezone } = visit.books
+  const time = (at: string | null) => at && dateTime(at, timezone)
+  const body = (
+    <>
+      {key.revoked_at === null && (
+        <Actions>
+          <ButtonLink to={`${PATH}/${key.id}/revogar`}>Revogar</ButtonLink>
+        </Actions>
+      )}
+      <Facts
+        facts={[
+          ['Situação', <KeyBadge apiKey={key} now={visit.session.now} />],
+          ['Começa com', <code>{key.prefix}…</code>],
+          ['Criada', time(key.created_at)],
+          ['Vale até', time(key.expires_at)],
+          ['Revogada', time(key.revoked_at)],
+          ['Último uso', time(key.last_used_at) ?? 'Nunca'],
+          ['O que pode fazer', key.scopes.map((scope) => SCOPE_NAMES[scope as keyof typeof SCOPE_NAMES]).join(' · ')],
+        ]}
+      />
+    </>
+  )
+  return { title: `Chave ${key.name}`, body }
+}
+
+const at = { section: 'integrations', access: 'owner' } as const
+
+/** Keys for other systems: a new one, what one may do, and revoking it. */
+export const apiKeyPages: readonly PanelRoute[] = [
+  ...formPages({
+    ...at,
+    path: `${PATH}/nova`,
+    to: PATH,
+    subject: () => ({}),
+    title: () => 'Nova chave de API',
+    label: 'Criar chave',
+    back: () => HOME,
+    fields: () => FIELDS,
+    schema: KeyForm,
+    async act(submission, _, input) {
+      const { key, prefix, hash } = submission.context.panel.newKey()
+      const answer = await submission.run(createApiKey, { ...input, prefix, hash })
+      return isRefusal(answer) ? answer : createdPage(answer.replayed ? null : key)
+    },
+  }),
+  { ...at, path: `${PATH}/:id`, show: keyPage },
+  ...formPages({
+    ...at,
+    path: `${PATH}/:id/revogar`,
+    subject: keyOf,
+    title: ({ name }) => `Revogar ${name}`,
+    intro: () => <p>A próxima chamada com esta chave já será recusada, e isso não se desfaz.</p>,
+    label: 'Revogar',
+    isDangerous: true,
+    back: ({ id }) => `${PATH}/${id}`,
+    fields: () => ({}),
+    schema: z.object({}),
+    async act(submission, { id }) {
+      const answer = await submission.run(revokeApiKey, { id })
+      return isRefusal(answer) ? answer : { to: HOME, notice: 'revogada' }
+    },
+  }),
+]

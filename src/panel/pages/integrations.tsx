@@ -1,0 +1,103 @@
+import type { WebhookObject, webhookState } from '#projections/webhooks.ts'
+import { getCalls } from '#queries/api-keys/get-calls.ts'
+import { listApiKeys } from '#queries/api-keys/list-api-keys.ts'
+import { listNotices } from '#queries/webhooks/list-notices.ts'
+import { listWebhooks } from '#queries/webhooks/list-webhooks.ts'
+import { dateTime, decimal } from '../format.ts'
+import { link } from '../link.ts'
+import type { Page, PanelRoute, Visit } from '../route.ts'
+import { recordsIn } from '../ui/list.tsx'
+import { Actions, Badge, ButtonLink, Card, Facts } from '../ui/parts.tsx'
+import { Table } from '../ui/table.tsx'
+import { SWITCHED_OFF_BECAUSE, WEBHOOK_STATUS } from '../words/webhooks.ts'
+import { KeyTable } from './api-keys.tsx'
+
+/** A webhook address as its pages show it. */
+export type ShownWebhook = WebhookObject & ReturnType<typeof webhookState>
+
+const PATH = '/integracoes'
+/** All of them: a company has at most 50. */
+const WEBHOOKS = 200
+
+async function showIntegrations(visit: Visit): Promise<Page> {
+  const { pool, companyId } = visit.books
+  const [keys, calls, page, notices] = await Promise.all([
+    listApiKeys(pool, companyId),
+    getCalls(pool, companyId),
+    listWebhooks(pool, companyId, { limit: WEBHOOKS }),
+    listNotices(pool, companyId),
+  ])
+  const webhooks = recordsIn<ShownWebhook>(page)
+  const { perMinute, perDay } = visit.context.limits
+  const body = (
+    <>
+      {visit.session.plan !== 'api' && (
+        <p class="past" role="note">
+          A conta não tem o adicional de API: as chamadas com estas chaves são recusadas até que seja contratado.
+        </p>
+      )}
+      {notices.map(({ data, created_at }) => (
+        <p key={created_at} class="problem" role="note">
+          {`${dateTime(created_at, visit.books.timezone)}: o webhook ${data.url} foi desligado porque ${SWITCHED_OFF_BECAUSE[data.reason]}.`}
+        </p>
+      ))}
+      <Card title="Chaves de API">
+        <KeyTable keys={keys} visit={visit} />
+        <Actions>
+          <ButtonLink to={`${PATH}/chaves/nova`} isMain>
+            Nova chave
+          </ButtonLink>
+        </Actions>
+      </Card>
+      <Card title="Webhooks">
+        <WebhookTable webhooks={webhooks} visit={visit} />
+        <Actions>
+          <ButtonLink to={`${PATH}/webhooks/novo`} isMain>
+            Novo webhook
+          </ButtonLink>
+        </Actions>
+      </Card>
+      <Card title="Uso da API">
+        <Facts
+          facts={[
+            ['Chamadas hoje', `${decimal(String(calls.day))} de ${decimal(String(perDay))}`],
+            ['Chamadas neste minuto', `${decimal(String(calls.minute))} de ${decimal(String(perMinute))}`],
+          ]}
+        />
+        <p>
+          <a href="/docs">Documentação da API</a> · <a href="/api/v1/openapi.json">Contrato OpenAPI</a>
+        </p>
+      </Card>
+    </>
+  )
+  return { title: 'Integrações', body }
+}
+
+const WebhookTable = ({ webhooks, visit }: { readonly webhooks: readonly ShownWebhook[]; readonly visit: Visit }) => (
+  <Table
+    caption="Webhooks"
+    rows={webhooks}
+    empty="Nenhum webhook ainda."
+    columns={[
+      { head: 'Endereço', cell: ({ id, url }) => <a href={link(`${PATH}/webhooks/${id}`)}>{url}</a> },
+      { head: 'Situação', cell: ({ status }) => <WebhookBadge status={status} /> },
+      {
+        head: 'Último sucesso',
+        cell: ({ last_success_at }) => (last_success_at ? dateTime(last_success_at, visit.books.timezone) : 'Nunca'),
+      },
+      { head: 'Descrição', cell: ({ description }) => description, isExtra: true },
+    ]}
+  />
+)
+
+export const WebhookBadge = ({ status }: Pick<ShownWebhook, 'status'>) => {
+  const [tone, text] = WEBHOOK_STATUS[status]
+  return <Badge tone={tone}>{text}</Badge>
+}
+
+export const integrationsPage: PanelRoute = {
+  path: PATH,
+  section: 'integrations',
+  access: 'owner',
+  show: showIntegrations,
+}

@@ -1,0 +1,83 @@
+import { CreatePaymentTypeInput, createPaymentType } from '#commands/payment-types/create-payment-type.ts'
+import { updatePaymentType } from '#commands/payment-types/update-payment-type.ts'
+import { pathId } from '#http/paths.ts'
+import { isRefusal } from '#ledger/command.ts'
+import type { PaymentTypeObject } from '#projections/payment-types.ts'
+import { listPaymentTypes } from '#queries/payment-types/list-payment-types.ts'
+import type { Fields } from '../forms/form.ts'
+import { choice, integer, line, namedOptions, percent } from '../forms/kinds.ts'
+import type { PanelRoute, Visit } from '../route.ts'
+import { recordsIn } from '../ui/list.tsx'
+import { PAYMENT_KIND_NAMES } from '../words/settings.ts'
+import { formPages } from './form-pages.ts'
+
+const HOME = '/configuracoes'
+export const PAYMENT_TYPES_PATH = `${HOME}/formas-de-pagamento`
+const at = { section: 'settings', access: 'owner' } as const
+
+const FIELDS: Fields = {
+  name: { label: 'Nome', kind: line, isRequired: true },
+  kind: {
+    label: 'Tipo',
+    kind: choice(namedOptions(PAYMENT_KIND_NAMES)),
+    isRequired: true,
+    hint: 'Crediário, crédito de troca, promoção e cashback só o ponto de venda usa.',
+  },
+  fee_percentage: {
+    label: 'Taxa (%)',
+    kind: percent,
+    isRequired: true,
+    hint: 'O acréscimo que já vem dentro do valor pago.',
+  },
+  due_days: {
+    label: 'Prazo (dias)',
+    kind: integer,
+    isRequired: true,
+    hint: 'Só para o crediário: quando vence a conta a receber.',
+  },
+}
+
+/** All ways to pay, in order. */
+export async function paymentTypesOf({ books }: Visit): Promise<PaymentTypeObject[]> {
+  return recordsIn(await listPaymentTypes(books.pool, books.companyId))
+}
+
+async function paymentTypeOf(visit: Visit): Promise<PaymentTypeObject | null> {
+  const id = pathId(visit.params.id)
+  return (await paymentTypesOf(visit)).find((one) => one.id === id) ?? null
+}
+
+/** Ways to pay: a new one, and changes to one, which count for payments from then on. */
+export const paymentTypePages: readonly PanelRoute[] = [
+  ...formPages({
+    ...at,
+    path: `${PAYMENT_TYPES_PATH}/nova`,
+    subject: () => ({}),
+    title: () => 'Nova forma de pagamento',
+    label: 'Criar',
+    back: () => HOME,
+    fields: () => FIELDS,
+    initial: () => ({ fee_percentage: '0.00', due_days: 30 }),
+    schema: CreatePaymentTypeInput,
+    async act(submission, _, input) {
+      const answer = await submission.run(createPaymentType, input)
+      return isRefusal(answer) ? answer : { to: HOME, notice: 'criado' }
+    },
+  }),
+  ...formPages({
+    ...at,
+    path: `${PAYMENT_TYPES_PATH}/:id`,
+    subject: paymentTypeOf,
+    title: ({ name }) => `Editar ${name}`,
+    intro: () => <p>Vale para os pagamentos a partir de agora; os já feitos ficam como estão.</p>,
+    label: 'Salvar',
+    back: () => HOME,
+    fields: () => FIELDS,
+    initial: (paymentType) => paymentType,
+    schema: CreatePaymentTypeInput,
+    async act(submission, { id }, input) {
+      const answer = await submission.run(updatePaymentType, { id, ...input })
+      return isRefusal(answer) ? answer : { to: HOME, notice: 'alterado' }
+    },
+  }),
+]

@@ -1,0 +1,33 @@
+import {
+  CreateReceivableInput,
+  createReceivable,
+  deleteReceivable,
+  ReceivableChanges,
+  settleReceivable,
+  updateReceivable,
+} from '#commands/finance/receivable-commands.ts'
+import type { CustomerOfReceivable } from '#projections/receivables.ts'
+import { receivableListing } from '#queries/finance/list-accounts.ts'
+import { customerListing } from '#queries/people/list-customers.ts'
+import { accountPages } from './accounts.tsx'
+
+export const receivablePages = accountPages<CustomerOfReceivable>({
+  path: '/contas-a-receber',
+  section: 'receivables',
+  subject: 'receivable',
+  all: 'Contas a receber',
+  listing: receivableListing,
+  party: {
+    label: 'Cliente',
+    unknown: 'não há cliente',
+    path: '/clientes',
+    table: 'customers',
+    listing: customerListing,
+    field: 'customer_id',
+    of: ({ customer_id, customer_name }) => ({ id: customer_id, name: customer_name }),
+  },
+  create: { schema: CreateReceivableInput, command: createReceivable },
+  update: { schema: ReceivableChanges, command: updateReceivable },
+  remove: deleteReceivable,
+  settle: settleReceivable,
+})

@@ -1,0 +1,184 @@
+import { type LowStock, lowStock } from '#queries/catalog/low-stock.ts'
+import { type RecentEvents, recentEvents } from '#queries/events/recent-events.ts'
+import { type OpenSide, openAccounts } from '#queries/finance/open-accounts.ts'
+import { countAlarms } from '#queries/orders/count-alarms.ts'
+import { countRefusedSales } from '#queries/sales/list-refused-sales.ts'
+import { salesByDay } from '#queries/sales/sales-by-day.ts'
+import { type SalesToday, salesToday } from '#queries/sales/sales-today.ts'
+import { dateTime, dateTimeSeconds, money, quantity } from '../format.ts'
+import { link } from '../link.ts'
+import { LIVE_PATH } from '../live.ts'
+import type { Page, PanelRoute, Visit } from '../route.ts'
+import { namesOfActors } from '../ui/actors.ts'
+import { SalesChart } from '../ui/chart.tsx'
+import { Badge, Card } from '../ui/parts.tsx'
+import { Table } from '../ui/table.tsx'
+import { eventName, ORIGINS } from '../words/events.ts'
+import { subjectName, subjectPath } from '../words/subjects.ts'
+
+const DAYS = 30
+const EVENTS = 10
+const SHORT_ITEMS = 10
+
+/** The parts of the page that follow the ledger, by id; the first one's is in the address of whoever fetches them alone. */
+const [FIGURES, LAST] = ['agora', 'acontecimentos']
+
+/**
+ * How the shop stands. Where scripts run, both parts are fetched anew when the company's ledger moves; stock and the chart, which
+ * cost more and change less, are as of the page.
+ */
+async function showStart(visit: Visit): Promise<Page> {
+  const { books, context, query } = visit
+  const { pool, companyId } = books
+  const isPart = query.parte === FIGURES
+  const [recent, today, accounts, refused, alarmed, days, stock] = await Promise.all([
+    recentEvents(context, companyId, EVENTS),
+    salesToday(pool, companyId, books),
+    openAccounts(pool, companyId, books),
+    countRefusedSales(pool, companyId),
+    countAlarms(pool, companyId),
+    isPart ? null : salesByDay(pool, companyId, books, DAYS),
+    isPart ? null : lowStock(pool, companyId, SHORT_ITEMS),
+  ])
+  const actors = await namesOfActors(books, recent.events)
+  const body = (
+    <div hx-ext="sse" sse-connect={link(LIVE_PATH, { desde: recent.revision })}>
+      <div
+        id={FIGURES}
+        hx-get={link('/', { parte: FIGURES })}
+        hx-trigger="sse:mudou throttle:1s"
+        hx-select={`#${FIGURES}`}
+        hx-select-oob={`#${LAST}`}
+        hx-target={`#${FIGURES}`}
+        hx-swap="outerHTML"
+      >
+        <p class="hint">Atualizado em {dateTimeSeconds(visit.session.now, books.timezone)}.</p>
+        <Attention refused={refused} alarmed={alarmed} />
+        <div class="cards">
+          <SalesFigures today={today} />
+          <AccountFigures title="A receber" path="/contas-a-receber" side={accounts.receivables} />
+          <AccountFigures title="A pagar" path="/contas-a-pagar" side={accounts.payables} />
+        </div>
+      </div>
+      {days && (
+        <Card title={`Vendas dos últimos ${DAYS} dias`}>
+          <SalesChart days={days} />
+        </Card>
+      )}
+      <div id={LAST}>
+        <LastEvents recent={recent} visit={visit} actors={actors} />
+      </div>
+      {stock && <Stock stock={stock} />}
+    </div>
+  )
+  return { title: 'Início', body }
+}
+
+interface AttentionProps {
+  /** Uploaded sales that were refused and wait for somebody. */
+  readonly refused: number
+  /** Orders that were paid when they should not have been. */
+  readonly alarmed: number
+}
+
+const Attention = ({ refused, alarmed }: AttentionProps) => (
+  <>
+    {refused > 0 && (
+      <p class="problem" role="note">
+        <a href={link('/caixas')}>{`Vendas dos caixas recusadas, à espera de alguém: ${refused}`}</a>
+      </p>
+    )}
+    {alarmed > 0 && (
+      <p class="problem" role="note">
+        <a href={link('/loja')}>{`Pedidos da loja online com alarme: ${alarmed}`}</a>
+      </p>
+    )}
+  </>
+)
+
+const SalesFigures = ({ today }: { readonly today: SalesToday }) => (
+  <Card title="Vendas de hoje">
+    <p class="figure">{money(today.gross)}</p>
+    <p>
+      <a href={link('/vendas')}>{today.count === 1 ? '1 venda' : `${today.count} vendas`}</a>
+      {today.average !== null && <>, em média {money(today.average)}</>}
+    </p>
+    {today.cancelled.count > 0 && (
+      <p class="hint">
+        Canceladas: {today.cancelled.count} ({money(today.cancelled.amount)})
+      </p>
+    )}
+  </Card>
+)
+
+interface AccountFiguresProps {
+  readonly title: string
+  readonly path: string
+  readonly side: OpenSide
+}
+
+const AccountFigures = ({ title, path, side: { pending, overdue } }: AccountFiguresProps) => (
+  <Card title={title}>
+    <p class="figure">{money(pending.amount)}</p>
+    <p>
+      <a href={link(path)}>{pending.count === 1 ? '1 conta em aberto' : `${pending.count} contas em aberto`}</a>
+    </p>
+    {overdue.count > 0 && (
+      <p>
+        <Badge tone="bad">{`Vencidas: ${overdue.count}`}</Badge> {money(overdue.amount)}
+      </p>
+    )}
+  </Card>
+)
+
+const Stock = ({ stock: { out, low, items } }: { readonly stock: LowStock }) => (
+  <Card title="Estoque">
+    {items.length > 0 && (
+      <p>
+        {out > 0 && <Badge tone="bad">{`Sem estoque: ${out}`}</Badge>}{' '}
+        {low > 0 && <Badge tone="warn">{`Acabando: ${low}`}</Badge>}
+      </p>
+    )}
+    <Table
+      caption="Produtos em falta ou acabando"
+      rows={items}
+      empty="Nenhum produto em falta."
+      columns={[
+        { head: 'Produto', cell: ({ id, name }) => <a href={link(`/catalogo/${id}`)}>{name}</a> },
+        { head: 'Restam', cell: ({ stock, unit }) => `${quantity(stock)}${unit ? ` ${unit}` : ''}`, isNumber: true },
+      ]}
+    />
+  </Card>
+)
+
+interface LastEventsProps {
+  readonly recent: RecentEvents
+  readonly visit: Visit
+  readonly actors: (actor: string | null) => string
+}
+
+const LastEvents = ({ recent, visit, actors }: LastEventsProps) => (
+  <Card title="Últimos acontecimentos">
+    <Table
+      caption="Últimos acontecimentos"
+      rows={recent.events}
+      empty="Nada aconteceu ainda."
+      columns={[
+        { head: 'Quando', cell: ({ recorded_at }) => dateTime(recorded_at, visit.books.timezone) },
+        { head: 'O quê', cell: ({ type }) => eventName(type) },
+        { head: 'Registro', cell: ({ subject }) => <RecordLink subject={subject} visit={visit} /> },
+        { head: 'Por onde', cell: ({ origin }) => ORIGINS[origin], isExtra: true },
+        { head: 'Quem', cell: ({ actor }) => actors(actor), isExtra: true },
+      ]}
+    />
+  </Card>
+)
+
+/** Pages of the audit are for owners; nobody is led to a page that is closed to them. */
+const RecordLink = ({ subject, visit }: { readonly subject: string; readonly visit: Visit }) => {
+  const path = subjectPath(subject)
+  const isOpen = visit.session.role === 'owner' || !path.startsWith('/auditoria')
+  return isOpen ? <a href={link(path)}>{subjectName(subject)}</a> : <span>{subjectName(subject)}</span>
+}
+
+export const startPage: PanelRoute = { path: '/', section: 'start', show: showStart }

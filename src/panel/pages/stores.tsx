@@ -1,0 +1,154 @@
+import { z } from 'zod'
+import { CreateStoreInput, createStore } from '#commands/stores/create-store.ts'
+import { disableStore, enableStore } from '#commands/stores/switch-store.ts'
+import { UpdateStoreInput, updateStore } from '#commands/stores/update-store.ts'
+import { pathId } from '#http/paths.ts'
+import { isRefusal } from '#ledger/command.ts'
+import type { StoreObject } from '#projections/stores.ts'
+import { listStores } from '#queries/stores/list-stores.ts'
+import { dateTime, percentage } from '../format.ts'
+import type { Fields } from '../forms/form.ts'
+import { line, password, percent, yesOrNo } from '../forms/kinds.ts'
+import type { Page, PanelRoute, Visit } from '../route.ts'
+import { ButtonForm } from '../ui/form.tsx'
+import { History } from '../ui/history.tsx'
+import { Actions, ButtonLink, Card, Facts } from '../ui/parts.tsx'
+import { buttonRoute, formPages } from './form-pages.ts'
+import { StoreBadge } from './store.tsx'
+
+const HOME = '/loja'
+const PATH = `${HOME}/lojas`
+const ONE = `${PATH}/:id`
+const at = { section: 'store', access: 'owner' } as const
+
+const commission = { label: 'Comissão (%)', kind: percent, isRequired: true } as const
+/** Typed in once and never shown again, like passwords; no browser offers a password of its own here. */
+const secrets: Fields = {
+  access_token: {
+    label: 'Token de acesso do provedor',
+    kind: password('new-password'),
+    hint: 'Sem ele a loja não recebe pagamentos. Em branco, fica como está.',
+  },
+  notification_secret: {
+    label: 'Segredo das notificações',
+    kind: password('new-password'),
+    hint: 'Com ele as notificações do provedor são conferidas. Em branco, fica como está.',
+  },
+}
+
+const NEW: Fields = {
+  alias: {
+    label: 'Apelido',
+    kind: line,
+    isRequired: true,
+    hint: 'Vai nos endereços e não muda mais, como "minha-loja".',
+  },
+  commission_percentage: commission,
+  ...secrets,
+  sandbox: { label: 'Loja de teste (não recebe pagamentos de verdade)', kind: yesOrNo },
+}
+
+const CHANGES: Fields = { commission_percentage: commission, ...secrets }
+
+/** An empty field of a secret says nothing. */
+const saying = <T,>(schema: z.ZodType<T>) =>
+  z.preprocess(
+    (input) => Object.fromEntries(Object.entries(input as object).filter(([, value]) => value !== null)),
+    schema,
+  )
+
+async function storeOf({ params, books }: Visit): Promise<StoreObject | null> {
+  const id = pathId(params.id)
+  return (await listStores(books.pool, books.companyId)).find((store) => store.id === id) ?? null
+}
+
+async function showStore(visit: Visit): Promise<Page | null> {
+  const store = await storeOf(visit)
+  if (!store) return null
+  const here = `${PATH}/${store.id}`
+  const { enabled } = store
+  const body = (
+    <>
+      <Actions>
+        <ButtonLink to={`${here}/editar`}>Editar</ButtonLink>
+        <ButtonForm
+          visit={visit}
+          to={`${here}/${enabled ? 'desligar' : 'ligar'}`}
+          label={enabled ? 'Desligar' : 'Ligar'}
+        />
+      </Actions>
+      <Card title="Dados">
+        <Facts
+          facts={[
+            ['Situação', <StoreBadge enabled={enabled} />],
+            ['Comissão', percentage(store.commission_percentage)],
+            ['Ambiente', store.sandbox ? 'Teste' : 'Produção'],
+            ['Token de acesso', store.has_access_token ? 'Guardado' : 'Falta'],
+            ['Segredo das notificações', store.has_notification_secret ? 'Guardado' : 'Falta'],
+            ['Última alteração', dateTime(store.updated_at, visit.books.timezone)],
+          ]}
+        />
+      </Card>
+      <Card title="Endereço das notificações">
+        <p>
+          <code>{`${visit.context.publicUrl}/webhook/paymentprovider/${store.alias}/{pedido}`}</code>
+        </p>
+        <p class="hint">É informado ao provedor em cada pagamento; não é preciso cadastrá-lo.</p>
+      </Card>
+      {await History({ visit, subject: `store/${store.id}` })}
+    </>
+  )
+  return { title: `Loja ${store.alias}`, body }
+}
+
+/** Opening a store, its commission and secrets, and switching it. */
+export const storePages: readonly PanelRoute[] = [
+  ...formPages({
+    ...at,
+    path: `${PATH}/nova`,
+    subject: () => ({}),
+    title: () => 'Nova loja',
+    label: 'Criar loja',
+    back: () => HOME,
+    fields: () => NEW,
+    schema: saying(CreateStoreInput),
+    async act(submission, _, input) {
+      const answer = await submission.run(createStore, input)
+      return isRefusal(answer) ? answer : { to: HOME, notice: 'criado' }
+    },
+  }),
+  { ...at, path: ONE, show: showStore },
+  ...formPages({
+    ...at,
+    path: `${ONE}/editar`,
+    subject: storeOf,
+    title: ({ alias }) => `Editar ${alias}`,
+    label: 'Salvar',
+    back: ({ id }) => `${PATH}/${id}`,
+    fields: () => CHANGES,
+    initial: ({ commission_percentage }) => ({ commission_percentage }),
+    schema: saying(UpdateStoreInput.omit({ alias: true }).required({ commission_percentage: true })),
+    async act(submission, { id, alias }, changes) {
+      const answer = await submission.run(updateStore, { alias, ...changes })
+      return isRefusal(answer) ? answer : { to: `${PATH}/${id}`, notice: 'alterado' }
+    },
+  }),
+  buttonRoute({
+    ...at,
+    path: `${ONE}/ligar`,
+    subject: storeOf,
+    async act(submission, { id, alias }) {
+      const answer = await submission.run(enableStore, { alias })
+      return isRefusal(answer) ? answer : { to: `${PATH}/${id}`, notice: 'loja-ligada' }
+    },
+  }),
+  buttonRoute({
+    ...at,
+    path: `${ONE}/desligar`,
+    subject: storeOf,
+    async act(submission, { id, alias }) {
+      const answer = await submission.run(disableStore, { alias })
+      return isRefusal(answer) ? answer : { to: `${PATH}/${id}`, notice: 'loja-desligada' }
+    },
+  }),
+]

@@ -1,0 +1,155 @@
+import { z } from 'zod'
+import { hashPassword, Password } from '#access/passwords.ts'
+import { changePassword } from '#commands/users/change-password.ts'
+import { CreateUserInput, createUser } from '#commands/users/create-user.ts'
+import { deactivateUser } from '#commands/users/deactivate-user.ts'
+import { reactivateUser } from '#commands/users/reactivate-user.ts'
+import { updateUser } from '#commands/users/update-user.ts'
+import { invalid } from '#domain/refusal.ts'
+import { isRefusal } from '#ledger/command.ts'
+import type { UserObject } from '#projections/users.ts'
+import { getUser } from '#queries/users/get-user.ts'
+import { dateTime } from '../format.ts'
+import type { Fields } from '../forms/form.ts'
+import { choice, email, line, namedOptions, password } from '../forms/kinds.ts'
+import type { Page, PanelRoute, Visit } from '../route.ts'
+import { ButtonForm } from '../ui/form.tsx'
+import { History } from '../ui/history.tsx'
+import { Actions, Badge, ButtonLink, Card, Facts } from '../ui/parts.tsx'
+import { ROLE_NAMES, USER_STATUS } from '../words/settings.ts'
+import { buttonRoute, formPages } from './form-pages.ts'
+import { recordOf } from './record-pages.ts'
+
+const HOME = '/configuracoes'
+export const USERS_PATH = `${HOME}/usuarios`
+const ONE = `${USERS_PATH}/:id`
+const at = { section: 'settings', access: 'owner' } as const
+
+const name = { label: 'Nome', kind: line, isRequired: true } as const
+const role = { label: 'Papel', kind: choice(namedOptions(ROLE_NAMES)), isRequired: true } as const
+const secret = {
+  label: 'Senha',
+  kind: password('new-password'),
+  isRequired: true,
+  hint: 'De 8 a 200 caracteres. A pessoa pode trocá-la depois.',
+} as const
+const NEW: Fields = { name, role, email: { label: 'E-mail', kind: email, isRequired: true }, password: secret }
+
+const NewUser = CreateUserInput.omit({ password_hash: true }).extend({ password: Password })
+const Changes = CreateUserInput.pick({ name: true, role: true })
+
+type User = Omit<UserObject, 'company_id'>
+
+/** The user that the path names, with times on the company's clock; null where the company has none such. */
+const userOf = (visit: Visit): Promise<User | null> =>
+  recordOf(visit, ({ books }, id) => getUser(books.pool, books.companyId, id))
+
+export const UserBadge = ({ status }: Pick<User, 'status'>) => {
+  const [tone, text] = USER_STATUS[status]
+  return <Badge tone={tone}>{text}</Badge>
+}
+
+async function showUser(visit: Visit): Promise<Page | null> {
+  const user = await userOf(visit)
+  if (!user) return null
+  const here = `${USERS_PATH}/${user.id}`
+  const isActive = user.status === 'active'
+  const isSelf = user.id === visit.session.userId
+  const body = (
+    <>
+      <Actions>
+        <ButtonLink to={`${here}/editar`}>Editar</ButtonLink>
+        <ButtonLink to={isSelf ? '/conta/senha' : `${here}/senha`}>Trocar senha</ButtonLink>
+        {!isSelf && (
+          <ButtonForm
+            visit={visit}
+            to={`${here}/${isActive ? 'desativar' : 'reativar'}`}
+            label={isActive ? 'Desativar' : 'Reativar'}
+          />
+        )}
+      </Actions>
+      <Card title="Dados">
+        <Facts
+          facts={[
+            ['Nome', user.name],
+            ['E-mail', user.email],
+            ['Papel', ROLE_NAMES[user.role]],
+            ['Situação', <UserBadge status={user.status} />],
+            ['Cadastro', dateTime(user.created_at, visit.books.timezone)],
+          ]}
+        />
+      </Card>
+      {await History({ visit, subject: `user/${user.id}` })}
+    </>
+  )
+  return { title: user.name, body }
+}
+
+/** People who may log in, their roles and passwords. */
+export const userPages: readonly PanelRoute[] = [
+  ...formPages({
+    ...at,
+    path: `${USERS_PATH}/novo`,
+    subject: () => ({}),
+    title: () => 'Novo usuário',
+    label: 'Criar usuário',
+    back: () => HOME,
+    fields: () => NEW,
+    schema: NewUser,
+    async act(submission, _, { password: chosen, ...fields }) {
+      const answer = await submission.run(createUser, { ...fields, password_hash: await hashPassword(chosen) })
+      return isRefusal(answer) ? answer : { to: HOME, notice: 'criado' }
+    },
+  }),
+  { ...at, path: ONE, show: showUser },
+  ...formPages({
+    ...at,
+    path: `${ONE}/editar`,
+    subject: userOf,
+    title: (user) => `Editar ${user.name}`,
+    label: 'Salvar',
+    back: ({ id }) => `${USERS_PATH}/${id}`,
+    fields: () => ({ name, role }),
+    initial: (user) => user,
+    schema: Changes,
+    async act(submission, { id }, changes) {
+      const answer = await submission.run(updateUser, { id, ...changes })
+      return isRefusal(answer) ? answer : { to: `${USERS_PATH}/${id}`, notice: 'alterado' }
+    },
+  }),
+  ...formPages({
+    ...at,
+    path: `${ONE}/senha`,
+    subject: userOf,
+    title: (user) => `Nova senha de ${user.name}`,
+    intro: () => <p>O que estiver aberto com a senha antiga, no painel e nos caixas, é encerrado.</p>,
+    label: 'Trocar senha',
+    back: ({ id }) => `${USERS_PATH}/${id}`,
+    fields: () => ({ password: secret }),
+    schema: z.object({ password: Password }),
+    async act(submission, { id }, { password: chosen }) {
+      // Whoever finds a panel open must not keep it: the own password takes the old one.
+      if (id === submission.session.userId) return invalid('password', 'a própria senha se troca em "Minha conta"')
+      const answer = await submission.run(changePassword, { id, password_hash: await hashPassword(chosen) })
+      return isRefusal(answer) ? answer : { to: `${USERS_PATH}/${id}`, notice: 'senha-trocada' }
+    },
+  }),
+  buttonRoute({
+    ...at,
+    path: `${ONE}/desativar`,
+    subject: userOf,
+    async act(submission, { id }) {
+      const answer = await submission.run(deactivateUser, { id })
+      return isRefusal(answer) ? answer : { to: `${USERS_PATH}/${id}`, notice: 'desativado' }
+    },
+  }),
+  buttonRoute({
+    ...at,
+    path: `${ONE}/reativar`,
+    subject: userOf,
+    async act(submission, { id }) {
+      const answer = await submission.run(reactivateUser, { id })
+      return isRefusal(answer) ? answer : { to: `${USERS_PATH}/${id}`, notice: 'reativado' }
+    },
+  }),
+]

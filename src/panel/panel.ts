@@ -1,0 +1,130 @@
+import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
+import { limitStrangers } from '#http/middleware/authenticate.ts'
+import { failures } from '#http/middleware/failures.ts'
+import { bodyProblem, holdBody } from '#http/middleware/json-body.ts'
+import { requireHttps } from '#http/middleware/require-https.ts'
+import { routed } from '#http/middleware/routed.ts'
+import type { Params } from '#http/paths.ts'
+import { placeOf } from '#http/paths.ts'
+import { Problem } from '#http/problems.ts'
+import { answerFailure, type Place, sendPage, sendRedirect } from './answer.tsx'
+import { serveAssets } from './assets.ts'
+import { sessionCookie } from './cookie.ts'
+import { entrance } from './entrance.tsx'
+import { onlyBy, pagePolicy, requireCsrf, requireOwnSite, requireText } from './guard.ts'
+import { link, PANEL } from './link.ts'
+import { LIVE_PATH, live } from './live.ts'
+import type { FormRoute, Page, PageRoute, PanelContext, PanelRoute, Redirect, Visit } from './route.ts'
+import { PANEL_ROUTES } from './routes.ts'
+import { atMoment, formOf, submissionOf, visitOf } from './visit.ts'
+
+/** A form has at most so much to say: a hundred thousand characters and a thousand fields. */
+const FORM_LIMITS = { limit: 400_000, parameterLimit: 1_000 }
+
+const FORM_TYPE = 'application/x-www-form-urlencoded'
+
+const parseForm = express.urlencoded({ extended: false, ...FORM_LIMITS })
+
+/** Reads the form of a request. Room for it is held in the name of whoever is logged in, so that no stranger can take it away. */
+const formParser =
+  ({ bodies }: PanelContext): RequestHandler =>
+  (request, response, next) => {
+    if (request.method !== 'POST') return next()
+    const { 'content-length': length, 'transfer-encoding': encoding } = request.headers
+    const isSent = encoding !== undefined || Number(length ?? 0) > 0
+    if (isSent && !request.is(FORM_TYPE)) throw new Problem('unsupported_media_type')
+    holdBody(bodies, FORM_LIMITS.limit, request, response)
+    parseForm(request, response, (error?: unknown) =>
+      next(error === undefined ? undefined : bodyProblem(error, FORM_LIMITS.limit, request)),
+    )
+  }
+
+/** The subscribers' panel: pages for people, made on the server. */
+export function panel(context: PanelContext): Router {
+  const router = express.Router({ caseSensitive: true })
+  router.use('/assets', serveAssets())
+  router.use(pagePolicy, requireHttps(limitStrangers(context.addresses)), requireOwnSite)
+  const readForm = formParser(context)
+  router.use(entrance(context, readForm))
+  router.use(requireSession(context), readForm)
+  router
+    .route(LIVE_PATH)
+    .all(routed(`${PANEL}${LIVE_PATH}`))
+    .get(live(context))
+    .all(onlyBy('GET, HEAD'))
+  for (const [path, routes] of routesByPath()) {
+    const one = router.route(path).all(routed(`${PANEL}${path}`))
+    for (const route of routes) one['show' in route ? 'get' : 'post'](handlerOf(route))
+    const Allow = routes.map((route) => ('show' in route ? 'GET, HEAD' : 'POST')).join(', ')
+    one.all(onlyBy(Allow))
+  }
+  router.use((_request, _response, next) => next(new Problem('not_found')))
+  router.use(failures(context.log, answerFailure))
+  return router
+}
+
+function routesByPath(): [path: string, routes: PanelRoute[]][] {
+  const routes = new Map<string, PanelRoute[]>()
+  for (const route of PANEL_ROUTES) routes.set(route.path, [...(routes.get(route.path) ?? []), route])
+  return [...routes].sort(([a], [b]) => (placeOf(a) < placeOf(b) ? -1 : 1))
+}
+
+/** Whoever is not logged in is asked to; a page that was asked for is shown afterwards. */
+function requireSession(context: PanelContext): RequestHandler {
+  const { sessions } = context.panel
+  return async (request, response, next) => {
+    const token = sessionCookie(request)
+    const session = token === null ? null : await sessions.find(token)
+    if (session) {
+      response.locals.session = session
+      // Pages of errors have the menu too.
+      response.locals.place = { section: null, visit: visitOf(context, session, request) } satisfies Place
+      return next()
+    }
+    sendToLogin(request, response)
+  }
+}
+
+function sendToLogin(request: Request, response: Response): void {
+  // A script that fetches a part of a page would put nothing in its place: the whole page goes to the login instead.
+  if (request.get('hx-request') === 'true')
+    return void response
+      .status(401)
+      .setHeader('HX-Redirect', link('/entrar', { feito: 'entre' }))
+      .end()
+  const para = request.method === 'GET' && request.url !== '/' ? request.originalUrl : undefined
+  sendRedirect(response, link('/entrar', { feito: 'entre', para }))
+}
+
+function handlerOf(route: PanelRoute): RequestHandler {
+  return async (request, response) => {
+    const entered = response.locals.place as Place
+    const visit: Visit = { ...entered.visit, params: request.params as Params }
+    const place: Place = { section: route.section, visit }
+    response.locals.place = place
+    if (route.access === 'owner' && visit.session.role !== 'owner') throw new Problem('owners_only')
+    requireText(visit.query)
+    if ('submit' in route) return submit(route, place, request, response)
+    const shown = route.asOf ? await atMoment(visit, (then) => showAt(route, then)) : await showAt(route, visit)
+    answer(response, shown.page, { ...place, visit: shown.visit })
+  }
+}
+
+const showAt = async (route: PageRoute, visit: Visit) => ({
+  visit,
+  page: await route.show(visit),
+})
+
+async function submit(route: FormRoute, place: Place, request: Request, response: Response): Promise<void> {
+  const form = formOf(request)
+  requireCsrf(place.visit.session, form)
+  const sender = { requestId: response.locals.requestId as string, address: request.ip ?? '' }
+  const result = await route.submit(submissionOf(place.visit, form, sender))
+  answer(response, result, place)
+}
+
+function answer(response: Response, result: Page | Redirect | null, place: Place): void {
+  if (result === null) throw new Problem('not_found')
+  if ('to' in result) sendRedirect(response, link(result.to, { ...result.parameters, feito: result.notice }))
+  else sendPage(response, result, place)
+}

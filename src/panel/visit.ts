@@ -1,0 +1,91 @@
+import { createHmac } from 'node:crypto'
+import type { Request } from 'express'
+import type { PanelSession } from '#access/sessions.ts'
+import { type Moment, withCompanyAsOf } from '#audit/as-of.ts'
+import { Instant, localInstant } from '#domain/instant.ts'
+import { singleReply } from '#http/answer.ts'
+import { Problem } from '#http/problems.ts'
+import { invoke, isRefusal } from '#ledger/command.ts'
+import { type FormBody, formBody, textOf } from './forms/body.ts'
+import type { PanelContext, Submission, Visit } from './route.ts'
+import { noticeOf } from './words/notices.ts'
+
+/** Whoever asks, and for what, as things are now. What the path names is known once it is clear whose path it is. */
+export function visitOf(context: PanelContext, session: PanelSession, request: Request): Visit {
+  const search = new URLSearchParams(request.originalUrl.split('?').slice(1).join('?'))
+  const { feito, ...query } = Object.fromEntries([...search].reverse())
+  const { companyId, timezone, today } = session
+  return {
+    context,
+    session,
+    books: { companyId, pool: context.pool, timezone, today, moment: null },
+    params: {},
+    query,
+    path: request.path,
+    notice: noticeOf(feito),
+  }
+}
+
+/** The form of a request. @throws Problem where it is none. */
+export function formOf(request: Request): FormBody {
+  const form = formBody.safeParse({ ...request.body })
+  if (!form.success) throw new Problem('validation_failed')
+  return form.data
+}
+
+const KEY = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+type Sender = Pick<Submission, 'requestId' | 'address'>
+
+/** A visit that wants something done. Its commands are the owner's or clerk's own, through the point of sale. */
+export function submissionOf(visit: Visit, form: FormBody, { requestId, address }: Sender): Submission {
+  const { companyId, userId } = visit.session
+  const { _csrf, ...content } = form
+  const key = textOf(form, '_key')
+  if (!KEY.test(key)) throw new Problem('validation_failed')
+  // With a key that only this session has: the hash is kept in the ledger, and a form may hold a password that could be guessed.
+  const requestHash = createHmac('sha256', visit.session.csrfToken)
+    .update(JSON.stringify([visit.path, content]))
+    .digest('hex')
+  let asked = 0
+  const idempotency = () => ({ key: `painel:${key}:${asked++}`, requestHash })
+  return {
+    ...visit,
+    form,
+    requestId,
+    address,
+    idempotency,
+    run: (command, input) =>
+      visit.context.writer.run({
+        companyId,
+        invocations: [invoke(command, input)],
+        origin: 'pdv',
+        actor: `user/${userId}`,
+        requestId,
+        idempotency: idempotency(),
+        reply: singleReply,
+      }),
+  }
+}
+
+/** Shows something as of the moment that `?em=` names, or as it is now where it names none. */
+export async function atMoment<T>(visit: Visit, show: (visit: Visit) => Promise<T>): Promise<T> {
+  const asked = visit.query.em?.trim()
+  if (!asked) return show(visit)
+  const at = momentOf(asked, visit.books.timezone)
+  if (!at)
+    throw new Problem('validation_failed', { fields: { em: ['não é uma data com hora, nem uma revisão do livro'] } })
+  const { companyId } = visit.session
+  const shown = await withCompanyAsOf(visit.context, companyId, at, async ({ pool, calendar, revision }) => {
+    return { of: await show({ ...visit, books: { companyId, pool, ...calendar, moment: { asked, at, revision } } }) }
+  })
+  if (isRefusal(shown)) throw new Problem('validation_failed', shown.details)
+  return shown.of
+}
+
+/** A revision, a date and time on the company's clock, or an instant with an offset. */
+function momentOf(asked: string, timezone: string): Moment | null {
+  if (/^\d{1,15}$/.test(asked)) return { revision: Number(asked) }
+  const time = localInstant(asked, timezone) ?? Instant.safeParse(asked).data
+  return time === undefined ? null : { time }
+}

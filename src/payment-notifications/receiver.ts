@@ -1,0 +1,135 @@
+import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
+import type { AddressLimit } from '#access/address-limit.ts'
+import { Alias } from '#commands/stores/store-input.ts'
+import { sendJson, sendProblem } from '#http/answer.ts'
+import { limited } from '#http/middleware/authenticate.ts'
+import { type LogFailure, problemOf } from '#http/middleware/failures.ts'
+import { holdBody, tooLarge } from '#http/middleware/json-body.ts'
+import { routed } from '#http/middleware/routed.ts'
+import { pathId } from '#http/paths.ts'
+import { Problem, problemBody, statusOf } from '#http/problems.ts'
+import type { MemoryBudget } from '#lib/memory-budget.ts'
+import { Unavailable } from '#lib/unavailable.ts'
+import { type Conclusion, recordArrival, recordConclusion } from '#payments/notification-log.ts'
+import { type Payload, payloadOf } from './payload.ts'
+import { type Processing, processNotification } from './process.ts'
+
+/** Notifications of an address (spec, Limits). */
+export const NOTIFICATIONS_PER_MINUTE = 60
+
+/** Below /webhook. */
+const PATH = '/paymentprovider/:store_alias/:order_id'
+
+/** A notification has some 300 bytes. */
+const MAX_BODY_BYTES = 64 * 1024
+
+export interface NotificationOptions extends Processing {
+  /** Counts the notifications of an address; NOTIFICATIONS_PER_MINUTE in production. */
+  readonly notifiers: AddressLimit
+  /** Hears how each notification was dealt with. */
+  readonly onNotified?: ((outcome: Conclusion['outcome']) => void) | undefined
+  /** Room for the bodies of calls. */
+  readonly bodies: MemoryBudget
+  readonly log: LogFailure
+}
+
+/**
+ * Receives notifications of the payment provider, below /webhook. Each is kept as it arrives and again as it is answered, so
+ * that the log also shows what was refused, what failed, and what was never finished.
+ */
+export function notificationReceiver(options: NotificationOptions): Router {
+  const router = express.Router({ caseSensitive: true, strict: true })
+  const one = router.route(PATH).all(routed(`/webhook${PATH}`))
+  one.post(limitAddress(options), async (request, response) =>
+    receive(options, request, response, await bodyOf(options.bodies, request, response)),
+  )
+  one.all(() => {
+    throw new Problem('method_not_allowed', undefined, { Allow: 'POST' })
+  })
+  return router
+}
+
+/** Beyond the limit nothing is read. The first refusal of an address's minute is kept; a flood must not fill the log. */
+function limitAddress(options: NotificationOptions): RequestHandler {
+  return async (request, response, next) => {
+    response.locals.startedAt = performance.now()
+    const counted = await options.notifiers.consume(request.ip ?? '')
+    if (!counted.limited) return next()
+    if (counted.used > counted.limit + 1) throw limited(counted)
+    await receive(options, request, response, limited(counted))
+  }
+}
+
+const parse = express.raw({ limit: MAX_BODY_BYTES, type: () => true })
+
+/** The body, whatever it says it is, or why it cannot be read. Rejects when the sender has gone: nobody is left to be answered. */
+function bodyOf(bodies: MemoryBudget, request: Request, response: Response): Promise<Payload | Problem> {
+  return new Promise((resolve, reject) => {
+    try {
+      holdBody(bodies, MAX_BODY_BYTES, request, response)
+    } catch (error) {
+      if (error instanceof Unavailable) resolve(problemOf(error))
+      else reject(error)
+      return
+    }
+    parse(request, response, (error?: unknown) => {
+      const { type } = (error ?? {}) as { type?: string }
+      if (error === undefined) resolve(payloadOf(Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)))
+      else if (type === 'entity.too.large') resolve(tooLarge(MAX_BODY_BYTES))
+      else if (type === 'encoding.unsupported') resolve(new Problem('unsupported_media_type'))
+      else if (type === 'request.aborted' || !request.complete) reject(error)
+      else resolve(new Problem('malformed_json'))
+    })
+  })
+}
+
+/** Keeps, processes, answers, keeps the answer. A problem stands for a body that was not read, and why. */
+async function receive(
+  options: NotificationOptions,
+  request: Request,
+  response: Response,
+  body: Payload | Problem,
+): Promise<void> {
+  const { store_alias: storePath, order_id: orderPath } = request.params as { store_alias: string; order_id: string }
+  const requestId = response.locals.requestId as string
+  const storeAlias = Alias.safeParse(storePath).data ?? null
+  const orderId = pathId(orderPath)
+  const payload = body instanceof Problem ? null : body.text
+  const id = await recordArrival(options.pool, { storePath, orderPath, orderId, requestId, payload })
+  const answer = await answerOf(options, requestId, async () => {
+    if (body instanceof Problem) throw body
+    const signature = request.get('x-signature')
+    const providerRequestId = request.get('x-request-id')
+    return processNotification(options, { storeAlias, orderId, payload: body, requestId, signature, providerRequestId })
+  })
+  options.onNotified?.(answer.outcome)
+  const durationMs = Math.round(performance.now() - (response.locals.startedAt as number))
+  await recordConclusion(options.pool, id, { ...answer, durationMs }).catch((error: unknown) =>
+    options.log(`the answer to notification ${id} could not be kept`, error, requestId),
+  )
+  if (answer.problem) sendProblem(response, answer.problem, answer.httpStatus)
+  else sendJson(response, answer.httpStatus, answer.response)
+}
+
+type Answer = Omit<Conclusion, 'durationMs'> & { readonly problem?: Problem }
+
+async function answerOf(
+  { log }: NotificationOptions,
+  requestId: string,
+  work: () => ReturnType<typeof processNotification>,
+): Promise<Answer> {
+  try {
+    const { outcome, body } = await work()
+    return { outcome, response: JSON.stringify(body), httpStatus: 200 }
+  } catch (error) {
+    const problem = problemOf(error)
+    const httpStatus = statusOf(problem.code)
+    if (httpStatus >= 500) log('a notification could not be processed', error, requestId)
+    return {
+      outcome: httpStatus >= 500 ? 'failed' : 'refused',
+      response: problemBody(problem.code, requestId, problem.details),
+      httpStatus,
+      problem,
+    }
+  }
+}

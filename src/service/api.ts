@@ -1,0 +1,97 @@
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { createAddressLimit } from '#access/address-limit.ts'
+import { KEY_BYTES, newKey } from '#access/api-keys.ts'
+import { createLogin } from '#access/login.ts'
+import { createGate } from '#access/quota.ts'
+import { createSessions } from '#access/sessions.ts'
+import { createSyncAccess } from '#access/sync-access.ts'
+import { createPageCache } from '#api/page-cache.ts'
+import { SECRET_BYTES, secretOf } from '#domain/webhook-secret.ts'
+import { followCompanies } from '#live/follow-companies.ts'
+import { NOTIFICATIONS_PER_MINUTE } from '#payment-notifications/receiver.ts'
+import { createPool } from '#postgres/pool.ts'
+import { createBodies, type InterfaceOptions } from './app.ts'
+import type { Running, Shared } from './role.ts'
+
+/** The gate sends one statement at a time. */
+const GATE_CONNECTIONS = 1
+
+const MEBIBYTE = 1_048_576
+/** All calls wait for it, so that a connection that died without a word must be noticed soon (after twice as long). */
+const GATE_STATEMENT_TIMEOUT_MS = 5_000
+
+export interface Api extends Running {
+  /** What the interfaces are made with. */
+  readonly interfaces: InterfaceOptions
+  /** Where demonstration companies can be found; null when there are none. */
+  readonly demoFile: string | null
+  /** Ends what would never be answered to its end, as the news of open pages: before requests are waited for. */
+  leave(): Promise<void>
+}
+
+/** Serves all HTTP interfaces. Stops after the last request was answered. */
+export async function startApi(shared: Shared, newId: () => string): Promise<Api> {
+  const { config, core, databaseUrl, provider, metrics, log } = shared
+  const demoFile = config.SEED_DEMO ? await seed(shared) : null
+  const gatePool = createPool(databaseUrl, {
+    max: GATE_CONNECTIONS,
+    statement_timeout_ms: GATE_STATEMENT_TIMEOUT_MS,
+    keyLookupsOnly: true,
+    application_name: 'tillbook gate',
+  })
+  metrics.watchPool('gate', gatePool)
+  const limits = { perMinute: config.QUOTA_PER_MINUTE, perDay: config.QUOTA_PER_DAY }
+  const login = createLogin(core.pool)
+  const news = followCompanies({
+    databaseUrl,
+    pool: core.pool,
+    onError: (error) => log('open pages do not follow: news cannot be heard', error),
+  })
+  const interfaces: InterfaceOptions = {
+    ...core,
+    limits,
+    pages: createPageCache(config.PAGE_CACHE_MIB * MEBIBYTE),
+    onPage: metrics.onPage,
+    gate: createGate(gatePool, limits),
+    addresses: createAddressLimit(limits),
+    sync: createSyncAccess(core.pool, login, {
+      tokenDays: config.SYNC_TOKEN_DAYS ?? null,
+      callsPerMinute: config.SYNC_QUOTA_PER_MINUTE,
+    }),
+    bodies: createBodies(),
+    news,
+    panel: {
+      login,
+      sessions: createSessions(core.pool, (error) => log('the use of a session could not be noted', error)),
+      newKey: () => newKey(randomBytes(KEY_BYTES)),
+    },
+    provider,
+    onNotified: metrics.onNotified,
+    notifiers: createAddressLimit({ perMinute: NOTIFICATIONS_PER_MINUTE }),
+    publicUrl: config.PUBLIC_URL,
+    newId,
+    dependencies: {
+      newSecret: () => secretOf(randomBytes(SECRET_BYTES)),
+      allowPrivateTargets: config.WEBHOOK_ALLOW_PRIVATE,
+    },
+    log,
+  }
+  return {
+    interfaces,
+    demoFile,
+    leave: news.close,
+    stop: () => gatePool.end(),
+  }
+}
+
+/** Not before all that an event store holds is known: its companies would be taken for those that are yet to be made. */
+async function seed({ core, config, seedDemo, log }: Shared): Promise<string | null> {
+  const { event_store = 'up' } = await core.health()
+  if (event_store !== 'up') {
+    log('demo companies are left to the next start', new Error(`the event store is ${event_store}`))
+    return null
+  }
+  const demoFile = join(config.DATA_DIR, 'demo.json')
+  return (await seedDemo(core, { baseUrl: config.PUBLIC_URL, demoFile })) ? demoFile : null
+}

@@ -1,0 +1,164 @@
+import type { Pool } from 'pg'
+import { v7 as uuidv7 } from 'uuid'
+import { createVerifier, type Verifier } from '#audit/verifier.ts'
+import { type Follower, follow } from '#ledger/follow/follower.ts'
+import { guarded, prepare } from '#ledger/follow/preparation.ts'
+import { type EventStore, isOutside } from '#ledger/port.ts'
+import { ensureReadModel } from '#ledger/rebuild/read-schema.ts'
+import { type RebuildOptions, type RebuildReport, rebuild } from '#ledger/rebuild/rebuild.ts'
+import { NEXT_SCHEMA } from '#ledger/rebuild/schemas.ts'
+import { createPostgresStore } from '#ledger/stores/postgres.ts'
+import type { Committed } from '#ledger/write/attempt.ts'
+import { createIdAllocator } from '#ledger/write/ids.ts'
+import { createWriter, type Writer, type WriterOptions } from '#ledger/write/writer.ts'
+import { createTurns, type Turns } from '#lib/turns.ts'
+import { createTeller } from '#live/teller.ts'
+import { migrate } from '#postgres/migrate.ts'
+import { createPool } from '#postgres/pool.ts'
+import { ID_COLUMNS, readModel } from '#projections/index.ts'
+import { type Bell, createBell } from '#webhooks/bell.ts'
+import { switchOffNotices } from '#webhooks/notices.ts'
+import { outbox } from '#webhooks/outbox.ts'
+
+/** States of the parts that the service needs, by name. */
+export type Health = Record<string, 'up' | 'down' | 'catching_up'>
+
+/** The ledger with its read model, without any interface: what the service, the command line and tests build on. */
+export interface Core {
+  /** For queries and operational statements. */
+  readonly pool: Pool
+  readonly store: EventStore
+  readonly writer: Writer
+  /** All that it holds open to Postgres, by name. */
+  readonly pools: Readonly<Record<string, Pool>>
+  /** Verifies ledgers, a few at a time. */
+  readonly verifier: Verifier
+  /** For answers as of a moment of the past. */
+  readonly asOfTurns: Turns
+  /** Rung when deliveries wait. */
+  readonly bell: Bell
+  /** Makes all tables of the read model anew from the ledgers, beside the live ones, and compares them. */
+  rebuild(onProgress?: (events: number) => void): Promise<RebuildReport>
+  /** Applies what other processes leave behind in a store outside Postgres; null where the store needs nobody for that. */
+  follow(): Follower | null
+  /** What of it can be reached: `down` in a part explains why something is refused. */
+  health(): Promise<Health>
+  /** Answers what was accepted, then closes all connections. */
+  close(): Promise<void>
+}
+
+export interface CoreOptions {
+  readonly databaseUrl: string
+  /** `esdb://…`; without it the ledgers are in the same Postgres. */
+  readonly eventStoreUrl?: string | undefined
+  /** Another store, for tests. */
+  readonly store?: EventStore
+  /** Connections for queries; the writer has its own. */
+  readonly queryConnections: number
+  readonly log: (message: string, error: unknown) => void
+  /** Called when another process has installed newer projections; this one cannot write any more. */
+  readonly onOutdated: () => void
+  /** Hears of each group that the writer has answered. */
+  readonly onGroup?: WriterOptions['onGroup']
+}
+
+/** Two groups under way keep Postgres busy while the next ones gather; more lanes only make the groups smaller. */
+const LANES = 2
+const GROUP_COMMANDS = 32
+const WAITING_COMMANDS = 5_000
+/** The holder of the lock, a snapshot to compare by, and companies replayed side by side. */
+const BUILD_CONNECTIONS = 4
+
+/** Each replays a ledger and holds one of the query connections. */
+const AS_OF = { atATime: 2, waiting: 16 }
+
+/** Migrates the database, makes the read model fit, and opens the writer. */
+export async function openCore(options: CoreOptions): Promise<Core> {
+  await migrate(options.databaseUrl)
+  const pool = createPool(options.databaseUrl, { max: options.queryConnections, pipeline: true })
+  // Its statements look rows up by key only: without the other plans no stale statistics can lead to a scan.
+  const writerPool = createPool(options.databaseUrl, { max: LANES + 1, pipeline: true, keyLookupsOnly: true })
+  const store = await storeOf(options, pool)
+  const rebuilding = { databaseUrl: options.databaseUrl, pool, store }
+  await withRebuild(rebuilding, ensureReadModel)
+  const bell = createBell(pool, (error) => options.log('dispatchers could not be woken', error))
+  const teller = createTeller(pool, (error) => options.log('what was committed could not be told', error))
+  const writing = {
+    pool: writerPool,
+    store,
+    model: readModel,
+    ids: createIdAllocator(pool),
+    limits: { groupCommands: GROUP_COMMANDS, lanes: LANES, waitingCommands: WAITING_COMMANDS },
+    reactions: [outbox, switchOffNotices],
+    newId: uuidv7,
+    onCommitted: (moved: readonly Committed[]) => {
+      if (moved.some(({ hasReacted }) => hasReacted)) bell.ring()
+      teller.tell(moved)
+    },
+    onOutdated: options.onOutdated,
+    onGroup: options.onGroup,
+    log: options.log,
+  }
+  const writer = createWriter(writing)
+  const following = isOutside(store) ? { ...writing, store } : null
+  const preparation = following && prepare(following, ID_COLUMNS)
+  await preparation?.tried
+  return {
+    pool,
+    store,
+    writer: preparation ? guarded(writer, preparation) : writer,
+    pools: { queries: pool, writer: writerPool },
+    verifier: createVerifier({ pool, store }, Date.now),
+    asOfTurns: createTurns(AS_OF),
+    bell,
+    rebuild: (onProgress) => withRebuild({ ...rebuilding, onProgress }, (work) => rebuild(work)),
+    follow: () => following && follow(following),
+    async health(): Promise<Health> {
+      const isUp = (part: Promise<unknown>) => part.then(() => 'up' as const).catch(() => 'down' as const)
+      const postgres = await isUp(pool.query('select 1'))
+      if (!isOutside(store)) return { postgres }
+      const event_store = await isUp(store.ping())
+      return { postgres, event_store: event_store === 'up' && !preparation?.isDone() ? 'catching_up' : event_store }
+    },
+    async close() {
+      await preparation?.stop()
+      await writer.idle()
+      if (isOutside(store)) await store.close()
+      await teller.close()
+      await Promise.all([pool.end(), writerPool.end()])
+    },
+  }
+}
+
+async function storeOf({ store, eventStoreUrl }: CoreOptions, pool: Pool): Promise<EventStore> {
+  if (store) return store
+  if (eventStoreUrl === undefined) return createPostgresStore(pool)
+  // Its client is large: whoever has no EventStoreDB should not wait for it.
+  const { createEventStoreDb } = await import('#ledger/stores/eventstoredb.ts')
+  return createEventStoreDb(eventStoreUrl)
+}
+
+interface Rebuilding extends Pick<RebuildOptions, 'pool' | 'store'> {
+  readonly databaseUrl: string
+  readonly onProgress?: ((events: number) => void) | undefined
+}
+
+/** A rebuild has connections of its own, which see the tables that it makes; they wait for as long as it takes. */
+async function withRebuild<T>(
+  { databaseUrl, onProgress = () => {}, ...rest }: Rebuilding,
+  work: (options: RebuildOptions) => Promise<T>,
+): Promise<T> {
+  const buildPool = createPool(databaseUrl, {
+    max: BUILD_CONNECTIONS,
+    pipeline: true,
+    read_schema: NEXT_SCHEMA,
+    statement_timeout_ms: 0,
+    idle_in_transaction_timeout_ms: 0,
+    application_name: 'tillbook rebuild',
+  })
+  try {
+    return await work({ ...rest, buildPool, model: readModel, onProgress })
+  } finally {
+    await buildPool.end()
+  }
+}

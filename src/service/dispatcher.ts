@@ -1,0 +1,50 @@
+import { runAsSystem } from '#access/as-system.ts'
+import { switchOffWebhook } from '#commands/webhooks/switch-webhook.ts'
+import { createMailer } from '#mail/mailer.ts'
+import { startNotices } from '#mail/notices.ts'
+import { startSweep } from '#payments/sweep.ts'
+import { createBacklog } from '#webhooks/backlog.ts'
+import { startWebhooks } from '#webhooks/start.ts'
+import type { Running, Shared } from './role.ts'
+
+/**
+ * Speaks to the world without being asked: delivers webhooks, e-mails notices, and asks the payment provider what became
+ * of payments.
+ */
+export function startDispatcher({ config, core, databaseUrl, provider, metrics, logger, log }: Shared): Running {
+  const webhooks = startWebhooks({
+    databaseUrl,
+    bell: core.bell,
+    switchOff: (companyId, id, reason) => runAsSystem(core.writer, companyId, switchOffWebhook, { id, reason }),
+    retrySeconds: config.WEBHOOK_RETRY_SECONDS,
+    switchOffHours: config.WEBHOOK_SWITCH_OFF_HOURS,
+    allowPrivate: config.WEBHOOK_ALLOW_PRIVATE,
+    clock: Date.now,
+    random: Math.random,
+    onRecorded: metrics.onAttempts,
+    log,
+  })
+  const notices = startNotices({
+    pool: core.pool,
+    mailer: config.SMTP_URL === undefined ? null : createMailer(config.SMTP_URL, config.SMTP_FROM),
+    log,
+    warn: (message, details) => logger.warn(details, message),
+  })
+  const sweep = startSweep({ ...core, provider, schedule: config.PAYMENT_SWEEP_SECONDS, log })
+  const backlog = createBacklog(core.pool, () => performance.now())
+  metrics.gauge(
+    'tillbook_deliveries_pending',
+    'Deliveries still to be made, of all processes; counted up to 100,000',
+    async () => (await backlog()).pending,
+  )
+  metrics.gauge(
+    'tillbook_deliveries_oldest_due_seconds',
+    'How long the delivery that has waited longest has been due',
+    async () => (await backlog()).oldest_due_seconds,
+  )
+  return {
+    async stop() {
+      await Promise.all([webhooks.stop(), notices.stop(), sweep.stop()])
+    },
+  }
+}

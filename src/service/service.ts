@@ -1,0 +1,127 @@
+import type { Logger } from 'pino'
+import { v7 as uuidv7 } from 'uuid'
+import type { Config } from '#config/config.ts'
+import { unavailableWhile } from '#http/middleware/unavailable.ts'
+import { countedWriter } from '#metrics/counted-writer.ts'
+import { createMetrics } from '#metrics/metrics.ts'
+import { createProviderClient } from '#payments/provider-client.ts'
+import { startEmbedded } from '#postgres/embedded.ts'
+import { type Api, startApi } from './api.ts'
+import { addInterfaces, completeApp, createBase } from './app.ts'
+import { openCore } from './core.ts'
+import { startDispatcher } from './dispatcher.ts'
+import { type Listening, listen } from './listening.ts'
+import { startProjector } from './projector.ts'
+import { type Health, healthOf } from './readiness.ts'
+import type { Log, Running, SeedDemo, Shared } from './role.ts'
+import { answerInShape } from './shapes.ts'
+import { sparing } from './sparing-log.ts'
+import { welcome } from './welcome.ts'
+
+/** Connections for queries; the writer and the gate have their own. */
+const QUERY_CONNECTIONS = 8
+
+/** The roles of one process, from their start to their orderly end. */
+export interface Service {
+  /** Resolves when every role is at work. Rejects when one cannot start; `stop` then closes what was opened. */
+  start(): Promise<void>
+  /** Ends what is under way and closes everything, also in the middle of a start. */
+  stop(): Promise<void>
+}
+
+const logOf = (logger: Logger): Log =>
+  sparing(
+    (message, error, request_id) => logger.error({ err: error, request_id }, message),
+    () => performance.now(),
+  )
+
+const embeddedOf = ({ DATA_DIR }: Config, logger: Logger, log: Log, onFailure: () => void) =>
+  startEmbedded({ dataDir: DATA_DIR, log: (line) => logger.info(line), onTrouble: log, onGivenUp: onFailure })
+
+export interface ServiceOptions {
+  readonly config: Config
+  readonly logger: Logger
+  readonly seedDemo: SeedDemo
+  /** Hears that the process cannot go on and should stop. */
+  readonly onFailure: () => void
+}
+
+export function createService({ config, logger, seedDemo, onFailure }: ServiceOptions): Service {
+  const log = logOf(logger)
+  const metrics = createMetrics()
+  /** Null until the service is open for calls. */
+  let health: Health | null = null
+  let stopping = false
+  let listening: Listening | null = null
+  /** Roles that nobody calls: they stop while the last calls are answered. */
+  const background: Running[] = []
+  /** What has been opened so far, to be closed in the opposite order. */
+  const closing: (() => Promise<void>)[] = []
+
+  const app = createBase({
+    trustProxy: config.TRUST_PROXY,
+    newId: uuidv7,
+    health: async () => (health ? health() : { service: 'starting' }),
+    isStopping: () => stopping,
+    onAnswered: metrics.onAnswered,
+    figures: { metrics, token: config.METRICS_TOKEN ?? null },
+  })
+  app.use(unavailableWhile(() => health === null, answerInShape))
+
+  async function open(): Promise<Shared> {
+    const databaseUrl = config.DATABASE_URL ?? (await openEmbedded())
+    const opened = await openCore({
+      databaseUrl,
+      eventStoreUrl: config.EVENTSTORE_URL,
+      queryConnections: QUERY_CONNECTIONS,
+      log,
+      // Newer projections were installed by another process: this one must not write and cannot serve.
+      onOutdated: onFailure,
+      onGroup: metrics.onGroup,
+    })
+    closing.push(opened.close)
+    const core = { ...opened, writer: countedWriter(opened.writer, metrics) }
+    for (const [name, pool] of Object.entries(core.pools)) metrics.watchPool(name, pool)
+    const provider = createProviderClient({ baseUrl: config.PAYMENT_PROVIDER_URL })
+    closing.push(provider.close)
+    return { config, databaseUrl, core, provider, metrics, seedDemo, logger, log }
+  }
+
+  async function openEmbedded(): Promise<string> {
+    const postgres = await embeddedOf(config, logger, log, onFailure)
+    closing.push(postgres.stop)
+    return postgres.url
+  }
+
+  async function serve(shared: Shared): Promise<Api> {
+    const api = await startApi(shared, uuidv7)
+    closing.push(api.stop)
+    background.push({ stop: api.leave })
+    addInterfaces(app, api.interfaces)
+    return api
+  }
+
+  const quietly = (stop: () => Promise<void>) =>
+    stop().catch((error: unknown) => log('something could not be stopped', error))
+
+  return {
+    async start() {
+      listening = await listen(app, { port: config.PORT, host: config.HOST, newId: uuidv7 })
+      const shared = await open()
+      if (config.ROLES.includes('projector')) background.push(startProjector(shared))
+      if (config.ROLES.includes('dispatcher')) background.push(startDispatcher(shared))
+      const api = config.ROLES.includes('api') ? await serve(shared) : null
+      completeApp(app, log)
+      health = healthOf(config.ROLES, shared.core)
+      logger.info({ roles: config.ROLES }, 'at work')
+      if (api) welcome({ baseUrl: config.PUBLIC_URL, demo: api.demoFile })
+    },
+    async stop() {
+      stopping = true
+      const delay_ms = health && config.ROLES.includes('api') ? config.STOP_DELAY_SECONDS * 1000 : 0
+      const drained = quietly(async () => listening?.drain(delay_ms))
+      await Promise.all([drained, ...background.map((role) => quietly(role.stop))])
+      for (const close of closing.splice(0).reverse()) await quietly(close)
+    },
+  }
+}

@@ -1,0 +1,71 @@
+import type { Response } from 'express'
+import { z } from 'zod'
+import type { User } from '#access/login.ts'
+import type { SyncAccess } from '#access/sync-access.ts'
+import type { IssuedToken, Session } from '#access/tokens.ts'
+import { Email } from '#domain/text.ts'
+import { limited } from '#http/middleware/authenticate.ts'
+import { Problem } from '#http/problems.ts'
+import { parse, sendFailure, sendSuccess } from './answer.ts'
+import { LOGGED_IN, LOGGED_OUT, TOKEN_RENEWED } from './messages.ts'
+import { CREDENTIALS_BYTES, type SyncRoute } from './route.ts'
+import { sessionOf } from './session.ts'
+
+/** Nobody has a longer password; hashing one would only take time. */
+const MAX_PASSWORD_LENGTH = 200
+
+const Credentials = z.object({ email: Email, password: z.string().min(1).max(MAX_PASSWORD_LENGTH) })
+
+/** Login, refresh, logout, user (spec, Authentication, Sync interface). */
+export function authRoutes({ login, tokens }: SyncAccess): SyncRoute[] {
+  return [
+    {
+      method: 'post',
+      path: '/auth/login',
+      isOpen: true,
+      bodyBytes: CREDENTIALS_BYTES,
+      async handle(request, response) {
+        const outcome = await login.enter(parse(Credentials, request.body), request.ip ?? '')
+        if (outcome.kind === 'wrong') return sendFailure(response, 'wrong_credentials')
+        if (outcome.kind === 'limited') {
+          return sendFailure(response, 'too_many_logins', { headers: { 'Retry-After': String(outcome.retryAfter) } })
+        }
+        sendToken(response, LOGGED_IN, await tokens.issue(outcome.holder), outcome.user)
+      },
+    },
+    {
+      method: 'post',
+      path: '/auth/refresh',
+      async handle(_request, response) {
+        const session = sessionOf(response)
+        const granted = await login.grants.consume(String(session.userId))
+        if (granted.limited) throw limited(granted)
+        const token = await tokens.renew(session)
+        if (!token) throw new Problem('invalid_token')
+        sendToken(response, TOKEN_RENEWED, token, userOf(session))
+      },
+    },
+    {
+      method: 'post',
+      path: '/auth/logout',
+      async handle(_request, response) {
+        await tokens.revoke(sessionOf(response))
+        sendSuccess(response, { message: LOGGED_OUT })
+      },
+    },
+    {
+      method: 'get',
+      path: '/auth/user',
+      handle: async (_request, response) => sendSuccess(response, { data: userOf(sessionOf(response)) }),
+    },
+  ]
+}
+
+/** The answer of a login (spec, Endpoints). */
+function sendToken(response: Response, message: string, { token, expiresAt }: IssuedToken, user: User): void {
+  sendSuccess(response, { message, data: { token, user, expires_at: expiresAt } })
+}
+
+function userOf({ userId, userName, email, companyId }: Session): User {
+  return { id: userId, name: userName, email, company_id: companyId }
+}

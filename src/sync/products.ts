@@ -1,0 +1,68 @@
+import type { Pool } from 'pg'
+import { z } from 'zod'
+import { Instant } from '#domain/instant.ts'
+import { Id } from '#domain/text.ts'
+import { QueryInstant } from '#http/query-values.ts'
+import { checkProducts } from '#queries/catalog/check-products.ts'
+import { readProducts } from '#queries/catalog/read-products.ts'
+import { parse } from './answer.ts'
+import { createOutgoing, type Write } from './outgoing.ts'
+import { LIST_BODY_BYTES, type SyncRoute } from './route.ts'
+import { sessionOf } from './session.ts'
+
+/** As many as a download is made for. */
+export const MAX_CHECKED = 50_000
+
+const Download = z.object({ last_sync: QueryInstant.optional() })
+const Check = z.object({ products: z.array(z.object({ id: Id, updated_at: Instant })).max(MAX_CHECKED) })
+
+/** Products for tills, all or what changed, and what changed without a till's knowledge (spec, Endpoints). */
+export function productRoutes(pool: Pool): SyncRoute[] {
+  const outgoing = createOutgoing()
+  return [
+    {
+      method: 'get',
+      path: '/sync/products',
+      async handle(request, response) {
+        const { companyId } = sessionOf(response)
+        const { last_sync } = parse(Download, request.query)
+        await outgoing.send(response, companyId, async (write) => {
+          write('{"success":true,"data":[')
+          const read = await readProducts(pool, companyId, last_sync, separated(write))
+          if (!read) return
+          write(`],"sync_timestamp":"${read.syncTimestamp}","total":${read.total}`)
+          write(read.deleted === null ? '}' : `,"deleted":[${read.deleted}]}`)
+        })
+      },
+    },
+    {
+      method: 'post',
+      path: '/sync/check-conflicts',
+      bodyBytes: LIST_BODY_BYTES,
+      async handle(request, response) {
+        const { companyId } = sessionOf(response)
+        const { products } = parse(Check, request.body)
+        await outgoing.send(response, companyId, async (write) => {
+          let found = false
+          const conflicts = separated(write)
+          write('{"success":true,"conflicts":[')
+          const checkedAt = await checkProducts(pool, companyId, products, (records) => {
+            found = true
+            return conflicts(records)
+          })
+          if (checkedAt) write(`],"has_conflicts":${found},"checked_at":"${checkedAt}"}`)
+        })
+      },
+    },
+  ]
+}
+
+/** Puts commas between the pieces of a list. */
+function separated(write: Write): Write {
+  let comma = ''
+  return (records) => {
+    const goesOn = write(comma + records)
+    comma = ','
+    return goesOn
+  }
+}

@@ -1,0 +1,75 @@
+import express, { type RequestHandler, type Router } from 'express'
+import type { Pool } from 'pg'
+import type { AddressLimit } from '#access/address-limit.ts'
+import type { SyncAccess } from '#access/sync-access.ts'
+import { limitStrangers } from '#http/middleware/authenticate.ts'
+import { failures, type LogFailure } from '#http/middleware/failures.ts'
+import { jsonBodyUpTo } from '#http/middleware/json-body.ts'
+import { requireHttps } from '#http/middleware/require-https.ts'
+import { routed } from '#http/middleware/routed.ts'
+import { Problem } from '#http/problems.ts'
+import type { Writer } from '#ledger/write/writer.ts'
+import type { MemoryBudget } from '#lib/memory-budget.ts'
+import { answerProblem } from './answer.ts'
+import { authRoutes } from './auth.ts'
+import { configRoute } from './config.ts'
+import { productRoutes } from './products.ts'
+import type { SyncRoute } from './route.ts'
+import { requireToken } from './session.ts'
+import { statusRoute } from './status.ts'
+import { uploadRoute } from './upload.ts'
+
+export interface SyncOptions {
+  readonly pool: Pool
+  readonly writer: Writer
+  readonly sync: SyncAccess
+  readonly addresses: AddressLimit
+  /** Room for the bodies of calls. */
+  readonly bodies: MemoryBudget
+  readonly log: LogFailure
+}
+
+/**
+ * The sync interface of tills, below /api: all of it that is not API v1, so what does not exist there has its errors too. It
+ * serves every company, with or without the API add-on.
+ */
+export function syncRouter(options: SyncOptions): Router {
+  const router = express.Router({ caseSensitive: true, strict: true })
+  const limitStranger = limitStrangers(options.addresses)
+  // Nobody is asked for a token to learn that a route does not exist, so such calls count as a stranger's.
+  const refuse =
+    (problem: Problem): RequestHandler =>
+    async (request, response) => {
+      await limitStranger(request, response)
+      throw problem
+    }
+  const authenticated = requireToken({ ...options.sync, addresses: options.addresses })
+  router.use(neverStored, requireHttps(limitStranger))
+  for (const route of routesOf(options)) {
+    const before = [
+      ...(route.isOpen ? [] : [authenticated]),
+      ...(route.bodyBytes ? [jsonBodyUpTo(route.bodyBytes, options.bodies)] : []),
+    ]
+    const one = router.route(route.path).all(routed(`/api${route.path}`))
+    one[route.method](...before, (request, response) => route.handle(request, response))
+    const Allow = route.method === 'get' ? 'GET, HEAD' : 'POST'
+    one.all(refuse(new Problem('method_not_allowed', undefined, { Allow })))
+  }
+  router.use(refuse(new Problem('not_found')))
+  router.use(failures(options.log, answerProblem))
+  return router
+}
+
+const routesOf = (options: SyncOptions): SyncRoute[] => [
+  ...authRoutes(options.sync),
+  statusRoute,
+  configRoute(options.pool),
+  ...productRoutes(options.pool),
+  uploadRoute(options),
+]
+
+/** Tokens and other people's data are in these answers. */
+const neverStored: RequestHandler = (_request, response, next) => {
+  response.setHeader('Cache-Control', 'no-store')
+  next()
+}

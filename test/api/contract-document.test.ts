@@ -1,0 +1,112 @@
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { expect } from 'chai'
+import type { z } from 'zod'
+import { V1_ROUTES } from '#api/api-v1.ts'
+import { expectProblem, expectRate } from '../support/answers.ts'
+import { type Json, send, startApi, type TestApi } from '../support/api.ts'
+import { contract, expectExample, operations } from '../support/contract.ts'
+import { useDatabase } from '../support/database.ts'
+import { rawRequest } from '../support/raw-request.ts'
+
+describe('the contract as a document', () => {
+  it('is valid OpenAPI 3.1', async () => {
+    const result = await new Validator().validate(structuredClone(contract) as never)
+    expect(result.valid, JSON.stringify(result.errors)).to.equal(true)
+    expect(contract.openapi).to.match(/^3\.1\./)
+  })
+
+  it('names every operation once, with summary, description, group and required scope', () => {
+    const ids = operations.map(({ id }) => id)
+    expect(new Set(ids).size).to.equal(ids.length)
+    expect(ids).to.have.length(V1_ROUTES.length)
+    const groups = contract.tags?.map(({ name }) => name)
+    for (const { id, node } of operations) {
+      expect(id).to.match(/^[a-z][A-Za-z]+$/)
+      expect(node.summary, id).to.match(/^[A-ZÀ-Ü].*[^.]$/)
+      expect(groups, id).to.include(node.tags?.[0])
+      const scope = node['x-required-scope']
+      expect(node.security, id).to.deep.equal([{ apiKey: scope ? [scope] : [] }])
+      if (scope) expect(node.description, id).to.include(`\`${scope}\``)
+    }
+  })
+
+  it('explains every field and every parameter', () => {
+    const unexplained = new Set<string>()
+    const visit = (node: Json, trail: string): void => {
+      if (typeof node !== 'object' || node === null) return
+      if (node.in && node.name && !node.description) unexplained.add(`${trail}: ${node.name}`)
+      for (const [name, field] of Object.entries<Json>(node.properties ?? {}))
+        if (!field.description) unexplained.add(`${trail}: ${name}`)
+      for (const [member, value] of Object.entries(node))
+        if (!/^examples?$/.test(member)) visit(value, `${trail}/${member}`)
+    }
+    visit(contract, '')
+    expect([...unexplained]).to.deep.equal([])
+  })
+
+  it('shows bodies that the schemas accept', () => {
+    for (const route of V1_ROUTES) {
+      if ('read' in route) continue
+      const schema: z.ZodType | undefined = 'batch' in route ? route.item : route.body
+      if (!schema) continue
+      const example = route.example as { items?: unknown[] } | undefined
+      expect(example, route.operation).to.not.equal(undefined)
+      for (const body of 'batch' in route ? (example?.items ?? []) : [example]) {
+        // PUT by-external is shown without what its path says.
+        const result = schema.safeParse(body)
+        expect(result.error?.issues ?? [], route.operation).to.deep.equal([])
+      }
+    }
+  })
+
+  it('shows records that are what it says of them', () => {
+    const schemas = Object.entries((contract.components?.schemas ?? {}) as Record<string, Json>)
+    const shown = schemas.filter(([, { examples }]) => examples)
+    for (const [name, { examples }] of shown) for (const example of examples) expectExample(name, example)
+    for (const { node, id } of operations) {
+      const reply = Object.entries(node.responses ?? {}).find(([status]) => status < '300')?.[1]
+      const data = reply.content?.['application/json'].schema.properties.data
+      const name = (data?.$ref ?? data?.items?.$ref)?.split('/').pop()
+      if (name)
+        expect(
+          shown.map(([each]) => each),
+          id,
+        ).to.include(name)
+    }
+  })
+})
+
+describe('/api/v1/openapi.json', () => {
+  const database = useDatabase()
+  let api: TestApi
+  before(async () => {
+    api = await startApi(database.url, { perMinute: 5 })
+  })
+  after(() => api.close())
+
+  it('is served without a key, counted by address', async () => {
+    const reply = await send(`${api.url}/api/v1/openapi.json`, 'GET')
+    expect(reply.status).to.equal(200)
+    expect(reply.body).to.deep.equal(JSON.parse(JSON.stringify(contract)))
+    expect(reply.headers.get('content-type')).to.equal('application/json; charset=utf-8')
+    expect(reply.headers.get('x-request-id')).to.be.a('string')
+    expect(expectRate(reply)).to.include({ limit: 5, remaining: 4 })
+  })
+
+  it('is 403 over plain HTTP, 405 for another method, and 429 when there were too many', async () => {
+    const forwarded = { host: 'localhost', 'x-forwarded-proto': 'http' }
+    expectProblem(
+      await rawRequest(api.url, { path: '/api/v1/openapi.json', headers: forwarded }),
+      403,
+      'https_required',
+    )
+    const posted = await send(`${api.url}/api/v1/openapi.json`, 'POST', {})
+    expectProblem(posted, 405, 'method_not_allowed')
+    expect(posted.headers.get('allow')).to.equal('GET, HEAD')
+    await send(`${api.url}/api/v1/openapi.json`, 'HEAD')
+    await send(`${api.url}/api/v1/openapi.json`, 'GET')
+    const limited = await send(`${api.url}/api/v1/openapi.json`, 'GET')
+    expectProblem(limited, 429, 'rate_limited')
+    expect(limited.headers.get('retry-after')).to.match(/^\d+$/)
+  })
+})

@@ -1,0 +1,91 @@
+import { expect } from 'chai'
+import type { ProblemCode } from '#http/problems.ts'
+import { statusOf } from '#http/problems.ts'
+import type { Reply } from '../support/api.ts'
+import {
+  documentedCodes,
+  documentedSuccesses,
+  expectAcceptable,
+  expectDocumented,
+  type Operation,
+  operations,
+} from '../support/contract.ts'
+import { useDatabase } from '../support/database.ts'
+import { CASES } from './contract/cases.ts'
+import { EDGE, sendCall } from './contract/edge.ts'
+import { createWorld, type World } from './contract/world.ts'
+
+/** The outcome of an answer, as the tables of cases name it. */
+function outcomeOf({ status, body }: Reply, wanted: string): string {
+  if (status >= 400) return body.error.code
+  if (!wanted.startsWith('item:')) return String(status)
+  expect(body.meta.errors).to.have.length(1)
+  return `item:${body.meta.errors[0].code}`
+}
+
+const isSuccess = (outcome: string) => /^\d/.test(outcome)
+
+describe('the contract, operation by operation', () => {
+  const database = useDatabase()
+  let world: World
+
+  before(async () => {
+    world = await createWorld(database.url)
+  })
+  after(() => world.close())
+
+  for (const operation of operations) {
+    const cases = CASES[operation.id] ?? {}
+    const edge = documentedCodes(operation).filter((code) => code in EDGE && !(code in cases)) as ProblemCode[]
+
+    describe(`${operation.id}: ${operation.method} ${operation.path}`, () => {
+      it('has every documented outcome exercised, and no other', () => {
+        const documented = [...documentedSuccesses(operation), ...documentedCodes(operation)]
+        expect([...Object.keys(cases), ...edge]).to.have.members(documented)
+      })
+
+      for (const [outcome, prepare] of Object.entries(cases)) {
+        it(`answers ${outcome} as documented`, async () => {
+          const call = await prepare(world)
+          if (isSuccess(outcome) && outcome !== '207') expectAcceptable(operation, call.body)
+          const reply = await sendCall(world, { operation, call })
+          expect(outcomeOf(reply, outcome), reply.text).to.equal(outcome)
+          expectDocumented(operation, reply)
+        })
+      }
+
+      if (operation.method === 'POST') {
+        it('answers a repetition under the same Idempotency-Key alike', async () => {
+          const call = await firstSuccess(operation)(world)
+          const headers = { ...call.headers, 'idempotency-key': world.unique('key') }
+          const first = await sendCall(world, { operation, call }, { headers })
+          const second = await sendCall(world, { operation, call }, { headers })
+          expect(second.headers.get('idempotent-replayed')).to.equal('true')
+          // A secret is shown once: a stored answer never has it.
+          const stored = first.text.replace(/,"secret":"[^"]*"/, '')
+          expect([second.status, second.text]).to.deep.equal([first.status, stored])
+          expectDocumented(operation, second)
+        })
+      }
+
+      it(`refuses at the edge as documented, with ${edge.length} codes`, async () => {
+        const call = await firstSuccess(operation)(world)
+        for (const code of edge) {
+          const reply = await (EDGE[code] as NonNullable<(typeof EDGE)[ProblemCode]>)(world, { operation, call })
+          expect(`${reply.status} ${reply.body?.error?.code}`, reply.text).to.equal(`${statusOf(code)} ${code}`)
+          expectDocumented(operation, reply)
+        }
+      })
+    })
+  }
+
+  it('has no cases of operations that are gone', () => {
+    expect(operations.map(({ id }) => id)).to.include.members(Object.keys(CASES))
+  })
+})
+
+function firstSuccess({ id }: Operation) {
+  const [found] = Object.entries(CASES[id] ?? {}).filter(([outcome]) => isSuccess(outcome))
+  if (!found) throw new Error(`${id} has no case of a success`)
+  return found[1]
+}

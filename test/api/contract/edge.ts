@@ -1,0 +1,79 @@
+import { SCOPES } from '#domain/scopes.ts'
+import { MAX_BODY_BYTES } from '#http/middleware/json-body.ts'
+import type { ProblemCode } from '#http/problems.ts'
+import { type Reply, send } from '../../support/api.ts'
+import type { Operation } from '../../support/contract.ts'
+import type { FaultyApi } from '../../support/faulty-api.ts'
+import { type Call, pathOf } from './case.ts'
+import type { World } from './world.ts'
+
+/** An operation and a call of it that would succeed. */
+interface Target {
+  readonly operation: Operation
+  readonly call: Call
+}
+
+/** How the call is sent: all of it as it would succeed, but for what is named. */
+interface Sending {
+  readonly url?: string
+  readonly key?: string | null
+  readonly path?: string
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Sends the call of a target, with what is different. */
+export function sendCall(world: World, { operation, call }: Target, sending: Sending = {}): Promise<Reply> {
+  const { url = world.api.url, key = world.company.key, path = pathOf(operation, call), headers } = sending
+  const body = 'body' in sending ? sending.body : call.body
+  return send(`${url}/api/v1${path}`, operation.method, body, {
+    ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+    ...call.headers,
+    ...headers,
+  })
+}
+
+type Refusal = (world: World, target: Target) => Promise<Reply>
+
+/** How every operation comes to refuse alike; those of its own are rows of the case tables. */
+export const EDGE: { readonly [C in ProblemCode]?: Refusal } = {
+  missing_token: (world, target) => sendCall(world, target, { key: null }),
+  invalid_token: (world, target) => sendCall(world, target, { key: `tb_test_${'A'.repeat(43)}` }),
+  plan_required: (world, target) => sendCall(world, target, { key: world.unpaid.key }),
+  https_required: (world, target) => sendCall(world, target, { headers: { 'x-forwarded-proto': 'http' } }),
+  async insufficient_scope(world, target) {
+    const [scope] = target.operation.node.security?.[0]?.apiKey ?? []
+    const { key } = await world.api.company({ scopes: SCOPES.filter((each) => each !== scope) })
+    return sendCall(world, target, { key })
+  },
+  not_found: (world, target) => sendCall(world, target, { path: nowhere(target) }),
+  malformed_json: (world, target) => sendCall(world, target, { body: '{"name":' }),
+  payload_too_large: (world, target) => sendCall(world, target, { body: `"${'x'.repeat(MAX_BODY_BYTES)}"` }),
+  unsupported_media_type: (world, target) =>
+    sendCall(world, target, { body: target.call.body ?? {}, headers: { 'content-type': 'text/plain' } }),
+  validation_failed: (world, target) =>
+    sendCall(world, target, { path: `${pathOf(target.operation, { ...target.call, query: {} })}?unknown=1` }),
+  async idempotency_key_reuse(world, target) {
+    const headers = { 'idempotency-key': world.unique('key') }
+    await world.company.post('/catalog/categories', { name: world.unique('Outra') }, headers)
+    return sendCall(world, target, { headers })
+  },
+  rate_limited: (world, target) => sendCall(world, target, { url: world.stingy.url, key: world.exhausted.key }),
+  internal_error: (world, target) => fail(world, target, world.faulty.broken),
+  unavailable: (world, target) => fail(world, target, world.faulty.down),
+}
+
+/** What is answered without the database can only fail before. */
+async function fail(world: World, target: Target, { handlers, gate }: FaultyApi['broken']): Promise<Reply> {
+  const reply = await sendCall(world, target, { url: handlers })
+  return reply.status === 200 ? sendCall(world, target, { url: gate }) : reply
+}
+
+const NIL = '00000000-0000-0000-0000-000000000000'
+
+/** The path of a record that does not exist; a PUT would make it, so its path names nothing at all. */
+function nowhere({ operation, call }: Target): string {
+  const broken = operation.method === 'PUT'
+  const missing = { id: 999_999_999, external_id: broken ? '@' : 'nao-existe', delivery_id: NIL }
+  return pathOf(operation, { ...call, params: { ...call.params, ...missing } }).replace('%40', '%E0%A4')
+}

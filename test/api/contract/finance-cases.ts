@@ -1,0 +1,79 @@
+import { payableExample, receivableExample } from '#api/contract/records/finance.ts'
+import { accountOfSale, SIDES, type Side } from '../../support/accounts.ts'
+import type { Case, Cases } from './case.ts'
+import { recordCases } from './record-cases.ts'
+import type { World } from './world.ts'
+
+const settlement = { payment_method: 'pix' }
+
+function accountCases(side: Side, names: readonly [one: string, many: string], example: object): Cases {
+  const { path, party, parties } = side
+  const [one, many] = names
+  const fresh = () => ({ ...example, external_id: undefined, [`${party}_external_id`]: undefined })
+  const create = (world: World) => world.create(path, { ...fresh(), external_id: world.unique('conta') })
+  const settled = async (world: World) => {
+    const account = await create(world)
+    const headers = { 'idempotency-key': world.unique('key') }
+    await world.company.post(`${path}/${account.id}/settle`, settlement, headers)
+    return account
+  }
+  const ofSale = (world: World) => accountOfSale(world.company, side, { external_id: world.unique('venda') })
+  /** A call about an account that cannot be written, by its id. */
+  const locked = (body?: object): Record<string, Case> => ({
+    managed_by_pdv: async (world) => ({ params: { id: (await ofSale(world)).id }, body }),
+    already_settled: async (world) => ({ params: { id: (await settled(world)).id }, body }),
+  })
+  const key = (world: World) => ({ 'idempotency-key': world.unique('key') })
+  const settling = (target: (world: World) => Promise<{ id: number }>): Case => {
+    return async (world) => ({ params: { id: (await target(world)).id }, body: settlement, headers: key(world) })
+  }
+  const common = recordCases({
+    path,
+    names,
+    fresh,
+    changes: { amount: '1.00', [`${party}_id`]: null },
+    unique: 'external_id',
+  })
+  const { duplicate_resource: _, ...replace } = common[`replace${one}ByExternalId`] ?? {}
+  const { 'item:duplicate_resource': __, ...batch } = common[`batch${many}`] ?? {}
+  const item = async ({ external_id }: { external_id: string }) => ({ body: { items: [{ ...fresh(), external_id }] } })
+  const at = ({ external_id }: { external_id: string }) => ({ params: { external_id }, body: fresh() })
+  return {
+    ...common,
+    [`list${many}`]: {
+      200: async (world) => {
+        const external_id = world.unique('parte')
+        await world.create(parties, { name: external_id, external_id })
+        await world.create(path, { ...fresh(), due_date: '2020-01-31', [`${party}_external_id`]: external_id })
+        await settled(world)
+        return { query: { limit: '10', origin: 'api', due_from: '2020-01-01' } }
+      },
+    },
+    [`batch${many}`]: {
+      ...batch,
+      'item:managed_by_pdv': async (world) => item(await ofSale(world)),
+      'item:already_settled': async (world) => item(await settled(world)),
+    },
+    [`replace${one}ByExternalId`]: {
+      ...replace,
+      managed_by_pdv: async (world) => at(await ofSale(world)),
+      already_settled: async (world) => at(await settled(world)),
+    },
+    [`update${one}`]: { ...common[`update${one}`], ...locked({ amount: '1.00' }) },
+    [`delete${one}`]: { ...common[`delete${one}`], ...locked() },
+    [`settle${one}`]: {
+      200: settling(create),
+      managed_by_pdv: settling(ofSale),
+      already_settled: settling(settled),
+    },
+  }
+}
+
+const [receivables, payables] = SIDES
+
+export const financeCases: Cases = {
+  ...accountCases(receivables, ['Receivable', 'Receivables'], receivableExample),
+  ...accountCases(payables, ['Payable', 'Payables'], payableExample),
+  getSummary: { 200: () => ({ query: { from: '2020-01-01', to: '2099-12-31' } }) },
+  listPaymentMethods: { 200: () => ({}) },
+}

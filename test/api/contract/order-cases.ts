@@ -1,0 +1,95 @@
+import { createStore } from '#commands/stores/create-store.ts'
+import { ProviderRefused } from '#payments/provider-port.ts'
+import { send } from '../../support/api.ts'
+import type { Cases } from './case.ts'
+import type { World } from './world.ts'
+
+const pix = { payment_method_id: 'pix', payer_email: 'ana@exemplo.com.br' }
+
+/** The alias of a new store, which can be paid if it has its credentials. */
+async function openStore(world: World, credentials: object = { access_token: 'TEST-token' }): Promise<string> {
+  const alias = world.unique('loja')
+  await world.company.run(createStore, { alias, commission_percentage: '5', sandbox: true, ...credentials })
+  return alias
+}
+
+/** One ad-hoc item for 10.00. */
+const adHoc = (store_alias: string) => ({
+  store_alias,
+  customer: { name: 'Ana' },
+  items: [{ description: 'Bolo', quantity: '1', unit_price: '10.00' }],
+})
+
+export async function placeOrder(world: World, alias?: string) {
+  const order = { ...adHoc(alias ?? (await openStore(world))), external_id: world.unique('pedido') }
+  return world.create('/orders', order)
+}
+
+export const orderCases: Cases = {
+  listOrders: {
+    200: async (world) => {
+      const { store_alias, external_id } = await placeOrder(world)
+      return { query: { status: 'pending', store_alias, external_id } }
+    },
+  },
+  getOrder: {
+    200: async (world) => {
+      const { id } = await placeOrder(world)
+      world.provider.status = 'approved'
+      await world.company.post(`/orders/${id}/payments`, pix)
+      return { params: { id } }
+    },
+  },
+  listOrderNotifications: {
+    200: async (world) => {
+      const { id, store_alias } = await placeOrder(world)
+      for (const body of ['{"type":"plan"}', '{"type":', '[1]'])
+        await send(`${world.api.url}/webhook/paymentprovider/${store_alias}/${id}`, 'POST', body)
+      return { params: { id }, query: { limit: '2' } }
+    },
+  },
+  createOrder: {
+    201: async (world) => {
+      const item = await world.create('/catalog/items', { name: 'Café', price: '18.90' })
+      return {
+        body: {
+          ...adHoc(await openStore(world)),
+          external_id: world.unique('pedido'),
+          customer: { name: 'Ana', email: 'ana@exemplo.com.br', document: '52998224725' },
+          items: [{ catalog_item_id: item.id, quantity: '2' }],
+          delivery_fee: '5.00',
+        },
+      }
+    },
+    duplicate_resource: async (world) => {
+      const { store_alias, external_id } = await placeOrder(world)
+      return { body: { ...adHoc(store_alias), external_id } }
+    },
+  },
+  payOrder: {
+    201: async (world) => {
+      world.provider.status = 'pending'
+      return {
+        params: { id: (await placeOrder(world)).id },
+        body: { ...pix, payment_method_id: 'visa', token: 'cartao' },
+      }
+    },
+    order_already_paid: async (world) => {
+      const { id } = await placeOrder(world)
+      world.provider.status = 'approved'
+      await world.company.post(`/orders/${id}/payments`, pix)
+      return { params: { id }, body: pix }
+    },
+    payment_refused: async (world) => {
+      const { id } = await placeOrder(world)
+      world.provider.twist(() => {
+        throw new ProviderRefused([{ code: '2067', description: 'Invalid user identification number' }])
+      })
+      return { params: { id }, body: pix }
+    },
+    provider_configuration_invalid: async (world) => {
+      const { id } = await placeOrder(world, await openStore(world, {}))
+      return { params: { id }, body: pix }
+    },
+  },
+}

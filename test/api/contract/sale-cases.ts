@@ -1,0 +1,72 @@
+import { authorizeFiscalDocument } from '#commands/sales/authorize-fiscal-document.ts'
+import { registerSale } from '#commands/sales/register-sale.ts'
+import type { Case, Cases } from './case.ts'
+import type { World } from './world.ts'
+
+/** One ad-hoc item for 10.00. */
+const adHoc = (world: World, paid = '10.00') => ({
+  items: [{ description: 'Bolo', quantity: '1', unit_price: '10.00' }],
+  payments: [{ payment_type_id: world.cash, amount: paid }],
+})
+
+const sold = (world: World) => world.create('/sales', { ...adHoc(world), external_id: world.unique('pedido') })
+
+/** A sale of a known customer and a tracked item, with everything that can be said. */
+const whole: Case = async (world) => {
+  const external_id = world.unique('cliente')
+  await world.create('/customers', { name: external_id, external_id })
+  const item = await world.create('/catalog/items', { name: 'Café', price: '18.90', stock: '10' })
+  const sale = {
+    external_id: world.unique('pedido'),
+    customer_external_id: external_id,
+    sold_at: '2026-11-20T10:00:00-03:00',
+    delivery_fee: '5.00',
+    items: [{ catalog_item_id: item.id, quantity: '2' }, ...adHoc(world).items],
+    payments: [
+      { payment_type_id: world.card, amount: '30.00' },
+      { payment_type_id: world.cash, amount: '30.00' },
+    ],
+  }
+  return { body: sale }
+}
+
+export const saleCases: Cases = {
+  listSales: {
+    200: async (world) => {
+      await world.company.post('/sales', (await whole(world)).body)
+      return { query: { status: 'completed', origin: 'api', sold_from: '2026-11-01', sold_to: '2026-11-30' } }
+    },
+  },
+  listPaymentTypes: {
+    200: async (world) => {
+      await world.company.paymentType('cashback')
+      return {}
+    },
+  },
+  getSale: { 200: async (world) => ({ params: { id: (await sold(world)).id } }) },
+  getSaleByExternalId: { 200: async (world) => ({ params: { external_id: (await sold(world)).external_id } }) },
+  createSale: {
+    201: whole,
+    duplicate_resource: async (world) => {
+      const { external_id } = await sold(world)
+      return { body: { ...adHoc(world), external_id } }
+    },
+    insufficient_stock: async (world) => {
+      const { id } = await world.create('/catalog/items', { name: 'Chá', price: '10.00', stock: '1' })
+      return { body: { ...adHoc(world, '20.00'), items: [{ catalog_item_id: id, quantity: '2' }] } }
+    },
+    payment_mismatch: (world) => ({ body: adHoc(world, '9.99') }),
+  },
+  cancelSale: {
+    200: async (world) => ({ params: { id: (await sold(world)).id }, body: { reason: 'Desistência' } }),
+    managed_by_pdv: async (world) => {
+      const { id } = await world.company.run(registerSale, adHoc(world), 'pdv')
+      return { params: { id }, body: {} }
+    },
+    fiscal_document_issued: async (world) => {
+      const { id } = await sold(world)
+      await world.company.run(authorizeFiscalDocument, { id, number: '1234' })
+      return { params: { id }, body: {} }
+    },
+  },
+}

@@ -1,0 +1,74 @@
+import { MAX_WEBHOOKS } from '#commands/webhooks/register-webhook.ts'
+import { switchOffWebhook } from '#commands/webhooks/switch-webhook.ts'
+import type { Case, Cases } from './case.ts'
+import type { World } from './world.ts'
+
+const address = { url: 'https://erp.example/eventos', events: ['sale.completed', 'customer.created'] }
+
+/** The addresses of the case before go, because a company may have only so many. */
+async function registered({ company }: World, count = 1): Promise<number> {
+  const before = await company.get('/webhooks?limit=200')
+  for (const { id } of before.body.data) await company.call('DELETE', `/webhooks/${id}`)
+  const replies = await Promise.all(Array.from({ length: count }, () => company.post('/webhooks', address)))
+  return replies[0]?.body.data.id
+}
+
+/** A call about an address. */
+const about =
+  (body?: object): Case =>
+  async (world) => ({ params: { id: await registered(world) }, ...(body && { body }) })
+
+/** A call about an address that is off. */
+const off: Case = async (world) => {
+  const id = await registered(world)
+  await world.company.run(switchOffWebhook, { id, reason: 'no_response' })
+  return { params: { id } }
+}
+
+const delivered: Case = async (world) => {
+  const id = await registered(world)
+  const test = await world.company.post(`/webhooks/${id}/test`)
+  return { params: { id, delivery_id: test.body.data.id } }
+}
+
+export const webhookCases: Cases = {
+  listWebhooks: {
+    200: async (world) => {
+      await registered(world)
+      return { query: { limit: '1' } }
+    },
+  },
+  registerWebhook: {
+    201: async (world) => {
+      await registered(world)
+      return { body: { ...address, description: 'ERP' } }
+    },
+    webhook_limit_reached: async (world) => {
+      await registered(world, MAX_WEBHOOKS)
+      return { body: address }
+    },
+  },
+  getWebhook: { 200: about() },
+  updateWebhook: { 200: about({ events: ['*'], description: null }) },
+  deleteWebhook: { 204: about() },
+  enableWebhook: { 200: off },
+  disableWebhook: { 200: about() },
+  rotateWebhookSecret: { 200: about({ overlap_hours: 2 }) },
+  listWebhookDeliveries: {
+    200: async (world) => ({ ...(await delivered(world)), query: { status: 'pending', event: 'webhook.test' } }),
+  },
+  getWebhookDelivery: { 200: delivered },
+  testWebhook: { 200: about(), webhook_disabled: off },
+  redeliverWebhook: {
+    200: delivered,
+    async webhook_disabled(world) {
+      const call = await delivered(world)
+      await world.company.post(`/webhooks/${call.params?.id}/disable`)
+      return call
+    },
+  },
+  replayWebhook: {
+    200: about({ after: -1 }),
+    webhook_disabled: async (world) => ({ ...(await off(world)), body: {} }),
+  },
+}

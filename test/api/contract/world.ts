@@ -1,0 +1,65 @@
+import { expect } from 'chai'
+import { ProviderMisconfigured } from '#payments/provider-port.ts'
+import { type Json, startApi, type TestApi, type TestCompany } from '../../support/api.ts'
+import { type FaultyApi, startFaultyApi } from '../../support/faulty-api.ts'
+import { createMemoryProvider, type MemoryProvider } from '../../support/memory-provider.ts'
+
+/** The company that the cases play in, and others that are refused at the edge. */
+export interface World {
+  readonly api: TestApi
+  readonly company: TestCompany
+  readonly provider: MemoryProvider
+  /** Payment types of the company. */
+  readonly cash: number
+  readonly card: number
+  /** A company without the add-on. */
+  readonly unpaid: TestCompany
+  /** Where calls a day are one, and a company whose one is over. */
+  readonly stingy: TestApi
+  readonly exhausted: TestCompany
+  /** The same database behind handlers that fail. */
+  readonly faulty: FaultyApi
+  /** A text that no other record has. */
+  unique(prefix: string): string
+  /** Makes a record with a POST that must succeed. */
+  create(path: string, body: object): Promise<Json>
+  close(): Promise<void>
+}
+
+/** One of the cases is a store without credentials, which is logged; anything else would be a surprise. */
+const tell = (message: string, error: unknown): void => {
+  if (!(error instanceof ProviderMisconfigured)) console.error(message, error)
+}
+
+export async function createWorld(databaseUrl: string, log = tell): Promise<World> {
+  const provider = createMemoryProvider()
+  const api = await startApi(databaseUrl, { provider, log })
+  const company = await api.company()
+  const stingy = await startApi(databaseUrl, { perDay: 1 })
+  const exhausted = await stingy.company()
+  await exhausted.get('/me')
+  const faulty = await startFaultyApi(api.core, databaseUrl)
+  let count = 0
+  return {
+    api,
+    company,
+    provider,
+    cash: await company.paymentType('cash'),
+    card: await company.paymentType('card', '2.50'),
+    unpaid: await api.company({ plan: 'basic' }),
+    stingy,
+    exhausted,
+    faulty,
+    unique: (prefix) => `${prefix}-${++count}`,
+    async create(path, body) {
+      const reply = await company.post(path, body)
+      expect(reply.status, reply.text).to.equal(201)
+      return reply.body.data
+    },
+    async close() {
+      await faulty.close()
+      await stingy.close()
+      await api.close()
+    },
+  }
+}

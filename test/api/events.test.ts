@@ -1,0 +1,233 @@
+import { expect } from 'chai'
+import { hashOf } from '#ledger/envelope.ts'
+import { createPool } from '#postgres/pool.ts'
+import { expectInvalid, expectProblem } from '../support/answers.ts'
+import { type Json, type Reply, startApi, type TestApi, type TestCompany } from '../support/api.ts'
+import { useDatabase } from '../support/database.ts'
+
+/** Nobody has it. */
+const MISSING = 9_000_001
+
+/** All pages of a list, with their answers. */
+async function pagesOf(company: TestCompany, path: string): Promise<Reply[]> {
+  const pages: Reply[] = []
+  let cursor: string | null = null
+  do {
+    const separator = path.includes('?') ? '&' : '?'
+    const page = await company.get(cursor === null ? path : `${path}${separator}cursor=${cursor}`)
+    expect(page.status, page.text).to.equal(200)
+    pages.push(page)
+    cursor = page.body.meta.next_cursor
+  } while (cursor !== null)
+  return pages
+}
+
+const eventsIn = (pages: readonly Reply[]): Json[] => pages.flatMap(({ body }) => body.data)
+const headOf = (reply: Reply): number => Number(reply.headers.get('x-ledger-revision'))
+
+describe('the event feed', () => {
+  const database = useDatabase()
+  let api: TestApi
+  let company: TestCompany
+
+  before(async () => {
+    api = await startApi(database.url)
+    company = await api.company()
+    for (const name of ['Ana', 'Bia', 'Caio']) await company.post('/customers', { name })
+    await company.call('DELETE', `/customers/${(await company.get('/customers')).body.data[0].id}`)
+  })
+  after(() => api.close())
+
+  it('is the ledger from its first event to the revision in the header, in order, each as it was hashed', async () => {
+    const pages = await pagesOf(company, '/events?limit=2')
+    const events = eventsIn(pages)
+    expect(events.map(({ revision }) => revision)).to.deep.equal(events.map((_, n) => n))
+    expect(events.length - 1).to.equal(headOf(pages.at(-1) as Reply))
+    let previous = '0'.repeat(64)
+    for (const { hash, ...rest } of events) {
+      expect(rest.previous_hash).to.equal(previous)
+      expect(hashOf(rest)).to.equal(hash)
+      previous = hash
+    }
+    for (const { body } of pages.slice(0, -1)) expect(body.data).to.have.length(2)
+  })
+
+  it('shows the stored bytes', async () => {
+    const { text } = await company.get('/events?limit=200')
+    const { rows } = await api.core.pool.query<{ json: string }>(
+      'select envelope::text as json from ledger.events where stream = $1 order by revision',
+      [`company-${company.id}`],
+    )
+    expect(text).to.match(/^\{"data":\[/)
+    expect(text.slice('{"data":['.length)).to.satisfy((rest: string) =>
+      rest.startsWith(`${rows.map(({ json }) => json).join(',')}],"meta":`),
+    )
+  })
+
+  it('goes on after a revision, exclusive, and is empty at the end', async () => {
+    const all = eventsIn(await pagesOf(company, '/events'))
+    expect(eventsIn([await company.get('/events?after=2')])).to.deep.equal(all.slice(3))
+    expect(eventsIn([await company.get('/events?after=-1')])).to.deep.equal(all)
+    for (const after of [all.length - 1, all.length + 1000]) {
+      const { body } = await company.get(`/events?after=${after}`)
+      expect(body).to.deep.include({ data: [] })
+      expect(body.meta).to.include({ has_more: false, next_cursor: null })
+    }
+  })
+
+  it('gives just the events of some types, or of one record', async () => {
+    const all = eventsIn(await pagesOf(company, '/events'))
+    const types = ['CustomerDeleted', 'CustomerCreated']
+    const typed = eventsIn(await pagesOf(company, `/events?types=${types}&limit=1`))
+    expect(typed).to.deep.equal(all.filter(({ type }) => types.includes(type)))
+    expect(typed).to.have.length(4)
+    const [{ subject }] = typed
+    const about = eventsIn(await pagesOf(company, `/events?subject=${subject}&limit=1`))
+    expect(about).to.deep.equal(all.filter((event) => event.subject === subject))
+    const both = eventsIn(await pagesOf(company, `/events?subject=${subject}&types=CustomerDeleted`))
+    expect(both.map(({ type }) => type)).to.deep.equal(['CustomerDeleted'])
+    expect(eventsIn([await company.get('/events?types=SaleCompleted')])).to.deep.equal([])
+    expect(eventsIn([await company.get(`/events?subject=sale/${MISSING}`)])).to.deep.equal([])
+  })
+
+  it('keeps its place while events come in, and its cursor belongs to its filters', async () => {
+    const shop = await api.company()
+    const first = await shop.get('/events?limit=1')
+    const { next_cursor } = first.body.meta
+    await shop.post('/customers', { name: 'Nova' })
+    const second = await shop.get(`/events?limit=1&cursor=${next_cursor}`)
+    expect(second.body.data[0].revision).to.equal(first.body.data[0].revision + 1)
+    for (const query of ['types=CustomerCreated', 'after=0', 'subject=customer/1'])
+      expectInvalid(await shop.get(`/events?${query}&cursor=${next_cursor}`), ['cursor'])
+  })
+
+  it('refuses unknown types, malformed subjects and revisions, and unknown parameters', async () => {
+    for (const types of ['Nope', '', 'SaleCompleted,', 'toString', 'SaleCompleted, SaleCancelled'])
+      expectInvalid(await company.get(`/events?types=${types}`), ['types'])
+    for (const subject of ['', 'sale', 'sale/', 'sale/0', 'sale/x', 'nope/1', 'sale/1/2', ' sale/1', 'sale/1e3'])
+      expectInvalid(await company.get(`/events?subject=${subject}`), ['subject'])
+    for (const after of ['', '-2', '1.5', 'x', '99999999999999999999'])
+      expectInvalid(await company.get(`/events?after=${after}`), ['after'])
+    expectInvalid(await company.get('/events?since=1'), [], ['since'])
+    expectInvalid(await company.get('/events?limit=201'), ['limit'])
+    expectInvalid(await company.get('/events?cursor=x'), ['cursor'])
+  })
+
+  it('shows one company its own events only', async () => {
+    const other = await api.company()
+    const events = eventsIn(await pagesOf(other, '/events'))
+    expect(new Set(events.map(({ stream }) => stream))).to.deep.equal(new Set([`company-${other.id}`]))
+    const theirs = await company.get('/customers')
+    expect(eventsIn([await other.get(`/events?subject=customer/${theirs.body.data[0].id}`)])).to.deep.equal([])
+  })
+
+  it('needs the scope audit:read', async () => {
+    const other = await api.company({ scopes: ['sales:read', 'customers:read'] })
+    for (const path of ['/events', '/events/verify', '/customers/1/history'])
+      expect(expectProblem(await other.get(path), 403, 'insufficient_scope')).to.deep.equal({
+        missing_scope: 'audit:read',
+      })
+  })
+
+  describe('of one record', () => {
+    it('is its history, oldest first, in pages, also after it was deleted', async () => {
+      const { id } = (await company.post('/customers', { name: 'Dora' })).body.data
+      for (const notes of ['a', 'b', 'c']) await company.call('PATCH', `/customers/${id}`, { notes })
+      await company.call('DELETE', `/customers/${id}`)
+      expectProblem(await company.get(`/customers/${id}`), 404, 'not_found')
+      const pages = await pagesOf(company, `/customers/${id}/history?limit=2`)
+      expect(pages).to.have.length(3)
+      const types = eventsIn(pages).map(({ type }) => type)
+      expect(types).to.deep.equal(['CustomerCreated', ...Array(3).fill('CustomerUpdated'), 'CustomerDeleted'])
+      expect(eventsIn(pages).every(({ subject }) => subject === `customer/${id}`)).to.equal(true)
+      expect(headOf(pages[0] as Reply)).to.equal(eventsIn(pages).at(-1).revision)
+      expectInvalid(await company.get(`/customers/${id}/history?after=1`), [], ['after'])
+    })
+
+    it('is 404 where the company never had one, to the last byte as for another company’s', async () => {
+      const other = await api.company()
+      const { id } = (await other.post('/customers', { name: 'Eva' })).body.data
+      const ask = async (asked: number | string) => {
+        const reply = await company.get(`/customers/${asked}/history`)
+        expectProblem(reply, 404, 'not_found')
+        return reply.text.replaceAll(reply.headers.get('x-request-id') ?? '', '')
+      }
+      expect(await ask(id)).to.equal(await ask(MISSING))
+      for (const path of ['x', '0', '1e3', '-1']) await ask(path)
+      // The same number, of another kind.
+      expectProblem(await other.get(`/suppliers/${id}/history`), 404, 'not_found')
+    })
+  })
+})
+
+describe('GET /events/verify', () => {
+  const database = useDatabase()
+  let api: TestApi
+
+  before(async () => {
+    api = await startApi(database.url)
+  })
+  after(() => api.close())
+
+  it('says that an untouched ledger is whole, and to where', async () => {
+    const company = await api.company()
+    const reply = await company.get('/events/verify')
+    const { revision, hash } = eventsIn(await pagesOf(company, '/events')).at(-1)
+    expect(reply.body.data).to.deep.equal({ valid: true, checked: revision + 1, revision, hash, first_error: null })
+    expect(headOf(reply)).to.equal(revision)
+  })
+
+  it('goes on after what was verified, and refuses one half of a place', async () => {
+    const company = await api.company()
+    const events = eventsIn(await pagesOf(company, '/events'))
+    const [first] = events
+    const on = (await company.get(`/events/verify?after=0&hash=${first.hash}`)).body.data
+    expect(on).to.include({ valid: true, checked: events.length - 1, revision: events.length - 1 })
+    const elsewhere = (await company.get(`/events/verify?after=0&hash=${'a'.repeat(64)}`)).body.data
+    expect(elsewhere).to.deep.include({ valid: false, first_error: { revision: 1, reason: 'broken_chain' } })
+    const last = events.at(-1)
+    const end = (await company.get(`/events/verify?after=${last.revision}&hash=${last.hash}`)).body.data
+    expect(end).to.deep.equal({
+      valid: true,
+      checked: 0,
+      revision: last.revision,
+      hash: last.hash,
+      first_error: null,
+    })
+    for (const query of ['after=0', `hash=${first.hash}`])
+      expectInvalid(await company.get(`/events/verify?${query}`), ['hash'])
+    expectInvalid(await company.get('/events/verify?after=0&hash=xyz'), ['hash'])
+  })
+
+  it('tells where a ledger was altered', async () => {
+    const company = await api.company()
+    const pool = createPool(database.url, { max: 1 })
+    await pool.query(
+      `update ledger.events set envelope = replace(envelope::text, 'Loja', 'Loka')::json where stream = $1 and revision = 0`,
+      [`company-${company.id}`],
+    )
+    await pool.end()
+    expect((await company.get('/events/verify')).body.data).to.deep.equal({
+      valid: false,
+      checked: 0,
+      revision: -1,
+      hash: '0'.repeat(64),
+      first_error: { revision: 0, reason: 'wrong_hash' },
+    })
+  })
+
+  it('answers calls that ask the same at once alike, and another one of the company with 503 or in its turn', async () => {
+    const company = await api.company()
+    const [{ hash }] = eventsIn(await pagesOf(company, '/events'))
+    const paths = ['/events/verify', '/events/verify', `/events/verify?after=0&hash=${hash}`]
+    const replies = await Promise.all(Array.from({ length: 12 }, (_, n) => company.get(paths[n % 3] as string)))
+    for (const reply of replies) {
+      if (reply.status === 200) expect(reply.body.data.valid).to.equal(true)
+      else {
+        expectProblem(reply, 503, 'unavailable')
+        expect(reply.headers.get('retry-after')).to.match(/^\d+$/)
+      }
+    }
+    expect(replies.filter(({ status }) => status === 200)).to.not.be.empty
+  })
+})

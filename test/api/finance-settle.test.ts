@@ -1,0 +1,171 @@
+import { expect } from 'chai'
+import { settleReceivable } from '#commands/finance/receivable-commands.ts'
+import { accountOfSale, SIDES, settle } from '../support/accounts.ts'
+import { expectInvalid, expectProblem } from '../support/answers.ts'
+import { type Json, type Reply, startApi, type TestApi, type TestCompany } from '../support/api.ts'
+import { useDatabase } from '../support/database.ts'
+
+const body = { description: 'Aluguel', amount: '100.00', due_date: '2020-03-10' }
+const pix = { payment_method: 'pix' }
+
+const statuses = (replies: readonly Reply[]) => {
+  const counts: Record<number, number> = {}
+  for (const { status } of replies) counts[status] = (counts[status] ?? 0) + 1
+  return counts
+}
+
+for (const side of SIDES) {
+  const { path } = side
+
+  describe(`finance: settle of ${path}`, () => {
+    const database = useDatabase()
+    let api: TestApi
+    let company: TestCompany
+
+    before(async () => {
+      api = await startApi(database.url)
+      company = await api.company()
+    })
+    after(() => api.close())
+
+    const create = async (fields: object = {}): Promise<Json> =>
+      (await company.post(path, { ...body, ...fields })).body.data
+
+    it('answers 200 with the account, settled now, as GET shows it', async () => {
+      const { id, is_overdue } = await create()
+      expect(is_overdue).to.equal(true)
+      const reply = await settle(company, side, id, { payment_method: 'bank_slip', amount: '100.00' })
+      expect(reply.status).to.equal(200)
+      const { paid_at, updated_at, ...rest } = reply.body.data
+      const settled_on = updated_at.slice(0, 10)
+      expect(rest).to.include({ status: 'settled', payment_method: 'bank_slip', settled_on, is_overdue: false })
+      expect(paid_at).to.equal(updated_at)
+      expect((await company.get(`${path}/${id}`)).text).to.equal(reply.text)
+    })
+
+    it("decides the accounting date by paid_at on the company's calendar, and shows it with its offset", async () => {
+      for (const [paid_at, shown, settled_on] of [
+        ['2026-03-11T02:59:59.999Z', '2026-03-10T23:59:59.999-03:00', '2026-03-10'],
+        ['2026-03-11T03:00:00Z', '2026-03-11T00:00:00.000-03:00', '2026-03-11'],
+        ['2026-03-11T12:00:00+14:00', '2026-03-10T19:00:00.000-03:00', '2026-03-10'],
+        ['2099-01-01T00:00:00-03:00', '2099-01-01T00:00:00.000-03:00', '2099-01-01'],
+      ] as const) {
+        const { id } = await create()
+        const reply = await settle(company, side, id, { ...pix, paid_at })
+        expect(reply.body.data).to.include({ paid_at: shown, settled_on })
+        const on = `${path}?paid_from=${settled_on}&paid_to=${settled_on}`
+        expect((await company.get(on)).body.data.map((record: Json) => record.id)).to.include(id)
+      }
+    })
+
+    it('refuses another amount, naming it, and leaves the account as it was', async () => {
+      const { id } = await create()
+      const before = (await company.get(`${path}/${id}`)).text
+      for (const amount of ['99.99', '100.01', '0.00']) {
+        expectInvalid(await settle(company, side, id, { ...pix, amount }), ['amount'])
+      }
+      expect((await company.get(`${path}/${id}`)).text).to.equal(before)
+    })
+
+    it('refuses a body that is wrong: method missing or unknown, paid_at without offset, amount that is no money', async () => {
+      const { id } = await create()
+      expectInvalid(await settle(company, side, id, {}), ['payment_method'])
+      expectInvalid(await settle(company, side, id, { payment_method: 'card' }), ['payment_method'])
+      const wrong = { ...pix, paid_at: '2026-03-10T12:00:00', amount: 100, partial: true }
+      expectInvalid(await settle(company, side, id, wrong), ['paid_at', 'amount'], ['partial'])
+      expectInvalid(await settle(company, side, id, { ...pix, paid_at: '2026-03-10' }), ['paid_at'])
+    })
+
+    it('demands an Idempotency-Key, also where there would be nothing to settle', async () => {
+      const { id } = await create()
+      for (const target of [id, 9_000_001]) {
+        expectInvalid(await company.post(`${path}/${target}/settle`, pix), ['Idempotency-Key'])
+      }
+      const long = { 'idempotency-key': 'x'.repeat(256) }
+      expectInvalid(await company.post(`${path}/${id}/settle`, pix, long), ['Idempotency-Key'])
+      expect((await settle(company, side, id, pix, 'x'.repeat(255))).status).to.equal(200)
+    })
+
+    it('replays under the same key, refuses the key with another body, and a second settlement', async () => {
+      const { id } = await create()
+      const first = await settle(company, side, id, pix, `k-${id}`)
+      const again = await settle(company, side, id, pix, `k-${id}`)
+      expect(again.text).to.equal(first.text)
+      expect(again.headers.get('idempotent-replayed')).to.equal('true')
+      const other = await settle(company, side, id, { payment_method: 'cash' }, `k-${id}`)
+      expectProblem(other, 409, 'idempotency_key_reuse')
+      expectProblem(await settle(company, side, id, pix), 409, 'already_settled')
+      expectProblem(await settle(company, side, id, { ...pix, amount: '1.00' }), 409, 'already_settled')
+    })
+
+    it('keeps no refusal under a key: corrected, it settles', async () => {
+      const { id } = await create()
+      expectInvalid(await settle(company, side, id, { ...pix, amount: '1.00' }, `c-${id}`), ['amount'])
+      expect((await settle(company, side, id, { ...pix, amount: '100.00' }, `c-${id}`)).status).to.equal(200)
+    })
+
+    it('finds no account that is not there', async () => {
+      expectProblem(await settle(company, side, 9_000_001, pix), 404, 'not_found')
+      expectProblem(await company.post(`${path}/x/settle`, pix, { 'idempotency-key': 'nowhere' }), 404, 'not_found')
+    })
+
+    it('raced 20 times with different keys: one settlement, 19 refusals', async () => {
+      const { id } = await create()
+      const replies = await Promise.all(Array.from({ length: 20 }, () => settle(company, side, id, pix)))
+      expect(statuses(replies)).to.deep.equal({ 200: 1, 409: 19 })
+      for (const { status, body } of replies) if (status === 409) expect(body.error.code).to.equal('already_settled')
+      const won = replies.find(({ status }) => status === 200)
+      expect((await company.get(`${path}/${id}`)).text).to.equal(won?.text)
+    })
+
+    it('raced 20 times with one key: 20 equal answers', async () => {
+      const { id } = await create()
+      const key = `race-${id}`
+      const replies = await Promise.all(Array.from({ length: 20 }, () => settle(company, side, id, pix, key)))
+      expect(statuses(replies)).to.deep.equal({ 200: 20 })
+      expect(new Set(replies.map(({ text }) => text)).size).to.equal(1)
+      expect(replies.filter(({ headers }) => headers.get('idempotent-replayed') === 'true')).to.have.length(19)
+    })
+
+    it('raced with changes and deletions: an account is settled for what it says, or not at all', async () => {
+      for (let round = 0; round < 5; round++) {
+        const { id } = await create()
+        const [changed, removed, settled] = (await Promise.all([
+          company.call('PATCH', `${path}/${id}`, { amount: '50.00' }),
+          company.call('DELETE', `${path}/${id}`),
+          settle(company, side, id, { ...pix, amount: '100.00' }),
+        ])) as [Reply, Reply, Reply]
+        if (settled.status === 200) {
+          expect([changed.status, removed.status]).to.deep.equal([409, 409])
+          expect(settled.body.data.amount).to.equal('100.00')
+        } else {
+          expect(removed.status).to.equal(204)
+          expect([changed.status, settled.status]).to.deep.be.oneOf([
+            [200, 422],
+            [200, 404],
+            [404, 404],
+          ])
+        }
+      }
+    })
+  })
+}
+
+describe('finance: settle of what a sale made', () => {
+  const database = useDatabase()
+  let api: TestApi
+  before(async () => {
+    api = await startApi(database.url)
+  })
+  after(() => api.close())
+
+  it('is refused to the API and done by the panel', async () => {
+    const company = await api.company()
+    const [receivables] = SIDES
+    const { id } = await accountOfSale(company, receivables)
+    expectProblem(await settle(company, receivables, id, pix), 409, 'managed_by_pdv')
+    const settled = await company.run(settleReceivable, { id, payment_method: 'cash' }, 'pdv')
+    expect(settled).to.include({ id, origin: 'sale', status: 'settled', payment_method: 'cash' })
+    expectProblem(await settle(company, receivables, id, pix), 409, 'managed_by_pdv')
+  })
+})

@@ -1,0 +1,231 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { fromCents, toCents } from '#domain/money.ts'
+import { accountOfSale, SIDES, type Side, settle } from '../support/accounts.ts'
+import { expectInvalid, expectProblem } from '../support/answers.ts'
+import type { Json, TestCompany } from '../support/api.ts'
+import { useApi } from '../support/use-api.ts'
+
+const PATH = '/finance/summary'
+const NONE = { count: 0, amount: '0.00' }
+const [receivables, payables] = SIDES
+
+/** Every record of a list, page by page. */
+async function all(company: TestCompany, path: string): Promise<Json[]> {
+  const records: Json[] = []
+  let cursor: string | null = null
+  do {
+    const { body }: { body: Json } = await company.get(`${path}?limit=7${cursor ? `&cursor=${cursor}` : ''}`)
+    records.push(...body.data)
+    cursor = body.meta.next_cursor
+  } while (cursor)
+  return records
+}
+
+const addUp = (amounts: readonly string[]) => ({
+  count: amounts.length,
+  amount: fromCents(amounts.reduce((sum, amount) => sum + toCents(amount), 0)),
+})
+
+/** What the summary must say, from the lists alone: days are the first ten characters of the times as they are shown. */
+async function expectedSummary(company: TestCompany, from: string, to: string): Promise<Json> {
+  const within = (day: string) => from <= day && day <= to
+  const amountsOf = (records: readonly Json[]) => records.map(({ amount }) => amount)
+  const side = async ({ path }: Side) => {
+    const accounts = await all(company, path)
+    const pending = accounts.filter(({ status, due_date }) => status === 'pending' && within(due_date))
+    const settled = accounts.filter(({ status, paid_at }) => status === 'settled' && within(paid_at.slice(0, 10)))
+    return {
+      pending: addUp(amountsOf(pending)),
+      overdue: addUp(amountsOf(pending.filter(({ is_overdue }) => is_overdue))),
+      settled: addUp(amountsOf(settled)),
+    }
+  }
+  const sold = (await all(company, '/sales')).filter(({ sold_at }) => within(sold_at.slice(0, 10)))
+  const totals = (status: string) => addUp(sold.filter((sale) => sale.status === status).map(({ total }) => total))
+  const { count, amount: gross } = totals('completed')
+  const [received, paid] = [await side(receivables), await side(payables)]
+  return {
+    from,
+    to,
+    receivables: received,
+    payables: paid,
+    sales: { count, gross, cancelled: totals('cancelled') },
+    balance: fromCents(toCents(received.settled.amount) - toCents(paid.settled.amount)),
+  }
+}
+
+describe('finance: summary', () => {
+  let now: string | null = null
+  const api = useApi({ now: () => now ?? new Date().toISOString() })
+
+  beforeEach(() => {
+    now = null
+  })
+
+  const create = async (company: TestCompany, { path }: Side, fields: object): Promise<number> => {
+    const reply = await company.post(path, { description: 'x', ...fields })
+    expect(reply.status, reply.text).to.equal(201)
+    return reply.body.data.id
+  }
+  const sell = async (company: TestCompany, cash: number, sold_at: string, total: string): Promise<number> => {
+    const items = [{ description: 'Bolo', quantity: '1', unit_price: total }]
+    const reply = await company.post('/sales', { sold_at, items, payments: [{ payment_type_id: cash, amount: total }] })
+    expect(reply.status, reply.text).to.equal(201)
+    return reply.body.data.id
+  }
+  const settleAt = (company: TestCompany, side: Side, id: number, paid_at: string) =>
+    settle(company, side, id, { payment_method: 'pix', paid_at })
+
+  it('is all zeros for a company that did nothing', async () => {
+    const company = await api.company()
+    const reply = await company.get(`${PATH}?from=2026-03-01&to=2026-03-31`)
+    expect(reply.status).to.equal(200)
+    const none = { pending: NONE, overdue: NONE, settled: NONE }
+    expect(reply.body).to.deep.equal({
+      data: {
+        from: '2026-03-01',
+        to: '2026-03-31',
+        receivables: none,
+        payables: none,
+        sales: { count: 0, gross: '0.00', cancelled: NONE },
+        balance: '0.00',
+      },
+    })
+    expect(reply.headers.get('x-ledger-revision')).to.equal((await company.get('/me')).headers.get('x-ledger-revision'))
+  })
+
+  it('adds up pending by due date, settled by accounting date and sales by day of sale; the balance may be negative', async () => {
+    now = '2026-03-10T15:00:00.000Z'
+    const company = await api.company()
+    const cash = await company.paymentType('cash')
+    await create(company, receivables, { amount: '10.00', due_date: '2026-03-09' })
+    await create(company, receivables, { amount: '0.05', due_date: '2026-03-10' })
+    await create(company, receivables, { amount: '1000.00', due_date: '2026-04-01' })
+    const deleted = await create(company, receivables, { amount: '7.00', due_date: '2026-03-09' })
+    await company.call('DELETE', `${receivables.path}/${deleted}`)
+    await accountOfSale(company, receivables, { amount: '3.00', due_date: '2026-03-01' })
+    const paid = await create(company, receivables, { amount: '20.00', due_date: '2026-01-01' })
+    await settleAt(company, receivables, paid, '2026-03-02T12:00:00Z')
+    const bill = await create(company, payables, { amount: '20.01', due_date: '2026-03-31' })
+    await settleAt(company, payables, bill, '2026-03-31T23:59:59-03:00')
+    await sell(company, cash, '2026-03-01T00:00:00-03:00', '5.00')
+    await sell(company, cash, '2026-04-01T00:00:00-03:00', '500.00')
+    const cancelled = await sell(company, cash, '2026-03-31T23:59:59-03:00', '6.00')
+    await company.post(`/sales/${cancelled}/cancel`, {})
+    const { body } = await company.get(`${PATH}?from=2026-03-01&to=2026-03-31`)
+    expect(body.data).to.deep.equal({
+      from: '2026-03-01',
+      to: '2026-03-31',
+      receivables: {
+        pending: { count: 3, amount: '13.05' },
+        overdue: { count: 2, amount: '13.00' },
+        settled: { count: 1, amount: '20.00' },
+      },
+      payables: { pending: NONE, overdue: NONE, settled: { count: 1, amount: '20.01' } },
+      sales: { count: 1, gross: '5.00', cancelled: { count: 1, amount: '6.00' } },
+      balance: '-0.01',
+    })
+  })
+
+  it("is of this month until today, on the company's calendar, where no days are given", async () => {
+    const company = await api.company()
+    const period = async (query = '') => {
+      const { from, to } = (await company.get(PATH + query)).body.data
+      return [from, to]
+    }
+    now = '2026-03-01T02:59:59.999Z'
+    expect(await period()).to.deep.equal(['2026-02-01', '2026-02-28'])
+    now = '2026-03-01T03:00:00.000Z'
+    expect(await period()).to.deep.equal(['2026-03-01', '2026-03-01'])
+    expect(await period('?from=2026-01-15')).to.deep.equal(['2026-01-15', '2026-03-01'])
+    expect(await period('?to=2026-01-15')).to.deep.equal(['2026-01-01', '2026-01-15'])
+    expect(await period('?to=2026-03-20')).to.deep.equal(['2026-03-01', '2026-03-20'])
+    expectInvalid(await company.get(`${PATH}?from=2026-03-02`), ['from'])
+  })
+
+  it('refuses days that are none, a period that ends before it begins, and unknown parameters', async () => {
+    const company = await api.company()
+    expectInvalid(await company.get(`${PATH}?from=2026-03-02&to=2026-03-01`), ['from'])
+    expectInvalid(await company.get(`${PATH}?from=2026-02-29&to=2026-3-1`), ['from', 'to'])
+    expectInvalid(await company.get(`${PATH}?from=2026-03-01T00:00:00Z`), ['from'])
+    expectInvalid(await company.get(`${PATH}?de=2026-03-01`), [], ['de'])
+    expect((await company.get(`${PATH}?from=1900-01-01&to=9999-12-31`)).status).to.equal(200)
+    const { key } = await company.newKey(['finance:write'])
+    const denied = await company.call('GET', PATH, undefined, { authorization: `Bearer ${key}` })
+    expect(expectProblem(denied, 403, 'insufficient_scope')).to.deep.equal({ missing_scope: 'finance:read' })
+  })
+
+  it('adds up without rounding, also beyond what a float can tell apart', async () => {
+    const company = await api.company()
+    const item = (n: number) => ({
+      external_id: `a${n}`,
+      description: 'x',
+      amount: '9999999999.99',
+      due_date: '2099-01-01',
+    })
+    for (let batch = 0; batch < 20; batch++) {
+      const items = Array.from({ length: 500 }, (_, n) => item(batch * 500 + n))
+      expect((await company.post(`${receivables.path}/batch`, { items })).status).to.equal(200)
+    }
+    const { body } = await company.get(`${PATH}?from=2099-01-01&to=2099-01-01`)
+    expect(body.data.receivables.pending).to.deep.equal({ count: 10_000, amount: '99999999999900.00' })
+  })
+
+  it('equals what one adds up from the lists, across the end of a day, in any zone', async () => {
+    // The moments at which a day ends in one of the zones, and those just before and after.
+    const zones = ['America/Sao_Paulo', 'America/New_York', 'Pacific/Kiritimati', 'Pacific/Pago_Pago', 'Asia/Kathmandu']
+    const midnights = ['03:00', '05:00', '04:00', '10:00', '11:00', '18:15', '00:00']
+    const around = fc
+      .tuple(fc.integer({ min: 7, max: 12 }), fc.constantFrom(...midnights), fc.constantFrom(-1, 0, 1, 3_600_000))
+      .map(([day, time, ms]) =>
+        new Date(Date.parse(`2026-03-${String(day).padStart(2, '0')}T${time}:00.000Z`) + ms).toISOString(),
+      )
+    const day = fc.integer({ min: 6, max: 13 }).map((n) => `2026-03-${String(n).padStart(2, '0')}`)
+    const amount = fc.integer({ min: 1, max: 9_999_999 }).map(fromCents)
+    const account = fc.record({
+      side: fc.constantFrom(...SIDES),
+      amount,
+      due_date: day,
+      fate: fc.oneof({ weight: 5, arbitrary: around }, fc.constantFrom('pending', 'pending', 'deleted', 'sale')),
+    })
+    const sale = fc.record({ total: amount, sold_at: around, isCancelled: fc.boolean() })
+    const world = fc.record({
+      timezone: fc.oneof(fc.constant('America/Sao_Paulo'), fc.constantFrom(...zones)),
+      clock: around,
+      accounts: fc.array(account, { maxLength: 12 }),
+      sales: fc.array(sale, { maxLength: 6 }),
+      periods: fc.array(fc.tuple(day, day), { minLength: 3, maxLength: 3 }),
+    })
+    const property = fc.asyncProperty(world, async ({ timezone, clock, accounts, sales, periods }) => {
+      const company = await api.company({ timezone })
+      const cash = await company.paymentType('cash')
+      for (const { side, fate, ...fields } of accounts) {
+        if (fate === 'sale') await accountOfSale(company, side, fields)
+        else {
+          const id = await create(company, side, fields)
+          if (fate === 'deleted') await company.call('DELETE', `${side.path}/${id}`)
+          else if (fate !== 'pending') await settleAt(company, side, id, fate)
+        }
+      }
+      for (const { total, sold_at, isCancelled } of sales) {
+        const id = await sell(company, cash, sold_at, total)
+        if (isCancelled) await company.post(`/sales/${id}/cancel`, {})
+      }
+      now = clock
+      for (const days of periods) {
+        const [from, to] = [...days].sort() as [string, string]
+        const { body } = await company.get(`${PATH}?from=${from}&to=${to}`)
+        expect(body.data).to.deep.equal(await expectedSummary(company, from, to))
+      }
+    })
+    await fc.assert(property, { numRuns: 40 })
+  }).timeout(60_000)
+
+  it("knows nothing of another company's records", async () => {
+    const [mine, theirs] = [await api.company(), await api.company()]
+    await create(theirs, receivables, { amount: '10.00', due_date: '2026-03-09' })
+    const { body } = await mine.get(`${PATH}?from=2026-03-01&to=2026-03-31`)
+    expect(body.data.receivables.pending).to.deep.equal(NONE)
+  })
+})

@@ -1,0 +1,201 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { V1_ROUTES } from '#api/api-v1.ts'
+import { createPageCache, type PageCache } from '#api/page-cache.ts'
+import { isRefusal } from '#ledger/command.ts'
+import { idsIn } from '../support/answers.ts'
+import { type Reply, startApi, type TestApi, type TestCompany } from '../support/api.ts'
+import { useDatabase } from '../support/database.ts'
+import { invocationOf, type Known, kindOf, type Step, step } from '../support/random-history.ts'
+
+const RUNS = 8
+const DAY_MS = 86_400_000
+const LISTS = [
+  '/customers?limit=200',
+  '/customers?limit=1',
+  '/customers/deleted',
+  '/suppliers?updated_since=2020-01-01T00:00:00Z',
+  '/catalog/items?limit=200',
+  '/catalog/items/deleted',
+  '/catalog/categories',
+  '/finance/receivables?limit=200',
+  '/finance/receivables?status=overdue',
+  '/finance/payables/deleted',
+  '/sales?limit=200',
+  '/sales?status=cancelled',
+  '/orders',
+  '/webhooks',
+]
+
+/** Counts what is found, so that a test knows that it has tested something. */
+function counted(): PageCache & { found: number } {
+  const pages = createPageCache(2 ** 24)
+  return {
+    ...pages,
+    found: 0,
+    find(key, moment) {
+      const page = pages.find(key, moment)
+      if (page) this.found += 1
+      return page
+    },
+  }
+}
+
+describe('pages that are kept', () => {
+  const database = useDatabase()
+  const pages = counted()
+  /** Both serve the same companies: one keeps pages, the other reads each anew. */
+  let keeping: TestApi
+  let reading: TestApi
+  let days = 0
+  const now = () => new Date(Date.now() + days * DAY_MS).toISOString()
+
+  before(async () => {
+    keeping = await startApi(database.url, { pages, now })
+    reading = await startApi(database.url, { pages: createPageCache(0), now })
+  })
+  after(() => Promise.all([keeping.close(), reading.close()]))
+
+  async function read(api: TestApi, { key }: TestCompany, path: string): Promise<Pick<Reply, 'status' | 'text'>> {
+    const response = await fetch(`${api.url}/api/v1${path}`, { headers: { Authorization: `Bearer ${key}` } })
+    const text = await response.text()
+    return { status: response.status, text: `${response.headers.get('x-ledger-revision')} ${text}` }
+  }
+
+  /** Reads a list on both, and the page after it. */
+  async function compare(company: TestCompany, path: string): Promise<void> {
+    const [kept, fresh] = await Promise.all([read(keeping, company, path), read(reading, company, path)])
+    expect(kept, path).to.deep.equal(fresh)
+    const next = /"next_cursor":"([^"]+)"/.exec(fresh.text)?.[1]
+    if (!next) return
+    const further = `${path}${path.includes('?') ? '&' : '?'}cursor=${next}`
+    expect(await read(keeping, company, further), further).to.deep.equal(await read(reading, company, further))
+  }
+
+  async function play(api: TestApi, companyId: number, each: Step, known: Known): Promise<void> {
+    const invocation = invocationOf(each, known)
+    if (!invocation) return
+    const invocations = [invocation]
+    const request = { companyId, invocations, origin: 'api' as const, actor: null, requestId: null }
+    const answer = await api.core.writer.run({ ...request, reply: { status: () => 200 } })
+    if (isRefusal(answer) || answer.body === '') return
+    known.set(kindOf(each), [...(known.get(kindOf(each)) ?? []), JSON.parse(answer.body).id])
+  }
+
+  /** Leaving the plan that has the API, nothing could be asked any more. */
+  const write = step
+    .filter(({ act }) => act !== 'updateCompany')
+    .chain((each) => fc.boolean().map((here) => ({ kind: 'write' as const, each, here })))
+  const action = fc.oneof(
+    { weight: 10, arbitrary: write },
+    { weight: 14, arbitrary: fc.constantFrom(...LISTS).map((path) => ({ kind: 'read' as const, path })) },
+    { weight: 1, arbitrary: fc.constant({ kind: 'midnight' as const }) },
+  )
+
+  it('are to the last byte what would be read, however writes and reads follow each other', async function () {
+    this.timeout(180_000)
+    await fc.assert(
+      fc.asyncProperty(fc.array(action, { minLength: 30, maxLength: 60 }), async (actions) => {
+        days = 0
+        const company = await keeping.company()
+        const known: Known = new Map([['payment_type', [await company.paymentType('cash')]]])
+        for (const each of actions) {
+          if (each.kind === 'midnight') days += 1
+          else if (each.kind === 'read') await compare(company, each.path)
+          else await play(each.here ? keeping : reading, company.id, each.each, known)
+        }
+        for (const path of [...LISTS, ...LISTS]) await compare(company, path)
+      }),
+      { numRuns: RUNS },
+    )
+    expect(pages.found).to.be.greaterThan(RUNS * (LISTS.length - 1))
+  })
+
+  it('never hide what another process has acknowledged, whoever reads meanwhile', async () => {
+    const company = await keeping.company()
+    const path = '/customers?limit=200'
+    let writing = true
+    const poll = async () => {
+      while (writing) await read(keeping, company, path)
+    }
+    const create = async (worker: number) => {
+      for (let n = 0; n < 10; n++) {
+        const id = await createCustomer(reading, company, `Cliente ${worker}-${n}`)
+        const { text } = await read(keeping, company, path)
+        expect(text).to.include(`{"id":${id},`)
+      }
+    }
+    const pollers = [poll(), poll()]
+    await Promise.all(Array.from({ length: 4 }, (_, worker) => create(worker)))
+    writing = false
+    await Promise.all(pollers)
+    expect(idsIn(await company.get(path))).to.have.length(40)
+  })
+
+  async function createCustomer(api: TestApi, { key }: TestCompany, name: string): Promise<number> {
+    const response = await fetch(`${api.url}/api/v1/customers`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+      body: JSON.stringify({ name }),
+    })
+    expect(response.status).to.equal(201)
+    return ((await response.json()) as { data: { id: number } }).data.id
+  }
+
+  it('go with the tables that they were read from: a rebuild puts right what a kept page shows, too', async () => {
+    const company = await keeping.company()
+    await createCustomer(keeping, company, 'Ana')
+    const path = '/customers'
+    const right = await read(keeping, company, path)
+    await keeping.core.pool.query(
+      `update customers set doc = replace(doc::text, 'Ana', 'Eva')::json where company_id = $1`,
+      [company.id],
+    )
+    const { text: wrong } = await read(keeping, company, `${path}?limit=7`)
+    expect(wrong).to.include('Eva')
+    await keeping.core.rebuild()
+    expect((await read(keeping, company, `${path}?limit=7`)).text)
+      .to.include('Ana')
+      .and.not.include('Eva')
+    expect(await read(keeping, company, path)).to.deep.equal(right)
+  })
+
+  it('are a company’s own, for keys that may read them', async () => {
+    const [company, other] = [await keeping.company(), await keeping.company()]
+    await createCustomer(keeping, company, 'Ana')
+    expect((await company.get('/customers')).body.data).to.have.length(1)
+    expect((await other.get('/customers')).body.data).to.have.length(0)
+    const { key } = await company.newKey(['sales:read'])
+    expect((await read(keeping, { ...company, key }, '/customers')).status).to.equal(403)
+  })
+
+  it('still count as calls, answer HEAD, and carry their own request id', async () => {
+    const company = await keeping.company()
+    const [first, second] = [await company.get('/customers'), await company.get('/customers')]
+    const remaining = ({ headers }: Reply) => Number(headers.get('x-ratelimit-remaining'))
+    expect(remaining(second)).to.equal(remaining(first) - 1)
+    expect(second.headers.get('x-request-id')).not.to.equal(first.headers.get('x-request-id'))
+    const head = await company.call('HEAD', '/customers')
+    expect(head.headers.get('content-length')).to.equal(String(Buffer.byteLength(second.text)))
+    expect(head.text).to.equal('')
+  })
+
+  it('are of lists that follow from the ledger alone', () => {
+    const kept = V1_ROUTES.filter((route) => 'ofLedger' in route && route.ofLedger).map(({ path }) => path)
+    expect(kept.sort()).to.deep.equal([
+      '/catalog/categories',
+      '/catalog/items',
+      '/catalog/items/deleted',
+      '/customers',
+      '/customers/deleted',
+      '/finance/payables',
+      '/finance/payables/deleted',
+      '/finance/receivables',
+      '/finance/receivables/deleted',
+      '/orders',
+      '/sales',
+      '/suppliers',
+      '/suppliers/deleted',
+    ])
+  })
+})

@@ -1,0 +1,65 @@
+import { expect } from 'chai'
+import { createPageCache, type PageMoment } from '#api/page-cache.ts'
+
+const MOMENT: PageMoment = { revision: 7, tables: 16_700, today: '2026-03-10' }
+const KIB = 1_024
+const page = (size_bytes: number) => Buffer.alloc(size_bytes, 'x')
+
+describe('page cache', () => {
+  it('gives a page back, the very bytes, as often as it is asked for', () => {
+    const cache = createPageCache(1_000 * KIB)
+    const body = page(20 * KIB)
+    cache.keep('1 /sales', MOMENT, body)
+    expect(cache.find('1 /sales', MOMENT)).to.equal(body)
+    expect(cache.find('1 /sales', { ...MOMENT })).to.equal(body)
+    expect(cache.find('2 /sales', MOMENT)).to.equal(null)
+  })
+
+  const changes: [string, Partial<PageMoment>][] = [
+    ['the ledger has moved', { revision: 8 }],
+    ['the ledger was not there yet', { revision: 6 }],
+    ['a rebuild has put other tables in their place', { tables: 16_900 }],
+    ['another day has begun', { today: '2026-03-11' }],
+  ]
+  for (const [what, change] of changes) {
+    it(`does not give it when ${what}`, () => {
+      const cache = createPageCache(1_000 * KIB)
+      cache.keep('1 /sales', MOMENT, page(10))
+      expect(cache.find('1 /sales', { ...MOMENT, ...change })).to.equal(null)
+    })
+  }
+
+  it('replaces a page by that of another moment', () => {
+    const cache = createPageCache(1_000 * KIB)
+    const later = { ...MOMENT, revision: 8 }
+    cache.keep('1 /sales', MOMENT, page(10))
+    cache.keep('1 /sales', later, page(20))
+    expect(cache.find('1 /sales', later)?.length).to.equal(20)
+    expect(cache.find('1 /sales', MOMENT)).to.equal(null)
+  })
+
+  it('lets go of what was not asked for longest when there is no more room', () => {
+    const cache = createPageCache(100 * KIB)
+    for (const key of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i']) cache.keep(key, MOMENT, page(10 * KIB))
+    cache.find('a', MOMENT)
+    cache.keep('j', MOMENT, page(10 * KIB))
+    expect(cache.find('b', MOMENT)).to.equal(null)
+    for (const key of ['a', 'c', 'j']) expect(cache.find(key, MOMENT), key).not.to.equal(null)
+  })
+
+  it('counts a small page as the block of memory that it keeps alive', () => {
+    const cache = createPageCache(10 * Buffer.poolSize)
+    for (let n = 0; n < 20; n++) cache.keep(String(n), MOMENT, Buffer.from('{}'))
+    const held = Array.from({ length: 20 }, (_, n) => cache.find(String(n), MOMENT)).filter((found) => found !== null)
+    expect(held).to.have.length(9)
+  })
+
+  it('takes no page that would fill an eighth of it, and none at all without room', () => {
+    const cache = createPageCache(80 * KIB)
+    cache.keep('large', MOMENT, page(11 * KIB))
+    expect(cache.find('large', MOMENT)).to.equal(null)
+    const none = createPageCache(0)
+    none.keep('any', MOMENT, page(1))
+    expect(none.find('any', MOMENT)).to.equal(null)
+  })
+})

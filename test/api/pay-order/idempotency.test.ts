@@ -1,0 +1,105 @@
+import { expect } from 'chai'
+import { type ProviderPayment, ProviderUnavailable } from '#payments/provider-port.ts'
+import { expectProblem } from '../../support/answers.ts'
+import { startApi } from '../../support/api.ts'
+
+import { lostAnswer } from '../../support/memory-provider.ts'
+import { card, useCashier } from './cashier.ts'
+
+describe('payment of an order with an Idempotency-Key', () => {
+  const { api, company, provider, place, pay, show, tell } = useCashier()
+
+  it('replays the final answer, whatever became of the order since, and asks the provider once', async () => {
+    const { id } = await place()
+    const first = await pay(id, 'k')
+    await tell(id, { ...(provider.payments[0] as ProviderPayment), status: 'approved' })
+    const again = await pay(id, 'k')
+    expect([again.status, again.text]).to.deep.equal([201, first.text])
+    expect(again.headers.get('idempotent-replayed')).to.equal('true')
+    expect(provider.calls).to.have.length(1)
+  })
+
+  it('charges once when the answer was lost and the call is repeated', async () => {
+    const { id } = await place()
+    provider.twist(lostAnswer)
+    expectProblem(await pay(id, 'k'), 503, 'unavailable')
+    const second = await pay(id, 'k')
+    expect(second.status).to.equal(201)
+    expect(second.headers.has('idempotent-replayed')).to.equal(false)
+    expect(provider.calls.map((call) => call.attemptId)).to.deep.equal(
+      Array(2).fill(second.body.data.payment.attempt_id),
+    )
+    expect(provider.payments).to.have.length(1)
+    expect((await show(id)).payments).to.have.length(1)
+  })
+
+  it('answers the paid order when a notification was faster than the repetition', async () => {
+    const { id } = await place()
+    provider.status = 'approved'
+    provider.twist(lostAnswer)
+    await pay(id, 'k')
+    const told = await tell(id, provider.payments[0] as ProviderPayment)
+    expect(told).to.include({ outcome: 'applied' })
+    const reply = await pay(id, 'k')
+    expect(reply.status).to.equal(201)
+    expect(reply.body.data.status).to.equal('paid')
+    expect(provider.calls).to.have.length(1)
+  })
+
+  it('charges nothing when a call that never reached the provider is repeated after another one paid', async () => {
+    const { id } = await place()
+    provider.twist(() => {
+      throw new ProviderUnavailable('nobody there')
+    })
+    expectProblem(await pay(id, 'k'), 503, 'unavailable')
+    provider.status = 'approved'
+    expect((await pay(id, 'other')).status).to.equal(201)
+    expectProblem(await pay(id, 'k'), 409, 'order_already_paid')
+    expect(provider.payments).to.have.length(1)
+  })
+
+  it('charges once when equal calls come at once, to two services', async () => {
+    const { id } = await place()
+    const other = await startApi(api.databaseUrl, { provider })
+    try {
+      const { key } = await company.newKey(['orders:write'])
+      const elsewhere = () =>
+        fetch(`${other.url}/api/v1/orders/${id}/payments`, {
+          method: 'POST',
+          headers: {
+            authorization: `Bearer ${key}`,
+            'content-type': 'application/json',
+            'idempotency-key': 'k',
+          },
+          body: JSON.stringify(card),
+        })
+      const replies = await Promise.all([pay(id, 'k'), elsewhere(), pay(id, 'k'), elsewhere(), pay(id, 'k')])
+      expect(replies.map(({ status }) => status)).to.deep.equal(Array(5).fill(201))
+    } finally {
+      await other.close()
+    }
+    expect(provider.payments).to.have.length(1)
+    expect((await show(id)).payments).to.have.length(1)
+  })
+
+  it('answers 409 idempotency_key_reuse for another body or order, also while the first is not settled', async () => {
+    const { id } = await place()
+    const another = await place()
+    provider.twist(lostAnswer)
+    await pay(id, 'k')
+    for (const settled of [false, true]) {
+      if (settled) expect((await pay(id, 'k')).status).to.equal(201)
+      expectProblem(await pay(id, 'k', { ...card, token: 'other' }), 409, 'idempotency_key_reuse')
+      expectProblem(await pay(another.id, 'k'), 409, 'idempotency_key_reuse')
+    }
+    expect(provider.payments).to.have.length(1)
+  })
+
+  it('answers 409 for a key of another operation before anything is charged', async () => {
+    const { id } = await place()
+    await company.post('/customers', { name: 'Bia' }, { 'idempotency-key': 'k' })
+    expectProblem(await pay(id, 'k'), 409, 'idempotency_key_reuse')
+    expect(provider.calls).to.have.length(0)
+    expect((await show(id)).payments).to.deep.equal([])
+  })
+})

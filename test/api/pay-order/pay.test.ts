@@ -1,0 +1,161 @@
+import { expect } from 'chai'
+import { createStore } from '#commands/stores/create-store.ts'
+import { disableStore } from '#commands/stores/switch-store.ts'
+import { updateStore } from '#commands/stores/update-store.ts'
+import {
+  ProviderMisconfigured,
+  type ProviderPayment,
+  ProviderRefused,
+  ProviderUnavailable,
+} from '#payments/provider-port.ts'
+import { expectInvalid, expectProblem } from '../../support/answers.ts'
+import { type Json, PUBLIC_URL } from '../../support/api.ts'
+import { card, useCashier } from './cashier.ts'
+
+describe('payment of an order', () => {
+  const { api, company, provider, logged, alias, place, pay, show, tell } = useCashier()
+
+  it('asks the provider for the order’s total with the commission, and answers 201 with the order', async () => {
+    const order = await place()
+    const reply = await pay(order.id)
+    expect(reply.status, reply.text).to.equal(201)
+    const [call] = provider.calls
+    expect(call).to.deep.equal({
+      account: { accessToken: 'TEST-access-token', sandbox: true },
+      attemptId: reply.body.data.payment.attempt_id,
+      orderReference: order.provider_reference,
+      amountCents: 7152,
+      applicationFeeCents: 238,
+      paymentMethodId: 'visa',
+      payerEmail: 'ana@example.com',
+      token: 'card-token-1',
+      description: `Pedido ${order.id}`,
+      notificationUrl: `${PUBLIC_URL}/webhook/paymentprovider/${alias()}/${order.id}`,
+    })
+    const { status, payment } = reply.body.data
+    expect(status).to.equal('pending')
+    expect(payment).to.include({
+      provider_payment_id: provider.payments[0]?.id,
+      provider_status: 'pending',
+      status: 'pending',
+      payment_method_id: 'visa',
+      amount: '71.52',
+      commission_percentage: '3.33',
+      live_mode: false,
+    })
+    expect((await company.get(`/orders/${order.id}`)).text).to.equal(reply.text)
+  })
+
+  it('pays the order at once where the provider approves at once, and splits to the cent', async () => {
+    const order = await place()
+    provider.status = 'approved'
+    const { data } = (await pay(order.id)).body
+    expect(data.status).to.equal('paid')
+    expect(data.commission).to.deep.equal({
+      percentage: '3.33',
+      amount: '2.38',
+      store_amount: '69.14',
+      reversed_at: null,
+    })
+    expect(data.released_at).to.equal(data.updated_at)
+  })
+
+  it('takes a further attempt after a rejected one, and none after the order was paid or refunded', async () => {
+    const { id } = await place()
+    provider.status = 'rejected'
+    expect((await pay(id)).body.data.status).to.equal('failed')
+    provider.status = 'approved'
+    const paid = (await pay(id)).body.data
+    expect(paid.status).to.equal('paid')
+    expect(paid.payments.map((payment: Json) => payment.status)).to.deep.equal(['failed', 'paid'])
+    expectProblem(await pay(id), 409, 'order_already_paid')
+    await tell(id, { ...(provider.payments[1] as ProviderPayment), status: 'refunded' })
+    const { data } = (await company.get(`/orders/${id}`)).body
+    expect(data.status).to.equal('refunded')
+    expect(data.commission.reversed_at).to.equal(data.refunded_at)
+    expectProblem(await pay(id), 409, 'order_already_paid')
+    expect(provider.calls).to.have.length(2)
+  })
+
+  it('answers 422 for a body that is no payment and for a disabled store, without asking the provider', async () => {
+    const { id } = await place()
+    expectInvalid(await pay(id, undefined, {}), ['payment_method_id', 'payer_email'])
+    expectInvalid(await pay(id, undefined, { ...card, payer_email: 'ana' }), ['payer_email'])
+    await company.run(disableStore, { alias: alias() })
+    expectInvalid(await pay(id), ['store_alias'])
+    expect(provider.calls).to.have.length(0)
+    expect((await show(id)).payments).to.deep.equal([])
+  })
+
+  describe('when the provider does not make it', () => {
+    it('answers 422 payment_refused with the causes, notes them, and takes the same key again', async () => {
+      const { id } = await place()
+      provider.twist(() => {
+        throw new ProviderRefused([{ code: '3034', description: 'Invalid card_number_validation' }])
+      })
+      const refused = await pay(id, 'k')
+      expect(expectProblem(refused, 422, 'payment_refused')).to.deep.equal({
+        causes: [{ code: '3034', description: 'Invalid card_number_validation' }],
+      })
+      const order = await show(id)
+      expect(order.status).to.equal('pending')
+      expect(order.payment).to.include({ status: 'failed', refusal: '3034: Invalid card_number_validation' })
+      const corrected = await pay(id, 'k', { ...card, token: 'card-token-2' })
+      expect(corrected.status).to.equal(201)
+      expect(provider.payments).to.have.length(1)
+    })
+
+    it('answers 500 provider_configuration_invalid when the credentials are missing, wrong, or of the other mode, and logs why', async () => {
+      const { id } = await place()
+      provider.twist(() => {
+        throw new ProviderMisconfigured('401')
+      })
+      expectProblem(await pay(id, 'k'), 500, 'provider_configuration_invalid')
+      provider.twist((charge) => ({ ...charge(), liveMode: true }))
+      expectProblem(await pay(id), 500, 'provider_configuration_invalid')
+      await company.run(createStore, { alias: `${alias()}-nova`, commission_percentage: '1', sandbox: true })
+      const items = [{ description: 'Cesta', quantity: '1', unit_price: '1.00' }]
+      const order = { store_alias: `${alias()}-nova`, customer: { name: 'Ana' }, items }
+      const { data } = (await company.post('/orders', order)).body
+      expectProblem(await pay(data.id, 'n'), 500, 'provider_configuration_invalid')
+      expect(logged.map(String)).to.deep.equal([
+        'ProviderMisconfigured: 401',
+        'ProviderMisconfigured: the payment is of the other mode',
+        'ProviderMisconfigured: the store has no access token',
+      ])
+      await company.run(updateStore, { alias: `${alias()}-nova`, access_token: 'TEST-access-token' })
+      expect((await pay(data.id, 'n')).status).to.equal(201)
+    })
+
+    it('answers 503 with Retry-After when nobody knows, or when another payment comes back', async () => {
+      const { id } = await place()
+      provider.twist(() => {
+        throw new ProviderUnavailable('time is up')
+      })
+      const down = await pay(id, 'k')
+      expectProblem(down, 503, 'unavailable')
+      expect(down.headers.get('retry-after')).to.match(/^[1-9]\d*$/)
+      provider.twist((charge) => ({ ...charge(), amountCents: 1 }))
+      expectProblem(await pay(id, 'k'), 503, 'unavailable')
+      provider.twist((charge) => ({ ...charge(), externalReference: `order-${id}` }))
+      expectProblem(await pay(id, 'k'), 503, 'unavailable')
+      expect((await show(id)).payment).to.include({ status: 'pending', provider_payment_id: null, refusal: null })
+      expect((await pay(id, 'k')).status).to.equal(201)
+      expect(provider.payments).to.have.length(1)
+    })
+  })
+
+  it('keeps what is secret out of the ledger, the answers and the stored ones', async () => {
+    const { id } = await place()
+    const reply = await pay(id, 'k')
+    const { rows } = await api.core.pool.query<{ text: string }>(
+      `select envelope::text as text from ledger.events where stream = $1
+       union all select body from ops.idempotent_answers where company_id = $2
+       union all select doc::text from read.stores where company_id = $2`,
+      [`company-${company.id}`, company.id],
+    )
+    const kept = [reply.text, ...rows.map(({ text }) => text)].join('\n')
+    expect(kept).to.include('PaymentStarted').and.to.include(alias())
+    for (const secret of ['TEST-access-token', 'card-token-1', 'ana@example.com']) expect(kept).to.not.include(secret)
+  })
+})

@@ -1,0 +1,173 @@
+import { expect } from 'chai'
+import { addDays, dateInZone, startOfDay } from '#domain/instant.ts'
+import { expectProblem, expectRate } from '../support/answers.ts'
+import { type Reply, send, startApi, type TestApi, type TestCompany } from '../support/api.ts'
+import { useDatabase } from '../support/database.ts'
+import { rawRequest } from '../support/raw-request.ts'
+
+const PER_MINUTE = 30
+const PER_DAY = 45
+
+/** A zone whose midnight is hours away, so that no test of a day runs into the next one. */
+const ZONE = new Date().getUTCHours() < 9 ? 'Asia/Tokyo' : 'America/Sao_Paulo'
+
+const unixNow = () => Math.floor(Date.now() / 1000)
+
+describe('quotas', () => {
+  const database = useDatabase()
+  let api: TestApi
+
+  before(async () => {
+    api = await startApi(database.url, { perMinute: PER_MINUTE, perDay: PER_DAY })
+  })
+  after(() => api.close())
+
+  const newCompany = () => api.company({ timezone: ZONE })
+
+  /** What is left to a company, told by a call that counts itself. */
+  const remaining = async (company: TestCompany) => expectRate(await company.get('/me')).remaining
+
+  /** The minute of a company is over, as if its sixty seconds had passed. */
+  const endMinute = ({ id }: TestCompany) =>
+    api.core.pool.query('update ops.quotas set minute_ends_at = now() where company_id = $1', [id])
+
+  const call = (company: TestCompany, count: number): Promise<Reply[]> =>
+    Promise.all(Array.from({ length: count }, () => company.get('/me')))
+
+  it('every answer with a key shows the window and is counted, whatever its status', async () => {
+    const company = await newCompany()
+    const cash = await company.paymentType('cash')
+    const json = { authorization: `Bearer ${company.key}`, 'content-type': 'application/json' }
+    const id = (await company.post('/customers', { external_id: 'a', name: 'Ana' })).body.data.id
+    let left = PER_MINUTE - 1
+    const calls: readonly (readonly [status: number, () => Promise<Reply>])[] = [
+      [200, () => company.get('/customers')],
+      [201, () => company.post('/customers', { name: 'Bia' })],
+      [207, () => company.post('/customers/batch', { items: [{ external_id: 'c', name: 'Caio' }, {}] })],
+      [400, () => company.post('/customers', '{')],
+      [404, () => company.get('/customers/999999999')],
+      [404, () => company.get('/nothing')],
+      [404, () => rawRequest(api.url, { path: '/api/v1/customers/%', headers: json })],
+      [405, () => company.call('PUT', '/customers')],
+      [409, () => company.post('/customers', { name: 'Ana' })],
+      [413, () => company.post('/customers', ' '.repeat(1_048_577))],
+      [415, () => company.post('/customers', '{}', { 'content-type': 'text/plain' })],
+      [422, () => company.post('/customers', {})],
+      [422, () => company.get('/customers?limit=0')],
+      [422, () => company.post('/sales', { items: [], payments: [{ payment_type_id: cash, amount: '1.00' }] })],
+      [204, () => company.call('DELETE', `/customers/${id}`)],
+    ]
+    for (const [status, run] of calls) {
+      const reply = await run()
+      expect(reply.status).to.equal(status)
+      const rate = expectRate(reply)
+      expect(rate).to.include({ limit: PER_MINUTE, remaining: --left })
+      expect(rate.reset).to.be.within(unixNow(), unixNow() + 61)
+      expect(reply.headers.get('x-ledger-revision'), `${status}`).to.match(/^\d+$/)
+      expect(reply.headers.has('retry-after')).to.equal(false)
+    }
+  })
+
+  it('a call that lacks its scope or the add-on is counted too', async () => {
+    const basic = await api.company({ plan: 'basic', timezone: ZONE })
+    const first = expectRate(await basic.get('/me')).remaining
+    expect(first).to.equal(PER_MINUTE - 1)
+    expect(expectRate(await basic.get('/me')).remaining).to.equal(first - 1)
+    const reader = await api.company({ scopes: ['sales:read'], timezone: ZONE })
+    expect(expectRate(await reader.get('/customers')).remaining).to.equal(PER_MINUTE - 1)
+    expect(await remaining(reader)).to.equal(PER_MINUTE - 2)
+  })
+
+  it('all keys of a company draw on one quota, and no other company does', async () => {
+    const [company, other] = [await newCompany(), await newCompany()]
+    const { key } = await company.newKey(['customers:read'])
+    await company.get('/me')
+    const second = await send(`${api.url}/api/v1/me`, 'GET', undefined, { authorization: `Bearer ${key}` })
+    expect(expectRate(second).remaining).to.equal(PER_MINUTE - 2)
+    expect(await remaining(company)).to.equal(PER_MINUTE - 3)
+    expect(await remaining(other)).to.equal(PER_MINUTE - 1)
+  })
+
+  it('a batch of 500 items counts as one call', async () => {
+    const company = await newCompany()
+    const items = Array.from({ length: 500 }, (_, n) => ({ external_id: `${n}`, name: `Cliente ${n}` }))
+    const reply = await company.post('/customers/batch', { items })
+    expect(reply.status).to.equal(200)
+    expect(expectRate(reply).remaining).to.equal(PER_MINUTE - 1)
+    expect(await remaining(company)).to.equal(PER_MINUTE - 2)
+  })
+
+  it('of calls at once just as many pass as the minute has, and each is told a different rest', async () => {
+    const company = await newCompany()
+    const replies = await call(company, PER_MINUTE + 7)
+    const passed = replies.filter((reply) => reply.status === 200)
+    expect(passed).to.have.length(PER_MINUTE)
+    expect(passed.map((reply) => expectRate(reply).remaining).sort((a, b) => a - b)).to.deep.equal(
+      Array.from({ length: PER_MINUTE }, (_, n) => n),
+    )
+    for (const reply of replies) {
+      if (reply.status === 200) continue
+      expect(expectProblem(reply, 429, 'rate_limited')).to.equal(undefined)
+      expect(reply.headers.get('x-ledger-revision')).to.match(/^\d+$/)
+      const { limit, remaining, reset } = expectRate(reply)
+      expect({ limit, remaining }).to.deep.equal({ limit: PER_MINUTE, remaining: 0 })
+      expect(Number(reply.headers.get('retry-after'))).to.be.within(1, 60)
+      expect(reset).to.be.within(unixNow(), unixNow() + 61)
+    }
+  })
+
+  it('a refused call does nothing and reaches no route', async () => {
+    const company = await newCompany()
+    await call(company, PER_MINUTE)
+    for (const [method, path] of [
+      ['POST', '/customers'],
+      ['GET', '/nothing'],
+      ['PUT', '/customers'],
+    ] as const) {
+      expectProblem(
+        await company.call(method, path, method === 'GET' ? undefined : { name: 'Ana' }),
+        429,
+        'rate_limited',
+      )
+    }
+    await endMinute(company)
+    expect((await company.get('/customers')).body.data).to.deep.equal([])
+  })
+
+  it('a 429 does not count; the day is shown once it is nearer to its end, and ends at the midnight of the company', async () => {
+    const company = await newCompany()
+    await call(company, PER_MINUTE + 10)
+    await endMinute(company)
+    const first = expectRate(await company.get('/me'))
+    expect(first).to.include({ limit: PER_DAY, remaining: PER_DAY - PER_MINUTE - 1 })
+    const today = dateInZone(new Date().toISOString(), ZONE)
+    expect(first.reset).to.equal(Date.parse(startOfDay(addDays(today, 1), ZONE)) / 1000)
+    await call(company, PER_DAY - PER_MINUTE - 1)
+    const reply = await company.get('/me')
+    expectProblem(reply, 429, 'rate_limited')
+    const { limit, remaining, reset } = expectRate(reply)
+    expect({ limit, remaining, reset }).to.deep.equal({ limit: PER_DAY, remaining: 0, reset: first.reset })
+    expect(Number(reply.headers.get('retry-after'))).to.be.within(reset - unixNow() - 2, reset - unixNow() + 2)
+    await endMinute(company)
+    expectProblem(await company.get('/me'), 429, 'rate_limited')
+  })
+
+  it('callers without a valid key are limited by address, which does not touch those who have one', async () => {
+    const company = await newCompany()
+    const strange = (authorization?: string) =>
+      send(`${api.url}/api/v1/me`, 'GET', undefined, authorization === undefined ? {} : { authorization })
+    const first = await strange()
+    const { limit, remaining } = expectRate(first)
+    expect({ status: first.status, limit }).to.deep.equal({ status: 401, limit: PER_MINUTE })
+    const replies: Reply[] = []
+    for (let n = 0; n <= remaining; n++) replies.push(await strange(n % 2 ? 'Bearer x' : undefined))
+    const refused = replies.pop() as Reply
+    for (const reply of replies) expect(reply.status).to.equal(401)
+    expectProblem(refused, 429, 'rate_limited')
+    expect(expectRate(refused).remaining).to.equal(0)
+    expect(Number(refused.headers.get('retry-after'))).to.be.within(1, 60)
+    const plain = await rawRequest(api.url, { path: '/api/v1/me', headers: { host: 'api.example.com' } })
+    expectProblem(plain, 429, 'rate_limited')
+    expect((await company.get('/me')).status).to.equal(200)
+  })
+})

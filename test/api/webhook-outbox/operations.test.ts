@@ -1,0 +1,167 @@
+import { expect } from 'chai'
+import { v7 as uuidv7 } from 'uuid'
+import { isRefusal } from '#ledger/command.ts'
+import { operate } from '#ledger/write/operation.ts'
+import type { Answer } from '#ledger/write/unit-of-work.ts'
+import { type ReplayResult, replayMessages } from '#webhooks/deliveries.ts'
+import { expectInvalid, expectProblem } from '../../support/answers.ts'
+import type { Json } from '../../support/api.ts'
+import { useOutbox } from './outbox.ts'
+
+describe('webhook outbox: operations', () => {
+  const { api, company, asRegistrar, register, queued, customer } = useOutbox()
+
+  it('test queues one delivery that belongs to no event', async () => {
+    const webhook = await register(['sale.completed'])
+    const reply = await asRegistrar('POST', `/webhooks/${webhook}/test`)
+    expect(reply.status).to.equal(200)
+    expect(reply.body.data).to.deep.include({
+      webhook_id: webhook,
+      event: 'webhook.test',
+      revision: null,
+      sequence: null,
+    })
+    const [test] = await queued(webhook)
+    expect(test?.id).to.equal(reply.body.data.id)
+    expect(JSON.parse(test?.body ?? '')).to.deep.include({ event: 'webhook.test', origin: 'system' })
+    const shown = await asRegistrar('GET', `/webhooks/${webhook}/deliveries/${test?.id}`)
+    expect(shown.body.data).to.deep.equal(reply.body.data)
+  })
+
+  it('test comes before all that waits for the address', async () => {
+    const webhook = await register()
+    await customer('Ana')
+    await api.core.pool.query(
+      `update webhook_deliveries set next_attempt_at = now() - interval '1 hour' where webhook_id = $1`,
+      [webhook],
+    )
+    const { data } = (await asRegistrar('POST', `/webhooks/${webhook}/test`)).body
+    expect(data.next_attempt_at).to.equal(data.created_at)
+    const { rows } = await api.core.pool.query(
+      'select id from webhook_deliveries where webhook_id = $1 order by next_attempt_at limit 1',
+      [webhook],
+    )
+    expect(rows).to.deep.equal([{ id: data.id }])
+  })
+
+  it('are done once under one key, also at once', async () => {
+    const webhook = await register()
+    const headers = { 'idempotency-key': 'teste' }
+    const replies = await Promise.all(
+      Array.from({ length: 10 }, () => asRegistrar('POST', `/webhooks/${webhook}/test`, undefined, headers)),
+    )
+    expect(new Set(replies.map((reply) => reply.text)).size).to.equal(1)
+    expect(replies.filter((reply) => reply.headers.get('idempotent-replayed') === 'true')).to.have.length(9)
+    expect(await queued(webhook)).to.have.length(1)
+    const other = await asRegistrar('POST', `/webhooks/${webhook}/replay`, {}, headers)
+    expectProblem(other, 409, 'idempotency_key_reuse')
+  })
+
+  it('redeliver makes a delivery due again, whatever became of it', async () => {
+    const webhook = await register()
+    await customer('Ana')
+    const [first] = await queued(webhook)
+    await api.core.pool.query(
+      `update webhook_deliveries set status = 'failed', tries = 6, next_attempt_at = null,
+                attempts = '[{"at":"2026-11-21T12:00:00Z","status":500,"duration_ms":3,"error":null,"response":"ops"}]'
+         where id = $1`,
+      [first?.id],
+    )
+    const reply = await asRegistrar('POST', `/webhooks/${webhook}/deliveries/${first?.id}/redeliver`)
+    expect(reply.body.data).to.deep.include({ id: first?.id, sequence: 1, status: 'pending' })
+    expect(reply.body.data.attempts).to.deep.equal([
+      { at: '2026-11-21T09:00:00.000-03:00', status: 500, duration_ms: 3, error: null, response: 'ops' },
+    ])
+    expect(reply.body.data.next_attempt_at).to.be.a('string')
+    const missing = '00000000-0000-7000-8000-000000000000'
+    for (const id of [missing, 'x', '7']) {
+      const refused = await asRegistrar('POST', `/webhooks/${webhook}/deliveries/${id}/redeliver`)
+      expectProblem(refused, 404, 'not_found')
+    }
+  })
+
+  it('replay makes new deliveries of all that an address wants, also of what it missed', async () => {
+    const webhook = await register(['customer.created'])
+    await asRegistrar('POST', `/webhooks/${webhook}/disable`)
+    const first = await company.post('/customers', { name: 'Ana' })
+    await company.post('/catalog/items', { name: 'Café', price: '1.00' })
+    await asRegistrar('POST', '/customers', { name: 'Feita por quem registrou' })
+    const last = await company.post('/customers', { name: 'Bia' })
+    expect(await queued(webhook)).to.deep.equal([])
+    expectProblem(await asRegistrar('POST', `/webhooks/${webhook}/replay`, {}), 409, 'webhook_disabled')
+    await asRegistrar('POST', `/webhooks/${webhook}/enable`)
+    const all = await asRegistrar('POST', `/webhooks/${webhook}/replay`, {})
+    const lastRevision = Number(last.headers.get('x-ledger-revision'))
+    expect(all.body.data).to.deep.equal({ deliveries: 2, last_revision: lastRevision, has_more: false })
+    const after = Number(first.headers.get('x-ledger-revision'))
+    const some = await asRegistrar('POST', `/webhooks/${webhook}/replay`, { after })
+    expect(some.body.data.deliveries).to.equal(1)
+    const told = await queued(webhook)
+    expect(told.map(({ sequence, replay }) => [sequence, replay])).to.deep.equal([
+      [1, true],
+      [2, true],
+      [3, true],
+    ])
+    expect(told.map(({ body }) => JSON.parse(body).data.name)).to.deep.equal(['Ana', 'Bia', 'Bia'])
+    const none = await asRegistrar('POST', `/webhooks/${webhook}/replay`, { after: lastRevision })
+    expect(none.body.data).to.deep.equal({ deliveries: 0, last_revision: null, has_more: false })
+    for (const wrong of [-2, 1.5, '1', null]) {
+      expectInvalid(await asRegistrar('POST', `/webhooks/${webhook}/replay`, { after: wrong }), ['after'])
+    }
+  })
+
+  it('replay stops where it has made or looked at so many, and says where to go on', async () => {
+    const webhook = await register(['customer.created'])
+    for (const name of ['Ana', 'Bia', 'Caio']) await customer(name)
+    for (const name of ['Café', 'Chá', 'Mate']) await company.post('/catalog/items', { name, price: '1.00' })
+    await customer('Davi')
+    const replays = async (limits: { maxMessages?: number; maxLooks?: number }) => {
+      const results: ReplayResult[] = []
+      let after: number | undefined
+      do {
+        const reply = await operate(api.core.pool, { companyId: company.id, idempotency: undefined }, (operating) =>
+          replayMessages(operating, { id: webhook, after }, uuidv7, limits),
+        )
+        expect(isRefusal(reply)).to.equal(false)
+        results.push(JSON.parse((reply as Answer).body))
+        after = results.at(-1)!.last_revision ?? undefined
+      } while (results.at(-1)!.has_more)
+      return results.map(({ deliveries }) => deliveries)
+    }
+    expect(await replays({})).to.deep.equal([4])
+    expect(await replays({ maxMessages: 3 })).to.deep.equal([3, 1])
+    expect(await replays({ maxMessages: 4 })).to.deep.equal([4])
+    expect(await replays({ maxLooks: 5 })).to.deep.equal([3, 1])
+    expect(await replays({ maxLooks: 3 })).to.deep.equal([3, 0, 1])
+    expect(await replays({ maxLooks: 7 })).to.deep.equal([4, 0])
+    expect((await queued(webhook)).map(({ sequence }) => sequence)).to.deep.equal(
+      Array.from({ length: 28 }, (_, index) => index + 1),
+    )
+  })
+
+  it('list deliveries newest first, page by page, with filters', async () => {
+    const webhook = await register()
+    for (const name of ['Ana', 'Bia', 'Caio', 'Davi', 'Eva']) await customer(name)
+    await api.core.pool.query(
+      `update webhook_deliveries set status = 'delivered' where webhook_id = $1 and sequence = 2`,
+      [webhook],
+    )
+    const sequences: number[] = []
+    let cursor: string | null = ''
+    do {
+      const page: Json = await asRegistrar(
+        'GET',
+        `/webhooks/${webhook}/deliveries?limit=2${cursor && `&cursor=${cursor}`}`,
+      )
+      sequences.push(...page.body.data.map((delivery: Json) => delivery.sequence))
+      cursor = page.body.meta.next_cursor
+    } while (cursor)
+    expect(sequences).to.deep.equal([5, 4, 3, 2, 1])
+    const delivered = await asRegistrar(
+      'GET',
+      `/webhooks/${webhook}/deliveries?status=delivered&event=customer.created`,
+    )
+    expect(delivered.body.data.map((delivery: Json) => delivery.sequence)).to.deep.equal([2])
+    expectInvalid(await asRegistrar('GET', `/webhooks/${webhook}/deliveries?status=lost`), ['status'])
+  })
+})

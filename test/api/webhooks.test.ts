@@ -1,0 +1,190 @@
+import { expect } from 'chai'
+import { MAX_WEBHOOKS } from '#commands/webhooks/register-webhook.ts'
+import { expectInvalid, expectProblem, idsIn } from '../support/answers.ts'
+import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
+import { useDatabase } from '../support/database.ts'
+
+const SECRET = /^whsec_[A-Za-z0-9+/]{43}=$/
+const address = { url: 'https://erp.example/eventos', events: ['sale.completed'], description: 'ERP' }
+
+describe('webhook addresses', () => {
+  const database = useDatabase()
+  let api: TestApi
+  let company: TestCompany
+
+  before(async () => {
+    api = await startApi(database.url)
+  })
+  beforeEach(async () => {
+    company = await api.company()
+  })
+  after(() => api.close())
+
+  async function register(fields: object = {}): Promise<Json> {
+    const reply = await company.post('/webhooks', { ...address, ...fields })
+    expect(reply.status, reply.text).to.equal(201)
+    return reply.body.data
+  }
+
+  it('are registered with a secret that is shown once', async () => {
+    const { secret, ...record } = await register()
+    expect(secret).to.match(SECRET)
+    expect(record).to.include({ ...address, events: record.events, status: 'active', last_success_at: null })
+    expect(record.events).to.deep.equal(['sale.completed'])
+    const read = await company.get(`/webhooks/${record.id}`)
+    expect(read.body.data).to.deep.equal(record)
+    const listed = await company.get('/webhooks')
+    expect(listed.body.data).to.deep.equal([record])
+  })
+
+  it('keep the secret out of stored answers and out of the ledger', async () => {
+    const headers = { 'idempotency-key': 'um' }
+    const first = await company.post('/webhooks', address, headers)
+    const second = await company.post('/webhooks', address, headers)
+    expect(second.headers.get('idempotent-replayed')).to.equal('true')
+    expect(second.body.data).to.not.have.property('secret')
+    expect(second.body.data.id).to.equal(first.body.data.id)
+    const rotated = await company.post(
+      `/webhooks/${first.body.data.id}/rotate-secret`,
+      {},
+      { 'idempotency-key': 'dois' },
+    )
+    expect(rotated.body.data.secret).to.match(SECRET)
+    const { rows } = await api.core.pool.query(
+      `select 1 from ledger.events where stream = $1 and envelope::text like '%whsec_%'
+       union all select 1 from idempotent_answers where company_id = $2 and body like '%whsec_%'`,
+      [`company-${company.id}`, company.id],
+    )
+    expect(rows).to.have.length(0)
+  })
+
+  it('refuse what is no address, and change nothing', async () => {
+    for (const [fields, wrong] of [
+      [{ url: 'ftp://erp.example' }, 'url'],
+      [{ url: 'erp.example' }, 'url'],
+      [{ url: 'https://ana:senha@erp.example' }, 'url'],
+      [{ url: 7 }, 'url'],
+      [{ events: ['sale.deleted'] }, 'events[0]'],
+      [{ events: [] }, 'events'],
+      [{ description: 'x'.repeat(201) }, 'description'],
+    ] as const) {
+      expectInvalid(await company.post('/webhooks', { ...address, ...fields }), [wrong])
+    }
+    expectInvalid(await company.post('/webhooks', { ...address, secret: 'meu' }), [], ['secret'])
+    const empty = await company.post('/webhooks', {})
+    expect(empty.body.error.details.fields).to.deep.equal({ url: ['é obrigatório'], events: ['é obrigatório'] })
+    expect(idsIn(await company.get('/webhooks'))).to.deep.equal([])
+  })
+
+  it('are https and public where the operator allows nothing else', async () => {
+    const strict = await startApi(database.url, { allowPrivateTargets: false })
+    try {
+      company = await strict.company()
+      const { id } = await register()
+      for (const url of [
+        'http://erp.example/eventos',
+        'https://127.0.0.1/x',
+        'https://localhost/x',
+        'https://10.1.2.3/x',
+        'https://[::1]/x',
+        'https://169.254.169.254/latest',
+        'https://[::ffff:192.168.0.1]/x',
+      ]) {
+        expectInvalid(await company.post('/webhooks', { ...address, url }), ['url'])
+        expectInvalid(await company.call('PATCH', `/webhooks/${id}`, { url }), ['url'])
+      }
+    } finally {
+      await strict.close()
+    }
+  })
+
+  it('are changed, switched off and on, and deleted', async () => {
+    const { id } = await register()
+    const changed = await company.call('PATCH', `/webhooks/${id}`, { events: ['*'], description: null })
+    expect(changed.body.data).to.deep.include({ events: ['*'], description: null, url: address.url })
+    expect((await company.post(`/webhooks/${id}/disable`)).body.data.status).to.equal('disabled')
+    expect((await company.get(`/webhooks/${id}`)).body.data.status).to.equal('disabled')
+    expect((await company.post(`/webhooks/${id}/enable`)).body.data.status).to.equal('active')
+    expect((await company.call('DELETE', `/webhooks/${id}`)).status).to.equal(204)
+    for (const [method, path] of [
+      ['GET', ''],
+      ['PATCH', ''],
+      ['DELETE', ''],
+      ['POST', '/enable'],
+      ['POST', '/disable'],
+      ['POST', '/rotate-secret'],
+      ['POST', '/test'],
+      ['POST', '/replay'],
+      ['GET', '/deliveries'],
+    ] as const) {
+      expectProblem(await company.call(method, `/webhooks/${id}${path}`), 404, 'not_found')
+    }
+    expect(idsIn(await company.get('/webhooks'))).to.deep.equal([])
+  })
+
+  it('show how they answer, as far as it counts', async () => {
+    const { id } = await register()
+    const show = async () => (await company.get(`/webhooks/${id}`)).body.data
+    await api.core.pool.query(
+      `insert into webhook_health (company_id, webhook_id, last_success_at, failing_since, no_response_since)
+       values ($1, $2, now() - interval '2 days', now() + interval '1 second', now() + interval '2 seconds')`,
+      [company.id, id],
+    )
+    const silent = await show()
+    expect(silent.status).to.equal('no_response')
+    expect(silent.failing_since).to.match(/-03:00$/)
+    expect((await company.get('/webhooks')).body.data).to.deep.equal([silent])
+    await api.core.pool.query(
+      `update webhook_health set failing_since = now() - interval '2 days', no_response_since = now() - interval '1 day'
+       where webhook_id = $1`,
+      [id],
+    )
+    // Of a time before the address was registered, as after it was switched on again.
+    expect(await show()).to.include({ status: 'active', failing_since: null })
+  })
+
+  it('rotate their secret with an overlap, or at once', async () => {
+    const { id, secret } = await register()
+    const stored = async () => {
+      const { rows } = await api.core.pool.query('select * from webhook_secrets where webhook_id = $1', [id])
+      return rows[0]
+    }
+    const rotated = (await company.post(`/webhooks/${id}/rotate-secret`)).body.data
+    expect(rotated.secret).to.match(SECRET).and.not.equal(secret)
+    expect(await stored()).to.include({ secret, next_secret: rotated.secret })
+    const switchesIn = Date.parse((await stored()).switch_at) - Date.now()
+    expect(switchesIn / 3_600_000).to.be.within(23.9, 24)
+    const atOnce = (await company.post(`/webhooks/${id}/rotate-secret`, { overlap_hours: 0 })).body.data
+    expect(await stored()).to.include({ secret: atOnce.secret, next_secret: null })
+    for (const overlap_hours of [-1, 169, 1.5, '1']) {
+      expectInvalid(await company.post(`/webhooks/${id}/rotate-secret`, { overlap_hours }), ['overlap_hours'])
+    }
+  })
+
+  it('of another company are not there', async () => {
+    const { id } = await register()
+    const other = await api.company()
+    expect(idsIn(await other.get('/webhooks'))).to.deep.equal([])
+    for (const [method, path] of [
+      ['GET', ''],
+      ['PATCH', ''],
+      ['DELETE', ''],
+      ['POST', '/rotate-secret'],
+      ['POST', '/test'],
+      ['POST', '/replay'],
+      ['GET', '/deliveries'],
+    ] as const) {
+      expectProblem(await other.call(method, `/webhooks/${id}${path}`), 404, 'not_found')
+    }
+    expect((await company.get(`/webhooks/${id}`)).status).to.equal(200)
+  })
+
+  it('are counted exactly when many are registered at once', async () => {
+    const replies = await Promise.all(
+      Array.from({ length: MAX_WEBHOOKS + 10 }, () => company.post('/webhooks', address)),
+    )
+    const statuses = replies.map((reply) => reply.status)
+    expect(statuses.filter((status) => status === 201)).to.have.length(MAX_WEBHOOKS)
+    expect(statuses.filter((status) => status === 409)).to.have.length(10)
+  })
+})

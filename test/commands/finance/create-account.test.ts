@@ -1,0 +1,108 @@
+import { expect } from 'chai'
+import { CreateReceivableInput } from '#commands/finance/receivable-commands.ts'
+import { describeIssues } from '#domain/validation.ts'
+import { companyRegistered } from '../../support/facts.ts'
+import { FIRST_NEW_ID, given } from '../../support/given.ts'
+import { body, SIDES, wrong } from './sides.ts'
+
+for (const side of SIDES) {
+  const byId = `${side.party}_id`
+  const byExternalId = `${side.party}_external_id`
+  const unknown = side.party === 'customer' ? 'cliente não encontrado' : 'fornecedor não encontrado'
+
+  describe(`create ${side.subject}`, () => {
+    it('records an account with what is required alone', async () => {
+      const scenario = await given(companyRegistered())
+      const decided = await scenario.when(...side.create(body))
+      decided.accepts('created', side.created({ id: FIRST_NEW_ID }))
+    })
+
+    it('records every field, and the other party as it is called now', async () => {
+      for (const named of [{ [byId]: 3 }, { [byExternalId]: 'p3' }, { [byId]: 3, [byExternalId]: null }]) {
+        const scenario = await given(companyRegistered(), side.partyCreated())
+        const decided = await scenario.when(...side.create({ ...body, ...named, external_id: 'a' }))
+        decided.accepts('created', side.created({ id: FIRST_NEW_ID, external_id: 'a', ...side.partyFields(true) }))
+      }
+    })
+
+    it('says where it came from: the API, or the shop itself', async () => {
+      const origins = [
+        ['api', 'api'],
+        ['pdv', 'pdv'],
+        ['system', 'pdv'],
+      ] as const
+      for (const [channel, origin] of origins) {
+        const scenario = await given(companyRegistered())
+        const decided = await scenario.when(...side.create(body), channel)
+        decided.accepts('created', side.created({ id: FIRST_NEW_ID, origin }))
+      }
+    })
+
+    it('refuses another party that is unknown or deleted, naming the field', async () => {
+      const scenario = await given(companyRegistered(), side.partyCreated(), side.partyDeleted())
+      for (const [field, value] of [
+        [byId, 3],
+        [byId, 4],
+        [byExternalId, 'p3'],
+        [byExternalId, 'p4'],
+      ] as const) {
+        const decided = await scenario.when(...side.create({ ...body, [field]: value }))
+        decided.refuses('validation_failed', wrong(field, unknown))
+      }
+    })
+
+    it('refuses an external id that another account has, and says so when that one is deleted', async () => {
+      const first = side.created({ id: 8, external_id: 'a' })
+      const scenario = await given(companyRegistered(), first)
+      const decided = await scenario.when(...side.create({ ...body, external_id: 'a' }))
+      decided.refuses('duplicate_resource', { field: 'external_id', conflicting_id: 8 })
+      const gone = await given(companyRegistered(), first, side.happened('Deleted', { id: 8 }))
+      const again = await gone.when(...side.create({ ...body, external_id: 'a' }))
+      again.refuses('duplicate_resource', { field: 'external_id', conflicting_id: 8, deleted: true })
+    })
+  })
+}
+
+describe('account input', () => {
+  const problems = (input: object) => {
+    const { error } = CreateReceivableInput.safeParse({ ...body, ...input })
+    return error ? describeIssues(error) : { fields: {}, unknown_fields: [] }
+  }
+  const wrongFields = (input: object) => Object.keys(problems(input).fields)
+
+  it('needs description, amount and due date', () => {
+    const { error } = CreateReceivableInput.safeParse({})
+    expect(Object.keys(describeIssues(error!).fields)).to.deep.equal(['description', 'amount', 'due_date'])
+    for (const field of Object.keys(body)) expect(wrongFields({ [field]: null })).to.deep.equal([field])
+  })
+
+  it('takes an amount above zero only, with two decimals', () => {
+    expect(problems({ amount: '0.00' }).fields).to.deep.equal({ amount: ['deve ser maior que zero'] })
+    for (const amount of ['0', '1', '1.0', '-1.00', '01.00', '1,00', 1, '10000000000.00']) {
+      expect(wrongFields({ amount }), String(amount)).to.deep.equal(['amount'])
+    }
+    for (const amount of ['0.01', '9999999999.99']) expect(wrongFields({ amount })).to.deep.equal([])
+  })
+
+  it('takes a real day as due date', () => {
+    for (const due_date of ['2026-02-29', '2026-13-01', '2026-3-1', '2026-03-10T00:00:00Z', '', 20260310]) {
+      expect(wrongFields({ due_date }), String(due_date)).to.deep.equal(['due_date'])
+    }
+    for (const due_date of ['2024-02-29', '1900-01-01', '9999-12-31']) {
+      expect(wrongFields({ due_date }), due_date).to.deep.equal([])
+    }
+  })
+
+  it('names the customer once', () => {
+    const both = { customer_id: 1, customer_external_id: 'a' }
+    const message = 'informe somente um entre customer_id e customer_external_id'
+    expect(problems(both)).to.deep.equal(wrong('customer_external_id', message))
+    expect(wrongFields({ customer_id: null, customer_external_id: 'a' })).to.deep.equal([])
+    expect(wrongFields({ customer_id: '1' })).to.deep.equal(['customer_id'])
+  })
+
+  it('knows no field that the service sets, nor those of the other side', () => {
+    const unknown = { id: 1, status: 'settled', is_overdue: true, origin: 'api', paid_at: null, supplier_id: 1 }
+    expect(problems(unknown).unknown_fields).to.have.members(Object.keys(unknown))
+  })
+})

@@ -1,0 +1,107 @@
+import { expect } from 'chai'
+import { Settlement } from '#commands/finance/account-input.ts'
+import { PAYMENT_METHODS } from '#domain/payment-method.ts'
+import { companyRegistered, settlement } from '../../support/facts.ts'
+import { from, given, minute } from '../../support/given.ts'
+import { SIDES, wrong } from './sides.ts'
+
+const pix = { payment_method: 'pix' }
+
+for (const side of SIDES) {
+  const known = side.created({ id: 5 })
+  const settled = (fields: object) => side.happened('Settled', { id: 5, ...settlement, ...fields })
+
+  describe(`settle ${side.subject}`, () => {
+    it('settles in full, at the moment of the call unless told otherwise', async () => {
+      const scenario = await given(companyRegistered(), known)
+      const decided = await scenario.when(...side.settle(5, pix))
+      decided.accepts('updated', settled({ paid_at: minute(2) }))
+      const shown = await scenario.show(`${side.subject}/5`)
+      expect(shown).to.include({
+        status: 'settled',
+        paid_at: '2026-03-10T12:02:00.000-03:00',
+        settled_on: '2026-03-10',
+        payment_method: 'pix',
+        is_overdue: false,
+        updated_at: '2026-03-10T12:02:00.000-03:00',
+      })
+    })
+
+    it("takes the accounting date from paid_at, on the company's calendar", async () => {
+      for (const [timezone, paid_at, settled_on] of [
+        ['America/Sao_Paulo', '2026-03-10T02:59:59.999Z', '2026-03-09'],
+        ['America/Sao_Paulo', '2026-03-10T03:00:00.000Z', '2026-03-10'],
+        ['Asia/Tokyo', '2026-03-10T15:00:00.000Z', '2026-03-11'],
+        ['Pacific/Kiritimati', '2026-12-31T10:00:00.000Z', '2027-01-01'],
+        ['America/Sao_Paulo', '9999-12-31T23:59:59.999Z', '9999-12-31'],
+      ] as const) {
+        const scenario = await given(companyRegistered({ timezone }), known)
+        const decided = await scenario.when(...side.settle(5, { ...pix, paid_at }))
+        decided.accepts('updated', settled({ paid_at, settled_on }))
+      }
+    })
+
+    it('refuses a paid_at whose day no date can tell', async () => {
+      const scenario = await given(companyRegistered({ timezone: 'Asia/Tokyo' }), known)
+      const decided = await scenario.when(...side.settle(5, { ...pix, paid_at: '9999-12-31T15:00:00.000Z' }))
+      decided.refuses('validation_failed', wrong('paid_at', 'deve ser até 9999-12-31'))
+    })
+
+    it('takes the amount as a check: another one is refused, and nothing happens', async () => {
+      const scenario = await given(companyRegistered(), known)
+      const message = 'deve ser o valor da conta, 100.00: não há liquidação parcial'
+      for (const amount of ['99.99', '100.01', '0.00']) {
+        const decided = await scenario.when(...side.settle(5, { ...pix, amount }))
+        decided.refuses('validation_failed', wrong('amount', message))
+      }
+      const decided = await scenario.when(...side.settle(5, { ...pix, amount: '100.00', paid_at: null }))
+      decided.accepts('updated', settled({ paid_at: minute(2) }))
+    })
+
+    it('refuses a second settlement, before it looks at the amount', async () => {
+      const scenario = await given(companyRegistered(), known, settled({}))
+      for (const input of [pix, { ...pix, amount: '1.00' }, { ...pix, paid_at: settlement.paid_at }]) {
+        const decided = await scenario.when(...side.settle(5, input))
+        decided.refuses('already_settled')
+      }
+    })
+
+    it('refuses the API an account that a sale made; the panel settles it', async () => {
+      const scenario = await given(
+        companyRegistered(),
+        from('pdv', side.created({ id: 5, origin: 'sale', sale_id: 2 })),
+      )
+      const decided = await scenario.when(...side.settle(5, { ...pix, amount: '1.00' }))
+      decided.refuses('managed_by_pdv')
+      const panel = await scenario.when(...side.settle(5, pix), 'pdv')
+      panel.accepts('updated', settled({ paid_at: minute(2) }))
+      const again = await scenario.when(...side.settle(5, pix))
+      again.refuses('managed_by_pdv')
+    })
+
+    it('finds neither missing nor deleted accounts', async () => {
+      const scenario = await given(companyRegistered(), known, side.happened('Deleted', { id: 5 }))
+      for (const id of [5, 9]) {
+        const decided = await scenario.when(...side.settle(id, pix))
+        decided.refuses('not_found')
+      }
+    })
+  })
+}
+
+describe('settlement input', () => {
+  const accepts = (input: object) => Settlement.safeParse(input).success
+
+  it('needs one of the payment methods', () => {
+    for (const payment_method of PAYMENT_METHODS) expect(accepts({ payment_method }), payment_method).to.equal(true)
+    for (const payment_method of [undefined, null, '', 'PIX', 'card'])
+      expect(accepts({ payment_method })).to.equal(false)
+  })
+
+  it('needs an offset in paid_at, two decimals in amount, and knows no other field', () => {
+    expect(accepts({ ...pix, paid_at: '2026-03-10T12:00:00-03:00', amount: '1.00' })).to.equal(true)
+    for (const more of [{ paid_at: '2026-03-10T12:00:00' }, { paid_at: '2026-03-10' }, { amount: '1' }, { id: 1 }]) {
+      expect(accepts({ ...pix, ...more }), JSON.stringify(more)).to.equal(false)
+    }
+  })
+})

@@ -1,0 +1,76 @@
+import * as payables from '#commands/finance/payable-commands.ts'
+import * as receivables from '#commands/finance/receivable-commands.ts'
+import { event } from '#events/catalogue.ts'
+import type { Command } from '#ledger/command.ts'
+import type { NewEvent } from '#ledger/envelope.ts'
+import { customerCreated, payableCreated, receivableCreated, supplierCreated } from '../../support/facts.ts'
+
+type Fields = Record<string, unknown>
+
+/** One side of the finances, so that a test can be told once for both. Inputs are parsed as requests are. */
+export interface Side {
+  readonly subject: 'receivable' | 'payable'
+  /** First half of the names of the other party's fields. */
+  readonly party: 'customer' | 'supplier'
+  create(body: Fields): [Command<never>, never]
+  replace(body: Fields): [Command<never>, never]
+  update(id: number, changes: Fields): [Command<never>, never]
+  remove(id: number): [Command<never>, never]
+  settle(id: number, body: Fields): [Command<never>, never]
+  created(fields?: Fields): NewEvent
+  /** An event of the side: `Settled` is ReceivableSettled or PayableSettled. */
+  happened(what: 'Updated' | 'Deleted' | 'Revived' | 'Settled', data: Fields): NewEvent
+  /** A customer or supplier with id 3, external id `p3` and name Ana. */
+  partyCreated(): NewEvent
+  partyDeleted(): NewEvent
+  /** Fields of the other party, as recorded: `{customer_id: 3, …}`, or all null. */
+  partyFields(known: boolean): Fields
+}
+
+const pair = (command: unknown, input: unknown) => [command, input] as [Command<never>, never]
+
+const partyFields = (party: string, known: boolean): Fields => ({
+  [`${party}_id`]: known ? 3 : null,
+  [`${party}_external_id`]: known ? 'p3' : null,
+  [`${party}_name`]: known ? 'Ana' : null,
+})
+
+const ana = { id: 3, external_id: 'p3', name: 'Ana' }
+
+const receivable: Side = {
+  subject: 'receivable',
+  party: 'customer',
+  create: (body) => pair(receivables.createReceivable, receivables.CreateReceivableInput.parse(body)),
+  replace: (body) => pair(receivables.replaceReceivable, receivables.ReplaceReceivableInput.parse(body)),
+  update: (id, body) => pair(receivables.updateReceivable, { id, changes: receivables.ReceivableChanges.parse(body) }),
+  remove: (id) => pair(receivables.deleteReceivable, { id }),
+  settle: (id, body) => pair(receivables.settleReceivable, { ...body, id }),
+  created: (fields) => receivableCreated(fields),
+  happened: (what, data) => event(`Receivable${what}` as 'ReceivableDeleted', data as { id: number }),
+  partyCreated: () => customerCreated(ana),
+  partyDeleted: () => event('CustomerDeleted', { id: 3 }),
+  partyFields: (known) => partyFields('customer', known),
+}
+
+const payable: Side = {
+  subject: 'payable',
+  party: 'supplier',
+  create: (body) => pair(payables.createPayable, payables.CreatePayableInput.parse(body)),
+  replace: (body) => pair(payables.replacePayable, payables.ReplacePayableInput.parse(body)),
+  update: (id, body) => pair(payables.updatePayable, { id, changes: payables.PayableChanges.parse(body) }),
+  remove: (id) => pair(payables.deletePayable, { id }),
+  settle: (id, body) => pair(payables.settlePayable, { ...body, id }),
+  created: (fields) => payableCreated(fields),
+  happened: (what, data) => event(`Payable${what}` as 'PayableDeleted', data as { id: number }),
+  partyCreated: () => supplierCreated(ana),
+  partyDeleted: () => event('SupplierDeleted', { id: 3 }),
+  partyFields: (known) => partyFields('supplier', known),
+}
+
+export const SIDES: readonly Side[] = [receivable, payable]
+
+/** A body with everything that is required. */
+export const body = { description: 'Aluguel', amount: '100.00', due_date: '2026-03-10' }
+
+/** The details of `validation_failed` that names one field. */
+export const wrong = (field: string, message: string) => ({ fields: { [field]: [message] }, unknown_fields: [] })

@@ -1,0 +1,87 @@
+import { CreateCustomerInput, createCustomer } from '#commands/people/create-customer.ts'
+import { event } from '#events/catalogue.ts'
+import { companyRegistered, customerCreated, noDetails } from '../../../support/facts.ts'
+import { FIRST_NEW_ID, given } from '../../../support/given.ts'
+
+const input = (body: object) => CreateCustomerInput.parse(body)
+
+describe('create customer', () => {
+  it('records a customer of whom only the name is known', async () => {
+    const scenario = await given(companyRegistered())
+    const decided = await scenario.when(createCustomer, input({ name: '  Ana Lima ' }))
+    decided.accepts('created', event('CustomerCreated', { id: FIRST_NEW_ID, ...noDetails, name: 'Ana Lima' }))
+  })
+
+  it('records every field, and every part of the address', async () => {
+    const scenario = await given(companyRegistered())
+    const body = {
+      external_id: 'erp-1',
+      name: 'Mercado Bom',
+      person_type: 'PJ',
+      document: '11222333000181',
+      phone: '+55 11 91234-5678',
+      email: 'Compras@Bom.example',
+      address: { zip: '01001000', city: 'São Paulo', state: 'SP' },
+      notes: 'entrega\nà tarde',
+    }
+    const decided = await scenario.when(createCustomer, input(body))
+    decided.accepts(
+      'created',
+      event('CustomerCreated', {
+        ...body,
+        id: FIRST_NEW_ID,
+        person_type: 'PJ',
+        email: 'compras@bom.example',
+        address: {
+          zip: '01001000',
+          street: null,
+          number: null,
+          complement: null,
+          district: null,
+          city: 'São Paulo',
+          state: 'SP',
+        },
+      }),
+    )
+  })
+
+  it('takes an address without content as none', async () => {
+    const scenario = await given(companyRegistered())
+    const decided = await scenario.when(createCustomer, input({ name: 'Ana', address: { city: null } }))
+    decided.accepts('created', customerCreated({ id: FIRST_NEW_ID, name: 'Ana' }))
+  })
+
+  it('refuses a name that a live customer has, however it is written', async () => {
+    const scenario = await given(companyRegistered(), customerCreated({ id: 3, name: 'José da Silva' }))
+    const decided = await scenario.when(createCustomer, input({ name: ' JOSÉ  DA silva' }))
+    decided.refuses('duplicate_resource', { field: 'name', conflicting_id: 3 })
+  })
+
+  it('accepts the name of a deleted customer', async () => {
+    const scenario = await given(companyRegistered(), customerCreated({ id: 3 }), event('CustomerDeleted', { id: 3 }))
+    const decided = await scenario.when(createCustomer, input({ name: 'Ana' }))
+    decided.accepts('created', customerCreated({ id: FIRST_NEW_ID }))
+  })
+
+  it('refuses the external id of a live customer', async () => {
+    const scenario = await given(companyRegistered(), customerCreated({ id: 3, external_id: 'a' }))
+    const decided = await scenario.when(createCustomer, input({ name: 'Bia', external_id: 'a' }))
+    decided.refuses('duplicate_resource', { field: 'external_id', conflicting_id: 3 })
+  })
+
+  it('says so when the external id is that of a deleted customer', async () => {
+    const scenario = await given(
+      companyRegistered(),
+      customerCreated({ id: 3, external_id: 'a' }),
+      event('CustomerDeleted', { id: 3 }),
+    )
+    const decided = await scenario.when(createCustomer, input({ name: 'Bia', external_id: 'a' }))
+    decided.refuses('duplicate_resource', { field: 'external_id', conflicting_id: 3, deleted: true })
+  })
+
+  it('keeps external ids that differ in case apart', async () => {
+    const scenario = await given(companyRegistered(), customerCreated({ id: 3, external_id: 'a' }))
+    const decided = await scenario.when(createCustomer, input({ name: 'Bia', external_id: 'A' }))
+    decided.accepts('created', customerCreated({ id: FIRST_NEW_ID, name: 'Bia', external_id: 'A' }))
+  })
+})

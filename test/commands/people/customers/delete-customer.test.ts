@@ -1,0 +1,22 @@
+import { expect } from 'chai'
+import { deleteCustomer } from '#commands/people/delete-customer.ts'
+import { event } from '#events/catalogue.ts'
+import { companyRegistered, customerCreated } from '../../../support/facts.ts'
+import { given } from '../../../support/given.ts'
+
+describe('delete customer', () => {
+  it('takes the customer out of sight', async () => {
+    const scenario = await given(companyRegistered(), customerCreated({ id: 3 }))
+    const decided = await scenario.when(deleteCustomer, { id: 3 })
+    decided.accepts('deleted', event('CustomerDeleted', { id: 3 }))
+    expect(await scenario.show('customer/3')).to.equal(null)
+  })
+
+  it('finds neither missing nor deleted customers', async () => {
+    const scenario = await given(companyRegistered(), customerCreated({ id: 3 }), event('CustomerDeleted', { id: 3 }))
+    for (const id of [3, 9]) {
+      const decided = await scenario.when(deleteCustomer, { id })
+      decided.refuses('not_found')
+    }
+  })
+})

@@ -1,0 +1,69 @@
+import { expect } from 'chai'
+import { CreateCustomerInput } from '#commands/people/create-customer.ts'
+import { ReplaceCustomerInput } from '#commands/people/replace-customer.ts'
+import { UpdateCustomerInput } from '#commands/people/update-customer.ts'
+import { describeIssues, type Problems } from '#domain/validation.ts'
+
+const CPF = '52998224725'
+const CNPJ = '11222333000181'
+const ALPHANUMERIC_CNPJ = '12ABC34501DE35'
+
+function problemsOf(body: object): Problems {
+  const { error } = CreateCustomerInput.safeParse(body)
+  return error ? describeIssues(error) : { fields: {}, unknown_fields: [] }
+}
+
+const wrongFields = (body: object) => Object.keys(problemsOf({ name: 'Ana', ...body }).fields)
+
+describe('person input', () => {
+  it('needs a name only, of 1 to 120 characters', () => {
+    expect(CreateCustomerInput.parse({ name: 'Ana' })).to.deep.equal({ name: 'Ana', person_type: 'PF' })
+    expect(problemsOf({}).fields).to.deep.equal({ name: ['é obrigatório'] })
+    for (const name of ['', '   ', null, 7, 'x'.repeat(121)]) expect(wrongFields({ name })).to.deep.equal(['name'])
+  })
+
+  it('takes null for whatever may be empty', () => {
+    const empty = { external_id: null, document: null, phone: null, email: null, address: null, notes: null }
+    expect(problemsOf({ name: 'Ana', ...empty }).fields).to.deep.equal({})
+    expect(wrongFields({ person_type: null })).to.deep.equal(['person_type'])
+  })
+
+  it('lists unknown fields, also those of the address and those that only the service sets', () => {
+    const body = { name: 'Ana', id: 1, created_at: 'x', trade_name: 'y', address: { country: 'BR' } }
+    expect(problemsOf(body).unknown_fields).to.have.members(['id', 'created_at', 'trade_name', 'address.country'])
+  })
+
+  it('accepts a document that fits the type of person', () => {
+    expect(wrongFields({ document: CPF })).to.deep.equal([])
+    expect(wrongFields({ document: CPF, person_type: 'PF' })).to.deep.equal([])
+    expect(wrongFields({ document: CNPJ, person_type: 'PJ' })).to.deep.equal([])
+    expect(wrongFields({ document: ALPHANUMERIC_CNPJ, person_type: 'PJ' })).to.deep.equal([])
+  })
+
+  it('refuses any other document', () => {
+    expect(wrongFields({ document: CNPJ })).to.deep.equal(['document'])
+    expect(wrongFields({ document: CPF, person_type: 'PJ' })).to.deep.equal(['document'])
+    for (const document of ['52998224724', '529.982.247-25', '00000000000', '', 'abc', 52998224725]) {
+      expect(wrongFields({ document }), String(document)).to.deep.equal(['document'])
+    }
+  })
+
+  it('refuses an address that is no Brazilian one', () => {
+    expect(wrongFields({ address: { zip: '01001-000', state: 'XX' } })).to.deep.equal(['address.zip', 'address.state'])
+    expect(wrongFields({ address: 'Rua A' })).to.deep.equal(['address'])
+    expect(wrongFields({ address: { state: 'sp' } })).to.deep.equal(['address.state'])
+  })
+
+  it('demands an external id where the record is named by it', () => {
+    expect(ReplaceCustomerInput.safeParse({ name: 'Ana' }).success).to.equal(false)
+    expect(ReplaceCustomerInput.safeParse({ name: 'Ana', external_id: null }).success).to.equal(false)
+    expect(ReplaceCustomerInput.safeParse({ name: 'Ana', external_id: 'a' }).success).to.equal(true)
+  })
+
+  it('has no defaults in a PATCH, where absent means left alone', () => {
+    expect(UpdateCustomerInput.parse({ id: 1, changes: {} })).to.deep.equal({ id: 1, changes: {} })
+    for (const changes of [{ name: null }, { person_type: null }, { id: 2 }]) {
+      expect(UpdateCustomerInput.safeParse({ id: 1, changes }).success, JSON.stringify(changes)).to.equal(false)
+    }
+  })
+})

@@ -1,0 +1,128 @@
+import { expect } from 'chai'
+import { CreateSupplierInput, createSupplier } from '#commands/people/create-supplier.ts'
+import { deleteSupplier } from '#commands/people/delete-supplier.ts'
+import { ReplaceSupplierInput, replaceSupplier } from '#commands/people/replace-supplier.ts'
+import { UpdateSupplierInput, updateSupplier } from '#commands/people/update-supplier.ts'
+import { event } from '#events/catalogue.ts'
+import { companyRegistered, customerCreated, noDetails, supplierCreated } from '../../support/facts.ts'
+import { FIRST_NEW_ID, given } from '../../support/given.ts'
+
+const patch = (changes: object) => UpdateSupplierInput.parse({ id: 3, changes })
+const moinho = supplierCreated({ id: 3, external_id: 'a', trade_name: 'Moinho Azul' })
+const granja = supplierCreated({ id: 4, external_id: 'b', name: 'Granja' })
+const deleted = event('SupplierDeleted', { id: 3 })
+
+describe('create supplier', () => {
+  const input = (body: object) => CreateSupplierInput.parse(body)
+
+  it('records a supplier of whom only the name is known', async () => {
+    const scenario = await given(companyRegistered())
+    const decided = await scenario.when(createSupplier, input({ name: ' Moinho ' }))
+    decided.accepts('created', supplierCreated({ id: FIRST_NEW_ID }))
+  })
+
+  it('records a trade name, which need not be unique', async () => {
+    const scenario = await given(companyRegistered(), moinho)
+    const decided = await scenario.when(createSupplier, input({ name: 'Outro', trade_name: ' Moinho Azul ' }))
+    decided.accepts('created', supplierCreated({ id: FIRST_NEW_ID, name: 'Outro', trade_name: 'Moinho Azul' }))
+  })
+
+  it('refuses the name and the external id of another supplier', async () => {
+    const scenario = await given(companyRegistered(), moinho)
+    const name = await scenario.when(createSupplier, input({ name: 'MOINHO' }))
+    name.refuses('duplicate_resource', { field: 'name', conflicting_id: 3 })
+    const externalId = await scenario.when(createSupplier, input({ name: 'Horta', external_id: 'a' }))
+    externalId.refuses('duplicate_resource', { field: 'external_id', conflicting_id: 3 })
+  })
+
+  it('says so when the external id is that of a deleted supplier, whose name is free', async () => {
+    const scenario = await given(companyRegistered(), moinho, deleted)
+    const decided = await scenario.when(createSupplier, input({ name: 'Moinho', external_id: 'a' }))
+    decided.refuses('duplicate_resource', { field: 'external_id', conflicting_id: 3, deleted: true })
+    const named = await scenario.when(createSupplier, input({ name: 'Moinho' }))
+    named.accepts('created', supplierCreated({ id: FIRST_NEW_ID }))
+  })
+
+  it('keeps suppliers and customers apart', async () => {
+    const scenario = await given(companyRegistered(), customerCreated({ id: 3, name: 'Moinho', external_id: 'a' }))
+    const decided = await scenario.when(createSupplier, input({ name: 'Moinho', external_id: 'a' }))
+    decided.accepts('created', supplierCreated({ id: FIRST_NEW_ID, external_id: 'a' }))
+  })
+})
+
+describe('replace supplier', () => {
+  const input = (body: object) => ReplaceSupplierInput.parse({ external_id: 'a', ...body })
+
+  it('creates what is not there', async () => {
+    const scenario = await given(companyRegistered())
+    const decided = await scenario.when(replaceSupplier, input({ name: 'Moinho', trade_name: 'M' }))
+    decided.accepts('created', supplierCreated({ id: FIRST_NEW_ID, external_id: 'a', trade_name: 'M' }))
+  })
+
+  it('replaces the record: what is not sent is cleared, and nothing is recorded when repeated', async () => {
+    const scenario = await given(companyRegistered(), moinho)
+    const decided = await scenario.when(replaceSupplier, input({ name: 'Moinho', phone: '11 5555-1234' }))
+    const changes = { phone: '11 5555-1234', trade_name: null }
+    decided.accepts('updated', event('SupplierUpdated', { id: 3, changes }))
+    const again = await scenario.when(replaceSupplier, input({ name: 'Moinho', phone: '11 5555-1234' }))
+    again.accepts('unchanged')
+    expect(again.decision).to.include({ subject: 'supplier/3' })
+  })
+
+  it('revives a deleted supplier, unless its name was taken meanwhile', async () => {
+    const scenario = await given(companyRegistered(), moinho, deleted)
+    const decided = await scenario.when(replaceSupplier, input({ name: 'Moinho' }))
+    const revived = { id: 3, ...noDetails, external_id: 'a', name: 'Moinho', trade_name: null }
+    decided.accepts('updated', event('SupplierRevived', revived))
+    const taken = await given(companyRegistered(), moinho, deleted, supplierCreated({ id: 5 }))
+    const refused = await taken.when(replaceSupplier, input({ name: 'Moinho' }))
+    refused.refuses('duplicate_resource', { field: 'name', conflicting_id: 5 })
+  })
+})
+
+describe('update supplier', () => {
+  it('changes what is named and leaves the rest alone', async () => {
+    const scenario = await given(companyRegistered(), moinho)
+    const decided = await scenario.when(updateSupplier, patch({ trade_name: null, notes: 'entrega às terças' }))
+    const changes = { trade_name: null, notes: 'entrega às terças' }
+    decided.accepts('updated', event('SupplierUpdated', { id: 3, changes }))
+    expect(await scenario.show('supplier/3')).to.include({ name: 'Moinho', ...changes })
+  })
+
+  it('records nothing for values that are there already', async () => {
+    const scenario = await given(companyRegistered(), moinho)
+    for (const changes of [{}, { trade_name: 'Moinho Azul' }, { external_id: 'a', name: 'Moinho' }]) {
+      const decided = await scenario.when(updateSupplier, patch(changes))
+      decided.accepts('unchanged')
+    }
+  })
+
+  it('refuses a name or external id of another, and a document that does not fit the type of person', async () => {
+    const scenario = await given(companyRegistered(), moinho, granja)
+    const name = await scenario.when(updateSupplier, patch({ name: 'granja' }))
+    name.refuses('duplicate_resource', { field: 'name', conflicting_id: 4 })
+    const externalId = await scenario.when(updateSupplier, patch({ external_id: 'b' }))
+    externalId.refuses('duplicate_resource', { field: 'external_id', conflicting_id: 4 })
+    const document = await scenario.when(updateSupplier, patch({ document: '11222333000181' }))
+    expect(document.decision).to.have.nested.property('details.fields.document')
+  })
+})
+
+describe('delete supplier', () => {
+  it('takes the supplier out of sight', async () => {
+    const scenario = await given(companyRegistered(), moinho)
+    const decided = await scenario.when(deleteSupplier, { id: 3 })
+    decided.accepts('deleted', deleted)
+    expect(await scenario.show('supplier/3')).to.equal(null)
+  })
+
+  it('finds neither missing nor deleted suppliers, nor does a change', async () => {
+    const scenario = await given(companyRegistered(), moinho, deleted)
+    for (const id of [3, 9]) {
+      const removed = await scenario.when(deleteSupplier, { id })
+      removed.refuses('not_found')
+      const updated = await scenario.when(updateSupplier, { id, changes: {} })
+      updated.refuses('not_found')
+    }
+  })
+})

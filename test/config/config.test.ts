@@ -1,0 +1,129 @@
+import { isAbsolute } from 'node:path'
+import { expect } from 'chai'
+import { readConfig, WrongSetting } from '#config/config.ts'
+
+const wrong = (env: Record<string, string>): string => {
+  try {
+    readConfig(env)
+  } catch (error) {
+    expect(error).to.be.instanceOf(WrongSetting)
+    return (error as Error).message
+  }
+  throw new Error('the settings were accepted')
+}
+
+describe('settings', () => {
+  it('need none: an embedded Postgres with demonstration data on port 3000', () => {
+    const config = readConfig({})
+    expect(config).to.deep.include({
+      PORT: 3000,
+      QUOTA_PER_MINUTE: 120,
+      QUOTA_PER_DAY: 50_000,
+      SYNC_QUOTA_PER_MINUTE: 600,
+      SEED_DEMO: true,
+      TRUST_PROXY: false,
+      LOG_LEVEL: 'info',
+      PUBLIC_URL: 'http://127.0.0.1:3000',
+    })
+    expect(config).not.to.have.property('DATABASE_URL')
+    expect(config).not.to.have.property('SYNC_TOKEN_DAYS')
+    expect(isAbsolute(config.DATA_DIR)).to.equal(true)
+  })
+
+  it('take what is set to nothing as absent', () => {
+    expect(readConfig({ PORT: '', DATABASE_URL: '', TRUST_PROXY: '' })).to.deep.equal(readConfig({}))
+  })
+
+  it('seed nothing into a database of one’s own, unless told to', () => {
+    const DATABASE_URL = 'postgres://db.internal/shop'
+    expect(readConfig({ DATABASE_URL }).SEED_DEMO).to.equal(false)
+    expect(readConfig({ DATABASE_URL, SEED_DEMO: 'true' }).SEED_DEMO).to.equal(true)
+    expect(readConfig({ SEED_DEMO: 'false' }).SEED_DEMO).to.equal(false)
+  })
+
+  it('derive the public address from the port, and end it without a slash', () => {
+    expect(readConfig({ PORT: '8080' }).PUBLIC_URL).to.equal('http://127.0.0.1:8080')
+    expect(readConfig({ PUBLIC_URL: 'https://loja.example/' }).PUBLIC_URL).to.equal('https://loja.example')
+  })
+
+  it('give a process all roles, or those that are named', () => {
+    expect(readConfig({}).ROLES).to.deep.equal(['api', 'projector', 'dispatcher'])
+    expect(readConfig({ ROLES: 'dispatcher, api' }).ROLES).to.deep.equal(['api', 'dispatcher'])
+  })
+
+  it('keep the key of the seals with the data, unless it is put elsewhere', () => {
+    expect(readConfig({ DATA_DIR: '/srv/tillbook' }).SEAL_KEY_FILE).to.equal('/srv/tillbook/seal-key.pem')
+    expect(readConfig({ SEAL_KEY_FILE: '/run/secrets/seal.pem' }).SEAL_KEY_FILE).to.equal('/run/secrets/seal.pem')
+  })
+
+  it('understand the schedule of webhooks and the mail server', () => {
+    expect(readConfig({})).to.deep.include({
+      WEBHOOK_RETRY_SECONDS: [60, 300, 1_800, 7_200, 21_600],
+      WEBHOOK_SWITCH_OFF_HOURS: 24,
+    })
+    expect(readConfig({ WEBHOOK_RETRY_SECONDS: '0.5, 2', WEBHOOK_SWITCH_OFF_HOURS: '0.01' })).to.deep.include({
+      WEBHOOK_RETRY_SECONDS: [0.5, 2],
+      WEBHOOK_SWITCH_OFF_HOURS: 0.01,
+    })
+    expect(readConfig({ PUBLIC_URL: 'https://loja.example' }).SMTP_FROM).to.equal(
+      'Tillbook <nao-responda@loja.example>',
+    )
+    for (const SMTP_URL of ['smtp://a:b@mail.example:587', 'smtps://mail.example'])
+      expect(readConfig({ SMTP_URL })).to.include({ SMTP_URL })
+  })
+
+  for (const [text, value] of [
+    ['true', true],
+    ['false', false],
+    ['2', 2],
+    ['loopback', 'loopback'],
+    ['loopback, 10.0.0.0/8,2001:db8::/32', 'loopback, 10.0.0.0/8,2001:db8::/32'],
+  ] as const) {
+    it(`understand TRUST_PROXY=${text}`, () => {
+      expect(readConfig({ TRUST_PROXY: text }).TRUST_PROXY).to.equal(value)
+    })
+  }
+
+  for (const [name, value] of [
+    ['PORT', '80a'],
+    ['PORT', '65536'],
+    ['PORT', '-1'],
+    ['QUOTA_PER_MINUTE', '0'],
+    ['SYNC_QUOTA_PER_MINUTE', '0'],
+    ['SYNC_TOKEN_DAYS', '0'],
+    ['QUOTA_PER_DAY', '1.5'],
+    ['WEBHOOK_RETRY_SECONDS', '60;300'],
+    ['WEBHOOK_RETRY_SECONDS', '60,,300'],
+    ['WEBHOOK_RETRY_SECONDS', '-1'],
+    ['WEBHOOK_RETRY_SECONDS', '9999999'],
+    ['WEBHOOK_SWITCH_OFF_HOURS', '0'],
+    ['SMTP_URL', 'https://mail.example'],
+    ['SEED_DEMO', 'maybe'],
+    ['DATABASE_URL', 'mysql://localhost/shop'],
+    ['PUBLIC_URL', 'loja.example'],
+    ['PUBLIC_URL', 'ftp://loja.example'],
+    ['TRUST_PROXY', 'yes'],
+    ['TRUST_PROXY', '10.0.0.0/33'],
+    ['PAYMENT_PROVIDER_URL', 'api.mercadopago.com'],
+    ['PAYMENT_SWEEP_SECONDS', '60,abc'],
+    ['PAYMENT_SWEEP_SECONDS', '300,60'],
+    ['PAYMENT_SWEEP_SECONDS', '9999999'],
+    ['SEAL_EVERY_HOURS', '0'],
+    ['SEAL_EVERY_HOURS', '200'],
+    ['LOG_LEVEL', 'loud'],
+    ['ROLES', 'api,worker'],
+    ['ROLES', 'api,'],
+    ['ROLES', ','],
+    ['STOP_DELAY_SECONDS', '301'],
+  ] as const) {
+    it(`say what ${name} should be instead of ${value}`, () => {
+      expect(wrong({ [name]: value })).to.match(new RegExp(`^${name} should be .{5,}$`))
+    })
+  }
+
+  it('name every one that is wrong, and show no value: one may be a password', () => {
+    const message = wrong({ PORT: 'x', DATABASE_URL: 'http://user:secret@host' })
+    expect(message.split('\n')).to.have.length(2)
+    expect(message).not.to.include('secret')
+  })
+})

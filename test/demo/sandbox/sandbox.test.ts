@@ -1,0 +1,254 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect } from 'chai'
+import { type Sandbox, startSandbox } from '#demo/provider-sandbox/server.ts'
+import { isSigned } from '#payments/origin.ts'
+import { type Json, type Reply, send } from '../../support/api.ts'
+import { until } from '../../support/wait.ts'
+
+const SECRET = 'secret of the store'
+const TOKEN = 'TEST-token'
+
+interface Told {
+  readonly path: string
+  readonly query: URLSearchParams
+  readonly body: Json
+  readonly signed: boolean
+}
+
+describe('the sandbox of the payment provider', () => {
+  let sandbox: Sandbox
+  let receiver: Server
+  let receiverUrl: string
+  let told: Told[]
+  let status: number
+
+  before(async () => {
+    receiver = createServer((request, response) => {
+      const chunks: Buffer[] = []
+      request.on('data', (chunk: Buffer) => chunks.push(chunk))
+      request.on('end', () => {
+        const body = JSON.parse(Buffer.concat(chunks).toString()) as Json
+        const { 'x-signature': signature, 'x-request-id': requestId } = request.headers as Record<string, string>
+        const { pathname, searchParams } = new URL(request.url ?? '', 'http://receiver')
+        const signed = isSigned({ dataId: body.data.id, signature, requestId }, SECRET)
+        told.push({ path: pathname, query: searchParams, body, signed })
+        response.writeHead(status, { 'content-type': 'application/json' }).end('{"processed":true}')
+      })
+    })
+    await new Promise<void>((done) => receiver.listen(0, '127.0.0.1', done))
+    receiverUrl = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`
+  })
+  beforeEach(async () => {
+    told = []
+    status = 200
+    sandbox = await startSandbox({ port: 0, secret: SECRET })
+  })
+  afterEach(() => sandbox.close())
+  after(() => new Promise((done) => receiver.close(done)))
+
+  const api = (method: string, path: string, body?: object, headers: Record<string, string> = {}) =>
+    send(`${sandbox.url}/v1${path}`, method, body, { authorization: `Bearer ${TOKEN}`, ...headers })
+  const control = (method: string, path: string, body?: object) => send(`${sandbox.url}/sandbox${path}`, method, body)
+
+  let keys = 0
+  const charge = async (changes: object = {}): Promise<Json> => {
+    const body = {
+      transaction_amount: 46.3,
+      payment_method_id: 'pix',
+      payer: { email: 'maria@example.com' },
+      external_reference: 'order-17',
+      notification_url: `${receiverUrl}/webhook/paymentprovider/loja/17`,
+      ...changes,
+    }
+    const reply = await api('POST', '/payments', body, { 'x-idempotency-key': `key-${++keys}` })
+    expect(reply.status, reply.text).to.equal(201)
+    return reply.body
+  }
+  const chargeQuietly = async (changes: object = {}) => {
+    const payment = await charge(changes)
+    await until(() => told.length > 0, { what: 'the notification of the new payment' })
+    told = []
+    return payment
+  }
+
+  it('tells of a payment that is made, as the provider does: signed, with data.id in the query too', async () => {
+    const { id, status } = await charge()
+    expect(status).to.equal('pending')
+    await until(() => told.length === 1)
+    const { path, query, body, signed } = told[0] as Told
+    expect(path).to.equal('/webhook/paymentprovider/loja/17')
+    expect(Object.fromEntries(query)).to.deep.equal({ 'data.id': String(id), type: 'payment' })
+    expect(body).to.include({ type: 'payment', action: 'payment.created', live_mode: false, api_version: 'v1' })
+    expect(body.data).to.deep.equal({ id: String(id) })
+    expect(Number.isSafeInteger(body.id)).to.equal(true)
+    expect(signed).to.equal(true)
+  })
+
+  for (const [moves, end] of [
+    [['approve'], 'approved'],
+    [['reject'], 'rejected'],
+    [['cancel'], 'cancelled'],
+    [['approve', 'refund'], 'refunded'],
+    [['approve', 'charge-back'], 'charged_back'],
+  ] as const) {
+    it(`brings a payment to ${end}, and tells of each step`, async () => {
+      const { id } = await chargeQuietly()
+      for (const move of moves) {
+        const { body } = await control('POST', `/payments/${id}/${move}`)
+        expect(body.notification.sent).to.deep.equal([{ status: 200, answer: { processed: true } }])
+      }
+      expect((await api('GET', `/payments/${id}`)).body).to.include({ id, status: end, transaction_amount: 46.3 })
+      expect(told).to.have.length(moves.length)
+    })
+  }
+
+  it('decides at once what a card token says', async () => {
+    for (const [token, end] of [
+      ['APRO', 'approved'],
+      ['OTHE', 'rejected'],
+      ['anything', 'pending'],
+    ])
+      expect(await charge({ token, payment_method_id: 'visa' })).to.include({ status: end })
+  })
+
+  it('makes no move that the provider could not make', async () => {
+    const { id } = await chargeQuietly()
+    expect((await control('POST', `/payments/${id}/refund`)).status).to.equal(409)
+    await control('POST', `/payments/${id}/reject`)
+    for (const move of ['approve', 'cancel', 'charge-back'])
+      expect((await control('POST', `/payments/${id}/${move}`)).status, move).to.equal(409)
+    expect((await control('POST', '/payments/5/approve')).status).to.equal(404)
+    expect((await api('GET', `/payments/${id}`)).body).to.include({ status: 'rejected' })
+  })
+
+  it('charges once under one idempotency key, apart for each account, and wants one', async () => {
+    const body = { transaction_amount: 1, payment_method_id: 'pix', payer: { email: 'a@example.com' } }
+    const post = (changes: object, headers: Record<string, string>) =>
+      api('POST', '/payments', { ...body, ...changes }, headers)
+    const key = { 'x-idempotency-key': 'one' }
+    const first = await post({}, key)
+    expect((await post({}, key)).body).to.deep.equal(first.body)
+    expect((await post({ transaction_amount: 2 }, key)).status).to.equal(409)
+    expect((await post({}, { ...key, authorization: 'Bearer TEST-other' })).body.id).not.to.equal(first.body.id)
+    expect((await post({}, {})).status).to.equal(400)
+    expect(sandbox.book.all()).to.have.length(2)
+  })
+
+  it('refuses what is wrong in the provider’s own shape', async () => {
+    const refused = async (changes: object, headers: Record<string, string> = {}): Promise<Reply> => {
+      const body = { transaction_amount: 1, payment_method_id: 'pix', payer: { email: 'a@example.com' }, ...changes }
+      return api('POST', '/payments', body, { 'x-idempotency-key': 'k', ...headers })
+    }
+    expect((await refused({ transaction_amount: 0 })).body).to.deep.include({ error: 'bad_request', status: 400 })
+    expect((await refused({ payment_method_id: 'cheque' })).body.cause).to.deep.equal([
+      { code: 10102, description: 'Payment method not found', data: null },
+    ])
+    expect((await refused({}, { authorization: '' })).status).to.equal(401)
+    expect((await refused({}, { authorization: 'Bearer INVALID' })).status).to.equal(401)
+    expect((await api('GET', '/payments/5')).status).to.equal(404)
+    expect(sandbox.book.all()).to.deep.equal([])
+  })
+
+  it('finds payments of an order, newest first, and none of other accounts', async () => {
+    const first = await charge()
+    const second = await charge()
+    await charge({ external_reference: 'order-18' })
+    const search = '/payments/search?external_reference=order-17'
+    expect((await api('GET', search)).body.results.map(({ id }: Json) => id)).to.deep.equal([second.id, first.id])
+    expect((await api('GET', search, undefined, { authorization: 'Bearer TEST-other' })).body.results).to.deep.equal([])
+    const other = await api('GET', `/payments/${first.id}`, undefined, { authorization: 'Bearer TEST-other' })
+    expect(other.status).to.equal(404)
+  })
+
+  it('repeats, side by side if it is told to', async () => {
+    const { id } = await chargeQuietly()
+    await control('POST', `/payments/${id}/notify`, { times: 5, at_once: true })
+    expect(new Set(told.map(({ body }) => body.id))).to.have.property('size', 1)
+    expect(told).to.have.length(5)
+  })
+
+  it('holds notifications, and sends them in the order that it is told', async () => {
+    await control('PUT', '/settings', { delivery: 'hold' })
+    const ids: number[] = []
+    for (let n = 0; n < 4; n++) ids.push((await charge()).id)
+    expect(told).to.deep.equal([])
+    await control('POST', '/notifications/release', { order: 'backward' })
+    expect(told.map(({ body }) => Number(body.data.id))).to.deep.equal(ids.toReversed())
+    expect((await control('POST', '/notifications/release', {})).body.notifications).to.deep.equal([])
+  })
+
+  it('loses notifications', async () => {
+    await control('PUT', '/settings', { delivery: 'lose' })
+    const { id } = await charge()
+    expect((await control('POST', `/payments/${id}/approve`)).body.notification).to.equal(null)
+    await sandbox.notifier.idle()
+    expect(told).to.deep.equal([])
+  })
+
+  it('repeats what was not answered well, until it is', async () => {
+    status = 503
+    const { id } = await chargeQuietly()
+    await control('POST', `/payments/${id}/approve`)
+    status = 200
+    expect((await control('POST', '/notifications/retry')).body.notifications).to.have.length(2)
+    expect((await control('POST', '/notifications/retry')).body.notifications).to.deep.equal([])
+    expect(told).to.have.length(3)
+  })
+
+  it('lies in every way that it knows', async () => {
+    const { id } = await chargeQuietly()
+    const forge = async (as: string, url?: string): Promise<Told> => {
+      const { status } = await control('POST', `/payments/${id}/forge`, { as, url })
+      expect(status).to.equal(200)
+      return told.at(-1) as Told
+    }
+    expect(await forge('bad_signature')).to.include({ signed: false })
+    expect(await forge('unsigned')).to.include({ signed: false })
+    expect(await forge('other_order', `${receiverUrl}/elsewhere`)).to.include({ signed: true, path: '/elsewhere' })
+    expect((await forge('other_mode')).body).to.include({ live_mode: true })
+    expect((await forge('other_type')).body).to.include({ type: 'plan' })
+    expect((await forge('unknown_payment')).body.data).to.deep.equal({ id: '1' })
+    const cheap = (await forge('other_amount')).body.data.id
+    expect((await api('GET', `/payments/${cheap}`)).body).to.include({
+      status: 'approved',
+      transaction_amount: 0.01,
+      external_reference: 'order-17',
+    })
+    expect((await control('POST', `/payments/${id}/forge`, { as: 'other_order' })).status).to.equal(422)
+    expect((await control('POST', `/payments/${id}/forge`, { as: 'what' })).status).to.equal(422)
+  })
+
+  it('signs with the secret that it is told, or not at all', async () => {
+    const { id } = await chargeQuietly()
+    for (const secret of ['another', null, SECRET]) {
+      await control('PUT', '/settings', { secret })
+      await control('POST', `/payments/${id}/notify`, {})
+    }
+    expect(told.map(({ signed }) => signed)).to.deep.equal([false, false, true])
+  })
+
+  it('fails in every way that it knows, and then works again', async () => {
+    const { id } = await chargeQuietly()
+    const get = () => fetch(`${sandbox.url}/v1/payments/${id}`, { headers: { authorization: `Bearer ${TOKEN}` } })
+    const fault = (mode: string, delay_ms?: number) => control('PUT', '/fault', { mode, delay_ms })
+    await fault('down')
+    expect(await get().catch(() => 'no answer')).to.equal('no answer')
+    for (const [mode, status] of [
+      ['error', 500],
+      ['limited', 429],
+      ['html', 200],
+      ['wrong_types', 200],
+    ] as const) {
+      await fault(mode)
+      expect((await get()).status, mode).to.equal(status)
+    }
+    await fault('huge')
+    expect(await (await get()).text()).to.have.length.above(8_000_000)
+    await fault('slow', 1)
+    expect((await get()).status).to.equal(200)
+    await fault('none')
+    expect(await (await get()).json()).to.include({ id })
+    expect((await control('PUT', '/fault', { mode: 'strange' })).status).to.equal(422)
+  })
+})

@@ -1,0 +1,230 @@
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { hashKey, KEY_BYTES, newKey } from '#access/api-keys.ts'
+import { runAsSystem } from '#access/as-system.ts'
+import { verifyPassword } from '#access/passwords.ts'
+import { type Admitted, createGate } from '#access/quota.ts'
+import { createApiKey, MAX_ACTIVE_KEYS } from '#commands/api-keys/create-api-key.ts'
+import { revokeApiKey } from '#commands/api-keys/revoke-api-key.ts'
+import { CreateCategoryInput } from '#commands/catalog/create-category.ts'
+import { ReplaceItemInput } from '#commands/catalog/replace-item.ts'
+import { RegisterCompanyInput, registerCompany } from '#commands/companies/register-company.ts'
+import { CreatePaymentTypeInput } from '#commands/payment-types/create-payment-type.ts'
+import { ReplaceCustomerInput } from '#commands/people/replace-customer.ts'
+import { CreateStoreInput } from '#commands/stores/create-store.ts'
+import { updateStore } from '#commands/stores/update-store.ts'
+import { DEMO_COMPANIES } from '#demo/companies/companies.ts'
+import type { DemoFile } from '#demo/companies/file.ts'
+import { seedDemo } from '#demo/companies/seed.ts'
+import { SCOPES } from '#domain/scopes.ts'
+import { PAYMENT_KINDS } from '#events/companies.ts'
+import { findStore } from '#queries/stores/find-store.ts'
+import { type Core, openCore } from '#service/core.ts'
+import { useDatabase } from '../support/database.ts'
+
+const BASE_URL = 'http://127.0.0.1:3000'
+
+describe('demonstration data', () => {
+  it('would be accepted from anybody', () => {
+    for (const { company, paymentTypes, categories, items, customers, store } of DEMO_COMPANIES) {
+      if (store) expect(CreateStoreInput.parse(store)).to.include(store)
+      expect(RegisterCompanyInput.parse({ id: 1, ...company })).to.deep.equal({ id: 1, ...company })
+      for (const type of paymentTypes) expect(CreatePaymentTypeInput.parse(type)).to.deep.equal(type)
+      for (const category of categories) expect(CreateCategoryInput.parse(category)).to.deep.equal(category)
+      for (const customer of customers) expect(ReplaceCustomerInput.parse(customer)).to.deep.equal(customer)
+      for (const { category, ...item } of items) {
+        expect(ReplaceItemInput.parse(item)).to.deep.equal(item)
+        expect(category === undefined || categories.some(({ external_id }) => external_id === category)).to.equal(true)
+      }
+    }
+    const kinds = DEMO_COMPANIES[0]?.paymentTypes.map(({ kind }) => kind)
+    expect(kinds).to.include.members([...PAYMENT_KINDS])
+  })
+
+  describe('in a database', () => {
+    const database = useDatabase()
+    let core: Core
+    let folder: string
+    let demoFile: string
+
+    before(async () => {
+      folder = await mkdtemp(join(tmpdir(), 'tillbook-demo-'))
+      demoFile = join(folder, 'data', 'demo.json')
+      core = await openCore({ databaseUrl: database.url, queryConnections: 4, log: () => {}, onOutdated: () => {} })
+    })
+    it('is not made beside companies that no seed has made', async () => {
+      await core.pool.query(`insert into ops.ledgers (company_id, hash) values (900, repeat('0', 64))`)
+      const company = { cnpj: '11.222.333/0001-81', plan: 'api', timezone: 'UTC', logo_url: null } as const
+      await runAsSystem(core.writer, 900, registerCompany, { id: 900, name: 'Já havia', ...company })
+      expect(await seedDemo(core, { baseUrl: BASE_URL, demoFile })).to.equal(false)
+      const { rowCount } = await core.pool.query('select from ops.demo_companies')
+      expect(rowCount).to.equal(0)
+      await core.pool.query('delete from read.companies where company_id = 900')
+    })
+
+    after(async () => {
+      await core.close()
+      await rm(folder, { recursive: true })
+    })
+
+    const start = (on: Core = core) => seedDemo(on, { baseUrl: BASE_URL, demoFile })
+    const read = async (): Promise<DemoFile> => JSON.parse(await readFile(demoFile, 'utf8'))
+    const admit = (key: string) => createGate(core.pool, { perMinute: 1000, perDay: 1000 }).admit(hashKey(key))
+    const revisions = async () =>
+      (await core.pool.query('select company_id, revision from ops.ledgers order by company_id')).rows
+    const hashOf = async (email: string): Promise<string> =>
+      (await core.pool.query('select password_hash from ops.user_credentials where email = $1', [email])).rows[0]
+        .password_hash
+
+    /** Everything that demo.json promises. */
+    async function expectAccess(): Promise<DemoFile> {
+      const file = await read()
+      expect(file.base_url).to.equal(BASE_URL)
+      expect((await stat(demoFile)).mode & 0o777).to.equal(0o600)
+      expect(file.companies.map((company) => company.name)).to.deep.equal(
+        DEMO_COMPANIES.map(({ company }) => company.name),
+      )
+      for (const [index, company] of file.companies.entries()) {
+        expect(Object.keys(company)).to.deep.equal(['id', 'name', 'api_key', 'read_only_key', 'user', 'store'])
+        const [full, reading] = (await Promise.all([
+          admit(company.api_key),
+          admit(company.read_only_key),
+        ])) as Admitted[]
+        const plan = index === 2 ? 'basic' : 'api'
+        expect(full).to.deep.include({ kind: 'admitted', companyId: company.id, scopes: [...SCOPES], plan })
+        expect(reading).to.include({ kind: 'admitted', companyId: company.id })
+        expect(reading?.scopes.every((scope) => scope.endsWith(':read'))).to.equal(true)
+        expect(await verifyPassword(await hashOf(company.user.email), company.user.password)).to.equal(true)
+        await expectStore(company, index === 0)
+      }
+      return file
+    }
+
+    async function expectStore({ id, store }: DemoFile['companies'][number], hasOne: boolean): Promise<void> {
+      const { rows } = await core.pool.query('select alias from ops.store_secrets where company_id = $1', [id])
+      expect(rows).to.have.length(hasOne ? 1 : 0)
+      if (!hasOne) expect(store).to.equal(null)
+      if (!store) return
+      expect(store).to.have.all.keys('alias', 'notification_secret')
+      const found = await findStore(core.pool, store.alias)
+      expect(found).to.include({
+        companyId: id,
+        enabled: true,
+        sandbox: true,
+        notificationSecret: store.notification_secret,
+      })
+      expect(found?.accessToken).to.match(/^TEST-/)
+    }
+
+    async function expectRecordsOnce(): Promise<void> {
+      const { companies } = await read()
+      for (const [index, { id }] of companies.entries()) {
+        const { rows } = await core.pool.query(
+          `select (select count(*) from read.payment_types where company_id = $1) as types,
+                  (select count(*) from read.categories where company_id = $1) as categories,
+                  (select count(*) from read.catalog_items where company_id = $1) as items,
+                  (select count(*) from read.customers where company_id = $1) as customers,
+                  (select count(*) from ops.user_credentials where company_id = $1) as users,
+                  (select count(*) from read.api_keys where company_id = $1 and revoked_at is null) as keys`,
+          [id],
+        )
+        const { paymentTypes, categories, items, customers } = DEMO_COMPANIES[index]!
+        expect(rows[0]).to.deep.equal({
+          types: paymentTypes.length,
+          categories: categories.length,
+          items: items.length,
+          customers: customers.length,
+          users: 1,
+          keys: 2,
+        })
+      }
+    }
+
+    it('is finished by the next start, wherever a crash has interrupted it', async () => {
+      const crashAfter = async (survivors: number): Promise<boolean> => {
+        let commands = 0
+        const run: Core['writer']['run'] = (request) =>
+          commands++ < survivors ? core.writer.run(request) : Promise.reject(new Error('crash'))
+        const failure = await start({ ...core, writer: { ...core.writer, run } }).catch((error: Error) => error.message)
+        await core.writer.idle()
+        return failure === 'crash'
+      }
+      let survivors = 0
+      while (await crashAfter(survivors)) survivors += 1
+      expect(survivors).to.be.greaterThan(5)
+      await expectAccess()
+      await expectRecordsOnce()
+    })
+
+    it('changes nothing at a second start, not even of two at the same time', async () => {
+      const [file, before] = [await read(), await revisions()]
+      await Promise.all([start(), start()])
+      expect(await read()).to.deep.equal(file)
+      expect(await revisions()).to.deep.equal(before)
+    })
+
+    it('tells of the store in a demo.json of before there were stores, and keeps the rest of it', async () => {
+      const file = await read()
+      const companies = file.companies.map((company) => ({ ...company, store: null }))
+      await writeFile(demoFile, JSON.stringify({ ...file, companies }))
+      await start()
+      expect(await read()).to.deep.equal(file)
+    })
+
+    it('tells the new secret of a store whose secret was replaced', async () => {
+      const { id, store } = (await read()).companies[0]!
+      await runAsSystem(core.writer, id, updateStore, { alias: store!.alias, notification_secret: 'outro-segredo' })
+      await start()
+      expect((await read()).companies[0]!.store).to.deep.equal({ ...store, notification_secret: 'outro-segredo' })
+    })
+
+    for (const [what, lose] of [
+      ['deleted', () => rm(demoFile)],
+      ['overwritten', () => writeFile(demoFile, '{"companies": []')],
+    ] as const) {
+      it(`gets new keys and passwords when demo.json was ${what}; the old ones are worth nothing`, async () => {
+        const old = await read()
+        await lose()
+        await start()
+        await expectAccess()
+        await expectRecordsOnce()
+        for (const { api_key, read_only_key, user } of old.companies) {
+          expect([await admit(api_key), await admit(read_only_key)].map(({ kind }) => kind)).to.deep.equal([
+            'invalid',
+            'invalid',
+          ])
+          expect(await verifyPassword(await hashOf(user.email), user.password)).to.equal(false)
+        }
+      })
+    }
+
+    it('replaces a key that was revoked, and leaves the others', async () => {
+      const old = await read()
+      const { id, api_key } = old.companies[0]!
+      const { keyId } = (await admit(api_key)) as Admitted
+      await runAsSystem(core.writer, id, revokeApiKey, { id: keyId })
+      await start()
+      const file = await expectAccess()
+      expect(file.companies[0]!.api_key).not.to.equal(api_key)
+      expect(file.companies[0]!.read_only_key).to.equal(old.companies[0]!.read_only_key)
+      expect(file.companies.slice(1)).to.deep.equal(old.companies.slice(1))
+    })
+
+    it('does not stand in the way of a start when five other keys have taken the place of its own', async () => {
+      const old = await read()
+      const { id, read_only_key, api_key } = old.companies[1]!
+      for (const key of [api_key, read_only_key]) {
+        const { keyId } = (await admit(key)) as Admitted
+        await runAsSystem(core.writer, id, revokeApiKey, { id: keyId })
+      }
+      for (let n = 0; n < MAX_ACTIVE_KEYS; n++) {
+        const { prefix, hash } = newKey(Buffer.alloc(KEY_BYTES, n))
+        await runAsSystem(core.writer, id, createApiKey, { name: 'própria', scopes: ['sales:read'], prefix, hash })
+      }
+      await start()
+      expect(await read()).to.deep.equal(old)
+    })
+  })
+})

@@ -1,0 +1,122 @@
+import { randomUUID } from 'node:crypto'
+import { expect } from 'chai'
+import { playDay, type Report } from '#demo/till/day.ts'
+import { createLine } from '#demo/till/line.ts'
+import { openQueue, type Queue } from '#demo/till/queue.ts'
+import type { OfflineSale } from '#demo/till/sale.ts'
+import { createSession } from '#demo/till/session.ts'
+import { createTill, type Till } from '#demo/till/till.ts'
+import { fromThousandths } from '#domain/quantity.ts'
+import { startApi, type TestApi, type TestCompany } from '../../support/api.ts'
+import { useDatabase } from '../../support/database.ts'
+import { offlineSaleOf } from '../../support/offline-sales.ts'
+import { createTestUser } from '../../support/till.ts'
+
+const STOCK = 10
+
+describe('a day at the reference till', () => {
+  const database = useDatabase()
+  let api: TestApi
+  let company: TestCompany
+  let items: number[]
+  let queue: Queue
+
+  before(async () => {
+    api = await startApi(database.url)
+  })
+  after(() => api.close())
+  beforeEach(async () => {
+    company = await api.company()
+    for (const kind of ['cash', 'pix', 'credit_account'] as const) await company.paymentType(kind)
+    items = []
+    for (let n = 0; n < 5; n++) {
+      const item = { name: `Produto ${n}`, price: `${n + 1}.99`, stock: String(STOCK) }
+      items.push((await company.post('/catalog/items', item)).body.data.id)
+    }
+    queue = await openQueue(null)
+  })
+
+  /** What the till has sold, seen on its way through the queue. */
+  function watched(sold: OfflineSale[]): Queue {
+    return {
+      ...queue,
+      add: (sale) => {
+        sold.push(sale)
+        return queue.add(sale)
+      },
+    }
+  }
+
+  async function open(sold: OfflineSale[] = []) {
+    const user = await createTestUser(company)
+    const line = createLine(api.url)
+    const say = () => {}
+    const session = createSession({ line, credentials: user, say, random: Math.random, firstWait_ms: 5 })
+    const world = { random: Math.random, now: () => new Date(), newId: randomUUID }
+    const own = watched(sold)
+    const till: Till = createTill({ session, queue: own, world, say, portion: 10 })
+    return { till, play: (sales: number): Promise<Report> => playDay({ line, session, queue: own, till, say }, sales) }
+  }
+
+  const stocks = async (): Promise<string[]> =>
+    Promise.all(items.map(async (id) => (await company.get(`/catalog/items/${id}`)).body.data.stock))
+
+  function stocksAfter(sales: readonly OfflineSale[]): string[] {
+    const lines = sales.filter(({ status }) => status === 'completed').flatMap((sale) => sale.items)
+    return items.map((id) => {
+      const taken = lines.filter(({ product_id }) => product_id === id)
+      const thousandths = taken.reduce((sum, { quantity }) => sum + Math.round(quantity * 1000), 0)
+      return fromThousandths(STOCK * 1000 - thousandths)
+    })
+  }
+
+  it('uploads every sale once though its line breaks twice, and the stock is exact', async () => {
+    const sold: OfflineSale[] = []
+    const { play, till } = await open(sold)
+    const report = await play(35)
+    expect(report).to.include({ sold: 35, sale_ids: 35, refused: 0, retries: 2, conflicts: 0, waiting: 0 })
+    // The answer of the first ten was lost.
+    expect(report).to.include({ created: 25, duplicate: 10 })
+    const { data } = (await company.get('/sales?limit=200')).body
+    expect(data.map((sale: { id: number }) => sale.id)).to.have.members([...till.tally().saleIds.values()])
+    expect(await stocks()).to.deep.equal(stocksAfter(sold))
+    const known = till.products().map(({ stock }) => fromThousandths(Math.round(stock * 1000)))
+    expect(known, 'what the till took over in the end').to.deep.equal(await stocks())
+  })
+
+  it('goes on with what another day has left in the queue', async () => {
+    await queue.add(
+      offlineSaleOf({
+        items: [{ product_id: items[0], quantity: 1, price: 1.99, total: 1.99 }],
+        total: 1.99,
+        amount_received: 1.99,
+        payments: [{ payment_type_id: await company.paymentType('cash'), amount: 1.99, status: 'completed' }],
+      }) as OfflineSale,
+    )
+    const report = await (await open()).play(0)
+    expect(report).to.include({ sold: 0, left_from_before: 1, sale_ids: 1, waiting: 0 })
+  })
+
+  it('drops a refused sale from its queue, because the service keeps it', async () => {
+    await queue.add(offlineSaleOf({ total: 11 }) as OfflineSale)
+    const report = await (await open()).play(3)
+    expect(report).to.include({ refused: 1, waiting: 0, sale_ids: 3 })
+  })
+
+  it('sees what changed at the service meanwhile, and takes it over', async () => {
+    const { till } = await open()
+    await till.download()
+    await company.call('PATCH', `/catalog/items/${items[0]}`, { price: '7.77' })
+    await company.call('DELETE', `/catalog/items/${items[1]}`)
+    expect(await till.checkConflicts()).to.deep.equal({ updated: 1, deleted: 1, unknown: 0 })
+    expect(await till.refresh()).to.deep.equal({ changed: 1, deleted: 1 })
+    expect(till.products().find(({ id }) => id === items[0])?.price).to.equal(7.77)
+    expect(await till.checkConflicts()).to.deep.equal({ updated: 0, deleted: 0, unknown: 0 })
+  })
+
+  it('has nothing to sell without products or a way to pay', async () => {
+    company = await api.company()
+    const error = await (await open()).play(1).catch((reason: Error) => reason.message)
+    expect(error).to.equal('the company has nothing to sell or no way to pay')
+  })
+})

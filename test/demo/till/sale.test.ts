@@ -1,0 +1,37 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { OfflineSaleInput } from '#commands/sales/offline-sale-input.ts'
+import { type PaymentType, type Product, sell } from '#demo/till/sale.ts'
+
+const product = fc.record({
+  id: fc.integer({ min: 1, max: 50 }),
+  name: fc.constant('Café'),
+  price: fc.integer({ min: 0, max: 99_999 }).map((cents) => cents / 100),
+  stock: fc.constant(0),
+  updated_at: fc.constant('2026-03-10T14:00:00.000Z'),
+}) satisfies fc.Arbitrary<Product>
+
+const types: PaymentType[] = [
+  { id: 1, name: 'Dinheiro', kind: 'cash', is_cash: true },
+  { id: 2, name: 'Pix', kind: 'pix', is_cash: false },
+  { id: 3, name: 'Crediário', kind: 'credit_account', is_cash: false },
+]
+
+describe('sales of the reference till', () => {
+  it('add up for the service, whatever is sold', () => {
+    const chance = fc.array(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), { minLength: 1 })
+    fc.assert(
+      fc.property(fc.array(product, { minLength: 1, maxLength: 5 }), chance, (products, numbers) => {
+        let drawn = 0
+        const sale = sell(products, types, {
+          random: () => numbers[drawn++ % numbers.length] as number,
+          now: () => new Date('2026-03-10T14:00:00.000Z'),
+          newId: () => 'pdv-1',
+        })
+        const parsed = OfflineSaleInput.safeParse(JSON.parse(JSON.stringify(sale)))
+        expect(parsed.success, JSON.stringify([sale, parsed.error?.issues])).to.equal(true)
+      }),
+      { numRuns: 500 },
+    )
+  })
+})

@@ -1,0 +1,30 @@
+import { expect } from 'chai'
+import { inOrder, parseScopes, SCOPES } from '#domain/scopes.ts'
+
+describe('scopes', () => {
+  it('are fourteen', () => {
+    expect(new Set(SCOPES).size).to.equal(14)
+  })
+
+  it('are all of them for "all"', () => {
+    expect(parseScopes('all')).to.deep.equal([...SCOPES])
+  })
+
+  it('are those that change nothing for "read"', () => {
+    const read = ['catalog', 'customers', 'suppliers', 'finance', 'sales', 'orders', 'audit'].map(
+      (area) => `${area}:read`,
+    )
+    expect(parseScopes('read')).to.deep.equal(read)
+  })
+
+  it('are the ones named, in their fixed order and each once', () => {
+    expect(parseScopes('sales:write, catalog:read,sales:write')).to.deep.equal(['catalog:read', 'sales:write'])
+    expect(inOrder(['audit:read', 'catalog:write', 'audit:read'])).to.deep.equal(['catalog:write', 'audit:read'])
+  })
+
+  for (const text of ['', 'sales', 'sales:read,', 'sales:read,all', 'SALES:READ', 'toString']) {
+    it(`are none that can be understood for ${JSON.stringify(text)}`, () => {
+      expect(parseScopes(text)).to.equal(null)
+    })
+  }
+})

@@ -1,0 +1,140 @@
+import { expect } from 'chai'
+import { hiddenFields, panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
+
+describe('access to the panel', () => {
+  const { api, company, user: owner } = usePanelUser()
+
+  const stranger = (path: string, init: RequestInit = {}) => fetch(api.url + path, { redirect: 'manual', ...init })
+
+  it('leads from the root to the panel, and whoever is not logged in to the login', async () => {
+    expect((await stranger('/')).headers.get('location')).to.equal('/painel')
+    const answer = await stranger('/painel/clientes?name=Ana')
+    expect(answer.status).to.equal(303)
+    const to = new URL(answer.headers.get('location') ?? '', api.url)
+    expect(to.pathname).to.equal('/painel/entrar')
+    expect(to.searchParams.get('para')).to.equal('/painel/clientes?name=Ana')
+  })
+
+  it('shows the page that was asked for after the login, and never leads to another site', async () => {
+    const enter = (para: string) => owner.post('/painel/entrar', { email: owner.email, password: owner.password, para })
+    expect((await enter('/painel/clientes?name=Ana')).to).to.equal('/painel/clientes?name=Ana')
+    for (const elsewhere of [
+      'https://evil.example',
+      '//evil.example',
+      '/painel/../..//evil.example',
+      '/painelx',
+      'javascript:1',
+      '/painel\\evil',
+    ]) {
+      const { to } = await enter(elsewhere)
+      expect(new URL(to ?? '', api.url).host, elsewhere).to.equal(new URL(api.url).host)
+      expect(to).to.match(/^\/painel/)
+    }
+  })
+
+  it('gives a cookie that scripts cannot read and other sites cannot use', async () => {
+    const { headers, status } = await owner.logIn()
+    expect(status).to.equal(303)
+    expect(headers.get('set-cookie'))
+      .to.match(/HttpOnly/)
+      .and.to.match(/SameSite=Lax/)
+      .and.to.match(/Path=\//)
+  })
+
+  it('refuses a wrong password and an unknown address alike, and shows neither password nor who exists', async () => {
+    const wrong = await owner.logIn('uma senha errada')
+    const unknown = await owner.post('/painel/entrar', { email: 'ninguem@loja.example', password: 'uma senha errada' })
+    for (const { status, html } of [wrong, unknown]) {
+      expect(status).to.equal(401)
+      expect(problemsIn(html)).to.deep.equal(['E-mail ou senha incorretos.'])
+      expect(html).not.to.include('uma senha errada')
+    }
+  })
+
+  it('asks to wait after five wrong passwords', async () => {
+    for (let n = 0; n < 5; n++) await owner.logIn('uma senha errada')
+    const { status, headers } = await owner.logIn()
+    expect(status).to.equal(429)
+    expect(Number(headers.get('retry-after'))).to.be.above(0)
+  })
+
+  it('ends the session when somebody leaves', async () => {
+    const { to } = await owner.submit('/painel/clientes', {}, '/painel/sair')
+    expect(to).to.match(/^\/painel\/entrar/)
+    expect((await owner.get('/painel/clientes')).status).to.equal(303)
+  })
+
+  it('sends pages that may load nothing from elsewhere, and that nobody keeps', async () => {
+    const { headers, html } = await owner.get('/painel/clientes')
+    expect(headers.get('content-security-policy')).to.match(/default-src 'none'.*frame-ancestors 'none'/)
+    expect(headers.get('cache-control')).to.equal('no-store')
+    for (const [, address = ''] of html.matchAll(/(?:src|href|action)="([^"]*)"/g))
+      expect(address, 'an address on the page').to.match(/^[/#]/)
+  })
+
+  it('serves the files of its pages under addresses that change with them', async () => {
+    const { html } = await owner.get('/painel/clientes')
+    const files = [...html.matchAll(/"(\/painel\/assets\/[^"]+)"/g)].map(([, path = '']) => path)
+    expect(files).to.have.length.above(3)
+    for (const path of files) {
+      const answer = await stranger(path)
+      expect(answer.status, path).to.equal(200)
+      expect(answer.headers.get('cache-control')).to.include('immutable')
+      expect((await answer.arrayBuffer()).byteLength).to.be.above(0)
+    }
+    expect((await owner.get('/painel/assets/panel.css')).status).to.equal(404)
+  })
+
+  describe('forms', () => {
+    it('are refused from another site, without the session’s own token, or with that of another session', async () => {
+      const { html } = await owner.get('/painel/clientes/novo')
+      const fields: Record<string, string> = {
+        ...hiddenFields(html, '/painel/clientes'),
+        name: 'Maria',
+        person_type: 'PF',
+      }
+      const other = await panelUser(api, company)
+      const attempts = [
+        owner.post('/painel/clientes', fields, { 'sec-fetch-site': 'cross-site' }),
+        owner.post('/painel/clientes', fields, { 'sec-fetch-site': 'same-site' }),
+        owner.post('/painel/clientes', { ...fields, _csrf: '' }),
+        owner.post('/painel/clientes', { ...fields, _csrf: `${fields._csrf}x` }),
+        other.post('/painel/clientes', fields),
+      ]
+      for (const attempt of attempts) expect((await attempt).status).to.equal(403)
+      expect((await company.get('/customers')).body.data).to.deep.equal([])
+      expect((await owner.post('/painel/clientes', fields)).status).to.equal(303)
+    })
+
+    it('do once what they do, however often and fast they are sent', async () => {
+      const { html } = await owner.get('/painel/clientes/novo')
+      const fields = { ...hiddenFields(html, '/painel/clientes'), name: 'Maria', person_type: 'PF' }
+      const sent = await Promise.all(Array.from({ length: 10 }, () => owner.post('/painel/clientes', fields)))
+      expect(new Set(sent.map(({ to }) => to)).size).to.equal(1)
+      expect((await company.get('/customers')).body.data).to.have.length(1)
+      const changed = await owner.post('/painel/clientes', { ...fields, name: 'Outra' })
+      expect(changed.status).to.equal(409)
+    })
+
+    it('are refused when they are no form, too long, or without what names them', async () => {
+      const { html } = await owner.get('/painel/clientes/novo')
+      const { _csrf = '' } = hiddenFields(html, '/painel/clientes')
+      expect((await owner.post('/painel/clientes', { _csrf, name: 'Maria' })).status).to.equal(422)
+      expect((await owner.post('/painel/clientes', { _csrf, name: 'x'.repeat(500_000) })).status).to.equal(413)
+    })
+  })
+
+  it('answers as 404, with the menu, what does not exist', async () => {
+    for (const path of ['/painel/nada', '/painel/clientes/999999', '/painel/clientes/0', '/painel/clientes/abc']) {
+      const { status, html } = await owner.get(path)
+      expect(status, path).to.equal(404)
+      expect(textIn(html)).to.include('Página não encontrada').and.to.include('Catálogo')
+    }
+  })
+
+  it('answers plain HTTP from elsewhere with 403, as a page', async () => {
+    const answer = await stranger('/painel/entrar', { headers: { 'x-forwarded-for': '203.0.113.9' } })
+    expect(answer.status).to.equal(403)
+    expect(answer.headers.get('content-type')).to.match(/^text\/html/)
+  })
+})

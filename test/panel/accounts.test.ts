@@ -1,0 +1,307 @@
+import { expect } from 'chai'
+import { addDays, dateInZone } from '#domain/instant.ts'
+import type { Json } from '../support/api.ts'
+import { openCounter, upload } from '../support/offline-sales.ts'
+import { HOSTILE, hiddenFields, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
+import { openTill } from '../support/till.ts'
+
+const SIDES = [
+  { path: '/painel/contas-a-receber', party: 'customer', label: 'Cliente', name: 'receivable', parties: 'clientes' },
+  { path: '/painel/contas-a-pagar', party: 'supplier', label: 'Fornecedor', name: 'payable', parties: 'fornecedores' },
+] as const
+
+for (const { path: PATH, party, label, name, parties } of SIDES) {
+  describe(`panel: ${name}s`, () => {
+    const { api, company, user } = usePanelUser('clerk', { timezone: 'America/Sao_Paulo' })
+
+    const today = dateInZone(new Date().toISOString(), 'America/Sao_Paulo')
+    const api1 = `/finance/${name}s`
+    const partyId = async (called: string) =>
+      (await company.post(`/${party}s`, { name: called })).body.data.id as number
+    const account = async (fields: object = {}): Promise<Json> => {
+      const whole = { description: 'Aluguel', amount: '10.00', due_date: addDays(today, 5), ...fields }
+      return (await company.post(api1, whole)).body.data
+    }
+    const inApi = async (id: number) => (await company.get(`${api1}/${id}`)).body.data
+    const create = (fields: Record<string, string>) =>
+      user.submit(`${PATH}/novo`, { description: 'Aluguel', amount: '10', due_date: today, ...fields }, PATH)
+    const list = async (query = '') => textIn((await user.get(`${PATH}${query}`)).html.split('id="lista"')[1] ?? '')
+    const settle = (id: number, fields: Record<string, string>) => user.submit(`${PATH}/${id}/liquidar`, fields)
+
+    it('creates what is typed as people type it, for a party that is named', async () => {
+      const id = await partyId('Maria da Silva')
+      const fields = {
+        amount: '1.234,5',
+        due_date: '2027-01-31',
+        external_id: 'X',
+        [`${party}_id`]: ' maria  DA silva',
+      }
+      const { status, to } = await create(fields)
+      expect(status).to.equal(303)
+      const [created] = (await company.get(api1)).body.data
+      expect(created).to.deep.include({ description: 'Aluguel', amount: '1234.50', due_date: '2027-01-31' })
+      expect(created).to.deep.include({ external_id: 'X', origin: 'pdv', [`${party}_id`]: id })
+      const { html } = await user.get(to ?? '')
+      for (const text of [
+        'Cadastro criado.',
+        'R$ 1.234,50',
+        '31/01/2027',
+        'Pendente',
+        label,
+        'Maria da Silva',
+        'Ponto de venda',
+      ])
+        expect(textIn(html)).to.include(text)
+      expect(html).to.include(`href="/painel/${parties}/${id}"`)
+    })
+
+    it('suggests names, and tells similar ones where nobody is called so', async () => {
+      await partyId('Maria da Silva')
+      await partyId('Maria Souza')
+      await partyId('João')
+      const { html } = await user.get(`${PATH}/novo`)
+      expect(html.match(/<datalist.*<\/datalist>/)?.[0].match(/value="[^"]*"/g)).to.have.length(3)
+      const wrong = await create({ [`${party}_id`]: 'maria' })
+      expect(wrong.status).to.equal(422)
+      expect(problemsIn(wrong.html)[1]).to.match(/com este nome; parecidos: Maria da Silva, Maria Souza$/)
+      expect(wrong.html.match(/<datalist.*<\/datalist>/)?.[0]).not.to.include('João')
+      expect(problemsIn((await create({ [`${party}_id`]: 'Xavier\u0001' })).html)[1]).to.include('cadastre antes')
+      expect((await company.get(api1)).body.data).to.deep.equal([])
+    })
+
+    it('names the fields that are wrong, or taken, and changes nothing', async () => {
+      const { status, html } = await create({ description: '', amount: '0', due_date: '2027-02-30' })
+      expect(status).to.equal(422)
+      expect(problemsIn(html).map((problem) => problem.split(':')[0])).to.deep.equal([
+        'Confira os campos indicados.',
+        'Descrição',
+        'Valor (R$)',
+        'Vencimento',
+      ])
+      await account({ external_id: 'X' })
+      const taken = await create({ external_id: 'X' })
+      expect(taken.status).to.equal(409)
+      expect(problemsIn(taken.html)).to.include('Código externo: já é usado por outro registro')
+      expect((await company.get(api1)).body.data).to.have.length(1)
+    })
+
+    it('changes only what somebody has changed; a party is left alone, replaced or removed', async () => {
+      await partyId('João')
+      const { id } = await account({ [`${party}_id`]: await partyId('Maria') })
+      const edit = `${PATH}/${id}/editar`
+      const { html } = await user.get(edit)
+      expect(html).to.include('value="Maria"')
+      await company.call('PATCH', `${api1}/${id}`, { description: 'Da API' })
+      const form = { ...hiddenFields(html, edit), description: 'Aluguel', amount: '12', due_date: addDays(today, 5) }
+      expect((await user.post(edit, { ...form, [`${party}_id`]: 'Maria' })).status).to.equal(303)
+      expect(await inApi(id)).to.include({ description: 'Da API', amount: '12.00', [`${party}_name`]: 'Maria' })
+      const change = (called: string) =>
+        user.submit(edit, {
+          description: 'Da API',
+          amount: '12,00',
+          due_date: addDays(today, 5),
+          [`${party}_id`]: called,
+        })
+      await change('joão')
+      expect(await inApi(id)).to.include({ [`${party}_name`]: 'João' })
+      await change('')
+      expect(await inApi(id)).to.include({ [`${party}_id`]: null, amount: '12.00' })
+    })
+
+    it('settles in full, as the counter’s own doing, once', async () => {
+      const { id } = await account({ amount: '1500.00' })
+      const at = `${PATH}/${id}/liquidar`
+      const { html } = await user.get(at)
+      expect(textIn(html)).to.include('Liquidar R$ 1.500,00')
+      const form = { ...hiddenFields(html, at), payment_method: 'pix', paid_at: '2026-03-10T23:30' }
+      for (let n = 0; n < 2; n++) expect((await user.post(at, form)).to).to.equal(`${PATH}/${id}?feito=liquidada`)
+      const settled = await inApi(id)
+      expect(settled).to.include({ status: 'settled', payment_method: 'pix', settled_on: '2026-03-10' })
+      expect(settled.paid_at).to.equal('2026-03-10T23:30:00.000-03:00')
+      const events = (await company.get(`${api1}/${id}/history`)).body.data
+      expect(events).to.have.length(2)
+      expect(events[1]).to.include({ origin: 'pdv', actor: `user/${user.id}` })
+      const shown = (await user.get(`${PATH}/${id}?feito=liquidada`)).html
+      for (const text of ['Conta liquidada.', 'Liquidada', '10/03/2026 23:30', 'Pix'])
+        expect(textIn(shown)).to.include(text)
+      expect(shown).not.to.include('/editar').and.not.to.include('/excluir').and.not.to.include('/liquidar')
+    })
+
+    it('settles at once where no time is given', async () => {
+      const { id } = await account()
+      expect((await settle(id, { payment_method: 'cash', paid_at: '' })).status).to.equal(303)
+      expect(Math.abs(Date.parse((await inApi(id)).paid_at) - Date.now())).to.be.lessThan(60_000)
+    })
+
+    it('refuses to settle without a method, at another amount than was shown, or again', async () => {
+      const { id } = await account()
+      const at = `${PATH}/${id}/liquidar`
+      expect(problemsIn((await settle(id, { payment_method: '' })).html)[1]).to.match(/^Forma de pagamento: /)
+      expect((await settle(id, { payment_method: 'fiado' })).status).to.equal(422)
+      expect(problemsIn((await settle(id, { payment_method: 'pix', paid_at: 'ontem' })).html)[1]).to.match(
+        /^Data e hora: /,
+      )
+      const { html } = await user.get(at)
+      await company.call('PATCH', `${api1}/${id}`, { amount: '11.00' })
+      const late = await user.post(at, { ...hiddenFields(html, at), payment_method: 'pix' })
+      expect(late.status).to.equal(422)
+      expect(problemsIn(late.html)[0]).to.include('O valor da conta mudou')
+      expect(textIn(late.html)).to.include('Liquidar R$ 11,00')
+      expect((await inApi(id)).status).to.equal('pending')
+      await settle(id, { payment_method: 'pix' })
+      const again = await settle(id, { payment_method: 'cash' })
+      expect(again.status).to.equal(409)
+      expect(problemsIn(again.html)).to.deep.equal(['A conta já está liquidada.'])
+      const changed = { description: 'Outra', amount: '11,00', due_date: addDays(today, 5) }
+      expect((await user.submit(`${PATH}/${id}/editar`, changed)).status).to.equal(409)
+      expect((await user.submit(`${PATH}/${id}/excluir`, {})).status).to.equal(409)
+      expect(await inApi(id)).to.include({ payment_method: 'pix', description: 'Aluguel' })
+    })
+
+    it('deletes after asking, once', async () => {
+      const { id } = await account()
+      const at = `${PATH}/${id}/excluir`
+      const form = hiddenFields((await user.get(at)).html, at)
+      for (let n = 0; n < 2; n++) expect((await user.post(at, form)).to).to.equal(`${PATH}?feito=excluido`)
+      expect((await user.get(`${PATH}/${id}`)).status).to.equal(404)
+    })
+
+    it('lists what is pending by due date, with what it adds up to', async () => {
+      await account({ description: 'Depois', due_date: addDays(today, 2), amount: '1000.00' })
+      await account({ description: 'Hoje', due_date: today })
+      await account({ description: 'Atrasada', due_date: addDays(today, -1), [`${party}_id`]: await partyId('Maria') })
+      const paid = await account({ description: 'Feita' })
+      await settle(paid.id, { payment_method: 'pix' })
+      const shown = await list()
+      expect(shown)
+        .to.match(/Atrasada .* Maria .* Vencida Hoje .* Pendente Depois .* Pendente/)
+        .and.not.to.include('Feita')
+      expect(shown).to.include('3 contas, R$ 1.020,00 (vencidas: 1, R$ 10,00)')
+      expect(await list('?view=overdue'))
+        .to.include('1 conta, R$ 10,00')
+        .and.not.to.include('Hoje')
+      expect(await list('?view=settled'))
+        .to.include('Feita')
+        .and.include('Liquidada')
+        .and.not.to.include('Hoje')
+      expect(await list('?view=all')).to.match(/Feita .*Atrasada .*Hoje .*Depois /)
+      expect(await list(`?due_from=${today}&due_to=${today}`))
+        .to.include('Hoje')
+        .and.not.to.include('Depois')
+      expect(await list('?party_name=mar'))
+        .to.include('Atrasada')
+        .and.not.to.include('Hoje')
+      expect(await list(`?due_from=2027-13-01`)).to.include('Nenhuma conta encontrada.')
+    })
+
+    it('goes on to further pages of each view, without losing or repeating any', async () => {
+      const items = Array.from({ length: 110 }, (_, n) => ({
+        external_id: `x${n}`,
+        description: `Conta <${n}>`,
+        amount: '1.00',
+        due_date: addDays(today, -1 - (n % 7)),
+      }))
+      await company.post(`${api1}/batch`, { items })
+      for (const { id } of (await company.get(`${api1}?limit=55`)).body.data)
+        await company.post(`${api1}/${id}/settle`, { payment_method: 'pix' }, { 'idempotency-key': `settle-${id}` })
+      for (const [view, count] of [
+        ['', 55],
+        ['overdue', 55],
+        ['settled', 55],
+        ['all', 110],
+      ] as const) {
+        const found: string[] = []
+        for (let next: string | null = `${PATH}?view=${view}`; next; ) {
+          const { html } = await user.get(next)
+          found.push(...(html.match(/Conta &lt;\d+>/g) ?? []))
+          next = /href="([^"]+)" rel="next"/.exec(html)?.[1]?.replaceAll('&amp;', '&') ?? null
+        }
+        expect(found, view).to.have.length(count)
+        expect(new Set(found).size, view).to.equal(count)
+      }
+    })
+
+    it('takes filters from anywhere as they come', async () => {
+      for (const query of ['?party_name=%02', '?view=x', '?due_to=x', '?cursor=x', `?party_name=${'x'.repeat(300)}`])
+        expect((await user.get(`${PATH}${query}`)).status, query).to.equal(200)
+    })
+
+    it('shows an account as it was, and the list of then', async () => {
+      const { id } = await account()
+      const { headers } = await company.get('/me')
+      await settle(id, { payment_method: 'pix' })
+      const at = `em=${headers.get('x-ledger-revision')}`
+      const { html } = await user.get(`${PATH}/${id}?${at}`)
+      expect(textIn(html)).to.include('Situação Pendente')
+      expect(html).not.to.include('/liquidar')
+      expect(textIn((await user.get(`${PATH}?${at}`)).html))
+        .to.include('Aluguel')
+        .and.include('1 conta, R$ 10,00')
+    })
+
+    it('shows script in any field as text', async () => {
+      const { id } = await account({
+        description: HOSTILE,
+        external_id: HOSTILE,
+        [`${party}_id`]: await partyId(HOSTILE),
+      })
+      const asked = encodeURIComponent(HOSTILE)
+      const pages = [
+        '',
+        `/${id}`,
+        `/${id}/editar`,
+        `/${id}/liquidar`,
+        `/${id}/excluir`,
+        '/novo',
+        `?party_name=${asked}`,
+      ]
+      for (const page of pages) {
+        const { html } = await user.get(`${PATH}${page}`)
+        expect(html, page).to.include('&lt;script>')
+        expect(html, page).not.to.include('<script>alert').and.not.to.include('<img')
+      }
+    })
+
+    it('answers for an account of another company as for one that does not exist', async () => {
+      const other = await api.company()
+      const foreign = { description: 'De outra', amount: '1.00', due_date: today }
+      const { id } = (await other.post(api1, foreign)).body.data
+      await other.post(`/${party}s`, { name: 'Alheia' })
+      const own = (await account()).id
+      const form = hiddenFields((await user.get(`${PATH}/${own}/excluir`)).html, `${PATH}/${own}/excluir`)
+      expect((await user.get(`${PATH}/${id}`)).status).to.equal(404)
+      for (const page of ['editar', 'excluir', 'liquidar']) {
+        expect((await user.get(`${PATH}/${id}/${page}`)).status, page).to.equal(404)
+        expect((await user.post(`${PATH}/${id}/${page}`, { ...form, payment_method: 'pix' })).status, page).to.equal(
+          404,
+        )
+      }
+      expect(problemsIn((await create({ [`${party}_id`]: 'Alheia' })).html)[1]).to.include('cadastre antes')
+      expect((await other.get(`${api1}/${id}`)).body.data.status).to.equal('pending')
+    })
+  })
+}
+
+describe('panel: the receivable of a sale', () => {
+  const { api, company, user } = usePanelUser('clerk')
+
+  it('is settled here, though the API may not, and leads to its sale', async () => {
+    const counter = await openCounter(company)
+    await upload(await openTill(api.url, company), [counter.onAccount('pdv-1')])
+    const [{ id, sale_id }] = (await company.get('/finance/receivables')).body.data
+    const settlement = { payment_method: 'pix' }
+    const refused = await company.post(`/finance/receivables/${id}/settle`, settlement, {
+      'idempotency-key': 'by-the-api',
+    })
+    expect(refused.status).to.equal(409)
+    const path = `/painel/contas-a-receber/${id}`
+    const { html } = await user.get(path)
+    expect(html).to.include(`<a href="/painel/vendas/${sale_id}">Venda ${sale_id}</a>`)
+    const { description } = (await company.get(`/finance/receivables/${id}`)).body.data
+    const later = { description, amount: '10,00', due_date: '2027-01-01' }
+    expect((await user.submit(`${path}/editar`, later)).to).to.equal(`${path}?feito=alterado`)
+    expect((await user.submit(`${path}/liquidar`, { payment_method: 'cash' })).to).to.equal(`${path}?feito=liquidada`)
+    const settled = (await company.get(`/finance/receivables/${id}`)).body.data
+    expect(settled).to.include({ status: 'settled', payment_method: 'cash', origin: 'sale', due_date: '2027-01-01' })
+  })
+})

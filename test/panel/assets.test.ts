@@ -1,0 +1,37 @@
+import { expect } from 'chai'
+import { asset } from '#panel/assets.ts'
+import { send } from '../support/api.ts'
+import { useApi } from '../support/use-api.ts'
+
+describe("the files of the panel's pages", () => {
+  const api = useApi()
+
+  const TYPES = {
+    'panel.css': 'text/css; charset=utf-8',
+    'panel.js': 'text/javascript; charset=utf-8',
+    'htmx.js': 'text/javascript; charset=utf-8',
+    'sse.js': 'text/javascript; charset=utf-8',
+    'icon.svg': 'image/svg+xml',
+  }
+
+  for (const [name, type] of Object.entries(TYPES)) {
+    it(`serves ${name} as what it is, without a login, to be kept for ever`, async () => {
+      const reply = await send(api.url + asset(name), 'GET')
+      expect(reply.status).to.equal(200)
+      expect(reply.text).to.not.equal('')
+      expect(reply.headers.get('content-type')).to.equal(type)
+      expect(reply.headers.get('x-content-type-options')).to.equal('nosniff')
+      expect(reply.headers.get('cache-control')).to.equal('public, max-age=31536000, immutable')
+    })
+  }
+
+  it('has nothing under another hash, another name or a path', async () => {
+    const hash = asset('panel.css').split('/').at(-2)
+    const others = [`${hash}/panel.js`, 'aaaaaaaaaaaa/panel.css', `${hash}/none.css`, `${hash}/`, 'panel.css']
+    for (const path of [...others, `${hash}/..%2f..%2fassets.ts`, `${hash}/__proto__`]) {
+      const reply = await send(`${api.url}/painel/assets/${path}`, 'GET')
+      expect(reply.text, path).to.not.include('--accent')
+      expect(reply.headers.get('cache-control') ?? '', path).to.not.include('immutable')
+    }
+  })
+})

@@ -1,0 +1,124 @@
+import { expect } from 'chai'
+import { panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
+
+describe('panel: audit', () => {
+  const { api, company, user: owner } = usePanelUser()
+
+  const shown = async (path: string) => {
+    const { status, html } = await owner.get(path)
+    expect(status, html).to.equal(200)
+    return textIn(html)
+  }
+  const customer = async (name: string) => (await company.post('/customers', { name })).body.data.id as number
+  const revision = async () => Number((await company.get('/me')).headers.get('x-ledger-revision'))
+
+  it('shows the ledger with the newest first, who did what, through which channel', async () => {
+    await customer('Maria')
+    const text = await shown('/painel/auditoria')
+    expect(text).to.match(/Cliente criado.*Usuário criado.*Empresa registrada/)
+    expect(text).to.include('Chave chave').and.to.include('API').and.to.include('O sistema')
+  })
+
+  it('pages backwards through the whole ledger without leaving anything out', async () => {
+    for (let n = 0; n < 60; n++) await customer(`Cliente ${n}`)
+    const seen: number[] = []
+    let path: string | undefined = '/painel/auditoria'
+    while (path) {
+      const { html } = await owner.get(path)
+      seen.push(...[...html.matchAll(/auditoria\/eventos\/(\d+)"/g)].map(([, n]) => Number(n)))
+      path = /href="([^"]+)" rel="next"/.exec(html)?.[1]?.replaceAll('&amp;', '&')
+    }
+    const last = await revision()
+    expect(seen).to.deep.equal(Array.from({ length: last + 1 }, (_, n) => last - n))
+  })
+
+  it('filters by event, kind of record, record, channel and day', async () => {
+    const id = await customer('Maria')
+    await company.call('PATCH', `/customers/${id}`, { notes: 'nova' })
+    await company.post('/suppliers', { name: 'Bom Grão' })
+    const count = async (query: string) =>
+      [...(await owner.get(`/painel/auditoria?${query}`)).html.matchAll(/auditoria\/eventos\//g)].length
+    expect(await count('evento=CustomerUpdated')).to.equal(1)
+    expect(await count('tipo=customer')).to.equal(2)
+    expect(await count(`tipo=customer&numero=${id}`)).to.equal(2)
+    expect(await count('tipo=supplier')).to.equal(1)
+    expect(await count('origem=api')).to.equal(3)
+    expect(await count('de=2020-01-01&ate=2020-12-31')).to.equal(0)
+    expect(await count('de=2020-01-01&tipo=supplier')).to.equal(1)
+    expect(await count('ate=2020-01-01')).to.equal(0)
+  })
+
+  it('names filters that make no sense, and shows no events', async () => {
+    for (const query of ['numero=7', 'tipo=customer&numero=abc', 'de=ontem', 'evento=Nada', 'tipo=nada']) {
+      const { status, html } = await owner.get(`/painel/auditoria?${query}`)
+      expect(status, query).to.equal(200)
+      expect(problemsIn(html), query).not.to.deep.equal([])
+      expect(html, query).not.to.include('auditoria/eventos/')
+    }
+  })
+
+  it('shows an event as it is kept, with its hash, and the record before and after it', async () => {
+    const id = await customer('Maria')
+    await company.call('PATCH', `/customers/${id}`, { name: 'Maria Souza' })
+    const last = await revision()
+    const [, event] = (await company.get(`/customers/${id}/history`)).body.data
+    const { html } = await owner.get(`/painel/auditoria/eventos/${last}`)
+    expect(textIn(html)).to.include('Cliente alterado').and.to.include(event.hash).and.to.include(event.previous_hash)
+    expect(await shown(`/painel/clientes/${id}?em=${last - 1}`)).not.to.include('Souza')
+    expect(await shown(`/painel/clientes/${id}?em=${last}`)).to.include('Souza')
+    for (const nothing of [last + 1, 'abc', -1]) {
+      expect((await owner.get(`/painel/auditoria/eventos/${nothing}`)).status, String(nothing)).to.equal(404)
+    }
+  })
+
+  it('verifies the ledger at the press of a button, and finds what was altered', async () => {
+    const id = await customer('Maria')
+    const verify = () => owner.submit('/painel/auditoria', {}, '/painel/auditoria/conferir')
+    expect(textIn((await verify()).html))
+      .to.include('O livro está íntegro')
+      .and.to.include(`${await revision()} de`)
+    await api.core.pool.query(
+      `update ledger.events set envelope = replace(envelope::text, 'Maria', 'Mario')::json where stream = $1 and subject = $2`,
+      [`company-${company.id}`, `customer/${id}`],
+    )
+    const altered = textIn((await verify()).html)
+    expect(altered).to.include('O livro foi alterado').and.to.include('O conteúdo do evento foi alterado.')
+  })
+
+  it('leads to any record as it was at a date and time', async () => {
+    const id = await customer('Maria')
+    const ask = (query: string) => owner.get(`/painel/auditoria/como-era?${query}`)
+    expect((await ask(`tipo=customer&numero=${id}&em=2026-11-20T10:00`)).to).to.equal(
+      `/painel/clientes/${id}?em=2026-11-20T10%3A00`,
+    )
+    expect((await ask(`tipo=user&numero=${owner.id}&em=2026-11-20T10:00`)).to).to.match(/auditoria\/registros\/user/)
+    expect((await ask('')).status).to.equal(200)
+    expect((await ask('tipo=customer&numero=x&em=')).status).to.equal(422)
+  })
+
+  it('shows records that have no page of their own, now and then', async () => {
+    const path = `/painel/auditoria/registros/user/${owner.id}`
+    expect(await shown(path)).to.include(owner.email)
+    expect(await shown(`${path}?em=${await revision()}`))
+      .to.include(owner.email)
+      .and.to.include('Como era')
+    expect((await owner.get(`${path}?em=0`)).status).to.equal(404)
+    expect((await owner.get('/painel/auditoria/registros/nada/1')).status).to.equal(404)
+    expect((await owner.get('/painel/auditoria/registros/user/999999')).status).to.equal(404)
+  })
+
+  it('is for owners only', async () => {
+    const clerk = await panelUser(api, company, 'clerk')
+    for (const path of ['', '/eventos/0', '/como-era', `/registros/user/${owner.id}`])
+      expect((await clerk.get(`/painel/auditoria${path}`)).status, path).to.equal(403)
+    expect(textIn((await clerk.get('/painel/clientes')).html)).not.to.include('Auditoria')
+  })
+
+  it('shows nothing of another company', async () => {
+    const other = await api.company()
+    await other.post('/customers', { name: 'Mercadinho Alheio' })
+    expect(await shown('/painel/auditoria')).not.to.include('Alheio')
+    const { id } = (await other.post('/customers', { name: 'Outro' })).body.data
+    expect((await owner.get(`/painel/auditoria/registros/customer/${id}`)).status).to.equal(404)
+  })
+})

@@ -1,0 +1,288 @@
+import { expect } from 'chai'
+import { offlineSaleOf, upload } from '../support/offline-sales.ts'
+import { HOSTILE, hiddenFields, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
+import { openTill } from '../support/till.ts'
+
+const PATH = '/painel/catalogo'
+
+describe('panel: catalog', () => {
+  const { api, company, user } = usePanelUser('clerk')
+
+  const create = (fields: Record<string, string>) =>
+    user.submit(`${PATH}/novo`, { type: 'product', price: '1', ...fields }, PATH)
+  const pathOf = (to: string | null) => (to ?? '').replace(/\?.*/, '')
+  const inApi = async (path: string) => (await company.get(path.replace(PATH, '/catalog/items'))).body.data
+  const item = async (fields: object) => (await company.post('/catalog/items', { price: '1.00', ...fields })).body.data
+  const category = async (name: string) => (await company.post('/catalog/categories', { name })).body.data.id as number
+  const list = async (query = '') => textIn((await user.get(`${PATH}${query}`)).html.split('id="lista"')[1] ?? '')
+
+  it('creates what is typed as people type it, with its category and its stock', async () => {
+    const category_id = await category('Bebidas')
+    const fields = {
+      name: 'Café',
+      price: '1.234,5',
+      cost: 'R$ 900',
+      unit: 'KG',
+      barcode: '789',
+      sku: 'CF',
+      stock: '1.500',
+    }
+    const { status, to } = await create({ ...fields, category_id: String(category_id) })
+    expect(status).to.equal(303)
+    const path = pathOf(to)
+    expect(await inApi(path)).to.deep.include({
+      ...{ name: 'Café', type: 'product', price: '1234.50', cost: '900.00', unit: 'KG', barcode: '789', sku: 'CF' },
+      ...{ category_id, category_name: 'Bebidas', stock: '1500.000' },
+    })
+    const shown = textIn((await user.get(to ?? '')).html)
+    for (const text of [
+      'Cadastro criado.',
+      'R$ 1.234,50',
+      'R$ 900,00',
+      '1.500 KG',
+      'Bebidas',
+      'Item criado',
+      'Ponto de venda',
+    ])
+      expect(shown).to.include(text)
+  })
+
+  it('creates one item, however often the button is pressed', async () => {
+    const { html } = await user.get(`${PATH}/novo`)
+    const form = { ...hiddenFields(html, PATH), name: 'Café', type: 'product', price: '1' }
+    expect((await user.post(PATH, form)).to).to.equal((await user.post(PATH, form)).to)
+    expect((await company.get('/catalog/items')).body.data).to.have.length(1)
+  })
+
+  it('names the fields that are wrong, or taken, and changes nothing', async () => {
+    const { status, html } = await create({ name: '', price: '1,234', stock: '-1' })
+    expect(status).to.equal(422)
+    expect(problemsIn(html)).to.deep.equal([
+      'Confira os campos indicados.',
+      'Nome: é obrigatório',
+      'Preço de venda (R$): deve ser um valor como 1.234,50',
+      'Estoque inicial: deve ser uma quantidade como 1,5',
+    ])
+    expect(html).to.include('value="1,234"')
+    expect(problemsIn((await create({ name: 'Frete', type: 'service', stock: '1' })).html)).to.include(
+      'Estoque inicial: um serviço não tem estoque',
+    )
+    await item({ name: 'Chá', barcode: '789' })
+    const taken = await create({ name: 'Café', barcode: '789' })
+    expect(taken.status).to.equal(409)
+    expect(problemsIn(taken.html)).to.include('Código de barras: já é usado por outro registro')
+    expect((await company.get('/catalog/items')).body.data).to.have.length(1)
+  })
+
+  it('changes the fields of an item, and never its stock, which sales change meanwhile', async () => {
+    const { id } = await item({ name: 'Café', stock: '5', category_id: await category('Bebidas') })
+    const edit = `${PATH}/${id}/editar`
+    const { html } = await user.get(edit)
+    expect(html).not.to.include('name="stock"')
+    await company.call('PATCH', `/catalog/items/${id}`, { stock_adjustment: '-2' })
+    const form = { ...hiddenFields(html, edit), name: 'Café forte', type: 'product', price: '2,5', category_id: '' }
+    expect((await user.post(edit, { ...form, stock: '5' })).to).to.equal(`${PATH}/${id}?feito=alterado`)
+    const changed = await inApi(`${PATH}/${id}`)
+    expect(changed).to.deep.include({ name: 'Café forte', price: '2.50', category_id: null, stock: '3.000' })
+  })
+
+  it('deactivates after asking, once', async () => {
+    const { id } = await item({ name: 'Café' })
+    const at = `${PATH}/${id}/excluir`
+    const { html } = await user.get(at)
+    expect(textIn(html)).to.include('Desativar: Café').and.to.include('deixa de aparecer')
+    for (let n = 0; n < 2; n++)
+      expect((await user.post(at, hiddenFields(html, at))).to).to.equal(`${PATH}?feito=item-desativado`)
+    expect((await user.get(`${PATH}/${id}`)).status).to.equal(404)
+    expect(await list()).to.include('Nenhum item encontrado.')
+  })
+
+  it('lists by name, with pages', async () => {
+    for (let n = 0; n < 52; n++) await item({ name: `Item ${99 - n}` })
+    const first = (await user.get(PATH)).html
+    expect(textIn(first)).to.match(/Item 48 .*Item 49 .*Item 97 /)
+    const next = /href="([^"]+)" rel="next"/.exec(first)?.[1]?.replaceAll('&amp;', '&') ?? ''
+    expect(textIn((await user.get(next)).html))
+      .to.match(/Item 98 .*Item 99 /)
+      .and.not.to.include('Item 97')
+  })
+
+  it('finds items by name, code, category and type, and what is out of stock', async () => {
+    const category_id = await category('Bebidas')
+    await item({ name: 'Café', barcode: '789', category_id, stock: '0' })
+    await item({ name: 'Chá', sku: 'CH', stock: '2.5', unit: 'KG' })
+    const { id } = await item({ name: 'Leite', external_id: 'L-1', stock: '1' })
+    await item({ name: 'Frete', type: 'service' })
+    const all = ['Café', 'Chá', 'Leite', 'Frete']
+    const found = async (query: string) => {
+      const text = await list(query)
+      return all.filter((name) => text.includes(name))
+    }
+    expect(await found('?name=C')).to.deep.equal(['Café', 'Chá'])
+    expect(await found('?code=789')).to.deep.equal(['Café'])
+    expect(await found('?code=CH')).to.deep.equal(['Chá'])
+    expect(await found('?code=L-1')).to.deep.equal(['Leite'])
+    expect(await found(`?category_id=${category_id}&type=product`)).to.deep.equal(['Café'])
+    expect(await found('?type=service')).to.deep.equal(['Frete'])
+    await oversell(id)
+    expect(await found('?out_of_stock=on')).to.deep.equal(['Café', 'Leite'])
+    for (const text of ['Sem estoque', '2,5 KG', 'Negativo: −1', 'Sem controle']) expect(await list()).to.include(text)
+  })
+
+  /** A till that is offline sells what is not there any more. */
+  async function oversell(id: number) {
+    const till = await openTill(api.url, company)
+    const payments = [{ payment_type_id: await company.paymentType('cash'), amount: 2, status: 'completed' }]
+    const items = [{ product_id: id, quantity: 2, price: 1, total: 2 }]
+    await upload(till, [offlineSaleOf({ total: 2, amount_received: 2, items, payments })])
+  }
+
+  it('moves stock by what comes in, goes out or is counted, and as its own event', async () => {
+    const { id } = await item({ name: 'Café', stock: '5' })
+    const move = (movement: string, quantity: string) =>
+      user.submit(`${PATH}/${id}`, { movement, quantity }, `${PATH}/${id}/estoque`)
+    const stock = async () => (await inApi(`${PATH}/${id}`)).stock
+    expect((await move('in', '1.000,5')).to).to.equal(`${PATH}/${id}?feito=estoque`)
+    expect(await stock()).to.equal('1005.500')
+    await move('out', '1.000')
+    expect(await stock()).to.equal('5.500')
+    await move('count', '7')
+    expect(await stock()).to.equal('7.000')
+    await move('untrack', '')
+    expect(await stock()).to.equal(null)
+    const untracked = (await user.get(`${PATH}/${id}`)).html
+    expect(textIn(untracked)).to.include('Sem controle').and.not.to.include('Entrada')
+    await move('count', '0')
+    expect(await stock()).to.equal('0.000')
+    expect(textIn((await user.get(`${PATH}/${id}`)).html).split('Estoque ajustado')).to.have.length(6)
+  })
+
+  it('refuses movements that make no sense, and leaves the stock alone', async () => {
+    const { id } = await item({ name: 'Café', stock: '5' })
+    const at = `${PATH}/${id}`
+    const move = (fields: Record<string, string>) => user.submit(at, fields, `${at}/estoque`)
+    const short = await move({ movement: 'out', quantity: '5,001' })
+    expect(short.status).to.equal(422)
+    expect(problemsIn(short.html)).to.deep.equal(['Estoque insuficiente: nada foi registrado. Há 5.'])
+    expect(short.html).to.include('value="5,001"')
+    const problems = async (fields: Record<string, string>) => problemsIn((await move(fields)).html).slice(1)
+    expect(await problems({ movement: 'in', quantity: '' })).to.deep.equal(['Quantidade: é obrigatório'])
+    expect(await problems({ movement: 'in', quantity: '0' })).to.deep.equal(['Quantidade: deve ser maior que zero'])
+    expect(await problems({ movement: 'count', quantity: '-1' })).to.have.length(1)
+    expect(await problems({ movement: 'perdido', quantity: '1' })).to.have.length(1)
+    expect(await problems({ movement: 'in', quantity: '999999999' })).to.deep.equal([
+      'Quantidade: o estoque resultante é grande demais',
+    ])
+    expect((await inApi(at)).stock).to.equal('5.000')
+  })
+
+  it('moves stock once, however often the button is pressed', async () => {
+    const { id } = await item({ name: 'Café', stock: '5' })
+    const to = `${PATH}/${id}/estoque`
+    const form = { ...hiddenFields((await user.get(`${PATH}/${id}`)).html, to), movement: 'in', quantity: '2' }
+    for (let n = 0; n < 2; n++) expect((await user.post(to, form)).status).to.equal(303)
+    expect((await inApi(`${PATH}/${id}`)).stock).to.equal('7.000')
+  })
+
+  it('offers no stock for a service', async () => {
+    const { id } = await item({ name: 'Frete', type: 'service' })
+    const { html } = await user.get(`${PATH}/${id}`)
+    expect(html).not.to.include('/estoque"')
+    const key = hiddenFields((await user.get(`${PATH}/${id}/editar`)).html, `${PATH}/${id}/editar`)
+    const forced = await user.post(`${PATH}/${id}/estoque`, { ...key, movement: 'count', quantity: '1' })
+    expect(forced.status).to.equal(422)
+  })
+
+  it('shows an item as it was, with the stock of then and nothing to change', async () => {
+    const { id } = await item({ name: 'Café', stock: '5' })
+    const { headers } = await company.get('/me')
+    await company.call('PATCH', `/catalog/items/${id}`, { name: 'Chá', stock: '9' })
+    const at = `em=${headers.get('x-ledger-revision')}`
+    const { html } = await user.get(`${PATH}/${id}?${at}`)
+    expect(textIn(html)).to.match(/Café .*Estoque 5 /)
+    expect(html).not.to.include('/estoque"').and.not.to.include('/editar')
+    expect(textIn((await user.get(`${PATH}?${at}&name=caf`)).html))
+      .to.include('Café')
+      .and.not.to.include('Chá')
+  })
+
+  it('shows script in any field as text', async () => {
+    const category_id = await category(HOSTILE.slice(0, 80))
+    const { id } = await item({ name: HOSTILE, sku: HOSTILE.slice(0, 60), unit: '<b>"\'', category_id, stock: '0' })
+    const asked = encodeURIComponent(HOSTILE)
+    const pages = [
+      PATH,
+      `${PATH}/${id}`,
+      `${PATH}/${id}/editar`,
+      `${PATH}/categorias`,
+      `${PATH}/categorias/${category_id}`,
+    ]
+    for (const page of [...pages, `${PATH}?name=${asked}&code=${asked}&category_id=${asked}`]) {
+      const { html, status } = await user.get(page)
+      expect(status, page).to.equal(200)
+      expect(html, page).to.include('&lt;script>')
+      expect(html, page).not.to.include('<script>alert').and.not.to.include('<img').and.not.to.include('<b>')
+    }
+  })
+
+  it('takes filters from anywhere as they come', async () => {
+    await item({ name: 'Café' })
+    for (const query of [
+      '?name=%02',
+      '?category_id=0',
+      '?category_id=9e99',
+      '?type=x',
+      '?cursor=x',
+      `?name=${'x'.repeat(300)}`,
+    ])
+      expect((await user.get(`${PATH}${query}`)).status, query).to.equal(200)
+    expect(await list('?category_id=abc')).to.include('Nenhum item encontrado.')
+  })
+
+  it('answers for records of another company as for those that do not exist', async () => {
+    const other = await api.company()
+    const { id } = (await other.post('/catalog/items', { name: 'De outra', price: '1.00', stock: '1' })).body.data
+    for (const page of [`${PATH}/${id}`, `${PATH}/${id}/editar`, `${PATH}/${id}/excluir`])
+      expect((await user.get(page)).status, page).to.equal(404)
+    const own = (await item({ name: 'Meu' })).id
+    const key = hiddenFields((await user.get(`${PATH}/${own}/excluir`)).html, `${PATH}/${own}/excluir`)
+    for (const page of ['excluir', 'editar', 'estoque'])
+      expect((await user.post(`${PATH}/${id}/${page}`, { ...key, movement: 'count', quantity: '9' })).status).to.equal(
+        404,
+      )
+    expect((await other.get(`/catalog/items/${id}`)).body.data).to.include({ stock: '1.000', name: 'De outra' })
+    const foreign = (await other.post('/catalog/categories', { name: 'Alheia' })).body.data.id
+    expect((await user.get(`${PATH}/categorias/${foreign}`)).status).to.equal(404)
+    expect(problemsIn((await create({ name: 'Café', category_id: String(foreign) })).html)).to.include(
+      'Categoria: categoria não encontrada',
+    )
+  })
+
+  describe('categories', () => {
+    const AT = `${PATH}/categorias`
+
+    it('are created, listed by name, and lead to their items', async () => {
+      await category('Doces')
+      const { to } = await user.submit(`${AT}/novo`, { name: 'Bebidas', external_id: 'B' }, AT)
+      const shown = (await user.get(to ?? '')).html
+      for (const text of ['Cadastro criado.', 'Bebidas', 'Categoria criada']) expect(textIn(shown)).to.include(text)
+      const id = /categorias\/(\d+)/.exec(to ?? '')?.[1]
+      expect(shown)
+        .to.include(`href="${PATH}?category_id=${id}"`)
+        .and.not.to.include('/editar')
+        .and.not.to.include('/excluir')
+      expect(textIn((await user.get(AT)).html)).to.match(/Bebidas B Doces/)
+      expect(textIn((await user.get(`${AT}?name=doc`)).html))
+        .to.include('Doces')
+        .and.not.to.include('Bebidas')
+      expect((await user.get(`${AT}/${id}/editar`)).status).to.equal(404)
+    })
+
+    it('have names of their own', async () => {
+      await category('Doces')
+      const { status, html } = await user.submit(`${AT}/novo`, { name: ' doces ' }, AT)
+      expect(status).to.equal(409)
+      expect(problemsIn(html)).to.include('Nome: já é usado por outro registro')
+    })
+  })
+})

@@ -1,0 +1,155 @@
+import { expect } from 'chai'
+import { HOSTILE, hiddenFields, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
+
+describe('panel: customers', () => {
+  const { api, company, user } = usePanelUser('clerk')
+
+  const create = async (fields: Record<string, string>) =>
+    user.submit('/painel/clientes/novo', { person_type: 'PF', ...fields }, '/painel/clientes')
+  const pathOf = (to: string | null) => (to ?? '').replace(/\?.*/, '')
+
+  it('creates what is typed as people type it, for the API to see, as the counter’s own doing', async () => {
+    const { status, to } = await create({
+      name: ' Maria da Silva ',
+      document: '529.982.247-25',
+      phone: '(11) 98765-4321',
+      notes: 'linha 1\r\nlinha 2',
+      'address.zip': '01310-100',
+      'address.state': 'SP',
+    })
+    expect(status).to.equal(303)
+    const [customer] = (await company.get('/customers')).body.data
+    expect(customer).to.deep.include({ name: 'Maria da Silva', document: '52998224725', notes: 'linha 1\nlinha 2' })
+    expect(customer.address).to.deep.include({ zip: '01310100', state: 'SP', street: null })
+    const [event] = (await company.get(`/customers/${customer.id}/history`)).body.data
+    expect(event).to.deep.include({ origin: 'pdv', actor: `user/${user.id}` })
+    const shown = textIn((await user.get(to ?? '')).html)
+    for (const text of ['Cadastro criado.', '529.982.247-25', 'CEP 01310-100', 'Cliente criado', 'Ponto de venda'])
+      expect(shown).to.include(text)
+  })
+
+  it('shows a form again with what was typed and what is wrong, beside the fields', async () => {
+    const { status, html } = await create({ name: '', document: '123', notes: 'fica' })
+    expect(status).to.equal(422)
+    expect(problemsIn(html)).to.deep.equal([
+      'Confira os campos indicados.',
+      'Nome: é obrigatório',
+      'CPF ou CNPJ: deve ser um CPF ou CNPJ válido, sem pontuação',
+    ])
+    expect(html).to.include('value="123"').and.to.include('>fica</textarea>').and.to.include('aria-invalid="true"')
+    expect((await company.get('/customers')).body.data).to.deep.equal([])
+  })
+
+  it('names the field when a name is taken', async () => {
+    await create({ name: 'Maria' })
+    const { status, html } = await create({ name: ' maria ' })
+    expect(status).to.equal(409)
+    expect(problemsIn(html)).to.include('Nome: já é usado por outro registro')
+  })
+
+  it('changes only what somebody has changed, whatever others have changed meanwhile', async () => {
+    const path = pathOf((await create({ name: 'Maria', phone: '1111-1111' })).to)
+    const id = path.split('/').at(-1)
+    const { html } = await user.get(`${path}/editar`)
+    await company.call('PATCH', `/customers/${id}`, { phone: '2222-2222', notes: 'da API' })
+    const form = {
+      ...hiddenFields(html, `${path}/editar`),
+      name: 'Maria Souza',
+      person_type: 'PF',
+      phone: '1111-1111',
+      notes: '',
+    }
+    expect((await user.post(`${path}/editar`, form)).status).to.equal(303)
+    expect((await company.get(`/customers/${id}`)).body.data).to.deep.include({
+      name: 'Maria Souza',
+      phone: '2222-2222',
+      notes: 'da API',
+    })
+  })
+
+  it('empties a field that is cleared', async () => {
+    const path = pathOf((await create({ name: 'Maria', phone: '1111-1111', 'address.city': 'Santos' })).to)
+    const cleared = { name: 'Maria', person_type: 'PF', phone: '', 'address.city': '' }
+    expect((await user.submit(`${path}/editar`, cleared)).status).to.equal(303)
+    expect((await company.get(path.replace('/painel/clientes', '/customers'))).body.data).to.deep.include({
+      phone: null,
+      address: null,
+    })
+  })
+
+  it('does not take an emptied name for one that is left alone', async () => {
+    const path = pathOf((await create({ name: 'Maria', phone: '1111-1111' })).to)
+    const { status, html } = await user.submit(`${path}/editar`, { name: ' ', person_type: 'PF', phone: '' })
+    expect(status).to.equal(422)
+    expect(problemsIn(html)).to.deep.equal(['Confira os campos indicados.', 'Nome: é obrigatório'])
+    const { data } = (await company.get(path.replace('/painel/clientes', '/customers'))).body
+    expect(data).to.deep.include({ name: 'Maria', phone: '1111-1111' })
+  })
+
+  it('deletes after asking', async () => {
+    const path = pathOf((await create({ name: 'Maria' })).to)
+    expect(textIn((await user.get(`${path}/excluir`)).html)).to.include('deixa de aparecer')
+    expect((await user.submit(`${path}/excluir`, {})).to).to.equal('/painel/clientes?feito=excluido')
+    expect((await user.get(path)).status).to.equal(404)
+  })
+
+  it('lists by name with pages and filters, in the address', async () => {
+    for (let n = 0; n < 52; n++) await company.post('/customers', { name: `Cliente ${String(99 - n)}` })
+    const first = (await user.get('/painel/clientes')).html
+    expect(textIn(first)).to.match(/Cliente 48 .*Cliente 49 .*Cliente 97 /)
+    const next = /href="([^"]+)" rel="next"/.exec(first)?.[1]?.replaceAll('&amp;', '&') ?? ''
+    expect(textIn((await user.get(next)).html))
+      .to.include('Cliente 98')
+      .and.to.include('Cliente 99')
+      .and.not.to.include('Cliente 97')
+    const filtered = textIn((await user.get('/painel/clientes?name=te+51')).html)
+    expect(filtered).to.include('Cliente 51').and.not.to.include('Cliente 52')
+    expect((await user.get('/painel/clientes?cursor=quebrado')).status).to.equal(200)
+  })
+
+  it('shows a customer as it was at a revision and at a time, without anything to change', async () => {
+    const path = pathOf((await create({ name: 'Maria' })).to)
+    const { headers } = await company.get('/me')
+    await user.submit(`${path}/editar`, { name: 'Outra', person_type: 'PF' })
+    const then = await user.get(`${path}?em=${headers.get('x-ledger-revision')}`)
+    expect(textIn(then.html)).to.include('Como era na revisão').and.to.include('Maria').and.not.to.include('Outra')
+    expect(then.html).not.to.include('/editar')
+    expect((await user.get(`${path}?em=1999-01-01T10:00`)).status).to.equal(422)
+    expect((await user.get(`${path}?em=ontem`)).status).to.equal(422)
+    expect((await user.get(`${path}?em=9999999`)).status).to.equal(422)
+  })
+
+  it('shows script in any field as text', async () => {
+    await company.post('/customers', {
+      name: HOSTILE,
+      notes: HOSTILE,
+      external_id: HOSTILE,
+      address: { street: HOSTILE },
+    })
+    const list = (await user.get('/painel/clientes')).html
+    const path = /href="(\/painel\/clientes\/\d+)"/.exec(list)?.[1] ?? ''
+    for (const page of [
+      list,
+      (await user.get(path)).html,
+      (await user.get(`${path}/editar`)).html,
+      (await user.get(`/painel/clientes?name=${encodeURIComponent(HOSTILE)}`)).html,
+    ]) {
+      expect(page).to.include('&lt;script>')
+      expect(page)
+        .not.to.include('<script>alert')
+        .and.not.to.match(/<img[^>]*onerror/)
+    }
+  })
+
+  it('answers for a customer of another company as for one that does not exist', async () => {
+    const other = await api.company()
+    const { id } = (await other.post('/customers', { name: 'De outra' })).body.data
+    for (const path of [`/painel/clientes/${id}`, `/painel/clientes/${id}/editar`, `/painel/clientes/${id}/excluir`])
+      expect((await user.get(path)).status, path).to.equal(404)
+  })
+
+  it('takes filters from anywhere as they come', async () => {
+    for (const query of ['?name=%02', '?document=%02', '?external_id=%01', `?name=${'x'.repeat(300)}`, '?cursor=x'])
+      expect((await user.get(`/painel/clientes${query}`)).status, query).to.equal(200)
+  })
+})

@@ -1,0 +1,118 @@
+import { expect } from 'chai'
+import { v7 as uuidv7 } from 'uuid'
+import type { FormRoute, PageRoute, PanelRoute } from '#panel/route.ts'
+import { PANEL_ROUTES } from '#panel/routes.ts'
+import { addressOf } from '../browser/samples/all.ts'
+import { usePanel } from '../support/browser.ts'
+import { hiddenFields, type PanelReply, type PanelUser, panelUser } from '../support/panel.ts'
+
+/** What a clerk has no business with: keys, webhooks, people, settings, how the store is paid, and the ledger itself. */
+const OWNERS_ONLY = /^\/(integracoes|configuracoes|auditoria|loja\/lojas)(\/|$)/
+
+/** Its numbers are every company's own: each has an event 0. */
+const NUMBERED_BY_COMPANY = '/auditoria/eventos/:revision'
+
+const isPage = (route: PanelRoute): route is PageRoute => 'show' in route
+const PAGES = PANEL_ROUTES.filter(isPage)
+const FORMS = PANEL_ROUTES.filter((route): route is FormRoute => !isPage(route))
+const aboutRecords = (route: PanelRoute) => route.path.includes(':') && route.path !== NUMBERED_BY_COMPANY
+
+const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
+
+/** The same address about records that nobody has. */
+const ofNobody = (address: string): string =>
+  address.replace(UUID, '01a00000-0000-7000-8000-000000000000').replace(/\/\d+(?=\/|$)/g, '/999999999')
+
+/** What an answer tells, without what is another one in every answer. */
+const told = ({ status, html }: PanelReply) => ({
+  status,
+  html: html.replace(UUID, '').replace(/name="_csrf" value="[^"]*"/g, ''),
+})
+
+describe('every route of the panel', function () {
+  // Each has records of its own put in place.
+  this.timeout(60_000)
+  const panel = usePanel()
+  let owner: PanelUser
+  let clerk: PanelUser
+  let stranger: PanelUser
+
+  before(async () => {
+    owner = await panelUser(panel.api, panel.company)
+    clerk = await panelUser(panel.api, panel.company, 'clerk')
+    stranger = await panelUser(panel.api, await panel.api.company())
+  })
+
+  /** What every form of a person's session carries. */
+  async function signed(user: PanelUser): Promise<{ _csrf: string; _key: string }> {
+    const { _csrf = '' } = hiddenFields((await user.get('/painel/conta')).html, '/painel/sair')
+    return { _csrf, _key: uuidv7() }
+  }
+
+  /** How far both ledgers have come. */
+  async function revisions(): Promise<unknown> {
+    const { rows } = await panel.api.core.pool.query('select company_id, revision from ops.ledgers order by company_id')
+    return rows
+  }
+
+  it('is for everybody, or for owners only', () => {
+    for (const { path, access } of PANEL_ROUTES)
+      expect(access ?? 'everyone', path).to.equal(OWNERS_ONLY.test(path) ? 'owner' : 'everyone')
+  })
+
+  for (const { path, access } of PAGES)
+    it(`is shown to whom it is for: GET ${path}`, async () => {
+      const address = await addressOf(panel, path)
+      expect((await owner.get(address)).status).to.equal(200)
+      expect((await clerk.get(address)).status).to.equal(access === 'owner' ? 403 : 200)
+      const { status, to } = await fetchAsNobody(address)
+      expect([status, to?.split('?')[0]]).to.deep.equal([303, '/painel/entrar'])
+    })
+
+  for (const { path, asOf } of PAGES.filter(aboutRecords))
+    it(`tells nothing of another company: GET ${path}`, async () => {
+      const address = await addressOf(panel, path)
+      for (const query of asOf ? ['', '?em=0'] : ['']) {
+        const answer = told(await stranger.get(address + query))
+        expect(answer.status).to.equal(404)
+        expect(answer).to.deep.equal(told(await stranger.get(ofNobody(address) + query)))
+      }
+    })
+
+  for (const { path } of FORMS)
+    it(`does nothing for a form of somebody else: POST ${path}`, async () => {
+      const address = await addressOf(panel, path)
+      const [own, foreign] = [await signed(owner), await signed(stranger)]
+      const before = await revisions()
+      for (const _csrf of ['', 'x', `${own._csrf}x`, foreign._csrf])
+        expect((await owner.post(address, { ...own, _csrf })).status, _csrf).to.equal(403)
+      expect((await owner.post(address, { _key: own._key })).status).to.equal(403)
+      for (const site of ['cross-site', 'same-site'])
+        expect((await owner.post(address, own, { 'sec-fetch-site': site })).status, site).to.equal(403)
+      expect((await owner.post(address, { _csrf: own._csrf })).status, 'no key').to.equal(422)
+      expect(await revisions()).to.deep.equal(before)
+    })
+
+  for (const { path } of FORMS.filter(({ access }) => access === 'owner'))
+    it(`does nothing for a clerk: POST ${path}`, async () => {
+      const address = await addressOf(panel, path)
+      const before = await revisions()
+      expect((await clerk.post(address, await signed(clerk))).status).to.equal(403)
+      expect(await revisions()).to.deep.equal(before)
+    })
+
+  for (const { path } of FORMS.filter(aboutRecords))
+    it(`does nothing with another company’s record: POST ${path}`, async () => {
+      const address = await addressOf(panel, path)
+      const before = await revisions()
+      const answer = told(await stranger.post(address, await signed(stranger)))
+      expect(answer.status).to.equal(404)
+      expect(answer).to.deep.equal(told(await stranger.post(ofNobody(address), await signed(stranger))))
+      expect(await revisions()).to.deep.equal(before)
+    })
+
+  async function fetchAsNobody(address: string) {
+    const { status, headers } = await fetch(panel.api.url + address, { redirect: 'manual' })
+    return { status, to: headers.get('location') }
+  }
+})

@@ -1,0 +1,59 @@
+import { expect } from 'chai'
+import type { FormBody } from '#panel/forms/body.ts'
+import { BEFORE, beforeOf, changedFields, type Fields, filledFrom, inputOf } from '#panel/forms/form.ts'
+import { amount, choices, line, paragraph, yesOrNo } from '#panel/forms/kinds.ts'
+
+const FIELDS: Fields = {
+  name: { label: 'Nome', kind: line },
+  notes: { label: 'Observações', kind: paragraph },
+  price: { label: 'Preço', kind: amount },
+  is_active: { label: 'Ativo', kind: yesOrNo },
+  scopes: { label: 'Pode', kind: choices([{ value: 'a', label: 'A' }]) },
+}
+
+const RECORD = { name: 'Café', notes: 'uma linha\noutra linha', price: '1234.50', is_active: true, scopes: ['a'] }
+
+/** What a browser sends of the form of a record, when somebody has typed these. */
+const sent = (typed: FormBody = {}, record: object = RECORD): FormBody => ({
+  [BEFORE]: beforeOf(filledFrom(FIELDS, record, 'America/Sao_Paulo')),
+  name: 'Café',
+  notes: 'uma linha\r\noutra linha',
+  price: '1.234,50',
+  is_active: 'on',
+  scopes: 'a',
+  ...typed,
+})
+
+describe('forms of the panel: what somebody has changed', () => {
+  const changed = (body: FormBody) => Object.keys(changedFields(FIELDS, body))
+
+  it('is nothing where a browser sends what it was shown, with line ends of its own', () => {
+    expect(changed(sent())).to.deep.equal([])
+    for (const notes of ['a\r\nb', 'a\rb', 'a\nb'])
+      expect(changed(sent({ notes: 'a\r\nb' }, { ...RECORD, notes })), JSON.stringify(notes)).to.deep.equal([])
+  })
+
+  it('is what was typed anew, emptied or unticked, and nothing else', () => {
+    expect(changed(sent({ name: 'Chá' }))).to.deep.equal(['name'])
+    expect(changed(sent({ notes: '' }))).to.deep.equal(['notes'])
+    const { is_active: _, scopes: __, ...unticked } = sent()
+    expect(changed(unticked)).to.deep.equal(['is_active', 'scopes'])
+    expect(changed(sent({ notes: 'uma linha\r\n\r\noutra linha' }))).to.deep.equal(['notes'])
+  })
+
+  it('tells a line end from the letters by which programs write one', () => {
+    const record = { ...RECORD, notes: 'pasta\nova' }
+    expect(changed(sent({ notes: 'pasta\\nova' }, record))).to.deep.equal(['notes'])
+    expect(changed(sent({ notes: 'pasta\\rnova' }, record))).to.deep.equal(['notes'])
+    expect(changed(sent({ notes: 'rede' }, { ...RECORD, notes: '\\rede' }))).to.deep.equal(['notes'])
+  })
+
+  it('is all that the form holds where it does not say what it held at first', () => {
+    for (const before of ['', 'nada', '{"name":3}'])
+      expect(changed(sent({ [BEFORE]: before })), before).to.deep.equal(Object.keys(FIELDS))
+  })
+
+  it('reaches commands with plain line ends', () => {
+    expect(inputOf(FIELDS, sent({ notes: 'a\r\nb\rc' }), 'America/Sao_Paulo')).to.deep.include({ notes: 'a\nb\nc' })
+  })
+})

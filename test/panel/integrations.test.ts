@@ -1,0 +1,219 @@
+import { expect } from 'chai'
+import { switchOffWebhook } from '#commands/webhooks/switch-webhook.ts'
+import { hiddenFields, panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
+
+const HOME = '/painel/integracoes'
+const URL = 'http://127.0.0.1:9/eventos'
+
+describe('panel: integrations', () => {
+  const { api, company, user: owner } = usePanelUser()
+
+  const secretIn = (html: string) => /data-copy="([^"]+)"/.exec(html)?.[1] ?? null
+  const shown = async (path: string) => {
+    const { status, html } = await owner.get(path)
+    expect(status, html).to.equal(200)
+    return textIn(html)
+  }
+
+  describe('keys', () => {
+    const create = (fields: Record<string, string | string[]>) =>
+      owner.submit(`${HOME}/chaves/nova`, { name: 'ERP', ...fields }, `${HOME}/chaves`)
+
+    it('are shown once, and work at once', async () => {
+      const { status, html, headers } = await create({ scopes: ['customers:read', 'sales:read'] })
+      expect(status).to.equal(200)
+      expect(headers.get('cache-control')).to.equal('no-store')
+      const key = secretIn(html)
+      const me = await fetch(`${api.url}/api/v1/me`, { headers: { authorization: `Bearer ${key}` } })
+      expect(((await me.json()) as { data: { key: object } }).data.key).to.deep.include({
+        name: 'ERP',
+        scopes: ['customers:read', 'sales:read'],
+      })
+      const page = await owner.get(HOME)
+      expect(page.html).to.include(key?.slice(0, 12)).and.not.to.include(key)
+    })
+
+    it('are made once by a form that is sent twice, and not shown again', async () => {
+      const form = hiddenFields((await owner.get(`${HOME}/chaves/nova`)).html, `${HOME}/chaves`)
+      const fields = { ...form, name: 'ERP', scopes: 'sales:read' }
+      const first = await owner.post(`${HOME}/chaves`, fields)
+      const again = await owner.post(`${HOME}/chaves`, fields)
+      expect(secretIn(first.html)).to.match(/^tb_test_/)
+      expect(secretIn(again.html)).to.equal(null)
+      expect(textIn(again.html)).to.include('mostrada uma única vez')
+      expect([...(await owner.get(HOME)).html.matchAll(/chaves\/\d+"/g)]).to.have.length(2)
+    })
+
+    it('need a name and something that they may do, and an end in the future', async () => {
+      const { status, html } = await create({ name: '' })
+      expect(status).to.equal(422)
+      expect(problemsIn(html).join()).to.include('Nome').and.to.include('O que a chave pode fazer')
+      const late = await create({ scopes: 'sales:read', expires_at: '2020-01-01T10:00' })
+      expect(late.status).to.equal(422)
+      expect(problemsIn(late.html).join()).to.include('Vale até')
+      expect(late.html).to.include('value="sales:read" checked')
+    })
+
+    it('are five at most', async () => {
+      for (let n = 0; n < 4; n++) expect((await create({ scopes: 'sales:read' })).status).to.equal(200)
+      const { status, html } = await create({ scopes: 'sales:read' })
+      expect(status).to.equal(409)
+      expect(problemsIn(html)).to.deep.equal(['A empresa já tem cinco chaves de API ativas.'])
+    })
+
+    it('are revoked after asking, from the next call on', async () => {
+      const key = secretIn((await create({ scopes: 'sales:read' })).html)
+      const { html } = await owner.get(HOME)
+      const id = Math.max(...[...html.matchAll(/chaves\/(\d+)"/g)].map(([, one]) => Number(one)))
+      expect((await owner.submit(`${HOME}/chaves/${id}/revogar`, {})).to).to.equal(`${HOME}?feito=revogada`)
+      const call = await fetch(`${api.url}/api/v1/me`, { headers: { authorization: `Bearer ${key}` } })
+      expect(call.status).to.equal(401)
+      expect(await shown(`${HOME}/chaves/${id}`)).to.include('Revogada')
+    })
+  })
+
+  describe('webhooks', () => {
+    const register = (fields: Record<string, string | string[]> = {}) =>
+      owner.submit(`${HOME}/webhooks/novo`, { url: URL, events: '*', ...fields }, `${HOME}/webhooks`)
+    const registered = async (): Promise<string> =>
+      /href="([^"]*webhooks\/\d+)"/.exec((await register()).html)?.[1] ?? ''
+
+    it('are registered with a secret that is shown once', async () => {
+      const { status, html } = await register({ events: ['sale.completed', 'customer.created'], description: 'ERP' })
+      expect(status).to.equal(200)
+      expect(secretIn(html)).to.match(/^whsec_/)
+      const [webhook] = (await company.get('/webhooks')).body.data
+      expect(webhook).to.deep.include({ url: URL, events: ['customer.created', 'sale.completed'], description: 'ERP' })
+      const page = await owner.get(`${HOME}/webhooks/${webhook.id}`)
+      expect(textIn(page.html)).to.include('Cliente criado · Venda concluída').and.to.include('Ativo')
+      expect(page.html).not.to.include(secretIn(html))
+    })
+
+    it('are refused with what is wrong beside the fields', async () => {
+      for (const [fields, field] of [
+        [{ url: 'ftp://x' }, 'Endereço (URL)'],
+        [{ url: '' }, 'Endereço (URL)'],
+        [{ events: [] }, 'O que avisar'],
+        [{ events: ['*', 'sale.completed'] }, 'O que avisar'],
+      ] as const) {
+        const { status, html } = await register(fields as Record<string, string>)
+        expect(status, field).to.equal(422)
+        expect(problemsIn(html).join(), field).to.include(field)
+      }
+      expect((await company.get('/webhooks')).body.data).to.deep.equal([])
+    })
+
+    it('are changed, switched off and on, and deleted', async () => {
+      const path = await registered()
+      const id = Number(path.split('/').at(-1))
+      const webhook = async () => (await company.get(`/webhooks/${id}`)).body.data
+      await owner.submit(`${path}/editar`, { url: `${URL}/novo`, events: 'sale.completed', description: '' })
+      expect(await webhook()).to.deep.include({ url: `${URL}/novo`, events: ['sale.completed'] })
+      await owner.submit(path, {}, `${path}/desligar`)
+      expect((await webhook()).status).to.equal('disabled')
+      expect(await shown(path))
+        .to.include('Desligado')
+        .and.not.to.include('Enviar teste')
+      await owner.submit(path, {}, `${path}/ligar`)
+      expect((await webhook()).status).to.equal('active')
+      const form = hiddenFields((await owner.get(`${path}/excluir`)).html, `${path}/excluir`)
+      for (const press of ['first', 'second'])
+        expect((await owner.post(`${path}/excluir`, form)).to, press).to.equal(`${HOME}?feito=excluido`)
+      expect((await owner.get(path)).status).to.equal(404)
+    })
+
+    it('get another secret, shown once, with an overlap', async () => {
+      const path = await registered()
+      const { html } = await owner.submit(`${path}/trocar-segredo`, { overlap_hours: '2' })
+      expect(secretIn(html)).to.match(/^whsec_/)
+      for (const overlap_hours of ['169', '1,5', 'x']) {
+        const refused = await owner.submit(`${path}/trocar-segredo`, { overlap_hours })
+        expect(refused.status, overlap_hours).to.equal(422)
+      }
+    })
+
+    it('show deliveries with request and answer, and deliver again, test and replay once a press', async () => {
+      const path = await registered()
+      await company.post('/customers', { name: 'Maria <b>' })
+      const list = await owner.get(path)
+      const delivery = /href="([^"]*entregas\/[^"]+)"/.exec(list.html)?.[1] ?? ''
+      expect(textIn(list.html)).to.include('Cliente criado').and.to.include('Pendente')
+      expect(await shown(delivery))
+        .to.include(`POST ${URL}`)
+        .and.to.include('"name": "Maria <b>"')
+
+      const form = hiddenFields((await owner.get(delivery)).html, `${delivery}/reenviar`)
+      const sent = await Promise.all([1, 2, 3].map(() => owner.post(`${delivery}/reenviar`, form)))
+      for (const { to } of sent) expect(to).to.equal(`${delivery}?feito=enviada`)
+
+      const test = await owner.submit(path, {}, `${path}/testar`)
+      expect(test.to).to.match(/entregas\/[0-9a-f-]+\?feito=enviada$/)
+      expect(await shown(test.to ?? '')).to.include('Entrega de teste do Tillbook')
+
+      expect(textIn((await owner.submit(`${path}/reenviar`, { after: '' })).html)).to.include('Entregas criadas: 1.')
+      expect((await owner.submit(`${path}/reenviar`, { after: 'x' })).status).to.equal(422)
+      const deliveries = (await company.get(`${path.replace(HOME, '')}/deliveries`)).body.data
+      expect(deliveries.map(({ event, replay }: { event: string; replay: boolean }) => [event, replay])).to.deep.equal([
+        ['customer.created', true],
+        ['webhook.test', false],
+        ['customer.created', false],
+      ])
+      expect(await shown(`${path}?event=webhook.test`)).not.to.include('reenvio)')
+      expect((await owner.get(`${path}?status=nada&cursor=quebrado`)).status).to.equal(200)
+    })
+
+    it('refuse tests and redeliveries while they are off', async () => {
+      const path = await registered()
+      const { _csrf = '', _key = '' } = hiddenFields((await owner.get(path)).html, `${path}/testar`)
+      await owner.submit(path, {}, `${path}/desligar`)
+      const { status, html } = await owner.post(`${path}/testar`, { _csrf, _key })
+      expect(status).to.equal(409)
+      expect(textIn(html)).to.include('está desligado')
+    })
+
+    it('answer for what is another company’s, or nothing, as for what does not exist', async () => {
+      const other = await api.company()
+      const { id } = (await other.post('/webhooks', { url: URL, events: ['*'] })).body.data
+      const mine = await registered()
+      for (const path of ['', '/editar', '/excluir', '/trocar-segredo', '/reenviar'])
+        expect((await owner.get(`${HOME}/webhooks/${id}${path}`)).status, path).to.equal(404)
+      for (const delivery of ['x', '01a1ff3b-072b-72de-a0db-ab14c82137af'])
+        expect((await owner.get(`${mine}/entregas/${delivery}`)).status, delivery).to.equal(404)
+    })
+  })
+
+  it('shows how much of the quota is used today, where the contract is, and that an add-on is missing', async () => {
+    await company.get('/customers')
+    expect(await shown(HOME))
+      .to.match(/Chamadas hoje 1 de 1\.000\.000/)
+      .and.not.to.include('adicional de API:')
+    const basic = await api.company({ plan: 'basic' })
+    const user = await panelUser(api, basic)
+    expect(textIn((await user.get(HOME)).html)).to.include('não tem o adicional de API')
+    expect((await user.get(HOME)).html).to.include('href="/docs"')
+  })
+
+  it('tells what was switched off by itself', async () => {
+    const { id } = (await company.post('/webhooks', { url: URL, events: ['*'] })).body.data
+    await company.run(switchOffWebhook, { id, reason: 'gone' })
+    expect(await shown(HOME)).to.include(`o webhook ${URL} foi desligado porque respondeu que não existe mais`)
+  })
+
+  it('is for owners only', async () => {
+    const clerk = await panelUser(api, company, 'clerk')
+    const { id } = (await company.post('/webhooks', { url: URL, events: ['*'] })).body.data
+    for (const path of ['', '/chaves/nova', '/chaves/1', `/webhooks/${id}`, '/webhooks/novo', `/webhooks/${id}/editar`])
+      expect((await clerk.get(HOME + path)).status, path).to.equal(403)
+    const { _csrf = '', _key = '' } = hiddenFields((await clerk.get('/painel/clientes/novo')).html, '/painel/clientes')
+    const attempts: [string, Record<string, string>][] = [
+      ['/chaves', { name: 'x', scopes: 'sales:read' }],
+      ['/webhooks', { url: URL, events: '*' }],
+      [`/webhooks/${id}/testar`, {}],
+      [`/webhooks/${id}/trocar-segredo`, { overlap_hours: '0' }],
+      [`/webhooks/${id}/excluir`, {}],
+    ]
+    for (const [path, fields] of attempts)
+      expect((await clerk.post(HOME + path, { _csrf, _key, ...fields })).status, path).to.equal(403)
+    expect((await company.get('/webhooks')).body.data).to.have.length(1)
+  })
+})

@@ -1,0 +1,228 @@
+import { expect } from 'chai'
+import { settleReceivable } from '#commands/finance/receivable-commands.ts'
+import { authorizeFiscalDocument } from '#commands/sales/authorize-fiscal-document.ts'
+import type { Json } from '../support/api.ts'
+import { type Counter, openCounter } from '../support/offline-sales.ts'
+import { HOSTILE, hiddenFields, panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
+
+describe('panel: a sale', () => {
+  const { api, company, user } = usePanelUser('clerk')
+  let counter: Counter
+
+  beforeEach(async () => {
+    counter = await openCounter(company)
+  })
+
+  const saleNow = async (id: number): Promise<Json> => (await company.get(`/sales/${id}`)).body.data
+  const page = async (path: string): Promise<string> => textIn((await user.get(`/painel/vendas${path}`)).html)
+  const cancel = (id: number, reason = '') => user.submit(`/painel/vendas/${id}/cancelar`, { reason })
+  const authorize = (id: number, number: string) => user.submit(`/painel/vendas/${id}/documento-fiscal`, { number })
+
+  describe('the page', () => {
+    it('shows items, payments, sums, customer, document and history', async () => {
+      const customer = (await company.post('/customers', { name: 'Maria', external_id: 'm' })).body.data
+      const card = await company.paymentType('card', '2.50')
+      const sale = await counter.sell({
+        external_id: 'pedido-1',
+        customer_external_id: 'm',
+        delivery_fee: '5.00',
+        items: [
+          { catalog_item_id: counter.product, quantity: '1.5' },
+          { description: 'Bolo', quantity: '1', unit_price: '1234.50' },
+        ],
+        payments: [
+          { payment_type_id: card, amount: '1000.00' },
+          { payment_type_id: counter.cash, amount: '260.00' },
+        ],
+      })
+      await authorize(sale.id, 'NFC-e 77')
+      const { html } = await user.get(`/painel/vendas/${sale.id}`)
+      const shown = textIn(html)
+      for (const text of [
+        'Café 100 1,5 R$ 10,00 R$ 15,00',
+        'Bolo 1 R$ 1.234,50 R$ 1.234,50',
+        'Subtotal R$ 1.249,50 Entrega R$ 5,00 Total R$ 1.254,50',
+        'card R$ 1.000,00 R$ 24,39 R$ 975,61',
+        'cash R$ 260,00 R$ 0,00 R$ 260,00',
+        'Troco R$ 5,50',
+        'Código externo pedido-1',
+        'NFC-e 77, autorizado em',
+        'Venda concluída',
+        'Documento fiscal autorizado',
+      ])
+        expect(shown).to.include(text)
+      expect(html).to.include(`href="/painel/clientes/${customer.id}"`)
+      await company.call('DELETE', `/customers/${customer.id}`)
+      const later = (await user.get(`/painel/vendas/${sale.id}`)).html
+      expect(later).not.to.include('/painel/clientes/')
+      expect(textIn(later)).to.include('Cliente Maria')
+    })
+
+    it('shows what it made to be received, and how and with what warnings a till uploaded it', async () => {
+      const sale = await counter.record(
+        counter.sale('caixa-7', {
+          items: [{ product_id: counter.product, quantity: 120, price: 11, total: 1320 }],
+          total: 1320,
+          amount_received: 1320,
+          payments: [{ payment_type_id: counter.account, amount: 1320, status: 'pending' }],
+        }),
+      )
+      const [receivable] = (await company.get('/finance/receivables')).body.data
+      const { html } = await user.get(`/painel/vendas/${sale.id}`)
+      expect(html).to.include(`href="/painel/contas-a-receber/${receivable.id}"`)
+      const shown = textIn(html)
+      for (const text of [
+        'Identificação no caixa caixa-7',
+        'O estoque ficou negativo (-20): Café 100.',
+        'Vendido por R$ 11,00, mas o preço do catálogo era R$ 10,00: Café 100.',
+        'R$ 1.320,00 Pendente',
+      ])
+        expect(shown).to.include(text)
+      await cancel(sale.id)
+      const after = (await user.get(`/painel/vendas/${sale.id}`)).html
+      expect(textIn(after)).to.include('R$ 1.320,00 Excluída')
+      expect(after).not.to.include('/painel/contas-a-receber/')
+    })
+
+    it('is shown as it was, with nothing to press', async () => {
+      const sale = await counter.record(counter.onAccount('a'))
+      const revision = (await company.get('/me')).headers.get('x-ledger-revision')
+      await cancel(sale.id, 'engano')
+      const then = (await user.get(`/painel/vendas/${sale.id}?em=${revision}`)).html
+      expect(textIn(then)).to.include('Concluída').and.to.include('R$ 10,00 Pendente').and.not.to.include('engano')
+      expect(then).not.to.include('/cancelar').and.not.to.include('/documento-fiscal')
+    })
+
+    it('is a 404 for another company, on every page and form', async () => {
+      const { id } = await counter.sell()
+      const other = await panelUser(api, await api.company())
+      for (const path of [`/vendas/${id}`, `/vendas/${id}/cancelar`, `/vendas/${id}/documento-fiscal`, '/vendas/abc'])
+        expect((await other.get(`/painel${path}`)).status, path).to.equal(404)
+      const { html } = await other.get('/painel/clientes/novo')
+      const hidden = hiddenFields(html, '/painel/clientes')
+      for (const path of [`/vendas/${id}/cancelar`, `/vendas/${id}/documento-fiscal`])
+        expect((await other.post(`/painel${path}`, { ...hidden, number: '1' })).status, path).to.equal(404)
+      expect(await saleNow(id)).to.deep.include({ status: 'completed', fiscal_document: null })
+    })
+
+    it('shows script in any field as text', async () => {
+      await company.post('/customers', { name: HOSTILE, external_id: 'h' })
+      const { id } = await counter.sell({
+        external_id: HOSTILE,
+        customer_external_id: 'h',
+        items: [{ description: HOSTILE, quantity: '1', unit_price: '20.00' }],
+      })
+      const search = `?customer=${encodeURIComponent(HOSTILE)}`
+      await cancel(id, HOSTILE)
+      for (const path of ['', search, `/${id}`, `/${id}/cancelar`]) {
+        const { html } = await user.get(`/painel/vendas${path}`)
+        expect(html, path)
+          .not.to.include('<script>alert')
+          .and.not.to.match(/<img[^>]*onerror/)
+      }
+      expect((await user.get(`/painel/vendas/${id}`)).html.split('&lt;script>')).to.have.length.above(4)
+    })
+  })
+
+  describe('cancelling', () => {
+    it('ends a sale of the counter, which the API may not, with the reason, once', async () => {
+      const sale = await counter.record(counter.onAccount('a'))
+      expect((await company.post(`/sales/${sale.id}/cancel`)).status).to.equal(409)
+      const path = `/painel/vendas/${sale.id}/cancelar`
+      const { html } = await user.get(path)
+      expect(textIn(html)).to.include('voltam ao estoque')
+      const form = { ...hiddenFields(html, path), reason: ' Cliente desistiu ' }
+      const sent = await Promise.all(Array.from({ length: 5 }, () => user.post(path, form)))
+      expect(new Set(sent.map(({ status, to }) => `${status} ${to}`))).to.deep.equal(
+        new Set([`303 /painel/vendas/${sale.id}?feito=cancelada`]),
+      )
+      expect(await saleNow(sale.id)).to.deep.include({ status: 'cancelled', cancel_reason: 'Cliente desistiu' })
+      expect(await counter.stock()).to.equal('100.000')
+      const events = (await company.get(`/sales/${sale.id}/history`)).body.data
+      const cancelled = events.filter(({ type }: Json) => type === 'SaleCancelled')
+      expect(cancelled).to.have.length(1)
+      expect(cancelled[0]).to.deep.include({ origin: 'pdv', actor: `user/${user.id}` })
+      expect(await page(`/${sale.id}?feito=cancelada`)).to.match(/Venda cancelada\..*Cancelada.*Cliente desistiu/)
+    })
+
+    it('says at once when a sale is cancelled already, or has a fiscal document', async () => {
+      const cancelled = await counter.sell()
+      await cancel(cancelled.id)
+      const documented = await counter.sell()
+      await authorize(documented.id, '1')
+      expect(problemsIn((await user.get(`/painel/vendas/${cancelled.id}/cancelar`)).html)).to.deep.equal([
+        'A venda já está cancelada.',
+      ])
+      expect(problemsIn((await user.get(`/painel/vendas/${documented.id}/cancelar`)).html)).to.deep.equal([
+        'A venda tem documento fiscal autorizado e não pode mais ser cancelada.',
+      ])
+      for (const { id } of [cancelled, documented])
+        expect((await user.get(`/painel/vendas/${id}`)).html).not.to.include('/cancelar"')
+    })
+
+    it('is refused when a document was authorized or money received while somebody was asked', async () => {
+      const documented = await counter.record(counter.sale('a'))
+      const received = await counter.record(counter.onAccount('b'))
+      const [receivable] = (await company.get('/finance/receivables')).body.data
+      const forms = await Promise.all(
+        [documented, received].map(async ({ id }) => {
+          const path = `/painel/vendas/${id}/cancelar`
+          return { path, fields: hiddenFields((await user.get(path)).html, path) }
+        }),
+      )
+      await company.run(authorizeFiscalDocument, { id: documented.id, number: '1' })
+      await company.run(settleReceivable, { id: receivable.id, payment_method: 'cash' })
+      const answers = await Promise.all(forms.map(({ path, fields }) => user.post(path, fields)))
+      expect(answers.map(({ status }) => status)).to.deep.equal([409, 409])
+      expect(answers.flatMap(({ html }) => problemsIn(html))).to.deep.equal([
+        'A venda tem documento fiscal autorizado e não pode mais ser cancelada.',
+        'Uma conta a receber desta venda já foi liquidada: um cancelamento não desfaz o que foi recebido. A venda continua concluída.',
+      ])
+      for (const { id } of [documented, received]) expect((await saleNow(id)).status).to.equal('completed')
+    })
+
+    it('takes a reason of up to 500 characters, and shows a longer one again', async () => {
+      const { id } = await counter.sell()
+      const { status, html } = await cancel(id, 'x'.repeat(501))
+      expect(status).to.equal(422)
+      expect(problemsIn(html)).to.deep.equal([
+        'Confira os campos indicados.',
+        'Motivo: deve ter no máximo 500 caracteres',
+      ])
+      expect(html).to.include('x'.repeat(501))
+      expect((await saleNow(id)).status).to.equal('completed')
+    })
+  })
+
+  describe('a fiscal document', () => {
+    it('is noted with its number, once, and is never replaced', async () => {
+      const { id } = await counter.sell()
+      const path = `/painel/vendas/${id}/documento-fiscal`
+      const fields = { ...hiddenFields((await user.get(path)).html, path), number: ' NFC-e 1 ' }
+      for (const { to } of [await user.post(path, fields), await user.post(path, fields)])
+        expect(to).to.equal(`/painel/vendas/${id}?feito=documento-fiscal`)
+      expect((await saleNow(id)).fiscal_document).to.deep.include({ status: 'authorized', number: 'NFC-e 1' })
+      expect(await page(`/${id}`)).to.include('não pode mais ser cancelada')
+      expect(problemsIn((await user.get(path)).html)).to.deep.equal(['A venda já tem o documento fiscal NFC-e 1.'])
+      const other = await user.post(path, { ...fields, _key: '00000000-0000-4000-8000-000000000000', number: '2' })
+      expect(other.status).to.equal(409)
+      expect(problemsIn(other.html)).to.deep.equal(['A venda já tem outro documento fiscal.'])
+      expect((await saleNow(id)).fiscal_document.number).to.equal('NFC-e 1')
+    })
+
+    it('needs a number, and a sale that is not cancelled', async () => {
+      const { id } = await counter.sell()
+      const path = `/painel/vendas/${id}/documento-fiscal`
+      const fields = { ...hiddenFields((await user.get(path)).html, path), number: '7' }
+      const empty = await authorize(id, '  ')
+      expect(empty.status).to.equal(422)
+      expect(problemsIn(empty.html)).to.include('Número do documento: é obrigatório')
+      await cancel(id)
+      const late = await user.post(path, fields)
+      expect(late.status).to.equal(422)
+      for (const html of [late.html, (await user.get(path)).html])
+        expect(problemsIn(html)).to.deep.equal(['Uma venda cancelada não recebe documento fiscal.'])
+      expect((await saleNow(id)).fiscal_document).to.equal(null)
+    })
+  })
+})

@@ -1,0 +1,218 @@
+import { expect } from 'chai'
+import { hiddenFields, type PanelUser, panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
+
+const HOME = '/painel/configuracoes'
+
+describe('panel: settings', () => {
+  const { api, company, user: owner } = usePanelUser()
+
+  const shown = async (path: string, user = owner) => {
+    const { status, html } = await user.get(path)
+    expect(status, html).to.equal(200)
+    return textIn(html)
+  }
+
+  describe('company', () => {
+    const fields = { name: 'Mercearia Nova', cnpj: '11.222.333/0001-81', timezone: 'America/Manaus', logo_url: '' }
+
+    it('is changed, with the zone by which its days are counted', async () => {
+      expect((await owner.submit(`${HOME}/empresa`, fields)).to).to.equal(`${HOME}?feito=alterado`)
+      expect(await shown(HOME))
+        .to.include('Mercearia Nova')
+        .and.to.include('America/Manaus')
+      expect((await company.get('/me')).body.data.company.name).to.equal('Mercearia Nova')
+    })
+
+    it('is left alone where a field is wrong', async () => {
+      for (const [wrong, label] of [
+        [{ name: '' }, 'Nome'],
+        [{ cnpj: '11.222.333/0001-80' }, 'CNPJ'],
+        [{ timezone: 'Lua/Cheia' }, 'Fuso horário'],
+        [{ logo_url: 'javascript:alert(1)' }, 'Endereço do logotipo'],
+      ] as const) {
+        const { status, html } = await owner.submit(`${HOME}/empresa`, { ...fields, ...wrong })
+        expect(status, label).to.equal(422)
+        expect(problemsIn(html).join(), label).to.include(label)
+      }
+      expect((await company.get('/me')).body.data.company.name).not.to.equal('Mercearia Nova')
+    })
+
+    it('has its logo named, never loaded from elsewhere', async () => {
+      await owner.submit(`${HOME}/empresa`, { ...fields, logo_url: 'https://logo.example/a.png' })
+      const { html } = await owner.get(HOME)
+      expect(html).to.include('https://logo.example/a.png').and.not.to.include('<img')
+    })
+  })
+
+  describe('payment types', () => {
+    const PATH = `${HOME}/formas-de-pagamento`
+    const card = { name: 'Cartão', kind: 'card', fee_percentage: '2,5', due_days: '30' }
+
+    it('are created and changed, typed as people type', async () => {
+      expect((await owner.submit(`${PATH}/nova`, card)).to).to.equal(`${HOME}?feito=criado`)
+      const [created] = (await company.get('/sales/payment-types')).body.data
+      expect(created).to.deep.include({ name: 'Cartão', fee_percentage: '2.50', accepts_api: true })
+      await owner.submit(`${PATH}/${created.id}`, { ...card, name: 'Crédito', fee_percentage: '3' })
+      expect((await company.get('/sales/payment-types')).body.data).to.deep.equal([
+        { ...created, name: 'Crédito', fee_percentage: '3.00' },
+      ])
+      expect(await shown(HOME))
+        .to.include('Crédito')
+        .and.to.include('3,00%')
+    })
+
+    it('are refused where a field is wrong', async () => {
+      for (const wrong of [{ name: '' }, { kind: 'ouro' }, { fee_percentage: '-1' }, { due_days: 'x' }]) {
+        const { status, html } = await owner.submit(`${PATH}/nova`, { ...card, ...wrong })
+        expect(status, JSON.stringify(wrong)).to.equal(422)
+        expect(problemsIn(html)).to.have.length.above(1)
+      }
+      expect((await company.get('/sales/payment-types')).body.data).to.deep.equal([])
+    })
+
+    it('of another company do not exist', async () => {
+      const other = await api.company()
+      const id = await other.paymentType('cash')
+      expect((await owner.get(`${PATH}/${id}`)).status).to.equal(404)
+    })
+  })
+
+  describe('users', () => {
+    const PATH = `${HOME}/usuarios`
+    const fields = { name: 'Bia', email: 'bia@loja.example', role: 'clerk', password: 'segredo da bia' }
+    let people = 0
+    const create = async (more: Partial<typeof fields> = {}) => {
+      const person = { ...fields, email: `bia${++people}@loja${company.id}.example`, ...more }
+      const sent = await owner.submit(`${PATH}/novo`, person)
+      const id = Math.max(...[...(await owner.get(HOME)).html.matchAll(/usuarios\/(\d+)"/g)].map(([, n]) => Number(n)))
+      return { ...person, ...sent, id, path: `${PATH}/${id}` }
+    }
+    const enters = async ({ email, password }: { email: string; password: string }) =>
+      (await owner.post('/painel/entrar', { email, password })).status === 303
+
+    it('are created with a password that is kept nowhere in the open', async () => {
+      const bia = await create()
+      expect(bia.to).to.equal(`${HOME}?feito=criado`)
+      const { rows } = await api.core.pool.query(
+        `select count(*)::int as n from ledger.events where envelope::text like '%segredo da bia%'`,
+      )
+      expect(rows[0].n).to.equal(0)
+      expect(await enters(bia)).to.equal(true)
+    })
+
+    it('are refused where a field is wrong, and the password is not sent back', async () => {
+      for (const [wrong, label] of [
+        [{ email: 'bia' }, 'E-mail'],
+        [{ password: 'curta' }, 'Senha'],
+        [{ role: 'rei' }, 'Papel'],
+        [{ email: owner.email }, 'E-mail'],
+      ] as const) {
+        const { status, html } = await owner.submit(`${PATH}/novo`, { ...fields, ...wrong })
+        expect(status, label).to.be.oneOf([409, 422])
+        expect(problemsIn(html).join(), label).to.include(label)
+        expect(html).not.to.include('segredo da bia')
+      }
+    })
+
+    it('change name and role', async () => {
+      const bia = await create()
+      await owner.submit(`${bia.path}/editar`, { name: 'Beatriz', role: 'owner' })
+      expect(await shown(bia.path))
+        .to.include('Beatriz')
+        .and.to.include('Proprietário')
+    })
+
+    it('are shut out at once, and let in again', async () => {
+      const bia = await panelUser(api, company, 'clerk')
+      const path = `${PATH}/${bia.id}`
+      expect((await owner.submit(path, {}, `${path}/desativar`)).to).to.equal(`${path}?feito=desativado`)
+      expect((await bia.get('/painel/clientes')).status).to.equal(303)
+      expect((await bia.logIn()).status).to.equal(401)
+      await owner.submit(path, {}, `${path}/reativar`)
+      expect((await bia.logIn()).status).to.equal(303)
+    })
+
+    it('get a new password from an owner, and whatever they had open ends', async () => {
+      const bia = await panelUser(api, company, 'clerk')
+      await owner.submit(`${PATH}/${bia.id}/senha`, { password: 'outra senha boa' })
+      expect((await bia.get('/painel/clientes')).status).to.equal(303)
+      expect((await bia.logIn()).status).to.equal(401)
+      expect((await bia.logIn('outra senha boa')).status).to.equal(303)
+    })
+
+    it('do not change their own password where nobody asks for the old one', async () => {
+      const path = `${PATH}/${owner.id}/senha`
+      const { status, html } = await owner.submit(path, { password: 'senha de um intruso' })
+      expect(status).to.equal(422)
+      expect(problemsIn(html).join()).to.include('a própria senha se troca em')
+      expect((await owner.logIn()).status).to.equal(303)
+    })
+
+    it('always leave one owner', async () => {
+      const { status, html } = await owner.submit(`${PATH}/${owner.id}/editar`, { name: 'Ana', role: 'clerk' })
+      expect(status).to.equal(409)
+      expect(problemsIn(html)).to.have.length(1)
+      expect((await owner.get(HOME)).status).to.equal(200)
+    })
+
+    it('of another company do not exist', async () => {
+      const stranger = await panelUser(api, await api.company())
+      for (const page of ['', '/editar', '/senha'])
+        expect((await owner.get(`${PATH}/${stranger.id}${page}`)).status, page).to.equal(404)
+      const { _csrf = '', _key = '' } = hiddenFields((await owner.get(`${PATH}/novo`)).html, `${PATH}/novo`)
+      expect((await owner.post(`${PATH}/${stranger.id}/desativar`, { _csrf, _key })).status).to.equal(404)
+      expect((await stranger.get('/painel')).status).to.equal(200)
+    })
+  })
+
+  it('is for owners only', async () => {
+    const clerk = await panelUser(api, company, 'clerk')
+    const pages = ['', '/empresa', '/formas-de-pagamento/nova', '/usuarios/novo', `/usuarios/${owner.id}`]
+    for (const path of pages) expect((await clerk.get(HOME + path)).status, path).to.equal(403)
+    const { _csrf = '', _key = '' } = hiddenFields((await clerk.get('/painel/clientes/novo')).html, '/painel/clientes')
+    const role = { _csrf, _key, name: 'Rei', role: 'owner' }
+    expect((await clerk.post(`${HOME}/usuarios/${clerk.id}/editar`, role)).status).to.equal(403)
+    expect(
+      (await clerk.post(`${HOME}/usuarios/${owner.id}/senha`, { _csrf, _key, password: 'x'.repeat(9) })).status,
+    ).to.equal(403)
+  })
+
+  describe('own password', () => {
+    const PATH = '/painel/conta/senha'
+    const change = (user: PanelUser, current_password: string, new_password: string, repeated = new_password) =>
+      user.submit(PATH, { current_password, new_password, repeated })
+
+    it('is changed by whoever knows the old one; everything that was open ends', async () => {
+      const clerk = await panelUser(api, company, 'clerk')
+      expect(await shown('/painel/conta', clerk))
+        .to.include(clerk.email)
+        .and.to.include('Atendente')
+      const { to } = await change(clerk, clerk.password, 'uma senha melhor')
+      expect(to).to.equal('/painel/entrar?feito=senha-trocada')
+      expect((await clerk.get('/painel')).status).to.equal(303)
+      expect((await clerk.logIn()).status).to.equal(401)
+      expect((await clerk.logIn('uma senha melhor')).status).to.equal(303)
+    })
+
+    it('is left alone without the old one, when it is too short, or typed otherwise the second time', async () => {
+      const attempts: [Promise<{ status: number; html: string }>, string][] = [
+        [change(owner, 'senha errada', 'uma senha melhor'), 'Senha atual: está incorreta'],
+        [change(owner, owner.password, 'curta'), 'Senha nova: deve ter de 8 a 200 caracteres'],
+        [change(owner, owner.password, 'uma senha melhor', 'outra'), 'Senha nova, de novo: não é igual à senha nova'],
+      ]
+      for (const [attempt, problem] of attempts) {
+        const { status, html } = await attempt
+        expect(status).to.equal(422)
+        expect(problemsIn(html)).to.include(problem)
+        expect(html).not.to.include('uma senha melhor')
+      }
+      expect((await owner.logIn()).status).to.equal(303)
+    })
+
+    it('cannot be guessed here any faster than at the door', async () => {
+      for (let n = 0; n < 5; n++) await change(owner, `palpite ${n}`, 'uma senha melhor')
+      const { html } = await change(owner, owner.password, 'uma senha melhor')
+      expect(problemsIn(html).join()).to.include('muitas tentativas')
+    })
+  })
+})

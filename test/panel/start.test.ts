@@ -1,0 +1,133 @@
+import { expect } from 'chai'
+import { createStore } from '#commands/stores/create-store.ts'
+import { offlineSaleOf, upload } from '../support/offline-sales.ts'
+import { alarmedOrder } from '../support/orders.ts'
+import { panelUser, textIn, usePanelUser } from '../support/panel.ts'
+import { openTill } from '../support/till.ts'
+import { until } from '../support/wait.ts'
+
+describe('panel: start page', () => {
+  const { api, company, user } = usePanelUser('clerk')
+  let cash: number
+
+  beforeEach(async () => {
+    cash = await company.paymentType('cash')
+  })
+
+  const shown = async () => textIn((await user.get('/painel')).html)
+  const sale = async (amount: string) => {
+    const items = [{ description: 'Café', quantity: '1', unit_price: amount }]
+    const reply = await company.post('/sales', { items, payments: [{ payment_type_id: cash, amount }] })
+    expect(reply.status, reply.text).to.equal(201)
+    return reply.body.data.id as number
+  }
+
+  it('says of a new shop that there is nothing yet', async () => {
+    expect(await shown())
+      .to.include('Vendas de hoje R$ 0,00 0 vendas')
+      .and.to.include('Nada foi vendido nos últimos 30 dias.')
+      .and.to.include('Nenhum produto em falta.')
+  })
+
+  it('adds up the day: sales, cancelled ones, open and overdue accounts', async () => {
+    await sale('10.00')
+    await sale('20.50')
+    await company.post(`/sales/${await sale('99.00')}/cancel`, { reason: 'engano' })
+    const account = { description: 'Aluguel', amount: '1234.56' }
+    await company.post('/finance/payables', { ...account, due_date: '2020-01-01' })
+    await company.post('/finance/receivables', { ...account, due_date: '2099-01-01' })
+    expect(await shown())
+      .to.include('Vendas de hoje R$ 30,50 2 vendas , em média R$ 15,25')
+      .and.to.include('Canceladas: 1 (R$ 99,00)')
+      .and.to.include('A receber R$ 1.234,56 1 conta em aberto')
+      .and.to.match(/A pagar R\$ 1\.234,56 1 conta em aberto Vencidas: 1 R\$ 1\.234,56/)
+  })
+
+  it('draws the last thirty days, and tells them in numbers too', async () => {
+    await sale('10.00')
+    const { html } = await user.get('/painel')
+    expect([...html.matchAll(/<rect /g)]).to.have.length(30)
+    expect(html).to.match(/role="img" aria-label="Vendas por dia, de [^"]*R\$\u00A010,00\."/)
+    expect(textIn(html)).to.match(/Dia Vendas Total \d\d\/\d\d\/\d{4} 1 R\$ 10,00/)
+  })
+
+  it('names products that are out of stock or nearly so', async () => {
+    await company.post('/catalog/items', { name: 'Café', price: '1.00', stock: '0' })
+    await company.post('/catalog/items', { name: 'Chá', price: '1.00', stock: '2.5', unit: 'kg' })
+    await company.post('/catalog/items', { name: 'Arroz', price: '1.00', stock: '80' })
+    expect(await shown())
+      .to.include('Sem estoque: 1 Acabando: 1')
+      .and.to.include('Café 0')
+      .and.to.include('Chá 2,5 kg')
+      .and.not.to.include('Arroz 80')
+  })
+
+  it('says what waits for somebody: refused sales of tills, and orders that were paid twice', async () => {
+    expect(await shown())
+      .not.to.include('recusadas')
+      .and.not.to.include('alarme')
+    const alias = `loja-${company.id}`
+    await company.run(createStore, { alias, commission_percentage: '5', sandbox: true })
+    await alarmedOrder(company, alias)
+    await upload(await openTill(api.url, company), [offlineSaleOf({ total: 99 })])
+    expect(await shown())
+      .to.include('Vendas dos caixas recusadas, à espera de alguém: 1')
+      .and.to.include('Pedidos da loja online com alarme: 1')
+  })
+
+  it('shows the last events, and leads a clerk to no page of the audit', async () => {
+    await company.post('/customers', { name: 'Maria' })
+    const { html } = await user.get('/painel')
+    expect(textIn(html)).to.match(/Cliente criado Cliente \d+ API Chave chave/)
+    expect(html).not.to.include('/painel/auditoria')
+    const owner = await panelUser(api, company)
+    expect((await owner.get('/painel')).html).to.include('/painel/auditoria/registros/')
+  })
+
+  describe('live', () => {
+    const listen = (path: string) =>
+      fetch(api.url + path, { headers: { cookie: user.cookie(), accept: 'text/event-stream' }, redirect: 'manual' })
+
+    /** What a stream has told so far. */
+    function readInto(response: Response): { text: string; cancel(): Promise<void> } {
+      const reader = (response.body as ReadableStream<Uint8Array>).getReader()
+      const heard = { text: '', cancel: () => reader.cancel() }
+      const read = async () => {
+        for (;;) {
+          const { done, value } = await reader.read()
+          if (done) return
+          heard.text += Buffer.from(value).toString()
+        }
+      }
+      void read().catch(() => {})
+      return heard
+    }
+
+    it('tells open pages that something happened in their company, and nothing of others', async () => {
+      const connect = /sse-connect="([^"]+)"/.exec((await user.get('/painel')).html)?.[1] ?? ''
+      const response = await listen(connect)
+      expect(response.headers.get('content-type')).to.match(/^text\/event-stream/)
+      const heard = readInto(response)
+      const other = await api.company()
+      await other.post('/customers', { name: 'De outra' })
+      expect(heard.text).not.to.include('mudou')
+      await company.post('/customers', { name: 'Maria' })
+      const revision = (await company.get('/me')).headers.get('x-ledger-revision')
+      await until(() => heard.text.includes(`event: mudou\ndata: ${revision}\n\n`))
+      await heard.cancel()
+    })
+
+    it('tells at once what happened since the page was made', async () => {
+      await company.post('/customers', { name: 'Maria' })
+      const heard = readInto(await listen('/painel/ao-vivo?desde=0'))
+      await until(() => heard.text.includes('event: mudou'))
+      await heard.cancel()
+    })
+
+    it('is for whoever is logged in', async () => {
+      const response = await fetch(`${api.url}/painel/ao-vivo?desde=0`, { redirect: 'manual' })
+      expect(response.status).to.equal(303)
+      await response.body?.cancel()
+    })
+  })
+})

@@ -1,0 +1,156 @@
+import { expect } from 'chai'
+import { createStore } from '#commands/stores/create-store.ts'
+import { countAlarms } from '#queries/orders/count-alarms.ts'
+import { alarmedOrder, paymentTold, placedOrder } from '../support/orders.ts'
+import { hiddenFields, panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
+
+const HOME = '/painel/loja'
+
+describe('panel: online store', () => {
+  const { api, company, user: owner } = usePanelUser()
+  let alias: string
+  let storeId: number
+
+  beforeEach(async () => {
+    alias = `loja-${company.id}`
+    storeId = (await company.run(createStore, { alias, commission_percentage: '7.5', sandbox: true })).id
+  })
+
+  const shown = async (path: string, user = owner) => {
+    const { status, html } = await user.get(path)
+    expect(status, html).to.equal(200)
+    return textIn(html)
+  }
+
+  describe('stores', () => {
+    const PATH = `${HOME}/lojas`
+    const fields = { alias: 'nova', commission_percentage: '2,5', access_token: 'TOKEN-123', notification_secret: '' }
+
+    it('are opened with secrets that are never shown', async () => {
+      const sent = await owner.submit(`${PATH}/nova`, { ...fields, alias: `${alias}-b`, sandbox: 'on' })
+      expect(sent.to).to.equal(`${HOME}?feito=criado`)
+      const { html } = await owner.get(HOME)
+      expect(textIn(html)).to.include(`${alias}-b Ligada 2,50% Teste`)
+      const path = [...html.matchAll(/href="([^"]*lojas\/\d+)"/g)].at(-1)?.[1] ?? ''
+      const page = await owner.get(path)
+      expect(textIn(page.html))
+        .to.include('Token de acesso Guardado')
+        .and.to.include('Segredo das notificações Falta')
+        .and.to.include(`/webhook/paymentprovider/${alias}-b/`)
+      for (const one of [page, await owner.get(`${path}/editar`)]) expect(one.html).not.to.include('TOKEN-123')
+      const { rows } = await api.core.pool.query(
+        `select count(*)::int as n from ledger.events where envelope::text like '%TOKEN-123%'`,
+      )
+      expect(rows[0].n).to.equal(0)
+    })
+
+    it('are refused with what is wrong beside the fields, and no secret comes back', async () => {
+      for (const [wrong, label] of [
+        [{ alias: 'Loja Bonita' }, 'Apelido'],
+        [{ alias }, 'Apelido'],
+        [{ commission_percentage: '' }, 'Comissão'],
+        [{ commission_percentage: '-1' }, 'Comissão'],
+        [{ access_token: 'com espaço' }, 'Token'],
+      ] as const) {
+        const { status, html } = await owner.submit(`${PATH}/nova`, { ...fields, ...wrong })
+        expect(status, label).to.be.oneOf([409, 422])
+        expect(problemsIn(html).join(), label).to.include(label)
+        expect(html).not.to.include('TOKEN-123')
+      }
+    })
+
+    it('keep what is not typed anew, and are switched off and on', async () => {
+      const path = `${PATH}/${storeId}`
+      await owner.submit(`${path}/editar`, {
+        commission_percentage: '9',
+        access_token: 'TOKEN-9',
+        notification_secret: '',
+      })
+      await owner.submit(`${path}/editar`, { commission_percentage: '8', access_token: '', notification_secret: '' })
+      expect(await shown(path))
+        .to.include('Comissão 8,00%')
+        .and.to.include('Token de acesso Guardado')
+      expect((await owner.submit(path, {}, `${path}/desligar`)).to).to.equal(`${path}?feito=loja-desligada`)
+      expect(await shown(path)).to.include('Desligada')
+      await owner.submit(path, {}, `${path}/ligar`)
+      expect(await shown(path)).to.include('Situação Ligada')
+    })
+
+    it('are for owners only, orders for everybody', async () => {
+      const clerk = await panelUser(api, company, 'clerk')
+      const id = await placedOrder(company, alias)
+      for (const path of ['/nova', `/${storeId}`, `/${storeId}/editar`])
+        expect((await clerk.get(PATH + path)).status, path).to.equal(403)
+      const { _csrf = '', _key = '' } = hiddenFields(
+        (await clerk.get('/painel/clientes/novo')).html,
+        '/painel/clientes',
+      )
+      expect((await clerk.post(`${PATH}/${storeId}/desligar`, { _csrf, _key })).status).to.equal(403)
+      expect(await shown(HOME, clerk)).to.include('Maria da Silva')
+      expect((await clerk.get(HOME)).html).not.to.include('/lojas/')
+      expect(await shown(`${HOME}/pedidos/${id}`, clerk)).to.include('Cesta de café da manhã')
+    })
+
+    it('of another company do not exist', async () => {
+      const other = await panelUser(api, await api.company())
+      for (const path of ['', '/editar']) expect((await other.get(`${PATH}/${storeId}${path}`)).status).to.equal(404)
+    })
+  })
+
+  describe('orders', () => {
+    it('are listed with the newest first, in pages and with filters', async () => {
+      const ids: number[] = []
+      for (let n = 0; n < 52; n++) ids.push(await placedOrder(company, alias))
+      await paymentTold(company, ids[0] as number, 'approved')
+      const numbers = async (query: string) =>
+        [...(await owner.get(HOME + query)).html.matchAll(/pedidos\/(\d+)"/g)].map(([, id]) => Number(id))
+      expect(await numbers('')).to.deep.equal(ids.slice(2).reverse())
+      const next = /href="([^"]+)" rel="next"/.exec((await owner.get(HOME)).html)?.[1]?.replaceAll('&amp;', '&') ?? ''
+      expect(await numbers(next.slice(HOME.length))).to.deep.equal(ids.slice(0, 2).reverse())
+      expect(await numbers('?status=paid')).to.deep.equal([ids[0]])
+      expect(await numbers('?store_alias=outra')).to.deep.equal([])
+      expect((await owner.get(`${HOME}?status=nada&cursor=quebrado`)).status).to.equal(200)
+    })
+
+    it('show payments, commission and what is alarming', async () => {
+      const id = await alarmedOrder(company, alias)
+      expect(await shown(HOME)).to.include('Pago Alarme')
+      expect(await shown(`${HOME}/pedidos/${id}`))
+        .to.include('segundo pagamento aprovado')
+        .and.to.include('Comissão do serviço R$ 3,47')
+        .and.to.include('Parte da loja R$ 42,83')
+        .and.to.match(/pagamento-\d+ · approved/)
+        .and.to.include('Pedido pago')
+      expect(await countAlarms(api.core.pool, company.id)).to.equal(1)
+    })
+
+    it('show what the provider has sent, and what became of it', async () => {
+      const id = await placedOrder(company, alias)
+      const response = await fetch(`${api.url}/webhook/paymentprovider/${alias}/${id}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ id: 1, type: 'payment', note: '<script>' }),
+      })
+      expect(response.status).to.equal(400)
+      const { html } = await owner.get(`${HOME}/pedidos/${id}`)
+      expect(textIn(html)).to.include('Recusada HTTP 400').and.to.include('"note": "<script>"')
+      expect(html).not.to.include('<script>"')
+    })
+
+    it('are shown as they were, without what the ledger does not tell', async () => {
+      const id = await placedOrder(company, alias)
+      const revision = (await company.get('/me')).headers.get('x-ledger-revision')
+      await paymentTold(company, id, 'approved')
+      const then = await shown(`${HOME}/pedidos/${id}?em=${revision}`)
+      expect(then).to.include('Aguardando pagamento').and.not.to.include('Notificações recebidas')
+      expect(await shown(`${HOME}?em=${revision}`)).to.include('Aguardando pagamento')
+    })
+
+    it('of another company do not exist', async () => {
+      const id = await placedOrder(company, alias)
+      const other = await panelUser(api, await api.company())
+      expect((await other.get(`${HOME}/pedidos/${id}`)).status).to.equal(404)
+      expect((await owner.get(`${HOME}/pedidos/abc`)).status).to.equal(404)
+    })
+  })
+})

@@ -1,0 +1,74 @@
+import { expect } from 'chai'
+import { HOSTILE, hiddenFields, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
+
+const PATH = '/painel/fornecedores'
+
+describe('panel: suppliers', () => {
+  const { api, company, user } = usePanelUser('clerk')
+
+  const create = async (fields: Record<string, string>) =>
+    user.submit(`${PATH}/novo`, { person_type: 'PJ', ...fields }, PATH)
+  const pathOf = (to: string | null) => (to ?? '').replace(/\?.*/, '')
+  const inApi = (path: string) => company.get(path.replace(PATH, '/suppliers'))
+
+  it('keeps suppliers with their trade names, for the API to see', async () => {
+    const path = pathOf((await create({ name: 'ACME Ltda', trade_name: 'Acme', document: '11.222.333/0001-81' })).to)
+    expect((await inApi(path)).body.data).to.deep.include({ trade_name: 'Acme', document: '11222333000181' })
+    for (const page of [path, PATH]) {
+      const shown = textIn((await user.get(page)).html)
+      for (const text of ['ACME Ltda', 'Nome fantasia', 'Acme', '11.222.333/0001-81'])
+        expect(shown, page).to.include(text)
+    }
+    await user.submit(`${path}/editar`, { name: 'ACME Ltda', trade_name: '', person_type: 'PJ' })
+    expect((await inApi(path)).body.data).to.deep.include({ trade_name: null, document: null })
+  })
+
+  it('does what a form asks for once, however often it is sent', async () => {
+    const { html } = await user.get(`${PATH}/novo`)
+    const form = { ...hiddenFields(html, PATH), name: 'ACME Ltda', person_type: 'PJ' }
+    const both = [await user.post(PATH, form), await user.post(PATH, form)]
+    expect(both.map(({ status }) => status)).to.deep.equal([303, 303])
+    expect(both[0]?.to).to.equal(both[1]?.to)
+    expect((await company.get('/suppliers')).body.data).to.have.length(1)
+  })
+
+  it('names the fields that are wrong, or taken by another', async () => {
+    await create({ name: 'ACME Ltda' })
+    const wrong = await create({ name: '', trade_name: 'x'.repeat(121) })
+    expect(wrong.status).to.equal(422)
+    expect(problemsIn(wrong.html)).to.include.members([
+      'Nome: é obrigatório',
+      'Nome fantasia: deve ter no máximo 120 caracteres',
+    ])
+    const taken = await create({ name: 'acme  ltda' })
+    expect(taken.status).to.equal(409)
+    expect(problemsIn(taken.html)).to.include('Nome: já é usado por outro registro')
+  })
+
+  it('deletes after asking, and still shows what there was then', async () => {
+    const path = pathOf((await create({ name: 'ACME Ltda', trade_name: 'Acme' })).to)
+    const { headers } = await company.get('/me')
+    expect((await user.submit(`${path}/excluir`, {})).to).to.equal(`${PATH}?feito=excluido`)
+    expect((await user.get(path)).status).to.equal(404)
+    const then = textIn((await user.get(`${path}?em=${headers.get('x-ledger-revision')}`)).html)
+    expect(then).to.include('Acme').and.to.include('Como era na revisão')
+  })
+
+  it('shows script in any field as text, and no supplier of another company', async () => {
+    const path = pathOf((await create({ name: HOSTILE, trade_name: HOSTILE })).to)
+    for (const page of [PATH, path, `${path}/editar`]) {
+      const { html } = await user.get(page)
+      expect(html).to.include('&lt;script>')
+      expect(html).not.to.include('<script>alert').and.not.to.include('<img')
+    }
+    const other = await api.company()
+    const { id } = (await other.post('/suppliers', { name: 'De outra' })).body.data
+    for (const page of [`${PATH}/${id}`, `${PATH}/${id}/editar`, `${PATH}/${id}/excluir`])
+      expect((await user.get(page)).status, page).to.equal(404)
+  })
+
+  it('takes filters from anywhere as they come', async () => {
+    for (const query of ['?name=%02', '?document=%02', '?external_id=%01', `?name=${'x'.repeat(300)}`, '?cursor=x'])
+      expect((await user.get(`/painel/fornecedores${query}`)).status, query).to.equal(200)
+  })
+})

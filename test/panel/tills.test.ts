@@ -1,0 +1,235 @@
+import { expect } from 'chai'
+import { countRefusedSales } from '#queries/sales/list-refused-sales.ts'
+import { type Counter, openCounter, upload } from '../support/offline-sales.ts'
+import { HOSTILE, hiddenFields, panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
+import { openTill, type TestTill } from '../support/till.ts'
+
+describe('panel: tills', () => {
+  const { api, company, user } = usePanelUser('clerk')
+  let till: TestTill
+  let counter: Counter
+
+  beforeEach(async () => {
+    till = await openTill(api.url, company)
+    counter = await openCounter(company)
+  })
+
+  const page = async (path = ''): Promise<string> => (await user.get(`/painel/caixas${path}`)).html
+  const wrong = (offlineId: string, fields: object = {}) => counter.sale(offlineId, { total: 11, ...fields })
+  const refusedPaths = (html: string): string[] =>
+    [...html.matchAll(/href="\/painel\/caixas(\/recusadas\/\d+)"/g)].map(([, path = '']) => path)
+  /** Refuses a sale, and returns the path of its page. */
+  const refuse = async (sale: unknown): Promise<string> => {
+    await upload(till, [sale])
+    return refusedPaths(await page('/recusadas')).at(-1) ?? ''
+  }
+
+  describe('uploads', () => {
+    const sold = (html: string): number[] =>
+      [...html.matchAll(/href="\/painel\/vendas\/(\d+)"/g)].map(([, id]) => Number(id))
+
+    it('are listed with who sent them and what is odd about them, the last one first', async () => {
+      const dear = counter.sale('b', {
+        items: [{ product_id: counter.product, quantity: 101, price: 11, total: 1111 }],
+        total: 1111,
+        amount_received: 1111,
+        payments: [{ payment_type_id: counter.cash, amount: 1111, status: 'pending' }],
+      })
+      const { results } = await upload(till, [counter.sale('a'), dear, counter.sale('c', { status: 'cancelled' })])
+      const html = await page()
+      const ids = results.map(({ sale_id }: { sale_id: number }) => sale_id)
+      expect(sold(html)).to.deep.equal([...ids].reverse())
+      const shown = textIn(html)
+      for (const text of [
+        `${till.user.name} b Concluída R$ 1.111,00 Vendido por R$ 11,00, mas o preço do catálogo era R$ 10,00: Café 100.`,
+        'O estoque ficou negativo (-2): Café 100.',
+        'O pagamento em cash está pendente, mas não é a prazo.',
+        `${till.user.name} c Cancelada R$ 10,00`,
+        'Nenhuma venda recusada está à espera.',
+      ])
+        expect(shown).to.include(text)
+      expect(sold(await page('?warned=sim'))).to.deep.equal([ids[1]])
+    })
+
+    it('have fifty on a page, with and without warnings', async () => {
+      const sales = Array.from({ length: 52 }, (_, n) =>
+        counter.sale(`s${n}`, { payments: [{ payment_type_id: counter.cash, amount: 10, status: 'pending' }] }),
+      )
+      const { results } = await upload(till, sales)
+      const ids = results.map(({ sale_id }: { sale_id: number }) => sale_id).reverse()
+      for (const search of ['?', '?warned=sim']) {
+        const html = await page(search)
+        expect(sold(html)).to.deep.equal(ids.slice(0, 50))
+        const next = /href="\/painel\/caixas([^"]+)" rel="next"/.exec(html)?.[1]?.replaceAll('&amp;', '&') ?? ''
+        expect(sold(await page(next))).to.deep.equal(ids.slice(50))
+      }
+    })
+  })
+
+  describe('refused sales', () => {
+    it('are shown with what is wrong, in words, and with what was sent', async () => {
+      const path = await refuse(
+        wrong('caixa-1', {
+          total: 16.005,
+          created_at: '2026-03-10T14:00:00-03:00',
+          items: [
+            { product_id: 999_999, quantity: 1.5, price: 10, total: 15 },
+            { product_id: counter.product, quantity: 2, price: 10, total: 1 },
+          ],
+          payments: [{ payment_type_id: counter.account, amount: 16, status: 'pending' }],
+        }),
+      )
+      expect(textIn(await page())).to.include('Uma venda enviada não pôde ser registrada e espera que alguém resolva.')
+      const shown = textIn(await page(path))
+      for (const text of [
+        'Venda recusada: caixa-1',
+        'Total: ',
+        'Data da venda 10/03/2026 14:00',
+        'Total R$ 16,005',
+        '1 999999 (não encontrado) 1,5 R$ 10,00 R$ 15,00',
+        '2 Café 100 2 R$ 10,00 R$ 1,00',
+        '1 credit_account R$ 16,00 Pendente',
+        `Enviada por ${till.user.name}`,
+        'Vezes que foi enviada 1',
+        '"offline_id":"caixa-1"',
+      ])
+        expect(shown).to.include(text)
+    })
+
+    it('name the line that an error is about, and the sale that another one stands in the way of', async () => {
+      const lines = await refuse(
+        counter.sale('a', { items: [{ product_id: counter.product, quantity: 2, price: 10, total: 10 }] }),
+      )
+      expect(textIn(await page(lines))).to.include('Item 1, total: deve ser quantidade × preço: R$ 20,00')
+      const paid = await refuse(
+        counter.sale('c', { payments: [{ payment_type_id: counter.cash, amount: 1234.5, status: 'completed' }] }),
+      )
+      expect(textIn(await page(paid))).to.include('somam R$ 1.234,50, mas devem somar o total da venda (R$ 10,00)')
+      const { results } = await upload(till, [counter.sale('b')])
+      const other = await refuse(counter.sale('b', { created_at: '2026-03-10T18:00:00Z' }))
+      expect(await page(other)).to.include(`href="/painel/vendas/${results[0].sale_id}"`)
+      expect(textIn(await page('/recusadas'))).to.include(
+        `Identificação no caixa: já usado pela venda ${results[0].sale_id}, que é diferente`,
+      )
+    })
+
+    it('are settled by a person, who is named, once, and are then in the second list', async () => {
+      const path = await refuse(wrong('a'))
+      expect(await countRefusedSales(api.core.pool, company.id)).to.equal(1)
+      const fields = hiddenFields(await page(path), `/painel/caixas${path}/resolver`)
+      const note = ` Valor conferido.\r\n${HOSTILE} `
+      const settle = () => user.post(`/painel/caixas${path}/resolver`, { ...fields, note })
+      const answers = await Promise.all([settle(), settle(), settle()])
+      expect(answers.map(({ status, to }) => `${status} ${to}`)).to.deep.equal(
+        Array(3).fill('303 /painel/caixas?feito=resolvida'),
+      )
+      expect(await countRefusedSales(api.core.pool, company.id)).to.equal(0)
+      expect(refusedPaths(await page('/recusadas'))).to.deep.equal([])
+      expect(refusedPaths(await page('/recusadas/resolvidas'))).to.deep.equal([path])
+      const shown = await page(path)
+      expect(textIn(shown)).to.match(/Resolvida por Pessoa \d+ O que foi feito Valor conferido\. <script>/)
+      expect(shown).not.to.include('<script>alert')
+      expect(shown).not.to.include('/resolver"')
+      const second = await panelUser(api, company)
+      const late = await second.post(`/painel/caixas${path}/resolver`, {
+        ...hiddenFields((await second.get('/painel/clientes/novo')).html, '/painel/clientes'),
+      })
+      expect(late.to).to.equal(`/painel/caixas${path}?feito=ja-resolvida`)
+    })
+
+    it('take a note of up to 2,000 characters, and stay open with a longer one', async () => {
+      const path = await refuse(wrong('a'))
+      const { status, html } = await user.submit(
+        `/painel/caixas${path}`,
+        { note: 'x'.repeat(2_001) },
+        `/painel/caixas${path}/resolver`,
+      )
+      expect(status).to.equal(422)
+      expect(problemsIn(html)).to.include('O que foi feito: deve ter no máximo 2000 caracteres')
+      expect(html).to.include('x'.repeat(2_001))
+      expect(await countRefusedSales(api.core.pool, company.id)).to.equal(1)
+    })
+
+    it('say that the till has settled them by sending the sale corrected', async () => {
+      const path = await refuse(wrong('a'))
+      await upload(till, [counter.sale('a')])
+      const list = textIn(await page('/recusadas/resolvidas'))
+      expect(list).to.include('o caixa, que enviou a venda corrigida')
+      expect(textIn(await page(path))).to.include('Com esta identificação está registrada a venda')
+    })
+
+    it('have pages of fifty, open ones oldest first, settled ones newest first', async () => {
+      await upload(
+        till,
+        Array.from({ length: 52 }, (_, n) => wrong(`x${n}`)),
+      )
+      const pages = async (path: string) => {
+        const html = await page(path)
+        const next = /href="\/painel\/caixas([^"]+)" rel="next"/.exec(html)?.[1] ?? ''
+        return [refusedPaths(html), refusedPaths(await page(next))] as const
+      }
+      const [first, second] = await pages('/recusadas')
+      expect([first.length, second.length]).to.deep.equal([50, 2])
+      expect(textIn(await page()))
+        .to.include('52 vendas enviadas não puderam ser registradas')
+        .and.to.include('Ver todas (52)')
+      await upload(
+        till,
+        Array.from({ length: 52 }, (_, n) => counter.sale(`x${n}`)),
+      )
+      const settled = await pages('/recusadas/resolvidas')
+      expect(settled.flat()).to.deep.equal([...first, ...second].reverse())
+    })
+
+    it('may be anything at all, and are shown all the same', async () => {
+      const deep = `${'['.repeat(1_000)}${']'.repeat(1_000)}`
+      const odd = [
+        null,
+        5,
+        'texto',
+        [],
+        {},
+        { items: 7, payments: {} },
+        { items: [null, [1], { product_id: {}, price: 1e-7 }] },
+        JSON.parse(deep),
+      ]
+      await upload(till, [...odd, { offline_id: 'longa', note: 'x'.repeat(70_000) }])
+      const paths = refusedPaths(await page('/recusadas'))
+      expect(paths).to.have.length(odd.length + 1)
+      const answers = await Promise.all(paths.map((path) => user.get(`/painel/caixas${path}`)))
+      expect(answers.map(({ status }) => status)).to.deep.equal(paths.map(() => 200))
+      const long = answers.map(({ html }) => textIn(html)).find((text) => text.includes('Venda recusada: longa'))
+      expect(long).to.include('Era grande demais para ser guardada.')
+    })
+
+    it('show script in any field as text', async () => {
+      const path = await refuse({
+        offline_id: HOSTILE,
+        status: HOSTILE,
+        created_at: HOSTILE,
+        total: HOSTILE,
+        [HOSTILE]: 1,
+        items: [{ product_id: HOSTILE, quantity: HOSTILE, price: HOSTILE, total: HOSTILE }],
+        payments: [{ payment_type_id: HOSTILE, amount: HOSTILE, status: HOSTILE }],
+      })
+      for (const html of [await page(), await page('/recusadas'), await page(path)]) {
+        expect(html).to.include('&lt;script>')
+        expect(html)
+          .not.to.include('<script>alert')
+          .and.not.to.match(/<img[^>]*onerror/)
+      }
+    })
+
+    it('are 404 for another company, which can settle none of them', async () => {
+      const path = await refuse(wrong('a'))
+      const other = await panelUser(api, await api.company())
+      const hidden = hiddenFields((await other.get('/painel/clientes/novo')).html, '/painel/clientes')
+      expect((await other.get(`/painel/caixas${path}`)).status).to.equal(404)
+      expect((await other.post(`/painel/caixas${path}/resolver`, hidden)).status).to.equal(404)
+      for (const list of ['', '/recusadas', '/recusadas/resolvidas'])
+        expect(refusedPaths((await other.get(`/painel/caixas${list}`)).html), list).to.deep.equal([])
+      expect((await user.get('/painel/caixas/recusadas/abc')).status).to.equal(404)
+      expect(await countRefusedSales(api.core.pool, company.id)).to.equal(1)
+    })
+  })
+})

@@ -1,0 +1,101 @@
+import { expect } from 'chai'
+import { NOTIFICATIONS_PER_MINUTE } from '#payment-notifications/receiver.ts'
+import type { OrderObject } from '#projections/orders.ts'
+import { send } from '../support/api.ts'
+import { useDatabase } from '../support/database.ts'
+import { startFaultyApi } from '../support/faulty-api.ts'
+import { until } from '../support/wait.ts'
+import { addressOf, notify, type OnlineShop, openShop, paymentOf, stubProvider, told } from './shop.ts'
+
+describe('limits of the receiver of notifications', () => {
+  const database = useDatabase()
+  const provider = stubProvider()
+  let shop: OnlineShop
+  let order: OrderObject
+
+  const open = async (options: Parameters<typeof openShop>[1]) => {
+    shop = await openShop(database.url, { provider, log: () => {}, ...options })
+    order = await shop.order()
+  }
+  beforeEach(() => {
+    provider.before = () => {}
+    provider.asked.length = 0
+  })
+  afterEach(() => shop.close())
+
+  const from = (address: string) => ({ 'x-forwarded-for': address })
+  const plan = { type: 'plan' }
+
+  it('takes 60 a minute from one address, then answers 429 until the minute is over', async () => {
+    await open({ notificationsPerMinute: NOTIFICATIONS_PER_MINUTE })
+    const before = (await shop.kept()).length
+    const statuses: number[] = []
+    for (let n = 0; n < 65; n++) statuses.push((await notify(shop, order.id, plan)).status)
+    expect(statuses).to.deep.equal([...Array(60).fill(200), ...Array(5).fill(429)])
+    const { status, body, headers } = await notify(shop, order.id, plan)
+    expect([status, body.error.code]).to.deep.equal([429, 'rate_limited'])
+    expect(Number(headers.get('retry-after'))).to.be.within(1, 60)
+    // The first refusal is kept, the flood is not.
+    const kept = (await shop.kept()).slice(before)
+    expect(kept).to.have.length(61)
+    expect(kept.at(-1)).to.include({ outcome: 'refused', http_status: 429, payload: null, order_id: order.id })
+  })
+
+  it('counts what is refused too, before it is read', async () => {
+    await open({ notificationsPerMinute: 2 })
+    for (const expected of [400, 404, 429]) {
+      const [id, body] = expected === 400 ? [order.id, '{'] : [0, plan]
+      expect((await notify(shop, id, body)).status).to.equal(expected)
+    }
+  })
+
+  it('counts the client behind a trusted proxy', async () => {
+    await open({ notificationsPerMinute: 1, trustProxy: true })
+    expect((await notify(shop, order.id, plan, from('203.0.113.1'))).status).to.equal(200)
+    expect((await notify(shop, order.id, plan, from('203.0.113.2'))).status).to.equal(200)
+    expect((await notify(shop, order.id, plan, from('203.0.113.1'))).status).to.equal(429)
+  })
+
+  it('counts the neighbours of an IPv6 address together', async () => {
+    await open({ notificationsPerMinute: 1, trustProxy: true })
+    expect((await notify(shop, order.id, plan, from('2001:db8:1:2::1'))).status).to.equal(200)
+    expect((await notify(shop, order.id, plan, from('2001:db8:1:2:ffff::2'))).status).to.equal(429)
+    expect((await notify(shop, order.id, plan, from('2001:db8:1:3::1'))).status).to.equal(200)
+  })
+
+  it('believes no address that an untrusted client claims', async () => {
+    await open({ notificationsPerMinute: 1 })
+    expect((await notify(shop, order.id, plan, from('203.0.113.1'))).status).to.equal(200)
+    expect((await notify(shop, order.id, plan, from('203.0.113.2'))).status).to.equal(429)
+  })
+
+  it('answers 503 when it cannot keep what arrives, and asks nobody', async () => {
+    await open({})
+    const faulty = await startFaultyApi(shop.api.core, database.url)
+    const url = addressOf(faulty.down.handlers, shop.alias, order.id)
+    const { status, body, headers } = await send(url, 'POST', told(paymentOf(order).id))
+    await faulty.close()
+    expect([status, body.error.code]).to.deep.equal([503, 'unavailable'])
+    expect(Number(headers.get('retry-after'))).to.be.above(0)
+  })
+
+  it('holds no connection while the provider is slow: with one only, 20 wait and everybody else is served', async () => {
+    await open({ queryConnections: 1 })
+    const orders = [order]
+    while (orders.length < 20) orders.push(await shop.order())
+    const waiting: (() => void)[] = []
+    provider.before = () => new Promise((resolve) => waiting.push(resolve))
+    for (const each of orders) provider.payments.set(paymentOf(each).id, paymentOf(each))
+    const sent = orders.map((each) => notify(shop, each.id, told(paymentOf(each).id)))
+    await until(() => waiting.length === 20, { what: 'the provider being asked 20 times' })
+    const { rows } = await shop.api.core.pool.query<{ open: number }>(
+      `select count(*) filter (where xact_start is not null and pid <> pg_backend_pid()) as open
+       from pg_stat_activity where datname = current_database()`,
+    )
+    expect(rows).to.deep.equal([{ open: 0 }])
+    expect((await shop.company.get(`/orders/${order.id}`)).body.data.status).to.equal('pending')
+    expect((await shop.company.post('/customers', { name: 'Ana' })).status).to.equal(201)
+    for (const go of waiting) go()
+    for (const reply of await Promise.all(sent)) expect(reply.body, reply.text).to.include({ status: 'paid' })
+  })
+})

@@ -1,0 +1,236 @@
+import { expect } from 'chai'
+import type { ProviderPayment } from '#payments/provider-port.ts'
+import type { OrderObject } from '#projections/orders.ts'
+import { send } from '../support/api.ts'
+import { useDatabase } from '../support/database.ts'
+import {
+  addressOf,
+  notify,
+  type OnlineShop,
+  openShop,
+  paymentOf,
+  SECRET,
+  signedHeaders,
+  stubProvider,
+  told,
+} from './shop.ts'
+
+describe('the receiver of payment notifications', () => {
+  const database = useDatabase()
+  const provider = stubProvider()
+  let shop: OnlineShop
+  let order: OrderObject
+  let payment: ProviderPayment
+
+  before(async () => {
+    shop = await openShop(database.url, { provider })
+  })
+  beforeEach(async () => {
+    order = await shop.order()
+    payment = paymentOf(order)
+    provider.payments.set(payment.id, payment)
+    provider.asked.length = 0
+  })
+  after(() => shop.close())
+
+  const lastKept = async () => (await shop.kept()).at(-1)
+
+  describe('takes over what the provider says of the payment', () => {
+    for (const [providerStatus, status] of [
+      ['approved', 'paid'],
+      ['pending', 'pending'],
+      ['in_process', 'pending'],
+      ['authorized', 'pending'],
+      ['in_mediation', 'pending'],
+      ['rejected', 'failed'],
+      ['cancelled', 'cancelled'],
+      ['refunded', 'refunded'],
+      ['charged_back', 'refunded'],
+    ] as const) {
+      it(`${providerStatus} makes the order ${status}`, async () => {
+        provider.payments.set(payment.id, { ...payment, status: providerStatus })
+        const reply = await notify(shop, order.id, told(payment.id))
+        expect(reply.status, reply.text).to.equal(200)
+        expect(reply.body).to.deep.equal({
+          processed: true,
+          order_id: order.id,
+          status,
+          message: 'Notificação processada.',
+        })
+        expect(reply.headers.get('x-request-id')).to.match(/^[0-9a-f-]{36}$/)
+        const now = await shop.orderNow(order.id)
+        expect(now).to.include({ status })
+        expect(now.payment).to.include({ provider_payment_id: payment.id, provider_status: providerStatus, status })
+      })
+    }
+
+    it('with the commission of a paid order, to the cent', async () => {
+      await notify(shop, order.id, told(payment.id))
+      const { commission, released_at } = await shop.orderNow(order.id)
+      expect(commission).to.include({ percentage: '5.00', amount: '2.32', store_amount: '43.98', reversed_at: null })
+      expect(released_at).to.be.a('string')
+    })
+
+    it('whatever the notification itself claims', async () => {
+      const lies = { action: 'payment.refunded', status: 'refunded', data: { id: payment.id, status: 'refunded' } }
+      expect((await notify(shop, order.id, told(payment.id, lies))).body).to.include({ status: 'paid' })
+    })
+
+    it('also where ids are numbers, where fields are missing and where there are more', async () => {
+      const body = { type: 'payment', live_mode: false, data: { id: Number(payment.id), more: [] }, extra: { a: 1 } }
+      expect((await notify(shop, order.id, body)).body).to.include({ processed: true, status: 'paid' })
+    })
+
+    it('by the id in the body, whatever the query says', async () => {
+      const url = `${addressOf(shop.api.url, shop.alias, order.id)}?data.id=1&type=plan`
+      expect((await send(url, 'POST', told(payment.id))).body).to.include({ processed: true })
+      expect(provider.asked).to.deep.equal([payment.id])
+    })
+  })
+
+  describe('changes nothing, and says so with 200,', () => {
+    it('when the payment is already known in this state, however often and under whichever notification id', async () => {
+      await notify(shop, order.id, told(payment.id))
+      const revision = await shop.revision()
+      for (const id of [12345, 12346]) {
+        const { status, body } = await notify(shop, order.id, told(payment.id, { id }))
+        expect([status, body.processed, body.status]).to.deep.equal([200, true, 'paid'])
+        expect(await lastKept()).to.include({ outcome: 'duplicate', http_status: 200 })
+      }
+      expect(provider.asked).to.have.length(3)
+      expect(await shop.revision()).to.equal(revision)
+    })
+
+    it('when the payment has gone further since', async () => {
+      await notify(shop, order.id, told(payment.id))
+      provider.payments.set(payment.id, { ...payment, status: 'pending' })
+      const revision = await shop.revision()
+      const { status, body } = await notify(shop, order.id, told(payment.id))
+      expect([status, body.processed, body.status]).to.deep.equal([200, false, 'paid'])
+      expect(await lastKept()).to.include({ outcome: 'stale' })
+      expect(await shop.revision()).to.equal(revision)
+    })
+
+    it('when it has never heard of the status', async () => {
+      provider.payments.set(payment.id, { ...payment, status: 'vanished' })
+      const revision = await shop.revision()
+      const { status, body } = await notify(shop, order.id, told(payment.id))
+      expect([status, body.processed, body.status]).to.deep.equal([200, false, 'pending'])
+      expect(await lastKept()).to.include({ outcome: 'ignored' })
+      expect(await shop.revision()).to.equal(revision)
+    })
+
+    for (const [name, changes] of [
+      ['it is about something else', { type: 'plan' }],
+      [
+        'it is about something else and has no payment',
+        { type: 'topic_claims', data: undefined, live_mode: undefined },
+      ],
+      ['it comes from production and the store is a sandbox', { live_mode: true }],
+    ] as const) {
+      it(`when ${name}; the provider is not asked`, async () => {
+        const { status, body } = await notify(shop, order.id, told(payment.id, changes))
+        expect(status).to.equal(200)
+        expect(body).to.include({ processed: false, order_id: order.id, status: 'pending' })
+        expect(body.message).to.be.a('string').and.not.equal('')
+        expect(await lastKept()).to.include({ outcome: 'ignored', order_id: order.id })
+        expect(provider.asked).to.deep.equal([])
+      })
+    }
+
+    it('when it comes from the sandbox and the store is in production', async () => {
+      const alias = await shop.store({ sandbox: false })
+      const real = await shop.order(alias)
+      const live = paymentOf(real, { liveMode: true })
+      provider.payments.set(live.id, live)
+      const there = { ...shop, alias }
+      expect((await notify(there, real.id, told(live.id))).body).to.include({ processed: false })
+      expect((await notify(there, real.id, told(live.id, { live_mode: true }))).body).to.include({ status: 'paid' })
+    })
+  })
+
+  describe('of a store with a notification secret', () => {
+    let signedShop: OnlineShop
+    let mine: OrderObject
+    let id: string
+
+    beforeEach(async () => {
+      signedShop = { ...shop, alias: await shop.store({ secret: SECRET }) }
+      mine = await shop.order(signedShop.alias)
+      id = paymentOf(mine).id
+      provider.payments.set(id, paymentOf(mine))
+    })
+
+    it('believes what is signed, repeats included', async () => {
+      for (const outcome of ['applied', 'duplicate']) {
+        const reply = await notify(signedShop, mine.id, told(id), signedHeaders(id, SECRET))
+        expect(reply.body, reply.text).to.include({ processed: true, status: 'paid' })
+        expect(await lastKept()).to.include({ outcome })
+      }
+    })
+
+    for (const [name, headers] of [
+      ['nothing', () => ({})],
+      ['another secret', () => signedHeaders(id, 'another-secret')],
+      ['another payment', () => signedHeaders('77', SECRET)],
+      ['another request id', () => ({ ...signedHeaders(id, SECRET), 'x-request-id': 'req-2' })],
+      ['something else', () => ({ 'x-signature': 'ts=1,v1=00' })],
+    ] as const) {
+      it(`refuses what is signed with ${name}, and asks nobody`, async () => {
+        const reply = await notify(signedShop, mine.id, told(id), headers())
+        expect([reply.status, reply.body.error.code]).to.deep.equal([401, 'invalid_signature'])
+        expect(await lastKept()).to.include({ outcome: 'refused', http_status: 401, order_id: mine.id })
+        expect((await shop.orderNow(mine.id)).status).to.equal('pending')
+        expect(provider.asked).to.deep.equal([])
+      })
+    }
+
+    it('believes nothing unsigned when the secret was lost with the tables that the ledger does not make', async () => {
+      await shop.api.core.pool.query('delete from store_secrets where alias = $1', [signedShop.alias])
+      for (const headers of [{}, signedHeaders(id, SECRET)]) {
+        const reply = await notify(signedShop, mine.id, told(id), headers)
+        expect([reply.status, reply.body.error.code]).to.deep.equal([401, 'invalid_signature'])
+      }
+      expect(provider.asked).to.deep.equal([])
+    })
+
+    it('wants a signature for other types too', async () => {
+      const body = told(id, { type: 'plan' })
+      expect((await notify(signedShop, mine.id, body)).status).to.equal(401)
+      expect((await notify(signedShop, mine.id, body, signedHeaders(id, SECRET))).body).to.include({ processed: false })
+    })
+
+    it('keeps no secret in its log', async () => {
+      await notify(signedShop, mine.id, told(id), signedHeaders(id, SECRET))
+      await notify(signedShop, mine.id, told(id), { authorization: 'Bearer abcdef', 'x-signature': 'ts=1,v1=feed' })
+      const { rows } = await shop.api.core.pool.query(
+        'select row_to_json(n)::text as line from payment_notifications n',
+      )
+      const all = rows.map(({ line }: { line: string }) => line).join('\n')
+      for (const secret of [SECRET, 'TEST-token', 'Bearer', 'v1=', 'x-signature']) expect(all).not.to.include(secret)
+    })
+  })
+
+  it('keeps what arrives as it was sent, to the last digit, with the answer and the time taken', async () => {
+    const sent = `{ "id": 123456789012345678901,\n "live_mode": false, "type": "payment", "data": {"id":"${payment.id}"} }`
+    const reply = await notify(shop, order.id, sent)
+    expect(await lastKept()).to.include({
+      company_id: shop.company.id,
+      order_id: order.id,
+      payload: sent,
+      response: reply.text,
+      http_status: 200,
+      outcome: 'applied',
+    })
+  })
+
+  it('moves an order once, however many notifications come at once', async () => {
+    const replies = await Promise.all(
+      Array.from({ length: 20 }, (_, n) => notify(shop, order.id, told(payment.id, { id: n }))),
+    )
+    for (const reply of replies) expect(reply.body, reply.text).to.include({ processed: true, status: 'paid' })
+    const outcomes = (await shop.kept()).filter((kept) => kept.order_id === order.id).map(({ outcome }) => outcome)
+    expect(outcomes.filter((outcome) => outcome === 'applied')).to.have.length(1)
+    expect(outcomes.filter((outcome) => outcome === 'duplicate')).to.have.length(19)
+  })
+})

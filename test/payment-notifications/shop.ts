@@ -1,0 +1,158 @@
+import { createHmac } from 'node:crypto'
+import { v7 as uuidv7 } from 'uuid'
+import { placeOrder } from '#commands/orders/place-order.ts'
+import { startPayment } from '#commands/orders/start-payment.ts'
+import { createStore } from '#commands/stores/create-store.ts'
+import type { PaymentProvider, ProviderPayment } from '#payments/provider-port.ts'
+import type { OrderObject } from '#projections/orders.ts'
+import {
+  type Json,
+  type Reply,
+  send,
+  startApi,
+  type TestApi,
+  type TestApiOptions,
+  type TestCompany,
+} from '../support/api.ts'
+
+export const SECRET = 'notification-secret'
+
+/** A provider of which the test says what it answers; calls are counted by payment. */
+export interface StubProvider extends PaymentProvider {
+  readonly payments: Map<string, ProviderPayment>
+  readonly asked: string[]
+  /** Runs before each answer; may throw or wait. */
+  before: () => Promise<void> | void
+}
+
+export function stubProvider(): StubProvider {
+  const stub: StubProvider = {
+    payments: new Map(),
+    asked: [],
+    before: () => {},
+    createPayment: () => Promise.reject(new Error('no payment is made here')),
+    async getPayment(_account, id) {
+      stub.asked.push(id)
+      await stub.before()
+      return stub.payments.get(id) ?? null
+    },
+    async findPayments(_account, reference) {
+      stub.asked.push(reference)
+      await stub.before()
+      return [...stub.payments.values()].filter((payment) => payment.externalReference === reference)
+    },
+  }
+  return stub
+}
+
+/** A notification as kept. */
+export interface Kept {
+  readonly company_id: number | null
+  readonly order_id: number | null
+  readonly payload: string | null
+  readonly response: string | null
+  readonly http_status: number | null
+  readonly duration_ms: number | null
+  readonly outcome: string | null
+}
+
+/** A company with an online store, its orders, and what the provider sends about them. */
+export interface OnlineShop {
+  readonly api: TestApi
+  readonly company: TestCompany
+  readonly alias: string
+  /** An order over 46.30 with an attempt to pay it. */
+  order(alias?: string): Promise<OrderObject>
+  store(options?: { secret?: string | null; sandbox?: boolean; token?: string | null }): Promise<string>
+  orderNow(id: number): Promise<OrderObject>
+  revision(): Promise<number>
+  /** Everything that is in the log, oldest first. */
+  kept(): Promise<Kept[]>
+  close(): Promise<void>
+}
+
+export async function openShop(databaseUrl: string, options: TestApiOptions): Promise<OnlineShop> {
+  const api = await startApi(databaseUrl, options)
+  const company = await api.company()
+  let stores = 0
+  const store: OnlineShop['store'] = async ({ secret = null, sandbox = true, token = 'TEST-token' } = {}) => {
+    const alias = `loja-${company.id}-${++stores}`
+    const secrets = {
+      ...(token === null ? {} : { access_token: token }),
+      ...(secret === null ? {} : { notification_secret: secret }),
+    }
+    await company.run(createStore, { alias, commission_percentage: '5', sandbox, ...secrets })
+    return alias
+  }
+  const alias = await store()
+  const { pool } = api.core
+  return {
+    api,
+    company,
+    alias,
+    store,
+    async order(store_alias = alias) {
+      const items = [{ description: 'Cesta', quantity: '1', unit_price: '46.30' }]
+      const { id } = await company.run(placeOrder, { store_alias, customer: { name: 'Maria' }, items })
+      const attempt = { id, attempt_id: uuidv7(), idempotency_key: null, payment_method_id: 'pix' }
+      return company.run(startPayment, attempt)
+    },
+    async orderNow(id) {
+      const { rows } = await pool.query<{ doc: OrderObject }>('select doc from read.orders where id = $1', [id])
+      return (rows[0] as { doc: OrderObject }).doc
+    },
+    async revision() {
+      const { rows } = await pool.query<{ revision: number }>('select revision from ledgers where company_id = $1', [
+        company.id,
+      ])
+      return (rows[0] as { revision: number }).revision
+    },
+    async kept() {
+      return (await pool.query<Kept>('select * from payment_notifications order by id')).rows
+    },
+    close: () => api.close(),
+  }
+}
+
+/** A payment of an order, as the provider has it. */
+export const paymentOf = (order: OrderObject, changes: Partial<ProviderPayment> = {}): ProviderPayment => ({
+  id: `${1_300_000_000 + order.id}`,
+  status: 'approved',
+  statusDetail: 'accredited',
+  externalReference: order.provider_reference,
+  attemptId: order.payments[0]?.attempt_id ?? null,
+  amountCents: 4630,
+  liveMode: false,
+  ...changes,
+})
+
+/** The body of a notification about a payment. */
+export const told = (id: unknown, changes: object = {}): Json => ({
+  id: 12345,
+  live_mode: false,
+  type: 'payment',
+  date_created: '2026-11-21T10:00:00.000-04:00',
+  user_id: '44444',
+  api_version: 'v1',
+  action: 'payment.updated',
+  data: { id },
+  ...changes,
+})
+
+/** Headers of a notification that was signed. */
+export function signedHeaders(id: string, secret: string): Record<string, string> {
+  const manifest = `id:${id};request-id:req-1;ts:1763733600;`
+  const hash = createHmac('sha256', secret).update(manifest).digest('hex')
+  return { 'x-request-id': 'req-1', 'x-signature': `ts=1763733600,v1=${hash}` }
+}
+
+export const addressOf = (url: string, alias: string, orderId: number | string): string =>
+  `${url}/webhook/paymentprovider/${alias}/${orderId}`
+
+/** Sends a notification. */
+export const notify = (
+  { api, alias }: Pick<OnlineShop, 'api' | 'alias'>,
+  orderId: number | string,
+  body: unknown,
+  headers?: Record<string, string>,
+): Promise<Reply> => send(addressOf(api.url, alias, orderId), 'POST', body, headers)

@@ -1,0 +1,116 @@
+import { expect } from 'chai'
+import { event } from '#events/catalogue.ts'
+import type { NewEvent } from '#ledger/envelope.ts'
+import { lowStock } from '#queries/catalog/low-stock.ts'
+import { recentEvents } from '#queries/events/recent-events.ts'
+import { openAccounts } from '#queries/finance/open-accounts.ts'
+import { useDatabase } from '../../support/database.ts'
+import { customerCreated, itemCreated, payableCreated, receivableCreated, settlement } from '../../support/facts.ts'
+import { COMPANY_ID } from '../../support/given.ts'
+import { OTHER_COMPANY_ID, openShop, type Shop } from '../../support/shop.ts'
+
+const NONE = { count: 0, amount: '0.00' }
+
+describe('the rest of the start page', () => {
+  const database = useDatabase()
+  let shop: Shop
+
+  before(async () => {
+    shop = await openShop(database.url)
+  })
+  after(() => shop.core.close())
+
+  describe('open accounts', () => {
+    const calendar = (today: string) => ({ timezone: 'America/Sao_Paulo', today })
+    const open = (today: string) => openAccounts(shop.core.pool, COMPANY_ID, calendar(today))
+
+    it('are none before there are any', async () => {
+      const none = { pending: NONE, overdue: NONE }
+      expect(await open('2026-03-10')).to.deep.equal({ receivables: none, payables: none })
+    })
+
+    it('are the pending ones, overdue from the day after they were due, without settled and deleted ones', async () => {
+      const due = (due_date: string, amount: string) => ({ due_date, amount })
+      await shop.record([
+        receivableCreated({ id: 1, ...due('2026-03-09', '10.00') }),
+        receivableCreated({ id: 2, ...due('2026-03-10', '0.05') }),
+        receivableCreated({ id: 3, ...due('2026-03-01', '7.00') }),
+        receivableCreated({ id: 4, ...due('2026-03-01', '9.00') }),
+        payableCreated({ id: 1, ...due('2027-01-01', '9999999999.99') }),
+        payableCreated({ id: 2, ...due('2027-01-01', '9999999999.99') }),
+      ])
+      await shop.record([event('ReceivableDeleted', { id: 3 }), event('ReceivableSettled', { id: 4, ...settlement })])
+      await shop.record([receivableCreated({ id: 5, ...due('2026-03-01', '77.00') })], OTHER_COMPANY_ID)
+      const payables = { pending: { count: 2, amount: '19999999999.98' }, overdue: NONE }
+      const pending = { count: 2, amount: '10.05' }
+      expect(await open('2026-03-09')).to.deep.equal({ receivables: { pending, overdue: NONE }, payables })
+      const overdue = { count: 1, amount: '10.00' }
+      expect(await open('2026-03-10')).to.deep.equal({ receivables: { pending, overdue }, payables })
+      expect(await open('2026-03-11')).to.deep.equal({ receivables: { pending, overdue: pending }, payables })
+    })
+  })
+
+  describe('low stock', () => {
+    const product = (id: number, stock: string | null, name = `Produto ${id}`, rest: object = {}): NewEvent =>
+      itemCreated({ id, name, stock, ...rest })
+    const short = (limit = 20) => lowStock(shop.core.pool, COMPANY_ID, limit)
+
+    it('is none in an empty catalog', async () => {
+      expect(await short()).to.deep.equal({ out: 0, low: 0, items: [] })
+    })
+
+    it('is what has run out and what soon will, the shortest first', async () => {
+      await shop.record([
+        product(1, '5.001'),
+        product(2, '5.000', 'Zinco', { unit: 'KG' }),
+        product(3, '0.000', 'Banana'),
+        product(4, '-2.500'),
+        product(5, null),
+        product(6, null, 'Entrega', { type: 'service' }),
+        product(7, '0.001'),
+        product(8, '0.000', 'Abacate'),
+        product(9, '-9.000'),
+      ])
+      await shop.record([event('CatalogItemDeactivated', { id: 9 })])
+      await shop.record([product(10, '0.000')], OTHER_COMPANY_ID)
+      const { out, low, items } = await short()
+      expect([out, low]).to.deep.equal([3, 2])
+      expect(items.map(({ id }) => id)).to.deep.equal([4, 8, 3, 7, 2])
+      expect(items[0]).to.have.all.keys('id', 'name', 'unit', 'stock')
+      expect(items.at(-1)).to.deep.equal({ id: 2, name: 'Zinco', unit: 'KG', stock: '5.000' })
+    })
+
+    it('counts all, and shows as many as are asked for', async () => {
+      const { out, low, items } = await short(2)
+      expect([out, low]).to.deep.equal([3, 2])
+      expect(items.map(({ id }) => id)).to.deep.equal([4, 8])
+    })
+  })
+
+  describe('recent events', () => {
+    const recent = (limit: number, companyId = COMPANY_ID) => recentEvents(shop.core, companyId, limit)
+
+    it('are the last ones of the company, the last first, on its clock', async () => {
+      await shop.record([customerCreated({ id: 70, name: 'Um' })])
+      await shop.record([customerCreated({ id: 71, name: 'Dois' }), event('CustomerDeleted', { id: 71 })])
+      const { events, revision } = await recent(3)
+      expect(events.map(({ type, subject }) => [type, subject])).to.deep.equal([
+        ['CustomerDeleted', 'customer/71'],
+        ['CustomerCreated', 'customer/71'],
+        ['CustomerCreated', 'customer/70'],
+      ])
+      expect(events.map((each) => each.revision)).to.deep.equal([revision, revision - 1, revision - 2])
+      for (const each of events) {
+        expect(each).to.have.all.keys('revision', 'type', 'subject', 'recorded_at', 'origin', 'actor')
+        expect(each).to.include({ origin: 'api', actor: null })
+        expect(each.recorded_at).to.match(/-03:00$/)
+      }
+    })
+
+    it('are all of them where there are fewer', async () => {
+      const { events, revision } = await recent(1_000)
+      expect(events).to.have.length(revision + 1)
+      expect(events.at(-1)).to.include({ revision: 0, type: 'CompanyRegistered' })
+    })
+  })
+})

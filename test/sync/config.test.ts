@@ -1,0 +1,75 @@
+import { expect } from 'chai'
+import { updateCompany } from '#commands/companies/update-company.ts'
+import { createPaymentType } from '#commands/payment-types/create-payment-type.ts'
+import { startApi, type TestApi } from '../support/api.ts'
+import { useDatabase } from '../support/database.ts'
+import { createTestUser, openTill } from '../support/till.ts'
+
+describe('GET /api/sync/config', () => {
+  const database = useDatabase()
+  let api: TestApi
+
+  before(async () => {
+    api = await startApi(database.url)
+  })
+  after(() => api.close())
+
+  it('gives company, payment types and user, of any plan', async () => {
+    const company = await api.company({ plan: 'basic' })
+    const till = await openTill(api.url, company, await createTestUser(company, 'owner'))
+    const card = await company.run(createPaymentType, {
+      name: 'Cartão "crédito"',
+      kind: 'card',
+      fee_percentage: '3.50',
+      due_days: 30,
+    })
+    const account = await company.run(createPaymentType, {
+      name: 'Crediário',
+      kind: 'credit_account',
+      fee_percentage: '0.00',
+      due_days: 15,
+    })
+    const reply = await till.get('/sync/config')
+    expect(reply.status, reply.text).to.equal(200)
+    expect(reply.body).to.deep.equal({
+      success: true,
+      data: {
+        company: { id: company.id, name: `Loja ${company.id}`, cnpj: '11.222.333/0001-81', logo_url: '' },
+        payment_types: [
+          { id: card.id, name: 'Cartão "crédito"', kind: 'card', is_cash: false, fee_percentage: 3.5, due_days: 30 },
+          {
+            id: account.id,
+            name: 'Crediário',
+            kind: 'credit_account',
+            is_cash: false,
+            fee_percentage: 0,
+            due_days: 15,
+          },
+        ],
+        user: { id: till.user.id, name: till.user.name, role: 'owner' },
+      },
+    })
+    expect(reply.text).to.include('"fee_percentage":3.50,')
+  })
+
+  it('gives every company its own', async () => {
+    const [one, other] = [await api.company(), await api.company()]
+    const cash = await one.paymentType('cash')
+    await other.paymentType('pix')
+    const { data } = (await (await openTill(api.url, one)).get('/sync/config')).body
+    expect(data.company.id).to.equal(one.id)
+    expect(data.payment_types.map(({ id }: { id: number }) => id)).to.deep.equal([cash])
+    expect(data.payment_types[0].is_cash).to.equal(true)
+  })
+
+  it('shows a change at once, and no payment types as an empty list', async () => {
+    const company = await api.company()
+    const till = await openTill(api.url, company)
+    expect((await till.get('/sync/config')).body.data.payment_types).to.deep.equal([])
+    await company.run(updateCompany, { name: 'Nova & Cia', logo_url: 'https://loja.example/logo.png' })
+    expect((await till.get('/sync/config')).body.data.company).to.include({
+      name: 'Nova & Cia',
+      logo_url: 'https://loja.example/logo.png',
+    })
+  })
+})

@@ -1,0 +1,172 @@
+import { expect } from 'chai'
+import { type Json, type Reply, startApi, type TestApi, type TestCompany } from '../support/api.ts'
+import { useDatabase } from '../support/database.ts'
+import { copyItem } from '../support/large-catalog.ts'
+import { expectFailure, openTill, type TestTill } from '../support/till.ts'
+
+const OLD = '2000-01-01T00:00:00.000Z'
+
+describe('POST /api/sync/check-conflicts', () => {
+  const database = useDatabase()
+  let api: TestApi
+  let company: TestCompany
+  let till: TestTill
+
+  before(async () => {
+    api = await startApi(database.url)
+  })
+  beforeEach(async () => {
+    company = await api.company()
+    till = await openTill(api.url, company)
+  })
+  after(() => api.close())
+
+  const create = async (item: object = {}, of = company): Promise<number> =>
+    (await of.post('/catalog/items', { name: 'Produto', price: '1.00', ...item })).body.data.id
+  const downloaded = async (): Promise<Json[]> => (await till.get('/sync/products')).body.data
+  const check = async (products: unknown): Promise<Json> => {
+    const reply: Reply = await till.post('/sync/check-conflicts', { products })
+    expect(reply.status, reply.text).to.equal(200)
+    const { success, checked_at, ...rest } = reply.body
+    expect(success).to.equal(true)
+    expect(checked_at).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+    expect(rest.has_conflicts).to.equal(rest.conflicts.length > 0)
+    return rest.conflicts
+  }
+
+  it('finds none while the till knows the latest', async () => {
+    await create()
+    await create({ name: 'Outro' })
+    expect(await check(await downloaded())).to.deep.equal([])
+    expect(await check([])).to.deep.equal([])
+  })
+
+  it('tells what was updated, with the product as it is now', async () => {
+    const id = await create({ stock: '5' })
+    const [before] = await downloaded()
+    await company.call('PATCH', `/catalog/items/${id}`, { price: '2.50' })
+    const [now] = await downloaded()
+    expect(await check([before])).to.deep.equal([
+      {
+        id,
+        reason: 'updated',
+        client_updated_at: before.updated_at,
+        server_updated_at: now.updated_at,
+        product: { ...before, price: 2.5, updated_at: now.updated_at },
+      },
+    ])
+  })
+
+  it('takes a movement of stock for no conflict', async () => {
+    const id = await create({ stock: '5' })
+    const known = await downloaded()
+    await company.call('PATCH', `/catalog/items/${id}`, { stock_adjustment: '-2' })
+    expect((await downloaded())[0].stock).to.equal(3)
+    expect(await check(known)).to.deep.equal([])
+  })
+
+  it('tells what was deleted, and when', async () => {
+    const id = await create()
+    const [known] = await downloaded()
+    await company.call('DELETE', `/catalog/items/${id}`)
+    const { deleted_at } = (await company.get('/catalog/items/deleted')).body.data[0]
+    expect(await check([known])).to.deep.equal([
+      {
+        id,
+        reason: 'deleted',
+        client_updated_at: known.updated_at,
+        server_updated_at: new Date(deleted_at).toISOString(),
+        product: null,
+      },
+    ])
+  })
+
+  it('counts what became a service as deleted', async () => {
+    const id = await create()
+    const known = await downloaded()
+    await company.call('PATCH', `/catalog/items/${id}`, { type: 'service' })
+    expect((await check(known)).map(({ id, reason }: Json) => [id, reason])).to.deep.equal([[id, 'deleted']])
+  })
+
+  it('does not know another company’s product, just as one that never was', async () => {
+    const foreign = await create({}, await api.company())
+    const missing = 900_000_001
+    const unknown = (id: number) => ({
+      id,
+      reason: 'unknown',
+      client_updated_at: OLD,
+      server_updated_at: null,
+      product: null,
+    })
+    expect(
+      await check([
+        { id: foreign, updated_at: OLD },
+        { id: missing, updated_at: OLD },
+      ]),
+    ).to.deep.equal([unknown(foreign), unknown(missing)])
+  })
+
+  it('answers in the order of the question, a repeated product each time', async () => {
+    const [a, b] = [await create(), await create()]
+    const products = [b, a, b].map((id) => ({ id, updated_at: OLD }))
+    expect((await check(products)).map(({ id }: Json) => id)).to.deep.equal([b, a, b])
+  })
+
+  it('compares times to the millisecond, in any offset; a till that is ahead has no conflict', async () => {
+    const id = await create()
+    const { updated_at } = (await downloaded())[0]
+    const shifted = (ms: number) => new Date(Date.parse(updated_at) + ms).toISOString()
+    const atOffset = (await company.get(`/catalog/items/${id}`)).body.data.updated_at
+    for (const same of [updated_at, atOffset, shifted(1), '2099-01-01T00:00:00+14:00']) {
+      expect(await check([{ id, updated_at: same }]), same).to.deep.equal([])
+    }
+    expect(await check([{ id, updated_at: shifted(-1) }])).to.have.length(1)
+  })
+
+  it('ignores fields that it does not know', async () => {
+    const reply = await till.post('/sync/check-conflicts', { products: [], device: 'Caixa 1' })
+    expect(reply.status).to.equal(200)
+  })
+
+  for (const [what, body, fields] of [
+    ['no products', {}, ['products']],
+    ['products that are no list', { products: { id: 1 } }, ['products']],
+    ['null', { products: null }, ['products']],
+    ['a list', [], ['body']],
+    ['texts', { products: ['1'] }, ['products[0]']],
+    ['an empty product', { products: [{}] }, ['products[0].id', 'products[0].updated_at']],
+    ['an id that is a text', { products: [{ id: '1', updated_at: OLD }] }, ['products[0].id']],
+    ['an id beyond integers', { products: [{ id: 1e300, updated_at: OLD }] }, ['products[0].id']],
+    ['an id of 0', { products: [{ id: 0, updated_at: OLD }] }, ['products[0].id']],
+    ['a fraction', { products: [{ id: 1.5, updated_at: OLD }] }, ['products[0].id']],
+    ['a broken time', { products: [{ id: 1, updated_at: 'ontem' }] }, ['products[0].updated_at']],
+    ['a time of nobody', { products: [{ id: 1, updated_at: '99999-01-01T00:00:00Z' }] }, ['products[0].updated_at']],
+    ['no time', { products: [{ id: 1, updated_at: null }] }, ['products[0].updated_at']],
+  ] as const) {
+    it(`refuses ${what} with 422, naming ${fields.join(' and ')}`, async () => {
+      const reply = await till.post('/sync/check-conflicts', body)
+      expect(Object.keys(expectFailure(reply, 422))).to.have.members(fields)
+    })
+  }
+
+  it('checks 50,000 products and refuses one more', async () => {
+    const first = await create()
+    await copyItem(api.core.pool, company.id, first, 49_999)
+    const stale = [first + 7, first + 49_999]
+    const products = (await downloaded()).map(({ id, updated_at }) => ({
+      id,
+      updated_at: stale.includes(id) ? OLD : updated_at,
+    }))
+    expect((await check(products)).map(({ id }: Json) => id)).to.deep.equal(stale)
+    const more = [...products, { id: first, updated_at: OLD }]
+    const errors = expectFailure(await till.post('/sync/check-conflicts', { products: more }), 422)
+    expect(errors).to.deep.equal({ products: ['deve ter no máximo 50000 itens'] })
+  })
+
+  it('takes a body of 5 MB and no more', async () => {
+    const body = (bytes: number) => '{"products":[]}'.padEnd(bytes)
+    expect((await till.post('/sync/check-conflicts', body(5 * 1_048_576))).status).to.equal(200)
+    const errors = expectFailure(await till.post('/sync/check-conflicts', body(5 * 1_048_576 + 1)), 413)
+    expect(errors).to.deep.equal({ body: ['deve ter no máximo 5242880 bytes'] })
+  })
+})

@@ -1,0 +1,177 @@
+import { expect } from 'chai'
+import { EVENT_TYPES } from '#events/catalogue.ts'
+import { idsIn } from '../support/answers.ts'
+import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
+import { useDatabase } from '../support/database.ts'
+import { expectFailure, openTill, type TestTill } from '../support/till.ts'
+import { createShelf, type Shelf } from './shelf.ts'
+
+describe('GET /api/sync/products since a time', () => {
+  const database = useDatabase()
+  let api: TestApi
+  let company: TestCompany
+  let till: TestTill
+  let shelf: Shelf
+
+  before(async () => {
+    api = await startApi(database.url)
+  })
+  beforeEach(async () => {
+    company = await api.company()
+    till = await openTill(api.url, company)
+    shelf = createShelf(company, till)
+  })
+  after(() => api.close())
+
+  it('names what was created and changed, with its new fields, and nothing else', async () => {
+    const [, changed] = [await shelf.create({ name: 'Igual' }), await shelf.create({ name: 'Muda' })]
+    let created = 0
+    const { data, deleted } = await shelf.changedBy(async () => {
+      await shelf.patch(changed, { price: '2.50' })
+      created = await shelf.create({ name: 'Novo' })
+    })
+    expect(data).to.deep.equal([changed, created])
+    expect(deleted).to.deep.equal([])
+  })
+
+  it('names a product when its stock moves: by count, sale and cancellation', async () => {
+    const id = await shelf.create({ name: 'Vende', stock: '10' })
+    expect((await shelf.changedBy(() => shelf.patch(id, { stock: '7' }))).data).to.deep.equal([id])
+    let sale = 0
+    const sold = await shelf.changedBy(async () => {
+      sale = await shelf.sell(id, '2.5')
+    })
+    expect(sold.data).to.deep.equal([id])
+    expect((await shelf.download()).body.data[0].stock).to.equal(4.5)
+    const cancelled = await shelf.changedBy(() => company.post(`/sales/${sale}/cancel`, { reason: 'engano' }))
+    expect(cancelled.data).to.deep.equal([id])
+  })
+
+  it('leaves updated_at alone when only stock moves', async () => {
+    const id = await shelf.create({ name: 'Vende', stock: '10' })
+    const [before] = (await shelf.download()).body.data
+    await shelf.changedBy(() => shelf.sell(id, '1'))
+    expect((await shelf.download()).body.data[0]).to.deep.equal({ ...before, stock: 9 })
+  })
+
+  it('names a product that got another category', async () => {
+    const category = (await company.post('/catalog/categories', { name: 'Nova' })).body.data.id
+    const id = await shelf.create({ name: 'Muda' })
+    expect((await shelf.changedBy(() => shelf.patch(id, { category_id: category }))).data).to.deep.equal([id])
+  })
+
+  it('needs no look at categories, since nothing renames one', () => {
+    // Whoever adds such an event has to make the products of the category count as changed.
+    const ofCategories = Object.keys(EVENT_TYPES).filter((name) => name.startsWith('Category'))
+    expect(ofCategories).to.deep.equal(['CategoryCreated'])
+  })
+
+  it('names what was deactivated as deleted', async () => {
+    const id = await shelf.create({ name: 'Sai de linha' })
+    expect(await shelf.changedBy(() => shelf.remove(id))).to.deep.equal({ data: [], deleted: [id] })
+  })
+
+  it('does not name what was deactivated before, though its stock moves', async () => {
+    const id = await shelf.create({ name: 'Sai de linha', stock: '5' })
+    const sale = await shelf.sell(id, '1')
+    await shelf.remove(id)
+    const { data, deleted } = await shelf.changedBy(() => company.post(`/sales/${sale}/cancel`, {}))
+    expect({ data, deleted }).to.deep.equal({ data: [], deleted: [] })
+  })
+
+  it('names what came back as changed, not as deleted', async () => {
+    const id = await shelf.create({ name: 'Volta', external_id: 'volta' })
+    const { data, deleted } = await shelf.changedBy(async () => {
+      await shelf.remove(id)
+      await company.call('PUT', '/catalog/items/by-external/volta', { name: 'Volta', price: '1.00' })
+    })
+    expect({ data, deleted }).to.deep.equal({ data: [id], deleted: [] })
+  })
+
+  it('names what became a service as deleted, and what became a product as changed', async () => {
+    const product = await shelf.create({ name: 'Vira serviço', stock: null })
+    const service = await shelf.create({ name: 'Vira produto', type: 'service' })
+    const { data, deleted } = await shelf.changedBy(async () => {
+      await shelf.patch(product, { type: 'service' })
+      await shelf.patch(service, { type: 'product' })
+    })
+    expect({ data, deleted }).to.deep.equal({ data: [service], deleted: [product] })
+  })
+
+  it('is inclusive to the millisecond', async () => {
+    const id = await shelf.create({ name: 'Último' })
+    const { sync_timestamp } = (await shelf.download()).body
+    expect(idsIn(await shelf.download(sync_timestamp))).to.deep.equal([id])
+    const later = new Date(Date.parse(sync_timestamp) + 1).toISOString()
+    expect((await shelf.download(later)).body).to.deep.include({ data: [], deleted: [], total: 0 })
+  })
+
+  it('takes a time with an offset, also one whose plus sign was not encoded', async () => {
+    await shelf.create({ name: 'Um' })
+    expect((await shelf.download('2000-01-01T00:00:00-03:00')).body.total).to.equal(1)
+    expect((await till.get('/sync/products?last_sync=2000-01-01T00:00:00+00:00')).body.total).to.equal(1)
+  })
+
+  it('is the ledger’s last time, whatever was recorded last', async () => {
+    await shelf.create({ name: 'Um' })
+    const { sync_timestamp } = (await shelf.download()).body
+    const customer = (await company.post('/customers', { name: 'Ana' })).body.data
+    const later = (await shelf.download()).body.sync_timestamp
+    expect(later).to.equal(new Date(customer.created_at).toISOString())
+    expect(later > sync_timestamp).to.equal(true)
+    expect((await shelf.download(later)).body).to.deep.include({ data: [], sync_timestamp: later })
+  })
+
+  for (const lastSync of [
+    '',
+    'ontem',
+    '2026-11-21',
+    '2026-11-21T08:00:00',
+    '2026-02-30T00:00:00Z',
+    '1764000000',
+    '0000-00-00T00:00:00Z',
+    '2026-11-21T08:00:00Z%00',
+    '%27;drop table read.catalog_items;--',
+    '2026-11-21T08:00:00Z&last_sync=2026-11-21T09:00:00Z',
+  ]) {
+    it(`that is ${JSON.stringify(lastSync)} is 422`, async () => {
+      const errors = expectFailure(await till.get(`/sync/products?last_sync=${lastSync}`), 422)
+      expect(Object.keys(errors)).to.deep.equal(['last_sync'])
+    })
+  }
+
+  it('never misses a change, whoever writes meanwhile', async () => {
+    const products = await Promise.all(
+      Array.from({ length: 16 }, (_, n) => shelf.create({ name: `Produto ${n}`, stock: '0' })),
+    )
+    const known = new Map<number, string>()
+    let lastSync: string | undefined
+    const poll = async () => {
+      const { body } = await shelf.download(lastSync)
+      for (const product of body.data) known.set(product.id, JSON.stringify(product))
+      for (const id of body.deleted ?? []) known.delete(id)
+      lastSync = body.sync_timestamp
+    }
+    let writing = true
+    const writer = async (own: number) => {
+      for (let n = 0; n < 20; n++) {
+        const id = products[(own + 3 * n) % 8] as number
+        await shelf.patch(id, n % 2 ? { stock_adjustment: '1.5' } : { name: `Nome ${own}.${n}` })
+        if (n % 5 === 0) await shelf.create({ name: `Novo ${own}.${n}` })
+      }
+      await shelf.remove(products[8 + own] as number)
+    }
+    const poller = async () => {
+      while (writing) await poll()
+    }
+    const polling = poller()
+    await Promise.all(Array.from({ length: 8 }, (_, own) => writer(own))).finally(() => {
+      writing = false
+    })
+    await polling
+    await poll()
+    const { body } = await shelf.download()
+    expect(body.total).to.equal(8 + 8 * 4)
+    expect([...known.values()]).to.have.members(body.data.map((product: Json) => JSON.stringify(product)))
+  })
+})

@@ -1,0 +1,122 @@
+import { expect } from 'chai'
+import { idsIn } from '../support/answers.ts'
+import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
+import { useDatabase } from '../support/database.ts'
+import { copyItem } from '../support/large-catalog.ts'
+import { openTill, type TestTill } from '../support/till.ts'
+import { createShelf, INSTANT, type Shelf } from './shelf.ts'
+
+describe('GET /api/sync/products in full', () => {
+  const database = useDatabase()
+  let api: TestApi
+  let company: TestCompany
+  let till: TestTill
+  let shelf: Shelf
+
+  before(async () => {
+    api = await startApi(database.url)
+  })
+  beforeEach(async () => {
+    company = await api.company()
+    till = await openTill(api.url, company)
+    shelf = createShelf(company, till)
+  })
+  after(() => api.close())
+
+  it('lists the products of the company by id, each with its fields', async () => {
+    const category = (await company.post('/catalog/categories', { name: 'Grãos & "Cia"' })).body.data.id
+    const coffee = await shelf.create({
+      name: 'Café "extra"\n🥖',
+      price: '18.90',
+      barcode: '7890000010078',
+      category_id: category,
+      stock: '12.345',
+    })
+    const plain = await shelf.create({ name: 'Pão', price: '0.10', stock: '0' })
+    const { body } = await shelf.download()
+    const [first, second] = body.data
+    const times = { updated_at: first.updated_at }
+    expect(first).to.deep.equal({
+      id: coffee,
+      name: 'Café "extra"\n🥖',
+      barcode: '7890000010078',
+      price: 18.9,
+      stock: 12.345,
+      tracks_stock: true,
+      category_name: 'Grãos & "Cia"',
+      ...times,
+    })
+    expect(second).to.include({ id: plain, barcode: '', price: 0.1, stock: 0, tracks_stock: true, category_name: '' })
+    expect(body).to.have.all.keys('success', 'data', 'sync_timestamp', 'total')
+    const shown = (await company.get(`/catalog/items/${coffee}`)).body.data
+    expect(times.updated_at).to.match(INSTANT).and.to.equal(new Date(shown.updated_at).toISOString())
+  })
+
+  it('gives decimals as exact numbers, digit by digit', async () => {
+    await shelf.create({ name: 'Caro', price: '9999999999.99', stock: '999999999.999' })
+    await shelf.create({ name: 'Barato', price: '0.07', stock: '0.001' })
+    const { text } = await shelf.download()
+    expect(text).to.include('"price":9999999999.99,"stock":999999999.999,').and.include('"price":0.07,"stock":0.001,')
+  })
+
+  it('gives the stock of what is not tracked as 0, and says so', async () => {
+    await shelf.create({ name: 'Pão de queijo', stock: null })
+    expect((await shelf.download()).body.data[0]).to.include({ stock: 0, tracks_stock: false })
+  })
+
+  it('leaves services and deactivated products out', async () => {
+    await shelf.create({ name: 'Entrega', type: 'service' })
+    await shelf.remove(await shelf.create({ name: 'Antigo' }))
+    const sold = await shelf.create({ name: 'Vendido' })
+    expect(idsIn(await shelf.download())).to.deep.equal([sold])
+  })
+
+  it('of a company without products is empty', async () => {
+    const { body } = await shelf.download()
+    expect([body.data, body.total]).to.deep.equal([[], 0])
+  })
+
+  it('shows nothing of another company', async () => {
+    const other = await api.company()
+    const others = createShelf(other, till)
+    await others.create({ name: 'Alheio' })
+    await others.remove(await others.create({ name: 'Alheio antigo' }))
+    const own = await shelf.create({ name: 'Próprio' })
+    expect(idsIn(await shelf.download())).to.deep.equal([own])
+    const since = await shelf.download('2000-01-01T00:00:00Z')
+    expect([idsIn(since), since.body.deleted]).to.deep.equal([[own], []])
+  })
+
+  it('answers HEAD with the length alone', async () => {
+    await shelf.create({ name: 'Um' })
+    const { text } = await shelf.download()
+    const head = await till.call('HEAD', '/sync/products')
+    expect([head.status, head.text]).to.deep.equal([200, ''])
+    expect(Number(head.headers.get('content-length'))).to.equal(Buffer.byteLength(text))
+  })
+
+  it('ignores parameters that it does not know', async () => {
+    expect((await till.get('/sync/products?pdv=1&last_sync_at=x')).status).to.equal(200)
+  })
+
+  it('gives 50,000 products, each once and in order', async () => {
+    const first = await shelf.create({ name: 'Produto', barcode: '789', stock: '1' })
+    await copyItem(api.core.pool, company.id, first, 49_999)
+    const { body } = await shelf.download()
+    expect(body.total).to.equal(50_000)
+    for (const [position, { id, name }] of body.data.entries()) {
+      if (id !== first + position || !name.startsWith('Produto')) expect.fail(`${id} at position ${position}`)
+    }
+    // The copies have the same time and revision: pages go on by the id.
+    const since = await shelf.download('2000-01-01T00:00:00Z')
+    expect(idsIn(since)).to.deep.equal(body.data.map(({ id }: Json) => id))
+
+    // A till that does not read on holds no transaction of Postgres, and so no snapshot.
+    const slow = await fetch(`${api.url}/api/sync/products`, { headers: { authorization: `Bearer ${till.token}` } })
+    const { rows } = await api.core.pool.query(
+      `select count(*)::int as open from pg_stat_activity where datname = current_database() and state like 'idle in trans%'`,
+    )
+    expect(rows[0].open).to.equal(0)
+    expect(((await slow.json()) as Json).total).to.equal(50_000)
+  })
+})

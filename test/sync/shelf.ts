@@ -1,0 +1,62 @@
+import { expect } from 'chai'
+import { idsIn } from '../support/answers.ts'
+import type { Reply, TestCompany } from '../support/api.ts'
+import type { TestTill } from '../support/till.ts'
+
+export const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+
+/** The products of a company, as it keeps them and as a till downloads them. */
+export interface Shelf {
+  create(item: object): Promise<number>
+  patch(id: number, changes: object): Promise<void>
+  remove(id: number): Promise<void>
+  sell(id: number, quantity: string): Promise<number>
+  /** What a till gets, in full or since a time. */
+  download(lastSync?: string): Promise<Reply>
+  /** What a till is told that has synchronized just before a change. */
+  changedBy(change: () => Promise<unknown>): Promise<{ data: number[]; deleted: number[] }>
+}
+
+export function createShelf(company: TestCompany, till: TestTill): Shelf {
+  const download = async (lastSync?: string): Promise<Reply> => {
+    const reply = await till.get(`/sync/products${lastSync === undefined ? '' : `?last_sync=${lastSync}`}`)
+    expect(reply.status, reply.text).to.equal(200)
+    expect(reply.body.success).to.equal(true)
+    expect(reply.body.sync_timestamp).to.match(INSTANT)
+    expect(reply.body.total).to.equal(reply.body.data.length)
+    return reply
+  }
+  return {
+    download,
+    async create(item) {
+      const reply = await company.post('/catalog/items', { price: '1.00', ...item })
+      expect(reply.status, reply.text).to.equal(201)
+      return reply.body.data.id
+    },
+    async patch(id, changes) {
+      expect((await company.call('PATCH', `/catalog/items/${id}`, changes)).status).to.equal(200)
+    },
+    async remove(id) {
+      expect((await company.call('DELETE', `/catalog/items/${id}`)).status).to.equal(204)
+    },
+    async sell(id, quantity) {
+      const sale = {
+        items: [{ catalog_item_id: id, quantity, unit_price: '1.00' }],
+        payments: [{ payment_type_id: await company.paymentType('cash'), amount: '1000.00' }],
+      }
+      const reply = await company.post('/sales', sale)
+      expect(reply.status, reply.text).to.equal(201)
+      return reply.body.data.id
+    },
+    async changedBy(change) {
+      const { sync_timestamp } = (await download()).body
+      // The last event comes again, since the time is inclusive; another one separates it from what is looked at.
+      await company.post('/customers', { name: `Cliente ${Math.random()}` })
+      const since = (await download()).body.sync_timestamp
+      expect(since > sync_timestamp).to.equal(true)
+      await change()
+      const reply = await download(since)
+      return { data: idsIn(reply), deleted: reply.body.deleted }
+    },
+  }
+}

@@ -1,0 +1,155 @@
+import { expect } from 'chai'
+import { settleReceivable } from '#commands/finance/receivable-commands.ts'
+import { cancelSale } from '#commands/sales/cancel-sale.ts'
+import { expectProblem } from '../support/answers.ts'
+import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
+import { useDatabase } from '../support/database.ts'
+import { type Counter, openCounter, upload } from '../support/offline-sales.ts'
+import { openTill, type TestTill } from '../support/till.ts'
+
+describe('uploaded sales', () => {
+  const database = useDatabase()
+  let api: TestApi
+  let company: TestCompany
+  let till: TestTill
+  let counter: Counter
+
+  before(async () => {
+    api = await startApi(database.url)
+  })
+  after(() => api.close())
+  beforeEach(async () => {
+    company = await api.company()
+    till = await openTill(api.url, company)
+    counter = await openCounter(company)
+  })
+
+  const first = async (sale: unknown): Promise<Json> => (await upload(till, [sale])).results[0]
+
+  it('show at once in API v1: sale, list, incremental list, stock', async () => {
+    const since = (await company.get('/sales')).body.meta.synced_at
+    const { sale_id: id } = await first(counter.sale('a', { amount_received: 50, change: 40 }))
+    const shown = await company.get(`/sales/${id}`)
+    expect(shown.body.data).to.deep.include({
+      id,
+      external_id: null,
+      status: 'completed',
+      origin: 'pdv',
+      customer: null,
+      sold_at: '2026-03-10T11:00:00.000-03:00',
+      items: [
+        {
+          catalog_item_id: counter.product,
+          external_id: null,
+          description: 'Café 100',
+          quantity: '1.000',
+          unit_price: '10.00',
+          total: '10.00',
+        },
+      ],
+      payments: [{ payment_type_id: counter.cash, name: 'cash', amount: '10.00', surcharge: '0.00', net: '10.00' }],
+      total: '10.00',
+      change: '40.00',
+    })
+    for (const query of ['?origin=pdv', `?updated_since=${encodeURIComponent(since)}`]) {
+      expect((await company.get(`/sales${query}`)).body.data).to.deep.equal([shown.body.data])
+    }
+    expect(await counter.stock()).to.equal('99.000')
+    const summary = await company.get('/finance/summary?from=2026-03-10&to=2026-03-10')
+    expect(summary.body.data.sales).to.deep.include({ count: 1, gross: '10.00' })
+  })
+
+  it('that were cancelled are so in API v1, and move no stock', async () => {
+    const { sale_id: id } = await first(counter.sale('a', { status: 'cancelled' }))
+    const { data } = (await company.get(`/sales/${id}`)).body
+    expect(data).to.include({ status: 'cancelled', origin: 'pdv', cancelled_at: data.created_at })
+    expect(await counter.stock()).to.equal('100.000')
+    const summary = await company.get('/finance/summary?from=2026-03-10&to=2026-03-10')
+    expect(summary.body.data.sales).to.deep.include({ count: 0, cancelled: { count: 1, amount: '10.00' } })
+  })
+
+  it('are told to webhooks once, with their receivables, as the counter’s', async () => {
+    const hook = await company.post('/webhooks', { url: 'https://erp.example/eventos', events: ['*'] })
+    const sales = [counter.onAccount('a'), counter.sale('b', { status: 'cancelled' }), counter.sale('c', { total: 11 })]
+    const { results } = await upload(till, sales)
+    await upload(till, sales)
+    const { rows } = await api.core.pool.query<{ body: string }>(
+      `select m.body from webhook_deliveries d join webhook_messages m on m.company_id = d.company_id and m.id = d.message_id
+       where d.webhook_id = $1 order by d.sequence`,
+      [hook.body.data.id],
+    )
+    const told = rows.map(({ body }) => JSON.parse(body))
+    expect(told.map(({ event }) => event)).to.deep.equal(['sale.completed', 'receivable.created', 'sale.cancelled'])
+    for (const { origin } of told) expect(origin).to.equal('pdv')
+    const shown = async (n: number) => (await company.get(`/sales/${results[n].sale_id}`)).body.data
+    expect([told[0].data, told[2].data]).to.deep.equal([await shown(0), await shown(1)])
+    expect([told[1].data]).to.deep.equal((await company.get('/finance/receivables')).body.data)
+  })
+
+  it('may leave stock below zero: goods arrive, a count sets it right, and API v1 sells nothing of it', async () => {
+    await first(
+      counter.sale('a', {
+        items: [{ product_id: counter.product, quantity: 102, price: 10, total: 1020 }],
+        total: 1020,
+        amount_received: 1020,
+        payments: [{ payment_type_id: counter.cash, amount: 1020, status: 'completed' }],
+      }),
+    )
+    const path = `/catalog/items/${counter.product}`
+    const sale = {
+      items: [{ catalog_item_id: counter.product, quantity: '1' }],
+      payments: [{ payment_type_id: counter.cash, amount: '10.00' }],
+    }
+    expectProblem(await company.post('/sales', sale), 422, 'insufficient_stock')
+    expectProblem(await company.call('PATCH', path, { stock_adjustment: '-1' }), 422, 'insufficient_stock')
+    expect((await company.call('PATCH', path, { stock_adjustment: '1' })).body.data.stock).to.equal('-1.000')
+    expect((await company.call('PATCH', path, { name: 'Café novo' })).body.data.stock).to.equal('-1.000')
+    expect((await company.call('PATCH', path, { stock: '3' })).body.data.stock).to.equal('3.000')
+    expect((await company.post('/sales', sale)).status).to.equal(201)
+  })
+
+  describe('on account', () => {
+    it('make a receivable, which only the counter may change', async () => {
+      const { sale_id } = await first(counter.onAccount('a'))
+      const { body } = await company.get('/finance/receivables')
+      expect(body.data).to.have.length(1)
+      const [receivable] = body.data
+      expect(receivable).to.include({
+        origin: 'sale',
+        sale_id,
+        amount: '10.00',
+        due_date: '2026-04-09',
+        status: 'pending',
+      })
+      const path = `/finance/receivables/${receivable.id}`
+      expectProblem(await company.call('PATCH', path, { description: 'x' }), 409, 'managed_by_pdv')
+      expectProblem(await company.call('DELETE', path), 409, 'managed_by_pdv')
+      const key = { 'idempotency-key': 'liquida' }
+      expectProblem(await company.post(`${path}/settle`, { payment_method: 'pix' }, key), 409, 'managed_by_pdv')
+      const settled = await company.run(settleReceivable, { id: receivable.id, payment_method: 'pix' }, 'pdv')
+      expect(settled).to.include({ status: 'settled' })
+    })
+
+    it('take the pending receivable along when the counter cancels the sale, and give the stock back', async () => {
+      const { sale_id: id } = await first(counter.onAccount('a'))
+      const [receivable] = (await company.get('/finance/receivables')).body.data
+      expectProblem(await company.post(`/sales/${id}/cancel`, {}), 409, 'managed_by_pdv')
+      const cancelled = await company.run(cancelSale, { id, reason: 'devolução' }, 'system')
+      expect(cancelled).to.include({ status: 'cancelled', cancel_reason: 'devolução' })
+      expect((await company.get('/finance/receivables')).body.data).to.deep.equal([])
+      const { body } = await company.get('/finance/receivables/deleted')
+      expect(body.data.map((record: Json) => record.id)).to.deep.equal([receivable.id])
+      expect(await counter.stock()).to.equal('100.000')
+    })
+
+    it('cannot be cancelled once the receivable is settled, and nothing changes', async () => {
+      const { sale_id: id } = await first(counter.onAccount('a'))
+      const [receivable] = (await company.get('/finance/receivables')).body.data
+      await company.run(settleReceivable, { id: receivable.id, payment_method: 'cash' }, 'pdv')
+      const refused = await company.run(cancelSale, { id }, 'pdv').catch((error: Error) => error.message)
+      expect(refused).to.include('already_settled')
+      expect((await company.get(`/sales/${id}`)).body.data.status).to.equal('completed')
+      expect(await counter.stock()).to.equal('99.000')
+    })
+  })
+})

@@ -1,0 +1,109 @@
+import { expect } from 'chai'
+import { createLogin, type Holder } from '#access/login.ts'
+import { hashPassword } from '#access/passwords.ts'
+import { createSessions } from '#access/sessions.ts'
+import { createTokens } from '#access/tokens.ts'
+import { changePassword } from '#commands/users/change-password.ts'
+import { deactivateUser } from '#commands/users/deactivate-user.ts'
+import { reactivateUser } from '#commands/users/reactivate-user.ts'
+import { updateUser } from '#commands/users/update-user.ts'
+import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
+import { useDatabase } from '../support/database.ts'
+import { createTestUser, expectFailure, logIn, openTill, type TestUser, tillWith } from '../support/till.ts'
+
+/** What a change of a user means for whoever is logged in, at tills and in the panel, in two processes. */
+describe('a user who is', () => {
+  const database = useDatabase()
+  let api: TestApi
+  let other: TestApi
+  let company: TestCompany
+  let user: TestUser
+
+  before(async () => {
+    api = await startApi(database.url)
+    other = await startApi(database.url)
+    company = await api.company()
+  })
+  beforeEach(async () => {
+    user = await createTestUser(company)
+  })
+  after(() => Promise.all([api.close(), other.close()]))
+
+  const sessions = () => createSessions(other.core.pool, () => {})
+  const holderOf = async (): Promise<Holder> => {
+    const outcome = await createLogin(api.core.pool).enter(user, '192.0.2.1')
+    if (outcome.kind !== 'entered') throw new Error(outcome.kind)
+    return outcome.holder
+  }
+
+  /** Logged in at a till and in the panel; tells whether both still are. */
+  async function open() {
+    const till = await openTill(api.url, company, user)
+    const { token } = await sessions().issue(await holderOf())
+    return async (isOpen: boolean) => {
+      for (const { url } of [api, other]) {
+        const reply = await tillWith(url, user, till.token).get('/sync/status')
+        if (isOpen) expect(reply.status).to.equal(200)
+        else expectFailure(reply, 401, /Faça login novamente/)
+      }
+      expect((await sessions().find(token)) !== null).to.equal(isOpen)
+    }
+  }
+
+  it('deactivated is out at once, everywhere, and cannot log in', async () => {
+    const expectOpen = await open()
+    await expectOpen(true)
+    await company.run(deactivateUser, { id: user.id })
+    await expectOpen(false)
+    const refused = await logIn(other.url, user)
+    expectFailure(refused, 401)
+    expect(refused.text).to.equal((await logIn(other.url, { ...user, email: 'ninguem@loja.example' })).text)
+  })
+
+  it('reactivated logs in with the same password; what was open stays closed', async () => {
+    const expectOpen = await open()
+    await company.run(deactivateUser, { id: user.id })
+    await company.run(reactivateUser, { id: user.id })
+    await expectOpen(false)
+    await (await open())(true)
+  })
+
+  it('given another password is out at once, and logs in with that one only', async () => {
+    const expectOpen = await open()
+    const colleague = await openTill(api.url, company)
+    await company.run(changePassword, { id: user.id, password_hash: await hashPassword('outra senha boa') })
+    await expectOpen(false)
+    expectFailure(await logIn(other.url, user), 401)
+    user = { ...user, password: 'outra senha boa' }
+    await (await open())(true)
+    expect((await colleague.get('/sync/status')).status).to.equal(200)
+  })
+
+  it('renamed or given another role stays in, as what it is now', async () => {
+    const { token } = await sessions().issue(await holderOf())
+    await company.run(updateUser, { id: user.id, name: 'Outro Nome', role: 'owner' })
+    expect(await sessions().find(token)).to.include({ userName: 'Outro Nome', role: 'owner' })
+    const till = await openTill(other.url, company, user)
+    expect((await till.get('/sync/config')).body.data.user).to.include({ name: 'Outro Nome', role: 'owner' })
+  })
+
+  for (const [what, change] of [
+    ['given another password', async () => company.run(changePassword, { id: user.id, password_hash: 'x' })],
+    ['deactivated', async () => company.run(deactivateUser, { id: user.id })],
+  ] as const) {
+    it(`${what} between the look at the password and the token gets one that has ended already`, async () => {
+      const holder = await holderOf()
+      await change()
+      const { token } = await createTokens(api.core.pool, null).issue(holder)
+      expectFailure(await tillWith(api.url, user, token).get('/sync/status'), 401)
+      expect(await sessions().find((await sessions().issue(holder)).token)).to.equal(null)
+    })
+
+    it(`${what} while a token is renewed has no live token afterwards`, async () => {
+      const till = await openTill(api.url, company, user)
+      const [renewed] = await Promise.all([till.post('/auth/refresh'), change()])
+      const tokens = [till.token, ...(renewed.status === 200 ? [renewed.body.data.token] : [])]
+      for (const token of tokens) expectFailure(await tillWith(other.url, user, token).get('/sync/status'), 401)
+    })
+  }
+})

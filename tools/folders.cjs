@@ -1,0 +1,45 @@
+/**
+ * The folders of the product, lowest first: a file imports, types included, from its own folder and from folders before it
+ * in this list, never from one after it. `npm run check:boundaries` fails otherwise. docs/ARCHITECTURE.md shows this list.
+ */
+exports.FOLDERS = [
+  [
+    'src/domain',
+    'values and pure rules: money, quantities, instants, tax numbers, scopes, commission, moves of an order, refusals',
+  ],
+  ['src/lib', 'tools without a business: semaphore, memory budget, retry, repeat, files'],
+  ['src/postgres', 'embedded server and its supervision, pool, listener, migrations of the schemas `ops` and `ledger`'],
+  [
+    'src/ledger',
+    'envelope and hash chain, event-store port, working set, projections and reactors as types; knows no business',
+  ],
+  ['src/ledger/stores', 'the event stores: Postgres, EventStoreDB'],
+  ['src/ledger/write', 'writer: queue, group commit, unit of work, unknown outcomes, apply'],
+  ['src/ledger/follow', 'catch-up subscription to a store outside Postgres'],
+  ['src/ledger/rebuild', 'replay, and a read model made anew beside the live one'],
+  ['src/events', 'the event catalogue: a zod shape per version of an event type; personal fields are marked'],
+  ['projections', 'what we know: tables, and what each event does to their rows'],
+  ['queries', 'how we answer: SELECTs that return the answer’s JSON text'],
+  ['commands', 'what may happen: input schema, needed rows, a pure `decide`'],
+  ['src/live', 'tells all processes which ledgers have moved, so that open pages follow'],
+  ['src/mail', 'notices by e-mail'],
+  ['src/access', 'API keys, quotas, logins, tokens, sessions, passwords'],
+  ['src/webhooks', 'transactional outbox, dispatcher, signatures, health of endpoints'],
+  ['src/payments', 'the payment provider behind a port, orchestration of a payment, log of notifications, sweep'],
+  ['src/config', 'every setting with its unit and default'],
+  ['src/audit', 'verification, seals, exports, a company as of a moment'],
+  ['src/offline-sales', 'refused sales of tills, until a person has looked at them'],
+  ['src/http', 'toolkit of the interfaces: server, answers, problems, bodies, middleware'],
+  ['src/metrics', 'what a process counts of itself, and `/metrics`'],
+  ['src/api', 'API v1: routes as descriptors, contract, `/docs`'],
+  ['src/sync', 'the sync interface of tills'],
+  ['src/payment-notifications', 'the receiver of the payment provider’s notifications'],
+  ['src/panel', 'the panel of subscribers, in Portuguese'],
+  ['src/service', 'what a process is made of: core, roles, app, server'],
+  ['demo', 'provider sandbox, reference till, demonstration companies, tour'],
+  ['src/cli', 'the `tillbook` command line, one file per group of verbs'],
+  ['src/main.ts', 'settings, signals, and the service'],
+]
+
+/** Interfaces stand side by side: none imports another. */
+exports.INTERFACES = ['src/api', 'src/sync', 'src/payment-notifications', 'src/panel']
