@@ -27,7 +27,7 @@ export interface EventStore {
   read(stream: string, fromRevision: number): AsyncIterable<Envelope>
   /** Names of all company streams, for a start on a read model that does not know them yet. */
   streams(): AsyncIterable<string>
-  /** Looks events up by their type or subject. A store that cannot is read through instead (src/audit/search.ts). */
+  /** Looks events up by their type or subject. A store that cannot is read through instead (src/ledger/search.ts). */
   search?(stream: string, search: Search): Promise<SearchPage>
   /**
    * A stream after a revision (from its beginning: null) as it is kept, in its order, also what does not belong where it
