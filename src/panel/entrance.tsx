@@ -1,7 +1,7 @@
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
 import type { PanelSession } from '#access/sessions.ts'
 import { Email } from '#domain/text.ts'
-import { routed } from '#http/middleware/routed.ts'
+import { routed } from '#http/middleware/observe.ts'
 import { sendPlainPage, sendRedirect } from './answer.tsx'
 import { clearSessionCookie, sessionCookie, setSessionCookie } from './cookie.ts'
 import { textOf } from './forms/body.ts'

@@ -2,7 +2,7 @@ import type { RequestHandler, Response } from 'express'
 import type { AddressLimit } from '#access/address-limit.ts'
 import type { MinuteLimit } from '#access/minute-limit.ts'
 import type { Session, Tokens } from '#access/tokens.ts'
-import { bearer, limited, limitStrangers } from '#http/middleware/authenticate.ts'
+import { bearer, limitAnonymousBy, limited } from '#http/middleware/anonymous-callers.ts'
 import { Problem } from '#http/problems.ts'
 
 interface Options {
@@ -14,12 +14,12 @@ interface Options {
 
 /** Lets a call with a live token through, counted; whoever has none is limited by address. */
 export function requireToken({ tokens, calls, addresses }: Options): RequestHandler {
-  const limitStranger = limitStrangers(addresses)
+  const limitAnonymous = limitAnonymousBy(addresses)
   return async (request, response, next) => {
     const token = bearer(request)
     const session = token ? await tokens.find(token) : null
     if (!session) {
-      await limitStranger(request, response)
+      await limitAnonymous(request, response)
       throw new Problem(token === null ? 'missing_token' : 'invalid_token')
     }
     const counted = await calls.consume(session.tokenHash.toString('base64'))

@@ -10,11 +10,11 @@ import { contractOf } from './document.ts'
  */
 export function serveContract(
   routes: readonly Route[],
-  limitStranger: (request: Request, response: Response) => Promise<void>,
+  limitAnonymous: (request: Request, response: Response) => Promise<void>,
 ): RequestHandler {
   let text: string | undefined
   return async (request, response) => {
-    await limitStranger(request, response)
+    await limitAnonymous(request, response)
     if (!['GET', 'HEAD'].includes(request.method))
       throw new Problem('method_not_allowed', undefined, { Allow: 'GET, HEAD' })
     text ??= JSON.stringify(contractOf(routes))
