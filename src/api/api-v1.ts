@@ -13,16 +13,13 @@ import { serveContract } from './contract/serve.ts'
 import { handlerOf, type RouteContext } from './handlers.ts'
 import { MAX_BODY_BYTES, type Route } from './route.ts'
 import { catalogRoutes } from './v1/catalog.ts'
-import { customerRoutes } from './v1/customers.ts'
 import { deliveryRoutes } from './v1/deliveries.ts'
 import { eventRoutes } from './v1/events.ts'
 import { financeRoutes } from './v1/finance.ts'
-import { historyRoutes } from './v1/history.ts'
 import { meRoute } from './v1/me.ts'
-import { orderNotificationsRoute } from './v1/order-notifications.ts'
 import { orderRoutes } from './v1/orders.ts'
+import { customerRoutes, supplierRoutes } from './v1/people.ts'
 import { saleRoutes } from './v1/sales.ts'
-import { supplierRoutes } from './v1/suppliers.ts'
 import { webhookRoutes } from './v1/webhooks.ts'
 
 /** All resources of API v1. */
@@ -34,10 +31,8 @@ export const V1_ROUTES: readonly Route[] = [
   ...financeRoutes,
   ...saleRoutes,
   ...orderRoutes,
-  orderNotificationsRoute,
   ...webhookRoutes,
   ...deliveryRoutes,
-  ...historyRoutes,
   ...eventRoutes,
 ]
 

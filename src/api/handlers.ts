@@ -5,7 +5,7 @@ import type { QuotaLimits } from '#access/quota.ts'
 import type { Verifier } from '#audit/verifier.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { describeIssues } from '#domain/validation.ts'
-import { sendBytes, sendJson, single, singleReply } from '#http/answer.ts'
+import { sendBytes, sendJson, singleReply } from '#http/answer.ts'
 import type { Params } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
@@ -18,14 +18,15 @@ import type { Bell } from '#webhooks/bell.ts'
 import { admissionOf, callerOf } from './authenticate.ts'
 import { type BatchInput, batchOf, batchReply, readBatch } from './batch.ts'
 import type { PageCache, PageMoment } from './page-cache.ts'
-import type {
-  ActionRoute,
-  BatchRoute,
-  CommandRoute,
-  InputDependencies,
-  OperationRoute,
-  ReadRoute,
-  Route,
+import {
+  type ActionRoute,
+  type BatchRoute,
+  type CommandRoute,
+  type InputDependencies,
+  type OperationRoute,
+  type ReadRoute,
+  type Route,
+  single,
 } from './route.ts'
 
 /** What route handlers work with. */

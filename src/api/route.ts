@@ -16,6 +16,9 @@ import type { Caller } from './authenticate.ts'
 /** 1 MB (spec, Limits). */
 export const MAX_BODY_BYTES = 1_048_576
 
+/** `{"data": <record>}` */
+export const single = (record: string): string => (record === '' ? '' : `{"data":${record}}`)
+
 /** What a read answers: the whole body's JSON text, and the ledger's revision that it shows. */
 export interface ReadAnswer {
   readonly body: string
