@@ -1,22 +1,32 @@
 import { readFile, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import { V1_ROUTES } from '#api/api-v1.ts'
 import { contractOf } from '#api/contract/document.ts'
 import { EVENT_TYPES } from '#events/catalogue.ts'
 import { eventCatalogue } from './event-catalogue.ts'
 
-/** Files under docs/ that the code says, by name. */
-const GENERATED: Readonly<Record<string, () => string>> = {
+const { FOLDERS } = createRequire(import.meta.url)('./folders.cjs') as { FOLDERS: [path: string, holds: string][] }
+
+/** Files under docs/ that the code says, by name; of ARCHITECTURE.md only the table of folders, between its two marks. */
+const GENERATED: Readonly<Record<string, (written: string) => string>> = {
   'docs/openapi.json': () => `${JSON.stringify(contractOf(V1_ROUTES), null, 2)}\n`,
   'docs/events.md': () => eventCatalogue(EVENT_TYPES),
+  'docs/ARCHITECTURE.md': (written) => written.replace(/(?<=<!-- folders -->\n).*(?=<!-- \/folders -->)/s, folderTable),
+}
+
+const folderTable = (): string => {
+  const rows = FOLDERS.map(([path, holds]) => `| \`${path}\` | ${holds} |\n`)
+  return `\n| Folder | What it holds |\n|---|---|\n${rows.join('')}\n`
 }
 
 const checkOnly = process.argv.includes('--check')
 
 /** Writes the files, or with --check says which of them differ from what the code says now. */
 for (const [file, generate] of Object.entries(GENERATED)) {
-  const text = generate()
+  const written = await readFile(file, 'utf8').catch(() => '')
+  const text = generate(written)
   if (!checkOnly) await writeFile(file, text)
-  else if ((await readFile(file, 'utf8').catch(() => '')) !== text) {
+  else if (written !== text) {
     console.error(`${file} differs from what the code says: run npm run docs`)
     process.exitCode = 1
   }
