@@ -16,8 +16,8 @@ import type { Writer } from '#ledger/write/writer.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
 import type { CompanyNews } from '#live/follow-companies.ts'
 import type { Bell } from '#webhooks/bell.ts'
-import type { FormBody } from './forms/body.ts'
-import type { NoticeCode } from './words/notices.ts'
+import type { FormBody } from './forms/form.ts'
+import type { NoticeCode } from './words/flashes.ts'
 
 /** What pages work with: the read model of now and of the past, the writer, and who may come in. */
 export interface PanelContext extends AsOfCore {

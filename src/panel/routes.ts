@@ -1,35 +1,30 @@
-import { accountPages } from './pages/account.tsx'
 import { apiKeyPages } from './pages/api-keys.tsx'
-import { timelinePage } from './pages/audit.tsx'
-import { eventPage } from './pages/audit-event.tsx'
-import { recordAuditPages } from './pages/audit-record.tsx'
-import { verifyForm } from './pages/audit-verify.tsx'
-import { catalogPages } from './pages/catalog.tsx'
-import { stockForm } from './pages/catalog-stock.tsx'
-import { categoryPages } from './pages/categories.tsx'
-import { customerPages } from './pages/customers.tsx'
-import { deliveryPages } from './pages/deliveries.tsx'
+import { recordAuditPages } from './pages/audit/records.tsx'
+import { eventPage, timelinePage } from './pages/audit/timeline.tsx'
+import { verifyForm } from './pages/audit/verification.tsx'
+import { categoryPages } from './pages/catalog/categories.tsx'
+import { catalogPages } from './pages/catalog/items.tsx'
+import { stockForm } from './pages/catalog/stock.tsx'
+import { payablePages, receivablePages } from './pages/finance/accounts.tsx'
 import { integrationsPage } from './pages/integrations.tsx'
-import { orderPage } from './pages/order.tsx'
-import { payablePages } from './pages/payables.tsx'
+import { orderPage } from './pages/orders.tsx'
 import { paymentTypePages } from './pages/payment-types.tsx'
-import { receivablePages } from './pages/receivables.tsx'
-import { salePages } from './pages/sales.tsx'
+import { customerPages, supplierPages } from './pages/people.tsx'
+import { profilePages } from './pages/profile.tsx'
+import { salePages } from './pages/sales/sales.tsx'
+import { tillPages } from './pages/sales/tills.tsx'
 import { settingsPages } from './pages/settings.tsx'
 import { startPage } from './pages/start.tsx'
-import { storePage } from './pages/store.tsx'
-import { storePages } from './pages/stores.tsx'
-import { supplierPages } from './pages/suppliers.tsx'
-import { tillPages } from './pages/tills.tsx'
+import { storePages, storesPage } from './pages/stores.tsx'
 import { userPages } from './pages/users.tsx'
-import { webhookFormPages } from './pages/webhook-forms.tsx'
-import { webhookPages } from './pages/webhooks.tsx'
+import { deliveryPages } from './pages/webhooks/deliveries.tsx'
+import { webhookFormPages, webhookPages } from './pages/webhooks/webhook.tsx'
 import type { PanelRoute } from './route.ts'
 
 /** All pages and forms of the panel. */
 export const PANEL_ROUTES: readonly PanelRoute[] = [
   startPage,
-  ...accountPages,
+  ...profilePages,
   ...settingsPages,
   ...paymentTypePages,
   ...userPages,
@@ -42,7 +37,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...categoryPages,
   ...receivablePages,
   ...payablePages,
-  storePage,
+  storesPage,
   orderPage,
   ...storePages,
   integrationsPage,

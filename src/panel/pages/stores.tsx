@@ -4,19 +4,82 @@ import { disableStore, enableStore } from '#commands/stores/switch-store.ts'
 import { UpdateStoreInput, updateStore } from '#commands/stores/update-store.ts'
 import { pathId } from '#http/paths.ts'
 import { isRefusal } from '#ledger/command.ts'
+import type { OrderObject } from '#projections/orders.ts'
 import type { StoreObject } from '#projections/stores.ts'
+import { listInOrder, NEWEST_FIRST } from '#queries/list.ts'
+import { orderListing } from '#queries/orders/list-orders.ts'
 import { listStores } from '#queries/stores/list-stores.ts'
 import { dateTime, percentage } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { line, password, percent, yesOrNo } from '../forms/kinds.ts'
+import { link } from '../link.ts'
 import type { Page, PanelRoute, Visit } from '../route.ts'
 import { ButtonForm } from '../ui/form.tsx'
+import { buttonRoute, formPages } from '../ui/form-pages.tsx'
 import { History } from '../ui/history.tsx'
-import { Actions, ButtonLink, Card, Facts } from '../ui/parts.tsx'
-import { buttonRoute, formPages } from './form-pages.ts'
-import { StoreBadge } from './store.tsx'
+import { List, listed, searched, Table } from '../ui/list.tsx'
+import { Actions, Badge, ButtonLink, Card, Facts } from '../ui/parts.tsx'
+import { filterFields, ORDERS_OF_A_PAGE, orderColumns, Search } from './orders.tsx'
 
-const HOME = '/loja'
+export const HOME = '/loja'
+async function showOverview(visit: Visit): Promise<Page> {
+  const { pool, companyId, moment, timezone } = visit.books
+  const stores = await listStores(pool, companyId)
+  const filters = filterFields(stores)
+  const orders = await listed<OrderObject>(visit, filters, (asked) =>
+    searched(Search, asked, (search) =>
+      listInOrder(pool, orderListing, NEWEST_FIRST, companyId, { ...search, limit: ORDERS_OF_A_PAGE }),
+    ),
+  )
+  const isOwner = visit.session.role === 'owner'
+  const body = (
+    <>
+      <Card title="Lojas">
+        <StoreTable stores={stores} isOwner={isOwner} />
+        {isOwner && !moment && (
+          <Actions>
+            <ButtonLink to={`${HOME}/lojas/nova`}>Nova loja</ButtonLink>
+          </Actions>
+        )}
+      </Card>
+      <Card title="Pedidos">
+        <List
+          visit={visit}
+          filters={filters}
+          list={orders}
+          caption="Pedidos"
+          columns={orderColumns(timezone)}
+          empty="Nenhum pedido encontrado."
+        />
+      </Card>
+    </>
+  )
+  return { title: 'Loja online', body }
+}
+
+export const StoreBadge = ({ enabled }: Pick<StoreObject, 'enabled'>) =>
+  enabled ? <Badge tone="good">Ligada</Badge> : <Badge tone="plain">Desligada</Badge>
+
+const StoreTable = ({ stores, isOwner }: { readonly stores: readonly StoreObject[]; readonly isOwner: boolean }) => (
+  <Table
+    caption="Lojas"
+    rows={stores}
+    empty="Nenhuma loja ainda."
+    columns={[
+      {
+        head: 'Loja',
+        cell: ({ id, alias }) => (isOwner ? <a href={link(`${HOME}/lojas/${id}`)}>{alias}</a> : <span>{alias}</span>),
+      },
+      { head: 'Situação', cell: ({ enabled }) => <StoreBadge enabled={enabled} /> },
+      { head: 'Comissão', cell: ({ commission_percentage }) => percentage(commission_percentage), isNumber: true },
+      { head: 'Ambiente', cell: ({ sandbox }) => (sandbox ? 'Teste' : 'Produção') },
+    ]}
+  />
+)
+
+/** Stores and their orders, the newest first. */
+export const storesPage: PanelRoute = { path: HOME, section: 'store', asOf: true, show: showOverview }
+
 const PATH = `${HOME}/lojas`
 const ONE = `${PATH}/:id`
 const at = { section: 'store', access: 'owner' } as const

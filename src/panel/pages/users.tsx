@@ -12,13 +12,18 @@ import { getUser } from '#queries/users/get-user.ts'
 import { dateTime } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { choice, email, line, namedOptions, password } from '../forms/kinds.ts'
+import { link } from '../link.ts'
 import type { Page, PanelRoute, Visit } from '../route.ts'
 import { ButtonForm } from '../ui/form.tsx'
+import { buttonRoute, formPages } from '../ui/form-pages.tsx'
 import { History } from '../ui/history.tsx'
+import { Table } from '../ui/list.tsx'
 import { Actions, Badge, ButtonLink, Card, Facts } from '../ui/parts.tsx'
-import { ROLE_NAMES, USER_STATUS } from '../words/settings.ts'
-import { buttonRoute, formPages } from './form-pages.ts'
-import { recordOf } from './record-pages.ts'
+import { recordOf } from '../ui/record-pages.tsx'
+
+export const ROLE_NAMES = { owner: 'Proprietário', clerk: 'Atendente' } as const
+
+export const USER_STATUS = { active: ['good', 'Ativo'], inactive: ['plain', 'Desativado'] } as const
 
 const HOME = '/configuracoes'
 export const USERS_PATH = `${HOME}/usuarios`
@@ -153,3 +158,24 @@ export const userPages: readonly PanelRoute[] = [
     },
   }),
 ]
+
+export const UserTable = ({ users }: { readonly users: readonly UserObject[] }) => (
+  <>
+    <Table
+      caption="Usuários"
+      rows={users}
+      empty="Nenhum usuário ainda."
+      columns={[
+        { head: 'Nome', cell: ({ id, name }) => <a href={link(`${USERS_PATH}/${id}`)}>{name}</a> },
+        { head: 'E-mail', cell: ({ email }) => email },
+        { head: 'Papel', cell: ({ role }) => ROLE_NAMES[role] },
+        { head: 'Situação', cell: ({ status }) => <UserBadge status={status} /> },
+      ]}
+    />
+    <Actions>
+      <ButtonLink to={`${USERS_PATH}/novo`} isMain>
+        Novo usuário
+      </ButtonLink>
+    </Actions>
+  </>
+)

@@ -62,24 +62,26 @@ export const ButtonLink = ({ to, parameters, children, isMain }: ButtonLinkProps
   </a>
 )
 
-interface PagerProps {
-  /** Of the list, below the panel. */
-  readonly path: string
-  /** The filters in force. */
-  readonly query: Readonly<Record<string, string>>
-  /** Cursor of the next page; null on the last one. */
-  readonly next: string | null
+interface SecretProps {
+  readonly title: string
+  readonly secret: string
+  readonly children?: ComponentChildren
 }
 
-/** The way on in a list, and back to its beginning. */
-export const Pager = ({ path, query: { cursor, feito: _, ...filters }, next }: PagerProps) =>
-  next === null && cursor === undefined ? null : (
-    <nav class="pager" aria-label="Páginas">
-      {cursor !== undefined && <a href={link(path, filters)}>« Primeira página</a>}
-      {next !== null && (
-        <a href={link(path, { ...filters, cursor: next })} rel="next">
-          Próxima página »
-        </a>
-      )}
-    </nav>
-  )
+/** Shows a secret, this once; no other page has it. */
+export const Secret = ({ title, secret, children }: SecretProps) => (
+  <Card title={title}>
+    <p>
+      <strong>Copie agora: por segurança, não será mostrado de novo.</strong>
+    </p>
+    <p>
+      <code class="secret" id="segredo">
+        {secret}
+      </code>
+    </p>
+    <button type="button" data-copy={secret}>
+      Copiar
+    </button>
+    {children}
+  </Card>
+)

@@ -1,0 +1,72 @@
+import type { WebhookEvent } from '#events/webhooks.ts'
+import type { WebhookObject, webhookState } from '#projections/webhooks.ts'
+import { getWebhook } from '#queries/webhooks/get-webhook.ts'
+import { dateTime } from '../../format.ts'
+import { link } from '../../link.ts'
+import type { Visit } from '../../route.ts'
+import { Table } from '../../ui/list.tsx'
+import { Badge, type Tone } from '../../ui/parts.tsx'
+import { recordOf } from '../../ui/record-pages.tsx'
+import { PATH } from '../integrations.tsx'
+
+export const HOME = '/integracoes'
+export const WEBHOOKS_PATH = `${HOME}/webhooks`
+
+/** A webhook address as its pages show it. */
+export type ShownWebhook = WebhookObject & ReturnType<typeof webhookState>
+
+/** Where a webhook has its page. */
+export const webhookPath = ({ id }: Pick<ShownWebhook, 'id'>): string => `${WEBHOOKS_PATH}/${id}`
+
+/** The address that the path names; null where there is none. */
+export const webhookOf = (visit: Visit): Promise<ShownWebhook | null> =>
+  recordOf(visit, ({ books }, id) => getWebhook(books.pool, books.companyId, id))
+
+export type Told = readonly [tone: Tone, text: string]
+
+export const WEBHOOK_STATUS: Readonly<Record<'active' | 'no_response' | 'disabled', Told>> = {
+  active: ['good', 'Ativo'],
+  no_response: ['bad', 'Sem resposta'],
+  disabled: ['plain', 'Desligado'],
+}
+
+export const WEBHOOK_EVENT_NAMES: Readonly<Record<WebhookEvent | 'webhook.test', string>> = {
+  'customer.created': 'Cliente criado',
+  'customer.updated': 'Cliente alterado',
+  'catalog_item.created': 'Item do catálogo criado',
+  'catalog_item.updated': 'Item do catálogo alterado',
+  'receivable.created': 'Conta a receber lançada',
+  'receivable.settled': 'Conta a receber liquidada',
+  'payable.settled': 'Conta a pagar liquidada',
+  'sale.completed': 'Venda concluída',
+  'sale.cancelled': 'Venda cancelada',
+  'webhook.test': 'Teste',
+}
+
+export const WebhookTable = ({
+  webhooks,
+  visit,
+}: {
+  readonly webhooks: readonly ShownWebhook[]
+  readonly visit: Visit
+}) => (
+  <Table
+    caption="Webhooks"
+    rows={webhooks}
+    empty="Nenhum webhook ainda."
+    columns={[
+      { head: 'Endereço', cell: ({ id, url }) => <a href={link(`${PATH}/webhooks/${id}`)}>{url}</a> },
+      { head: 'Situação', cell: ({ status }) => <WebhookBadge status={status} /> },
+      {
+        head: 'Último sucesso',
+        cell: ({ last_success_at }) => (last_success_at ? dateTime(last_success_at, visit.books.timezone) : 'Nunca'),
+      },
+      { head: 'Descrição', cell: ({ description }) => description, isExtra: true },
+    ]}
+  />
+)
+
+export const WebhookBadge = ({ status }: Pick<ShownWebhook, 'status'>) => {
+  const [tone, text] = WEBHOOK_STATUS[status]
+  return <Badge tone={tone}>{text}</Badge>
+}
