@@ -4,7 +4,7 @@ import { asset } from './assets.ts'
 import { dateTimeSeconds } from './format.ts'
 import { link } from './link.ts'
 import type { Access, Page, Section, Visit } from './route.ts'
-import { NOTICES } from './words/flashes.ts'
+import { FLASHES } from './words/flashes.ts'
 
 export interface MenuEntry {
   readonly section: Section
@@ -101,9 +101,9 @@ export const panelDocument = ({ title, body }: Page, section: Section | null, vi
       </header>
       <Menu section={section} visit={visit} />
       <main id="conteudo" tabIndex={-1}>
-        {visit.notice && (
+        {visit.flash && (
           <p class="notice" role="status">
-            {NOTICES[visit.notice]}
+            {FLASHES[visit.flash]}
           </p>
         )}
         <Past visit={visit} />

@@ -11,15 +11,15 @@ import type { PanelContext } from './route.ts'
 import { clearSessionCookie, requireCsrf, sessionCookie, setSessionCookie } from './session.ts'
 import { Alert } from './ui/parts.tsx'
 import { formOf } from './visit.ts'
-import { NOTICES, noticeOf } from './words/flashes.ts'
+import { FLASHES, flashOf } from './words/flashes.ts'
 
 /** Logging in and out of the panel. */
 export function entrance({ panel: { login, sessions } }: PanelContext, readForm: RequestHandler): Router {
   const router = express.Router({ caseSensitive: true })
   const entering = router.route('/entrar').all(routed(`${PANEL}/entrar`))
   entering.get((request, response) => {
-    const notice = noticeOf(String(request.query.feito ?? ''))
-    sendLogin(response, { email: '', next: String(request.query.para ?? ''), told: notice && NOTICES[notice] })
+    const notice = flashOf(String(request.query.feito ?? ''))
+    sendLogin(response, { email: '', next: String(request.query.para ?? ''), told: notice && FLASHES[notice] })
   })
   entering.post(readForm, async (request, response) => {
     const form = formOf(request)

@@ -98,6 +98,6 @@ async function submit(route: FormRoute, place: Place, request: Request, response
 
 function answer(response: Response, result: Page | Redirect | null, place: Place): void {
   if (result === null) throw new Problem('not_found')
-  if ('to' in result) sendRedirect(response, link(result.to, { ...result.parameters, feito: result.notice }))
+  if ('to' in result) sendRedirect(response, link(result.to, { ...result.parameters, feito: result.flash }))
   else sendPage(response, result, place)
 }

@@ -162,7 +162,7 @@ export const apiKeyPages: readonly PanelRoute[] = [
     schema: z.object({}),
     async act(submission, { id }) {
       const answer = await submission.run(revokeApiKey, { id })
-      return isRefusal(answer) ? answer : { to: HOME, notice: 'revogada' }
+      return isRefusal(answer) ? answer : { to: HOME, flash: 'revogada' }
     },
   }),
 ]

@@ -9,12 +9,12 @@ import { Actions, ButtonLink, Card, Facts } from '../ui/parts.tsx'
 import { KeyTable } from './api-keys.tsx'
 import { type ShownWebhook, WebhookTable } from './webhooks/webhooks.tsx'
 
-export const SWITCHED_OFF_BECAUSE: Readonly<Record<'no_response' | 'gone', string>> = {
+const SWITCHED_OFF_BECAUSE: Readonly<Record<'no_response' | 'gone', string>> = {
   no_response: 'não respondeu por tempo demais',
   gone: 'respondeu que não existe mais (410)',
 }
 
-export const PATH = '/integracoes'
+const PATH = '/integracoes'
 /** All of them: a company has at most 50. */
 const WEBHOOKS = 200
 
@@ -49,7 +49,7 @@ async function showIntegrations(visit: Visit): Promise<Page> {
         </Actions>
       </Card>
       <Card title="Webhooks">
-        <WebhookTable webhooks={webhooks} visit={visit} />
+        <WebhookTable webhooks={webhooks} timezone={visit.books.timezone} />
         <Actions>
           <ButtonLink to={`${PATH}/webhooks/novo`} isMain>
             Novo webhook

@@ -5,23 +5,25 @@ import type { ORDER_ALARMS } from '#events/orders.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import type { StoreObject } from '#projections/stores.ts'
+import { listInOrder, NEWEST_FIRST } from '#queries/list.ts'
 import { getOrder } from '#queries/orders/get-order.ts'
 import { listNotifications, type NotificationObject } from '#queries/orders/list-notifications.ts'
+import { orderListing } from '#queries/orders/list-orders.ts'
 import { dateTime, dateTimeSeconds, decimal, money, percentage, quantity, taxNumber } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { choice, line, optionsOf } from '../forms/kinds.ts'
 import { link } from '../link.ts'
 import type { Page, PanelRoute, Visit } from '../route.ts'
 import { AsOfForm, History } from '../ui/history.tsx'
-import { type Column, recordsIn, Table } from '../ui/list.tsx'
-import { Badge, Card, Facts, type Tone } from '../ui/parts.tsx'
+import { type Column, List, listed, recordsIn, searched, Table } from '../ui/list.tsx'
+import { Badge, Card, Facts, type State, StateBadge } from '../ui/parts.tsx'
 import { recordOf } from '../ui/record-pages.tsx'
-import { HOME } from './stores.tsx'
 
-type Told = readonly [tone: Tone, text: string]
+const PATH = '/loja/pedidos'
+const ORDERS_OF_A_PAGE = 50
 
 /** Of an order, and of each of its payments. */
-export const ORDER_STATUS: Readonly<Record<OrderStatus, Told>> = {
+const STATES: Readonly<Record<OrderStatus, State>> = {
   pending: ['warn', 'Aguardando pagamento'],
   paid: ['good', 'Pago'],
   failed: ['bad', 'Pagamento falhou'],
@@ -29,12 +31,12 @@ export const ORDER_STATUS: Readonly<Record<OrderStatus, Told>> = {
   refunded: ['plain', 'Reembolsado'],
 }
 
-export const ALARMS: Readonly<Record<(typeof ORDER_ALARMS)[number], string>> = {
+const ALARMS: Readonly<Record<(typeof ORDER_ALARMS)[number], string>> = {
   second_payment: 'O pedido recebeu um segundo pagamento aprovado: um deles deve ser devolvido ao cliente.',
   paid_after_refund: 'O pedido foi pago de novo depois de reembolsado: confira com o cliente.',
 }
 
-export const OUTCOMES: Readonly<Record<NotificationOutcome, Told>> = {
+const OUTCOMES: Readonly<Record<NotificationOutcome, State>> = {
   applied: ['good', 'Aplicada'],
   duplicate: ['plain', 'Repetida'],
   stale: ['plain', 'Atrasada'],
@@ -43,12 +45,10 @@ export const OUTCOMES: Readonly<Record<NotificationOutcome, Told>> = {
   failed: ['bad', 'Falhou'],
 }
 
-export const ORDERS_OF_A_PAGE = 50
-
-export const filterFields = (stores: readonly StoreObject[]): Fields => ({
+const filtersOf = (stores: readonly StoreObject[]): Fields => ({
   status: {
     label: 'Situação',
-    kind: choice(optionsOf(ORDER_STATUSES, (status) => ORDER_STATUS[status][1])),
+    kind: choice(optionsOf(ORDER_STATUSES, (status) => STATES[status][1])),
     columns: 4,
   },
   store_alias: {
@@ -59,15 +59,15 @@ export const filterFields = (stores: readonly StoreObject[]): Fields => ({
   external_id: { label: 'Código externo', kind: line, columns: 4 },
 })
 
-export const Search = z.object({
+const Search = z.object({
   status: z.enum(ORDER_STATUSES).optional(),
   store_alias: z.string().optional(),
   external_id: z.string().optional(),
   cursor: z.string().optional(),
 })
 
-export const orderColumns = (timezone: string): Column<OrderObject>[] => [
-  { head: 'Pedido', cell: ({ id }) => <a href={link(`${HOME}/pedidos/${id}`)}>{id}</a> },
+const columnsOf = (timezone: string): Column<OrderObject>[] => [
+  { head: 'Pedido', cell: ({ id }) => <a href={link(`${PATH}/${id}`)}>{id}</a> },
   { head: 'Quando', cell: ({ created_at }) => dateTime(created_at, timezone) },
   { head: 'Cliente', cell: ({ customer }) => customer.name },
   { head: 'Total', cell: ({ total }) => money(total), isNumber: true },
@@ -75,14 +75,30 @@ export const orderColumns = (timezone: string): Column<OrderObject>[] => [
   { head: 'Loja', cell: ({ store_alias }) => store_alias, isExtra: true },
 ]
 
-export const StatusBadge = ({ status }: Pick<OrderObject, 'status'>) => {
-  const [tone, text] = ORDER_STATUS[status]
-  return <Badge tone={tone}>{text}</Badge>
+/** Orders of the company's stores, the newest first. */
+export async function OrderList({ visit, stores }: { readonly visit: Visit; readonly stores: readonly StoreObject[] }) {
+  const { pool, companyId, timezone } = visit.books
+  const filters = filtersOf(stores)
+  const orders = await listed<OrderObject>(visit, filters, (asked) =>
+    searched(Search, asked, (search) =>
+      listInOrder(pool, orderListing, NEWEST_FIRST, companyId, { ...search, limit: ORDERS_OF_A_PAGE }),
+    ),
+  )
+  return (
+    <List
+      visit={visit}
+      filters={filters}
+      list={orders}
+      caption="Pedidos"
+      columns={columnsOf(timezone)}
+      empty="Nenhum pedido encontrado."
+    />
+  )
 }
 
 const OrderBadges = ({ order: { status, alarms } }: { readonly order: OrderObject }) => (
   <>
-    <StatusBadge status={status} /> {alarms.length > 0 && <Badge tone="bad">Alarme</Badge>}
+    <StateBadge state={STATES[status]} /> {alarms.length > 0 && <Badge tone="bad">Alarme</Badge>}
   </>
 )
 
@@ -127,7 +143,7 @@ const OrderFacts = ({ order, timezone }: OrderProps) => {
       <Card title="Dados">
         <Facts
           facts={[
-            ['Situação', <StatusBadge status={order.status} />],
+            ['Situação', <StateBadge state={STATES[order.status]} />],
             ['Loja', order.store_alias],
             ['Código externo', order.external_id],
             ['Feito em', time(order.created_at)],
@@ -186,7 +202,7 @@ const Payments = ({ order, timezone }: OrderProps) => (
       empty="Nenhuma tentativa de pagamento."
       columns={[
         { head: 'Quando', cell: ({ started_at }) => dateTime(started_at, timezone) },
-        { head: 'Situação', cell: ({ status }) => <StatusBadge status={status} /> },
+        { head: 'Situação', cell: ({ status }) => <StateBadge state={STATES[status]} /> },
         { head: 'Valor', cell: ({ amount }) => money(amount), isNumber: true },
         { head: 'Meio', cell: ({ payment_method_id }) => payment_method_id ?? '—' },
         {
@@ -227,11 +243,9 @@ async function Notifications({ books }: Visit, orderId: number) {
   )
 }
 
-const OutcomeBadge = ({ outcome }: Pick<NotificationObject, 'outcome'>) => {
-  if (outcome === null) return <Badge tone="warn">Em andamento</Badge>
-  const [tone, text] = OUTCOMES[outcome]
-  return <Badge tone={tone}>{text}</Badge>
-}
+const OutcomeBadge = ({ outcome }: Pick<NotificationObject, 'outcome'>) => (
+  <StateBadge state={outcome === null ? ['warn', 'Em andamento'] : OUTCOMES[outcome]} />
+)
 
 const Content = ({ notification: { payload, response } }: { readonly notification: NotificationObject }) => (
   <details>
@@ -243,4 +257,4 @@ const Content = ({ notification: { payload, response } }: { readonly notificatio
   </details>
 )
 
-export const orderPage: PanelRoute = { path: '/loja/pedidos/:id', section: 'store', asOf: true, show: showOrder }
+export const orderPage: PanelRoute = { path: `${PATH}/:id`, section: 'store', asOf: true, show: showOrder }

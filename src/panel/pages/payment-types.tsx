@@ -76,7 +76,7 @@ export const paymentTypePages: readonly PanelRoute[] = [
     schema: CreatePaymentTypeInput,
     async act(submission, _, input) {
       const answer = await submission.run(createPaymentType, input)
-      return isRefusal(answer) ? answer : { to: HOME, notice: 'criado' }
+      return isRefusal(answer) ? answer : { to: HOME, flash: 'criado' }
     },
   }),
   ...formPages({
@@ -92,7 +92,7 @@ export const paymentTypePages: readonly PanelRoute[] = [
     schema: CreatePaymentTypeInput,
     async act(submission, { id }, input) {
       const answer = await submission.run(updatePaymentType, { id, ...input })
-      return isRefusal(answer) ? answer : { to: HOME, notice: 'alterado' }
+      return isRefusal(answer) ? answer : { to: HOME, flash: 'alterado' }
     },
   }),
 ]

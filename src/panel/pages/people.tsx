@@ -15,11 +15,10 @@ import { customerListing } from '#queries/people/list-customers.ts'
 import { listPersonsByName } from '#queries/people/list-persons.ts'
 import { supplierListing } from '#queries/people/list-suppliers.ts'
 import * as format from '../format.ts'
-import { dateTime } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { choice, email, line, namedOptions, paragraph, phone, taxNumber, zip } from '../forms/kinds.ts'
 import { link } from '../link.ts'
-import type { Visit } from '../route.ts'
+import type { PanelRoute, Visit } from '../route.ts'
 import { type Column, searched } from '../ui/list.tsx'
 import { type RecordPages, recordPages } from '../ui/record-pages.tsx'
 
@@ -32,14 +31,14 @@ const PERSON_TYPE_NAMES: Readonly<Record<(typeof PERSON_TYPES)[number], string>>
 }
 
 /** Filters of both lists. */
-export const personFilters: Fields = {
+const personFilters: Fields = {
   name: { label: 'Nome', kind: line, columns: 4 },
   document: { label: 'CPF ou CNPJ', kind: taxNumber, columns: 4 },
   external_id: { label: 'Código externo', kind: line, columns: 4 },
 }
 
 /** What the filters may ask for. */
-export const PersonSearch = z.object({
+const PersonSearch = z.object({
   name: text(120).optional(),
   document: text(20).optional(),
   external_id: text(100).optional(),
@@ -47,7 +46,7 @@ export const PersonSearch = z.object({
 })
 
 /** Columns of both lists; what a supplier has beside a customer stands after the name. */
-export const personColumns = <P extends Person>(path: string, ...afterName: Column<P>[]): Column<P>[] => [
+const personColumns = <P extends Person>(path: string, ...afterName: Column<P>[]): Column<P>[] => [
   { head: 'Nome', cell: ({ id, name }) => <a href={link(`${path}/${id}`)}>{name}</a> },
   ...afterName,
   { head: 'CPF ou CNPJ', cell: ({ document }) => document && format.taxNumber(document) },
@@ -56,7 +55,7 @@ export const personColumns = <P extends Person>(path: string, ...afterName: Colu
 ]
 
 /** Fields of both forms; what a supplier has beside a customer stands after the name. */
-export const personFields = (afterName: Fields = {}): Fields => ({
+const personFields = (afterName: Fields = {}): Fields => ({
   name: { label: 'Nome', kind: line, isRequired: true, columns: 8 },
   ...afterName,
   person_type: { label: 'Tipo de pessoa', kind: choice(namedOptions(PERSON_TYPE_NAMES)), isRequired: true, columns: 4 },
@@ -77,7 +76,7 @@ export const personFields = (afterName: Fields = {}): Fields => ({
 type Facts = ReturnType<RecordPages<Person>['facts']>
 
 /** What a person's page shows. */
-export const personFacts = (person: Person, { books }: Visit, ...afterName: Facts): Facts => [
+const personFacts = (person: Person, { books }: Visit, ...afterName: Facts): Facts => [
   ['Nome', person.name],
   ...afterName,
   ['Tipo de pessoa', PERSON_TYPE_NAMES[person.person_type]],
@@ -87,8 +86,8 @@ export const personFacts = (person: Person, { books }: Visit, ...afterName: Fact
   ['Endereço', addressText(person.address)],
   ['Código externo', person.external_id],
   ['Observações', person.notes],
-  ['Cadastro', dateTime(person.created_at, books.timezone)],
-  ['Última alteração', dateTime(person.updated_at, books.timezone)],
+  ['Cadastro', format.dateTime(person.created_at, books.timezone)],
+  ['Última alteração', format.dateTime(person.updated_at, books.timezone)],
 ]
 
 function addressText(address: Person['address']): string | null {
@@ -100,10 +99,8 @@ function addressText(address: Person['address']): string | null {
     .join(' · ')
 }
 
-const CUSTOMERS_PATH = '/clientes'
-
-export const customerPages = recordPages<CustomerObject>({
-  path: CUSTOMERS_PATH,
+const customerPages = recordPages<CustomerObject>({
+  path: '/clientes',
   section: 'customers',
   subject: 'customer',
   words: {
@@ -113,7 +110,7 @@ export const customerPages = recordPages<CustomerObject>({
   },
   list: {
     filters: personFilters,
-    columns: personColumns(CUSTOMERS_PATH),
+    columns: personColumns('/clientes'),
     page: ({ books }, asked) =>
       searched(PersonSearch, asked, (search) =>
         listPersonsByName(books.pool, customerListing, books.companyId, { ...search, limit: 50 }),
@@ -132,10 +129,8 @@ export const customerPages = recordPages<CustomerObject>({
   },
 })
 
-const SUPPLIERS_PATH = '/fornecedores'
-
-export const supplierPages = recordPages<SupplierObject>({
-  path: SUPPLIERS_PATH,
+const supplierPages = recordPages<SupplierObject>({
+  path: '/fornecedores',
   section: 'suppliers',
   subject: 'supplier',
   words: {
@@ -145,7 +140,7 @@ export const supplierPages = recordPages<SupplierObject>({
   },
   list: {
     filters: personFilters,
-    columns: personColumns<SupplierObject>(SUPPLIERS_PATH, {
+    columns: personColumns<SupplierObject>('/fornecedores', {
       head: 'Nome fantasia',
       cell: ({ trade_name }) => trade_name,
       isExtra: true,
@@ -167,3 +162,5 @@ export const supplierPages = recordPages<SupplierObject>({
     command: deleteSupplier,
   },
 })
+
+export const peoplePages: readonly PanelRoute[] = [...customerPages, ...supplierPages]

@@ -63,7 +63,7 @@ async function change(
   if (outcome.kind === 'wrong') return invalid('current_password', 'está incorreta')
   if (outcome.kind === 'limited')
     return invalid('current_password', `muitas tentativas: aguarde ${outcome.retryAfter} segundos`)
-  return { to: '/entrar', notice: 'senha-trocada' }
+  return { to: '/entrar', flash: 'senha-trocada' }
 }
 
 /** Whoever is logged in, and the own password. */

@@ -15,7 +15,7 @@ import { Actions, ButtonLink, Card, Facts } from '../ui/parts.tsx'
 import { PaymentTypeTable, paymentTypesOf } from './payment-types.tsx'
 import { UserTable } from './users.tsx'
 
-export const PLAN_NAMES = { basic: 'Básico', api: 'Com adicional de API' } as const
+const PLAN_NAMES = { basic: 'Básico', api: 'Com adicional de API' } as const
 
 const PATH = '/configuracoes'
 const USERS = 200
@@ -116,7 +116,7 @@ export const settingsPages: readonly PanelRoute[] = [
     schema: CompanyForm,
     async act(submission, _company, input) {
       const answer = await submission.run(updateCompany, input)
-      return isRefusal(answer) ? answer : { to: PATH, notice: 'alterado' }
+      return isRefusal(answer) ? answer : { to: PATH, flash: 'alterado' }
     },
   }),
 ]

@@ -4,10 +4,7 @@ import { disableStore, enableStore } from '#commands/stores/switch-store.ts'
 import { UpdateStoreInput, updateStore } from '#commands/stores/update-store.ts'
 import { pathId } from '#http/paths.ts'
 import { isRefusal } from '#ledger/command.ts'
-import type { OrderObject } from '#projections/orders.ts'
 import type { StoreObject } from '#projections/stores.ts'
-import { listInOrder, NEWEST_FIRST } from '#queries/list.ts'
-import { orderListing } from '#queries/orders/list-orders.ts'
 import { listStores } from '#queries/stores/list-stores.ts'
 import { dateTime, percentage } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
@@ -17,20 +14,18 @@ import type { Page, PanelRoute, Visit } from '../route.ts'
 import { ButtonForm } from '../ui/form.tsx'
 import { buttonRoute, formPages } from '../ui/form-pages.tsx'
 import { History } from '../ui/history.tsx'
-import { List, listed, searched, Table } from '../ui/list.tsx'
+import { Table } from '../ui/list.tsx'
 import { Actions, Badge, ButtonLink, Card, Facts } from '../ui/parts.tsx'
-import { filterFields, ORDERS_OF_A_PAGE, orderColumns, Search } from './orders.tsx'
+import { OrderList } from './orders.tsx'
 
-export const HOME = '/loja'
+const HOME = '/loja'
+const PATH = `${HOME}/lojas`
+const ONE = `${PATH}/:id`
+const at = { section: 'store', access: 'owner' } as const
+
 async function showOverview(visit: Visit): Promise<Page> {
-  const { pool, companyId, moment, timezone } = visit.books
+  const { pool, companyId, moment } = visit.books
   const stores = await listStores(pool, companyId)
-  const filters = filterFields(stores)
-  const orders = await listed<OrderObject>(visit, filters, (asked) =>
-    searched(Search, asked, (search) =>
-      listInOrder(pool, orderListing, NEWEST_FIRST, companyId, { ...search, limit: ORDERS_OF_A_PAGE }),
-    ),
-  )
   const isOwner = visit.session.role === 'owner'
   const body = (
     <>
@@ -38,26 +33,17 @@ async function showOverview(visit: Visit): Promise<Page> {
         <StoreTable stores={stores} isOwner={isOwner} />
         {isOwner && !moment && (
           <Actions>
-            <ButtonLink to={`${HOME}/lojas/nova`}>Nova loja</ButtonLink>
+            <ButtonLink to={`${PATH}/nova`}>Nova loja</ButtonLink>
           </Actions>
         )}
       </Card>
-      <Card title="Pedidos">
-        <List
-          visit={visit}
-          filters={filters}
-          list={orders}
-          caption="Pedidos"
-          columns={orderColumns(timezone)}
-          empty="Nenhum pedido encontrado."
-        />
-      </Card>
+      <Card title="Pedidos">{await OrderList({ visit, stores })}</Card>
     </>
   )
   return { title: 'Loja online', body }
 }
 
-export const StoreBadge = ({ enabled }: Pick<StoreObject, 'enabled'>) =>
+const StoreBadge = ({ enabled }: Pick<StoreObject, 'enabled'>) =>
   enabled ? <Badge tone="good">Ligada</Badge> : <Badge tone="plain">Desligada</Badge>
 
 const StoreTable = ({ stores, isOwner }: { readonly stores: readonly StoreObject[]; readonly isOwner: boolean }) => (
@@ -68,7 +54,7 @@ const StoreTable = ({ stores, isOwner }: { readonly stores: readonly StoreObject
     columns={[
       {
         head: 'Loja',
-        cell: ({ id, alias }) => (isOwner ? <a href={link(`${HOME}/lojas/${id}`)}>{alias}</a> : <span>{alias}</span>),
+        cell: ({ id, alias }) => (isOwner ? <a href={link(`${PATH}/${id}`)}>{alias}</a> : <span>{alias}</span>),
       },
       { head: 'Situação', cell: ({ enabled }) => <StoreBadge enabled={enabled} /> },
       { head: 'Comissão', cell: ({ commission_percentage }) => percentage(commission_percentage), isNumber: true },
@@ -76,13 +62,6 @@ const StoreTable = ({ stores, isOwner }: { readonly stores: readonly StoreObject
     ]}
   />
 )
-
-/** Stores and their orders, the newest first. */
-export const storesPage: PanelRoute = { path: HOME, section: 'store', asOf: true, show: showOverview }
-
-const PATH = `${HOME}/lojas`
-const ONE = `${PATH}/:id`
-const at = { section: 'store', access: 'owner' } as const
 
 const commission = { label: 'Comissão (%)', kind: percent, isRequired: true } as const
 /** Typed in once and never shown again, like passwords; no browser offers a password of its own here. */
@@ -164,8 +143,9 @@ async function showStore(visit: Visit): Promise<Page | null> {
   return { title: `Loja ${store.alias}`, body }
 }
 
-/** Opening a store, its commission and secrets, and switching it. */
+/** Stores with their orders; opening a store, its commission and secrets, and switching it. */
 export const storePages: readonly PanelRoute[] = [
+  { path: HOME, section: 'store', asOf: true, show: showOverview },
   ...formPages({
     ...at,
     path: `${PATH}/nova`,
@@ -177,7 +157,7 @@ export const storePages: readonly PanelRoute[] = [
     schema: saying(CreateStoreInput),
     async act(submission, _, input) {
       const answer = await submission.run(createStore, input)
-      return isRefusal(answer) ? answer : { to: HOME, notice: 'criado' }
+      return isRefusal(answer) ? answer : { to: HOME, flash: 'criado' }
     },
   }),
   { ...at, path: ONE, show: showStore },
@@ -193,7 +173,7 @@ export const storePages: readonly PanelRoute[] = [
     schema: saying(UpdateStoreInput.omit({ alias: true }).required({ commission_percentage: true })),
     async act(submission, { id, alias }, changes) {
       const answer = await submission.run(updateStore, { alias, ...changes })
-      return isRefusal(answer) ? answer : { to: `${PATH}/${id}`, notice: 'alterado' }
+      return isRefusal(answer) ? answer : { to: `${PATH}/${id}`, flash: 'alterado' }
     },
   }),
   buttonRoute({
@@ -202,7 +182,7 @@ export const storePages: readonly PanelRoute[] = [
     subject: storeOf,
     async act(submission, { id, alias }) {
       const answer = await submission.run(enableStore, { alias })
-      return isRefusal(answer) ? answer : { to: `${PATH}/${id}`, notice: 'loja-ligada' }
+      return isRefusal(answer) ? answer : { to: `${PATH}/${id}`, flash: 'loja-ligada' }
     },
   }),
   buttonRoute({
@@ -211,7 +191,7 @@ export const storePages: readonly PanelRoute[] = [
     subject: storeOf,
     async act(submission, { id, alias }) {
       const answer = await submission.run(disableStore, { alias })
-      return isRefusal(answer) ? answer : { to: `${PATH}/${id}`, notice: 'loja-desligada' }
+      return isRefusal(answer) ? answer : { to: `${PATH}/${id}`, flash: 'loja-desligada' }
     },
   }),
 ]

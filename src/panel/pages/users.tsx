@@ -103,7 +103,7 @@ export const userPages: readonly PanelRoute[] = [
     schema: NewUser,
     async act(submission, _, { password: chosen, ...fields }) {
       const answer = await submission.run(createUser, { ...fields, password_hash: await hashPassword(chosen) })
-      return isRefusal(answer) ? answer : { to: HOME, notice: 'criado' }
+      return isRefusal(answer) ? answer : { to: HOME, flash: 'criado' }
     },
   }),
   { ...at, path: ONE, show: showUser },
@@ -119,7 +119,7 @@ export const userPages: readonly PanelRoute[] = [
     schema: Changes,
     async act(submission, { id }, changes) {
       const answer = await submission.run(updateUser, { id, ...changes })
-      return isRefusal(answer) ? answer : { to: `${USERS_PATH}/${id}`, notice: 'alterado' }
+      return isRefusal(answer) ? answer : { to: `${USERS_PATH}/${id}`, flash: 'alterado' }
     },
   }),
   ...formPages({
@@ -136,7 +136,7 @@ export const userPages: readonly PanelRoute[] = [
       // Whoever finds a panel open must not keep it: the own password takes the old one.
       if (id === submission.session.userId) return invalid('password', 'a própria senha se troca em "Minha conta"')
       const answer = await submission.run(changePassword, { id, password_hash: await hashPassword(chosen) })
-      return isRefusal(answer) ? answer : { to: `${USERS_PATH}/${id}`, notice: 'senha-trocada' }
+      return isRefusal(answer) ? answer : { to: `${USERS_PATH}/${id}`, flash: 'senha-trocada' }
     },
   }),
   buttonRoute({
@@ -145,7 +145,7 @@ export const userPages: readonly PanelRoute[] = [
     subject: userOf,
     async act(submission, { id }) {
       const answer = await submission.run(deactivateUser, { id })
-      return isRefusal(answer) ? answer : { to: `${USERS_PATH}/${id}`, notice: 'desativado' }
+      return isRefusal(answer) ? answer : { to: `${USERS_PATH}/${id}`, flash: 'desativado' }
     },
   }),
   buttonRoute({
@@ -154,7 +154,7 @@ export const userPages: readonly PanelRoute[] = [
     subject: userOf,
     async act(submission, { id }) {
       const answer = await submission.run(reactivateUser, { id })
-      return isRefusal(answer) ? answer : { to: `${USERS_PATH}/${id}`, notice: 'reativado' }
+      return isRefusal(answer) ? answer : { to: `${USERS_PATH}/${id}`, flash: 'reativado' }
     },
   }),
 ]

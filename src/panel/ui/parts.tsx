@@ -4,6 +4,11 @@ import { link } from '../link.ts'
 /** How a state is to be taken; said by the words too, never by the colour alone. */
 export type Tone = 'good' | 'bad' | 'warn' | 'plain'
 
+/** A state of a record, in words, and how it is to be taken. */
+export type State = readonly [tone: Tone, text: string]
+
+export const StateBadge = ({ state: [tone, text] }: { readonly state: State }) => <Badge tone={tone}>{text}</Badge>
+
 export const Badge = ({ tone, children }: { readonly tone: Tone; readonly children: ComponentChildren }) => (
   <span class={`badge ${tone}`}>{children}</span>
 )
@@ -15,12 +20,10 @@ export const Alert = ({ children }: { readonly children: ComponentChildren }) =>
   </p>
 )
 
+export type Fact = readonly [name: string, value: ComponentChildren]
+
 /** Names with their values. What is null is shown as a dash. */
-export const Facts = ({
-  facts,
-}: {
-  readonly facts: readonly (readonly [name: string, value: ComponentChildren])[]
-}) => (
+export const Facts = ({ facts }: { readonly facts: readonly Fact[] }) => (
   <dl class="facts">
     {facts.map(([name, value]) => (
       <div key={name}>

@@ -5,11 +5,11 @@ import { type Command, isRefusal } from '#ledger/command.ts'
 import type { Found } from '#queries/get.ts'
 import type { Fields } from '../forms/form.ts'
 import type { Page, PanelRoute, Section, Visit } from '../route.ts'
-import type { NoticeCode } from '../words/flashes.ts'
+import type { FlashCode } from '../words/flashes.ts'
 import { formPages, removalPages } from './form-pages.tsx'
 import { AsOfForm, History } from './history.tsx'
 import { type AskList, type Column, List, listed } from './list.tsx'
-import { Actions, ButtonLink, Card, Facts } from './parts.tsx'
+import { Actions, ButtonLink, Card, type Fact, Facts } from './parts.tsx'
 
 /** Records that people keep in the panel: a list with filters, a page each, forms to create and change, and a question before deleting. */
 export interface RecordPages<R extends { id: number }> {
@@ -34,7 +34,7 @@ export interface RecordPages<R extends { id: number }> {
   }
   get(visit: Visit, id: number): Promise<Found>
   nameOf(record: R): string
-  facts(record: R, visit: Visit): readonly (readonly [name: string, value: ComponentChildren])[]
+  facts(record: R, visit: Visit): readonly Fact[]
   /** What else its page shows and offers. */
   more?(record: R, visit: Visit): ComponentChildren | Promise<ComponentChildren>
   actions?(record: R, visit: Visit): ComponentChildren
@@ -57,7 +57,7 @@ export interface RecordPages<R extends { id: number }> {
     /** On the button that asks, the question itself, and what is told afterwards. */
     readonly label: string
     readonly question: string
-    readonly notice?: NoticeCode
+    readonly flash?: FlashCode
     readonly command: Command<{ id: number }>
   }
 }
@@ -149,7 +149,7 @@ export const createPages = <R extends { id: number }>({
     schema: create.schema,
     async act(submission, _, input) {
       const answer = await submission.run(create.command, input)
-      return isRefusal(answer) ? answer : { to: `${path}/${(JSON.parse(answer.body) as R).id}`, notice: 'criado' }
+      return isRefusal(answer) ? answer : { to: `${path}/${(JSON.parse(answer.body) as R).id}`, flash: 'criado' }
     },
   })
 
@@ -170,7 +170,7 @@ export function updatePages<R extends { id: number }>(pages: RecordPages<R>): Pa
     schema: update.schema,
     async act(submission, { id }, changes) {
       const answer = await submission.run(update.command, { id, changes })
-      return isRefusal(answer) ? answer : { to: `${path}/${id}`, notice: 'alterado' }
+      return isRefusal(answer) ? answer : { to: `${path}/${id}`, flash: 'alterado' }
     },
   })
 }
@@ -188,6 +188,6 @@ export function deletePages<R extends { id: number }>(pages: RecordPages<R>): Pa
     label: remove.label,
     back: ({ id }) => `${path}/${id}`,
     command: remove.command,
-    done: { to: path, notice: remove.notice ?? 'excluido' },
+    done: { to: path, flash: remove.flash ?? 'excluido' },
   })
 }

@@ -1,5 +1,5 @@
 /** What is told on the next page after something was done. The address carries the code only, so nobody can put words there. */
-export const NOTICES = {
+export const FLASHES = {
   criado: 'Cadastro criado.',
   alterado: 'Alterações salvas.',
   'sem-alteracao': 'Nada foi alterado.',
@@ -24,7 +24,7 @@ export const NOTICES = {
   entre: 'Entre para continuar.',
 } as const
 
-export type NoticeCode = keyof typeof NOTICES
+export type FlashCode = keyof typeof FLASHES
 
-export const noticeOf = (code: string | undefined): NoticeCode | null =>
-  code !== undefined && Object.hasOwn(NOTICES, code) ? (code as NoticeCode) : null
+export const flashOf = (code: string | undefined): FlashCode | null =>
+  code !== undefined && Object.hasOwn(FLASHES, code) ? (code as FlashCode) : null

@@ -17,8 +17,10 @@ import { Table } from '../../ui/list.tsx'
 import { Actions, Alert, ButtonLink, Card, Facts } from '../../ui/parts.tsx'
 import { EVENTS, eventName, KINDS, ORIGINS, subjectName, subjectPath } from '../../words/events.ts'
 
-/** Filters of the time line. */
-export const timelineFields: Fields = {
+const PATH = '/auditoria'
+const EVENTS_OF_A_PAGE = 50
+
+const FILTERS: Fields = {
   evento: { label: 'Acontecimento', kind: choice(namedOptions(EVENTS)), columns: 4 },
   tipo: { label: 'Registro', kind: choice(namedOptions(KINDS)), columns: 3 },
   numero: { label: 'Número do registro', kind: integer, columns: 3 },
@@ -30,7 +32,7 @@ export const timelineFields: Fields = {
 const RecordNumber = z.string().regex(/^[1-9]\d{0,14}$/, 'deve ser um número inteiro positivo')
 
 /** As the address has them. */
-export const TimelineQuery = z
+const Search = z
   .object({
     evento: z.enum(Object.keys(EVENTS)).optional(),
     tipo: z.enum(ID_KINDS).optional(),
@@ -49,8 +51,8 @@ export const TimelineQuery = z
   })
 
 /** What they mean; days are the company's own. */
-export function timelineFiltersOf(
-  { evento, tipo, numero, origem, de, ate }: z.infer<typeof TimelineQuery>,
+function filtersOf(
+  { evento, tipo, numero, origem, de, ate }: z.infer<typeof Search>,
   timezone: string,
 ): TimelineFilters {
   const isOfRecord = numero !== undefined
@@ -67,34 +69,31 @@ export function timelineFiltersOf(
 const typesAbout = (kind: string): EventName[] =>
   (Object.keys(EVENT_TYPES) as EventName[]).filter((name) => EVENT_TYPES[name].subject === kind)
 
-const PATH = '/auditoria'
-const EVENTS_OF_A_PAGE = 50
-
 /** The ledger as a time line, the newest first. */
 async function showTimeline(visit: Visit): Promise<Page> {
   const asked = Object.fromEntries(Object.entries(visit.query).filter(([, value]) => value !== ''))
-  const query = TimelineQuery.safeParse(asked)
+  const query = Search.safeParse(asked)
   const filled = query.success
-    ? filledWith(timelineFields, asked)
-    : filledWith(timelineFields, asked, { refused: 'validation_failed', details: { ...describeIssues(query.error) } })
+    ? filledWith(FILTERS, asked)
+    : filledWith(FILTERS, asked, { refused: 'validation_failed', details: { ...describeIssues(query.error) } })
   const body = (
     <>
       <Actions>
         <ButtonForm visit={visit} to={`${PATH}/conferir`} label="Conferir o livro" />
         <ButtonLink to={`${PATH}/como-era`}>Como era em…</ButtonLink>
       </Actions>
-      <Filters path={PATH} fields={timelineFields} filled={filled} target="livro" />
+      <Filters path={PATH} fields={FILTERS} filled={filled} target="livro" />
       <div id="livro">{query.success ? await events(visit, query.data) : <Alert>{filled.problem}</Alert>}</div>
     </>
   )
   return { title: 'Auditoria', body }
 }
 
-async function events(visit: Visit, { antes, ...asked }: ReturnType<typeof TimelineQuery.parse>) {
+async function events(visit: Visit, { antes, ...asked }: ReturnType<typeof Search.parse>) {
   const { books, context } = visit
   const { revision } = await headOf(books.pool, books.companyId)
   const before = Math.min(antes === undefined ? revision + 1 : Number(antes), revision + 1)
-  const filters = timelineFiltersOf(asked, books.timezone)
+  const filters = filtersOf(asked, books.timezone)
   const found = await timeline(context.store, books.companyId, before, filters, EVENTS_OF_A_PAGE)
   const actors = await namesOfActors(books, found.events)
   return (
@@ -127,8 +126,6 @@ async function events(visit: Visit, { antes, ...asked }: ReturnType<typeof Timel
 const EventLink = ({ event }: { readonly event: Envelope }) => (
   <a href={link(`${PATH}/eventos/${event.revision}`)}>{event.revision}</a>
 )
-
-export const timelinePage: PanelRoute = { path: PATH, section: 'audit', access: 'owner', show: showTimeline }
 
 /** One event just as it is kept, and as it was hashed. */
 async function showEvent(visit: Visit): Promise<Page | null> {
@@ -179,9 +176,7 @@ async function showEvent(visit: Visit): Promise<Page | null> {
   return { title: `Evento ${revision}`, body }
 }
 
-export const eventPage: PanelRoute = {
-  path: '/auditoria/eventos/:revision',
-  section: 'audit',
-  access: 'owner',
-  show: showEvent,
-}
+export const timelinePages: readonly PanelRoute[] = [
+  { path: PATH, section: 'audit', access: 'owner', show: showTimeline },
+  { path: `${PATH}/eventos/:revision`, section: 'audit', access: 'owner', show: showEvent },
+]

@@ -108,7 +108,7 @@ export const catalogPages = recordPages<Item>({
     label: 'Desativar',
     question:
       'O item deixa de aparecer nas listas e não pode mais ser vendido; o código de barras fica livre. Vendas já feitas ficam como estão.',
-    notice: 'item-desativado',
+    flash: 'item-desativado',
     command: deactivateItem,
   },
 })

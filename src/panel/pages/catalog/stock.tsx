@@ -129,7 +129,7 @@ export const stockForm = formRoute<Item, ItemChanges>({
   schema: StockForm,
   async act(submission, { id }, changes) {
     const answer = await submission.run(updateItem, { id, changes })
-    return isRefusal(answer) ? ofQuantity(answer) : { to: `/catalogo/${id}`, notice: 'estoque' }
+    return isRefusal(answer) ? ofQuantity(answer) : { to: `/catalogo/${id}`, flash: 'estoque' }
   },
   again: (submission, item, refusal) => ({
     title: `Estoque: ${item.name}`,

@@ -111,7 +111,7 @@ function originOf({ origin, sale_id }: Account) {
 const isPending = ({ status }: Account): boolean => status === 'pending'
 
 /** The pages of one side of the finances. Accounts that a sale made are the counter's own here, and treated like the others. */
-export function accountPages<P>(side: AccountPages<P>): PanelRoute[] {
+function accountPages<P>(side: AccountPages<P>): PanelRoute[] {
   const { path, section, subject, all, listing } = side
   const pages: RecordPages<Account<P>> = {
     path,
@@ -145,7 +145,7 @@ export function accountPages<P>(side: AccountPages<P>): PanelRoute[] {
   return [...recordPages(pages), ...settlementPages(pages, side.settle)]
 }
 
-export const receivablePages = accountPages<CustomerOfReceivable>({
+const receivablePages = accountPages<CustomerOfReceivable>({
   path: '/contas-a-receber',
   section: 'receivables',
   subject: 'receivable',
@@ -166,7 +166,7 @@ export const receivablePages = accountPages<CustomerOfReceivable>({
   settle: settleReceivable,
 })
 
-export const payablePages = accountPages<SupplierOfPayable>({
+const payablePages = accountPages<SupplierOfPayable>({
   path: '/contas-a-pagar',
   section: 'payables',
   subject: 'payable',
@@ -186,3 +186,5 @@ export const payablePages = accountPages<SupplierOfPayable>({
   remove: deletePayable,
   settle: settlePayable,
 })
+
+export const financePages: readonly PanelRoute[] = [...receivablePages, ...payablePages]

@@ -57,7 +57,7 @@ export const settlementPages = <P,>(
     async act(submission, { id }, input) {
       const amount = textOf(submission.form, AMOUNT)
       const answer = await submission.run(command, { ...input, id, amount })
-      return isRefusal(answer) ? answer : { to: `${path}/${id}`, notice: 'liquidada' }
+      return isRefusal(answer) ? answer : { to: `${path}/${id}`, flash: 'liquidada' }
     },
   })
 

@@ -18,7 +18,7 @@ import type { Page, PanelRoute, Redirect, Submission, Visit } from '../../route.
 import { Form } from '../../ui/form.tsx'
 import { formRoute } from '../../ui/form-pages.tsx'
 import { type Column, Pager, Table } from '../../ui/list.tsx'
-import { Actions, Badge, ButtonLink, Card, Facts } from '../../ui/parts.tsx'
+import { Actions, Badge, ButtonLink, Card, type Fact, Facts } from '../../ui/parts.tsx'
 import { idsIn, reasonOf, reasonsIn, Uploaded } from './uploaded-sale.tsx'
 
 const PATH = '/caixas/recusadas'
@@ -39,7 +39,7 @@ export const refusedColumns = (timezone: string): Column<RefusedSale>[] => [
 ]
 
 /** Who settled it: a person, or the till that sent it corrected. */
-export const settlerOf = ({ settled_by }: RefusedSaleRecord): string =>
+const settlerOf = ({ settled_by }: RefusedSaleRecord): string =>
   settled_by ? (settled_by.name ?? `usuário ${settled_by.id}`) : 'o caixa, que enviou a venda corrigida'
 
 const settledColumns = (timezone: string): Column<RefusedSaleRecord>[] => [
@@ -97,17 +97,12 @@ function Listed<R extends RefusedSale>({ path, query, columns, found }: ListedPr
   )
 }
 
-export const refusedSaleLists: readonly PanelRoute[] = [
-  { path: PATH, section: 'tills', show: showOpen },
-  { path: SETTLED_PATH, section: 'tills', show: showSettled },
-]
-
 async function refusedSaleOf({ books, params }: Visit): Promise<RefusedSaleDetails | null> {
   const id = pathId(params.id)
   return id === null ? null : getRefusedSale(books.pool, books.companyId, id)
 }
 
-async function show(visit: Visit, filled?: Filled): Promise<Page | null> {
+async function showOne(visit: Visit, filled?: Filled): Promise<Page | null> {
   const sale = await refusedSaleOf(visit)
   if (!sale) return null
   const { pool, companyId, timezone } = visit.books
@@ -153,7 +148,7 @@ const Reasons = ({ sale: { errors, sale_id } }: { readonly sale: RefusedSaleDeta
   </Card>
 )
 
-const factsOf = (sale: RefusedSaleDetails, timezone: string): Parameters<typeof Facts>[0]['facts'] => [
+const factsOf = (sale: RefusedSaleDetails, timezone: string): readonly Fact[] => [
   ['Situação', sale.settled_at ? <Badge tone="good">Resolvida</Badge> : <Badge tone="warn">À espera</Badge>],
   ['Enviada por', sale.user.name],
   ['Recusada pela primeira vez', dateTime(sale.first_refused_at, timezone)],
@@ -177,11 +172,17 @@ const FIELDS: Fields = {
   },
 }
 
+interface SettlingProps {
+  readonly visit: Visit
+  readonly id: number
+  readonly filled?: Filled | undefined
+}
+
 const Settling = ({ visit, id, filled }: SettlingProps) => (
   <Card title="Resolver">
     <Form
       visit={visit}
-      to={`/caixas/recusadas/${id}/resolver`}
+      to={`${PATH}/${id}/resolver`}
       label="Marcar como resolvida"
       fields={FIELDS}
       filled={filled}
@@ -195,33 +196,29 @@ const Settling = ({ visit, id, filled }: SettlingProps) => (
   </Card>
 )
 
-interface SettlingProps {
-  readonly visit: Visit
-  readonly id: number
-  readonly filled?: Filled | undefined
-}
-
 /** Settles it. A button pressed twice has done what it says; whoever comes second is shown who was first. */
 async function settle(submission: Submission, id: number, note: string | null): Promise<Redirect> {
   const { context, session } = submission
   const { companyId, userId } = session
   const isNew = await settleRefusedSale(context.pool, companyId, id, { userId, note })
   const settledBy = isNew ? userId : (await refusedSaleOf(submission))?.settled_by?.id
-  if (settledBy === userId) return { to: '/caixas', notice: 'resolvida' }
-  return { to: `/caixas/recusadas/${id}`, notice: 'ja-resolvida' }
+  if (settledBy === userId) return { to: '/caixas', flash: 'resolvida' }
+  return { to: `${PATH}/${id}`, flash: 'ja-resolvida' }
 }
 
 export const refusedSalePages: readonly PanelRoute[] = [
-  { path: '/caixas/recusadas/:id', section: 'tills', show: (visit) => show(visit) },
+  { path: PATH, section: 'tills', show: showOpen },
+  { path: SETTLED_PATH, section: 'tills', show: showSettled },
+  { path: `${PATH}/:id`, section: 'tills', show: (visit) => showOne(visit) },
   formRoute({
-    path: '/caixas/recusadas/:id/resolver',
+    path: `${PATH}/:id/resolver`,
     section: 'tills',
     subject: refusedSaleOf,
     fields: () => FIELDS,
     schema: SettlementNote,
     act: (submission, { id }, { note }) => settle(submission, id, note ?? null),
     async again(submission, _, refusal) {
-      const page = await show(submission, filledWith(FIELDS, submission.form, refusal))
+      const page = await showOne(submission, filledWith(FIELDS, submission.form, refusal))
       return page && { ...page, status: statusOf(refusal.refused) }
     },
   }),

@@ -9,7 +9,7 @@ import type { Fields } from '../../forms/form.ts'
 import { line, paragraph } from '../../forms/kinds.ts'
 import type { PanelRoute } from '../../route.ts'
 import { formPages, obstaclePage } from '../../ui/form-pages.tsx'
-import type { NoticeCode } from '../../words/flashes.ts'
+import type { FlashCode } from '../../words/flashes.ts'
 import { saleOf } from './sale.tsx'
 
 /** Something that is done with a sale after asking. */
@@ -22,7 +22,7 @@ interface SaleAction<I> {
   readonly fields: Fields
   readonly schema: z.ZodType<I>
   readonly command: Command<I & { id: number }>
-  readonly notice: NoticeCode
+  readonly flash: FlashCode
   /** Why it cannot be done with a sale as it stands, before anybody has tried; null where it can. */
   obstacle(sale: SaleObject): string | null
   /** What a refusal means here. */
@@ -40,7 +40,7 @@ const cancelling: SaleAction<Omit<CancelSaleInput, 'id'>> = {
   fields: { reason: { label: 'Motivo', kind: paragraph, columns: 12, hint: 'Fica no histórico da venda.' } },
   schema: CancelSaleInput.omit({ id: true }),
   command: cancelSale,
-  notice: 'cancelada',
+  flash: 'cancelada',
   obstacle({ status, fiscal_document }) {
     if (status === 'cancelled') return 'A venda já está cancelada.'
     return fiscal_document ? HAS_DOCUMENT : null
@@ -60,7 +60,7 @@ const authorizing: SaleAction<Omit<FiscalDocumentInput, 'id'>> = {
   fields: { number: { label: 'Número do documento', kind: line, isRequired: true, columns: 6 } },
   schema: FiscalDocumentInput.omit({ id: true }),
   command: authorizeFiscalDocument,
-  notice: 'documento-fiscal',
+  flash: 'documento-fiscal',
   obstacle({ status, fiscal_document }) {
     if (status === 'cancelled') return 'Uma venda cancelada não recebe documento fiscal.'
     return fiscal_document ? `A venda já tem o documento fiscal ${fiscal_document.number}.` : null
@@ -74,7 +74,7 @@ const authorizing: SaleAction<Omit<FiscalDocumentInput, 'id'>> = {
 export const saleActions: readonly PanelRoute[] = [...routesOf(cancelling), ...routesOf(authorizing)]
 
 function routesOf<I>(action: SaleAction<I>): PanelRoute[] {
-  const { label, explanation, fields, schema, command, notice, isDangerous, obstacle, refusals } = action
+  const { label, explanation, fields, schema, command, flash, isDangerous, obstacle, refusals } = action
   const title = ({ id }: SaleObject) => `${label}: ${id}`
   const back = ({ id }: Pick<SaleObject, 'id'>) => `/vendas/${id}`
   return formPages({
@@ -91,7 +91,7 @@ function routesOf<I>(action: SaleAction<I>): PanelRoute[] {
     schema,
     async act(submission, sale, input) {
       const answer = await submission.run(command, { ...input, id: sale.id })
-      if (!isRefusal(answer)) return { to: back(sale), notice }
+      if (!isRefusal(answer)) return { to: back(sale), flash }
       const meaning = refusals[answer.refused]
       if (meaning === undefined) return answer
       return { ...obstaclePage(title(sale), meaning, back(sale)), status: statusOf(answer.refused) }

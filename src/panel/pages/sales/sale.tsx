@@ -8,10 +8,10 @@ import { link } from '../../link.ts'
 import type { Books, Page, PageRoute, Visit } from '../../route.ts'
 import { AsOfForm, History, namesOfActors } from '../../ui/history.tsx'
 import { Table } from '../../ui/list.tsx'
-import { Actions, Badge, ButtonLink, Card, Facts } from '../../ui/parts.tsx'
+import { Actions, Badge, ButtonLink, Card, type Fact, Facts } from '../../ui/parts.tsx'
 import { recordOf } from '../../ui/record-pages.tsx'
 import { ORIGINS } from '../../words/events.ts'
-import { SaleStatus } from './sales.tsx'
+import { SaleBadge } from './sales.tsx'
 
 /** The sale that a path names; null where there is none. */
 export const saleOf = (visit: Visit): Promise<SaleObject | null> =>
@@ -61,14 +61,10 @@ const SaleActions = ({ sale: { id, status, fiscal_document } }: { readonly sale:
     </Actions>
   )
 
-function factsOf(
-  sale: SaleObject,
-  { has_customer }: SaleTraces,
-  timezone: string,
-): Parameters<typeof Facts>[0]['facts'] {
+function factsOf(sale: SaleObject, { has_customer }: SaleTraces, timezone: string): readonly Fact[] {
   const { customer, fiscal_document: document } = sale
   return [
-    ['Situação', <SaleStatus key="status" status={sale.status} />],
+    ['Situação', <SaleBadge key="status" status={sale.status} />],
     ['Total', money(sale.total)],
     ['Vendida em', dateTime(sale.sold_at, timezone)],
     ['Registrada em', dateTime(sale.created_at, timezone)],

@@ -10,23 +10,18 @@ import { choice, date, integer, line, namedOptions, optionsOf } from '../../form
 import { link } from '../../link.ts'
 import type { Page, PanelRoute, Visit } from '../../route.ts'
 import { type Column, List, listed, searched } from '../../ui/list.tsx'
-import { Badge, type Tone } from '../../ui/parts.tsx'
+import { type State, StateBadge } from '../../ui/parts.tsx'
 import { ORIGINS } from '../../words/events.ts'
-import { salePage } from './sale.tsx'
-import { saleActions } from './sale-actions.tsx'
 
-export const SALE_STATUSES: Readonly<Record<SaleObject['status'], readonly [name: string, tone: Tone]>> = {
-  completed: ['Concluída', 'good'],
-  cancelled: ['Cancelada', 'bad'],
+export const SALE_STATES: Readonly<Record<SaleObject['status'], State>> = {
+  completed: ['good', 'Concluída'],
+  cancelled: ['bad', 'Cancelada'],
 }
 
-export const SaleStatus = ({ status }: Pick<SaleObject, 'status'>) => {
-  const [name, tone] = SALE_STATUSES[status]
-  return <Badge tone={tone}>{name}</Badge>
-}
+export const SaleBadge = ({ status }: Pick<SaleObject, 'status'>) => <StateBadge state={SALE_STATES[status]} />
 
 const STATUSES = ['completed', 'cancelled'] as const
-const statuses = optionsOf(STATUSES, (status) => SALE_STATUSES[status][0])
+const statuses = optionsOf(STATUSES, (status) => SALE_STATES[status][1])
 
 const FILTERS: Fields = {
   id: { label: 'Número', kind: integer, columns: 3 },
@@ -53,7 +48,7 @@ const columnsFor = (timezone: string): Column<SaleObject>[] => [
   { head: 'Nº', cell: ({ id }) => <a href={link(`/vendas/${id}`)}>{id}</a> },
   { head: 'Quando', cell: ({ sold_at }) => dateTime(sold_at, timezone) },
   { head: 'Cliente', cell: ({ customer }) => customer?.name, isExtra: true },
-  { head: 'Situação', cell: ({ status }) => <SaleStatus status={status} /> },
+  { head: 'Situação', cell: ({ status }) => <SaleBadge status={status} /> },
   { head: 'Total', cell: ({ total }) => money(total), isNumber: true },
   { head: 'Origem', cell: ({ origin }) => ORIGINS[origin], isExtra: true },
 ]
@@ -76,8 +71,4 @@ async function show(visit: Visit): Promise<Page> {
   return { title: 'Vendas', body }
 }
 
-export const salePages: readonly PanelRoute[] = [
-  { path: '/vendas', section: 'sales', asOf: true, show },
-  salePage,
-  ...saleActions,
-]
+export const salesPage: PanelRoute = { path: '/vendas', section: 'sales', asOf: true, show }

@@ -8,9 +8,9 @@ import type { Page, PanelRoute, Visit } from '../../route.ts'
 import { namesOfActors } from '../../ui/history.tsx'
 import { type Column, List, listed, Table } from '../../ui/list.tsx'
 import { Actions, ButtonLink, Card } from '../../ui/parts.tsx'
-import { refusedColumns, refusedSaleLists, refusedSalePages } from './refused-sales.tsx'
+import { refusedColumns } from './refused-sales.tsx'
 import { Warnings } from './sale.tsx'
-import { SaleStatus } from './sales.tsx'
+import { SaleBadge } from './sales.tsx'
 
 /** Refused sales that are shown before the uploads. */
 const FIRST_REFUSED = 5
@@ -80,13 +80,9 @@ const uploadColumns = (timezone: string, names: (actor: string | null) => string
   { head: 'Recebida em', cell: ({ recorded_at }) => dateTime(recorded_at, timezone), isExtra: true },
   { head: 'Enviada por', cell: ({ actor }) => names(actor), isExtra: true },
   { head: 'No caixa', cell: ({ offline_id }) => offline_id, isExtra: true },
-  { head: 'Situação', cell: ({ sale }) => <SaleStatus status={sale.status} />, isExtra: true },
+  { head: 'Situação', cell: ({ sale }) => <SaleBadge status={sale.status} />, isExtra: true },
   { head: 'Total', cell: ({ sale }) => money(sale.total), isNumber: true },
   { head: 'Avisos', cell: (upload) => <Warnings sale={upload.sale} upload={upload} timezone={timezone} /> },
 ]
 
-export const tillPages: readonly PanelRoute[] = [
-  { path: '/caixas', section: 'tills', show },
-  ...refusedSaleLists,
-  ...refusedSalePages,
-]
+export const tillsPage: PanelRoute = { path: '/caixas', section: 'tills', show }

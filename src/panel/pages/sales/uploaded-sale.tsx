@@ -5,7 +5,7 @@ import * as format from '../../format.ts'
 import { money } from '../../format.ts'
 import { Table } from '../../ui/list.tsx'
 import { Facts } from '../../ui/parts.tsx'
-import { SALE_STATUSES } from './sales.tsx'
+import { SALE_STATES } from './sales.tsx'
 
 /** Lines of a refused sale that are shown; the text that was sent has all of them. */
 const SHOWN = 100
@@ -108,7 +108,7 @@ function momentText(value: unknown, timezone: string): string | null {
 }
 
 const saleStatus = (value: unknown): string | null =>
-  value === 'completed' || value === 'cancelled' ? SALE_STATUSES[value][0] : text(value)
+  value === 'completed' || value === 'cancelled' ? SALE_STATES[value][1] : text(value)
 
 function paymentStatus(value: unknown): string | null {
   if (value === 'completed') return 'Pago'

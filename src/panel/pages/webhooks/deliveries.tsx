@@ -5,7 +5,7 @@ import { isRefusal } from '#ledger/command.ts'
 import { type Operation, operate } from '#ledger/write/operation.ts'
 import { getDelivery } from '#queries/webhooks/get-delivery.ts'
 import { getMessage } from '#queries/webhooks/get-message.ts'
-import { DELIVERY_STATUSES, type DeliveryObject } from '#queries/webhooks/list-deliveries.ts'
+import { DELIVERY_STATUSES, type DeliveryObject, listDeliveries } from '#queries/webhooks/list-deliveries.ts'
 import { type ReplayResult, redeliver, replayMessages, sendTest } from '#webhooks/deliveries.ts'
 import { dateTimeSeconds, decimal } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
@@ -14,40 +14,33 @@ import { link } from '../../link.ts'
 import type { Page, PanelRoute, Redirect, Submission, Visit } from '../../route.ts'
 import { ButtonForm } from '../../ui/form.tsx'
 import { buttonRoute, formPages } from '../../ui/form-pages.tsx'
-import { type Column, Table } from '../../ui/list.tsx'
-import { Actions, Badge, ButtonLink, Card, Facts } from '../../ui/parts.tsx'
-import {
-  type ShownWebhook,
-  type Told,
-  WEBHOOK_EVENT_NAMES,
-  WEBHOOKS_PATH,
-  webhookOf,
-  webhookPath,
-} from './webhooks.tsx'
+import { type Column, List, listed, searched, Table } from '../../ui/list.tsx'
+import { Actions, ButtonLink, Card, Facts, type State, StateBadge } from '../../ui/parts.tsx'
+import { type ShownWebhook, WEBHOOK_EVENT_NAMES, WEBHOOKS_PATH, webhookOf, webhookPath } from './webhooks.tsx'
 
-export const DELIVERY_STATUS: Readonly<Record<'pending' | 'delivered' | 'failed' | 'cancelled', Told>> = {
+const STATES: Readonly<Record<DeliveryObject['status'], State>> = {
   pending: ['warn', 'Pendente'],
   delivered: ['good', 'Entregue'],
   failed: ['bad', 'Falhou'],
   cancelled: ['plain', 'Cancelada'],
 }
 
-export const DELIVERIES_OF_A_PAGE = 30
+const DELIVERIES_OF_A_PAGE = 30
 
 const EVENTS = [...WEBHOOK_EVENTS, 'webhook.test'] as const
 
-export const FILTERS: Fields = {
-  status: { label: 'Situação', kind: choice(optionsOf(DELIVERY_STATUSES, (status) => DELIVERY_STATUS[status][1])) },
+const FILTERS: Fields = {
+  status: { label: 'Situação', kind: choice(optionsOf(DELIVERY_STATUSES, (status) => STATES[status][1])) },
   event: { label: 'Aviso', kind: choice(optionsOf(EVENTS, (event) => WEBHOOK_EVENT_NAMES[event])) },
 }
 
-export const Search = z.object({
+const Search = z.object({
   status: z.enum(DELIVERY_STATUSES).optional(),
   event: z.enum(EVENTS).optional(),
   cursor: z.string().optional(),
 })
 
-export const deliveryColumns = (timezone: string): Column<DeliveryObject>[] => [
+const columnsOf = (timezone: string): Column<DeliveryObject>[] => [
   {
     head: 'Quando',
     cell: ({ id, webhook_id, created_at }) => (
@@ -60,9 +53,27 @@ export const deliveryColumns = (timezone: string): Column<DeliveryObject>[] => [
   { head: 'Sequência', cell: ({ sequence }) => sequence ?? '—', isNumber: true, isExtra: true },
 ]
 
-export const DeliveryBadge = ({ status }: Pick<DeliveryObject, 'status'>) => {
-  const [tone, text] = DELIVERY_STATUS[status]
-  return <Badge tone={tone}>{text}</Badge>
+const DeliveryBadge = ({ status }: Pick<DeliveryObject, 'status'>) => <StateBadge state={STATES[status]} />
+
+/** What was sent to an endpoint, the newest first. */
+export async function DeliveryList({ visit, webhook }: { readonly visit: Visit; readonly webhook: ShownWebhook }) {
+  const { pool, companyId, timezone } = visit.books
+  const deliveries = await listed<DeliveryObject>(visit, FILTERS, (asked) =>
+    searched(Search, asked, (search) =>
+      listDeliveries(pool, companyId, webhook.id, { ...search, limit: DELIVERIES_OF_A_PAGE }),
+    ),
+  )
+  return (
+    <List
+      visit={visit}
+      id="entregas"
+      filters={FILTERS}
+      list={deliveries}
+      caption="Entregas dos últimos 30 dias"
+      columns={columnsOf(timezone)}
+      empty="Nenhuma entrega."
+    />
+  )
 }
 
 const REPLAY: Fields = {
@@ -156,7 +167,7 @@ async function queue(submission: Submission, webhook: ShownWebhook, operation: O
   const answer = await operated(submission, operation)
   if (isRefusal(answer)) return answer
   const delivery = JSON.parse(answer.body) as DeliveryObject
-  return { to: `${webhookPath(webhook)}/entregas/${delivery.id}`, notice: 'enviada' }
+  return { to: `${webhookPath(webhook)}/entregas/${delivery.id}`, flash: 'enviada' }
 }
 
 /** How many deliveries there are to be, and the way on where there were too many for once. */

@@ -7,7 +7,6 @@ import { RotationFields, WebhookChanges, WebhookFields } from '#commands/webhook
 import { invalid, type Refusal } from '#domain/refusal.ts'
 import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import { isRefusal } from '#ledger/command.ts'
-import { type DeliveryObject, listDeliveries } from '#queries/webhooks/list-deliveries.ts'
 import { urlProblem } from '#webhooks/target.ts'
 import { dateTime } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
@@ -16,11 +15,9 @@ import type { Page, PanelRoute, Visit } from '../../route.ts'
 import { ButtonForm } from '../../ui/form.tsx'
 import { buttonRoute, formPages, removalPages } from '../../ui/form-pages.tsx'
 import { History } from '../../ui/history.tsx'
-import { List, listed, searched } from '../../ui/list.tsx'
 import { Actions, ButtonLink, Card, Facts, Secret } from '../../ui/parts.tsx'
-import { DELIVERIES_OF_A_PAGE, deliveryColumns, FILTERS, Search } from './deliveries.tsx'
+import { DeliveryList } from './deliveries.tsx'
 import {
-  HOME,
   type ShownWebhook,
   WEBHOOK_EVENT_NAMES,
   WEBHOOKS_PATH,
@@ -29,16 +26,14 @@ import {
   webhookPath,
 } from './webhooks.tsx'
 
+const HOME = '/integracoes'
+const at = { section: 'integrations', access: 'owner' } as const
+const one = `${WEBHOOKS_PATH}/:id`
+
 async function webhookPage(visit: Visit): Promise<Page | null> {
   const webhook = await webhookOf(visit)
   if (!webhook) return null
-  const { pool, companyId, timezone } = visit.books
-  const deliveries = await listed<DeliveryObject>(visit, FILTERS, (asked) =>
-    searched(Search, asked, (search) =>
-      listDeliveries(pool, companyId, webhook.id, { ...search, limit: DELIVERIES_OF_A_PAGE }),
-    ),
-  )
-  const time = (at: string | null) => at && dateTime(at, timezone)
+  const time = (at: string | null) => at && dateTime(at, visit.books.timezone)
   const body = (
     <>
       <WebhookActions visit={visit} webhook={webhook} />
@@ -54,17 +49,7 @@ async function webhookPage(visit: Visit): Promise<Page | null> {
           ]}
         />
       </Card>
-      <Card title="Entregas">
-        <List
-          visit={visit}
-          id="entregas"
-          filters={FILTERS}
-          list={deliveries}
-          caption="Entregas dos últimos 30 dias"
-          columns={deliveryColumns(timezone)}
-          empty="Nenhuma entrega."
-        />
-      </Card>
+      <Card title="Entregas">{await DeliveryList({ visit, webhook })}</Card>
       {await History({ visit, subject: `webhook/${webhook.id}` })}
     </>
   )
@@ -95,43 +80,6 @@ const WebhookActions = ({ visit, webhook }: WebhookProps) => {
     </Actions>
   )
 }
-
-const at = { section: 'integrations', access: 'owner' } as const
-const one = `${WEBHOOKS_PATH}/:id`
-
-/** One address: how it answers, what it was sent, switching it and giving it up. */
-export const webhookPages: readonly PanelRoute[] = [
-  { ...at, path: one, show: webhookPage },
-  buttonRoute({
-    ...at,
-    path: `${one}/ligar`,
-    subject: webhookOf,
-    async act(submission, { id }) {
-      const answer = await submission.run(enableWebhook, { id })
-      return isRefusal(answer) ? answer : { to: webhookPath({ id }), notice: 'ligado' }
-    },
-  }),
-  buttonRoute({
-    ...at,
-    path: `${one}/desligar`,
-    subject: webhookOf,
-    async act(submission, { id }) {
-      const answer = await submission.run(switchOffWebhook, { id, reason: 'requested' })
-      return isRefusal(answer) ? answer : { to: webhookPath({ id }), notice: 'desligado' }
-    },
-  }),
-  ...removalPages({
-    ...at,
-    path: `${one}/excluir`,
-    subject: webhookOf,
-    title: () => 'Excluir webhook',
-    intro: ({ url }) => <p>{`Nada mais será entregue em ${url}, e o segredo é esquecido. Isso não se desfaz.`}</p>,
-    label: 'Excluir',
-    back: webhookPath,
-    command: deleteWebhook,
-    done: { to: '/integracoes', notice: 'excluido' },
-  }),
-]
 
 const events = [
   { value: '*', label: 'Todos, também os que vierem a existir' },
@@ -174,8 +122,9 @@ const secretPage = (title: string, webhook: Pick<ShownWebhook, 'id'>, secret: st
   ],
 })
 
-/** Registering an address, changing it, and giving it another secret. */
-export const webhookFormPages: readonly PanelRoute[] = [
+/** One endpoint: registering and changing it, its secret and deliveries, switching it and giving it up. */
+export const webhookPages: readonly PanelRoute[] = [
+  { ...at, path: one, show: webhookPage },
   ...formPages({
     ...at,
     path: `${WEBHOOKS_PATH}/novo`,
@@ -206,7 +155,7 @@ export const webhookFormPages: readonly PanelRoute[] = [
     schema: WebhookChanges,
     async act(submission, { id }, changes) {
       const answer = refusedUrl(submission, changes.url) ?? (await submission.run(updateWebhook, { id, ...changes }))
-      return isRefusal(answer) ? answer : { to: webhookPath({ id }), notice: 'alterado' }
+      return isRefusal(answer) ? answer : { to: webhookPath({ id }), flash: 'alterado' }
     },
   }),
   ...formPages({
@@ -224,5 +173,34 @@ export const webhookFormPages: readonly PanelRoute[] = [
       const answer = await submission.run(rotateSecret, { id, ...input, secret })
       return isRefusal(answer) ? answer : secretPage('Segredo trocado', { id }, answer.replayed ? null : secret)
     },
+  }),
+  buttonRoute({
+    ...at,
+    path: `${one}/ligar`,
+    subject: webhookOf,
+    async act(submission, { id }) {
+      const answer = await submission.run(enableWebhook, { id })
+      return isRefusal(answer) ? answer : { to: webhookPath({ id }), flash: 'ligado' }
+    },
+  }),
+  buttonRoute({
+    ...at,
+    path: `${one}/desligar`,
+    subject: webhookOf,
+    async act(submission, { id }) {
+      const answer = await submission.run(switchOffWebhook, { id, reason: 'requested' })
+      return isRefusal(answer) ? answer : { to: webhookPath({ id }), flash: 'desligado' }
+    },
+  }),
+  ...removalPages({
+    ...at,
+    path: `${one}/excluir`,
+    subject: webhookOf,
+    title: () => 'Excluir webhook',
+    intro: ({ url }) => <p>{`Nada mais será entregue em ${url}, e o segredo é esquecido. Isso não se desfaz.`}</p>,
+    label: 'Excluir',
+    back: webhookPath,
+    command: deleteWebhook,
+    done: { to: HOME, flash: 'excluido' },
   }),
 ]

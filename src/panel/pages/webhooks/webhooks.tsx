@@ -5,26 +5,22 @@ import { dateTime } from '../../format.ts'
 import { link } from '../../link.ts'
 import type { Visit } from '../../route.ts'
 import { Table } from '../../ui/list.tsx'
-import { Badge, type Tone } from '../../ui/parts.tsx'
+import { type State, StateBadge } from '../../ui/parts.tsx'
 import { recordOf } from '../../ui/record-pages.tsx'
-import { PATH } from '../integrations.tsx'
 
-export const HOME = '/integracoes'
-export const WEBHOOKS_PATH = `${HOME}/webhooks`
+export const WEBHOOKS_PATH = '/integracoes/webhooks'
 
-/** A webhook address as its pages show it. */
+/** A webhook endpoint as its pages show it. */
 export type ShownWebhook = WebhookObject & ReturnType<typeof webhookState>
 
 /** Where a webhook has its page. */
 export const webhookPath = ({ id }: Pick<ShownWebhook, 'id'>): string => `${WEBHOOKS_PATH}/${id}`
 
-/** The address that the path names; null where there is none. */
+/** The endpoint that the path names; null where there is none. */
 export const webhookOf = (visit: Visit): Promise<ShownWebhook | null> =>
   recordOf(visit, ({ books }, id) => getWebhook(books.pool, books.companyId, id))
 
-export type Told = readonly [tone: Tone, text: string]
-
-export const WEBHOOK_STATUS: Readonly<Record<'active' | 'no_response' | 'disabled', Told>> = {
+const STATES: Readonly<Record<ShownWebhook['status'], State>> = {
   active: ['good', 'Ativo'],
   no_response: ['bad', 'Sem resposta'],
   disabled: ['plain', 'Desligado'],
@@ -43,30 +39,26 @@ export const WEBHOOK_EVENT_NAMES: Readonly<Record<WebhookEvent | 'webhook.test',
   'webhook.test': 'Teste',
 }
 
-export const WebhookTable = ({
-  webhooks,
-  visit,
-}: {
+interface WebhookTableProps {
   readonly webhooks: readonly ShownWebhook[]
-  readonly visit: Visit
-}) => (
+  readonly timezone: string
+}
+
+export const WebhookTable = ({ webhooks, timezone }: WebhookTableProps) => (
   <Table
     caption="Webhooks"
     rows={webhooks}
     empty="Nenhum webhook ainda."
     columns={[
-      { head: 'Endereço', cell: ({ id, url }) => <a href={link(`${PATH}/webhooks/${id}`)}>{url}</a> },
+      { head: 'Endereço', cell: ({ id, url }) => <a href={link(webhookPath({ id }))}>{url}</a> },
       { head: 'Situação', cell: ({ status }) => <WebhookBadge status={status} /> },
       {
         head: 'Último sucesso',
-        cell: ({ last_success_at }) => (last_success_at ? dateTime(last_success_at, visit.books.timezone) : 'Nunca'),
+        cell: ({ last_success_at }) => (last_success_at ? dateTime(last_success_at, timezone) : 'Nunca'),
       },
       { head: 'Descrição', cell: ({ description }) => description, isExtra: true },
     ]}
   />
 )
 
-export const WebhookBadge = ({ status }: Pick<ShownWebhook, 'status'>) => {
-  const [tone, text] = WEBHOOK_STATUS[status]
-  return <Badge tone={tone}>{text}</Badge>
-}
+export const WebhookBadge = ({ status }: Pick<ShownWebhook, 'status'>) => <StateBadge state={STATES[status]} />
