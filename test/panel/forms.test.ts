@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import type { FormBody } from '#panel/forms/body.ts'
-import { BEFORE, beforeOf, changedFields, type Fields, filledFrom, inputOf } from '#panel/forms/form.ts'
+
+import { BEFORE, beforeOf, changedFields, type Fields, type FormBody, filledFrom, inputOf } from '#panel/forms/form.ts'
 import { amount, choices, line, paragraph, yesOrNo } from '#panel/forms/kinds.ts'
 
 const FIELDS: Fields = {
