@@ -19,18 +19,18 @@ const KNOWN = 'sha256=f960cf4d4ba2580fce5720ffb033520c79653f4b0b02d4edc5bdfa1f20
 const single = { secret: OLD, next_secret: null, switch_at: null }
 const overlap = { secret: OLD, next_secret: NEW, switch_at: '2026-03-11T00:00:00.000Z' }
 
-const spec = (secret: string, body: string) =>
+const signed = (secret: string, body: string) =>
   `sha256=${createHmac('sha256', secret)
     .update(`${Math.floor(NOW / 1000)}.${body}`)
     .digest('hex')}`
 
 describe('the headers of a delivery', () => {
-  it('are those of the spec, keyed with the whole text of the secret [HOOK-12, HOOK-13]', () => {
+  it('are the service’s own, keyed with the whole text of the secret [HOOK-12, HOOK-13]', () => {
     expect(deliveryHeaders(delivery, single, NOW)).to.include({
       'X-Service-Event': 'sale.completed',
       'X-Service-Delivery': '018f-id',
       'X-Service-Timestamp': '1773153000',
-      'X-Service-Signature': spec(OLD, delivery.body),
+      'X-Service-Signature': signed(OLD, delivery.body),
       'X-Service-Revision': '12',
       'X-Service-Sequence': '3',
       'webhook-id': '018f-id',
@@ -51,15 +51,15 @@ describe('the headers of a delivery', () => {
   it('carry both signatures while a rotation is under way [HOOK-28]', () => {
     const headers = deliveryHeaders(delivery, overlap, NOW)
     expect(headers).to.include({
-      'X-Service-Signature': spec(OLD, delivery.body),
-      'X-Service-Signature-Next': spec(NEW, delivery.body),
+      'X-Service-Signature': signed(OLD, delivery.body),
+      'X-Service-Signature-Next': signed(NEW, delivery.body),
     })
     expect(headers['webhook-signature']!.split(' ')).to.have.length(2)
   })
 
   it('are signed with the new secret alone from the moment on at which it takes over [HOOK-28]', () => {
     const headers = deliveryHeaders(delivery, { ...overlap, switch_at: new Date(NOW).toISOString() }, NOW)
-    expect(headers).to.include({ 'X-Service-Signature': spec(NEW, delivery.body) })
+    expect(headers).to.include({ 'X-Service-Signature': signed(NEW, delivery.body) })
     expect(headers).not.to.have.property('X-Service-Signature-Next')
     expect(headers['webhook-signature']!.split(' ')).to.have.length(1)
   })
