@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { ExternalId, text } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { accept, command } from '#ledger/command.ts'
-import { categoryByExternalId, categoryByName } from '#projections/categories.ts'
+import { categoryByExternalId, categoryByName } from '#projections/catalog.ts'
 import { duplicateOf } from '../records/duplicate.ts'
 
 /** POST /catalog/categories */

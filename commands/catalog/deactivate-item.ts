@@ -3,7 +3,7 @@ import { refuse } from '#domain/refusal.ts'
 import { Id } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { accept, command } from '#ledger/command.ts'
-import { itemById } from '#projections/catalog-items.ts'
+import { itemById } from '#projections/catalog.ts'
 
 /** DELETE /catalog/items/{id} */
 export const DeactivateItemInput = z.strictObject({ id: Id })

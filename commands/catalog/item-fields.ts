@@ -1,8 +1,7 @@
 import { invalid, type Refusal } from '#domain/refusal.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
-import { type ItemFields, itemByBarcode, itemByExternalId } from '#projections/catalog-items.ts'
-import { categoryById } from '#projections/categories.ts'
+import { categoryById, type ItemFields, itemByBarcode, itemByExternalId } from '#projections/catalog.ts'
 import { duplicateOf } from '../records/duplicate.ts'
 import type { ItemInput } from './item-input.ts'
 

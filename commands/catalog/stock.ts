@@ -3,7 +3,7 @@ import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { event } from '#events/catalogue.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
-import type { ItemObject } from '#projections/catalog-items.ts'
+import type { ItemObject } from '#projections/catalog.ts'
 import { type ItemChanges, NO_STOCK_OF_SERVICES } from './item-input.ts'
 
 /** What an item needs to know of itself to have its stock moved; `type` is the one it will have. */

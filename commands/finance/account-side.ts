@@ -2,8 +2,8 @@ import { type Refusal, refuse } from '#domain/refusal.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import type { NewEvent, Origin } from '#ledger/envelope.ts'
 import type { Ref } from '#ledger/table.ts'
-import type { AccountFields, AccountRow, AccountStart } from '#projections/accounts.ts'
-import type { PersonRow } from '#projections/persons.ts'
+import type { AccountFields, AccountRow, AccountStart } from '#projections/finance.ts'
+import type { PersonRow } from '#projections/people.ts'
 import type { PartyName } from './account-input.ts'
 
 /** A customer or supplier as an account records it. */

@@ -1,6 +1,6 @@
 import { refuse } from '#domain/refusal.ts'
 import { accept, type Command, command, isRefusal } from '#ledger/command.ts'
-import type { AccountFields } from '#projections/accounts.ts'
+import type { AccountFields } from '#projections/finance.ts'
 import { changesBetween, isEmpty } from '../records/changes.ts'
 import { duplicateOf } from '../records/duplicate.ts'
 import type { AccountInput } from './account-input.ts'

@@ -1,5 +1,5 @@
 import { accept, type Command, command } from '#ledger/command.ts'
-import type { PersonFields } from '#projections/persons.ts'
+import type { PersonFields } from '#projections/people.ts'
 import type { PersonKind } from './person-kind.ts'
 import { findDuplicate, uniqueRefs } from './unique-fields.ts'
 

@@ -1,6 +1,5 @@
 import { event } from '#events/catalogue.ts'
-import { customerByExternalId, customerById, customerByName } from '#projections/customers.ts'
-import type { PersonFields } from '#projections/persons.ts'
+import { customerByExternalId, customerById, customerByName, type PersonFields } from '#projections/people.ts'
 import type { PersonKind } from './person-kind.ts'
 
 /** Customers as commands on persons see them. */

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { refuse } from '#domain/refusal.ts'
 import { Id } from '#domain/text.ts'
 import { accept, type Command, command } from '#ledger/command.ts'
-import type { PersonFields } from '#projections/persons.ts'
+import type { PersonFields } from '#projections/people.ts'
 import type { PersonKind } from './person-kind.ts'
 
 /** DELETE by id. */

@@ -1,5 +1,5 @@
 import { invalid, type Refusal } from '#domain/refusal.ts'
-import type { PersonFields } from '#projections/persons.ts'
+import type { PersonFields } from '#projections/people.ts'
 import { documentProblem, type PersonChanges, type PersonInput } from './person-input.ts'
 
 type Address = NonNullable<PersonFields['address']>

@@ -1,6 +1,6 @@
 import type { NewEvent } from '#ledger/envelope.ts'
 import type { Ref } from '#ledger/table.ts'
-import type { PersonFields, PersonRow } from '#projections/persons.ts'
+import type { PersonFields, PersonRow } from '#projections/people.ts'
 import type { Lookups } from './unique-fields.ts'
 
 /** One kind of persons as commands see it: how they are found, and what can happen to them. `F` are the recorded fields. */

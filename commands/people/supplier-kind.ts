@@ -1,6 +1,6 @@
 import { text } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
-import { type SupplierFields, supplierByExternalId, supplierById, supplierByName } from '#projections/suppliers.ts'
+import { type SupplierFields, supplierByExternalId, supplierById, supplierByName } from '#projections/people.ts'
 import { personOf } from './person-fields.ts'
 import type { PersonKind } from './person-kind.ts'
 

@@ -1,6 +1,6 @@
 import { refuse } from '#domain/refusal.ts'
 import { accept, type Command, command } from '#ledger/command.ts'
-import type { PersonFields } from '#projections/persons.ts'
+import type { PersonFields } from '#projections/people.ts'
 import { changesBetween, isEmpty } from '../records/changes.ts'
 import { misfit, type PersonPatch, patchOf } from './person-fields.ts'
 import type { PersonKind } from './person-kind.ts'

@@ -6,7 +6,7 @@ import { ExternalId, Id, text } from '#domain/text.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'
-import { itemByExternalId, itemById } from '#projections/catalog-items.ts'
+import { itemByExternalId, itemById } from '#projections/catalog.ts'
 import { soldItem } from './sale-lines.ts'
 
 type SaleItem = DataOf<'SaleCompleted'>['items'][number]

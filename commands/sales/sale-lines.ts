@@ -1,7 +1,7 @@
 import { fromCents, netOfSurcharge, toCents } from '#domain/money.ts'
 import { toThousandths } from '#domain/quantity.ts'
 import type { DataOf } from '#events/catalogue.ts'
-import type { ItemRow } from '#projections/catalog-items.ts'
+import type { ItemRow } from '#projections/catalog.ts'
 import type { PaymentTypeObject } from '#projections/payment-types.ts'
 import { stockMoves } from '#projections/sales.ts'
 

@@ -1,7 +1,6 @@
 import type { Pool } from 'pg'
 import type { Refusal } from '#domain/refusal.ts'
-import { HAS_WARNINGS } from '#projections/offline-sales.ts'
-import type { SaleObject } from '#projections/sales.ts'
+import { HAS_WARNINGS, type SaleObject } from '#projections/sales.ts'
 import { type Listing, listInOrder, localTime, type Page, type Paging } from '../list.ts'
 import type { Order } from '../list-statement.ts'
 import type { SaleUpload } from './sale-traces.ts'

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { OfflineSaleWarning } from '#projections/offline-sales.ts'
+import type { OfflineSaleWarning } from '#projections/sales.ts'
 
 /** What a sale has left beside its own record. */
 export interface SaleTraces {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { CreateCategoryInput, createCategory } from '#commands/catalog/create-category.ts'
 import { text } from '#domain/text.ts'
-import type { CategoryObject } from '#projections/categories.ts'
+import type { CategoryObject } from '#projections/catalog.ts'
 import { getCategory } from '#queries/catalog/get-category.ts'
 import { listCategoriesByName } from '#queries/catalog/list-categories.ts'
 import { dateTime } from '../format.ts'

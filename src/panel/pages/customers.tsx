@@ -1,7 +1,7 @@
 import { CreateCustomerInput, createCustomer } from '#commands/people/create-customer.ts'
 import { deleteCustomer } from '#commands/people/delete-customer.ts'
 import { CustomerChanges, updateCustomer } from '#commands/people/update-customer.ts'
-import type { CustomerObject } from '#projections/customers.ts'
+import type { CustomerObject } from '#projections/people.ts'
 import { getCustomer } from '#queries/people/get-customer.ts'
 import { customerListing } from '#queries/people/list-customers.ts'
 import { listPersonsByName } from '#queries/people/list-persons.ts'

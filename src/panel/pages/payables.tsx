@@ -6,7 +6,7 @@ import {
   settlePayable,
   updatePayable,
 } from '#commands/finance/payable-commands.ts'
-import type { SupplierOfPayable } from '#projections/payables.ts'
+import type { SupplierOfPayable } from '#projections/finance.ts'
 import { payableListing } from '#queries/finance/list-accounts.ts'
 import { supplierListing } from '#queries/people/list-suppliers.ts'
 import { accountPages } from './accounts.tsx'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { text } from '#domain/text.ts'
 import type { PERSON_TYPES } from '#events/persons.ts'
-import type { CustomerObject } from '#projections/customers.ts'
+import type { CustomerObject } from '#projections/people.ts'
 import * as format from '../format.ts'
 import { dateTime } from '../format.ts'
 import type { Fields } from '../forms/form.ts'

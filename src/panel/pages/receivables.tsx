@@ -6,7 +6,7 @@ import {
   settleReceivable,
   updateReceivable,
 } from '#commands/finance/receivable-commands.ts'
-import type { CustomerOfReceivable } from '#projections/receivables.ts'
+import type { CustomerOfReceivable } from '#projections/finance.ts'
 import { receivableListing } from '#queries/finance/list-accounts.ts'
 import { customerListing } from '#queries/people/list-customers.ts'
 import { accountPages } from './accounts.tsx'

@@ -1,7 +1,7 @@
 import { CreateSupplierInput, createSupplier } from '#commands/people/create-supplier.ts'
 import { deleteSupplier } from '#commands/people/delete-supplier.ts'
 import { SupplierChanges, updateSupplier } from '#commands/people/update-supplier.ts'
-import type { SupplierObject } from '#projections/suppliers.ts'
+import type { SupplierObject } from '#projections/people.ts'
 import { getSupplier } from '#queries/people/get-supplier.ts'
 import { listPersonsByName } from '#queries/people/list-persons.ts'
 import { supplierListing } from '#queries/people/list-suppliers.ts'

@@ -1,4 +1,4 @@
-import type { ItemObject } from '#projections/catalog-items.ts'
+import type { ItemObject } from '#projections/catalog.ts'
 import { stockText } from '../words/catalog.ts'
 import { Badge } from './parts.tsx'
 

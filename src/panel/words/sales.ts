@@ -1,5 +1,4 @@
-import type { OfflineSaleWarning } from '#projections/offline-sales.ts'
-import type { SaleObject } from '#projections/sales.ts'
+import type { OfflineSaleWarning, SaleObject } from '#projections/sales.ts'
 import * as format from '../format.ts'
 import type { Tone } from '../ui/parts.tsx'
 

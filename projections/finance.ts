@@ -4,7 +4,7 @@ import type { DataOf } from '#events/catalogue.ts'
 import type { RecordView } from '#ledger/projection.ts'
 import { byKey, byPk, type Ref, type Table, table } from '#ledger/table.ts'
 import { ownCompany, timezoneOf } from './companies.ts'
-import { BY_CHANGE, BY_DELETION, changedColumns, withMore } from './define.ts'
+import { BY_CHANGE, BY_DELETION, changedColumns, projection, withMore } from './define.ts'
 import { type RecordRow, recordHandlers } from './records.ts'
 
 type Created = DataOf<'ReceivableCreated'>
@@ -121,3 +121,52 @@ function accountView<P>(byId: (id: number) => Ref<AccountRow<P>>): RecordView {
     },
   }
 }
+
+/** The customer of a receivable; all null where there is none. */
+export type CustomerOfReceivable = Pick<
+  DataOf<'ReceivableCreated'>,
+  'customer_id' | 'customer_external_id' | 'customer_name'
+>
+
+export type ReceivableObject = AccountObject<CustomerOfReceivable>
+
+/** What is to be received (spec, Receivable / payable). */
+export const receivables = accountTable<CustomerOfReceivable>('receivables')
+
+const receivable = accountKind(receivables, ({ customer_id }) => customer_id)
+
+export const receivableById = receivable.byId
+export const receivableByExternalId = receivable.byExternalId
+
+export const receivablesProjection = projection('receivables', [receivables], {
+  ReceivableCreated: receivable.on.created,
+  ReceivableUpdated: receivable.on.updated,
+  ReceivableDeleted: receivable.on.deleted,
+  ReceivableRevived: receivable.on.revived,
+  ReceivableSettled: receivable.on.settled,
+})
+
+export const receivableView = receivable.view
+
+/** The supplier of a payable; all null where there is none. */
+export type SupplierOfPayable = Pick<DataOf<'PayableCreated'>, 'supplier_id' | 'supplier_external_id' | 'supplier_name'>
+
+export type PayableObject = AccountObject<SupplierOfPayable>
+
+/** What is to be paid (spec, Receivable / payable). */
+export const payables = accountTable<SupplierOfPayable>('payables')
+
+const payable = accountKind(payables, ({ supplier_id }) => supplier_id)
+
+export const payableById = payable.byId
+export const payableByExternalId = payable.byExternalId
+
+export const payablesProjection = projection('payables', [payables], {
+  PayableCreated: payable.on.created,
+  PayableUpdated: payable.on.updated,
+  PayableDeleted: payable.on.deleted,
+  PayableRevived: payable.on.revived,
+  PayableSettled: payable.on.settled,
+})
+
+export const payableView = payable.view

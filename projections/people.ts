@@ -1,7 +1,7 @@
 import { nameKey } from '#domain/text.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import { byKey, byPk, type Table, table } from '#ledger/table.ts'
-import { BY_CHANGE, BY_DELETION, changedColumns, withMore } from './define.ts'
+import { BY_CHANGE, BY_DELETION, changedColumns, docView, projection, withMore } from './define.ts'
 import { type RecordRow, recordHandlers } from './records.ts'
 
 /** All fields that customers and suppliers have in common and a caller sets. */
@@ -52,3 +52,46 @@ export function personKind<F extends PersonFields>(persons: Table<PersonRow<F>>)
     }),
   }
 }
+
+/** A customer as the API shows it (spec, Customer). */
+export type CustomerObject = PersonObject<PersonFields>
+
+export const customers = personTable<PersonFields>('customers')
+
+const customer = personKind(customers)
+
+export const customerById = customer.byId
+export const customerByExternalId = customer.byExternalId
+export const customerByName = customer.byName
+
+export const customersProjection = projection('customers', [customers], {
+  CustomerCreated: customer.on.created,
+  CustomerUpdated: customer.on.updated,
+  CustomerDeleted: customer.on.deleted,
+  CustomerRevived: customer.on.revived,
+})
+
+export const customerView = docView(customerById)
+
+/** All fields of a supplier that a caller sets: those of a person, and the trade name. */
+export type SupplierFields = Omit<DataOf<'SupplierCreated'>, 'id'>
+
+/** A supplier as the API shows it: as a customer, and the trade name (DESIGN section 5, Person). */
+export type SupplierObject = PersonObject<SupplierFields>
+
+export const suppliers = personTable<SupplierFields>('suppliers')
+
+const supplier = personKind(suppliers)
+
+export const supplierById = supplier.byId
+export const supplierByExternalId = supplier.byExternalId
+export const supplierByName = supplier.byName
+
+export const suppliersProjection = projection('suppliers', [suppliers], {
+  SupplierCreated: supplier.on.created,
+  SupplierUpdated: supplier.on.updated,
+  SupplierDeleted: supplier.on.deleted,
+  SupplierRevived: supplier.on.revived,
+})
+
+export const supplierView = docView(supplierById)
