@@ -5,8 +5,8 @@ import { itemById } from '#projections/catalog.ts'
 import { existing } from '#projections/define.ts'
 import { paymentTypeById } from '#projections/payment-types.ts'
 import type { OfflineSaleWarning } from '#projections/sales.ts'
+import { quantitiesTaken } from './lines.ts'
 import type { OfflineSale } from './offline-sale-input.ts'
-import { quantitiesTaken } from './sale-lines.ts'
 
 type Parts = Pick<DataOf<'OfflineSaleCompleted'>, 'items' | 'payments'>
 

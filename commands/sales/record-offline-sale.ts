@@ -10,9 +10,9 @@ import { ownCompany, timezoneOf } from '#projections/companies.ts'
 import { existing } from '#projections/define.ts'
 import { paymentTypeById } from '#projections/payment-types.ts'
 import { offlineSaleById } from '#projections/sales.ts'
+import { soldItem, takenPayment } from './lines.ts'
 import { fingerprintOf, type OfflineSale } from './offline-sale-input.ts'
 import { findWarnings, stockAfter } from './offline-sale-warnings.ts'
-import { soldItem, takenPayment } from './sale-lines.ts'
 
 type Completed = DataOf<'OfflineSaleCompleted'>
 

@@ -11,8 +11,7 @@ import { itemById } from '#projections/catalog.ts'
 import { paymentTypeById } from '#projections/payment-types.ts'
 import { customerByExternalId } from '#projections/people.ts'
 import { saleByExternalId } from '#projections/sales.ts'
-import { LinesInput, lineRefs, priceLines } from './priced-lines.ts'
-import { quantitiesTaken, takenPayment } from './sale-lines.ts'
+import { LinesInput, lineRefs, priceLines, quantitiesTaken, takenPayment } from './lines.ts'
 
 type Completed = DataOf<'SaleCompleted'>
 

@@ -1,7 +1,13 @@
 import { runAsSystem } from '#access/as-system.ts'
-import { CreateStoreInput, createStore } from '#commands/stores/create-store.ts'
-import { disableStore, enableStore, SwitchStoreInput } from '#commands/stores/switch-store.ts'
-import { UpdateStoreInput, updateStore } from '#commands/stores/update-store.ts'
+import {
+  CreateStoreInput,
+  createStore,
+  disableStore,
+  enableStore,
+  SwitchStoreInput,
+  UpdateStoreInput,
+  updateStore,
+} from '#commands/stores.ts'
 import { refuse } from '#domain/refusal.ts'
 import type { Command } from '#ledger/command.ts'
 import type { StoreObject } from '#projections/stores.ts'

@@ -1,7 +1,5 @@
 import { expect } from 'chai'
-import { deactivateItem } from '#commands/catalog/deactivate-item.ts'
-import { ReplaceItemInput, replaceItem } from '#commands/catalog/replace-item.ts'
-import { updateItem } from '#commands/catalog/update-item.ts'
+import { deactivateItem, ReplaceItemInput, replaceItem, updateItem } from '#commands/catalog/items.ts'
 import { getCategory } from '#queries/catalog/get-category.ts'
 import { getItem } from '#queries/catalog/get-item.ts'
 import { type CategoryFilters, listCategories } from '#queries/catalog/list-categories.ts'

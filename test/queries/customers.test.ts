@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { replaceCustomer } from '#commands/people/replace-customer.ts'
+import { replaceCustomer } from '#commands/people/customers.ts'
 import { event } from '#events/catalogue.ts'
 import { getCustomer } from '#queries/people/get-customer.ts'
 import { type CustomerFilters, listCustomers, listDeletedCustomers } from '#queries/people/list-customers.ts'

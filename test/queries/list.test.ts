@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { updateCustomer } from '#commands/people/update-customer.ts'
+import { updateCustomer } from '#commands/people/customers.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { event } from '#events/catalogue.ts'
 import { isRefusal } from '#ledger/command.ts'

@@ -1,10 +1,14 @@
 import { z } from 'zod'
-import { CreateCategoryInput, createCategory } from '#commands/catalog/create-category.ts'
-import { CreateItemInput, createItem } from '#commands/catalog/create-item.ts'
-import { deactivateItem } from '#commands/catalog/deactivate-item.ts'
+import { CreateCategoryInput, createCategory } from '#commands/catalog/categories.ts'
 import { ItemChanges } from '#commands/catalog/item-input.ts'
-import { ReplaceItemInput, replaceItem } from '#commands/catalog/replace-item.ts'
-import { updateItem } from '#commands/catalog/update-item.ts'
+import {
+  CreateItemInput,
+  createItem,
+  deactivateItem,
+  ReplaceItemInput,
+  replaceItem,
+  updateItem,
+} from '#commands/catalog/items.ts'
 import { ExternalId, text } from '#domain/text.ts'
 import { ITEM_TYPES } from '#events/catalog.ts'
 import { QueryId } from '#http/query-values.ts'

@@ -9,7 +9,7 @@ import {
   replacePayable,
   settlePayable,
   updatePayable,
-} from '#commands/finance/payable-commands.ts'
+} from '#commands/finance/payables.ts'
 import {
   CreateReceivableInput,
   createReceivable,
@@ -19,7 +19,7 @@ import {
   replaceReceivable,
   settleReceivable,
   updateReceivable,
-} from '#commands/finance/receivable-commands.ts'
+} from '#commands/finance/receivables.ts'
 import { PAYMENT_METHOD_NAMES, PAYMENT_METHODS } from '#domain/payment-method.ts'
 import { ExternalId } from '#domain/text.ts'
 import { ACCOUNT_ORIGINS } from '#events/accounts.ts'

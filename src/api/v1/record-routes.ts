@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { z } from 'zod'
-import { atExternalId } from '#commands/records/external-id.ts'
+import { atExternalId } from '#commands/records.ts'
 import type { Calendar } from '#domain/instant.ts'
 import type { Refusal, RefusalCode } from '#domain/refusal.ts'
 import type { Scope } from '#domain/scopes.ts'

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { CreateApiKeyInput, createApiKey } from '#commands/api-keys/create-api-key.ts'
-import { revokeApiKey } from '#commands/api-keys/revoke-api-key.ts'
+import { CreateApiKeyInput, createApiKey, revokeApiKey } from '#commands/api-keys.ts'
 import { SCOPES } from '#domain/scopes.ts'
 import { pathId } from '#http/paths.ts'
 import { isRefusal } from '#ledger/command.ts'

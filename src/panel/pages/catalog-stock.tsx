@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { ItemChanges } from '#commands/catalog/item-input.ts'
-import { updateItem } from '#commands/catalog/update-item.ts'
+import { updateItem } from '#commands/catalog/items.ts'
 import { StockQuantity } from '#domain/quantity.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { statusOf } from '#http/problems.ts'

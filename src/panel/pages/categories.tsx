@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { CreateCategoryInput, createCategory } from '#commands/catalog/create-category.ts'
+import { CreateCategoryInput, createCategory } from '#commands/catalog/categories.ts'
 import { text } from '#domain/text.ts'
 import type { CategoryObject } from '#projections/catalog.ts'
 import { getCategory } from '#queries/catalog/get-category.ts'

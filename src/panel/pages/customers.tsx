@@ -1,6 +1,10 @@
-import { CreateCustomerInput, createCustomer } from '#commands/people/create-customer.ts'
-import { deleteCustomer } from '#commands/people/delete-customer.ts'
-import { CustomerChanges, updateCustomer } from '#commands/people/update-customer.ts'
+import {
+  CreateCustomerInput,
+  CustomerChanges,
+  createCustomer,
+  deleteCustomer,
+  updateCustomer,
+} from '#commands/people/customers.ts'
 import type { CustomerObject } from '#projections/people.ts'
 import { getCustomer } from '#queries/people/get-customer.ts'
 import { customerListing } from '#queries/people/list-customers.ts'

@@ -5,7 +5,7 @@ import {
   PayableChanges,
   settlePayable,
   updatePayable,
-} from '#commands/finance/payable-commands.ts'
+} from '#commands/finance/payables.ts'
 import type { SupplierOfPayable } from '#projections/finance.ts'
 import { payableListing } from '#queries/finance/list-accounts.ts'
 import { supplierListing } from '#queries/people/list-suppliers.ts'

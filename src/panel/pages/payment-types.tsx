@@ -1,5 +1,4 @@
-import { CreatePaymentTypeInput, createPaymentType } from '#commands/payment-types/create-payment-type.ts'
-import { updatePaymentType } from '#commands/payment-types/update-payment-type.ts'
+import { CreatePaymentTypeInput, createPaymentType, updatePaymentType } from '#commands/payment-types.ts'
 import { pathId } from '#http/paths.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { PaymentTypeObject } from '#projections/payment-types.ts'

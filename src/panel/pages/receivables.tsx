@@ -5,7 +5,7 @@ import {
   ReceivableChanges,
   settleReceivable,
   updateReceivable,
-} from '#commands/finance/receivable-commands.ts'
+} from '#commands/finance/receivables.ts'
 import type { CustomerOfReceivable } from '#projections/finance.ts'
 import { receivableListing } from '#queries/finance/list-accounts.ts'
 import { customerListing } from '#queries/people/list-customers.ts'

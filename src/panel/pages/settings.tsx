@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { companyShape } from '#commands/companies/company-input.ts'
-import { updateCompany } from '#commands/companies/update-company.ts'
+import { companyShape, updateCompany } from '#commands/companies.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { CompanyObject } from '#projections/companies.ts'
 import type { PaymentTypeObject } from '#projections/payment-types.ts'

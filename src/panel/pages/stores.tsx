@@ -1,7 +1,12 @@
 import { z } from 'zod'
-import { CreateStoreInput, createStore } from '#commands/stores/create-store.ts'
-import { disableStore, enableStore } from '#commands/stores/switch-store.ts'
-import { UpdateStoreInput, updateStore } from '#commands/stores/update-store.ts'
+import {
+  CreateStoreInput,
+  createStore,
+  disableStore,
+  enableStore,
+  UpdateStoreInput,
+  updateStore,
+} from '#commands/stores.ts'
 import { pathId } from '#http/paths.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { StoreObject } from '#projections/stores.ts'

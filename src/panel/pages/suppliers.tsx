@@ -1,6 +1,10 @@
-import { CreateSupplierInput, createSupplier } from '#commands/people/create-supplier.ts'
-import { deleteSupplier } from '#commands/people/delete-supplier.ts'
-import { SupplierChanges, updateSupplier } from '#commands/people/update-supplier.ts'
+import {
+  CreateSupplierInput,
+  createSupplier,
+  deleteSupplier,
+  SupplierChanges,
+  updateSupplier,
+} from '#commands/people/suppliers.ts'
 import type { SupplierObject } from '#projections/people.ts'
 import { getSupplier } from '#queries/people/get-supplier.ts'
 import { listPersonsByName } from '#queries/people/list-persons.ts'

@@ -1,7 +1,11 @@
-import { registerWebhook } from '#commands/webhooks/register-webhook.ts'
-import { rotateSecret } from '#commands/webhooks/rotate-secret.ts'
-import { updateWebhook } from '#commands/webhooks/update-webhook.ts'
-import { RotationFields, WebhookChanges, WebhookFields } from '#commands/webhooks/webhook-input.ts'
+import {
+  RotationFields,
+  registerWebhook,
+  rotateSecret,
+  updateWebhook,
+  WebhookChanges,
+  WebhookFields,
+} from '#commands/webhooks.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
 import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import { isRefusal } from '#ledger/command.ts'

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { deleteWebhook } from '#commands/webhooks/delete-webhook.ts'
-import { enableWebhook, switchOffWebhook } from '#commands/webhooks/switch-webhook.ts'
+import { deleteWebhook, enableWebhook, switchOffWebhook } from '#commands/webhooks.ts'
 import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { DELIVERY_STATUSES, type DeliveryObject, listDeliveries } from '#queries/webhooks/list-deliveries.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { deactivateUser } from '#commands/users/deactivate-user.ts'
+import { deactivateUser } from '#commands/users.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { getUser } from '#queries/users/get-user.ts'
 import { listUsers } from '#queries/users/list-users.ts'

@@ -10,7 +10,7 @@ import {
   replacePayable,
   settlePayable,
   updatePayable,
-} from '#commands/finance/payable-commands.ts'
+} from '#commands/finance/payables.ts'
 import {
   CreateReceivableInput,
   createReceivable,
@@ -20,7 +20,7 @@ import {
   replaceReceivable,
   settleReceivable,
   updateReceivable,
-} from '#commands/finance/receivable-commands.ts'
+} from '#commands/finance/receivables.ts'
 import { PAYMENT_METHODS } from '#domain/payment-method.ts'
 import { Id } from '#domain/text.ts'
 import { type Act, byId, maybe, nullable, place } from './act.ts'

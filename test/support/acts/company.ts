@@ -1,15 +1,25 @@
 import fc from 'fast-check'
 import { hashKey } from '#access/api-keys.ts'
-import { CreateApiKeyInput, createApiKey } from '#commands/api-keys/create-api-key.ts'
-import { RevokeApiKeyInput, revokeApiKey } from '#commands/api-keys/revoke-api-key.ts'
-import { UpdateCompanyInput, updateCompany } from '#commands/companies/update-company.ts'
-import { CreatePaymentTypeInput, createPaymentType } from '#commands/payment-types/create-payment-type.ts'
-import { UpdatePaymentTypeInput, updatePaymentType } from '#commands/payment-types/update-payment-type.ts'
-import { ChangePasswordInput, changePassword } from '#commands/users/change-password.ts'
-import { CreateUserInput, createUser } from '#commands/users/create-user.ts'
-import { DeactivateUserInput, deactivateUser } from '#commands/users/deactivate-user.ts'
-import { ReactivateUserInput, reactivateUser } from '#commands/users/reactivate-user.ts'
-import { UpdateUserInput, updateUser } from '#commands/users/update-user.ts'
+import { CreateApiKeyInput, createApiKey, RevokeApiKeyInput, revokeApiKey } from '#commands/api-keys.ts'
+import { UpdateCompanyInput, updateCompany } from '#commands/companies.ts'
+import {
+  CreatePaymentTypeInput,
+  createPaymentType,
+  UpdatePaymentTypeInput,
+  updatePaymentType,
+} from '#commands/payment-types.ts'
+import {
+  ChangePasswordInput,
+  CreateUserInput,
+  changePassword,
+  createUser,
+  DeactivateUserInput,
+  deactivateUser,
+  ReactivateUserInput,
+  reactivateUser,
+  UpdateUserInput,
+  updateUser,
+} from '#commands/users.ts'
 import { SCOPES } from '#domain/scopes.ts'
 import { PAYMENT_KINDS, PLANS } from '#events/companies.ts'
 import { type Act, byId, maybe, nullable, place } from './act.ts'
