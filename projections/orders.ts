@@ -1,7 +1,6 @@
 import { inZone } from '#domain/instant.ts'
 import { toCents } from '#domain/money.ts'
-import type { OrderStatus } from '#domain/order-moves.ts'
-import { carrierOf } from '#domain/order-moves.ts'
+import { carrierOf, type OrderStatus } from '#domain/orders.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'

@@ -5,7 +5,7 @@ import { CreateApiKeyInput, createApiKey, revokeApiKey } from '#commands/api-key
 import { invalid, refuse } from '#domain/refusal.ts'
 import { parseScopes } from '#domain/scopes.ts'
 import type { ApiKeyObject } from '#projections/api-keys.ts'
-import { listApiKeys } from '#queries/api-keys/list-api-keys.ts'
+import { listApiKeys } from '#queries/api-keys.ts'
 import { accepted, checked, companyOf, given, idOf, optional, Refused, required, verb } from './verb.ts'
 
 export const keyVerbs = {

@@ -11,8 +11,7 @@ import {
 import { refuse } from '#domain/refusal.ts'
 import type { Command } from '#ledger/command.ts'
 import type { StoreObject } from '#projections/stores.ts'
-import { findStore } from '#queries/stores/find-store.ts'
-import { listStores } from '#queries/stores/list-stores.ts'
+import { findStore, listStores } from '#queries/stores.ts'
 import {
   accepted,
   type Context,

@@ -18,7 +18,7 @@ import type { DemoFile } from '#demo/companies/file.ts'
 import { seedDemo } from '#demo/companies/seed.ts'
 import { SCOPES } from '#domain/scopes.ts'
 import { PAYMENT_KINDS } from '#events/companies.ts'
-import { findStore } from '#queries/stores/find-store.ts'
+import { findStore } from '#queries/stores.ts'
 import { type Core, openCore } from '#service/core.ts'
 import { useDatabase } from '../support/database.ts'
 

@@ -8,8 +8,7 @@ import {
   updateCustomer,
 } from '#commands/people/customers.ts'
 import { ExternalId, text } from '#domain/text.ts'
-import { getCustomer } from '#queries/people/get-customer.ts'
-import { listCustomers, listDeletedCustomers } from '#queries/people/list-customers.ts'
+import { getCustomer, listCustomers, listDeletedCustomers } from '#queries/people.ts'
 import { Customer, personExample } from '../contract/records/persons.ts'
 import { recordRoutes } from './record-routes.ts'
 

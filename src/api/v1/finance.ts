@@ -28,9 +28,14 @@ import { withId } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
 import { QueryId } from '#http/query-values.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
-import { getAccount } from '#queries/finance/get-account.ts'
-import { listAccounts, listDeletedAccounts, payableListing, receivableListing } from '#queries/finance/list-accounts.ts'
-import { summarize } from '#queries/finance/summarize.ts'
+import {
+  getAccount,
+  listAccounts,
+  listDeletedAccounts,
+  payableListing,
+  receivableListing,
+} from '#queries/finance/accounts.ts'
+import { summarize } from '#queries/finance/summary.ts'
 import { singleOf } from '../contract/envelopes.ts'
 import {
   Payable,

@@ -8,8 +8,7 @@ import {
   updateSupplier,
 } from '#commands/people/suppliers.ts'
 import { ExternalId, text } from '#domain/text.ts'
-import { getSupplier } from '#queries/people/get-supplier.ts'
-import { listDeletedSuppliers, listSuppliers } from '#queries/people/list-suppliers.ts'
+import { getSupplier, listDeletedSuppliers, listSuppliers } from '#queries/people.ts'
 import { Supplier, supplierExample } from '../contract/records/persons.ts'
 import { recordRoutes } from './record-routes.ts'
 

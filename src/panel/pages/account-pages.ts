@@ -1,8 +1,8 @@
 import type { SettleInput } from '#commands/finance/account-input.ts'
 import type { Command } from '#ledger/command.ts'
 import type { AccountObject } from '#projections/finance.ts'
-import type { AccountListing } from '#queries/finance/list-accounts.ts'
-import type { customerListing } from '#queries/people/list-customers.ts'
+import type { AccountListing } from '#queries/finance/accounts.ts'
+import type { customerListing } from '#queries/people.ts'
 import type { Section } from '../route.ts'
 import type { RecordPages } from './record-pages.ts'
 

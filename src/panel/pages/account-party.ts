@@ -1,6 +1,5 @@
 import { text } from '#domain/text.ts'
-import { findPersonByName } from '#queries/people/find-person.ts'
-import { listPersonsByName } from '#queries/people/list-persons.ts'
+import { findPersonByName, listPersonsByName } from '#queries/people.ts'
 import { textOf } from '../forms/body.ts'
 import type { Field } from '../forms/form.ts'
 import { suggested } from '../forms/kinds.ts'

@@ -3,7 +3,7 @@ import { CreateApiKeyInput, createApiKey, revokeApiKey } from '#commands/api-key
 import { SCOPES } from '#domain/scopes.ts'
 import { pathId } from '#http/paths.ts'
 import { isRefusal } from '#ledger/command.ts'
-import { type ListedApiKey, listApiKeys } from '#queries/api-keys/list-api-keys.ts'
+import { type ListedApiKey, listApiKeys } from '#queries/api-keys.ts'
 import { dateTime } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { choices, line, moment, optionsOf } from '../forms/kinds.ts'

@@ -6,9 +6,7 @@ import {
   updateCustomer,
 } from '#commands/people/customers.ts'
 import type { CustomerObject } from '#projections/people.ts'
-import { getCustomer } from '#queries/people/get-customer.ts'
-import { customerListing } from '#queries/people/list-customers.ts'
-import { listPersonsByName } from '#queries/people/list-persons.ts'
+import { customerListing, getCustomer, listPersonsByName } from '#queries/people.ts'
 import { searched } from '../forms/searched.ts'
 import { PersonSearch, personColumns, personFacts, personFields, personFilters } from './persons.tsx'
 import { recordPages } from './records.tsx'

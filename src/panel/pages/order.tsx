@@ -1,7 +1,6 @@
 import { isRefusal } from '#ledger/command.ts'
 import type { OrderObject } from '#projections/orders.ts'
-import { getOrder } from '#queries/orders/get-order.ts'
-import { listNotifications, type NotificationObject } from '#queries/orders/list-notifications.ts'
+import { getOrder, listNotifications, type NotificationObject } from '#queries/orders.ts'
 import { dateTime, dateTimeSeconds, decimal, money, percentage, quantity, taxNumber } from '../format.ts'
 import type { Page, PanelRoute, Visit } from '../route.ts'
 import { AsOfForm } from '../ui/as-of.tsx'

@@ -7,8 +7,8 @@ import {
   updatePayable,
 } from '#commands/finance/payables.ts'
 import type { SupplierOfPayable } from '#projections/finance.ts'
-import { payableListing } from '#queries/finance/list-accounts.ts'
-import { supplierListing } from '#queries/people/list-suppliers.ts'
+import { payableListing } from '#queries/finance/accounts.ts'
+import { supplierListing } from '#queries/people.ts'
 import { accountPages } from './accounts.tsx'
 
 export const payablePages = accountPages<SupplierOfPayable>({

@@ -2,7 +2,7 @@ import { CreatePaymentTypeInput, createPaymentType, updatePaymentType } from '#c
 import { pathId } from '#http/paths.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { PaymentTypeObject } from '#projections/payment-types.ts'
-import { listPaymentTypes } from '#queries/payment-types/list-payment-types.ts'
+import { listPaymentTypes } from '#queries/payment-types.ts'
 import type { Fields } from '../forms/form.ts'
 import { choice, integer, line, namedOptions, percent } from '../forms/kinds.ts'
 import type { PanelRoute, Visit } from '../route.ts'

@@ -7,8 +7,8 @@ import {
   updateReceivable,
 } from '#commands/finance/receivables.ts'
 import type { CustomerOfReceivable } from '#projections/finance.ts'
-import { receivableListing } from '#queries/finance/list-accounts.ts'
-import { customerListing } from '#queries/people/list-customers.ts'
+import { receivableListing } from '#queries/finance/accounts.ts'
+import { customerListing } from '#queries/people.ts'
 import { accountPages } from './accounts.tsx'
 
 export const receivablePages = accountPages<CustomerOfReceivable>({

@@ -4,7 +4,7 @@ import {
   listSettledSales,
   type RefusedSale,
   type RefusedSaleRecord,
-} from '#queries/sales/list-refused-sales.ts'
+} from '#queries/sales/offline-sales.ts'
 import { dateTime } from '../format.ts'
 import { link } from '../link.ts'
 import type { Page, PanelRoute, Visit } from '../route.ts'

@@ -1,6 +1,5 @@
 import type { SaleObject } from '#projections/sales.ts'
-import { getSale } from '#queries/sales/get-sale.ts'
-import { getSaleTraces, type OwedForSale, type SaleTraces, type SaleUpload } from '#queries/sales/sale-traces.ts'
+import { getSale, getSaleTraces, type OwedForSale, type SaleTraces, type SaleUpload } from '#queries/sales/sales.ts'
 import * as format from '../format.ts'
 import { dateTime, money } from '../format.ts'
 import { link } from '../link.ts'

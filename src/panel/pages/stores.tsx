@@ -10,7 +10,7 @@ import {
 import { pathId } from '#http/paths.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { StoreObject } from '#projections/stores.ts'
-import { listStores } from '#queries/stores/list-stores.ts'
+import { listStores } from '#queries/stores.ts'
 import { dateTime, percentage } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { line, password, percent, yesOrNo } from '../forms/kinds.ts'

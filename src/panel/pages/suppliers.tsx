@@ -6,9 +6,7 @@ import {
   updateSupplier,
 } from '#commands/people/suppliers.ts'
 import type { SupplierObject } from '#projections/people.ts'
-import { getSupplier } from '#queries/people/get-supplier.ts'
-import { listPersonsByName } from '#queries/people/list-persons.ts'
-import { supplierListing } from '#queries/people/list-suppliers.ts'
+import { getSupplier, listPersonsByName, supplierListing } from '#queries/people.ts'
 import { line } from '../forms/kinds.ts'
 import { searched } from '../forms/searched.ts'
 import { PersonSearch, personColumns, personFacts, personFields, personFilters } from './persons.tsx'

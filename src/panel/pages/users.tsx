@@ -11,7 +11,7 @@ import {
 import { invalid } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { UserObject } from '#projections/users.ts'
-import { getUser } from '#queries/users/get-user.ts'
+import { getUser } from '#queries/users.ts'
 import { dateTime } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { choice, email, line, namedOptions, password } from '../forms/kinds.ts'

@@ -9,7 +9,7 @@ import {
 import { invalid, type Refusal } from '#domain/refusal.ts'
 import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import { isRefusal } from '#ledger/command.ts'
-import { getWebhook } from '#queries/webhooks/get-webhook.ts'
+import { getWebhook } from '#queries/webhooks.ts'
 import { urlProblem } from '#webhooks/target.ts'
 import type { Fields } from '../forms/form.ts'
 import { choices, integer, line, optionsOf, webAddress } from '../forms/kinds.ts'

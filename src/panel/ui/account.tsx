@@ -1,4 +1,4 @@
-import { type FoundSums, MOST_SUMMED } from '#queries/finance/search-accounts.ts'
+import { type FoundSums, MOST_SUMMED } from '#queries/finance/accounts.ts'
 import { decimal, money } from '../format.ts'
 import { accountStatus } from '../words/accounts.ts'
 import { Badge } from './parts.tsx'

@@ -1,5 +1,5 @@
 import type { Envelope } from '#ledger/envelope.ts'
-import { listActors } from '#queries/events/list-actors.ts'
+import { listActors } from '#queries/events.ts'
 import type { Books } from '../route.ts'
 
 /** Who did things, by name: whose key, or which user; the service itself has no name. */

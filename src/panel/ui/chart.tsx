@@ -1,5 +1,5 @@
 import { toCents } from '#domain/money.ts'
-import type { DayOfSales } from '#queries/sales/sales-by-day.ts'
+import type { DayOfSales } from '#queries/sales/totals.ts'
 import { day, money } from '../format.ts'
 import { Table } from './table.tsx'
 

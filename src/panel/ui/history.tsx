@@ -1,6 +1,6 @@
 import { isRefusal } from '#ledger/command.ts'
 import type { Envelope } from '#ledger/envelope.ts'
-import { listHistory } from '#queries/events/record-history.ts'
+import { listHistory } from '#queries/events.ts'
 import { dateTimeSeconds } from '../format.ts'
 import { link } from '../link.ts'
 import type { Visit } from '../route.ts'

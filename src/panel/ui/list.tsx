@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import type { Refusal } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
-import type { Page as ListPage } from '#queries/list.ts'
+import type { Page as ListPage } from '#queries/records.ts'
 import { type Fields, type Filled, filledWith } from '../forms/form.ts'
 import type { Visit } from '../route.ts'
 import { Filters } from './form.tsx'

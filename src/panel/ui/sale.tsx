@@ -1,5 +1,5 @@
 import type { SaleObject } from '#projections/sales.ts'
-import type { SaleUpload } from '#queries/sales/sale-traces.ts'
+import type { SaleUpload } from '#queries/sales/sales.ts'
 import { SALE_STATUSES, warningText } from '../words/sales.ts'
 import { Badge } from './parts.tsx'
 

@@ -1,5 +1,5 @@
 import { Instant } from '#domain/instant.ts'
-import type { NamesForTill } from '#queries/names-for-till.ts'
+import type { NamesForTill } from '#queries/sales/offline-sales.ts'
 import * as format from '../format.ts'
 import { SALE_STATUSES } from '../words/sales.ts'
 import { Facts } from './parts.tsx'

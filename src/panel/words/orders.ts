@@ -1,5 +1,4 @@
-import type { NotificationOutcome } from '#domain/notification-outcome.ts'
-import type { OrderStatus } from '#domain/order-moves.ts'
+import type { NotificationOutcome, OrderStatus } from '#domain/orders.ts'
 import type { ORDER_ALARMS } from '#events/orders.ts'
 import type { Tone } from '../ui/parts.tsx'
 

@@ -1,4 +1,4 @@
-import type { RefusedSale } from '#queries/sales/list-refused-sales.ts'
+import type { RefusedSale } from '#queries/sales/offline-sales.ts'
 import { money } from '../format.ts'
 
 /** Fields of an uploaded sale, in words of a shop. */
