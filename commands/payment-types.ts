@@ -12,7 +12,7 @@ import { changesBetween, isEmpty } from './records.ts'
 const MAX_DUE_DAYS = 3650
 
 /** Fields of a payment type; each subscriber defines its own, also those of the kinds that only the point of sale may use. */
-export const paymentTypeShape = {
+const paymentTypeShape = {
   name: text(60),
   kind: z.enum(PAYMENT_KINDS),
   /** Kept with exactly two decimals. */

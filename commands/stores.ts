@@ -26,12 +26,12 @@ const Secret = z.string(expects(SECRET)).regex(/^[\x21-\x7e]{1,500}$/, SECRET)
 export const Commission = Percentage
 
 /** Both may come later: without a token the store cannot be paid, without a secret its notifications are not signed. */
-export const secretsShape = { access_token: Secret.optional(), notification_secret: Secret.optional() }
+const secretsShape = { access_token: Secret.optional(), notification_secret: Secret.optional() }
 
 type Secrets = Readonly<Partial<Record<(typeof STORE_SECRETS)[number], string | null | undefined>>>
 
 /** Which of the secrets are given; all that an event may know of them. */
-export const namesOf = (secrets: Secrets) => STORE_SECRETS.filter((name) => secrets[name] !== undefined)
+const namesOf = (secrets: Secrets) => STORE_SECRETS.filter((name) => secrets[name] !== undefined)
 
 /** The secrets go where they can be used, and not into the event. */
 export const CreateStoreInput = z.strictObject({

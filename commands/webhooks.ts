@@ -47,7 +47,7 @@ export const RotationFields = z.strictObject({
 export const MAX_WEBHOOKS = 50
 
 /** `secret` is shown once by the caller, and kept beside the ledger. */
-export type RegisterWebhookInput = z.infer<typeof WebhookFields> & { readonly secret: string }
+type RegisterWebhookInput = z.infer<typeof WebhookFields> & { readonly secret: string }
 
 /** Registers an address for outbound events. */
 export const registerWebhook = command<RegisterWebhookInput>({
@@ -62,7 +62,7 @@ export const registerWebhook = command<RegisterWebhookInput>({
   },
 })
 
-export type UpdateWebhookInput = z.infer<typeof WebhookChanges> & { readonly id: number }
+type UpdateWebhookInput = z.infer<typeof WebhookChanges> & { readonly id: number }
 
 /** Changes what is delivered, and where. What is on its way already goes to the new URL too. */
 export const updateWebhook = command<UpdateWebhookInput>({
@@ -88,7 +88,7 @@ export const enableWebhook = command<{ readonly id: number }>({
   },
 })
 
-export type SwitchOffWebhookInput = DataOf<'WebhookSwitchedOff'>
+type SwitchOffWebhookInput = DataOf<'WebhookSwitchedOff'>
 
 /** Nothing more is delivered to the address until it is switched on; what waits is cancelled. */
 export const switchOffWebhook = command<SwitchOffWebhookInput>({
@@ -103,7 +103,7 @@ export const switchOffWebhook = command<SwitchOffWebhookInput>({
 
 const HOUR_MS = 3_600_000
 
-export type RotateSecretInput = z.infer<typeof RotationFields> & { readonly id: number; readonly secret: string }
+type RotateSecretInput = z.infer<typeof RotationFields> & { readonly id: number; readonly secret: string }
 
 /** Gives an address a new secret. During the overlap both sign, so that a receiver can change over without losing a delivery. */
 export const rotateSecret = command<RotateSecretInput>({

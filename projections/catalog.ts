@@ -29,7 +29,7 @@ export interface CategoryObject {
   updated_at: string
 }
 
-export interface CategoryRow extends Changed {
+interface CategoryRow extends Changed {
   company_id: number
   id: number
   external_id: string | null

@@ -43,7 +43,7 @@ interface AccountColumns {
 export type AccountRow<P> = RecordRow<AccountObject<P>> & AccountColumns
 
 /** The table of one side of the finances. */
-export function accountTable<P>(name: 'receivables' | 'payables'): Table<AccountRow<P>> {
+function accountTable<P>(name: 'receivables' | 'payables'): Table<AccountRow<P>> {
   return table<AccountRow<P>>(name, {
     columns: {
       company_id: 'bigint',
@@ -71,7 +71,7 @@ export function accountTable<P>(name: 'receivables' | 'payables'): Table<Account
 }
 
 /** The keys by which accounts of a table are found, what events do to its rows, and how one is shown. */
-export function accountKind<P>(accounts: Table<AccountRow<P>>, partyIdOf: (party: P) => number | null) {
+function accountKind<P>(accounts: Table<AccountRow<P>>, partyIdOf: (party: P) => number | null) {
   const byId = (id: number) => byPk(accounts, id)
   const handlers = recordHandlers<{ id: number } & AccountStart<P>, AccountObject<P>, AccountColumns>({
     table: accounts,

@@ -36,14 +36,14 @@ export interface OrderObject {
 }
 
 /** How what was paid is shared. */
-export interface CommissionObject {
+interface CommissionObject {
   percentage: string
   amount: string
   store_amount: string
   reversed_at: string | null
 }
 
-export interface AlarmObject {
+interface AlarmObject {
   code: DataOf<'OrderAlarmRaised'>['code']
   provider_payment_id: string
   raised_at: string
@@ -96,7 +96,7 @@ export interface PaymentKeyRow {
   started_at: string
 }
 
-export const paymentKeys = table<PaymentKeyRow>('payment_keys', {
+const paymentKeys = table<PaymentKeyRow>('payment_keys', {
   columns: {
     company_id: 'bigint',
     idempotency_key: 'text',

@@ -8,7 +8,7 @@ import { type RecordRow, recordHandlers } from './records.ts'
 export type PersonFields = Omit<DataOf<'CustomerCreated'>, 'id'>
 
 /** A customer or supplier as the API shows it (DESIGN section 5, Person). */
-export type PersonObject<F extends PersonFields> = { id: number } & F & { created_at: string; updated_at: string }
+type PersonObject<F extends PersonFields> = { id: number } & F & { created_at: string; updated_at: string }
 
 interface PersonColumns {
   /** Comparison key of the name; null when deleted, which frees the name. */
@@ -19,7 +19,7 @@ interface PersonColumns {
 export type PersonRow<F extends PersonFields = PersonFields> = RecordRow<PersonObject<F>> & PersonColumns
 
 /** The table of one kind of persons. */
-export function personTable<F extends PersonFields>(name: string): Table<PersonRow<F>> {
+function personTable<F extends PersonFields>(name: string): Table<PersonRow<F>> {
   return table<PersonRow<F>>(name, {
     columns: {
       company_id: 'bigint',
@@ -37,7 +37,7 @@ export function personTable<F extends PersonFields>(name: string): Table<PersonR
 }
 
 /** The keys by which persons of a table are found, and what the events of their lives do to its rows. */
-export function personKind<F extends PersonFields>(persons: Table<PersonRow<F>>) {
+function personKind<F extends PersonFields>(persons: Table<PersonRow<F>>) {
   const byId = (id: number) => byPk(persons, id)
   return {
     byId,

@@ -200,7 +200,7 @@ export const saleView = docView(saleById)
 export type OfflineSaleWarning = DataOf<'OfflineSaleCompleted'>['warnings'][number]
 
 /** A sale that a till has uploaded, by the till's own identifier: a repeated upload finds it here. */
-export interface OfflineSaleRow {
+interface OfflineSaleRow {
   company_id: number
   offline_id: string
   sale_id: number
@@ -214,7 +214,7 @@ export interface OfflineSaleRow {
 /** SQL: of rows that somebody should look at, which are few. */
 export const HAS_WARNINGS = 'json_array_length(warnings) > 0'
 
-export const offlineSales = table<OfflineSaleRow>('offline_sales', {
+const offlineSales = table<OfflineSaleRow>('offline_sales', {
   columns: {
     company_id: 'bigint',
     offline_id: 'text',

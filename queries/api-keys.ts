@@ -71,7 +71,7 @@ export async function listApiKeys(pool: Pool, companyId: number): Promise<Listed
 }
 
 /** Calls that count in the windows of now. */
-export interface CountedCalls {
+interface CountedCalls {
   readonly minute: number
   readonly day: number
 }

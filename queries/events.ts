@@ -12,7 +12,7 @@ import { ID_COLUMNS, readModel } from '#projections/index.ts'
 import { decodeCursor, encodeCursor } from './cursor.ts'
 import type { Page, Paging } from './records.ts'
 
-export interface EventFilters {
+interface EventFilters {
   /** Revision that the first event comes after. */
   readonly after?: number | undefined
   readonly types?: readonly string[] | undefined
@@ -86,7 +86,7 @@ async function isThere(pool: Pool, companyId: number, { table, by, values }: Any
 }
 
 /** What happened, where, and by whom; `recorded_at` on the company's clock. */
-export type RecentEvent = Pick<Envelope, 'revision' | 'type' | 'subject' | 'recorded_at' | 'origin' | 'actor'>
+type RecentEvent = Pick<Envelope, 'revision' | 'type' | 'subject' | 'recorded_at' | 'origin' | 'actor'>
 
 export interface RecentEvents {
   /** The last one first. */
@@ -161,13 +161,13 @@ const idsOf = (prefix: string, actors: readonly string[]): number[] =>
   actors.filter((actor) => actor.startsWith(prefix)).map((actor) => Number(actor.slice(prefix.length)))
 
 /** How far the read model has come with a company, and when that was (UTC). */
-export interface LedgerHead {
+interface LedgerHead {
   readonly revision: number
   readonly last_recorded_at: string
   readonly timezone: string
 }
 
-export async function ledgerHead(pool: Pool, companyId: number): Promise<LedgerHead> {
+async function ledgerHead(pool: Pool, companyId: number): Promise<LedgerHead> {
   const { rows } = await pool.query<LedgerHead>({
     name: 'ledger_head',
     text: `select l.revision, l.last_recorded_at, c.timezone

@@ -15,7 +15,7 @@ import {
 } from './records.ts'
 import { findStore, type StoreAccess } from './stores.ts'
 
-export interface OrderFilters {
+interface OrderFilters {
   readonly status?: OrderStatus
   readonly store_alias?: string
   readonly external_id?: string

@@ -17,14 +17,14 @@ import {
 } from './records.ts'
 
 /** Filters of customers and suppliers alike. */
-export interface PersonFilters {
+interface PersonFilters {
   /** A part of the name. */
   readonly name?: string
   readonly document?: string
   readonly external_id?: string
 }
 
-export const personListing = (table: 'customers' | 'suppliers'): Listing<PersonFilters> => ({
+const personListing = (table: 'customers' | 'suppliers'): Listing<PersonFilters> => ({
   resource: table,
   from: `${table} t`,
   record: 't.doc::text',
@@ -36,7 +36,7 @@ export const personListing = (table: 'customers' | 'suppliers'): Listing<PersonF
   },
 })
 
-export function listPersons(
+function listPersons(
   pool: Pool,
   listing: Listing<PersonFilters>,
   companyId: number,
@@ -76,7 +76,7 @@ export function listDeletedCustomers(pool: Pool, companyId: number, query: Delet
 export const getCustomer = (pool: Pool, companyId: number, id: number): Promise<Found> =>
   getBy(pool, customerListing, companyId, 'id', id)
 
-export type SupplierFilters = PersonFilters
+type SupplierFilters = PersonFilters
 
 export const supplierListing = personListing('suppliers')
 

@@ -23,7 +23,7 @@ type Stored = Pick<WebhookRow, 'enabled' | 'watched_since'> & {
 const utc = (printed: string | null): string | null => (printed === null ? null : new Date(printed).toISOString())
 
 /** Addresses with how they answer, which dispatchers note outside of the read model. */
-export const webhookListing: Listing<object> = {
+const webhookListing: Listing<object> = {
   resource: 'webhooks',
   from: 'webhooks t left join webhook_health h on h.company_id = t.company_id and h.webhook_id = t.id',
   record: `json_build_object('doc', t.doc, 'enabled', t.enabled, 'watched_since', t.watched_since, 'health',
@@ -100,7 +100,7 @@ export function presentDelivery(record: unknown, timezone: string): DeliveryObje
   }
 }
 
-export interface DeliveryFilters {
+interface DeliveryFilters {
   readonly status?: (typeof DELIVERY_STATUSES)[number]
   readonly event?: string
 }
@@ -161,7 +161,7 @@ export async function getMessage(pool: Pool, companyId: number, deliveryId: stri
 }
 
 /** What the users of a company were told. */
-export interface ListedNotice {
+interface ListedNotice {
   readonly kind: 'webhook_switched_off'
   readonly data: { readonly webhook_id: number; readonly url: string; readonly reason: 'no_response' | 'gone' }
   readonly created_at: string

@@ -120,7 +120,7 @@ export function fieldsOf(externalId: string | null, input: ItemInput): ItemField
 }
 
 /** The rows that `findConflict` looks at. */
-export function linkedRefs({ external_id, barcode, category_id }: LinkedFields): AnyRef[] {
+function linkedRefs({ external_id, barcode, category_id }: LinkedFields): AnyRef[] {
   return [
     ...(external_id ? [itemByExternalId(external_id)] : []),
     ...(barcode ? [itemByBarcode(barcode)] : []),
@@ -129,7 +129,7 @@ export function linkedRefs({ external_id, barcode, category_id }: LinkedFields):
 }
 
 /** The refusal of an unknown category, or of an external id or barcode that another item has. */
-export function findConflict(
+function findConflict(
   rows: Rows,
   { external_id, barcode, category_id }: LinkedFields,
   ownId: number | null,

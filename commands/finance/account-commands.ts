@@ -49,7 +49,7 @@ export interface AccountSide<P extends object, N> {
  * Why an account cannot be written at all. One that a sale made is the point of sale's to keep; only the channel of the
  * integration API is refused (DESIGN section 5, managed_by_pdv).
  */
-export function findLock(
+function findLock(
   { origin: source, status }: Pick<AccountRow<unknown>, 'origin' | 'status'>,
   origin: Origin,
 ): Refusal | null {
@@ -184,7 +184,7 @@ export function settleAccount<P extends object, N>(side: AccountSide<P, N>): Com
 }
 
 /** The row that `findParty` looks at. */
-export function partyRefs<P, N>({ byId, byExternalId, named }: PartyKind<P, N>, input: N): AnyRef[] {
+function partyRefs<P, N>({ byId, byExternalId, named }: PartyKind<P, N>, input: N): AnyRef[] {
   const { id, external_id } = named(input)
   if (id) return [byId(id)]
   return external_id ? [byExternalId(external_id)] : []

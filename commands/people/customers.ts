@@ -6,7 +6,7 @@ import { createPerson, deletePerson, type PersonKind, replacePerson, updatePerso
 import { checkDocument, personChangesShape, personOf, personShape } from './person-input.ts'
 
 /** Customers as commands on persons see them. */
-export const customerKind: PersonKind<PersonFields> = {
+const customerKind: PersonKind<PersonFields> = {
   name: 'customer',
   byId: customerById,
   byExternalId: customerByExternalId,

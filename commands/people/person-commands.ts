@@ -88,8 +88,8 @@ export function updatePerson<F extends PersonFields>(kind: PersonKind<F>): Comma
 }
 
 /** DELETE by id. */
-export const DeletePersonInput = z.strictObject({ id: Id })
-export type DeletePersonInput = z.infer<typeof DeletePersonInput>
+const DeletePersonInput = z.strictObject({ id: Id })
+type DeletePersonInput = z.infer<typeof DeletePersonInput>
 
 /** Takes a person out of lists and frees its name; its external id stays, so that PUT by-external can revive it. */
 export function deletePerson<F extends PersonFields>(kind: PersonKind<F>): Command<DeletePersonInput> {
@@ -104,7 +104,7 @@ export function deletePerson<F extends PersonFields>(kind: PersonKind<F>): Comma
 }
 
 /** How persons of one kind are found by the values that must be unique among them. */
-export interface Lookups<R> {
+interface Lookups<R> {
   byName(name: string): Ref<R>
   byExternalId(externalId: string): Ref<R>
 }
@@ -116,12 +116,12 @@ interface UniqueFields {
 }
 
 /** The rows that `findDuplicate` looks at. */
-export function uniqueRefs<R>({ byName, byExternalId }: Lookups<R>, { name, external_id }: UniqueFields): Ref<R>[] {
+function uniqueRefs<R>({ byName, byExternalId }: Lookups<R>, { name, external_id }: UniqueFields): Ref<R>[] {
   return [...(name === undefined ? [] : [byName(name)]), ...(external_id ? [byExternalId(external_id)] : [])]
 }
 
 /** The refusal of a name or external id that another person of the kind has, the name first. */
-export function findDuplicate<R extends { id: number; deleted_at: string | null }>(
+function findDuplicate<R extends { id: number; deleted_at: string | null }>(
   rows: Rows,
   { byName, byExternalId }: Lookups<R>,
   { name, external_id }: UniqueFields,

@@ -53,13 +53,13 @@ export const personChangesShape = {
 }
 
 const person = z.strictObject(personShape)
-export type PersonInput = z.infer<typeof person>
+type PersonInput = z.infer<typeof person>
 
 const personChanges = z.strictObject(personChangesShape)
-export type PersonChanges = z.infer<typeof personChanges>
+type PersonChanges = z.infer<typeof personChanges>
 
 /** Why a document does not go with the type of person, or null when it does. */
-export function documentProblem({
+function documentProblem({
   person_type,
   document,
 }: Pick<PersonInput, 'person_type' | 'document'>): string | null {

@@ -6,7 +6,7 @@ import { createPerson, deletePerson, type PersonKind, replacePerson, updatePerso
 import { checkDocument, personChangesShape, personOf, personShape } from './person-input.ts'
 
 /** Suppliers as commands on persons see them. */
-export const supplierKind: PersonKind<SupplierFields> = {
+const supplierKind: PersonKind<SupplierFields> = {
   name: 'supplier',
   byId: supplierById,
   byExternalId: supplierByExternalId,
@@ -23,7 +23,7 @@ export const supplierShape = { trade_name: text(120).nullish() }
 type SupplierInput = Parameters<typeof personOf>[0] & { readonly trade_name?: string | null }
 
 /** A whole supplier as it is recorded: what was not sent is empty. */
-export const supplierOf = (input: SupplierInput): SupplierFields => ({
+const supplierOf = (input: SupplierInput): SupplierFields => ({
   ...personOf(input),
   trade_name: input.trade_name ?? null,
 })

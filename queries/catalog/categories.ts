@@ -19,7 +19,7 @@ export interface CategoryFilters {
   readonly external_id?: string
 }
 
-export const categoryListing: Listing<CategoryFilters> = {
+const categoryListing: Listing<CategoryFilters> = {
   resource: 'categories',
   from: 'categories t',
   record: 't.doc::text',

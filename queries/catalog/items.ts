@@ -27,7 +27,7 @@ export interface ItemFilters {
 }
 
 /** The category's name is joined, and put at the end of the item just as catalogItemView does it: the same bytes. */
-export const itemListing: Listing<ItemFilters> = {
+const itemListing: Listing<ItemFilters> = {
   resource: 'catalog_items',
   from: 'catalog_items t left join categories g on g.company_id = t.company_id and g.id = t.category_id',
   record: `left(t.doc::text, -1) || ',"category_name":' || coalesce((g.doc -> 'name')::text, 'null') || '}'`,
@@ -55,7 +55,7 @@ export const getItem = (pool: Pool, companyId: number, id: number): Promise<Foun
   getBy(pool, itemListing, companyId, 'id', id)
 
 /** What people look for in a catalog. */
-export interface ItemSearch {
+interface ItemSearch {
   /** A part of the name. */
   readonly name?: string | undefined
   readonly type?: 'product' | 'service' | undefined
@@ -90,7 +90,7 @@ export function searchItems(pool: Pool, companyId: number, query: Paging & ItemS
 }
 
 /** A product of which little or nothing is left. */
-export interface ShortItem {
+interface ShortItem {
   readonly id: number
   readonly name: string
   readonly unit: string | null
@@ -108,7 +108,7 @@ export interface LowStock {
 }
 
 /** Of whatever unit: nobody tells a minimum. */
-export const LOW_STOCK = 5
+const LOW_STOCK = 5
 
 /**
  * Reads through the company's catalog, by its key: no index knows stock, because every sale would have to keep it. Services

@@ -16,7 +16,7 @@ export const utc = (moment: string): string =>
   `to_char((${moment}) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 
 /** Members of an item's object, parsed once; `t` is the item. */
-export const ITEM_DETAILS = `
+const ITEM_DETAILS = `
   left join lateral json_to_record(t.doc) as d(name json, price text, stock text, updated_at timestamptz) on true`
 
 const CATEGORY_NAME = `(
@@ -26,7 +26,7 @@ const CATEGORY_NAME = `(
  * SQL of a product's JSON text (spec, Product (download)). Decimals are put there as they are kept, so that the numbers are
  * exact. What is not tracked has no stock to tell: 0, and `tracks_stock` says that it means nothing.
  */
-export const PRODUCT_RECORD = `'{"id":' || t.id
+const PRODUCT_RECORD = `'{"id":' || t.id
   || ',"name":' || d.name::text
   || ',"barcode":' || coalesce(to_json(t.barcode)::text, '""')
   || ',"price":' || d.price
@@ -36,7 +36,7 @@ export const PRODUCT_RECORD = `'{"id":' || t.id
   || ',"updated_at":"' || ${utc('d.updated_at')} || '"}'`
 
 /** SQL of whether a live item is one that tills sell. */
-export const IS_PRODUCT = `t.deleted_at is null and t.type = 'product'`
+const IS_PRODUCT = `t.deleted_at is null and t.type = 'product'`
 
 /** Some 200 kB of text: Postgres, this process and others at the same time get along with a few milliseconds each. */
 const CHUNK_PRODUCTS = 1_000
@@ -49,7 +49,7 @@ const products: Source = {
 }
 
 /** What belongs to the products that were read. */
-export interface ProductsRead {
+interface ProductsRead {
   /** Time of the ledger's last event in the snapshot: the next `last_sync`, which then misses nothing. */
   readonly syncTimestamp: string
   readonly total: number
@@ -107,7 +107,7 @@ const DELETED_SINCE = {
 }
 
 /** A product as a till knows it. */
-export interface KnownProduct {
+interface KnownProduct {
   readonly id: number
   /** UTC. */
   readonly updated_at: string
@@ -173,7 +173,7 @@ const BEGIN = `
   set local enable_hashjoin = off; set local enable_mergejoin = off; set local jit = off`
 
 /** Reads in several statements what was true at one moment. The moment is that of the first statement. */
-export function inSnapshot<T>(pool: Pool, read: (tx: Transaction) => Promise<T>): Promise<T> {
+function inSnapshot<T>(pool: Pool, read: (tx: Transaction) => Promise<T>): Promise<T> {
   return inTransaction(pool, async (tx, client) => {
     await client.query(BEGIN)
     return read(tx)
@@ -181,4 +181,4 @@ export function inSnapshot<T>(pool: Pool, read: (tx: Transaction) => Promise<T>)
 }
 
 /** Takes JSON texts of records, joined by commas; false when no more are wanted. */
-export type TakeRecords = (records: string) => boolean
+type TakeRecords = (records: string) => boolean

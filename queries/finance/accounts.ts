@@ -31,13 +31,13 @@ interface Filters {
   readonly external_id?: string
 }
 
-export interface AccountFilters extends Filters {
+interface AccountFilters extends Filters {
   /** Overdue accounts are pending ones: there is no stored status of that name (spec, Receivable / payable). */
   readonly status?: 'pending' | 'settled' | 'overdue'
 }
 
 /** What accounts are found by. */
-export interface AccountConditions extends Filters {
+interface AccountConditions extends Filters {
   readonly status?: 'pending' | 'settled'
   readonly overdue?: true
   /** As `status`, in the words of the index of accounting dates. */
@@ -116,7 +116,7 @@ export function getAccount(
 }
 
 /** The accounts that people look at; `pending` where they say nothing. */
-export interface AccountSearch {
+interface AccountSearch {
   readonly view?: 'pending' | 'overdue' | 'settled' | 'all'
   /** A part of the other party's name. */
   readonly party_name?: string

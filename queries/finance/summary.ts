@@ -85,7 +85,7 @@ export interface OpenSide {
   readonly overdue: Sum
 }
 
-export interface OpenAccounts {
+interface OpenAccounts {
   readonly receivables: OpenSide
   readonly payables: OpenSide
 }

@@ -52,7 +52,7 @@ export interface RefusedSale {
   readonly payload: unknown
 }
 
-export interface RefusedSales {
+interface RefusedSales {
   /** How many are open in all. */
   readonly total: number
   readonly sales: readonly RefusedSale[]

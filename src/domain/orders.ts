@@ -24,7 +24,7 @@ export const statusOfProvider = (providerStatus: string): OrderStatus | null =>
 /** How far a payment has come. A notification may be lost, so a move may pass over what lies between. */
 const RANKS: Readonly<Record<OrderStatus, number>> = { pending: 0, failed: 1, cancelled: 1, paid: 2, refunded: 3 }
 
-export type Judgement = 'applied' | 'duplicate' | 'stale'
+type Judgement = 'applied' | 'duplicate' | 'stale'
 
 /** What becomes of a payment's status when another one is told: only forward moves are made. Null is a payment not known yet. */
 export function judge(before: OrderStatus | null, told: OrderStatus): Judgement {
@@ -58,7 +58,7 @@ export function carrierOf<P extends OrderPayment>(payments: readonly P[], curren
 }
 
 /** How a paid amount is shared between the service and the store, to the cent. */
-export interface Split {
+interface Split {
   readonly percentage: string
   /** The service's share, which the provider is asked to keep apart as its application fee. */
   readonly amount: string
