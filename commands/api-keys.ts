@@ -2,11 +2,12 @@ import { z } from 'zod'
 import { Instant } from '#domain/instant.ts'
 import { invalid, refuse } from '#domain/refusal.ts'
 import { inOrder, SCOPES } from '#domain/scopes.ts'
-import { Id, text } from '#domain/text.ts'
+import { text } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { accept, command } from '#ledger/command.ts'
 import { type ApiKeySecret, apiKeyById, apiKeySecrets } from '#projections/api-keys.ts'
 import { ownCompany } from '#projections/companies.ts'
+import type { RecordId } from './records.ts'
 
 /** Keys that a company may have at a time, not revoked and not expired (spec, Limits). */
 export const MAX_ACTIVE_KEYS = 5
@@ -37,11 +38,8 @@ export const createApiKey = command<CreateApiKeyInput>({
   },
 })
 
-export const RevokeApiKeyInput = z.strictObject({ id: Id })
-export type RevokeApiKeyInput = z.infer<typeof RevokeApiKeyInput>
-
 /** Ends a key for good, in every process with its next call. An expired one can be revoked too. */
-export const revokeApiKey = command<RevokeApiKeyInput>({
+export const revokeApiKey = command<RecordId>({
   needs: ({ id }) => [apiKeyById(id)],
   decide(rows, { id }) {
     const key = rows.get(apiKeyById(id))

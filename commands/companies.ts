@@ -23,15 +23,12 @@ export const companyShape = {
     .nullable(),
 }
 
-/** Most companies are in Brazil's own time. */
-const DEFAULT_TIME_ZONE = 'America/Sao_Paulo'
-
 /** The id is part of the input: a company needs a ledger, and so an id, before anything can happen in it. */
 export const RegisterCompanyInput = z.strictObject({
   id: Id,
   ...companyShape,
   plan: companyShape.plan.default('basic'),
-  timezone: companyShape.timezone.default(DEFAULT_TIME_ZONE),
+  timezone: companyShape.timezone.default('America/Sao_Paulo'),
   logo_url: companyShape.logo_url.default(null),
 })
 export type RegisterCompanyInput = z.infer<typeof RegisterCompanyInput>

@@ -17,17 +17,15 @@ const paymentTypeShape = {
   kind: z.enum(PAYMENT_KINDS),
   /** Kept with exactly two decimals. */
   fee_percentage: Percentage.transform(normalizePercentage),
-  /** Days until a receivable made by a credit-on-account payment is due. */
+  /** Days until the receivable of a payment on credit is due. */
   due_days: z.int().min(0).max(MAX_DUE_DAYS),
 }
 
-/** DESIGN section 5, Sale payment types. */
-const DUE_DAYS = 30
-
+/** Defaults: DESIGN section 5, Sale payment types. */
 export const CreatePaymentTypeInput = z.strictObject({
   ...paymentTypeShape,
   fee_percentage: paymentTypeShape.fee_percentage.default('0.00'),
-  due_days: paymentTypeShape.due_days.default(DUE_DAYS),
+  due_days: paymentTypeShape.due_days.default(30),
 })
 export type CreatePaymentTypeInput = z.infer<typeof CreatePaymentTypeInput>
 

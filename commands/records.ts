@@ -1,6 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
+import { z } from 'zod'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
-import { ExternalId } from '#domain/text.ts'
+import { ExternalId, Id } from '#domain/text.ts'
+
+/** The input of a command that needs to know no more than which record it is about. */
+export const RecordId = z.strictObject({ id: Id })
+export type RecordId = z.infer<typeof RecordId>
 
 /**
  * The fields of `after` that differ from `before`: what an event records, so that repeating a request records nothing.

@@ -10,7 +10,7 @@ import { changesBetween, isEmpty } from './records.ts'
 
 const ALIAS = 'deve ter de 2 a 60 letras minúsculas sem acento, algarismos e hifens entre eles, como "minha-loja"'
 
-/** The store in an address: lower-case words with hyphens between them. */
+/** The store in a URL: lower-case words with hyphens between them. */
 export const Alias = z
   .string(expects(ALIAS))
   .min(2, ALIAS)
@@ -21,9 +21,6 @@ const SECRET = 'deve ter de 1 a 500 caracteres ASCII visíveis, sem espaços'
 
 /** As the provider gives it, who alone decides how long it is; anything else would only have been pasted wrong. */
 const Secret = z.string(expects(SECRET)).regex(/^[\x21-\x7e]{1,500}$/, SECRET)
-
-/** The service's share of what a store is paid. */
-export const Commission = Percentage
 
 /** Both may come later: without a token the store cannot be paid, without a secret its notifications are not signed. */
 const secretsShape = { access_token: Secret.optional(), notification_secret: Secret.optional() }
@@ -36,7 +33,8 @@ const namesOf = (secrets: Secrets) => STORE_SECRETS.filter((name) => secrets[nam
 /** The secrets go where they can be used, and not into the event. */
 export const CreateStoreInput = z.strictObject({
   alias: Alias,
-  commission_percentage: Commission,
+  /** The service's share of what the store is paid. */
+  commission_percentage: Percentage,
   sandbox: z.boolean().default(false),
   ...secretsShape,
 })
@@ -68,7 +66,7 @@ export const createStore = command<CreateStoreInput>({
 /** What is absent is left alone. The alias and the sandbox are for ever: payments under way refer to them. */
 export const UpdateStoreInput = z.strictObject({
   alias: Alias,
-  commission_percentage: Commission.optional(),
+  commission_percentage: Percentage.optional(),
   ...secretsShape,
 })
 export type UpdateStoreInput = z.infer<typeof UpdateStoreInput>

@@ -13,7 +13,7 @@ import {
   userById,
   userCredentials,
 } from '#projections/users.ts'
-import { changesBetween, isEmpty } from './records.ts'
+import { changesBetween, isEmpty, type RecordId } from './records.ts'
 
 /** The password comes hashed: neither it nor its hash may enter an event. */
 export const CreateUserInput = z.strictObject({
@@ -24,13 +24,13 @@ export const CreateUserInput = z.strictObject({
 })
 export type CreateUserInput = z.infer<typeof CreateUserInput>
 
-/** Lets a person log in, at the counter and in the panel. The address belongs to one user of the whole service. */
+/** Lets a person log in, at the counter and in the panel. The e-mail belongs to one user of the whole service. */
 export const createUser = command<CreateUserInput>({
   needs: ({ email }) => [credentialsByEmail(email)],
   ids: () => ({ user: 1 }),
   decide(rows, { password_hash, ...user }, { companyId, nextId }) {
     const holder = rows.get(credentialsByEmail(user.email))
-    // Whose it is, is only told when it is the company's own: nobody learns of other companies' users.
+    // Named only if it is the company's own: nobody learns of other companies' users.
     const conflicting_id = holder?.company_id === companyId ? holder.user_id : undefined
     if (holder) return refuse('duplicate_resource', { field: 'email', ...(conflicting_id && { conflicting_id }) })
     const created = event('UserCreated', { id: nextId('user'), ...user })
@@ -44,7 +44,7 @@ export const createUser = command<CreateUserInput>({
   },
 })
 
-/** Absent is left alone. The address stays: it is what people log in with. */
+/** Absent is left alone. The e-mail stays: it is what people log in with. */
 export const UpdateUserInput = z.strictObject({
   id: Id,
   ...CreateUserInput.pick({ name: true, role: true }).partial().shape,
@@ -73,10 +73,10 @@ export const ChangePasswordInput = z.strictObject({
 })
 export type ChangePasswordInput = z.infer<typeof ChangePasswordInput>
 
-/** Gives a user another password and closes whatever was open with the one before, in the same transaction. */
+/** Gives a user another password and ends all sessions and tokens of the old one, in the same transaction. */
 export const changePassword = command<ChangePasswordInput>({
   needs: ({ id }) => [userById(id), credentialsById(id)],
-  // Credentials are lost with the Postgres they were in, the user is not; another may have taken the address meanwhile.
+  // Credentials are lost with the Postgres they were in, the user is not; another may have taken the e-mail meanwhile.
   needsMore(rows, { id }) {
     const user = rows.get(userById(id))
     return user ? [credentialsByEmail(user.doc.email)] : []
@@ -95,14 +95,11 @@ export const changePassword = command<ChangePasswordInput>({
   },
 })
 
-export const DeactivateUserInput = z.strictObject({ id: Id })
-export type DeactivateUserInput = z.infer<typeof DeactivateUserInput>
-
 /**
- * Shuts a user out, from the next call on, wherever somebody is logged in. Name, address and history stay. Nobody does it to
- * themselves, since they could not undo it.
+ * Shuts a user out, from the next call on, wherever they are logged in. Name, e-mail and history stay. Nobody does it to
+ * themselves: they could not undo it.
  */
-export const deactivateUser = command<DeactivateUserInput>({
+export const deactivateUser = command<RecordId>({
   needs: ({ id }) => [ownCompany, userById(id)],
   decide(rows, { id }, { actor }) {
     const known = rows.get(userById(id))
@@ -114,11 +111,8 @@ export const deactivateUser = command<DeactivateUserInput>({
   },
 })
 
-export const ReactivateUserInput = z.strictObject({ id: Id })
-export type ReactivateUserInput = z.infer<typeof ReactivateUserInput>
-
-/** Lets a user log in again, with the same password. What was open before stays closed. */
-export const reactivateUser = command<ReactivateUserInput>({
+/** Lets a user log in again, with the same password. Sessions of before stay closed. */
+export const reactivateUser = command<RecordId>({
   needs: ({ id }) => [userById(id)],
   decide(rows, { id }) {
     const known = rows.get(userById(id))

@@ -7,7 +7,7 @@ import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import { accept, command } from '#ledger/command.ts'
 import { ownCompany } from '#projections/companies.ts'
 import { type WebhookSecret, webhookById, webhookSecretById, webhookSecrets } from '#projections/webhooks.ts'
-import { changesBetween, isEmpty } from './records.ts'
+import { changesBetween, isEmpty, type RecordId } from './records.ts'
 
 const ALL = '*'
 
@@ -24,7 +24,7 @@ const EventNames = z
     names.includes(ALL) ? [ALL] : WEBHOOK_EVENTS.filter((event) => names.includes(event)),
   )
 
-/** What a caller says of an address. Whether its URL may be called depends on the service's settings: src/webhooks/target.ts. */
+/** What a caller says of an endpoint. Whether its URL may be called depends on the service's settings: src/webhooks/target.ts. */
 export const WebhookFields = z.strictObject({
   url: z.string(),
   events: EventNames,
@@ -34,22 +34,20 @@ export const WebhookFields = z.strictObject({
 /** PATCH: what is absent stays. */
 export const WebhookChanges = WebhookFields.partial()
 
+const OVERLAP_HOURS = 'deve ser um número inteiro de 0 a 168'
+
 /** Hours during which the secret before a rotation still signs (DESIGN section 5, Webhooks). */
 export const RotationFields = z.strictObject({
-  overlap_hours: z
-    .int({ error: 'deve ser um número inteiro de 0 a 168' })
-    .min(0, 'deve ser um número inteiro de 0 a 168')
-    .max(168, 'deve ser um número inteiro de 0 a 168')
-    .default(24),
+  overlap_hours: z.int({ error: OVERLAP_HOURS }).min(0, OVERLAP_HOURS).max(168, OVERLAP_HOURS).default(24),
 })
 
-/** Addresses that a company may have at a time; every event costs a delivery to each. */
+/** Endpoints that a company may have at a time; every event costs a delivery to each. */
 export const MAX_WEBHOOKS = 50
 
 /** `secret` is shown once by the caller, and kept beside the ledger. */
 type RegisterWebhookInput = z.infer<typeof WebhookFields> & { readonly secret: string }
 
-/** Registers an address for outbound events. */
+/** Registers an endpoint for outbound events. */
 export const registerWebhook = command<RegisterWebhookInput>({
   needs: () => [ownCompany],
   ids: () => ({ webhook: 1 }),
@@ -62,7 +60,7 @@ export const registerWebhook = command<RegisterWebhookInput>({
   },
 })
 
-type UpdateWebhookInput = z.infer<typeof WebhookChanges> & { readonly id: number }
+type UpdateWebhookInput = RecordId & z.infer<typeof WebhookChanges>
 
 /** Changes what is delivered, and where. What is on its way already goes to the new URL too. */
 export const updateWebhook = command<UpdateWebhookInput>({
@@ -77,8 +75,8 @@ export const updateWebhook = command<UpdateWebhookInput>({
   },
 })
 
-/** Switches an address on again, with a clean record: what it answered before counts no more. */
-export const enableWebhook = command<{ readonly id: number }>({
+/** Switches an endpoint on again, with a clean record: what it answered before counts no more. */
+export const enableWebhook = command<RecordId>({
   needs: ({ id }) => [webhookById(id)],
   decide(rows, { id }) {
     const webhook = rows.get(webhookById(id))
@@ -88,10 +86,8 @@ export const enableWebhook = command<{ readonly id: number }>({
   },
 })
 
-type SwitchOffWebhookInput = DataOf<'WebhookSwitchedOff'>
-
-/** Nothing more is delivered to the address until it is switched on; what waits is cancelled. */
-export const switchOffWebhook = command<SwitchOffWebhookInput>({
+/** Nothing more is delivered to the endpoint until it is switched on; what waits is cancelled. */
+export const switchOffWebhook = command<DataOf<'WebhookSwitchedOff'>>({
   needs: ({ id }) => [webhookById(id)],
   decide(rows, { id, reason }) {
     const webhook = rows.get(webhookById(id))
@@ -103,16 +99,16 @@ export const switchOffWebhook = command<SwitchOffWebhookInput>({
 
 const HOUR_MS = 3_600_000
 
-type RotateSecretInput = z.infer<typeof RotationFields> & { readonly id: number; readonly secret: string }
+type RotateSecretInput = RecordId & z.infer<typeof RotationFields> & { readonly secret: string }
 
-/** Gives an address a new secret. During the overlap both sign, so that a receiver can change over without losing a delivery. */
+/** Gives an endpoint a new secret. During the overlap both sign, so that a receiver can change over without losing a delivery. */
 export const rotateSecret = command<RotateSecretInput>({
   needs: ({ id }) => [webhookById(id), webhookSecretById(id)],
   decide(rows, { id, overlap_hours, secret }, { companyId, now }) {
     const webhook = rows.get(webhookById(id))
     if (!webhook || webhook.deleted_at) return refuse('not_found')
     const known = rows.get(webhookSecretById(id))
-    // None where a crash has left the address without one.
+    // None where a crash has left the endpoint without one.
     const before = known && secretsAt(known, Date.parse(now)).secret
     const overlap_ends_at =
       before === null || overlap_hours === 0 ? null : new Date(Date.parse(now) + overlap_hours * HOUR_MS).toISOString()
@@ -126,24 +122,13 @@ export const rotateSecret = command<RotateSecretInput>({
   },
 })
 
-/** Takes an address out of service for good. Nothing will be signed for it again, so its secret is forgotten. */
-export const deleteWebhook = command<{ readonly id: number }>({
+/** Takes an endpoint out of service for good. Nothing will be signed for it again, so its secret is forgotten. */
+export const deleteWebhook = command<RecordId>({
   needs: ({ id }) => [webhookById(id)],
   decide(rows, { id }, { companyId }) {
     const webhook = rows.get(webhookById(id))
     if (!webhook || webhook.deleted_at) return refuse('not_found')
-    const blank: WebhookSecret = {
-      company_id: companyId,
-      webhook_id: id,
-      secret: '',
-      next_secret: null,
-      switch_at: null,
-    }
-    return accept(
-      'deleted',
-      `webhook/${id}`,
-      [event('WebhookDeleted', { id })],
-      [{ table: webhookSecrets, row: blank }],
-    )
+    const row: WebhookSecret = { company_id: companyId, webhook_id: id, secret: '', next_secret: null, switch_at: null }
+    return accept('deleted', `webhook/${id}`, [event('WebhookDeleted', { id })], [{ table: webhookSecrets, row }])
   },
 })

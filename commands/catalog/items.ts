@@ -6,7 +6,7 @@ import { accept, command, isRefusal } from '#ledger/command.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { categoryById, type ItemFields, itemByBarcode, itemByExternalId, itemById } from '#projections/catalog.ts'
-import { changesBetween, duplicateOf, isEmpty } from '../records.ts'
+import { changesBetween, duplicateOf, isEmpty, type RecordId } from '../records.ts'
 import { checkStock, ItemChanges, type ItemInput, itemShape } from './item-input.ts'
 import { countStock, moveStock, normalized } from './stock.ts'
 
@@ -83,12 +83,8 @@ export const updateItem = command<UpdateItemInput>({
   },
 })
 
-/** DELETE /catalog/items/{id} */
-export const DeactivateItemInput = z.strictObject({ id: Id })
-export type DeactivateItemInput = z.infer<typeof DeactivateItemInput>
-
 /** Takes an item out of lists and sales and frees its barcode, without erasing it (spec, DELETE /catalog/items/{id}). */
-export const deactivateItem = command<DeactivateItemInput>({
+export const deactivateItem = command<RecordId>({
   needs: ({ id }) => [itemById(id)],
   decide(rows, { id }) {
     const known = rows.get(itemById(id))

@@ -9,8 +9,8 @@ import type { Rows } from '#ledger/working-set.ts'
 import { ownCompany, timezoneOf } from '#projections/companies.ts'
 import type { AccountFields, AccountRow, AccountStart } from '#projections/finance.ts'
 import type { PersonRow } from '#projections/people.ts'
-import { changesBetween, duplicateOf, isEmpty } from '../records.ts'
-import type { AccountInput, DeleteInput, PartyName, SettleInput } from './account-input.ts'
+import { changesBetween, duplicateOf, isEmpty, type RecordId } from '../records.ts'
+import type { AccountInput, PartyName, SettleInput } from './account-input.ts'
 
 /** A customer or supplier as an account records it. */
 export interface Party {
@@ -46,8 +46,8 @@ export interface AccountSide<P extends object, N> {
 }
 
 /**
- * Why an account cannot be written at all. One that a sale made is the point of sale's to keep; only the channel of the
- * integration API is refused (DESIGN section 5, managed_by_pdv).
+ * Why an account cannot be written at all. One that a sale made belongs to the point of sale: only the integration API is
+ * refused (DESIGN section 5, managed_by_pdv).
  */
 function findLock(
   { origin: source, status }: Pick<AccountRow<unknown>, 'origin' | 'status'>,
@@ -57,7 +57,7 @@ function findLock(
   return status === 'settled' ? refuse('already_settled') : null
 }
 
-/** Enters an account that is still to be settled. */
+/** Enters a pending account. */
 export function createAccount<P extends object, N>(side: AccountSide<P, N>): Command<AccountInput & N> {
   return command<AccountInput & N>({
     needs: (input) => [
@@ -115,8 +115,7 @@ export function replaceAccount<P extends object, N>(side: AccountSide<P, N>): Co
   })
 }
 
-interface Update<N> {
-  readonly id: number
+interface Update<N> extends RecordId {
   readonly changes: Partial<AccountInput> & N
 }
 
@@ -148,8 +147,8 @@ export function updateAccount<P extends object, N>(side: AccountSide<P, N>): Com
 }
 
 /** Takes a pending account out of lists and sums; its external id stays, so that PUT by-external can revive it. */
-export function deleteAccount<P extends object, N>(side: AccountSide<P, N>): Command<DeleteInput> {
-  return command<DeleteInput>({
+export function deleteAccount<P extends object, N>(side: AccountSide<P, N>): Command<RecordId> {
+  return command<RecordId>({
     needs: ({ id }) => [side.byId(id)],
     decide(rows, { id }, { origin }) {
       const known = rows.get(side.byId(id))
@@ -159,7 +158,7 @@ export function deleteAccount<P extends object, N>(side: AccountSide<P, N>): Com
   })
 }
 
-/** The last year of the calendar that dates can be of. */
+/** The last day that a date can name. */
 const LAST_DAY = '9999-12-31'
 
 /** Settles an account in full; the contract knows no partial settlement, so another amount is a mistake (spec, States). */
@@ -176,7 +175,7 @@ export function settleAccount<P extends object, N>(side: AccountSide<P, N>): Com
       }
       const paid_at = input.paid_at ?? now
       const settled_on = dateInZone(paid_at, timezoneOf(rows))
-      // East of Greenwich the last hours of 9999 are a day of another year, which no date can tell.
+      // East of Greenwich the last hours of 9999 belong to a year with five digits.
       if (settled_on.length > LAST_DAY.length) return invalid('paid_at', `deve ser até ${LAST_DAY}`)
       return accept('updated', `${side.name}/${id}`, [side.settled(id, { paid_at, settled_on, payment_method })])
     },

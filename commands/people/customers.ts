@@ -5,7 +5,6 @@ import { customerByExternalId, customerById, customerByName, type PersonFields }
 import { createPerson, deletePerson, type PersonKind, replacePerson, updatePerson } from './person-commands.ts'
 import { checkDocument, personChangesShape, personOf, personShape } from './person-input.ts'
 
-/** Customers as commands on persons see them. */
 const customerKind: PersonKind<PersonFields> = {
   name: 'customer',
   byId: customerById,
@@ -23,7 +22,7 @@ export const CreateCustomerInput = z
   .superRefine(checkDocument)
 export type CreateCustomerInput = z.infer<typeof CreateCustomerInput>
 
-export const createCustomer = createPerson(customerKind, (input: CreateCustomerInput) => personOf(input))
+export const createCustomer = createPerson<PersonFields, CreateCustomerInput>(customerKind, personOf)
 
 /** PUT /customers/by-external/{external_id}, and each item of a batch. */
 export const ReplaceCustomerInput = z
@@ -31,7 +30,7 @@ export const ReplaceCustomerInput = z
   .superRefine(checkDocument)
 export type ReplaceCustomerInput = z.infer<typeof ReplaceCustomerInput>
 
-export const replaceCustomer = replacePerson(customerKind, (input: ReplaceCustomerInput) => personOf(input))
+export const replaceCustomer = replacePerson<PersonFields, ReplaceCustomerInput>(customerKind, personOf)
 
 /** The body of PATCH /customers/{id}. */
 export const CustomerChanges = z.strictObject({ external_id: ExternalId.nullish(), ...personChangesShape })
@@ -41,5 +40,4 @@ export type UpdateCustomerInput = z.infer<typeof UpdateCustomerInput>
 
 export const updateCustomer = updatePerson(customerKind)
 
-/** DELETE /customers/{id} */
 export const deleteCustomer = deletePerson(customerKind)

@@ -1,12 +1,10 @@
-import { z } from 'zod'
 import { type Refusal, refuse } from '#domain/refusal.ts'
-import { Id } from '#domain/text.ts'
 import { accept, type Command, command } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
 import type { Ref } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import type { PersonFields, PersonRow } from '#projections/people.ts'
-import { changesBetween, duplicateOf, isEmpty } from '../records.ts'
+import { changesBetween, duplicateOf, isEmpty, type RecordId } from '../records.ts'
 import { misfit, type PersonPatch, patchOf } from './person-input.ts'
 
 /** One kind of persons as commands see it: how they are found, and what can happen to them. `F` are the recorded fields. */
@@ -64,8 +62,7 @@ export function replacePerson<F extends PersonFields, I extends { name: string; 
   })
 }
 
-interface Update<F extends PersonFields> {
-  readonly id: number
+interface Update<F extends PersonFields> extends RecordId {
   readonly changes: PersonPatch<F>
 }
 
@@ -87,13 +84,9 @@ export function updatePerson<F extends PersonFields>(kind: PersonKind<F>): Comma
   })
 }
 
-/** DELETE by id. */
-const DeletePersonInput = z.strictObject({ id: Id })
-type DeletePersonInput = z.infer<typeof DeletePersonInput>
-
 /** Takes a person out of lists and frees its name; its external id stays, so that PUT by-external can revive it. */
-export function deletePerson<F extends PersonFields>(kind: PersonKind<F>): Command<DeletePersonInput> {
-  return command<DeletePersonInput>({
+export function deletePerson<F extends PersonFields>(kind: PersonKind<F>): Command<RecordId> {
+  return command<RecordId>({
     needs: ({ id }) => [kind.byId(id)],
     decide(rows, { id }) {
       const known = rows.get(kind.byId(id))
@@ -103,7 +96,7 @@ export function deletePerson<F extends PersonFields>(kind: PersonKind<F>): Comma
   })
 }
 
-/** How persons of one kind are found by the values that must be unique among them. */
+/** How persons of one kind are found by their unique values. */
 interface Lookups<R> {
   byName(name: string): Ref<R>
   byExternalId(externalId: string): Ref<R>

@@ -12,7 +12,7 @@ const STATES = 'AC AL AP AM BA CE DF ES GO MA MT MS MG PA PB PR PE PI RJ RN RS R
 const ZIP = 'deve ser um CEP com 8 dígitos, sem pontuação'
 
 /** Where a person lives or works; each part may be missing. */
-const Address = z.strictObject({
+const AddressInput = z.strictObject({
   zip: z
     .string(expects(ZIP))
     .regex(/^\d{8}$/, ZIP)
@@ -34,7 +34,7 @@ const optionalShape = {
   document: Document.nullish(),
   phone: Phone.nullish(),
   email: Email.nullish(),
-  address: Address.nullish(),
+  address: AddressInput.nullish(),
   notes: text(2000).nullish(),
 }
 
@@ -59,10 +59,7 @@ const personChanges = z.strictObject(personChangesShape)
 type PersonChanges = z.infer<typeof personChanges>
 
 /** Why a document does not go with the type of person, or null when it does. */
-function documentProblem({
-  person_type,
-  document,
-}: Pick<PersonInput, 'person_type' | 'document'>): string | null {
+function documentProblem({ person_type, document }: Pick<PersonInput, 'person_type' | 'document'>): string | null {
   if (document === null || document === undefined) return null
   if (person_type === 'PF') return isCpf(document) ? null : 'deve ser um CPF válido: o tipo de pessoa é PF'
   return isCnpj(document) ? null : 'deve ser um CNPJ válido: o tipo de pessoa é PJ'

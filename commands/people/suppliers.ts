@@ -5,7 +5,6 @@ import { type SupplierFields, supplierByExternalId, supplierById, supplierByName
 import { createPerson, deletePerson, type PersonKind, replacePerson, updatePerson } from './person-commands.ts'
 import { checkDocument, personChangesShape, personOf, personShape } from './person-input.ts'
 
-/** Suppliers as commands on persons see them. */
 const supplierKind: PersonKind<SupplierFields> = {
   name: 'supplier',
   byId: supplierById,
@@ -34,7 +33,7 @@ export const CreateSupplierInput = z
   .superRefine(checkDocument)
 export type CreateSupplierInput = z.infer<typeof CreateSupplierInput>
 
-export const createSupplier = createPerson(supplierKind, (input: CreateSupplierInput) => supplierOf(input))
+export const createSupplier = createPerson<SupplierFields, CreateSupplierInput>(supplierKind, supplierOf)
 
 /** PUT /suppliers/by-external/{external_id}, and each item of a batch. */
 export const ReplaceSupplierInput = z
@@ -42,7 +41,7 @@ export const ReplaceSupplierInput = z
   .superRefine(checkDocument)
 export type ReplaceSupplierInput = z.infer<typeof ReplaceSupplierInput>
 
-export const replaceSupplier = replacePerson(supplierKind, (input: ReplaceSupplierInput) => supplierOf(input))
+export const replaceSupplier = replacePerson<SupplierFields, ReplaceSupplierInput>(supplierKind, supplierOf)
 
 /** The body of PATCH /suppliers/{id}. */
 export const SupplierChanges = z.strictObject({
@@ -56,5 +55,4 @@ export type UpdateSupplierInput = z.infer<typeof UpdateSupplierInput>
 
 export const updateSupplier = updatePerson(supplierKind)
 
-/** DELETE /suppliers/{id} */
 export const deleteSupplier = deletePerson(supplierKind)

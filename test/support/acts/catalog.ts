@@ -3,13 +3,13 @@ import { CreateCategoryInput, createCategory } from '#commands/catalog/categorie
 import {
   CreateItemInput,
   createItem,
-  DeactivateItemInput,
   deactivateItem,
   ReplaceItemInput,
   replaceItem,
   UpdateItemInput,
   updateItem,
 } from '#commands/catalog/items.ts'
+import { RecordId } from '#commands/records.ts'
 import { type Act, byId, maybe, nullable, place } from './act.ts'
 import { changing, externalId, money, name, rarely } from './values.ts'
 
@@ -60,7 +60,7 @@ export const catalogActs = {
     kind: 'catalog_item',
     weight: 4,
     command: deactivateItem,
-    schema: DeactivateItemInput,
+    schema: RecordId,
     input: byId,
   },
 } satisfies Record<string, Act>

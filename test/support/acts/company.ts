@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { hashKey } from '#access/api-keys.ts'
-import { CreateApiKeyInput, createApiKey, RevokeApiKeyInput, revokeApiKey } from '#commands/api-keys.ts'
+import { CreateApiKeyInput, createApiKey, revokeApiKey } from '#commands/api-keys.ts'
 import { UpdateCompanyInput, updateCompany } from '#commands/companies.ts'
 import {
   CreatePaymentTypeInput,
@@ -8,14 +8,13 @@ import {
   UpdatePaymentTypeInput,
   updatePaymentType,
 } from '#commands/payment-types.ts'
+import { RecordId } from '#commands/records.ts'
 import {
   ChangePasswordInput,
   CreateUserInput,
   changePassword,
   createUser,
-  DeactivateUserInput,
   deactivateUser,
-  ReactivateUserInput,
   reactivateUser,
   UpdateUserInput,
   updateUser,
@@ -92,8 +91,8 @@ export const companyActs = {
     schema: UpdateUserInput,
     input: fc.record({ id: place, name: maybe(name), role: maybe(role) }),
   },
-  deactivateUser: { kind: 'user', weight: 2, command: deactivateUser, schema: DeactivateUserInput, input: someone },
-  reactivateUser: { kind: 'user', weight: 3, command: reactivateUser, schema: ReactivateUserInput, input: someone },
+  deactivateUser: { kind: 'user', weight: 2, command: deactivateUser, schema: RecordId, input: someone },
+  reactivateUser: { kind: 'user', weight: 3, command: reactivateUser, schema: RecordId, input: someone },
   changePassword: {
     kind: 'user',
     weight: 1,
@@ -119,5 +118,5 @@ export const companyActs = {
       hash: fc.uuid().map((id) => hashKey(KEY + id)),
     }),
   },
-  revokeApiKey: { kind: 'api_key', weight: 2, command: revokeApiKey, schema: RevokeApiKeyInput, input: byId },
+  revokeApiKey: { kind: 'api_key', weight: 2, command: revokeApiKey, schema: RecordId, input: byId },
 } satisfies Record<string, Act>
