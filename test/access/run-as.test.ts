@@ -1,10 +1,9 @@
 import { expect } from 'chai'
 import { runAsSystem } from '#access/as-system.ts'
 import { runAs } from '#access/run-as.ts'
-import { createCustomer } from '#commands/people/create-customer.ts'
-import { deleteCustomer } from '#commands/people/delete-customer.ts'
+import { createCustomer, deleteCustomer } from '#commands/people/customers.ts'
 import { isRefusal } from '#ledger/command.ts'
-import type { CustomerObject } from '#projections/customers.ts'
+import type { CustomerObject } from '#projections/people.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 

@@ -9,7 +9,7 @@ import {
   type Sessions,
 } from '#access/sessions.ts'
 import { createTokens } from '#access/tokens.ts'
-import { updateCompany } from '#commands/companies/update-company.ts'
+import { updateCompany } from '#commands/companies.ts'
 import { dateInZone } from '#domain/instant.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'

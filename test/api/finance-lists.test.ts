@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { updateCompany } from '#commands/companies/update-company.ts'
-import { settleReceivable } from '#commands/finance/receivable-commands.ts'
+import { updateCompany } from '#commands/companies.ts'
+import { settleReceivable } from '#commands/finance/receivables.ts'
 import { accountOfSale, SIDES, settle } from '../support/accounts.ts'
 import { expectInvalid, idsIn } from '../support/answers.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { settleReceivable } from '#commands/finance/receivable-commands.ts'
+import { settleReceivable } from '#commands/finance/receivables.ts'
 import { accountOfSale, SIDES, settle } from '../support/accounts.ts'
 import { expectInvalid, expectProblem } from '../support/answers.ts'
 import { type Json, type Reply, startApi, type TestApi, type TestCompany } from '../support/api.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createStore } from '#commands/stores/create-store.ts'
+import { createStore } from '#commands/stores.ts'
 import { expectInvalid, idsIn } from '../support/answers.ts'
 import { type Json, type Reply, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'

@@ -1,6 +1,5 @@
 import { expect } from 'chai'
-import { createStore } from '#commands/stores/create-store.ts'
-import { disableStore, enableStore } from '#commands/stores/switch-store.ts'
+import { createStore, disableStore, enableStore } from '#commands/stores.ts'
 import { expectInvalid, expectProblem, idsIn, LOCAL_TIME } from '../support/answers.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { updatePaymentType } from '#commands/payment-types/update-payment-type.ts'
+import { updatePaymentType } from '#commands/payment-types.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 

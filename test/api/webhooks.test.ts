@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { MAX_WEBHOOKS } from '#commands/webhooks/register-webhook.ts'
+import { MAX_WEBHOOKS } from '#commands/webhooks.ts'
 import { expectInvalid, expectProblem, idsIn } from '../support/answers.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'

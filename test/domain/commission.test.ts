@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { splitOf } from '#domain/commission.ts'
 import { fromCents, MAX_CENTS, toCents } from '#domain/money.ts'
+import { splitOf } from '#domain/orders.ts'
 
 describe('commission', () => {
   for (const [amount, percentage, share, rest] of [

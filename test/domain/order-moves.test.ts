@@ -1,13 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import {
-  carrierOf,
-  judge,
-  ORDER_STATUSES,
-  type OrderStatus,
-  orderStatusOf,
-  statusOfProvider,
-} from '#domain/order-moves.ts'
+import { carrierOf, judge, ORDER_STATUSES, type OrderStatus, orderStatusOf, statusOfProvider } from '#domain/orders.ts'
 
 const payment = (provider_payment_id: string | null, status: OrderStatus) => ({ provider_payment_id, status })
 

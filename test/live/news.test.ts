@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
-import { createCustomer } from '#commands/people/create-customer.ts'
+import { createCustomer } from '#commands/people/customers.ts'
 import { type CompanyNews, followCompanies } from '#live/follow-companies.ts'
 import { NEWS_CHANNEL, TOO_MUCH } from '#live/payload.ts'
 import { createTeller } from '#live/teller.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { switchOffWebhook } from '#commands/webhooks/switch-webhook.ts'
+import { switchOffWebhook } from '#commands/webhooks.ts'
 import { hiddenFields, panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
 
 const HOME = '/painel/integracoes'

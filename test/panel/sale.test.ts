@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { settleReceivable } from '#commands/finance/receivable-commands.ts'
+import { settleReceivable } from '#commands/finance/receivables.ts'
 import { authorizeFiscalDocument } from '#commands/sales/authorize-fiscal-document.ts'
 import type { Json } from '../support/api.ts'
 import { type Counter, openCounter } from '../support/offline-sales.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { createStore } from '#commands/stores/create-store.ts'
-import { countAlarms } from '#queries/orders/count-alarms.ts'
+import { createStore } from '#commands/stores.ts'
+import { countAlarms } from '#queries/orders.ts'
 import { alarmedOrder, paymentTold, placedOrder } from '../support/orders.ts'
 import { hiddenFields, panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
 

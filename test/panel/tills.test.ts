@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { countRefusedSales } from '#queries/sales/list-refused-sales.ts'
+import { countRefusedSales } from '#queries/sales/offline-sales.ts'
 import { type Counter, openCounter, upload } from '../support/offline-sales.ts'
 import { HOSTILE, hiddenFields, panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
 import { openTill, type TestTill } from '../support/till.ts'

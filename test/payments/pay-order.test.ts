@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { v7 as uuidv7 } from 'uuid'
-import { createStore } from '#commands/stores/create-store.ts'
+import { createStore } from '#commands/stores.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { Answer } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'

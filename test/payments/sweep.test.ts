@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { v7 as uuidv7 } from 'uuid'
-import { startPayment } from '#commands/orders/start-payment.ts'
+import { startPayment } from '#commands/orders/payment-attempts.ts'
 import { ProviderMisconfigured, ProviderUnavailable } from '#payments/provider-port.ts'
 import { type SweepOptions, startSweep, sweepOnce } from '#payments/sweep.ts'
 import { purgeSweeps } from '#payments/sweep-claims.ts'

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { event } from '#events/catalogue.ts'
-import { payableById, payables } from '#projections/payables.ts'
-import { receivableByExternalId, receivableById, receivables } from '#projections/receivables.ts'
+import { payableById, payables, receivableByExternalId, receivableById, receivables } from '#projections/finance.ts'
 import {
   companyRegistered,
   noCustomer,

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { event } from '#events/catalogue.ts'
-import { catalogItems, itemByBarcode, itemById } from '#projections/catalog-items.ts'
+import { catalogItems, itemByBarcode, itemById } from '#projections/catalog.ts'
 import {
   categoryCreated,
   companyRegistered,

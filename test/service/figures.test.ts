@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createCustomer } from '#commands/people/create-customer.ts'
+import { createCustomer } from '#commands/people/customers.ts'
 import { send, startApi, type TestApi } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import type { Service } from '../support/process.ts'

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { expect } from 'chai'
-import { createCustomer } from '#commands/people/create-customer.ts'
+import { createCustomer } from '#commands/people/customers.ts'
 import { type Json, type Reply, send, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import type { Service } from '../support/process.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { updateCompany } from '#commands/companies/update-company.ts'
-import { createPaymentType } from '#commands/payment-types/create-payment-type.ts'
+import { updateCompany } from '#commands/companies.ts'
+import { createPaymentType } from '#commands/payment-types.ts'
 import { startApi, type TestApi } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { createTestUser, openTill } from '../support/till.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { settleReceivable } from '#commands/finance/receivable-commands.ts'
+import { settleReceivable } from '#commands/finance/receivables.ts'
 import { cancelSale } from '#commands/sales/cancel-sale.ts'
 import { expectProblem } from '../support/answers.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'

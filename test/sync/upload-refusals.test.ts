@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { MAX_OPEN, settleRefusedSale } from '#offline-sales/refused-sales.ts'
-import { listRefusedSales } from '#queries/sales/list-refused-sales.ts'
+import { listRefusedSales } from '#queries/sales/offline-sales.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { type Counter, openCounter, upload } from '../support/offline-sales.ts'

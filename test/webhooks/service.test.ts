@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { expect } from 'chai'
 import { Webhook } from 'standardwebhooks'
-import { createCustomer } from '#commands/people/create-customer.ts'
+import { createCustomer } from '#commands/people/customers.ts'
 import { useDatabase } from '../support/database.ts'
 import { until } from '../support/wait.ts'
 import { type DeliveringService, startDelivering } from './delivering-service.ts'

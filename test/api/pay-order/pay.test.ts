@@ -1,7 +1,5 @@
 import { expect } from 'chai'
-import { createStore } from '#commands/stores/create-store.ts'
-import { disableStore } from '#commands/stores/switch-store.ts'
-import { updateStore } from '#commands/stores/update-store.ts'
+import { createStore, disableStore, updateStore } from '#commands/stores.ts'
 import {
   ProviderMisconfigured,
   type ProviderPayment,

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createCustomer } from '#commands/people/create-customer.ts'
+import { createCustomer } from '#commands/people/customers.ts'
 import { registerSale } from '#commands/sales/register-sale.ts'
 import { expectProblem } from '../../support/answers.ts'
 import { useOutbox } from './outbox.ts'

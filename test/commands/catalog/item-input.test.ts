@@ -1,7 +1,6 @@
 import { expect } from 'chai'
-import { CreateItemInput } from '#commands/catalog/create-item.ts'
 import { ItemChanges } from '#commands/catalog/item-input.ts'
-import { ReplaceItemInput } from '#commands/catalog/replace-item.ts'
+import { CreateItemInput, ReplaceItemInput } from '#commands/catalog/items.ts'
 import { describeIssues, type Problems } from '#domain/validation.ts'
 
 const NONE: Problems = { fields: {}, unknown_fields: [] }

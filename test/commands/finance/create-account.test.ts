@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { CreateReceivableInput } from '#commands/finance/receivable-commands.ts'
+import { CreateReceivableInput } from '#commands/finance/receivables.ts'
 import { describeIssues } from '#domain/validation.ts'
 import { companyRegistered } from '../../support/facts.ts'
 import { FIRST_NEW_ID, given } from '../../support/given.ts'

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
+import { startPayment } from '#commands/orders/payment-attempts.ts'
 import { recordPayment } from '#commands/orders/record-payment.ts'
-import { startPayment } from '#commands/orders/start-payment.ts'
 import { type OrderObject, type OrderRow, orderById } from '#projections/orders.ts'
 import { attemptId, companyRegistered, orderPlaced, storeCreated } from '../../support/facts.ts'
 import { given, type Scenario } from '../../support/given.ts'

@@ -1,6 +1,5 @@
 import { expect } from 'chai'
-import { refusePayment } from '#commands/orders/refuse-payment.ts'
-import { type StartPaymentInput, startPayment } from '#commands/orders/start-payment.ts'
+import { refusePayment, type StartPaymentInput, startPayment } from '#commands/orders/payment-attempts.ts'
 import { event } from '#events/catalogue.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
 import { orderById, paymentByKey } from '#projections/orders.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { CreatePaymentTypeInput, createPaymentType } from '#commands/payment-types/create-payment-type.ts'
+import { CreatePaymentTypeInput, createPaymentType } from '#commands/payment-types.ts'
 import { PAYMENT_KINDS } from '#events/companies.ts'
 import { companyRegistered, paymentTypeCreated } from '../../support/facts.ts'
 import { FIRST_NEW_ID, given } from '../../support/given.ts'

@@ -1,7 +1,5 @@
 import { expect } from 'chai'
-import { CreateCustomerInput } from '#commands/people/create-customer.ts'
-import { ReplaceCustomerInput } from '#commands/people/replace-customer.ts'
-import { UpdateCustomerInput } from '#commands/people/update-customer.ts'
+import { CreateCustomerInput, ReplaceCustomerInput, UpdateCustomerInput } from '#commands/people/customers.ts'
 import { describeIssues, type Problems } from '#domain/validation.ts'
 
 const CPF = '52998224725'

@@ -1,7 +1,12 @@
 import { expect } from 'chai'
-import { CreateStoreInput, createStore } from '#commands/stores/create-store.ts'
-import { disableStore, enableStore } from '#commands/stores/switch-store.ts'
-import { UpdateStoreInput, updateStore } from '#commands/stores/update-store.ts'
+import {
+  CreateStoreInput,
+  createStore,
+  disableStore,
+  enableStore,
+  UpdateStoreInput,
+  updateStore,
+} from '#commands/stores.ts'
 import { event } from '#events/catalogue.ts'
 import { type Accepted, isRefusal } from '#ledger/command.ts'
 import type { Changes } from '#ledger/working-set.ts'

@@ -1,6 +1,5 @@
 import { expect } from 'chai'
-import { deactivateUser } from '#commands/users/deactivate-user.ts'
-import { reactivateUser } from '#commands/users/reactivate-user.ts'
+import { deactivateUser, reactivateUser } from '#commands/users.ts'
 import { event } from '#events/catalogue.ts'
 import type { DecisionContext } from '#ledger/command.ts'
 import { userById } from '#projections/users.ts'

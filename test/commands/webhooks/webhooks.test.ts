@@ -1,10 +1,14 @@
 import { expect } from 'chai'
-import { deleteWebhook } from '#commands/webhooks/delete-webhook.ts'
-import { registerWebhook } from '#commands/webhooks/register-webhook.ts'
-import { rotateSecret } from '#commands/webhooks/rotate-secret.ts'
-import { enableWebhook, switchOffWebhook } from '#commands/webhooks/switch-webhook.ts'
-import { updateWebhook } from '#commands/webhooks/update-webhook.ts'
-import { RotationFields, WebhookFields } from '#commands/webhooks/webhook-input.ts'
+import {
+  deleteWebhook,
+  enableWebhook,
+  RotationFields,
+  registerWebhook,
+  rotateSecret,
+  switchOffWebhook,
+  updateWebhook,
+  WebhookFields,
+} from '#commands/webhooks.ts'
 import { event } from '#events/catalogue.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { type WebhookSecret, webhookSecrets } from '#projections/webhooks.ts'

@@ -3,7 +3,7 @@ import { cancelSale } from '#commands/sales/cancel-sale.ts'
 import { fingerprintOf } from '#commands/sales/offline-sale-input.ts'
 import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
 import type { Accepted } from '#ledger/command.ts'
-import { offlineSaleById } from '#projections/offline-sales.ts'
+import { offlineSaleById } from '#projections/sales.ts'
 import {
   itemCreated,
   offlineSale,

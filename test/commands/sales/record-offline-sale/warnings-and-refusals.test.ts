@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
 import { event } from '#events/catalogue.ts'
-import { itemById } from '#projections/catalog-items.ts'
+import { itemById } from '#projections/catalog.ts'
 import { offlineSaleCompleted } from '../../../support/facts.ts'
 import { given } from '../../../support/given.ts'
 import { CARD, CASH, input, ofProduct, paidBy, recorded, shop, warning } from './shop.ts'
