@@ -15,7 +15,7 @@ import type { Answer } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
 import type { CompanyNews } from '#live/follow-companies.ts'
-import type { Bell } from '#webhooks/bell.ts'
+import type { DeliveryNotifier } from '#webhooks/notifier.ts'
 import type { FormBody } from './forms/body.ts'
 import type { NoticeCode } from './words/notices.ts'
 
@@ -23,7 +23,7 @@ import type { NoticeCode } from './words/notices.ts'
 export interface PanelContext extends AsOfCore {
   readonly writer: Writer
   readonly verifier: Verifier
-  readonly bell: Bell
+  readonly deliveryNotifier: DeliveryNotifier
   readonly limits: QuotaLimits
   readonly addresses: AddressLimit
   /** Room for the bodies of forms. */

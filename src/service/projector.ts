@@ -5,7 +5,7 @@ import { purgeAnswers, schedulePurge } from '#ledger/purge.ts'
 import { purgeNotifications } from '#payments/notification-log.ts'
 import { purgeSweeps } from '#payments/sweep-claims.ts'
 import { keepStatistics } from '#postgres/statistics.ts'
-import { purgeDeliveries } from '#webhooks/purge.ts'
+import { purgeDeliveries } from '#webhooks/outbox.ts'
 import type { Running, Shared } from './role.ts'
 
 /** Whatever is kept for a while only. Any number of processes may purge at once. */

@@ -5,7 +5,7 @@ import { purgeAnswers } from '#ledger/purge.ts'
 import { purgeNotifications } from '#payments/notification-log.ts'
 import { claimSweeps, purgeSweeps } from '#payments/sweep-claims.ts'
 import { createPool } from '#postgres/pool.ts'
-import { purgeDeliveries } from '#webhooks/purge.ts'
+import { purgeDeliveries } from '#webhooks/outbox.ts'
 import { startApi } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 
