@@ -3,7 +3,7 @@ import type { NotificationOutcome } from '#domain/notification-outcome.ts'
 import { deleteInBatches } from '#ledger/purge.ts'
 
 /** A notification as it arrives. */
-export interface Arrival {
+interface Arrival {
   /** Store and order as the address names them, which may be anything. */
   readonly storePath: string
   readonly orderPath: string

@@ -68,7 +68,7 @@ export async function startApi(shared: Shared, newId: () => string): Promise<Api
     },
     provider,
     onNotified: metrics.onNotified,
-    notifiers: createAddressLimit({ perMinute: NOTIFICATIONS_PER_MINUTE }),
+    notificationLimit: createAddressLimit({ perMinute: NOTIFICATIONS_PER_MINUTE }),
     publicUrl: config.PUBLIC_URL,
     newId,
     dependencies: {

@@ -135,7 +135,7 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
     },
     sync: createSyncAccess(core.pool, login, { tokenDays: null, callsPerMinute: 1_000_000, ...options.sync }),
     provider: options.provider ?? noProvider,
-    notifiers: createAddressLimit({ perMinute: options.notificationsPerMinute ?? 1_000_000 }),
+    notificationLimit: createAddressLimit({ perMinute: options.notificationsPerMinute ?? 1_000_000 }),
     publicUrl: PUBLIC_URL,
     trustProxy,
     newId: uuidv7,

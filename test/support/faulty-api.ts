@@ -49,7 +49,7 @@ export async function startFaultyApi(core: Core, databaseUrl: string): Promise<F
       panel: { login, sessions: createSessions(pool, () => {}), newKey: testKey },
       sync: createSyncAccess(pool, login, { tokenDays: null, callsPerMinute: 1_000_000 }),
       provider: noProvider,
-      notifiers: createAddressLimit({ perMinute: 1_000_000 }),
+      notificationLimit: createAddressLimit({ perMinute: 1_000_000 }),
       publicUrl: PUBLIC_URL,
       trustProxy: false,
       newId: uuidv7,
