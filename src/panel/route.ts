@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { ComponentChildren } from 'preact'
-import type { AddressLimit } from '#access/address-limit.ts'
+import type { AddressLimit } from '#access/minute-limit.ts'
 import type { QuotaLimits } from '#access/quota.ts'
 import type { PanelAccess, PanelSession } from '#access/sessions.ts'
 import type { AsOfCore, Moment } from '#audit/as-of.ts'

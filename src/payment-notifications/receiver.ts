@@ -1,5 +1,5 @@
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
-import type { AddressLimit } from '#access/address-limit.ts'
+import type { AddressLimit } from '#access/minute-limit.ts'
 import { Alias } from '#commands/stores/store-input.ts'
 import { sendJson, sendProblem } from '#http/answer.ts'
 import { limited } from '#http/middleware/authenticate.ts'

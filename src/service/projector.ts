@@ -1,5 +1,5 @@
 import { purgeSessions } from '#access/sessions.ts'
-import { purgeTokens } from '#access/tokens.ts'
+import { purgeTokens } from '#access/sync-access.ts'
 import { sealOnSchedule } from '#audit/seal-schedule.ts'
 import { purgeAnswers, schedulePurge } from '#ledger/purge.ts'
 import { purgeNotifications } from '#payments/notification-log.ts'

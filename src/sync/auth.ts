@@ -1,8 +1,7 @@
 import type { Response } from 'express'
 import { z } from 'zod'
 import type { User } from '#access/login.ts'
-import type { SyncAccess } from '#access/sync-access.ts'
-import type { IssuedToken, Session } from '#access/tokens.ts'
+import type { IssuedToken, Session, SyncAccess } from '#access/sync-access.ts'
 import { Email } from '#domain/text.ts'
 import { limited } from '#http/middleware/authenticate.ts'
 import { Problem } from '#http/problems.ts'
@@ -25,7 +24,7 @@ export function authRoutes({ login, tokens }: SyncAccess): SyncRoute[] {
       isOpen: true,
       bodyBytes: CREDENTIALS_BYTES,
       async handle(request, response) {
-        const outcome = await login.enter(parse(Credentials, request.body), request.ip ?? '')
+        const outcome = await login.logIn(parse(Credentials, request.body), request.ip ?? '')
         if (outcome.kind === 'wrong') return sendFailure(response, 'wrong_credentials')
         if (outcome.kind === 'limited') {
           return sendFailure(response, 'too_many_logins', { headers: { 'Retry-After': String(outcome.retryAfter) } })

@@ -1,6 +1,6 @@
 import express, { type RequestHandler, type Router } from 'express'
 import type { Pool } from 'pg'
-import type { AddressLimit } from '#access/address-limit.ts'
+import type { AddressLimit } from '#access/minute-limit.ts'
 import type { SyncAccess } from '#access/sync-access.ts'
 import { limitStrangers } from '#http/middleware/authenticate.ts'
 import { failures, type LogFailure } from '#http/middleware/failures.ts'

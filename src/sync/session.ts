@@ -1,7 +1,6 @@
 import type { RequestHandler, Response } from 'express'
-import type { AddressLimit } from '#access/address-limit.ts'
-import type { MinuteLimit } from '#access/minute-limit.ts'
-import type { Session, Tokens } from '#access/tokens.ts'
+import type { AddressLimit, MinuteLimit } from '#access/minute-limit.ts'
+import type { Session, Tokens } from '#access/sync-access.ts'
 import { bearer, limited, limitStrangers } from '#http/middleware/authenticate.ts'
 import { Problem } from '#http/problems.ts'
 

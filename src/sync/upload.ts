@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
-import type { Session } from '#access/tokens.ts'
+import type { Session } from '#access/sync-access.ts'
 import type { OfflineSale } from '#commands/sales/offline-sale-input.ts'
 import { Problem } from '#http/problems.ts'
 import { type Invocation, isRefusal } from '#ledger/command.ts'

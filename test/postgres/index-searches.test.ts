@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Pool, QueryConfig } from 'pg'
-import { purgeTokens } from '#access/tokens.ts'
+import { purgeTokens } from '#access/sync-access.ts'
 import { purgeAnswers } from '#ledger/purge.ts'
 import { purgeNotifications } from '#payments/notification-log.ts'
 import { claimSweeps, purgeSweeps } from '#payments/sweep.ts'

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { createLogin, type Holder } from '#access/login.ts'
 import { hashPassword } from '#access/passwords.ts'
 import { createSessions } from '#access/sessions.ts'
-import { createTokens } from '#access/tokens.ts'
+import { createTokens } from '#access/sync-access.ts'
 import { changePassword } from '#commands/users/change-password.ts'
 import { deactivateUser } from '#commands/users/deactivate-user.ts'
 import { reactivateUser } from '#commands/users/reactivate-user.ts'
@@ -31,8 +31,8 @@ describe('a user who is', () => {
 
   const sessions = () => createSessions(other.core.pool, () => {})
   const holderOf = async (): Promise<Holder> => {
-    const outcome = await createLogin(api.core.pool).enter(user, '192.0.2.1')
-    if (outcome.kind !== 'entered') throw new Error(outcome.kind)
+    const outcome = await createLogin(api.core.pool).logIn(user, '192.0.2.1')
+    if (outcome.kind !== 'loggedIn') throw new Error(outcome.kind)
     return outcome.holder
   }
 
