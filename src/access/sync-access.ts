@@ -33,7 +33,7 @@ export const LIVE_TOKENS_OF_USER = 200
 const ENDED_RETENTION_DAYS = 7
 
 /** Whoever logged in, as of the call. */
-export interface Session {
+export interface SyncSession {
   readonly tokenHash: Buffer
   readonly companyId: number
   readonly userId: number
@@ -57,10 +57,10 @@ export interface IssuedToken {
 export interface Tokens {
   issue(holder: Holder): Promise<IssuedToken>
   /** Who has this token; null when it is none, has expired or was revoked. */
-  find(token: string): Promise<Session | null>
+  find(token: string): Promise<SyncSession | null>
   /** A new token for a live one, which is revoked in the same moment. Null when another call was first. */
-  renew(session: Session): Promise<IssuedToken | null>
-  revoke(session: Session): Promise<void>
+  renew(session: SyncSession): Promise<IssuedToken | null>
+  revoke(session: SyncSession): Promise<void>
 }
 
 const TOKENS = opaqueTokens('tb_sync_')
@@ -84,7 +84,7 @@ export function createTokens(pool: Pool, days: number | null): Tokens {
     async find(token) {
       const tokenHash = TOKENS.hashOf(token)
       if (!tokenHash) return null
-      const { rows } = await pool.query<Omit<Session, 'tokenHash'>>({ ...FIND, values: [tokenHash] })
+      const { rows } = await pool.query<Omit<SyncSession, 'tokenHash'>>({ ...FIND, values: [tokenHash] })
       return rows[0] ? { tokenHash, ...rows[0] } : null
     },
     renew: ({ tokenHash }) => issued(RENEW, (hash) => [hash, tokenHash, days]),

@@ -1,6 +1,6 @@
 import { pathId } from '#http/paths.ts'
 import { statusOf } from '#http/problems.ts'
-import { SettlementNote, settleRefusedSale } from '#offline-sales/refused-sales.ts'
+import { ResolutionNote, resolveRefusedSale } from '#offline-sales/refused-sales.ts'
 import { findNamesForTill } from '#queries/names-for-till.ts'
 import { getRefusedSale, type RefusedSaleDetails } from '#queries/sales/list-refused-sales.ts'
 import { dateTime } from '../format.ts'
@@ -118,7 +118,7 @@ interface SettlingProps {
 async function settle(submission: Submission, id: number, note: string | null): Promise<Redirect> {
   const { context, session } = submission
   const { companyId, userId } = session
-  const isNew = await settleRefusedSale(context.pool, companyId, id, { userId, note })
+  const isNew = await resolveRefusedSale(context.pool, companyId, id, { userId, note })
   const settledBy = isNew ? userId : (await refusedSaleOf(submission))?.settled_by?.id
   if (settledBy === userId) return { to: '/caixas', notice: 'resolvida' }
   return { to: `/caixas/recusadas/${id}`, notice: 'ja-resolvida' }
@@ -131,7 +131,7 @@ export const refusedSalePages: readonly PanelRoute[] = [
     section: 'tills',
     subject: refusedSaleOf,
     fields: () => FIELDS,
-    schema: SettlementNote,
+    schema: ResolutionNote,
     act: (submission, { id }, { note }) => settle(submission, id, note ?? null),
     async again(submission, _, refusal) {
       const page = await show(submission, filledWith(FIELDS, submission.form, refusal))
