@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
-import { createVerifier, type Verifier } from '#audit/verifier.ts'
+import { createVerifier, type Verifier } from '#audit/verify.ts'
 import { type Follower, follow } from '#ledger/follow/follower.ts'
 import { guarded, prepare } from '#ledger/follow/preparation.ts'
 import { type EventStore, isOutside } from '#ledger/port.ts'

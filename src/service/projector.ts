@@ -1,6 +1,6 @@
 import { purgeSessions } from '#access/sessions.ts'
 import { purgeTokens } from '#access/sync-access.ts'
-import { sealOnSchedule } from '#audit/seal-schedule.ts'
+import { sealOnSchedule } from '#audit/sealing.ts'
 import { purgeAnswers, schedulePurge } from '#ledger/purge.ts'
 import { purgeNotifications } from '#payments/notification-log.ts'
 import { purgeSweeps } from '#payments/sweep.ts'

@@ -1,4 +1,4 @@
-import type { Verified } from '#audit/verifier.ts'
+import type { Verified } from '#audit/verify.ts'
 import { textOf } from '../forms/body.ts'
 import type { Page, PanelRoute, Submission } from '../route.ts'
 import { ButtonForm } from '../ui/form.tsx'

@@ -1,4 +1,4 @@
-import type { Fault } from '#audit/stored-event.ts'
+import type { Fault } from '#audit/walk.ts'
 
 /** How it shows that a ledger is not what was written. */
 export const FAULTS: Readonly<Record<Fault, string>> = {
