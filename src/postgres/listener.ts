@@ -4,11 +4,11 @@ import pgListen, { type Subscriber } from 'pg-listen'
 const createSubscriber = pgListen.default
 
 /** Hears notifications until it is closed. */
-export interface Listener {
+interface Listener {
   close(): Promise<void>
 }
 
-export interface ListenerOptions {
+interface ListenerOptions {
   readonly databaseUrl: string
   readonly channel: string
   /** As Postgres shows the connection. */
