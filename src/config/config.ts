@@ -149,7 +149,7 @@ const settings = z.object({
   WEBHOOK_ALLOW_PRIVATE: flag.optional(),
   /** Seconds until each retry of a delivery, after the first attempt. */
   WEBHOOK_RETRY_SECONDS: secondsList.default([60, 300, 1_800, 7_200, 21_600]),
-  /** Hours without any response after which an address is switched off. */
+  /** Hours without any response after which an endpoint is switched off. */
   WEBHOOK_SWITCH_OFF_HOURS: decimal(0.0001, 8_760).default(24),
   /** The mail server, with user and password where it asks for them; without it notices are logged and shown in the panel only. */
   SMTP_URL: smtpUrl.optional(),

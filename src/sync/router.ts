@@ -34,7 +34,7 @@ export interface SyncOptions {
 export function syncRouter(options: SyncOptions): Router {
   const router = express.Router({ caseSensitive: true, strict: true })
   const limitStranger = limitStrangers(options.addresses)
-  // Nobody is asked for a token to learn that a route does not exist, so such calls count as a stranger's.
+  // Nobody is asked for a token to learn that a route does not exist, so such calls count as anonymous ones.
   const refuse =
     (problem: Problem): RequestHandler =>
     async (request, response) => {
