@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import type { z } from 'zod'
 import type { QuotaLimits } from '#access/quota.ts'
-import type { Verifier } from '#audit/verifier.ts'
+import type { Verifier } from '#audit/verify.ts'
 import type { Refusal, RefusalCode } from '#domain/refusal.ts'
 import type { Scope } from '#domain/scopes.ts'
 import type { Caller } from '#http/caller.ts'

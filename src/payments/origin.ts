@@ -1,7 +1,7 @@
 import { InvalidWebhookSignatureError, WebhookSignatureValidator } from 'mercadopago'
 
 /** What says where a notification comes from. */
-export interface Origin {
+interface Origin {
   /** `data.id` of the payload: the payment that it speaks of. */
   readonly dataId: string | null
   /** Headers `x-signature` and `x-request-id`, as received. */

@@ -5,12 +5,12 @@ import { Id } from '#domain/text.ts'
 import { QueryInstant } from '#http/query-values.ts'
 import { checkProducts, readProducts } from '#queries/catalog/products-for-till.ts'
 import { parse } from './answer.ts'
+import { sessionOf } from './auth.ts'
 import { createOutgoing, type Write } from './outgoing.ts'
 import { LIST_BODY_BYTES, type SyncRoute } from './route.ts'
-import { sessionOf } from './session.ts'
 
 /** As many as a download is made for. */
-export const MAX_CHECKED = 50_000
+const MAX_CHECKED = 50_000
 
 const Download = z.object({ last_sync: QueryInstant.optional() })
 const Check = z.object({ products: z.array(z.object({ id: Id, updated_at: Instant })).max(MAX_CHECKED) })

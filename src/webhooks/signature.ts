@@ -8,7 +8,7 @@ export interface SignedDelivery {
   readonly event: string
   /** Null for a test. */
   readonly revision: number | null
-  /** Counts the deliveries of an address; null for a test. */
+  /** Counts the deliveries of an endpoint; null for a test. */
   readonly sequence: number | null
   /** JSON text, signed and sent byte for byte. */
   readonly body: string

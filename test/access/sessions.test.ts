@@ -8,7 +8,7 @@ import {
   purgeSessions,
   type Sessions,
 } from '#access/sessions.ts'
-import { createTokens } from '#access/tokens.ts'
+import { createTokens } from '#access/sync-access.ts'
 import { updateCompany } from '#commands/companies.ts'
 import { dateInZone } from '#domain/instant.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
-import { createTokens, LIVE_TOKENS_OF_USER, purgeTokens, type Tokens } from '#access/tokens.ts'
+import { createTokens, LIVE_TOKENS_OF_USER, purgeTokens, type Tokens } from '#access/sync-access.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { createTestUser, type TestUser } from '../support/till.ts'

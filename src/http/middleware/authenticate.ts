@@ -1,6 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express'
-import type { AddressLimit } from '#access/address-limit.ts'
 import { hashKey, isKey } from '#access/api-keys.ts'
+import type { AddressLimit } from '#access/minute-limit.ts'
 import type { Gate, Rate } from '#access/quota.ts'
 import { dateInZone } from '#domain/instant.ts'
 import type { Caller } from '#http/caller.ts'

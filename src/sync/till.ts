@@ -1,6 +1,9 @@
+import type { Pool } from 'pg'
+import { sendJson } from '#http/answer.ts'
+import { getConfig } from '#queries/companies.ts'
 import { sendSuccess } from './answer.ts'
+import { sessionOf } from './auth.ts'
 import type { SyncRoute } from './route.ts'
-import { sessionOf } from './session.ts'
 
 /** Of the sync interface; docs/pos-sync.md says what may change under the same one. */
 const VERSION = '1.0'
@@ -20,3 +23,13 @@ export const statusRoute: SyncRoute = {
     })
   },
 }
+
+/** The company, its payment types, and who is logged in (spec, Company configuration). */
+export const configRoute = (pool: Pool): SyncRoute => ({
+  method: 'get',
+  path: '/sync/config',
+  async handle(_request, response) {
+    const { companyId, userId } = sessionOf(response)
+    sendJson(response, 200, `{"success":true,"data":${await getConfig(pool, companyId, userId)}}`)
+  },
+})
