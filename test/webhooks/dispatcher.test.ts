@@ -51,7 +51,7 @@ describe('the dispatcher', () => {
     expect(health!.no_response_since).to.equal(null)
   })
 
-  it('retries under the same id with a fresh timestamp, gives up in the end, and calls the endpoint silent', async () => {
+  it('retries under the same id with a fresh timestamp, gives up in the end, and calls the endpoint silent [HOOK-18, HOOK-19]', async () => {
     const receiver = await tests.receiver()
     receiver.answer = failing
     const endpoint = await addEndpoint(tests.pool, receiver.url)
@@ -68,7 +68,7 @@ describe('the dispatcher', () => {
     expect(Date.parse(health!.no_response_since ?? '')).to.be.above(Date.parse(health!.failing_since ?? ''))
   })
 
-  it('goes on delivering to a silent endpoint, and calls it active again after a success', async () => {
+  it('goes on delivering to a silent endpoint, and calls it active again after a success [HOOK-19]', async () => {
     const receiver = await tests.receiver()
     receiver.answer = failing
     const endpoint = await addEndpoint(tests.pool, receiver.url)
@@ -118,7 +118,7 @@ describe('the dispatcher', () => {
     expect(delivery!.attempts[0]).to.include({ status: null, error: 'timeout' })
   })
 
-  it('tells of an endpoint that is gone, and does not ask it again', async () => {
+  it('tells of an endpoint that is gone, and does not ask it again [HOOK-21]', async () => {
     const receiver = await tests.receiver()
     receiver.answer = (_received, response) => response.writeHead(410).end()
     const endpoint = await addEndpoint(tests.pool, receiver.url)
@@ -141,7 +141,7 @@ describe('the dispatcher', () => {
     expect(await tests.healthOf(endpoint)).to.equal(null)
   })
 
-  it('sends nothing to an endpoint that is off, and what waits for it is cancelled', async () => {
+  it('sends nothing to an endpoint that is off, and what waits for it is cancelled [HOOK-21]', async () => {
     const receiver = await tests.receiver()
     const [on, off] = [await addEndpoint(tests.pool, receiver.url), await addEndpoint(tests.pool, receiver.url)]
     await tests.pool.query('update read.webhooks set enabled = false where id = $1', [off.id])
