@@ -4,22 +4,25 @@ import { V1_ROUTES } from '#api/api-v1.ts'
 import { contractOf } from '#api/contract/document.ts'
 import { EVENT_TYPES } from '#events/catalogue.ts'
 import { eventCatalogue } from './event-catalogue.ts'
+import { faultsOf, readRequirements, tableOfTests } from './requirements.ts'
 
 const { FOLDERS } = createRequire(import.meta.url)('./folders.cjs') as { FOLDERS: [path: string, holds: string][] }
 
-/** Files under docs/ that the code says, by name; of ARCHITECTURE.md only the table of folders, between its two marks. */
+const checkOnly = process.argv.includes('--check')
+const requirements = await readRequirements()
+
+/** Files under docs/ that the code and its tests say, by name; of ARCHITECTURE.md only the table between the two marks. */
 const GENERATED: Readonly<Record<string, (written: string) => string>> = {
   'docs/openapi.json': () => `${JSON.stringify(contractOf(V1_ROUTES), null, 2)}\n`,
   'docs/events.md': () => eventCatalogue(EVENT_TYPES),
+  'docs/requirements/tests.md': () => tableOfTests(requirements),
   'docs/ARCHITECTURE.md': (written) => written.replace(/(?<=<!-- folders -->\n).*(?=<!-- \/folders -->)/s, folderTable),
 }
 
-const folderTable = (): string => {
+function folderTable(): string {
   const rows = FOLDERS.map(([path, holds]) => `| \`${path}\` | ${holds} |\n`)
   return `\n| Folder | What it holds |\n|---|---|\n${rows.join('')}\n`
 }
-
-const checkOnly = process.argv.includes('--check')
 
 /** Writes the files, or with --check says which of them differ from what the code says now. */
 for (const [file, generate] of Object.entries(GENERATED)) {
@@ -30,4 +33,9 @@ for (const [file, generate] of Object.entries(GENERATED)) {
     console.error(`${file} differs from what the code says: run npm run docs`)
     process.exitCode = 1
   }
+}
+
+for (const fault of faultsOf(requirements)) {
+  console.error(fault)
+  process.exitCode = 1
 }

@@ -1,5 +1,5 @@
 import express, { type Router } from 'express'
-import type { AddressLimit } from '#access/address-limit.ts'
+import type { AddressLimit } from '#access/minute-limit.ts'
 import type { Gate } from '#access/quota.ts'
 import { limitAnonymousBy } from '#http/middleware/anonymous-callers.ts'
 import { jsonBodyUpTo } from '#http/middleware/json-body.ts'

@@ -16,7 +16,7 @@ export interface Caller extends Calendar {
 export const callerOf = (response: Response): Caller => response.locals.caller as Caller
 export const admissionOf = (response: Response): Admitted => response.locals.admission as Admitted
 
-/** Where people put keys by mistake: a query string ends up in logs and histories (spec, Authentication, rule 3). */
+/** Where people put keys by mistake: a query string ends up in logs and histories (KEY-6). */
 const KEY_PARAMETERS = ['api_key', 'access_token', 'token', 'key']
 
 /**

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import type { z } from 'zod'
 import type { QuotaLimits } from '#access/quota.ts'
-import type { Verifier } from '#audit/verifier.ts'
+import type { Verifier } from '#audit/verify.ts'
 import type { Refusal, RefusalCode } from '#domain/refusal.ts'
 import type { Scope } from '#domain/scopes.ts'
 import type { Params } from '#http/paths.ts'
@@ -13,7 +13,7 @@ import type { Answer, Request } from '#ledger/write/unit-of-work.ts'
 import type { Payments } from '#payments/pay-order.ts'
 import type { Caller } from './authenticate.ts'
 
-/** 1 MB (spec, Limits). */
+/** 1 MB (HTTP-7). */
 export const MAX_BODY_BYTES = 1_048_576
 
 /** `{"data": <record>}` */
@@ -128,7 +128,7 @@ export interface ActionRoute<B = unknown> extends Common {
   act(context: ActionContext<B>): Promise<Answer | Refusal> | null
 }
 
-/** Runs one command per item, each on its own: an upsert by external_id (spec, rule 1 of the endpoints). */
+/** Runs one command per item, each on its own: an upsert by external_id (BATCH-2). */
 export interface BatchRoute<I = unknown> extends Common {
   readonly method: 'post'
   readonly item: z.ZodType<I>

@@ -28,7 +28,7 @@ export function sendProblem(response: Response, problem: Problem, status: number
   sendJson(response, status, problemBody(problem.code, response.locals.requestId as string, problem.details))
 }
 
-/** Statuses of a single command's outcomes (DESIGN section 5). */
+/** Statuses of a single command's outcomes. */
 export const singleReply: Reply = {
   status: (outcome) => (outcome === 'created' ? 201 : outcome === 'deleted' ? 204 : 200),
 }

@@ -4,14 +4,14 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { promisify } from 'node:util'
 import { v7 as uuidv7 } from 'uuid'
-import { createAddressLimit } from '#access/address-limit.ts'
 import { KEY_BYTES, newKey } from '#access/api-keys.ts'
+import { createAddressLimit } from '#access/minute-limit.ts'
 import type { Gate } from '#access/quota.ts'
 import { runAs } from '#access/run-as.ts'
 import type { PageCache } from '#api/page-cache.ts'
-import { createApiKey } from '#commands/api-keys/create-api-key.ts'
-import { registerCompany } from '#commands/companies/register-company.ts'
-import { createPaymentType } from '#commands/payment-types/create-payment-type.ts'
+import { createApiKey } from '#commands/api-keys.ts'
+import { registerCompany } from '#commands/companies.ts'
+import { createPaymentType } from '#commands/payment-types.ts'
 import { readConfig } from '#config/config.ts'
 import { SCOPES, type Scope } from '#domain/scopes.ts'
 import type { PaymentKind } from '#events/companies.ts'
@@ -114,7 +114,7 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
     gate: withClock(gate, options.now),
     pages: options.pages ?? opened.pages,
     bodies: options.bodies ?? opened.bodies,
-    notifiers: createAddressLimit({ perMinute: options.notificationsPerMinute ?? 1_000_000 }),
+    notificationLimit: createAddressLimit({ perMinute: options.notificationsPerMinute ?? 1_000_000 }),
   }))
   return {
     url,

@@ -3,8 +3,7 @@ import { ID_KINDS, type IdKind } from '#domain/id-kinds.ts'
 import { EVENT_TYPES } from '#events/catalogue.ts'
 import { pathId } from '#http/paths.ts'
 import { GENESIS_HASH } from '#ledger/envelope.ts'
-import { listEvents } from '#queries/events/list-events.ts'
-import { listHistory } from '#queries/events/record-history.ts'
+import { listEvents, listHistory } from '#queries/events.ts'
 import { pageOf, singleOf } from '../contract/envelopes.ts'
 import { NullableText } from '../contract/formats.ts'
 import { type Route, read, single } from '../route.ts'
@@ -136,7 +135,7 @@ const historyRoute = (path: string, kind: IdKind, name: string, one: string): Ro
     },
   })
 
-/** The ledger itself, and what happened to each record, for those who audit it (DESIGN section 5, Event feed and audit). */
+/** The ledger itself, and what happened to each record, for those who audit it (FEED-1, FEED-3). */
 export const eventRoutes: readonly Route[] = [
   ...RECORDS.map((record) => historyRoute(...record)),
   read({

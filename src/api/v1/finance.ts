@@ -9,7 +9,7 @@ import {
   replacePayable,
   settlePayable,
   updatePayable,
-} from '#commands/finance/payable-commands.ts'
+} from '#commands/finance/payables.ts'
 import {
   CreateReceivableInput,
   createReceivable,
@@ -19,7 +19,7 @@ import {
   replaceReceivable,
   settleReceivable,
   updateReceivable,
-} from '#commands/finance/receivable-commands.ts'
+} from '#commands/finance/receivables.ts'
 import { CalendarDate } from '#domain/instant.ts'
 import { PAYMENT_METHOD_NAMES, PAYMENT_METHODS } from '#domain/payment-method.ts'
 import { ExternalId } from '#domain/text.ts'
@@ -28,11 +28,15 @@ import { withId } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
 import { QueryId } from '#http/query-values.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
-import type { PayableObject } from '#projections/payables.ts'
-import type { ReceivableObject } from '#projections/receivables.ts'
-import { getAccount } from '#queries/finance/get-account.ts'
-import { listAccounts, listDeletedAccounts, payableListing, receivableListing } from '#queries/finance/list-accounts.ts'
-import { type Summary as SummaryObject, summarize } from '#queries/finance/summarize.ts'
+import type { PayableObject, ReceivableObject } from '#projections/finance.ts'
+import {
+  getAccount,
+  listAccounts,
+  listDeletedAccounts,
+  payableListing,
+  receivableListing,
+} from '#queries/finance/accounts.ts'
+import { type Summary as SummaryObject, summarize } from '#queries/finance/summary.ts'
 import { singleOf } from '../contract/envelopes.ts'
 import { Amount, Balance, Day, NullableText, RecordId, Timestamp } from '../contract/formats.ts'
 import { type Route, read, single, write } from '../route.ts'
@@ -216,7 +220,7 @@ const payables = recordRoutes({
 /** One component of the contract for both sides. */
 const settlement = Settlement.meta({ id: 'Settlement' })
 
-/** A settlement moves money, so a caller that heard no answer must be able to ask again: the key is demanded (spec, rule 4). */
+/** A settlement moves money, so a caller that heard no answer must be able to ask again: the key is demanded (ACCT-6). */
 const settleRoute = (
   one: string,
   name: string,

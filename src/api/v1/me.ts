@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { SCOPES } from '#domain/scopes.ts'
 import { PLANS } from '#events/companies.ts'
-import { getMe } from '#queries/me.ts'
+import { getMe } from '#queries/api-keys.ts'
 import { MAX_BATCH_ITEMS } from '../batch.ts'
 import { singleOf } from '../contract/envelopes.ts'
 import { RecordId, Timestamp } from '../contract/formats.ts'
@@ -29,7 +29,7 @@ const example = {
   },
 }
 
-/** Who calls, what the key may do, and how often (queries/me.ts). */
+/** Who calls, what the key may do, and how often (queries/api-keys.ts). */
 const Me = z
   .strictObject({
     company: z.strictObject({ id: RecordId, name: z.string(), cnpj: z.string() }),
@@ -53,6 +53,7 @@ const Me = z
   })
   .meta({ id: 'Me', examples: [example] })
 
+/** BATCH-1, LIST-2, HTTP-7. */
 const FIXED_LIMITS = { batch_items: MAX_BATCH_ITEMS, page_size: MAX_LIMIT, body_bytes: MAX_BODY_BYTES }
 
 export const meRoute = read({

@@ -1,16 +1,13 @@
 import { z } from 'zod'
 import { OrderInput, placeOrder } from '#commands/orders/place-order.ts'
-import { NOTIFICATION_OUTCOMES } from '#domain/notification-outcome.ts'
-import { ORDER_STATUSES } from '#domain/order-moves.ts'
+import { NOTIFICATION_OUTCOMES, ORDER_STATUSES } from '#domain/orders.ts'
 import { ExternalId, text } from '#domain/text.ts'
 import { ORDER_ALARMS } from '#events/orders.ts'
 import { pathId } from '#http/paths.ts'
 import { PayInput, payOrder } from '#payments/pay-order.ts'
 import type { PaymentObject } from '#projections/order-payments.ts'
 import type { OrderObject } from '#projections/orders.ts'
-import { getOrder } from '#queries/orders/get-order.ts'
-import { listNotifications, type NotificationObject } from '#queries/orders/list-notifications.ts'
-import { listOrders } from '#queries/orders/list-orders.ts'
+import { getOrder, listNotifications, listOrders, type NotificationObject } from '#queries/orders.ts'
 import { pageOf, singleOf } from '../contract/envelopes.ts'
 import { Amount, NullableText, RecordId, Timestamp } from '../contract/formats.ts'
 import { action, type Route, read, write } from '../route.ts'
@@ -163,7 +160,7 @@ const Notification = z
   })
   .meta({ id: 'Notification', examples: [notificationExample] }) satisfies z.ZodType<NotificationObject>
 
-/** Orders are placed and paid; what becomes of them, the payment provider tells (DESIGN section 5, Online store). */
+/** Orders are placed and paid; what becomes of them, the payment provider tells (ORDER-8, RCV-12). */
 export const orderRoutes: readonly Route[] = [
   listRoute({
     path: '/orders',

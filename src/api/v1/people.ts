@@ -1,20 +1,33 @@
 import { z } from 'zod'
-import { CreateCustomerInput, createCustomer } from '#commands/people/create-customer.ts'
-import { CreateSupplierInput, createSupplier } from '#commands/people/create-supplier.ts'
-import { deleteCustomer } from '#commands/people/delete-customer.ts'
-import { deleteSupplier } from '#commands/people/delete-supplier.ts'
-import { ReplaceCustomerInput, replaceCustomer } from '#commands/people/replace-customer.ts'
-import { ReplaceSupplierInput, replaceSupplier } from '#commands/people/replace-supplier.ts'
-import { CustomerChanges, updateCustomer } from '#commands/people/update-customer.ts'
-import { SupplierChanges, updateSupplier } from '#commands/people/update-supplier.ts'
+import {
+  CreateCustomerInput,
+  CustomerChanges,
+  createCustomer,
+  deleteCustomer,
+  ReplaceCustomerInput,
+  replaceCustomer,
+  updateCustomer,
+} from '#commands/people/customers.ts'
+import {
+  CreateSupplierInput,
+  createSupplier,
+  deleteSupplier,
+  ReplaceSupplierInput,
+  replaceSupplier,
+  SupplierChanges,
+  updateSupplier,
+} from '#commands/people/suppliers.ts'
 import { ExternalId, text } from '#domain/text.ts'
 import { PERSON_TYPES } from '#events/persons.ts'
-import type { CustomerObject } from '#projections/customers.ts'
-import type { SupplierObject } from '#projections/suppliers.ts'
-import { getCustomer } from '#queries/people/get-customer.ts'
-import { getSupplier } from '#queries/people/get-supplier.ts'
-import { listCustomers, listDeletedCustomers } from '#queries/people/list-customers.ts'
-import { listDeletedSuppliers, listSuppliers } from '#queries/people/list-suppliers.ts'
+import type { CustomerObject, SupplierObject } from '#projections/people.ts'
+import {
+  getCustomer,
+  getSupplier,
+  listCustomers,
+  listDeletedCustomers,
+  listDeletedSuppliers,
+  listSuppliers,
+} from '#queries/people.ts'
 import { NullableText, RecordId, Timestamp } from '../contract/formats.ts'
 import { recordRoutes } from './record-routes.ts'
 

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
-import { atExternalId } from '#commands/records/external-id.ts'
+import { atExternalId } from '#commands/records.ts'
 import type { Calendar } from '#domain/instant.ts'
 import type { Refusal, RefusalCode } from '#domain/refusal.ts'
 import type { Scope } from '#domain/scopes.ts'
@@ -8,13 +8,12 @@ import { pathId, withId } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
 import { asInteger, QueryInstant } from '#http/query-values.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
-import type { Found } from '#queries/get.ts'
-import type { Page } from '#queries/list.ts'
+import type { Found, Page } from '#queries/records.ts'
 import { batchResultOf, deletedPage, pageOf, singleOf } from '../contract/envelopes.ts'
 import { batch, type ReadAnswer, type ReadContext, type Route, read, single, write } from '../route.ts'
 
 const DEFAULT_LIMIT = 50
-/** Page size at most (spec, Limits). A larger limit is refused rather than clamped, so that nobody believes to have got more. */
+/** Page size at most (LIST-2). A larger limit is refused rather than clamped, so that nobody believes to have got more. */
 export const MAX_LIMIT = 200
 
 const LIMIT = `deve ser um número inteiro de 1 a ${MAX_LIMIT}`
@@ -101,7 +100,7 @@ async function readPage<Q extends { limit: number }>(
 }
 
 /**
- * `{"data": […], "meta": {…}}` of a page, whose `data` is the records' JSON text joined by commas (spec, Conventions 2).
+ * `{"data": […], "meta": {…}}` of a page, whose `data` is the records' JSON text joined by commas (LIST-1).
  * @throws Problem (422) where the cursor is broken or was made for other filters.
  */
 export function answerPage(found: Page | Refusal, limit: number): ReadAnswer {

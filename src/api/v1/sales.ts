@@ -8,9 +8,8 @@ import { withId } from '#http/paths.ts'
 import { QueryId } from '#http/query-values.ts'
 import type { PaymentTypeObject } from '#projections/payment-types.ts'
 import type { SaleObject } from '#projections/sales.ts'
-import { listPaymentTypes } from '#queries/payment-types/list-payment-types.ts'
-import { getSale, getSaleByExternalId } from '#queries/sales/get-sale.ts'
-import { listSales } from '#queries/sales/list-sales.ts'
+import { listPaymentTypes } from '#queries/payment-types.ts'
+import { getSale, getSaleByExternalId, listSales } from '#queries/sales/sales.ts'
 import { singleOf } from '../contract/envelopes.ts'
 import { Amount, NullableText, RecordId, ThreeDecimals, Timestamp } from '../contract/formats.ts'
 import { type Route, read, write } from '../route.ts'
@@ -139,7 +138,7 @@ const PaymentType = z
   })
   .meta({ id: 'PaymentType', examples: [paymentTypeExample] }) satisfies z.ZodType<PaymentTypeObject>
 
-/** Sales are registered complete and never edited; there is no PATCH (spec, States: sales). */
+/** Sales are registered complete and never edited; there is no PATCH (SALE-15). */
 export const saleRoutes: readonly Route[] = [
   listRoute({
     path: '/sales',

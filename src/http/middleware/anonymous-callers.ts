@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express'
-import type { AddressLimit } from '#access/address-limit.ts'
+import type { AddressLimit } from '#access/minute-limit.ts'
 import type { Rate } from '#access/quota.ts'
 import { Problem } from '../problems.ts'
 

@@ -21,7 +21,7 @@ const FORWARDING = ['forwarded', 'x-forwarded-for', 'x-forwarded-proto', 'x-forw
 export const isDirect = ({ headers }: Request): boolean => FORWARDING.every((name) => headers[name] === undefined)
 
 /**
- * Refuses plain HTTP with 403; a redirect would only hide that the key has been sent in the clear already (spec, rule 4).
+ * Refuses plain HTTP with 403; a redirect would only hide that the key has been sent in the clear already (KEY-7).
  * Behind a trusted proxy X-Forwarded-Proto decides. A newcomer's curl on the machine itself is let through.
  */
 export function requireHttps(limitAnonymous: LimitAnonymous): RequestHandler {
