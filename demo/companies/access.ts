@@ -5,10 +5,9 @@ import { z } from 'zod'
 import { hashKey, KEY_BYTES, newKey } from '#access/api-keys.ts'
 import { runAsSystem } from '#access/as-system.ts'
 import { hashPassword, verifyPassword } from '#access/passwords.ts'
-import { createApiKey } from '#commands/api-keys/create-api-key.ts'
-import { revokeApiKey } from '#commands/api-keys/revoke-api-key.ts'
-import { CreateStoreInput, createStore } from '#commands/stores/create-store.ts'
-import { changePassword } from '#commands/users/change-password.ts'
+import { createApiKey, revokeApiKey } from '#commands/api-keys.ts'
+import { CreateStoreInput, createStore } from '#commands/stores.ts'
+import { changePassword } from '#commands/users.ts'
 import { parseScopes } from '#domain/scopes.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { replaceFile } from '#lib/replace-file.ts'
@@ -144,11 +143,7 @@ const SECRET_BYTES = 24
 const newSecret = (): string => randomBytes(SECRET_BYTES).toString('base64url')
 
 /** The online store of a demonstration company, opened when it has none that signs its notifications. */
-async function ensureStore(
-  core: Core,
-  companyId: number,
-  wanted: DemoCompany['store'],
-): Promise<DemoAccess['store']> {
+async function ensureStore(core: Core, companyId: number, wanted: DemoCompany['store']): Promise<DemoAccess['store']> {
   if (!wanted) return null
   const known = await knownStore(core, companyId)
   if (known) return known

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { changePassword } from '#commands/users/change-password.ts'
+import { changePassword } from '#commands/users.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { Writer } from '#ledger/write/writer.ts'

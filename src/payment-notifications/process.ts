@@ -5,7 +5,7 @@ import type { Writer } from '#ledger/write/writer.ts'
 import { applyPayment, fits, type PaymentOutcome } from '#payments/apply-payment.ts'
 import { isSigned } from '#payments/origin.ts'
 import type { PaymentProvider, ProviderPayment } from '#payments/provider-port.ts'
-import { findNotifiedOrder, type NotifiedOrder } from '#queries/orders/find-notified-order.ts'
+import { findNotifiedOrder, type NotifiedOrder } from '#queries/orders.ts'
 import type { Payload, Told } from './payload.ts'
 
 /** What the provider is told in Portuguese, for whoever reads its panel or our log. */

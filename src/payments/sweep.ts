@@ -4,7 +4,7 @@ import { deleteInBatches } from '#ledger/purge.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import type { PaymentObject } from '#projections/order-payments.ts'
-import { findStore } from '#queries/stores/find-store.ts'
+import { findStore } from '#queries/stores.ts'
 import { applyPayment, fits } from './apply-payment.ts'
 import {
   type PaymentProvider,
