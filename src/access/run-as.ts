@@ -4,7 +4,7 @@ import type { Request } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 
 /** For whom and through which channel something is done; all of it is told in the events. */
-type Acting = Pick<Request, 'companyId' | 'origin' | 'actor' | 'requestId'>
+export type Acting = Pick<Request, 'companyId' | 'origin' | 'actor' | 'requestId'>
 
 /**
  * Runs one command where no protocol has a status to give. `R` is the record as it then is, or null for a command that
