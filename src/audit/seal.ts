@@ -141,7 +141,7 @@ async function readIfThere(path: string): Promise<string | null> {
 async function makeKeyFile(path: string): Promise<string> {
   const { privateKey } = generateKeyPairSync('ed25519')
   await mkdir(dirname(path), { recursive: true })
-  await createFile(path, privateKey.export({ type: 'pkcs8', format: 'pem' }))
+  await createFile(path, privateKey.export({ type: 'pkcs8', format: 'pem' }).toString())
   // Of two that make one, both use the first.
   return readFile(path, 'utf8')
 }
