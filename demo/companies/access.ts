@@ -32,7 +32,7 @@ const file = z.object({ base_url: z.string(), companies: z.array(access) })
 /** How to get into one of the demonstration companies. */
 export type DemoAccess = z.infer<typeof access>
 
-/** demo.json: the only place that knows these keys and passwords (DESIGN section 3, Running it). */
+/** demo.json: the only place that knows these keys and passwords (OPS-3). */
 export type DemoFile = z.infer<typeof file>
 
 /** The file's content; null when there is none, or what is there is something else. */

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { lineTotal } from '#domain/money.ts'
 import { replaceFile } from '#lib/files.ts'
 
-/** A product as the till downloads it (spec, Product). */
+/** A product as the till downloads it (SYNC-10). */
 export interface Product {
   readonly id: number
   readonly name: string
@@ -19,7 +19,7 @@ export interface PaymentType {
   readonly is_cash: boolean
 }
 
-/** A sale as the till keeps and uploads it (spec, Offline sale). */
+/** A sale as the till keeps and uploads it (UP-2). */
 export interface OfflineSale {
   readonly offline_id: string
   readonly total: number

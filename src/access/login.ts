@@ -8,7 +8,7 @@ import { type Counted, createMinuteLimit, type MinuteLimit, networkOf } from './
 import { hashPassword, verifyPassword } from './passwords.ts'
 import { runAs } from './run-as.ts'
 
-/** Failures a minute, after which a password is not even looked at (DESIGN section 5, Sync interface). */
+/** Failures a minute, after which a password is not even looked at (TOKEN-7). */
 const FAILURES_OF_EMAIL = 5
 const FAILURES_OF_ADDRESS = 50
 

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { Unavailable } from '#lib/unavailable.ts'
 
-/** Calls a company may make, all its keys summed (spec, Limits). */
+/** Calls a company may make, all its keys summed (RATE-1). */
 export interface QuotaLimits {
   /** From the first call on, for 60 seconds. */
   readonly perMinute: number

@@ -115,7 +115,7 @@ export interface ActionRoute<B = unknown> extends Common {
   act(context: ActionContext<B>): Promise<Answer | Refusal> | null
 }
 
-/** Runs one command per item, each on its own: an upsert by external_id (spec, rule 1 of the endpoints). */
+/** Runs one command per item, each on its own: an upsert by external_id (BATCH-2). */
 export interface BatchRoute<I = unknown> extends Common {
   readonly method: 'post'
   readonly item: z.ZodType<I>

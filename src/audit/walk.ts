@@ -110,7 +110,7 @@ interface Place {
   readonly recordedAt: string
 }
 
-/** Every member is present in every envelope (DESIGN section 3), and there is no other. */
+/** Every member is present in every envelope (LEDGER-2), and there is no other. */
 const MEMBERS = [
   'actor',
   'data',

@@ -3,7 +3,7 @@ import type { Pool } from 'pg'
 import { z } from 'zod'
 import { optionalText } from '#domain/text.ts'
 
-/** What became of one sale of an upload (spec, Sale sync result entry; DESIGN section 5, Sync interface). */
+/** What became of one sale of an upload (UP-3). */
 export type SaleResult = RecordedSale | RefusedSale
 
 export interface RecordedSale {

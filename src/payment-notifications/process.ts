@@ -49,7 +49,7 @@ interface Processed {
 }
 
 /**
- * What is made of a notification (spec, Payment notification receiver; DESIGN section 5). It only says where to look: the
+ * What is made of a notification (RCV-4). It only says where to look: the
  * payment is fetched from the provider, and nothing else is believed. No connection is held while the provider is asked.
  * @throws Problem for whatever is not answered 200; the provider's own errors; Unavailable
  */

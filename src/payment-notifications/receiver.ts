@@ -14,7 +14,7 @@ import { type Conclusion, recordArrival, recordConclusion } from '#payments/noti
 import { type Payload, payloadOf } from './payload.ts'
 import { type Processing, processNotification } from './process.ts'
 
-/** From one IP address (spec, Limits). */
+/** From one IP address (RCV-10). */
 export const NOTIFICATIONS_PER_MINUTE = 60
 
 /** Below /webhook. */

@@ -11,7 +11,7 @@ import {
   ProviderUnavailable,
 } from './provider-port.ts'
 
-/** From the call to the last byte of the answer, waiting for a free place included (DESIGN section 5). */
+/** From the call to the last byte of the answer, waiting for a free place included (PAY-7). */
 const TIMEOUT_MS = 4_000
 const LIMITS: SlotLimits = { running: 32, waiting: 256 }
 

@@ -4,7 +4,7 @@ import { describeIssues } from '#domain/validation.ts'
 import { sendJson } from '#http/answer.ts'
 import { Problem, type ProblemCode } from '#http/problems.ts'
 
-/** Status and message of whatever the sync interface refuses, for the people at the counter (spec, Errors, Sync interface). */
+/** Status and message of whatever the sync interface refuses, for the people at the counter (SYNC-1). */
 const FAILURES = {
   malformed_request: [400, 'A requisição não é HTTP válido.'],
   missing_token: [401, 'Informe o token de acesso no cabeçalho Authorization: Bearer <token>.'],
@@ -53,7 +53,7 @@ interface FailureRest {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Sends `{success: false, message, errors?}` (DESIGN section 5, Sync interface). */
+/** Sends `{success: false, message, errors?}` (SYNC-1). */
 export function sendFailure(response: Response, code: FailureCode, { errors, headers = {} }: FailureRest = {}): void {
   const status = failureStatus(code)
   if (status === 401) response.setHeader('WWW-Authenticate', 'Bearer')

@@ -38,7 +38,7 @@ const MAX_PASSWORD_LENGTH = 200
 
 const Credentials = z.object({ email: Email, password: z.string().min(1).max(MAX_PASSWORD_LENGTH) })
 
-/** Login, refresh, logout, user (spec, Authentication, Sync interface). */
+/** Login, refresh, logout, user (TOKEN-1, TOKEN-5, TOKEN-9). */
 export function authRoutes({ login, tokens }: SyncAccess): SyncRoute[] {
   return [
     {
@@ -83,7 +83,7 @@ export function authRoutes({ login, tokens }: SyncAccess): SyncRoute[] {
   ]
 }
 
-/** The answer of a login (spec, Endpoints). */
+/** The answer of a login (TOKEN-1). */
 function sendToken(response: Response, message: string, { token, expiresAt }: IssuedToken, user: User): void {
   sendSuccess(response, { message, data: { token, user, expires_at: expiresAt } })
 }

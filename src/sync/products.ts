@@ -15,7 +15,7 @@ const MAX_CHECKED = 50_000
 const Download = z.object({ last_sync: QueryInstant.optional() })
 const Check = z.object({ products: z.array(z.object({ id: Id, updated_at: Instant })).max(MAX_CHECKED) })
 
-/** Products for tills, all or what changed, and what changed without a till's knowledge (spec, Endpoints). */
+/** Products for tills, all or what changed, and what changed without a till's knowledge (SYNC-10, SYNC-12, SYNC-15). */
 export function productRoutes(pool: Pool): SyncRoute[] {
   const outgoing = createOutgoing()
   return [

@@ -8,7 +8,7 @@ import type { SyncRoute } from './route.ts'
 /** Of the sync interface; docs/pos-sync.md says what may change under the same one. */
 const VERSION = '1.0'
 
-/** A till asks whether it is connected, who it is, and what time it is (spec, Endpoints). */
+/** A till asks whether it is connected, who it is, and what time it is (TOKEN-9). */
 export const statusRoute: SyncRoute = {
   method: 'get',
   path: '/sync/status',
@@ -24,7 +24,7 @@ export const statusRoute: SyncRoute = {
   },
 }
 
-/** The company, its payment types, and who is logged in (spec, Company configuration). */
+/** The company, its payment types, and who is logged in (SYNC-9). */
 export const configRoute = (pool: Pool): SyncRoute => ({
   method: 'get',
   path: '/sync/config',

@@ -32,7 +32,7 @@ interface Options {
 }
 
 /**
- * Sales made offline (spec, Endpoints): each is recorded or refused by itself, and the answer is 200 whatever became of
+ * Sales made offline (UP-1): each is recorded or refused by itself, and the answer is 200 whatever became of
  * them. Sending an upload again records nothing twice, so a till that heard no answer just does so.
  */
 export const uploadRoute = ({ pool, writer }: Options): SyncRoute => ({
@@ -164,7 +164,7 @@ function offlineIdOf(sale: unknown): string | null {
 
 const salesText = (count: number): string => `${count} ${count === 1 ? 'venda' : 'vendas'}`
 
-/** One sentence with the counts of an upload (spec, Endpoints). */
+/** One sentence with the counts of an upload (UP-1). */
 function uploadMessage({ created, duplicate, error }: Record<'created' | 'duplicate' | 'error', number>): string {
   const processed = created + duplicate + error
   const parts = [`${created} registrada${created === 1 ? '' : 's'}`]

@@ -83,7 +83,7 @@ const sequences = table<WebhookSequence>('webhook_sequences', {
 
 const sequenceOf = (webhookId: number) => byPk(sequences, webhookId)
 
-/** Which event of the ledger is which outbound event (spec, Events); the others are told to nobody. */
+/** Which event of the ledger is which outbound event (HOOK-7); the others are told to nobody. */
 const OUTBOUND: Partial<Record<EventName, WebhookEvent>> = {
   CustomerCreated: 'customer.created',
   CustomerUpdated: 'customer.updated',
@@ -112,7 +112,7 @@ function wants(route: WebhookRoute, event: string, actor: string | null): boolea
 }
 
 /**
- * The key whose doings an endpoint is not told of, which avoids loops (spec, Events, rule 4). It is about keys: a user of the
+ * The key whose doings an endpoint is not told of, which avoids loops (HOOK-10). It is about keys: a user of the
  * panel wants to hear of what the shop does.
  */
 export const ownKeyOf = ({ registered_by }: Pick<WebhookRoute, 'registered_by'>): string | null =>

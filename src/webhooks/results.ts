@@ -7,8 +7,8 @@ import type { Attempt } from './sender.ts'
 const JITTER = 0.1
 
 /**
- * Milliseconds until the next attempt, after `tries` attempts that failed; null when retries are exhausted (spec, Events,
- * rule 2). `random` is 0 up to but excluding 1.
+ * Milliseconds until the next attempt, after `tries` attempts that failed; null when retries are exhausted
+ * (HOOK-18). `random` is 0 up to but excluding 1.
  */
 export function retryDelay_ms(retrySeconds: readonly number[], tries: number, random: number): number | null {
   const seconds = retrySeconds[tries - 1]

@@ -27,7 +27,7 @@ export interface WebhookOptions {
 
 const POLL_MS = 1_000
 
-/** Of a whole attempt (DESIGN, Webhooks). */
+/** Of a whole attempt (HOOK-17). */
 const TIMEOUT_MS = 10_000
 /** For the beginning of the answer's body, which is waited for when the status is known. */
 const BODY_MS = 1_000
