@@ -1,19 +1,11 @@
-import type { EventOf } from '#events/catalogue.ts'
+import type { DataOf, EventOf } from '#events/catalogue.ts'
 import type { RecordView } from '#ledger/projection.ts'
 import { byPk, table } from '#ledger/table.ts'
 import type { Changes, Rows } from '#ledger/working-set.ts'
 import { type Changed, changedColumns, projection, stamp } from './define.ts'
 
 /** The company as the command line and the panel show it. */
-export interface CompanyObject {
-  id: number
-  name: string
-  cnpj: string
-  plan: 'basic' | 'api'
-  timezone: string
-  logo_url: string | null
-  created_at: string
-}
+export type CompanyObject = DataOf<'CompanyRegistered'> & { created_at: string }
 
 /** Where events of a company are to be delivered. */
 export interface WebhookRoute {
@@ -21,7 +13,7 @@ export interface WebhookRoute {
   /** Names of outbound events, or `*` for all. */
   events: string[]
   enabled: boolean
-  /** Who registered it; a key's own doings are not told to its own address. */
+  /** Who registered it: what a key does is not told to the endpoints that it registered. */
   registered_by: string | null
 }
 
@@ -29,11 +21,11 @@ interface CompanyRow extends Changed {
   company_id: number
   timezone: string
   plan: string
-  /** Keys that are not revoked; expired ones are among them. At most five count (spec, Limits). */
+  /** Keys that are not revoked, expired ones among them. At most five may be active (spec, Limits). */
   active_keys: { id: number; expires_at: string | null }[]
   /** Ids of the users who are owners and active: there is always one of them left. */
   active_owners: number[]
-  /** Its webhook addresses: what a reaction has to know of them, without another look-up. */
+  /** Its webhook endpoints, so that rendering messages needs no look-up of its own. */
   webhooks: WebhookRoute[]
   doc: CompanyObject
 }
@@ -70,7 +62,7 @@ function companyRow(event: EventOf<'CompanyRegistered'>): CompanyRow {
   return { company_id: id, timezone, plan, active_keys: [], active_owners: [], webhooks: [], ...stamp(event), doc }
 }
 
-/** For an event that changes what is known of one address. */
+/** For an event that changes what is known of one endpoint. */
 const routing = <E extends { data: { id: number } }>(
   change: (route: WebhookRoute, event: E) => WebhookRoute | null,
 ) => ({

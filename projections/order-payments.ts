@@ -1,13 +1,12 @@
 import type { OrderStatus } from '#domain/orders.ts'
 import type { DataOf } from '#events/catalogue.ts'
 
-/** An attempt to pay an order, and what became of it, as the API shows it. */
+/** An attempt to pay an order, and what became of it, as the API shows it. The provider's fields are null until it tells of a payment. */
 export interface PaymentObject {
   /** Null for a payment that none of our attempts is known to have made. */
   attempt_id: string | null
-  /** Null while the provider has not told of a payment. */
   provider_payment_id: string | null
-  /** In the provider's words; null as above. */
+  /** In the provider's words. */
   provider_status: string | null
   status_detail: string | null
   /** In ours. An attempt that the provider refused is `failed`, without moving the order. */

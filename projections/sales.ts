@@ -16,19 +16,10 @@ export interface FiscalDocument {
 }
 
 /** A sale as the API shows it (DESIGN section 5, Sale). Names are those of the moment of the sale. */
-export interface SaleObject {
-  id: number
-  external_id: string | null
+export type SaleObject = Omit<Completed, 'items'> & {
   status: 'completed' | 'cancelled'
   origin: Origin
-  customer: Completed['customer']
-  sold_at: string
   items: Omit<Completed['items'][number], 'moves_stock'>[]
-  payments: Completed['payments']
-  subtotal: string
-  delivery_fee: string
-  total: string
-  change: string
   fiscal_document: FiscalDocument | null
   cancelled_at: string | null
   cancel_reason: string | null
@@ -41,19 +32,19 @@ export interface SaleRow extends Changed {
   id: number
   /** A cancelled sale keeps its external id. */
   external_id: string | null
-  status: 'completed' | 'cancelled'
+  status: SaleObject['status']
   origin: Origin
   customer_id: number | null
   sold_at: string
   total_cents: number
   /** What the sale took from stock, for its cancellation. */
   stock_moves: { catalog_item_id: number; quantity: string }[]
-  /** What its credit-on-account payments made, for its cancellation. */
+  /** What its payments on credit made, for its cancellation. */
   receivable_ids: readonly number[]
   doc: SaleObject
 }
 
-/** SQL: of rows that people look for, and that are few. */
+/** SQL of what an index of its own finds: people look for cancelled sales, which are few. */
 export const IS_CANCELLED = "status = 'cancelled'"
 
 export const sales = table<SaleRow>('sales', {
@@ -157,7 +148,7 @@ export const salesProjection = projection('sales', [sales], {
   OfflineSaleCancelled: {
     apply(rows, event) {
       const doc = saleObject(event, atTheCounter(event.data), timezoneOf(rows))
-      // When the till cancelled it nobody knows; it is cancelled since the service has known it at all.
+      // Nobody knows when the till cancelled it: for the service it has never been anything else.
       addSale(rows, event, { ...doc, status: 'cancelled', cancelled_at: doc.created_at }, [])
     },
   },
@@ -211,7 +202,7 @@ interface OfflineSaleRow {
   warnings: readonly OfflineSaleWarning[]
 }
 
-/** SQL: of rows that somebody should look at, which are few. */
+/** SQL of what an index of its own finds: sales that somebody should look at, which are few. */
 export const HAS_WARNINGS = 'json_array_length(warnings) > 0'
 
 const offlineSales = table<OfflineSaleRow>('offline_sales', {

@@ -6,12 +6,8 @@ import { companyOf } from './companies.ts'
 import { type Changed, changedColumns, docView, existing, projection, stamp } from './define.ts'
 
 /** An online store without its secrets, as the command line and the panel show it. */
-export interface StoreObject {
-  id: number
-  alias: string
+export type StoreObject = Omit<DataOf<'StoreCreated'>, 'secrets'> & {
   enabled: boolean
-  commission_percentage: string
-  sandbox: boolean
   has_access_token: boolean
   has_notification_secret: boolean
   created_at: string
