@@ -57,7 +57,7 @@ export interface NotifiedOrder {
   readonly totalCents: number
 }
 
-/** The order that a notification's address names; null when the store is missing or disabled, or the order is not its own. */
+/** The order that the URL of a notification names; null when the store is missing or disabled, or the order is not its own. */
 export async function findNotifiedOrder(pool: Pool, alias: string, orderId: number): Promise<NotifiedOrder | null> {
   const store = await findStore(pool, alias)
   if (!store?.enabled) return null
@@ -118,11 +118,10 @@ export const listNotifications = (
   query: Paging,
 ): Promise<Page | Refusal> => listInOrder(pool, notificationListing, AS_RECEIVED, companyId, { ...query, order })
 
-/** Alarms older than these are no news. */
 const DAYS = 30
 const COUNTED = 100
 
-/** Orders that money came in for which they did not ask, and that moved in the last 30 days: at most 100. */
+/** Orders that got money they did not ask for, and that moved in the last 30 days: at most 100. */
 export async function countAlarms(pool: Pool, companyId: number): Promise<number> {
   const { rows } = await pool.query<{ count: number }>({
     name: 'count_order_alarms',

@@ -99,15 +99,8 @@ export async function list<F extends object>(
 ): Promise<Page | Refusal> {
   const { limit, cursor, updated_since, ...filters } = query
   const order = updated_since === undefined ? BY_ID : BY_CHANGE
-  return fetchPage(pool, listing, companyId, {
-    order,
-    conditions: listing.filters,
-    filters,
-    limit,
-    cursor,
-    since: updated_since,
-    today,
-  })
+  const conditions = listing.filters
+  return fetchPage(pool, listing, companyId, { order, conditions, filters, limit, cursor, since: updated_since, today })
 }
 
 /** Lists deleted records as {id, external_id, deleted_at}, in the order of their deletion. */
@@ -127,14 +120,7 @@ export async function listDeleted(
       return { ...entry, deleted_at: localTime(entry.deleted_at, timezone) }
     },
   }
-  return fetchPage(pool, source, companyId, {
-    order: BY_DELETION,
-    conditions: {},
-    filters: {},
-    limit,
-    cursor,
-    since,
-  })
+  return fetchPage(pool, source, companyId, { order: BY_DELETION, conditions: {}, filters: {}, limit, cursor, since })
 }
 
 /** Lists what has no `updated_since`, in an order of its own. `today` is the company's day, as for `list`. */
@@ -146,15 +132,7 @@ export function listInOrder<F extends object>(
   { limit, cursor, ...filters }: Paging & F,
   today?: string,
 ): Promise<Page | Refusal> {
-  return fetchPage(pool, listing, companyId, {
-    order,
-    conditions: listing.filters,
-    filters,
-    limit,
-    cursor,
-    since: undefined,
-    today,
-  })
+  return fetchPage(pool, listing, companyId, { order, conditions: listing.filters, filters, limit, cursor, today })
 }
 
 /** A time as Postgres prints it in JSON, with as many digits as it needs and its own offset, on the company's clock. */
@@ -167,7 +145,7 @@ interface Wanted {
   readonly filters: object
   readonly limit: number
   readonly cursor: string | undefined
-  readonly since: string | undefined
+  readonly since?: string | undefined
   readonly today?: string | undefined
 }
 
@@ -263,7 +241,7 @@ export async function getBy(
   return { record: JSON.stringify(source.present(JSON.parse(record), timezone)), revision }
 }
 
-/** The pattern of names that contain a text, for `like` on a column of name keys: neither case nor spacing matters. */
-export function containing(text: string): string {
-  return `%${nameKey(text).replace(/[\\%_]/g, '\\$&')}%`
+/** The pattern of names that contain a text, if there is one, for `like` on name keys: neither case nor spacing matters. */
+export function containing(text: string | undefined): string | undefined {
+  return text === undefined ? undefined : `%${nameKey(text).replace(/[\\%_]/g, '\\$&')}%`
 }

@@ -22,7 +22,7 @@ type Stored = Pick<WebhookRow, 'enabled' | 'watched_since'> & {
 
 const utc = (printed: string | null): string | null => (printed === null ? null : new Date(printed).toISOString())
 
-/** Addresses with how they answer, which dispatchers note outside of the read model. */
+/** Endpoints with how they answer, which dispatchers note outside of the read model. */
 const webhookListing: Listing<object> = {
   resource: 'webhooks',
   from: 'webhooks t left join webhook_health h on h.company_id = t.company_id and h.webhook_id = t.id',
@@ -46,9 +46,8 @@ const webhookListing: Listing<object> = {
   },
 }
 
-export function listWebhooks(pool: Pool, companyId: number, query: ListPaging): Promise<Page | Refusal> {
-  return list(pool, webhookListing, companyId, query)
-}
+export const listWebhooks = (pool: Pool, companyId: number, query: ListPaging): Promise<Page | Refusal> =>
+  list(pool, webhookListing, companyId, query)
 
 export const getWebhook = (pool: Pool, companyId: number, id: number): Promise<Found> =>
   getBy(pool, webhookListing, companyId, 'id', id)
@@ -69,7 +68,7 @@ export interface DeliveryObject {
   id: string
   webhook_id: number
   event: WebhookEvent | 'webhook.test'
-  /** Of the ledger, and of the address; both null for a test delivery. */
+  /** Of the ledger, and of the endpoint; both null for a test delivery. */
   revision: number | null
   sequence: number | null
   replay: boolean
@@ -120,7 +119,7 @@ const deliveryListing: Listing<DeliveryFilters & { webhook: number }> = {
 /** Their ids follow the time at which they were made. */
 const NEWEST_FIRST: Order = { name: 'newest', columns: [{ name: 'id', type: 'uuid' }], descending: true }
 
-/** Deliveries of an address of the last 30 days, the newest first: whoever looks here wonders what has just happened. */
+/** Deliveries to an endpoint in the last 30 days, the newest first: whoever looks here wonders what has just happened. */
 export function listDeliveries(
   pool: Pool,
   companyId: number,
@@ -130,7 +129,6 @@ export function listDeliveries(
   return listInOrder(pool, deliveryListing, NEWEST_FIRST, companyId, { ...query, webhook })
 }
 
-/** One delivery of an address. */
 export async function getDelivery(pool: Pool, companyId: number, webhookId: number, id: string): Promise<Found> {
   const { rows } = await pool.query<{ revision: number; timezone: string; record: object | null }>({
     name: 'get_webhook_delivery',

@@ -43,8 +43,7 @@ const itemListing: Listing<ItemFilters> = {
 }
 
 export function listItems(pool: Pool, companyId: number, query: ListPaging & ItemFilters): Promise<Page | Refusal> {
-  const name = query.name === undefined ? undefined : containing(query.name)
-  return list(pool, itemListing, companyId, { ...query, name })
+  return list(pool, itemListing, companyId, { ...query, name: containing(query.name) })
 }
 
 export function listDeletedItems(pool: Pool, companyId: number, query: DeletedPaging): Promise<Page | Refusal> {
@@ -54,7 +53,6 @@ export function listDeletedItems(pool: Pool, companyId: number, query: DeletedPa
 export const getItem = (pool: Pool, companyId: number, id: number): Promise<Found> =>
   getBy(pool, itemListing, companyId, 'id', id)
 
-/** What people look for in a catalog. */
 interface ItemSearch {
   /** A part of the name. */
   readonly name?: string | undefined
@@ -80,16 +78,14 @@ const searchListing: Listing<ItemSearch> = {
   },
 }
 
-/** An index by name would have to be written with every sale, because each changes the stamp of its items. */
+/** Without an index: each sale changes the stamps of its items, and would have to write an index by name too. */
 const BY_ITEM_NAME: Order = { ...BY_NAME, name: 'by_item_name', isSorted: true }
 
 /** Lists items in the order of their names, for people. */
 export function searchItems(pool: Pool, companyId: number, query: Paging & ItemSearch): Promise<Page | Refusal> {
-  const name = query.name === undefined ? undefined : containing(query.name)
-  return listInOrder(pool, searchListing, BY_ITEM_NAME, companyId, { ...query, name })
+  return listInOrder(pool, searchListing, BY_ITEM_NAME, companyId, { ...query, name: containing(query.name) })
 }
 
-/** A product of which little or nothing is left. */
 interface ShortItem {
   readonly id: number
   readonly name: string
@@ -103,11 +99,11 @@ export interface LowStock {
   readonly out: number
   /** Products with something left, but no more than LOW_STOCK. */
   readonly low: number
-  /** The shortest first, so many at the most. */
+  /** The shortest first, as many as were asked for. */
   readonly items: readonly ShortItem[]
 }
 
-/** Of whatever unit: nobody tells a minimum. */
+/** Of whatever unit: no item has a minimum of its own. */
 const LOW_STOCK = 5
 
 /**

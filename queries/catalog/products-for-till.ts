@@ -12,8 +12,7 @@ import {
 import { BY_CHANGE, BY_ID } from '../records.ts'
 
 /** SQL of a moment as the sync interface shows it: UTC with milliseconds. */
-export const utc = (moment: string): string =>
-  `to_char((${moment}) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
+const utc = (moment: string): string => `to_char((${moment}) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 
 /** Members of an item's object, parsed once; `t` is the item. */
 const ITEM_DETAILS = `
@@ -88,7 +87,7 @@ export function readProducts(
   })
 }
 
-/** An item that became a service is gone for tills too. Ids that a till never had are among them, of records that came and went. */
+/** An item that became a service is gone for tills too. A till may get ids that it never had, of items that came and went. */
 async function deletedSince(tx: Transaction, companyId: number, lastSync: string): Promise<string> {
   const { rows } = await tx.query<{ ids: string }>(DELETED_SINCE, [companyId, lastSync])
   return rows[0]?.ids ?? ''
@@ -142,7 +141,7 @@ const CLOCK = {
   text: `select date_trunc('milliseconds', statement_timestamp()) as now`,
 }
 
-/** Another company's product is as unknown as one that never was. What became a service is gone for tills, as if deleted. */
+/** Another company's product is as unknown as one that never was. One that became a service counts as deleted. */
 const FIND_CONFLICTS = {
   name: 'find_sync_conflicts',
   text: `select string_agg('{"id":' || known.id || ',"reason":"' || reason

@@ -124,7 +124,6 @@ interface AccountSearch {
   readonly due_to?: string
 }
 
-/** What is due first comes first. */
 const BY_DUE_DATE: Order = {
   name: 'due_date',
   columns: [
@@ -155,8 +154,7 @@ const VIEWS: Readonly<Record<NonNullable<AccountSearch['view']>, View>> = {
 }
 
 function conditionsOf({ view = 'pending', party_name, due_from, due_to }: AccountSearch): AccountConditions {
-  const named = party_name === undefined ? undefined : containing(party_name)
-  return { ...VIEWS[view].conditions, party_name: named, due_from, due_to }
+  return { ...VIEWS[view].conditions, party_name: containing(party_name), due_from, due_to }
 }
 
 /** Lists accounts as people look for them: pending ones by due date, settled ones by accounting date. */
