@@ -16,8 +16,8 @@ import type { Writer } from '#ledger/write/writer.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
 import type { CompanyNews } from '#live/follow-companies.ts'
 import type { Bell } from '#webhooks/bell.ts'
-import type { FormBody } from './forms/body.ts'
-import type { NoticeCode } from './words/notices.ts'
+import type { FormBody } from './forms/form.ts'
+import type { FlashCode } from './words/flashes.ts'
 
 /** What pages work with: the read model of now and of the past, the writer, and who may come in. */
 export interface PanelContext extends AsOfCore {
@@ -83,7 +83,7 @@ export interface Visit {
   /** Path below the panel, without the query: `/vendas/9`. */
   readonly path: string
   /** What was done just before, to be told. */
-  readonly notice: NoticeCode | null
+  readonly flash: FlashCode | null
 }
 
 /** A form that somebody has sent. */
@@ -109,7 +109,7 @@ export interface Page {
 export interface Redirect {
   readonly to: string
   readonly parameters?: Readonly<Record<string, string>>
-  readonly notice?: NoticeCode
+  readonly flash?: FlashCode
 }
 
 interface Common {

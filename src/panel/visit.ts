@@ -6,9 +6,9 @@ import { Instant, localInstant } from '#domain/instant.ts'
 import { singleReply } from '#http/answer.ts'
 import { Problem } from '#http/problems.ts'
 import { invoke, isRefusal } from '#ledger/command.ts'
-import { type FormBody, formBody, textOf } from './forms/body.ts'
+import { type FormBody, formBody, textOf } from './forms/form.ts'
 import type { PanelContext, Submission, Visit } from './route.ts'
-import { noticeOf } from './words/notices.ts'
+import { flashOf } from './words/flashes.ts'
 
 /** Whoever asks, and for what, as things are now. What the path names is known once it is clear whose path it is. */
 export function visitOf(context: PanelContext, session: PanelSession, request: Request): Visit {
@@ -22,7 +22,7 @@ export function visitOf(context: PanelContext, session: PanelSession, request: R
     params: {},
     query,
     path: request.path,
-    notice: noticeOf(feito),
+    flash: flashOf(feito),
   }
 }
 

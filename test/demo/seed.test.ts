@@ -52,7 +52,7 @@ describe('demonstration data', () => {
       demoFile = join(folder, 'data', 'demo.json')
       core = await openCore({ databaseUrl: database.url, queryConnections: 4, log: () => {}, onOutdated: () => {} })
     })
-    it('is not made beside companies that no seed has made', async () => {
+    it('is not made beside companies that no seed has made [OPS-3]', async () => {
       await core.pool.query(`insert into ops.ledgers (company_id, hash) values (900, repeat('0', 64))`)
       const company = { cnpj: '11.222.333/0001-81', plan: 'api', timezone: 'UTC', logo_url: null } as const
       await runAsSystem(core.writer, 900, registerCompany, { id: 900, name: 'Já havia', ...company })
@@ -140,7 +140,7 @@ describe('demonstration data', () => {
       }
     }
 
-    it('is finished by the next start, wherever a crash has interrupted it', async () => {
+    it('is finished by the next start, wherever a crash has interrupted it [OPS-3]', async () => {
       const crashAfter = async (survivors: number): Promise<boolean> => {
         let commands = 0
         const run: Core['writer']['run'] = (request) =>
@@ -156,7 +156,7 @@ describe('demonstration data', () => {
       await expectRecordsOnce()
     })
 
-    it('changes nothing at a second start, not even of two at the same time', async () => {
+    it('changes nothing at a second start, not even of two at the same time [OPS-3]', async () => {
       const [file, before] = [await read(), await revisions()]
       await Promise.all([start(), start()])
       expect(await read()).to.deep.equal(file)
@@ -182,7 +182,7 @@ describe('demonstration data', () => {
       ['deleted', () => rm(demoFile)],
       ['overwritten', () => writeFile(demoFile, '{"companies": []')],
     ] as const) {
-      it(`gets new keys and passwords when demo.json was ${what}; the old ones are worth nothing`, async () => {
+      it(`gets new keys and passwords when demo.json was ${what}; the old ones are worth nothing [OPS-3]`, async () => {
         const old = await read()
         await lose()
         await start()

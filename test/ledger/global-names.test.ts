@@ -39,7 +39,7 @@ describe('names that are unique in the whole service', () => {
     expect(answers.filter((answer) => 'refused' in (answer as object))).to.deep.equal(emails.map(() => TAKEN))
   })
 
-  it('belong to one store, whichever company and process asks at the same time', async () => {
+  it('belong to one store, whichever company and process asks at the same time [STORE-1]', async () => {
     const another = await openCore({
       databaseUrl: database.url,
       queryConnections: 1,

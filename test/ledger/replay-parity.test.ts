@@ -229,7 +229,7 @@ for (const { name, store, runs, expected } of REPLAYS)
       }
     }
 
-    it('of any history gives the same tables, byte for byte, from ledgers that are whole and hold no secret', async function () {
+    it('of any history gives the same tables, byte for byte, from ledgers that are whole and hold no secret [LEDGER-5, LEDGER-10]', async function () {
       this.timeout(240_000)
       await fc.assert(
         fc.asyncProperty(history, async (groups) => {

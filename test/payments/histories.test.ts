@@ -222,7 +222,7 @@ describe('an order, whatever happens to its payments and to the news of them,', 
     }
   }
 
-  it('ends where the provider’s own record ends', async () => {
+  it('ends where the provider’s own record ends [ORDER-8]', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(action, { minLength: 1, maxLength: 14 }), async (actions) => {
         const from = await shop.revision()

@@ -31,7 +31,7 @@ describe('figures of a process', function () {
     return found === undefined ? null : Number(found.slice(line.length + 1))
   }
 
-  it('tell calls, commands, refusals, groups, deliveries and connections, and name no company', async () => {
+  it('tell calls, commands, refusals, groups, deliveries and connections, and name no company [OPS-19]', async () => {
     const company = await office.company()
     const receiver = await startReceiver()
     const post = (path: string, body: object) =>

@@ -59,7 +59,7 @@ const weightiest = (statuses: readonly string[]) =>
   ['paid', 'refunded', 'cancelled', 'failed'].find((status) => statuses.includes(status)) ?? 'pending'
 
 describe('an order’s payments, whatever is told of them in whatever order', () => {
-  it('end where the provider’s record ends, sound at every step, and then nothing more is recorded', async () => {
+  it('end where the provider’s record ends, sound at every step, and then nothing more is recorded [ORDER-8]', async () => {
     await fc.assert(
       fc.asyncProperty(story, async ({ lives, news, last }) => {
         const scenario = await given(companyRegistered(), storeCreated(), orderPlaced())

@@ -60,7 +60,7 @@ describe('update user', () => {
     }
   })
 
-  it('and whatever else is done to users, in any order, leave an active owner', async () => {
+  it('and whatever else is done to users, in any order, leave an active owner [PANEL-8]', async () => {
     const id = fc.integer({ min: 1, max: 4 })
     const act = fc.oneof(
       fc.record({ id, role: fc.constantFrom('owner' as const, 'clerk' as const) }).map((input) => ({
