@@ -54,7 +54,7 @@ export const getWebhook = (pool: Pool, companyId: number, id: number): Promise<F
 
 export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'cancelled'] as const
 
-/** A try to deliver: the answer's status and beginning, or why there was none. */
+/** An attempt to deliver: status and beginning of the answer, or why there was none. */
 export interface DeliveryAttempt {
   at: string
   status: number | null
@@ -79,15 +79,15 @@ export interface DeliveryObject {
 }
 
 /**
- * SQL of a delivery's JSON; `t` is its row. Times are Postgres's own until they are presented. A test takes its place before
- * deliveries that have waited for longer (src/webhooks/deliveries.ts), but is asked for when it was made.
+ * SQL of a delivery's JSON; `t` is its row. Times are as Postgres prints them. A test is due in the past, to overtake what
+ * waits already (src/webhooks/deliveries.ts); shown is when it was made.
  */
 export const DELIVERY_JSON = `json_build_object('id', t.id, 'webhook_id', t.webhook_id, 'event', t.event,
   'revision', t.revision, 'sequence', t.sequence, 'replay', t.replay, 'status', t.status, 'attempts', t.attempts,
   'next_attempt_at', case when t.next_attempt_at < t.created_at then t.created_at else t.next_attempt_at end,
   'created_at', t.created_at)`
 
-/** The same on the company's clock. */
+/** The same with times on the company's clock. */
 export function presentDelivery(record: unknown, timezone: string): DeliveryObject {
   const delivery = record as DeliveryObject
   const { attempts, next_attempt_at, created_at } = delivery
@@ -116,7 +116,7 @@ const deliveryListing: Listing<DeliveryFilters & { webhook: number }> = {
   present: presentDelivery,
 }
 
-/** Their ids follow the time at which they were made. */
+/** Ids are UUIDs in the order of time. */
 const NEWEST_FIRST: Order = { name: 'newest', columns: [{ name: 'id', type: 'uuid' }], descending: true }
 
 /** Deliveries to an endpoint in the last 30 days, the newest first: whoever looks here wonders what has just happened. */
@@ -146,7 +146,7 @@ export async function getDelivery(pool: Pool, companyId: number, webhookId: numb
   return { record: record && JSON.stringify(presentDelivery(record, timezone)), revision }
 }
 
-/** The body that a delivery sends, as it is signed; null when the message is kept no longer. */
+/** The body of a delivery, as it is signed; null when it is not kept any more. */
 export async function getMessage(pool: Pool, companyId: number, deliveryId: string): Promise<string | null> {
   const { rows } = await pool.query<{ body: string }>({
     name: 'get_webhook_message',
@@ -158,7 +158,6 @@ export async function getMessage(pool: Pool, companyId: number, deliveryId: stri
   return rows[0]?.body ?? null
 }
 
-/** What the users of a company were told. */
 interface ListedNotice {
   readonly kind: 'webhook_switched_off'
   readonly data: { readonly webhook_id: number; readonly url: string; readonly reason: 'no_response' | 'gone' }

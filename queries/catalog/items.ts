@@ -26,7 +26,7 @@ export interface ItemFilters {
   readonly external_id?: string
 }
 
-/** The category's name is joined, and put at the end of the item just as catalogItemView does it: the same bytes. */
+/** The category's name is joined, and put at the end of the item as catalogItemView does it: the same bytes. */
 const itemListing: Listing<ItemFilters> = {
   resource: 'catalog_items',
   from: 'catalog_items t left join categories g on g.company_id = t.company_id and g.id = t.category_id',
@@ -60,7 +60,7 @@ interface ItemSearch {
   readonly category_id?: number | undefined
   /** A barcode, an SKU or an external id: whatever stands on the label. */
   readonly code?: string | undefined
-  /** Tracked items of which there are none, or fewer. */
+  /** Tracked items with a stock of zero or less. */
   readonly out_of_stock?: true | undefined
 }
 
@@ -81,7 +81,7 @@ const searchListing: Listing<ItemSearch> = {
 /** Without an index: each sale changes the stamps of its items, and would have to write an index by name too. */
 const BY_ITEM_NAME: Order = { ...BY_NAME, name: 'by_item_name', isSorted: true }
 
-/** Lists items in the order of their names, for people. */
+/** By name, for people. */
 export function searchItems(pool: Pool, companyId: number, query: Paging & ItemSearch): Promise<Page | Refusal> {
   return listInOrder(pool, searchListing, BY_ITEM_NAME, companyId, { ...query, name: containing(query.name) })
 }
@@ -95,7 +95,7 @@ interface ShortItem {
 }
 
 export interface LowStock {
-  /** Products with nothing left, or less. */
+  /** Products with a stock of zero or less. */
   readonly out: number
   /** Products with something left, but no more than LOW_STOCK. */
   readonly low: number
@@ -107,8 +107,8 @@ export interface LowStock {
 const LOW_STOCK = 5
 
 /**
- * Reads through the company's catalog, by its key: no index knows stock, because every sale would have to keep it. Services
- * and products whose stock is not tracked have none.
+ * Reads through the company's whole catalog: an index of stock would have to be written with every sale. Services and
+ * untracked products have no stock.
  */
 const SHORT_ITEMS = {
   name: 'panel_low_stock',

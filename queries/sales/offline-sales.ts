@@ -12,7 +12,7 @@ export interface UploadedSale extends SaleUpload {
 
 const LATEST_FIRST: Order = { name: 'latest', columns: [{ name: 'sale_id', type: 'bigint' }], descending: true }
 
-/** The sale is looked up for each listed upload: joined, all sales would be walked through for a few uploads with warnings. */
+/** The sale is looked up for each listed upload: a join would walk through all sales for a few uploads with warnings. */
 const uploads: Listing<object> = {
   resource: 'uploads',
   from: 'offline_sales t',
@@ -27,7 +27,7 @@ const uploads: Listing<object> = {
 
 const withWarnings: Listing<object> = { ...uploads, resource: 'uploads_with_warnings', where: HAS_WARNINGS }
 
-/** Uploaded sales, the last recorded first: all of them, or those that somebody should look at. */
+/** Uploaded sales, newest first: all, or those that somebody should look at. */
 export const listUploads = (
   pool: Pool,
   companyId: number,
@@ -43,7 +43,6 @@ export interface RefusedSale {
   readonly user: { readonly id: number; readonly name: string | null }
   readonly first_refused_at: string
   readonly last_refused_at: string
-  /** How often it came. */
   readonly times: number
   readonly code: string
   readonly message: string
@@ -53,12 +52,10 @@ export interface RefusedSale {
 }
 
 interface RefusedSales {
-  /** How many are open in all. */
   readonly total: number
   readonly sales: readonly RefusedSale[]
 }
 
-/** A refused sale, open or not. */
 export interface RefusedSaleRecord extends RefusedSale {
   /** Null while it is open. */
   readonly settled_at: string | null
@@ -140,7 +137,7 @@ type Stored<T extends RefusedSale> = Omit<T, 'payload'> & { readonly payload: st
 const parsed = <T extends RefusedSale>(row: Stored<T>): T =>
   ({ ...row, payload: row.payload === null ? null : JSON.parse(row.payload) }) as unknown as T
 
-/** Names of what a till knows by id only; ids that the company does not have are not in the maps. */
+/** Names of what tills name by id only. */
 export interface NamesForTill {
   readonly products: ReadonlyMap<number, string>
   readonly paymentTypes: ReadonlyMap<number, string>

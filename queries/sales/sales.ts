@@ -15,7 +15,6 @@ import {
   type Paging,
 } from '../records.ts'
 
-/** The moments between which a sale was made. */
 interface Period {
   readonly sold_from?: string
   readonly sold_before?: string
@@ -64,7 +63,7 @@ export const saleListing: Listing<Filters & PeoplesFilters & Period> = {
   },
 }
 
-/** `timezone` is the company's: it says when its days begin. */
+/** `timezone` is the company's: by it days begin. */
 export function listSales(
   pool: Pool,
   companyId: number,
@@ -78,7 +77,7 @@ const cancelledListing: typeof saleListing = { ...saleListing, resource: 'cancel
 
 type LatestQuery = Paging & SaleFilters & PeoplesFilters & { readonly timezone: string }
 
-/** The same for people: the last recorded first. */
+/** The same for people, newest first. */
 export function listLatestSales(
   pool: Pool,
   companyId: number,
@@ -107,7 +106,7 @@ export const getSaleByExternalId = (pool: Pool, companyId: number, externalId: s
 
 /** What a sale has left outside its own record. */
 export interface SaleTraces {
-  /** Whether its customer is still there to be looked at. */
+  /** Whether it has a customer that is not deleted. */
   readonly has_customer: boolean
   /** What its payments on credit made, deleted ones included. */
   readonly receivables: readonly OwedForSale[]
