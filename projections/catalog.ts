@@ -127,7 +127,7 @@ const on = recordHandlers<DataOf<'CatalogItemCreated'>, ItemObject, ItemColumns>
   freed: { barcode: null },
 })
 
-/** Moves the stock of an item, also of a deleted one; an untracked item has none to move. */
+/** Sets the stock of an item, deleted or not. */
 function setStock(
   rows: Changes,
   event: EventOf<never>,

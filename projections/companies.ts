@@ -4,10 +4,9 @@ import { byPk, table } from '#ledger/table.ts'
 import type { Changes, Rows } from '#ledger/working-set.ts'
 import { type Changed, changedColumns, projection, stamp } from './define.ts'
 
-/** The company as the command line and the panel show it. */
 export type CompanyObject = DataOf<'CompanyRegistered'> & { created_at: string }
 
-/** Where events of a company are to be delivered. */
+/** What deciding on deliveries needs to know of an endpoint. */
 export interface WebhookRoute {
   id: number
   /** Names of outbound events, or `*` for all. */
@@ -23,7 +22,7 @@ interface CompanyRow extends Changed {
   plan: string
   /** Keys that are not revoked, expired ones among them. At most five may be active (spec, Limits). */
   active_keys: { id: number; expires_at: string | null }[]
-  /** Ids of the users who are owners and active: there is always one of them left. */
+  /** Ids of the users who are owners and active; the last one cannot be taken away. */
   active_owners: number[]
   /** Its webhook endpoints, so that rendering messages needs no look-up of its own. */
   webhooks: WebhookRoute[]
@@ -47,7 +46,7 @@ export const companies = table<CompanyRow>('companies', {
 /** The company whose rows these are. */
 export const ownCompany = byPk(companies)
 
-/** The company's row in a projection or a decision, where it must exist. */
+/** For projections and commands, where the company must exist. */
 export function companyOf(rows: Rows): Readonly<CompanyRow> {
   const company = rows.get(ownCompany)
   if (!company) throw new Error('the company is not registered')

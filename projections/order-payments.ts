@@ -23,7 +23,7 @@ export interface PaymentObject {
 
 type Payments = readonly PaymentObject[]
 
-/** An attempt is under way; one that was refused before starts again in its place. */
+/** An attempt that was refused before starts again, as the latest. */
 export function attemptStarted(payments: Payments, data: DataOf<'PaymentStarted'>, at: string): PaymentObject[] {
   const { attempt_id, payment_method_id, amount, commission_percentage } = data
   const started: PaymentObject = {
@@ -43,7 +43,6 @@ export function attemptStarted(payments: Payments, data: DataOf<'PaymentStarted'
   return [...payments.filter((payment) => payment.attempt_id !== attempt_id), started]
 }
 
-/** The provider made no payment of the attempt. */
 export function attemptRefused(payments: Payments, data: DataOf<'PaymentRefused'>, at: string): PaymentObject[] {
   return payments.map((payment) =>
     payment.attempt_id === data.attempt_id
@@ -52,7 +51,7 @@ export function attemptRefused(payments: Payments, data: DataOf<'PaymentRefused'
   )
 }
 
-/** The provider told of a payment: it takes the place of what was known of it, and of the attempt that made it. */
+/** The payment takes the place of what was known of it, and of the attempt that made it. */
 export function paymentRecorded(
   payments: Payments,
   data: DataOf<'PaymentRecorded'>,

@@ -17,7 +17,7 @@ export type OrderObject = Omit<Placed, 'store_id'> & {
   status: OrderStatus
   /** The payment that paid the order, or was given back, else the latest; null before the first attempt. */
   payment: PaymentObject | null
-  /** All of them, in the order in which they became known. */
+  /** In the order in which they became known. */
   payments: PaymentObject[]
   commission: CommissionObject | null
   alarms: AlarmObject[]
@@ -27,7 +27,6 @@ export type OrderObject = Omit<Placed, 'store_id'> & {
   updated_at: string
 }
 
-/** How what was paid is shared. */
 type CommissionObject = Pick<DataOf<'CommissionSplit'>, 'percentage' | 'amount' | 'store_amount'> & {
   reversed_at: string | null
 }
@@ -124,7 +123,6 @@ function foremost({ status, payments }: OrderObject, carriedBy: string | null): 
   return carrierOf(payments, carriedBy) ?? last
 }
 
-/** A handler of an event that changes one order. */
 const changing = <E extends OrderEvent>(change: (row: Readonly<OrderRow>, event: E, at: string) => OrderChange) => ({
   refs: (event: E) => [orderById(event.data.id)],
   apply: (rows: Changes, event: E) => changeOrder(rows, event, (row, at) => change(row, event, at)),

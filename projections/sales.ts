@@ -74,7 +74,7 @@ export const sales = table<SaleRow>('sales', {
 export const saleById = (id: number) => byPk(sales, id)
 export const saleByExternalId = (externalId: string) => byKey(sales, 'external', externalId)
 
-/** What differs between sales by the way in which they were made. */
+/** What differs between sales by how they were made. */
 type Made = Pick<SaleObject, 'external_id' | 'customer' | 'payments' | 'subtotal' | 'delivery_fee'>
 
 type Recorded = EventOf<'SaleCompleted'> | EventOf<'OfflineSaleCompleted'> | EventOf<'OfflineSaleCancelled'>
@@ -111,7 +111,6 @@ const atTheCounter = ({ total, payments }: DataOf<'OfflineSaleCancelled'>): Made
   delivery_fee: '0.00',
 })
 
-/** What lines take from stock, line by line. */
 export function stockMoves(items: readonly Completed['items'][number][]): SaleRow['stock_moves'] {
   return items.flatMap(({ catalog_item_id, quantity, moves_stock }) =>
     moves_stock && catalog_item_id !== null ? [{ catalog_item_id, quantity }] : [],
@@ -190,7 +189,7 @@ export const saleView = docView(saleById)
 
 export type OfflineSaleWarning = DataOf<'OfflineSaleCompleted'>['warnings'][number]
 
-/** A sale that a till has uploaded, by the till's own identifier: a repeated upload finds it here. */
+/** An uploaded sale by the till's own identifier, where a repeated upload finds it. */
 interface OfflineSaleRow {
   company_id: number
   offline_id: string

@@ -65,7 +65,6 @@ export const usersProjection = projection('users', [users], {
   UserPasswordChanged: changed((user) => ({ doc: user.doc, generation: user.generation + 1 })),
 })
 
-/** For an event that changes a user. */
 function changed<E extends Pick<Envelope, 'recorded_at' | 'revision'> & { data: { id: number } }>(
   change: (user: Readonly<UserRow>, event: E) => Pick<UserRow, 'doc'> & Partial<UserRow>,
 ) {
