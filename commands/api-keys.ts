@@ -9,7 +9,7 @@ import { type ApiKeySecret, apiKeyById, apiKeySecrets } from '#projections/api-k
 import { ownCompany } from '#projections/companies.ts'
 import type { RecordId } from './records.ts'
 
-/** Active keys, neither revoked nor expired, that a company may have at a time (spec, Limits). */
+/** Active keys, neither revoked nor expired, that a company may have at a time (KEY-4). */
 export const MAX_ACTIVE_KEYS = 5
 
 /** `prefix` and `hash` are of the key, which itself only the caller knows. */

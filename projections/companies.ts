@@ -20,7 +20,7 @@ interface CompanyRow extends Changed {
   company_id: number
   timezone: string
   plan: string
-  /** Keys that are not revoked, expired ones among them. At most five may be active (spec, Limits). */
+  /** Keys that are not revoked, expired ones among them. At most five may be active (KEY-4). */
   active_keys: { id: number; expires_at: string | null }[]
   /** Ids of the users who are owners and active; the last one cannot be taken away. */
   active_owners: number[]

@@ -10,7 +10,7 @@ import { attemptRefused, attemptStarted, type PaymentObject, paymentRecorded } f
 
 type Placed = DataOf<'OrderPlaced'>
 
-/** An order of an online store as the API shows it (DESIGN section 5, Online store). */
+/** An order of an online store as the API shows it. */
 export type OrderObject = Omit<Placed, 'store_id'> & {
   /** What its payments carry at the provider, and no other order's anywhere. */
   provider_reference: string

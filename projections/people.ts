@@ -7,7 +7,7 @@ import { type RecordRow, recordHandlers } from './records.ts'
 /** Fields of customers and suppliers alike that a caller sets. */
 export type PersonFields = Omit<DataOf<'CustomerCreated'>, 'id'>
 
-/** A customer or supplier as the API shows it (DESIGN section 5, Person). */
+/** A customer or supplier as the API shows it. */
 type PersonObject<F extends PersonFields> = { id: number } & F & { created_at: string; updated_at: string }
 
 interface PersonColumns {
@@ -73,7 +73,7 @@ export const customerView = docView(customerById)
 
 export type SupplierFields = Omit<DataOf<'SupplierCreated'>, 'id'>
 
-/** With a trade name (DESIGN section 5, Person). */
+/** With a trade name. */
 export type SupplierObject = PersonObject<SupplierFields>
 
 export const suppliers = personTable<SupplierFields>('suppliers')

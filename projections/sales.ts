@@ -15,7 +15,7 @@ export interface FiscalDocument {
   issued_at: string
 }
 
-/** A sale as the API shows it (DESIGN section 5, Sale). Names are those of the moment of the sale. */
+/** A sale as the API shows it (SALE-14). Names are those of the moment of the sale. */
 export type SaleObject = Omit<Completed, 'items'> & {
   status: 'completed' | 'cancelled'
   origin: Origin

@@ -108,7 +108,7 @@ export async function listRefusedSales(
 }
 
 /** Resolved ones, the last refused first, as long as they are remembered: `limit` of them before the one with the id `before`. */
-export async function listSettledSales(
+export async function listResolvedSales(
   pool: Pool,
   companyId: number,
   { before, limit = 50 }: { readonly before?: number | undefined; readonly limit?: number } = {},

@@ -1,10 +1,9 @@
-import type { Fault } from '#audit/stored-event.ts'
-import type { Verified } from '#audit/verifier.ts'
+import type { Verified } from '#audit/verify.ts'
+import type { Fault } from '#audit/walk.ts'
 import { textOf } from '../../forms/form.ts'
 import type { Page, PanelRoute, Submission } from '../../route.ts'
 import { ButtonForm } from '../../ui/form.tsx'
 import { Actions, Badge, ButtonLink, Card, Facts } from '../../ui/parts.tsx'
-
 /** How it shows that a ledger is not what was written. */
 export const FAULTS: Readonly<Record<Fault, string>> = {
   malformed: 'O evento guardado não pode ser lido.',
