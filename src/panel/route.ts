@@ -64,7 +64,7 @@ export interface Books extends Calendar {
 }
 
 /** What "como era em" shows. */
-export interface PastMoment {
+interface PastMoment {
   /** As the address bar has it. */
   readonly asked: string
   readonly at: Moment

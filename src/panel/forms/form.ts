@@ -19,7 +19,7 @@ export function textOf(body: FormBody, name: string): string {
 }
 
 /** All values of a name. */
-export function textsOf(body: FormBody, name: string): readonly string[] {
+function textsOf(body: FormBody, name: string): readonly string[] {
   const value = Object.hasOwn(body, name) ? body[name] : undefined
   return typeof value === 'string' ? [value] : (value ?? [])
 }

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { companyShape } from '#commands/companies/company-input.ts'
 import { updateCompany } from '#commands/companies/update-company.ts'
-import { isRefusal } from '#ledger/command.ts'
 import type { CompanyObject } from '#projections/companies.ts'
 import type { UserObject } from '#projections/users.ts'
 import { getRow } from '#queries/events/get-row.ts'
@@ -9,7 +8,7 @@ import { listUsers } from '#queries/users/list-users.ts'
 import type { Fields } from '../forms/form.ts'
 import { choice, line, webAddress } from '../forms/kinds.ts'
 import type { Page, PanelRoute, Visit } from '../route.ts'
-import { formPages } from '../ui/form-pages.tsx'
+import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { recordsIn } from '../ui/list.tsx'
 import { Actions, ButtonLink, Card, Facts } from '../ui/parts.tsx'
 import { PaymentTypeTable, paymentTypesOf } from './payment-types.tsx'
@@ -114,9 +113,7 @@ export const settingsPages: readonly PanelRoute[] = [
     fields: ({ timezone }) => fieldsFor(timezone),
     initial: (company) => company,
     schema: CompanyForm,
-    async act(submission, _company, input) {
-      const answer = await submission.run(updateCompany, input)
-      return isRefusal(answer) ? answer : { to: PATH, flash: 'alterado' }
-    },
+    act: (submission, _company, input) =>
+      runAndRedirect(submission, updateCompany, input, { to: PATH, flash: 'alterado' }),
   }),
 ]

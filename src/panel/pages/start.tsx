@@ -191,7 +191,7 @@ const GAP = 4
 const LABELLED = 5
 
 /** Bars of sales by day; the same figures stand below it as a table, for whoever does not see it. */
-export const SalesChart = ({ days }: { readonly days: readonly DayOfSales[] }) => {
+const SalesChart = ({ days }: { readonly days: readonly DayOfSales[] }) => {
   const highest = days.reduce<DayOfSales | null>((best, one) => (best && cents(best) >= cents(one) ? best : one), null)
   if (!highest || cents(highest) === 0) return <p class="empty">Nada foi vendido nos últimos {days.length} dias.</p>
   const step = WIDTH / days.length

@@ -3,7 +3,6 @@ import { CreateStoreInput, createStore } from '#commands/stores/create-store.ts'
 import { disableStore, enableStore } from '#commands/stores/switch-store.ts'
 import { UpdateStoreInput, updateStore } from '#commands/stores/update-store.ts'
 import { pathId } from '#http/paths.ts'
-import { isRefusal } from '#ledger/command.ts'
 import type { StoreObject } from '#projections/stores.ts'
 import { listStores } from '#queries/stores/list-stores.ts'
 import { dateTime, percentage } from '../format.ts'
@@ -12,7 +11,7 @@ import { line, password, percent, yesOrNo } from '../forms/kinds.ts'
 import { link } from '../link.ts'
 import type { Page, PanelRoute, Visit } from '../route.ts'
 import { ButtonForm } from '../ui/form.tsx'
-import { buttonRoute, formPages } from '../ui/form-pages.tsx'
+import { buttonRoute, formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { History } from '../ui/history.tsx'
 import { Table } from '../ui/list.tsx'
 import { Actions, Badge, ButtonLink, Card, Facts } from '../ui/parts.tsx'
@@ -155,10 +154,7 @@ export const storePages: readonly PanelRoute[] = [
     back: () => HOME,
     fields: () => NEW,
     schema: saying(CreateStoreInput),
-    async act(submission, _, input) {
-      const answer = await submission.run(createStore, input)
-      return isRefusal(answer) ? answer : { to: HOME, flash: 'criado' }
-    },
+    act: (submission, _, input) => runAndRedirect(submission, createStore, input, { to: HOME, flash: 'criado' }),
   }),
   { ...at, path: ONE, show: showStore },
   ...formPages({
@@ -171,27 +167,21 @@ export const storePages: readonly PanelRoute[] = [
     fields: () => CHANGES,
     initial: ({ commission_percentage }) => ({ commission_percentage }),
     schema: saying(UpdateStoreInput.omit({ alias: true }).required({ commission_percentage: true })),
-    async act(submission, { id, alias }, changes) {
-      const answer = await submission.run(updateStore, { alias, ...changes })
-      return isRefusal(answer) ? answer : { to: `${PATH}/${id}`, flash: 'alterado' }
-    },
+    act: (submission, { id, alias }, changes) =>
+      runAndRedirect(submission, updateStore, { alias, ...changes }, { to: `${PATH}/${id}`, flash: 'alterado' }),
   }),
   buttonRoute({
     ...at,
     path: `${ONE}/ligar`,
     subject: storeOf,
-    async act(submission, { id, alias }) {
-      const answer = await submission.run(enableStore, { alias })
-      return isRefusal(answer) ? answer : { to: `${PATH}/${id}`, flash: 'loja-ligada' }
-    },
+    act: (submission, { id, alias }) =>
+      runAndRedirect(submission, enableStore, { alias }, { to: `${PATH}/${id}`, flash: 'loja-ligada' }),
   }),
   buttonRoute({
     ...at,
     path: `${ONE}/desligar`,
     subject: storeOf,
-    async act(submission, { id, alias }) {
-      const answer = await submission.run(disableStore, { alias })
-      return isRefusal(answer) ? answer : { to: `${PATH}/${id}`, flash: 'loja-desligada' }
-    },
+    act: (submission, { id, alias }) =>
+      runAndRedirect(submission, disableStore, { alias }, { to: `${PATH}/${id}`, flash: 'loja-desligada' }),
   }),
 ]

@@ -21,7 +21,7 @@ import { Form } from './form.tsx'
 import { Alert, ButtonLink } from './parts.tsx'
 
 /** Something that a path below the panel names, and who may come there. */
-export interface About<S> {
+interface About<S> {
   readonly path: string
   readonly section: Section
   readonly access?: Access
@@ -30,7 +30,7 @@ export interface About<S> {
 }
 
 /** A page with one form. */
-export interface FormPage<S> extends About<S> {
+interface FormPage<S> extends About<S> {
   /** Where the form is sent to, below the panel: the page's own address by default. */
   readonly to?: string
   title(subject: S): string
@@ -55,7 +55,7 @@ export interface FormPage<S> extends About<S> {
 }
 
 /** The page before anybody has typed. */
-export async function emptyForm<S>(page: FormPage<S>, visit: Visit): Promise<Page | null> {
+async function emptyForm<S>(page: FormPage<S>, visit: Visit): Promise<Page | null> {
   const subject = await page.subject(visit)
   if (subject === null) return null
   const obstacle = page.obstacle?.(subject) ?? null
@@ -66,12 +66,7 @@ export async function emptyForm<S>(page: FormPage<S>, visit: Visit): Promise<Pag
 }
 
 /** The page as it was sent, with what has to be corrected. */
-export async function refusedForm<S>(
-  page: FormPage<S>,
-  submission: Submission,
-  subject: S,
-  refusal: Refusal,
-): Promise<Page> {
+async function refusedForm<S>(page: FormPage<S>, submission: Submission, subject: S, refusal: Refusal): Promise<Page> {
   const fields = await page.fields(subject, submission)
   const filled = filledWith(fields, submission.form, refusal)
   const problem = page.problem?.(refusal) ?? filled.problem
@@ -120,6 +115,17 @@ type Act<S, A extends unknown[] = []> = (
 interface Sent<S, I> {
   readonly schema: z.ZodType<I>
   readonly act: Act<S, [input: I]>
+}
+
+/** Runs a command, then goes on to a page. */
+export async function runAndRedirect<I>(
+  submission: Submission,
+  command: Command<I>,
+  input: I,
+  redirect: Redirect,
+): Promise<Redirect | Refusal> {
+  const answer = await submission.run(command, input)
+  return isRefusal(answer) ? answer : redirect
 }
 
 const placeOf = <S,>({ path, section, access }: About<S>) => ({ path, section, ...(access && { access }) })
@@ -195,7 +201,7 @@ export function removalPages<S>(removal: RemovalPages<S>): PanelRoute[] {
 }
 
 /** What a button could not do, and why; nothing was changed. */
-export const refusedPage = (refusal: Refusal): Page => ({
+const refusedPage = (refusal: Refusal): Page => ({
   title: 'Não foi possível concluir',
   body: <Alert>{refusalMessage(refusal)}</Alert>,
   status: statusOf(refusal.refused),

@@ -6,7 +6,7 @@ import type { Found } from '#queries/get.ts'
 import type { Fields } from '../forms/form.ts'
 import type { Page, PanelRoute, Section, Visit } from '../route.ts'
 import type { FlashCode } from '../words/flashes.ts'
-import { formPages, removalPages } from './form-pages.tsx'
+import { formPages, removalPages, runAndRedirect } from './form-pages.tsx'
 import { AsOfForm, History } from './history.tsx'
 import { type AskList, type Column, List, listed } from './list.tsx'
 import { Actions, ButtonLink, Card, type Fact, Facts } from './parts.tsx'
@@ -130,7 +130,7 @@ async function showRecord<R extends { id: number }>(pages: RecordPages<R>, visit
 }
 
 /** The form to create a record. */
-export const createPages = <R extends { id: number }>({
+const createPages = <R extends { id: number }>({
   path,
   section,
   words,
@@ -154,7 +154,7 @@ export const createPages = <R extends { id: number }>({
   })
 
 /** The form to change a record, where that can be done: only what somebody has changed in it. */
-export function updatePages<R extends { id: number }>(pages: RecordPages<R>): PanelRoute[] {
+function updatePages<R extends { id: number }>(pages: RecordPages<R>): PanelRoute[] {
   const { path, section, update } = pages
   if (!update) return []
   return formPages({
@@ -168,15 +168,13 @@ export function updatePages<R extends { id: number }>(pages: RecordPages<R>): Pa
     initial: (record) => record,
     isOfChanges: true,
     schema: update.schema,
-    async act(submission, { id }, changes) {
-      const answer = await submission.run(update.command, { id, changes })
-      return isRefusal(answer) ? answer : { to: `${path}/${id}`, flash: 'alterado' }
-    },
+    act: (submission, { id }, changes) =>
+      runAndRedirect(submission, update.command, { id, changes }, { to: `${path}/${id}`, flash: 'alterado' }),
   })
 }
 
 /** The question before a record is deleted, where that can be done. */
-export function deletePages<R extends { id: number }>(pages: RecordPages<R>): PanelRoute[] {
+function deletePages<R extends { id: number }>(pages: RecordPages<R>): PanelRoute[] {
   const { path, section, remove } = pages
   if (!remove) return []
   return removalPages({

@@ -19,7 +19,7 @@ import { recordPages } from '../../ui/record-pages.tsx'
 import { categoryOptions } from './categories.tsx'
 import { type Item, Stock, StockCard } from './stock.tsx'
 
-export const ITEM_TYPE_NAMES: Readonly<Record<(typeof ITEM_TYPES)[number], string>> = {
+const ITEM_TYPE_NAMES: Readonly<Record<(typeof ITEM_TYPES)[number], string>> = {
   product: 'Produto',
   service: 'Serviço',
 }

@@ -27,7 +27,7 @@ export const Stock = ({ item: { stock, unit } }: { readonly item: Item }) => {
 }
 
 /** What there is of an item, and how that is to be taken; null where it says nothing special. */
-export function stockText(stock: string | null, unit: string | null): readonly [text: string, tone: Tone | null] {
+function stockText(stock: string | null, unit: string | null): readonly [text: string, tone: Tone | null] {
   if (stock === null) return ['Sem controle', null]
   const amount = `${format.quantity(stock).replace('-', '−')}${unit ? ` ${unit}` : ''}`
   const thousandths = toThousandths(stock)

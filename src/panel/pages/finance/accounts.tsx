@@ -34,7 +34,7 @@ import type { PanelRoute, Visit } from '../../route.ts'
 import { type Column, searched } from '../../ui/list.tsx'
 import { ButtonLink } from '../../ui/parts.tsx'
 import { type RecordPages, recordPages } from '../../ui/record-pages.tsx'
-import { ACCOUNT_ORIGIN_NAMES, type Account, type AccountPages, AccountStatus, partyField, Sums } from './account.tsx'
+import { ACCOUNT_ORIGIN_NAMES, type Account, AccountBadge, type AccountPages, partyField, Sums } from './account.tsx'
 import { settlementPages } from './settlement.tsx'
 
 /** Pending ones are what is looked for, so they need no choice. */
@@ -60,7 +60,7 @@ const columnsOf = <P,>({ path, party }: AccountPages<P>): Column<Account<P>>[] =
   { head: 'Vencimento', cell: ({ due_date }) => day(due_date) },
   { head: party.label, cell: (account) => party.of(account).name, isExtra: true },
   { head: 'Valor', cell: (account) => money(account.amount), isNumber: true },
-  { head: 'Situação', cell: (account) => <AccountStatus account={account} /> },
+  { head: 'Situação', cell: (account) => <AccountBadge account={account} /> },
 ]
 
 async function pageOf(listing: AccountListing, { books }: Visit, asked: Readonly<Record<string, string>>) {
@@ -89,7 +89,7 @@ const factsOf = <P,>(
 ): ReturnType<RecordPages<Account<P>>['facts']> => {
   const { id, name } = party.of(account)
   return [
-    ['Situação', <AccountStatus key="status" account={account} />],
+    ['Situação', <AccountBadge key="status" account={account} />],
     ['Valor', money(account.amount)],
     ['Vencimento', day(account.due_date)],
     [party.label, id === null ? name : <a href={link(`${party.path}/${id}`)}>{name}</a>],

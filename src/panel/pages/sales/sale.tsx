@@ -187,7 +187,7 @@ const Upload = ({ sale, upload, timezone, sender }: UploadProps) => (
 )
 
 /** What is odd about a sale that a till has uploaded. `product` is what the item is called. */
-export function warningText({ code, found, expected }: OfflineSaleWarning, product: string, timezone: string): string {
+function warningText({ code, found, expected }: OfflineSaleWarning, product: string, timezone: string): string {
   const [seen, known] = [found ?? '', expected ?? '']
   switch (code) {
     case 'negative_stock':

@@ -13,7 +13,7 @@ import type { Fields } from '../../forms/form.ts'
 import { choices, integer, line, optionsOf, webAddress } from '../../forms/kinds.ts'
 import type { Page, PanelRoute, Visit } from '../../route.ts'
 import { ButtonForm } from '../../ui/form.tsx'
-import { buttonRoute, formPages, removalPages } from '../../ui/form-pages.tsx'
+import { buttonRoute, formPages, removalPages, runAndRedirect } from '../../ui/form-pages.tsx'
 import { History } from '../../ui/history.tsx'
 import { Actions, ButtonLink, Card, Facts, Secret } from '../../ui/parts.tsx'
 import { DeliveryList } from './deliveries.tsx'
@@ -178,19 +178,20 @@ export const webhookPages: readonly PanelRoute[] = [
     ...at,
     path: `${one}/ligar`,
     subject: webhookOf,
-    async act(submission, { id }) {
-      const answer = await submission.run(enableWebhook, { id })
-      return isRefusal(answer) ? answer : { to: webhookPath({ id }), flash: 'ligado' }
-    },
+    act: (submission, { id }) =>
+      runAndRedirect(submission, enableWebhook, { id }, { to: webhookPath({ id }), flash: 'ligado' }),
   }),
   buttonRoute({
     ...at,
     path: `${one}/desligar`,
     subject: webhookOf,
-    async act(submission, { id }) {
-      const answer = await submission.run(switchOffWebhook, { id, reason: 'requested' })
-      return isRefusal(answer) ? answer : { to: webhookPath({ id }), flash: 'desligado' }
-    },
+    act: (submission, { id }) =>
+      runAndRedirect(
+        submission,
+        switchOffWebhook,
+        { id, reason: 'requested' },
+        { to: webhookPath({ id }), flash: 'desligado' },
+      ),
   }),
   ...removalPages({
     ...at,
