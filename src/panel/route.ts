@@ -14,7 +14,7 @@ import type { Command } from '#ledger/command.ts'
 import type { Answer } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
-import type { CompanyNews } from '#live/follow-companies.ts'
+import type { LiveUpdates } from '#live/updates.ts'
 import type { Bell } from '#webhooks/bell.ts'
 import type { FormBody } from './forms/form.ts'
 import type { FlashCode } from './words/flashes.ts'
@@ -33,7 +33,7 @@ export interface PanelContext extends AsOfCore {
   readonly newId: () => string
   readonly panel: PanelAccess
   /** What is committed meanwhile, in whatever process. */
-  readonly news: CompanyNews
+  readonly live: LiveUpdates
   readonly log: LogFailure
 }
 

@@ -33,12 +33,16 @@ export function clearSessionCookie(request: Request, response: Response): void {
   response.clearCookie(nameFor(request), attributesFor(request))
 }
 
+/** The session of whoever sends a request; null when nobody is logged in. */
+export async function sessionOf({ panel }: PanelContext, request: Request): Promise<PanelSession | null> {
+  const token = sessionCookie(request)
+  return token === null ? null : panel.sessions.find(token)
+}
+
 /** Whoever is not logged in is asked to; a page that was asked for is shown afterwards. */
 export function requireSession(context: PanelContext): RequestHandler {
-  const { sessions } = context.panel
   return async (request, response, next) => {
-    const token = sessionCookie(request)
-    const session = token === null ? null : await sessions.find(token)
+    const session = await sessionOf(context, request)
     if (session) {
       response.locals.session = session
       // Pages of errors have the menu too.
