@@ -14,7 +14,7 @@ export interface ApiKeyObject {
   revoked_at: string | null
 }
 
-export interface ApiKeyRow extends Changed {
+interface ApiKeyRow extends Changed {
   company_id: number
   id: number
   expires_at: string | null
@@ -22,7 +22,7 @@ export interface ApiKeyRow extends Changed {
   doc: ApiKeyObject
 }
 
-export const apiKeys = table<ApiKeyRow>('api_keys', {
+const apiKeys = table<ApiKeyRow>('api_keys', {
   columns: {
     company_id: 'bigint',
     id: 'bigint',

@@ -25,7 +25,7 @@ export interface WebhookRoute {
   registered_by: string | null
 }
 
-export interface CompanyRow extends Changed {
+interface CompanyRow extends Changed {
   company_id: number
   timezone: string
   plan: string

@@ -1,4 +1,4 @@
-import type { OrderStatus } from '#domain/order-moves.ts'
+import type { OrderStatus } from '#domain/orders.ts'
 import type { DataOf } from '#events/catalogue.ts'
 
 /** An attempt to pay an order, and what became of it, as the API shows it. */

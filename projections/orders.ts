@@ -1,7 +1,6 @@
 import { inZone } from '#domain/instant.ts'
 import { toCents } from '#domain/money.ts'
-import type { OrderStatus } from '#domain/order-moves.ts'
-import { carrierOf } from '#domain/order-moves.ts'
+import { carrierOf, type OrderStatus } from '#domain/orders.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
@@ -37,14 +36,14 @@ export interface OrderObject {
 }
 
 /** How what was paid is shared. */
-export interface CommissionObject {
+interface CommissionObject {
   percentage: string
   amount: string
   store_amount: string
   reversed_at: string | null
 }
 
-export interface AlarmObject {
+interface AlarmObject {
   code: DataOf<'OrderAlarmRaised'>['code']
   provider_payment_id: string
   raised_at: string
@@ -97,7 +96,7 @@ export interface PaymentKeyRow {
   started_at: string
 }
 
-export const paymentKeys = table<PaymentKeyRow>('payment_keys', {
+const paymentKeys = table<PaymentKeyRow>('payment_keys', {
   columns: {
     company_id: 'bigint',
     idempotency_key: 'text',

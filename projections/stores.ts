@@ -18,7 +18,7 @@ export interface StoreObject {
   updated_at: string
 }
 
-export interface StoreRow extends Changed {
+interface StoreRow extends Changed {
   company_id: number
   id: number
   alias: string

@@ -17,7 +17,7 @@ export interface UserObject {
   updated_at: string
 }
 
-export interface UserRow extends Changed {
+interface UserRow extends Changed {
   company_id: number
   id: number
   /** Tokens and sessions are of the generation in which they were given out; those of an earlier one have ended. */

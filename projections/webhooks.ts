@@ -77,7 +77,7 @@ export interface WebhookHealth {
   no_response_since: string | null
 }
 
-export const webhookHealth = table<WebhookHealth>('webhook_health', {
+const webhookHealth = table<WebhookHealth>('webhook_health', {
   columns: {
     company_id: 'bigint',
     webhook_id: 'bigint',

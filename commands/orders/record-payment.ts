@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { splitOf } from '#domain/commission.ts'
-import { carrierOf, judge, orderStatusOf, statusOfProvider } from '#domain/order-moves.ts'
+import { carrierOf, judge, orderStatusOf, splitOf, statusOfProvider } from '#domain/orders.ts'
 import { refuse } from '#domain/refusal.ts'
 import { Id, text } from '#domain/text.ts'
 import { type DataOf, event } from '#events/catalogue.ts'

@@ -1,12 +1,12 @@
 import { fromThousandths, toThousandths } from '#domain/quantity.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import type { Rows } from '#ledger/working-set.ts'
-import { itemById } from '#projections/catalog-items.ts'
+import { itemById } from '#projections/catalog.ts'
 import { existing } from '#projections/define.ts'
-import type { OfflineSaleWarning } from '#projections/offline-sales.ts'
 import { paymentTypeById } from '#projections/payment-types.ts'
+import type { OfflineSaleWarning } from '#projections/sales.ts'
+import { quantitiesTaken } from './lines.ts'
 import type { OfflineSale } from './offline-sale-input.ts'
-import { quantitiesTaken } from './sale-lines.ts'
 
 type Parts = Pick<DataOf<'OfflineSaleCompleted'>, 'items' | 'payments'>
 

@@ -7,12 +7,11 @@ import { ExternalId, Id } from '#domain/text.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import { accept, command, isRefusal } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'
-import { itemById } from '#projections/catalog-items.ts'
-import { customerByExternalId } from '#projections/customers.ts'
+import { itemById } from '#projections/catalog.ts'
 import { paymentTypeById } from '#projections/payment-types.ts'
+import { customerByExternalId } from '#projections/people.ts'
 import { saleByExternalId } from '#projections/sales.ts'
-import { LinesInput, lineRefs, priceLines } from './priced-lines.ts'
-import { quantitiesTaken, takenPayment } from './sale-lines.ts'
+import { LinesInput, lineRefs, priceLines, quantitiesTaken, takenPayment } from './lines.ts'
 
 type Completed = DataOf<'SaleCompleted'>
 

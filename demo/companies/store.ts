@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { runAsSystem } from '#access/as-system.ts'
-import { CreateStoreInput, createStore } from '#commands/stores/create-store.ts'
+import { CreateStoreInput, createStore } from '#commands/stores.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { StoreObject } from '#projections/stores.ts'
 import type { Core } from '#service/core.ts'

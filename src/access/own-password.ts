@@ -1,4 +1,4 @@
-import { changePassword } from '#commands/users/change-password.ts'
+import { changePassword } from '#commands/users.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { Writer } from '#ledger/write/writer.ts'

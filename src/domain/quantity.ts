@@ -1,6 +1,9 @@
 import { z } from 'zod'
 import { expects } from './portuguese.ts'
 
+/** The largest quantity that the contract can carry: 999999999.999, in thousandths. */
+export const MAX_THOUSANDTHS = 999_999_999_999
+
 const EXPECTED = 'deve ser uma quantidade em texto com até três casas decimais, como "1.500"'
 const NOT_ZERO = 'deve ser diferente de zero'
 

@@ -6,7 +6,7 @@ import { applyPayment, type PaymentOutcome } from '#payments/apply-payment.ts'
 import { fits } from '#payments/fits.ts'
 import { isSigned } from '#payments/origin.ts'
 import type { PaymentProvider, ProviderPayment } from '#payments/provider-port.ts'
-import { findNotifiedOrder, type NotifiedOrder } from '#queries/orders/find-notified-order.ts'
+import { findNotifiedOrder, type NotifiedOrder } from '#queries/orders.ts'
 import { ANSWERS } from './messages.ts'
 import type { Payload, Told } from './payload.ts'
 

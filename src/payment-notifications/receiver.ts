@@ -1,6 +1,6 @@
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
 import type { AddressLimit } from '#access/address-limit.ts'
-import { Alias } from '#commands/stores/store-input.ts'
+import { Alias } from '#commands/stores.ts'
 import { sendJson, sendProblem } from '#http/answer.ts'
 import { limited } from '#http/middleware/authenticate.ts'
 import { type LogFailure, problemOf } from '#http/middleware/failures.ts'

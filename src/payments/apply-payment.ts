@@ -1,5 +1,5 @@
 import { RecordPaymentInput, recordPayment } from '#commands/orders/record-payment.ts'
-import { judge, statusOfProvider } from '#domain/order-moves.ts'
+import { judge, statusOfProvider } from '#domain/orders.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { invoke, isRefusal } from '#ledger/command.ts'
 import type { Request } from '#ledger/write/unit-of-work.ts'

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { NotificationOutcome } from '#domain/notification-outcome.ts'
+import type { NotificationOutcome } from '#domain/orders.ts'
 import { deleteInBatches } from '#ledger/purge.ts'
 
 /** A notification as it arrives. */

@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { isOutage } from '#ledger/outage.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { Unavailable } from '#lib/unavailable.ts'
-import { findStore } from '#queries/stores/find-store.ts'
+import { findStore } from '#queries/stores.ts'
 import { applyPayment } from './apply-payment.ts'
 import { fits } from './fits.ts'
 import {

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { sendJson } from '#http/answer.ts'
-import { getConfig } from '#queries/companies/get-till-config.ts'
+import { getConfig } from '#queries/companies.ts'
 import type { SyncRoute } from './route.ts'
 import { sessionOf } from './session.ts'
 

@@ -1,5 +1,5 @@
 import type { Refusal } from '#domain/refusal.ts'
-import type { OfflineSaleWarning } from '#projections/offline-sales.ts'
+import type { OfflineSaleWarning } from '#projections/sales.ts'
 
 /** What an upload says in words, for the people at the counter. */
 

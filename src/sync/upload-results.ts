@@ -7,7 +7,7 @@ import { type Invocation, invoke, isRefusal } from '#ledger/command.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import type { CommandResult } from '#ledger/write/unit-of-work.ts'
 import type { RecordedSale, RefusedSale, SaleResult } from '#offline-sales/refused-sales.ts'
-import type { OfflineSaleWarning } from '#projections/offline-sales.ts'
+import type { OfflineSaleWarning } from '#projections/sales.ts'
 import { refusalText, shownWarning, uploadMessage } from './upload-messages.ts'
 
 /** The answer of an upload, `success` aside. */

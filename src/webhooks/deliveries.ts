@@ -1,8 +1,7 @@
 import { inZone } from '#domain/instant.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import type { Operating } from '#ledger/write/operation.ts'
-import type { DeliveryObject } from '#queries/webhooks/list-deliveries.ts'
-import { DELIVERY_JSON, presentDelivery } from '#queries/webhooks/list-deliveries.ts'
+import { DELIVERY_JSON, type DeliveryObject, presentDelivery } from '#queries/webhooks.ts'
 import { ownKeyOf } from './outbox.ts'
 
 /** Deliveries that one replay makes at most; the answer says where to go on. */

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { createAddressLimit } from '#access/address-limit.ts'
 
 describe('limit of addresses', () => {
-  it('counts down, then refuses until the minute is over', async () => {
+  it('counts down, then refuses until the minute is over [RATE-5]', async () => {
     const limit = createAddressLimit({ perMinute: 2 })
     const earliest = Math.ceil(Date.now() / 1000) + 60
     const answers = [
@@ -22,7 +22,7 @@ describe('limit of addresses', () => {
     }
   })
 
-  it('counts every address apart', async () => {
+  it('counts every address apart [RATE-5]', async () => {
     const limit = createAddressLimit({ perMinute: 1 })
     expect(await limit.consume('192.0.2.1')).to.include({ limited: false })
     expect(await limit.consume('192.0.2.2')).to.include({ limited: false })

@@ -3,7 +3,7 @@ import { createLogin, type Login } from '#access/login.ts'
 import { changeOwnPassword } from '#access/own-password.ts'
 import { hashPassword } from '#access/passwords.ts'
 import { createSessions, type PanelSession, type Sessions } from '#access/sessions.ts'
-import { changePassword } from '#commands/users/change-password.ts'
+import { changePassword } from '#commands/users.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
@@ -49,7 +49,7 @@ describe('the own password', () => {
     return body.data as { type: string; actor: string; origin: string; data: object }[]
   }
 
-  it('is changed by whoever knows it; all that was open is closed, and the holder enters anew', async () => {
+  it('is changed by whoever knows it; all that was open is closed, and the holder enters anew [PANEL-9]', async () => {
     const elsewhere = await enter(user.password)
     const outcome = await change()
     if (isRefusal(outcome) || outcome.kind !== 'changed') throw new Error(JSON.stringify(outcome))
@@ -67,7 +67,7 @@ describe('the own password', () => {
     expect(changed?.data).to.deep.equal({ id: user.id })
   })
 
-  it('stays where the current one is wrong, after five guesses whatever is given', async () => {
+  it('stays where the current one is wrong, after five guesses whatever is given [PANEL-9]', async () => {
     for (let n = 0; n < 5; n++) expect(await change('errada demais')).to.deep.equal({ kind: 'wrong' })
     expect(await change()).to.have.property('kind', 'limited')
     expect(await eventsOfUser()).to.have.length(1)
@@ -87,7 +87,7 @@ describe('the own password', () => {
     expect(await eventsOfUser()).to.have.length(2)
   })
 
-  it('is not changed by who knew it before an owner set another', async () => {
+  it('is not changed by who knew it before an owner set another [PANEL-9]', async () => {
     const confirm: Login['confirm'] = async (...args) => {
       const confirmed = await login.confirm(...args)
       await company.run(changePassword, { id: user.id, password_hash: await hashPassword('senha da dona') })

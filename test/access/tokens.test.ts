@@ -49,7 +49,7 @@ describe('tokens', () => {
     expect(await tokens.find(token)).to.equal(null)
   })
 
-  it('are never the same twice', async () => {
+  it('are never the same twice [TOKEN-1]', async () => {
     expect(await issue()).not.to.equal(await issue())
   })
 
@@ -65,7 +65,7 @@ describe('tokens', () => {
     expect((await lastUse()) >= issued).to.equal(true)
   })
 
-  it('beyond the limit of a user end the longest unused one, and nobody else’s', async () => {
+  it('beyond the limit of a user end the longest unused one, and nobody else’s [TOKEN-8]', async () => {
     const others = await issue(await createTestUser(company))
     const [idle, used] = [await issue(), await issue()]
     await age('last_used_at', 1)
@@ -82,7 +82,7 @@ describe('tokens', () => {
   })
 
   describe('purge', () => {
-    it('deletes what was revoked or expired more than a week ago', async () => {
+    it('deletes what was revoked or expired more than a week ago [OPS-22]', async () => {
       for (const column of ['revoked_at', 'expires_at']) {
         await issue()
         await age(column, 8)

@@ -8,7 +8,7 @@ const base = (characters: string, length: number) =>
 const UPPER = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ'
 
 describe('tax numbers', () => {
-  it('accepts bare numbers with right check digits', () => {
+  it('accepts bare numbers with right check digits [PERSON-3]', () => {
     for (const text of ['52998224725', '11144477735', '12345678909']) expect(isCpf(text), text).to.equal(true)
     for (const text of ['11222333000181', '00000000000191', '12ABC34501DE35']) expect(isCnpj(text), text).to.equal(true)
   })

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { createCustomer } from '#commands/people/create-customer.ts'
-import { switchOffWebhook } from '#commands/webhooks/switch-webhook.ts'
+import { createCustomer } from '#commands/people/customers.ts'
+import { switchOffWebhook } from '#commands/webhooks.ts'
 import { createBacklog } from '#webhooks/backlog.ts'
 import { startApi, type TestApi } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'

@@ -69,7 +69,7 @@ describe('taking deliveries', () => {
     })
   })
 
-  it('goes by how an address does: 32, two of an unknown one, four of a slow one, one of a failing one', async () => {
+  it('goes by how an address does: 32, two of an unknown one, four of a slow one, one of a failing one [HOOK-22]', async () => {
     const [one, unknown, slow, broken] = [
       await address(sound),
       await address(),
@@ -89,7 +89,7 @@ describe('taking deliveries', () => {
     expect([some, full].map((each) => countOf(claims, each))).to.deep.equal([2, 0])
   })
 
-  it('forgets failures from before the address was switched on again', async () => {
+  it('forgets failures from before the address was switched on again [HOOK-5]', async () => {
     const added = await address({ success: '-2 hours', failing: '-1 hour' })
     expect(countOf(await take(), added)).to.equal(32)
   })
@@ -104,7 +104,7 @@ describe('taking deliveries', () => {
     expect(first!.id).to.equal(rows[0]!.id)
   })
 
-  it('shares the room among addresses, at least one each, those first that have waited longest', async () => {
+  it('shares the room among addresses, at least one each, those first that have waited longest [HOOK-22]', async () => {
     const many = [await address(sound), await address(sound), await address(sound), await address(sound)]
     const claims = await take({ sound: 10 })
     expect(many.map((each) => countOf(claims, each))).to.deep.equal([2, 2, 2, 2])
@@ -113,7 +113,7 @@ describe('taking deliveries', () => {
     expect(next).to.have.length(3)
   })
 
-  it('keeps the room of failing addresses apart', async () => {
+  it('keeps the room of failing addresses apart [HOOK-22]', async () => {
     const broken = [await address(failing), await address(failing), await address(failing)]
     const one = await address(sound)
     const claims = await take({ sound: 5, strained: 2 })

@@ -18,7 +18,7 @@ describe('a dispatcher that is killed', () => {
     })
   }
 
-  it('loses nothing: what it had taken is sent again under the same id, the rest once', async function () {
+  it('loses nothing: what it had taken is sent again under the same id, the rest once [HOOK-23]', async function () {
     this.timeout(90_000)
     const receiver = await tests.receiver()
     // In the middle of its work some requests are open, and some answers unrecorded.

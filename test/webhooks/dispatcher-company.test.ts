@@ -10,7 +10,7 @@ describe('the dispatcher among others', () => {
   const database = useDatabase()
   const tests = useDispatchers(database)
 
-  it('does not let addresses that never answer slow down the others', async () => {
+  it('does not let addresses that never answer slow down the others [HOOK-22]', async () => {
     const dead = await tests.receiver()
     dead.answer = silent
     const receiver = await tests.receiver()

@@ -9,7 +9,7 @@ describe('the dispatcher', () => {
   const database = useDatabase()
   const tests = useDispatchers(database)
 
-  it('posts the message byte for byte and records the success', async () => {
+  it('posts the message byte for byte and records the success [HOOK-12]', async () => {
     const receiver = await tests.receiver()
     receiver.answer = (_received, response) => response.end('obrigado')
     const address = await addAddress(tests.pool, receiver.url)
@@ -35,7 +35,7 @@ describe('the dispatcher', () => {
     expect(idsOf(receiver.received)).to.have.members(ids)
   })
 
-  it('schedules a failed delivery for a minute later, and leaves it alone until then', async () => {
+  it('schedules a failed delivery for a minute later, and leaves it alone until then [HOOK-18]', async () => {
     const receiver = await tests.receiver()
     receiver.answer = failing
     const address = await addAddress(tests.pool, receiver.url)
@@ -51,7 +51,7 @@ describe('the dispatcher', () => {
     expect(health!.no_response_since).to.equal(null)
   })
 
-  it('retries under the same id with a fresh timestamp, gives up in the end, and calls the address silent', async () => {
+  it('retries under the same id with a fresh timestamp, gives up in the end, and calls the address silent [HOOK-18, HOOK-19]', async () => {
     const receiver = await tests.receiver()
     receiver.answer = failing
     const address = await addAddress(tests.pool, receiver.url)
@@ -68,7 +68,7 @@ describe('the dispatcher', () => {
     expect(Date.parse(health!.no_response_since ?? '')).to.be.above(Date.parse(health!.failing_since ?? ''))
   })
 
-  it('goes on delivering to a silent address, and calls it active again after a success', async () => {
+  it('goes on delivering to a silent address, and calls it active again after a success [HOOK-19]', async () => {
     const receiver = await tests.receiver()
     receiver.answer = failing
     const address = await addAddress(tests.pool, receiver.url)
@@ -109,7 +109,7 @@ describe('the dispatcher', () => {
     return Date.parse(rows[0]!.watched_since)
   }
 
-  it('gives up an attempt that takes too long', async () => {
+  it('gives up an attempt that takes too long [HOOK-17]', async () => {
     const receiver = await tests.receiver()
     receiver.answer = silent
     await queue(tests.pool, await addAddress(tests.pool, receiver.url))
@@ -118,7 +118,7 @@ describe('the dispatcher', () => {
     expect(delivery!.attempts[0]).to.include({ status: null, error: 'timeout' })
   })
 
-  it('tells of an address that is gone, and does not ask it again', async () => {
+  it('tells of an address that is gone, and does not ask it again [HOOK-21]', async () => {
     const receiver = await tests.receiver()
     receiver.answer = (_received, response) => response.writeHead(410).end()
     const address = await addAddress(tests.pool, receiver.url)
@@ -129,7 +129,7 @@ describe('the dispatcher', () => {
     expect(receiver.received).to.have.length(1)
   })
 
-  it('sends a test once, and judges nobody by it', async () => {
+  it('sends a test once, and judges nobody by it [HOOK-24]', async () => {
     const receiver = await tests.receiver()
     receiver.answer = (_received, response) => response.writeHead(410).end()
     const address = await addAddress(tests.pool, receiver.url)
@@ -141,7 +141,7 @@ describe('the dispatcher', () => {
     expect(await tests.healthOf(address)).to.equal(null)
   })
 
-  it('sends nothing to an address that is off, and what waits for it is cancelled', async () => {
+  it('sends nothing to an address that is off, and what waits for it is cancelled [HOOK-21]', async () => {
     const receiver = await tests.receiver()
     const [on, off] = [await addAddress(tests.pool, receiver.url), await addAddress(tests.pool, receiver.url)]
     await tests.pool.query('update read.webhooks set enabled = false where id = $1', [off.id])
@@ -155,7 +155,7 @@ describe('the dispatcher', () => {
     expect(idsOf(receiver.received)).to.deep.equal([sent])
   })
 
-  it('keeps the newest twenty attempts of a delivery', async () => {
+  it('keeps the newest twenty attempts of a delivery [HOOK-27]', async () => {
     const receiver = await tests.receiver()
     receiver.answer = failing
     await queue(tests.pool, await addAddress(tests.pool, receiver.url))

@@ -18,7 +18,7 @@ describe('old deliveries', () => {
   const rows = async (table: string) =>
     (await pool.query<{ id: string }>(`select id from ${table} order by id`)).rows.map(({ id }) => id)
 
-  it('go after 30 days with their messages, unless they are still to be sent', async () => {
+  it('go after 30 days with their messages, unless they are still to be sent [HOOK-27, OPS-22]', async () => {
     const address = await addAddress(pool, 'http://127.0.0.1/')
     const [old, waiting, recent, oldButAskedAgain] = await queue(pool, address, 4)
     const { rows: before } = await pool.query<{ id: string; message_id: string }>(

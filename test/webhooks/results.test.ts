@@ -20,7 +20,7 @@ const failed = attempt('timeout')
 const result = (of: Attempt, given: Partial<Claim> = {}) => resultOf(claim(given), of, RETRIES, 0)
 
 describe('what follows from an attempt', () => {
-  it('is a retry after 1 minute, 5 minutes, 30 minutes, 2 hours and 6 hours, then the end', () => {
+  it('is a retry after 1 minute, 5 minutes, 30 minutes, 2 hours and 6 hours, then the end [HOOK-18]', () => {
     const results = [0, 1, 2, 3, 4, 5].map((tries) => result(failed, { tries }))
     expect(results.map(({ retry_ms }) => retry_ms)).to.deep.equal([
       60_000,
@@ -43,7 +43,7 @@ describe('what follows from an attempt', () => {
     expect(result(attempt('gone'))).to.include({ status: 'failed', retry_ms: null })
   })
 
-  it('never comes earlier than scheduled, and at most a tenth later', () => {
+  it('never comes earlier than scheduled, and at most a tenth later [HOOK-18]', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 5 }),

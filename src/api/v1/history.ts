@@ -1,6 +1,6 @@
 import type { IdKind } from '#domain/id-kinds.ts'
 import { pathId } from '#http/paths.ts'
-import { listHistory } from '#queries/events/record-history.ts'
+import { listHistory } from '#queries/events.ts'
 import { pageOf } from '../contract/envelopes.ts'
 import { LedgerEvent } from '../contract/records/events.ts'
 import { type Route, read } from '../route.ts'

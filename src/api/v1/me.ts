@@ -1,4 +1,4 @@
-import { getMe } from '#queries/me.ts'
+import { getMe } from '#queries/api-keys.ts'
 import { singleOf } from '../contract/envelopes.ts'
 import { Me } from '../contract/records/me.ts'
 import { read } from '../route.ts'

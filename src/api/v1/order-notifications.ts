@@ -1,6 +1,5 @@
 import { pathId } from '#http/paths.ts'
-import { getOrder } from '#queries/orders/get-order.ts'
-import { listNotifications } from '#queries/orders/list-notifications.ts'
+import { getOrder, listNotifications } from '#queries/orders.ts'
 import { pageOf } from '../contract/envelopes.ts'
 import { Notification } from '../contract/records/notifications.ts'
 import { type Route, read } from '../route.ts'

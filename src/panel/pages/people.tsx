@@ -1,19 +1,22 @@
 import { z } from 'zod'
-import { CreateCustomerInput, createCustomer } from '#commands/people/create-customer.ts'
-import { CreateSupplierInput, createSupplier } from '#commands/people/create-supplier.ts'
-import { deleteCustomer } from '#commands/people/delete-customer.ts'
-import { deleteSupplier } from '#commands/people/delete-supplier.ts'
-import { CustomerChanges, updateCustomer } from '#commands/people/update-customer.ts'
-import { SupplierChanges, updateSupplier } from '#commands/people/update-supplier.ts'
+import {
+  CreateCustomerInput,
+  CustomerChanges,
+  createCustomer,
+  deleteCustomer,
+  updateCustomer,
+} from '#commands/people/customers.ts'
+import {
+  CreateSupplierInput,
+  createSupplier,
+  deleteSupplier,
+  SupplierChanges,
+  updateSupplier,
+} from '#commands/people/suppliers.ts'
 import { text } from '#domain/text.ts'
 import type { PERSON_TYPES } from '#events/persons.ts'
-import type { CustomerObject } from '#projections/customers.ts'
-import type { SupplierObject } from '#projections/suppliers.ts'
-import { getCustomer } from '#queries/people/get-customer.ts'
-import { getSupplier } from '#queries/people/get-supplier.ts'
-import { customerListing } from '#queries/people/list-customers.ts'
-import { listPersonsByName } from '#queries/people/list-persons.ts'
-import { supplierListing } from '#queries/people/list-suppliers.ts'
+import type { CustomerObject, SupplierObject } from '#projections/people.ts'
+import { customerListing, getCustomer, getSupplier, listPersonsByName, supplierListing } from '#queries/people.ts'
 import * as format from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { choice, email, line, namedOptions, paragraph, phone, taxNumber, zip } from '../forms/kinds.ts'

@@ -1,10 +1,15 @@
 import { z } from 'zod'
-import { CreateStoreInput, createStore } from '#commands/stores/create-store.ts'
-import { disableStore, enableStore } from '#commands/stores/switch-store.ts'
-import { UpdateStoreInput, updateStore } from '#commands/stores/update-store.ts'
+import {
+  CreateStoreInput,
+  createStore,
+  disableStore,
+  enableStore,
+  UpdateStoreInput,
+  updateStore,
+} from '#commands/stores.ts'
 import { pathId } from '#http/paths.ts'
 import type { StoreObject } from '#projections/stores.ts'
-import { listStores } from '#queries/stores/list-stores.ts'
+import { listStores } from '#queries/stores.ts'
 import { dateTime, percentage } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { line, password, percent, yesOrNo } from '../forms/kinds.ts'

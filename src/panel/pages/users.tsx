@@ -1,14 +1,17 @@
 import { z } from 'zod'
 import { hashPassword, Password } from '#access/passwords.ts'
-import { changePassword } from '#commands/users/change-password.ts'
-import { CreateUserInput, createUser } from '#commands/users/create-user.ts'
-import { deactivateUser } from '#commands/users/deactivate-user.ts'
-import { reactivateUser } from '#commands/users/reactivate-user.ts'
-import { updateUser } from '#commands/users/update-user.ts'
+import {
+  CreateUserInput,
+  changePassword,
+  createUser,
+  deactivateUser,
+  reactivateUser,
+  updateUser,
+} from '#commands/users.ts'
 import { invalid } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { UserObject } from '#projections/users.ts'
-import { getUser } from '#queries/users/get-user.ts'
+import { getUser } from '#queries/users.ts'
 import { dateTime } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { choice, email, line, namedOptions, password } from '../forms/kinds.ts'

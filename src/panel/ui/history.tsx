@@ -1,7 +1,6 @@
 import { isRefusal } from '#ledger/command.ts'
 import type { Envelope } from '#ledger/envelope.ts'
-import { listActors } from '#queries/events/list-actors.ts'
-import { listHistory } from '#queries/events/record-history.ts'
+import { listActors, listHistory } from '#queries/events.ts'
 import { dateTimeSeconds } from '../format.ts'
 import { link } from '../link.ts'
 import type { Books, Visit } from '../route.ts'

@@ -70,7 +70,7 @@ describe('a day at the reference till', () => {
     })
   }
 
-  it('uploads every sale once though its line breaks twice, and the stock is exact', async () => {
+  it('uploads every sale once though its line breaks twice, and the stock is exact [UP-15]', async () => {
     const sold: OfflineSale[] = []
     const { play, till } = await open(sold)
     const report = await play(35)

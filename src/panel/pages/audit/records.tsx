@@ -1,6 +1,6 @@
 import { ID_KINDS, type IdKind } from '#domain/id-kinds.ts'
 import { pathId } from '#http/paths.ts'
-import { getRow } from '#queries/events/get-row.ts'
+import { getRow } from '#queries/events.ts'
 import { type Fields, type Filled, filledFrom, filledWith } from '../../forms/form.ts'
 import { choice, integer, moment, namedOptions } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'

@@ -6,7 +6,7 @@ import {
   PayableChanges,
   settlePayable,
   updatePayable,
-} from '#commands/finance/payable-commands.ts'
+} from '#commands/finance/payables.ts'
 import {
   CreateReceivableInput,
   createReceivable,
@@ -14,18 +14,21 @@ import {
   ReceivableChanges,
   settleReceivable,
   updateReceivable,
-} from '#commands/finance/receivable-commands.ts'
+} from '#commands/finance/receivables.ts'
 import { CalendarDate } from '#domain/instant.ts'
 import { PAYMENT_METHOD_NAMES } from '#domain/payment-method.ts'
 import { text } from '#domain/text.ts'
 import { isRefusal } from '#ledger/command.ts'
-import type { SupplierOfPayable } from '#projections/payables.ts'
-import type { CustomerOfReceivable } from '#projections/receivables.ts'
-import { getAccount } from '#queries/finance/get-account.ts'
-import { type AccountListing, payableListing, receivableListing } from '#queries/finance/list-accounts.ts'
-import { searchAccounts, sumAccounts } from '#queries/finance/search-accounts.ts'
-import { customerListing } from '#queries/people/list-customers.ts'
-import { supplierListing } from '#queries/people/list-suppliers.ts'
+import type { CustomerOfReceivable, SupplierOfPayable } from '#projections/finance.ts'
+import {
+  type AccountListing,
+  getAccount,
+  payableListing,
+  receivableListing,
+  searchAccounts,
+  sumAccounts,
+} from '#queries/finance/accounts.ts'
+import { customerListing, supplierListing } from '#queries/people.ts'
 import { dateTime, day, money } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
 import { amount, choice, date, line, namedOptions } from '../../forms/kinds.ts'

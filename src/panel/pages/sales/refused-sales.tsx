@@ -1,15 +1,15 @@
 import { pathId } from '#http/paths.ts'
 import { statusOf } from '#http/problems.ts'
 import { SettlementNote, settleRefusedSale } from '#offline-sales/refused-sales.ts'
-import { findNamesForTill } from '#queries/names-for-till.ts'
 import {
+  findNamesForTill,
   getRefusedSale,
   listRefusedSales,
   listSettledSales,
   type RefusedSale,
   type RefusedSaleDetails,
   type RefusedSaleRecord,
-} from '#queries/sales/list-refused-sales.ts'
+} from '#queries/sales/offline-sales.ts'
 import { dateTime } from '../../format.ts'
 import { type Fields, type Filled, filledWith } from '../../forms/form.ts'
 import { paragraph } from '../../forms/kinds.ts'

@@ -1,5 +1,4 @@
-import { listRefusedSales, type RefusedSale } from '#queries/sales/list-refused-sales.ts'
-import { listUploads, type UploadedSale } from '#queries/sales/list-uploads.ts'
+import { listRefusedSales, listUploads, type RefusedSale, type UploadedSale } from '#queries/sales/offline-sales.ts'
 import { dateTime, money } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
 import { choice } from '../../forms/kinds.ts'

@@ -1,6 +1,5 @@
 import { Instant } from '#domain/instant.ts'
-import type { NamesForTill } from '#queries/names-for-till.ts'
-import type { RefusedSale } from '#queries/sales/list-refused-sales.ts'
+import type { NamesForTill, RefusedSale } from '#queries/sales/offline-sales.ts'
 import * as format from '../../format.ts'
 import { money } from '../../format.ts'
 import { Table } from '../../ui/list.tsx'

@@ -1,9 +1,14 @@
-import { deleteWebhook } from '#commands/webhooks/delete-webhook.ts'
-import { registerWebhook } from '#commands/webhooks/register-webhook.ts'
-import { rotateSecret } from '#commands/webhooks/rotate-secret.ts'
-import { enableWebhook, switchOffWebhook } from '#commands/webhooks/switch-webhook.ts'
-import { updateWebhook } from '#commands/webhooks/update-webhook.ts'
-import { RotationFields, WebhookChanges, WebhookFields } from '#commands/webhooks/webhook-input.ts'
+import {
+  deleteWebhook,
+  enableWebhook,
+  RotationFields,
+  registerWebhook,
+  rotateSecret,
+  switchOffWebhook,
+  updateWebhook,
+  WebhookChanges,
+  WebhookFields,
+} from '#commands/webhooks.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
 import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import { isRefusal } from '#ledger/command.ts'

@@ -1,6 +1,6 @@
 import type { WebhookEvent } from '#events/webhooks.ts'
 import type { WebhookObject, webhookState } from '#projections/webhooks.ts'
-import { getWebhook } from '#queries/webhooks/get-webhook.ts'
+import { getWebhook } from '#queries/webhooks.ts'
 import { dateTime } from '../../format.ts'
 import { link } from '../../link.ts'
 import type { Visit } from '../../route.ts'
