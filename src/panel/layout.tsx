@@ -140,7 +140,7 @@ const UserMenu = ({ visit: { session } }: { readonly visit: Visit }) => (
 )
 
 const Past = ({ visit }: { readonly visit: Visit }) => {
-  const { moment, timezone } = visit.books
+  const { moment, timezone } = visit.readModel
   if (!moment) return null
   const when =
     'time' in moment.at ? `em ${dateTimeSeconds(moment.at.time, timezone)}` : `na revisão ${moment.at.revision}`

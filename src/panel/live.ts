@@ -6,7 +6,7 @@ import { sessionCookie } from './session.ts'
 /** Proxies close what is silent for a minute; a session that has ended is noticed at the next beat. */
 const BEAT_MS = 20_000
 
-/** Where pages listen for what happens in their company, below the panel. */
+/** Path of the stream that pages listen to, below the panel. */
 export const LIVE_PATH = '/ao-vivo'
 
 /**
@@ -15,7 +15,7 @@ export const LIVE_PATH = '/ao-vivo'
  */
 export function liveStream({ live, panel: { sessions } }: PanelContext): RequestHandler {
   return (request, response) => {
-    // Asked for the headers alone, there is nothing to wait for.
+    // HEAD has nothing to wait for.
     if (request.method === 'HEAD') return void setHeaders(response).end()
     const { companyId } = response.locals.session as PanelSession
     const since = /^\d{1,15}$/.test(String(request.query.desde)) ? Number(request.query.desde) : 0
@@ -30,7 +30,7 @@ export function liveStream({ live, panel: { sessions } }: PanelContext): Request
     })
     start(response)
 
-    /** A comment, which also finds out whether anybody is still there. */
+    /** Sends a comment, as long as the session lives. */
     async function goOn(): Promise<void> {
       const isStill = await stillIn(request)
       if (isStill) send(response, ':\n\n')
@@ -38,7 +38,7 @@ export function liveStream({ live, panel: { sessions } }: PanelContext): Request
     }
   }
 
-  /** Whoever was logged out hears no more; where nobody can be asked, nothing has changed. */
+  /** Where the database cannot be asked, nothing has changed. */
   async function stillIn(request: Request): Promise<boolean> {
     try {
       return await sessions.isLive(sessionCookie(request) ?? '')

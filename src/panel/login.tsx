@@ -24,7 +24,7 @@ export function loginRoutes(context: PanelContext, readForm: RequestHandler): Ro
     const form = formOf(request)
     const [typed, password, next] = [textOf(form, 'email'), textOf(form, 'password'), textOf(form, 'para')]
     const email = Email.safeParse(typed)
-    // Whatever cannot be an address is nobody's.
+    // What is no e-mail address belongs to nobody.
     const outcome = email.success ? await login.enter({ email: email.data, password }, request.ip ?? '') : WRONG
     if (outcome.kind === 'wrong') return sendLogin(response, { email: typed, next, problem: WRONG.message }, 401)
     if (outcome.kind === 'limited') {
@@ -33,7 +33,7 @@ export function loginRoutes(context: PanelContext, readForm: RequestHandler): Ro
     }
     const before = await sessionOf(context, request)
     const { token, expiresAt } = await sessions.issue(outcome.holder)
-    // Nobody could end it any more: the browser forgets it now.
+    // The browser forgets the session before: nobody could end it any more.
     if (before) await sessions.revoke(before)
     setSessionCookie(request, response, token, expiresAt)
     sendRedirect(response, ownPage(next) ?? link('/'))
@@ -61,7 +61,7 @@ const WRONG = { kind: 'wrong', message: 'E-mail ou senha incorretos.' } as const
 
 const tooMany = (seconds: number): string => `Muitas tentativas. Aguarde ${seconds} segundos e tente de novo.`
 
-/** A page of the panel to go on to; no other site can be put there, nor what is no page to look at. */
+/** The page to go on to, if it is one of the panel: `para` comes from the address, where anybody could name another site. */
 const ownPage = (path: string): string | null =>
   /^\/painel(?=[/?]|$)(?!\/(?:entrar|sair|ao-vivo)\b)[\w/?=&%.:+-]*$/.test(path) ? path : null
 

@@ -17,7 +17,7 @@ import { PANEL_ROUTES } from './routes.ts'
 import { requireCsrf, requireSession } from './session.ts'
 import { atMoment, formOf, submissionOf } from './visit.ts'
 
-/** A form has at most so much to say: a hundred thousand characters and a thousand fields. */
+/** Bytes and fields: room for about a hundred thousand characters. */
 const FORM_LIMITS = { limit: 400_000, parameterLimit: 1_000 }
 
 const FORM_TYPE = 'application/x-www-form-urlencoded'

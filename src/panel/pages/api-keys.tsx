@@ -50,7 +50,7 @@ const KeyForm = CreateApiKeyInput.pick({ name: true, expires_at: true, scopes: t
 
 /** Keys of a company, those in use first. */
 export const KeyTable = ({ keys, visit }: { readonly keys: readonly ListedApiKey[]; readonly visit: Visit }) => {
-  const { timezone } = visit.books
+  const { timezone } = visit.readModel
   const isActive = (key: ListedApiKey) => statusOf(key, visit.session.now) === 'active'
   return (
     <Table
@@ -79,7 +79,7 @@ const KeyBadge = ({ apiKey, now }: { readonly apiKey: ListedApiKey; readonly now
   <StateBadge state={STATES[statusOf(apiKey, now)]} />
 )
 
-/** A key that was made just now; null when the form was sent once more. */
+/** `key` is null when the form was sent once more: nobody sees a key twice. */
 const createdPage = (key: string | null): Page => ({
   title: 'Chave criada',
   body: [
@@ -96,15 +96,15 @@ const createdPage = (key: string | null): Page => ({
   ],
 })
 
-async function keyOf({ params, books }: Visit): Promise<ListedApiKey | null> {
+async function keyOf({ params, readModel }: Visit): Promise<ListedApiKey | null> {
   const id = pathId(params.id)
-  return (await listApiKeys(books.pool, books.companyId)).find((one) => one.id === id) ?? null
+  return (await listApiKeys(readModel.pool, readModel.companyId)).find((one) => one.id === id) ?? null
 }
 
 async function keyPage(visit: Visit): Promise<Page | null> {
   const key = await keyOf(visit)
   if (!key) return null
-  const { timezone } = visit.books
+  const { timezone } = visit.readModel
   const time = (at: string | null) => at && dateTime(at, timezone)
   const body = (
     <>

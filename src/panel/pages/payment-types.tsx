@@ -51,8 +51,8 @@ const FIELDS: Fields = {
 }
 
 /** All ways to pay, in order. */
-export async function paymentTypesOf({ books }: Visit): Promise<PaymentTypeObject[]> {
-  return recordsIn(await listPaymentTypes(books.pool, books.companyId))
+export async function paymentTypesOf({ readModel }: Visit): Promise<PaymentTypeObject[]> {
+  return recordsIn(await listPaymentTypes(readModel.pool, readModel.companyId))
 }
 
 async function paymentTypeOf(visit: Visit): Promise<PaymentTypeObject | null> {

@@ -52,12 +52,12 @@ const fieldsFor = (timezone: string): Fields => ({
 /** The plan is the operator's to change. */
 const CompanyForm = z.strictObject(companyShape).omit({ plan: true })
 
-async function companyOf({ books }: Visit): Promise<CompanyObject | null> {
-  return (await getRow(books.pool, books.companyId, 'company', books.companyId)) as CompanyObject | null
+async function companyOf({ readModel }: Visit): Promise<CompanyObject | null> {
+  return (await getRow(readModel.pool, readModel.companyId, 'company', readModel.companyId)) as CompanyObject | null
 }
 
 async function showSettings(visit: Visit): Promise<Page | null> {
-  const { pool, companyId } = visit.books
+  const { pool, companyId } = visit.readModel
   const [company, paymentTypes, page] = await Promise.all([
     companyOf(visit),
     paymentTypesOf(visit),

@@ -28,7 +28,7 @@ const ONE = `${PATH}/:id`
 const at = { section: 'store', access: 'owner' } as const
 
 async function showOverview(visit: Visit): Promise<Page> {
-  const { pool, companyId, moment } = visit.books
+  const { pool, companyId, moment } = visit.readModel
   const stores = await listStores(pool, companyId)
   const isOwner = visit.session.role === 'owner'
   const body = (
@@ -96,16 +96,16 @@ const NEW: Fields = {
 
 const CHANGES: Fields = { commission_percentage: commission, ...secrets }
 
-/** An empty field of a secret says nothing. */
+/** An empty field of a secret leaves the secret as it is. */
 const saying = <T,>(schema: z.ZodType<T>) =>
   z.preprocess(
     (input) => Object.fromEntries(Object.entries(input as object).filter(([, value]) => value !== null)),
     schema,
   )
 
-async function storeOf({ params, books }: Visit): Promise<StoreObject | null> {
+async function storeOf({ params, readModel }: Visit): Promise<StoreObject | null> {
   const id = pathId(params.id)
-  return (await listStores(books.pool, books.companyId)).find((store) => store.id === id) ?? null
+  return (await listStores(readModel.pool, readModel.companyId)).find((store) => store.id === id) ?? null
 }
 
 async function showStore(visit: Visit): Promise<Page | null> {
@@ -131,7 +131,7 @@ async function showStore(visit: Visit): Promise<Page | null> {
             ['Ambiente', store.sandbox ? 'Teste' : 'Produção'],
             ['Token de acesso', store.has_access_token ? 'Guardado' : 'Falta'],
             ['Segredo das notificações', store.has_notification_secret ? 'Guardado' : 'Falta'],
-            ['Última alteração', dateTime(store.updated_at, visit.books.timezone)],
+            ['Última alteração', dateTime(store.updated_at, visit.readModel.timezone)],
           ]}
         />
       </Card>

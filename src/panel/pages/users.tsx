@@ -50,7 +50,7 @@ type User = Omit<UserObject, 'company_id'>
 
 /** The user that the path names, with times on the company's clock; null where the company has none such. */
 const userOf = (visit: Visit): Promise<User | null> =>
-  recordOf(visit, ({ books }, id) => getUser(books.pool, books.companyId, id))
+  recordOf(visit, ({ readModel }, id) => getUser(readModel.pool, readModel.companyId, id))
 
 const UserBadge = ({ status }: Pick<User, 'status'>) => <StateBadge state={STATES[status]} />
 
@@ -80,7 +80,7 @@ async function showUser(visit: Visit): Promise<Page | null> {
             ['E-mail', user.email],
             ['Papel', ROLE_NAMES[user.role]],
             ['Situação', <UserBadge status={user.status} />],
-            ['Cadastro', dateTime(user.created_at, visit.books.timezone)],
+            ['Cadastro', dateTime(user.created_at, visit.readModel.timezone)],
           ]}
         />
       </Card>

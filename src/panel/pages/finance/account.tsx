@@ -32,13 +32,12 @@ interface Party {
   readonly field: string
 }
 
-/** One side of the finances. */
+/** What the pages of receivables and those of payables differ in. */
 export interface AccountPages<P> {
   /** `/contas-a-receber` */
   readonly path: string
   readonly section: Section
   readonly subject: 'receivable' | 'payable'
-  /** What the accounts are called. */
   readonly all: string
   readonly listing: AccountListing
   readonly party: Party & { of(account: P): { readonly id: number | null; readonly name: string | null } }
@@ -54,7 +53,7 @@ export const ACCOUNT_ORIGIN_NAMES: Readonly<Record<(typeof ACCOUNT_ORIGINS)[numb
   sale: 'Venda a prazo',
 }
 
-/** That its day has passed is no stored status. */
+/** Overdue is no stored status: it comes with the day. */
 const stateOf = ({ status, is_overdue }: Account): State => {
   if (status === 'settled') return ['good', 'Liquidada']
   return is_overdue ? ['bad', 'Vencida'] : ['plain', 'Pendente']
@@ -62,7 +61,7 @@ const stateOf = ({ status, is_overdue }: Account): State => {
 
 export const AccountBadge = ({ account }: { readonly account: Account }) => <StateBadge state={stateOf(account)} />
 
-/** What the accounts that were found add up to; of very many, only that they are. */
+/** Sums of the accounts that were found; very many are only counted as such. */
 export const Sums = ({ sums: { found, overdue } }: { readonly sums: FoundSums }) => {
   if (found.count === 0) return null
   if (found.count > MOST_SUMMED) return <p class="sums">Mais de {decimal(String(MOST_SUMMED))} contas.</p>
@@ -105,15 +104,15 @@ export async function partyField(visit: Visit, party: Party, current?: string | 
 
 const Name = text(120)
 
-async function findParty({ books }: Visit, { table }: Party, typed: string): Promise<number | null> {
+async function findParty({ readModel }: Visit, { table }: Party, typed: string): Promise<number | null> {
   const name = Name.safeParse(typed)
-  return name.success ? findPersonByName(books.pool, table, books.companyId, name.data) : null
+  return name.success ? findPersonByName(readModel.pool, table, readModel.companyId, name.data) : null
 }
 
-async function suggestions({ books }: Visit, { listing }: Party, part: string): Promise<string[]> {
+async function suggestions({ readModel }: Visit, { listing }: Party, part: string): Promise<string[]> {
   const name = part === '' ? undefined : Name.safeParse(part).data
   if (part !== '' && name === undefined) return []
-  const page = await listPersonsByName(books.pool, listing, books.companyId, { limit: SUGGESTIONS, name })
+  const page = await listPersonsByName(readModel.pool, listing, readModel.companyId, { limit: SUGGESTIONS, name })
   const persons = recordsIn<{ name: string }>(page)
   return persons.map((person) => person.name)
 }

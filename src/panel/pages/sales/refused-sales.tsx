@@ -24,7 +24,7 @@ import { idsIn, reasonOf, reasonsIn, Uploaded } from './uploaded-sale.tsx'
 const PATH = '/caixas/recusadas'
 const SETTLED_PATH = `${PATH}/resolvidas`
 
-/** A page of them; one more is asked for, to know whether there are more. */
+/** Of a page. One more is read, to know whether there is a next page. */
 const SHOWN = 50
 
 export const refusedColumns = (timezone: string): Column<RefusedSale>[] => [
@@ -48,9 +48,9 @@ const settledColumns = (timezone: string): Column<RefusedSaleRecord>[] => [
   { head: 'Por', cell: settlerOf },
 ]
 
-async function showOpen({ books, query }: Visit): Promise<Page> {
+async function showOpen({ readModel, query }: Visit): Promise<Page> {
   const after = pathId(query.cursor ?? '') ?? 0
-  const { total, sales } = await listRefusedSales(books.pool, books.companyId, { after, limit: SHOWN + 1 })
+  const { total, sales } = await listRefusedSales(readModel.pool, readModel.companyId, { after, limit: SHOWN + 1 })
   const body = (
     <>
       <Actions>
@@ -58,22 +58,22 @@ async function showOpen({ books, query }: Visit): Promise<Page> {
         <ButtonLink to="/caixas">Voltar</ButtonLink>
       </Actions>
       <p class="hint">À espera de alguém que as resolva: {total}. As mais antigas vêm primeiro.</p>
-      <Listed path={PATH} query={query} columns={refusedColumns(books.timezone)} found={sales} />
+      <Listed path={PATH} query={query} columns={refusedColumns(readModel.timezone)} found={sales} />
     </>
   )
   return { title: 'Vendas recusadas', body }
 }
 
-async function showSettled({ books, query }: Visit): Promise<Page> {
+async function showSettled({ readModel, query }: Visit): Promise<Page> {
   const before = pathId(query.cursor ?? '') ?? undefined
-  const sales = await listSettledSales(books.pool, books.companyId, { before, limit: SHOWN + 1 })
+  const sales = await listSettledSales(readModel.pool, readModel.companyId, { before, limit: SHOWN + 1 })
   const body = (
     <>
       <Actions>
         <ButtonLink to="/caixas">Voltar</ButtonLink>
       </Actions>
       <p class="hint">Ficam aqui por 90 dias depois de resolvidas.</p>
-      <Listed path={SETTLED_PATH} query={query} columns={settledColumns(books.timezone)} found={sales} />
+      <Listed path={SETTLED_PATH} query={query} columns={settledColumns(readModel.timezone)} found={sales} />
     </>
   )
   return { title: 'Vendas recusadas resolvidas', body }
@@ -97,15 +97,15 @@ function Listed<R extends RefusedSale>({ path, query, columns, found }: ListedPr
   )
 }
 
-async function refusedSaleOf({ books, params }: Visit): Promise<RefusedSaleDetails | null> {
+async function refusedSaleOf({ readModel, params }: Visit): Promise<RefusedSaleDetails | null> {
   const id = pathId(params.id)
-  return id === null ? null : getRefusedSale(books.pool, books.companyId, id)
+  return id === null ? null : getRefusedSale(readModel.pool, readModel.companyId, id)
 }
 
 async function showOne(visit: Visit, filled?: Filled): Promise<Page | null> {
   const sale = await refusedSaleOf(visit)
   if (!sale) return null
-  const { pool, companyId, timezone } = visit.books
+  const { pool, companyId, timezone } = visit.readModel
   const names = await findNamesForTill(pool, companyId, idsIn(sale.payload))
   const body = (
     <>
@@ -196,7 +196,7 @@ const Settling = ({ visit, id, filled }: SettlingProps) => (
   </Card>
 )
 
-/** Settles it. A button pressed twice has done what it says; whoever comes second is shown who was first. */
+/** Whoever presses the button twice has settled it; whoever comes second is shown who was first. */
 async function settle(submission: Submission, id: number, note: string | null): Promise<Redirect> {
   const { context, session } = submission
   const { companyId, userId } = session
