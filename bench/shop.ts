@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { newKey } from '#access/api-keys.ts'
-import { createTokens } from '#access/tokens.ts'
+import { createTokens } from '#access/sync-access.ts'
 import { createApiKey } from '#commands/api-keys.ts'
 import { createCategory } from '#commands/catalog/categories.ts'
 import { createItem } from '#commands/catalog/items.ts'

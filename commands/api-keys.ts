@@ -9,7 +9,7 @@ import { type ApiKeySecret, apiKeyById, apiKeySecrets } from '#projections/api-k
 import { ownCompany } from '#projections/companies.ts'
 import type { RecordId } from './records.ts'
 
-/** Keys that a company may have at a time, not revoked and not expired (spec, Limits). */
+/** Keys that a company may have at a time, not revoked and not expired (KEY-4). */
 export const MAX_ACTIVE_KEYS = 5
 
 /** `prefix` and `hash` are those of the key, which itself is nobody's business but the caller's. */

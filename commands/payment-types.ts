@@ -21,7 +21,6 @@ const paymentTypeShape = {
   due_days: z.int().min(0).max(MAX_DUE_DAYS),
 }
 
-/** Defaults: DESIGN section 5, Sale payment types. */
 export const CreatePaymentTypeInput = z.strictObject({
   ...paymentTypeShape,
   fee_percentage: paymentTypeShape.fee_percentage.default('0.00'),

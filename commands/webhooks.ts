@@ -36,7 +36,7 @@ export const WebhookChanges = WebhookFields.partial()
 
 const OVERLAP_HOURS = 'deve ser um número inteiro de 0 a 168'
 
-/** Hours during which the secret before a rotation still signs (DESIGN section 5, Webhooks). */
+/** Hours during which the secret before a rotation still signs (HOOK-28). */
 export const RotationFields = z.strictObject({
   overlap_hours: z.int({ error: OVERLAP_HOURS }).min(0, OVERLAP_HOURS).max(168, OVERLAP_HOURS).default(24),
 })

@@ -29,7 +29,7 @@ interface CompanyRow extends Changed {
   company_id: number
   timezone: string
   plan: string
-  /** Keys that are not revoked; expired ones are among them. At most five count (spec, Limits). */
+  /** Keys that are not revoked; expired ones are among them. At most five count (KEY-4). */
   active_keys: { id: number; expires_at: string | null }[]
   /** Ids of the users who are owners and active: there is always one of them left. */
   active_owners: number[]

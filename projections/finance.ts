@@ -17,8 +17,8 @@ export type AccountFields = Pick<Created, 'external_id' | 'description' | 'amoun
 export type AccountStart<P> = AccountFields & P & Pick<Created, 'origin' | 'sale_id'>
 
 /**
- * A receivable or payable as the API shows it, without `is_overdue`: the clock changes that, so it is never stored
- * (DESIGN section 5, Receivable / payable). `P` are the fields of the other party, as it was called at the last change.
+ * A receivable or payable as the API shows it, without `is_overdue`: the clock changes that, so it is never stored.
+ * `P` are the fields of the other party, as it was called at the last change.
  */
 export type AccountObject<P> = { id: number } & AccountStart<P> & {
     status: 'pending' | 'settled'
@@ -130,7 +130,7 @@ export type CustomerOfReceivable = Pick<
 
 export type ReceivableObject = AccountObject<CustomerOfReceivable>
 
-/** What is to be received (spec, Receivable / payable). */
+/** What is to be received. */
 export const receivables = accountTable<CustomerOfReceivable>('receivables')
 
 const receivable = accountKind(receivables, ({ customer_id }) => customer_id)
@@ -153,7 +153,7 @@ export type SupplierOfPayable = Pick<DataOf<'PayableCreated'>, 'supplier_id' | '
 
 export type PayableObject = AccountObject<SupplierOfPayable>
 
-/** What is to be paid (spec, Receivable / payable). */
+/** What is to be paid. */
 export const payables = accountTable<SupplierOfPayable>('payables')
 
 const payable = accountKind(payables, ({ supplier_id }) => supplier_id)

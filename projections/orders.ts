@@ -10,7 +10,7 @@ import { attemptRefused, attemptStarted, type PaymentObject, paymentRecorded } f
 
 type Placed = DataOf<'OrderPlaced'>
 
-/** An order of an online store as the API shows it (DESIGN section 5, Online store). */
+/** An order of an online store as the API shows it. */
 export interface OrderObject {
   id: number
   external_id: string | null

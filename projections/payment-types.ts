@@ -4,7 +4,7 @@ import { byPk, table } from '#ledger/table.ts'
 import { companyOf } from './companies.ts'
 import { type Changed, changedColumns, docView, existing, projection, stamp } from './define.ts'
 
-/** A sale payment type as the API shows it (spec, Sale payment type). */
+/** A sale payment type as the API shows it (TYPE-1). */
 export interface PaymentTypeObject {
   id: number
   name: string

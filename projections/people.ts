@@ -7,7 +7,7 @@ import { type RecordRow, recordHandlers } from './records.ts'
 /** All fields that customers and suppliers have in common and a caller sets. */
 export type PersonFields = Omit<DataOf<'CustomerCreated'>, 'id'>
 
-/** A customer or supplier as the API shows it (DESIGN section 5, Person). */
+/** A customer or supplier as the API shows it. */
 type PersonObject<F extends PersonFields> = { id: number } & F & { created_at: string; updated_at: string }
 
 interface PersonColumns {
@@ -53,7 +53,7 @@ function personKind<F extends PersonFields>(persons: Table<PersonRow<F>>) {
   }
 }
 
-/** A customer as the API shows it (spec, Customer). */
+/** A customer as the API shows it. */
 export type CustomerObject = PersonObject<PersonFields>
 
 export const customers = personTable<PersonFields>('customers')
@@ -76,7 +76,7 @@ export const customerView = docView(customerById)
 /** All fields of a supplier that a caller sets: those of a person, and the trade name. */
 export type SupplierFields = Omit<DataOf<'SupplierCreated'>, 'id'>
 
-/** A supplier as the API shows it: as a customer, and the trade name (DESIGN section 5, Person). */
+/** A supplier as the API shows it: as a customer, and the trade name. */
 export type SupplierObject = PersonObject<SupplierFields>
 
 export const suppliers = personTable<SupplierFields>('suppliers')

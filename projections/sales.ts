@@ -15,7 +15,7 @@ export interface FiscalDocument {
   issued_at: string
 }
 
-/** A sale as the API shows it (DESIGN section 5, Sale). Names are those of the moment of the sale. */
+/** A sale as the API shows it. Names are those of the moment of the sale (SALE-14). */
 export interface SaleObject {
   id: number
   external_id: string | null

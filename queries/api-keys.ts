@@ -22,7 +22,7 @@ const GET_ME = {
          where c.company_id = $1`,
 }
 
-/** Who calls: the company, its key, what it may do and how often (DESIGN section 5, /me). */
+/** Who calls: the company, its key, what it may do and how often (KEY-2). */
 export async function getMe(
   pool: Pool,
   companyId: number,

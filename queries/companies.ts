@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 
-/** JSON text of what a till needs to know of its company (spec, Company configuration): company, payment types, user. */
+/** JSON text of what a till needs to know of its company (SYNC-9): company, payment types, user. */
 export async function getConfig(pool: Pool, companyId: number, userId: number): Promise<string> {
   const { rows } = await pool.query<{ config: string }>({ ...statement, values: [companyId, userId] })
   const [found] = rows

@@ -64,7 +64,7 @@ export interface DeliveryAttempt {
   response: string | null
 }
 
-/** A delivery as the API shows it (DESIGN section 5, Webhooks). */
+/** A delivery as the API shows it. */
 export interface DeliveryObject {
   id: string
   webhook_id: number

@@ -33,7 +33,7 @@ export const rulesIn = (page: string, text: string): Rule[] =>
 
 /** Titles of `it` and `describe` that name rules, as `[SALE-7]` or `[SALE-7, SALE-8]`; indentation tells what is around what. */
 export function citationsInTitles(file: string, text: string): Citation[] {
-  const callOrEnd = /^([ \t]*)(?:\}\)|(?:it|describe)(?:\.\w+)?\(\s*(['"`])((?:\\.|(?!\2)[^\\])*)\2)/gm
+  const callOrEnd = /^([ \t]*)(?:\}\)|(?:it|describe)\(\s*(['"`])((?:\\.|(?!\2)[^\\])*)\2)/gm
   const cited = /\s*\[([A-Z]+-\d+(?:, [A-Z]+-\d+)*)\]/g
   let around: { indent: number; title: string }[] = []
   const found: Citation[] = []

@@ -83,7 +83,7 @@ export const updateItem = command<UpdateItemInput>({
   },
 })
 
-/** Takes an item out of lists and sales and frees its barcode, without erasing it (spec, DELETE /catalog/items/{id}). */
+/** Takes an item out of lists and sales and frees its barcode, without erasing it (REC-6). */
 export const deactivateItem = command<RecordId>({
   needs: ({ id }) => [itemById(id)],
   decide(rows, { id }) {

@@ -47,7 +47,7 @@ export interface AccountSide<P extends object, N> {
 
 /**
  * Why an account cannot be written at all. One that a sale made belongs to the point of sale: only the integration API is
- * refused (DESIGN section 5, managed_by_pdv).
+ * refused (ACCT-3).
  */
 function findLock(
   { origin: source, status }: Pick<AccountRow<unknown>, 'origin' | 'status'>,
@@ -161,7 +161,7 @@ export function deleteAccount<P extends object, N>(side: AccountSide<P, N>): Com
 /** The last day that a date can name. */
 const LAST_DAY = '9999-12-31'
 
-/** Settles an account in full; the contract knows no partial settlement, so another amount is a mistake (spec, States). */
+/** Settles an account in full; the contract knows no partial settlement, so another amount is a mistake (ACCT-5). */
 export function settleAccount<P extends object, N>(side: AccountSide<P, N>): Command<SettleInput> {
   return command<SettleInput>({
     needs: ({ id }) => [side.byId(id), ownCompany],

@@ -34,7 +34,7 @@ export function checkParty<N>(field: string, named: (input: N) => PartyName) {
   }
 }
 
-/** The body of a settlement (spec, Settlement input fields). The amount is only checked. */
+/** The body of a settlement (ACCT-5). The amount is only checked. */
 export const Settlement = z.strictObject({
   paid_at: Instant.nullish(),
   payment_method: z.enum(PAYMENT_METHODS),

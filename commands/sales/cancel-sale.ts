@@ -14,7 +14,7 @@ export type CancelSaleInput = z.infer<typeof CancelSaleInput>
 
 /**
  * Cancels a sale, returns its stock and deletes what is still to be received for it. Cancelling twice answers the state,
- * not an error (spec, States: sales).
+ * not an error (SALE-17).
  */
 export const cancelSale = command<CancelSaleInput>({
   needs: ({ id }) => [saleById(id)],

@@ -37,7 +37,7 @@ export function quantitiesTaken(items: readonly SaleItem[]): Map<number, number>
 
 const IDENTIFIER = 'informe exatamente um entre catalog_item_id, catalog_item_external_id e description'
 
-/** A line names its article in exactly one way; an ad-hoc item (description) needs its price (spec, Sale). */
+/** A line names its article in exactly one way; an ad-hoc item (description) needs its price (SALE-2, SALE-3). */
 const LineInput = z
   .strictObject({
     catalog_item_id: Id.optional(),

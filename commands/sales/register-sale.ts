@@ -15,7 +15,7 @@ import { LinesInput, lineRefs, priceLines, quantitiesTaken, takenPayment } from 
 
 type Completed = DataOf<'SaleCompleted'>
 
-/** POST /sales (spec, Sale input). */
+/** The body of POST /sales. */
 export const SaleInput = z.strictObject({
   external_id: ExternalId.optional(),
   customer_external_id: ExternalId.optional(),
@@ -26,7 +26,7 @@ export const SaleInput = z.strictObject({
 })
 export type SaleInput = z.infer<typeof SaleInput>
 
-/** Registers a sale that is complete from the start: priced, paid in full, its stock debited (spec, rule 5 of the endpoints). */
+/** Registers a sale that is complete from the start: priced, paid in full, its stock debited (SALE-1). */
 export const registerSale = command<SaleInput>({
   needs: (input) => [
     ...(input.external_id === undefined ? [] : [saleByExternalId(input.external_id)]),

@@ -10,9 +10,8 @@ import { createUser } from '#commands/users.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
 import type { Core } from '#service/core.ts'
-import { ensureAccess } from './access.ts'
+import { ensureAccess, readDemoFile, writeDemoFile } from './access.ts'
 import { DEMO_COMPANIES, type DemoCompany } from './companies.ts'
-import { readDemoFile, writeDemoFile } from './file.ts'
 
 /** Advisory lock: of two processes that start at once, the second finds everything done. */
 const DEMO_LOCK = 8_314_159_267
@@ -29,10 +28,10 @@ export async function seedDemo(
   const session = await core.pool.connect()
   try {
     await session.query('select pg_advisory_lock($1)', [DEMO_LOCK])
-    const { rowCount: strangers } = await session.query(
+    const { rowCount: foreign } = await session.query(
       'select from read.companies where not exists (select from ops.demo_companies) limit 1',
     )
-    if (strangers) {
+    if (foreign) {
       session.release(true)
       return false
     }

@@ -23,7 +23,7 @@ const CATEGORY_NAME = `(
   select (g.doc -> 'name')::text from categories g where g.company_id = t.company_id and g.id = t.category_id)`
 
 /**
- * SQL of a product's JSON text (spec, Product (download)). Decimals are put there as they are kept, so that the numbers are
+ * SQL of a product's JSON text (SYNC-10). Decimals are put there as they are kept, so that the numbers are
  * exact. What is not tracked has no stock to tell: 0, and `tracks_stock` says that it means nothing.
  */
 const PRODUCT_RECORD = `'{"id":' || t.id
@@ -115,7 +115,7 @@ interface KnownProduct {
 
 /**
  * Hands over what changed without the till's knowledge, in the till's order, as
- * `{id, reason, client_updated_at, server_updated_at, product}` (DESIGN section 5). A movement of stock is no conflict.
+ * `{id, reason, client_updated_at, server_updated_at, product}` (SYNC-15). A movement of stock is no conflict.
  * Returns when it was looked at; null when `take` wanted no more.
  */
 export function checkProducts(

@@ -32,7 +32,7 @@ interface Filters {
 }
 
 interface AccountFilters extends Filters {
-  /** Overdue accounts are pending ones: there is no stored status of that name (spec, Receivable / payable). */
+  /** Overdue accounts are pending ones: there is no stored status of that name (ACCT-4). */
   readonly status?: 'pending' | 'settled' | 'overdue'
 }
 

@@ -10,7 +10,7 @@ export interface AccountSums {
   readonly settled: Sum
 }
 
-/** DESIGN section 5, Summary. */
+/** What the API answers as the summary (ACCT-11). */
 export interface Summary {
   readonly from: string
   readonly to: string

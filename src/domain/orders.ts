@@ -1,10 +1,10 @@
 import { fromCents, percentOf, toCents } from './money.ts'
 
-/** States of an order and of each of its payments (spec, Online-store order). */
+/** States of an order and of each of its payments (ORDER-3, ORDER-4). */
 export const ORDER_STATUSES = ['pending', 'paid', 'failed', 'cancelled', 'refunded'] as const
 export type OrderStatus = (typeof ORDER_STATUSES)[number]
 
-/** Our word for each of the provider's (spec, Online-store order; DESIGN section 5). */
+/** Our word for each of the provider's (ORDER-3). */
 const STATUSES: Readonly<Record<string, OrderStatus>> = {
   approved: 'paid',
   pending: 'pending',
@@ -72,6 +72,6 @@ export function splitOf(amount: string, percentage: string): Split {
   return { percentage, amount: fromCents(share), store_amount: fromCents(cents - share) }
 }
 
-/** What came of a notification (DESIGN section 5). `refused`: it was wrong; `failed`: it was not, and should come again. */
+/** What came of a notification (RCV-11). `refused`: it was wrong; `failed`: it was not, and should come again. */
 export const NOTIFICATION_OUTCOMES = ['applied', 'duplicate', 'stale', 'ignored', 'refused', 'failed'] as const
 export type NotificationOutcome = (typeof NOTIFICATION_OUTCOMES)[number]

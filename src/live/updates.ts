@@ -69,7 +69,7 @@ export function createLiveUpdates({ databaseUrl, pool, onError }: LiveUpdatesOpt
     databaseUrl,
     channel: LIVE_CHANNEL,
     application_name: 'tillbook live',
-    onRing(message) {
+    onNotification(message) {
       const positions = message === null ? null : decodePositions(message)
       if (positions) publish(positions)
       else void look([...companies.keys()])

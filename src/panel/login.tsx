@@ -25,7 +25,7 @@ export function loginRoutes(context: PanelContext, readForm: RequestHandler): Ro
     const [typed, password, next] = [textOf(form, 'email'), textOf(form, 'password'), textOf(form, 'para')]
     const email = Email.safeParse(typed)
     // What is no e-mail address belongs to nobody.
-    const outcome = email.success ? await login.enter({ email: email.data, password }, request.ip ?? '') : WRONG
+    const outcome = email.success ? await login.logIn({ email: email.data, password }, request.ip ?? '') : WRONG
     if (outcome.kind === 'wrong') return sendLogin(response, { email: typed, next, problem: WRONG.message }, 401)
     if (outcome.kind === 'limited') {
       response.setHeader('Retry-After', outcome.retryAfter)

@@ -1,10 +1,10 @@
 import type { Pool } from 'pg'
 import type { ComponentChildren } from 'preact'
-import type { AddressLimit } from '#access/address-limit.ts'
+import type { AddressLimit } from '#access/minute-limit.ts'
 import type { QuotaLimits } from '#access/quota.ts'
 import type { PanelAccess, PanelSession } from '#access/sessions.ts'
 import type { AsOfCore, Moment } from '#audit/as-of.ts'
-import type { Verifier } from '#audit/verifier.ts'
+import type { Verifier } from '#audit/verify.ts'
 import type { Calendar } from '#domain/instant.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import type { InputDependencies } from '#http/dependencies.ts'
@@ -15,7 +15,7 @@ import type { Answer } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
 import type { LiveUpdates } from '#live/updates.ts'
-import type { Bell } from '#webhooks/bell.ts'
+import type { DeliveryNotifier } from '#webhooks/notifier.ts'
 import type { FormBody } from './forms/form.ts'
 import type { FlashCode } from './words/flashes.ts'
 
@@ -23,7 +23,7 @@ import type { FlashCode } from './words/flashes.ts'
 export interface PanelContext extends AsOfCore {
   readonly writer: Writer
   readonly verifier: Verifier
-  readonly bell: Bell
+  readonly deliveryNotifier: DeliveryNotifier
   readonly limits: QuotaLimits
   readonly addresses: AddressLimit
   /** Room for the bodies of forms. */

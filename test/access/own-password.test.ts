@@ -1,6 +1,5 @@
 import { expect } from 'chai'
-import { createLogin, type Login } from '#access/login.ts'
-import { changeOwnPassword } from '#access/own-password.ts'
+import { changeOwnPassword, createLogin, type Login } from '#access/login.ts'
 import { hashPassword } from '#access/passwords.ts'
 import { createSessions, type PanelSession, type Sessions } from '#access/sessions.ts'
 import { changePassword } from '#commands/users.ts'
@@ -35,8 +34,8 @@ describe('the own password', () => {
   after(() => api.close())
 
   async function enter(password: string) {
-    const outcome = await login.enter({ email: user.email, password }, FROM.address)
-    if (outcome.kind !== 'entered') throw new Error(outcome.kind)
+    const outcome = await login.logIn({ email: user.email, password }, FROM.address)
+    if (outcome.kind !== 'loggedIn') throw new Error(outcome.kind)
     const issued = await sessions.issue(outcome.holder)
     const found = await sessions.find(issued.token)
     if (!found) throw new Error('there is no session')
@@ -57,7 +56,7 @@ describe('the own password', () => {
     const next = await sessions.issue(outcome.holder)
     expect(await sessions.find(next.token)).to.include({ userId: user.id, companyId: company.id })
     await enter(NEXT)
-    expect(await login.enter(user, FROM.address)).to.deep.equal({ kind: 'wrong' })
+    expect(await login.logIn(user, FROM.address)).to.deep.equal({ kind: 'wrong' })
   })
 
   it('changes by an event that says who did it, and holds neither password nor hash', async () => {
@@ -72,7 +71,7 @@ describe('the own password', () => {
     expect(await change()).to.have.property('kind', 'limited')
     expect(await eventsOfUser()).to.have.length(1)
     expect(await sessions.find(token)).not.to.equal(null)
-    expect(await createLogin(api.core.pool).enter(user, FROM.address)).to.have.property('kind', 'entered')
+    expect(await createLogin(api.core.pool).logIn(user, FROM.address)).to.have.property('kind', 'loggedIn')
   })
 
   it('is changed once by two who both know the old one at the same time', async () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
-import { createTokens, LIVE_TOKENS_OF_USER, purgeTokens, type Tokens } from '#access/tokens.ts'
+import { createTokens, LIVE_TOKENS_OF_USER, purgeTokens, type Tokens } from '#access/sync-access.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { createTestUser, type TestUser } from '../support/till.ts'
@@ -74,7 +74,7 @@ describe('tokens', () => {
     const live = async () =>
       (await pool.query('select hash from ops.sync_tokens where user_id = $1 and revoked_at is null', [user.id]))
         .rowCount
-    expect(await live()).to.equal(LIVE_TOKENS_OF_USER)
+    expect(await live()).to.equal(200)
     await issue()
     expect(await live()).to.equal(LIVE_TOKENS_OF_USER)
     expect(await tokens.find(idle)).to.equal(null)

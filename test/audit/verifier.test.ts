@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
-import { createVerifier } from '#audit/verifier.ts'
+import { createVerifier } from '#audit/verify.ts'
 import type { EventStore } from '#ledger/port.ts'
 import { createPostgresStore } from '#ledger/stores/postgres.ts'
 import { Unavailable } from '#lib/unavailable.ts'

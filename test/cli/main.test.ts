@@ -2,8 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { findEmbedded, startEmbedded } from '#postgres/embedded.ts'
+import { startEmbedded } from '#postgres/embedded.ts'
 import { useDatabase } from '../support/database.ts'
+import { findEmbedded } from '../support/find-embedded.ts'
 import { tillbook } from './tillbook.ts'
 
 const FAST = { fsync: 'off', full_page_writes: 'off' }

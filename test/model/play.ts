@@ -1,4 +1,4 @@
-import { createTokens } from '#access/tokens.ts'
+import { createTokens } from '#access/sync-access.ts'
 import { createUser } from '#commands/users.ts'
 import { type Reply, send, type TestApi } from '../support/api.ts'
 import { type Call, type Case, type Kind, resolved, type Step } from './calls.ts'

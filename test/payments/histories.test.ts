@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { MOVES, type Move, type SandboxPayment } from '#demo/provider-sandbox/book.ts'
-import { FORGERIES, forgery } from '#demo/provider-sandbox/forgeries.ts'
+import { FORGERIES, forgery } from '#demo/provider-sandbox/control.ts'
 import { type Sandbox, startSandbox } from '#demo/provider-sandbox/server.ts'
 import { judge, statusOfProvider } from '#domain/orders.ts'
 import type { DataOf } from '#events/catalogue.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type pg from 'pg'
-import type { Share } from '#postgres/share.ts'
+import type { Share } from '#postgres/supervision.ts'
 import { supervise } from '#postgres/supervision.ts'
 import { until } from '../support/wait.ts'
 

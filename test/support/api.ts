@@ -3,9 +3,9 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { promisify } from 'node:util'
 import { v7 as uuidv7 } from 'uuid'
-import { createAddressLimit } from '#access/address-limit.ts'
 import { KEY_BYTES, newKey } from '#access/api-keys.ts'
 import { createLogin } from '#access/login.ts'
+import { createAddressLimit } from '#access/minute-limit.ts'
 import { createGate, type Gate } from '#access/quota.ts'
 import { runAs } from '#access/run-as.ts'
 import { createSessions } from '#access/sessions.ts'
@@ -139,7 +139,7 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
     },
     sync: createSyncAccess(core.pool, login, { tokenDays: null, callsPerMinute: 1_000_000, ...options.sync }),
     provider: options.provider ?? noProvider,
-    notifiers: createAddressLimit({ perMinute: options.notificationsPerMinute ?? 1_000_000 }),
+    notificationLimit: createAddressLimit({ perMinute: options.notificationsPerMinute ?? 1_000_000 }),
     publicUrl: PUBLIC_URL,
     trustProxy,
     newId: uuidv7,

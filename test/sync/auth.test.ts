@@ -206,7 +206,7 @@ describe('tokens of tills', () => {
     expect(reply.body).to.deep.equal({ success: true, data: { id, name, email, company_id: company.id } })
   })
 
-  it('GET /api/sync/status tells who is logged in, and Postgres’s time [TOKEN-9]', async () => {
+  it('GET /api/sync/status tells who is logged in, and Postgres’s time [TOKEN-9, SYNC-11]', async () => {
     const till = await openTill(api.url, company, user)
     const { body } = await till.get('/sync/status')
     const { server_time, ...rest } = body

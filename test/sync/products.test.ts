@@ -23,7 +23,7 @@ describe('GET /api/sync/products in full', () => {
   })
   after(() => api.close())
 
-  it('lists the products of the company by id, each with its fields [SYNC-10]', async () => {
+  it('lists the products of the company by id, each with its fields [SYNC-10, SYNC-11]', async () => {
     const category = (await company.post('/catalog/categories', { name: 'Grãos & "Cia"' })).body.data.id
     const coffee = await shelf.create({
       name: 'Café "extra"\n🥖',

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { expect } from 'chai'
-import { readUpload } from '#sync/upload-results.ts'
+import { readUpload } from '#sync/upload.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { untilBlocked } from '../support/lock-waits.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { MAX_OPEN, settleRefusedSale } from '#offline-sales/refused-sales.ts'
+import { MAX_OPEN, resolveRefusedSale } from '#offline-sales/refused-sales.ts'
 import { listRefusedSales } from '#queries/sales/offline-sales.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
@@ -24,7 +24,7 @@ describe('refused sales of uploads', () => {
   })
 
   const open = (page = {}) => listRefusedSales(api.core.pool, company.id, page)
-  const settle = (id: number) => settleRefusedSale(api.core.pool, company.id, id, { userId: till.user.id, note: null })
+  const settle = (id: number) => resolveRefusedSale(api.core.pool, company.id, id, { userId: till.user.id, note: null })
   const wrong = (offlineId: string) => counter.sale(offlineId, { total: 11 })
 
   it('are kept as they were sent, with who sent them, when and why [UP-14]', async () => {
@@ -62,7 +62,7 @@ describe('refused sales of uploads', () => {
     const [a, b] = (await open({ limit: 2 })).sales
     expect((await open({ after: b?.id ?? 0 })).sales).to.have.length(1)
     expect(await listRefusedSales(api.core.pool, company.id + 1)).to.deep.equal({ total: 0, sales: [] })
-    expect(await settleRefusedSale(api.core.pool, company.id + 1, a?.id ?? 0, { userId: 1, note: null })).to.equal(
+    expect(await resolveRefusedSale(api.core.pool, company.id + 1, a?.id ?? 0, { userId: 1, note: null })).to.equal(
       false,
     )
   })

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { createLogin, type Holder } from '#access/login.ts'
 import { hashPassword } from '#access/passwords.ts'
 import { createSessions } from '#access/sessions.ts'
-import { createTokens } from '#access/tokens.ts'
+import { createTokens } from '#access/sync-access.ts'
 import { changePassword, deactivateUser, reactivateUser, updateUser } from '#commands/users.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
@@ -28,8 +28,8 @@ describe('a user who is', () => {
 
   const sessions = () => createSessions(other.core.pool, () => {})
   const holderOf = async (): Promise<Holder> => {
-    const outcome = await createLogin(api.core.pool).enter(user, '192.0.2.1')
-    if (outcome.kind !== 'entered') throw new Error(outcome.kind)
+    const outcome = await createLogin(api.core.pool).logIn(user, '192.0.2.1')
+    if (outcome.kind !== 'loggedIn') throw new Error(outcome.kind)
     return outcome.holder
   }
 

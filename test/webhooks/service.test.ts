@@ -60,7 +60,7 @@ describe('a service that delivers webhooks', () => {
     expect(await show(path)).to.include({ status: 'active', failing_since: null, last_success_at: null })
   })
 
-  it('marks an address that never answers well, and switches it off after a while: once, with a notice [HOOK-20]', async () => {
+  it('marks an endpoint that never answers well, and switches it off after a while: once, with a notice [HOOK-20]', async () => {
     const { receiver } = service
     receiver.answer = (_received, response) => response.writeHead(503).end()
     const { path, id } = await service.register()
@@ -77,7 +77,7 @@ describe('a service that delivers webhooks', () => {
     expect(service.errors).to.deep.equal([])
   })
 
-  it('switches an address off at once when it answers 410, and cancels what waits [HOOK-21]', async () => {
+  it('switches an endpoint off at once when it answers 410, and cancels what waits [HOOK-21]', async () => {
     const { company, receiver } = service
     receiver.answer = (_received, response) => response.writeHead(410).end()
     const { path } = await service.register()
@@ -114,7 +114,7 @@ describe('a service that delivers webhooks', () => {
     await until(async () => (await api.core.pool.query(kill)).rowCount === 1)
   })
 
-  it('switches an address off once, however many processes notice [HOOK-20]', async () => {
+  it('switches an endpoint off once, however many processes notice [HOOK-20]', async () => {
     const second = await startDelivering(database.url, { switchOffHours: 0.0002, retrySeconds: [0.05] })
     try {
       service.receiver.answer = (_received, response) => response.writeHead(500).end()

@@ -22,7 +22,7 @@ function pathDelivery(params: Params): { webhook: number; id: string } | null {
 /** A message of which deliveries are kept: 30 days. */
 const ReplayFields = z.strictObject({ after: z.int().min(-1).optional() })
 
-/** What was delivered to an address, and how to have it again (DESIGN section 5, Webhooks). */
+/** What was delivered to an address, and how to have it again (HOOK-25, HOOK-27). */
 export const deliveryRoutes: readonly Route[] = [
   read({
     path: '/webhooks/:id/deliveries',

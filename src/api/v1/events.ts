@@ -36,7 +36,7 @@ const VerifyQuery = z
     message: 'after e hash são informados juntos',
   })
 
-/** The ledger itself, for those who audit it (DESIGN section 5, Event feed and audit). */
+/** The ledger itself, for those who audit it (FEED-1). */
 export const eventRoutes: readonly Route[] = [
   read({
     path: '/events',

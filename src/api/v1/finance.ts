@@ -119,7 +119,7 @@ const payables = recordRoutes({
 /** One component of the contract for both sides. */
 const settlement = Settlement.meta({ id: 'Settlement' })
 
-/** A settlement moves money, so a caller that heard no answer must be able to ask again: the key is demanded (spec, rule 4). */
+/** A settlement moves money, so a caller that heard no answer must be able to ask again: the key is demanded (ACCT-6). */
 const settleRoute = (
   one: string,
   name: string,

@@ -38,5 +38,5 @@ const historyRoute = (path: string, kind: IdKind, name: string, one: string): Ro
     },
   })
 
-/** What happened to each record (DESIGN section 5, Event feed and audit). */
+/** What happened to each record (FEED-3). */
 export const historyRoutes: readonly Route[] = RECORDS.map((record) => historyRoute(...record))

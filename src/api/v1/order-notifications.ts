@@ -6,7 +6,7 @@ import { type Route, read } from '../route.ts'
 import { pageQuery } from './list-query.ts'
 import { answerPage } from './record-routes.ts'
 
-/** The log of what the payment provider sent about an order (DESIGN section 5, Online store). */
+/** The log of what the payment provider sent about an order (RCV-12). */
 export const orderNotificationsRoute: Route = read({
   path: '/orders/:id/notifications',
   scope: 'orders:read',

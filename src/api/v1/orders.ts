@@ -10,7 +10,7 @@ import { Order, orderExample, payExample } from '../contract/records/orders.ts'
 import { action, type Route, write } from '../route.ts'
 import { getRoute, listRoute } from './record-routes.ts'
 
-/** Orders are placed and paid; what becomes of them, the payment provider tells (DESIGN section 5, Online store). */
+/** Orders are placed and paid; what becomes of them, the payment provider tells (ORDER-8). */
 export const orderRoutes: readonly Route[] = [
   listRoute({
     path: '/orders',

@@ -12,7 +12,7 @@ import { type Route, read, write } from '../route.ts'
 import { QueryDate } from './list-query.ts'
 import { answerRecord, getRoute, listRoute } from './record-routes.ts'
 
-/** Sales are registered complete and never edited; there is no PATCH (spec, States: sales). */
+/** Sales are registered complete and never edited; there is no PATCH (SALE-15). */
 export const saleRoutes: readonly Route[] = [
   listRoute({
     path: '/sales',

@@ -34,7 +34,7 @@ function checkUrl(url: string | undefined, { allowPrivateTargets }: InputDepende
   return problem === null ? null : invalid('url', problem)
 }
 
-/** Addresses of webhooks (spec, Outbound events; DESIGN section 5, Webhooks). */
+/** Addresses of webhooks (HOOK-1). */
 export const webhookRoutes: readonly Route[] = [
   listRoute({
     path: '/webhooks',

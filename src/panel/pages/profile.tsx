@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { changeOwnPassword } from '#access/own-password.ts'
+import { changeOwnPassword } from '#access/login.ts'
 import { Password } from '#access/passwords.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import {
   deleteWebhook,
   enableWebhook,
-  MAX_WEBHOOKS,
+  RotationFields,
   registerWebhook,
   rotateSecret,
   switchOffWebhook,
@@ -40,7 +40,7 @@ describe('register webhook', () => {
   })
 
   it('takes so many and no more; a deleted one makes room [HOOK-4]', async () => {
-    const many = Array.from({ length: MAX_WEBHOOKS }, (_, index) => webhookRegistered({ id: index + 1 }))
+    const many = Array.from({ length: 50 }, (_, index) => webhookRegistered({ id: index + 1 }))
     const scenario = await given(companyRegistered(), ...many)
     const refused = await scenario.when(registerWebhook, { ...address, secret: 'whsec_x' })
     refused.refuses('webhook_limit_reached')
@@ -119,6 +119,14 @@ describe('switching a webhook', () => {
 })
 
 describe('rotate secret', () => {
+  it('overlaps for 0 to 168 whole hours, and for 24 unless told otherwise [HOOK-28]', () => {
+    expect(RotationFields.parse({})).to.deep.equal({ overlap_hours: 24 })
+    for (const overlap_hours of [0, 168]) expect(RotationFields.safeParse({ overlap_hours }).success).to.equal(true)
+    for (const overlap_hours of [-1, 0.5, 169, '24']) {
+      expect(RotationFields.safeParse({ overlap_hours }).success).to.equal(false)
+    }
+  })
+
   /** A scenario in which the secret of address 1 is `row`. */
   async function withSecret(row: Partial<WebhookSecret>) {
     const scenario = await given(companyRegistered(), webhookRegistered({ id: 1 }))

@@ -1,5 +1,5 @@
-import type { Fault } from '#audit/stored-event.ts'
-import type { Verified } from '#audit/verifier.ts'
+import type { Verified } from '#audit/verify.ts'
+import type { Fault } from '#audit/walk.ts'
 import { textOf } from '../../forms/form.ts'
 import type { Page, PanelRoute, Submission } from '../../route.ts'
 import { ButtonForm } from '../../ui/form.tsx'

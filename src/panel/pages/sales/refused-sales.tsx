@@ -1,6 +1,6 @@
 import { pathId } from '#http/paths.ts'
 import { statusOf } from '#http/problems.ts'
-import { SettlementNote, settleRefusedSale } from '#offline-sales/refused-sales.ts'
+import { ResolutionNote, resolveRefusedSale } from '#offline-sales/refused-sales.ts'
 import {
   findNamesForTill,
   getRefusedSale,
@@ -200,7 +200,7 @@ const Settling = ({ visit, id, filled }: SettlingProps) => (
 async function settle(submission: Submission, id: number, note: string | null): Promise<Redirect> {
   const { context, session } = submission
   const { companyId, userId } = session
-  const isNew = await settleRefusedSale(context.pool, companyId, id, { userId, note })
+  const isNew = await resolveRefusedSale(context.pool, companyId, id, { userId, note })
   const settledBy = isNew ? userId : (await refusedSaleOf(submission))?.settled_by?.id
   if (settledBy === userId) return { to: '/caixas', flash: 'resolvida' }
   return { to: `${PATH}/${id}`, flash: 'ja-resolvida' }
@@ -215,7 +215,7 @@ export const refusedSalePages: readonly PanelRoute[] = [
     section: 'tills',
     subject: refusedSaleOf,
     fields: () => FIELDS,
-    schema: SettlementNote,
+    schema: ResolutionNote,
     act: (submission, { id }, { note }) => settle(submission, id, note ?? null),
     async again(submission, _, refusal) {
       const page = await showOne(submission, filledWith(FIELDS, submission.form, refusal))

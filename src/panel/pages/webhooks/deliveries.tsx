@@ -156,7 +156,7 @@ async function operated(submission: Submission, operation: Operation) {
   const { context, session } = submission
   const asked = { companyId: session.companyId, idempotency: submission.idempotency() }
   const answer = await operate(context.pool, asked, operation)
-  context.bell.ring()
+  context.deliveryNotifier.notify()
   return answer
 }
 

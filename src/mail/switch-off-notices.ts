@@ -34,7 +34,7 @@ const notices = table<Notice>('notices', {
 
 const reasonOf = (event: { readonly data: object }) => (event.data as DataOf<'WebhookSwitchedOff'>).reason
 
-/** An address that was switched off without being asked for is told to its company (spec, States: outbound webhook address). */
+/** An endpoint that was switched off without being asked for is told to its company (HOOK-20). */
 export const switchOffNotices: Reaction = {
   refs(_rows, event) {
     if (event.type !== 'WebhookSwitchedOff' || reasonOf(event) === 'requested') return null
