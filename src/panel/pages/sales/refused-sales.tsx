@@ -22,7 +22,7 @@ import { Actions, Badge, ButtonLink, Card, type Fact, Facts } from '../../ui/par
 import { idsIn, reasonOf, reasonsIn, Uploaded } from './uploaded-sale.tsx'
 
 const PATH = '/caixas/recusadas'
-const SETTLED_PATH = `${PATH}/resolvidas`
+const RESOLVED_PATH = `${PATH}/resolvidas`
 
 /** Of a page. One more is read, to know whether there is a next page. */
 const SHOWN = 50
@@ -38,14 +38,14 @@ export const refusedColumns = (timezone: string): Column<RefusedSale>[] => [
   { head: 'Vezes', cell: ({ times }) => times, isNumber: true, isExtra: true },
 ]
 
-/** Who settled it: a person, or the till that sent it corrected. */
-const settlerOf = ({ settled_by }: RefusedSaleRecord): string =>
+/** Who resolved it: a person, or the till that sent it corrected. */
+const resolverOf = ({ settled_by }: RefusedSaleRecord): string =>
   settled_by ? (settled_by.name ?? `usuário ${settled_by.id}`) : 'o caixa, que enviou a venda corrigida'
 
-const settledColumns = (timezone: string): Column<RefusedSaleRecord>[] => [
+const resolvedColumns = (timezone: string): Column<RefusedSaleRecord>[] => [
   ...refusedColumns(timezone).filter(({ head }) => head !== 'Vezes'),
   { head: 'Resolvida em', cell: ({ settled_at }) => settled_at && dateTime(settled_at, timezone) },
-  { head: 'Por', cell: settlerOf },
+  { head: 'Por', cell: resolverOf },
 ]
 
 async function showOpen({ readModel, query }: Visit): Promise<Page> {
@@ -54,7 +54,7 @@ async function showOpen({ readModel, query }: Visit): Promise<Page> {
   const body = (
     <>
       <Actions>
-        <ButtonLink to={SETTLED_PATH}>Resolvidas</ButtonLink>
+        <ButtonLink to={RESOLVED_PATH}>Resolvidas</ButtonLink>
         <ButtonLink to="/caixas">Voltar</ButtonLink>
       </Actions>
       <p class="hint">À espera de alguém que as resolva: {total}. As mais antigas vêm primeiro.</p>
@@ -64,7 +64,7 @@ async function showOpen({ readModel, query }: Visit): Promise<Page> {
   return { title: 'Vendas recusadas', body }
 }
 
-async function showSettled({ readModel, query }: Visit): Promise<Page> {
+async function showResolved({ readModel, query }: Visit): Promise<Page> {
   const before = pathId(query.cursor ?? '') ?? undefined
   const sales = await listSettledSales(readModel.pool, readModel.companyId, { before, limit: SHOWN + 1 })
   const body = (
@@ -73,7 +73,7 @@ async function showSettled({ readModel, query }: Visit): Promise<Page> {
         <ButtonLink to="/caixas">Voltar</ButtonLink>
       </Actions>
       <p class="hint">Ficam aqui por 90 dias depois de resolvidas.</p>
-      <Listed path={SETTLED_PATH} query={query} columns={settledColumns(readModel.timezone)} found={sales} />
+      <Listed path={RESOLVED_PATH} query={query} columns={resolvedColumns(readModel.timezone)} found={sales} />
     </>
   )
   return { title: 'Vendas recusadas resolvidas', body }
@@ -126,7 +126,7 @@ async function showOne(visit: Visit, filled?: Filled): Promise<Page | null> {
       <Card title="Envio">
         <Facts facts={factsOf(sale, timezone)} />
       </Card>
-      {sale.settled_at === null && <Settling visit={visit} id={sale.id} filled={filled} />}
+      {sale.settled_at === null && <Resolving visit={visit} id={sale.id} filled={filled} />}
     </>
   )
   return { title: `Venda recusada: ${sale.offline_id || 'sem identificação'}`, body }
@@ -158,7 +158,7 @@ const factsOf = (sale: RefusedSaleDetails, timezone: string): readonly Fact[] =>
     ? []
     : ([
         ['Resolvida em', dateTime(sale.settled_at, timezone)],
-        ['Resolvida por', settlerOf(sale)],
+        ['Resolvida por', resolverOf(sale)],
         ['O que foi feito', sale.settled_note],
       ] as const)),
 ]
@@ -172,13 +172,13 @@ const FIELDS: Fields = {
   },
 }
 
-interface SettlingProps {
+interface ResolvingProps {
   readonly visit: Visit
   readonly id: number
   readonly filled?: Filled | undefined
 }
 
-const Settling = ({ visit, id, filled }: SettlingProps) => (
+const Resolving = ({ visit, id, filled }: ResolvingProps) => (
   <Card title="Resolver">
     <Form
       visit={visit}
@@ -196,19 +196,19 @@ const Settling = ({ visit, id, filled }: SettlingProps) => (
   </Card>
 )
 
-/** Whoever presses the button twice has settled it; whoever comes second is shown who was first. */
-async function settle(submission: Submission, id: number, note: string | null): Promise<Redirect> {
+/** Whoever presses the button twice has resolved it; whoever comes second is shown who was first. */
+async function resolve(submission: Submission, id: number, note: string | null): Promise<Redirect> {
   const { context, session } = submission
   const { companyId, userId } = session
   const isNew = await resolveRefusedSale(context.pool, companyId, id, { userId, note })
-  const settledBy = isNew ? userId : (await refusedSaleOf(submission))?.settled_by?.id
-  if (settledBy === userId) return { to: '/caixas', flash: 'resolvida' }
+  const resolvedBy = isNew ? userId : (await refusedSaleOf(submission))?.settled_by?.id
+  if (resolvedBy === userId) return { to: '/caixas', flash: 'resolvida' }
   return { to: `${PATH}/${id}`, flash: 'ja-resolvida' }
 }
 
 export const refusedSalePages: readonly PanelRoute[] = [
   { path: PATH, section: 'tills', show: showOpen },
-  { path: SETTLED_PATH, section: 'tills', show: showSettled },
+  { path: RESOLVED_PATH, section: 'tills', show: showResolved },
   { path: `${PATH}/:id`, section: 'tills', show: (visit) => showOne(visit) },
   formRoute({
     path: `${PATH}/:id/resolver`,
@@ -216,7 +216,7 @@ export const refusedSalePages: readonly PanelRoute[] = [
     subject: refusedSaleOf,
     fields: () => FIELDS,
     schema: ResolutionNote,
-    act: (submission, { id }, { note }) => settle(submission, id, note ?? null),
+    act: (submission, { id }, { note }) => resolve(submission, id, note ?? null),
     async again(submission, _, refusal) {
       const page = await showOne(submission, filledWith(FIELDS, submission.form, refusal))
       return page && { ...page, status: statusOf(refusal.refused) }

@@ -49,7 +49,7 @@ interface WaitingProps {
   readonly timezone: string
 }
 
-/** What nobody has settled yet: money may have been taken for it. */
+/** What nobody has resolved yet: money may have been taken for it. */
 const Waiting = ({ total, sales, timezone }: WaitingProps) => (
   <Card title="Vendas recusadas">
     {total > 0 && (
