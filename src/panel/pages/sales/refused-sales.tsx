@@ -5,7 +5,7 @@ import {
   findNamesForTill,
   getRefusedSale,
   listRefusedSales,
-  listSettledSales,
+  listResolvedSales,
   type RefusedSale,
   type RefusedSaleDetails,
   type RefusedSaleRecord,
@@ -66,7 +66,7 @@ async function showOpen({ readModel, query }: Visit): Promise<Page> {
 
 async function showResolved({ readModel, query }: Visit): Promise<Page> {
   const before = pathId(query.cursor ?? '') ?? undefined
-  const sales = await listSettledSales(readModel.pool, readModel.companyId, { before, limit: SHOWN + 1 })
+  const sales = await listResolvedSales(readModel.pool, readModel.companyId, { before, limit: SHOWN + 1 })
   const body = (
     <>
       <Actions>
