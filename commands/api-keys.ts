@@ -9,10 +9,10 @@ import { type ApiKeySecret, apiKeyById, apiKeySecrets } from '#projections/api-k
 import { ownCompany } from '#projections/companies.ts'
 import type { RecordId } from './records.ts'
 
-/** Keys that a company may have at a time, not revoked and not expired (KEY-4). */
+/** Active keys, neither revoked nor expired, that a company may have at a time (KEY-4). */
 export const MAX_ACTIVE_KEYS = 5
 
-/** `prefix` and `hash` are those of the key, which itself is nobody's business but the caller's. */
+/** `prefix` and `hash` are of the key, which itself only the caller knows. */
 export const CreateApiKeyInput = z.strictObject({
   name: text(80),
   scopes: z.array(z.enum(SCOPES)).min(1),
@@ -38,7 +38,7 @@ export const createApiKey = command<CreateApiKeyInput>({
   },
 })
 
-/** Ends a key for good, in every process with its next call. An expired one can be revoked too. */
+/** Ends a key for good: its next call fails, whichever process it reaches. An expired one can be revoked too. */
 export const revokeApiKey = command<RecordId>({
   needs: ({ id }) => [apiKeyById(id)],
   decide(rows, { id }) {

@@ -12,7 +12,7 @@ import { changesBetween, isEmpty } from './records.ts'
 const LOGO_URL = 'deve ser uma URL http ou https'
 const TIME_ZONE = 'deve ser um fuso horário, como "America/Sao_Paulo"'
 
-/** Fields of a company that are set by whoever runs the service. */
+/** Fields of a company, set by whoever runs the service. */
 export const companyShape = {
   name: text(120),
   cnpj: Cnpj,
@@ -48,7 +48,7 @@ export const registerCompany = command<RegisterCompanyInput>({
 export const UpdateCompanyInput = z.strictObject(companyShape).partial()
 export type UpdateCompanyInput = z.infer<typeof UpdateCompanyInput>
 
-/** Changes the company's own data, as its plan. Times already shown keep the offset of the zone that they were shown in. */
+/** A new time zone counts from now on: records keep the offset of the times that they have. */
 export const updateCompany = command<UpdateCompanyInput>({
   needs: () => [ownCompany],
   decide(rows, input, { companyId }) {

@@ -8,10 +8,10 @@ import { accept, command } from '#ledger/command.ts'
 import { paymentTypeById } from '#projections/payment-types.ts'
 import { changesBetween, isEmpty } from './records.ts'
 
-/** Longest time to pay, in days: ten years. */
+/** Ten years. */
 const MAX_DUE_DAYS = 3650
 
-/** Fields of a payment type; each subscriber defines its own, also those of the kinds that only the point of sale may use. */
+/** Each subscriber defines its own payment types, also of the kinds that only the point of sale may use. */
 const paymentTypeShape = {
   name: text(60),
   kind: z.enum(PAYMENT_KINDS),
@@ -28,7 +28,6 @@ export const CreatePaymentTypeInput = z.strictObject({
 })
 export type CreatePaymentTypeInput = z.infer<typeof CreatePaymentTypeInput>
 
-/** Defines a way to pay. */
 export const createPaymentType = command<CreatePaymentTypeInput>({
   needs: () => [],
   ids: () => ({ payment_type: 1 }),
@@ -42,7 +41,7 @@ export const createPaymentType = command<CreatePaymentTypeInput>({
 export const UpdatePaymentTypeInput = z.strictObject({ id: Id, ...z.strictObject(paymentTypeShape).partial().shape })
 export type UpdatePaymentTypeInput = z.infer<typeof UpdatePaymentTypeInput>
 
-/** Changes a way to pay, for payments from now on: those of past sales keep their fee. */
+/** Counts for payments from now on: those of past sales keep their fee. */
 export const updatePaymentType = command<UpdatePaymentTypeInput>({
   needs: ({ id }) => [paymentTypeById(id)],
   decide(rows, { id, ...fields }) {

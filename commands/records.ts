@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { ExternalId, Id } from '#domain/text.ts'
 
-/** The input of a command that needs to know no more than which record it is about. */
+/** Input of a command that needs no more than the record's id. */
 export const RecordId = z.strictObject({ id: Id })
 export type RecordId = z.infer<typeof RecordId>
 
@@ -27,7 +27,7 @@ interface Holder {
   readonly deleted_at?: string | null
 }
 
-/** The refusal of a value that another record than `ownId` has; a deleted holder is marked, because no list shows it. */
+/** The refusal of a value that a record other than `ownId` has; a deleted one is marked, because no list shows it. */
 export function duplicateOf(field: string, holder: Holder | null, ownId: number | null): Refusal | null {
   if (!holder || holder.id === ownId) return null
   const details = { field, conflicting_id: holder.id }
@@ -35,8 +35,8 @@ export function duplicateOf(field: string, holder: Holder | null, ownId: number 
 }
 
 /**
- * The input of PUT by-external: the body under the external id of the path. A body may repeat it, and another one in it is
- * a mistake that must not rename the record.
+ * The input of PUT by-external: the body under the external id of the path. A body may repeat it; another one in the body is
+ * refused, because it would rename the record.
  */
 export function atExternalId<B extends { external_id?: string | null }>(
   externalId: string,

@@ -19,18 +19,18 @@ export const Alias = z
 
 const SECRET = 'deve ter de 1 a 500 caracteres ASCII visíveis, sem espaços'
 
-/** As the provider gives it, who alone decides how long it is; anything else would only have been pasted wrong. */
+/** As the provider gives it, of whatever length it likes; other characters are a mistake of pasting. */
 const Secret = z.string(expects(SECRET)).regex(/^[\x21-\x7e]{1,500}$/, SECRET)
 
-/** Both may come later: without a token the store cannot be paid, without a secret its notifications are not signed. */
+/** Both may come later: without a token the store cannot be paid, without a secret its notifications come unsigned. */
 const secretsShape = { access_token: Secret.optional(), notification_secret: Secret.optional() }
 
 type Secrets = Readonly<Partial<Record<(typeof STORE_SECRETS)[number], string | null | undefined>>>
 
-/** Which of the secrets are given; all that an event may know of them. */
+/** Names of the secrets that are given: all that an event may know of them. */
 const namesOf = (secrets: Secrets) => STORE_SECRETS.filter((name) => secrets[name] !== undefined)
 
-/** The secrets go where they can be used, and not into the event. */
+/** The secrets are kept in `ops`, not in the event. */
 export const CreateStoreInput = z.strictObject({
   alias: Alias,
   /** The service's share of what the store is paid. */
@@ -71,10 +71,10 @@ export const UpdateStoreInput = z.strictObject({
 })
 export type UpdateStoreInput = z.infer<typeof UpdateStoreInput>
 
-/** Of a store whose secrets were lost with the process that was about to keep them: they are set anew. */
+/** Of a store whose secrets were lost with a process that died before its commit. */
 const NO_SECRETS = { access_token: null, notification_secret: null }
 
-/** Changes the commission of payments to come, and puts new secrets in the place of the old ones. */
+/** Changes the commission of payments to come, and replaces secrets. */
 export const updateStore = command<UpdateStoreInput>({
   needs: ({ alias }) => [storeByAlias(alias), storeSecretsByAlias(alias)],
   decide(rows, { alias, commission_percentage, access_token, notification_secret }, { companyId }) {
@@ -105,7 +105,6 @@ export const updateStore = command<UpdateStoreInput>({
 export const SwitchStoreInput = z.strictObject({ alias: Alias })
 export type SwitchStoreInput = z.infer<typeof SwitchStoreInput>
 
-/** Switching to what it is already changes nothing. */
 const switchTo = (enabled: boolean): Command<SwitchStoreInput> =>
   command({
     needs: ({ alias }) => [storeByAlias(alias)],
@@ -121,5 +120,5 @@ const switchTo = (enabled: boolean): Command<SwitchStoreInput> =>
 /** Takes orders, payments and notifications again. */
 export const enableStore = switchTo(true)
 
-/** From now on the store takes no orders and no payments, and to the provider it does not exist. */
+/** The store takes no orders and no payments any more, and answers notifications as if it did not exist. */
 export const disableStore = switchTo(false)

@@ -21,13 +21,7 @@ import { type RecordRow, recordHandlers } from './records.ts'
 import { stockMoves } from './sales.ts'
 
 /** A category of catalog items as the API shows it. */
-export interface CategoryObject {
-  id: number
-  external_id: string | null
-  name: string
-  created_at: string
-  updated_at: string
-}
+export type CategoryObject = DataOf<'CategoryCreated'> & { created_at: string; updated_at: string }
 
 interface CategoryRow extends Changed {
   company_id: number
@@ -71,7 +65,7 @@ export const categoryView = docView(categoryById)
 /** All fields of an item that a caller sets, stock aside. */
 export type ItemFields = Omit<DataOf<'CatalogItemRevived'>, 'id'>
 
-/** A catalog item as the API shows it, without `category_name`, which is joined on reading because it may change by itself. */
+/** A catalog item as the API shows it, without `category_name`: categories change by themselves, so it is joined on reading. */
 export type ItemObject = { id: number } & ItemFields & {
     /** Exactly 3 decimals, negative after oversold offline sales; null for services and untracked items. */
     stock: string | null
@@ -81,13 +75,13 @@ export type ItemObject = { id: number } & ItemFields & {
   }
 
 interface ItemColumns {
-  /** Names need not be unique; the key is what lists look for. */
+  /** What lists look for; names of items need not be unique. */
   name_key: string
   sku: string | null
   /** Unique among live items; null when deleted. */
   barcode: string | null
   category_id: number | null
-  type: 'product' | 'service'
+  type: ItemFields['type']
 }
 
 export type ItemRow = RecordRow<ItemObject> & ItemColumns
@@ -133,7 +127,7 @@ const on = recordHandlers<DataOf<'CatalogItemCreated'>, ItemObject, ItemColumns>
   freed: { barcode: null },
 })
 
-/** Moves the stock of an item, also of a deleted one; an untracked item has none to move. */
+/** Sets the stock of an item, deleted or not. */
 function setStock(
   rows: Changes,
   event: EventOf<never>,
@@ -152,7 +146,9 @@ function setStock(
 const plus = (before: string | null, quantity: string, sign: 1 | -1): string | null =>
   before === null ? null : fromThousandths(toThousandths(before) + sign * toThousandths(quantity))
 
-/** Whatever way a sale was made, its lines that move stock take it. */
+type Sold = EventOf<'SaleCompleted'> | EventOf<'OfflineSaleCompleted'>
+
+/** However a sale was made, its lines that move stock take it. */
 const takesStock = {
   refs: ({ data }: Sold) => stockMoves(data.items).map((move) => itemById(move.catalog_item_id)),
   apply(rows: Changes, event: Sold) {
@@ -161,8 +157,6 @@ const takesStock = {
     }
   },
 }
-
-type Sold = EventOf<'SaleCompleted'> | EventOf<'OfflineSaleCompleted'>
 
 export const catalogItemsProjection = projection('catalog_items', [catalogItems], {
   CatalogItemCreated: on.created,

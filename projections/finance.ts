@@ -10,10 +10,10 @@ import { type RecordRow, recordHandlers } from './records.ts'
 type Created = DataOf<'ReceivableCreated'>
 type Settled = DataOf<'ReceivableSettled'>
 
-/** Fields that receivables and payables have in common and a caller sets. */
+/** Fields of receivables and payables alike that a caller sets. */
 export type AccountFields = Pick<Created, 'external_id' | 'description' | 'amount' | 'due_date'>
 
-/** What an account has from its beginning: the fields, the other party's (`P`), and where it comes from. */
+/** What an account has from its beginning: its fields, the other party's (`P`), and where it comes from. */
 export type AccountStart<P> = AccountFields & P & Pick<Created, 'origin' | 'sale_id'>
 
 /**
@@ -42,7 +42,6 @@ interface AccountColumns {
 
 export type AccountRow<P> = RecordRow<AccountObject<P>> & AccountColumns
 
-/** The table of one side of the finances. */
 function accountTable<P>(name: 'receivables' | 'payables'): Table<AccountRow<P>> {
   return table<AccountRow<P>>(name, {
     columns: {
@@ -70,7 +69,7 @@ function accountTable<P>(name: 'receivables' | 'payables'): Table<AccountRow<P>>
   })
 }
 
-/** The keys by which accounts of a table are found, what events do to its rows, and how one is shown. */
+/** How accounts of a table are found, what events do to its rows, and how one is shown. */
 function accountKind<P>(accounts: Table<AccountRow<P>>, partyIdOf: (party: P) => number | null) {
   const byId = (id: number) => byPk(accounts, id)
   const handlers = recordHandlers<{ id: number } & AccountStart<P>, AccountObject<P>, AccountColumns>({

@@ -13,7 +13,7 @@ import { storesProjection, storeView } from './stores.ts'
 import { usersProjection, userView } from './users.ts'
 import { webhooksProjection, webhookView } from './webhooks.ts'
 
-/** Grows when a projection starts to write something else from the same events; the tables are then rebuilt at the next start. */
+/** Raised when a projection writes something else from the same events; the next start then rebuilds the tables. */
 const MEANING = 1
 
 /** In the order in which they see each event; the company comes first, because the others read it. */
@@ -35,7 +35,6 @@ const projections = [
   ordersProjection,
 ]
 
-/** The whole read model. */
 export const readModel: ReadModel = {
   version: versionOf(projections, MEANING),
   projections,
@@ -58,7 +57,7 @@ export const readModel: ReadModel = {
   base: [ownCompany],
 }
 
-/** Where the highest id of each kind is found. Rows of what was deleted stay. */
+/** Where the highest id of each kind is found: rows of deleted records stay. */
 export const ID_COLUMNS: Sequences = {
   company: ['companies', 'company_id'],
   user: ['users', 'id'],

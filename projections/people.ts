@@ -4,7 +4,7 @@ import { byKey, byPk, type Table, table } from '#ledger/table.ts'
 import { BY_CHANGE, BY_DELETION, changedColumns, docView, projection, withMore } from './define.ts'
 import { type RecordRow, recordHandlers } from './records.ts'
 
-/** All fields that customers and suppliers have in common and a caller sets. */
+/** Fields of customers and suppliers alike that a caller sets. */
 export type PersonFields = Omit<DataOf<'CustomerCreated'>, 'id'>
 
 /** A customer or supplier as the API shows it. */
@@ -18,7 +18,6 @@ interface PersonColumns {
 
 export type PersonRow<F extends PersonFields = PersonFields> = RecordRow<PersonObject<F>> & PersonColumns
 
-/** The table of one kind of persons. */
 function personTable<F extends PersonFields>(name: string): Table<PersonRow<F>> {
   return table<PersonRow<F>>(name, {
     columns: {
@@ -36,7 +35,7 @@ function personTable<F extends PersonFields>(name: string): Table<PersonRow<F>> 
   })
 }
 
-/** The keys by which persons of a table are found, and what the events of their lives do to its rows. */
+/** How persons of a table are found, and what events do to its rows. */
 function personKind<F extends PersonFields>(persons: Table<PersonRow<F>>) {
   const byId = (id: number) => byPk(persons, id)
   return {
@@ -53,7 +52,6 @@ function personKind<F extends PersonFields>(persons: Table<PersonRow<F>>) {
   }
 }
 
-/** A customer as the API shows it. */
 export type CustomerObject = PersonObject<PersonFields>
 
 export const customers = personTable<PersonFields>('customers')
@@ -73,10 +71,9 @@ export const customersProjection = projection('customers', [customers], {
 
 export const customerView = docView(customerById)
 
-/** All fields of a supplier that a caller sets: those of a person, and the trade name. */
 export type SupplierFields = Omit<DataOf<'SupplierCreated'>, 'id'>
 
-/** A supplier as the API shows it: as a customer, and the trade name. */
+/** With a trade name. */
 export type SupplierObject = PersonObject<SupplierFields>
 
 export const suppliers = personTable<SupplierFields>('suppliers')

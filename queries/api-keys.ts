@@ -57,7 +57,7 @@ export interface ListedApiKey extends ApiKeyObject {
   readonly last_used_at: string | null
 }
 
-/** All keys of a company, also revoked and expired ones, in the order in which they were made. */
+/** All keys of a company, oldest first, revoked and expired ones included. */
 export async function listApiKeys(pool: Pool, companyId: number): Promise<ListedApiKey[]> {
   const { rows } = await pool.query<{ doc: ApiKeyObject; last_used_at: string | null }>({
     name: 'list_api_keys',
@@ -70,13 +70,12 @@ export async function listApiKeys(pool: Pool, companyId: number): Promise<Listed
   return rows.map(({ doc, last_used_at }) => ({ ...doc, last_used_at }))
 }
 
-/** Calls that count in the windows of now. */
 interface CountedCalls {
   readonly minute: number
   readonly day: number
 }
 
-/** How much of its quota a company has used. */
+/** How much of its quota a company has used in the minute and the day under way. */
 export async function getCalls(pool: Pool, companyId: number): Promise<CountedCalls> {
   const { rows } = await pool.query<CountedCalls>({
     name: 'get_calls',

@@ -2,13 +2,13 @@ import type { Pool } from 'pg'
 
 /** JSON text of what a till needs to know of its company (SYNC-9): company, payment types, user. */
 export async function getConfig(pool: Pool, companyId: number, userId: number): Promise<string> {
-  const { rows } = await pool.query<{ config: string }>({ ...statement, values: [companyId, userId] })
+  const { rows } = await pool.query<{ config: string }>({ ...TILL_CONFIG, values: [companyId, userId] })
   const [found] = rows
   if (!found) throw new Error(`user ${userId} of company ${companyId} does not exist`)
   return found.config
 }
 
-const statement = {
+const TILL_CONFIG = {
   name: 'get_sync_config',
   text: `select '{"company":' || json_build_object(
              'id', c.company_id, 'name', c.doc -> 'name', 'cnpj', c.doc -> 'cnpj', 'logo_url', coalesce(c.doc ->> 'logo_url', ''))::text

@@ -23,8 +23,8 @@ interface EventFilters {
 const Key = z.tuple([z.int().nonnegative()])
 
 /**
- * A page of the ledger itself: envelopes as they were hashed, in order, up to the read model's revision. Where a filter
- * makes it look far, a page may be short though there are more.
+ * A page of the ledger itself: envelopes as they were hashed, in order, up to the read model's revision. A page may be short
+ * though there are more, where a filter would make it look too far.
  */
 export async function listEvents(
   { pool, store }: { readonly pool: Pool; readonly store: EventStore },
@@ -53,12 +53,12 @@ export async function listEvents(
   }
 }
 
-/** Tables that only projections write: a row stays when its record is deleted, and so knows that it was there. */
+/** Tables that only projections write: the row of a deleted record stays, and shows that it was there. */
 const derived = new Set(readModel.projections.flatMap(({ tables }) => tables))
 /** Rows that belong to every record. */
 const shared = new Set(readModel.base.map(({ table }) => table))
 
-/** The events of one record, oldest first, also of a deleted one; null when the company never had it. */
+/** The events of one record, oldest first, deleted or not; null when the company never had it. */
 export async function listHistory(
   ledgers: Parameters<typeof listEvents>[0],
   companyId: number,
@@ -89,13 +89,12 @@ async function isThere(pool: Pool, companyId: number, { table, by, values }: Any
 type RecentEvent = Pick<Envelope, 'revision' | 'type' | 'subject' | 'recorded_at' | 'origin' | 'actor'>
 
 export interface RecentEvents {
-  /** The last one first. */
+  /** Newest first. */
   readonly events: readonly RecentEvent[]
-  /** Of the ledger. */
+  /** Of the ledger, as far as the read model has come. */
   readonly revision: number
 }
 
-/** The last events of a company that the read model knows. */
 export async function recentEvents(
   { pool, store }: { readonly pool: Pool; readonly store: EventStore },
   companyId: number,
@@ -123,7 +122,7 @@ const recent = ({ revision, type, subject, recorded_at, origin, actor }: Envelop
   actor,
 })
 
-/** What the read model keeps of any record, also of a deleted one; null where the company never had it. */
+/** What the read model keeps of a record, deleted or not; null when the company never had it. */
 export async function getRow(
   pool: Pool,
   companyId: number,
@@ -139,7 +138,7 @@ export async function getRow(
   return rows[0]?.doc ?? null
 }
 
-/** Names of those who did things: `user/3` and `api_key/7` of a company. */
+/** Names by actor: `user/3`, `api_key/7`. */
 export async function listActors(
   pool: Pool,
   companyId: number,

@@ -38,7 +38,7 @@ export const listOrders = (pool: Pool, companyId: number, query: ListPaging & Or
 export const getOrder = (pool: Pool, companyId: number, id: number): Promise<Found> =>
   getBy(pool, orderListing, companyId, 'id', id)
 
-/** What an order's payments carry at the provider; null when the company has no such order. */
+/** The reference that an order's payments carry at the provider; null when the company has no such order. */
 export async function findReference(pool: Pool, companyId: number, orderId: number): Promise<string | null> {
   const { rows } = await pool.query<{ reference: string }>({
     name: 'find_order_reference',
@@ -48,7 +48,6 @@ export async function findReference(pool: Pool, companyId: number, orderId: numb
   return rows[0]?.reference ?? null
 }
 
-/** An order of a store, and the store with its secrets. */
 export interface NotifiedOrder {
   readonly store: StoreAccess
   readonly id: number
@@ -57,7 +56,7 @@ export interface NotifiedOrder {
   readonly totalCents: number
 }
 
-/** The order that a notification's address names; null when the store is missing or disabled, or the order is not its own. */
+/** The order that the URL of a notification names; null when the store is missing or disabled, or the order is not its own. */
 export async function findNotifiedOrder(pool: Pool, alias: string, orderId: number): Promise<NotifiedOrder | null> {
   const store = await findStore(pool, alias)
   if (!store?.enabled) return null
@@ -69,7 +68,7 @@ export async function findNotifiedOrder(pool: Pool, alias: string, orderId: numb
   return rows[0] ? { store, ...rows[0] } : null
 }
 
-/** A notification of the payment provider as the API shows it; what was answered is null until it was. */
+/** A notification of the payment provider as the API shows it; fields of the answer are null until there is one. */
 export interface NotificationObject {
   id: number
   received_at: string
@@ -81,7 +80,7 @@ export interface NotificationObject {
   outcome: NotificationOutcome | null
 }
 
-/** Payload and answer are kept as the JSON texts that they were. */
+/** Payload and answer are kept as JSON texts, byte for byte. */
 interface Printed extends Omit<NotificationObject, 'payload' | 'response'> {
   payload: string | null
   response: string | null
@@ -118,11 +117,10 @@ export const listNotifications = (
   query: Paging,
 ): Promise<Page | Refusal> => listInOrder(pool, notificationListing, AS_RECEIVED, companyId, { ...query, order })
 
-/** Alarms older than these are no news. */
 const DAYS = 30
 const COUNTED = 100
 
-/** Orders that money came in for which they did not ask, and that moved in the last 30 days: at most 100. */
+/** Orders that got money they did not ask for, and that moved in the last 30 days: at most 100. */
 export async function countAlarms(pool: Pool, companyId: number): Promise<number> {
   const { rows } = await pool.query<{ count: number }>({
     name: 'count_order_alarms',

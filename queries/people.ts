@@ -17,12 +17,14 @@ import {
 } from './records.ts'
 
 /** Filters of customers and suppliers alike. */
-interface PersonFilters {
+export interface PersonFilters {
   /** A part of the name. */
   readonly name?: string
   readonly document?: string
   readonly external_id?: string
 }
+
+type PersonQuery = ListPaging & PersonFilters
 
 const personListing = (table: 'customers' | 'suppliers'): Listing<PersonFilters> => ({
   resource: table,
@@ -40,9 +42,9 @@ function listPersons(
   pool: Pool,
   listing: Listing<PersonFilters>,
   companyId: number,
-  query: ListPaging & PersonFilters,
+  query: PersonQuery,
 ): Promise<Page | Refusal> {
-  return list(pool, listing, companyId, { ...query, name: namePart(query) })
+  return list(pool, listing, companyId, { ...query, name: containing(query.name) })
 }
 
 /** The same in the order of names, for people. */
@@ -52,45 +54,26 @@ export function listPersonsByName(
   companyId: number,
   query: Paging & PersonFilters,
 ): Promise<Page | Refusal> {
-  return listInOrder(pool, listing, BY_NAME, companyId, { ...query, name: namePart(query) })
+  return listInOrder(pool, listing, BY_NAME, companyId, { ...query, name: containing(query.name) })
 }
-
-const namePart = ({ name }: PersonFilters): string | undefined => (name === undefined ? undefined : containing(name))
-
-export type CustomerFilters = PersonFilters
 
 export const customerListing = personListing('customers')
+export const supplierListing = personListing('suppliers')
 
-export function listCustomers(
-  pool: Pool,
-  companyId: number,
-  query: ListPaging & CustomerFilters,
-): Promise<Page | Refusal> {
-  return listPersons(pool, customerListing, companyId, query)
-}
+export const listCustomers = (pool: Pool, companyId: number, query: PersonQuery): Promise<Page | Refusal> =>
+  listPersons(pool, customerListing, companyId, query)
 
-export function listDeletedCustomers(pool: Pool, companyId: number, query: DeletedPaging): Promise<Page | Refusal> {
-  return listDeleted(pool, 'customers', companyId, query)
-}
+export const listSuppliers = (pool: Pool, companyId: number, query: PersonQuery): Promise<Page | Refusal> =>
+  listPersons(pool, supplierListing, companyId, query)
+
+export const listDeletedCustomers = (pool: Pool, companyId: number, query: DeletedPaging): Promise<Page | Refusal> =>
+  listDeleted(pool, 'customers', companyId, query)
+
+export const listDeletedSuppliers = (pool: Pool, companyId: number, query: DeletedPaging): Promise<Page | Refusal> =>
+  listDeleted(pool, 'suppliers', companyId, query)
 
 export const getCustomer = (pool: Pool, companyId: number, id: number): Promise<Found> =>
   getBy(pool, customerListing, companyId, 'id', id)
-
-type SupplierFilters = PersonFilters
-
-export const supplierListing = personListing('suppliers')
-
-export function listSuppliers(
-  pool: Pool,
-  companyId: number,
-  query: ListPaging & SupplierFilters,
-): Promise<Page | Refusal> {
-  return listPersons(pool, supplierListing, companyId, query)
-}
-
-export function listDeletedSuppliers(pool: Pool, companyId: number, query: DeletedPaging): Promise<Page | Refusal> {
-  return listDeleted(pool, 'suppliers', companyId, query)
-}
 
 export const getSupplier = (pool: Pool, companyId: number, id: number): Promise<Found> =>
   getBy(pool, supplierListing, companyId, 'id', id)

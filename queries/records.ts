@@ -18,7 +18,6 @@ import {
   type Start,
 } from './list-statement.ts'
 
-/** A page of a list, ready to be sent. */
 export interface Page {
   /** JSON texts of the records, joined by commas. */
   readonly data: string
@@ -27,13 +26,12 @@ export interface Page {
   readonly next: string | null
   /** Time of the ledger's last event in the snapshot of the page, with the company's offset: the poller's next `updated_since`. */
   readonly synced_at: string
-  /** Revision of the ledger in the same snapshot. */
   readonly revision: number
-  /** Identifies the read model's tables, if it comes from them; those of a rebuild are others. */
+  /** Identifies the tables of the read model that it comes from, if any; a rebuild makes new ones. */
   readonly tables?: number
 }
 
-/** What all lists take. Instants are UTC, as `Instant` gives them. */
+/** Instants are UTC, as `Instant` gives them. */
 export interface Paging {
   readonly limit: number
   readonly cursor?: string
@@ -49,7 +47,6 @@ export interface DeletedPaging extends Paging {
   readonly since?: string
 }
 
-/** A resource that can be listed, with its filters. */
 export interface Listing<F> extends Source {
   readonly filters: { readonly [N in keyof F & string]-?: (parameter: string, today: string) => string }
 }
@@ -59,7 +56,6 @@ export const BY_ID: Order = { name: 'id', columns: [{ name: 'id', type: 'bigint'
 /** The newest first, as people look at lists. */
 export const NEWEST_FIRST: Order = { name: 'newest', columns: BY_ID.columns, descending: true }
 
-/** As people look for a name. */
 export const BY_NAME: Order = {
   name: 'by_name',
   columns: [
@@ -87,8 +83,8 @@ const BY_DELETION: Order = {
 }
 
 /**
- * Lists live records by id, or what changed since a time by its change. The refusal is of a cursor that does not belong
- * here. `today` is the company's day, for listings that depend on it; no cursor does.
+ * Lists live records by id, or by their last change those that changed since a time. Refuses a cursor of another list.
+ * `today` is the company's day, for listings that depend on it; no cursor does.
  */
 export async function list<F extends object>(
   pool: Pool,
@@ -99,15 +95,8 @@ export async function list<F extends object>(
 ): Promise<Page | Refusal> {
   const { limit, cursor, updated_since, ...filters } = query
   const order = updated_since === undefined ? BY_ID : BY_CHANGE
-  return fetchPage(pool, listing, companyId, {
-    order,
-    conditions: listing.filters,
-    filters,
-    limit,
-    cursor,
-    since: updated_since,
-    today,
-  })
+  const conditions = listing.filters
+  return fetchPage(pool, listing, companyId, { order, conditions, filters, limit, cursor, since: updated_since, today })
 }
 
 /** Lists deleted records as {id, external_id, deleted_at}, in the order of their deletion. */
@@ -127,14 +116,7 @@ export async function listDeleted(
       return { ...entry, deleted_at: localTime(entry.deleted_at, timezone) }
     },
   }
-  return fetchPage(pool, source, companyId, {
-    order: BY_DELETION,
-    conditions: {},
-    filters: {},
-    limit,
-    cursor,
-    since,
-  })
+  return fetchPage(pool, source, companyId, { order: BY_DELETION, conditions: {}, filters: {}, limit, cursor, since })
 }
 
 /** Lists what has no `updated_since`, in an order of its own. `today` is the company's day, as for `list`. */
@@ -146,18 +128,10 @@ export function listInOrder<F extends object>(
   { limit, cursor, ...filters }: Paging & F,
   today?: string,
 ): Promise<Page | Refusal> {
-  return fetchPage(pool, listing, companyId, {
-    order,
-    conditions: listing.filters,
-    filters,
-    limit,
-    cursor,
-    since: undefined,
-    today,
-  })
+  return fetchPage(pool, listing, companyId, { order, conditions: listing.filters, filters, limit, cursor, today })
 }
 
-/** A time as Postgres prints it in JSON, with as many digits as it needs and its own offset, on the company's clock. */
+/** A time as Postgres prints it in JSON (any number of digits, its own offset), on the company's clock. */
 export const localTime = (printed: string, timezone: string): string =>
   inZone(new Date(printed).toISOString(), timezone)
 
@@ -167,7 +141,7 @@ interface Wanted {
   readonly filters: object
   readonly limit: number
   readonly cursor: string | undefined
-  readonly since: string | undefined
+  readonly since?: string | undefined
   readonly today?: string | undefined
 }
 
@@ -221,7 +195,7 @@ const COLUMN_SCHEMAS = {
   text: StorableText,
 }
 
-/** Cursors come from outside: what is in them must be possible values, or Postgres would fail. */
+/** Cursors come from outside: values that are impossible for a column would make Postgres fail. */
 function keySchema({ columns }: Order): z.ZodType<(string | number)[]> {
   const schemas = columns.map(({ type }): z.ZodType<string | number> => COLUMN_SCHEMAS[type])
   return z.tuple(schemas as [z.ZodType<string | number>, ...z.ZodType<string | number>[]])
@@ -234,7 +208,6 @@ export interface Found {
   readonly revision: number
 }
 
-/** Columns by which a record is asked for. */
 const COLUMNS = { id: 'bigint', external_id: 'text' } as const
 
 /** Gets the record that has a value in a unique column. `today` is the company's day, for sources that depend on it. */
@@ -263,7 +236,7 @@ export async function getBy(
   return { record: JSON.stringify(source.present(JSON.parse(record), timezone)), revision }
 }
 
-/** The pattern of names that contain a text, for `like` on a column of name keys: neither case nor spacing matters. */
-export function containing(text: string): string {
-  return `%${nameKey(text).replace(/[\\%_]/g, '\\$&')}%`
+/** The pattern of names that contain a text, if there is one, for `like` on name keys: neither case nor spacing matters. */
+export function containing(text: string | undefined): string | undefined {
+  return text === undefined ? undefined : `%${nameKey(text).replace(/[\\%_]/g, '\\$&')}%`
 }

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import type { StoreObject } from '#projections/stores.ts'
 
-/** The online stores of a company, in the order in which they were opened. There are few: no pages. */
+/** The online stores of a company, oldest first. There are few: no pages. */
 export async function listStores(pool: Pool, companyId: number): Promise<StoreObject[]> {
   const { rows } = await pool.query<{ doc: StoreObject }>({
     name: 'list_stores',
@@ -11,7 +11,7 @@ export async function listStores(pool: Pool, companyId: number): Promise<StoreOb
   return rows.map(({ doc }) => doc)
 }
 
-/** What is needed of a store to talk with the payment provider. Secrets: never to be logged, answered or put in an event. */
+/** What is needed of a store to talk with the payment provider. Never to be logged, answered or put in an event: it has secrets. */
 export interface StoreAccess {
   readonly companyId: number
   readonly id: number
@@ -25,8 +25,8 @@ export interface StoreAccess {
 }
 
 /**
- * The store with an alias, whosever it is; null when there is none. Its secrets are null where they were never given, or were
- * lost with a process that ended between an append to a store outside of Postgres and its commit.
+ * The store with an alias, of whatever company; null when there is none. Secrets are null if they were never given, or if a
+ * process died between the append to an event store outside Postgres and the commit that would have kept them.
  */
 export async function findStore(pool: Pool, alias: string): Promise<StoreAccess | null> {
   const { rows } = await pool.query<StoreAccess>({

@@ -16,12 +16,10 @@ const userListing: Listing<object> = {
   },
 }
 
-/** The users of a company by id. */
 export function listUsers(pool: Pool, companyId: number, query: Paging): Promise<Page | Refusal> {
   return listInOrder(pool, userListing, BY_ID, companyId, query)
 }
 
-/** A user of the company as lists show it, also an inactive one. */
 export function getUser(pool: Pool, companyId: number, id: number): Promise<Found> {
   return getBy(pool, userListing, companyId, 'id', id)
 }

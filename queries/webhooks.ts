@@ -22,7 +22,7 @@ type Stored = Pick<WebhookRow, 'enabled' | 'watched_since'> & {
 
 const utc = (printed: string | null): string | null => (printed === null ? null : new Date(printed).toISOString())
 
-/** Addresses with how they answer, which dispatchers note outside of the read model. */
+/** Endpoints with how they answer, which dispatchers note outside of the read model. */
 const webhookListing: Listing<object> = {
   resource: 'webhooks',
   from: 'webhooks t left join webhook_health h on h.company_id = t.company_id and h.webhook_id = t.id',
@@ -46,16 +46,15 @@ const webhookListing: Listing<object> = {
   },
 }
 
-export function listWebhooks(pool: Pool, companyId: number, query: ListPaging): Promise<Page | Refusal> {
-  return list(pool, webhookListing, companyId, query)
-}
+export const listWebhooks = (pool: Pool, companyId: number, query: ListPaging): Promise<Page | Refusal> =>
+  list(pool, webhookListing, companyId, query)
 
 export const getWebhook = (pool: Pool, companyId: number, id: number): Promise<Found> =>
   getBy(pool, webhookListing, companyId, 'id', id)
 
 export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'cancelled'] as const
 
-/** A try to deliver: the answer's status and beginning, or why there was none. */
+/** An attempt to deliver: status and beginning of the answer, or why there was none. */
 export interface DeliveryAttempt {
   at: string
   status: number | null
@@ -69,7 +68,7 @@ export interface DeliveryObject {
   id: string
   webhook_id: number
   event: WebhookEvent | 'webhook.test'
-  /** Of the ledger, and of the address; both null for a test delivery. */
+  /** Of the ledger, and of the endpoint; both null for a test delivery. */
   revision: number | null
   sequence: number | null
   replay: boolean
@@ -80,15 +79,15 @@ export interface DeliveryObject {
 }
 
 /**
- * SQL of a delivery's JSON; `t` is its row. Times are Postgres's own until they are presented. A test takes its place before
- * deliveries that have waited for longer (src/webhooks/deliveries.ts), but is asked for when it was made.
+ * SQL of a delivery's JSON; `t` is its row. Times are as Postgres prints them. A test is due in the past, to overtake what
+ * waits already (src/webhooks/deliveries.ts); shown is when it was made.
  */
 export const DELIVERY_JSON = `json_build_object('id', t.id, 'webhook_id', t.webhook_id, 'event', t.event,
   'revision', t.revision, 'sequence', t.sequence, 'replay', t.replay, 'status', t.status, 'attempts', t.attempts,
   'next_attempt_at', case when t.next_attempt_at < t.created_at then t.created_at else t.next_attempt_at end,
   'created_at', t.created_at)`
 
-/** The same on the company's clock. */
+/** The same with times on the company's clock. */
 export function presentDelivery(record: unknown, timezone: string): DeliveryObject {
   const delivery = record as DeliveryObject
   const { attempts, next_attempt_at, created_at } = delivery
@@ -117,10 +116,10 @@ const deliveryListing: Listing<DeliveryFilters & { webhook: number }> = {
   present: presentDelivery,
 }
 
-/** Their ids follow the time at which they were made. */
+/** Ids are UUIDs in the order of time. */
 const NEWEST_FIRST: Order = { name: 'newest', columns: [{ name: 'id', type: 'uuid' }], descending: true }
 
-/** Deliveries of an address of the last 30 days, the newest first: whoever looks here wonders what has just happened. */
+/** Deliveries to an endpoint in the last 30 days, the newest first: whoever looks here wonders what has just happened. */
 export function listDeliveries(
   pool: Pool,
   companyId: number,
@@ -130,7 +129,6 @@ export function listDeliveries(
   return listInOrder(pool, deliveryListing, NEWEST_FIRST, companyId, { ...query, webhook })
 }
 
-/** One delivery of an address. */
 export async function getDelivery(pool: Pool, companyId: number, webhookId: number, id: string): Promise<Found> {
   const { rows } = await pool.query<{ revision: number; timezone: string; record: object | null }>({
     name: 'get_webhook_delivery',
@@ -148,7 +146,7 @@ export async function getDelivery(pool: Pool, companyId: number, webhookId: numb
   return { record: record && JSON.stringify(presentDelivery(record, timezone)), revision }
 }
 
-/** The body that a delivery sends, as it is signed; null when the message is kept no longer. */
+/** The body of a delivery, as it is signed; null when it is not kept any more. */
 export async function getMessage(pool: Pool, companyId: number, deliveryId: string): Promise<string | null> {
   const { rows } = await pool.query<{ body: string }>({
     name: 'get_webhook_message',
@@ -160,7 +158,6 @@ export async function getMessage(pool: Pool, companyId: number, deliveryId: stri
   return rows[0]?.body ?? null
 }
 
-/** What the users of a company were told. */
 interface ListedNotice {
   readonly kind: 'webhook_switched_off'
   readonly data: { readonly webhook_id: number; readonly url: string; readonly reason: 'no_response' | 'gone' }

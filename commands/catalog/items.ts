@@ -53,7 +53,7 @@ export const replaceItem = command<ReplaceItemInput>({
     const { id } = known
     const changes = changesBetween(known.doc, fields)
     const changed = isEmpty(changes) ? [] : [event('CatalogItemUpdated', { id, changes })]
-    // What is told of an event shows the record as it is then: the one that is told comes last.
+    // A webhook shows the record as it is when its event is applied: the event that it tells comes last.
     const events = [
       ...countStock({ id, type: input.type, stock: known.doc.stock }, input.stock),
       ...(known.deleted_at ? [event('CatalogItemRevived', { id, ...fields })] : changed),
@@ -65,7 +65,7 @@ export const replaceItem = command<ReplaceItemInput>({
 export const UpdateItemInput = z.strictObject({ id: Id, changes: ItemChanges })
 export type UpdateItemInput = z.infer<typeof UpdateItemInput>
 
-/** Changes the fields that are named; a movement of stock is an event of its own, because it is no change of the item. */
+/** Changes the fields that are named; a movement of stock is an event of its own. */
 export const updateItem = command<UpdateItemInput>({
   needs: ({ id, changes }) => [itemById(id), ...linkedRefs(changes)],
   decide(rows, { id, changes: input }) {
@@ -77,7 +77,7 @@ export const updateItem = command<UpdateItemInput>({
     const moved = moveStock({ id, type: fields.type ?? known.doc.type, stock: known.doc.stock }, input)
     if (isRefusal(moved)) return moved
     const changes = changesBetween(known.doc, fields)
-    // What is told of an event shows the record as it is then: the one that is told comes last.
+    // In this order for the same reason as in replaceItem.
     const events = [...moved, ...(isEmpty(changes) ? [] : [event('CatalogItemUpdated', { id, changes })])]
     return accept(events.length > 0 ? 'updated' : 'unchanged', `catalog_item/${id}`, events)
   },
@@ -115,7 +115,6 @@ export function fieldsOf(externalId: string | null, input: ItemInput): ItemField
   }
 }
 
-/** The rows that `findConflict` looks at. */
 function linkedRefs({ external_id, barcode, category_id }: LinkedFields): AnyRef[] {
   return [
     ...(external_id ? [itemByExternalId(external_id)] : []),

@@ -6,13 +6,13 @@ import type { NewEvent } from '#ledger/envelope.ts'
 import type { ItemObject } from '#projections/catalog.ts'
 import { type ItemChanges, NO_STOCK_OF_SERVICES } from './item-input.ts'
 
-/** What an item needs to know of itself to have its stock moved; `type` is the one it will have. */
+/** `type` is the one that the item will have. */
 type Stocked = Pick<ItemObject, 'id' | 'type' | 'stock'>
 
-/** A quantity with exactly 3 decimals, as it is recorded and answered. */
+/** With exactly 3 decimals, as quantities are recorded and answered. */
 export const normalized = (quantity: string): string => fromThousandths(toThousandths(quantity))
 
-/** The event of an absolute stock: none when it is left alone or the same. A service has none. */
+/** The event of an absolute stock; none when it is left alone or stays the same. A service has no stock. */
 export function countStock({ id, type, stock: before }: Stocked, stock: string | null | undefined): NewEvent[] {
   const wanted = stock === undefined ? before : stock && normalized(stock)
   const after = type === 'service' ? null : wanted

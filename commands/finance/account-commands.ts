@@ -21,9 +21,9 @@ export interface Party {
 
 /** Who the other party of an account may be, and how inputs (`N`) and events (`P`) speak of it. */
 export interface PartyKind<P, N> {
-  /** First half of its fields' names. */
+  /** Prefix of its fields' names. */
   readonly field: 'customer' | 'supplier'
-  /** In Portuguese. */
+  /** The refusal of one that does not exist, in Portuguese. */
   readonly unknown: string
   byId(id: number): Ref<PersonRow>
   byExternalId(externalId: string): Ref<PersonRow>
@@ -31,9 +31,9 @@ export interface PartyKind<P, N> {
   recorded(party: Party | null): P
 }
 
-/** One side of the finances as commands see it: how its accounts are found, and what can happen to them. */
+/** What differs between receivables and payables: how they are found, and their events. */
 export interface AccountSide<P extends object, N> {
-  /** Of subjects and ids. */
+  /** In subjects of events, and for ids. */
   readonly name: 'receivable' | 'payable'
   readonly party: PartyKind<P, N>
   byId(id: number): Ref<AccountRow<P>>
@@ -161,7 +161,7 @@ export function deleteAccount<P extends object, N>(side: AccountSide<P, N>): Com
 /** The last day that a date can name. */
 const LAST_DAY = '9999-12-31'
 
-/** Settles an account in full; the contract knows no partial settlement, so another amount is a mistake (ACCT-5). */
+/** Settles an account in full: there is no partial settlement, so another amount is a mistake (ACCT-5). */
 export function settleAccount<P extends object, N>(side: AccountSide<P, N>): Command<SettleInput> {
   return command<SettleInput>({
     needs: ({ id }) => [side.byId(id), ownCompany],
@@ -182,14 +182,13 @@ export function settleAccount<P extends object, N>(side: AccountSide<P, N>): Com
   })
 }
 
-/** The row that `findParty` looks at. */
 function partyRefs<P, N>({ byId, byExternalId, named }: PartyKind<P, N>, input: N): AnyRef[] {
   const { id, external_id } = named(input)
   if (id) return [byId(id)]
   return external_id ? [byExternalId(external_id)] : []
 }
 
-/** What an account records of the party that an input names; undefined where it says nothing of one. */
+/** What an account records of the party that an input names; undefined where the input says nothing of a party. */
 export function findParty<P, N>(rows: Rows, kind: PartyKind<P, N>, input: N): P | undefined | Refusal {
   const { id, external_id } = kind.named(input)
   if (!id && !external_id) return id === null || external_id === null ? kind.recorded(null) : undefined

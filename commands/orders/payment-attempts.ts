@@ -8,23 +8,23 @@ import type { Rows } from '#ledger/working-set.ts'
 import { type OrderRow, orderById, type PaymentKeyRow, paymentByKey } from '#projections/orders.ts'
 import { storeById } from '#projections/stores.ts'
 
-/** Attempts on one order: more than anybody needs, and a bound to what its record holds. */
+/** Attempts on one order: more than anybody needs, and they bound the size of its record. */
 const MAX_ATTEMPTS = 50
 
 /** The attempt's id is the caller's: the same request must come with the same one. */
 export const StartPaymentInput = z.strictObject({
   id: Id,
   attempt_id: z.uuid(),
-  /** Of the request that the attempt is for; one key stands for one attempt. */
+  /** Of the request; one key stands for one attempt. */
   idempotency_key: z.string().nullable(),
   payment_method_id: text(60),
 })
 export type StartPaymentInput = z.infer<typeof StartPaymentInput>
 
 /**
- * Records an attempt to pay an order, before the provider is asked. Repeated, it changes nothing: asked again with the
- * attempt's id, the provider does not charge again. Whether it charged at all is not known while nothing was heard of the
- * attempt's payment, so that one is not asked for any more where a new one would not be. A refused attempt starts once more.
+ * Records an attempt to pay an order, before the provider is asked. Repeated, it changes nothing: the provider is asked again
+ * with the attempt's id, and charges it once. An attempt of which nothing was heard may have charged or not, so it is refused
+ * where a new one would be. A refused attempt starts once more.
  */
 export const startPayment = command<StartPaymentInput>({
   needs: ({ id, idempotency_key }) => [
@@ -79,7 +79,7 @@ function isTaken(rows: Rows, input: StartPaymentInput, now: string): boolean {
 export const RefusePaymentInput = z.strictObject({ id: Id, attempt_id: z.uuid(), reason: text(500) })
 export type RefusePaymentInput = z.infer<typeof RefusePaymentInput>
 
-/** Notes that the provider made no payment of an attempt. What the provider has told of it meanwhile goes before. */
+/** Notes that the provider made no payment of an attempt. What the provider has told of it meanwhile has precedence. */
 export const refusePayment = command<RefusePaymentInput>({
   needs: ({ id }) => [orderById(id)],
   decide(rows, { id, attempt_id, reason }) {

@@ -7,9 +7,9 @@ import type { PersonFields, PersonRow } from '#projections/people.ts'
 import { changesBetween, duplicateOf, isEmpty, type RecordId } from '../records.ts'
 import { misfit, type PersonPatch, patchOf } from './person-input.ts'
 
-/** One kind of persons as commands see it: how they are found, and what can happen to them. `F` are the recorded fields. */
+/** What differs between customers and suppliers: how they are found, and their events. `F` are the recorded fields. */
 export interface PersonKind<F extends PersonFields> extends Lookups<PersonRow<F>> {
-  /** Of subjects and ids. */
+  /** In subjects of events, and for ids. */
   readonly name: 'customer' | 'supplier'
   byId(id: number): Ref<PersonRow<F>>
   created(id: number, fields: F): NewEvent
@@ -102,13 +102,12 @@ interface Lookups<R> {
   byExternalId(externalId: string): Ref<R>
 }
 
-/** The values to be checked; what is absent or null cannot be a duplicate. */
+/** What is absent or null cannot be a duplicate. */
 interface UniqueFields {
   readonly name?: string
   readonly external_id?: string | null
 }
 
-/** The rows that `findDuplicate` looks at. */
 function uniqueRefs<R>({ byName, byExternalId }: Lookups<R>, { name, external_id }: UniqueFields): Ref<R>[] {
   return [...(name === undefined ? [] : [byName(name)]), ...(external_id ? [byExternalId(external_id)] : [])]
 }

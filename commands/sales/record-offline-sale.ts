@@ -19,7 +19,7 @@ type Completed = DataOf<'OfflineSaleCompleted'>
 
 /**
  * Records a sale that a till made without a connection. It has happened, so it is recorded even where stock goes below zero
- * or a price is another one; such things are warnings. The same sale again records nothing and is found under its sale.
+ * or a price differs; such things are warnings. The same sale again records nothing and is answered as the first time.
  */
 export const recordOfflineSale = command<OfflineSale>({
   needs: (sale) => [
@@ -54,7 +54,7 @@ export const recordOfflineSale = command<OfflineSale>({
   },
 })
 
-/** Items and payments as the sale keeps them; what the company does not have is named, all of it at once. */
+/** Items and payments as the sale keeps them; the refusal names all that the company does not have. */
 function findParts(rows: Rows, sale: OfflineSale): Pick<Completed, 'items' | 'payments'> | Refusal {
   const fields: Record<string, string[]> = {}
   const items = sale.items.flatMap(({ product_id, quantity, price, total }, position) => {
@@ -90,7 +90,7 @@ function receivablesOf(
   const day = dateInZone(sold_at, timezoneOf(rows))
   return payments.flatMap(({ payment_type_id, amount }) => {
     const { kind, name, due_days } = existing(rows, paymentTypeById(payment_type_id)).doc
-    // Nothing is owed of nothing.
+    // A payment of 0.00 leaves nothing to receive.
     if (kind !== 'credit_account' || toCents(amount) === 0) return []
     const receivable = event('ReceivableCreated', {
       id: nextId(),

@@ -34,7 +34,7 @@ export function listCategories(
   companyId: number,
   query: ListPaging & CategoryFilters,
 ): Promise<Page | Refusal> {
-  return list(pool, categoryListing, companyId, { ...query, name: namePart(query) })
+  return list(pool, categoryListing, companyId, { ...query, name: containing(query.name) })
 }
 
 /** The same in the order of names, for people. */
@@ -43,10 +43,8 @@ export function listCategoriesByName(
   companyId: number,
   query: Paging & CategoryFilters,
 ): Promise<Page | Refusal> {
-  return listInOrder(pool, categoryListing, BY_NAME, companyId, { ...query, name: namePart(query) })
+  return listInOrder(pool, categoryListing, BY_NAME, companyId, { ...query, name: containing(query.name) })
 }
-
-const namePart = ({ name }: CategoryFilters): string | undefined => (name === undefined ? undefined : containing(name))
 
 export const getCategory = (pool: Pool, companyId: number, id: number): Promise<Found> =>
   getBy(pool, categoryListing, companyId, 'id', id)

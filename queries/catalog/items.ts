@@ -26,7 +26,7 @@ export interface ItemFilters {
   readonly external_id?: string
 }
 
-/** The category's name is joined, and put at the end of the item just as catalogItemView does it: the same bytes. */
+/** The category's name is joined, and put at the end of the item as catalogItemView does it: the same bytes. */
 const itemListing: Listing<ItemFilters> = {
   resource: 'catalog_items',
   from: 'catalog_items t left join categories g on g.company_id = t.company_id and g.id = t.category_id',
@@ -43,8 +43,7 @@ const itemListing: Listing<ItemFilters> = {
 }
 
 export function listItems(pool: Pool, companyId: number, query: ListPaging & ItemFilters): Promise<Page | Refusal> {
-  const name = query.name === undefined ? undefined : containing(query.name)
-  return list(pool, itemListing, companyId, { ...query, name })
+  return list(pool, itemListing, companyId, { ...query, name: containing(query.name) })
 }
 
 export function listDeletedItems(pool: Pool, companyId: number, query: DeletedPaging): Promise<Page | Refusal> {
@@ -54,7 +53,6 @@ export function listDeletedItems(pool: Pool, companyId: number, query: DeletedPa
 export const getItem = (pool: Pool, companyId: number, id: number): Promise<Found> =>
   getBy(pool, itemListing, companyId, 'id', id)
 
-/** What people look for in a catalog. */
 interface ItemSearch {
   /** A part of the name. */
   readonly name?: string | undefined
@@ -62,7 +60,7 @@ interface ItemSearch {
   readonly category_id?: number | undefined
   /** A barcode, an SKU or an external id: whatever stands on the label. */
   readonly code?: string | undefined
-  /** Tracked items of which there are none, or fewer. */
+  /** Tracked items with a stock of zero or less. */
   readonly out_of_stock?: true | undefined
 }
 
@@ -80,16 +78,14 @@ const searchListing: Listing<ItemSearch> = {
   },
 }
 
-/** An index by name would have to be written with every sale, because each changes the stamp of its items. */
+/** Without an index: each sale changes the stamps of its items, and would have to write an index by name too. */
 const BY_ITEM_NAME: Order = { ...BY_NAME, name: 'by_item_name', isSorted: true }
 
-/** Lists items in the order of their names, for people. */
+/** By name, for people. */
 export function searchItems(pool: Pool, companyId: number, query: Paging & ItemSearch): Promise<Page | Refusal> {
-  const name = query.name === undefined ? undefined : containing(query.name)
-  return listInOrder(pool, searchListing, BY_ITEM_NAME, companyId, { ...query, name })
+  return listInOrder(pool, searchListing, BY_ITEM_NAME, companyId, { ...query, name: containing(query.name) })
 }
 
-/** A product of which little or nothing is left. */
 interface ShortItem {
   readonly id: number
   readonly name: string
@@ -99,20 +95,20 @@ interface ShortItem {
 }
 
 export interface LowStock {
-  /** Products with nothing left, or less. */
+  /** Products with a stock of zero or less. */
   readonly out: number
   /** Products with something left, but no more than LOW_STOCK. */
   readonly low: number
-  /** The shortest first, so many at the most. */
+  /** The shortest first, as many as were asked for. */
   readonly items: readonly ShortItem[]
 }
 
-/** Of whatever unit: nobody tells a minimum. */
+/** Of whatever unit: no item has a minimum of its own. */
 const LOW_STOCK = 5
 
 /**
- * Reads through the company's catalog, by its key: no index knows stock, because every sale would have to keep it. Services
- * and products whose stock is not tracked have none.
+ * Reads through the company's whole catalog: an index of stock would have to be written with every sale. Services and
+ * untracked products have no stock.
  */
 const SHORT_ITEMS = {
   name: 'panel_low_stock',

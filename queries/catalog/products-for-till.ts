@@ -12,8 +12,7 @@ import {
 import { BY_CHANGE, BY_ID } from '../records.ts'
 
 /** SQL of a moment as the sync interface shows it: UTC with milliseconds. */
-export const utc = (moment: string): string =>
-  `to_char((${moment}) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
+const utc = (moment: string): string => `to_char((${moment}) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 
 /** Members of an item's object, parsed once; `t` is the item. */
 const ITEM_DETAILS = `
@@ -23,8 +22,8 @@ const CATEGORY_NAME = `(
   select (g.doc -> 'name')::text from categories g where g.company_id = t.company_id and g.id = t.category_id)`
 
 /**
- * SQL of a product's JSON text (SYNC-10). Decimals are put there as they are kept, so that the numbers are
- * exact. What is not tracked has no stock to tell: 0, and `tracks_stock` says that it means nothing.
+ * SQL of a product's JSON text (SYNC-10). Decimals are copied as they are kept, so that the numbers are
+ * exact. An untracked item has stock 0, and `tracks_stock` says that it means nothing.
  */
 const PRODUCT_RECORD = `'{"id":' || t.id
   || ',"name":' || d.name::text
@@ -35,10 +34,9 @@ const PRODUCT_RECORD = `'{"id":' || t.id
   || ',"category_name":' || coalesce(${CATEGORY_NAME}, '""')
   || ',"updated_at":"' || ${utc('d.updated_at')} || '"}'`
 
-/** SQL of whether a live item is one that tills sell. */
 const IS_PRODUCT = `t.deleted_at is null and t.type = 'product'`
 
-/** Some 200 kB of text: Postgres, this process and others at the same time get along with a few milliseconds each. */
+/** Some 200 kB of text, a few milliseconds of Postgres and of this process: others get their turn in between. */
 const CHUNK_PRODUCTS = 1_000
 
 const products: Source = {
@@ -48,12 +46,11 @@ const products: Source = {
   where: IS_PRODUCT,
 }
 
-/** What belongs to the products that were read. */
 interface ProductsRead {
   /** Time of the ledger's last event in the snapshot: the next `last_sync`, which then misses nothing. */
   readonly syncTimestamp: string
   readonly total: number
-  /** Ids with commas of what a till has to drop; null in a full answer, which names all that there is. */
+  /** Ids, joined by commas, that a till has to drop; null in a full answer. */
   readonly deleted: string | null
 }
 
@@ -88,7 +85,7 @@ export function readProducts(
   })
 }
 
-/** An item that became a service is gone for tills too. Ids that a till never had are among them, of records that came and went. */
+/** An item that became a service is gone for tills too. A till may get ids that it never had, of items that came and went. */
 async function deletedSince(tx: Transaction, companyId: number, lastSync: string): Promise<string> {
   const { rows } = await tx.query<{ ids: string }>(DELETED_SINCE, [companyId, lastSync])
   return rows[0]?.ids ?? ''
@@ -106,17 +103,16 @@ const DELETED_SINCE = {
          ) gone`,
 }
 
-/** A product as a till knows it. */
+/** A product as a till knows it; time in UTC. */
 interface KnownProduct {
   readonly id: number
-  /** UTC. */
   readonly updated_at: string
 }
 
 /**
  * Hands over what changed without the till's knowledge, in the till's order, as
  * `{id, reason, client_updated_at, server_updated_at, product}` (SYNC-15). A movement of stock is no conflict.
- * Returns when it was looked at; null when `take` wanted no more.
+ * Returns the time of the snapshot; null when `take` wanted no more.
  */
 export function checkProducts(
   pool: Pool,
@@ -142,7 +138,7 @@ const CLOCK = {
   text: `select date_trunc('milliseconds', statement_timestamp()) as now`,
 }
 
-/** Another company's product is as unknown as one that never was. What became a service is gone for tills, as if deleted. */
+/** Another company's product is as unknown as one that never was. One that became a service counts as deleted. */
 const FIND_CONFLICTS = {
   name: 'find_sync_conflicts',
   text: `select string_agg('{"id":' || known.id || ',"reason":"' || reason
@@ -164,15 +160,15 @@ const FIND_CONFLICTS = {
 }
 
 /**
- * In the order of an index and by key only. Statistics of a table that was just filled know nothing of it: by them all
- * products would be sorted again for each piece, and 50,000 take half a minute instead of half a second.
+ * Only walks of an index and look-ups by key: by the statistics of a table that was just filled, all products would be
+ * sorted again for each chunk, and 50,000 take half a minute instead of half a second.
  */
 const BEGIN = `
   set transaction isolation level repeatable read, read only;
   set local enable_sort = off; set local enable_seqscan = off; set local enable_bitmapscan = off;
   set local enable_hashjoin = off; set local enable_mergejoin = off; set local jit = off`
 
-/** Reads in several statements what was true at one moment. The moment is that of the first statement. */
+/** Reads in several statements what was true when the first one began. */
 function inSnapshot<T>(pool: Pool, read: (tx: Transaction) => Promise<T>): Promise<T> {
   return inTransaction(pool, async (tx, client) => {
     await client.query(BEGIN)

@@ -20,7 +20,7 @@ import { type Sum, sum } from '../sums.ts'
 interface Filters {
   /** The customer or supplier. */
   readonly party_id?: number
-  /** As it is now, whatever it was called when the account was entered: the filter names the party, not a text. */
+  /** The party's external id of now, not the one recorded with the account. */
   readonly party_external_id?: string
   readonly due_from?: string
   readonly due_to?: string
@@ -36,17 +36,16 @@ interface AccountFilters extends Filters {
   readonly status?: 'pending' | 'settled' | 'overdue'
 }
 
-/** What accounts are found by. */
 interface AccountConditions extends Filters {
   readonly status?: 'pending' | 'settled'
   readonly overdue?: true
-  /** As `status`, in the words of the index of accounting dates. */
+  /** Like `status: 'settled'`, in the words of the partial index of accounting dates. */
   readonly settled?: true
   /** Pattern of the other party's name, as it is called now. */
   readonly party_name?: string
 }
 
-/** `is_overdue` is put at the end of the record just as the projection's view does it: the same bytes. */
+/** `is_overdue` is put at the end of the record as the projection's view does it: the same bytes. */
 function accountListing(
   table: 'receivables' | 'payables',
   parties: 'customers' | 'suppliers',
@@ -64,7 +63,7 @@ function accountListing(
       party_id: (value) => `t.party_id = ${value}::bigint`,
       party_external_id: (value) =>
         `t.party_id = (select p.id from ${parties} p where p.company_id = $1 and p.external_id = ${value}::text)`,
-      // A deleted party has no key: its name is looked at as it was written.
+      // A deleted party has no name key.
       party_name: (value) =>
         `t.party_id in (select p.id from ${parties} p where p.company_id = $1 and coalesce(p.name_key, lower(p.doc ->> 'name')) like ${value}::text)`,
       due_from: (value) => `t.due_date >= ${value}::date`,
@@ -104,7 +103,6 @@ export const listDeletedAccounts = (
   query: DeletedPaging,
 ): Promise<Page | Refusal> => listDeleted(pool, resource, companyId, query)
 
-/** `today` is the company's day, which decides whether the account is overdue. */
 export function getAccount(
   pool: Pool,
   listing: AccountListing,
@@ -115,7 +113,7 @@ export function getAccount(
   return getBy(pool, listing, companyId, 'id', id, today)
 }
 
-/** The accounts that people look at; `pending` where they say nothing. */
+/** What people look for; `view` is `pending` unless they say otherwise. */
 interface AccountSearch {
   readonly view?: 'pending' | 'overdue' | 'settled' | 'all'
   /** A part of the other party's name. */
@@ -124,7 +122,6 @@ interface AccountSearch {
   readonly due_to?: string
 }
 
-/** What is due first comes first. */
 const BY_DUE_DATE: Order = {
   name: 'due_date',
   columns: [
@@ -155,11 +152,10 @@ const VIEWS: Readonly<Record<NonNullable<AccountSearch['view']>, View>> = {
 }
 
 function conditionsOf({ view = 'pending', party_name, due_from, due_to }: AccountSearch): AccountConditions {
-  const named = party_name === undefined ? undefined : containing(party_name)
-  return { ...VIEWS[view].conditions, party_name: named, due_from, due_to }
+  return { ...VIEWS[view].conditions, party_name: containing(party_name), due_from, due_to }
 }
 
-/** Lists accounts as people look for them: pending ones by due date, settled ones by accounting date. */
+/** Lists accounts for people: pending ones by due date, settled ones by accounting date. */
 export function searchAccounts(
   pool: Pool,
   listing: AccountListing,
@@ -172,13 +168,12 @@ export function searchAccounts(
   return listInOrder<AccountConditions>(pool, listing, VIEWS[view].order, companyId, query, today)
 }
 
-/** What a search finds, added up. */
 export interface FoundSums {
   readonly found: Sum
   readonly overdue: Sum
 }
 
-/** No more accounts than these are added up: a sum of one more says so by its count. */
+/** At most so many accounts are added up; a count of one more says that there are more. */
 export const MOST_SUMMED = 10_000
 
 /** Adds up what a search finds. `today` decides what is overdue. */

@@ -40,7 +40,7 @@ const accounts = (table: 'receivables' | 'payables'): string => `
   where company_id = $1 and deleted_at is null
     and (status = 'pending' and due_date between $2::date and $3::date or settled_on between $2::date and $3::date)`
 
-/** $5 and $6 are the moments at which the first day begins and the last one is over. */
+/** $5 and $6 begin and end of the period. */
 const SALES = `
   select json_build_object(
            'count', count(*) filter (where status = 'completed'),
@@ -60,7 +60,7 @@ const SUMMARY = {
 
 type SummaryRow = Omit<Summary, 'from' | 'to'> & { revision: number }
 
-/** Adds up a period, in one snapshot: the month of its last day until then, and that day is today, unless it says otherwise. */
+/** Adds up a period in one snapshot. It ends today and begins with the month of its last day, unless it says otherwise. */
 export async function summarize(
   pool: Pool,
   companyId: number,
@@ -78,10 +78,9 @@ export async function summarize(
   return { revision, summary: { from, to, receivables, payables, sales, balance } }
 }
 
-/** What is still to be received or paid. */
 export interface OpenSide {
   readonly pending: Sum
-  /** Those of the pending ones that were due before today. */
+  /** Of the pending ones, those due before today. */
   readonly overdue: Sum
 }
 

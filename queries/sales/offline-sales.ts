@@ -12,7 +12,7 @@ export interface UploadedSale extends SaleUpload {
 
 const LATEST_FIRST: Order = { name: 'latest', columns: [{ name: 'sale_id', type: 'bigint' }], descending: true }
 
-/** The sale is looked up for each listed upload: joined, all sales would be walked through for a few uploads with warnings. */
+/** The sale is looked up for each listed upload: a join would walk through all sales for a few uploads with warnings. */
 const uploads: Listing<object> = {
   resource: 'uploads',
   from: 'offline_sales t',
@@ -27,14 +27,14 @@ const uploads: Listing<object> = {
 
 const withWarnings: Listing<object> = { ...uploads, resource: 'uploads_with_warnings', where: HAS_WARNINGS }
 
-/** Uploaded sales, the last recorded first: all of them, or those that somebody should look at. */
+/** Uploaded sales, newest first: all, or those that somebody should look at. */
 export const listUploads = (
   pool: Pool,
   companyId: number,
   { warned, ...paging }: Paging & { readonly warned: boolean },
 ): Promise<Page | Refusal> => listInOrder(pool, warned ? withWarnings : uploads, LATEST_FIRST, companyId, paging)
 
-/** An uploaded sale that was refused and waits for somebody to settle it, as the panel shows it. */
+/** An uploaded sale that was refused and waits until somebody resolves it, as the panel shows it. */
 export interface RefusedSale {
   readonly id: number
   /** As sent; null where it was no text. */
@@ -43,7 +43,6 @@ export interface RefusedSale {
   readonly user: { readonly id: number; readonly name: string | null }
   readonly first_refused_at: string
   readonly last_refused_at: string
-  /** How often it came. */
   readonly times: number
   readonly code: string
   readonly message: string
@@ -53,18 +52,16 @@ export interface RefusedSale {
 }
 
 interface RefusedSales {
-  /** How many are open in all. */
   readonly total: number
   readonly sales: readonly RefusedSale[]
 }
 
-/** A refused sale, open or not. */
 export interface RefusedSaleRecord extends RefusedSale {
   /** Null while it is open. */
   readonly settled_at: string | null
-  /** Null also where the till settled it itself by uploading the sale corrected. */
+  /** Null also where the till resolved it by uploading the sale corrected. */
   readonly settled_by: { readonly id: number; readonly name: string | null } | null
-  /** What they say was done. */
+  /** What was done, in their words. */
   readonly settled_note: string | null
 }
 
@@ -79,11 +76,11 @@ const COLUMNS = `r.id, r.offline_id, json_build_object('id', r.user_id, 'name', 
   r.first_refused_at, r.last_refused_at, r.times, r.code, r.message, r.errors, r.payload`
 const FROM = 'refused_sales r left join users u on u.company_id = r.company_id and u.id = r.user_id'
 
-const SETTLEMENT = `r.settled_at, r.settled_note,
+const RESOLUTION = `r.settled_at, r.settled_note,
   case when r.settled_by is not null then json_build_object('id', r.settled_by, 'name', s.doc->>'name') end as settled_by`
-const FROM_SETTLED = `${FROM} left join users s on s.company_id = r.company_id and s.id = r.settled_by`
+const FROM_RESOLVED = `${FROM} left join users s on s.company_id = r.company_id and s.id = r.settled_by`
 
-/** How many wait for somebody to settle them. */
+/** How many wait for somebody to resolve them. */
 export async function countRefusedSales(pool: Pool, companyId: number): Promise<number> {
   const { rows } = await pool.query<{ total: number }>({
     name: 'count_refused_sales',
@@ -110,14 +107,14 @@ export async function listRefusedSales(
   return { total, sales: page.rows.map(parsed) }
 }
 
-/** Settled ones, the last refused first, as long as they are remembered: `limit` of them before the one with the id `before`. */
-export async function listSettledSales(
+/** Resolved ones, the last refused first, as long as they are remembered: `limit` of them before the one with the id `before`. */
+export async function listResolvedSales(
   pool: Pool,
   companyId: number,
   { before, limit = 50 }: { readonly before?: number | undefined; readonly limit?: number } = {},
 ): Promise<RefusedSaleRecord[]> {
   const { rows } = await pool.query<Stored<RefusedSaleRecord>>(
-    `select ${COLUMNS}, ${SETTLEMENT} from ${FROM_SETTLED}
+    `select ${COLUMNS}, ${RESOLUTION} from ${FROM_RESOLVED}
      where r.company_id = $1 and r.settled_at is not null and ($2::bigint is null or r.id < $2) order by r.id desc limit $3`,
     [companyId, before ?? null, limit],
   )
@@ -127,9 +124,9 @@ export async function listSettledSales(
 /** Null when the company has no such refused sale, or it is not remembered any more. */
 export async function getRefusedSale(pool: Pool, companyId: number, id: number): Promise<RefusedSaleDetails | null> {
   const { rows } = await pool.query<Stored<RefusedSaleDetails>>(
-    `select ${COLUMNS}, ${SETTLEMENT}, r.payload as sent,
+    `select ${COLUMNS}, ${RESOLUTION}, r.payload as sent,
        (select o.sale_id from offline_sales o where o.company_id = r.company_id and o.offline_id = r.offline_id) as sale_id
-     from ${FROM_SETTLED} where r.company_id = $1 and r.id = $2`,
+     from ${FROM_RESOLVED} where r.company_id = $1 and r.id = $2`,
     [companyId, id],
   )
   return rows[0] ? parsed(rows[0]) : null
@@ -140,13 +137,13 @@ type Stored<T extends RefusedSale> = Omit<T, 'payload'> & { readonly payload: st
 const parsed = <T extends RefusedSale>(row: Stored<T>): T =>
   ({ ...row, payload: row.payload === null ? null : JSON.parse(row.payload) }) as unknown as T
 
-/** Names of what a till knows by id only; ids that the company does not have are not in the maps. */
+/** Names of what tills name by id only. */
 export interface NamesForTill {
   readonly products: ReadonlyMap<number, string>
   readonly paymentTypes: ReadonlyMap<number, string>
 }
 
-/** Also of products that have been deactivated. Ids are safe integers. */
+/** Deactivated products included. Ids are safe integers. */
 export async function findNamesForTill(
   pool: Pool,
   companyId: number,

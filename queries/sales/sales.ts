@@ -15,7 +15,6 @@ import {
   type Paging,
 } from '../records.ts'
 
-/** The moments between which a sale was made. */
 interface Period {
   readonly sold_from?: string
   readonly sold_before?: string
@@ -43,7 +42,7 @@ interface Days {
 
 export interface SaleFilters extends Filters, Days {}
 
-/** A deleted customer has no key any more, but sales that people may look for. */
+/** A deleted customer has no name key any more, but sales that people may look for. */
 const IS_OF_CUSTOMER = (name: string) => `t.customer_id in (
   select c.id from customers c where c.company_id = $1
     and (c.name_key like ${name}::text or (c.deleted_at is not null and lower(c.doc->>'name') like ${name}::text)))`
@@ -64,7 +63,7 @@ export const saleListing: Listing<Filters & PeoplesFilters & Period> = {
   },
 }
 
-/** `timezone` is the company's: it says when its days begin. */
+/** `timezone` is the company's: by it days begin. */
 export function listSales(
   pool: Pool,
   companyId: number,
@@ -73,12 +72,12 @@ export function listSales(
   return list(pool, saleListing, companyId, { ...query, ...periodOf({ sold_from, sold_to }, timezone) })
 }
 
-/** An index of their own finds them only where the statement says itself that it is about them. */
+/** Their own index is used only by a statement that names its condition. */
 const cancelledListing: typeof saleListing = { ...saleListing, resource: 'cancelled_sales', where: IS_CANCELLED }
 
 type LatestQuery = Paging & SaleFilters & PeoplesFilters & { readonly timezone: string }
 
-/** The same for people: the last recorded first. */
+/** The same for people, newest first. */
 export function listLatestSales(
   pool: Pool,
   companyId: number,
@@ -89,7 +88,7 @@ export function listLatestSales(
     ...query,
     ...periodOf({ sold_from, sold_to }, timezone),
     status: isOfCancelled ? undefined : status,
-    customer: customer === undefined ? undefined : containing(customer),
+    customer: containing(customer),
   })
 }
 
@@ -105,11 +104,11 @@ export const getSale = (pool: Pool, companyId: number, id: number): Promise<Foun
 export const getSaleByExternalId = (pool: Pool, companyId: number, externalId: string): Promise<Found> =>
   getBy(pool, saleListing, companyId, 'external_id', externalId)
 
-/** What a sale has left beside its own record. */
+/** What a sale has left outside its own record. */
 export interface SaleTraces {
-  /** Whether its customer is still there to be looked at. */
+  /** Whether it has a customer that is not deleted. */
   readonly has_customer: boolean
-  /** What its credit-on-account payments made, also what was deleted since. */
+  /** What its payments on credit made, deleted ones included. */
   readonly receivables: readonly OwedForSale[]
   /** How a till uploaded it; null where none did. */
   readonly upload: SaleUpload | null

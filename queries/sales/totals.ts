@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { addDays, type Calendar, startOfDay } from '#domain/instant.ts'
 import { money, type Sum, sum } from '../sums.ts'
 
-/** What was sold on the company's day so far, without the cancelled sales, which are told apart. */
+/** The company's day so far; cancelled sales are counted apart. */
 export interface SalesToday {
   readonly count: number
   readonly gross: string
@@ -37,7 +37,7 @@ export async function salesToday(pool: Pool, companyId: number, { timezone, toda
   return rows[0]
 }
 
-/** What was sold on a day of the company's calendar, without cancelled sales. */
+/** A day of the company's calendar, without cancelled sales. */
 export interface DayOfSales {
   /** 'YYYY-MM-DD' */
   readonly day: string
@@ -46,8 +46,8 @@ export interface DayOfSales {
 }
 
 /**
- * $2 are the days, $3 the moments at which each of them begins and the last one is over. They come from outside so that the days
- * are those of every other answer, whatever time zones this Postgres knows.
+ * $2 are the days, $3 the moments at which each begins and the last one ends: worked out outside of Postgres, whose time zone
+ * data may be older or newer than ours.
  */
 const SALES_BY_DAY = {
   name: 'panel_sales_by_day',
@@ -63,7 +63,7 @@ const SALES_BY_DAY = {
     order by days.n`,
 }
 
-/** The last `days` days with today as the last one, each also where nothing was sold. */
+/** The last `days` days up to today, also those on which nothing was sold. */
 export async function salesByDay(
   pool: Pool,
   companyId: number,

@@ -4,7 +4,7 @@ import { fromCents, percentOf, toCents } from './money.ts'
 export const ORDER_STATUSES = ['pending', 'paid', 'failed', 'cancelled', 'refunded'] as const
 export type OrderStatus = (typeof ORDER_STATUSES)[number]
 
-/** Our word for each of the provider's (ORDER-3). */
+/** Our status for each of the provider's (ORDER-3). */
 const STATUSES: Readonly<Record<string, OrderStatus>> = {
   approved: 'paid',
   pending: 'pending',
@@ -17,17 +17,19 @@ const STATUSES: Readonly<Record<string, OrderStatus>> = {
   charged_back: 'refunded',
 }
 
-/** Our status for one of the provider's; null for one that was never heard of, which changes nothing. */
+/** Null for a status of the provider that is unknown here, which changes nothing. */
 export const statusOfProvider = (providerStatus: string): OrderStatus | null =>
   Object.hasOwn(STATUSES, providerStatus) ? (STATUSES[providerStatus] as OrderStatus) : null
+
+/** What came of a notification (RCV-11). `refused`: it was wrong; `failed`: it was not, and should come again. */
+export const NOTIFICATION_OUTCOMES = ['applied', 'duplicate', 'stale', 'ignored', 'refused', 'failed'] as const
+export type NotificationOutcome = (typeof NOTIFICATION_OUTCOMES)[number]
 
 /** How far a payment has come. A notification may be lost, so a move may pass over what lies between. */
 const RANKS: Readonly<Record<OrderStatus, number>> = { pending: 0, failed: 1, cancelled: 1, paid: 2, refunded: 3 }
 
-type Judgement = 'applied' | 'duplicate' | 'stale'
-
-/** What becomes of a payment's status when another one is told: only forward moves are made. Null is a payment not known yet. */
-export function judge(before: OrderStatus | null, told: OrderStatus): Judgement {
+/** What comes of a status that the provider tells of a payment: only forward moves are made. `before` is null for a payment not known yet. */
+export function judge(before: OrderStatus | null, told: OrderStatus): 'applied' | 'duplicate' | 'stale' {
   if (before === told) return 'duplicate'
   return before === null || RANKS[told] > RANKS[before] ? 'applied' : 'stale'
 }
@@ -71,7 +73,3 @@ export function splitOf(amount: string, percentage: string): Split {
   const share = percentOf(cents, percentage)
   return { percentage, amount: fromCents(share), store_amount: fromCents(cents - share) }
 }
-
-/** What came of a notification (RCV-11). `refused`: it was wrong; `failed`: it was not, and should come again. */
-export const NOTIFICATION_OUTCOMES = ['applied', 'duplicate', 'stale', 'ignored', 'refused', 'failed'] as const
-export type NotificationOutcome = (typeof NOTIFICATION_OUTCOMES)[number]

@@ -9,7 +9,7 @@ import { createSyncAccess } from '#access/sync-access.ts'
 import { createPageCache } from '#api/page-cache.ts'
 import { SECRET_BYTES, secretOf } from '#domain/webhook-secret.ts'
 import { createMemoryBudget, type MemoryLimits } from '#lib/memory-budget.ts'
-import { followCompanies } from '#live/follow-companies.ts'
+import { createLiveUpdates } from '#live/updates.ts'
 import type { Metrics } from '#metrics/metrics.ts'
 import { NOTIFICATIONS_PER_MINUTE } from '#payment-notifications/receiver.ts'
 import { createPool } from '#postgres/pool.ts'
@@ -30,7 +30,7 @@ const GATE_STATEMENT_TIMEOUT_MS = 5_000
 export interface Interfaces extends Running {
   /** What they are made with. */
   readonly options: InterfaceOptions
-  /** Ends what would never be answered to its end, as the news of open pages: before requests are waited for. */
+  /** Ends what would never be answered to its end, as the streams of open pages: before requests are waited for. */
   leave(): Promise<void>
 }
 
@@ -52,10 +52,10 @@ export function openInterfaces(
   metrics.watchPool('gate', gatePool)
   const limits = { perMinute: config.QUOTA_PER_MINUTE, perDay: config.QUOTA_PER_DAY }
   const login = createLogin(core.pool)
-  const news = followCompanies({
+  const live = createLiveUpdates({
     databaseUrl,
     pool: core.pool,
-    onError: (error) => log('open pages do not follow: news cannot be heard', error),
+    onError: (error) => log('open pages do not follow: live updates cannot be heard', error),
   })
   const options: InterfaceOptions = {
     ...core,
@@ -69,7 +69,7 @@ export function openInterfaces(
       callsPerMinute: config.SYNC_QUOTA_PER_MINUTE,
     }),
     bodies: createMemoryBudget(BODIES),
-    news,
+    live,
     panel: {
       login,
       sessions: createSessions(core.pool, (error) => log('the use of a session could not be noted', error)),
@@ -86,7 +86,7 @@ export function openInterfaces(
   }
   return {
     options,
-    leave: news.close,
+    leave: live.close,
     stop: () => gatePool.end(),
   }
 }

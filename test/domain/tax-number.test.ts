@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { cnpj, cpf } from 'cpf-cnpj-validator'
 import fc from 'fast-check'
-import { bareCnpj, Cnpj, formatCnpj, isCnpj, isCpf } from '#domain/tax-number.ts'
+import { Cnpj, isCnpj, isCpf } from '#domain/tax-number.ts'
 
 const base = (characters: string, length: number) =>
   fc.string({ unit: fc.constantFrom(...characters), minLength: length, maxLength: length })
@@ -57,15 +57,13 @@ describe('tax numbers', () => {
         fc.pre(new Set(text).size > 1)
         const valid = Array.from({ length: 100 }, (_, n) => text + String(n).padStart(2, '0')).filter(isCnpj)
         expect(valid).to.have.length(1)
-        expect(bareCnpj(formatCnpj(valid[0]!))).to.equal(valid[0])
-        expect(cnpj.isValid(formatCnpj(valid[0]!), true)).to.equal(true)
+        expect(Cnpj.parse(valid[0]).replace(/[./-]/g, '')).to.equal(valid[0])
+        expect(cnpj.isValid(Cnpj.parse(valid[0]), true)).to.equal(true)
       }),
     )
   })
 
   it('formats what is typed on a command line, bare or formatted', () => {
-    expect(formatCnpj('12345678000195')).to.equal('12.345.678/0001-95')
-    expect(bareCnpj('12.345.678/0001-95')).to.equal('12345678000195')
     for (const text of ['12345678000195', '12.345.678/0001-95', ' 12345678000195 '])
       expect(Cnpj.parse(text)).to.equal('12.345.678/0001-95')
     expect(Cnpj.parse('12ABC34501DE35')).to.equal('12.ABC.345/01DE-35')
