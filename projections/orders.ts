@@ -11,7 +11,9 @@ import { attemptRefused, attemptStarted, type PaymentObject, paymentRecorded } f
 type Placed = DataOf<'OrderPlaced'>
 
 /** An order of an online store as the API shows it. */
-export type OrderObject = Omit<Placed, 'store_id'> & {
+export type OrderObject = Omit<Placed, 'store_id' | 'customer'> & {
+  /** The buyer; both ids are null of one who is no customer of the company. */
+  customer: Required<Placed['customer']>
   /** What its payments carry at the provider, and no other order's anywhere. */
   provider_reference: string
   status: OrderStatus
@@ -23,6 +25,9 @@ export type OrderObject = Omit<Placed, 'store_id'> & {
   alarms: AlarmObject[]
   released_at: string | null
   refunded_at: string | null
+  /** When the store gave the order up, whatever was paid for it afterwards. */
+  cancelled_at: string | null
+  cancel_reason: string | null
   created_at: string
   updated_at: string
 }
@@ -142,7 +147,7 @@ function orderObject(event: EventOf<'OrderPlaced'>, at: string): OrderObject {
     store_alias,
     provider_reference: referenceOf(event),
     status: 'pending',
-    customer,
+    customer: { ...customer, id: customer.id ?? null, external_id: customer.external_id ?? null },
     items,
     subtotal,
     delivery_fee,
@@ -153,6 +158,8 @@ function orderObject(event: EventOf<'OrderPlaced'>, at: string): OrderObject {
     alarms: [],
     released_at: null,
     refunded_at: null,
+    cancelled_at: null,
+    cancel_reason: null,
     created_at: at,
     updated_at: at,
   }
@@ -211,8 +218,12 @@ export const ordersProjection = projection('orders', [orders, paymentKeys], {
     return { doc: { alarms: [...doc.alarms, { code, provider_payment_id, raised_at }] } }
   }),
   OrderPaid: changing((_row, _event, at) => ({ doc: { status: 'paid', released_at: at, refunded_at: null } })),
+  OrderPending: changing(() => ({ doc: { status: 'pending', refunded_at: null } })),
   OrderFailed: changing(() => ({ doc: { status: 'failed' } })),
   OrderCancelled: changing(() => ({ doc: { status: 'cancelled' } })),
+  OrderCancelledByStore: changing((_row, { data: { reason } }: EventOf<'OrderCancelledByStore'>, cancelled_at) => ({
+    doc: { status: 'cancelled', cancelled_at, cancel_reason: reason },
+  })),
   OrderRefunded: changing((_row, _event, at) => ({ doc: { status: 'refunded', refunded_at: at } })),
   CommissionSplit: changing((_row, { data }: EventOf<'CommissionSplit'>) => {
     const { percentage, amount, store_amount, provider_payment_id } = data

@@ -9,9 +9,9 @@ import { BY_CHANGE, type Changed, changedColumns, docView, existing, projection,
 
 type Completed = DataOf<'SaleCompleted'>
 
-export interface FiscalDocument {
-  status: 'authorized'
-  number: string
+/** The fiscal document of a sale, issued elsewhere. What nobody has told is null. */
+export type FiscalDocument = Omit<DataOf<'FiscalDocumentRecorded'>, 'id'> & {
+  /** When it was authorized; in contingency, when it was recorded. */
   issued_at: string
 }
 
@@ -27,6 +27,9 @@ export type SaleObject = Omit<Completed, 'items'> & {
   updated_at: string
 }
 
+export const FISCAL_STATES = ['missing', 'present'] as const
+type FiscalState = (typeof FISCAL_STATES)[number]
+
 export interface SaleRow extends Changed {
   company_id: number
   id: number
@@ -37,6 +40,8 @@ export interface SaleRow extends Changed {
   customer_id: number | null
   sold_at: string
   total_cents: number
+  /** Whether a completed sale has a fiscal document in force, see `fiscalOf`; null where it needs none. */
+  fiscal: FiscalState | null
   /** What the sale took from stock, for its cancellation. */
   stock_moves: { catalog_item_id: number; quantity: string }[]
   /** What its payments on credit made, for its cancellation. */
@@ -57,6 +62,7 @@ export const sales = table<SaleRow>('sales', {
     customer_id: 'bigint',
     sold_at: 'timestamptz',
     total_cents: 'bigint',
+    fiscal: 'text',
     stock_moves: 'json',
     receivable_ids: 'json',
     ...changedColumns,
@@ -67,6 +73,7 @@ export const sales = table<SaleRow>('sales', {
     BY_CHANGE,
     '(company_id, sold_at)',
     '(company_id, customer_id, id) where customer_id is not null',
+    '(company_id, fiscal, id)',
     `(company_id, id) where ${IS_CANCELLED}`,
   ],
 })
@@ -127,11 +134,32 @@ function addSale(rows: Changes, event: Recorded, doc: SaleObject, receivableIds:
     customer_id: doc.customer?.id ?? null,
     sold_at: event.data.sold_at,
     total_cents: toCents(doc.total),
+    fiscal: fiscalOf(doc),
     stock_moves: stockMoves(event.data.items),
     receivable_ids: receivableIds,
     ...stamp(event),
     doc,
   })
+}
+
+/** All that version 0.1 kept of a document. */
+const ONLY_NUMBER = { model: null, series: null, access_key: null, protocol: null, xml_sha256: null, xml_url: null }
+
+/** A document that was cancelled leaves a completed sale without one. */
+function fiscalOf({ status, fiscal_document: document }: SaleObject): FiscalState | null {
+  if (document && document.status !== 'cancelled') return 'present'
+  return status === 'completed' ? 'missing' : null
+}
+
+/** What an event changes of a sale. */
+function changeSale(
+  rows: Changes,
+  event: { data: { id: number }; revision: number; recorded_at: string },
+  changes: Partial<SaleObject>,
+): void {
+  const before = existing(rows, saleById(event.data.id))
+  const doc = { ...before.doc, ...changes, updated_at: inZone(event.recorded_at, timezoneOf(rows)) }
+  rows.put(sales, { ...before, status: doc.status, fiscal: fiscalOf(doc), ...stamp(event), doc })
 }
 
 export const salesProjection = projection('sales', [sales], {
@@ -154,33 +182,28 @@ export const salesProjection = projection('sales', [sales], {
   SaleCancelled: {
     refs: (event) => [saleById(event.data.id)],
     apply(rows, event) {
-      const before = existing(rows, saleById(event.data.id))
-      const at = inZone(event.recorded_at, timezoneOf(rows))
-      const doc: SaleObject = {
-        ...before.doc,
-        status: 'cancelled',
-        cancelled_at: at,
-        cancel_reason: event.data.reason,
-        updated_at: at,
-      }
-      rows.put(sales, { ...before, status: 'cancelled', ...stamp(event), doc })
+      const cancelled_at = inZone(event.recorded_at, timezoneOf(rows))
+      changeSale(rows, event, { status: 'cancelled', cancelled_at, cancel_reason: event.data.reason })
     },
   },
   FiscalDocumentAuthorized: {
     refs: (event) => [saleById(event.data.id)],
     apply(rows, event) {
-      const before = existing(rows, saleById(event.data.id))
-      const zone = timezoneOf(rows)
-      const fiscal_document: FiscalDocument = {
-        status: 'authorized',
-        number: event.data.number,
-        issued_at: inZone(event.data.issued_at, zone),
-      }
-      rows.put(sales, {
-        ...before,
-        ...stamp(event),
-        doc: { ...before.doc, fiscal_document, updated_at: inZone(event.recorded_at, zone) },
+      const { number } = event.data
+      const issued_at = inZone(event.data.issued_at, timezoneOf(rows))
+      changeSale(rows, event, {
+        fiscal_document: { ...ONLY_NUMBER, number, authorized_at: issued_at, status: 'authorized', issued_at },
       })
+    },
+  },
+  FiscalDocumentRecorded: {
+    refs: (event) => [saleById(event.data.id)],
+    apply(rows, event) {
+      const { id: _, ...document } = event.data
+      const zone = timezoneOf(rows)
+      const authorized_at = document.authorized_at && inZone(document.authorized_at, zone)
+      const issued_at = authorized_at ?? inZone(event.recorded_at, zone)
+      changeSale(rows, event, { fiscal_document: { ...document, authorized_at, issued_at } })
     },
   },
 })

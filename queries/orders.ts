@@ -38,6 +38,9 @@ export const listOrders = (pool: Pool, companyId: number, query: ListPaging & Or
 export const getOrder = (pool: Pool, companyId: number, id: number): Promise<Found> =>
   getBy(pool, orderListing, companyId, 'id', id)
 
+export const getOrderByExternalId = (pool: Pool, companyId: number, externalId: string): Promise<Found> =>
+  getBy(pool, orderListing, companyId, 'external_id', externalId)
+
 /** The reference that an order's payments carry at the provider; null when the company has no such order. */
 export async function findReference(pool: Pool, companyId: number, orderId: number): Promise<string | null> {
   const { rows } = await pool.query<{ reference: string }>({

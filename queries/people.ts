@@ -78,6 +78,12 @@ export const getCustomer = (pool: Pool, companyId: number, id: number): Promise<
 export const getSupplier = (pool: Pool, companyId: number, id: number): Promise<Found> =>
   getBy(pool, supplierListing, companyId, 'id', id)
 
+export const getCustomerByExternalId = (pool: Pool, companyId: number, externalId: string): Promise<Found> =>
+  getBy(pool, customerListing, companyId, 'external_id', externalId)
+
+export const getSupplierByExternalId = (pool: Pool, companyId: number, externalId: string): Promise<Found> =>
+  getBy(pool, supplierListing, companyId, 'external_id', externalId)
+
 /** The id of the customer or supplier that has a name, of which there is one at most; case and spacing do not matter. */
 export async function findPersonByName(
   pool: Pool,

@@ -1,4 +1,4 @@
-import { dateInZone } from '#domain/instant.ts'
+import { dateInZone, IMPOSSIBLE, isImpossible } from '#domain/instant.ts'
 import { toCents } from '#domain/money.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import type { DataOf } from '#events/catalogue.ts'
@@ -95,6 +95,8 @@ export function replaceAccount<P extends object, N>(side: AccountSide<P, N>): Co
     decide(rows, input, { nextId, origin }) {
       const known = rows.get(side.byExternalId(input.external_id))
       const lock = known && findLock(known, origin)
+      const isRepetition = known && !known.deleted_at && isAsStored(side, known, input)
+      if (isRepetition && lock?.refused !== 'managed_by_pdv') return accept('unchanged', `${side.name}/${known.id}`)
       if (lock) return lock
       const party = findParty(rows, side.party, input) ?? side.party.recorded(null)
       if (isRefusal(party)) return party
@@ -113,6 +115,22 @@ export function replaceAccount<P extends object, N>(side: AccountSide<P, N>): Co
       return accept('updated', subject, [side.updated(id, changes)])
     },
   })
+}
+
+/**
+ * Whether an account is what the input says, the other party as it was named: neither a settlement nor what has become of that
+ * party since makes a repetition another request (REC-3).
+ */
+function isAsStored<P extends object, N>(
+  { party: { field, named } }: AccountSide<P, N>,
+  { doc }: Readonly<AccountRow<P>>,
+  input: AccountInput & N,
+): boolean {
+  const { description, amount, due_date } = input
+  const { id, external_id } = named(input)
+  const party =
+    typeof external_id === 'string' ? { [`${field}_external_id`]: external_id } : { [`${field}_id`]: id ?? null }
+  return isEmpty(changesBetween<object>(doc, { description, amount, due_date, ...party }))
 }
 
 interface Update<N> extends RecordId {
@@ -158,9 +176,6 @@ export function deleteAccount<P extends object, N>(side: AccountSide<P, N>): Com
   })
 }
 
-/** The last day that a date can name. */
-const LAST_DAY = '9999-12-31'
-
 /** Settles an account in full: there is no partial settlement, so another amount is a mistake (ACCT-5). */
 export function settleAccount<P extends object, N>(side: AccountSide<P, N>): Command<SettleInput> {
   return command<SettleInput>({
@@ -174,9 +189,8 @@ export function settleAccount<P extends object, N>(side: AccountSide<P, N>): Com
         return invalid('amount', `deve ser o valor da conta, ${known.doc.amount}: não há liquidação parcial`)
       }
       const paid_at = input.paid_at ?? now
+      if (isImpossible(paid_at, now)) return invalid('paid_at', IMPOSSIBLE)
       const settled_on = dateInZone(paid_at, timezoneOf(rows))
-      // East of Greenwich the last hours of 9999 belong to a year with five digits.
-      if (settled_on.length > LAST_DAY.length) return invalid('paid_at', `deve ser até ${LAST_DAY}`)
       return accept('updated', `${side.name}/${id}`, [side.settled(id, { paid_at, settled_on, payment_method })])
     },
   })

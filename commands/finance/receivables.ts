@@ -1,8 +1,9 @@
 import { z } from 'zod'
-import { ExternalId, Id } from '#domain/text.ts'
+import { ExternalId } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { type CustomerOfReceivable, receivableByExternalId, receivableById } from '#projections/finance.ts'
 import { customerByExternalId, customerById } from '#projections/people.ts'
+import { type CustomerName, customerShape } from '../people/named-customer.ts'
 import {
   type AccountSide,
   createAccount,
@@ -13,11 +14,6 @@ import {
   updateAccount,
 } from './account-commands.ts'
 import { accountChangesShape, accountShape, checkParty } from './account-input.ts'
-
-/** The customer is optional, and named by id or by external id. */
-const customerShape = { customer_id: Id.nullish(), customer_external_id: ExternalId.nullish() }
-
-type CustomerName = z.infer<z.ZodObject<typeof customerShape>>
 
 const named = ({ customer_id, customer_external_id }: CustomerName) => ({
   id: customer_id,

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { hasBeenPaid } from '#domain/orders.ts'
 import { invalid, refuse } from '#domain/refusal.ts'
 import { Id, text } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
@@ -43,7 +44,8 @@ export const startPayment = command<StartPaymentInput>({
     const known = attemptOf(order, attempt_id)
     if (known && known.provider_payment_id !== null) return accept('unchanged', `order/${id}`)
     if (isTaken(rows, input, now)) return refuse('idempotency_key_reuse')
-    if (order.status === 'paid' || order.status === 'refunded') return refuse('order_already_paid')
+    if (hasBeenPaid(order.doc.payments)) return refuse('order_already_paid')
+    if (order.doc.cancelled_at !== null) return invalid('status', 'o pedido está cancelado')
     const store = rows.get(storeById(order.store_id))
     if (!store?.enabled) return invalid('store_alias', 'a loja está desativada')
     if (known && known.refusal === null) return accept('unchanged', `order/${id}`)

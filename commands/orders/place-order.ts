@@ -2,40 +2,59 @@ import { z } from 'zod'
 import { Money, toCents } from '#domain/money.ts'
 import { invalid } from '#domain/refusal.ts'
 import { Email, ExternalId, text } from '#domain/text.ts'
-import { event } from '#events/catalogue.ts'
+import { type DataOf, event } from '#events/catalogue.ts'
 import { accept, command, isRefusal } from '#ledger/command.ts'
 import { orderByExternalId } from '#projections/orders.ts'
+import type { PersonRow } from '#projections/people.ts'
 import { storeByAlias } from '#projections/stores.ts'
+import { customerRefs, customerShape, findCustomer } from '../people/named-customer.ts'
 import { Document } from '../people/person-input.ts'
 import { duplicateOf } from '../records.ts'
 import { LinesInput, lineRefs, priceLines } from '../sales/lines.ts'
 
-/** POST /orders. The store is named by its alias; a text that cannot be one is just not found. */
-export const OrderInput = z.strictObject({
-  store_alias: text(60),
-  external_id: ExternalId.optional(),
-  customer: z.strictObject({ name: text(120), email: Email.nullish(), document: Document.nullish() }),
-  items: LinesInput,
-  delivery_fee: Money.optional(),
-})
+type Placed = DataOf<'OrderPlaced'>
+
+const Buyer = z.strictObject({ name: text(120), email: Email.nullish(), document: Document.nullish() })
+
+/**
+ * POST /orders. The store is named by its alias; a text that cannot be one is just not found. The buyer is a customer of the
+ * company, or described, or both: what is said of the buyer holds for this order (ORDER-10).
+ */
+export const OrderInput = z
+  .strictObject({
+    store_alias: text(60),
+    external_id: ExternalId.optional(),
+    ...customerShape,
+    customer: Buyer.nullish(),
+    items: LinesInput,
+    delivery_fee: Money.optional(),
+  })
+  .superRefine(({ customer, customer_id, customer_external_id }, context) => {
+    if (customer ?? customer_id ?? customer_external_id) return
+    const message = 'é obrigatório sem customer_id ou customer_external_id'
+    context.addIssue({ code: 'custom', path: ['customer'], message })
+  })
 export type OrderInput = z.infer<typeof OrderInput>
 
 /** Places an order to be paid online. Prices follow the rules of sales; no stock is moved and no sale made. */
 export const placeOrder = command<OrderInput>({
-  needs: ({ store_alias, external_id, items }) => [
-    storeByAlias(store_alias),
-    ...(external_id === undefined ? [] : [orderByExternalId(external_id)]),
-    ...lineRefs(items),
+  needs: (input) => [
+    storeByAlias(input.store_alias),
+    ...(input.external_id === undefined ? [] : [orderByExternalId(input.external_id)]),
+    ...customerRefs(input),
+    ...lineRefs(input.items),
   ],
   ids: () => ({ order: 1 }),
   decide(rows, input, { nextId }) {
-    const { external_id, customer } = input
+    const { external_id } = input
     const same = external_id === undefined ? null : rows.get(orderByExternalId(external_id))
     const duplicate = duplicateOf('external_id', same, null)
     if (duplicate) return duplicate
     const store = rows.get(storeByAlias(input.store_alias))
     if (!store) return invalid('store_alias', 'loja não encontrada')
     if (!store.enabled) return invalid('store_alias', 'a loja está desativada')
+    const customer = findCustomer(rows, input)
+    if (customer && isRefusal(customer)) return customer
     const priced = priceLines(rows, input)
     if (isRefusal(priced)) return priced
     if (toCents(priced.total) === 0) return invalid('items', 'o total do pedido deve ser maior que zero')
@@ -44,10 +63,18 @@ export const placeOrder = command<OrderInput>({
       external_id: external_id ?? null,
       store_id: store.id,
       store_alias: store.alias,
-      customer: { name: customer.name, email: customer.email ?? null, document: customer.document ?? null },
+      customer: buyerOf(customer, input.customer ?? null),
       ...priced,
       items: priced.items.map(({ moves_stock: _, ...item }) => item),
     })
     return accept('created', placed.subject, [placed])
   },
 })
+
+/** The buyer as the order keeps it: what was said, else what the company knows of its customer. */
+function buyerOf(known: Readonly<PersonRow> | null, said: z.infer<typeof Buyer> | null): Placed['customer'] {
+  const { id = null, external_id = null, doc } = known ?? {}
+  const { name = doc?.name, email = doc?.email, document = doc?.document } = said ?? {}
+  if (name === undefined) throw new Error('an order without a buyer passed validation')
+  return { id, external_id, name, email: email ?? null, document: document ?? null }
+}

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { carrierOf, judge, orderStatusOf, splitOf, statusOfProvider } from '#domain/orders.ts'
+import { carrierOf, hasBeenPaid, judge, orderStatusOf, splitOf, statusOfProvider } from '#domain/orders.ts'
 import { refuse } from '#domain/refusal.ts'
 import { Id, text } from '#domain/text.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
@@ -82,6 +82,7 @@ function attemptBehind(payments: Payments, known: PaymentObject | null, named: s
 }
 
 const MOVES = {
+  pending: 'OrderPending',
   paid: 'OrderPaid',
   failed: 'OrderFailed',
   cancelled: 'OrderCancelled',
@@ -94,13 +95,10 @@ function orderFollows(order: Readonly<OrderRow>, after: Payments, recorded: Reco
   const isNewMoney =
     recorded.status === 'paid' &&
     !order.doc.payments.some((payment) => isSame(payment, recorded) && payment.status === 'paid')
-  const events: NewEvent[] = []
-  if (isNewMoney && order.status === 'paid')
-    events.push(event('OrderAlarmRaised', { id, provider_payment_id, code: 'second_payment' }))
-  if (isNewMoney && order.status === 'refunded')
-    events.push(event('OrderAlarmRaised', { id, provider_payment_id, code: 'paid_after_refund' }))
-  const status = orderStatusOf(after)
-  if (status !== order.status && status !== 'pending') events.push(event(MOVES[status], { id, provider_payment_id }))
+  const alarm = isNewMoney && alarmOf(order)
+  const events = alarm ? [event('OrderAlarmRaised', { id, provider_payment_id, code: alarm })] : []
+  const status = orderStatusOf(after, order.doc.cancelled_at !== null)
+  if (status !== order.status) events.push(event(MOVES[status], { id, provider_payment_id }))
   const carrier = carrierOf(after, order.carried_by)
   const carriedBy = carrier?.provider_payment_id ?? null
   if (carriedBy === order.carried_by) return events
@@ -110,6 +108,13 @@ function orderFollows(order: Readonly<OrderRow>, after: Payments, recorded: Reco
     events.push(event('CommissionSplit', { id, provider_payment_id: carriedBy, ...split }))
   }
   return events
+}
+
+/** Why an order does not ask for the money that comes in; null where it does. */
+function alarmOf({ status, doc }: Readonly<OrderRow>): DataOf<'OrderAlarmRaised'>['code'] | null {
+  if (status === 'paid') return 'second_payment'
+  if (hasBeenPaid(doc.payments)) return 'paid_after_refund'
+  return doc.cancelled_at === null ? null : 'paid_after_cancellation'
 }
 
 const isSame = (payment: PaymentObject, { provider_payment_id }: Recorded): boolean =>

@@ -32,7 +32,8 @@ export const cancelSale = command<CancelSaleInput>({
     // A counter sale is the till's and the panel's to cancel; only the channel of the integration API is refused.
     if (sale.origin !== 'api' && origin === 'api') return refuse('managed_by_pdv')
     if (sale.status === 'cancelled') return accept('unchanged', `sale/${id}`)
-    if (sale.doc.fiscal_document) return refuse('fiscal_document_issued')
+    // One in contingency is issued too: it is to be authorized, and then cancelled.
+    if (sale.fiscal === 'present') return refuse('fiscal_document_issued')
     const owed = owedFor(sale, rows)
     // What was received for it cannot be unsaid by a cancellation.
     if (owed.some((receivable) => receivable.status === 'settled')) return refuse('already_settled')

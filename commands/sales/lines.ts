@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { fromCents, lineTotal, lineTotalFits, MAX_CENTS, Money, netOfSurcharge, toCents } from '#domain/money.ts'
+import { fromCents, lineTotal, lineTotalFits, MAX_CENTS, Money, toCents } from '#domain/money.ts'
 import { fromThousandths, Quantity, toThousandths } from '#domain/quantity.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
 import { ExternalId, Id, text } from '#domain/text.ts'
@@ -7,23 +7,13 @@ import type { DataOf } from '#events/catalogue.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { type ItemRow, itemByExternalId, itemById } from '#projections/catalog.ts'
-import type { PaymentTypeObject } from '#projections/payment-types.ts'
 import { stockMoves } from '#projections/sales.ts'
 
 type SaleItem = DataOf<'SaleCompleted'>['items'][number]
-type SalePayment = DataOf<'SaleCompleted'>['payments'][number]
 
 /** What a sale keeps of a catalog item: as it is called at the moment, and whether its stock is tracked. */
 export function soldItem({ id, external_id, doc }: Readonly<ItemRow>) {
   return { catalog_item_id: id, external_id, description: doc.name, moves_stock: typeof doc.stock === 'string' }
-}
-
-/** A payment with its surcharge taken from inside the amount. */
-export function takenPayment(type: PaymentTypeObject, amount: string): SalePayment {
-  const cents = toCents(amount)
-  const net = netOfSurcharge(cents, type.fee_percentage)
-  const { id: payment_type_id, name } = type
-  return { payment_type_id, name, amount, surcharge: fromCents(cents - net), net: fromCents(net) }
 }
 
 /** What lines take from stock, in thousandths by item: an item may stand on several lines. */

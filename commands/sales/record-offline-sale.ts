@@ -11,9 +11,10 @@ import { ownCompany, timezoneOf } from '#projections/companies.ts'
 import { existing } from '#projections/define.ts'
 import { paymentTypeById } from '#projections/payment-types.ts'
 import { offlineSaleById } from '#projections/sales.ts'
-import { soldItem, takenPayment } from './lines.ts'
+import { soldItem } from './lines.ts'
 import { fingerprintOf, type OfflineSale } from './offline-sale-input.ts'
 import { findWarnings, stockAfter } from './offline-sale-warnings.ts'
+import { sumOf, takenPayments } from './payments.ts'
 
 type Completed = DataOf<'OfflineSaleCompleted'>
 
@@ -67,11 +68,14 @@ function findParts(rows: Rows, sale: OfflineSale): Pick<Completed, 'items' | 'pa
     const moves_stock = sold.moves_stock && sale.status === 'completed'
     return [{ ...sold, quantity, unit_price: price, total, moves_stock }]
   })
-  const payments = sale.payments.flatMap(({ payment_type_id, amount, status }, position) => {
+  const given = sale.payments.flatMap(({ payment_type_id, amount, status }, position) => {
     const type = rows.get(paymentTypeById(payment_type_id))?.doc
     if (!type) fields[`payments[${position}].payment_type_id`] = ['forma de pagamento não encontrada']
-    return type ? [{ ...takenPayment(type, amount), status }] : []
+    return type ? [{ type, amount, status }] : []
   })
+  // Tills name what was charged, or what was given: only the latter has the change in it.
+  const change = Math.max(sumOf(given) - toCents(sale.total), 0)
+  const payments = takenPayments(given, change)
   for (const { id, thousandths } of stockAfter(rows, items)) {
     if (thousandths >= -MAX_THOUSANDTHS) continue
     const position = sale.items.findIndex((item) => item.product_id === id)

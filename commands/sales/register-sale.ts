@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Instant } from '#domain/instant.ts'
+import { IMPOSSIBLE, Instant, isImpossible } from '#domain/instant.ts'
 import { fromCents, Money, toCents } from '#domain/money.ts'
 import { fromThousandths, toThousandths } from '#domain/quantity.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
@@ -9,16 +9,17 @@ import { accept, command, isRefusal } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { itemById } from '#projections/catalog.ts'
 import { paymentTypeById } from '#projections/payment-types.ts'
-import { customerByExternalId } from '#projections/people.ts'
 import { saleByExternalId } from '#projections/sales.ts'
-import { LinesInput, lineRefs, priceLines, quantitiesTaken, takenPayment } from './lines.ts'
+import { customerRefs, customerShape, findCustomer } from '../people/named-customer.ts'
+import { LinesInput, lineRefs, priceLines, quantitiesTaken } from './lines.ts'
+import { type Given, sumOf, takenPayments } from './payments.ts'
 
 type Completed = DataOf<'SaleCompleted'>
 
 /** The body of POST /sales. */
 export const SaleInput = z.strictObject({
   external_id: ExternalId.optional(),
-  customer_external_id: ExternalId.optional(),
+  ...customerShape,
   sold_at: Instant.optional(),
   delivery_fee: Money.optional(),
   items: LinesInput,
@@ -30,7 +31,7 @@ export type SaleInput = z.infer<typeof SaleInput>
 export const registerSale = command<SaleInput>({
   needs: (input) => [
     ...(input.external_id === undefined ? [] : [saleByExternalId(input.external_id)]),
-    ...(input.customer_external_id === undefined ? [] : [customerByExternalId(input.customer_external_id)]),
+    ...customerRefs(input),
     ...lineRefs(input.items),
     ...input.payments.map((payment) => paymentTypeById(payment.payment_type_id)),
   ],
@@ -38,7 +39,8 @@ export const registerSale = command<SaleInput>({
   decide(rows, input, { now, nextId }) {
     const same = input.external_id === undefined ? null : rows.get(saleByExternalId(input.external_id))
     if (same) return refuse('duplicate_resource', { field: 'external_id', conflicting_id: same.id })
-    const customer = findCustomer(rows, input.customer_external_id)
+    if (input.sold_at && isImpossible(input.sold_at, now)) return invalid('sold_at', IMPOSSIBLE)
+    const customer = findCustomer(rows, input)
     if (customer && isRefusal(customer)) return customer
     const priced = priceLines(rows, input)
     if (isRefusal(priced)) return priced
@@ -50,7 +52,7 @@ export const registerSale = command<SaleInput>({
     const completed = event('SaleCompleted', {
       id,
       external_id: input.external_id ?? null,
-      customer,
+      customer: customer && { id: customer.id, external_id: customer.external_id, name: customer.doc.name },
       sold_at: input.sold_at ?? now,
       ...priced,
       payments: paid.payments,
@@ -60,35 +62,25 @@ export const registerSale = command<SaleInput>({
   },
 })
 
-function findCustomer(rows: Rows, externalId: string | undefined): Completed['customer'] | Refusal {
-  if (externalId === undefined) return null
-  const customer = rows.get(customerByExternalId(externalId))
-  if (!customer || customer.deleted_at) return invalid('customer_external_id', 'cliente não encontrado')
-  return { id: customer.id, external_id: customer.external_id, name: customer.doc.name }
-}
-
-/** Payments with their surcharge taken from inside; a surplus is change, and only cash can give change. */
+/** What was paid must reach the total; what is more is change, and comes out of the cash that was given (SALE-6, SALE-7). */
 function pay(
   rows: Rows,
   inputs: SaleInput['payments'],
   total: number,
 ): { payments: Completed['payments']; change: number } | Refusal {
-  const payments: Completed['payments'] = []
-  let paid = 0
-  let cash = false
+  const given: Given[] = []
   for (const [position, { payment_type_id, amount }] of inputs.entries()) {
     const type = rows.get(paymentTypeById(payment_type_id))?.doc
     const field = `payments[${position}].payment_type_id`
     if (!type) return invalid(field, 'forma de pagamento não encontrada')
     if (!type.accepts_api) return invalid(field, type.reason ?? 'forma de pagamento não aceita pela API')
-    payments.push(takenPayment(type, amount))
-    paid += toCents(amount)
-    cash ||= type.is_cash
+    given.push({ type, amount })
   }
-  if (paid < total || (paid > total && !cash)) {
-    return refuse('payment_mismatch', { total: fromCents(total), paid: fromCents(paid) })
+  const change = sumOf(given) - total
+  if (change < 0 || change > sumOf(given.filter(({ type }) => type.is_cash))) {
+    return refuse('payment_mismatch', { total: fromCents(total), paid: fromCents(sumOf(given)) })
   }
-  return { payments, change: paid - total }
+  return { payments: takenPayments(given, change), change }
 }
 
 /** The whole sale or nothing. */

@@ -53,6 +53,9 @@ export function listDeletedItems(pool: Pool, companyId: number, query: DeletedPa
 export const getItem = (pool: Pool, companyId: number, id: number): Promise<Found> =>
   getBy(pool, itemListing, companyId, 'id', id)
 
+export const getItemByExternalId = (pool: Pool, companyId: number, externalId: string): Promise<Found> =>
+  getBy(pool, itemListing, companyId, 'external_id', externalId)
+
 interface ItemSearch {
   /** A part of the name. */
   readonly name?: string | undefined

@@ -113,6 +113,16 @@ export function getAccount(
   return getBy(pool, listing, companyId, 'id', id, today)
 }
 
+export function getAccountByExternalId(
+  pool: Pool,
+  listing: AccountListing,
+  companyId: number,
+  externalId: string,
+  today: string,
+): Promise<Found> {
+  return getBy(pool, listing, companyId, 'external_id', externalId, today)
+}
+
 /** What people look for; `view` is `pending` unless they say otherwise. */
 interface AccountSearch {
   readonly view?: 'pending' | 'overdue' | 'settled' | 'all'

@@ -25,6 +25,7 @@ interface Filters {
   readonly customer_id?: number
   readonly origin?: 'api' | 'pdv' | 'system'
   readonly external_id?: string
+  readonly fiscal?: 'missing' | 'present'
 }
 
 /** What only people look for. */
@@ -56,6 +57,7 @@ export const saleListing: Listing<Filters & PeoplesFilters & Period> = {
     customer_id: (value) => `t.customer_id = ${value}::bigint`,
     origin: (value) => `t.origin = ${value}::text`,
     external_id: (value) => `t.external_id = ${value}::text`,
+    fiscal: (value) => `t.fiscal = ${value}::text`,
     sold_from: (value) => `t.sold_at >= ${value}::timestamptz`,
     sold_before: (value) => `t.sold_at < ${value}::timestamptz`,
     id: (value) => `t.id = ${value}::bigint`,

@@ -41,6 +41,12 @@ export const CalendarDate = z
   )
   .meta({ format: 'date' })
 
+export const IMPOSSIBLE = 'não pode estar mais de um dia no futuro'
+
+/** Whether something that has happened cannot have happened then: clocks and zones differ by less than a day (VAL-6). */
+export const isImpossible = (utcInstant: string, now: string): boolean =>
+  Date.parse(utcInstant) - Date.parse(now) > DAY_MS
+
 /** What a question by day depends on: the zone whose days are meant, and which of them it is now ('YYYY-MM-DD'). */
 export interface Calendar {
   readonly timezone: string

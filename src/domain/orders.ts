@@ -41,17 +41,23 @@ export interface OrderPayment {
   readonly status: OrderStatus
 }
 
-/** The first of these that any payment has is the order's status. */
-const BY_WEIGHT = ['paid', 'refunded', 'cancelled', 'failed'] as const
-
 /**
- * The status of an order follows from those of its payments and from nothing else: in whatever order news of them arrives,
- * it ends the same (decision 15).
+ * The status of an order follows from those of its payments, and from whether its store has cancelled it: in whatever order
+ * news of them arrives, it ends the same (ORDER-5, ORDER-9, decision 15). `payments` are in the order of their attempts.
  */
-export function orderStatusOf(payments: readonly OrderPayment[]): OrderStatus {
+export function orderStatusOf(payments: readonly OrderPayment[], isCancelledByStore = false): OrderStatus {
   const known = payments.filter((payment) => payment.provider_payment_id !== null)
-  return BY_WEIGHT.find((status) => known.some((payment) => payment.status === status)) ?? 'pending'
+  const has = (status: OrderStatus) => known.some((payment) => payment.status === status)
+  if (has('paid')) return 'paid'
+  if (has('pending') && !isCancelledByStore) return 'pending'
+  // Money that was given back is told whatever other attempts have come to.
+  if (has('refunded')) return 'refunded'
+  return isCancelledByStore ? 'cancelled' : (known.at(-1)?.status ?? 'pending')
 }
+
+/** Whether money has come in, given back or not: such an order is neither paid again nor cancelled (PAY-2, ORDER-9). */
+export const hasBeenPaid = (payments: readonly OrderPayment[]): boolean =>
+  payments.some(({ status }) => status === 'paid' || status === 'refunded')
 
 /** The payment that carries a paid order: the one that already does, else the first that is paid; null when none is. */
 export function carrierOf<P extends OrderPayment>(payments: readonly P[], current: string | null): P | null {

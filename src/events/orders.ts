@@ -4,9 +4,12 @@ import { eventType, id, money, percentage, personal, text } from './define.ts'
 import { line } from './sales.ts'
 
 /** Why somebody should look at an order: money came in that it did not ask for. */
-export const ORDER_ALARMS = ['second_payment', 'paid_after_refund'] as const
+export const ORDER_ALARMS = ['second_payment', 'paid_after_refund', 'paid_after_cancellation'] as const
 
 const customer = z.strictObject({
+  /** Both absent from old events; null of a buyer who is no customer of the company. */
+  id: id.nullable().optional(),
+  external_id: text.nullable().optional(),
   name: personal(text),
   email: personal(text.nullable()),
   document: personal(text.nullable()),
@@ -57,8 +60,12 @@ export const orderEvents = {
   OrderAlarmRaised: eventType('order', { ...ofPayment, code: z.enum(ORDER_ALARMS) }),
   /** Released: goods may leave. `provider_payment_id` is the payment that did it. */
   OrderPaid: eventType('order', ofPayment),
+  /** Waits for a payment again, after another one failed, was cancelled or given back. */
+  OrderPending: eventType('order', ofPayment),
   OrderFailed: eventType('order', ofPayment),
+  /** What the provider tells of a payment; a store that gives up an order is the next one. */
   OrderCancelled: eventType('order', ofPayment),
+  OrderCancelledByStore: eventType('order', { reason: text.nullable() }),
   OrderRefunded: eventType('order', ofPayment),
   /** The payment carries the order from now on, and is shared: amount + store_amount is what was paid. */
   CommissionSplit: eventType('order', { ...ofPayment, percentage, amount: money, store_amount: money }),

@@ -34,6 +34,9 @@ const payment = z.strictObject({
 export const OFFLINE_SALE_STATUSES = ['completed', 'cancelled'] as const
 export const OFFLINE_PAYMENT_STATUSES = ['completed', 'pending'] as const
 
+/** `contingency`: issued, and not authorized yet. */
+export const FISCAL_DOCUMENT_STATUSES = ['authorized', 'cancelled', 'contingency'] as const
+
 /** What is odd about a sale that was recorded all the same, because it has happened. */
 export const OFFLINE_SALE_WARNINGS = [
   'negative_stock',
@@ -89,5 +92,19 @@ export const saleEvents = {
     /** What goes back to stock: the items that moved it and are still tracked. */
     restock: z.array(z.strictObject({ catalog_item_id: id, quantity })),
   }),
+  /** Of version 0.1, which kept no more of a document; since then it is the next one. */
   FiscalDocumentAuthorized: eventType('sale', { number: text, issued_at: instant }),
+  /** All that is known of the document from now on. */
+  FiscalDocumentRecorded: eventType('sale', {
+    /** Code of the tax authorities: 55, 65, 59 … */
+    model: text.nullable(),
+    series: text.nullable(),
+    number: text,
+    access_key: text.nullable(),
+    protocol: text.nullable(),
+    authorized_at: instant.nullable(),
+    status: z.enum(FISCAL_DOCUMENT_STATUSES),
+    xml_sha256: text.nullable(),
+    xml_url: text.nullable(),
+  }),
 } as const

@@ -7,7 +7,7 @@ import { catalogPages } from './pages/catalog/items.tsx'
 import { stockForm } from './pages/catalog/stock.tsx'
 import { financePages } from './pages/finance/accounts.tsx'
 import { integrationsPage } from './pages/integrations.tsx'
-import { orderPage } from './pages/orders.tsx'
+import { orderPages } from './pages/orders.tsx'
 import { paymentTypePages } from './pages/payment-types.tsx'
 import { peoplePages } from './pages/people.tsx'
 import { profilePages } from './pages/profile.tsx'
@@ -40,7 +40,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   stockForm,
   ...categoryPages,
   ...financePages,
-  orderPage,
+  ...orderPages,
   ...storePages,
   integrationsPage,
   ...apiKeyPages,

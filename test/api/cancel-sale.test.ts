@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { authorizeFiscalDocument } from '#commands/sales/authorize-fiscal-document.ts'
 import { cancelSale } from '#commands/sales/cancel-sale.ts'
+import { recordFiscalDocument } from '#commands/sales/record-fiscal-document.ts'
 import { registerSale, SaleInput } from '#commands/sales/register-sale.ts'
 import { expectInvalid, expectProblem, idsIn, LOCAL_TIME } from '../support/answers.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
@@ -99,7 +99,7 @@ describe('cancellation of a sale', () => {
 
   it('of a sale with an authorized fiscal document is 409 fiscal_document_issued, and changes nothing [SALE-19]', async () => {
     const sale = await sell()
-    await company.run(authorizeFiscalDocument, { id: sale.id, number: 'NFC-e 123' })
+    await company.run(recordFiscalDocument, { id: sale.id, number: 'NFC-e 123' })
     const before = (await company.get(`/sales/${sale.id}`)).text
     expect(expectProblem(await cancel(sale.id, {}), 409, 'fiscal_document_issued')).to.equal(undefined)
     expect((await company.get(`/sales/${sale.id}`)).text).to.equal(before)

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { settleReceivable } from '#commands/finance/receivables.ts'
-import { authorizeFiscalDocument } from '#commands/sales/authorize-fiscal-document.ts'
+import { recordFiscalDocument } from '#commands/sales/record-fiscal-document.ts'
 import type { Json } from '../support/api.ts'
 import { type Counter, openCounter } from '../support/offline-sales.ts'
 import { HOSTILE, hiddenFields, panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
@@ -170,7 +170,7 @@ describe('panel: a sale', () => {
           return { path, fields: hiddenFields((await user.get(path)).html, path) }
         }),
       )
-      await company.run(authorizeFiscalDocument, { id: documented.id, number: '1' })
+      await company.run(recordFiscalDocument, { id: documented.id, number: '1' })
       await company.run(settleReceivable, { id: receivable.id, payment_method: 'cash' })
       const answers = await Promise.all(forms.map(({ path, fields }) => user.post(path, fields)))
       expect(answers.map(({ status }) => status)).to.deep.equal([409, 409])

@@ -14,7 +14,7 @@ import { ITEM_TYPES } from '#events/catalog.ts'
 import { QueryId } from '#http/query-values.ts'
 import type { CategoryObject, ItemObject } from '#projections/catalog.ts'
 import { getCategory, listCategories } from '#queries/catalog/categories.ts'
-import { getItem, listDeletedItems, listItems } from '#queries/catalog/items.ts'
+import { getItem, getItemByExternalId, listDeletedItems, listItems } from '#queries/catalog/items.ts'
 import { singleOf } from '../contract/envelopes.ts'
 import { Amount, NullableText, RecordId, ThreeDecimals, Timestamp } from '../contract/formats.ts'
 import { type Route, write } from '../route.ts'
@@ -108,6 +108,7 @@ const items = recordRoutes({
   list: listItems,
   deleted: listDeletedItems,
   get: getItem,
+  getByExternalId: getItemByExternalId,
   create: { body: CreateItemInput.meta({ id: 'CatalogItemInput' }), command: createItem },
   replace: { item: ReplaceItemInput.meta({ id: 'CatalogItemBatchItem' }), command: replaceItem },
   update: { body: ItemChanges.meta({ id: 'CatalogItemChanges' }), command: updateItem },

@@ -21,7 +21,7 @@ import {
   updateReceivable,
 } from '#commands/finance/receivables.ts'
 import { CalendarDate } from '#domain/instant.ts'
-import { PAYMENT_METHOD_NAMES, PAYMENT_METHODS } from '#domain/payment-method.ts'
+import { PAYMENT_METHODS } from '#domain/payment-method.ts'
 import { ExternalId } from '#domain/text.ts'
 import { ACCOUNT_ORIGINS } from '#events/accounts.ts'
 import { withId } from '#http/paths.ts'
@@ -31,16 +31,18 @@ import { type Command, isRefusal } from '#ledger/command.ts'
 import type { PayableObject, ReceivableObject } from '#projections/finance.ts'
 import {
   getAccount,
+  getAccountByExternalId,
   listAccounts,
   listDeletedAccounts,
   payableListing,
   receivableListing,
 } from '#queries/finance/accounts.ts'
+import { listPaymentMethods } from '#queries/finance/payment-methods.ts'
 import { type Summary as SummaryObject, summarize } from '#queries/finance/summary.ts'
-import { singleOf } from '../contract/envelopes.ts'
+import { pageOf, singleOf } from '../contract/envelopes.ts'
 import { Amount, Balance, Day, NullableText, RecordId, Timestamp } from '../contract/formats.ts'
 import { type Route, read, single, write } from '../route.ts'
-import { recordRoutes } from './record-routes.ts'
+import { answerPage, pageQuery, recordRoutes } from './record-routes.ts'
 
 /** A receivable as a request sends it. */
 export const receivableExample = {
@@ -189,6 +191,8 @@ const receivables = recordRoutes({
   },
   deleted: (pool, companyId, query) => listDeletedAccounts(pool, receivableListing, companyId, query),
   get: (pool, companyId, id, { today }) => getAccount(pool, receivableListing, companyId, id, today),
+  getByExternalId: (pool, companyId, externalId, { today }) =>
+    getAccountByExternalId(pool, receivableListing, companyId, externalId, today),
   create: { body: CreateReceivableInput.meta({ id: 'ReceivableInput' }), command: createReceivable },
   replace: { item: ReplaceReceivableInput.meta({ id: 'ReceivableBatchItem' }), command: replaceReceivable },
   update: { body: ReceivableChanges.meta({ id: 'ReceivableChanges' }), command: updateReceivable },
@@ -211,6 +215,8 @@ const payables = recordRoutes({
   },
   deleted: (pool, companyId, query) => listDeletedAccounts(pool, payableListing, companyId, query),
   get: (pool, companyId, id, { today }) => getAccount(pool, payableListing, companyId, id, today),
+  getByExternalId: (pool, companyId, externalId, { today }) =>
+    getAccountByExternalId(pool, payableListing, companyId, externalId, today),
   create: { body: CreatePayableInput.meta({ id: 'PayableInput' }), command: createPayable },
   replace: { item: ReplacePayableInput.meta({ id: 'PayableBatchItem' }), command: replacePayable },
   update: { body: PayableChanges.meta({ id: 'PayableChanges' }), command: updatePayable },
@@ -267,11 +273,10 @@ const overview: readonly Route[] = [
     scope: 'finance:read',
     operation: 'listPaymentMethods',
     summary: 'Lista as formas de liquidar uma conta',
-    reply: z.strictObject({ data: z.array(PaymentMethodName) }),
-    read: async () => {
-      const data = PAYMENT_METHODS.map((code) => ({ code, name: PAYMENT_METHOD_NAMES[code] }))
-      return { body: JSON.stringify({ data }) }
-    },
+    query: pageQuery({}),
+    reply: pageOf(PaymentMethodName),
+    read: async ({ pool, caller, query }) =>
+      answerPage(await listPaymentMethods(pool, caller.companyId, query), query.limit),
   }),
 ]
 

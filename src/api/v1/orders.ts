@@ -1,17 +1,24 @@
 import { z } from 'zod'
+import { CancelOrderInput, cancelOrder } from '#commands/orders/cancel-order.ts'
 import { OrderInput, placeOrder } from '#commands/orders/place-order.ts'
 import { NOTIFICATION_OUTCOMES, ORDER_STATUSES } from '#domain/orders.ts'
 import { ExternalId, text } from '#domain/text.ts'
 import { ORDER_ALARMS } from '#events/orders.ts'
-import { pathId } from '#http/paths.ts'
+import { pathId, withId } from '#http/paths.ts'
 import { PayInput, payOrder } from '#payments/pay-order.ts'
 import type { PaymentObject } from '#projections/order-payments.ts'
 import type { OrderObject } from '#projections/orders.ts'
-import { getOrder, listNotifications, listOrders, type NotificationObject } from '#queries/orders.ts'
+import {
+  getOrder,
+  getOrderByExternalId,
+  listNotifications,
+  listOrders,
+  type NotificationObject,
+} from '#queries/orders.ts'
 import { pageOf, singleOf } from '../contract/envelopes.ts'
 import { Amount, NullableText, RecordId, Timestamp } from '../contract/formats.ts'
 import { action, type Route, read, write } from '../route.ts'
-import { answerPage, getRoute, listRoute, pageQuery } from './record-routes.ts'
+import { answerPage, getByExternalRoute, getRoute, listRoute, pageQuery } from './record-routes.ts'
 import { lineExamples, lineShape } from './sales.ts'
 
 /** An order as a request sends it. */
@@ -54,7 +61,7 @@ const shownOrderExample = {
   store_alias: 'minha-loja',
   provider_reference: 'order-57-019aa6c3-7d2e-7b1a-9c54-3f0e8d6a1b42',
   status: 'paid',
-  customer: orderExample.customer,
+  customer: { id: null, external_id: null, ...orderExample.customer },
   items: lineExamples,
   subtotal: '41.30',
   delivery_fee: '8.70',
@@ -65,12 +72,20 @@ const shownOrderExample = {
   alarms: [],
   released_at: '2026-11-21T08:21:40.512-03:00',
   refunded_at: null,
+  cancelled_at: null,
+  cancel_reason: null,
   created_at: '2026-11-21T08:17:15.123-03:00',
   updated_at: '2026-11-21T08:21:40.512-03:00',
 }
 
 const OrderCustomer = z
-  .strictObject({ name: z.string(), email: NullableText, document: NullableText })
+  .strictObject({
+    id: RecordId.nullable(),
+    external_id: NullableText,
+    name: z.string(),
+    email: NullableText,
+    document: NullableText,
+  })
   .meta({ id: 'OrderCustomer' })
 
 const OrderItem = z.strictObject(lineShape).meta({ id: 'OrderItem' })
@@ -123,6 +138,8 @@ const Order = z
     alarms: z.array(OrderAlarm),
     released_at: Timestamp.nullable(),
     refunded_at: Timestamp.nullable(),
+    cancelled_at: Timestamp.nullable(),
+    cancel_reason: NullableText,
     created_at: Timestamp,
     updated_at: Timestamp,
   })
@@ -176,6 +193,14 @@ export const orderRoutes: readonly Route[] = [
     },
     list: listOrders,
   }),
+  getByExternalRoute({
+    path: '/orders/by-external/:external_id',
+    scope: 'orders:read',
+    operation: 'getOrderByExternalId',
+    summary: 'Mostra o pedido com este external_id',
+    record: Order,
+    get: getOrderByExternalId,
+  }),
   getRoute({
     path: '/orders/:id',
     scope: 'orders:read',
@@ -197,6 +222,22 @@ export const orderRoutes: readonly Route[] = [
     refusals: ['duplicate_resource'],
     command: placeOrder,
     input: (_params, body) => body,
+  }),
+  write({
+    method: 'post',
+    path: '/orders/:id/cancel',
+    scope: 'orders:write',
+    operation: 'cancelOrder',
+    summary: 'Cancela um pedido que não foi pago',
+    description:
+      'O pedido não aceita novas tentativas de pagamento. O provedor não é avisado: se uma tentativa pendente ainda for aprovada lá, o pedido fica pago, com um alarme. Cancelar de novo responde 200 com o pedido como está.',
+    body: CancelOrderInput.omit({ id: true }),
+    example: { reason: 'Desistência do cliente' },
+    status: 200,
+    reply: singleOf(Order),
+    refusals: ['order_already_paid'],
+    command: cancelOrder,
+    input: (params, body) => withId(params, body),
   }),
   action({
     path: '/orders/:id/payments',

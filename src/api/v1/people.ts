@@ -22,7 +22,9 @@ import { PERSON_TYPES } from '#events/persons.ts'
 import type { CustomerObject, SupplierObject } from '#projections/people.ts'
 import {
   getCustomer,
+  getCustomerByExternalId,
   getSupplier,
+  getSupplierByExternalId,
   listCustomers,
   listDeletedCustomers,
   listDeletedSuppliers,
@@ -125,6 +127,7 @@ export const customerRoutes = recordRoutes({
   list: listCustomers,
   deleted: listDeletedCustomers,
   get: getCustomer,
+  getByExternalId: getCustomerByExternalId,
   create: { body: CreateCustomerInput.meta({ id: 'CustomerInput' }), command: createCustomer },
   replace: { item: ReplaceCustomerInput.meta({ id: 'CustomerBatchItem' }), command: replaceCustomer },
   update: { body: CustomerChanges.meta({ id: 'CustomerChanges' }), command: updateCustomer },
@@ -149,6 +152,7 @@ export const supplierRoutes = recordRoutes({
   list: listSuppliers,
   deleted: listDeletedSuppliers,
   get: getSupplier,
+  getByExternalId: getSupplierByExternalId,
   create: { body: CreateSupplierInput.meta({ id: 'SupplierInput' }), command: createSupplier },
   replace: { item: ReplaceSupplierInput.meta({ id: 'SupplierBatchItem' }), command: replaceSupplier },
   update: { body: SupplierChanges.meta({ id: 'SupplierChanges' }), command: updateSupplier },

@@ -4,6 +4,7 @@ import { atExternalId } from '#commands/records.ts'
 import type { Calendar } from '#domain/instant.ts'
 import type { Refusal, RefusalCode } from '#domain/refusal.ts'
 import type { Scope } from '#domain/scopes.ts'
+import { ExternalId } from '#domain/text.ts'
 import { pathId, withId } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
 import { asInteger, QueryInstant } from '#http/query-values.ts'
@@ -46,7 +47,7 @@ export const pageQuery = <S extends z.ZodRawShape>(filters: S) => z.strictObject
 const deletedQuery = z.strictObject({ ...paging, since: QueryInstant.optional() })
 
 /** `calendar` is the company's, for what its day changes. */
-type GetRecord = (pool: Pool, companyId: number, id: number, calendar: Calendar) => Promise<Found>
+type GetRecord<K = number> = (pool: Pool, companyId: number, key: K, calendar: Calendar) => Promise<Found>
 
 /** A page of a list; a refusal where the cursor is broken or was made for other filters. */
 type ListRecords<Q> = (pool: Pool, companyId: number, query: Q, calendar: Calendar) => Promise<Page | Refusal>
@@ -126,11 +127,27 @@ export function getRoute({
   })
 }
 
+/** One record by the caller's own identifier in the path (REC-8). */
+export function getByExternalRoute({
+  get,
+  record,
+  ...route
+}: Description & { readonly record: z.ZodType; readonly get: GetRecord<string> }): Route {
+  return read({
+    ...route,
+    reply: singleOf(record),
+    async read({ pool, caller, params }) {
+      const externalId = ExternalId.safeParse(params.external_id)
+      return externalId.success ? answerRecord(await get(pool, caller.companyId, externalId.data, caller)) : null
+    },
+  })
+}
+
 /** A found record, or null, which becomes a 404. */
 export const answerRecord = ({ record, revision }: Found): ReadAnswer | null =>
   record === null ? null : { body: single(record), revision }
 
-/** A resource with all the operations that the contract gives to records: list, get, deleted, POST, batch, PUT by-external, PATCH, DELETE. */
+/** A resource with all the operations that the contract gives to records: list, get, deleted, POST, batch, GET and PUT by-external, PATCH, DELETE. */
 interface RecordResource<F extends z.ZodRawShape, C, R, P extends object> {
   readonly path: string
   /** First half of its scopes: `customers` of `customers:read`. */
@@ -152,6 +169,7 @@ interface RecordResource<F extends z.ZodRawShape, C, R, P extends object> {
   readonly list: ListRecords<z.infer<ReturnType<typeof listQuery<F>>>>
   readonly deleted: ListRecords<z.infer<typeof deletedQuery>>
   readonly get: GetRecord
+  readonly getByExternalId: GetRecord<string>
   readonly create: { readonly body: z.ZodType<C>; readonly command: Command<C> }
   readonly replace: { readonly item: z.ZodType<R>; readonly command: Command<R> }
   readonly update: { readonly body: z.ZodType<P>; readonly command: Command<{ id: number; changes: P }> }
@@ -187,6 +205,14 @@ function readingRoutes<F extends z.ZodRawShape, C, R, P extends object>(resource
       summary: `Lista o que foi excluído entre ${all}`,
       description: 'Na ordem da exclusão. Um registro trazido de volta por PUT by-external sai desta lista.',
       list: resource.deleted,
+    }),
+    getByExternalRoute({
+      path: `${path}/by-external/:external_id`,
+      scope,
+      operation: `get${name}ByExternalId`,
+      summary: `Mostra ${one} pelo external_id`,
+      record,
+      get: resource.getByExternalId,
     }),
     getRoute({
       path: `${path}/:id`,

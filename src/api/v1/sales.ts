@@ -1,19 +1,21 @@
 import { z } from 'zod'
 import { cancelSale } from '#commands/sales/cancel-sale.ts'
+import { FiscalDocumentBody, recordFiscalDocument } from '#commands/sales/record-fiscal-document.ts'
 import { registerSale, SaleInput } from '#commands/sales/register-sale.ts'
 import { CalendarDate } from '#domain/instant.ts'
 import { ExternalId, optionalText } from '#domain/text.ts'
 import { PAYMENT_KINDS } from '#events/companies.ts'
+import { FISCAL_DOCUMENT_STATUSES } from '#events/sales.ts'
 import { withId } from '#http/paths.ts'
 import { QueryId } from '#http/query-values.ts'
 import type { PaymentTypeObject } from '#projections/payment-types.ts'
-import type { SaleObject } from '#projections/sales.ts'
+import { FISCAL_STATES, type SaleObject } from '#projections/sales.ts'
 import { listPaymentTypes } from '#queries/payment-types.ts'
 import { getSale, getSaleByExternalId, listSales } from '#queries/sales/sales.ts'
 import { singleOf } from '../contract/envelopes.ts'
 import { Amount, NullableText, RecordId, ThreeDecimals, Timestamp } from '../contract/formats.ts'
 import { type Route, read, write } from '../route.ts'
-import { answerRecord, getRoute, listRoute } from './record-routes.ts'
+import { getByExternalRoute, getRoute, listRoute } from './record-routes.ts'
 
 /** A sale as a request sends it: one item of the catalog, one that is in none, and change from cash. */
 const saleExample = {
@@ -26,6 +28,17 @@ const saleExample = {
     { description: 'Embalagem para presente', quantity: '1', unit_price: '3.50' },
   ],
   payments: [{ payment_type_id: 1, amount: '50.00' }],
+}
+
+/** A fiscal document as a request sends it. */
+const fiscalDocumentExample = {
+  model: '65',
+  series: '1',
+  number: '1234',
+  access_key: '35261111222333000181650010000012341000012348',
+  protocol: '135260000012345',
+  authorized_at: '2026-11-21T08:17:20-03:00',
+  status: 'authorized',
 }
 
 /** Lines as answers show them. */
@@ -99,7 +112,18 @@ const SalePayment = z
   .meta({ id: 'SalePayment' })
 
 const FiscalDocument = z
-  .strictObject({ status: z.literal('authorized'), number: z.string(), issued_at: Timestamp })
+  .strictObject({
+    model: NullableText,
+    series: NullableText,
+    number: z.string(),
+    access_key: NullableText,
+    protocol: NullableText,
+    authorized_at: Timestamp.nullable(),
+    status: z.enum(FISCAL_DOCUMENT_STATUSES),
+    xml_sha256: NullableText,
+    xml_url: NullableText,
+    issued_at: Timestamp,
+  })
   .meta({ id: 'FiscalDocument' })
 
 const Sale = z
@@ -153,6 +177,7 @@ export const saleRoutes: readonly Route[] = [
       origin: z.enum(['api', 'pdv', 'system']).optional(),
       customer_id: QueryId.optional(),
       external_id: ExternalId.optional(),
+      fiscal: z.enum(FISCAL_STATES).optional(),
       sold_from: CalendarDate.optional(),
       sold_to: CalendarDate.optional(),
     },
@@ -169,18 +194,13 @@ export const saleRoutes: readonly Route[] = [
       return { body: `{"data":[${data}]}`, revision }
     },
   }),
-  read({
+  getByExternalRoute({
     path: '/sales/by-external/:external_id',
     scope: 'sales:read',
     operation: 'getSaleByExternalId',
     summary: 'Mostra a venda com este external_id',
-    reply: singleOf(Sale),
-    async read({ pool, caller, params }) {
-      const externalId = ExternalId.safeParse(params.external_id)
-      return externalId.success
-        ? answerRecord(await getSaleByExternalId(pool, caller.companyId, externalId.data))
-        : null
-    },
+    record: Sale,
+    get: getSaleByExternalId,
   }),
   getRoute({
     path: '/sales/:id',
@@ -219,5 +239,21 @@ export const saleRoutes: readonly Route[] = [
     refusals: ['managed_by_pdv', 'fiscal_document_issued'],
     command: cancelSale,
     input: (params, body) => withId(params, body),
+  }),
+  write({
+    method: 'put',
+    path: '/sales/:id/fiscal-document',
+    scope: 'sales:write',
+    operation: 'putFiscalDocument',
+    summary: 'Registra o documento fiscal de uma venda, emitido por outro sistema',
+    description:
+      'Repetível. Enquanto o documento está autorizado ou em contingência, a venda não pode ser cancelada; um documento autorizado não dá lugar a outro antes de cancelado.',
+    body: FiscalDocumentBody.meta({ id: 'FiscalDocumentInput' }),
+    example: fiscalDocumentExample,
+    reply: singleOf(Sale),
+    refusals: ['fiscal_document_issued'],
+    command: recordFiscalDocument,
+    input: (params, { protocol = null, authorized_at = null, xml_sha256 = null, xml_url = null, ...document }) =>
+      withId(params, { ...document, protocol, authorized_at, xml_sha256, xml_url }),
   }),
 ]

@@ -1,6 +1,7 @@
 import { z } from 'zod'
+import { CancelOrderInput, cancelOrder } from '#commands/orders/cancel-order.ts'
 import type { NotificationOutcome } from '#domain/orders.ts'
-import { ORDER_STATUSES, type OrderStatus } from '#domain/orders.ts'
+import { hasBeenPaid, ORDER_STATUSES, type OrderStatus } from '#domain/orders.ts'
 import type { ORDER_ALARMS } from '#events/orders.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { OrderObject } from '#projections/orders.ts'
@@ -9,12 +10,13 @@ import { getOrder, listNotifications, type NotificationObject, orderListing } fr
 import { listInOrder, NEWEST_FIRST } from '#queries/records.ts'
 import { dateTime, dateTimeSeconds, decimal, money, percentage, quantity, taxNumber } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
-import { choice, line, optionsOf } from '../forms/kinds.ts'
+import { choice, line, optionsOf, paragraph } from '../forms/kinds.ts'
 import { link } from '../link.ts'
 import type { Page, PanelRoute, Visit } from '../route.ts'
+import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { AsOfForm, History } from '../ui/history.tsx'
 import { type Column, List, listed, recordsIn, searched, Table } from '../ui/list.tsx'
-import { Badge, Card, Facts, type State, StateBadge } from '../ui/parts.tsx'
+import { Actions, Badge, ButtonLink, Card, Facts, type State, StateBadge } from '../ui/parts.tsx'
 import { recordOf } from '../ui/record-pages.tsx'
 
 const PATH = '/loja/pedidos'
@@ -32,6 +34,8 @@ const STATES: Readonly<Record<OrderStatus, State>> = {
 const ALARMS: Readonly<Record<(typeof ORDER_ALARMS)[number], string>> = {
   second_payment: 'O pedido recebeu um segundo pagamento aprovado: um deles deve ser devolvido ao cliente.',
   paid_after_refund: 'O pedido foi pago de novo depois de reembolsado: confira com o cliente.',
+  paid_after_cancellation:
+    'O pedido foi pago depois de cancelado: entregue a mercadoria, ou devolva o valor ao cliente.',
 }
 
 const OUTCOMES: Readonly<Record<NotificationOutcome, State>> = {
@@ -103,9 +107,15 @@ const OrderBadges = ({ order: { status, alarms } }: { readonly order: OrderObjec
 /** The latest of a flood are no more telling than the first. */
 const NOTIFICATIONS = 100
 
+const orderOf = (visit: Visit): Promise<OrderObject | null> =>
+  recordOf(visit, ({ readModel }, id) => getOrder(readModel.pool, readModel.companyId, id))
+
+/** Whether it can be cancelled: no money has come in, and it is not cancelled yet (ORDER-9). */
+const isOpen = ({ payments, cancelled_at }: OrderObject): boolean => !hasBeenPaid(payments) && cancelled_at === null
+
 async function showOrder(visit: Visit): Promise<Page | null> {
   const { readModel } = visit
-  const order = await recordOf<OrderObject>(visit, (_, id) => getOrder(readModel.pool, readModel.companyId, id))
+  const order = await orderOf(visit)
   if (!order) return null
   const { id } = order
   const body = (
@@ -116,6 +126,11 @@ async function showOrder(visit: Visit): Promise<Page | null> {
           {ALARMS[code]}
         </p>
       ))}
+      {!readModel.moment && isOpen(order) && (
+        <Actions>
+          <ButtonLink to={`${PATH}/${id}/cancelar`}>Cancelar pedido</ButtonLink>
+        </Actions>
+      )}
       <OrderFacts order={order} timezone={readModel.timezone} />
       <Items order={order} />
       <Payments order={order} timezone={readModel.timezone} />
@@ -147,7 +162,16 @@ const OrderFacts = ({ order, timezone }: OrderProps) => {
             ['Feito em', time(order.created_at)],
             ['Liberado em', time(order.released_at)],
             ['Reembolsado em', time(order.refunded_at)],
-            ['Cliente', customer.name],
+            ...(order.cancelled_at === null
+              ? []
+              : ([
+                  ['Cancelado em', time(order.cancelled_at)],
+                  ['Motivo do cancelamento', order.cancel_reason],
+                ] as const)),
+            [
+              'Cliente',
+              customer.id === null ? customer.name : <a href={link(`/clientes/${customer.id}`)}>{customer.name}</a>,
+            ],
             ['E-mail', customer.email],
             ['CPF ou CNPJ', customer.document && taxNumber(customer.document)],
           ]}
@@ -255,4 +279,30 @@ const Content = ({ notification: { payload, response } }: { readonly notificatio
   </details>
 )
 
-export const orderPage: PanelRoute = { path: `${PATH}/:id`, section: 'store', asOf: true, show: showOrder }
+const orderPage: PanelRoute = { path: `${PATH}/:id`, section: 'store', asOf: true, show: showOrder }
+
+const PAID = 'O pedido já foi pago: devolva o pagamento no provedor.'
+
+const cancelPages = formPages({
+  path: `${PATH}/:id/cancelar`,
+  section: 'store',
+  subject: orderOf,
+  obstacle: (order) => (order.cancelled_at !== null ? 'O pedido já está cancelado.' : isOpen(order) ? null : PAID),
+  title: ({ id }) => `Cancelar pedido ${id}`,
+  intro: () => (
+    <p>
+      O pedido não aceita mais tentativas de pagamento. O provedor não é avisado: se um pagamento pendente ainda for
+      aprovado lá, o pedido fica pago, com um alarme.
+    </p>
+  ),
+  label: 'Cancelar pedido',
+  isDangerous: true,
+  back: ({ id }) => `${PATH}/${id}`,
+  fields: () => ({ reason: { label: 'Motivo', kind: paragraph, columns: 12, hint: 'Fica no histórico do pedido.' } }),
+  schema: CancelOrderInput.omit({ id: true }),
+  problem: ({ refused }) => (refused === 'order_already_paid' ? PAID : undefined),
+  act: (submission, { id }, input) =>
+    runAndRedirect(submission, cancelOrder, { ...input, id }, { to: `${PATH}/${id}`, flash: 'pedido-cancelado' }),
+})
+
+export const orderPages: readonly PanelRoute[] = [orderPage, ...cancelPages]

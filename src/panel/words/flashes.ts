@@ -8,6 +8,7 @@ export const FLASHES = {
   estoque: 'Estoque alterado.',
   liquidada: 'Conta liquidada.',
   cancelada: 'Venda cancelada.',
+  'pedido-cancelado': 'Pedido cancelado.',
   resolvida: 'Venda recusada marcada como resolvida.',
   'ja-resolvida': 'Esta venda já estava resolvida.',
   'documento-fiscal': 'Documento fiscal registrado.',

@@ -1,4 +1,4 @@
-import { authorizeFiscalDocument } from '#commands/sales/authorize-fiscal-document.ts'
+import { recordFiscalDocument } from '#commands/sales/record-fiscal-document.ts'
 import { registerSale } from '#commands/sales/register-sale.ts'
 import type { Case, Cases } from './case.ts'
 import type { World } from './world.ts'
@@ -65,7 +65,7 @@ export const saleCases: Cases = {
     },
     fiscal_document_issued: async (world) => {
       const { id } = await sold(world)
-      await world.company.run(authorizeFiscalDocument, { id, number: '1234' })
+      await world.company.run(recordFiscalDocument, { id, number: '1234' })
       return { params: { id }, body: {} }
     },
   },

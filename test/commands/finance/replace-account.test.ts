@@ -38,7 +38,20 @@ for (const side of SIDES) {
       expect(await scenario.show(`${side.subject}/5`)).to.include({ amount: '7.00', status: 'pending' })
     })
 
-    it('refuses a settled account, before it looks at the rest', async () => {
+    it('records nothing when repeated for a settled account, whatever has become of the other party [REC-3]', async () => {
+      const settled = side.happened('Settled', { id: 5, ...settlement })
+      const scenario = await given(companyRegistered(), side.partyCreated(), known, settled, side.partyDeleted())
+      for (const party of [{ [byId]: 3 }, { [`${side.party}_external_id`]: 'p3' }]) {
+        const decided = await scenario.when(...input(party))
+        decided.accepts('unchanged')
+      }
+      const of = side.created({ id: 6, external_id: 'b' })
+      const nobodys = await given(companyRegistered(), of, side.happened('Settled', { id: 6, ...settlement }))
+      const decided = await nobodys.when(...side.replace({ external_id: 'b', ...body }))
+      decided.accepts('unchanged')
+    })
+
+    it('refuses another content for a settled account, before it looks at the rest', async () => {
       const settled = side.happened('Settled', { id: 5, ...settlement })
       const scenario = await given(companyRegistered(), side.partyCreated(), known, settled)
       for (const fields of [{}, { amount: '1.00' }, { [byId]: 99 }]) {

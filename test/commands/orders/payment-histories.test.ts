@@ -55,8 +55,8 @@ function expectSound({ doc, carried_by, status }: OrderRow): void {
   expect(doc.refunded_at !== null).to.equal(status === 'refunded')
 }
 
-const weightiest = (statuses: readonly string[]) =>
-  ['paid', 'refunded', 'cancelled', 'failed'].find((status) => statuses.includes(status)) ?? 'pending'
+const together = (statuses: readonly string[]) =>
+  ['paid', 'pending', 'refunded'].find((status) => statuses.includes(status)) ?? statuses.at(-1)
 
 describe('an order’s payments, whatever is told of them in whatever order', () => {
   it('end where the provider’s record ends, sound at every step, and then nothing more is recorded [ORDER-8]', async () => {
@@ -90,7 +90,7 @@ describe('an order’s payments, whatever is told of them in whatever order', ()
           const payment = payments.find(({ provider_payment_id }) => provider_payment_id === `p${of}`)
           expect(payment).to.include({ status: expected, attempt_id: attemptId(of) })
         }
-        expect(status).to.equal(weightiest(ended.map(String)))
+        expect(status).to.equal(together(ended.map(String)))
       }),
       { numRuns: 200 },
     )

@@ -1,6 +1,8 @@
+import { expect } from 'chai'
 import { OrderInput, placeOrder } from '#commands/orders/place-order.ts'
+import { describeIssues } from '#domain/validation.ts'
 import { event } from '#events/catalogue.ts'
-import { companyRegistered, itemCreated, orderPlaced, storeCreated } from '../../support/facts.ts'
+import { companyRegistered, customerCreated, itemCreated, orderPlaced, storeCreated } from '../../support/facts.ts'
 import { FIRST_NEW_ID, given } from '../../support/given.ts'
 
 const order = (rest: object = {}): OrderInput =>
@@ -36,7 +38,36 @@ describe('place order', () => {
   it('keeps the customer as given', async () => {
     const customer = { name: 'Ana', email: 'ana@example.com', document: '11222333000181' }
     const decided = await (await given(...shop)).when(placeOrder, order({ customer }))
-    decided.accepts('created', orderPlaced({ id: FIRST_NEW_ID, customer }))
+    decided.accepts(
+      'created',
+      orderPlaced({ id: FIRST_NEW_ID, customer: { id: null, external_id: null, ...customer } }),
+    )
+  })
+
+  it('takes the buyer from the company’s customers, and what is said beside it for this order only [ORDER-10]', async () => {
+    const ana = { id: 4, external_id: 'ana', name: 'Ana', email: 'ana@example.com', document: '52998224725' }
+    const scenario = await given(...shop, customerCreated(ana))
+    const place = (fields: object) => scenario.when(placeOrder, order({ customer: undefined, ...fields }))
+    const byId = await place({ customer_id: 4 })
+    byId.accepts('created', orderPlaced({ id: FIRST_NEW_ID, customer: ana }))
+    const said = { name: 'Ana Maria', email: 'outra@example.com' }
+    const both = await place({ customer_external_id: 'ana', customer_id: 4, customer: said })
+    both.accepts('created', orderPlaced({ id: FIRST_NEW_ID + 1, customer: { ...ana, ...said } }))
+  })
+
+  it('refuses a customer that does not exist, two customers, and an order of nobody [ORDER-10]', async () => {
+    const eva = customerCreated({ id: 5, external_id: 'eva', name: 'Eva' })
+    const scenario = await given(...shop, customerCreated({ id: 4 }), eva)
+    const unknown = await scenario.when(placeOrder, order({ customer_id: 9 }))
+    unknown.refuses('validation_failed', wrong('customer_id', 'cliente não encontrado'))
+    const two = await scenario.when(placeOrder, order({ customer_id: 4, customer_external_id: 'eva' }))
+    two.refuses('validation_failed', wrong('customer_external_id', 'é de outro cliente que customer_id'))
+    for (const nobody of [{}, { customer_id: null, customer_external_id: null, customer: null }]) {
+      const { customer: _, ...rest } = order()
+      const { error } = OrderInput.safeParse({ ...rest, ...nobody })
+      const message = 'é obrigatório sem customer_id ou customer_external_id'
+      expect(describeIssues(error!).fields).to.deep.equal({ customer: [message] })
+    }
   })
 
   it('refuses a repeated external id before anything else [ORDER-1]', async () => {

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { startPayment } from '#commands/orders/payment-attempts.ts'
 import { type RecordPaymentInput, recordPayment } from '#commands/orders/record-payment.ts'
 import { inZone } from '#domain/instant.ts'
 import { event } from '#events/catalogue.ts'
@@ -60,6 +61,47 @@ describe('record payment', () => {
     first.accepts('updated', paymentRecorded(1, rejected), event('OrderFailed', ofPayment(1)))
     const second = await scenario.when(recordPayment, told(2, 'approved'))
     second.accepts('updated', paymentRecorded(2, approved), event('OrderPaid', ofPayment(2)), commissionSplit(2))
+  })
+
+  it('waits again while a payment is pending, also after another was rejected, and then shows the last one’s outcome [ORDER-5]', async () => {
+    const scenario = await given(...shop, paymentStarted(1), paymentStarted(2))
+    await scenario.when(recordPayment, told(1, 'rejected'))
+    const pending = await scenario.when(recordPayment, told(2, 'in_process'))
+    pending.accepts(
+      'updated',
+      paymentRecorded(2, { provider_status: 'in_process' }),
+      event('OrderPending', ofPayment(2)),
+    )
+    expect(await scenario.show('order/1')).to.include({ status: 'pending' })
+    const cancelled = { provider_status: 'cancelled', status: 'cancelled' } as const
+    const last = await scenario.when(recordPayment, told(2, 'cancelled'))
+    last.accepts('updated', paymentRecorded(2, cancelled), event('OrderCancelled', ofPayment(2)))
+  })
+
+  it('leaves a paid order paid through late news of other attempts [ORDER-5]', async () => {
+    for (const status of ['pending', 'rejected', 'cancelled']) {
+      const scenario = await given(...store, ...orderPaid(), paymentStarted(2))
+      await scenario.when(recordPayment, told(2, status))
+      expect(await scenario.show('order/1'), status).to.include({ status: 'paid' })
+    }
+  })
+
+  it('waits for an attempt that is pending after a refund, and takes no new one [ORDER-5, PAY-2]', async () => {
+    const scenario = await given(...shop, paymentStarted(1), paymentStarted(2))
+    await scenario.when(recordPayment, told(2, 'pending'))
+    await scenario.when(recordPayment, told(1, 'approved'))
+    const refund = await scenario.when(recordPayment, told(1, 'refunded'))
+    refund.accepts(
+      'updated',
+      paymentRecorded(1, refunded),
+      event('OrderPending', ofPayment(1)),
+      event('CommissionReversed', ofPayment(1)),
+    )
+    const attempt = { id: 1, attempt_id: attemptId(3), idempotency_key: null, payment_method_id: 'pix' }
+    const third = await scenario.when(startPayment, attempt)
+    third.refuses('order_already_paid')
+    await scenario.when(recordPayment, told(2, 'rejected'))
+    expect(await scenario.show('order/1')).to.include({ status: 'refunded' })
   })
 
   it('changes nothing when the state is known, goes backwards, or was never heard of [ORDER-4]', async () => {

@@ -95,6 +95,48 @@ describe('register sale', () => {
     })
   })
 
+  it('takes a customer by id, by external id, or by both where they agree [SALE-13]', async () => {
+    const ana = customerCreated({ id: 4, external_id: 'ana' })
+    const gone = customerCreated({ id: 5, external_id: 'eva', name: 'Eva' })
+    const scenario = await given(...shop, ana, gone, event('CustomerDeleted', { id: 5 }))
+    const sell = (name: object) =>
+      scenario.when(registerSale, sale({ ...name, items: [cake], payments: [cash('10.00')] }))
+    for (const name of [
+      { customer_id: 4 },
+      { customer_external_id: 'ana', customer_id: null },
+      { customer_id: 4, customer_external_id: 'ana' },
+    ])
+      expect(completed(await sell(name)).customer).to.deep.equal({ id: 4, external_id: 'ana', name: 'Ana' })
+    const nobody = 'cliente não encontrado'
+    for (const [name, field, message] of [
+      [{ customer_id: 5 }, 'customer_id', nobody],
+      [{ customer_id: 9, customer_external_id: 'ana' }, 'customer_id', nobody],
+      [{ customer_id: 4, customer_external_id: 'eva' }, 'customer_external_id', nobody],
+    ] as const) {
+      const decided = await sell(name)
+      decided.refuses('validation_failed', wrong(field, message))
+    }
+  })
+
+  it('refuses two ids of two customers [SALE-13]', async () => {
+    const [ana, eva] = [customerCreated({ id: 4, external_id: 'ana' }), customerCreated({ id: 5, name: 'Eva' })]
+    const scenario = await given(...shop, ana, eva)
+    const body = { customer_id: 5, customer_external_id: 'ana', items: [cake], payments: [cash('10.00')] }
+    const decided = await scenario.when(registerSale, sale(body))
+    decided.refuses('validation_failed', wrong('customer_external_id', 'é de outro cliente que customer_id'))
+  })
+
+  it('refuses a time of sale that is more than a day in the future [VAL-6]', async () => {
+    const scenario = await given(...shop)
+    const sell = (sold_at: string) =>
+      scenario.when(registerSale, sale({ sold_at, items: [cake], payments: [cash('10.00')] }))
+    const now = Date.parse(minute(shop.length))
+    const late = await sell(new Date(now + 86_400_001).toISOString())
+    late.refuses('validation_failed', wrong('sold_at', 'não pode estar mais de um dia no futuro'))
+    const tomorrow = await sell(new Date(now + 86_400_000).toISOString())
+    expect(completed(tomorrow).sold_at).to.equal(new Date(now + 86_400_000).toISOString())
+  })
+
   it('rounds each line half up to cents', async () => {
     const scenario = await given(...shop)
     const items = [
@@ -131,6 +173,36 @@ describe('payments of a sale', () => {
     const scenario = await given(...shop)
     const decided = await scenario.when(registerSale, sale({ items: [cake], payments: [card('4.00'), cash('10.00')] }))
     expect(completed(decided)).to.include({ total: '10.00', change: '4.00' })
+  })
+
+  it('takes surcharge and net of cash from what was charged, not from the change [SALE-8]', async () => {
+    const dear = paymentTypeCreated({ id: 4, name: 'Dinheiro com taxa', fee_percentage: '3.50' })
+    const scenario = await given(...shop, dear)
+    for (const [payment_type_id, surcharge, net] of [
+      [4, '0.34', '9.66'],
+      [CASH, '0.00', '10.00'],
+    ] as const) {
+      const payments = [{ payment_type_id, amount: '20.00' }]
+      const decided = await scenario.when(registerSale, sale({ items: [cake], payments }))
+      expect(completed(decided).change).to.equal('10.00')
+      expect(completed(decided).payments[0]).to.include({ amount: '20.00', surcharge, net })
+    }
+  })
+
+  it('gives change out of the last cash payment first, then out of the one before [SALE-7]', async () => {
+    const scenario = await given(...shop)
+    const payments = [cash('8.00'), cash('3.00'), card('2.05'), cash('2.00')]
+    const decided = await scenario.when(registerSale, sale({ items: [cake], payments }))
+    expect(completed(decided).change).to.equal('5.05')
+    expect(completed(decided).payments.map(({ net }) => net)).to.deep.equal(['7.95', '0.00', '2.00', '0.00'])
+  })
+
+  it('refuses change beyond the cash that was given [SALE-7]', async () => {
+    const scenario = await given(...shop)
+    const beyond = await scenario.when(registerSale, sale({ items: [cake], payments: [card('50.00'), cash('0.01')] }))
+    beyond.refuses('payment_mismatch', { total: '10.00', paid: '50.01' })
+    const all = await scenario.when(registerSale, sale({ items: [cake], payments: [card('10.00'), cash('0.01')] }))
+    expect(completed(all)).to.include({ change: '0.01' })
   })
 
   it('refuses a surplus without cash, and any shortfall [SALE-6]', async () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
-import { authorizeFiscalDocument, FiscalDocumentInput } from '#commands/sales/authorize-fiscal-document.ts'
 import { CancelSaleInput, cancelSale } from '#commands/sales/cancel-sale.ts'
 import { OfflineSaleInput } from '#commands/sales/offline-sale-input.ts'
+import { FiscalDocumentInput, recordFiscalDocument } from '#commands/sales/record-fiscal-document.ts'
 import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
 import { registerSale, SaleInput } from '#commands/sales/register-sale.ts'
 import { type Act, maybe, nullable, place } from './act.ts'
@@ -71,10 +71,10 @@ export const saleActs = {
     schema: CancelSaleInput,
     input: fc.record({ id: place, reason: nullable(name) }),
   },
-  authorizeFiscalDocument: {
+  recordFiscalDocument: {
     kind: 'sale',
     weight: 2,
-    command: authorizeFiscalDocument,
+    command: recordFiscalDocument,
     schema: FiscalDocumentInput,
     input: fc.record({ id: place, number: fc.constantFrom('1', '2') }),
   },

@@ -1,15 +1,20 @@
 import type { z } from 'zod'
-import { authorizeFiscalDocument, FiscalDocumentInput } from '#commands/sales/authorize-fiscal-document.ts'
 import { CancelSaleInput, cancelSale } from '#commands/sales/cancel-sale.ts'
-import type { RefusalCode } from '#domain/refusal.ts'
+import {
+  FiscalDocumentFields,
+  type FiscalDocumentInput,
+  recordFiscalDocument,
+} from '#commands/sales/record-fiscal-document.ts'
+import type { Refusal } from '#domain/refusal.ts'
 import { statusOf } from '#http/problems.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
 import type { SaleObject } from '#projections/sales.ts'
 import type { Fields } from '../../forms/form.ts'
-import { line, paragraph } from '../../forms/kinds.ts'
+import { paragraph } from '../../forms/kinds.ts'
 import type { PanelRoute } from '../../route.ts'
 import { formPages, obstaclePage } from '../../ui/form-pages.tsx'
 import type { FlashCode } from '../../words/flashes.ts'
+import { FISCAL_DOCUMENT_FIELDS, isInForce } from './fiscal-document.tsx'
 import { saleOf } from './sale.tsx'
 
 /** Something that is done with a sale after asking. */
@@ -20,15 +25,21 @@ interface SaleAction<I> {
   readonly explanation: string
   readonly isDangerous?: true
   readonly fields: Fields
+  /** Initial values of the fields. */
+  initial?(sale: SaleObject): object
   readonly schema: z.ZodType<I>
   readonly command: Command<I & { id: number }>
   readonly flash: FlashCode
   /** Why it cannot be done with a sale as it stands, before anybody has tried; null where it can. */
   obstacle(sale: SaleObject): string | null
-  readonly refusals: Partial<Record<RefusalCode, string>>
+  /** What a refusal means where the form cannot mend it; undefined where it can. */
+  meaningOf(refusal: Refusal): string | undefined
 }
 
-const HAS_DOCUMENT = 'A venda tem documento fiscal autorizado e não pode mais ser cancelada.'
+const HAS_DOCUMENT = 'A venda tem documento fiscal em vigor: só pode ser cancelada depois que ele for cancelado.'
+
+const RECEIVED =
+  'Uma conta a receber desta venda já foi liquidada: um cancelamento não desfaz o que foi recebido. A venda continua concluída.'
 
 const cancelling: SaleAction<Omit<CancelSaleInput, 'id'>> = {
   path: 'cancelar',
@@ -42,38 +53,35 @@ const cancelling: SaleAction<Omit<CancelSaleInput, 'id'>> = {
   flash: 'cancelada',
   obstacle({ status, fiscal_document }) {
     if (status === 'cancelled') return 'A venda já está cancelada.'
-    return fiscal_document ? HAS_DOCUMENT : null
+    return isInForce(fiscal_document) ? HAS_DOCUMENT : null
   },
-  refusals: {
-    fiscal_document_issued: HAS_DOCUMENT,
-    already_settled:
-      'Uma conta a receber desta venda já foi liquidada: um cancelamento não desfaz o que foi recebido. A venda continua concluída.',
-  },
+  meaningOf: ({ refused }) => ({ fiscal_document_issued: HAS_DOCUMENT, already_settled: RECEIVED })[refused as string],
 }
 
-const authorizing: SaleAction<Omit<FiscalDocumentInput, 'id'>> = {
+const CANCELLED = 'Uma venda cancelada não recebe documento fiscal.'
+const OTHER_DOCUMENT = 'A venda já tem outro documento fiscal, que primeiro precisa ser cancelado.'
+
+const recordingDocument: SaleAction<Omit<FiscalDocumentInput, 'id'>> = {
   path: 'documento-fiscal',
   label: 'Registrar documento fiscal',
   explanation:
-    'Registre aqui o documento que o seu sistema fiscal autorizou para esta venda. Depois disso ela não pode mais ser cancelada.',
-  fields: { number: { label: 'Número do documento', kind: line, isRequired: true, columns: 6 } },
-  schema: FiscalDocumentInput.omit({ id: true }),
-  command: authorizeFiscalDocument,
+    'Registre aqui o documento que o seu sistema fiscal emitiu para esta venda. Enquanto ele estiver autorizado ou em contingência, a venda não pode ser cancelada.',
+  fields: FISCAL_DOCUMENT_FIELDS,
+  initial: ({ fiscal_document }) => (isInForce(fiscal_document) ? fiscal_document : { status: 'authorized' }) ?? {},
+  schema: FiscalDocumentFields,
+  command: recordFiscalDocument,
   flash: 'documento-fiscal',
-  obstacle({ status, fiscal_document }) {
-    if (status === 'cancelled') return 'Uma venda cancelada não recebe documento fiscal.'
-    return fiscal_document ? `A venda já tem o documento fiscal ${fiscal_document.number}.` : null
-  },
-  refusals: {
-    fiscal_document_issued: 'A venda já tem outro documento fiscal.',
-    validation_failed: 'Uma venda cancelada não recebe documento fiscal.',
+  obstacle: ({ status }) => (status === 'cancelled' ? CANCELLED : null),
+  meaningOf({ refused, details }) {
+    if (refused === 'fiscal_document_issued') return OTHER_DOCUMENT
+    return Object.hasOwn(Object(details?.fields), 'sale') ? CANCELLED : undefined
   },
 }
 
-export const saleActions: readonly PanelRoute[] = [...routesOf(cancelling), ...routesOf(authorizing)]
+export const saleActions: readonly PanelRoute[] = [...routesOf(cancelling), ...routesOf(recordingDocument)]
 
 function routesOf<I>(action: SaleAction<I>): PanelRoute[] {
-  const { label, explanation, fields, schema, command, flash, isDangerous, obstacle, refusals } = action
+  const { label, explanation, fields, initial, schema, command, flash, isDangerous, obstacle, meaningOf } = action
   const title = ({ id }: SaleObject) => `${label}: ${id}`
   const back = ({ id }: Pick<SaleObject, 'id'>) => `/vendas/${id}`
   return formPages({
@@ -87,11 +95,12 @@ function routesOf<I>(action: SaleAction<I>): PanelRoute[] {
     ...(isDangerous && { isDangerous }),
     back,
     fields: () => fields,
+    ...(initial && { initial }),
     schema,
     async act(submission, sale, input) {
       const answer = await submission.run(command, { ...input, id: sale.id })
       if (!isRefusal(answer)) return { to: back(sale), flash }
-      const meaning = refusals[answer.refused]
+      const meaning = meaningOf(answer)
       if (meaning === undefined) return answer
       return { ...obstaclePage(title(sale), meaning, back(sale)), status: statusOf(answer.refused) }
     },

@@ -9,6 +9,7 @@ import { Table } from '../../ui/list.tsx'
 import { Actions, Badge, ButtonLink, Card, type Fact, Facts } from '../../ui/parts.tsx'
 import { recordOf } from '../../ui/record-pages.tsx'
 import { ORIGINS } from '../../words/events.ts'
+import { FiscalDocumentCard, isInForce } from './fiscal-document.tsx'
 import { SaleBadge } from './sales.tsx'
 
 /** The sale that a path names; null where there is none. */
@@ -26,6 +27,7 @@ async function show(visit: Visit): Promise<Page | null> {
       <Card title="Dados">
         <Facts facts={factsOf(sale, traces, readModel.timezone)} />
       </Card>
+      <FiscalDocumentCard sale={sale} timezone={readModel.timezone} />
       <Items sale={sale} />
       <Payments sale={sale} />
       <Owed receivables={traces.receivables} />
@@ -50,17 +52,22 @@ const senderOf = async (readModel: ReadModel, upload: SaleUpload): Promise<strin
 export const salePage: PageRoute = { path: '/vendas/:id', section: 'sales', asOf: true, show }
 
 const SaleActions = ({ sale: { id, status, fiscal_document } }: { readonly sale: SaleObject }) =>
-  status === 'cancelled' ? null : fiscal_document ? (
-    <p class="hint">Esta venda tem documento fiscal autorizado: não pode mais ser cancelada.</p>
-  ) : (
-    <Actions>
-      <ButtonLink to={`/vendas/${id}/documento-fiscal`}>Registrar documento fiscal</ButtonLink>
-      <ButtonLink to={`/vendas/${id}/cancelar`}>Cancelar venda</ButtonLink>
-    </Actions>
+  status === 'cancelled' ? null : (
+    <>
+      {isInForce(fiscal_document) && (
+        <p class="hint">
+          Esta venda tem documento fiscal em vigor: só pode ser cancelada depois que ele for cancelado.
+        </p>
+      )}
+      <Actions>
+        <ButtonLink to={`/vendas/${id}/documento-fiscal`}>Registrar documento fiscal</ButtonLink>
+        {!isInForce(fiscal_document) && <ButtonLink to={`/vendas/${id}/cancelar`}>Cancelar venda</ButtonLink>}
+      </Actions>
+    </>
   )
 
 function factsOf(sale: SaleObject, { has_customer }: SaleTraces, timezone: string): readonly Fact[] {
-  const { customer, fiscal_document: document } = sale
+  const { customer } = sale
   return [
     ['Situação', <SaleBadge key="status" status={sale.status} />],
     ['Total', money(sale.total)],
@@ -72,7 +79,6 @@ function factsOf(sale: SaleObject, { has_customer }: SaleTraces, timezone: strin
     ],
     ['Origem', ORIGINS[sale.origin]],
     ['Código externo', sale.external_id],
-    ['Documento fiscal', document && `${document.number}, autorizado em ${dateTime(document.issued_at, timezone)}`],
     ...(sale.status === 'cancelled'
       ? ([
           ['Cancelada em', sale.cancelled_at && dateTime(sale.cancelled_at, timezone)],
@@ -119,7 +125,7 @@ const Payments = ({ sale }: { readonly sale: SaleObject }) => (
     <dl class="sums">
       <Sum name="Troco" amount={sale.change} />
     </dl>
-    <p class="hint">O acréscimo já está dentro do valor; o líquido é o valor sem ele.</p>
+    <p class="hint">O acréscimo já está dentro do valor; o líquido é o valor sem ele e sem o troco.</p>
   </Card>
 )
 

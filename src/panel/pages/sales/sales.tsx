@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { CalendarDate } from '#domain/instant.ts'
 import { ExternalId } from '#domain/text.ts'
 import { QueryId } from '#http/query-values.ts'
-import type { SaleObject } from '#projections/sales.ts'
+import { FISCAL_STATES, type SaleObject } from '#projections/sales.ts'
 import { listLatestSales } from '#queries/sales/sales.ts'
 import { dateTime, money } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
@@ -23,12 +23,15 @@ export const SaleBadge = ({ status }: Pick<SaleObject, 'status'>) => <StateBadge
 const STATUSES = ['completed', 'cancelled'] as const
 const statuses = optionsOf(STATUSES, (status) => SALE_STATES[status][1])
 
+const FISCAL: Readonly<Record<(typeof FISCAL_STATES)[number], string>> = { missing: 'Falta', present: 'Em vigor' }
+
 const FILTERS: Fields = {
   id: { label: 'Número', kind: integer, columns: 3 },
   external_id: { label: 'Código externo', kind: line, columns: 3 },
   customer: { label: 'Cliente', kind: line, columns: 6 },
   status: { label: 'Situação', kind: choice(statuses, 'Todas'), columns: 3 },
   origin: { label: 'Origem', kind: choice(namedOptions(ORIGINS), 'Todas'), columns: 3 },
+  fiscal: { label: 'Documento fiscal', kind: choice(namedOptions(FISCAL), 'Tanto faz'), columns: 3 },
   sold_from: { label: 'De', kind: date, columns: 3 },
   sold_to: { label: 'Até', kind: date, columns: 3 },
 }
@@ -39,6 +42,7 @@ const Search = z.object({
   customer: z.string().max(200).optional(),
   status: z.enum(STATUSES).optional(),
   origin: z.enum(['api', 'pdv', 'system']).optional(),
+  fiscal: z.enum(FISCAL_STATES).optional(),
   sold_from: CalendarDate.optional(),
   sold_to: CalendarDate.optional(),
   cursor: z.string().max(2_000).optional(),

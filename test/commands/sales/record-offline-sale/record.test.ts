@@ -27,7 +27,7 @@ describe('record offline sale', () => {
         id: FIRST_NEW_ID,
         fingerprint: fingerprintOf(sale),
         items: [{ ...line!, moves_stock: true }],
-        payments: [{ ...payment!, amount: '12.00', net: '12.00' }],
+        payments: [{ ...payment!, amount: '12.00' }],
         amount_received: '12.00',
         change: '2.00',
       }),
@@ -36,7 +36,7 @@ describe('record offline sale', () => {
     expect(shown).to.include({ status: 'completed', origin: 'pdv', external_id: null, customer: null })
     expect(shown).to.include({ subtotal: '10.00', delivery_fee: '0.00', total: '10.00', change: '2.00' })
     expect(shown).to.include({ sold_at: '2026-03-10T11:00:00.000-03:00', cancelled_at: null })
-    const { status: _, ...shownPayment } = { ...payment!, amount: '12.00', net: '12.00' }
+    const { status: _, ...shownPayment } = { ...payment!, amount: '12.00' }
     expect((shown as { payments: object[] }).payments).to.deep.equal([shownPayment])
     expect(await scenario.show('catalog_item/10')).to.include({ stock: '4.000' })
   })
@@ -45,6 +45,20 @@ describe('record offline sale', () => {
     const scenario = await given(...shop)
     const { data } = recorded(await scenario.when(recordOfflineSale, input(paidBy(CARD)), 'pdv'))
     expect(data.payments[0]).to.include({ amount: '10.00', surcharge: '2.00', net: '8.00' })
+  })
+
+  it('takes surcharge and net of cash from what was charged, not from the change [SALE-8]', async () => {
+    const dear = paymentTypeCreated({ id: 4, name: 'Dinheiro com taxa', fee_percentage: '3.50' })
+    const scenario = await given(...shop, dear)
+    const sold = { amount_received: 20, change: 10 }
+    for (const [offline_id, amount] of [
+      ['given', 20],
+      ['charged', 10],
+    ] as const) {
+      const sale = input({ offline_id, ...sold, ...paidBy(4, 'completed', amount) })
+      const { data } = recorded(await scenario.when(recordOfflineSale, sale, 'pdv'))
+      expect(data.payments[0], offline_id).to.include({ surcharge: '0.34', net: '9.66' })
+    }
   })
 
   it('records nothing when the same sale comes again, and finds its sale and its warnings [UP-4]', async () => {

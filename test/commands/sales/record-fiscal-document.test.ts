@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { authorizeFiscalDocument } from '#commands/sales/authorize-fiscal-document.ts'
+import { recordFiscalDocument } from '#commands/sales/record-fiscal-document.ts'
 import { event } from '#events/catalogue.ts'
 import { companyRegistered, saleCompleted } from '../../support/facts.ts'
 import { given, minute } from '../../support/given.ts'
@@ -10,7 +10,7 @@ const sold = saleCompleted({ id: 8 })
 describe('authorize fiscal document', () => {
   it('shows the document on the sale [SALE-20]', async () => {
     const scenario = await given(companyRegistered(), sold)
-    const decided = await scenario.when(authorizeFiscalDocument, input)
+    const decided = await scenario.when(recordFiscalDocument, input)
     decided.accepts('updated', event('FiscalDocumentAuthorized', { ...input, issued_at: minute(2) }))
     expect(await scenario.show('sale/8')).to.deep.include({
       status: 'completed',
@@ -20,19 +20,19 @@ describe('authorize fiscal document', () => {
 
   it('takes the same number again, and refuses another [SALE-20]', async () => {
     const scenario = await given(companyRegistered(), sold)
-    await scenario.when(authorizeFiscalDocument, input)
-    const again = await scenario.when(authorizeFiscalDocument, input)
+    await scenario.when(recordFiscalDocument, input)
+    const again = await scenario.when(recordFiscalDocument, input)
     again.accepts('unchanged')
-    const other = await scenario.when(authorizeFiscalDocument, { id: 8, number: 'NFC-e 2' })
+    const other = await scenario.when(recordFiscalDocument, { id: 8, number: 'NFC-e 2' })
     other.refuses('fiscal_document_issued')
   })
 
   it('refuses cancelled sales and finds no missing ones [SALE-20]', async () => {
     const cancelled = event('SaleCancelled', { id: 8, reason: null, restock: [] })
     const scenario = await given(companyRegistered(), sold, cancelled)
-    const decided = await scenario.when(authorizeFiscalDocument, input)
+    const decided = await scenario.when(recordFiscalDocument, input)
     decided.refuses('validation_failed', { fields: { sale: ['a venda está cancelada'] }, unknown_fields: [] })
-    const missing = await scenario.when(authorizeFiscalDocument, { id: 9, number: '1' })
+    const missing = await scenario.when(recordFiscalDocument, { id: 9, number: '1' })
     missing.refuses('not_found')
   })
 })

@@ -1,0 +1,32 @@
+import type { z } from 'zod'
+import { invalid, type Refusal } from '#domain/refusal.ts'
+import { ExternalId, Id } from '#domain/text.ts'
+import type { AnyRef } from '#ledger/table.ts'
+import type { Rows } from '#ledger/working-set.ts'
+import { customerByExternalId, customerById, type PersonRow } from '#projections/people.ts'
+
+/** How an input names a customer: by id, by external id, or not at all. */
+export const customerShape = { customer_id: Id.nullish(), customer_external_id: ExternalId.nullish() }
+
+export type CustomerName = z.infer<z.ZodObject<typeof customerShape>>
+
+export const customerRefs = ({ customer_id, customer_external_id }: CustomerName): AnyRef[] => [
+  ...(typeof customer_id === 'number' ? [customerById(customer_id)] : []),
+  ...(typeof customer_external_id === 'string' ? [customerByExternalId(customer_external_id)] : []),
+]
+
+/** The customer that an input names, null where it names none. Both ids must be of one customer (SALE-13). */
+export function findCustomer(
+  rows: Rows,
+  { customer_id, customer_external_id }: CustomerName,
+): Readonly<PersonRow> | null | Refusal {
+  const byId = typeof customer_id === 'number' ? live(rows.get(customerById(customer_id))) : undefined
+  if (byId === null) return invalid('customer_id', 'cliente não encontrado')
+  if (typeof customer_external_id !== 'string') return byId ?? null
+  const byExternalId = live(rows.get(customerByExternalId(customer_external_id)))
+  if (byExternalId === null) return invalid('customer_external_id', 'cliente não encontrado')
+  if (byId && byId.id !== byExternalId.id) return invalid('customer_external_id', 'é de outro cliente que customer_id')
+  return byExternalId
+}
+
+const live = (row: Readonly<PersonRow> | null) => (row?.deleted_at ? null : row)

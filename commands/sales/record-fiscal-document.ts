@@ -1,0 +1,136 @@
+import { z } from 'zod'
+import { AccessKey, modelOf } from '#domain/access-key.ts'
+import { IMPOSSIBLE, Instant, isImpossible } from '#domain/instant.ts'
+import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
+import { text } from '#domain/text.ts'
+import { type DataOf, event } from '#events/catalogue.ts'
+import { FISCAL_DOCUMENT_STATUSES } from '#events/sales.ts'
+import { accept, command } from '#ledger/command.ts'
+import { type FiscalDocument, type SaleRow, saleById } from '#projections/sales.ts'
+import { changesBetween, isEmpty } from '../records.ts'
+
+const Model = z.string().regex(/^[0-9A-Z]{2}$/, 'deve ser o código do modelo com dois caracteres, como "65"')
+
+const Sha256 = z
+  .string()
+  .toLowerCase()
+  .regex(/^[0-9a-f]{64}$/, 'deve ser um SHA-256 com 64 dígitos hexadecimais')
+
+const HttpsUrl = text(2000).refine(
+  (address) => URL.canParse(address) && new URL(address).protocol === 'https:',
+  'deve ser um endereço https',
+)
+
+const xmlShape = { xml_sha256: Sha256.nullish(), xml_url: HttpsUrl.nullish() }
+
+/** The body of PUT /sales/{id}/fiscal-document: the whole document, which in contingency has no authorization yet (FISCAL-1). */
+export const FiscalDocumentBody = z
+  .strictObject({
+    model: Model,
+    series: text(20),
+    number: text(60),
+    access_key: AccessKey,
+    protocol: text(60).nullish(),
+    authorized_at: Instant.nullish(),
+    status: z.enum(FISCAL_DOCUMENT_STATUSES),
+    ...xmlShape,
+  })
+  .superRefine(checkModel)
+  .superRefine((document, context) => {
+    if (document.status === 'contingency') return
+    for (const field of ['protocol', 'authorized_at'] as const) {
+      if (document[field] == null) context.addIssue({ code: 'custom', path: [field], message: 'é obrigatório' })
+    }
+  })
+
+/** What is said of a document. People may know no more than its number: absent is left as it is known, null is cleared. */
+export const FiscalDocumentFields = z
+  .strictObject({
+    number: text(60),
+    status: z
+      .enum(FISCAL_DOCUMENT_STATUSES)
+      .nullish()
+      .transform((status) => status ?? 'authorized'),
+    model: Model.nullish(),
+    series: text(20).nullish(),
+    access_key: AccessKey.nullish(),
+    protocol: text(60).nullish(),
+    authorized_at: Instant.nullish(),
+    ...xmlShape,
+  })
+  .superRefine(checkModel)
+export type FiscalDocumentInput = z.infer<typeof FiscalDocumentFields> & { readonly id: number }
+
+function checkModel(
+  { model, access_key }: Pick<FiscalDocumentInput, 'model' | 'access_key'>,
+  context: z.RefinementCtx,
+): void {
+  if (!model || !access_key || modelOf(access_key) === model) return
+  context.addIssue({
+    code: 'custom',
+    path: ['access_key'],
+    message: `é de um documento de modelo ${modelOf(access_key)}`,
+  })
+}
+
+/** Keeps the fiscal document of a sale as whoever issued it tells; the service issues none itself. Again, it records nothing. */
+export const recordFiscalDocument = command<FiscalDocumentInput>({
+  needs: ({ id }) => [saleById(id)],
+  decide(rows, { id, ...said }, { now }) {
+    const sale = rows.get(saleById(id))
+    if (!sale) return refuse('not_found')
+    const known = sale.doc.fiscal_document && factsOf(sale.doc.fiscal_document)
+    const same = known && isSame(known, said) ? known : null
+    const document = { ...(same ?? NOTHING), ...definedOf(said) } as Facts
+    if (document.status === 'authorized') document.authorized_at ??= same?.authorized_at ?? now
+    const refused = findObstacle(sale, known, same, document, now)
+    if (refused) return refused
+    if (known && isEmpty(changesBetween(known, document))) return accept('unchanged', `sale/${id}`)
+    return accept('updated', `sale/${id}`, [event('FiscalDocumentRecorded', { id, ...document })])
+  },
+})
+
+type Facts = Omit<DataOf<'FiscalDocumentRecorded'>, 'id'>
+
+const NOTHING = {
+  model: null,
+  series: null,
+  access_key: null,
+  protocol: null,
+  authorized_at: null,
+  xml_sha256: null,
+  xml_url: null,
+}
+
+/** As an event has them, with times in UTC. */
+function factsOf({ issued_at: _, authorized_at, ...facts }: FiscalDocument): Facts {
+  return { ...facts, authorized_at: authorized_at && new Date(authorized_at).toISOString() }
+}
+
+const definedOf = (said: object): object =>
+  Object.fromEntries(Object.entries(said).filter(([, value]) => value !== undefined))
+
+/** Whether both can be one document: nothing that is known of both differs, or the whole of one follows that was noted by its number. */
+const isSame = (known: Facts, said: Omit<FiscalDocumentInput, 'id'>): boolean =>
+  (known.access_key === null && said.access_key != null) ||
+  (['model', 'series', 'number', 'access_key'] as const).every(
+    (field) => known[field] === null || said[field] == null || known[field] === said[field],
+  )
+
+/** A document is authorized, then cancelled; one that is authorized is not replaced by another (FISCAL-3). */
+function findObstacle(
+  sale: Readonly<SaleRow>,
+  known: Facts | null,
+  same: Facts | null,
+  { status, authorized_at }: Facts,
+  now: string,
+): Refusal | null {
+  if (authorized_at && isImpossible(authorized_at, now)) return invalid('authorized_at', IMPOSSIBLE)
+  if (sale.status === 'cancelled' && status !== 'cancelled') return invalid('sale', 'a venda está cancelada')
+  if (known?.status === 'authorized' && !same) return refuse('fiscal_document_issued')
+  if (same?.status === 'cancelled' && status !== 'cancelled')
+    return invalid('status', 'um documento cancelado não volta a valer')
+  if (same?.status === 'authorized' && status === 'contingency')
+    return invalid('status', 'um documento autorizado não volta à contingência')
+  return null
+}

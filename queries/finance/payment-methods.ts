@@ -1,0 +1,18 @@
+import type { Pool } from 'pg'
+import { PAYMENT_METHOD_NAMES, PAYMENT_METHODS } from '#domain/payment-method.ts'
+import type { Refusal } from '#domain/refusal.ts'
+import { BY_ID, type Listing, listInOrder, type Page, type Paging } from '../records.ts'
+
+/** The same for every company, in an order of their own. */
+const METHODS = PAYMENT_METHODS.map((code, position) => `(${position + 1}, '${code}', '${PAYMENT_METHOD_NAMES[code]}')`)
+
+const paymentMethodListing: Listing<object> = {
+  resource: 'payment_methods',
+  from: `(select $1::bigint as company_id, m.* from (values ${METHODS.join(', ')}) m (id, code, name)) t`,
+  record: `json_build_object('code', t.code, 'name', t.name)::text`,
+  filters: {},
+}
+
+/** How an account can be settled (ACCT-10), as a page like any other. */
+export const listPaymentMethods = (pool: Pool, companyId: number, query: Paging): Promise<Page | Refusal> =>
+  listInOrder(pool, paymentMethodListing, BY_ID, companyId, query)

@@ -1,0 +1,62 @@
+import type { FISCAL_DOCUMENT_STATUSES } from '#events/sales.ts'
+import type { FiscalDocument, SaleObject } from '#projections/sales.ts'
+import { dateTime } from '../../format.ts'
+import type { Fields } from '../../forms/form.ts'
+import { choice, line, moment, namedOptions, webAddress } from '../../forms/kinds.ts'
+import { Card, Facts, type State, StateBadge } from '../../ui/parts.tsx'
+
+const STATES: Readonly<Record<(typeof FISCAL_DOCUMENT_STATUSES)[number], State>> = {
+  authorized: ['good', 'Autorizado'],
+  cancelled: ['plain', 'Cancelado'],
+  contingency: ['warn', 'Em contingência'],
+}
+
+const NAMES = Object.fromEntries(Object.entries(STATES).map(([status, [, name]]) => [status, name]))
+
+/** Whether a document keeps its sale from being cancelled (SALE-19). */
+export const isInForce = (document: FiscalDocument | null): boolean =>
+  document !== null && document.status !== 'cancelled'
+
+export const FISCAL_DOCUMENT_FIELDS: Fields = {
+  number: { label: 'Número do documento', kind: line, isRequired: true, columns: 4 },
+  series: { label: 'Série', kind: line, columns: 2 },
+  model: { label: 'Modelo', kind: line, columns: 2, hint: '55, 65, 59…' },
+  status: { label: 'Situação', kind: choice(namedOptions(NAMES)), columns: 4 },
+  access_key: { label: 'Chave de acesso', kind: line, columns: 12, hint: '44 caracteres; espaços são ignorados.' },
+  protocol: { label: 'Protocolo', kind: line, columns: 6 },
+  authorized_at: { label: 'Autorizado em', kind: moment, columns: 6, hint: 'Em branco: agora.' },
+  xml_sha256: { label: 'SHA-256 do XML', kind: line, columns: 12 },
+  xml_url: { label: 'Endereço do XML', kind: webAddress, columns: 12 },
+}
+
+interface FiscalDocumentProps {
+  readonly sale: SaleObject
+  readonly timezone: string
+}
+
+/** Nothing where the sale has none. */
+export const FiscalDocumentCard = ({ sale: { fiscal_document: document }, timezone }: FiscalDocumentProps) =>
+  document && (
+    <Card title="Documento fiscal">
+      <Facts
+        facts={[
+          ['Situação', <StateBadge key="status" state={STATES[document.status]} />],
+          ['Número', document.number],
+          ['Série', document.series],
+          ['Modelo', document.model],
+          ['Chave de acesso', document.access_key],
+          ['Protocolo', document.protocol],
+          ['Autorizado em', document.authorized_at && dateTime(document.authorized_at, timezone)],
+          ['SHA-256 do XML', document.xml_sha256],
+          [
+            'XML',
+            document.xml_url && (
+              <a href={document.xml_url} rel="noreferrer">
+                {document.xml_url}
+              </a>
+            ),
+          ],
+        ]}
+      />
+    </Card>
+  )

@@ -1,0 +1,97 @@
+import { expect } from 'chai'
+import { cancelOrder } from '#commands/orders/cancel-order.ts'
+import { startPayment } from '#commands/orders/payment-attempts.ts'
+import { type RecordPaymentInput, recordPayment } from '#commands/orders/record-payment.ts'
+import { inZone } from '#domain/instant.ts'
+import { event } from '#events/catalogue.ts'
+import {
+  approved,
+  attemptId,
+  commissionSplit,
+  companyRegistered,
+  ofPayment,
+  orderPaid,
+  orderPlaced,
+  paymentRecorded,
+  paymentStarted,
+  storeCreated,
+} from '../../support/facts.ts'
+import { given, minute } from '../../support/given.ts'
+
+const store = [companyRegistered(), storeCreated()]
+const waiting = [...store, orderPlaced(), paymentStarted(1), paymentRecorded(1)]
+
+const told = (provider_status: string): RecordPaymentInput => ({
+  id: 1,
+  attempt_id: attemptId(1),
+  provider_payment_id: 'p1',
+  provider_status,
+  status_detail: null,
+  live_mode: false,
+})
+
+describe('cancel order', () => {
+  it('cancels an order that is not paid, with the reason, once [ORDER-9]', async () => {
+    const scenario = await given(...waiting)
+    const decided = await scenario.when(cancelOrder, { id: 1, reason: 'Desistência' })
+    decided.accepts('updated', event('OrderCancelledByStore', { id: 1, reason: 'Desistência' }))
+    expect(await scenario.show('order/1')).to.include({
+      status: 'cancelled',
+      cancelled_at: inZone(minute(5), 'America/Sao_Paulo'),
+      cancel_reason: 'Desistência',
+    })
+    const again = await scenario.when(cancelOrder, { id: 1, reason: 'outra' })
+    again.accepts('unchanged')
+  })
+
+  it('cancels an order that has failed, or that the provider has cancelled, too [ORDER-9]', async () => {
+    for (const status of ['rejected', 'cancelled']) {
+      const scenario = await given(...waiting)
+      await scenario.when(recordPayment, told(status))
+      const decided = await scenario.when(cancelOrder, { id: 1 })
+      decided.accepts('updated', event('OrderCancelledByStore', { id: 1, reason: null }))
+    }
+  })
+
+  it('refuses a paid order, and one whose payment was given back [ORDER-9]', async () => {
+    const scenario = await given(...store, ...orderPaid())
+    const paid = await scenario.when(cancelOrder, { id: 1 })
+    paid.refuses('order_already_paid')
+    await scenario.when(recordPayment, told('refunded'))
+    const refunded = await scenario.when(cancelOrder, { id: 1 })
+    refunded.refuses('order_already_paid')
+    const missing = await scenario.when(cancelOrder, { id: 9 })
+    missing.refuses('not_found')
+  })
+
+  it('takes no further attempts, also none again of which nothing was heard [ORDER-9]', async () => {
+    const scenario = await given(...store, orderPlaced(), paymentStarted(1))
+    await scenario.when(cancelOrder, { id: 1 })
+    for (const n of [1, 2]) {
+      const attempt = { id: 1, attempt_id: attemptId(n), idempotency_key: null, payment_method_id: 'pix' }
+      const decided = await scenario.when(startPayment, attempt)
+      const fields = { status: ['o pedido está cancelado'] }
+      decided.refuses('validation_failed', { fields, unknown_fields: [] })
+    }
+  })
+
+  it('stays cancelled whatever comes of an attempt, unless it is approved: then it is paid, with an alarm [ORDER-6, ORDER-9]', async () => {
+    const scenario = await given(...waiting)
+    await scenario.when(cancelOrder, { id: 1 })
+    const failed = await scenario.when(recordPayment, told('rejected'))
+    failed.accepts('updated', paymentRecorded(1, { provider_status: 'rejected', status: 'failed' }))
+    const late = await scenario.when(recordPayment, told('approved'))
+    late.accepts(
+      'updated',
+      paymentRecorded(1, approved),
+      event('OrderAlarmRaised', { ...ofPayment(1), code: 'paid_after_cancellation' }),
+      event('OrderPaid', ofPayment(1)),
+      commissionSplit(1),
+    )
+    expect(await scenario.show('order/1'))
+      .to.include({ status: 'paid' })
+      .and.not.to.include({ cancelled_at: null })
+    await scenario.when(recordPayment, told('refunded'))
+    expect(await scenario.show('order/1')).to.include({ status: 'refunded' })
+  })
+})
