@@ -9,7 +9,9 @@ import { accept, command } from '#ledger/command.ts'
 import { type FiscalDocument, type SaleRow, saleById } from '#projections/sales.ts'
 import { changesBetween, isEmpty } from '../records.ts'
 
-const Model = z.string().regex(/^[0-9A-Z]{2}$/, 'deve ser o código do modelo com dois caracteres, como "65"')
+const Model = z
+  .string()
+  .regex(/^[0-9A-Z]{2}$/, { error: 'deve ser o código do modelo com dois caracteres, como "65"', abort: true })
 
 const Sha256 = z
   .string()

@@ -43,7 +43,7 @@ export const CalendarDate = z
 
 export const IMPOSSIBLE = 'não pode estar mais de um dia no futuro'
 
-/** Whether something that has happened cannot have happened then: clocks and zones differ by less than a day (VAL-6). */
+/** Whether something that has happened cannot have happened then: clocks and zones differ by less than a day (VAL-9). */
 export const isImpossible = (utcInstant: string, now: string): boolean =>
   Date.parse(utcInstant) - Date.parse(now) > DAY_MS
 

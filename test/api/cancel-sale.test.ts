@@ -99,13 +99,12 @@ describe('cancellation of a sale', () => {
 
   it('of a sale with an authorized fiscal document is 409 fiscal_document_issued, and changes nothing [SALE-19]', async () => {
     const sale = await sell()
-    await company.run(recordFiscalDocument, { id: sale.id, number: 'NFC-e 123' })
+    await company.run(recordFiscalDocument, { id: sale.id, number: 'NFC-e 123', status: 'authorized' })
     const before = (await company.get(`/sales/${sale.id}`)).text
     expect(expectProblem(await cancel(sale.id, {}), 409, 'fiscal_document_issued')).to.equal(undefined)
     expect((await company.get(`/sales/${sale.id}`)).text).to.equal(before)
     const { fiscal_document } = await get(`/sales/${sale.id}`)
     expect(fiscal_document).to.include({ status: 'authorized', number: 'NFC-e 123' })
-    expect(Object.keys(fiscal_document)).to.have.members(['status', 'number', 'issued_at'])
     expect(fiscal_document.issued_at).to.match(LOCAL_TIME)
     expect(await stock()).to.equal('6.500')
   })

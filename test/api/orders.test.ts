@@ -57,7 +57,7 @@ describe('orders', () => {
       external_id: 'pedido-1',
       store_alias: alias,
       status: 'pending',
-      customer: { name: 'Ana', email: 'ana@example.com', document: '52998224725' },
+      customer: { id: null, external_id: null, name: 'Ana', email: 'ana@example.com', document: '52998224725' },
       items: [
         { ...ofCatalog, quantity: '2.345', unit_price: '18.90', total: '44.32' },
         { ...ofCatalog, quantity: '1.000', unit_price: '15.00', total: '15.00' },
@@ -79,9 +79,36 @@ describe('orders', () => {
       alarms: [],
       released_at: null,
       refunded_at: null,
+      cancelled_at: null,
+      cancel_reason: null,
     })
     expect((await company.get(`/orders/${id}`)).text).to.equal(reply.text)
     expect((await company.get('/orders')).body.data).to.deep.equal([reply.body.data])
+  })
+
+  it('are cancelled while they are not paid, once, and then take no payment [ORDER-9]', async () => {
+    const { id } = (await place()).body.data
+    const cancel = (body: object = {}) => company.post(`/orders/${id}/cancel`, body)
+    const cancelled = await cancel({ reason: 'Desistência' })
+    expect(cancelled.status, cancelled.text).to.equal(200)
+    expect(cancelled.body.data).to.include({ status: 'cancelled', cancel_reason: 'Desistência' })
+    expect(cancelled.body.data.cancelled_at).to.match(LOCAL_TIME)
+    expect((await cancel()).text).to.equal(cancelled.text)
+    const pix = { payment_method_id: 'pix', payer_email: 'ana@example.com' }
+    expectInvalid(await company.post(`/orders/${id}/payments`, pix), ['status'])
+    expect(idsIn(await company.get('/orders?status=cancelled'))).to.deep.equal([id])
+    expectProblem(await (await api.company()).post(`/orders/${id}/cancel`, {}), 404, 'not_found')
+    expectInvalid(await cancel({ motive: 'x' }), [], ['motive'])
+  })
+
+  it('are of a customer of the company, by id or external id [ORDER-10]', async () => {
+    const { id } = (await company.post('/customers', { name: 'Eva', external_id: 'eva' })).body.data
+    for (const name of [{ customer_id: id }, { customer_external_id: 'eva' }]) {
+      const { customer } = (await place({ customer: undefined, ...name })).body.data
+      expect(customer).to.deep.equal({ id, external_id: 'eva', name: 'Eva', email: null, document: null })
+    }
+    expectInvalid(await place({ customer: undefined }), ['customer'])
+    expectInvalid(await place({ customer_id: 999_999 }), ['customer_id'])
   })
 
   it('moves no stock, however much is ordered, and makes no sale [ORDER-1]', async () => {

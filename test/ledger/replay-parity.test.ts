@@ -75,7 +75,7 @@ const EXPECTED: readonly EventName[] = [
   'SaleCancelled',
   'OfflineSaleCompleted',
   'OfflineSaleCancelled',
-  'FiscalDocumentAuthorized',
+  'FiscalDocumentRecorded',
 ]
 
 /** On a store, so many random histories; undefined is the one in Postgres. */

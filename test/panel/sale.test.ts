@@ -43,12 +43,12 @@ describe('panel: a sale', () => {
         'Bolo 1 R$ 1.234,50 R$ 1.234,50',
         'Subtotal R$ 1.249,50 Entrega R$ 5,00 Total R$ 1.254,50',
         'card R$ 1.000,00 R$ 24,39 R$ 975,61',
-        'cash R$ 260,00 R$ 0,00 R$ 260,00',
+        'cash R$ 260,00 R$ 0,00 R$ 254,50',
         'Troco R$ 5,50',
         'Código externo pedido-1',
-        'NFC-e 77, autorizado em',
+        'Documento fiscal Situação Autorizado Número NFC-e 77',
         'Venda concluída',
-        'Documento fiscal autorizado',
+        'Documento fiscal registrado',
       ])
         expect(shown).to.include(text)
       expect(html).to.include(`href="/painel/clientes/${customer.id}"`)
@@ -154,7 +154,7 @@ describe('panel: a sale', () => {
         'A venda já está cancelada.',
       ])
       expect(problemsIn((await user.get(`/painel/vendas/${documented.id}/cancelar`)).html)).to.deep.equal([
-        'A venda tem documento fiscal autorizado e não pode mais ser cancelada.',
+        'A venda tem documento fiscal em vigor: só pode ser cancelada depois que ele for cancelado.',
       ])
       for (const { id } of [cancelled, documented])
         expect((await user.get(`/painel/vendas/${id}`)).html).not.to.include('/cancelar"')
@@ -170,12 +170,12 @@ describe('panel: a sale', () => {
           return { path, fields: hiddenFields((await user.get(path)).html, path) }
         }),
       )
-      await company.run(recordFiscalDocument, { id: documented.id, number: '1' })
+      await company.run(recordFiscalDocument, { id: documented.id, number: '1', status: 'authorized' })
       await company.run(settleReceivable, { id: receivable.id, payment_method: 'cash' })
       const answers = await Promise.all(forms.map(({ path, fields }) => user.post(path, fields)))
       expect(answers.map(({ status }) => status)).to.deep.equal([409, 409])
       expect(answers.flatMap(({ html }) => problemsIn(html))).to.deep.equal([
-        'A venda tem documento fiscal autorizado e não pode mais ser cancelada.',
+        'A venda tem documento fiscal em vigor: só pode ser cancelada depois que ele for cancelado.',
         'Uma conta a receber desta venda já foi liquidada: um cancelamento não desfaz o que foi recebido. A venda continua concluída.',
       ])
       for (const { id } of [documented, received]) expect((await saleNow(id)).status).to.equal('completed')
@@ -195,19 +195,47 @@ describe('panel: a sale', () => {
   })
 
   describe('a fiscal document', () => {
-    it('is noted with its number, once, and is never replaced [PANEL-22]', async () => {
+    it('is recorded with its number, once, and not replaced while it is authorized [PANEL-22]', async () => {
       const { id } = await counter.sell()
       const path = `/painel/vendas/${id}/documento-fiscal`
       const fields = { ...hiddenFields((await user.get(path)).html, path), number: ' NFC-e 1 ' }
       for (const { to } of [await user.post(path, fields), await user.post(path, fields)])
         expect(to).to.equal(`/painel/vendas/${id}?feito=documento-fiscal`)
       expect((await saleNow(id)).fiscal_document).to.deep.include({ status: 'authorized', number: 'NFC-e 1' })
-      expect(await page(`/${id}`)).to.include('não pode mais ser cancelada')
-      expect(problemsIn((await user.get(path)).html)).to.deep.equal(['A venda já tem o documento fiscal NFC-e 1.'])
-      const other = await user.post(path, { ...fields, _key: '00000000-0000-4000-8000-000000000000', number: '2' })
+      expect(await page(`/${id}`)).to.include('só pode ser cancelada depois que ele for cancelado')
+      const other = await authorize(id, '2')
       expect(other.status).to.equal(409)
-      expect(problemsIn(other.html)).to.deep.equal(['A venda já tem outro documento fiscal.'])
+      expect(problemsIn(other.html)).to.deep.equal([
+        'A venda já tem outro documento fiscal, que primeiro precisa ser cancelado.',
+      ])
       expect((await saleNow(id)).fiscal_document.number).to.equal('NFC-e 1')
+    })
+
+    it('is recorded whole, shown, filled in again, and cancelled, which frees the sale [FISCAL-4, PANEL-22]', async () => {
+      const { id } = await counter.sell()
+      const path = `/painel/vendas/${id}/documento-fiscal`
+      const typed = {
+        number: '1234',
+        series: '1',
+        model: '65',
+        status: 'authorized',
+        access_key: '3526 1111 2223 3300 0181 6500 1000 0012 3410 0001 2348',
+        protocol: '135260000012345',
+        authorized_at: '2026-03-10T11:00',
+        xml_sha256: '',
+        xml_url: 'https://xml.example/1',
+      }
+      const wrong = await user.submit(path, { ...typed, access_key: typed.access_key.replace(/8$/, '7') })
+      expect(problemsIn(wrong.html)).to.include(
+        'Chave de acesso: deve ser uma chave de acesso de 44 caracteres com dígito verificador correto',
+      )
+      expect((await user.submit(path, typed)).status).to.equal(303)
+      expect(await page(`/${id}`)).to.include('Chave de acesso 35261111222333000181650010000012341000012348')
+      const { html } = await user.get(path)
+      for (const value of ['value="35261111222333000181650010000012341000012348"', 'value="2026-03-10T11:00"'])
+        expect(html).to.include(value)
+      expect((await user.submit(path, { ...typed, status: 'cancelled' })).status).to.equal(303)
+      expect((await cancel(id)).status).to.equal(303)
     })
 
     it('needs a number, and a sale that is not cancelled [PANEL-22]', async () => {

@@ -124,6 +124,29 @@ describe('panel: online store', () => {
       expect(await countAlarms(api.core.pool, company.id)).to.equal(1)
     })
 
+    it('are cancelled while they are not paid, with the reason, and not when they are [PANEL-26, ORDER-9]', async () => {
+      const id = await placedOrder(company, alias)
+      const path = `${HOME}/pedidos/${id}`
+      expect((await owner.get(path)).html).to.include(`${path}/cancelar`)
+      const { to } = await owner.submit(`${path}/cancelar`, { reason: 'Sem estoque' })
+      expect(to).to.equal(`${path}?feito=pedido-cancelado`)
+      expect(await shown(path))
+        .to.include('Cancelado')
+        .and.to.include('Motivo do cancelamento Sem estoque')
+      expect((await owner.get(path)).html).not.to.include(`${path}/cancelar`)
+      expect(problemsIn((await owner.get(`${path}/cancelar`)).html)).to.deep.equal(['O pedido já está cancelado.'])
+      const other = `${HOME}/pedidos/${await placedOrder(company, alias)}`
+      const form = hiddenFields((await owner.get(`${other}/cancelar`)).html, `${other}/cancelar`)
+      await paymentTold(company, Number(other.split('/').at(-1)), 'approved')
+      const late = await owner.post(`${other}/cancelar`, { ...form, reason: '' })
+      expect(late.status).to.equal(409)
+      const PAID = 'O pedido já foi pago: devolva o pagamento no provedor.'
+      for (const html of [late.html, (await owner.get(`${other}/cancelar`)).html])
+        expect(problemsIn(html)).to.deep.equal([PAID])
+      await paymentTold(company, id, 'approved')
+      expect(await shown(path)).to.include('O pedido foi pago depois de cancelado')
+    })
+
     it('show what the provider has sent, and what became of it [PANEL-26]', async () => {
       const id = await placedOrder(company, alias)
       const response = await fetch(`${api.url}/webhook/paymentprovider/${alias}/${id}`, {

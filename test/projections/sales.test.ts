@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { event } from '#events/catalogue.ts'
 import { saleByExternalId, saleById, sales } from '#projections/sales.ts'
-import { companyRegistered, itemCreated, saleCompleted } from '../support/facts.ts'
+import { companyRegistered, fiscalDocument, itemCreated, saleCompleted } from '../support/facts.ts'
 import { COMPANY_ID, from, given, minute } from '../support/given.ts'
 
 const line = {
@@ -34,6 +34,7 @@ describe('sales projection', () => {
       customer_id: 4,
       sold_at: '2026-03-10T14:00:00.000Z',
       total_cents: 1000,
+      fiscal: 'missing',
       stock_moves: [{ catalog_item_id: 3, quantity: '2.000' }],
       receivable_ids: [],
       revision: 2,
@@ -62,12 +63,57 @@ describe('sales projection', () => {
     expect(row?.doc).to.include({ status: 'cancelled', cancelled_at: at, cancel_reason: 'erro', updated_at: at })
   })
 
-  it('shows an authorized fiscal document', async () => {
+  it('tells whether a completed sale has a fiscal document in force [FISCAL-5]', async () => {
+    const document = (status: 'authorized' | 'cancelled' | 'contingency') =>
+      event('FiscalDocumentRecorded', { id: 8, ...fiscalDocument, status })
+    const cancelled = event('SaleCancelled', { id: 8, reason: null, restock: [] })
+    for (const [events, fiscal] of [
+      [[document('contingency')], 'present'],
+      [[document('authorized')], 'present'],
+      [[document('cancelled')], 'missing'],
+      [[cancelled], null],
+      [[document('cancelled'), cancelled], null],
+    ] as const) {
+      const scenario = await given(companyRegistered(), item, sold, ...events)
+      expect((await scenario.rows(ref)).get(ref)).to.include({ fiscal })
+    }
+  })
+
+  it('shows a document in contingency as issued when it was recorded', async () => {
+    const document = event('FiscalDocumentRecorded', {
+      id: 8,
+      ...fiscalDocument,
+      status: 'contingency',
+      authorized_at: null,
+    })
+    const scenario = await given(companyRegistered(), item, sold, document)
+    expect(await scenario.show('sale/8')).to.deep.include({
+      fiscal_document: {
+        ...fiscalDocument,
+        status: 'contingency',
+        authorized_at: null,
+        issued_at: '2026-03-10T12:03:00.000-03:00',
+      },
+    })
+  })
+
+  it('shows what version 0.1 has noted of a fiscal document', async () => {
     const authorized = event('FiscalDocumentAuthorized', { id: 8, number: '1', issued_at: '2026-03-10T15:30:00.000Z' })
     const scenario = await given(companyRegistered(), item, sold, authorized)
     expect((await scenario.rows(ref)).get(ref)).to.include({ status: 'completed', revision: 3 })
     expect(await scenario.show('sale/8')).to.deep.include({
-      fiscal_document: { status: 'authorized', number: '1', issued_at: '2026-03-10T12:30:00.000-03:00' },
+      fiscal_document: {
+        model: null,
+        series: null,
+        number: '1',
+        access_key: null,
+        protocol: null,
+        authorized_at: '2026-03-10T12:30:00.000-03:00',
+        status: 'authorized',
+        xml_sha256: null,
+        xml_url: null,
+        issued_at: '2026-03-10T12:30:00.000-03:00',
+      },
     })
   })
 

@@ -99,6 +99,19 @@ export const saleCompleted = (fields: Partial<DataOf<'SaleCompleted'>> = {}) =>
     ...fields,
   })
 
+/** A fiscal document as it is recorded, with everything that can be said. */
+export const fiscalDocument = {
+  model: '65',
+  series: '1',
+  number: '1234',
+  access_key: '35261111222333000181650010000012341000012348',
+  protocol: '135260000012345',
+  authorized_at: '2026-03-10T14:00:01.000Z',
+  status: 'authorized' as const,
+  xml_sha256: null,
+  xml_url: null,
+}
+
 /** What a till says of a sale for 10.00 in cash, of product 10, and what the service adds to it. */
 export const offlineSale = {
   id: 1,

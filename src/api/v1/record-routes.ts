@@ -127,7 +127,7 @@ export function getRoute({
   })
 }
 
-/** One record by the caller's own identifier in the path (REC-8). */
+/** One record by the caller's own identifier in the path (REC-9). */
 export function getByExternalRoute({
   get,
   record,

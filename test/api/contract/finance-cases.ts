@@ -36,8 +36,11 @@ function accountCases(side: Side, names: readonly [one: string, many: string], e
   })
   const { duplicate_resource: _, ...replace } = common[`replace${one}ByExternalId`] ?? {}
   const { 'item:duplicate_resource': __, ...batch } = common[`batch${many}`] ?? {}
-  const item = async ({ external_id }: { external_id: string }) => ({ body: { items: [{ ...fresh(), external_id }] } })
-  const at = ({ external_id }: { external_id: string }) => ({ params: { external_id }, body: fresh() })
+  const changed = () => ({ ...fresh(), amount: '1.00' })
+  const item = async ({ external_id }: { external_id: string }) => ({
+    body: { items: [{ ...changed(), external_id }] },
+  })
+  const at = ({ external_id }: { external_id: string }) => ({ params: { external_id }, body: changed() })
   return {
     ...common,
     [`list${many}`]: {
@@ -75,5 +78,5 @@ export const financeCases: Cases = {
   ...accountCases(receivables, ['Receivable', 'Receivables'], receivableExample),
   ...accountCases(payables, ['Payable', 'Payables'], payableExample),
   getSummary: { 200: () => ({ query: { from: '2020-01-01', to: '2099-12-31' } }) },
-  listPaymentMethods: { 200: () => ({}) },
+  listPaymentMethods: { 200: () => ({ query: { limit: '2' } }) },
 }

@@ -40,6 +40,16 @@ export const orderCases: Cases = {
       return { params: { id } }
     },
   },
+  getOrderByExternalId: { 200: async (world) => ({ params: { external_id: (await placeOrder(world)).external_id } }) },
+  cancelOrder: {
+    200: async (world) => ({ params: { id: (await placeOrder(world)).id }, body: { reason: 'Desistência' } }),
+    order_already_paid: async (world) => {
+      const { id } = await placeOrder(world)
+      world.provider.status = 'approved'
+      await world.company.post(`/orders/${id}/payments`, pix)
+      return { params: { id }, body: {} }
+    },
+  },
   listOrderNotifications: {
     200: async (world) => {
       const { id, store_alias } = await placeOrder(world)

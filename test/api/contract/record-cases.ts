@@ -35,6 +35,9 @@ export function recordCases({ path, names: [one, many], fresh, changes, unique }
       },
     },
     [`get${one}`]: { 200: at() },
+    [`get${one}ByExternalId`]: {
+      200: async (world) => ({ params: { external_id: (await create(world)).external_id } }),
+    },
     [`create${one}`]: {
       201: (world) => ({ body: whole(world) }),
       duplicate_resource: async (world) => ({ body: await taken(world) }),

@@ -1,5 +1,6 @@
 import { recordFiscalDocument } from '#commands/sales/record-fiscal-document.ts'
 import { registerSale } from '#commands/sales/register-sale.ts'
+import { fiscalDocument } from '../../support/facts.ts'
 import type { Case, Cases } from './case.ts'
 import type { World } from './world.ts'
 
@@ -65,8 +66,16 @@ export const saleCases: Cases = {
     },
     fiscal_document_issued: async (world) => {
       const { id } = await sold(world)
-      await world.company.run(recordFiscalDocument, { id, number: '1234' })
+      await world.company.run(recordFiscalDocument, { id, number: '1234', status: 'authorized' })
       return { params: { id }, body: {} }
+    },
+  },
+  putFiscalDocument: {
+    200: async (world) => ({ params: { id: (await sold(world)).id }, body: fiscalDocument }),
+    fiscal_document_issued: async (world) => {
+      const { id } = await sold(world)
+      await world.company.call('PUT', `/sales/${id}/fiscal-document`, fiscalDocument)
+      return { params: { id }, body: { ...fiscalDocument, number: '9' } }
     },
   },
 }

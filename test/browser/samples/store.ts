@@ -1,6 +1,6 @@
 import { createStore } from '#commands/stores.ts'
 import type { TestPanel } from '../../support/browser.ts'
-import { alarmedOrder } from '../../support/orders.ts'
+import { alarmedOrder, placedOrder } from '../../support/orders.ts'
 import type { Samples } from './sample.ts'
 
 const HOME = '/loja'
@@ -20,6 +20,8 @@ export const storeSamples: Samples = {
     return HOME
   },
   [`${HOME}/pedidos/:id`]: async (panel) => `${HOME}/pedidos/${await orderOf(panel)}`,
+  [`${HOME}/pedidos/:id/cancelar`]: async (panel) =>
+    `${HOME}/pedidos/${await placedOrder(panel.company, (await storeOf(panel)).alias)}/cancelar`,
   [`${HOME}/lojas/nova`]: async () => `${HOME}/lojas/nova`,
   [`${HOME}/lojas/:id`]: async (panel) => `${HOME}/lojas/${(await storeOf(panel)).id}`,
   [`${HOME}/lojas/:id/editar`]: async (panel) => `${HOME}/lojas/${(await storeOf(panel)).id}/editar`,

@@ -8,6 +8,7 @@ import { SCOPES } from '#domain/scopes.ts'
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of many shapes
 type Json = any
 
+import { fiscalDocument } from '../../support/facts.ts'
 import { useWords } from './words.ts'
 
 describe('commands of the command line', () => {
@@ -83,6 +84,13 @@ describe('commands of the command line', () => {
       'NFC-e 7',
     )
     expect(noted.fiscal_document).to.include({ status: 'authorized', number: 'NFC-e 7' })
+    const { authorized_at: _, xml_sha256: __, xml_url: ___, ...document } = fiscalDocument
+    const flags = Object.entries(document).flatMap(([name, value]) => [`--${name.replace('_', '-')}`, String(value)])
+    const whole = await run('sale', 'fiscal-document', '--company', words.company, '--sale', String(sale.id), ...flags)
+    expect(whole.fiscal_document).to.include(document)
+    const wrong = ['--number', '1', '--access-key', '123', '--status', 'denied']
+    const problems = await refused('sale', 'fiscal-document', '--company', words.company, '--sale', '1', ...wrong)
+    expect(problems.details?.fields).to.have.all.keys('access_key', 'status')
   })
 
   it('run a sandbox of the payment provider on a port that is one, or not at all', async () => {

@@ -40,7 +40,7 @@ for (const side of SIDES) {
       }
     })
 
-    it('refuses a paid_at that is more than a day in the future [VAL-6]', async () => {
+    it('refuses a paid_at that is more than a day in the future [VAL-9]', async () => {
       const scenario = await given(companyRegistered(), known)
       const late = await scenario.when(...side.settle(5, { ...pix, paid_at: '2026-03-11T15:02:00.001Z' }))
       late.refuses('validation_failed', wrong('paid_at', 'não pode estar mais de um dia no futuro'))

@@ -1,38 +1,190 @@
 import { expect } from 'chai'
-import { recordFiscalDocument } from '#commands/sales/record-fiscal-document.ts'
+import { cancelSale } from '#commands/sales/cancel-sale.ts'
+import {
+  FiscalDocumentBody,
+  FiscalDocumentFields,
+  type FiscalDocumentInput,
+  recordFiscalDocument,
+} from '#commands/sales/record-fiscal-document.ts'
+import { describeIssues } from '#domain/validation.ts'
 import { event } from '#events/catalogue.ts'
-import { companyRegistered, saleCompleted } from '../../support/facts.ts'
+import type { SaleObject } from '#projections/sales.ts'
+import { companyRegistered, fiscalDocument, saleCompleted } from '../../support/facts.ts'
 import { given, minute } from '../../support/given.ts'
 
-const input = { id: 8, number: 'NFC-e 1' }
-const sold = saleCompleted({ id: 8 })
+const input = (fields: Partial<FiscalDocumentInput> = {}): FiscalDocumentInput => ({
+  id: 8,
+  ...fiscalDocument,
+  ...fields,
+})
+const recorded = (fields: Partial<FiscalDocumentInput> = {}) =>
+  event('FiscalDocumentRecorded', { ...input(fields) } as Parameters<typeof event<'FiscalDocumentRecorded'>>[1])
 
-describe('authorize fiscal document', () => {
-  it('shows the document on the sale [SALE-20]', async () => {
-    const scenario = await given(companyRegistered(), sold)
-    const decided = await scenario.when(recordFiscalDocument, input)
-    decided.accepts('updated', event('FiscalDocumentAuthorized', { ...input, issued_at: minute(2) }))
-    expect(await scenario.show('sale/8')).to.deep.include({
-      status: 'completed',
-      fiscal_document: { status: 'authorized', number: 'NFC-e 1', issued_at: '2026-03-10T12:02:00.000-03:00' },
-    })
-  })
+const shop = [companyRegistered(), saleCompleted({ id: 8 })]
+const contingency = { status: 'contingency', protocol: null, authorized_at: null } as const
+const OTHER_KEY = '35261111222333000181550010000012341000012345'
+const other = { model: '55', access_key: OTHER_KEY }
+const wrong = (field: string, message: string) => ({ fields: { [field]: [message] }, unknown_fields: [] })
 
-  it('takes the same number again, and refuses another [SALE-20]', async () => {
-    const scenario = await given(companyRegistered(), sold)
-    await scenario.when(recordFiscalDocument, input)
-    const again = await scenario.when(recordFiscalDocument, input)
+describe('record fiscal document', () => {
+  it('keeps the document of a sale, and records nothing when it is told again [FISCAL-1]', async () => {
+    const scenario = await given(...shop)
+    const decided = await scenario.when(recordFiscalDocument, input())
+    decided.accepts('updated', recorded())
+    const { fiscal_document } = (await scenario.show('sale/8')) as SaleObject
+    const authorized_at = '2026-03-10T11:00:01.000-03:00'
+    expect(fiscal_document).to.deep.equal({ ...fiscalDocument, authorized_at, issued_at: authorized_at })
+    const again = await scenario.when(recordFiscalDocument, input())
     again.accepts('unchanged')
-    const other = await scenario.when(recordFiscalDocument, { id: 8, number: 'NFC-e 2' })
-    other.refuses('fiscal_document_issued')
   })
 
-  it('refuses cancelled sales and finds no missing ones [SALE-20]', async () => {
+  it('follows a document from contingency to its authorization and its cancellation, and never back [FISCAL-3]', async () => {
+    const scenario = await given(...shop)
+    const first = await scenario.when(recordFiscalDocument, input(contingency))
+    first.accepts('updated', recorded(contingency))
+    const authorized = await scenario.when(recordFiscalDocument, input())
+    authorized.accepts('updated', recorded())
+    const back = await scenario.when(recordFiscalDocument, input(contingency))
+    back.refuses('validation_failed', wrong('status', 'um documento autorizado não volta à contingência'))
+    const cancelled = await scenario.when(recordFiscalDocument, input({ status: 'cancelled' }))
+    cancelled.accepts('updated', recorded({ status: 'cancelled' }))
+    for (const status of ['authorized', 'contingency'] as const) {
+      const revived = await scenario.when(recordFiscalDocument, input({ status }))
+      revived.refuses('validation_failed', wrong('status', 'um documento cancelado não volta a valer'))
+    }
+  })
+
+  it('refuses another document beside an authorized one, and takes it after a cancelled one or one in contingency [FISCAL-3]', async () => {
+    const scenario = await given(...shop, recorded())
+    for (const fields of [other, { number: '9' }, { series: '2' }]) {
+      const decided = await scenario.when(recordFiscalDocument, input(fields))
+      decided.refuses('fiscal_document_issued')
+    }
+    for (const before of [recorded({ status: 'cancelled' }), recorded(contingency)]) {
+      const replaced = await (await given(...shop, before)).when(recordFiscalDocument, input(other))
+      replaced.accepts('updated', recorded(other))
+    }
+  })
+
+  it('keeps what it knows of a document of which only the number is told again [FISCAL-4]', async () => {
+    const scenario = await given(...shop, recorded())
+    const same = await scenario.when(recordFiscalDocument, {
+      id: 8,
+      number: fiscalDocument.number,
+      status: 'authorized',
+    })
+    same.accepts('unchanged')
+    const xml_url = 'https://xml.example/1'
+    const more = await scenario.when(recordFiscalDocument, {
+      id: 8,
+      number: fiscalDocument.number,
+      status: 'authorized',
+      protocol: null,
+      xml_url,
+    })
+    more.accepts('updated', recorded({ protocol: null, xml_url }))
+  })
+
+  it('takes a number alone, as authorized at the moment, which the whole document may follow [FISCAL-4]', async () => {
+    const scenario = await given(...shop)
+    const nothing = { model: null, series: null, access_key: null, protocol: null, xml_sha256: null, xml_url: null }
+    const noted = { id: 8, number: 'NFC-e 1', status: 'authorized' } as const
+    const decided = await scenario.when(recordFiscalDocument, noted)
+    decided.accepts('updated', recorded({ ...nothing, ...noted, authorized_at: minute(2) }))
+    const again = await scenario.when(recordFiscalDocument, { ...noted, authorized_at: null })
+    again.accepts('unchanged')
+    const another = await scenario.when(recordFiscalDocument, { ...noted, number: 'NFC-e 2' })
+    another.refuses('fiscal_document_issued')
+    const whole = await scenario.when(recordFiscalDocument, input())
+    whole.accepts('updated', recorded())
+  })
+
+  it('completes a document that version 0.1 has noted [FISCAL-4]', async () => {
+    const old = event('FiscalDocumentAuthorized', { id: 8, number: 'NFC-e 1', issued_at: '2026-03-10T15:30:00.000Z' })
+    const scenario = await given(...shop, old)
+    const same = await scenario.when(recordFiscalDocument, { id: 8, number: 'NFC-e 1', status: 'authorized' })
+    same.accepts('unchanged')
+    const whole = await scenario.when(recordFiscalDocument, input())
+    whole.accepts('updated', recorded())
+  })
+
+  it('refuses a cancelled sale, whose document may only be cancelled too, and finds no missing ones [SALE-20]', async () => {
     const cancelled = event('SaleCancelled', { id: 8, reason: null, restock: [] })
-    const scenario = await given(companyRegistered(), sold, cancelled)
-    const decided = await scenario.when(recordFiscalDocument, input)
-    decided.refuses('validation_failed', { fields: { sale: ['a venda está cancelada'] }, unknown_fields: [] })
-    const missing = await scenario.when(recordFiscalDocument, { id: 9, number: '1' })
+    const scenario = await given(...shop, cancelled)
+    for (const fields of [{}, contingency]) {
+      const decided = await scenario.when(recordFiscalDocument, input(fields))
+      decided.refuses('validation_failed', wrong('sale', 'a venda está cancelada'))
+    }
+    const late = await scenario.when(recordFiscalDocument, input({ status: 'cancelled' }))
+    late.accepts('updated', recorded({ status: 'cancelled' }))
+    const missing = await scenario.when(recordFiscalDocument, input({ id: 9 }))
     missing.refuses('not_found')
+  })
+
+  it('refuses an authorization that is more than a day in the future [VAL-9]', async () => {
+    const scenario = await given(...shop)
+    const decided = await scenario.when(recordFiscalDocument, input({ authorized_at: '2026-03-12T15:00:00.000Z' }))
+    decided.refuses('validation_failed', wrong('authorized_at', 'não pode estar mais de um dia no futuro'))
+  })
+
+  it('keeps a sale from being cancelled while it is in force, also in contingency [SALE-19]', async () => {
+    for (const fields of [{}, contingency]) {
+      const scenario = await given(...shop, recorded(fields))
+      const refused = await scenario.when(cancelSale, { id: 8 })
+      refused.refuses('fiscal_document_issued')
+      if (fields === contingency) await scenario.when(recordFiscalDocument, input())
+      await scenario.when(recordFiscalDocument, input({ status: 'cancelled' }))
+      const cancelled = await scenario.when(cancelSale, { id: 8 })
+      cancelled.accepts('updated', event('SaleCancelled', { id: 8, reason: null, restock: [] }))
+    }
+  })
+})
+
+describe('fiscal document input', () => {
+  const problems = (schema: typeof FiscalDocumentBody | typeof FiscalDocumentFields, body: object) => {
+    const { error } = schema.safeParse(body)
+    return error ? describeIssues(error).fields : {}
+  }
+
+  it('is a whole document; an authorization is not missing but in contingency [FISCAL-1]', () => {
+    expect(problems(FiscalDocumentBody, fiscalDocument)).to.deep.equal({})
+    const { protocol: _, authorized_at: __, xml_sha256: ___, xml_url: ____, ...required } = fiscalDocument
+    expect(problems(FiscalDocumentBody, { ...required, status: 'contingency' })).to.deep.equal({})
+    const missing = 'é obrigatório'
+    for (const status of ['authorized', 'cancelled'])
+      expect(problems(FiscalDocumentBody, { ...required, status })).to.deep.equal({
+        protocol: [missing],
+        authorized_at: [missing],
+      })
+    for (const field of Object.keys(required))
+      expect(problems(FiscalDocumentBody, { ...fiscalDocument, [field]: undefined })).to.have.all.keys(field)
+  })
+
+  it('refuses wrong values, and a key of another model [FISCAL-2]', () => {
+    for (const [field, value] of [
+      ['model', '655'],
+      ['model', 65],
+      ['number', ''],
+      ['access_key', fiscalDocument.access_key.replace(/.$/, '0')],
+      ['authorized_at', '2026-03-10'],
+      ['status', 'denied'],
+      ['xml_sha256', 'abc'],
+      ['xml_url', 'http://xml.example/1'],
+      ['xml_url', 'nota.xml'],
+    ])
+      expect(
+        problems(FiscalDocumentBody, { ...fiscalDocument, [field as string]: value }),
+        field as string,
+      ).to.have.all.keys(field as string)
+    for (const schema of [FiscalDocumentBody, FiscalDocumentFields])
+      expect(problems(schema, { ...fiscalDocument, model: '55' })).to.deep.equal({
+        access_key: ['é de um documento de modelo 65'],
+      })
+  })
+
+  it('of people needs a number only, and is authorized unless they say otherwise [FISCAL-4]', () => {
+    expect(FiscalDocumentFields.parse({ number: '1' })).to.deep.equal({ number: '1', status: 'authorized' })
+    expect(FiscalDocumentFields.parse({ number: '1', status: null }).status).to.equal('authorized')
+    expect(problems(FiscalDocumentFields, {})).to.have.all.keys('number')
   })
 })

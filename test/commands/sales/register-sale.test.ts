@@ -126,7 +126,7 @@ describe('register sale', () => {
     decided.refuses('validation_failed', wrong('customer_external_id', 'é de outro cliente que customer_id'))
   })
 
-  it('refuses a time of sale that is more than a day in the future [VAL-6]', async () => {
+  it('refuses a time of sale that is more than a day in the future [VAL-9]', async () => {
     const scenario = await given(...shop)
     const sell = (sold_at: string) =>
       scenario.when(registerSale, sale({ sold_at, items: [cake], payments: [cash('10.00')] }))

@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import { CancelOrderInput, cancelOrder } from '#commands/orders/cancel-order.ts'
 import {
   RefusePaymentInput,
   refusePayment,
@@ -99,6 +100,13 @@ export const orderActs = {
       items: fc.array(line, { minLength: 1, maxLength: 3 }),
       delivery_fee: maybe(fc.constant('5.00')),
     }),
+  },
+  cancelOrder: {
+    kind: 'order',
+    weight: 1,
+    command: cancelOrder,
+    schema: CancelOrderInput,
+    input: fc.record({ id: place, reason: nullable(fc.constant('Desistência')) }),
   },
   startPayment: {
     kind: 'order',

@@ -1,9 +1,11 @@
 import fc from 'fast-check'
 import { CancelSaleInput, cancelSale } from '#commands/sales/cancel-sale.ts'
 import { OfflineSaleInput } from '#commands/sales/offline-sale-input.ts'
-import { FiscalDocumentInput, recordFiscalDocument } from '#commands/sales/record-fiscal-document.ts'
+import { FiscalDocumentFields, recordFiscalDocument } from '#commands/sales/record-fiscal-document.ts'
 import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
 import { registerSale, SaleInput } from '#commands/sales/register-sale.ts'
+import { Id } from '#domain/text.ts'
+import { FISCAL_DOCUMENT_STATUSES } from '#events/sales.ts'
 import { type Act, maybe, nullable, place } from './act.ts'
 import { externalId, money, name, quantity, rarely } from './values.ts'
 
@@ -75,7 +77,12 @@ export const saleActs = {
     kind: 'sale',
     weight: 2,
     command: recordFiscalDocument,
-    schema: FiscalDocumentInput,
-    input: fc.record({ id: place, number: fc.constantFrom('1', '2') }),
+    schema: FiscalDocumentFields.safeExtend({ id: Id }),
+    input: fc.record({
+      id: place,
+      number: fc.constantFrom('1', '2'),
+      status: fc.constantFrom(...FISCAL_DOCUMENT_STATUSES),
+      series: fc.constantFrom(undefined, null, '1'),
+    }),
   },
 } satisfies Record<string, Act>

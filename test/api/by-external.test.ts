@@ -1,0 +1,42 @@
+import { expect } from 'chai'
+import { createStore } from '#commands/stores.ts'
+import { expectProblem } from '../support/answers.ts'
+import { useCompany } from '../support/use-api.ts'
+
+const account = { description: 'Aluguel', amount: '100.00', due_date: '2020-01-31' }
+const RESOURCES = [
+  ['/customers', { name: 'Ana' }],
+  ['/suppliers', { name: 'Moinho' }],
+  ['/catalog/items', { name: 'Café', price: '10.00' }],
+  ['/finance/receivables', account],
+  ['/finance/payables', account],
+] as const
+
+describe('GET …/by-external/{external_id}', () => {
+  const { api, company } = useCompany()
+
+  for (const [path, body] of RESOURCES)
+    it(`of ${path} is what GET by id answers, for its company, until it is deleted [REC-9]`, async () => {
+      const external_id = 'código/1 ?'
+      const { id } = (await company.post(path, { ...body, external_id })).body.data
+      const at = `${path}/by-external/${encodeURIComponent(external_id)}`
+      const found = await company.get(at)
+      expect(found.status, found.text).to.equal(200)
+      expect(found.text).to.equal((await company.get(`${path}/${id}`)).text)
+      expectProblem(await (await api.company()).get(at), 404, 'not_found')
+      for (const other of ['c%C3%B3digo', '%20', 'x'.repeat(101)])
+        expectProblem(await company.get(`${path}/by-external/${other}`), 404, 'not_found')
+      await company.call('DELETE', `${path}/${id}`)
+      expectProblem(await company.get(at), 404, 'not_found')
+    })
+
+  it('of /orders is what GET by id answers [REC-9]', async () => {
+    const store_alias = 'loja-externa'
+    await company.run(createStore, { alias: store_alias, commission_percentage: '5', sandbox: true })
+    const items = [{ description: 'Bolo', quantity: '1', unit_price: '10.00' }]
+    const order = { store_alias, external_id: 'a', customer: { name: 'Ana' }, items }
+    const placed = await company.post('/orders', order)
+    expect((await company.get('/orders/by-external/a')).text).to.equal(placed.text)
+    expectProblem(await company.get('/orders/by-external/b'), 404, 'not_found')
+  })
+})

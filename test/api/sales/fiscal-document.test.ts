@@ -1,0 +1,71 @@
+import { expect } from 'chai'
+import { expectInvalid, expectProblem, idsIn } from '../../support/answers.ts'
+import { fiscalDocument } from '../../support/facts.ts'
+import { useSeller } from './seller.ts'
+
+describe('the fiscal document of a sale', () => {
+  const { company, adHoc, pay, sold } = useSeller()
+  const put = (id: number, body: object = fiscalDocument) => company.call('PUT', `/sales/${id}/fiscal-document`, body)
+  const sale = async () => (await sold({ items: [adHoc('1.00')], payments: [pay('1.00')] })).id
+
+  it('is put whole, shown with the sale, and moves nothing when it is put again [FISCAL-1]', async () => {
+    const id = await sale()
+    const first = await put(id, { ...fiscalDocument, xml_sha256: 'A'.repeat(64), xml_url: 'https://xml.example/1' })
+    expect(first.status, first.text).to.equal(200)
+    expect(first.body.data.fiscal_document).to.deep.equal({
+      ...fiscalDocument,
+      authorized_at: '2026-03-10T11:00:01.000-03:00',
+      xml_sha256: 'a'.repeat(64),
+      xml_url: 'https://xml.example/1',
+      issued_at: '2026-03-10T11:00:01.000-03:00',
+    })
+    expect((await company.get(`/sales/${id}`)).text).to.equal(first.text)
+    const cleared = await put(id)
+    expect(cleared.body.data.fiscal_document).to.include({ xml_sha256: null, xml_url: null })
+    const again = await put(id)
+    expect(again.text).to.equal(cleared.text)
+    expect(again.headers.get('x-ledger-revision')).to.equal(cleared.headers.get('x-ledger-revision'))
+  })
+
+  it('keeps the sale from being cancelled until it is cancelled itself [SALE-19]', async () => {
+    const id = await sale()
+    await put(id)
+    expectProblem(await company.post(`/sales/${id}/cancel`, {}), 409, 'fiscal_document_issued')
+    expectProblem(await put(id, { ...fiscalDocument, number: '9' }), 409, 'fiscal_document_issued')
+    await put(id, { ...fiscalDocument, status: 'cancelled' })
+    const cancelled = await company.post(`/sales/${id}/cancel`, {})
+    expect(cancelled.body.data).to.include({ status: 'cancelled' })
+    expectInvalid(await put(id), ['status'])
+  })
+
+  it('is refused with a wrong check digit, another model, or a field that there is not; of no sale it is 404 [FISCAL-2]', async () => {
+    const id = await sale()
+    const { access_key } = fiscalDocument
+    for (const wrong of [access_key.slice(1), access_key.replace(/8$/, '7'), `${access_key}0`, '', null])
+      expectInvalid(await put(id, { ...fiscalDocument, access_key: wrong }), ['access_key'])
+    expectInvalid(await put(id, { ...fiscalDocument, model: '55' }), ['access_key'])
+    expectInvalid(await put(id, { ...fiscalDocument, issued_at: fiscalDocument.authorized_at }), [], ['issued_at'])
+    expectProblem(await put(999_999), 404, 'not_found')
+    expect((await company.get(`/sales/${id}`)).body.data.fiscal_document).to.equal(null)
+  })
+
+  it('is missing, or present: a list of each [FISCAL-5]', async () => {
+    const [missing, authorized, contingency, freed, cancelled] = [
+      await sale(),
+      await sale(),
+      await sale(),
+      await sale(),
+      await sale(),
+    ]
+    await put(authorized)
+    await put(contingency, { ...fiscalDocument, status: 'contingency', protocol: null, authorized_at: null })
+    await put(freed, { ...fiscalDocument, status: 'cancelled' })
+    await company.post(`/sales/${cancelled}/cancel`, {})
+    const found = async (query: string) => idsIn(await company.get(`/sales?${query}`))
+    expect(await found('fiscal=missing')).to.deep.equal([missing, freed])
+    expect(await found('fiscal=present')).to.deep.equal([authorized, contingency])
+    expect(await found('fiscal=missing&status=cancelled')).to.deep.equal([])
+    expect(await found('fiscal=missing&limit=1&updated_since=2020-01-01T00:00:00Z')).to.deep.equal([missing])
+    expectInvalid(await company.get('/sales?fiscal=none'), ['fiscal'])
+  })
+})
