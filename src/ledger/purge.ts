@@ -1,5 +1,4 @@
 import type { Pool } from 'pg'
-import { ANSWER_RETENTION_MS } from './answers.ts'
 
 const EVERY_MS = 10 * 60_000
 /** Rows of one statement, so that a purge never holds locks or the disk for long. */
@@ -16,17 +15,6 @@ export async function deleteInBatches(pool: Pool, text: string, values: readonly
     deleted += rowCount ?? 0
     if ((rowCount ?? 0) < BATCH) return deleted
   }
-}
-
-/** Deletes stored answers past their retention. Returns how many. */
-export function purgeAnswers(pool: Pool): Promise<number> {
-  return deleteInBatches(
-    pool,
-    `delete from idempotent_answers where (company_id, key) in (
-       select company_id, key from idempotent_answers
-       where created_at < now() - make_interval(secs => $1) limit $2 for update skip locked)`,
-    [ANSWER_RETENTION_MS / 1000],
-  )
 }
 
 /** Purges now and then, for as long as the process lives. What fails does not keep the others from their turn. */

@@ -9,7 +9,7 @@ import { toCents } from '#domain/money.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { Email, text } from '#domain/text.ts'
 import { type Command, invoke, isRefusal } from '#ledger/command.ts'
-import { findAnswer } from '#ledger/write/find-answer.ts'
+import { lookUpReplay } from '#ledger/write/idempotency.ts'
 import type { Answer, Request } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { PaymentObject } from '#projections/order-payments.ts'
@@ -64,8 +64,8 @@ const ATTEMPTS = '9d7a1c9e-5f0a-4a51-8f0e-6c1c2b7d4e10'
  * @throws ProviderMisconfigured when the store's credentials are missing, wrong, or of the other mode
  */
 export async function payOrder(payments: Payments, paying: Paying): Promise<Answer | Refusal> {
-  const stored = await findAnswer(payments.pool, paying)
-  if (stored) return stored
+  const replay = await lookUpReplay(payments.pool, paying.companyId, paying.idempotency)
+  if (replay) return replay
   const reference = await findReference(payments.pool, paying.companyId, paying.orderId)
   if (reference === null) return refuse('not_found')
   const attemptId = attemptOf(paying, reference, payments.newId)

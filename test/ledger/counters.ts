@@ -1,9 +1,9 @@
 import { invalid } from '#domain/refusal.ts'
-import { idempotentAnswers } from '#ledger/answers.ts'
 import { accept, command, invoke, isRefusal } from '#ledger/command.ts'
 import type { ReadModel } from '#ledger/projection.ts'
 import type { Reaction } from '#ledger/reaction.ts'
 import { byPk, ddlOf, table } from '#ledger/table.ts'
+import { idempotentAnswers } from '#ledger/write/idempotency.ts'
 import type { Request } from '#ledger/write/unit-of-work.ts'
 
 /** A business of one idea, so that the ledger is tested without any of Tillbook's: counters that must not pass a limit. */

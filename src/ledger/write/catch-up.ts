@@ -1,4 +1,3 @@
-import { idempotentAnswers } from '../answers.ts'
 import { type Envelope, streamOf } from '../envelope.ts'
 import type { OpenLedger } from '../ledgers.ts'
 import type { EventStore } from '../port.ts'
@@ -7,6 +6,7 @@ import { type Reacting, type Reaction, reactTo } from '../reaction.ts'
 import { ensure, render } from '../render.ts'
 import type { Transaction } from '../transaction.ts'
 import type { WorkingSet } from '../working-set.ts'
+import { storeAnswer } from './idempotency.ts'
 
 /** What catch-up of one locked company works with. */
 export interface CatchUp {
@@ -43,7 +43,7 @@ export async function catchUp(
     const isNextRequest = event.idempotency !== null || event.request_id !== requestId || requestId === null
     if (isNextRequest && applied.size >= maxEvents) break
     requestId = event.request_id
-    if (unanswered && isNextRequest) unanswered = await settleAnswer(unanswered, ledger, reacting)
+    if (unanswered && isNextRequest) unanswered = await answer(unanswered, ledger, reacting)
     await ensure(reacting, ledger.companyId, refsOf(work.model, event))
     project(work.model, work.set.of(ledger.companyId), event)
     await reactTo(event, ledger, reacting)
@@ -53,23 +53,22 @@ export async function catchUp(
     ledger.lastRecordedAt = event.recorded_at
     if (event.idempotency) unanswered = event
   }
-  if (unanswered) await settleAnswer(unanswered, ledger, reacting)
+  if (unanswered) await answer(unanswered, ledger, reacting)
   return applied
 }
 
-async function settleAnswer(event: Envelope, ledger: OpenLedger, reacting: Reacting): Promise<null> {
+async function answer(event: Envelope, ledger: OpenLedger, reacting: Reacting): Promise<null> {
   if (!event.idempotency) return null
-  const { key, request_hash, status } = event.idempotency
+  const { key, request_hash: requestHash, status } = event.idempotency
   // As of the event: what the clock changes must be as the request itself would have answered it.
   const at = { companyId: ledger.companyId, now: event.recorded_at }
   const body = status === 204 ? '' : await render(event.subject, at, reacting)
-  reacting.set.of(ledger.companyId).put(idempotentAnswers, {
-    company_id: ledger.companyId,
-    key,
-    request_hash,
-    status,
-    body,
-    created_at: event.recorded_at,
-  })
+  const { companyId } = ledger
+  storeAnswer(
+    reacting.set.of(companyId),
+    { key, requestHash },
+    { status, body },
+    { companyId, lastRecordedAt: event.recorded_at },
+  )
   return null
 }

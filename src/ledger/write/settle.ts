@@ -7,7 +7,8 @@ import { assertCommitted, pipelined, transactionOn } from '../transaction.ts'
 import { createWorkingSet } from '../working-set.ts'
 import { type AttemptOptions, begin, reportCommit } from './attempt.ts'
 import { catchUp } from './catch-up.ts'
-import { type Decided, type Request, storeAnswer } from './unit-of-work.ts'
+import { storeAnswer } from './idempotency.ts'
+import type { Decided, Request } from './unit-of-work.ts'
 
 /** A request with its attempts whose outcome was unknown. */
 export interface Doubtful extends Request {
@@ -34,8 +35,8 @@ export async function findStored<R extends Doubtful>(
     if (!past) continue
     found.set(request, past)
     const rows = set.of(request.companyId)
-    const { lastRecordedAt } = ledgers.get(request.companyId) as OpenLedger
-    if (!isRefusal(past.answer)) storeAnswer(request, rows, past.answer, lastRecordedAt)
+    const ledger = ledgers.get(request.companyId) as OpenLedger
+    if (request.idempotency && !isRefusal(past.answer)) storeAnswer(rows, request.idempotency, past.answer, ledger)
     for (const { table, row } of past.privateRows) rows.put(table, row)
   }
   const moved = [...ledgers.values()].filter(({ revision, expectedRevision }) => revision > expectedRevision)
