@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { runAsSystem } from '#access/as-system.ts'
 import { CreateStoreInput, createStore } from '#commands/stores/create-store.ts'
 import { isRefusal } from '#ledger/command.ts'
+import { runAsSystem } from '#ledger/write/run.ts'
 import type { StoreObject } from '#projections/stores.ts'
 import type { Core } from '#service/core.ts'
 import type { DemoCompany } from './companies.ts'

@@ -1,10 +1,10 @@
 import { changePassword } from '#commands/users/change-password.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
+import { asUser, runAs } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { Holder, Login, NotEntered } from './login.ts'
 import { hashPassword } from './passwords.ts'
-import { runAs } from './run-as.ts'
 import type { PanelSession } from './sessions.ts'
 
 export interface OwnPassword {
@@ -34,8 +34,7 @@ export async function changeOwnPassword(
 ): Promise<PasswordOutcome> {
   const confirmed = await login.confirm({ email, password: current }, address)
   if (confirmed.kind !== 'right') return confirmed
-  const acting = { companyId, origin: 'pdv', actor: `user/${userId}`, requestId } as const
-  const changed = await runAs(writer, acting, changePassword, {
+  const changed = await runAs(writer, asUser({ companyId, userId }, requestId), changePassword, {
     id: userId,
     password_hash: await hashPassword(next),
     verified_hash: confirmed.passwordHash,

@@ -1,4 +1,3 @@
-import { runAsSystem } from '#access/as-system.ts'
 import { hashPassword, Password } from '#access/passwords.ts'
 import { changePassword } from '#commands/users/change-password.ts'
 import { CreateUserInput, createUser } from '#commands/users/create-user.ts'
@@ -8,6 +7,7 @@ import { UpdateUserInput, updateUser } from '#commands/users/update-user.ts'
 import { refuse } from '#domain/refusal.ts'
 import { ROLES } from '#events/companies.ts'
 import type { Command } from '#ledger/command.ts'
+import { runAsSystem } from '#ledger/write/run.ts'
 import type { UserObject } from '#projections/users.ts'
 import { accepted, type Context, checked, companyOf, given, optional, Refused, required, secret, verb } from './verb.ts'
 

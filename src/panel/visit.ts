@@ -5,7 +5,8 @@ import { type Moment, withCompanyAsOf } from '#audit/as-of.ts'
 import { Instant, localInstant } from '#domain/instant.ts'
 import { singleReply } from '#http/answer.ts'
 import { Problem } from '#http/problems.ts'
-import { invoke, isRefusal } from '#ledger/command.ts'
+import { isRefusal } from '#ledger/command.ts'
+import { asUser, runCommand } from '#ledger/write/run.ts'
 import { type FormBody, formBody, textOf } from './forms/body.ts'
 import type { PanelContext, Submission, Visit } from './route.ts'
 import { noticeOf } from './words/notices.ts'
@@ -39,7 +40,6 @@ type Sender = Pick<Submission, 'requestId' | 'address'>
 
 /** A visit that wants something done. Its commands are the owner's or clerk's own, through the point of sale. */
 export function submissionOf(visit: Visit, form: FormBody, { requestId, address }: Sender): Submission {
-  const { companyId, userId } = visit.session
   const { _csrf, ...content } = form
   const key = textOf(form, '_key')
   if (!KEY.test(key)) throw new Problem('validation_failed')
@@ -56,12 +56,7 @@ export function submissionOf(visit: Visit, form: FormBody, { requestId, address 
     address,
     idempotency,
     run: (command, input) =>
-      visit.context.writer.run({
-        companyId,
-        invocations: [invoke(command, input)],
-        origin: 'pdv',
-        actor: `user/${userId}`,
-        requestId,
+      runCommand(visit.context.writer, asUser(visit.session, requestId), command, input, {
         idempotency: idempotency(),
         reply: singleReply,
       }),

@@ -4,7 +4,8 @@ import type { Session } from '#access/tokens.ts'
 import type { OfflineSale } from '#commands/sales/offline-sale-input.ts'
 import { Problem } from '#http/problems.ts'
 import { type Invocation, isRefusal } from '#ledger/command.ts'
-import type { CommandResult } from '#ledger/write/unit-of-work.ts'
+import { asUser, runCommands } from '#ledger/write/run.ts'
+import type { CommandResult, Reply } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { noteRefusals } from '#offline-sales/refused-sales.ts'
 import { parse, sendSuccess } from './answer.ts'
@@ -44,22 +45,17 @@ export const uploadRoute = ({ pool, writer }: Options): SyncRoute => ({
   },
 })
 
+const RESULTS: Reply = {
+  status: () => 200,
+  // As text, because of several attempts to commit the one that is answered need not be the last one composed.
+  compose: (results) => ({ status: 200, body: JSON.stringify(results) }),
+  withoutBodies: true,
+}
+
 async function record(writer: Writer, upload: Upload, session: Session, requestId: string): Promise<UploadAnswer> {
   const done: CommandResult[] = []
   for (const invocations of portionsOf(upload)) {
-    const answer = await writer.run({
-      companyId: session.companyId,
-      invocations,
-      origin: 'pdv',
-      actor: `user/${session.userId}`,
-      requestId,
-      reply: {
-        status: () => 200,
-        // As text, because of several attempts to commit the one that is answered need not be the last one composed.
-        compose: (results) => ({ status: 200, body: JSON.stringify(results) }),
-        withoutBodies: true,
-      },
-    })
+    const answer = await runCommands(writer, asUser(session, requestId), invocations, { reply: RESULTS })
     if (isRefusal(answer)) throw new Problem(answer.refused, answer.details)
     done.push(...(JSON.parse(answer.body) as CommandResult[]))
   }

@@ -3,6 +3,7 @@ import { OrderInput, placeOrder } from '#commands/orders/place-order.ts'
 import { ORDER_STATUSES } from '#domain/order-moves.ts'
 import { ExternalId, text } from '#domain/text.ts'
 import { pathId } from '#http/paths.ts'
+import { asApiKey } from '#ledger/write/run.ts'
 import { PayInput, payOrder } from '#payments/pay-order.ts'
 import { getOrder } from '#queries/orders/get-order.ts'
 import { listOrders } from '#queries/orders/list-orders.ts'
@@ -63,9 +64,7 @@ export const orderRoutes: readonly Route[] = [
     act({ caller, requestId, idempotency, params, body, ...payments }) {
       const orderId = pathId(params.id)
       if (orderId === null) return null
-      const { companyId, keyId } = caller
-      const paying = { companyId, actor: `api_key/${keyId}`, requestId, idempotency, orderId, payment: body }
-      return payOrder(payments, paying)
+      return payOrder(payments, { acting: asApiKey(caller, requestId), idempotency, orderId, payment: body })
     },
   }),
 ]
