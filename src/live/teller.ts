@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Pool } from 'pg'
+import { coalesce } from '#lib/repeat.ts'
 import { messagesOf, NEWS_CHANNEL, type News } from './payload.ts'
 
 /** At most four statements a second, however much is committed: nobody reads faster, and each takes its share from the sales. */
@@ -19,7 +20,6 @@ export interface Teller {
 export function createTeller(pool: Pool, onError: (error: unknown) => void, pause_ms = PAUSE_MS): Teller {
   const waiting = new Map<number, number>()
   const closing = new AbortController()
-  let telling: Promise<void> | null = null
 
   function remember(news: readonly News[]): void {
     for (const { companyId, revision } of news) {
@@ -27,31 +27,27 @@ export function createTeller(pool: Pool, onError: (error: unknown) => void, paus
     }
   }
 
-  async function tellAll(): Promise<void> {
-    while (waiting.size > 0) {
-      const news = [...waiting].map(([companyId, revision]) => ({ companyId, revision }))
-      waiting.clear()
-      try {
-        await pool.query({ ...TELL, values: [NEWS_CHANNEL, messagesOf(news)] })
-      } catch (error) {
-        remember(news)
-        onError(error)
-        break
-      }
-      await pause(pause_ms, undefined, { signal: closing.signal, ref: false }).catch(() => {})
+  const telling = coalesce(async () => {
+    const news = [...waiting].map(([companyId, revision]) => ({ companyId, revision }))
+    waiting.clear()
+    try {
+      await pool.query({ ...TELL, values: [NEWS_CHANNEL, messagesOf(news)] })
+    } catch (error) {
+      remember(news)
+      return onError(error)
     }
-    telling = null
-  }
+    await pause(pause_ms, undefined, { signal: closing.signal, ref: false }).catch(() => {})
+  })
 
   return {
     tell(news) {
       if (closing.signal.aborted) return
       remember(news)
-      telling ??= tellAll()
+      telling.ask()
     },
-    async close() {
+    close() {
       closing.abort()
-      await telling
+      return telling.idle()
     },
   }
 }

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { coalesce } from '#lib/repeat.ts'
 
 /** Channel on which dispatchers listen. */
 export const DELIVERIES_CHANNEL = 'webhook_deliveries'
@@ -16,21 +17,9 @@ export interface Bell {
  */
 export function createBell(pool: Pool, onError: (error: unknown) => void): Bell {
   const listeners = new Set<() => void>()
-  let ringing = false
-  let again = false
-
-  async function ring(): Promise<void> {
-    try {
-      while (again) {
-        again = false
-        await pool.query({ name: 'ring_deliveries', text: `select pg_notify('${DELIVERIES_CHANNEL}', '')` })
-      }
-    } catch (error) {
-      onError(error)
-    } finally {
-      ringing = false
-    }
-  }
+  const ringing = coalesce(() =>
+    pool.query({ name: 'ring_deliveries', text: `select pg_notify('${DELIVERIES_CHANNEL}', '')` }).catch(onError),
+  )
 
   return {
     onRing(listener) {
@@ -39,10 +28,7 @@ export function createBell(pool: Pool, onError: (error: unknown) => void): Bell 
     },
     ring() {
       for (const listener of listeners) listener()
-      again = true
-      if (ringing) return
-      ringing = true
-      void ring()
+      ringing.ask()
     },
   }
 }

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
-import { type Claim, type Claimed, takeDue } from './claims.ts'
+import { repeat } from '#lib/repeat.ts'
+import { type Claim, takeDue } from './claims.ts'
 import { createRecorder } from './recorder.ts'
 import { type Result, recordResults, resultOf } from './results.ts'
 import type { Sender } from './sender.ts'
@@ -55,10 +56,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const slots = new Slots()
   const underWay = new Set<Promise<void>>()
   let unrecorded = 0
-  let stopping = false
-  let again = false
-  let taking: Promise<void> | null = null
-  let timer: NodeJS.Timeout | undefined
+  let wait_ms = poll_ms
 
   const recorder = createRecorder<Landed>({
     record: (landed) => recordResults(pool, resultsOf(landed)),
@@ -66,7 +64,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       for (const { flight } of landed) slots.release(flight)
       options.onRecorded?.(resultsOf(landed))
       unrecorded -= landed.length
-      wake()
+      taking.now()
     },
     onError: (error) => log('results of deliveries could not be recorded', error),
   })
@@ -79,7 +77,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     // What a failure means for the address has to be known before it gets another delivery.
     if (result.status === 'delivered') slots.release(flight)
     recorder.add({ flight, result })
-    wake()
+    taking.now()
   }
 
   function start(claim: Claim): void {
@@ -91,39 +89,24 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   }
 
   async function take(): Promise<void> {
-    let wait_ms = poll_ms
-    while (again && !stopping) {
-      again = false
-      const room = slots.room(clock())
-      // Full: results and their recording make room, and wake.
-      if (room.sound + room.strained === 0 || unrecorded >= UNRECORDED) break
-      const claimed = await takeDue(pool, room, options.attempt_ms + LEASE_MARGIN_MS).catch(failed)
-      for (const claim of claimed.claims) start(claim)
-      wait_ms = Math.min(poll_ms, Math.max(1, Math.ceil(claimed.next_due_ms ?? poll_ms)))
-    }
-    taking = null
-    clearTimeout(timer)
-    if (!stopping) timer = setTimeout(wake, wait_ms)
+    wait_ms = poll_ms
+    const room = slots.room(clock())
+    // Full: results and their recording make room, and wake.
+    if (room.sound + room.strained === 0 || unrecorded >= UNRECORDED) return
+    const { claims, next_due_ms } = await takeDue(pool, room, options.attempt_ms + LEASE_MARGIN_MS)
+    for (const claim of claims) start(claim)
+    wait_ms = Math.min(poll_ms, Math.max(1, Math.ceil(next_due_ms ?? poll_ms)))
   }
 
-  function failed(error: unknown): Claimed {
-    log('deliveries could not be taken', error)
-    return { claims: [], next_due_ms: null }
-  }
-
-  function wake(): void {
-    again = true
-    // Later, because `take` ends at once when there is no room, and says so in `taking`.
-    if (!stopping) taking ??= Promise.resolve().then(take)
-  }
-
-  wake()
+  const taking = repeat(
+    take,
+    () => wait_ms,
+    (error) => log('deliveries could not be taken', error),
+  )
   return {
-    wake,
+    wake: taking.now,
     async stop() {
-      stopping = true
-      clearTimeout(timer)
-      await taking
+      await taking.stop()
       await Promise.all(underWay)
       await recorder.drain()
     },
