@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { createTurns } from '#lib/turns.ts'
+import { createSemaphore } from '#lib/semaphore.ts'
 import { networkOf } from './address-limit.ts'
 import { type Counted, createMinuteLimit, type MinuteLimit } from './minute-limit.ts'
 import { verifyPassword } from './passwords.ts'
@@ -13,7 +13,7 @@ const KNOWN = 20_000
 const GRANTS_PER_MINUTE = 60
 
 /** A verification takes a core for about 20 ms, and one of the four threads that files and names are also looked up on. */
-const VERIFICATIONS = { atATime: 2, waiting: 1_000 }
+const VERIFICATIONS = { running: 2, waiting: 1_000 }
 
 export interface User {
   readonly id: number
@@ -67,7 +67,7 @@ export function createLogin(pool: Pool): Login {
   const ofEmail = createMinuteLimit({ perMinute: FAILURES_OF_EMAIL, known: KNOWN })
   const ofAddress = createMinuteLimit({ perMinute: FAILURES_OF_ADDRESS, known: KNOWN })
   const grants = createMinuteLimit({ perMinute: GRANTS_PER_MINUTE, known: KNOWN })
-  const turns = createTurns(VERIFICATIONS)
+  const semaphore = createSemaphore(VERIFICATIONS)
 
   async function attempt(
     { email, password }: Credentials,
@@ -97,7 +97,7 @@ export function createLogin(pool: Pool): Login {
     for (const counted of [await ofAddress.look(address), await ofEmail.look(key)]) {
       if (counted.limited) return limitedBy(counted)
     }
-    return turns.take(() => attempt(credentials, address))
+    return semaphore.run(() => attempt(credentials, address))
   }
 
   return {

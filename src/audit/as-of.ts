@@ -6,7 +6,7 @@ import type { EventStore } from '#ledger/port.ts'
 import { replay } from '#ledger/rebuild/replay.ts'
 import { indexDdl, tableDdl } from '#ledger/table.ts'
 import { transactionOn } from '#ledger/transaction.ts'
-import type { Turns } from '#lib/turns.ts'
+import type { Semaphore } from '#lib/semaphore.ts'
 import { readModel } from '#projections/index.ts'
 import { headOf, type Ledgers } from './verify.ts'
 
@@ -25,9 +25,9 @@ export interface CompanyAsOf {
   readonly calendar: Calendar
 }
 
-/** What it takes; each needs a connection for the tables and another one to read the ledger, so only a few have their turn. */
+/** What it takes; each needs a connection for the tables and another one to read the ledger, so only a few run at a time. */
 export interface AsOfCore extends Ledgers {
-  readonly asOfTurns: Turns
+  readonly asOfSemaphore: Semaphore
 }
 
 /**
@@ -35,12 +35,12 @@ export interface AsOfCore extends Ledgers {
  * whatever happens to the work or to the process. Refuses a moment that the ledger does not have.
  */
 export function withCompanyAsOf<T>(
-  { pool, store, asOfTurns }: AsOfCore,
+  { pool, store, asOfSemaphore }: AsOfCore,
   companyId: number,
   at: Moment,
   work: (asOf: CompanyAsOf) => Promise<T>,
 ): Promise<T | Refusal> {
-  return asOfTurns.take(async () => {
+  return asOfSemaphore.run(async () => {
     const head = await headOf(pool, companyId)
     if (head.revision < 0) return refuse('not_found', { company_id: companyId })
     if ('revision' in at && (at.revision < 0 || at.revision > head.revision))

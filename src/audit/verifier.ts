@@ -1,4 +1,4 @@
-import { createTurns } from '#lib/turns.ts'
+import { createSemaphore } from '#lib/semaphore.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { headOf, type Ledgers, verifyLedger } from './verify.ts'
 import type { Anchor, Verification } from './walk.ts'
@@ -6,8 +6,7 @@ import type { Anchor, Verification } from './walk.ts'
 /** Longest time that one call spends; it then answers how far it came. */
 const LONGEST_MS = 10_000
 /** It takes the processor: a few at a time, so that sales go on. */
-const AT_A_TIME = 2
-const WAITING = 32
+const LIMITS = { running: 2, waiting: 32 }
 
 /** Verifies ledgers for callers of the service. */
 export interface Verifier {
@@ -25,7 +24,7 @@ export interface Verified {
 
 /** `clock` is in milliseconds. */
 export function createVerifier(ledgers: Ledgers, clock: () => number): Verifier {
-  const turns = createTurns({ atATime: AT_A_TIME, waiting: WAITING })
+  const semaphore = createSemaphore(LIMITS)
   const running = new Map<number, { readonly after: Anchor | null; readonly result: Promise<Verified> }>()
 
   async function run(companyId: number, after: Anchor | null): Promise<Verified> {
@@ -43,7 +42,7 @@ export function createVerifier(ledgers: Ledgers, clock: () => number): Verifier 
         if (isSame(current.after, after)) return current.result
         return Promise.reject(new Unavailable('the ledger is being verified'))
       }
-      const result = turns.take(() => run(companyId, after)).finally(() => running.delete(companyId))
+      const result = semaphore.run(() => run(companyId, after)).finally(() => running.delete(companyId))
       running.set(companyId, { after, result })
       return result
     },

@@ -1,5 +1,5 @@
 import { MercadoPagoConfig, Payment } from 'mercadopago'
-import { createSlots, type SlotLimits } from '#lib/semaphore.ts'
+import { createSemaphore, type SemaphoreLimits } from '#lib/semaphore.ts'
 import { readMade, readPayment, readSearch } from './provider-answer.ts'
 import { providerError, statusOf } from './provider-errors.ts'
 import {
@@ -14,7 +14,7 @@ import { createTransport } from './provider-transport.ts'
 
 /** From the call to the last byte of the answer, waiting for a free place included (DESIGN section 5). */
 const TIMEOUT_MS = 4_000
-const LIMITS: SlotLimits = { running: 32, waiting: 256 }
+const LIMITS: SemaphoreLimits = { running: 32, waiting: 256 }
 
 /** The newest payments of one order that are looked at: an order has one or two, and each new attempt is a person's doing. */
 const FOUND_PAYMENTS = 50
@@ -23,7 +23,7 @@ interface ProviderClientOptions {
   /** Address of the provider's API, without a slash at the end. */
   readonly baseUrl: string
   readonly timeout_ms?: number
-  readonly limits?: SlotLimits
+  readonly limits?: SemaphoreLimits
 }
 
 interface ProviderClient extends PaymentProvider {
@@ -43,7 +43,7 @@ export function createProviderClient({
   limits = LIMITS,
 }: ProviderClientOptions): ProviderClient {
   const transport = createTransport(baseUrl)
-  const slots = createSlots(limits)
+  const semaphore = createSemaphore(limits)
 
   async function answerOf<T>(account: ProviderAccount, call: Call, read: (answer: unknown) => T): Promise<T> {
     const { accessToken } = account
@@ -51,7 +51,7 @@ export function createProviderClient({
     const deadline = new AbortController()
     const timer = setTimeout(() => deadline.abort(new Error('time is up')), timeout_ms)
     const started = performance.now()
-    const release = await slots.take(deadline.signal)
+    const release = await semaphore.acquire(deadline.signal)
     try {
       if (!release) throw new ProviderUnavailable('too many calls wait for the provider')
       const options = {

@@ -11,7 +11,7 @@ import { createPostgresStore } from '#ledger/stores/postgres.ts'
 import type { Committed } from '#ledger/write/attempt.ts'
 import { createIdAllocator } from '#ledger/write/ids.ts'
 import { createWriter, type Writer, type WriterOptions } from '#ledger/write/writer.ts'
-import { createTurns, type Turns } from '#lib/turns.ts'
+import { createSemaphore, type Semaphore } from '#lib/semaphore.ts'
 import { createTeller } from '#live/teller.ts'
 import { migrate } from '#postgres/migrate.ts'
 import { createPool } from '#postgres/pool.ts'
@@ -34,7 +34,7 @@ export interface Core {
   /** Verifies ledgers, a few at a time. */
   readonly verifier: Verifier
   /** For answers as of a moment of the past. */
-  readonly asOfTurns: Turns
+  readonly asOfSemaphore: Semaphore
   /** Rung when deliveries wait. */
   readonly bell: Bell
   /** Makes all tables of the read model anew from the ledgers, beside the live ones, and compares them. */
@@ -70,7 +70,7 @@ const WAITING_COMMANDS = 5_000
 const BUILD_CONNECTIONS = 4
 
 /** Each replays a ledger and holds one of the query connections. */
-const AS_OF = { atATime: 2, waiting: 16 }
+const AS_OF = { running: 2, waiting: 16 }
 
 /** Migrates the database, makes the read model fit, and opens the writer. */
 export async function openCore(options: CoreOptions): Promise<Core> {
@@ -109,7 +109,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     writer: preparation ? guarded(writer, preparation) : writer,
     pools: { queries: pool, writer: writerPool },
     verifier: createVerifier({ pool, store }, Date.now),
-    asOfTurns: createTurns(AS_OF),
+    asOfSemaphore: createSemaphore(AS_OF),
     bell,
     rebuild: (onProgress) => withRebuild({ ...rebuilding, onProgress }, (work) => rebuild(work)),
     follow: () => following && follow(following),
