@@ -33,7 +33,7 @@ export interface CompanyRow extends Changed {
   active_keys: { id: number; expires_at: string | null }[]
   /** Ids of the users who are owners and active: there is always one of them left. */
   active_owners: number[]
-  /** Its webhook addresses: what a reaction has to know of them, without another look-up. */
+  /** Its webhook addresses: what a reactor has to know of them, without another look-up. */
   webhooks: WebhookRoute[]
   doc: CompanyObject
 }

@@ -89,7 +89,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     model: readModel,
     ids: createIdAllocator(pool),
     limits: { groupCommands: GROUP_COMMANDS, lanes: LANES, waitingCommands: WAITING_COMMANDS },
-    reactions: [outbox, switchOffNotices],
+    reactors: [outbox, switchOffNotices],
     newId: uuidv7,
     onCommitted: (moved: readonly Committed[]) => {
       if (moved.some(({ hasReacted }) => hasReacted)) bell.ring()

@@ -2,7 +2,7 @@ import { inZone } from '#domain/instant.ts'
 import type { EventName } from '#events/catalogue.ts'
 import type { WebhookEvent } from '#events/webhooks.ts'
 import type { Envelope } from '#ledger/envelope.ts'
-import type { Reaction } from '#ledger/reaction.ts'
+import type { Reactor } from '#ledger/reactor.ts'
 import { byPk, table } from '#ledger/table.ts'
 import type { Changes, Rows } from '#ledger/working-set.ts'
 import { ownCompany, type WebhookRoute } from '#projections/companies.ts'
@@ -124,7 +124,7 @@ function routesFor(rows: Rows, name: WebhookEvent, event: Envelope): WebhookRout
  * The webhook outbox: the message of an event, for every company that has addresses, and its deliveries. `data` is what the
  * GET of the record answers at the event's revision.
  */
-export const outbox: Reaction = {
+export const outbox: Reactor = {
   refs(rows, event) {
     const name = OUTBOUND[event.type as EventName]
     if (!name || !rows.get(ownCompany)?.webhooks.length) return null

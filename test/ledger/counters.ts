@@ -1,7 +1,7 @@
 import { invalid } from '#domain/refusal.ts'
 import { accept, command, invoke, isRefusal } from '#ledger/command.ts'
 import type { ReadModel } from '#ledger/projection.ts'
-import type { Reaction } from '#ledger/reaction.ts'
+import type { Reactor } from '#ledger/reactor.ts'
 import { byPk, ddlOf, table } from '#ledger/table.ts'
 import { idempotentAnswers } from '#ledger/write/idempotency.ts'
 import type { Request } from '#ledger/write/unit-of-work.ts'
@@ -52,7 +52,7 @@ export const counterModel: ReadModel = {
   },
 }
 
-/** What reactions make: a row of its own for every event, so that a second one cannot hide. */
+/** What reactors make: a row of its own for every event, so that a second one cannot hide. */
 interface EchoRow {
   company_id: number
   id: string
@@ -66,7 +66,7 @@ export const echoes = table<EchoRow>('echoes', {
   keys: { pk: ['company_id', 'id'] },
 })
 
-export const echo: Reaction = {
+export const echo: Reactor = {
   refs: () => [],
   react(rows, event, record, newId) {
     const company_id = Number(event.stream.split('-')[1])

@@ -89,7 +89,7 @@ describe('crash windows of a store outside the transaction', () => {
     await assertExactlyOnce(harness, new Map([[1, 1]]))
   })
 
-  it('promises nothing while the outcome cannot be settled, and the retry at another process gets the one true answer', async () => {
+  it('promises nothing while the outcome cannot be resolved, and the retry at another process gets the one true answer', async () => {
     store.faults.push('after')
     const read = store.read
     store.read = () => {
@@ -104,7 +104,7 @@ describe('crash windows of a store outside the transaction', () => {
     await assertExactlyOnce(harness, new Map([[1, 1]]))
   })
 
-  it('writes what belongs to an event beside it, as the hash of a secret, also when the outcome had to be settled', async () => {
+  it('writes what belongs to an event beside it, as the hash of a secret, also when the outcome had to be resolved', async () => {
     store.faults.push('after')
     await harness.writer.run(addition(1, { id: 1, by: 1, secret: 'kept' }))
     const { rowCount } = await harness.pool.query(`select from ops.idempotent_answers where key = 'secret-kept'`)

@@ -49,7 +49,7 @@ describe('follower of a store outside Postgres', () => {
     pool,
     store,
     model: counterModel,
-    reactions: [echo],
+    reactors: [echo],
     ids: createIdAllocator(pool),
     newId: v7,
     onCommitted: (moved: readonly Committed[]) => {

@@ -2,7 +2,7 @@ import { type Envelope, streamOf } from '../envelope.ts'
 import type { OpenLedger } from '../ledgers.ts'
 import type { EventStore } from '../port.ts'
 import { project, type ReadModel, refsOf } from '../projection.ts'
-import { type Reacting, type Reaction, reactTo } from '../reaction.ts'
+import { type Reacting, type Reactor, reactTo } from '../reactor.ts'
 import { ensure, render } from '../render.ts'
 import type { Transaction } from '../transaction.ts'
 import type { WorkingSet } from '../working-set.ts'
@@ -13,14 +13,14 @@ export interface CatchUp {
   readonly tx: Transaction
   readonly store: EventStore
   readonly model: ReadModel
-  readonly reactions: readonly Reaction[]
+  readonly reactors: readonly Reactor[]
   readonly newId: () => string
   readonly set: WorkingSet
 }
 
 /**
  * Applies what the store holds beyond the revision of a locked ledger, as the writer that crashed would have done: rows,
- * reactions, and the stored answers of requests with an Idempotency-Key. After `maxEvents` it stops before the next request.
+ * what reactors make, and the stored answers of requests with an Idempotency-Key. After `maxEvents` it stops before the next request.
  * Returns the ids of the events that it applied.
  */
 export async function catchUp(

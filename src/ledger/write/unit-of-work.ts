@@ -4,7 +4,7 @@ import { type Accepted, type Invocation, isRefusal, type OutcomeKind, type Priva
 import { type Envelope, hashOf, type IdempotencyRecord, type Origin, streamOf } from '../envelope.ts'
 import type { OpenLedger } from '../ledgers.ts'
 import { project, type ReadModel, refsOf } from '../projection.ts'
-import { type Reacting, reactTo } from '../reaction.ts'
+import { type Reacting, reactTo } from '../reactor.ts'
 import { ensure, render } from '../render.ts'
 import type { AnyRef } from '../table.ts'
 import { answerRefs, findReplay, type Idempotency, storeAnswer } from './idempotency.ts'
@@ -54,7 +54,7 @@ export interface Decided {
   readonly eventIds: readonly string[]
   /** Revision of the first of them, if there are any. */
   readonly fromRevision: number
-  /** Rows that no event carries, to be written again when the outcome has to be settled. */
+  /** Rows that no event carries, to be written again when an unknown outcome is resolved. */
   readonly privateRows: readonly PrivateRow[]
 }
 

@@ -4,12 +4,12 @@ import { Unavailable } from '#lib/unavailable.ts'
 import { isOutage } from '../outage.ts'
 import { type AttemptOptions, attempt, InDoubt } from './attempt.ts'
 import { createQueue, type QueueLimits } from './queue.ts'
+import { type Doubtful, findStored } from './resolve.ts'
 import { retriesOf } from './retry.ts'
-import { type Doubtful, findStored } from './settle.ts'
 import type { Answer, Decided, Request } from './unit-of-work.ts'
 
 export interface WriterOptions extends AttemptOptions {
-  /** Connections with `pipeline: true`; as many as there are lanes, and one to settle unknown outcomes. */
+  /** Connections with `pipeline: true`; as many as there are lanes, and one to resolve unknown outcomes. */
   readonly pool: Pool
   readonly limits: QueueLimits
   /** Hears of each group when all its requests are answered. */
@@ -36,14 +36,14 @@ interface Pending extends Doubtful {
   readonly reject: (error: unknown) => void
 }
 
-/** A late append can only win once per attempt, so a few rounds settle everything that can be settled. */
-const SETTLE_ATTEMPTS = 5
+/** A late append can only win once per attempt, so a few rounds resolve everything that can be resolved. */
+const RESOLVE_ATTEMPTS = 5
 
 /** The unit of work: many commands, one commit (DESIGN section 1). */
 export function createWriter(options: WriterOptions): Writer {
   const queue = createQueue<Pending>(options.limits, async (group) => {
     const began = performance.now()
-    await runGroup(options, group, SETTLE_ATTEMPTS).catch((error: unknown) => {
+    await runGroup(options, group, RESOLVE_ATTEMPTS).catch((error: unknown) => {
       for (const request of group) request.reject(error)
     })
     const commands = group.reduce((sum, { invocations }) => sum + invocations.length, 0)
@@ -64,7 +64,7 @@ async function runGroup(options: WriterOptions, group: readonly Pending[], attem
   try {
     decided = await withClient(options.pool, (client) => attempt(options, client, group, (all) => (decided = all)))
   } catch (error) {
-    if (error instanceof InDoubt) return settle(options, group, decided, attemptsLeft)
+    if (error instanceof InDoubt) return resolveOutcomes(options, group, decided, attemptsLeft)
     return failed(options, group, attemptsLeft, error)
   }
   for (const [position, request] of group.entries()) request.resolve((decided[position] as Decided).answer)
@@ -89,7 +89,7 @@ async function failed(
  * After an unknown outcome: reads each company's stream, applies what is there, answers the requests whose events are
  * found, and only then runs the others again, with new event ids.
  */
-async function settle(
+async function resolveOutcomes(
   options: WriterOptions,
   group: readonly Pending[],
   decided: readonly Decided[],
@@ -98,10 +98,10 @@ async function settle(
   for (const [position, request] of group.entries()) request.inDoubt.push(decided[position] as Decided)
   let found: ReadonlyMap<Pending, Decided>
   try {
-    if (attemptsLeft === 0) throw new Unavailable('the outcome could not be settled')
+    if (attemptsLeft === 0) throw new Unavailable('the outcome could not be resolved')
     found = await withClient(options.pool, (client) => findStored(options, client, group))
   } catch (error) {
-    options.log('an unknown outcome could not be settled', error)
+    options.log('an unknown outcome could not be resolved', error)
     for (const request of group) request.reject(new Unavailable('the outcome is unknown'))
     return
   }

@@ -1,33 +1,33 @@
 import { DeadlineExceededError } from '@eventstore/db-client'
 import { Unavailable } from '#lib/unavailable.ts'
 
-/** With a server that may have stopped answering. */
-export interface Patience {
-  /** What `call` gives. @throws Unavailable, without calling, when another call has just waited in vain. */
-  of<T>(call: () => Promise<T>): Promise<T>
-  /** The server answers. */
-  restore(): void
+/** Stands between callers and a server that may have stopped answering. */
+export interface CircuitBreaker {
+  /** What `work` gives. @throws Unavailable, without asking the server, while the circuit is open. */
+  call<T>(work: () => Promise<T>): Promise<T>
+  /** The server answers: nobody is refused any more. */
+  close(): void
 }
 
 /**
- * After a call that ran into its time limit the following ones are refused for `lost_ms`: what queues behind it for the
+ * A call that ran into its time limit opens the circuit, and the following ones are refused for `open_ms`: what queues behind it for the
  * same lock, and for the same two lanes, would otherwise wait for a time-out each, one after the other.
  */
-export function createPatience(lost_ms: number): Patience {
-  let lostUntil_ms = 0
+export function createCircuitBreaker(open_ms: number): CircuitBreaker {
+  let openUntil_ms = 0
   return {
-    async of(call) {
-      if (performance.now() < lostUntil_ms) throw new Unavailable('the event store has just not answered')
+    async call(work) {
+      if (performance.now() < openUntil_ms) throw new Unavailable('the event store has just not answered')
       try {
-        return await call()
+        return await work()
       } catch (error) {
         const isLost = error instanceof Unavailable || error instanceof DeadlineExceededError
-        if (isLost) lostUntil_ms = performance.now() + lost_ms
+        if (isLost) openUntil_ms = performance.now() + open_ms
         throw error
       }
     },
-    restore() {
-      lostUntil_ms = 0
+    close() {
+      openUntil_ms = 0
     },
   }
 }

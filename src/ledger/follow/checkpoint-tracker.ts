@@ -18,7 +18,7 @@ interface Behind {
 }
 
 /** What a subscription has told so far; memory is bounded by the number of companies. Times are those of a monotonic clock. */
-export interface Noted {
+export interface CheckpointTracker {
   add(companyId: number, note: Note, now_ms: number): void
   /** Companies with notes that nobody has seen applied, with the last revision noted; only those behind since before a moment. */
   behind(before_ms?: number): Map<number, number>
@@ -28,8 +28,8 @@ export interface Noted {
   checkpoint(): string | null
 }
 
-/** Notes after a position. */
-export function createNoted(after: string | null): Noted {
+/** Tracks what follows a position. */
+export function trackCheckpoint(after: string | null): CheckpointTracker {
   const companies = new Map<number, Behind>()
   let last: Mark = { order: 0, position: after }
   return {

@@ -5,19 +5,19 @@ import type { AnyRef } from './table.ts'
 import type { Changes, Rows } from './working-set.ts'
 
 /**
- * What an event gives rise to beside the read model: rows of `ops`, as the deliveries of a webhook. They are made once, in
+ * Makes what an event gives rise to beside the read model: rows of `ops`, as the deliveries of a webhook. They are made once, in
  * the transaction that applies the event, whoever applies it; a rebuild makes none (DESIGN section 1, Exactly once).
  */
-export interface Reaction {
+export interface Reactor {
   /** The rows that `react` reads, told from those that are always loaded; null when the event concerns nobody. */
   refs(rows: Rows, event: Envelope): readonly AnyRef[] | null
   /** `record` is the JSON text of the event's subject as it is after the event; '' when it is gone. */
   react(rows: Changes, event: Envelope, record: string, newId: () => string): void
 }
 
-/** What reactions are made with. */
+/** What reactors work with. */
 export interface Reacting extends Loading {
-  readonly reactions: readonly Reaction[]
+  readonly reactors: readonly Reactor[]
   readonly newId: () => string
 }
 
@@ -25,13 +25,13 @@ export interface Reacting extends Loading {
 export async function reactTo(event: Envelope, ledger: OpenLedger, reacting: Reacting): Promise<void> {
   if (event.revision <= ledger.reactedRevision) return
   const rows = reacting.set.of(ledger.companyId)
-  for (const reaction of reacting.reactions) {
-    const refs = reaction.refs(rows, event)
+  for (const reactor of reacting.reactors) {
+    const refs = reactor.refs(rows, event)
     if (!refs) continue
     await ensure(reacting, ledger.companyId, refs)
     // As of the event: what the clock changes is told as it was then.
     const at = { companyId: ledger.companyId, now: event.recorded_at }
-    reaction.react(rows, event, await render(event.subject, at, reacting), reacting.newId)
+    reactor.react(rows, event, await render(event.subject, at, reacting), reacting.newId)
     ledger.hasReacted = true
   }
 }
