@@ -1,3 +1,5 @@
+import { EVENT_TYPES } from '#events/catalogue.ts'
+import { upcasterOf } from '#events/define.ts'
 import type { Sequences } from '#ledger/follow/sequences.ts'
 import type { ReadModel } from '#ledger/projection.ts'
 import { versionOf } from '#ledger/rebuild/read-schema.ts'
@@ -59,6 +61,7 @@ export const readModel: ReadModel = {
     store: storeView,
     order: orderView,
   },
+  upcast: upcasterOf(EVENT_TYPES),
   base: [ownCompany],
 }
 

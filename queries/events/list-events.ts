@@ -4,7 +4,7 @@ import { inZone } from '#domain/instant.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
 import { streamOf } from '#ledger/envelope.ts'
 import type { EventStore } from '#ledger/port.ts'
-import { search } from '#ledger/search.ts'
+import { search } from '#ledger/reading.ts'
 import { decodeCursor, encodeCursor } from '../cursor.ts'
 import { ledgerHead } from '../ledger-head.ts'
 import type { Page, Paging } from '../list.ts'
@@ -21,19 +21,20 @@ const Key = z.tuple([z.int().nonnegative()])
 
 /**
  * A page of the ledger itself: envelopes as they were hashed, in order, up to the read model's revision. Where a filter
- * makes it look far, a page may be short though there are more.
+ * makes it look far, a page may be short though there are more. `find` may show them otherwise than they are stored.
  */
 export async function listEvents(
   { pool, store }: { readonly pool: Pool; readonly store: EventStore },
   companyId: number,
   { limit, cursor, after, types, subject }: Paging & EventFilters,
+  find: typeof search = search,
 ): Promise<Page | Refusal> {
   const scope = { resource: 'events', filters: { after, types: types?.join(), subject } }
   const key = cursor === undefined ? [after ?? -1] : decodeCursor(scope, Key, cursor)
   if (!key) return invalid('cursor', 'não é um cursor desta lista com estes filtros')
   const head = await ledgerHead(pool, companyId)
   const { revision: toRevision } = head
-  const { events, seenTo } = await search(store, streamOf(companyId), {
+  const { events, seenTo } = await find(store, streamOf(companyId), {
     fromRevision: (key[0] ?? -1) + 1,
     toRevision,
     types: types ?? null,

@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { inZone } from '#domain/instant.ts'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
 import type { EventStore } from '#ledger/port.ts'
-import { search } from '#ledger/search.ts'
+import { search } from '#ledger/reading.ts'
 import { ledgerHead } from '../ledger-head.ts'
 
 /** What happened, where, and by whom; `recorded_at` on the company's clock. */

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import type { Refusal } from '#domain/refusal.ts'
 import { parseSubject } from '#ledger/projection.ts'
+import { searchNewest } from '#ledger/reading.ts'
 import { type AnyRef, loadStatement } from '#ledger/table.ts'
 import { readModel } from '#projections/index.ts'
 import type { Page, Paging } from '../list.ts'
@@ -11,7 +12,7 @@ const derived = new Set(readModel.projections.flatMap(({ tables }) => tables))
 /** Rows that belong to every record. */
 const shared = new Set(readModel.base.map(({ table }) => table))
 
-/** The events of one record, oldest first, also of a deleted one; null when the company never had it. */
+/** The events of one record in their newest versions, oldest first, also of a deleted one; null when the company never had it. */
 export async function listHistory(
   ledgers: Parameters<typeof listEvents>[0],
   companyId: number,
@@ -19,7 +20,9 @@ export async function listHistory(
   paging: Paging,
 ): Promise<Page | Refusal | null> {
   if (!(await hasEver(ledgers.pool, companyId, subject))) return null
-  return listEvents(ledgers, companyId, { ...paging, subject })
+  return listEvents(ledgers, companyId, { ...paging, subject }, (store, stream, wanted) =>
+    searchNewest(store, readModel, stream, wanted),
+  )
 }
 
 async function hasEver(pool: Pool, companyId: number, subject: string): Promise<boolean> {

@@ -23,11 +23,11 @@ export interface EventStore {
    * Any other error of a store outside the transaction means that the outcome is unknown.
    */
   append(appends: readonly Append[], tx: Transaction): Promise<void>
-  /** Events of one stream from a revision (inclusive) on, in order, as they stand in the store. */
+  /** Events of one stream from a revision (inclusive) on, in order, as they were stored, of whatever version. */
   read(stream: string, fromRevision: number): AsyncIterable<Envelope>
   /** Names of all company streams, for a start on a read model that does not know them yet. */
   streams(): AsyncIterable<string>
-  /** Looks events up by their type or subject. A store that cannot is read through instead (src/ledger/search.ts). */
+  /** Looks events up by their type or subject. A store that cannot is read through instead (src/ledger/reading.ts). */
   search?(stream: string, search: Search): Promise<SearchPage>
   /**
    * A stream after a revision (from its beginning: null) as it is kept, in its order, also what does not belong where it

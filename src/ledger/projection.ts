@@ -32,6 +32,11 @@ export interface ReadModel {
   readonly version: string
   readonly projections: readonly Projection[]
   readonly views: Readonly<Record<string, RecordView>>
+  /**
+   * An event in the newest version of its type, which is all that projections, reactors and views know; itself where it is
+   * that. @throws Unavailable for what a newer program has written.
+   */
+  upcast(event: Envelope): Envelope
   /** Rows that every projection may read, as the company's own, which knows the time zone. */
   readonly base: readonly AnyRef[]
 }

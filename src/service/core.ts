@@ -4,6 +4,7 @@ import { createVerifier, type Verifier } from '#audit/verifier.ts'
 import { type Follower, follow } from '#ledger/follow/follower.ts'
 import { guarded, prepare } from '#ledger/follow/preparation.ts'
 import { type EventStore, isOutside } from '#ledger/port.ts'
+import type { ReadModel } from '#ledger/projection.ts'
 import { ensureReadModel } from '#ledger/rebuild/read-schema.ts'
 import { type RebuildOptions, type RebuildReport, rebuild } from '#ledger/rebuild/rebuild.ts'
 import { NEXT_SCHEMA } from '#ledger/rebuild/schemas.ts'
@@ -28,6 +29,7 @@ export interface Core {
   /** For queries and operational statements. */
   readonly pool: Pool
   readonly store: EventStore
+  readonly model: ReadModel
   readonly writer: Writer
   /** All that it holds open to Postgres, by name. */
   readonly pools: Readonly<Record<string, Pool>>
@@ -53,6 +55,8 @@ export interface CoreOptions {
   readonly eventStoreUrl?: string | undefined
   /** Another store, for tests. */
   readonly store?: EventStore
+  /** Another read model, for tests. */
+  readonly model?: ReadModel
   /** Connections for queries; the writer has its own. */
   readonly queryConnections: number
   readonly log: (message: string, error: unknown) => void
@@ -74,19 +78,20 @@ const AS_OF = { running: 2, waiting: 16 }
 
 /** Migrates the database, makes the read model fit, and opens the writer. */
 export async function openCore(options: CoreOptions): Promise<Core> {
+  const { model = readModel } = options
   await migrate(options.databaseUrl)
   const pool = createPool(options.databaseUrl, { max: options.queryConnections, pipeline: true })
   // Its statements look rows up by key only: without the other plans no stale statistics can lead to a scan.
   const writerPool = createPool(options.databaseUrl, { max: LANES + 1, pipeline: true, keyLookupsOnly: true })
   const store = await storeOf(options, pool)
-  const rebuilding = { databaseUrl: options.databaseUrl, pool, store }
+  const rebuilding = { databaseUrl: options.databaseUrl, pool, store, model }
   await withRebuild(rebuilding, ensureReadModel)
   const bell = createBell(pool, (error) => options.log('dispatchers could not be woken', error))
   const teller = createTeller(pool, (error) => options.log('what was committed could not be told', error))
   const writing = {
     pool: writerPool,
     store,
-    model: readModel,
+    model,
     ids: createIdAllocator(pool),
     limits: { groupCommands: GROUP_COMMANDS, lanes: LANES, waitingCommands: WAITING_COMMANDS },
     reactors: [outbox, switchOffNotices],
@@ -106,6 +111,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   return {
     pool,
     store,
+    model,
     writer: preparation ? guarded(writer, preparation) : writer,
     pools: { queries: pool, writer: writerPool },
     verifier: createVerifier({ pool, store }, Date.now),
@@ -138,7 +144,7 @@ async function storeOf({ store, eventStoreUrl }: CoreOptions, pool: Pool): Promi
   return createEventStoreDb(eventStoreUrl)
 }
 
-interface Rebuilding extends Pick<RebuildOptions, 'pool' | 'store'> {
+interface Rebuilding extends Pick<RebuildOptions, 'pool' | 'store' | 'model'> {
   readonly databaseUrl: string
   readonly onProgress?: ((events: number) => void) | undefined
 }
@@ -157,7 +163,7 @@ async function withRebuild<T>(
     application_name: 'tillbook rebuild',
   })
   try {
-    return await work({ ...rest, buildPool, model: readModel, onProgress })
+    return await work({ ...rest, buildPool, onProgress })
   } finally {
     await buildPool.end()
   }

@@ -23,6 +23,7 @@ const counterById = (id: number) => byPk(counters, id)
 
 export const counterModel: ReadModel = {
   version: 'counters',
+  upcast: (event) => event,
   base: [],
   projections: [
     {

@@ -3,6 +3,7 @@ import { companyOf, streamOf } from '../envelope.ts'
 import { ensureLedger } from '../ledgers.ts'
 import type { EventStore } from '../port.ts'
 import type { ReadModel } from '../projection.ts'
+import { readNewest } from '../reading.ts'
 import { type AnyTable, indexDdl, tableDdl } from '../table.ts'
 import { inTransaction } from '../transaction.ts'
 import type { TableParity } from './parity.ts'
@@ -128,7 +129,7 @@ async function replayCompany(work: Work, companyId: number, revision: number): P
   const upTo = work.isFirst ? Number.MAX_SAFE_INTEGER : revision
   const from = (built.get(companyId) ?? -1) + 1
   if (upTo < from) return
-  const events = store.read(streamOf(companyId), from)
+  const events = readNewest(store, model, streamOf(companyId), from)
   const applied = await inTransaction(buildPool, (tx) => replay(tx, model, companyId, events, upTo, progressOf(work)))
   built.set(companyId, from + applied - 1)
   work.events += applied

@@ -3,6 +3,7 @@ import type { OpenLedger } from '../ledgers.ts'
 import type { EventStore } from '../port.ts'
 import { project, type ReadModel, refsOf } from '../projection.ts'
 import { type Reacting, type Reactor, reactTo } from '../reactor.ts'
+import { readNewest } from '../reading.ts'
 import { ensure, render } from '../render.ts'
 import type { Transaction } from '../transaction.ts'
 import type { WorkingSet } from '../working-set.ts'
@@ -38,7 +39,7 @@ export async function catchUp(
   const applied = new Set<string>()
   let unanswered: Envelope | null = null
   let requestId: string | null = null
-  for await (const event of work.store.read(streamOf(ledger.companyId), ledger.revision + 1)) {
+  for await (const event of readNewest(work.store, work.model, streamOf(ledger.companyId), ledger.revision + 1)) {
     // The answer shows the record after the last event of its request.
     const isNextRequest = event.idempotency !== null || event.request_id !== requestId || requestId === null
     if (isNextRequest && applied.size >= maxEvents) break
