@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { deleteInBatches } from '#ledger/purge.ts'
+import { deleteInBatches } from '#postgres/purge.ts'
 import type { Holder } from './login.ts'
 import { CLOCK, opaqueTokens, revokedSurplus } from './opaque-token.ts'
 

@@ -11,6 +11,25 @@ export interface Append {
 }
 
 /**
+ * An append cut into parts that a store takes: at most `maxBytes` of JSON each, unless a single command has more. The events of
+ * one command always stay together, so that whatever part of a large append lands, no command is half done.
+ */
+export function chunksOf(commands: Append['commands'], maxBytes: number): Envelope[][] {
+  const chunks: Envelope[][] = []
+  let bytes = Number.POSITIVE_INFINITY
+  for (const events of commands) {
+    const size = Buffer.byteLength(JSON.stringify(events))
+    if (bytes + size > maxBytes) {
+      chunks.push([])
+      bytes = 0
+    }
+    chunks.at(-1)?.push(...events)
+    bytes += size
+  }
+  return chunks
+}
+
+/**
  * Where ledgers are kept. A store either takes part in the Postgres transaction of the unit of work, or lives outside it;
  * the writer handles both, so commands and projections never know which one is in use.
  */

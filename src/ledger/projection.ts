@@ -1,6 +1,7 @@
+import { createHash } from 'node:crypto'
 import type { Envelope } from './envelope.ts'
-import type { AnyRef, AnyTable } from './table.ts'
-import type { Changes, Rows } from './working-set.ts'
+import { type AnyRef, type AnyTable, ddlOf } from './table.ts'
+import type { Changes, Rows, WorkingSet } from './working-set.ts'
 
 /** How one type of event changes rows. Both members depend on nothing but their arguments: the same ledger always gives the same tables. */
 export interface Handler {
@@ -39,6 +40,15 @@ export interface ReadModel {
   upcast(event: Envelope): Envelope
   /** Rows that every projection may read, as the company's own, which knows the time zone. */
   readonly base: readonly AnyRef[]
+}
+
+/** Schema of all tables that projections write; it can be dropped and rebuilt from the ledgers. */
+export const READ_SCHEMA = 'read'
+
+/** The version of a read model: its tables' DDL and a number that grows when a projection's meaning changes. */
+export function versionOf(projections: readonly Projection[], meaning: number): string {
+  const ddl = projections.flatMap((projection) => projection.tables.map((table) => ddlOf(table, READ_SCHEMA)))
+  return `${meaning}-${createHash('sha256').update(ddl.join('\n')).digest('hex').slice(0, 12)}`
 }
 
 /** Handlers by type of event: of fifteen projections one or two care for it. */
@@ -82,4 +92,31 @@ export function viewOf(model: ReadModel, subject: string): { view: RecordView; i
   const view = model.views[type]
   if (!view) throw new Error(`no view shows ${subject}`)
   return { view, id }
+}
+
+/** Rows in memory, and how more of them are brought in. */
+export interface Loading {
+  readonly model: ReadModel
+  readonly set: WorkingSet
+  /** Loads what is missing; a round trip, so it is called only when something is. */
+  load(companyId: number, refs: readonly AnyRef[]): Promise<void>
+}
+
+/** Loads those of the rows that are not in memory yet. */
+export async function ensure({ set, load }: Loading, companyId: number, refs: readonly AnyRef[]): Promise<void> {
+  const missing = set.missing(companyId, refs)
+  if (missing.length > 0) await load(companyId, missing)
+}
+
+/** The record's JSON text as it stands in the working set, at a moment (UTC); '' when it is gone. */
+export async function render(
+  subject: string,
+  { companyId, now }: { companyId: number; now: string },
+  loading: Loading,
+): Promise<string> {
+  const { view, id } = viewOf(loading.model, subject)
+  const rows = loading.set.of(companyId)
+  await ensure(loading, companyId, view.refs(id))
+  if (view.refsMore) await ensure(loading, companyId, view.refsMore(rows, id))
+  return view.render(rows, id, now) ?? ''
 }

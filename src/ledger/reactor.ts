@@ -1,6 +1,6 @@
 import type { Envelope } from './envelope.ts'
 import type { OpenLedger } from './ledgers.ts'
-import { ensure, type Loading, render } from './render.ts'
+import { ensure, type Loading, render } from './projection.ts'
 import type { AnyRef } from './table.ts'
 import type { Changes, Rows } from './working-set.ts'
 

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { NotificationOutcome } from '#domain/notification-outcome.ts'
-import { deleteInBatches } from '#ledger/purge.ts'
+import { deleteInBatches } from '#postgres/purge.ts'
 
 /** A notification as it arrives. */
 export interface Arrival {

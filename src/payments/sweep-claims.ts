@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { deleteInBatches } from '#ledger/purge.ts'
+import { deleteInBatches } from '#postgres/purge.ts'
 import type { PaymentObject } from '#projections/order-payments.ts'
 
 /** An order to ask the provider about, leased to this process. */

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
-import { isOutage } from '#ledger/outage.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { Unavailable } from '#lib/unavailable.ts'
+import { isOutage } from '#postgres/outage.ts'
 import { findStore } from '#queries/stores/find-store.ts'
 import { applyPayment } from './apply-payment.ts'
 import { fits } from './fits.ts'

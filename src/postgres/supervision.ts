@@ -1,4 +1,4 @@
-import { keepTrying } from '#lib/keep-trying.ts'
+import { retry } from '#lib/retry.ts'
 import type { Share } from './share.ts'
 
 /** A server that ran for so long was well: when it is lost, it is started again at once and with all attempts. */
@@ -56,9 +56,7 @@ export function supervise(first: Share, options: SupervisionOptions): Supervisio
     return 'done'
   }
 
-  const watching = keepTrying(signal, watch, (error) =>
-    onTrouble('the embedded Postgres could not be started again', error),
-  )
+  const watching = retry(signal, watch, (error) => onTrouble('the embedded Postgres could not be started again', error))
   return {
     async stop() {
       stopping.abort()

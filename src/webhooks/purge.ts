@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { deleteInBatches } from '#ledger/purge.ts'
+import { deleteInBatches } from '#postgres/purge.ts'
 
 /** How long deliveries that are over, and messages, are kept: so far back a redelivery or a replay can reach. */
 const RETENTION_DAYS = 30

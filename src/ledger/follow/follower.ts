@@ -1,12 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'pg'
-import { keepTrying } from '#lib/keep-trying.ts'
+import { retry } from '#lib/retry.ts'
 import { companyOf } from '../envelope.ts'
 import { ensureLedger } from '../ledgers.ts'
 import type { Note, OutsideStore } from '../port.ts'
-import { type CatchUpOptions, catchUpCompany } from './catch-up-company.ts'
-import { readCheckpoint, writeCheckpoint } from './checkpoint.ts'
-import { type CheckpointTracker, trackCheckpoint } from './checkpoint-tracker.ts'
+import { type CatchUpOptions, catchUpCompany } from '../write/catch-up.ts'
+import { type CheckpointTracker, readCheckpoint, trackCheckpoint, writeCheckpoint } from './checkpoint-tracker.ts'
 
 /** A writer applies its own events within this; who stays behind for longer has crashed, or lives elsewhere. */
 const BEHIND_MS = 1000
@@ -47,7 +46,7 @@ export function follow(options: FollowerOptions): Follower {
   let tracker: CheckpointTracker = trackCheckpoint(null)
   // Neither ever comes to an end: a subscription that does is begun anew.
   const keepUp = (work: (onProgress: () => void) => Promise<void>) =>
-    keepTrying(
+    retry(
       signal,
       async (onProgress) => {
         await work(onProgress)

@@ -14,11 +14,9 @@ import {
 } from '@eventstore/db-client'
 import { Unavailable } from '#lib/unavailable.ts'
 import { companyOf, type Envelope, STREAM_PREFIX } from '../envelope.ts'
-import { type Append, type Note, type OutsideStore, WrongExpectedRevision } from '../port.ts'
-import { chunksOf } from './append-chunks.ts'
+import { type Append, chunksOf, type Note, type OutsideStore, WrongExpectedRevision } from '../port.ts'
 import { type CircuitBreaker, createCircuitBreaker, withTimeout } from './circuit-breaker.ts'
-import { createClient } from './eventstoredb-client.ts'
-import { createOpenStreams, type OpenStreams } from './eventstoredb-streams.ts'
+import { createClient, createOpenStreams, type OpenStreams } from './eventstoredb-client.ts'
 
 /** Below the server's default of 1 MiB an append, with room for what it adds to each event. */
 const MAX_APPEND_BYTES = 900_000

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
 import { type Refusal, refuse } from '#domain/refusal.ts'
+import { deleteInBatches } from '#postgres/purge.ts'
 import { ANSWER_RETENTION_MS } from '../command.ts'
 import type { OpenLedger } from '../ledgers.ts'
-import { deleteInBatches } from '../purge.ts'
 import { byPk, table } from '../table.ts'
 import type { Changes, Rows } from '../working-set.ts'
 

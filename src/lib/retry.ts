@@ -7,7 +7,7 @@ const WAIT_MAX_MS = 15_000
  * Does `work` again and again, with growing patience, until it says that it is done or the signal aborts; progress makes it
  * impatient again. A failure that comes of the abort is nobody's concern.
  */
-export async function keepTrying(
+export async function retry(
   signal: AbortSignal,
   work: (onProgress: () => void) => Promise<'done' | 'again'>,
   onError: (error: unknown) => void,
