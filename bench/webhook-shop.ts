@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { registerWebhook } from '#commands/webhooks/register-webhook.ts'
-import { switchOffWebhook } from '#commands/webhooks/switch-webhook.ts'
+import { registerWebhook, switchOffWebhook } from '#commands/webhooks.ts'
 import { secretOf } from '#domain/webhook-secret.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { runAsSystem } from '#ledger/write/run.ts'

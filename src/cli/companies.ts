@@ -1,5 +1,4 @@
-import { RegisterCompanyInput, registerCompany } from '#commands/companies/register-company.ts'
-import { UpdateCompanyInput, updateCompany } from '#commands/companies/update-company.ts'
+import { RegisterCompanyInput, registerCompany, UpdateCompanyInput, updateCompany } from '#commands/companies.ts'
 import { PLANS } from '#events/companies.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
 import { runAsSystem } from '#ledger/write/run.ts'

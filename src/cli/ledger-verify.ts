@@ -1,7 +1,6 @@
 import { access, constants, readFile } from 'node:fs/promises'
 import { type ExportVerification, verifyExport } from '#audit/export.ts'
-import { isGenuine, parseSeals, type Seal } from '#audit/seal.ts'
-import { readPublicKey } from '#audit/seal-key.ts'
+import { isGenuine, parseSeals, readPublicKey, type Seal } from '#audit/seal.ts'
 import { verifyLedger } from '#audit/verify.ts'
 import type { Verification } from '#audit/walk.ts'
 import { invalid } from '#domain/refusal.ts'

@@ -1,5 +1,9 @@
-import { CreatePaymentTypeInput, createPaymentType } from '#commands/payment-types/create-payment-type.ts'
-import { UpdatePaymentTypeInput, updatePaymentType } from '#commands/payment-types/update-payment-type.ts'
+import {
+  CreatePaymentTypeInput,
+  createPaymentType,
+  UpdatePaymentTypeInput,
+  updatePaymentType,
+} from '#commands/payment-types.ts'
 import { refuse } from '#domain/refusal.ts'
 import { nameKey } from '#domain/text.ts'
 import { PAYMENT_KINDS } from '#events/companies.ts'

@@ -7,7 +7,7 @@ import type { Rows } from './working-set.ts'
 /** What happened to the subject, in words of no protocol; the edge turns it into a status. */
 export type OutcomeKind = 'created' | 'updated' | 'deleted' | 'unchanged'
 
-/** For so long a request with the same Idempotency-Key gets the same answer (spec, Limits). */
+/** For so long a request with the same Idempotency-Key gets the same answer (IDEM-4). */
 export const ANSWER_RETENTION_MS = 24 * 3600 * 1000
 
 /** Rows of `ops` that belong to an event but must never be in it: secrets' hashes. Written in the same transaction. */

@@ -69,7 +69,7 @@ export function followCompanies({ databaseUrl, pool, onError }: NewsOptions): Co
     databaseUrl,
     channel: NEWS_CHANNEL,
     application_name: 'tillbook news',
-    onRing(message) {
+    onNotification(message) {
       const news = message === null ? null : newsOf(message)
       if (news) publish(news)
       else void look([...companies.keys()])

@@ -1,7 +1,5 @@
 import type { Request, RequestHandler } from 'express'
-import { csrfMatches, type PanelSession } from '#access/sessions.ts'
 import { Problem } from '#http/problems.ts'
-import { type FormBody, textOf } from './forms/body.ts'
 
 /** Nothing but what the panel itself serves may be loaded, run or asked; nobody may put it into a frame. */
 const POLICY = [
@@ -49,9 +47,4 @@ export function requireText(query: Readonly<Record<string, string>>): void {
     if (value.includes('\0'))
       throw new Problem('validation_failed', { fields: { [name]: ['o endereço tem um caractere nulo'] } })
   }
-}
-
-/** @throws Problem where a form does not carry the session's own token. */
-export function requireCsrf(session: PanelSession, form: FormBody): void {
-  if (!csrfMatches(session, textOf(form, '_csrf'))) throw new Problem('cross_site_form')
 }

@@ -1,7 +1,7 @@
 import type { Request, RequestHandler, Response } from 'express'
 import type { PanelSession } from '#access/sessions.ts'
-import { sessionCookie } from './cookie.ts'
 import type { PanelContext } from './route.ts'
+import { sessionCookie } from './session.ts'
 
 /** Proxies close what is silent for a minute; and a session that has ended is noticed by then. */
 const BEAT_MS = 20_000

@@ -1,22 +1,22 @@
-import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
+import type { Request, RequestHandler, Response, Router } from 'express'
+import express from 'express'
 import { limitStrangers } from '#http/middleware/authenticate.ts'
 import { failures } from '#http/middleware/failures.ts'
 import { bodyProblem, holdBody } from '#http/middleware/json-body.ts'
 import { requireHttps } from '#http/middleware/require-https.ts'
 import { routed } from '#http/middleware/routed.ts'
-import type { Params } from '#http/paths.ts'
-import { placeOf } from '#http/paths.ts'
+import { type Params, placeOf } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
 import { answerFailure, type Place, sendPage, sendRedirect } from './answer.tsx'
 import { serveAssets } from './assets.ts'
-import { sessionCookie } from './cookie.ts'
-import { entrance } from './entrance.tsx'
-import { onlyBy, pagePolicy, requireCsrf, requireOwnSite, requireText } from './guard.ts'
+import { onlyBy, pagePolicy, requireOwnSite, requireText } from './guard.ts'
 import { link, PANEL } from './link.ts'
 import { LIVE_PATH, live } from './live.ts'
+import { entrance } from './login.tsx'
 import type { FormRoute, Page, PageRoute, PanelContext, PanelRoute, Redirect, Visit } from './route.ts'
 import { PANEL_ROUTES } from './routes.ts'
-import { atMoment, formOf, submissionOf, visitOf } from './visit.ts'
+import { requireCsrf, requireSession } from './session.ts'
+import { atMoment, formOf, submissionOf } from './visit.ts'
 
 /** A form has at most so much to say: a hundred thousand characters and a thousand fields. */
 const FORM_LIMITS = { limit: 400_000, parameterLimit: 1_000 }
@@ -69,33 +69,6 @@ function routesByPath(): [path: string, routes: PanelRoute[]][] {
   return [...routes].sort(([a], [b]) => (placeOf(a) < placeOf(b) ? -1 : 1))
 }
 
-/** Whoever is not logged in is asked to; a page that was asked for is shown afterwards. */
-function requireSession(context: PanelContext): RequestHandler {
-  const { sessions } = context.panel
-  return async (request, response, next) => {
-    const token = sessionCookie(request)
-    const session = token === null ? null : await sessions.find(token)
-    if (session) {
-      response.locals.session = session
-      // Pages of errors have the menu too.
-      response.locals.place = { section: null, visit: visitOf(context, session, request) } satisfies Place
-      return next()
-    }
-    sendToLogin(request, response)
-  }
-}
-
-function sendToLogin(request: Request, response: Response): void {
-  // A script that fetches a part of a page would put nothing in its place: the whole page goes to the login instead.
-  if (request.get('hx-request') === 'true')
-    return void response
-      .status(401)
-      .setHeader('HX-Redirect', link('/entrar', { feito: 'entre' }))
-      .end()
-  const para = request.method === 'GET' && request.url !== '/' ? request.originalUrl : undefined
-  sendRedirect(response, link('/entrar', { feito: 'entre', para }))
-}
-
 function handlerOf(route: PanelRoute): RequestHandler {
   return async (request, response) => {
     const entered = response.locals.place as Place
@@ -125,6 +98,6 @@ async function submit(route: FormRoute, place: Place, request: Request, response
 
 function answer(response: Response, result: Page | Redirect | null, place: Place): void {
   if (result === null) throw new Problem('not_found')
-  if ('to' in result) sendRedirect(response, link(result.to, { ...result.parameters, feito: result.notice }))
+  if ('to' in result) sendRedirect(response, link(result.to, { ...result.parameters, feito: result.flash }))
   else sendPage(response, result, place)
 }

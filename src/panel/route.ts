@@ -1,10 +1,10 @@
 import type { Pool } from 'pg'
 import type { ComponentChildren } from 'preact'
-import type { AddressLimit } from '#access/address-limit.ts'
+import type { AddressLimit } from '#access/minute-limit.ts'
 import type { QuotaLimits } from '#access/quota.ts'
 import type { PanelAccess, PanelSession } from '#access/sessions.ts'
 import type { AsOfCore, Moment } from '#audit/as-of.ts'
-import type { Verifier } from '#audit/verifier.ts'
+import type { Verifier } from '#audit/verify.ts'
 import type { Calendar } from '#domain/instant.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import type { InputDependencies } from '#http/dependencies.ts'
@@ -15,15 +15,15 @@ import type { Answer } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
 import type { CompanyNews } from '#live/follow-companies.ts'
-import type { Bell } from '#webhooks/bell.ts'
-import type { FormBody } from './forms/body.ts'
-import type { NoticeCode } from './words/notices.ts'
+import type { DeliveryNotifier } from '#webhooks/notifier.ts'
+import type { FormBody } from './forms/form.ts'
+import type { FlashCode } from './words/flashes.ts'
 
 /** What pages work with: the read model of now and of the past, the writer, and who may come in. */
 export interface PanelContext extends AsOfCore {
   readonly writer: Writer
   readonly verifier: Verifier
-  readonly bell: Bell
+  readonly deliveryNotifier: DeliveryNotifier
   readonly limits: QuotaLimits
   readonly addresses: AddressLimit
   /** Room for the bodies of forms. */
@@ -83,7 +83,7 @@ export interface Visit {
   /** Path below the panel, without the query: `/vendas/9`. */
   readonly path: string
   /** What was done just before, to be told. */
-  readonly notice: NoticeCode | null
+  readonly flash: FlashCode | null
 }
 
 /** A form that somebody has sent. */
@@ -109,7 +109,7 @@ export interface Page {
 export interface Redirect {
   readonly to: string
   readonly parameters?: Readonly<Record<string, string>>
-  readonly notice?: NoticeCode
+  readonly flash?: FlashCode
 }
 
 interface Common {

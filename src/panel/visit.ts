@@ -7,9 +7,9 @@ import { singleReply } from '#http/answer.ts'
 import { Problem } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { asUser, runCommand } from '#ledger/write/run.ts'
-import { type FormBody, formBody, textOf } from './forms/body.ts'
+import { type FormBody, formBody, textOf } from './forms/form.ts'
 import type { PanelContext, Submission, Visit } from './route.ts'
-import { noticeOf } from './words/notices.ts'
+import { flashOf } from './words/flashes.ts'
 
 /** Whoever asks, and for what, as things are now. What the path names is known once it is clear whose path it is. */
 export function visitOf(context: PanelContext, session: PanelSession, request: Request): Visit {
@@ -23,7 +23,7 @@ export function visitOf(context: PanelContext, session: PanelSession, request: R
     params: {},
     query,
     path: request.path,
-    notice: noticeOf(feito),
+    flash: flashOf(feito),
   }
 }
 

@@ -26,7 +26,7 @@ const run = promisify(execFile)
 export const SUPERUSER = 'tillbook'
 
 /** The operating system's account that Postgres runs as, when that is not the one that runs the service. */
-export interface Account {
+interface Account {
   readonly name: string
   readonly uid: number
   readonly gid: number

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { createAddressLimit } from '#access/address-limit.ts'
 import { KEY_BYTES, newKey } from '#access/api-keys.ts'
 import { createLogin } from '#access/login.ts'
+import { createAddressLimit } from '#access/minute-limit.ts'
 import { createGate } from '#access/quota.ts'
 import { createSessions } from '#access/sessions.ts'
 import { createSyncAccess } from '#access/sync-access.ts'
@@ -68,7 +68,7 @@ export async function startApi(shared: Shared, newId: () => string): Promise<Api
     },
     provider,
     onNotified: metrics.onNotified,
-    notifiers: createAddressLimit({ perMinute: NOTIFICATIONS_PER_MINUTE }),
+    notificationLimit: createAddressLimit({ perMinute: NOTIFICATIONS_PER_MINUTE }),
     publicUrl: config.PUBLIC_URL,
     newId,
     dependencies: {

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
-import { createVerifier, type Verifier } from '#audit/verifier.ts'
+import { createVerifier, type Verifier } from '#audit/verify.ts'
 import { type Follower, follow } from '#ledger/follow/follower.ts'
 import { guarded, prepare } from '#ledger/follow/preparation.ts'
 import { type EventStore, isOutside } from '#ledger/port.ts'
@@ -13,11 +13,11 @@ import { createIdAllocator } from '#ledger/write/ids.ts'
 import { createWriter, type Writer, type WriterOptions } from '#ledger/write/writer.ts'
 import { createSemaphore, type Semaphore } from '#lib/semaphore.ts'
 import { createTeller } from '#live/teller.ts'
+import { switchOffNotices } from '#mail/switch-off-notices.ts'
 import { migrate } from '#postgres/migrate.ts'
 import { createPool } from '#postgres/pool.ts'
 import { ID_COLUMNS, readModel } from '#projections/index.ts'
-import { type Bell, createBell } from '#webhooks/bell.ts'
-import { switchOffNotices } from '#webhooks/notices.ts'
+import { createDeliveryNotifier, type DeliveryNotifier } from '#webhooks/notifier.ts'
 import { outbox } from '#webhooks/outbox.ts'
 
 /** States of the parts that the service needs, by name. */
@@ -37,7 +37,7 @@ export interface Core {
   /** For answers as of a moment of the past. */
   readonly asOfSemaphore: Semaphore
   /** Rung when deliveries wait. */
-  readonly bell: Bell
+  readonly deliveryNotifier: DeliveryNotifier
   /** Makes all tables of the read model anew from the ledgers, beside the live ones, and compares them. */
   rebuild(onProgress?: (events: number) => void): Promise<RebuildReport>
   /** Applies what other processes leave behind in a store outside Postgres; null where the store needs nobody for that. */
@@ -85,7 +85,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const store = await storeOf(options, pool)
   const rebuilding = { databaseUrl: options.databaseUrl, pool, store, model }
   await withRebuild(rebuilding, ensureReadModel)
-  const bell = createBell(pool, (error) => options.log('dispatchers could not be woken', error))
+  const deliveryNotifier = createDeliveryNotifier(pool, (error) => options.log('dispatchers could not be woken', error))
   const teller = createTeller(pool, (error) => options.log('what was committed could not be told', error))
   const writing = {
     pool: writerPool,
@@ -96,7 +96,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     reactors: [outbox, switchOffNotices],
     newId: uuidv7,
     onCommitted: (moved: readonly Committed[]) => {
-      if (moved.some(({ hasReacted }) => hasReacted)) bell.ring()
+      if (moved.some(({ hasReacted }) => hasReacted)) deliveryNotifier.notify()
       teller.tell(moved)
     },
     onOutdated: options.onOutdated,
@@ -115,7 +115,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     pools: { queries: pool, writer: writerPool },
     verifier: createVerifier({ pool, store }, Date.now),
     asOfSemaphore: createSemaphore(AS_OF),
-    bell,
+    deliveryNotifier,
     rebuild: (onProgress) => withRebuild({ ...rebuilding, onProgress }, (work) => rebuild(work)),
     follow: () => following && follow(following),
     async health(): Promise<Health> {

@@ -1,6 +1,6 @@
 import { KEY_BYTES, newKey } from '#access/api-keys.ts'
-import { createApiKey } from '#commands/api-keys/create-api-key.ts'
-import { registerCompany } from '#commands/companies/register-company.ts'
+import { createApiKey } from '#commands/api-keys.ts'
+import { registerCompany } from '#commands/companies.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
 import { runAsSystem } from '#ledger/write/run.ts'

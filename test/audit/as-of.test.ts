@@ -92,7 +92,7 @@ describe('as of', () => {
     return recorded
   }
 
-  it('any revision, every answer is to the last byte what the service answered at that revision', async function () {
+  it('any revision, every answer is to the last byte what the service answered at that revision [ASOF-1]', async function () {
     this.timeout(180_000)
     await fc.assert(
       fc.asyncProperty(history, async (groups) => {

@@ -8,7 +8,7 @@ describeInBrowser('coming and going, in a browser', () => {
 
   const addressOf = (page: Page): string => page.url().replace(panel.api.url, '')
 
-  it('leads from a page through the login back to it, with the keyboard alone', async () => {
+  it('leads from a page through the login back to it, with the keyboard alone [PANEL-14]', async () => {
     const page = await panel.open('/painel/clientes')
     await screenshot(page, 'entrar')
     for (const text of [panel.owner.email, panel.owner.password]) {
@@ -65,7 +65,7 @@ describeInBrowser('a list of the panel, in a browser', () => {
     expect(await page.locator('main script, main b').count()).to.equal(0)
   })
 
-  it('is read and searched where no script runs', async () => {
+  it('is read and searched where no script runs [PANEL-15]', async () => {
     const page = await panel.openAs(panel.owner, '/painel/clientes', { javaScriptEnabled: false })
     await page.getByLabel('Nome').fill('Ana')
     await page.getByRole('button', { name: 'Filtrar' }).click()

@@ -23,7 +23,7 @@ const CUTS = 20
 /** The statement as the protocol sends it, whichever of its two ways is taken. */
 const COMMIT = 'commit\0'
 
-describe('connections that are cut', function () {
+describe('connections that are cut [OPS-8]', function () {
   this.timeout(120_000)
   const database = useDatabase()
   let surroundings: Surroundings

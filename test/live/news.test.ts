@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
-import { createCustomer } from '#commands/people/create-customer.ts'
+import { createCustomer } from '#commands/people/customers.ts'
 import { type CompanyNews, followCompanies } from '#live/follow-companies.ts'
 import { NEWS_CHANNEL, TOO_MUCH } from '#live/payload.ts'
 import { createTeller } from '#live/teller.ts'
@@ -63,7 +63,7 @@ describe('news of companies', () => {
   const toldUntil = (page: Page, revision: number) =>
     until(() => page.revisions.at(-1) === revision, { what: `revision ${revision} to be told` })
 
-  it('reach a page in another process, with the revision that can be read by then', async () => {
+  it('reach a page in another process, with the revision that can be read by then [PANEL-17]', async () => {
     const since = await revisionOf(company)
     const page = follow(company, since)
     await happen()
@@ -71,7 +71,7 @@ describe('news of companies', () => {
     expect(await revisionOf(company)).to.equal(since + 1)
   })
 
-  it('reach nobody who follows another company', async () => {
+  it('reach nobody who follows another company [PANEL-17]', async () => {
     const since = await revisionOf(company)
     const [page, stranger] = [follow(company, since), follow(other, await revisionOf(other))]
     await happen()
@@ -108,7 +108,7 @@ describe('news of companies', () => {
     expect(gone.revisions).to.deep.equal([])
   })
 
-  it('that were missed while the connection was lost are told when it is back', async () => {
+  it('that were missed while the connection was lost are told when it is back [PANEL-17]', async () => {
     const since = await revisionOf(company)
     const page = follow(company, since)
     await until(async () => (await listeners()).length >= 3, { what: 'everybody to listen' })

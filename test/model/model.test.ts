@@ -78,7 +78,7 @@ describe(`the service as its model has it (MODEL_SEED=${SEED} MODEL_CASES=${CASE
 
   const property = () => fc.asyncProperty(aCase, hold)
 
-  it('answers every call as one order of all calls explains it', async () => {
+  it('answers every call as one order of all calls explains it [LEDGER-7]', async () => {
     const cases = fc.sample(aCase, { seed: SEED, numRuns: CASES })
     let next = 0
     let failed: number | null = null

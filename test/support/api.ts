@@ -3,16 +3,16 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { promisify } from 'node:util'
 import { v7 as uuidv7 } from 'uuid'
-import { createAddressLimit } from '#access/address-limit.ts'
 import { KEY_BYTES, newKey } from '#access/api-keys.ts'
 import { createLogin } from '#access/login.ts'
+import { createAddressLimit } from '#access/minute-limit.ts'
 import { createGate, type Gate } from '#access/quota.ts'
 import { createSessions } from '#access/sessions.ts'
 import { createSyncAccess, type SyncAccessOptions } from '#access/sync-access.ts'
 import { createPageCache, type PageCache } from '#api/page-cache.ts'
-import { createApiKey } from '#commands/api-keys/create-api-key.ts'
-import { registerCompany } from '#commands/companies/register-company.ts'
-import { createPaymentType } from '#commands/payment-types/create-payment-type.ts'
+import { createApiKey } from '#commands/api-keys.ts'
+import { registerCompany } from '#commands/companies.ts'
+import { createPaymentType } from '#commands/payment-types.ts'
 import { SCOPES, type Scope } from '#domain/scopes.ts'
 import { SECRET_BYTES, secretOf } from '#domain/webhook-secret.ts'
 import type { PaymentKind } from '#events/companies.ts'
@@ -135,7 +135,7 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
     },
     sync: createSyncAccess(core.pool, login, { tokenDays: null, callsPerMinute: 1_000_000, ...options.sync }),
     provider: options.provider ?? noProvider,
-    notifiers: createAddressLimit({ perMinute: options.notificationsPerMinute ?? 1_000_000 }),
+    notificationLimit: createAddressLimit({ perMinute: options.notificationsPerMinute ?? 1_000_000 }),
     publicUrl: PUBLIC_URL,
     trustProxy,
     newId: uuidv7,

@@ -1,6 +1,6 @@
 import { beforeEach } from 'mocha'
 import { hashPassword } from '#access/passwords.ts'
-import { createUser } from '#commands/users/create-user.ts'
+import { createUser } from '#commands/users.ts'
 import type { TestApi, TestCompany } from './api.ts'
 import { standIn, useApi } from './use-api.ts'
 

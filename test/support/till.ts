@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { hashPassword } from '#access/passwords.ts'
-import { createUser } from '#commands/users/create-user.ts'
+import { createUser } from '#commands/users.ts'
 import { type Json, type Reply, send, type TestCompany } from './api.ts'
 
 /** A user of a company, and how to log in. */

@@ -13,7 +13,7 @@ export interface Idempotency {
   readonly requestHash: string
 }
 
-/** A stored answer of a request that carried an Idempotency-Key (spec, rule 4 of the endpoints). */
+/** A stored answer of a request that carried an Idempotency-Key (IDEM-2). */
 interface StoredAnswer {
   company_id: number
   key: string

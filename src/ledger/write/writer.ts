@@ -38,7 +38,7 @@ interface Pending extends Doubtful {
 /** A late append can only win once per attempt, so a few rounds resolve everything that can be resolved. */
 const RESOLVE_ATTEMPTS = 5
 
-/** The unit of work: many commands, one commit (DESIGN section 1). */
+/** The unit of work: many commands, one commit (LEDGER-6). */
 export function createWriter(options: WriterOptions): Writer {
   const queue = createQueue<Pending>(options.limits, async (group) => {
     const began = performance.now()

@@ -1,20 +1,35 @@
 import { z } from 'zod'
-import { CreateApiKeyInput, createApiKey } from '#commands/api-keys/create-api-key.ts'
-import { revokeApiKey } from '#commands/api-keys/revoke-api-key.ts'
-import { SCOPES } from '#domain/scopes.ts'
+import { CreateApiKeyInput, createApiKey, revokeApiKey } from '#commands/api-keys.ts'
+import { SCOPES, type Scope } from '#domain/scopes.ts'
 import { pathId } from '#http/paths.ts'
 import { isRefusal } from '#ledger/command.ts'
-import { type ListedApiKey, listApiKeys } from '#queries/api-keys/list-api-keys.ts'
+import { type ListedApiKey, listApiKeys } from '#queries/api-keys.ts'
 import { dateTime } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { choices, line, moment, optionsOf } from '../forms/kinds.ts'
 import { link } from '../link.ts'
 import type { Page, PanelRoute, Visit } from '../route.ts'
-import { Actions, Badge, ButtonLink, Facts } from '../ui/parts.tsx'
-import { Secret } from '../ui/secret.tsx'
-import { Table } from '../ui/table.tsx'
-import { SCOPE_NAMES } from '../words/scopes.ts'
-import { formPages } from './form-pages.ts'
+import { formPages } from '../ui/form-pages.tsx'
+import { Table } from '../ui/list.tsx'
+import { Actions, Badge, ButtonLink, Facts, Secret } from '../ui/parts.tsx'
+
+/** What a key may do, in words of a shop. */
+export const SCOPE_NAMES: Readonly<Record<Scope, string>> = {
+  'catalog:read': 'Catálogo: ler',
+  'catalog:write': 'Catálogo: alterar',
+  'customers:read': 'Clientes: ler',
+  'customers:write': 'Clientes: alterar',
+  'suppliers:read': 'Fornecedores: ler',
+  'suppliers:write': 'Fornecedores: alterar',
+  'finance:read': 'Contas: ler',
+  'finance:write': 'Contas: lançar e liquidar',
+  'sales:read': 'Vendas: ler',
+  'sales:write': 'Vendas: registrar e cancelar',
+  'orders:read': 'Pedidos da loja online: ler',
+  'orders:write': 'Pedidos da loja online: fazer e cobrar',
+  'webhooks:manage': 'Webhooks: administrar',
+  'audit:read': 'Auditoria: ler o livro',
+}
 
 const HOME = '/integracoes'
 const PATH = `${HOME}/chaves`
@@ -146,7 +161,7 @@ export const apiKeyPages: readonly PanelRoute[] = [
     schema: z.object({}),
     async act(submission, { id }) {
       const answer = await submission.run(revokeApiKey, { id })
-      return isRefusal(answer) ? answer : { to: HOME, notice: 'revogada' }
+      return isRefusal(answer) ? answer : { to: HOME, flash: 'revogada' }
     },
   }),
 ]

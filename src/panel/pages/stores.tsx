@@ -1,25 +1,72 @@
 import { z } from 'zod'
-import { CreateStoreInput, createStore } from '#commands/stores/create-store.ts'
-import { disableStore, enableStore } from '#commands/stores/switch-store.ts'
-import { UpdateStoreInput, updateStore } from '#commands/stores/update-store.ts'
+import {
+  CreateStoreInput,
+  createStore,
+  disableStore,
+  enableStore,
+  UpdateStoreInput,
+  updateStore,
+} from '#commands/stores.ts'
 import { pathId } from '#http/paths.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { StoreObject } from '#projections/stores.ts'
-import { listStores } from '#queries/stores/list-stores.ts'
+import { listStores } from '#queries/stores.ts'
 import { dateTime, percentage } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { line, password, percent, yesOrNo } from '../forms/kinds.ts'
+import { link } from '../link.ts'
 import type { Page, PanelRoute, Visit } from '../route.ts'
 import { ButtonForm } from '../ui/form.tsx'
+import { buttonRoute, formPages } from '../ui/form-pages.tsx'
 import { History } from '../ui/history.tsx'
-import { Actions, ButtonLink, Card, Facts } from '../ui/parts.tsx'
-import { buttonRoute, formPages } from './form-pages.ts'
-import { StoreBadge } from './store.tsx'
+import { Table } from '../ui/list.tsx'
+import { Actions, Badge, ButtonLink, Card, Facts } from '../ui/parts.tsx'
+import { OrderList } from './orders.tsx'
 
 const HOME = '/loja'
 const PATH = `${HOME}/lojas`
 const ONE = `${PATH}/:id`
 const at = { section: 'store', access: 'owner' } as const
+
+async function showOverview(visit: Visit): Promise<Page> {
+  const { pool, companyId, moment } = visit.books
+  const stores = await listStores(pool, companyId)
+  const isOwner = visit.session.role === 'owner'
+  const body = (
+    <>
+      <Card title="Lojas">
+        <StoreTable stores={stores} isOwner={isOwner} />
+        {isOwner && !moment && (
+          <Actions>
+            <ButtonLink to={`${PATH}/nova`}>Nova loja</ButtonLink>
+          </Actions>
+        )}
+      </Card>
+      <Card title="Pedidos">{await OrderList({ visit, stores })}</Card>
+    </>
+  )
+  return { title: 'Loja online', body }
+}
+
+const StoreBadge = ({ enabled }: Pick<StoreObject, 'enabled'>) =>
+  enabled ? <Badge tone="good">Ligada</Badge> : <Badge tone="plain">Desligada</Badge>
+
+const StoreTable = ({ stores, isOwner }: { readonly stores: readonly StoreObject[]; readonly isOwner: boolean }) => (
+  <Table
+    caption="Lojas"
+    rows={stores}
+    empty="Nenhuma loja ainda."
+    columns={[
+      {
+        head: 'Loja',
+        cell: ({ id, alias }) => (isOwner ? <a href={link(`${PATH}/${id}`)}>{alias}</a> : <span>{alias}</span>),
+      },
+      { head: 'Situação', cell: ({ enabled }) => <StoreBadge enabled={enabled} /> },
+      { head: 'Comissão', cell: ({ commission_percentage }) => percentage(commission_percentage), isNumber: true },
+      { head: 'Ambiente', cell: ({ sandbox }) => (sandbox ? 'Teste' : 'Produção') },
+    ]}
+  />
+)
 
 const commission = { label: 'Comissão (%)', kind: percent, isRequired: true } as const
 /** Typed in once and never shown again, like passwords; no browser offers a password of its own here. */
@@ -101,8 +148,9 @@ async function showStore(visit: Visit): Promise<Page | null> {
   return { title: `Loja ${store.alias}`, body }
 }
 
-/** Opening a store, its commission and secrets, and switching it. */
+/** Stores with their orders; opening a store, its commission and secrets, and switching it. */
 export const storePages: readonly PanelRoute[] = [
+  { path: HOME, section: 'store', asOf: true, show: showOverview },
   ...formPages({
     ...at,
     path: `${PATH}/nova`,
@@ -114,7 +162,7 @@ export const storePages: readonly PanelRoute[] = [
     schema: saying(CreateStoreInput),
     async act(submission, _, input) {
       const answer = await submission.run(createStore, input)
-      return isRefusal(answer) ? answer : { to: HOME, notice: 'criado' }
+      return isRefusal(answer) ? answer : { to: HOME, flash: 'criado' }
     },
   }),
   { ...at, path: ONE, show: showStore },
@@ -130,7 +178,7 @@ export const storePages: readonly PanelRoute[] = [
     schema: saying(UpdateStoreInput.omit({ alias: true }).required({ commission_percentage: true })),
     async act(submission, { id, alias }, changes) {
       const answer = await submission.run(updateStore, { alias, ...changes })
-      return isRefusal(answer) ? answer : { to: `${PATH}/${id}`, notice: 'alterado' }
+      return isRefusal(answer) ? answer : { to: `${PATH}/${id}`, flash: 'alterado' }
     },
   }),
   buttonRoute({
@@ -139,7 +187,7 @@ export const storePages: readonly PanelRoute[] = [
     subject: storeOf,
     async act(submission, { id, alias }) {
       const answer = await submission.run(enableStore, { alias })
-      return isRefusal(answer) ? answer : { to: `${PATH}/${id}`, notice: 'loja-ligada' }
+      return isRefusal(answer) ? answer : { to: `${PATH}/${id}`, flash: 'loja-ligada' }
     },
   }),
   buttonRoute({
@@ -148,7 +196,7 @@ export const storePages: readonly PanelRoute[] = [
     subject: storeOf,
     async act(submission, { id, alias }) {
       const answer = await submission.run(disableStore, { alias })
-      return isRefusal(answer) ? answer : { to: `${PATH}/${id}`, notice: 'loja-desligada' }
+      return isRefusal(answer) ? answer : { to: `${PATH}/${id}`, flash: 'loja-desligada' }
     },
   }),
 ]

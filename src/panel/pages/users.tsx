@@ -1,24 +1,32 @@
 import { z } from 'zod'
 import { hashPassword, Password } from '#access/passwords.ts'
-import { changePassword } from '#commands/users/change-password.ts'
-import { CreateUserInput, createUser } from '#commands/users/create-user.ts'
-import { deactivateUser } from '#commands/users/deactivate-user.ts'
-import { reactivateUser } from '#commands/users/reactivate-user.ts'
-import { updateUser } from '#commands/users/update-user.ts'
+import {
+  CreateUserInput,
+  changePassword,
+  createUser,
+  deactivateUser,
+  reactivateUser,
+  updateUser,
+} from '#commands/users.ts'
 import { invalid } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { UserObject } from '#projections/users.ts'
-import { getUser } from '#queries/users/get-user.ts'
+import { getUser } from '#queries/users.ts'
 import { dateTime } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { choice, email, line, namedOptions, password } from '../forms/kinds.ts'
+import { link } from '../link.ts'
 import type { Page, PanelRoute, Visit } from '../route.ts'
 import { ButtonForm } from '../ui/form.tsx'
+import { buttonRoute, formPages } from '../ui/form-pages.tsx'
 import { History } from '../ui/history.tsx'
+import { Table } from '../ui/list.tsx'
 import { Actions, Badge, ButtonLink, Card, Facts } from '../ui/parts.tsx'
-import { ROLE_NAMES, USER_STATUS } from '../words/settings.ts'
-import { buttonRoute, formPages } from './form-pages.ts'
-import { recordOf } from './record-pages.ts'
+import { recordOf } from '../ui/record-pages.tsx'
+
+export const ROLE_NAMES = { owner: 'Proprietário', clerk: 'Atendente' } as const
+
+export const USER_STATUS = { active: ['good', 'Ativo'], inactive: ['plain', 'Desativado'] } as const
 
 const HOME = '/configuracoes'
 export const USERS_PATH = `${HOME}/usuarios`
@@ -98,7 +106,7 @@ export const userPages: readonly PanelRoute[] = [
     schema: NewUser,
     async act(submission, _, { password: chosen, ...fields }) {
       const answer = await submission.run(createUser, { ...fields, password_hash: await hashPassword(chosen) })
-      return isRefusal(answer) ? answer : { to: HOME, notice: 'criado' }
+      return isRefusal(answer) ? answer : { to: HOME, flash: 'criado' }
     },
   }),
   { ...at, path: ONE, show: showUser },
@@ -114,7 +122,7 @@ export const userPages: readonly PanelRoute[] = [
     schema: Changes,
     async act(submission, { id }, changes) {
       const answer = await submission.run(updateUser, { id, ...changes })
-      return isRefusal(answer) ? answer : { to: `${USERS_PATH}/${id}`, notice: 'alterado' }
+      return isRefusal(answer) ? answer : { to: `${USERS_PATH}/${id}`, flash: 'alterado' }
     },
   }),
   ...formPages({
@@ -131,7 +139,7 @@ export const userPages: readonly PanelRoute[] = [
       // Whoever finds a panel open must not keep it: the own password takes the old one.
       if (id === submission.session.userId) return invalid('password', 'a própria senha se troca em "Minha conta"')
       const answer = await submission.run(changePassword, { id, password_hash: await hashPassword(chosen) })
-      return isRefusal(answer) ? answer : { to: `${USERS_PATH}/${id}`, notice: 'senha-trocada' }
+      return isRefusal(answer) ? answer : { to: `${USERS_PATH}/${id}`, flash: 'senha-trocada' }
     },
   }),
   buttonRoute({
@@ -140,7 +148,7 @@ export const userPages: readonly PanelRoute[] = [
     subject: userOf,
     async act(submission, { id }) {
       const answer = await submission.run(deactivateUser, { id })
-      return isRefusal(answer) ? answer : { to: `${USERS_PATH}/${id}`, notice: 'desativado' }
+      return isRefusal(answer) ? answer : { to: `${USERS_PATH}/${id}`, flash: 'desativado' }
     },
   }),
   buttonRoute({
@@ -149,7 +157,28 @@ export const userPages: readonly PanelRoute[] = [
     subject: userOf,
     async act(submission, { id }) {
       const answer = await submission.run(reactivateUser, { id })
-      return isRefusal(answer) ? answer : { to: `${USERS_PATH}/${id}`, notice: 'reativado' }
+      return isRefusal(answer) ? answer : { to: `${USERS_PATH}/${id}`, flash: 'reativado' }
     },
   }),
 ]
+
+export const UserTable = ({ users }: { readonly users: readonly UserObject[] }) => (
+  <>
+    <Table
+      caption="Usuários"
+      rows={users}
+      empty="Nenhum usuário ainda."
+      columns={[
+        { head: 'Nome', cell: ({ id, name }) => <a href={link(`${USERS_PATH}/${id}`)}>{name}</a> },
+        { head: 'E-mail', cell: ({ email }) => email },
+        { head: 'Papel', cell: ({ role }) => ROLE_NAMES[role] },
+        { head: 'Situação', cell: ({ status }) => <UserBadge status={status} /> },
+      ]}
+    />
+    <Actions>
+      <ButtonLink to={`${USERS_PATH}/novo`} isMain>
+        Novo usuário
+      </ButtonLink>
+    </Actions>
+  </>
+)

@@ -1,14 +1,22 @@
 import { isRefusal } from '#ledger/command.ts'
 import type { Envelope } from '#ledger/envelope.ts'
-import { listHistory } from '#queries/events/record-history.ts'
+import { listActors, listHistory } from '#queries/events.ts'
 import { dateTimeSeconds } from '../format.ts'
 import { link } from '../link.ts'
-import type { Visit } from '../route.ts'
+import type { Books, Visit } from '../route.ts'
 import { eventName, ORIGINS } from '../words/events.ts'
-import { namesOfActors } from './actors.ts'
-import { recordsIn } from './list.tsx'
+import { recordsIn, Table } from './list.tsx'
 import { Card } from './parts.tsx'
-import { Table } from './table.tsx'
+
+/** Who did things, by name: whose key, or which user; the service itself has no name. */
+export async function namesOfActors(
+  { pool, companyId }: Books,
+  events: readonly Pick<Envelope, 'actor'>[],
+): Promise<(actor: string | null) => string> {
+  const actors = [...new Set(events.flatMap(({ actor }) => actor ?? []))]
+  const names = actors.length === 0 ? new Map<string, string>() : await listActors(pool, companyId, actors)
+  return (actor) => (actor === null ? 'O sistema' : (names.get(actor) ?? actor))
+}
 
 interface HistoryProps {
   readonly visit: Visit
@@ -49,3 +57,24 @@ export async function History({ visit, subject }: HistoryProps) {
     </Card>
   )
 }
+
+/** Asks for the same page as it was at a date and time of the past. */
+export const AsOfForm = ({ visit }: { readonly visit: Visit }) => (
+  <section class="card">
+    <h2>Como era em…</h2>
+    <form method="get" action={link(visit.path)} class="form">
+      <div class="fields">
+        <div class="field w6">
+          <label for="em">Data e hora</label>
+          <input id="em" name="em" type="datetime-local" required aria-describedby="em-dica" />
+          <p class="hint" id="em-dica">
+            Mostra este registro como estava naquele momento, a partir do livro.
+          </p>
+        </div>
+      </div>
+      <div class="actions">
+        <button type="submit">Ver</button>
+      </div>
+    </form>
+  </section>
+)

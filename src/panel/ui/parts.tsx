@@ -4,6 +4,11 @@ import { link } from '../link.ts'
 /** How a state is to be taken; said by the words too, never by the colour alone. */
 export type Tone = 'good' | 'bad' | 'warn' | 'plain'
 
+/** A state of a record, in words, and how it is to be taken. */
+export type State = readonly [tone: Tone, text: string]
+
+export const StateBadge = ({ state: [tone, text] }: { readonly state: State }) => <Badge tone={tone}>{text}</Badge>
+
 export const Badge = ({ tone, children }: { readonly tone: Tone; readonly children: ComponentChildren }) => (
   <span class={`badge ${tone}`}>{children}</span>
 )
@@ -15,12 +20,10 @@ export const Alert = ({ children }: { readonly children: ComponentChildren }) =>
   </p>
 )
 
+export type Fact = readonly [name: string, value: ComponentChildren]
+
 /** Names with their values. What is null is shown as a dash. */
-export const Facts = ({
-  facts,
-}: {
-  readonly facts: readonly (readonly [name: string, value: ComponentChildren])[]
-}) => (
+export const Facts = ({ facts }: { readonly facts: readonly Fact[] }) => (
   <dl class="facts">
     {facts.map(([name, value]) => (
       <div key={name}>
@@ -62,24 +65,26 @@ export const ButtonLink = ({ to, parameters, children, isMain }: ButtonLinkProps
   </a>
 )
 
-interface PagerProps {
-  /** Of the list, below the panel. */
-  readonly path: string
-  /** The filters in force. */
-  readonly query: Readonly<Record<string, string>>
-  /** Cursor of the next page; null on the last one. */
-  readonly next: string | null
+interface SecretProps {
+  readonly title: string
+  readonly secret: string
+  readonly children?: ComponentChildren
 }
 
-/** The way on in a list, and back to its beginning. */
-export const Pager = ({ path, query: { cursor, feito: _, ...filters }, next }: PagerProps) =>
-  next === null && cursor === undefined ? null : (
-    <nav class="pager" aria-label="Páginas">
-      {cursor !== undefined && <a href={link(path, filters)}>« Primeira página</a>}
-      {next !== null && (
-        <a href={link(path, { ...filters, cursor: next })} rel="next">
-          Próxima página »
-        </a>
-      )}
-    </nav>
-  )
+/** Shows a secret, this once; no other page has it. */
+export const Secret = ({ title, secret, children }: SecretProps) => (
+  <Card title={title}>
+    <p>
+      <strong>Copie agora: por segurança, não será mostrado de novo.</strong>
+    </p>
+    <p>
+      <code class="secret" id="segredo">
+        {secret}
+      </code>
+    </p>
+    <button type="button" data-copy={secret}>
+      Copiar
+    </button>
+    {children}
+  </Card>
+)

@@ -26,7 +26,7 @@ describe('errors of API v1: odd values of any kind', () => {
     for (const reply of await Promise.all(calls)) expect(reply.status, reply.text).to.be.within(200, 422)
   }
 
-  it('are answered by every route, never with 500', async function () {
+  it('are answered by every route, never with 500 [HTTP-12]', async function () {
     this.timeout(30_000)
     await fc.assert(
       fc.asyncProperty(fc.array(value, { minLength: WRITES.length, maxLength: WRITES.length }), (values) =>
@@ -36,7 +36,7 @@ describe('errors of API v1: odd values of any kind', () => {
     )
   })
 
-  it('are answered in any one place of a body that is right but for it, never with 500', async function () {
+  it('are answered in any one place of a body that is right but for it, never with 500 [HTTP-12]', async function () {
     this.timeout(30_000)
     const person = {
       name: 'Alvo',
