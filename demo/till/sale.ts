@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { lineTotal } from '#domain/money.ts'
-import { replaceFile } from '#lib/replace-file.ts'
+import { replaceFile } from '#lib/files.ts'
 
 /** A product as the till downloads it (SYNC-10). */
 export interface Product {

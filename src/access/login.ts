@@ -8,7 +8,7 @@ import { createSemaphore } from '#lib/semaphore.ts'
 import { type Counted, createMinuteLimit, type MinuteLimit, networkOf } from './minute-limit.ts'
 import { hashPassword, verifyPassword } from './passwords.ts'
 
-/** Failures a minute, after which nobody's password is even looked at (TOKEN-7). */
+/** Failures a minute, after which a password is not even looked at (TOKEN-7). */
 const FAILURES_OF_EMAIL = 5
 const FAILURES_OF_ADDRESS = 50
 
@@ -33,16 +33,16 @@ export interface Holder {
   readonly generation: number
 }
 
-export interface Credentials {
+interface Credentials {
   /** As `Email` gives it. */
   readonly email: string
   readonly password: string
 }
 
-export type LoginOutcome = { readonly kind: 'loggedIn'; readonly user: User; readonly holder: Holder } | LoginFailure
+type LoginOutcome = { readonly kind: 'loggedIn'; readonly user: User; readonly holder: Holder } | LoginFailure
 
 /** Why a login fails: the password does not fit, or there were too many guesses, which is over after so many seconds. */
-export type LoginFailure = { readonly kind: 'wrong' } | { readonly kind: 'limited'; readonly retryAfter: number }
+type LoginFailure = { readonly kind: 'wrong' } | { readonly kind: 'limited'; readonly retryAfter: number }
 
 /** The one login of tills and panel: whoever guesses at one is counted at both. */
 export interface Login {
@@ -142,7 +142,7 @@ async function findUser(pool: Pool, email: string): Promise<FoundUser | null> {
   return rows[0] ?? null
 }
 
-export interface OwnPassword {
+interface OwnPassword {
   /** Any text; only the right one fits. */
   readonly current: string
   /** As `Password` gives it. */
@@ -150,12 +150,12 @@ export interface OwnPassword {
 }
 
 /** Where the request came from, as the events and the limits of failures know it. */
-export interface From {
+interface From {
   readonly address: string
   readonly requestId: string
 }
 
-export type PasswordOutcome = { readonly kind: 'changed'; readonly holder: Holder } | LoginFailure | Refusal
+type PasswordOutcome = { readonly kind: 'changed'; readonly holder: Holder } | LoginFailure | Refusal
 
 /**
  * Changes the password of whoever is logged in. It closes all tokens and sessions of the user, this one too: the caller issues a

@@ -157,7 +157,7 @@ function nearer(minute: Rate, day: Rate): Rate {
 }
 
 /** A live key that was found. */
-export interface FoundKey {
+interface FoundKey {
   /** Of the key's hash in the statement's array, from 1. */
   position: number
   company_id: number
@@ -170,7 +170,7 @@ export interface FoundKey {
 }
 
 /** The windows of a company after all its calls of the tick; times are in seconds since 1970. */
-export interface CountedCompany {
+interface CountedCompany {
   position: null
   company_id: number
   /** How many of the calls were let through. */
@@ -193,7 +193,7 @@ export interface CountedCompany {
  * - An exhausted day leaves the minute alone: what is granted is the lesser of what both windows leave.
  * - Counting need not survive a crash of Postgres, so the commit does not wait for the disk.
  */
-export const COUNT_CALLS = {
+const COUNT_CALLS = {
   name: 'count_calls',
   text: `
 with clock as materialized (

@@ -4,14 +4,14 @@ import {
   createPublicKey,
   generateKeyPairSync,
   type KeyObject,
-  randomUUID,
   sign,
   verify,
 } from 'node:crypto'
-import { link, mkdir, open, readFile, rm } from 'node:fs/promises'
+import { mkdir, readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { z } from 'zod'
 import { canonicalJson, streamOf } from '#ledger/envelope.ts'
+import { createFile } from '#lib/files.ts'
 import type { Anchor } from './walk.ts'
 
 const VERSION = 1
@@ -138,24 +138,10 @@ async function readIfThere(path: string): Promise<string | null> {
   }
 }
 
-/** In its place at once and complete; of two that make one, the first wins and both use it. */
 async function makeKeyFile(path: string): Promise<string> {
   const { privateKey } = generateKeyPairSync('ed25519')
   await mkdir(dirname(path), { recursive: true })
-  const draft = `${path}.${randomUUID()}`
-  try {
-    const file = await open(draft, 'wx', 0o600)
-    try {
-      await file.writeFile(privateKey.export({ type: 'pkcs8', format: 'pem' }))
-      await file.sync()
-    } finally {
-      await file.close()
-    }
-    await link(draft, path).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EEXIST') throw error
-    })
-  } finally {
-    await rm(draft, { force: true })
-  }
+  await createFile(path, privateKey.export({ type: 'pkcs8', format: 'pem' }).toString())
+  // Of two that make one, both use the first.
   return readFile(path, 'utf8')
 }

@@ -20,7 +20,7 @@ const flag = z
   .transform((value) => value === 'true' || value === '1')
   .describe('true or false')
 
-/** An address that calls are made to, without the slashes at its end. */
+/** A base URL, without slashes at its end. */
 export const webAddress = z
   .url({ protocol: /^https?$/ })
   .transform((url) => url.replace(/\/+$/, ''))
@@ -155,7 +155,7 @@ const settings = z.object({
   SMTP_URL: smtpUrl.optional(),
   /** Whom e-mails come from; by default an address at the host of PUBLIC_URL. */
   SMTP_FROM: z.string().optional(),
-  /** Address of the payment provider's API; the sandbox has one of its own. */
+  /** Base URL of the payment provider's API; the sandbox has one of its own. */
   PAYMENT_PROVIDER_URL: webAddress.default('https://api.mercadopago.com'),
   /** The key that seals of ledgers are signed with, as PEM; made on first use. By default in DATA_DIR. */
   SEAL_KEY_FILE: z.string().optional(),

@@ -6,7 +6,7 @@ import { link } from './link.ts'
 import type { Access, Page, Section, Visit } from './route.ts'
 import { FLASHES } from './words/flashes.ts'
 
-export interface MenuEntry {
+interface MenuEntry {
   readonly section: Section
   readonly label: string
   /** Below the panel. */
@@ -15,7 +15,7 @@ export interface MenuEntry {
 }
 
 /** The menu, in order. What a clerk cannot reach is not shown to one. */
-export const MENU: readonly MenuEntry[] = [
+const MENU: readonly MenuEntry[] = [
   { section: 'start', label: 'Início', path: '/' },
   { section: 'sales', label: 'Vendas', path: '/vendas' },
   { section: 'catalog', label: 'Catálogo', path: '/catalogo' },
@@ -140,7 +140,7 @@ const UserMenu = ({ visit: { session } }: { readonly visit: Visit }) => (
 )
 
 const Past = ({ visit }: { readonly visit: Visit }) => {
-  const { moment, timezone } = visit.books
+  const { moment, timezone } = visit.readModel
   if (!moment) return null
   const when =
     'time' in moment.at ? `em ${dateTimeSeconds(moment.at.time, timezone)}` : `na revisão ${moment.at.revision}`

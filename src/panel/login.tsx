@@ -1,6 +1,4 @@
-import type { Request, RequestHandler, Response, Router } from 'express'
-import express from 'express'
-import type { PanelSession } from '#access/sessions.ts'
+import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
 import { Email } from '#domain/text.ts'
 import { routed } from '#http/middleware/routed.ts'
 import { sendPlainPage, sendRedirect } from './answer.tsx'
@@ -8,51 +6,47 @@ import { textOf } from './forms/form.ts'
 import { onlyBy } from './guard.ts'
 import { link, PANEL } from './link.ts'
 import type { PanelContext } from './route.ts'
-import { clearSessionCookie, requireCsrf, sessionCookie, setSessionCookie } from './session.ts'
+import { clearSessionCookie, requireCsrf, sessionOf, setSessionCookie } from './session.ts'
 import { Alert } from './ui/parts.tsx'
 import { formOf } from './visit.ts'
 import { FLASHES, flashOf } from './words/flashes.ts'
 
 /** Logging in and out of the panel. */
-export function entrance({ panel: { login, sessions } }: PanelContext, readForm: RequestHandler): Router {
+export function loginRoutes(context: PanelContext, readForm: RequestHandler): Router {
+  const { login, sessions } = context.panel
   const router = express.Router({ caseSensitive: true })
-  const entering = router.route('/entrar').all(routed(`${PANEL}/entrar`))
-  entering.get((request, response) => {
-    const notice = flashOf(String(request.query.feito ?? ''))
-    sendLogin(response, { email: '', next: String(request.query.para ?? ''), told: notice && FLASHES[notice] })
+  const enter = router.route('/entrar').all(routed(`${PANEL}/entrar`))
+  enter.get((request, response) => {
+    const flash = flashOf(String(request.query.feito ?? ''))
+    sendLogin(response, { email: '', next: String(request.query.para ?? ''), flash: flash && FLASHES[flash] })
   })
-  entering.post(readForm, async (request, response) => {
+  enter.post(readForm, async (request, response) => {
     const form = formOf(request)
     const [typed, password, next] = [textOf(form, 'email'), textOf(form, 'password'), textOf(form, 'para')]
     const email = Email.safeParse(typed)
-    // Whatever cannot be an address is nobody's.
+    // What is no e-mail address belongs to nobody.
     const outcome = email.success ? await login.logIn({ email: email.data, password }, request.ip ?? '') : WRONG
     if (outcome.kind === 'wrong') return sendLogin(response, { email: typed, next, problem: WRONG.message }, 401)
     if (outcome.kind === 'limited') {
       response.setHeader('Retry-After', outcome.retryAfter)
       return sendLogin(response, { email: typed, next, problem: tooMany(outcome.retryAfter) }, 429)
     }
-    const before = await sessionOf(request)
+    const before = await sessionOf(context, request)
     const { token, expiresAt } = await sessions.issue(outcome.holder)
-    // Nobody could end it any more: the browser forgets it now.
+    // The browser forgets the session before: nobody could end it any more.
     if (before) await sessions.revoke(before)
     setSessionCookie(request, response, token, expiresAt)
     sendRedirect(response, ownPage(next) ?? link('/'))
   })
-  entering.all(onlyBy('GET, HEAD, POST'))
+  enter.all(onlyBy('GET, HEAD, POST'))
   router
     .route('/sair')
     .all(routed(`${PANEL}/sair`))
     .post(readForm, (request, response) => leave(request, response))
     .all(onlyBy('POST'))
 
-  async function sessionOf(request: Request): Promise<PanelSession | null> {
-    const token = sessionCookie(request)
-    return token === null ? null : sessions.find(token)
-  }
-
   async function leave(request: Request, response: Response): Promise<void> {
-    const session = await sessionOf(request)
+    const session = await sessionOf(context, request)
     if (session) {
       requireCsrf(session, formOf(request))
       await sessions.revoke(session)
@@ -67,23 +61,23 @@ const WRONG = { kind: 'wrong', message: 'E-mail ou senha incorretos.' } as const
 
 const tooMany = (seconds: number): string => `Muitas tentativas. Aguarde ${seconds} segundos e tente de novo.`
 
-/** A page of the panel to go on to; no other site can be put there, nor what is no page to look at. */
+/** The page to go on to, if it is one of the panel: `para` comes from the address, where anybody could name another site. */
 const ownPage = (path: string): string | null =>
   /^\/painel(?=[/?]|$)(?!\/(?:entrar|sair|ao-vivo)\b)[\w/?=&%.:+-]*$/.test(path) ? path : null
 
 interface LoginPage {
   readonly email: string
   readonly next: string
-  readonly told?: string | null
+  readonly flash?: string | null
   readonly problem?: string
 }
 
-function sendLogin(response: Response, { email, next, told, problem }: LoginPage, status = 200): void {
+function sendLogin(response: Response, { email, next, flash, problem }: LoginPage, status = 200): void {
   const body = (
     <form method="post" action={link('/entrar')} class="form">
-      {told && (
+      {flash && (
         <p class="notice" role="status">
-          {told}
+          {flash}
         </p>
       )}
       {problem && <Alert>{problem}</Alert>}

@@ -1,5 +1,4 @@
-import type { Request, RequestHandler, Response, Router } from 'express'
-import express from 'express'
+import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
 import { limitStrangers } from '#http/middleware/authenticate.ts'
 import { failures } from '#http/middleware/failures.ts'
 import { bodyProblem, holdBody } from '#http/middleware/json-body.ts'
@@ -11,14 +10,14 @@ import { answerFailure, type Place, sendPage, sendRedirect } from './answer.tsx'
 import { serveAssets } from './assets.ts'
 import { onlyBy, pagePolicy, requireOwnSite, requireText } from './guard.ts'
 import { link, PANEL } from './link.ts'
-import { LIVE_PATH, live } from './live.ts'
-import { entrance } from './login.tsx'
+import { LIVE_PATH, liveStream } from './live.ts'
+import { loginRoutes } from './login.tsx'
 import type { FormRoute, Page, PageRoute, PanelContext, PanelRoute, Redirect, Visit } from './route.ts'
 import { PANEL_ROUTES } from './routes.ts'
 import { requireCsrf, requireSession } from './session.ts'
 import { atMoment, formOf, submissionOf } from './visit.ts'
 
-/** A form has at most so much to say: a hundred thousand characters and a thousand fields. */
+/** Bytes and fields: room for about a hundred thousand characters. */
 const FORM_LIMITS = { limit: 400_000, parameterLimit: 1_000 }
 
 const FORM_TYPE = 'application/x-www-form-urlencoded'
@@ -45,12 +44,12 @@ export function panel(context: PanelContext): Router {
   router.use('/assets', serveAssets())
   router.use(pagePolicy, requireHttps(limitStrangers(context.addresses)), requireOwnSite)
   const readForm = formParser(context)
-  router.use(entrance(context, readForm))
+  router.use(loginRoutes(context, readForm))
   router.use(requireSession(context), readForm)
   router
     .route(LIVE_PATH)
     .all(routed(`${PANEL}${LIVE_PATH}`))
-    .get(live(context))
+    .get(liveStream(context))
     .all(onlyBy('GET, HEAD'))
   for (const [path, routes] of routesByPath()) {
     const one = router.route(path).all(routed(`${PANEL}${path}`))

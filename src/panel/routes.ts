@@ -24,7 +24,6 @@ import { deliveryPages } from './pages/webhooks/deliveries.tsx'
 import { webhookPages } from './pages/webhooks/webhook.tsx'
 import type { PanelRoute } from './route.ts'
 
-/** All pages and forms of the panel. */
 export const PANEL_ROUTES: readonly PanelRoute[] = [
   startPage,
   ...profilePages,

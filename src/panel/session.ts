@@ -33,15 +33,19 @@ export function clearSessionCookie(request: Request, response: Response): void {
   response.clearCookie(nameFor(request), attributesFor(request))
 }
 
-/** Whoever is not logged in is asked to; a page that was asked for is shown afterwards. */
+/** The session of whoever sends a request; null when nobody is logged in. */
+export async function sessionOf({ panel }: PanelContext, request: Request): Promise<PanelSession | null> {
+  const token = sessionCookie(request)
+  return token === null ? null : panel.sessions.find(token)
+}
+
+/** Sends whoever is not logged in to the login, and back to the page afterwards. */
 export function requireSession(context: PanelContext): RequestHandler {
-  const { sessions } = context.panel
   return async (request, response, next) => {
-    const token = sessionCookie(request)
-    const session = token === null ? null : await sessions.find(token)
+    const session = await sessionOf(context, request)
     if (session) {
       response.locals.session = session
-      // Pages of errors have the menu too.
+      // For pages of errors, which have the menu too.
       response.locals.place = { section: null, visit: visitOf(context, session, request) } satisfies Place
       return next()
     }
@@ -50,7 +54,7 @@ export function requireSession(context: PanelContext): RequestHandler {
 }
 
 function sendToLogin(request: Request, response: Response): void {
-  // A script that fetches a part of a page would put nothing in its place: the whole page goes to the login instead.
+  // htmx would put the login in place of a part of the page: the whole page goes there instead.
   if (request.get('hx-request') === 'true')
     return void response
       .status(401)

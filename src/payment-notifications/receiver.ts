@@ -14,7 +14,7 @@ import { type Conclusion, recordArrival, recordConclusion } from '#payments/noti
 import { type Payload, payloadOf } from './payload.ts'
 import { type Processing, processNotification } from './process.ts'
 
-/** Notifications of an address (RCV-10). */
+/** From one IP address (RCV-10). */
 export const NOTIFICATIONS_PER_MINUTE = 60
 
 /** Below /webhook. */
@@ -24,7 +24,7 @@ const PATH = '/paymentprovider/:store_alias/:order_id'
 const MAX_BODY_BYTES = 64 * 1024
 
 export interface NotificationOptions extends Processing {
-  /** Counts the notifications of an address; NOTIFICATIONS_PER_MINUTE in production. */
+  /** Of an IP address; NOTIFICATIONS_PER_MINUTE in production. */
   readonly notificationLimit: AddressLimit
   /** Hears how each notification was dealt with. */
   readonly onNotified?: ((outcome: Conclusion['outcome']) => void) | undefined

@@ -19,7 +19,7 @@ const LIMITS: SemaphoreLimits = { running: 32, waiting: 256 }
 const FOUND_PAYMENTS = 50
 
 interface ProviderClientOptions {
-  /** Address of the provider's API, without a slash at the end. */
+  /** Of the provider's API, without a slash at the end. */
   readonly baseUrl: string
   readonly timeout_ms?: number
   readonly limits?: SemaphoreLimits

@@ -12,7 +12,7 @@ import type { Committed } from '#ledger/write/attempt.ts'
 import { createIdAllocator } from '#ledger/write/ids.ts'
 import { createWriter, type Writer, type WriterOptions } from '#ledger/write/writer.ts'
 import { createSemaphore, type Semaphore } from '#lib/semaphore.ts'
-import { createTeller } from '#live/teller.ts'
+import { createLiveNotifier } from '#live/notifier.ts'
 import { switchOffNotices } from '#mail/switch-off-notices.ts'
 import { migrate } from '#postgres/migrate.ts'
 import { createPool } from '#postgres/pool.ts'
@@ -86,7 +86,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const rebuilding = { databaseUrl: options.databaseUrl, pool, store, model }
   await withRebuild(rebuilding, ensureReadModel)
   const deliveryNotifier = createDeliveryNotifier(pool, (error) => options.log('dispatchers could not be woken', error))
-  const teller = createTeller(pool, (error) => options.log('what was committed could not be told', error))
+  const liveNotifier = createLiveNotifier(pool, (error) => options.log('what was committed could not be told', error))
   const writing = {
     pool: writerPool,
     store,
@@ -97,7 +97,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     newId: uuidv7,
     onCommitted: (moved: readonly Committed[]) => {
       if (moved.some(({ hasReacted }) => hasReacted)) deliveryNotifier.notify()
-      teller.tell(moved)
+      liveNotifier.notify(moved)
     },
     onOutdated: options.onOutdated,
     onGroup: options.onGroup,
@@ -129,7 +129,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
       await preparation?.stop()
       await writer.idle()
       if (isOutside(store)) await store.close()
-      await teller.close()
+      await liveNotifier.close()
       await Promise.all([pool.end(), writerPool.end()])
     },
   }

@@ -1,18 +1,15 @@
 import type { RequestHandler, Response } from 'express'
 import { z } from 'zod'
 import type { User } from '#access/login.ts'
-import type { AddressLimit, MinuteLimit } from '#access/minute-limit.ts'
-import type { IssuedToken, SyncAccess, SyncSession, Tokens } from '#access/sync-access.ts'
+import type { AddressLimit } from '#access/minute-limit.ts'
+import type { IssuedToken, SyncAccess, SyncSession } from '#access/sync-access.ts'
 import { Email } from '#domain/text.ts'
 import { bearer, limited, limitStrangers } from '#http/middleware/authenticate.ts'
 import { Problem } from '#http/problems.ts'
 import { LOGGED_IN, LOGGED_OUT, parse, sendFailure, sendSuccess, TOKEN_RENEWED } from './answer.ts'
 import { CREDENTIALS_BYTES, type SyncRoute } from './route.ts'
 
-interface Options {
-  readonly tokens: Tokens
-  /** Calls of a token. */
-  readonly calls: MinuteLimit
+interface Options extends Pick<SyncAccess, 'tokens' | 'calls'> {
   readonly addresses: AddressLimit
 }
 

@@ -7,13 +7,13 @@ export const DELIVERIES_CHANNEL = 'webhook_deliveries'
 /** Wakes the dispatchers of all processes. */
 export interface DeliveryNotifier {
   notify(): void
-  /** Calls those of this process at once, without the way through Postgres. Returns what ends that. */
+  /** Calls `listener` at once when this process notifies, without a round trip to Postgres. Returns what unsubscribes it. */
   onNotify(listener: () => void): () => void
 }
 
 /**
  * Notifies after a commit rather than within it: transactions that notify commit one after the other in the whole database.
- * Notifications that come while one is under way become one more. What is lost here, a dispatcher's polling finds.
+ * Calls while one is under way become one more. What is lost here, a dispatcher's polling finds.
  */
 export function createDeliveryNotifier(pool: Pool, onError: (error: unknown) => void): DeliveryNotifier {
   const listeners = new Set<() => void>()

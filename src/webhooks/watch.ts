@@ -5,7 +5,6 @@ import { type Claim, WAITING_ENDPOINTS } from './claims.ts'
 /** Runs the command that switches an endpoint off; of several processes that do so, the ledger lets one. */
 export type SwitchOff = (companyId: number, webhookId: number, reason: 'no_response' | 'gone') => Promise<unknown>
 
-/** Watches what becomes of endpoints. */
 interface Watch {
   /** The endpoint of a delivery answered that it is gone for good. */
   gone(claim: Claim): void
@@ -67,7 +66,7 @@ export function watchEndpoints({ pool, switchOff, switchOffHours, log }: WatchOp
   }
 }
 
-/** What a former URL answered, or the endpoint before it was switched on again, says nothing. */
+/** What a former URL answered, or the same one before it was switched on again, does not count against the endpoint. */
 async function isCurrent(pool: Pool, { company_id, webhook_id, watched_since }: Claim): Promise<boolean> {
   const { rows } = await pool.query({
     name: 'find_current_webhook',

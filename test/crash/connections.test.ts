@@ -16,7 +16,7 @@ const NORMAL: Readonly<Record<string, number>> = {
   'tillbook gate': 1,
   'tillbook webhooks': 3,
   'tillbook listener': 1,
-  'tillbook news': 1,
+  'tillbook live': 1,
 }
 
 const CUTS = 20

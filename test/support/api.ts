@@ -25,7 +25,7 @@ import type { EventStore } from '#ledger/port.ts'
 import { runAs } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
-import { followCompanies } from '#live/follow-companies.ts'
+import { createLiveUpdates } from '#live/updates.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
 import { createPool } from '#postgres/pool.ts'
 import { createApp, createBodies } from '#service/app.ts'
@@ -118,7 +118,11 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
   const gatePool = createPool(databaseUrl, { max: 1 })
   const limits = { perMinute, perDay }
   const login = createLogin(core.pool)
-  const news = followCompanies({ databaseUrl, pool: core.pool, onError: (error) => log('news cannot be heard', error) })
+  const live = createLiveUpdates({
+    databaseUrl,
+    pool: core.pool,
+    onError: (error) => log('live updates cannot be heard', error),
+  })
   const app = createApp({
     ...core,
     writer: options.wrapWriter?.(core.writer) ?? core.writer,
@@ -127,7 +131,7 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
     gate: withClock(createGate(gatePool, limits), options.now),
     addresses: createAddressLimit(limits),
     bodies: options.bodies ?? createBodies(),
-    news,
+    live,
     panel: {
       login,
       sessions: createSessions(core.pool, (error) => log('a session could not be noted', error)),
@@ -160,7 +164,7 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
     async close() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
-      await news.close()
+      await live.close()
       await core.close()
       await gatePool.end()
     },

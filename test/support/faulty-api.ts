@@ -45,7 +45,7 @@ export async function startFaultyApi(core: Core, databaseUrl: string): Promise<F
       pages: createPageCache(0),
       addresses: createAddressLimit(limits),
       bodies: createBodies(),
-      news: { follow: () => () => {}, close: async () => {} },
+      live: { subscribe: () => () => {}, close: async () => {} },
       panel: { login, sessions: createSessions(pool, () => {}), newKey: testKey },
       sync: createSyncAccess(pool, login, { tokenDays: null, callsPerMinute: 1_000_000 }),
       provider: noProvider,

@@ -17,7 +17,7 @@ const PATH = '/integracoes'
 const WEBHOOKS = 200
 
 async function showIntegrations(visit: Visit): Promise<Page> {
-  const { pool, companyId } = visit.books
+  const { pool, companyId } = visit.readModel
   const [keys, calls, page, notices] = await Promise.all([
     listApiKeys(pool, companyId),
     getCalls(pool, companyId),
@@ -35,7 +35,7 @@ async function showIntegrations(visit: Visit): Promise<Page> {
       )}
       {notices.map(({ data, created_at }) => (
         <p key={created_at} class="problem" role="note">
-          {`${dateTime(created_at, visit.books.timezone)}: o webhook ${data.url} foi desligado porque ${SWITCHED_OFF_BECAUSE[data.reason]}.`}
+          {`${dateTime(created_at, visit.readModel.timezone)}: o webhook ${data.url} foi desligado porque ${SWITCHED_OFF_BECAUSE[data.reason]}.`}
         </p>
       ))}
       <Card title="Chaves de API">
@@ -47,7 +47,7 @@ async function showIntegrations(visit: Visit): Promise<Page> {
         </Actions>
       </Card>
       <Card title="Webhooks">
-        <WebhookTable webhooks={webhooks} timezone={visit.books.timezone} />
+        <WebhookTable webhooks={webhooks} timezone={visit.readModel.timezone} />
         <Actions>
           <ButtonLink to={`${PATH}/webhooks/novo`} isMain>
             Novo webhook

@@ -75,7 +75,7 @@ const columnsOf = (timezone: string): Column<OrderObject>[] => [
 
 /** Orders of the company's stores, the newest first. */
 export async function OrderList({ visit, stores }: { readonly visit: Visit; readonly stores: readonly StoreObject[] }) {
-  const { pool, companyId, timezone } = visit.books
+  const { pool, companyId, timezone } = visit.readModel
   const filters = filtersOf(stores)
   const orders = await listed<OrderObject>(visit, filters, (asked) =>
     searched(Search, asked, (search) =>
@@ -104,23 +104,23 @@ const OrderBadges = ({ order: { status, alarms } }: { readonly order: OrderObjec
 const NOTIFICATIONS = 100
 
 async function showOrder(visit: Visit): Promise<Page | null> {
-  const { books } = visit
-  const order = await recordOf<OrderObject>(visit, (_, id) => getOrder(books.pool, books.companyId, id))
+  const { readModel } = visit
+  const order = await recordOf<OrderObject>(visit, (_, id) => getOrder(readModel.pool, readModel.companyId, id))
   if (!order) return null
   const { id } = order
   const body = (
     <>
       {order.alarms.map(({ code, provider_payment_id, raised_at }) => (
         <p key={provider_payment_id} class="problem" role="note">
-          <strong>Alarme de {dateTime(raised_at, books.timezone)}</strong> (pagamento {provider_payment_id}):{' '}
+          <strong>Alarme de {dateTime(raised_at, readModel.timezone)}</strong> (pagamento {provider_payment_id}):{' '}
           {ALARMS[code]}
         </p>
       ))}
-      <OrderFacts order={order} timezone={books.timezone} />
+      <OrderFacts order={order} timezone={readModel.timezone} />
       <Items order={order} />
-      <Payments order={order} timezone={books.timezone} />
+      <Payments order={order} timezone={readModel.timezone} />
       {/* What arrived is no part of the ledger: of the past nobody can tell. */}
-      {!books.moment && (await Notifications(visit, id))}
+      {!readModel.moment && (await Notifications(visit, id))}
       {await History({ visit, subject: `order/${id}` })}
       <AsOfForm visit={visit} />
     </>
@@ -213,8 +213,8 @@ const Payments = ({ order, timezone }: OrderProps) => (
   </Card>
 )
 
-async function Notifications({ books }: Visit, orderId: number) {
-  const page = await listNotifications(books.pool, books.companyId, orderId, { limit: NOTIFICATIONS })
+async function Notifications({ readModel }: Visit, orderId: number) {
+  const page = await listNotifications(readModel.pool, readModel.companyId, orderId, { limit: NOTIFICATIONS })
   const notifications = recordsIn<NotificationObject>(page)
   return (
     <Card title="Notificações recebidas">
@@ -223,7 +223,7 @@ async function Notifications({ books }: Visit, orderId: number) {
         rows={notifications}
         empty="Nenhuma notificação recebida."
         columns={[
-          { head: 'Recebida', cell: ({ received_at }) => dateTimeSeconds(received_at, books.timezone) },
+          { head: 'Recebida', cell: ({ received_at }) => dateTimeSeconds(received_at, readModel.timezone) },
           { head: 'Resultado', cell: ({ outcome }) => <OutcomeBadge outcome={outcome} /> },
           { head: 'Resposta', cell: ({ http_status }) => (http_status === null ? '—' : `HTTP ${http_status}`) },
           {

@@ -1,7 +1,6 @@
 import { CreatePaymentTypeInput, createPaymentType, updatePaymentType } from '#commands/payment-types.ts'
 import type { PaymentKind } from '#events/companies.ts'
 import { pathId } from '#http/paths.ts'
-import { isRefusal } from '#ledger/command.ts'
 import type { PaymentTypeObject } from '#projections/payment-types.ts'
 import { listPaymentTypes } from '#queries/payment-types.ts'
 import { percentage } from '../format.ts'
@@ -9,11 +8,11 @@ import type { Fields } from '../forms/form.ts'
 import { choice, integer, line, namedOptions, percent } from '../forms/kinds.ts'
 import { link } from '../link.ts'
 import type { PanelRoute, Visit } from '../route.ts'
-import { formPages } from '../ui/form-pages.tsx'
+import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { recordsIn, Table } from '../ui/list.tsx'
 import { Actions, Badge, ButtonLink } from '../ui/parts.tsx'
 
-export const PAYMENT_KIND_NAMES: Readonly<Record<PaymentKind, string>> = {
+const PAYMENT_KIND_NAMES: Readonly<Record<PaymentKind, string>> = {
   cash: 'Dinheiro',
   card: 'Cartão',
   pix: 'Pix',
@@ -26,7 +25,7 @@ export const PAYMENT_KIND_NAMES: Readonly<Record<PaymentKind, string>> = {
 }
 
 const HOME = '/configuracoes'
-export const PAYMENT_TYPES_PATH = `${HOME}/formas-de-pagamento`
+const PAYMENT_TYPES_PATH = `${HOME}/formas-de-pagamento`
 const at = { section: 'settings', access: 'owner' } as const
 
 const FIELDS: Fields = {
@@ -52,8 +51,8 @@ const FIELDS: Fields = {
 }
 
 /** All ways to pay, in order. */
-export async function paymentTypesOf({ books }: Visit): Promise<PaymentTypeObject[]> {
-  return recordsIn(await listPaymentTypes(books.pool, books.companyId))
+export async function paymentTypesOf({ readModel }: Visit): Promise<PaymentTypeObject[]> {
+  return recordsIn(await listPaymentTypes(readModel.pool, readModel.companyId))
 }
 
 async function paymentTypeOf(visit: Visit): Promise<PaymentTypeObject | null> {
@@ -73,10 +72,7 @@ export const paymentTypePages: readonly PanelRoute[] = [
     fields: () => FIELDS,
     initial: () => ({ fee_percentage: '0.00', due_days: 30 }),
     schema: CreatePaymentTypeInput,
-    async act(submission, _, input) {
-      const answer = await submission.run(createPaymentType, input)
-      return isRefusal(answer) ? answer : { to: HOME, flash: 'criado' }
-    },
+    act: (submission, _, input) => runAndRedirect(submission, createPaymentType, input, { to: HOME, flash: 'criado' }),
   }),
   ...formPages({
     ...at,
@@ -89,10 +85,8 @@ export const paymentTypePages: readonly PanelRoute[] = [
     fields: () => FIELDS,
     initial: (paymentType) => paymentType,
     schema: CreatePaymentTypeInput,
-    async act(submission, { id }, input) {
-      const answer = await submission.run(updatePaymentType, { id, ...input })
-      return isRefusal(answer) ? answer : { to: HOME, flash: 'alterado' }
-    },
+    act: (submission, { id }, input) =>
+      runAndRedirect(submission, updatePaymentType, { id, ...input }, { to: HOME, flash: 'alterado' }),
   }),
 ]
 

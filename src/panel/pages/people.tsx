@@ -33,14 +33,12 @@ const PERSON_TYPE_NAMES: Readonly<Record<(typeof PERSON_TYPES)[number], string>>
   PJ: 'Pessoa jurídica',
 }
 
-/** Filters of both lists. */
 const personFilters: Fields = {
   name: { label: 'Nome', kind: line, columns: 4 },
   document: { label: 'CPF ou CNPJ', kind: taxNumber, columns: 4 },
   external_id: { label: 'Código externo', kind: line, columns: 4 },
 }
 
-/** What the filters may ask for. */
 const PersonSearch = z.object({
   name: text(120).optional(),
   document: text(20).optional(),
@@ -78,8 +76,7 @@ const personFields = (afterName: Fields = {}): Fields => ({
 
 type Facts = ReturnType<RecordPages<Person>['facts']>
 
-/** What a person's page shows. */
-const personFacts = (person: Person, { books }: Visit, ...afterName: Facts): Facts => [
+const personFacts = (person: Person, { readModel }: Visit, ...afterName: Facts): Facts => [
   ['Nome', person.name],
   ...afterName,
   ['Tipo de pessoa', PERSON_TYPE_NAMES[person.person_type]],
@@ -89,8 +86,8 @@ const personFacts = (person: Person, { books }: Visit, ...afterName: Facts): Fac
   ['Endereço', addressText(person.address)],
   ['Código externo', person.external_id],
   ['Observações', person.notes],
-  ['Cadastro', format.dateTime(person.created_at, books.timezone)],
-  ['Última alteração', format.dateTime(person.updated_at, books.timezone)],
+  ['Cadastro', format.dateTime(person.created_at, readModel.timezone)],
+  ['Última alteração', format.dateTime(person.updated_at, readModel.timezone)],
 ]
 
 function addressText(address: Person['address']): string | null {
@@ -114,12 +111,12 @@ const customerPages = recordPages<CustomerObject>({
   list: {
     filters: personFilters,
     columns: personColumns('/clientes'),
-    page: ({ books }, asked) =>
+    page: ({ readModel }, asked) =>
       searched(PersonSearch, asked, (search) =>
-        listPersonsByName(books.pool, customerListing, books.companyId, { ...search, limit: 50 }),
+        listPersonsByName(readModel.pool, customerListing, readModel.companyId, { ...search, limit: 50 }),
       ),
   },
-  get: ({ books }, id) => getCustomer(books.pool, books.companyId, id),
+  get: ({ readModel }, id) => getCustomer(readModel.pool, readModel.companyId, id),
   nameOf: ({ name }) => name,
   facts: (customer, visit) => personFacts(customer, visit),
   fields: () => personFields(),
@@ -148,12 +145,12 @@ const supplierPages = recordPages<SupplierObject>({
       cell: ({ trade_name }) => trade_name,
       isExtra: true,
     }),
-    page: ({ books }, asked) =>
+    page: ({ readModel }, asked) =>
       searched(PersonSearch, asked, (search) =>
-        listPersonsByName(books.pool, supplierListing, books.companyId, { ...search, limit: 50 }),
+        listPersonsByName(readModel.pool, supplierListing, readModel.companyId, { ...search, limit: 50 }),
       ),
   },
-  get: ({ books }, id) => getSupplier(books.pool, books.companyId, id),
+  get: ({ readModel }, id) => getSupplier(readModel.pool, readModel.companyId, id),
   nameOf: ({ name }) => name,
   facts: (supplier, visit) => personFacts(supplier, visit, ['Nome fantasia', supplier.trade_name]),
   fields: () => personFields({ trade_name: { label: 'Nome fantasia', kind: line, columns: 4 } }),

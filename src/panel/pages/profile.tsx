@@ -66,12 +66,12 @@ async function change(
   return { to: '/entrar', flash: 'senha-trocada' }
 }
 
-/** Whoever is logged in, and the own password. */
+/** The user who is logged in, and the own password. */
 export const profilePages: readonly PanelRoute[] = [
-  { path: PATH, section: 'account', show: showProfile },
+  { path: PATH, section: 'profile', show: showProfile },
   ...formPages({
     path: `${PATH}/senha`,
-    section: 'account',
+    section: 'profile',
     subject: ({ session }) => session,
     title: () => 'Trocar senha',
     intro: () => <p>Depois disso é preciso entrar de novo, em todos os navegadores e caixas.</p>,

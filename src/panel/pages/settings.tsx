@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { companyShape, updateCompany } from '#commands/companies.ts'
-import { isRefusal } from '#ledger/command.ts'
 import type { CompanyObject } from '#projections/companies.ts'
 import type { UserObject } from '#projections/users.ts'
 import { getRow } from '#queries/events.ts'
@@ -8,7 +7,7 @@ import { listUsers } from '#queries/users.ts'
 import type { Fields } from '../forms/form.ts'
 import { choice, line, webAddress } from '../forms/kinds.ts'
 import type { Page, PanelRoute, Visit } from '../route.ts'
-import { formPages } from '../ui/form-pages.tsx'
+import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { recordsIn } from '../ui/list.tsx'
 import { Actions, ButtonLink, Card, Facts } from '../ui/parts.tsx'
 import { PaymentTypeTable, paymentTypesOf } from './payment-types.tsx'
@@ -53,12 +52,12 @@ const fieldsFor = (timezone: string): Fields => ({
 /** The plan is the operator's to change. */
 const CompanyForm = z.strictObject(companyShape).omit({ plan: true })
 
-async function companyOf({ books }: Visit): Promise<CompanyObject | null> {
-  return (await getRow(books.pool, books.companyId, 'company', books.companyId)) as CompanyObject | null
+async function companyOf({ readModel }: Visit): Promise<CompanyObject | null> {
+  return (await getRow(readModel.pool, readModel.companyId, 'company', readModel.companyId)) as CompanyObject | null
 }
 
 async function showSettings(visit: Visit): Promise<Page | null> {
-  const { pool, companyId } = visit.books
+  const { pool, companyId } = visit.readModel
   const [company, paymentTypes, page] = await Promise.all([
     companyOf(visit),
     paymentTypesOf(visit),
@@ -113,9 +112,7 @@ export const settingsPages: readonly PanelRoute[] = [
     fields: ({ timezone }) => fieldsFor(timezone),
     initial: (company) => company,
     schema: CompanyForm,
-    async act(submission, _company, input) {
-      const answer = await submission.run(updateCompany, input)
-      return isRefusal(answer) ? answer : { to: PATH, flash: 'alterado' }
-    },
+    act: (submission, _company, input) =>
+      runAndRedirect(submission, updateCompany, input, { to: PATH, flash: 'alterado' }),
   }),
 ]

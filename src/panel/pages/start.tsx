@@ -26,19 +26,19 @@ const [FIGURES, LAST] = ['agora', 'acontecimentos']
  * cost more and change less, are as of the page.
  */
 async function showStart(visit: Visit): Promise<Page> {
-  const { books, context, query } = visit
-  const { pool, companyId } = books
+  const { readModel, context, query } = visit
+  const { pool, companyId } = readModel
   const isPart = query.parte === FIGURES
   const [recent, today, accounts, refused, alarmed, days, stock] = await Promise.all([
     recentEvents(context, companyId, EVENTS),
-    salesToday(pool, companyId, books),
-    openAccounts(pool, companyId, books),
+    salesToday(pool, companyId, readModel),
+    openAccounts(pool, companyId, readModel),
     countRefusedSales(pool, companyId),
     countAlarms(pool, companyId),
-    isPart ? null : salesByDay(pool, companyId, books, DAYS),
+    isPart ? null : salesByDay(pool, companyId, readModel, DAYS),
     isPart ? null : lowStock(pool, companyId, SHORT_ITEMS),
   ])
-  const actors = await namesOfActors(books, recent.events)
+  const actors = await namesOfActors(readModel, recent.events)
   const body = (
     <div hx-ext="sse" sse-connect={link(LIVE_PATH, { desde: recent.revision })}>
       <div
@@ -50,7 +50,7 @@ async function showStart(visit: Visit): Promise<Page> {
         hx-target={`#${FIGURES}`}
         hx-swap="outerHTML"
       >
-        <p class="hint">Atualizado em {dateTimeSeconds(visit.session.now, books.timezone)}.</p>
+        <p class="hint">Atualizado em {dateTimeSeconds(visit.session.now, readModel.timezone)}.</p>
         <Attention refused={refused} alarmed={alarmed} />
         <div class="cards">
           <SalesFigures today={today} />
@@ -162,7 +162,7 @@ const LastEvents = ({ recent, visit, actors }: LastEventsProps) => (
       rows={recent.events}
       empty="Nada aconteceu ainda."
       columns={[
-        { head: 'Quando', cell: ({ recorded_at }) => dateTime(recorded_at, visit.books.timezone) },
+        { head: 'Quando', cell: ({ recorded_at }) => dateTime(recorded_at, visit.readModel.timezone) },
         { head: 'O quê', cell: ({ type }) => eventName(type) },
         { head: 'Registro', cell: ({ subject }) => <RecordLink subject={subject} visit={visit} /> },
         { head: 'Por onde', cell: ({ origin }) => ORIGINS[origin], isExtra: true },
@@ -172,7 +172,7 @@ const LastEvents = ({ recent, visit, actors }: LastEventsProps) => (
   </Card>
 )
 
-/** Pages of the audit are for owners; nobody is led to a page that is closed to them. */
+/** Pages of the audit are for owners: others get no link to a page that they may not open. */
 const RecordLink = ({ subject, visit }: { readonly subject: string; readonly visit: Visit }) => {
   const path = subjectPath(subject)
   const isOpen = visit.session.role === 'owner' || !path.startsWith('/auditoria')
@@ -183,14 +183,14 @@ export const startPage: PanelRoute = { path: '/', section: 'start', show: showSt
 
 const WIDTH = 720
 const HEIGHT = 180
-/** Below the bars: the days. Above them: the highest amount. */
+/** Room for the days below the bars, and for the highest amount above them. */
 const [FOOT, HEAD] = [20, 20]
 const GAP = 4
-/** Every so many days have their date below. */
+/** Days from one date below the bars to the next. */
 const LABELLED = 5
 
 /** Bars of sales by day; the same figures stand below it as a table, for whoever does not see it. */
-export const SalesChart = ({ days }: { readonly days: readonly DayOfSales[] }) => {
+const SalesChart = ({ days }: { readonly days: readonly DayOfSales[] }) => {
   const highest = days.reduce<DayOfSales | null>((best, one) => (best && cents(best) >= cents(one) ? best : one), null)
   if (!highest || cents(highest) === 0) return <p class="empty">Nada foi vendido nos últimos {days.length} dias.</p>
   const step = WIDTH / days.length
@@ -239,7 +239,7 @@ const cents = ({ gross }: DayOfSales): number => toCents(gross)
 
 const countOf = ({ count }: DayOfSales): string => (count === 1 ? '1 venda' : `${count} vendas`)
 
-/** In whole units of the drawing; what was sold is never invisible. */
+/** In units of the drawing; a day with sales is never invisible. */
 function barHeight(one: DayOfSales, highest: DayOfSales): number {
   const room = HEIGHT - FOOT - HEAD
   return cents(one) === 0 ? 0 : Math.max(2, Math.round((cents(one) * room) / cents(highest)))

@@ -8,7 +8,6 @@ import {
   updateStore,
 } from '#commands/stores.ts'
 import { pathId } from '#http/paths.ts'
-import { isRefusal } from '#ledger/command.ts'
 import type { StoreObject } from '#projections/stores.ts'
 import { listStores } from '#queries/stores.ts'
 import { dateTime, percentage } from '../format.ts'
@@ -17,7 +16,7 @@ import { line, password, percent, yesOrNo } from '../forms/kinds.ts'
 import { link } from '../link.ts'
 import type { Page, PanelRoute, Visit } from '../route.ts'
 import { ButtonForm } from '../ui/form.tsx'
-import { buttonRoute, formPages } from '../ui/form-pages.tsx'
+import { buttonRoute, formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { History } from '../ui/history.tsx'
 import { Table } from '../ui/list.tsx'
 import { Actions, Badge, ButtonLink, Card, Facts } from '../ui/parts.tsx'
@@ -29,7 +28,7 @@ const ONE = `${PATH}/:id`
 const at = { section: 'store', access: 'owner' } as const
 
 async function showOverview(visit: Visit): Promise<Page> {
-  const { pool, companyId, moment } = visit.books
+  const { pool, companyId, moment } = visit.readModel
   const stores = await listStores(pool, companyId)
   const isOwner = visit.session.role === 'owner'
   const body = (
@@ -97,16 +96,16 @@ const NEW: Fields = {
 
 const CHANGES: Fields = { commission_percentage: commission, ...secrets }
 
-/** An empty field of a secret says nothing. */
+/** An empty field of a secret leaves the secret as it is. */
 const saying = <T,>(schema: z.ZodType<T>) =>
   z.preprocess(
     (input) => Object.fromEntries(Object.entries(input as object).filter(([, value]) => value !== null)),
     schema,
   )
 
-async function storeOf({ params, books }: Visit): Promise<StoreObject | null> {
+async function storeOf({ params, readModel }: Visit): Promise<StoreObject | null> {
   const id = pathId(params.id)
-  return (await listStores(books.pool, books.companyId)).find((store) => store.id === id) ?? null
+  return (await listStores(readModel.pool, readModel.companyId)).find((store) => store.id === id) ?? null
 }
 
 async function showStore(visit: Visit): Promise<Page | null> {
@@ -132,7 +131,7 @@ async function showStore(visit: Visit): Promise<Page | null> {
             ['Ambiente', store.sandbox ? 'Teste' : 'Produção'],
             ['Token de acesso', store.has_access_token ? 'Guardado' : 'Falta'],
             ['Segredo das notificações', store.has_notification_secret ? 'Guardado' : 'Falta'],
-            ['Última alteração', dateTime(store.updated_at, visit.books.timezone)],
+            ['Última alteração', dateTime(store.updated_at, visit.readModel.timezone)],
           ]}
         />
       </Card>
@@ -160,10 +159,7 @@ export const storePages: readonly PanelRoute[] = [
     back: () => HOME,
     fields: () => NEW,
     schema: saying(CreateStoreInput),
-    async act(submission, _, input) {
-      const answer = await submission.run(createStore, input)
-      return isRefusal(answer) ? answer : { to: HOME, flash: 'criado' }
-    },
+    act: (submission, _, input) => runAndRedirect(submission, createStore, input, { to: HOME, flash: 'criado' }),
   }),
   { ...at, path: ONE, show: showStore },
   ...formPages({
@@ -176,27 +172,21 @@ export const storePages: readonly PanelRoute[] = [
     fields: () => CHANGES,
     initial: ({ commission_percentage }) => ({ commission_percentage }),
     schema: saying(UpdateStoreInput.omit({ alias: true }).required({ commission_percentage: true })),
-    async act(submission, { id, alias }, changes) {
-      const answer = await submission.run(updateStore, { alias, ...changes })
-      return isRefusal(answer) ? answer : { to: `${PATH}/${id}`, flash: 'alterado' }
-    },
+    act: (submission, { id, alias }, changes) =>
+      runAndRedirect(submission, updateStore, { alias, ...changes }, { to: `${PATH}/${id}`, flash: 'alterado' }),
   }),
   buttonRoute({
     ...at,
     path: `${ONE}/ligar`,
     subject: storeOf,
-    async act(submission, { id, alias }) {
-      const answer = await submission.run(enableStore, { alias })
-      return isRefusal(answer) ? answer : { to: `${PATH}/${id}`, flash: 'loja-ligada' }
-    },
+    act: (submission, { id, alias }) =>
+      runAndRedirect(submission, enableStore, { alias }, { to: `${PATH}/${id}`, flash: 'loja-ligada' }),
   }),
   buttonRoute({
     ...at,
     path: `${ONE}/desligar`,
     subject: storeOf,
-    async act(submission, { id, alias }) {
-      const answer = await submission.run(disableStore, { alias })
-      return isRefusal(answer) ? answer : { to: `${PATH}/${id}`, flash: 'loja-desligada' }
-    },
+    act: (submission, { id, alias }) =>
+      runAndRedirect(submission, disableStore, { alias }, { to: `${PATH}/${id}`, flash: 'loja-desligada' }),
   }),
 ]

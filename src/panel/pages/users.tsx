@@ -18,18 +18,18 @@ import { choice, email, line, namedOptions, password } from '../forms/kinds.ts'
 import { link } from '../link.ts'
 import type { Page, PanelRoute, Visit } from '../route.ts'
 import { ButtonForm } from '../ui/form.tsx'
-import { buttonRoute, formPages } from '../ui/form-pages.tsx'
+import { buttonRoute, formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { History } from '../ui/history.tsx'
 import { Table } from '../ui/list.tsx'
-import { Actions, Badge, ButtonLink, Card, Facts } from '../ui/parts.tsx'
+import { Actions, ButtonLink, Card, Facts, StateBadge } from '../ui/parts.tsx'
 import { recordOf } from '../ui/record-pages.tsx'
 
 export const ROLE_NAMES = { owner: 'Proprietário', clerk: 'Atendente' } as const
 
-export const USER_STATUS = { active: ['good', 'Ativo'], inactive: ['plain', 'Desativado'] } as const
+const STATES = { active: ['good', 'Ativo'], inactive: ['plain', 'Desativado'] } as const
 
 const HOME = '/configuracoes'
-export const USERS_PATH = `${HOME}/usuarios`
+const USERS_PATH = `${HOME}/usuarios`
 const ONE = `${USERS_PATH}/:id`
 const at = { section: 'settings', access: 'owner' } as const
 
@@ -50,12 +50,9 @@ type User = Omit<UserObject, 'company_id'>
 
 /** The user that the path names, with times on the company's clock; null where the company has none such. */
 const userOf = (visit: Visit): Promise<User | null> =>
-  recordOf(visit, ({ books }, id) => getUser(books.pool, books.companyId, id))
+  recordOf(visit, ({ readModel }, id) => getUser(readModel.pool, readModel.companyId, id))
 
-export const UserBadge = ({ status }: Pick<User, 'status'>) => {
-  const [tone, text] = USER_STATUS[status]
-  return <Badge tone={tone}>{text}</Badge>
-}
+const UserBadge = ({ status }: Pick<User, 'status'>) => <StateBadge state={STATES[status]} />
 
 async function showUser(visit: Visit): Promise<Page | null> {
   const user = await userOf(visit)
@@ -83,7 +80,7 @@ async function showUser(visit: Visit): Promise<Page | null> {
             ['E-mail', user.email],
             ['Papel', ROLE_NAMES[user.role]],
             ['Situação', <UserBadge status={user.status} />],
-            ['Cadastro', dateTime(user.created_at, visit.books.timezone)],
+            ['Cadastro', dateTime(user.created_at, visit.readModel.timezone)],
           ]}
         />
       </Card>
@@ -105,8 +102,8 @@ export const userPages: readonly PanelRoute[] = [
     fields: () => NEW,
     schema: NewUser,
     async act(submission, _, { password: chosen, ...fields }) {
-      const answer = await submission.run(createUser, { ...fields, password_hash: await hashPassword(chosen) })
-      return isRefusal(answer) ? answer : { to: HOME, flash: 'criado' }
+      const password_hash = await hashPassword(chosen)
+      return runAndRedirect(submission, createUser, { ...fields, password_hash }, { to: HOME, flash: 'criado' })
     },
   }),
   { ...at, path: ONE, show: showUser },
@@ -120,10 +117,8 @@ export const userPages: readonly PanelRoute[] = [
     fields: () => ({ name, role }),
     initial: (user) => user,
     schema: Changes,
-    async act(submission, { id }, changes) {
-      const answer = await submission.run(updateUser, { id, ...changes })
-      return isRefusal(answer) ? answer : { to: `${USERS_PATH}/${id}`, flash: 'alterado' }
-    },
+    act: (submission, { id }, changes) =>
+      runAndRedirect(submission, updateUser, { id, ...changes }, { to: `${USERS_PATH}/${id}`, flash: 'alterado' }),
   }),
   ...formPages({
     ...at,
@@ -146,19 +141,15 @@ export const userPages: readonly PanelRoute[] = [
     ...at,
     path: `${ONE}/desativar`,
     subject: userOf,
-    async act(submission, { id }) {
-      const answer = await submission.run(deactivateUser, { id })
-      return isRefusal(answer) ? answer : { to: `${USERS_PATH}/${id}`, flash: 'desativado' }
-    },
+    act: (submission, { id }) =>
+      runAndRedirect(submission, deactivateUser, { id }, { to: `${USERS_PATH}/${id}`, flash: 'desativado' }),
   }),
   buttonRoute({
     ...at,
     path: `${ONE}/reativar`,
     subject: userOf,
-    async act(submission, { id }) {
-      const answer = await submission.run(reactivateUser, { id })
-      return isRefusal(answer) ? answer : { to: `${USERS_PATH}/${id}`, flash: 'reativado' }
-    },
+    act: (submission, { id }) =>
+      runAndRedirect(submission, reactivateUser, { id }, { to: `${USERS_PATH}/${id}`, flash: 'reativado' }),
   }),
 ]
 

@@ -20,8 +20,8 @@ import { refusalMessage } from '../words/problems.ts'
 import { Form } from './form.tsx'
 import { Alert, ButtonLink } from './parts.tsx'
 
-/** Something that a path below the panel names, and who may come there. */
-export interface About<S> {
+/** What a path below the panel is about, and who may open it. */
+interface About<S> {
   readonly path: string
   readonly section: Section
   readonly access?: Access
@@ -29,49 +29,41 @@ export interface About<S> {
   subject(visit: Visit): Promise<S | null> | S | null
 }
 
-/** A page with one form. */
-export interface FormPage<S> extends About<S> {
-  /** Where the form is sent to, below the panel: the page's own address by default. */
+interface FormPage<S> extends About<S> {
+  /** Path that the form is sent to, below the panel: the page's own by default. */
   readonly to?: string
   title(subject: S): string
-  /** Why nothing can be done as things stand, said at once rather than when somebody has filled in the form. */
+  /** Why it cannot be done as things stand: said at once, rather than when somebody has filled in the form. */
   obstacle?(subject: S): string | null
-  /** What stands before the form. */
   before?(subject: S, visit: Visit): ComponentChildren
-  /** In the form: what to know before one types, and what it sends unseen. */
+  /** Inside the form: explanations and hidden fields. */
   intro?(subject: S): ComponentChildren
-  /** On the button. */
   readonly label: string | ((subject: S) => string)
   readonly isDangerous?: boolean
-  /** Where to go instead, below the panel. */
+  /** Page to go back to instead, below the panel. */
   back(subject: NoInfer<S>): string
   fields(subject: S, visit: Visit): Fields | Promise<Fields>
-  /** What stands in the fields at first. */
+  /** Initial values of the fields. */
   initial?(subject: S, visit: Visit): object
-  /** Only what somebody has changed in it is read, so that saving it takes nothing back that others have changed meanwhile. */
+  /** Reads only the fields that somebody has changed, so that saving does not undo what others have changed meanwhile. */
   readonly isOfChanges?: boolean
-  /** What a refusal means here, said of the whole; undefined for what it says itself. */
+  /** What a refusal means for the whole form; undefined: what the refusal itself says. */
   problem?(refusal: Refusal): string | undefined
 }
 
-/** The page before anybody has typed. */
-export async function emptyForm<S>(page: FormPage<S>, visit: Visit): Promise<Page | null> {
+/** The page before anything was sent. */
+async function emptyForm<S>(page: FormPage<S>, visit: Visit): Promise<Page | null> {
   const subject = await page.subject(visit)
   if (subject === null) return null
   const obstacle = page.obstacle?.(subject) ?? null
   if (obstacle !== null) return obstaclePage(page.title(subject), obstacle, page.back(subject))
   const fields = await page.fields(subject, visit)
-  const filled = filledFrom(fields, page.initial?.(subject, visit) ?? {}, visit.books.timezone)
+  const filled = filledFrom(fields, page.initial?.(subject, visit) ?? {}, visit.readModel.timezone)
   return drawn(page, visit, subject, { fields, filled, before: beforeOf(filled) })
 }
 
 /** The page as it was sent, with what has to be corrected. */
-export async function refusedForm<S>(
-  page: FormPage<S>,
-  submission: Submission,
-  subject: S,
-  refusal: Refusal,
-): Promise<Page> {
+async function refusedForm<S>(page: FormPage<S>, submission: Submission, subject: S, refusal: Refusal): Promise<Page> {
   const fields = await page.fields(subject, submission)
   const filled = filledWith(fields, submission.form, refusal)
   const problem = page.problem?.(refusal) ?? filled.problem
@@ -83,7 +75,7 @@ export async function refusedForm<S>(
 interface Drawn {
   readonly fields: Fields
   readonly filled: Filled
-  /** What the controls held at first. */
+  /** Initial values of the controls, as JSON. */
   readonly before: string
 }
 
@@ -109,22 +101,32 @@ function drawn<S>(page: FormPage<S>, visit: Visit, subject: S, { fields, filled,
   return { title: page.title(subject), body }
 }
 
-/** Does what was asked for. A refusal is shown to whoever has asked; null is a 404. */
+/** Does what was submitted. A refusal is shown; null is a 404. */
 type Act<S, A extends unknown[] = []> = (
   submission: Submission,
   subject: S,
   ...input: A
 ) => Promise<Redirect | Page | Refusal | null>
 
-/** What a form says, and what is done with it. */
 interface Sent<S, I> {
   readonly schema: z.ZodType<I>
   readonly act: Act<S, [input: I]>
 }
 
+/** Runs a command, then redirects. */
+export async function runAndRedirect<I>(
+  submission: Submission,
+  command: Command<I>,
+  input: I,
+  redirect: Redirect,
+): Promise<Redirect | Refusal> {
+  const answer = await submission.run(command, input)
+  return isRefusal(answer) ? answer : redirect
+}
+
 const placeOf = <S,>({ path, section, access }: About<S>) => ({ path, section, ...(access && { access }) })
 
-/** A page with one form, and what the form does; it is shown again with what has to be corrected. */
+/** A page with one form, and what the form does. A refused form is shown again with what has to be corrected. */
 export function formPages<S, I>(pages: FormPage<S> & Sent<S, I>): PanelRoute[] {
   const again = (submission: Submission, subject: S, refusal: Refusal) =>
     refusedForm(pages, submission, subject, refusal)
@@ -134,30 +136,29 @@ export function formPages<S, I>(pages: FormPage<S> & Sent<S, I>): PanelRoute[] {
   ]
 }
 
-/** A form that stands on some page. */
 interface FormOfPage<S, I> extends About<S>, Sent<S, I> {
   fields(subject: S, submission: Submission): Fields | Promise<Fields>
   readonly isOfChanges?: boolean
-  /** What to show after a refusal: the form, with what it says. */
+  /** The page with the form, and what the refusal says of it. */
   again(submission: Submission, subject: S, refusal: Refusal): Promise<Page | null> | Page
 }
 
-/** What is done with a form that stands on some page. */
+/** What a form does that is part of another page. */
 export const formRoute = <S, I>(sent: FormOfPage<S, I>): FormRoute => ({
   ...placeOf(sent),
   async submit(submission) {
     const subject = await sent.subject(submission)
     if (subject === null) return null
-    const { form, books } = submission
+    const { form, readModel } = submission
     const fields = await sent.fields(subject, submission)
     const read = sent.isOfChanges ? changedFields(fields, form) : fields
-    const typed = checked(sent.schema, read, form, books.timezone)
+    const typed = checked(sent.schema, read, form, readModel.timezone)
     const result = isRefusal(typed) ? typed : await sent.act(submission, subject, typed.input)
     return isRefusal(result) ? sent.again(submission, subject, result) : result
   },
 })
 
-/** A button on a record's page that does something at once. */
+/** What a button on a record's page does, without asking. */
 export const buttonRoute = <S,>(button: About<S> & { readonly act: Act<S> }): FormRoute => ({
   ...placeOf(button),
   async submit(submission) {
@@ -171,7 +172,6 @@ export const buttonRoute = <S,>(button: About<S> & { readonly act: Act<S> }): Fo
 /** A page that asks before the record that its path names is removed. */
 type RemovalPages<S> = Omit<FormPage<S>, 'fields'> & {
   readonly command: Command<{ id: number }>
-  /** Where to go on afterwards. */
   readonly done: Redirect
 }
 
@@ -182,7 +182,7 @@ export function removalPages<S>(removal: RemovalPages<S>): PanelRoute[] {
     { ...placeOf(page), show: (visit) => emptyForm(page, visit) },
     {
       ...placeOf(page),
-      // The command is asked first: what is sent twice finds no record the second time.
+      // The command runs first: a form that is sent twice would find no record the second time, and be a 404.
       async submit(submission) {
         const id = pathId(submission.params.id)
         const answer = id === null ? null : await submission.run(removal.command, { id })
@@ -194,14 +194,14 @@ export function removalPages<S>(removal: RemovalPages<S>): PanelRoute[] {
   ]
 }
 
-/** What a button could not do, and why; nothing was changed. */
-export const refusedPage = (refusal: Refusal): Page => ({
+/** Why a button did nothing. */
+const refusedPage = (refusal: Refusal): Page => ({
   title: 'Não foi possível concluir',
   body: <Alert>{refusalMessage(refusal)}</Alert>,
   status: statusOf(refusal.refused),
 })
 
-/** Why something cannot be done as things stand, and the way back, below the panel. */
+/** Why something cannot be done as things stand. `back` is a path below the panel. */
 export const obstaclePage = (title: string, obstacle: string, back: string): Page => ({
   title,
   body: (

@@ -1,10 +1,10 @@
 import type { ComponentChildren } from 'preact'
 import { link } from '../link.ts'
 
-/** How a state is to be taken; said by the words too, never by the colour alone. */
+/** The colour of a state. Its words say the same: colour alone would not reach everybody. */
 export type Tone = 'good' | 'bad' | 'warn' | 'plain'
 
-/** A state of a record, in words, and how it is to be taken. */
+/** A state of a record, as it is named to people. */
 export type State = readonly [tone: Tone, text: string]
 
 export const StateBadge = ({ state: [tone, text] }: { readonly state: State }) => <Badge tone={tone}>{text}</Badge>
@@ -13,7 +13,6 @@ export const Badge = ({ tone, children }: { readonly tone: Tone; readonly childr
   <span class={`badge ${tone}`}>{children}</span>
 )
 
-/** What went wrong, or stands in the way. */
 export const Alert = ({ children }: { readonly children: ComponentChildren }) => (
   <p class="problem" role="alert">
     {children}
@@ -22,7 +21,7 @@ export const Alert = ({ children }: { readonly children: ComponentChildren }) =>
 
 export type Fact = readonly [name: string, value: ComponentChildren]
 
-/** Names with their values. What is null is shown as a dash. */
+/** Names with their values; an empty value is shown as a dash. */
 export const Facts = ({ facts }: { readonly facts: readonly Fact[] }) => (
   <dl class="facts">
     {facts.map(([name, value]) => (
@@ -40,7 +39,6 @@ interface CardProps {
   readonly id?: string
 }
 
-/** A part of a page with a heading of its own. */
 export const Card = ({ title, children, id }: CardProps) => (
   <section class="card" id={id}>
     <h2>{title}</h2>
@@ -48,7 +46,6 @@ export const Card = ({ title, children, id }: CardProps) => (
   </section>
 )
 
-/** Buttons and links that do something with what the page shows. */
 export const Actions = ({ children }: { readonly children: ComponentChildren }) => <div class="actions">{children}</div>
 
 interface ButtonLinkProps {
@@ -58,7 +55,6 @@ interface ButtonLinkProps {
   readonly isMain?: boolean
 }
 
-/** A link to a page of the panel that looks like a button. */
 export const ButtonLink = ({ to, parameters, children, isMain }: ButtonLinkProps) => (
   <a class={isMain ? 'button main' : 'button'} href={link(to, parameters)}>
     {children}
@@ -71,7 +67,7 @@ interface SecretProps {
   readonly children?: ComponentChildren
 }
 
-/** Shows a secret, this once; no other page has it. */
+/** A secret, shown on this page only. */
 export const Secret = ({ title, secret, children }: SecretProps) => (
   <Card title={title}>
     <p>

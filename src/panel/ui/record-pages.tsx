@@ -6,12 +6,12 @@ import type { Found } from '#queries/records.ts'
 import type { Fields } from '../forms/form.ts'
 import type { Page, PanelRoute, Section, Visit } from '../route.ts'
 import type { FlashCode } from '../words/flashes.ts'
-import { formPages, removalPages } from './form-pages.tsx'
+import { formPages, removalPages, runAndRedirect } from './form-pages.tsx'
 import { AsOfForm, History } from './history.tsx'
 import { type AskList, type Column, List, listed } from './list.tsx'
 import { Actions, ButtonLink, Card, type Fact, Facts } from './parts.tsx'
 
-/** Records that people keep in the panel: a list with filters, a page each, forms to create and change, and a question before deleting. */
+/** The pages of one kind of record: list with filters, one page each, forms to create and change, question before deleting. */
 export interface RecordPages<R extends { id: number }> {
   /** `/clientes` */
   readonly path: string
@@ -29,32 +29,31 @@ export interface RecordPages<R extends { id: number }> {
     readonly columns: readonly Column<R>[] | ((visit: Visit) => readonly Column<R>[])
     /** The page of a list that the address asks for. */
     page(visit: Visit, filters: Readonly<Record<string, string>>): ReturnType<AskList>
-    /** Where else one can go from here. */
+    /** Buttons beside the one that creates. */
     actions?(visit: Visit): ComponentChildren
   }
   get(visit: Visit, id: number): Promise<Found>
   nameOf(record: R): string
   facts(record: R, visit: Visit): readonly Fact[]
-  /** What else its page shows and offers. */
+  /** Shown below its facts. */
   more?(record: R, visit: Visit): ComponentChildren | Promise<ComponentChildren>
   actions?(record: R, visit: Visit): ComponentChildren
-  /** Whether it may be changed and deleted here; always by default. */
+  /** Whether it may be changed and deleted; always by default. */
   isOpen?(record: R): boolean
   fields(visit: Visit, record?: R): Fields | Promise<Fields>
   // biome-ignore lint/suspicious/noExplicitAny: schema and command agree on a type that the pages need not know
   readonly create: { readonly schema: z.ZodType<any>; readonly command: Command<any> }
-  /** Without it, records stay as they were created. */
+  /** Without it, records cannot be changed. */
   readonly update?: {
-    /** On the button and the page that changes one. */
     readonly label: string
     // biome-ignore lint/suspicious/noExplicitAny: as above
     readonly schema: z.ZodType<any>
     // biome-ignore lint/suspicious/noExplicitAny: as above
     readonly command: Command<{ id: number; changes: any }>
   }
-  /** Without it, records stay. */
+  /** Without it, records cannot be deleted. */
   readonly remove?: {
-    /** On the button that asks, the question itself, and what is told afterwards. */
+    /** On the button that leads to the question. */
     readonly label: string
     readonly question: string
     readonly flash?: FlashCode
@@ -72,7 +71,6 @@ export async function recordOf<R>(
   return found?.record ? (JSON.parse(found.record) as R) : null
 }
 
-/** The routes of such records. */
 export function recordPages<R extends { id: number }>(pages: RecordPages<R>): PanelRoute[] {
   const { path, section } = pages
   return [
@@ -91,7 +89,7 @@ async function showList<R extends { id: number }>(pages: RecordPages<R>, visit: 
   const columns = typeof list.columns === 'function' ? list.columns(visit) : list.columns
   const body = (
     <>
-      {!visit.books.moment && (
+      {!visit.readModel.moment && (
         <Actions>
           <ButtonLink to={`${path}/novo`} isMain>
             {words.create}
@@ -110,11 +108,11 @@ async function showRecord<R extends { id: number }>(pages: RecordPages<R>, visit
   if (!record) return null
   const { path, subject } = pages
   const here = `${path}/${record.id}`
-  const canChange = !visit.books.moment && (pages.isOpen?.(record) ?? true)
+  const canChange = !visit.readModel.moment && (pages.isOpen?.(record) ?? true)
   const body = (
     <>
       <Actions>
-        {!visit.books.moment && pages.actions?.(record, visit)}
+        {!visit.readModel.moment && pages.actions?.(record, visit)}
         {canChange && pages.update && <ButtonLink to={`${here}/editar`}>{pages.update.label}</ButtonLink>}
         {canChange && pages.remove && <ButtonLink to={`${here}/excluir`}>{pages.remove.label}</ButtonLink>}
       </Actions>
@@ -129,8 +127,7 @@ async function showRecord<R extends { id: number }>(pages: RecordPages<R>, visit
   return { title: pages.nameOf(record), body }
 }
 
-/** The form to create a record. */
-export const createPages = <R extends { id: number }>({
+const createPages = <R extends { id: number }>({
   path,
   section,
   words,
@@ -153,8 +150,8 @@ export const createPages = <R extends { id: number }>({
     },
   })
 
-/** The form to change a record, where that can be done: only what somebody has changed in it. */
-export function updatePages<R extends { id: number }>(pages: RecordPages<R>): PanelRoute[] {
+/** The form sends only what somebody has changed in it. */
+function updatePages<R extends { id: number }>(pages: RecordPages<R>): PanelRoute[] {
   const { path, section, update } = pages
   if (!update) return []
   return formPages({
@@ -168,15 +165,13 @@ export function updatePages<R extends { id: number }>(pages: RecordPages<R>): Pa
     initial: (record) => record,
     isOfChanges: true,
     schema: update.schema,
-    async act(submission, { id }, changes) {
-      const answer = await submission.run(update.command, { id, changes })
-      return isRefusal(answer) ? answer : { to: `${path}/${id}`, flash: 'alterado' }
-    },
+    act: (submission, { id }, changes) =>
+      runAndRedirect(submission, update.command, { id, changes }, { to: `${path}/${id}`, flash: 'alterado' }),
   })
 }
 
-/** The question before a record is deleted, where that can be done. */
-export function deletePages<R extends { id: number }>(pages: RecordPages<R>): PanelRoute[] {
+/** The question before a record is deleted. */
+function deletePages<R extends { id: number }>(pages: RecordPages<R>): PanelRoute[] {
   const { path, section, remove } = pages
   if (!remove) return []
   return removalPages({

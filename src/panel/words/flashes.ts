@@ -1,4 +1,4 @@
-/** What is told on the next page after something was done. The address carries the code only, so nobody can put words there. */
+/** Said on the page after something was done. The address carries the code only, so that nobody can put words there. */
 export const FLASHES = {
   criado: 'Cadastro criado.',
   alterado: 'Alterações salvas.',

@@ -11,10 +11,9 @@ const TITLES: Partial<Record<ProblemCode, string>> = {
   internal_error: 'Algo deu errado',
 }
 
-/** The heading of the page that tells of a problem. */
 export const problemTitle = (code: ProblemCode): string => TITLES[code] ?? 'Não foi possível concluir'
 
-/** Where the words of the API speak to programs, people are told the same in theirs. */
+/** Said instead of the API's messages where those speak to programs. */
 const PROBLEM_TEXTS: Partial<Record<ProblemCode, string>> = {
   not_found: 'Este endereço não leva a nada, ou o registro não existe mais.',
   https_required: 'O painel só atende por HTTPS.',
@@ -24,10 +23,8 @@ const PROBLEM_TEXTS: Partial<Record<ProblemCode, string>> = {
   internal_error: 'Algo falhou aqui. Tente de novo; se continuar, informe o código abaixo ao suporte.',
 }
 
-/** What went wrong, for the person in front of it. */
 export const problemMessage = (code: ProblemCode): string => PROBLEM_TEXTS[code] ?? messageOf(code)
 
-/** Where the words of the API speak to programs, people are told the same in theirs. */
 const REFUSAL_TEXTS: Partial<Record<Refusal['refused'], string>> = {
   validation_failed: 'Há campos a corrigir.',
   idempotency_key_reuse: 'Este formulário já foi enviado com outros dados. Abra a página de novo e repita.',
@@ -35,5 +32,4 @@ const REFUSAL_TEXTS: Partial<Record<Refusal['refused'], string>> = {
   duplicate_resource: 'Já existe um registro com este valor.',
 }
 
-/** Why something was refused, for the person who tried it. */
 export const refusalMessage = ({ refused }: Refusal): string => REFUSAL_TEXTS[refused] ?? messageOf(refused)

@@ -23,7 +23,7 @@ const FIELDS: Fields = {
   em: { label: 'Data e hora', kind: moment, isRequired: true, columns: 4 },
 }
 
-/** Asks which record is to be shown as it was when, and leads to its page. */
+/** Asks for a record and a moment, and leads to its page as it was then. */
 async function askForPast({ query, session }: Visit): Promise<Page | Redirect> {
   const { tipo, numero, em } = query
   const isAsked = tipo !== undefined || numero !== undefined || em !== undefined
@@ -54,10 +54,10 @@ async function askForPast({ query, session }: Visit): Promise<Page | Redirect> {
 
 /** A record of any kind, with all that is kept of it: for kinds that have no page of their own. */
 async function showRecord(visit: Visit): Promise<Page | null> {
-  const { books, params } = visit
+  const { readModel, params } = visit
   const id = pathId(params.id)
   if (!isKind(params.kind) || id === null) return null
-  const record = await getRow(books.pool, books.companyId, params.kind, id)
+  const record = await getRow(readModel.pool, readModel.companyId, params.kind, id)
   if (!record) return null
   const subject = `${params.kind}/${id}`
   const body = (

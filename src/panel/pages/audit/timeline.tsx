@@ -31,7 +31,6 @@ const FILTERS: Fields = {
 
 const RecordNumber = z.string().regex(/^[1-9]\d{0,14}$/, 'deve ser um número inteiro positivo')
 
-/** As the address has them. */
 const Search = z
   .object({
     evento: z.enum(Object.keys(EVENTS)).optional(),
@@ -50,7 +49,7 @@ const Search = z
     message: 'escolha de que registro é o número',
   })
 
-/** What they mean; days are the company's own. */
+/** Days are the company's own. */
 function filtersOf(
   { evento, tipo, numero, origem, de, ate }: z.infer<typeof Search>,
   timezone: string,
@@ -90,12 +89,12 @@ async function showTimeline(visit: Visit): Promise<Page> {
 }
 
 async function events(visit: Visit, { antes, ...asked }: ReturnType<typeof Search.parse>) {
-  const { books, context } = visit
-  const { revision } = await headOf(books.pool, books.companyId)
+  const { readModel, context } = visit
+  const { revision } = await headOf(readModel.pool, readModel.companyId)
   const before = Math.min(antes === undefined ? revision + 1 : Number(antes), revision + 1)
-  const filters = filtersOf(asked, books.timezone)
-  const found = await timeline(context.store, books.companyId, before, filters, EVENTS_OF_A_PAGE)
-  const actors = await namesOfActors(books, found.events)
+  const filters = filtersOf(asked, readModel.timezone)
+  const found = await timeline(context.store, readModel.companyId, before, filters, EVENTS_OF_A_PAGE)
+  const actors = await namesOfActors(readModel, found.events)
   return (
     <>
       <Table
@@ -104,7 +103,7 @@ async function events(visit: Visit, { antes, ...asked }: ReturnType<typeof Searc
         empty="Nenhum acontecimento nesta parte do livro."
         columns={[
           { head: 'Revisão', cell: (event) => <EventLink event={event} />, isNumber: true },
-          { head: 'Quando', cell: (event) => dateTimeSeconds(event.recorded_at, books.timezone) },
+          { head: 'Quando', cell: (event) => dateTimeSeconds(event.recorded_at, readModel.timezone) },
           { head: 'O quê', cell: (event) => eventName(event.type) },
           { head: 'Registro', cell: ({ subject }) => <a href={link(subjectPath(subject))}>{subjectName(subject)}</a> },
           { head: 'Por onde', cell: (event) => ORIGINS[event.origin], isExtra: true },
@@ -127,14 +126,14 @@ const EventLink = ({ event }: { readonly event: Envelope }) => (
   <a href={link(`${PATH}/eventos/${event.revision}`)}>{event.revision}</a>
 )
 
-/** One event just as it is kept, and as it was hashed. */
+/** One event as it is stored and was hashed. */
 async function showEvent(visit: Visit): Promise<Page | null> {
-  const { books, context, params } = visit
+  const { readModel, context, params } = visit
   if (!/^\d{1,15}$/.test(params.revision ?? '')) return null
   const revision = Number(params.revision)
-  const event = await eventAt(context.store, streamOf(books.companyId), revision)
+  const event = await eventAt(context.store, streamOf(readModel.companyId), revision)
   if (!event) return null
-  const actors = await namesOfActors(books, [event])
+  const actors = await namesOfActors(readModel, [event])
   const record = subjectPath(event.subject)
   const body = (
     <>
@@ -154,7 +153,7 @@ async function showEvent(visit: Visit): Promise<Page | null> {
           facts={[
             ['O quê', eventName(event.type)],
             ['Registro', <a href={link(record)}>{subjectName(event.subject)}</a>],
-            ['Quando', dateTimeSeconds(event.recorded_at, books.timezone)],
+            ['Quando', dateTimeSeconds(event.recorded_at, readModel.timezone)],
             ['Por onde', ORIGINS[event.origin]],
             ['Quem', actors(event.actor)],
             ['Requisição', event.request_id],

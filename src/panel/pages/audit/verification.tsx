@@ -4,8 +4,9 @@ import { textOf } from '../../forms/form.ts'
 import type { Page, PanelRoute, Submission } from '../../route.ts'
 import { ButtonForm } from '../../ui/form.tsx'
 import { Actions, Badge, ButtonLink, Card, Facts } from '../../ui/parts.tsx'
-/** How it shows that a ledger is not what was written. */
-export const FAULTS: Readonly<Record<Fault, string>> = {
+
+/** Why a ledger is not what was written. */
+const FAULTS: Readonly<Record<Fault, string>> = {
   malformed: 'O evento guardado não pode ser lido.',
   wrong_stream: 'O evento é do livro de outra empresa.',
   wrong_revision: 'Falta um evento, ou há um a mais, ou a ordem foi trocada.',
@@ -20,13 +21,13 @@ export const FAULTS: Readonly<Record<Fault, string>> = {
 
 const PATH = '/auditoria/conferir'
 
-/** Verifies the company's ledger as it is stored; a long one is gone on with where the last press of the button ended. */
+/** Verifies the company's ledger as it is stored; a long one continues where the last press of the button ended. */
 async function verify(submission: Submission): Promise<Page> {
-  const { context, books, form } = submission
+  const { context, readModel, form } = submission
   const [after, hash] = [textOf(form, 'apos'), textOf(form, 'hash')]
   const isGoingOn = /^\d{1,15}$/.test(after) && /^[0-9a-f]{64}$/.test(hash)
   const before = isGoingOn ? { revision: Number(after), hash } : null
-  const verified = await context.verifier.verify(books.companyId, before)
+  const verified = await context.verifier.verify(readModel.companyId, before)
   return {
     title: 'Conferência do livro',
     body: <Result submission={submission} verified={verified} from={(before?.revision ?? -1) + 1} />,

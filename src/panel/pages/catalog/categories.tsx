@@ -18,8 +18,8 @@ const PATH = '/catalogo/categorias'
 const MOST_CHOICES = 1_000
 
 /** All categories by name, to choose one from. */
-export async function categoryOptions({ books }: Visit): Promise<Option[]> {
-  const page = await listCategoriesByName(books.pool, books.companyId, { limit: MOST_CHOICES })
+export async function categoryOptions({ readModel }: Visit): Promise<Option[]> {
+  const page = await listCategoriesByName(readModel.pool, readModel.companyId, { limit: MOST_CHOICES })
   const categories = recordsIn<CategoryObject>(page)
   return categories.map(({ id, name }) => ({ value: String(id), label: name }))
 }
@@ -45,16 +45,18 @@ export const categoryPages = recordPages<CategoryObject>({
       { head: 'Nome', cell: ({ id, name }) => <a href={link(`${PATH}/${id}`)}>{name}</a> },
       { head: 'Código externo', cell: ({ external_id }) => external_id },
     ],
-    page: ({ books }, asked) =>
-      searched(Search, asked, (search) => listCategoriesByName(books.pool, books.companyId, { ...search, limit: 50 })),
+    page: ({ readModel }, asked) =>
+      searched(Search, asked, (search) =>
+        listCategoriesByName(readModel.pool, readModel.companyId, { ...search, limit: 50 }),
+      ),
     actions: () => <ButtonLink to="/catalogo">Catálogo</ButtonLink>,
   },
-  get: ({ books }, id) => getCategory(books.pool, books.companyId, id),
+  get: ({ readModel }, id) => getCategory(readModel.pool, readModel.companyId, id),
   nameOf: ({ name }) => name,
-  facts: ({ name, external_id, created_at }, { books }) => [
+  facts: ({ name, external_id, created_at }, { readModel }) => [
     ['Nome', name],
     ['Código externo', external_id],
-    ['Cadastro', dateTime(created_at, books.timezone)],
+    ['Cadastro', dateTime(created_at, readModel.timezone)],
   ],
   actions: ({ id }) => (
     <ButtonLink to="/catalogo" parameters={{ category_id: id }}>

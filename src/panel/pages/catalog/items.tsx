@@ -16,7 +16,7 @@ import { recordPages } from '../../ui/record-pages.tsx'
 import { categoryOptions } from './categories.tsx'
 import { type Item, Stock, StockCard } from './stock.tsx'
 
-export const ITEM_TYPE_NAMES: Readonly<Record<(typeof ITEM_TYPES)[number], string>> = {
+const ITEM_TYPE_NAMES: Readonly<Record<(typeof ITEM_TYPES)[number], string>> = {
   product: 'Produto',
   service: 'Serviço',
 }
@@ -78,13 +78,13 @@ export const catalogPages = recordPages<Item>({
       { head: 'Preço', cell: ({ price }) => money(price), isNumber: true },
       { head: 'Estoque', cell: (item) => <Stock item={item} />, isNumber: true },
     ],
-    page: ({ books }, asked) =>
-      searched(Search, asked, (search) => searchItems(books.pool, books.companyId, { ...search, limit: 50 })),
+    page: ({ readModel }, asked) =>
+      searched(Search, asked, (search) => searchItems(readModel.pool, readModel.companyId, { ...search, limit: 50 })),
     actions: () => <ButtonLink to={`${PATH}/categorias`}>Categorias</ButtonLink>,
   },
-  get: ({ books }, id) => getItem(books.pool, books.companyId, id),
+  get: ({ readModel }, id) => getItem(readModel.pool, readModel.companyId, id),
   nameOf: ({ name }) => name,
-  facts: (item, { books }) => [
+  facts: (item, { readModel }) => [
     ['Tipo', ITEM_TYPE_NAMES[item.type]],
     ['Preço de venda', money(item.price)],
     ['Custo', item.cost && money(item.cost)],
@@ -94,8 +94,8 @@ export const catalogPages = recordPages<Item>({
     ['Código de barras', item.barcode],
     ['SKU', item.sku],
     ['Código externo', item.external_id],
-    ['Cadastro', dateTime(item.created_at, books.timezone)],
-    ['Última alteração', dateTime(item.updated_at, books.timezone)],
+    ['Cadastro', dateTime(item.created_at, readModel.timezone)],
+    ['Última alteração', dateTime(item.updated_at, readModel.timezone)],
   ],
   more: (item, visit) => <StockCard visit={visit} item={item} />,
   fields,

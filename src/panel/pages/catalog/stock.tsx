@@ -27,7 +27,7 @@ export const Stock = ({ item: { stock, unit } }: { readonly item: Item }) => {
 }
 
 /** What there is of an item, and how that is to be taken; null where it says nothing special. */
-export function stockText(stock: string | null, unit: string | null): readonly [text: string, tone: Tone | null] {
+function stockText(stock: string | null, unit: string | null): readonly [text: string, tone: Tone | null] {
   if (stock === null) return ['Sem controle', null]
   const amount = `${format.quantity(stock).replace('-', '−')}${unit ? ` ${unit}` : ''}`
   const thousandths = toThousandths(stock)
@@ -85,14 +85,14 @@ interface StockProps {
 
 /** What there is of a product, and the form that changes it; a service has none, and the past is as it was. */
 export const StockCard = ({ visit, item, filled }: StockProps) =>
-  item.type === 'service' || visit.books.moment ? null : (
+  item.type === 'service' || visit.readModel.moment ? null : (
     <Card title="Estoque">
       <Facts
         facts={[
           ['Quantidade', <Stock key="stock" item={item} />],
           [
             'Última movimentação',
-            item.stock_updated_at && format.dateTime(item.stock_updated_at, visit.books.timezone),
+            item.stock_updated_at && format.dateTime(item.stock_updated_at, visit.readModel.timezone),
           ],
         ]}
       />
@@ -101,7 +101,7 @@ export const StockCard = ({ visit, item, filled }: StockProps) =>
         to={`/catalogo/${item.id}/estoque`}
         label="Alterar estoque"
         fields={fieldsOf(item)}
-        filled={filled ?? filledFrom(fieldsOf(item), {}, visit.books.timezone)}
+        filled={filled ?? filledFrom(fieldsOf(item), {}, visit.readModel.timezone)}
       />
     </Card>
   )
@@ -124,7 +124,7 @@ function again({ form }: Submission, item: Item, refusal: Refusal): Filled {
 export const stockForm = formRoute<Item, ItemChanges>({
   path: '/catalogo/:id/estoque',
   section: 'catalog',
-  subject: (visit) => recordOf<Item>(visit, ({ books }, id) => getItem(books.pool, books.companyId, id)),
+  subject: (visit) => recordOf<Item>(visit, ({ readModel }, id) => getItem(readModel.pool, readModel.companyId, id)),
   fields: fieldsOf,
   schema: StockForm,
   async act(submission, { id }, changes) {

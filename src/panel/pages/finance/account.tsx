@@ -12,34 +12,35 @@ import { type Field, textOf } from '../../forms/form.ts'
 import { suggested } from '../../forms/kinds.ts'
 import type { Section, Submission, Visit } from '../../route.ts'
 import { recordsIn } from '../../ui/list.tsx'
-import { Badge, type Tone } from '../../ui/parts.tsx'
+import { type State, StateBadge } from '../../ui/parts.tsx'
 import type { RecordPages } from '../../ui/record-pages.tsx'
 import { ORIGINS } from '../../words/events.ts'
 
 /** An account as the API shows it; `P` are the fields of the other party. */
 export type Account<P = unknown> = AccountObject<P> & { readonly is_overdue: boolean }
 
-/** One side of the finances. */
+/** Customers or suppliers, as accounts name them. */
+interface Party {
+  readonly label: string
+  /** Told of a name that nobody has. */
+  readonly unknown: string
+  /** Where they have their pages. */
+  readonly path: string
+  readonly table: 'customers' | 'suppliers'
+  readonly listing: typeof customerListing
+  /** The field of the commands that names one. */
+  readonly field: string
+}
+
+/** What the pages of receivables and those of payables differ in. */
 export interface AccountPages<P> {
   /** `/contas-a-receber` */
   readonly path: string
   readonly section: Section
   readonly subject: 'receivable' | 'payable'
-  /** What the accounts are called. */
   readonly all: string
   readonly listing: AccountListing
-  /** Customers or suppliers. */
-  readonly party: {
-    readonly label: string
-    readonly unknown: string
-    /** Where they have their pages. */
-    readonly path: string
-    readonly table: 'customers' | 'suppliers'
-    readonly listing: typeof customerListing
-    /** The field of the commands that names one. */
-    readonly field: string
-    of(account: P): { readonly id: number | null; readonly name: string | null }
-  }
+  readonly party: Party & { of(account: P): { readonly id: number | null; readonly name: string | null } }
   readonly create: RecordPages<Account<P>>['create']
   readonly update: Pick<NonNullable<RecordPages<Account<P>>['update']>, 'schema' | 'command'>
   readonly remove: Command<{ id: number }>
@@ -52,25 +53,15 @@ export const ACCOUNT_ORIGIN_NAMES: Readonly<Record<(typeof ACCOUNT_ORIGINS)[numb
   sale: 'Venda a prazo',
 }
 
-/** How things stand with an account; that its day has passed is no stored status. */
-export function accountStatus({
-  status,
-  is_overdue,
-}: {
-  readonly status: 'pending' | 'settled'
-  readonly is_overdue: boolean
-}): readonly [name: string, tone: Tone] {
-  if (status === 'settled') return ['Liquidada', 'good']
-  return is_overdue ? ['Vencida', 'bad'] : ['Pendente', 'plain']
+/** Overdue is no stored status: it comes with the day. */
+const stateOf = ({ status, is_overdue }: Account): State => {
+  if (status === 'settled') return ['good', 'Liquidada']
+  return is_overdue ? ['bad', 'Vencida'] : ['plain', 'Pendente']
 }
 
-/** How things stand with an account. */
-export const AccountStatus = ({ account }: { readonly account: Parameters<typeof accountStatus>[0] }) => {
-  const [name, tone] = accountStatus(account)
-  return <Badge tone={tone}>{name}</Badge>
-}
+export const AccountBadge = ({ account }: { readonly account: Account }) => <StateBadge state={stateOf(account)} />
 
-/** What the accounts that were found add up to; of very many, only that they are. */
+/** Sums of the accounts that were found; very many are only counted as such. */
 export const Sums = ({ sums: { found, overdue } }: { readonly sums: FoundSums }) => {
   if (found.count === 0) return null
   if (found.count > MOST_SUMMED) return <p class="sums">Mais de {decimal(String(MOST_SUMMED))} contas.</p>
@@ -90,24 +81,22 @@ export const Sums = ({ sums: { found, overdue } }: { readonly sums: FoundSums })
 /** Names that are suggested while one types. */
 const SUGGESTIONS = 200
 
-type Parties = Pick<AccountPages<unknown>['party'], 'table' | 'listing' | 'label' | 'unknown' | 'field'>
-
 /**
  * The other party of an account, by name: names are unique, and a list to choose from would have no end. Of a name that
  * nobody has, those that it is a part of are suggested. `current` is what the account's party is called in it.
  */
-export async function partyField(visit: Visit, parties: Parties, current?: string | null): Promise<Field> {
-  const typed = 'form' in visit ? textOf((visit as Submission).form, parties.field).trim() : ''
-  const found = typed === '' ? null : await findParty(visit, parties, typed)
-  const names = await suggestions(visit, parties, found === null ? typed : '')
+export async function partyField(visit: Visit, party: Party, current?: string | null): Promise<Field> {
+  const typed = 'form' in visit ? textOf((visit as Submission).form, party.field).trim() : ''
+  const found = typed === '' ? null : await findParty(visit, party, typed)
+  const names = await suggestions(visit, party, found === null ? typed : '')
   return {
-    label: parties.label,
+    label: party.label,
     columns: 6,
     hint: 'O nome como está no cadastro. Pode ficar em branco.',
     kind: {
       ...suggested(names),
       read: () => found,
-      problem: () => (found === null ? notFound(parties.unknown, typed === '' ? [] : names) : null),
+      problem: () => (found === null ? notFound(party.unknown, typed === '' ? [] : names) : null),
       show: () => current ?? '',
     },
   }
@@ -115,15 +104,15 @@ export async function partyField(visit: Visit, parties: Parties, current?: strin
 
 const Name = text(120)
 
-async function findParty({ books }: Visit, { table }: Parties, typed: string): Promise<number | null> {
+async function findParty({ readModel }: Visit, { table }: Party, typed: string): Promise<number | null> {
   const name = Name.safeParse(typed)
-  return name.success ? findPersonByName(books.pool, table, books.companyId, name.data) : null
+  return name.success ? findPersonByName(readModel.pool, table, readModel.companyId, name.data) : null
 }
 
-async function suggestions({ books }: Visit, { listing }: Parties, part: string): Promise<string[]> {
+async function suggestions({ readModel }: Visit, { listing }: Party, part: string): Promise<string[]> {
   const name = part === '' ? undefined : Name.safeParse(part).data
   if (part !== '' && name === undefined) return []
-  const page = await listPersonsByName(books.pool, listing, books.companyId, { limit: SUGGESTIONS, name })
+  const page = await listPersonsByName(readModel.pool, listing, readModel.companyId, { limit: SUGGESTIONS, name })
   const persons = recordsIn<{ name: string }>(page)
   return persons.map((person) => person.name)
 }

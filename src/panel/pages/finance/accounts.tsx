@@ -37,10 +37,10 @@ import type { PanelRoute, Visit } from '../../route.ts'
 import { type Column, searched } from '../../ui/list.tsx'
 import { ButtonLink } from '../../ui/parts.tsx'
 import { type RecordPages, recordPages } from '../../ui/record-pages.tsx'
-import { ACCOUNT_ORIGIN_NAMES, type Account, type AccountPages, AccountStatus, partyField, Sums } from './account.tsx'
+import { ACCOUNT_ORIGIN_NAMES, type Account, AccountBadge, type AccountPages, partyField, Sums } from './account.tsx'
 import { settlementPages } from './settlement.tsx'
 
-/** Pending ones are what is looked for, so they need no choice. */
+/** Without a choice, pending ones are listed. */
 const VIEWS = { overdue: 'Vencidas', settled: 'Liquidadas', all: 'Todas' }
 
 const filtersOf = (party: string): Fields => ({
@@ -63,11 +63,11 @@ const columnsOf = <P,>({ path, party }: AccountPages<P>): Column<Account<P>>[] =
   { head: 'Vencimento', cell: ({ due_date }) => day(due_date) },
   { head: party.label, cell: (account) => party.of(account).name, isExtra: true },
   { head: 'Valor', cell: (account) => money(account.amount), isNumber: true },
-  { head: 'Situação', cell: (account) => <AccountStatus account={account} /> },
+  { head: 'Situação', cell: (account) => <AccountBadge account={account} /> },
 ]
 
-async function pageOf(listing: AccountListing, { books }: Visit, asked: Readonly<Record<string, string>>) {
-  const { pool, companyId, today } = books
+async function pageOf(listing: AccountListing, { readModel }: Visit, asked: Readonly<Record<string, string>>) {
+  const { pool, companyId, today } = readModel
   return searched(Search, asked, async ({ cursor, ...search }) => {
     const page = await searchAccounts(pool, listing, companyId, { ...search, cursor, limit: 50 }, today)
     if (isRefusal(page)) return page
@@ -84,25 +84,25 @@ const fieldsOf = async <P,>({ party }: AccountPages<P>, visit: Visit, account?: 
   external_id: { label: 'Código externo', kind: line, columns: 4, hint: 'Como outro sistema a identifica.' },
 })
 
-/** A deleted party has no page, but the account still tells its name; so does the past. */
+/** A deleted party has no page to link to, but the account still has its name. */
 const factsOf = <P,>(
   { party }: AccountPages<P>,
   account: Account<P>,
-  { books }: Visit,
+  { readModel }: Visit,
 ): ReturnType<RecordPages<Account<P>>['facts']> => {
   const { id, name } = party.of(account)
   return [
-    ['Situação', <AccountStatus key="status" account={account} />],
+    ['Situação', <AccountBadge key="status" account={account} />],
     ['Valor', money(account.amount)],
     ['Vencimento', day(account.due_date)],
     [party.label, id === null ? name : <a href={link(`${party.path}/${id}`)}>{name}</a>],
     ['Origem', originOf(account)],
     ['Código externo', account.external_id],
-    ['Liquidada em', account.paid_at && dateTime(account.paid_at, books.timezone)],
+    ['Liquidada em', account.paid_at && dateTime(account.paid_at, readModel.timezone)],
     ['Data contábil', account.settled_on && day(account.settled_on)],
     ['Forma de pagamento', account.payment_method && PAYMENT_METHOD_NAMES[account.payment_method]],
-    ['Lançamento', dateTime(account.created_at, books.timezone)],
-    ['Última alteração', dateTime(account.updated_at, books.timezone)],
+    ['Lançamento', dateTime(account.created_at, readModel.timezone)],
+    ['Última alteração', dateTime(account.updated_at, readModel.timezone)],
   ]
 }
 
@@ -113,7 +113,7 @@ function originOf({ origin, sale_id }: Account) {
 
 const isPending = ({ status }: Account): boolean => status === 'pending'
 
-/** The pages of one side of the finances. Accounts that a sale made are the counter's own here, and treated like the others. */
+/** The pages of receivables or of payables. Unlike in the API, accounts that a sale made can be changed here like the others. */
 function accountPages<P>(side: AccountPages<P>): PanelRoute[] {
   const { path, section, subject, all, listing } = side
   const pages: RecordPages<Account<P>> = {
@@ -126,7 +126,7 @@ function accountPages<P>(side: AccountPages<P>): PanelRoute[] {
       columns: columnsOf(side),
       page: (visit, asked) => pageOf(listing, visit, asked),
     },
-    get: ({ books }, id) => getAccount(books.pool, listing, books.companyId, id, books.today),
+    get: ({ readModel }, id) => getAccount(readModel.pool, listing, readModel.companyId, id, readModel.today),
     nameOf: ({ description }) => description,
     facts: (account, visit) => factsOf(side, account, visit),
     isOpen: isPending,

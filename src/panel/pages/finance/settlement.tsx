@@ -19,15 +19,14 @@ const FIELDS: Fields = {
   paid_at: { label: 'Data e hora', kind: moment, columns: 6, hint: 'Em branco: agora.' },
 }
 
-/** The amount that the person has seen: another one by now is told, and nothing is settled. */
+/** The amount that the person has seen: if it has changed since, nothing is settled. */
 const AMOUNT = 'amount'
 
 const Settled = Settlement.omit({ amount: true })
 
-/** How things stand, amount, due date and party. */
+/** State, amount, due date and party. */
 const SHOWN_FACTS = 4
 
-/** The page that settles an account. */
 export const settlementPages = <P,>(
   { path, section, get, facts }: RecordPages<Account<P>>,
   command: Command<SettleInput>,
@@ -51,7 +50,7 @@ export const settlementPages = <P,>(
     label: ({ amount }) => `Liquidar ${money(amount)}`,
     back: ({ id }) => `${path}/${id}`,
     fields: () => FIELDS,
-    initial: (_, { session, books }) => ({ paid_at: inZone(session.now, books.timezone) }),
+    initial: (_, { session, readModel }) => ({ paid_at: inZone(session.now, readModel.timezone) }),
     schema: Settled,
     problem: changed,
     async act(submission, { id }, input) {

@@ -22,9 +22,9 @@ import { Actions, Badge, ButtonLink, Card, type Fact, Facts } from '../../ui/par
 import { idsIn, reasonOf, reasonsIn, Uploaded } from './uploaded-sale.tsx'
 
 const PATH = '/caixas/recusadas'
-const SETTLED_PATH = `${PATH}/resolvidas`
+const RESOLVED_PATH = `${PATH}/resolvidas`
 
-/** A page of them; one more is asked for, to know whether there are more. */
+/** Of a page. One more is read, to know whether there is a next page. */
 const SHOWN = 50
 
 export const refusedColumns = (timezone: string): Column<RefusedSale>[] => [
@@ -38,42 +38,42 @@ export const refusedColumns = (timezone: string): Column<RefusedSale>[] => [
   { head: 'Vezes', cell: ({ times }) => times, isNumber: true, isExtra: true },
 ]
 
-/** Who settled it: a person, or the till that sent it corrected. */
-const settlerOf = ({ settled_by }: RefusedSaleRecord): string =>
+/** Who resolved it: a person, or the till that sent it corrected. */
+const resolverOf = ({ settled_by }: RefusedSaleRecord): string =>
   settled_by ? (settled_by.name ?? `usuário ${settled_by.id}`) : 'o caixa, que enviou a venda corrigida'
 
-const settledColumns = (timezone: string): Column<RefusedSaleRecord>[] => [
+const resolvedColumns = (timezone: string): Column<RefusedSaleRecord>[] => [
   ...refusedColumns(timezone).filter(({ head }) => head !== 'Vezes'),
   { head: 'Resolvida em', cell: ({ settled_at }) => settled_at && dateTime(settled_at, timezone) },
-  { head: 'Por', cell: settlerOf },
+  { head: 'Por', cell: resolverOf },
 ]
 
-async function showOpen({ books, query }: Visit): Promise<Page> {
+async function showOpen({ readModel, query }: Visit): Promise<Page> {
   const after = pathId(query.cursor ?? '') ?? 0
-  const { total, sales } = await listRefusedSales(books.pool, books.companyId, { after, limit: SHOWN + 1 })
+  const { total, sales } = await listRefusedSales(readModel.pool, readModel.companyId, { after, limit: SHOWN + 1 })
   const body = (
     <>
       <Actions>
-        <ButtonLink to={SETTLED_PATH}>Resolvidas</ButtonLink>
+        <ButtonLink to={RESOLVED_PATH}>Resolvidas</ButtonLink>
         <ButtonLink to="/caixas">Voltar</ButtonLink>
       </Actions>
       <p class="hint">À espera de alguém que as resolva: {total}. As mais antigas vêm primeiro.</p>
-      <Listed path={PATH} query={query} columns={refusedColumns(books.timezone)} found={sales} />
+      <Listed path={PATH} query={query} columns={refusedColumns(readModel.timezone)} found={sales} />
     </>
   )
   return { title: 'Vendas recusadas', body }
 }
 
-async function showSettled({ books, query }: Visit): Promise<Page> {
+async function showResolved({ readModel, query }: Visit): Promise<Page> {
   const before = pathId(query.cursor ?? '') ?? undefined
-  const sales = await listResolvedSales(books.pool, books.companyId, { before, limit: SHOWN + 1 })
+  const sales = await listResolvedSales(readModel.pool, readModel.companyId, { before, limit: SHOWN + 1 })
   const body = (
     <>
       <Actions>
         <ButtonLink to="/caixas">Voltar</ButtonLink>
       </Actions>
       <p class="hint">Ficam aqui por 90 dias depois de resolvidas.</p>
-      <Listed path={SETTLED_PATH} query={query} columns={settledColumns(books.timezone)} found={sales} />
+      <Listed path={RESOLVED_PATH} query={query} columns={resolvedColumns(readModel.timezone)} found={sales} />
     </>
   )
   return { title: 'Vendas recusadas resolvidas', body }
@@ -97,15 +97,15 @@ function Listed<R extends RefusedSale>({ path, query, columns, found }: ListedPr
   )
 }
 
-async function refusedSaleOf({ books, params }: Visit): Promise<RefusedSaleDetails | null> {
+async function refusedSaleOf({ readModel, params }: Visit): Promise<RefusedSaleDetails | null> {
   const id = pathId(params.id)
-  return id === null ? null : getRefusedSale(books.pool, books.companyId, id)
+  return id === null ? null : getRefusedSale(readModel.pool, readModel.companyId, id)
 }
 
 async function showOne(visit: Visit, filled?: Filled): Promise<Page | null> {
   const sale = await refusedSaleOf(visit)
   if (!sale) return null
-  const { pool, companyId, timezone } = visit.books
+  const { pool, companyId, timezone } = visit.readModel
   const names = await findNamesForTill(pool, companyId, idsIn(sale.payload))
   const body = (
     <>
@@ -126,7 +126,7 @@ async function showOne(visit: Visit, filled?: Filled): Promise<Page | null> {
       <Card title="Envio">
         <Facts facts={factsOf(sale, timezone)} />
       </Card>
-      {sale.settled_at === null && <Settling visit={visit} id={sale.id} filled={filled} />}
+      {sale.settled_at === null && <Resolving visit={visit} id={sale.id} filled={filled} />}
     </>
   )
   return { title: `Venda recusada: ${sale.offline_id || 'sem identificação'}`, body }
@@ -158,7 +158,7 @@ const factsOf = (sale: RefusedSaleDetails, timezone: string): readonly Fact[] =>
     ? []
     : ([
         ['Resolvida em', dateTime(sale.settled_at, timezone)],
-        ['Resolvida por', settlerOf(sale)],
+        ['Resolvida por', resolverOf(sale)],
         ['O que foi feito', sale.settled_note],
       ] as const)),
 ]
@@ -172,13 +172,13 @@ const FIELDS: Fields = {
   },
 }
 
-interface SettlingProps {
+interface ResolvingProps {
   readonly visit: Visit
   readonly id: number
   readonly filled?: Filled | undefined
 }
 
-const Settling = ({ visit, id, filled }: SettlingProps) => (
+const Resolving = ({ visit, id, filled }: ResolvingProps) => (
   <Card title="Resolver">
     <Form
       visit={visit}
@@ -196,19 +196,19 @@ const Settling = ({ visit, id, filled }: SettlingProps) => (
   </Card>
 )
 
-/** Settles it. A button pressed twice has done what it says; whoever comes second is shown who was first. */
-async function settle(submission: Submission, id: number, note: string | null): Promise<Redirect> {
+/** Whoever presses the button twice has resolved it; whoever comes second is shown who was first. */
+async function resolve(submission: Submission, id: number, note: string | null): Promise<Redirect> {
   const { context, session } = submission
   const { companyId, userId } = session
   const isNew = await resolveRefusedSale(context.pool, companyId, id, { userId, note })
-  const settledBy = isNew ? userId : (await refusedSaleOf(submission))?.settled_by?.id
-  if (settledBy === userId) return { to: '/caixas', flash: 'resolvida' }
+  const resolvedBy = isNew ? userId : (await refusedSaleOf(submission))?.settled_by?.id
+  if (resolvedBy === userId) return { to: '/caixas', flash: 'resolvida' }
   return { to: `${PATH}/${id}`, flash: 'ja-resolvida' }
 }
 
 export const refusedSalePages: readonly PanelRoute[] = [
   { path: PATH, section: 'tills', show: showOpen },
-  { path: SETTLED_PATH, section: 'tills', show: showSettled },
+  { path: RESOLVED_PATH, section: 'tills', show: showResolved },
   { path: `${PATH}/:id`, section: 'tills', show: (visit) => showOne(visit) },
   formRoute({
     path: `${PATH}/:id/resolver`,
@@ -216,7 +216,7 @@ export const refusedSalePages: readonly PanelRoute[] = [
     subject: refusedSaleOf,
     fields: () => FIELDS,
     schema: ResolutionNote,
-    act: (submission, { id }, { note }) => settle(submission, id, note ?? null),
+    act: (submission, { id }, { note }) => resolve(submission, id, note ?? null),
     async again(submission, _, refusal) {
       const page = await showOne(submission, filledWith(FIELDS, submission.form, refusal))
       return page && { ...page, status: statusOf(refusal.refused) }

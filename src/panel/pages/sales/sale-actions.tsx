@@ -25,7 +25,6 @@ interface SaleAction<I> {
   readonly flash: FlashCode
   /** Why it cannot be done with a sale as it stands, before anybody has tried; null where it can. */
   obstacle(sale: SaleObject): string | null
-  /** What a refusal means here. */
   readonly refusals: Partial<Record<RefusalCode, string>>
 }
 

@@ -3,7 +3,7 @@ import { getSale, getSaleTraces, type OwedForSale, type SaleTraces, type SaleUpl
 import * as format from '../../format.ts'
 import { dateTime, money } from '../../format.ts'
 import { link } from '../../link.ts'
-import type { Books, Page, PageRoute, Visit } from '../../route.ts'
+import type { Page, PageRoute, ReadModel, Visit } from '../../route.ts'
 import { AsOfForm, History, namesOfActors } from '../../ui/history.tsx'
 import { Table } from '../../ui/list.tsx'
 import { Actions, Badge, ButtonLink, Card, type Fact, Facts } from '../../ui/parts.tsx'
@@ -13,18 +13,18 @@ import { SaleBadge } from './sales.tsx'
 
 /** The sale that a path names; null where there is none. */
 export const saleOf = (visit: Visit): Promise<SaleObject | null> =>
-  recordOf(visit, ({ books }, id) => getSale(books.pool, books.companyId, id))
+  recordOf(visit, ({ readModel }, id) => getSale(readModel.pool, readModel.companyId, id))
 
 async function show(visit: Visit): Promise<Page | null> {
-  const { books } = visit
+  const { readModel } = visit
   const sale = await saleOf(visit)
-  const traces = sale && (await getSaleTraces(books.pool, books.companyId, sale.id))
+  const traces = sale && (await getSaleTraces(readModel.pool, readModel.companyId, sale.id))
   if (!sale || !traces) return null
   const body = (
     <>
-      {!books.moment && <SaleActions sale={sale} />}
+      {!readModel.moment && <SaleActions sale={sale} />}
       <Card title="Dados">
-        <Facts facts={factsOf(sale, traces, books.timezone)} />
+        <Facts facts={factsOf(sale, traces, readModel.timezone)} />
       </Card>
       <Items sale={sale} />
       <Payments sale={sale} />
@@ -33,8 +33,8 @@ async function show(visit: Visit): Promise<Page | null> {
         <Upload
           sale={sale}
           upload={traces.upload}
-          timezone={books.timezone}
-          sender={await senderOf(books, traces.upload)}
+          timezone={readModel.timezone}
+          sender={await senderOf(readModel, traces.upload)}
         />
       )}
       {await History({ visit, subject: `sale/${sale.id}` })}
@@ -44,8 +44,8 @@ async function show(visit: Visit): Promise<Page | null> {
   return { title: `Venda ${sale.id}`, body }
 }
 
-const senderOf = async (books: Books, upload: SaleUpload): Promise<string> =>
-  (await namesOfActors(books, [upload]))(upload.actor)
+const senderOf = async (readModel: ReadModel, upload: SaleUpload): Promise<string> =>
+  (await namesOfActors(readModel, [upload]))(upload.actor)
 
 export const salePage: PageRoute = { path: '/vendas/:id', section: 'sales', asOf: true, show }
 
@@ -185,7 +185,7 @@ const Upload = ({ sale, upload, timezone, sender }: UploadProps) => (
 )
 
 /** What is odd about a sale that a till has uploaded. `product` is what the item is called. */
-export function warningText({ code, found, expected }: OfflineSaleWarning, product: string, timezone: string): string {
+function warningText({ code, found, expected }: OfflineSaleWarning, product: string, timezone: string): string {
   const [seen, known] = [found ?? '', expected ?? '']
   switch (code) {
     case 'negative_stock':

@@ -54,7 +54,7 @@ const columnsFor = (timezone: string): Column<SaleObject>[] => [
 ]
 
 async function show(visit: Visit): Promise<Page> {
-  const { companyId, pool, timezone } = visit.books
+  const { companyId, pool, timezone } = visit.readModel
   const list = await listed<SaleObject>(visit, FILTERS, (asked) =>
     searched(Search, asked, (search) => listLatestSales(pool, companyId, { ...search, timezone, limit: 50 })),
   )

@@ -19,13 +19,13 @@ const FILTERS: Fields = {
 }
 
 async function show(visit: Visit): Promise<Page> {
-  const { books } = visit
-  const { pool, companyId, timezone } = books
+  const { readModel } = visit
+  const { pool, companyId, timezone } = readModel
   const refused = await listRefusedSales(pool, companyId, { limit: FIRST_REFUSED })
   const list = await listed<UploadedSale>(visit, FILTERS, ({ warned, ...paging }) =>
     listUploads(pool, companyId, { ...paging, warned: warned !== undefined, limit: 50 }),
   )
-  const names = await namesOfActors(books, list.rows)
+  const names = await namesOfActors(readModel, list.rows)
   const body = (
     <>
       <Waiting total={refused.total} sales={refused.sales} timezone={timezone} />
@@ -49,7 +49,7 @@ interface WaitingProps {
   readonly timezone: string
 }
 
-/** What nobody has settled yet: money may have been taken for it. */
+/** What nobody has resolved yet: money may have been taken for it. */
 const Waiting = ({ total, sales, timezone }: WaitingProps) => (
   <Card title="Vendas recusadas">
     {total > 0 && (

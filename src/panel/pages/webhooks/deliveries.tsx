@@ -55,7 +55,7 @@ const DeliveryBadge = ({ status }: Pick<DeliveryObject, 'status'>) => <StateBadg
 
 /** What was sent to an endpoint, the newest first. */
 export async function DeliveryList({ visit, webhook }: { readonly visit: Visit; readonly webhook: ShownWebhook }) {
-  const { pool, companyId, timezone } = visit.books
+  const { pool, companyId, timezone } = visit.readModel
   const deliveries = await listed<DeliveryObject>(visit, FILTERS, (asked) =>
     searched(Search, asked, (search) =>
       listDeliveries(pool, companyId, webhook.id, { ...search, limit: DELIVERIES_OF_A_PAGE }),
@@ -87,7 +87,7 @@ const ReplayForm = z.object({ after: z.int('deve ser uma revisão do livro').min
 const deliveryId = ({ params }: Visit): string | null => z.uuid().safeParse(params.delivery).data ?? null
 
 async function deliveryPage(visit: Visit): Promise<Page | null> {
-  const { pool, companyId, timezone } = visit.books
+  const { pool, companyId, timezone } = visit.readModel
   const [webhook, id] = [await webhookOf(visit), deliveryId(visit)]
   if (webhook === null || id === null) return null
   const [{ record }, sent] = await Promise.all([
@@ -151,7 +151,7 @@ const Attempts = ({ delivery, timezone }: { readonly delivery: DeliveryObject; r
   </Card>
 )
 
-/** Does something with deliveries, once however often the form is sent, and wakes those who deliver. */
+/** Runs an operation on deliveries once, however often the form is sent, and wakes the dispatchers. */
 async function operated(submission: Submission, operation: Operation) {
   const { context, session } = submission
   const asked = { companyId: session.companyId, idempotency: submission.idempotency() }
@@ -160,7 +160,7 @@ async function operated(submission: Submission, operation: Operation) {
   return answer
 }
 
-/** Queues one delivery, and goes on to it. */
+/** Queues one delivery and redirects to it. */
 async function queue(submission: Submission, webhook: ShownWebhook, operation: Operation): Promise<Redirect | Refusal> {
   const answer = await operated(submission, operation)
   if (isRefusal(answer)) return answer
@@ -168,7 +168,7 @@ async function queue(submission: Submission, webhook: ShownWebhook, operation: O
   return { to: `${webhookPath(webhook)}/entregas/${delivery.id}`, flash: 'enviada' }
 }
 
-/** How many deliveries there are to be, and the way on where there were too many for once. */
+/** How many deliveries were created, and a button to continue where there were too many for one run. */
 function replayedPage(
   visit: Visit,
   webhook: ShownWebhook,
@@ -190,7 +190,7 @@ function replayedPage(
 const at = { section: 'integrations', access: 'owner' } as const
 const one = `${WEBHOOKS_PATH}/:id`
 
-/** What was delivered to an address, with request and answer, and having it delivered again. */
+/** What was sent to an endpoint, with request and response, and sending it again. */
 export const deliveryPages: readonly PanelRoute[] = [
   { ...at, path: `${one}/entregas/:delivery`, show: deliveryPage },
   buttonRoute({

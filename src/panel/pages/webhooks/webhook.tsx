@@ -18,7 +18,7 @@ import type { Fields } from '../../forms/form.ts'
 import { choices, integer, line, optionsOf, webAddress } from '../../forms/kinds.ts'
 import type { Page, PanelRoute, Visit } from '../../route.ts'
 import { ButtonForm } from '../../ui/form.tsx'
-import { buttonRoute, formPages, removalPages } from '../../ui/form-pages.tsx'
+import { buttonRoute, formPages, removalPages, runAndRedirect } from '../../ui/form-pages.tsx'
 import { History } from '../../ui/history.tsx'
 import { Actions, ButtonLink, Card, Facts, Secret } from '../../ui/parts.tsx'
 import { DeliveryList } from './deliveries.tsx'
@@ -38,7 +38,7 @@ const one = `${WEBHOOKS_PATH}/:id`
 async function webhookPage(visit: Visit): Promise<Page | null> {
   const webhook = await webhookOf(visit)
   if (!webhook) return null
-  const time = (at: string | null) => at && dateTime(at, visit.books.timezone)
+  const time = (at: string | null) => at && dateTime(at, visit.readModel.timezone)
   const body = (
     <>
       <WebhookActions visit={visit} webhook={webhook} />
@@ -106,13 +106,13 @@ const ROTATION: Fields = {
   },
 }
 
-/** What the service's settings forbid is found before anything is kept, as in the API. */
+/** A URL that the settings forbid is refused before the command runs, as in the API. */
 function refusedUrl(visit: Visit, url: string | undefined): Refusal | null {
   const problem = url === undefined ? null : urlProblem(url, visit.context.dependencies.allowPrivateTargets)
   return problem === null ? null : invalid('url', problem)
 }
 
-/** A secret that was made just now; null when the form was sent once more. */
+/** `secret` is null when the form was sent once more: nobody sees a secret twice. */
 const secretPage = (title: string, webhook: Pick<ShownWebhook, 'id'>, secret: string | null): Page => ({
   title,
   body: [
@@ -127,7 +127,7 @@ const secretPage = (title: string, webhook: Pick<ShownWebhook, 'id'>, secret: st
   ],
 })
 
-/** One endpoint: registering and changing it, its secret and deliveries, switching it and giving it up. */
+/** One endpoint: registering, changing, switching and deleting it, its secret and deliveries. */
 export const webhookPages: readonly PanelRoute[] = [
   { ...at, path: one, show: webhookPage },
   ...formPages({
@@ -183,19 +183,20 @@ export const webhookPages: readonly PanelRoute[] = [
     ...at,
     path: `${one}/ligar`,
     subject: webhookOf,
-    async act(submission, { id }) {
-      const answer = await submission.run(enableWebhook, { id })
-      return isRefusal(answer) ? answer : { to: webhookPath({ id }), flash: 'ligado' }
-    },
+    act: (submission, { id }) =>
+      runAndRedirect(submission, enableWebhook, { id }, { to: webhookPath({ id }), flash: 'ligado' }),
   }),
   buttonRoute({
     ...at,
     path: `${one}/desligar`,
     subject: webhookOf,
-    async act(submission, { id }) {
-      const answer = await submission.run(switchOffWebhook, { id, reason: 'requested' })
-      return isRefusal(answer) ? answer : { to: webhookPath({ id }), flash: 'desligado' }
-    },
+    act: (submission, { id }) =>
+      runAndRedirect(
+        submission,
+        switchOffWebhook,
+        { id, reason: 'requested' },
+        { to: webhookPath({ id }), flash: 'desligado' },
+      ),
   }),
   ...removalPages({
     ...at,

@@ -18,7 +18,7 @@ export const webhookPath = ({ id }: Pick<ShownWebhook, 'id'>): string => `${WEBH
 
 /** The endpoint that the path names; null where there is none. */
 export const webhookOf = (visit: Visit): Promise<ShownWebhook | null> =>
-  recordOf(visit, ({ books }, id) => getWebhook(books.pool, books.companyId, id))
+  recordOf(visit, ({ readModel }, id) => getWebhook(readModel.pool, readModel.companyId, id))
 
 const STATES: Readonly<Record<ShownWebhook['status'], State>> = {
   active: ['good', 'Ativo'],

@@ -1,9 +1,8 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { createCustomer } from '#commands/people/customers.ts'
-import { type CompanyNews, followCompanies } from '#live/follow-companies.ts'
-import { NEWS_CHANNEL, TOO_MUCH } from '#live/payload.ts'
-import { createTeller } from '#live/teller.ts'
+import { createLiveNotifier, LIVE_CHANNEL, TOO_MANY } from '#live/notifier.ts'
+import { createLiveUpdates, type LiveUpdates } from '#live/updates.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { until } from '../support/wait.ts'
@@ -15,14 +14,14 @@ interface Page {
   leave(): void
 }
 
-describe('news of companies', () => {
+describe('live updates of companies', () => {
   const database = useDatabase()
   let writing: TestApi
   let showing: TestApi
   let pool: Pool
   let company: TestCompany
   let other: TestCompany
-  let news: CompanyNews
+  let updates: LiveUpdates
   const errors: unknown[] = []
   /** Connections are broken on purpose. */
   const quiet = { log: () => {} }
@@ -36,10 +35,10 @@ describe('news of companies', () => {
   beforeEach(async () => {
     company = await writing.company()
     other = await writing.company()
-    news = followCompanies({ databaseUrl: database.url, pool, onError: (error) => errors.push(error) })
+    updates = createLiveUpdates({ databaseUrl: database.url, pool, onError: (error) => errors.push(error) })
     errors.length = 0
   })
-  afterEach(() => news.close())
+  afterEach(() => updates.close())
   after(() => Promise.all([writing.close(), showing.close()]))
 
   const revisionOf = async ({ id }: TestCompany): Promise<number> =>
@@ -48,16 +47,16 @@ describe('news of companies', () => {
   const listeners = async (): Promise<{ pid: number }[]> =>
     (
       await pool.query(
-        `select pid from pg_stat_activity where datname = current_database() and application_name = 'tillbook news'
+        `select pid from pg_stat_activity where datname = current_database() and application_name = 'tillbook live'
            and query ilike 'listen %' and query like $1`,
-        [`%${NEWS_CHANNEL}%`],
+        [`%${LIVE_CHANNEL}%`],
       )
     ).rows
 
   function follow(where: TestCompany, since: number): Page {
     const page = { revisions: [] as number[], ended: false }
-    const told = (revision: number) => void page.revisions.push(revision)
-    const leave = news.follow(where.id, since, { told, ended: () => (page.ended = true) })
+    const moved = (revision: number) => void page.revisions.push(revision)
+    const leave = updates.subscribe(where.id, since, { moved, ended: () => (page.ended = true) })
     return Object.assign(page, { leave })
   }
   const toldUntil = (page: Page, revision: number) =>
@@ -123,13 +122,13 @@ describe('news of companies', () => {
   })
 
   it('that are too many for a message, or not understood, make everybody look', async () => {
-    for (const message of [TOO_MUCH, 'nonsense']) {
+    for (const message of [TOO_MANY, 'nonsense']) {
       const since = await revisionOf(company)
       const page = follow(company, since)
       await until(async () => (await listeners()).length >= 3, { what: 'everybody to listen' })
-      // As a process would whose own news are not told: the ledger alone says it.
+      // As a process would that tells nobody itself: the ledger alone says it.
       await pool.query('update ops.ledgers set revision = revision + 1 where company_id = $1', [company.id])
-      await pool.query('select pg_notify($1, $2)', [NEWS_CHANNEL, message])
+      await pool.query('select pg_notify($1, $2)', [LIVE_CHANNEL, message])
       await toldUntil(page, since + 1)
       page.leave()
     }
@@ -137,7 +136,7 @@ describe('news of companies', () => {
 
   it('end for all who follow when the process stops, and nobody can follow any more', async () => {
     const page = follow(company, await revisionOf(company))
-    await news.close()
+    await updates.close()
     expect(page.ended).to.equal(true)
     expect(() => follow(company, 0)).to.throw('no more pages can follow')
     page.leave()
@@ -153,7 +152,7 @@ describe('news of companies', () => {
   })
 })
 
-describe('telling news', () => {
+describe('notifying of what was committed', () => {
   const statement = (sent: string[][]) =>
     ({
       query: async ({ values }: { values: [string, string[]] }) => void sent.push(values[1]),
@@ -162,13 +161,13 @@ describe('telling news', () => {
 
   it('puts what comes during a pause into one statement, the highest revision of each company', async () => {
     const sent: string[][] = []
-    const teller = createTeller(statement(sent), () => {}, 60_000)
-    teller.tell(told(1, 5))
+    const notifier = createLiveNotifier(statement(sent), () => {}, 60_000)
+    notifier.notify(told(1, 5))
     await until(() => sent.length === 1)
-    teller.tell(told(1, 6))
-    teller.tell([...told(2, 3), ...told(1, 8)])
-    teller.tell(told(1, 7))
-    await teller.close()
+    notifier.notify(told(1, 6))
+    notifier.notify([...told(2, 3), ...told(1, 8)])
+    notifier.notify(told(1, 7))
+    await notifier.close()
     expect(sent).to.deep.equal([['1:5'], ['1:8,2:3']])
   })
 
@@ -181,23 +180,23 @@ describe('telling news', () => {
       return failure ? Promise.reject(failure) : good.query(...args)
     }
     const errors: unknown[] = []
-    const teller = createTeller({ query } as unknown as Pool, (error) => errors.push(error), 0)
-    teller.tell(told(1, 5))
+    const notifier = createLiveNotifier({ query } as unknown as Pool, (error) => errors.push(error), 0)
+    notifier.notify(told(1, 5))
     await until(() => errors.length === 1)
-    teller.tell(told(2, 1))
-    await teller.close()
+    notifier.notify(told(2, 1))
+    await notifier.close()
     expect(sent).to.deep.equal([['1:5,2:1']])
     expect(errors).to.have.length(1)
   })
 
   it('ends with all told, and tells nothing afterwards', async () => {
     const sent: string[][] = []
-    const teller = createTeller(statement(sent), () => {}, 60_000)
-    teller.tell(told(1, 5))
-    teller.tell(told(1, 6))
-    await teller.close()
-    teller.tell(told(1, 7))
-    await teller.close()
+    const notifier = createLiveNotifier(statement(sent), () => {}, 60_000)
+    notifier.notify(told(1, 5))
+    notifier.notify(told(1, 6))
+    await notifier.close()
+    notifier.notify(told(1, 7))
+    await notifier.close()
     expect(sent.flat().at(-1)).to.equal('1:6')
   })
 })
