@@ -204,7 +204,7 @@ export function describeEventVersions(name: string, open: () => OutsideStore | n
       return seen
     }
 
-    it('the former one is read in the shape of the newest when tables are made anew', async () => {
+    it('the former one is read in the shape of the newest when tables are made anew [LEDGER-17]', async () => {
       expect(await names()).to.deep.equal(['Pães', 'Doces'])
     })
 
@@ -216,7 +216,7 @@ export function describeEventVersions(name: string, open: () => OutsideStore | n
       expect(stored.map(({ version }) => version)).to.deep.equal([1, 1, 2])
     })
 
-    it('both are caught up with, and reactors see the newest only', async () => {
+    it('both are caught up with, and reactors see the newest only [LEDGER-17]', async () => {
       await leave([
         { version: 1, subject: 'category/1001', data: { id: 1001, external_id: null, name: 'Tortas' } },
         labelled(1002, 'Cafés'),
@@ -241,7 +241,7 @@ export function describeEventVersions(name: string, open: () => OutsideStore | n
       }
     })
 
-    it('what was stored stays as it is: in the export, the feed, and for verification', async () => {
+    it('what was stored stays as it is: in the export, the feed, and for verification [LEDGER-17]', async () => {
       expect(await lines()).to.satisfy((all: string) => all.startsWith(written))
       expect(await verifyLedger(core, companyId)).to.include({ valid: true, checked: 6 })
       const folder = await mkdtemp(join(tmpdir(), 'versions-'))
@@ -265,7 +265,7 @@ export function describeEventVersions(name: string, open: () => OutsideStore | n
       )
     })
 
-    it('the history of a record is told in the newest, under the hash of what was stored', async () => {
+    it('the history of a record is told in the newest, under the hash of what was stored [FEED-3]', async () => {
       const stored = (await collect(core.store.read(streamOf(companyId), 0))).at(1) as Envelope
       const { type, subject, revision } = stored
       const wanted = { fromRevision: 0, toRevision: 5, types: [type], subject, limit: 10 }
@@ -277,7 +277,7 @@ export function describeEventVersions(name: string, open: () => OutsideStore | n
       expect(events[0]?.revision).to.equal(revision)
     })
 
-    it('an older program says that it is older, and changes nothing', async () => {
+    it('an older program says that it is older, and changes nothing [LEDGER-17]', async () => {
       const before = await head()
       await leave([labelled(1003, 'Sucos')])
       const isOlder = (error: unknown) =>
