@@ -12,13 +12,13 @@ const PROVIDER_RETRY_AFTER_SECONDS = '30'
 /** Sends a problem in the shape of the interface that was called. */
 export type AnswerProblem = (response: Response, problem: Problem) => void
 
-export type LogFailure = (message: string, error: unknown, requestId: string) => void
+export type LogError = (message: string, error: unknown, requestId: string) => void
 
 /**
  * Turns whatever was thrown into an answer, in the shape of API v1 unless another one is given. Nothing of an unexpected
  * error reaches the caller but the request's id.
  */
-export function failures(log: LogFailure, answer: AnswerProblem = answerProblem): ErrorRequestHandler {
+export function problemHandler(log: LogError, answer: AnswerProblem = answerProblem): ErrorRequestHandler {
   return (error, request, response, _next) => {
     // The rest of the request could not be read, and its caller was told so (unreadable.ts).
     if (response.locals.isRefused) return

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { sparing } from '#service/sparing-log.ts'
+import { sparing } from '#service/log.ts'
 
 describe('sparing log', () => {
   let now = 0

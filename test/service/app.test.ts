@@ -3,10 +3,7 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { v7 as uuidv7 } from 'uuid'
-import { unavailableWhile } from '#http/middleware/unavailable.ts'
-import { serverOf } from '#http/server.ts'
-import { createBase } from '#service/app.ts'
-import { answerInShape } from '#service/shapes.ts'
+import { createApp } from '#service/app.ts'
 import { bytesOf, exchange } from '../support/wire.ts'
 
 describe('what is told before an interface is there', () => {
@@ -14,10 +11,8 @@ describe('what is told before an interface is there', () => {
   let url: string
 
   before(async () => {
-    const probing = { health: async () => ({ service: 'starting' }), isStopping: () => false }
-    const app = createBase({ trustProxy: false, newId: uuidv7, ...probing })
-    app.use(unavailableWhile(() => true, answerInShape))
-    server = serverOf(app, { newId: uuidv7, answer: answerInShape }).listen(0, '127.0.0.1')
+    const app = createApp({ trustProxy: false, newId: uuidv7, isStopping: () => false, log: () => {} })
+    server = app.server.listen(0, '127.0.0.1')
     await once(server, 'listening')
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   })

@@ -1,6 +1,6 @@
+import type { ComponentChildren } from 'preact'
 import type { oas31 } from 'zod-openapi'
-import { type Html, html, type Part } from './html.ts'
-import { inline } from './markdown.ts'
+import { Line } from './markdown.tsx'
 
 export type Schema = oas31.SchemaObject
 
@@ -27,7 +27,7 @@ export const anchorOf = (name: string): string => `objeto-${name}`
 export const nameOfRef = (ref: string): string => ref.slice(ref.lastIndexOf('/') + 1)
 
 /** A field on a line of its own; those of objects inside it follow, under its name. */
-interface Line {
+interface Field {
   readonly name: string
   readonly schema: Schema
   /** What there is to say of its presence. */
@@ -35,18 +35,45 @@ interface Line {
 }
 
 /** The fields of an object, one a line. */
-export function fieldTable(schema: Schema): Html {
+export function FieldTable({ schema }: { readonly schema: Schema }) {
   const lines = linesOf(schema, '')
-  if (lines.length === 0) return html`<p>Sem campos.</p>`
-  return html`<table><thead><tr><th>Campo</th><th>Tipo</th><th>Significado</th></tr></thead><tbody>${lines.map(row)}</tbody></table>`
+  if (lines.length === 0) return <p>Sem campos.</p>
+  return (
+    <table>
+      <thead>
+        <tr>
+          <th>Campo</th>
+          <th>Tipo</th>
+          <th>Significado</th>
+        </tr>
+      </thead>
+      <tbody>{lines.map(row)}</tbody>
+    </table>
+  )
 }
 
-function row({ name, schema, note }: Line): Html {
-  return html`<tr><td><code>${name}</code>${note && html` <span class="note">${note}</span>`}</td>
-<td>${typeOf(schema)}</td><td>${inline(schema.description ?? '')}${limitsOf(schema)}</td></tr>`
-}
+const row = ({ name, schema, note }: Field) => (
+  <tr key={name}>
+    <td>
+      <code>{name}</code>
+      {note && (
+        <>
+          {' '}
+          <span class="note">{note}</span>
+        </>
+      )}
+    </td>
+    <td>
+      <Type schema={schema} />
+    </td>
+    <td>
+      <Line text={schema.description ?? ''} />
+      <Limits schema={schema} />
+    </td>
+  </tr>
+)
 
-function linesOf(schema: Schema, prefix: string): Line[] {
+function linesOf(schema: Schema, prefix: string): Field[] {
   const note = noteOn(schema)
   return Object.entries((schema.properties ?? {}) as Record<string, Schema>).flatMap(([field, inner]) => {
     const name = prefix + field
@@ -78,34 +105,56 @@ function withoutNull(schema: Schema): Schema {
 }
 
 /** A type in words, with a link to the object that it names. */
-export function typeOf(schema: Schema): Html {
+export function Type({ schema }: { readonly schema: Schema }) {
   if (schema.$ref) {
     const name = nameOfRef(schema.$ref)
-    return html`<a href="#${anchorOf(name)}">${name}</a>`
+    return <a href={`#${anchorOf(name)}`}>{name}</a>
   }
   const choices = alternatives(schema)
-  if (choices.length > 0) return html`${choices.map((choice, position) => [position > 0 && ' ou ', typeOf(choice)])}`
-  if (schema.type === 'array') return html`lista de ${typeOf(schema.items as Schema)}`
-  if (schema.const !== undefined) return html`<code>${String(schema.const)}</code>`
+  if (choices.length > 0)
+    return (
+      <>
+        {separated(
+          choices.map((choice) => <Type schema={choice} />),
+          ' ou ',
+        )}
+      </>
+    )
+  if (schema.type === 'array')
+    return (
+      <>
+        lista de <Type schema={schema.items as Schema} />
+      </>
+    )
+  if (schema.const !== undefined) return <code>{String(schema.const)}</code>
   const names = [schema.type ?? 'string'].flat().map((type) => TYPES[type] ?? type)
   if (schema.format && names[0] === 'texto') names[0] = FORMATS[schema.format] ?? schema.format
-  return html`${names.join(' ou ')}`
+  return <>{names.join(' ou ')}</>
 }
 
 /** What a value must be beyond its type. */
-function limitsOf(schema: Schema): Html | null {
+function Limits({ schema }: { readonly schema: Schema }) {
   const shown = withoutNull(schema)
-  const limits: Part[] = [
-    shown.enum && ['um de ', shown.enum.map((value, position) => [position > 0 && ', ', html`<code>${value}</code>`])],
+  const values = shown.enum?.map((value) => <code>{value}</code>)
+  const limits = [
+    values && ['um de ', separated(values, ', ')],
     decimals(shown.pattern),
     bounds(shown.minLength, shown.maxLength, 'caracteres'),
     bounds(shown.minItems, shown.maxItems, 'itens'),
     bounds(shown.minimum, shown.maximum, ''),
-    schema.default !== undefined && ['padrão ', html`<code>${String(schema.default)}</code>`],
+    schema.default !== undefined && ['padrão ', <code>{String(schema.default)}</code>],
   ].filter(Boolean)
   if (limits.length === 0) return null
-  return html` <span class="limits">${limits.map((limit, position) => [position > 0 && '; ', limit])}</span>`
+  return (
+    <>
+      {' '}
+      <span class="limits">{separated(limits, '; ')}</span>
+    </>
+  )
 }
+
+const separated = (parts: readonly ComponentChildren[], by: string): ComponentChildren[] =>
+  parts.flatMap((part, position) => (position > 0 ? [by, part] : [part]))
 
 /** The end of a pattern tells how many decimals a text has. */
 function decimals(pattern = ''): string | null {

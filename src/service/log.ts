@@ -1,4 +1,5 @@
-import type { Log } from './role.ts'
+/** Tells the operator what went wrong; `requestId` where it went wrong with a request. */
+export type Log = (message: string, error: unknown, requestId?: string) => void
 
 /** The same complaint again is only counted for so long. */
 const QUIET_MS = 30_000
