@@ -23,7 +23,6 @@ export interface OpenLedger {
   readonly reactedRevision: number
   /** Whether anything was made that others wait for. */
   hasReacted: boolean
-  /** Events to append, command by command. */
   readonly commands: Envelope[][]
 }
 

@@ -55,7 +55,6 @@ export interface EventStore {
   stored?(stream: string, afterRevision: number | null): AsyncIterable<StoredEvent>
 }
 
-/** Which events of a stream are wanted. */
 export interface Search {
   /** First and last revision to look at, both inclusive. */
   readonly fromRevision: number
@@ -64,7 +63,6 @@ export interface Search {
   readonly types: readonly string[] | null
   /** Null: about any record. */
   readonly subject: string | null
-  /** Events at most. */
   readonly limit: number
 }
 
@@ -75,7 +73,6 @@ export interface SearchPage {
   readonly seenTo: number
 }
 
-/** An event as a store keeps it. */
 export interface StoredEvent {
   /** JSON text of the envelope. */
   readonly json: string

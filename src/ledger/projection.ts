@@ -19,7 +19,6 @@ export interface Projection {
 
 /** How a record is found and shown; `type` is the first half of a subject. The text is the API's object, ready to be sent. */
 export interface RecordView {
-  /** Rows needed to show the record. */
   refs(id: number): readonly AnyRef[]
   /** Rows of other records that are shown with it and may change by themselves, as the category of an item. */
   refsMore?(rows: Rows, id: number): readonly AnyRef[]
@@ -75,18 +74,15 @@ export function refsOf(model: ReadModel, event: Envelope): AnyRef[] {
   return refs
 }
 
-/** Applies an event to the rows of its company. */
 export function project(model: ReadModel, rows: Changes, event: Envelope): void {
   for (const handler of handlersOf(model, event.type)) handler.apply(rows, event)
 }
 
-/** The parts of a subject `sale/981`. */
 export function parseSubject(subject: string): { type: string; id: number } {
   const slash = subject.indexOf('/')
   return { type: subject.slice(0, slash), id: Number(subject.slice(slash + 1)) }
 }
 
-/** The view of a subject's record. */
 export function viewOf(model: ReadModel, subject: string): { view: RecordView; id: number } {
   const { type, id } = parseSubject(subject)
   const view = model.views[type]
@@ -102,7 +98,6 @@ export interface Loading {
   load(companyId: number, refs: readonly AnyRef[]): Promise<void>
 }
 
-/** Loads those of the rows that are not in memory yet. */
 export async function ensure({ set, load }: Loading, companyId: number, refs: readonly AnyRef[]): Promise<void> {
   const missing = set.missing(companyId, refs)
   if (missing.length > 0) await load(companyId, missing)

@@ -15,7 +15,6 @@ export interface Reactor {
   react(rows: Changes, event: Envelope, record: string, newId: () => string): void
 }
 
-/** What reactors work with. */
 export interface Reacting extends Loading {
   readonly reactors: readonly Reactor[]
   readonly newId: () => string

@@ -28,11 +28,9 @@ export interface Ref<R> {
   readonly values: readonly KeyValue[]
 }
 
-/** Any table, where the row's type does not matter. */
 // biome-ignore lint/suspicious/noExplicitAny: a table is invariant in its row type, so only `any` accepts them all
 export type AnyTable = Table<any>
 
-/** Any reference. */
 // biome-ignore lint/suspicious/noExplicitAny: as above
 export type AnyRef = Ref<any>
 
@@ -44,13 +42,10 @@ export function table<R extends object>(
   return { global: false, indexes: [], name, ...declaration }
 }
 
-/** A reference to a row by primary key. */
 export const byPk = <R>(table: Table<R>, ...values: KeyValue[]): Ref<R> => ({ table, by: 'pk', values })
 
-/** A reference to a row by a named unique key. */
 export const byKey = <R>(table: Table<R>, by: string, ...values: KeyValue[]): Ref<R> => ({ table, by, values })
 
-/** DDL of a table in a schema, with its indexes. */
 export const ddlOf = (table: AnyTable, schema: string): string =>
   [tableDdl(table, schema), ...indexDdl(table, schema)].join('\n')
 

@@ -1,6 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
-/** Work that is done when asked for. */
 export interface OnDemand {
   /** Has it done soon; once more if it is being done, however many ask meanwhile. */
   ask(): void
@@ -34,11 +33,9 @@ export function coalesce(work: () => Promise<unknown>): OnDemand {
   }
 }
 
-/** Work that is done again and again. */
 export interface Repetition {
   /** Does it without waiting for its time; once more if it is being done. */
   now(): void
-  /** Resolves when it is over. */
   stop(): Promise<void>
 }
 

@@ -11,7 +11,6 @@ import { createWorkingSet, type WorkingSet } from '../working-set.ts'
 import type { IdAllocator } from './ids.ts'
 import { type Decided, decideRequest, needsOf, type Request } from './unit-of-work.ts'
 
-/** What a unit of work needs beside its connection. */
 export interface AttemptOptions {
   readonly store: EventStore
   readonly model: ReadModel
@@ -25,7 +24,6 @@ export interface AttemptOptions {
   readonly onOutdated: () => void
 }
 
-/** How far a commit has brought a company. */
 export interface Committed {
   readonly companyId: number
   readonly revision: number

@@ -11,7 +11,6 @@ import { createWorkingSet, type WorkingSet } from '../working-set.ts'
 import { type AttemptOptions, reportCommit } from './attempt.ts'
 import { storeAnswer } from './idempotency.ts'
 
-/** What catch-up of one locked company works with. */
 export interface CatchUp {
   readonly tx: Transaction
   readonly store: EventStore

@@ -94,7 +94,6 @@ function replayOf(found: Found, { requestHash }: Idempotency): Replay | Refusal 
     : refuse('idempotency_key_reuse')
 }
 
-/** Puts the row that answers a repeated key. */
 export function storeAnswer(
   rows: Changes,
   { key, requestHash }: Idempotency,

@@ -22,7 +22,6 @@ export interface Request {
 
 /** How results become an answer; the edge's matter, called in the transaction because the answer may be stored there. */
 export interface Reply {
-  /** Status of an accepted single command. */
   status(outcome: OutcomeKind): number
   /** Answer of a request of many commands. Without it the request has just one. */
   compose?(results: readonly CommandResult[]): { status: number; body: string }
@@ -42,7 +41,6 @@ export interface Answer {
   readonly revision: number
 }
 
-/** What a unit of work decides with. */
 export interface Deciding extends Reacting {
   readonly ids: IdLease
 }
@@ -129,7 +127,6 @@ async function runCommand(
   return { result: { outcome, subject, remarks, body }, events, privateRows }
 }
 
-/** Turns decided events into envelopes: revision, time, cause and hash. */
 function seal(request: Request, decision: Accepted, ledger: OpenLedger, newEventId: () => string): Envelope[] {
   const single = !request.reply.compose
   const idempotency: IdempotencyRecord | null =

@@ -29,7 +29,6 @@ export interface Writer {
   idle(): Promise<void>
 }
 
-/** A request that waits for its answer. */
 interface Pending extends Doubtful {
   readonly resolve: (answer: Answer | Refusal) => void
   readonly reject: (error: unknown) => void
@@ -57,7 +56,6 @@ export function createWriter(options: WriterOptions): Writer {
   }
 }
 
-/** Runs a group and answers every request of it. */
 async function runGroup(options: WriterOptions, group: readonly Pending[], attemptsLeft: number): Promise<void> {
   let decided: Decided[] = []
   try {
