@@ -133,10 +133,14 @@ async function replayAll(work: Work): Promise<number> {
 
 async function sideBySide<T>(items: Iterable<T>, doOne: (item: T) => Promise<unknown>): Promise<void> {
   const waiting = items[Symbol.iterator]()
+  const failures: unknown[] = []
   const doNext = async () => {
-    for (let next = waiting.next(); !next.done; next = waiting.next()) await doOne(next.value)
+    for (let next = waiting.next(); !next.done && failures.length === 0; next = waiting.next())
+      await doOne(next.value).catch((error: unknown) => failures.push(error))
   }
+  // Also after a failure: whatever went on would write into the tables of the next rebuild.
   await Promise.all(Array.from({ length: PARALLEL }, doNext))
+  if (failures.length > 0) throw failures[0]
 }
 
 /** Up to where the live tables have come: what lies beyond has not been reacted to, and is its writer's or catch-up's to apply. */
