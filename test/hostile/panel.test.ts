@@ -4,13 +4,13 @@ import type { PanelRoute } from '#panel/route.ts'
 import { PANEL_ROUTES } from '#panel/routes.ts'
 import { addressOf } from '../browser/samples/all.ts'
 import { usePanel } from '../support/browser.ts'
+import { explore, TITLE } from '../support/random.ts'
 import { pageText } from './pages.ts'
-import { fuzzing, RUNS, TITLE } from './settings.ts'
 import { encoded, oddName, printed } from './values.ts'
 import { makesSecret, secretsOf, standing, type Visited, type Visitor, visit, visitorsOf } from './visitors.ts'
 
 /** There are many routes, pages take longer than records, and everybody is asked. */
-const CASES = Math.ceil(RUNS / 3)
+const CASES = 3
 
 /** What a browser sends of a form, in its order. */
 type Pairs = readonly (readonly [name: string, value: string])[]
@@ -118,7 +118,7 @@ describe(`hostile visitors of the panel (${TITLE})`, function () {
           if (visitor.is === 'clerk' && route.access === 'owner') expect(status).to.be.within(400, 499)
         })
     })
-    await fc.assert(looks, fuzzing(property, CASES))
+    await explore(looks, CASES, property)
     expect(await now()).to.equal(before)
   }
 
@@ -145,7 +145,7 @@ describe(`hostile visitors of the panel (${TITLE})`, function () {
         })
       }
     })
-    await fc.assert(submits, fuzzing(property, CASES))
+    await explore(submits, CASES, property)
   }
 
   // First, so that what they have left behind is on the pages that are looked at.
@@ -169,7 +169,7 @@ describe(`hostile visitors of the panel (${TITLE})`, function () {
       await ask(nobody, { path: '/painel/entrar', form }, (status) => expect(status).to.be.within(400, 499))
       await ask(nobody, { path: '/painel/sair', form })
     })
-    await fc.assert(enters, fuzzing(4_000, CASES))
+    await explore(enters, CASES, 4_000)
   })
 
   it('and nothing of it was a fault, and the panel still answers', async () => {

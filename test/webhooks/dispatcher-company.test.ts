@@ -7,7 +7,7 @@ import { idsOf, silent, useDispatchers } from './harness.ts'
 import { addAddress, queue, storedDeliveries } from './outbox.ts'
 
 describe('the dispatcher among others', () => {
-  const database = useDatabase()
+  const database = useDatabase('withoutReadModel')
   const tests = useDispatchers(database)
 
   it('does not let addresses that never answer slow down the others', async () => {
