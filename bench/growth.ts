@@ -1,5 +1,5 @@
 import { encodeCursor } from '#queries/cursor.ts'
-import { saleListing } from '#queries/sales/list-sales.ts'
+import { saleListing } from '#queries/sales/sales.ts'
 import type { Books } from './books.ts'
 import { administer } from './database.ts'
 import type { Environment } from './environment.ts'

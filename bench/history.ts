@@ -1,5 +1,5 @@
-import { createReceivable, settleReceivable } from '#commands/finance/receivable-commands.ts'
-import { createCustomer } from '#commands/people/create-customer.ts'
+import { createReceivable, settleReceivable } from '#commands/finance/receivables.ts'
+import { createCustomer } from '#commands/people/customers.ts'
 import { invoke } from '#ledger/command.ts'
 import { streamOf } from '#ledger/envelope.ts'
 import type { Core } from '#service/core.ts'

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { runAsSystem } from '#access/as-system.ts'
-import { registerWebhook } from '#commands/webhooks/register-webhook.ts'
-import { switchOffWebhook } from '#commands/webhooks/switch-webhook.ts'
+import { registerWebhook, switchOffWebhook } from '#commands/webhooks.ts'
 import { secretOf } from '#domain/webhook-secret.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { type Core, openCore } from '#service/core.ts'

@@ -1,20 +1,12 @@
+import type { DataOf } from '#events/catalogue.ts'
 import { byPk, table } from '#ledger/table.ts'
 import { companyOf } from './companies.ts'
 import { type Changed, changedColumns, docView, existing, projection, stamp } from './define.ts'
 
 /** An API key without its secret, as `/me`, the command line and the panel show it. */
-export interface ApiKeyObject {
-  id: number
-  name: string
-  /** First characters of the key, to recognise it by. */
-  prefix: string
-  scopes: string[]
-  created_at: string
-  expires_at: string | null
-  revoked_at: string | null
-}
+export type ApiKeyObject = DataOf<'ApiKeyCreated'> & { created_at: string; revoked_at: string | null }
 
-export interface ApiKeyRow extends Changed {
+interface ApiKeyRow extends Changed {
   company_id: number
   id: number
   expires_at: string | null
@@ -22,7 +14,7 @@ export interface ApiKeyRow extends Changed {
   doc: ApiKeyObject
 }
 
-export const apiKeys = table<ApiKeyRow>('api_keys', {
+const apiKeys = table<ApiKeyRow>('api_keys', {
   columns: {
     company_id: 'bigint',
     id: 'bigint',
@@ -53,15 +45,8 @@ export const apiKeysProjection = projection('api_keys', [apiKeys], {
     apply(rows, event) {
       const { company_id } = companyOf(rows)
       const { id, name, prefix, scopes, expires_at } = event.data
-      const doc: ApiKeyObject = {
-        id,
-        name,
-        prefix,
-        scopes,
-        created_at: event.recorded_at,
-        expires_at,
-        revoked_at: null,
-      }
+      const created_at = event.recorded_at
+      const doc: ApiKeyObject = { id, name, prefix, scopes, created_at, expires_at, revoked_at: null }
       rows.add(apiKeys, { company_id, id, expires_at, revoked_at: null, ...stamp(event), doc })
     },
   },

@@ -1,39 +1,30 @@
-import type { EventOf } from '#events/catalogue.ts'
+import type { DataOf, EventOf } from '#events/catalogue.ts'
 import type { RecordView } from '#ledger/projection.ts'
 import { byPk, table } from '#ledger/table.ts'
 import type { Changes, Rows } from '#ledger/working-set.ts'
 import { type Changed, changedColumns, projection, stamp } from './define.ts'
 
-/** The company as the command line and the panel show it. */
-export interface CompanyObject {
-  id: number
-  name: string
-  cnpj: string
-  plan: 'basic' | 'api'
-  timezone: string
-  logo_url: string | null
-  created_at: string
-}
+export type CompanyObject = DataOf<'CompanyRegistered'> & { created_at: string }
 
-/** Where events of a company are to be delivered. */
+/** What deciding on deliveries needs to know of an endpoint. */
 export interface WebhookRoute {
   id: number
   /** Names of outbound events, or `*` for all. */
   events: string[]
   enabled: boolean
-  /** Who registered it; a key's own doings are not told to its own address. */
+  /** Who registered it: what a key does is not told to the endpoints that it registered. */
   registered_by: string | null
 }
 
-export interface CompanyRow extends Changed {
+interface CompanyRow extends Changed {
   company_id: number
   timezone: string
   plan: string
-  /** Keys that are not revoked; expired ones are among them. At most five count (spec, Limits). */
+  /** Keys that are not revoked, expired ones among them. At most five may be active (KEY-4). */
   active_keys: { id: number; expires_at: string | null }[]
-  /** Ids of the users who are owners and active: there is always one of them left. */
+  /** Ids of the users who are owners and active; the last one cannot be taken away. */
   active_owners: number[]
-  /** Its webhook addresses: what a reaction has to know of them, without another look-up. */
+  /** Its webhook endpoints, so that rendering messages needs no look-up of its own. */
   webhooks: WebhookRoute[]
   doc: CompanyObject
 }
@@ -55,7 +46,7 @@ export const companies = table<CompanyRow>('companies', {
 /** The company whose rows these are. */
 export const ownCompany = byPk(companies)
 
-/** The company's row in a projection or a decision, where it must exist. */
+/** For projections and commands, where the company must exist. */
 export function companyOf(rows: Rows): Readonly<CompanyRow> {
   const company = rows.get(ownCompany)
   if (!company) throw new Error('the company is not registered')
@@ -70,7 +61,7 @@ function companyRow(event: EventOf<'CompanyRegistered'>): CompanyRow {
   return { company_id: id, timezone, plan, active_keys: [], active_owners: [], webhooks: [], ...stamp(event), doc }
 }
 
-/** For an event that changes what is known of one address. */
+/** For an event that changes what is known of one endpoint. */
 const routing = <E extends { data: { id: number } }>(
   change: (route: WebhookRoute, event: E) => WebhookRoute | null,
 ) => ({

@@ -3,7 +3,7 @@ import type { Handler, Projection, RecordView } from '#ledger/projection.ts'
 import type { AnyRef, AnyTable, Ref } from '#ledger/table.ts'
 import type { Changes, Rows } from '#ledger/working-set.ts'
 
-/** What one type of event does to rows, with its data typed. `refs` names every row that `apply` gets. */
+/** What one type of event does to rows. `refs` names every row that `apply` gets. */
 interface TypedHandler<N extends EventName> {
   refs?(event: EventOf<N>): readonly AnyRef[]
   apply(rows: Changes, event: EventOf<N>): void
@@ -34,10 +34,9 @@ export const changedColumns = { revision: 'bigint', changed_at: 'timestamptz' } 
 /** Index for lists with `updated_since`, which go by (time and revision of the last change, id). */
 export const BY_CHANGE = '(company_id, changed_at, revision, id)'
 
-/** Index for deleted listings. */
+/** Index for lists of deleted records. */
 export const BY_DELETION = '(company_id, deleted_at, id) where deleted_at is not null'
 
-/** The stamp of an event on the rows that it changes. */
 export const stamp = (event: { revision: number; recorded_at: string }): Changed => ({
   revision: event.revision,
   changed_at: event.recorded_at,
@@ -64,8 +63,8 @@ export function docView<R extends { doc: object; deleted_at?: string | null }>(
 }
 
 /**
- * An object with more members at its end. Not `{ ...object, ...more }`: to each member that a spread copy does not have yet,
- * Node 20 gives two microseconds, which for a receivable is as much as all the rest of its replay.
+ * An object with more members at its end. Not `{ ...object, ...more }`: Node 20 takes two microseconds for each member that
+ * a spread adds, which for a receivable is as much as the rest of its replay.
  */
 export const withMore = <T extends object, M extends object>(object: T, more: M): T & M =>
   Object.assign({}, object, more)

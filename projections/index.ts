@@ -2,22 +2,18 @@ import type { Sequences } from '#ledger/follow/sequences.ts'
 import type { ReadModel } from '#ledger/projection.ts'
 import { versionOf } from '#ledger/rebuild/read-schema.ts'
 import { apiKeysProjection, apiKeyView } from './api-keys.ts'
-import { catalogItemsProjection, catalogItemView } from './catalog-items.ts'
-import { categoriesProjection, categoryView } from './categories.ts'
+import { catalogItemsProjection, catalogItemView, categoriesProjection, categoryView } from './catalog.ts'
 import { companiesProjection, companyView, ownCompany } from './companies.ts'
-import { customersProjection, customerView } from './customers.ts'
-import { offlineSalesProjection } from './offline-sales.ts'
+import { payablesProjection, payableView, receivablesProjection, receivableView } from './finance.ts'
 import { ordersProjection, orderView } from './orders.ts'
-import { payablesProjection, payableView } from './payables.ts'
 import { paymentTypesProjection, paymentTypeView } from './payment-types.ts'
-import { receivablesProjection, receivableView } from './receivables.ts'
-import { salesProjection, saleView } from './sales.ts'
+import { customersProjection, customerView, suppliersProjection, supplierView } from './people.ts'
+import { offlineSalesProjection, salesProjection, saleView } from './sales.ts'
 import { storesProjection, storeView } from './stores.ts'
-import { suppliersProjection, supplierView } from './suppliers.ts'
 import { usersProjection, userView } from './users.ts'
 import { webhooksProjection, webhookView } from './webhooks.ts'
 
-/** Grows when a projection starts to write something else from the same events; the tables are then rebuilt at the next start. */
+/** Raised when a projection writes something else from the same events; the next start then rebuilds the tables. */
 const MEANING = 1
 
 /** In the order in which they see each event; the company comes first, because the others read it. */
@@ -39,7 +35,6 @@ const projections = [
   ordersProjection,
 ]
 
-/** The whole read model. */
 export const readModel: ReadModel = {
   version: versionOf(projections, MEANING),
   projections,
@@ -62,7 +57,7 @@ export const readModel: ReadModel = {
   base: [ownCompany],
 }
 
-/** Where the highest id of each kind is found. Rows of what was deleted stay. */
+/** Where the highest id of each kind is found: rows of deleted records stay. */
 export const ID_COLUMNS: Sequences = {
   company: ['companies', 'company_id'],
   user: ['users', 'id'],

@@ -1,13 +1,12 @@
-import type { OrderStatus } from '#domain/order-moves.ts'
+import type { OrderStatus } from '#domain/orders.ts'
 import type { DataOf } from '#events/catalogue.ts'
 
-/** An attempt to pay an order, and what became of it, as the API shows it. */
+/** An attempt to pay an order, and what became of it, as the API shows it. The provider's fields are null until it tells of a payment. */
 export interface PaymentObject {
   /** Null for a payment that none of our attempts is known to have made. */
   attempt_id: string | null
-  /** Null while the provider has not told of a payment. */
   provider_payment_id: string | null
-  /** In the provider's words; null as above. */
+  /** In the provider's words. */
   provider_status: string | null
   status_detail: string | null
   /** In ours. An attempt that the provider refused is `failed`, without moving the order. */
@@ -24,7 +23,7 @@ export interface PaymentObject {
 
 type Payments = readonly PaymentObject[]
 
-/** An attempt is under way; one that was refused before starts again in its place. */
+/** An attempt that was refused before starts again, as the latest. */
 export function attemptStarted(payments: Payments, data: DataOf<'PaymentStarted'>, at: string): PaymentObject[] {
   const { attempt_id, payment_method_id, amount, commission_percentage } = data
   const started: PaymentObject = {
@@ -44,7 +43,6 @@ export function attemptStarted(payments: Payments, data: DataOf<'PaymentStarted'
   return [...payments.filter((payment) => payment.attempt_id !== attempt_id), started]
 }
 
-/** The provider made no payment of the attempt. */
 export function attemptRefused(payments: Payments, data: DataOf<'PaymentRefused'>, at: string): PaymentObject[] {
   return payments.map((payment) =>
     payment.attempt_id === data.attempt_id
@@ -53,7 +51,7 @@ export function attemptRefused(payments: Payments, data: DataOf<'PaymentRefused'
   )
 }
 
-/** The provider told of a payment: it takes the place of what was known of it, and of the attempt that made it. */
+/** The payment takes the place of what was known of it, and of the attempt that made it. */
 export function paymentRecorded(
   payments: Payments,
   data: DataOf<'PaymentRecorded'>,

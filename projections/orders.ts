@@ -1,7 +1,6 @@
 import { inZone } from '#domain/instant.ts'
 import { toCents } from '#domain/money.ts'
-import type { OrderStatus } from '#domain/order-moves.ts'
-import { carrierOf } from '#domain/order-moves.ts'
+import { carrierOf, type OrderStatus } from '#domain/orders.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
@@ -11,22 +10,14 @@ import { attemptRefused, attemptStarted, type PaymentObject, paymentRecorded } f
 
 type Placed = DataOf<'OrderPlaced'>
 
-/** An order of an online store as the API shows it (DESIGN section 5, Online store). */
-export interface OrderObject {
-  id: number
-  external_id: string | null
-  store_alias: string
+/** An order of an online store as the API shows it. */
+export type OrderObject = Omit<Placed, 'store_id'> & {
   /** What its payments carry at the provider, and no other order's anywhere. */
   provider_reference: string
   status: OrderStatus
-  customer: Placed['customer']
-  items: Placed['items']
-  subtotal: string
-  delivery_fee: string
-  total: string
   /** The payment that paid the order, or was given back, else the latest; null before the first attempt. */
   payment: PaymentObject | null
-  /** All of them, in the order in which they became known. */
+  /** In the order in which they became known. */
   payments: PaymentObject[]
   commission: CommissionObject | null
   alarms: AlarmObject[]
@@ -36,19 +27,11 @@ export interface OrderObject {
   updated_at: string
 }
 
-/** How what was paid is shared. */
-export interface CommissionObject {
-  percentage: string
-  amount: string
-  store_amount: string
+type CommissionObject = Pick<DataOf<'CommissionSplit'>, 'percentage' | 'amount' | 'store_amount'> & {
   reversed_at: string | null
 }
 
-export interface AlarmObject {
-  code: DataOf<'OrderAlarmRaised'>['code']
-  provider_payment_id: string
-  raised_at: string
-}
+type AlarmObject = Omit<DataOf<'OrderAlarmRaised'>, 'id'> & { raised_at: string }
 
 export interface OrderRow extends Changed {
   company_id: number
@@ -97,7 +80,7 @@ export interface PaymentKeyRow {
   started_at: string
 }
 
-export const paymentKeys = table<PaymentKeyRow>('payment_keys', {
+const paymentKeys = table<PaymentKeyRow>('payment_keys', {
   columns: {
     company_id: 'bigint',
     idempotency_key: 'text',
@@ -110,7 +93,7 @@ export const paymentKeys = table<PaymentKeyRow>('payment_keys', {
 
 export const paymentByKey = (key: string) => byPk(paymentKeys, key)
 
-/** An event about an order, as far as every handler looks at it. */
+/** An event about an order, as far as all handlers look at it. */
 interface OrderEvent {
   readonly data: { readonly id: number }
   readonly revision: number
@@ -140,7 +123,6 @@ function foremost({ status, payments }: OrderObject, carriedBy: string | null): 
   return carrierOf(payments, carriedBy) ?? last
 }
 
-/** A handler of an event that changes one order. */
 const changing = <E extends OrderEvent>(change: (row: Readonly<OrderRow>, event: E, at: string) => OrderChange) => ({
   refs: (event: E) => [orderById(event.data.id)],
   apply: (rows: Changes, event: E) => changeOrder(rows, event, (row, at) => change(row, event, at)),
@@ -148,7 +130,7 @@ const changing = <E extends OrderEvent>(change: (row: Readonly<OrderRow>, event:
 
 /**
  * By its id alone an order would take over the payments of the order with that id in another system, or in an earlier
- * database, that uses the same account at the provider.
+ * database, that uses the same credentials at the provider.
  */
 const referenceOf = (event: EventOf<'OrderPlaced'>): string => `order-${event.data.id}-${event.id}`
 

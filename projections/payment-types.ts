@@ -4,17 +4,12 @@ import { byPk, table } from '#ledger/table.ts'
 import { companyOf } from './companies.ts'
 import { type Changed, changedColumns, docView, existing, projection, stamp } from './define.ts'
 
-/** A sale payment type as the API shows it (spec, Sale payment type). */
-export interface PaymentTypeObject {
-  id: number
-  name: string
-  kind: PaymentKind
+/** A sale payment type as the API shows it (TYPE-1). */
+export type PaymentTypeObject = DataOf<'PaymentTypeCreated'> & {
   is_cash: boolean
-  fee_percentage: string
   accepts_api: boolean
   /** Why the API refuses it; absent when it does not. */
   reason?: string
-  due_days: number
 }
 
 export interface PaymentTypeRow extends Changed {

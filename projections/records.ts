@@ -4,7 +4,7 @@ import type { Changes } from '#ledger/working-set.ts'
 import { companyOf, timezoneOf } from './companies.ts'
 import { type Changed, existing, stamp } from './define.ts'
 
-/** What the API's object of every record has; times are on the company's clock. */
+/** Times are on the company's clock. */
 interface RecordObject {
   readonly id: number
   readonly external_id: string | null
@@ -22,7 +22,7 @@ export interface RecordRow<D> extends Changed {
   doc: D
 }
 
-/** How records of one kind are kept; `C` are its own columns, which repeat what is looked for in the object. */
+/** How records of one kind are kept; `C` are its own columns: what of the object is looked for. */
 interface RecordKind<T, D extends RecordObject, C> {
   readonly table: Table<RecordRow<D> & C>
   byId(id: number): Ref<RecordRow<D> & C>
@@ -45,7 +45,7 @@ interface Recorded<T extends Id> {
 /** The object after an event with this data. Times in events are UTC; `zone` is the company's. */
 type Alter<D, E> = (doc: D, data: E, zone: string) => D
 
-/** What the events in the life of a record do to its row; a projection lists them under the events' names. */
+/** What events do to a record's row; a projection lists these handlers under the events' names. */
 export function recordHandlers<T extends Id, D extends RecordObject, C>(kind: RecordKind<T, D, C>) {
   const { table, byId, columnsOf, freed } = kind
   const refs = ({ data }: Recorded<Id>) => [byId(data.id)]

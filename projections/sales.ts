@@ -15,20 +15,11 @@ export interface FiscalDocument {
   issued_at: string
 }
 
-/** A sale as the API shows it (DESIGN section 5, Sale). Names are those of the moment of the sale. */
-export interface SaleObject {
-  id: number
-  external_id: string | null
+/** A sale as the API shows it (SALE-14). Names are those of the moment of the sale. */
+export type SaleObject = Omit<Completed, 'items'> & {
   status: 'completed' | 'cancelled'
   origin: Origin
-  customer: Completed['customer']
-  sold_at: string
   items: Omit<Completed['items'][number], 'moves_stock'>[]
-  payments: Completed['payments']
-  subtotal: string
-  delivery_fee: string
-  total: string
-  change: string
   fiscal_document: FiscalDocument | null
   cancelled_at: string | null
   cancel_reason: string | null
@@ -41,19 +32,19 @@ export interface SaleRow extends Changed {
   id: number
   /** A cancelled sale keeps its external id. */
   external_id: string | null
-  status: 'completed' | 'cancelled'
+  status: SaleObject['status']
   origin: Origin
   customer_id: number | null
   sold_at: string
   total_cents: number
   /** What the sale took from stock, for its cancellation. */
   stock_moves: { catalog_item_id: number; quantity: string }[]
-  /** What its credit-on-account payments made, for its cancellation. */
+  /** What its payments on credit made, for its cancellation. */
   receivable_ids: readonly number[]
   doc: SaleObject
 }
 
-/** SQL: of rows that people look for, and that are few. */
+/** SQL of what an index of its own finds: people look for cancelled sales, which are few. */
 export const IS_CANCELLED = "status = 'cancelled'"
 
 export const sales = table<SaleRow>('sales', {
@@ -83,7 +74,7 @@ export const sales = table<SaleRow>('sales', {
 export const saleById = (id: number) => byPk(sales, id)
 export const saleByExternalId = (externalId: string) => byKey(sales, 'external', externalId)
 
-/** What differs between sales by the way in which they were made. */
+/** What differs between sales by how they were made. */
 type Made = Pick<SaleObject, 'external_id' | 'customer' | 'payments' | 'subtotal' | 'delivery_fee'>
 
 type Recorded = EventOf<'SaleCompleted'> | EventOf<'OfflineSaleCompleted'> | EventOf<'OfflineSaleCancelled'>
@@ -120,7 +111,6 @@ const atTheCounter = ({ total, payments }: DataOf<'OfflineSaleCancelled'>): Made
   delivery_fee: '0.00',
 })
 
-/** What lines take from stock, line by line. */
 export function stockMoves(items: readonly Completed['items'][number][]): SaleRow['stock_moves'] {
   return items.flatMap(({ catalog_item_id, quantity, moves_stock }) =>
     moves_stock && catalog_item_id !== null ? [{ catalog_item_id, quantity }] : [],
@@ -157,7 +147,7 @@ export const salesProjection = projection('sales', [sales], {
   OfflineSaleCancelled: {
     apply(rows, event) {
       const doc = saleObject(event, atTheCounter(event.data), timezoneOf(rows))
-      // When the till cancelled it nobody knows; it is cancelled since the service has known it at all.
+      // Nobody knows when the till cancelled it: for the service it has never been anything else.
       addSale(rows, event, { ...doc, status: 'cancelled', cancelled_at: doc.created_at }, [])
     },
   },
@@ -196,3 +186,48 @@ export const salesProjection = projection('sales', [sales], {
 })
 
 export const saleView = docView(saleById)
+
+export type OfflineSaleWarning = DataOf<'OfflineSaleCompleted'>['warnings'][number]
+
+/** An uploaded sale by the till's own identifier, where a repeated upload finds it. */
+interface OfflineSaleRow {
+  company_id: number
+  offline_id: string
+  sale_id: number
+  fingerprint: string
+  /** Who uploaded it, as `user/3`, and when it was recorded. */
+  actor: string | null
+  recorded_at: string
+  warnings: readonly OfflineSaleWarning[]
+}
+
+/** SQL of what an index of its own finds: sales that somebody should look at, which are few. */
+export const HAS_WARNINGS = 'json_array_length(warnings) > 0'
+
+const offlineSales = table<OfflineSaleRow>('offline_sales', {
+  columns: {
+    company_id: 'bigint',
+    offline_id: 'text',
+    sale_id: 'bigint',
+    fingerprint: 'text',
+    actor: 'text',
+    recorded_at: 'timestamptz',
+    warnings: 'json',
+  },
+  keys: { pk: ['company_id', 'offline_id'] },
+  indexes: ['(company_id, sale_id)', `(company_id, sale_id) where ${HAS_WARNINGS}`],
+})
+
+export const offlineSaleById = (offlineId: string) => byPk(offlineSales, offlineId)
+
+function remember(rows: Changes, event: EventOf<'OfflineSaleCompleted'> | EventOf<'OfflineSaleCancelled'>): void {
+  const { id, offline_id, fingerprint, warnings } = event.data
+  const { company_id } = companyOf(rows)
+  const { actor, recorded_at } = event
+  rows.add(offlineSales, { company_id, offline_id, sale_id: id, fingerprint, actor, recorded_at, warnings })
+}
+
+export const offlineSalesProjection = projection('offline_sales', [offlineSales], {
+  OfflineSaleCompleted: { apply: remember },
+  OfflineSaleCancelled: { apply: remember },
+})

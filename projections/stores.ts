@@ -6,19 +6,15 @@ import { companyOf } from './companies.ts'
 import { type Changed, changedColumns, docView, existing, projection, stamp } from './define.ts'
 
 /** An online store without its secrets, as the command line and the panel show it. */
-export interface StoreObject {
-  id: number
-  alias: string
+export type StoreObject = Omit<DataOf<'StoreCreated'>, 'secrets'> & {
   enabled: boolean
-  commission_percentage: string
-  sandbox: boolean
   has_access_token: boolean
   has_notification_secret: boolean
   created_at: string
   updated_at: string
 }
 
-export interface StoreRow extends Changed {
+interface StoreRow extends Changed {
   company_id: number
   id: number
   alias: string
@@ -60,14 +56,13 @@ export const storeSecretsByAlias = (alias: string) => byKey(storeSecrets, 'alias
 
 type Secrets = DataOf<'StoreCreated'>['secrets']
 
-/** Which secrets are set, from those of an event. */
+/** The members that say which secrets are set, from an event. */
 function presence(secrets: Secrets): Partial<StoreObject> {
   return Object.fromEntries(
     STORE_SECRETS.filter((name) => secrets.includes(name)).map((name) => [`has_${name}`, true]),
   ) as Partial<StoreObject>
 }
 
-/** A handler of an event that changes what is shown of a store. */
 function changing<E extends { data: { id: number }; revision: number; recorded_at: string }>(
   change: (event: E) => Partial<StoreObject>,
 ) {

@@ -1,4 +1,4 @@
-import type { EventOf } from '#events/catalogue.ts'
+import type { DataOf, EventOf } from '#events/catalogue.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
@@ -6,21 +6,17 @@ import { companies, companyOf } from './companies.ts'
 import { type Changed, changedColumns, docView, existing, projection, stamp } from './define.ts'
 
 /** A person who logs in at the counter or in the panel. */
-export interface UserObject {
-  id: number
-  name: string
-  email: string
-  role: 'owner' | 'clerk'
+export type UserObject = DataOf<'UserCreated'> & {
   status: 'active' | 'inactive'
   company_id: number
   created_at: string
   updated_at: string
 }
 
-export interface UserRow extends Changed {
+interface UserRow extends Changed {
   company_id: number
   id: number
-  /** Tokens and sessions are of the generation in which they were given out; those of an earlier one have ended. */
+  /** Tokens and sessions belong to the generation in which they were given out; those of an earlier one have ended. */
   generation: number
   doc: UserObject
 }
@@ -32,7 +28,7 @@ export const users = table<UserRow>('users', {
 
 export const userById = (id: number) => byPk(users, id)
 
-/** Password and address of a user: `ops`, never in an event. Addresses are unique in the whole service. */
+/** What a user logs in with: `ops`; the password is never in an event. E-mails are unique in the whole service. */
 export interface UserCredentials {
   user_id: number
   company_id: number
@@ -69,7 +65,6 @@ export const usersProjection = projection('users', [users], {
   UserPasswordChanged: changed((user) => ({ doc: user.doc, generation: user.generation + 1 })),
 })
 
-/** For an event that changes a user. */
 function changed<E extends Pick<Envelope, 'recorded_at' | 'revision'> & { data: { id: number } }>(
   change: (user: Readonly<UserRow>, event: E) => Pick<UserRow, 'doc'> & Partial<UserRow>,
 ) {
@@ -85,7 +80,7 @@ function changed<E extends Pick<Envelope, 'recorded_at' | 'revision'> & { data: 
   }
 }
 
-/** Keeps the company's list of active owners, which is how a command knows the last one: here, where role and status meet. */
+/** Keeps the company's list of active owners, by which a command knows the last one: here, where role and status meet. */
 function noteOwner(rows: Changes, { id, role, status }: UserObject): void {
   const company = companyOf(rows)
   const isOne = role === 'owner' && status === 'active'

@@ -6,22 +6,15 @@ import type { Changes } from '#ledger/working-set.ts'
 import { companyOf, ownCompany, timezoneOf } from './companies.ts'
 import { type Changed, changedColumns, existing, projection, stamp } from './define.ts'
 
-/** An address as the ledger knows it; how it answers is added when it is shown. */
-export interface WebhookObject {
-  id: number
-  url: string
-  events: string[]
-  description: string | null
-  created_at: string
-  updated_at: string
-}
+/** A webhook endpoint as the ledger knows it; how it answers is added when it is shown. */
+export type WebhookObject = DataOf<'WebhookRegistered'> & { created_at: string; updated_at: string }
 
 export interface WebhookRow extends Changed {
   company_id: number
   id: number
   url: string
   enabled: boolean
-  /** Since when its answers count: it was registered or switched on then, or its URL changed. */
+  /** Since when its answers count: then it was registered or switched on, or its URL changed. */
   watched_since: string
   /** `api_key/7`, `user/3`, or null for the service itself. */
   registered_by: string | null
@@ -46,7 +39,7 @@ export const webhooks = table<WebhookRow>('webhooks', {
 
 export const webhookById = (id: number) => byPk(webhooks, id)
 
-/** Secret of an address: `ops`, never in an event. During a rotation's overlap `secret` still signs, and `next_secret` beside it. */
+/** Secret of an endpoint: `ops`, never in an event. During a rotation's overlap both `secret` and `next_secret` sign. */
 export interface WebhookSecret {
   company_id: number
   webhook_id: number
@@ -68,7 +61,7 @@ export const webhookSecrets = table<WebhookSecret>('webhook_secrets', {
 
 export const webhookSecretById = (id: number) => byPk(webhookSecrets, id)
 
-/** How an address answers: `ops`, written by dispatchers. */
+/** How an endpoint answers: `ops`, written by dispatchers. */
 export interface WebhookHealth {
   company_id: number
   webhook_id: number
@@ -77,7 +70,7 @@ export interface WebhookHealth {
   no_response_since: string | null
 }
 
-export const webhookHealth = table<WebhookHealth>('webhook_health', {
+const webhookHealth = table<WebhookHealth>('webhook_health', {
   columns: {
     company_id: 'bigint',
     webhook_id: 'bigint',
@@ -92,7 +85,7 @@ const healthById = (id: number) => byPk(webhookHealth, id)
 
 type Id = { readonly id: number }
 
-/** An event about one address, as far as its row is concerned. */
+/** An event about one endpoint, as far as its row is concerned. */
 interface AboutWebhook<D extends Id> {
   readonly revision: number
   readonly recorded_at: string
@@ -139,7 +132,7 @@ export const webhooksProjection = projection('webhooks', [webhooks], {
   WebhookDeleted: changing((_row, { recorded_at }) => ({ enabled: false, deleted_at: recorded_at })),
 })
 
-/** What is shown of how an address answers, on the company's clock. */
+/** What is shown of how an endpoint answers, on the company's clock. */
 export function webhookState(
   { enabled, watched_since }: Pick<WebhookRow, 'enabled' | 'watched_since'>,
   health: Omit<WebhookHealth, 'company_id' | 'webhook_id'> | null,

@@ -8,13 +8,13 @@ export interface CursorScope {
   readonly filters: object
 }
 
-/** Grows when the meaning of a key changes; cursors of another version are refused like broken ones. */
+/** Raised when the meaning of a key changes; cursors of another version are refused like broken ones. */
 const VERSION = 1
 const DIGEST_BYTES = 12
 
 const content = z.strictObject({ v: z.literal(VERSION), r: z.string(), f: z.string(), k: z.unknown() })
 
-/** An opaque text that says where the next page begins: after the record with this key. */
+/** An opaque text for where the next page begins: after the record with this key. */
 export function encodeCursor(scope: CursorScope, key: readonly (string | number)[]): string {
   const text = JSON.stringify({ v: VERSION, r: scope.resource, f: digest(scope), k: key })
   return Buffer.from(text).toString('base64url')
@@ -29,7 +29,7 @@ export function decodeCursor<K extends readonly (string | number)[]>(
   const parsed = content.safeParse(parseJson(Buffer.from(cursor, 'base64url').toString()))
   if (!parsed.success) return null
   const found = key.safeParse(parsed.data.k)
-  // Resource, digest and every stray character are covered by this: only what was handed out is taken back.
+  // Covers resource, digest and stray characters at once: only what was handed out is taken back.
   return found.success && encodeCursor(scope, found.data) === cursor ? found.data : null
 }
 

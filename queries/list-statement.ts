@@ -1,16 +1,11 @@
-/** Types of the columns that lists go by. */
 type KeyType = 'bigint' | 'timestamptz' | 'date' | 'uuid' | 'text'
 
 /** In which order records are listed, and so what a cursor holds. The first column may have a lower bound. */
 export interface Order {
   readonly name: string
   readonly columns: readonly { readonly name: string; readonly type: KeyType }[]
-  /** The last first. */
   readonly descending?: true
-  /**
-   * There is no index for it: all keys are sorted, and only the records of the page are read. Its columns have the record's `id`
-   * among them.
-   */
+  /** There is no index for it: all keys, `id` among them, are sorted, and only the records of the page are read. */
   readonly isSorted?: true
 }
 
@@ -30,7 +25,7 @@ export interface Source {
 /** Conditions by name, as SQL with a placeholder for the value; those of a source that depends on the day get that one too. */
 export type Conditions = Readonly<Record<string, (parameter: string, today: string) => string>>
 
-/** Whether a source depends on the company's day, which is then a parameter of its statements: $3, after two of their own. */
+/** Whether a source depends on the company's day, which is then parameter $3 of its statements. */
 export const isDaily = ({ record }: Source): boolean => typeof record === 'function'
 export const TODAY = '$3::date'
 
@@ -54,7 +49,6 @@ export interface RecordRow {
   readonly record: string
 }
 
-/** Column of a part of a record's key. */
 export const keyColumn = (name: string): string => `key_${name}`
 
 const statements = new Map<string, { name: string; text: string }>()
@@ -122,7 +116,6 @@ function textOf(
     order by ${inOrder.join(', ')}`
 }
 
-/** Takes the answer of a list statement apart. */
 export function readRows(rows: readonly (LedgerRow | RecordRow)[], companyId: number): [LedgerRow, RecordRow[]] {
   const [ledger, ...records] = rows
   if (!ledger) throw new Error(`company ${companyId} is not registered`)
@@ -133,7 +126,7 @@ const directionOf = ({ descending }: Order): string => (descending ? ' desc' : '
 const keysOf = ({ columns }: Order): string => columns.map(({ name }) => `t.${name} as ${keyColumn(name)}`).join(', ')
 const sortedBy = (order: Order): string => order.columns.map(({ name }) => `t.${name}${directionOf(order)}`).join(', ')
 
-/** The records of a page, in the order of an index. */
+/** The records of a page by walking an index. */
 const walkedPage = (source: Source, order: Order, wanted: string): string => `
       select ${recordOf(source)} as record, ${keysOf(order)}
       from ${source.from}
@@ -141,7 +134,7 @@ const walkedPage = (source: Source, order: Order, wanted: string): string => `
       order by ${sortedBy(order)}
       limit (select $2::bigint + 1)`
 
-/** The same where all keys have to be sorted: with their records, 50,000 items would take six times as long. */
+/** The same where all keys have to be sorted: sorted with their records, 50,000 items would take six times as long. */
 const sortedPage = (source: Source, order: Order, wanted: string): string => `
       select (select ${recordOf(source)} from ${source.from} where t.company_id = $1 and t.id = k.${keyColumn('id')}) as record, k.*
       from (
@@ -152,7 +145,7 @@ const sortedPage = (source: Source, order: Order, wanted: string): string => `
         limit (select $2::bigint + 1)
       ) k`
 
-/** A page after a cursor needs no lower bound: the cursor's key is beyond it, and the index would be entered at the bound. */
+/** A page after a cursor needs no lower bound: the cursor's key lies beyond it, and with both the index would be entered at the bound. */
 function begin({ columns, descending }: Order, start: Start, next: number): string[] {
   const [first] = columns
   if (start === 'first' || !first) return []

@@ -1,21 +1,18 @@
-import { fromThousandths, toThousandths } from '#domain/quantity.ts'
+import { fromThousandths, MAX_THOUSANDTHS, toThousandths } from '#domain/quantity.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { event } from '#events/catalogue.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
-import type { ItemObject } from '#projections/catalog-items.ts'
+import type { ItemObject } from '#projections/catalog.ts'
 import { type ItemChanges, NO_STOCK_OF_SERVICES } from './item-input.ts'
 
-/** What an item needs to know of itself to have its stock moved; `type` is the one it will have. */
+/** `type` is the one that the item will have. */
 type Stocked = Pick<ItemObject, 'id' | 'type' | 'stock'>
 
-/** The largest stock that can be sent, in thousandths: what is answered can be sent back. */
-const MAX_STOCK = 999_999_999_999
-
-/** A quantity with exactly 3 decimals, as it is recorded and answered. */
+/** With exactly 3 decimals, as quantities are recorded and answered. */
 export const normalized = (quantity: string): string => fromThousandths(toThousandths(quantity))
 
-/** The event of an absolute stock: none when it is left alone or the same. A service has none. */
+/** The event of an absolute stock; none when it is left alone or stays the same. A service has no stock. */
 export function countStock({ id, type, stock: before }: Stocked, stock: string | null | undefined): NewEvent[] {
   const wanted = stock === undefined ? before : stock && normalized(stock)
   const after = type === 'service' ? null : wanted
@@ -37,7 +34,8 @@ function adjusted({ id, stock: before }: Stocked, adjustment: string) {
   if (before === null) return invalid('stock_adjustment', 'o item não tem controle de estoque')
   const difference = toThousandths(adjustment)
   const after = toThousandths(before) + difference
-  if (after > MAX_STOCK) return invalid('stock_adjustment', 'o estoque resultante é grande demais')
+  // What is answered can be sent back.
+  if (after > MAX_THOUSANDTHS) return invalid('stock_adjustment', 'o estoque resultante é grande demais')
   // Goods that arrive are never refused, even where oversold offline sales leave the stock negative.
   if (after < 0 && difference < 0) {
     const short = { catalog_item_id: id, requested: fromThousandths(-difference), available: before }

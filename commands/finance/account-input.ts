@@ -7,24 +7,16 @@ import { ExternalId, Id, text } from '#domain/text.ts'
 /** What is owed: nothing is no account. */
 const Amount = Money.refine((value) => value !== '0.00', 'deve ser maior que zero')
 
+const externalId = { external_id: ExternalId.nullish() }
+
 /** Fields of a whole account, external id and other party aside: POST, PUT and batch items. */
 export const accountShape = { description: text(200), amount: Amount, due_date: CalendarDate }
 
 /** Fields of PATCH: absent is left alone. */
-export const accountChangesShape = {
-  external_id: ExternalId.nullish(),
-  description: accountShape.description.optional(),
-  amount: accountShape.amount.optional(),
-  due_date: accountShape.due_date.optional(),
-}
+export const accountChangesShape = { ...externalId, ...z.strictObject(accountShape).partial().shape }
 
-/** Values of those fields, as far as they are sent. */
-export interface AccountInput {
-  readonly external_id?: string | null
-  readonly description: string
-  readonly amount: string
-  readonly due_date: string
-}
+const account = z.strictObject({ ...externalId, ...accountShape })
+export type AccountInput = z.infer<typeof account>
 
 /** How an input names the other party: by one of its ids; null is none, and absent is left alone by PATCH. */
 export interface PartyName {
@@ -32,7 +24,7 @@ export interface PartyName {
   readonly external_id?: string | null
 }
 
-/** For `superRefine` of a schema whose input names a party: which of two different ones would be meant? */
+/** For `superRefine` of a schema whose input names a party: by one id only, since two could mean two parties. */
 export function checkParty<N>(field: string, named: (input: N) => PartyName) {
   return (input: N, context: z.RefinementCtx): void => {
     const { id, external_id } = named(input)
@@ -42,7 +34,7 @@ export function checkParty<N>(field: string, named: (input: N) => PartyName) {
   }
 }
 
-/** The body of a settlement (spec, Settlement input fields). The amount changes nothing: it is a check. */
+/** The body of a settlement (ACCT-5). The amount is only checked. */
 export const Settlement = z.strictObject({
   paid_at: Instant.nullish(),
   payment_method: z.enum(PAYMENT_METHODS),
@@ -51,7 +43,3 @@ export const Settlement = z.strictObject({
 
 export const SettleInput = z.strictObject({ id: Id, ...Settlement.shape })
 export type SettleInput = z.infer<typeof SettleInput>
-
-/** DELETE by id. */
-export const DeleteInput = z.strictObject({ id: Id })
-export type DeleteInput = z.infer<typeof DeleteInput>

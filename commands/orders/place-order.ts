@@ -7,10 +7,10 @@ import { accept, command, isRefusal } from '#ledger/command.ts'
 import { orderByExternalId } from '#projections/orders.ts'
 import { storeByAlias } from '#projections/stores.ts'
 import { Document } from '../people/person-input.ts'
-import { duplicateOf } from '../records/duplicate.ts'
-import { LinesInput, lineRefs, priceLines } from '../sales/priced-lines.ts'
+import { duplicateOf } from '../records.ts'
+import { LinesInput, lineRefs, priceLines } from '../sales/lines.ts'
 
-/** POST /orders. The store is named by the alias that it has in addresses; one that is no alias is just not found. */
+/** POST /orders. The store is named by its alias; a text that cannot be one is just not found. */
 export const OrderInput = z.strictObject({
   store_alias: text(60),
   external_id: ExternalId.optional(),

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { splitOf } from '#domain/commission.ts'
-import { carrierOf, judge, orderStatusOf, statusOfProvider } from '#domain/order-moves.ts'
+import { carrierOf, judge, orderStatusOf, splitOf, statusOfProvider } from '#domain/orders.ts'
 import { refuse } from '#domain/refusal.ts'
 import { Id, text } from '#domain/text.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
@@ -10,7 +9,7 @@ import { type PaymentObject, paymentRecorded } from '#projections/order-payments
 import { type OrderRow, orderById } from '#projections/orders.ts'
 import { storeById } from '#projections/stores.ts'
 
-/** A payment as the provider has it; whoever runs the command has seen that it is this order's, with its amount. */
+/** A payment as the provider has it; the caller has checked that it is this order's, with its amount. */
 export const RecordPaymentInput = z.strictObject({
   id: Id,
   /** The attempt that the payment says it was made by; null when it does not say. */
@@ -26,8 +25,8 @@ type Recorded = DataOf<'PaymentRecorded'>
 type Payments = readonly PaymentObject[]
 
 /**
- * Takes over what the provider says of a payment, if it is a move forward, and lets the order follow. Anything else, also a
- * status never heard of, changes nothing (`unchanged`). A payment that was not known yet is adopted.
+ * Takes over what the provider says of a payment, if it is a move forward, and lets the order follow. Anything else, an
+ * unknown status included, changes nothing. A payment that was not known yet is adopted.
  */
 export const recordPayment = command<RecordPaymentInput>({
   needs: ({ id }) => [orderById(id)],
@@ -44,7 +43,7 @@ export const recordPayment = command<RecordPaymentInput>({
     const attempt = attemptBehind(payments, known, attempt_id)
     const status = statusOfProvider(told.provider_status)
     const isMove = status !== null && judge(known?.status ?? null, status) === 'applied'
-    // News of its attempt is worth recording even where the status is old news.
+    // Which attempt made it is worth recording even where the status is not new.
     const isFound = known !== null && attempt !== null && attempt !== known
     if (!isMove && !isFound) return accept('unchanged', `order/${id}`)
     const store = rows.get(storeById(order.store_id))

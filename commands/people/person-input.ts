@@ -1,8 +1,10 @@
 import { z } from 'zod'
 import { expects } from '#domain/portuguese.ts'
+import { invalid, type Refusal } from '#domain/refusal.ts'
 import { isCnpj, isCpf } from '#domain/tax-number.ts'
 import { Email, Phone, text } from '#domain/text.ts'
 import { PERSON_TYPES } from '#events/persons.ts'
+import type { PersonFields } from '#projections/people.ts'
 
 /** The 26 states of Brazil and the federal district. */
 const STATES = 'AC AL AP AM BA CE DF ES GO MA MT MS MG PA PB PR PE PI RJ RN RS RO RR SC SP SE TO'.split(' ')
@@ -10,7 +12,7 @@ const STATES = 'AC AL AP AM BA CE DF ES GO MA MT MS MG PA PB PR PE PI RJ RN RS R
 const ZIP = 'deve ser um CEP com 8 dígitos, sem pontuação'
 
 /** Where a person lives or works; each part may be missing. */
-const Address = z.strictObject({
+const AddressInput = z.strictObject({
   zip: z
     .string(expects(ZIP))
     .regex(/^\d{8}$/, ZIP)
@@ -32,7 +34,7 @@ const optionalShape = {
   document: Document.nullish(),
   phone: Phone.nullish(),
   email: Email.nullish(),
-  address: Address.nullish(),
+  address: AddressInput.nullish(),
   notes: text(2000).nullish(),
 }
 
@@ -51,16 +53,13 @@ export const personChangesShape = {
 }
 
 const person = z.strictObject(personShape)
-export type PersonInput = z.infer<typeof person>
+type PersonInput = z.infer<typeof person>
 
 const personChanges = z.strictObject(personChangesShape)
-export type PersonChanges = z.infer<typeof personChanges>
+type PersonChanges = z.infer<typeof personChanges>
 
 /** Why a document does not go with the type of person, or null when it does. */
-export function documentProblem({
-  person_type,
-  document,
-}: Pick<PersonInput, 'person_type' | 'document'>): string | null {
+function documentProblem({ person_type, document }: Pick<PersonInput, 'person_type' | 'document'>): string | null {
   if (document === null || document === undefined) return null
   if (person_type === 'PF') return isCpf(document) ? null : 'deve ser um CPF válido: o tipo de pessoa é PF'
   return isCnpj(document) ? null : 'deve ser um CNPJ válido: o tipo de pessoa é PJ'
@@ -70,4 +69,54 @@ export function documentProblem({
 export function checkDocument(input: Pick<PersonInput, 'person_type' | 'document'>, context: z.RefinementCtx): void {
   const message = documentProblem(input)
   if (message !== null) context.addIssue({ code: 'custom', path: ['document'], message })
+}
+
+type Address = NonNullable<PersonFields['address']>
+
+/** What a PATCH names of a person with the fields `F`; of the address, some parts. */
+export type PersonPatch<F extends PersonFields> = Partial<Omit<F, 'address'>> & Pick<PersonChanges, 'address'>
+
+/** A whole person as it is recorded: what was not sent is empty. */
+export function personOf(input: PersonInput & { readonly external_id?: string | null }): PersonFields {
+  return {
+    external_id: input.external_id ?? null,
+    name: input.name,
+    person_type: input.person_type,
+    document: input.document ?? null,
+    phone: input.phone ?? null,
+    email: input.email ?? null,
+    address: input.address ? addressOf(input.address) : null,
+    notes: input.notes ?? null,
+  }
+}
+
+/** The fields that a PATCH names, with the values that they would have afterwards. */
+export function patchOf<F extends PersonFields>(before: F, { address, ...rest }: PersonPatch<F>): Partial<F> {
+  const fields = rest as unknown as Partial<F>
+  if (address === undefined) return fields
+  // Parts of an address follow the rule of PATCH too: absent is left alone.
+  return { ...fields, address: address && addressOf({ ...before.address, ...address }) }
+}
+
+/** Refuses changes after which document and type of person do not go together, naming the field that was sent. */
+export function misfit(before: PersonFields, changes: Partial<PersonFields>): Refusal | null {
+  const message = documentProblem({ ...before, ...changes })
+  if (message === null) return null
+  return changes.document
+    ? invalid('document', message)
+    : invalid('person_type', 'não combina com o documento cadastrado: envie também o novo documento ou null')
+}
+
+/** An address with every part present; one without any content is none. */
+function addressOf(input: Partial<Address>): Address | null {
+  const address = {
+    zip: input.zip ?? null,
+    street: input.street ?? null,
+    number: input.number ?? null,
+    complement: input.complement ?? null,
+    district: input.district ?? null,
+    city: input.city ?? null,
+    state: input.state ?? null,
+  }
+  return Object.values(address).some((part) => part !== null) ? address : null
 }

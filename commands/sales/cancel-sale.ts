@@ -4,8 +4,8 @@ import { Id, optionalText } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { accept, command } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'
-import { itemById } from '#projections/catalog-items.ts'
-import { receivableById } from '#projections/receivables.ts'
+import { itemById } from '#projections/catalog.ts'
+import { receivableById } from '#projections/finance.ts'
 import { type SaleRow, saleById } from '#projections/sales.ts'
 
 /** POST /sales/{id}/cancel; a reason is welcome and not demanded. */
@@ -14,7 +14,7 @@ export type CancelSaleInput = z.infer<typeof CancelSaleInput>
 
 /**
  * Cancels a sale, returns its stock and deletes what is still to be received for it. Cancelling twice answers the state,
- * not an error (spec, States: sales).
+ * not an error (SALE-17).
  */
 export const cancelSale = command<CancelSaleInput>({
   needs: ({ id }) => [saleById(id)],

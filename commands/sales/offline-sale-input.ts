@@ -26,7 +26,7 @@ type Fields = z.infer<typeof fields>
 export type OfflineSale = Omit<Fields, 'amount_received' | 'change'> & { amount_received: string; change: string }
 
 /**
- * An offline sale as it is uploaded (spec, Offline sale), checked to the cent. Unknown fields are ignored: tills of many
+ * An offline sale as it is uploaded (UP-2), checked to the cent. Unknown fields are ignored: tills of many
  * versions send what they have. A till without a cash drawer may leave out `amount_received` and `change`.
  */
 export const OfflineSaleInput: z.ZodType<OfflineSale> = fields
@@ -62,7 +62,7 @@ interface Wrong {
   readonly message: string
 }
 
-/** What does not add up (DESIGN section 5, Sync interface). A sale that was cancelled before it was paid has no payments. */
+/** What does not add up (UP-7). A sale that was cancelled before it was paid has no payments. */
 function findErrors(sale: OfflineSale): Wrong[] {
   const wrong = sale.items.flatMap((item, position) => findLineError(item, position) ?? [])
   const [lines, total] = [sumOf(sale.items.map((item) => item.total)), toCents(sale.total)]

@@ -1,16 +1,16 @@
 import { fromThousandths, toThousandths } from '#domain/quantity.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import type { Rows } from '#ledger/working-set.ts'
-import { itemById } from '#projections/catalog-items.ts'
+import { itemById } from '#projections/catalog.ts'
 import { existing } from '#projections/define.ts'
-import type { OfflineSaleWarning } from '#projections/offline-sales.ts'
 import { paymentTypeById } from '#projections/payment-types.ts'
+import type { OfflineSaleWarning } from '#projections/sales.ts'
+import { quantitiesTaken } from './lines.ts'
 import type { OfflineSale } from './offline-sale-input.ts'
-import { quantitiesTaken } from './sale-lines.ts'
 
 type Parts = Pick<DataOf<'OfflineSaleCompleted'>, 'items' | 'payments'>
 
-/** How far a till's clock may be ahead without a word: clocks differ. */
+/** How far a till's clock may be ahead without a warning: clocks differ. */
 const CLOCK_TOLERANCE_MS = 5 * 60_000
 
 /** The stock, in thousandths, that lines leave of each item whose stock they move. */
@@ -38,7 +38,7 @@ const warning = (
   { product_id = null, found = null, expected = null }: Partial<OfflineSaleWarning> = {},
 ): OfflineSaleWarning => ({ code, product_id, found, expected })
 
-/** One of each kind for a product, however many lines it stands on, unless their prices differ too. */
+/** One of each kind for a product, on however many lines; of prices that differ, one each. */
 function productWarnings(rows: Rows, { items }: OfflineSale): OfflineSaleWarning[] {
   const warnings = new Map<string, OfflineSaleWarning>()
   for (const { product_id, price } of items) {

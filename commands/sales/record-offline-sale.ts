@@ -1,27 +1,25 @@
 import { addDays, dateInZone } from '#domain/instant.ts'
 import { toCents } from '#domain/money.ts'
+import { MAX_THOUSANDTHS } from '#domain/quantity.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import { accept, command, isRefusal } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
 import type { Rows } from '#ledger/working-set.ts'
-import { itemById } from '#projections/catalog-items.ts'
+import { itemById } from '#projections/catalog.ts'
 import { ownCompany, timezoneOf } from '#projections/companies.ts'
 import { existing } from '#projections/define.ts'
-import { offlineSaleById } from '#projections/offline-sales.ts'
 import { paymentTypeById } from '#projections/payment-types.ts'
+import { offlineSaleById } from '#projections/sales.ts'
+import { soldItem, takenPayment } from './lines.ts'
 import { fingerprintOf, type OfflineSale } from './offline-sale-input.ts'
 import { findWarnings, stockAfter } from './offline-sale-warnings.ts'
-import { soldItem, takenPayment } from './sale-lines.ts'
 
 type Completed = DataOf<'OfflineSaleCompleted'>
 
-/** The largest shortage that is kept, in thousandths: stock beyond it is a till that has lost its mind. */
-const MIN_STOCK = -999_999_999_999
-
 /**
  * Records a sale that a till made without a connection. It has happened, so it is recorded even where stock goes below zero
- * or a price is another one; such things are warnings. The same sale again records nothing and is found under its sale.
+ * or a price differs; such things are warnings. The same sale again records nothing and is answered as the first time.
  */
 export const recordOfflineSale = command<OfflineSale>({
   needs: (sale) => [
@@ -56,7 +54,7 @@ export const recordOfflineSale = command<OfflineSale>({
   },
 })
 
-/** Items and payments as the sale keeps them; what the company does not have is named, all of it at once. */
+/** Items and payments as the sale keeps them; the refusal names all that the company does not have. */
 function findParts(rows: Rows, sale: OfflineSale): Pick<Completed, 'items' | 'payments'> | Refusal {
   const fields: Record<string, string[]> = {}
   const items = sale.items.flatMap(({ product_id, quantity, price, total }, position) => {
@@ -75,7 +73,7 @@ function findParts(rows: Rows, sale: OfflineSale): Pick<Completed, 'items' | 'pa
     return type ? [{ ...takenPayment(type, amount), status }] : []
   })
   for (const { id, thousandths } of stockAfter(rows, items)) {
-    if (thousandths >= MIN_STOCK) continue
+    if (thousandths >= -MAX_THOUSANDTHS) continue
     const position = sale.items.findIndex((item) => item.product_id === id)
     fields[`items[${position}].quantity`] = ['o estoque resultante é negativo demais']
   }
@@ -83,7 +81,7 @@ function findParts(rows: Rows, sale: OfflineSale): Pick<Completed, 'items' | 'pa
   return isWrong ? refuse('validation_failed', { fields, unknown_fields: [] }) : { items, payments }
 }
 
-/** What is to be received for payments on account, each due some days after the day of the sale on the company's calendar. */
+/** What is to be received for payments on credit, each due some days after the day of the sale on the company's calendar. */
 function receivablesOf(
   rows: Rows,
   { id, sold_at, payments }: Pick<Completed, 'id' | 'sold_at' | 'payments'>,
@@ -92,7 +90,7 @@ function receivablesOf(
   const day = dateInZone(sold_at, timezoneOf(rows))
   return payments.flatMap(({ payment_type_id, amount }) => {
     const { kind, name, due_days } = existing(rows, paymentTypeById(payment_type_id)).doc
-    // Nothing is owed of nothing.
+    // A payment of 0.00 leaves nothing to receive.
     if (kind !== 'credit_account' || toCents(amount) === 0) return []
     const receivable = event('ReceivableCreated', {
       id: nextId(),

@@ -7,16 +7,15 @@ import { ExternalId, Id } from '#domain/text.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import { accept, command, isRefusal } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'
-import { itemById } from '#projections/catalog-items.ts'
-import { customerByExternalId } from '#projections/customers.ts'
+import { itemById } from '#projections/catalog.ts'
 import { paymentTypeById } from '#projections/payment-types.ts'
+import { customerByExternalId } from '#projections/people.ts'
 import { saleByExternalId } from '#projections/sales.ts'
-import { LinesInput, lineRefs, priceLines } from './priced-lines.ts'
-import { quantitiesTaken, takenPayment } from './sale-lines.ts'
+import { LinesInput, lineRefs, priceLines, quantitiesTaken, takenPayment } from './lines.ts'
 
 type Completed = DataOf<'SaleCompleted'>
 
-/** POST /sales (spec, Sale input). */
+/** The body of POST /sales. */
 export const SaleInput = z.strictObject({
   external_id: ExternalId.optional(),
   customer_external_id: ExternalId.optional(),
@@ -27,7 +26,7 @@ export const SaleInput = z.strictObject({
 })
 export type SaleInput = z.infer<typeof SaleInput>
 
-/** Registers a sale that is complete from the start: priced, paid in full, its stock debited (spec, rule 5 of the endpoints). */
+/** Registers a sale that is complete from the start: priced, paid in full, its stock debited (SALE-1). */
 export const registerSale = command<SaleInput>({
   needs: (input) => [
     ...(input.external_id === undefined ? [] : [saleByExternalId(input.external_id)]),

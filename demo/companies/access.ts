@@ -1,17 +1,54 @@
 import { randomBytes } from 'node:crypto'
+import { mkdir, readFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { z } from 'zod'
 import { hashKey, KEY_BYTES, newKey } from '#access/api-keys.ts'
 import { runAsSystem } from '#access/as-system.ts'
 import { hashPassword, verifyPassword } from '#access/passwords.ts'
-import { createApiKey } from '#commands/api-keys/create-api-key.ts'
-import { revokeApiKey } from '#commands/api-keys/revoke-api-key.ts'
-import { changePassword } from '#commands/users/change-password.ts'
+import { createApiKey, revokeApiKey } from '#commands/api-keys.ts'
+import { CreateStoreInput, createStore } from '#commands/stores.ts'
+import { changePassword } from '#commands/users.ts'
 import { parseScopes } from '#domain/scopes.ts'
 import { isRefusal } from '#ledger/command.ts'
+import { replaceFile } from '#lib/files.ts'
+import type { StoreObject } from '#projections/stores.ts'
 import type { UserObject } from '#projections/users.ts'
 import type { Core } from '#service/core.ts'
 import type { DemoCompany } from './companies.ts'
-import type { DemoAccess } from './file.ts'
-import { ensureStore } from './store.ts'
+
+const access = z.object({
+  id: z.number(),
+  name: z.string(),
+  /** With every scope. */
+  api_key: z.string(),
+  read_only_key: z.string(),
+  user: z.object({ email: z.string(), password: z.string() }),
+  /** What signs its notifications; null where there is no store, as in files of before there were any. */
+  store: z.object({ alias: z.string(), notification_secret: z.string() }).nullable(),
+})
+
+const file = z.object({ base_url: z.string(), companies: z.array(access) })
+
+/** How to get into one of the demonstration companies. */
+export type DemoAccess = z.infer<typeof access>
+
+/** demo.json: the only place that knows these keys and passwords (OPS-3). */
+export type DemoFile = z.infer<typeof file>
+
+/** The file's content; null when there is none, or what is there is something else. */
+export async function readDemoFile(path: string): Promise<DemoFile | null> {
+  try {
+    return file.parse(JSON.parse(await readFile(path, 'utf8')))
+  } catch {
+    return null
+  }
+}
+
+/** Writes the file, and its folder where there is none. */
+export async function writeDemoFile(path: string, content: DemoFile): Promise<void> {
+  await mkdir(dirname(path), { recursive: true })
+  await replaceFile(path, `${JSON.stringify(content, null, 2)}\n`)
+}
 
 const PASSWORD_BYTES = 12
 
@@ -99,4 +136,39 @@ async function ensurePassword(
   const changed = await runAsSystem<UserObject>(writer, companyId, changePassword, input)
   if (isRefusal(changed)) throw new Error(`the password of ${email} cannot be changed: ${changed.refused}`)
   return password
+}
+
+const SECRET_BYTES = 24
+
+const newSecret = (): string => randomBytes(SECRET_BYTES).toString('base64url')
+
+/** The online store of a demonstration company, opened when it has none that signs its notifications. */
+async function ensureStore(core: Core, companyId: number, wanted: DemoCompany['store']): Promise<DemoAccess['store']> {
+  if (!wanted) return null
+  const known = await knownStore(core, companyId)
+  if (known) return known
+  // Somebody else's store may have the alias already: the company's number makes another of it.
+  for (const alias of [wanted.alias, `${wanted.alias}-${companyId}`]) {
+    const notification_secret = newSecret()
+    // Only the sandbox provider takes this token.
+    const secrets = { access_token: `TEST-${newSecret()}`, notification_secret }
+    const input = CreateStoreInput.parse({ ...wanted, alias, sandbox: true, ...secrets })
+    const created = await runAsSystem<StoreObject, CreateStoreInput>(core.writer, companyId, createStore, input)
+    if (!isRefusal(created)) return { alias, notification_secret }
+    if (created.refused !== 'duplicate_resource')
+      throw new Error(`a demonstration store was refused: ${created.refused}`)
+  }
+  throw new Error(`no alias is left for a demonstration store of company ${companyId}`)
+}
+
+/** The first sandbox of the company; a production store is nobody's to be shown. */
+async function knownStore({ pool }: Core, companyId: number): Promise<DemoAccess['store']> {
+  const { rows } = await pool.query<{ alias: string; notification_secret: string }>(
+    `select k.alias, k.notification_secret
+     from ops.store_secrets k join read.stores s on s.company_id = k.company_id and s.id = k.store_id
+     where k.company_id = $1 and (s.doc->>'sandbox')::boolean and k.notification_secret is not null
+     order by s.id limit 1`,
+    [companyId],
+  )
+  return rows[0] ?? null
 }

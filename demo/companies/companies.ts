@@ -1,7 +1,7 @@
-import type { ReplaceItemInput } from '#commands/catalog/replace-item.ts'
-import type { RegisterCompanyInput } from '#commands/companies/register-company.ts'
-import type { CreatePaymentTypeInput } from '#commands/payment-types/create-payment-type.ts'
-import type { ReplaceCustomerInput } from '#commands/people/replace-customer.ts'
+import type { ReplaceItemInput } from '#commands/catalog/items.ts'
+import type { RegisterCompanyInput } from '#commands/companies.ts'
+import type { CreatePaymentTypeInput } from '#commands/payment-types.ts'
+import type { ReplaceCustomerInput } from '#commands/people/customers.ts'
 
 /** An item whose category is named by the category's external id. */
 type DemoItem = Omit<ReplaceItemInput, 'category_id'> & { readonly category?: string }

@@ -1,18 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import { runAsSystem } from '#access/as-system.ts'
 import { hashPassword } from '#access/passwords.ts'
-import { createCategory } from '#commands/catalog/create-category.ts'
-import { replaceItem } from '#commands/catalog/replace-item.ts'
-import { registerCompany } from '#commands/companies/register-company.ts'
-import { createPaymentType } from '#commands/payment-types/create-payment-type.ts'
-import { replaceCustomer } from '#commands/people/replace-customer.ts'
-import { createUser } from '#commands/users/create-user.ts'
+import { createCategory } from '#commands/catalog/categories.ts'
+import { replaceItem } from '#commands/catalog/items.ts'
+import { registerCompany } from '#commands/companies.ts'
+import { createPaymentType } from '#commands/payment-types.ts'
+import { replaceCustomer } from '#commands/people/customers.ts'
+import { createUser } from '#commands/users.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
 import type { Core } from '#service/core.ts'
-import { ensureAccess } from './access.ts'
+import { ensureAccess, readDemoFile, writeDemoFile } from './access.ts'
 import { DEMO_COMPANIES, type DemoCompany } from './companies.ts'
-import { readDemoFile, writeDemoFile } from './file.ts'
 
 /** Advisory lock: of two processes that start at once, the second finds everything done. */
 const DEMO_LOCK = 8_314_159_267
@@ -29,10 +28,10 @@ export async function seedDemo(
   const session = await core.pool.connect()
   try {
     await session.query('select pg_advisory_lock($1)', [DEMO_LOCK])
-    const { rowCount: strangers } = await session.query(
+    const { rowCount: foreign } = await session.query(
       'select from read.companies where not exists (select from ops.demo_companies) limit 1',
     )
-    if (strangers) {
+    if (foreign) {
       session.release(true)
       return false
     }

@@ -1,6 +1,6 @@
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
-import { z } from 'zod'
-import type { Book, SandboxPayment } from './book.ts'
+import type { z } from 'zod'
+import { type Book, Charge, type SandboxPayment } from './book.ts'
 import type { Notifier } from './notifications.ts'
 
 /** What the endpoints work with. */
@@ -8,18 +8,6 @@ export interface Provider {
   readonly book: Book
   readonly notifier: Notifier
 }
-
-const charge = z.object({
-  transaction_amount: z.number().positive(),
-  payment_method_id: z.string().min(1),
-  payer: z.object({ email: z.email() }),
-  token: z.string().optional(),
-  external_reference: z.string().max(256).optional(),
-  notification_url: z.url().optional(),
-  application_fee: z.number().nonnegative().optional(),
-  description: z.string().max(600).optional(),
-  metadata: z.record(z.string(), z.unknown()).optional(),
-})
 
 const METHODS = ['pix', 'bolbradesco', 'visa', 'master', 'elo', 'amex']
 
@@ -40,7 +28,7 @@ export function providerApi({ book, notifier }: Provider): Router {
     if (before && before.body !== body)
       return refuse(response, 409, [4293, 'The X-Idempotency-Key was used with another body'])
     if (before) return void response.status(201).json(book.get(before.id))
-    const asked = charge.safeParse(request.body)
+    const asked = Charge.safeParse(request.body)
     if (!asked.success) return refuse(response, 400, ...asked.error.issues.map(causeOf))
     if (!METHODS.includes(asked.data.payment_method_id))
       return refuse(response, 400, [10102, 'Payment method not found'])
@@ -84,4 +72,47 @@ const causeOf = ({ path, message }: z.core.$ZodIssue): Cause => [4050, `${path.j
 function refuse(response: Response, status: number, ...causes: readonly Cause[]): void {
   const cause = causes.map(([code, description]) => ({ code, description, data: null }))
   response.status(status).json({ message: cause[0]?.description, error: 'bad_request', status, cause })
+}
+
+/** How the provider's endpoints behave: as they should, or in one of the ways in which they fail. */
+export const FAULTS = ['none', 'slow', 'down', 'error', 'limited', 'html', 'wrong_types', 'huge', 'trickle'] as const
+type Fault = (typeof FAULTS)[number]
+
+export interface Faults {
+  mode: Fault
+  /** How late an answer is in mode `slow`. */
+  delay_ms: number
+  /** Calls that arrived, whatever was made of them. */
+  calls: number
+}
+
+const HUGE_BYTES = 8 * 1024 * 1024
+const TRICKLE_EVERY_MS = 200
+
+const WRONG_TYPES = { id: {}, status: 7, transaction_amount: 'much', live_mode: 'yes', external_reference: [] }
+
+const BROKEN: { readonly [F in Exclude<Fault, 'none' | 'slow'>]: (response: Response) => void } = {
+  down: (response) => response.destroy(),
+  error: (response) => response.status(500).json({ message: 'internal_error', error: 'internal_error', status: 500 }),
+  limited: (response) => response.status(429).set('Retry-After', '1').json({ message: 'too many requests' }),
+  html: (response) => response.type('html').send('<!doctype html><title>Maintenance</title>'),
+  wrong_types: (response) => response.json({ ...WRONG_TYPES, results: [WRONG_TYPES] }),
+  huge: (response) => response.type('json').send(`{"id":1,"status":"${'x'.repeat(HUGE_BYTES)}"}`),
+  trickle(response) {
+    response.type('json').write('{"id":')
+    const timer = setInterval(() => response.write(' '), TRICKLE_EVERY_MS)
+    response.on('close', () => clearInterval(timer))
+  },
+}
+
+/** Behaves as the fault in force says, before or instead of the endpoint. */
+export function failing(faults: Faults): RequestHandler {
+  return (_request, response, next) => {
+    faults.calls += 1
+    const { mode } = faults
+    if (mode === 'none') return next()
+    if (mode !== 'slow') return BROKEN[mode](response)
+    const timer = setTimeout(next, faults.delay_ms)
+    response.on('close', () => clearTimeout(timer))
+  }
 }

@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto'
+import { z } from 'zod'
 
 /** What can happen to a payment at the provider, and from where. */
 export const MOVES = {
@@ -33,17 +34,18 @@ export interface SandboxPayment {
 }
 
 /** What a payment is made with. */
-export interface Charge {
-  readonly transaction_amount: number
-  readonly payment_method_id: string
-  readonly payer: { readonly email: string }
-  readonly token?: string | undefined
-  readonly external_reference?: string | undefined
-  readonly notification_url?: string | undefined
-  readonly application_fee?: number | undefined
-  readonly description?: string | undefined
-  readonly metadata?: object | undefined
-}
+export const Charge = z.object({
+  transaction_amount: z.number().positive(),
+  payment_method_id: z.string().min(1),
+  payer: z.object({ email: z.email() }),
+  token: z.string().optional(),
+  external_reference: z.string().max(256).optional(),
+  notification_url: z.url().optional(),
+  application_fee: z.number().nonnegative().optional(),
+  description: z.string().max(600).optional(),
+  metadata: z.record(z.string(), z.unknown()).optional(),
+})
+export type Charge = z.infer<typeof Charge>
 
 /** The provider's record: payments by account, which is its access token. In memory, gone with the process. */
 export interface Book {

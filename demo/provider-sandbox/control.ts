@@ -1,14 +1,36 @@
 import express, { type Response, type Router } from 'express'
 import { z } from 'zod'
 import type { Provider } from './api.ts'
+import { FAULTS, type Faults } from './api.ts'
 import { type Book, MOVES, type Move, type SandboxPayment } from './book.ts'
-import { FAULTS, type Faults } from './faults.ts'
-import { FORGERIES, forgery } from './forgeries.ts'
-import { DELIVERIES, type Notification, ORDERS } from './notifications.ts'
-import { Refusal } from './refusal.ts'
+import { type Claims, DELIVERIES, type Notification, ORDERS } from './notifications.ts'
+
+/** A control call that makes no sense. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal'
+  constructor(
+    readonly status: number,
+    message: string,
+  ) {
+    super(message)
+  }
+}
 
 /** Longest that answers may be held back. */
 const MAX_DELAY_MS = 60_000
+
+/** Notifications that lie, each signed with the true secret unless the lie is about that. */
+export const FORGERIES = [
+  'bad_signature',
+  'unsigned',
+  'other_order',
+  'other_amount',
+  'other_mode',
+  'unknown_payment',
+  'other_type',
+] as const
+
+type Forgery = (typeof FORGERIES)[number]
 
 const faultBody = z.strictObject({
   mode: z.enum(FAULTS),
@@ -98,3 +120,73 @@ function readable({ status, answer }: Notification['sent'][number]) {
 }
 
 const answer = (response: Response, body: object): void => void response.json(body)
+
+/** What is claimed, and of which payment. `url` is the notification address of another order. */
+export function forgery(
+  { book }: { readonly book: Book },
+  subject: SandboxPayment,
+  as: Forgery,
+  url: string | undefined,
+): [SandboxPayment, Claims] {
+  switch (as) {
+    case 'bad_signature':
+      return [subject, { secret: 'not the secret' }]
+    case 'unsigned':
+      return [subject, { secret: null }]
+    case 'other_order':
+      if (!url) throw new Refusal(422, 'url: the notification address of the other order')
+      return [subject, { url }]
+    case 'other_amount':
+      return [anotherAmount(book, subject), {}]
+    case 'other_mode':
+      return [subject, { liveMode: !subject.live_mode }]
+    case 'unknown_payment':
+      return [subject, { dataId: '1' }]
+    case 'other_type':
+      return [subject, { type: 'plan', action: 'plan.updated' }]
+  }
+}
+
+/** A payment of the same order that was really made and approved, for a cent. */
+function anotherAmount(book: Book, subject: SandboxPayment): SandboxPayment {
+  const { payment_method_id, payer, external_reference, notification_url } = subject
+  const account = book.accountOf(String(subject.id)) ?? ''
+  return book.charge(account, {
+    payment_method_id,
+    payer,
+    external_reference: external_reference ?? undefined,
+    notification_url: notification_url ?? undefined,
+    transaction_amount: subject.transaction_amount === 0.01 ? 0.02 : 0.01,
+    token: 'APRO',
+  })
+}
+
+/** Printed when the sandbox runs: what it is for, and what to curl. */
+export const sandboxHelp = (url: string): string => `
+  A payment provider to try things with answers on ${url}
+
+  Start the service with it, and create a payment of an order (docs/online-store.md):
+    PAYMENT_PROVIDER_URL=${url} npm start
+
+  Card tokens: APRO approves at once, OTHE rejects at once; any other payment stays pending.
+  Access tokens that begin with INVALID are refused. Payments are forgotten when this ends.
+
+  What has been paid, and what was told:
+    curl -s ${url}/sandbox/payments
+    curl -s ${url}/sandbox/notifications
+  What happens to a payment; each tells the service with a signed notification:
+    curl -sX POST ${url}/sandbox/payments/ID/approve     also: reject cancel refund charge-back
+  Tell it again, five times side by side:
+    curl -sX POST ${url}/sandbox/payments/ID/notify -H 'Content-Type: application/json' -d '{"times":5,"at_once":true}'
+  Tell a lie: bad_signature unsigned other_order (with url) other_amount other_mode unknown_payment other_type
+    curl -sX POST ${url}/sandbox/payments/ID/forge -H 'Content-Type: application/json' -d '{"as":"bad_signature"}'
+  Hold or lose notifications, send what was held (forward backward shuffled at_once), repeat what failed:
+    curl -sX PUT  ${url}/sandbox/settings -H 'Content-Type: application/json' -d '{"delivery":"hold"}'
+    curl -sX POST ${url}/sandbox/notifications/release -H 'Content-Type: application/json' -d '{"order":"backward"}'
+    curl -sX POST ${url}/sandbox/notifications/retry
+  Sign with the secret of another store, or not at all (null):
+    curl -sX PUT  ${url}/sandbox/settings -H 'Content-Type: application/json' -d '{"secret":"..."}'
+  Fail: none slow (delay_ms) down error limited html wrong_types huge trickle
+    curl -sX PUT  ${url}/sandbox/fault -H 'Content-Type: application/json' -d '{"mode":"slow","delay_ms":8000}'
+
+`

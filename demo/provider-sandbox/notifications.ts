@@ -3,7 +3,7 @@ import type { SandboxPayment } from './book.ts'
 
 /** What becomes of new notifications: sent at once, kept for later, or forgotten as on a bad day. */
 export const DELIVERIES = ['send', 'hold', 'lose'] as const
-export type Delivery = (typeof DELIVERIES)[number]
+type Delivery = (typeof DELIVERIES)[number]
 
 /** In which order notifications that were kept are sent. */
 export const ORDERS = ['forward', 'backward', 'shuffled', 'at_once'] as const

@@ -1,12 +1,10 @@
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import express, { type ErrorRequestHandler } from 'express'
-import { providerApi } from './api.ts'
+import { type Faults, failing, providerApi } from './api.ts'
 import { type Book, createBook } from './book.ts'
-import { control } from './control.ts'
-import { type Faults, failing } from './faults.ts'
+import { control, Refusal } from './control.ts'
 import { createNotifier, type Notifier } from './notifications.ts'
-import { Refusal } from './refusal.ts'
 
 /** A payment provider of one's own: the real one's endpoints, and control over what happens. */
 export interface Sandbox {
@@ -17,7 +15,7 @@ export interface Sandbox {
   close(): Promise<void>
 }
 
-export interface SandboxOptions {
+interface SandboxOptions {
   /** 0 takes any that is free. */
   readonly port: number
   /** Signs notifications; null leaves them unsigned. */

@@ -26,7 +26,7 @@ export class LineBroken extends Error {
  * When a line breaks, to try out what a till does then: with half of the body sent; with all of it sent, which the service
  * may then carry out or not; or as the answer arrives, when it was carried out and the till does not know.
  */
-export type Break = 'while sending' | 'after sending' | 'while receiving'
+type Break = 'while sending' | 'after sending' | 'while receiving'
 
 export interface Line {
   /** One request, one answer, of whatever status. @throws LineBroken */

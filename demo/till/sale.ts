@@ -1,6 +1,8 @@
+import { readFile } from 'node:fs/promises'
 import { lineTotal } from '#domain/money.ts'
+import { replaceFile } from '#lib/files.ts'
 
-/** A product as the till downloads it (spec, Product). */
+/** A product as the till downloads it (SYNC-10). */
 export interface Product {
   readonly id: number
   readonly name: string
@@ -17,7 +19,7 @@ export interface PaymentType {
   readonly is_cash: boolean
 }
 
-/** A sale as the till keeps and uploads it (spec, Offline sale). */
+/** A sale as the till keeps and uploads it (UP-2). */
 export interface OfflineSale {
   readonly offline_id: string
   readonly total: number
@@ -70,5 +72,49 @@ export function sell(products: readonly Product[], types: readonly PaymentType[]
       total: cents / 100,
     })),
     payments: [{ payment_type_id: type.id, amount: received / 100, status }],
+  }
+}
+
+/** What the till has sold and the service has not confirmed yet, oldest first. */
+export interface Queue {
+  add(sale: OfflineSale): Promise<void>
+  /** The first of those that wait. */
+  first(count: number): readonly OfflineSale[]
+  readonly size: () => number
+  /** These need not be sent any more. */
+  remove(offlineIds: ReadonlySet<string>): Promise<void>
+}
+
+/** A queue in a JSON file, which another run of the till finds again; in memory without one. */
+export async function openQueue(path: string | null): Promise<Queue> {
+  let sales: OfflineSale[] = path === null ? [] : await load(path)
+  const keep = async (changed: OfflineSale[]) => {
+    // On disk before it counts: a sale that the till has confirmed to the customer must survive a power failure.
+    if (path !== null) await replaceFile(path, JSON.stringify(changed))
+    sales = changed
+  }
+  return {
+    add: (sale) => keep([...sales, sale]),
+    first: (count) => sales.slice(0, count),
+    size: () => sales.length,
+    remove: (offlineIds) => keep(sales.filter((sale) => !offlineIds.has(sale.offline_id))),
+  }
+}
+
+async function load(path: string): Promise<OfflineSale[]> {
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return '[]'
+    throw error
+  })
+  const sales = parsed(text)
+  if (!Array.isArray(sales)) throw new Error(`${path} is not a queue of sales`)
+  return sales
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
   }
 }

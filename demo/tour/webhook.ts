@@ -13,7 +13,7 @@ interface Received {
 }
 
 /**
- * A till uploads a sale that it made offline, and an integrator hears of it: an address on this machine is registered,
+ * A till uploads a sale that it made offline, and an integrator hears of it: an endpoint on this machine is registered,
  * and what arrives there is verified as docs/webhooks.md says.
  */
 export async function tellWebhook(
@@ -23,7 +23,7 @@ export async function tellWebhook(
   const inbox = await openInbox()
   try {
     const fields = { url: inbox.url, events: ['sale.completed'], description: 'demo' }
-    const webhook = await post('Register an address for webhooks; the secret is shown once', '/webhooks', fields, {
+    const webhook = await post('Register a webhook endpoint; the secret is shown once', '/webhooks', fields, {
       show: ({ body: { data } }) => ({ id: data.id, status: data.status, secret: `${data.secret.slice(0, 12)}…` }),
     })
     const { id, secret } = webhook.body.data
@@ -47,7 +47,7 @@ export async function tellWebhook(
       const [{ event, sequence, status, attempts }] = body.data
       return { event, sequence, status, attempts }
     })
-    await remove('Nobody listens any more: the address goes', `/webhooks/${id}`)
+    await remove('Nobody listens any more: the endpoint goes', `/webhooks/${id}`)
   } finally {
     inbox.close()
   }

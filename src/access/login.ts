@@ -1,13 +1,16 @@
 import type { Pool } from 'pg'
+import { changePassword } from '#commands/users.ts'
+import type { Refusal } from '#domain/refusal.ts'
+import { isRefusal } from '#ledger/command.ts'
+import type { Writer } from '#ledger/write/writer.ts'
 import { createTurns } from '#lib/turns.ts'
-import { networkOf } from './address-limit.ts'
-import { type Counted, createMinuteLimit, type MinuteLimit } from './minute-limit.ts'
-import { verifyPassword } from './passwords.ts'
+import { type Counted, createMinuteLimit, type MinuteLimit, networkOf } from './minute-limit.ts'
+import { hashPassword, verifyPassword } from './passwords.ts'
+import { runAs } from './run-as.ts'
 
-/** Failures a minute, after which nobody's password is even looked at (DESIGN section 5, Sync interface). */
+/** Failures a minute, after which a password is not even looked at (TOKEN-7). */
 const FAILURES_OF_EMAIL = 5
 const FAILURES_OF_ADDRESS = 50
-const KNOWN = 20_000
 
 /** Tokens and sessions that a user gets in a minute, by logging in or renewing: all tills of a shop in the morning. */
 const GRANTS_PER_MINUTE = 60
@@ -30,26 +33,26 @@ export interface Holder {
   readonly generation: number
 }
 
-export interface Credentials {
+interface Credentials {
   /** As `Email` gives it. */
   readonly email: string
   readonly password: string
 }
 
-export type LoginOutcome = { readonly kind: 'entered'; readonly user: User; readonly holder: Holder } | NotEntered
+type LoginOutcome = { readonly kind: 'loggedIn'; readonly user: User; readonly holder: Holder } | LoginFailure
 
-/** Why nobody enters: the password does not fit, or there were too many guesses, which is over after so many seconds. */
-export type NotEntered = { readonly kind: 'wrong' } | { readonly kind: 'limited'; readonly retryAfter: number }
+/** Why a login fails: the password does not fit, or there were too many guesses, which is over after so many seconds. */
+type LoginFailure = { readonly kind: 'wrong' } | { readonly kind: 'limited'; readonly retryAfter: number }
 
-/** The one door to tills and panel: whoever guesses at one is counted at both. */
+/** The one login of tills and panel: whoever guesses at one is counted at both. */
 export interface Login {
   /** Checks a password; for the right one the caller issues a token or a session. */
-  enter(credentials: Credentials, address: string): Promise<LoginOutcome>
+  logIn(credentials: Credentials, address: string): Promise<LoginOutcome>
   /** Checks the password of somebody who is in already, within the same limits; tells the hash that it fits. */
   confirm(
     credentials: Credentials,
     address: string,
-  ): Promise<{ readonly kind: 'right'; readonly holder: Holder; readonly passwordHash: string } | NotEntered>
+  ): Promise<{ readonly kind: 'right'; readonly holder: Holder; readonly passwordHash: string } | LoginFailure>
   /** Tokens and sessions of a user, by its id: a new token's calls are counted anew. */
   readonly grants: MinuteLimit
 }
@@ -64,15 +67,15 @@ interface FoundUser extends User {
  * than some hundred guesses a second.
  */
 export function createLogin(pool: Pool): Login {
-  const ofEmail = createMinuteLimit({ perMinute: FAILURES_OF_EMAIL, known: KNOWN })
-  const ofAddress = createMinuteLimit({ perMinute: FAILURES_OF_ADDRESS, known: KNOWN })
-  const grants = createMinuteLimit({ perMinute: GRANTS_PER_MINUTE, known: KNOWN })
+  const ofEmail = createMinuteLimit({ perMinute: FAILURES_OF_EMAIL })
+  const ofAddress = createMinuteLimit({ perMinute: FAILURES_OF_ADDRESS })
+  const grants = createMinuteLimit({ perMinute: GRANTS_PER_MINUTE })
   const turns = createTurns(VERIFICATIONS)
 
   async function attempt(
     { email, password }: Credentials,
     address: string,
-  ): Promise<{ readonly kind: 'right'; readonly user: FoundUser } | NotEntered> {
+  ): Promise<{ readonly kind: 'right'; readonly user: FoundUser } | LoginFailure> {
     const key = `${address} ${email}`
     // Counted before it is known whether the password fits, or a thousand guesses at once would all be the first.
     const emails = await ofEmail.consume(key)
@@ -102,14 +105,14 @@ export function createLogin(pool: Pool): Login {
 
   return {
     grants,
-    async enter(credentials, address) {
+    async logIn(credentials, address) {
       const checked = await check(credentials, address)
       if (checked.kind !== 'right') return checked
       const { user } = checked
       const granted = await grants.consume(String(user.id))
       if (granted.limited) return limitedBy(granted)
       const { id, name, email, company_id } = user
-      return { kind: 'entered', user: { id, name, email, company_id }, holder: holderOf(user) }
+      return { kind: 'loggedIn', user: { id, name, email, company_id }, holder: holderOf(user) }
     },
     async confirm(credentials, address) {
       const checked = await check(credentials, address)
@@ -119,7 +122,7 @@ export function createLogin(pool: Pool): Login {
   }
 }
 
-const limitedBy = ({ retryAfter }: Counted): NotEntered => ({ kind: 'limited', retryAfter })
+const limitedBy = ({ retryAfter }: Counted): LoginFailure => ({ kind: 'limited', retryAfter })
 
 const holderOf = ({ id, company_id, generation }: FoundUser): Holder => ({
   userId: id,
@@ -137,4 +140,43 @@ async function findUser(pool: Pool, email: string): Promise<FoundUser | null> {
     values: [email],
   })
   return rows[0] ?? null
+}
+
+interface OwnPassword {
+  /** Any text; only the right one fits. */
+  readonly current: string
+  /** As `Password` gives it. */
+  readonly next: string
+}
+
+/** Where the request came from, as the events and the limits of failures know it. */
+interface From {
+  readonly address: string
+  readonly requestId: string
+}
+
+type PasswordOutcome = { readonly kind: 'changed'; readonly holder: Holder } | LoginFailure | Refusal
+
+/**
+ * Changes the password of whoever is logged in. It closes all tokens and sessions of the user, this one too: the caller issues a
+ * new one to the `holder`. `wrong` is the current password; guesses at it count as those of a login.
+ */
+export async function changeOwnPassword(
+  { login, writer }: { readonly login: Login; readonly writer: Writer },
+  { userId, companyId, email }: Pick<Holder, 'userId' | 'companyId'> & Pick<Credentials, 'email'>,
+  { current, next }: OwnPassword,
+  { address, requestId }: From,
+): Promise<PasswordOutcome> {
+  const confirmed = await login.confirm({ email, password: current }, address)
+  if (confirmed.kind !== 'right') return confirmed
+  const acting = { companyId, origin: 'pdv', actor: `user/${userId}`, requestId } as const
+  const changed = await runAs(writer, acting, changePassword, {
+    id: userId,
+    password_hash: await hashPassword(next),
+    verified_hash: confirmed.passwordHash,
+  })
+  if (isRefusal(changed)) return changed
+  // The password was the confirmed one until then, so no other change lies in between. Whoever was shut out meanwhile stays out.
+  const { holder } = confirmed
+  return { kind: 'changed', holder: { ...holder, generation: holder.generation + 1 } }
 }

@@ -1,7 +1,17 @@
+import { isIPv6 } from 'node:net'
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 import type { Rate } from './quota.ts'
 
 const WINDOW_SECONDS = 60
+
+/** Keys remembered at a time: beyond them the longest known is forgotten, so that nobody can fill the memory. */
+const KNOWN_KEYS = 20_000
+
+interface MinuteLimitOptions {
+  readonly perMinute: number
+  /** 20,000 unless told otherwise. */
+  readonly known?: number
+}
 
 /** Where a key stands in its minute; `limited` when the call is one too many. */
 export interface Counted extends Rate {
@@ -22,8 +32,7 @@ export interface MinuteLimit {
   reset(key: string): Promise<void>
 }
 
-/** `known` keys are remembered at a time. Beyond them the longest known is forgotten, so that nobody can fill the memory. */
-export function createMinuteLimit({ perMinute, known }: { perMinute: number; known: number }): MinuteLimit {
+export function createMinuteLimit({ perMinute, known = KNOWN_KEYS }: MinuteLimitOptions): MinuteLimit {
   const limiter = new RateLimiterMemory({ points: perMinute, duration: WINDOW_SECONDS })
   /** In the order in which their minutes began. */
   const keys = new Set<string>()
@@ -73,4 +82,27 @@ export function createMinuteLimit({ perMinute, known }: { perMinute: number; kno
 function refusal(refused: unknown): RateLimiterRes {
   if (refused instanceof RateLimiterRes) return refused
   throw refused
+}
+
+/** Counts anonymous callers by their address, or by their network. */
+export type AddressLimit = Pick<MinuteLimit, 'consume'>
+
+export function createAddressLimit(options: MinuteLimitOptions): AddressLimit {
+  const limit = createMinuteLimit(options)
+  return { consume: (address) => limit.consume(networkOf(address)) }
+}
+
+/** Some proxies tell the port as well, as `192.0.2.1:4711` or `[2001:db8::1]:4711`: another one for every connection. */
+const WITH_PORT = /^(?:([\d.]+)|\[(.+)\])(?::\d+)?$/
+/** An address of IPv4 as a socket of IPv6 sees it. */
+const MAPPED = /^::ffff:(?=[\d.]+$)/i
+
+/** An address of IPv4, or the first half of one of IPv6: whoever has one of 2^64 neighbours has them all. */
+export function networkOf(told: string): string {
+  const [, v4, v6] = WITH_PORT.exec(told) ?? []
+  const address = (v4 ?? v6 ?? told).replace(MAPPED, '')
+  if (!isIPv6(address)) return address
+  const [head = [], tail = []] = address.split('::').map((part) => part.split(':').filter((group) => group !== ''))
+  const zeros = Array<string>(8 - head.length - tail.length).fill('0')
+  return [...head, ...zeros, ...tail].slice(0, 4).join(':')
 }

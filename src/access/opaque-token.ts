@@ -4,7 +4,7 @@ import { createHash, randomBytes } from 'node:crypto'
 const TOKEN_BYTES = 32
 
 /** One kind of token. It says nothing to whoever has it; what it stands for is kept in Postgres under its hash. */
-export interface OpaqueTokens {
+interface OpaqueTokens {
   /** A new one, to be handed out once and kept nowhere. */
   make(): string
   /** What a token is kept under; null for a text that can be none of this kind, which needs no look-up to be refused. */

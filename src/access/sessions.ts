@@ -35,7 +35,7 @@ export interface PanelSession extends Calendar {
 }
 
 /** What the cookie gets, once. */
-export interface IssuedSession {
+interface IssuedSession {
   readonly token: string
   /** UTC; the session ends then, however much it is used. */
   readonly expiresAt: string

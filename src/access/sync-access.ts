@@ -1,10 +1,8 @@
 import type { Pool } from 'pg'
-import type { Login } from './login.ts'
+import { deleteInBatches } from '#ledger/purge.ts'
+import type { Holder, Login } from './login.ts'
 import { createMinuteLimit, type MinuteLimit } from './minute-limit.ts'
-import { createTokens, type Tokens } from './tokens.ts'
-
-/** Tokens whose calls are counted at a time. */
-const KNOWN = 20_000
+import { CLOCK, opaqueTokens, revokedSurplus } from './opaque-token.ts'
 
 /** Who may use the sync interface, and how often. */
 export interface SyncAccess {
@@ -25,6 +23,128 @@ export function createSyncAccess(
   login: Login,
   { tokenDays, callsPerMinute }: SyncAccessOptions,
 ): SyncAccess {
-  const calls = createMinuteLimit({ perMinute: callsPerMinute, known: KNOWN })
+  const calls = createMinuteLimit({ perMinute: callsPerMinute })
   return { login, tokens: createTokens(pool, tokenDays), calls }
+}
+
+/** A user's tokens beyond these: the longest unused ones are revoked, so that a till that logs in for every call leaves no heap. */
+export const LIVE_TOKENS_OF_USER = 200
+/** Ended tokens are kept for a while, to be looked into when somebody asks. */
+const ENDED_RETENTION_DAYS = 7
+
+/** Whoever logged in, as of the call. */
+export interface SyncSession {
+  readonly tokenHash: Buffer
+  readonly companyId: number
+  readonly userId: number
+  readonly userName: string
+  readonly email: string
+  readonly role: string
+  /** The company's. */
+  readonly timezone: string
+  /** Postgres's clock: UTC, milliseconds, `Z`. */
+  readonly now: string
+}
+
+/** A token as it is handed out, once. */
+export interface IssuedToken {
+  readonly token: string
+  /** UTC; null when it lives until it is revoked. */
+  readonly expiresAt: string | null
+}
+
+/** Login tokens. They are kept in Postgres as hashes, so that a revocation counts at once in every process. */
+export interface Tokens {
+  issue(holder: Holder): Promise<IssuedToken>
+  /** Who has this token; null when it is none, has expired or was revoked. */
+  find(token: string): Promise<SyncSession | null>
+  /** A new token for a live one, which is revoked in the same moment. Null when another call was first. */
+  renew(session: SyncSession): Promise<IssuedToken | null>
+  revoke(session: SyncSession): Promise<void>
+}
+
+const TOKENS = opaqueTokens('tb_sync_')
+
+/** Tokens that expire after `days`; never, when null. */
+export function createTokens(pool: Pool, days: number | null): Tokens {
+  const issued = async (statement: { name: string; text: string }, values: (hash: Buffer | null) => unknown[]) => {
+    const token = TOKENS.make()
+    const { rows } = await pool.query<{ expires_at: string | null }>({
+      ...statement,
+      values: values(TOKENS.hashOf(token)),
+    })
+    return rows[0] ? { token, expiresAt: rows[0].expires_at } : null
+  }
+  return {
+    async issue({ userId, companyId, generation }) {
+      const token = await issued(ISSUE, (hash) => [hash, userId, companyId, days, LIVE_TOKENS_OF_USER - 1, generation])
+      if (!token) throw new Error('no token was stored')
+      return token
+    },
+    async find(token) {
+      const tokenHash = TOKENS.hashOf(token)
+      if (!tokenHash) return null
+      const { rows } = await pool.query<Omit<SyncSession, 'tokenHash'>>({ ...FIND, values: [tokenHash] })
+      return rows[0] ? { tokenHash, ...rows[0] } : null
+    },
+    renew: ({ tokenHash }) => issued(RENEW, (hash) => [hash, tokenHash, days]),
+    async revoke({ tokenHash }) {
+      await pool.query({ ...REVOKE, values: [tokenHash] })
+    },
+  }
+}
+
+const INSERT = `insert into ops.sync_tokens (hash, user_id, company_id, generation, created_at, last_used_at, expires_at)`
+const LIVE = `t.revoked_at is null and (t.expires_at is null or t.expires_at > clock.now)`
+
+const ISSUE = {
+  name: 'issue_sync_token',
+  text: `with ${CLOCK}, ${revokedSurplus('ops.sync_tokens', 'last_used_at')}
+         ${INSERT} select $1, $2, $3, $6, now, now, now + make_interval(days => $4) from clock
+         returning expires_at`,
+}
+
+/** The last use is noted by the first call of five minutes; that is near enough to tell which till still lives. */
+const FIND = {
+  name: 'find_sync_session',
+  text: `with ${CLOCK}, used as (
+           update ops.sync_tokens t set last_used_at = clock.now from clock
+           where t.hash = $1 and ${LIVE} and t.last_used_at < clock.now - interval '5 minutes'
+         )
+         select t.company_id as "companyId", t.user_id as "userId", u.doc->>'name' as "userName", u.doc->>'email' as email,
+                u.doc->>'role' as role, c.timezone, clock.now
+         from clock
+         join ops.sync_tokens t on t.hash = $1 and ${LIVE}
+         join read.users u on u.company_id = t.company_id and u.id = t.user_id and u.generation = t.generation
+         join read.companies c on c.company_id = t.company_id`,
+}
+
+/** Of two at the same time the second waits for the row and then finds it revoked. */
+const RENEW = {
+  name: 'renew_sync_token',
+  text: `with ${CLOCK}, old as (
+           update ops.sync_tokens t set revoked_at = clock.now from clock
+           where t.hash = $2 and ${LIVE}
+           returning t.user_id, t.company_id, t.generation, clock.now
+         )
+         ${INSERT} select $1, user_id, company_id, generation, now, now, now + make_interval(days => $3) from old
+         returning expires_at`,
+}
+
+const REVOKE = {
+  name: 'revoke_sync_token',
+  text: `update ops.sync_tokens set revoked_at = clock_timestamp() where hash = $1 and revoked_at is null`,
+}
+
+/** Deletes tokens that ended long ago. Returns how many. */
+export function purgeTokens(pool: Pool): Promise<number> {
+  return deleteInBatches(
+    pool,
+    `delete from ops.sync_tokens where hash in (
+       select hash from ops.sync_tokens
+       where (revoked_at is not null or expires_at is not null)
+         and least(revoked_at, expires_at) < now() - make_interval(days => $1)
+       limit $2 for update skip locked)`,
+    [ENDED_RETENTION_DAYS],
+  )
 }

@@ -1,5 +1,5 @@
 import express, { type RequestHandler, type Router } from 'express'
-import type { AddressLimit } from '#access/address-limit.ts'
+import type { AddressLimit } from '#access/minute-limit.ts'
 import type { Admitted, Gate } from '#access/quota.ts'
 import { authenticate, limitStrangers } from '#http/middleware/authenticate.ts'
 import { jsonBodyUpTo, MAX_BODY_BYTES } from '#http/middleware/json-body.ts'

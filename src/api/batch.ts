@@ -4,7 +4,7 @@ import { messageOf, type ProblemCode } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { Reply } from '#ledger/write/unit-of-work.ts'
 
-/** Items of a batch at most (spec, Limits). */
+/** Items of a batch at most (BATCH-1). */
 export const MAX_BATCH_ITEMS = 500
 
 /** The body of a batch. */
@@ -39,7 +39,7 @@ export function readBatch(items: readonly unknown[], schema: z.ZodType): BatchIn
   return { items, valid, invalid }
 }
 
-/** Answers 200 when all items succeeded, else 207 with an entry per failure, in the order of the list (spec, rule 1). */
+/** Answers 200 when all items succeeded, else 207 with an entry per failure, in the order of the list (BATCH-3). */
 export function batchReply({ items, invalid }: BatchInput): Reply {
   return {
     status: () => 200,

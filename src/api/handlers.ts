@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Request, RequestHandler, Response } from 'express'
 import { z } from 'zod'
 import type { Admitted, QuotaLimits } from '#access/quota.ts'
-import type { Verifier } from '#audit/verifier.ts'
+import type { Verifier } from '#audit/verify.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { describeIssues } from '#domain/validation.ts'
 import { sendBytes, sendJson, single, singleReply } from '#http/answer.ts'
@@ -16,7 +16,7 @@ import { operate } from '#ledger/write/operation.ts'
 import type { Answer, Reply } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { Payments } from '#payments/pay-order.ts'
-import type { Bell } from '#webhooks/bell.ts'
+import type { DeliveryNotifier } from '#webhooks/notifier.ts'
 import { type BatchInput, batchOf, batchReply, readBatch } from './batch.ts'
 import type { PageCache, PageMoment } from './page-cache.ts'
 import type { ActionRoute, BatchRoute, CommandRoute, OperationRoute, ReadRoute, Route } from './route.ts'
@@ -31,7 +31,7 @@ export interface RouteContext extends Payments {
   /** Hears of each page where it came from. */
   readonly onPage?: (from: 'memory' | 'tables') => void
   /** Wakes those who deliver. */
-  readonly bell: Bell
+  readonly deliveryNotifier: DeliveryNotifier
 }
 
 /** The handler of a route: validates, asks the read model or the writer, answers. */
@@ -112,7 +112,7 @@ const withMembers = (object: string, members: object): string =>
 
 async function answerOperation(
   route: OperationRoute,
-  { pool, newId, bell }: RouteContext,
+  { pool, newId, deliveryNotifier }: RouteContext,
   request: Request,
   response: Response,
 ): Promise<void> {
@@ -124,7 +124,7 @@ async function answerOperation(
     const result = route.operate(operating, { params, body, newId })
     return (await result) ?? refuse('not_found')
   })
-  bell.ring()
+  deliveryNotifier.notify()
   send(response, answer, ({ body }) => single(body))
 }
 

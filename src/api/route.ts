@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import type { z } from 'zod'
 import type { QuotaLimits } from '#access/quota.ts'
-import type { Verifier } from '#audit/verifier.ts'
+import type { Verifier } from '#audit/verify.ts'
 import type { Refusal, RefusalCode } from '#domain/refusal.ts'
 import type { Scope } from '#domain/scopes.ts'
 import type { Caller } from '#http/caller.ts'
@@ -115,7 +115,7 @@ export interface ActionRoute<B = unknown> extends Common {
   act(context: ActionContext<B>): Promise<Answer | Refusal> | null
 }
 
-/** Runs one command per item, each on its own: an upsert by external_id (spec, rule 1 of the endpoints). */
+/** Runs one command per item, each on its own: an upsert by external_id (BATCH-2). */
 export interface BatchRoute<I = unknown> extends Common {
   readonly method: 'post'
   readonly item: z.ZodType<I>

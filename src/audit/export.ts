@@ -1,9 +1,8 @@
 import { createReadStream } from 'node:fs'
 import { streamOf } from '#ledger/envelope.ts'
 import type { EventStore, StoredEvent } from '#ledger/port.ts'
-import { parseStored } from './stored-event.ts'
 import { storedEvents } from './verify.ts'
-import { type Anchor, type Verification, walk } from './walk.ts'
+import { type Anchor, parseStored, type Verification, walk } from './walk.ts'
 
 /** No event comes near; a file without line ends must not fill the memory. */
 const LONGEST_LINE = 64 * 1_048_576

@@ -13,7 +13,7 @@ export interface TimelineFilters {
   readonly until: string | null
 }
 
-export interface Timeline {
+interface Timeline {
   /** The newest first. */
   readonly events: readonly Envelope[]
   /** The next page is of what came before this revision; null when there is nothing more. */

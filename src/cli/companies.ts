@@ -1,6 +1,5 @@
 import { runAsSystem } from '#access/as-system.ts'
-import { RegisterCompanyInput, registerCompany } from '#commands/companies/register-company.ts'
-import { UpdateCompanyInput, updateCompany } from '#commands/companies/update-company.ts'
+import { RegisterCompanyInput, registerCompany, UpdateCompanyInput, updateCompany } from '#commands/companies.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
 import type { CompanyObject } from '#projections/companies.ts'
 import type { Core } from '#service/core.ts'

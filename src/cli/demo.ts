@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '#config/config.ts'
-import type { DemoAccess } from '#demo/companies/file.ts'
+import type { DemoAccess } from '#demo/companies/access.ts'
 import { type Answer, createNarrator, type Narrator } from '#demo/tour/narrator.ts'
 import { tellWebhook } from '#demo/tour/webhook.ts'
 import { streamOf } from '#ledger/envelope.ts'

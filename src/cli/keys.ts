@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { KEY_BYTES, newKey } from '#access/api-keys.ts'
 import { runAsSystem } from '#access/as-system.ts'
-import { CreateApiKeyInput, createApiKey } from '#commands/api-keys/create-api-key.ts'
-import { revokeApiKey } from '#commands/api-keys/revoke-api-key.ts'
+import { CreateApiKeyInput, createApiKey, revokeApiKey } from '#commands/api-keys.ts'
 import { invalid, refuse } from '#domain/refusal.ts'
 import { parseScopes } from '#domain/scopes.ts'
 import type { ApiKeyObject } from '#projections/api-keys.ts'
-import { listApiKeys } from '#queries/api-keys/list-api-keys.ts'
+import { listApiKeys } from '#queries/api-keys.ts'
 import { accepted, checked, companyOf, given, idOf, Refused, type Verbs } from './verb.ts'
 
 export const verbs: Verbs<'key'> = {

@@ -1,7 +1,6 @@
 import { access, constants, readFile } from 'node:fs/promises'
 import { type ExportVerification, verifyExport } from '#audit/export.ts'
-import { isGenuine, parseSeals, type Seal } from '#audit/seal.ts'
-import { loadSealKey, pemOf, readPublicKey } from '#audit/seal-key.ts'
+import { isGenuine, loadSealKey, parseSeals, pemOf, readPublicKey, type Seal } from '#audit/seal.ts'
 import { NotWhole, sealLedger } from '#audit/sealing.ts'
 import { verifyLedger } from '#audit/verify.ts'
 import type { Verification } from '#audit/walk.ts'

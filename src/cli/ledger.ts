@@ -8,7 +8,7 @@ import { exportLines } from '#audit/export.ts'
 import { Instant } from '#domain/instant.ts'
 import { invalid, refuse } from '#domain/refusal.ts'
 import type { Envelope } from '#ledger/envelope.ts'
-import { listHistory } from '#queries/events/record-history.ts'
+import { listHistory } from '#queries/events.ts'
 import { forPeople } from './output.ts'
 import { accepted, checked, companyOf, Refused, type Verb, type Verbs } from './verb.ts'
 

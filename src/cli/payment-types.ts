@@ -1,6 +1,10 @@
 import { runAsSystem } from '#access/as-system.ts'
-import { CreatePaymentTypeInput, createPaymentType } from '#commands/payment-types/create-payment-type.ts'
-import { UpdatePaymentTypeInput, updatePaymentType } from '#commands/payment-types/update-payment-type.ts'
+import {
+  CreatePaymentTypeInput,
+  createPaymentType,
+  UpdatePaymentTypeInput,
+  updatePaymentType,
+} from '#commands/payment-types.ts'
 import { refuse } from '#domain/refusal.ts'
 import { nameKey } from '#domain/text.ts'
 import type { PaymentTypeObject } from '#projections/payment-types.ts'

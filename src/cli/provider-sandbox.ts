@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { readDemoFile } from '#demo/companies/file.ts'
-import { sandboxHelp } from '#demo/provider-sandbox/help.ts'
+import { readDemoFile } from '#demo/companies/access.ts'
+import { sandboxHelp } from '#demo/provider-sandbox/control.ts'
 import { startSandbox } from '#demo/provider-sandbox/server.ts'
 import { checked, type Verbs } from './verb.ts'
 

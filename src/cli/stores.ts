@@ -1,12 +1,17 @@
 import { runAsSystem } from '#access/as-system.ts'
-import { CreateStoreInput, createStore } from '#commands/stores/create-store.ts'
-import { disableStore, enableStore, SwitchStoreInput } from '#commands/stores/switch-store.ts'
-import { UpdateStoreInput, updateStore } from '#commands/stores/update-store.ts'
+import {
+  CreateStoreInput,
+  createStore,
+  disableStore,
+  enableStore,
+  SwitchStoreInput,
+  UpdateStoreInput,
+  updateStore,
+} from '#commands/stores.ts'
 import { refuse } from '#domain/refusal.ts'
 import type { Command } from '#ledger/command.ts'
 import type { StoreObject } from '#projections/stores.ts'
-import { findStore } from '#queries/stores/find-store.ts'
-import { listStores } from '#queries/stores/list-stores.ts'
+import { findStore, listStores } from '#queries/stores.ts'
 import { accepted, type Context, checked, companyOf, given, Refused, type Verb, type Verbs } from './verb.ts'
 
 /** Runs a command on the store with an alias, which names its company too. */

@@ -1,10 +1,14 @@
 import { runAsSystem } from '#access/as-system.ts'
 import { hashPassword, Password } from '#access/passwords.ts'
-import { changePassword } from '#commands/users/change-password.ts'
-import { CreateUserInput, createUser } from '#commands/users/create-user.ts'
-import { deactivateUser } from '#commands/users/deactivate-user.ts'
-import { reactivateUser } from '#commands/users/reactivate-user.ts'
-import { UpdateUserInput, updateUser } from '#commands/users/update-user.ts'
+import {
+  CreateUserInput,
+  changePassword,
+  createUser,
+  deactivateUser,
+  reactivateUser,
+  UpdateUserInput,
+  updateUser,
+} from '#commands/users.ts'
 import { refuse } from '#domain/refusal.ts'
 import type { Command } from '#ledger/command.ts'
 import type { UserObject } from '#projections/users.ts'

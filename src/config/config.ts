@@ -1,7 +1,6 @@
 import { isIP } from 'node:net'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
-import { SWEEP_SECONDS } from '#payments/sweep-schedule.ts'
 
 /** A setting that cannot be understood; the message is for whoever starts the service. */
 export class WrongSetting extends Error {
@@ -21,7 +20,7 @@ const flag = z
   .transform((value) => value === 'true' || value === '1')
   .describe('true or false')
 
-/** An address that calls are made to, without the slashes at its end. */
+/** A base URL, without slashes at its end. */
 export const webAddress = z
   .url({ protocol: /^https?$/ })
   .transform((url) => url.replace(/\/+$/, ''))
@@ -53,6 +52,17 @@ const secondsList = z
     `1 to ${MAX_RETRIES} numbers of seconds with commas, like "60,300,1800", each up to ${LONGEST_RETRY_SECONDS}`,
   )
 
+const MINUTE = 60
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+
+/** Seconds after the latest attempt to pay an order at which the provider is asked, whatever was notified (PAY-9). */
+export const SWEEP_SECONDS: readonly number[] = [
+  ...[1, 5, 15].map((minutes) => minutes * MINUTE),
+  ...[1, 3, 6, 12].map((hours) => hours * HOUR),
+  ...[1, 2, 3, 4, 5, 6, 7].map((days) => days * DAY),
+]
+
 /** Longest that an order is asked about. */
 const LONGEST_SWEEP_SECONDS = 30 * 86_400
 const MAX_SWEEPS = 50
@@ -65,7 +75,7 @@ const ascendingSeconds = z
   .refine((list) => list.every((at) => at <= LONGEST_SWEEP_SECONDS))
   .describe(`1 to ${MAX_SWEEPS} ascending numbers of seconds with commas, like "60,300,86400"`)
 
-/** What a process may do; any number of processes may share each of them on one database (src/roles). */
+/** What a process may do; any number of processes may share each of them on one database (src/service). */
 const ROLES = ['api', 'projector', 'dispatcher'] as const
 export type Role = (typeof ROLES)[number]
 
@@ -139,13 +149,13 @@ const settings = z.object({
   WEBHOOK_ALLOW_PRIVATE: flag.optional(),
   /** Seconds until each retry of a delivery, after the first attempt. */
   WEBHOOK_RETRY_SECONDS: secondsList.default([60, 300, 1_800, 7_200, 21_600]),
-  /** Hours without any response after which an address is switched off. */
+  /** Hours without any response after which an endpoint is switched off. */
   WEBHOOK_SWITCH_OFF_HOURS: decimal(0.0001, 8_760).default(24),
   /** The mail server, with user and password where it asks for them; without it notices are logged and shown in the panel only. */
   SMTP_URL: smtpUrl.optional(),
   /** Whom e-mails come from; by default an address at the host of PUBLIC_URL. */
   SMTP_FROM: z.string().optional(),
-  /** Address of the payment provider's API; the sandbox has one of its own. */
+  /** Base URL of the payment provider's API; the sandbox has one of its own. */
   PAYMENT_PROVIDER_URL: webAddress.default('https://api.mercadopago.com'),
   /** The key that seals of ledgers are signed with, as PEM; made on first use. By default in DATA_DIR. */
   SEAL_KEY_FILE: z.string().optional(),

@@ -17,7 +17,7 @@ const INSTANT_EXPECTED = 'deve ser uma data com hora ISO 8601 com fuso horário,
 const DATE_EXPECTED = 'deve ser uma data existente no formato AAAA-MM-DD, como "2026-11-21"'
 
 /**
- * A point in time (spec, "Conventions" 5): ISO 8601 date and time with seconds, an optional fraction of 1 to 9 digits (truncated
+ * A point in time (VAL-3): ISO 8601 date and time with seconds, an optional fraction of 1 to 9 digits (truncated
  * to milliseconds) and a mandatory offset; real calendar dates of the years 1900 to 9999. The value is UTC,
  * 'YYYY-MM-DDTHH:mm:ss.sssZ', so that instants compare as texts.
  */

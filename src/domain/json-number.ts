@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { fromCents, MAX_CENTS } from './money.ts'
 import { expects } from './portuguese.ts'
-import { fromThousandths } from './quantity.ts'
+import { fromThousandths, MAX_THOUSANDTHS } from './quantity.ts'
 
 /**
  * How far a number may lie from the decimal that it stands for. Tills calculate with doubles, so 0.1 + 0.2 arrives as
@@ -9,13 +9,10 @@ import { fromThousandths } from './quantity.ts'
  */
 const TOLERANCE = 1e-6
 
-/** As Quantity: 9 integer digits. */
-const MAX_THOUSANDTHS = 999_999_999_999
-
 const MONEY = 'deve ser um número de 0 a 9999999999.99 com até duas casas decimais'
 const QUANTITY = 'deve ser um número maior que zero, até 999999999.999, com até três casas decimais'
 
-/** Money that comes as a JSON number (spec, Sync interface): never negative. The value is its decimal text, "10.00". */
+/** Money that comes as a JSON number (SYNC-11): never negative. The value is its decimal text, "10.00". */
 export const JsonMoney = decimal(MONEY, (value) => {
   const cents = nearest(value, 100)
   return cents !== null && cents <= MAX_CENTS ? fromCents(cents) : null

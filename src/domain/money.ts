@@ -8,7 +8,7 @@ export const MAX_CENTS = 999_999_999_999
 const EXPECTED = 'deve ser um valor em texto com exatamente duas casas decimais, como "10.00"'
 
 /**
- * Money in and out (spec, "Conventions" 3): a decimal string with exactly 2 decimals, 1 to 10 integer digits without
+ * Money in and out (VAL-1): a decimal string with exactly 2 decimals, 1 to 10 integer digits without
  * superfluous leading zeros, never negative. JSON numbers are refused: they are floats at the sender.
  */
 export const Money = z.string(expects(EXPECTED)).regex(/^(?:0|[1-9]\d{0,9})\.\d{2}$/, EXPECTED)
@@ -43,7 +43,7 @@ export function lineTotalFits(thousandths: number, unitCents: number): boolean {
 
 /**
  * What remains of a gross amount (cents) when a surcharge of `feePercent` is extracted from inside it: amount ÷ (1 + fee/100),
- * rounded half up. The surcharge is amount − net, so that both always add up (spec, "Sale").
+ * rounded half up. The surcharge is amount − net, so that both always add up (SALE-8).
  */
 export function netOfSurcharge(amountCents: number, feePercent: string): number {
   return exact(halfUp(natural(amountCents) * 10_000n, BigInt(10_000 + percentHundredths(feePercent))))

@@ -1,4 +1,4 @@
-/** How an account is settled (DESIGN section 5, Payment methods). Sales have payment types of each subscriber's own instead. */
+/** How an account is settled (ACCT-10). Sales have payment types of each subscriber's own instead. */
 export const PAYMENT_METHODS = [
   'cash',
   'pix',

@@ -1,10 +1,13 @@
 import { z } from 'zod'
 import { expects } from './portuguese.ts'
 
+/** The largest quantity that the contract can carry: 999999999.999, in thousandths. */
+export const MAX_THOUSANDTHS = 999_999_999_999
+
 const EXPECTED = 'deve ser uma quantidade em texto com até três casas decimais, como "1.500"'
 const NOT_ZERO = 'deve ser diferente de zero'
 
-/** A quantity that is sold (spec, "Conventions" 4): a decimal string, up to 3 decimals and 9 integer digits, above zero. */
+/** A quantity that is sold (VAL-2): a decimal string, up to 3 decimals and 9 integer digits, above zero. */
 export const Quantity = decimal(/^(?:0|[1-9]\d{0,8})(?:\.\d{1,3})?$/).refine(isNotZero, 'deve ser maior que zero')
 
 /** A quantity in stock: as Quantity, zero included. Stock that went negative is answered, never accepted. */

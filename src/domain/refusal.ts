@@ -1,4 +1,4 @@
-/** The codes with which a command may be refused: a part of the contract (spec, "Errors"), shared by all channels. */
+/** The codes with which a command may be refused: a part of the contract (HTTP-2), shared by all channels. */
 export type RefusalCode =
   | 'not_found'
   | 'duplicate_resource'

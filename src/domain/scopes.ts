@@ -1,4 +1,4 @@
-/** What a key may do (spec, Authentication, scopes); orders and the ledger itself have scopes of their own. */
+/** What a key may do (KEY-8); orders and the ledger itself have scopes of their own. */
 export const SCOPES = [
   'catalog:read',
   'catalog:write',

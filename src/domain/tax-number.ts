@@ -18,15 +18,8 @@ export function isCnpj(text: string): boolean {
   return /^[0-9A-Z]{12}\d{2}$/.test(text) && !isRepeated(text) && cnpj.isValid(text, true)
 }
 
-/** "12345678000195" → "12.345.678/0001-95"; expects the bare form. */
-export function formatCnpj(bare: string): string {
-  return cnpj.format(bare)
-}
-
-/** The bare form of a formatted (or bare) company tax number. */
-export function bareCnpj(text: string): string {
-  return text.replace(/[./-]/g, '')
-}
+/** The bare form of a formatted or bare company tax number. */
+const bareCnpj = (text: string): string => text.replace(/[./-]/g, '')
 
 const FORMATTED = /^[0-9A-Z]{2}\.[0-9A-Z]{3}\.[0-9A-Z]{3}\/[0-9A-Z]{4}-\d{2}$/
 const EXPECTED = 'deve ser um CNPJ válido, como "12.345.678/0001-95"'
@@ -36,7 +29,7 @@ export const Cnpj = z
   .string(expects(EXPECTED))
   .trim()
   .refine((text) => isCnpj(FORMATTED.test(text) ? bareCnpj(text) : text), { error: EXPECTED, abort: true })
-  .overwrite((text) => formatCnpj(bareCnpj(text)))
+  .overwrite((text) => cnpj.format(bareCnpj(text)))
 
 function isRepeated(text: string): boolean {
   return text === text.charAt(0).repeat(text.length)

@@ -25,7 +25,7 @@ export const ExternalId = storable(
   100,
 ).meta({ minLength: 1, maxLength: 100 })
 
-/** An e-mail address, trimmed and lower-cased, at most 254 characters. */
+/** An e-mail, trimmed and lower-cased, at most 254 characters. */
 export const Email = z
   .string(expects('deve ser um endereço de e-mail'))
   .trim()

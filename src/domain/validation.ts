@@ -22,7 +22,7 @@ interface Found {
 }
 
 /**
- * The details of `validation_failed` (spec, "Errors"): messages in Brazilian Portuguese by field, and the unknown names of
+ * The details of `validation_failed` (HTTP-5, HTTP-6): messages in Brazilian Portuguese by field, and the unknown names of
  * strict objects apart. A union shows the problems of the branch that the input is nearest to.
  */
 export function describeIssues(error: z.ZodError): Problems {

@@ -1,10 +1,10 @@
 /** Bytes of a signing secret: 256 bits, as Standard Webhooks asks for 192 to 512. */
 export const SECRET_BYTES = 32
 
-/** The text of a secret: `whsec_` and the bytes in base64. As a whole it is the key of the spec's signature. */
+/** The text of a secret: `whsec_` and the bytes in base64. As a whole it is the key of our own signature (HOOK-13). */
 export const secretOf = (random: Buffer): string => `whsec_${random.toString('base64')}`
 
-/** The secret of an address (`whsec_…`), and the next one while a rotation is under way: from `switch_at` on that is the secret. */
+/** The secret of an endpoint (`whsec_…`), and during a rotation the next one, which takes its place at `switch_at`. */
 export interface SigningSecrets {
   readonly secret: string
   readonly next_secret: string | null

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ORDER_STATUSES } from '#domain/order-moves.ts'
+import { ORDER_STATUSES } from '#domain/orders.ts'
 import { eventType, id, money, percentage, personal, text } from './define.ts'
 import { line } from './sales.ts'
 

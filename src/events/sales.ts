@@ -30,7 +30,7 @@ const payment = z.strictObject({
   net: money,
 })
 
-/** What a till may say of a sale and of each of its payments (spec, Offline sale). */
+/** What a till may say of a sale and of each of its payments (UP-2). */
 export const OFFLINE_SALE_STATUSES = ['completed', 'cancelled'] as const
 export const OFFLINE_PAYMENT_STATUSES = ['completed', 'pending'] as const
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { eventType, instant, text } from './define.ts'
 
-/** Outbound events of the integration API (spec, Events). */
+/** Outbound events of the integration API (HOOK-7). */
 export const WEBHOOK_EVENTS = [
   'customer.created',
   'customer.updated',

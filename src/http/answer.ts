@@ -31,7 +31,7 @@ export function sendProblem(response: Response, problem: Problem, status: number
 /** `{"data": <record>}` */
 export const single = (record: string): string => (record === '' ? '' : `{"data":${record}}`)
 
-/** The list envelope: `data` is the records' JSON text joined by commas (spec, Conventions 2). */
+/** The list envelope: `data` is the records' JSON text joined by commas (LIST-1). */
 export function list(page: {
   data: string
   has_more: boolean
@@ -43,7 +43,7 @@ export function list(page: {
   return `{"data":[${page.data}],"meta":${JSON.stringify(meta)}}`
 }
 
-/** Statuses of a single command's outcomes (DESIGN section 5). */
+/** Statuses of a single command's outcomes. */
 export const singleReply: Reply = {
   status: (outcome) => (outcome === 'created' ? 201 : outcome === 'deleted' ? 204 : 200),
 }

@@ -1,6 +1,6 @@
 import type { RefusalCode } from '#domain/refusal.ts'
 
-/** Every code that API v1 answers with, its HTTP status and its Portuguese message (spec, Errors; DESIGN section 5). */
+/** Every code that API v1 answers with, its HTTP status and its Portuguese message (HTTP-2). */
 const PROBLEMS = {
   malformed_request: [400, 'A requisição não é HTTP válido.'],
   malformed_json: [400, 'O corpo da requisição não é um JSON válido.'],

@@ -1,6 +1,6 @@
 import { byPk, table } from './table.ts'
 
-/** A stored answer of a request that carried an Idempotency-Key (spec, rule 4 of the endpoints). Kept 24 hours. */
+/** A stored answer of a request that carried an Idempotency-Key (IDEM-2). Kept 24 hours. */
 export interface StoredAnswer {
   company_id: number
   key: string
@@ -25,7 +25,7 @@ export const idempotentAnswers = table<StoredAnswer>('idempotent_answers', {
 
 export const answerByKey = (key: string) => byPk(idempotentAnswers, key)
 
-/** Retention of stored answers (spec, Limits). */
+/** Retention of stored answers (IDEM-4). */
 export const ANSWER_RETENTION_MS = 24 * 3600 * 1000
 
 /** An answer past its retention is as good as absent, even before the purge removes it. */

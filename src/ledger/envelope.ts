@@ -23,7 +23,7 @@ export interface IdempotencyRecord {
   readonly status: number
 }
 
-/** An event as it is stored, hashed and shown: every member is present, null when empty (DESIGN section 3). */
+/** An event as it is stored, hashed and shown: every member is present, null when empty (LEDGER-2). */
 export interface Envelope {
   readonly id: string
   readonly type: string

@@ -6,7 +6,7 @@ import type { Changes, Rows } from './working-set.ts'
 
 /**
  * What an event gives rise to beside the read model: rows of `ops`, as the deliveries of a webhook. They are made once, in
- * the transaction that applies the event, whoever applies it; a rebuild makes none (DESIGN section 1, Exactly once).
+ * the transaction that applies the event, whoever applies it; a rebuild makes none (HOOK-11).
  */
 export interface Reaction {
   /** The rows that `react` reads, told from those that are always loaded; null when the event concerns nobody. */

@@ -24,7 +24,7 @@ export interface Changes extends Rows {
 }
 
 /**
- * An in-memory view of some rows of the read model, shared by the commands of a group (DESIGN section 1). It remembers
+ * An in-memory view of some rows of the read model, shared by the commands of a group. It remembers
  * what was absent and what was changed; a row put by one command is seen by the next, also through its other keys.
  */
 export interface WorkingSet {

@@ -1,7 +1,7 @@
 import { createTransport } from 'nodemailer'
 
 /** A message in plain text. */
-export interface Mail {
+interface Mail {
   /** The same whenever this message is sent again. */
   readonly id: string
   readonly to: readonly string[]

@@ -1,7 +1,13 @@
 import type { Pool } from 'pg'
 import { repeat } from '#lib/repeat.ts'
 import type { Mailer } from './mailer.ts'
-import { type SwitchOffNotice, switchOffMail } from './switch-off-mail.ts'
+
+/** Of a webhook endpoint that was switched off without anybody asking for it. */
+interface SwitchOffNotice {
+  readonly webhook_id: number
+  readonly url: string
+  readonly reason: 'no_response' | 'gone'
+}
 
 interface DueNotice {
   readonly company_id: number
@@ -15,7 +21,7 @@ interface DueNotice {
   readonly users: readonly string[]
 }
 
-export interface NoticeOptions {
+interface NoticeOptions {
   readonly pool: Pool
   /** Null: notices are logged instead. */
   readonly mailer: Mailer | null
@@ -36,39 +42,39 @@ const EVERY_MS = 2_000
 export function startNotices({ pool, mailer, log, warn, retrySeconds = RETRY_SECONDS }: NoticeOptions) {
   let stopped = false
 
-  async function tell(mailer: Mailer, notice: DueNotice): Promise<void> {
+  async function email(mailer: Mailer, notice: DueNotice): Promise<void> {
     const { company_id, id, users } = notice
     const about = { company_id, notice: id }
     if (users.length === 0) {
-      await settle(pool, notice, false)
+      await close(pool, notice, false)
       return warn('a notice cannot be e-mailed: the company has no user', about)
     }
     try {
       const refused = await mailer.send({ id, to: users, ...switchOffMail(notice.data, notice, notice.created_at) })
-      await settle(pool, notice, true)
+      await close(pool, notice, true)
       if (refused.length > 0) warn('a notice was not accepted for every user', { ...about, refused: refused.length })
     } catch (error) {
       log(notice.next_email_at ? 'a notice could not be e-mailed yet' : 'a notice could not be e-mailed', error)
     }
   }
 
-  async function tellAll(): Promise<void> {
+  async function emailDue(): Promise<void> {
     while (!stopped) {
       const notice = await takeDue(pool, retrySeconds)
       if (!notice) return
-      await (mailer ? tell(mailer, notice) : note(notice))
+      await (mailer ? email(mailer, notice) : logOnly(notice))
     }
   }
 
-  async function note(notice: DueNotice): Promise<void> {
+  async function logOnly(notice: DueNotice): Promise<void> {
     const { company_id, kind, data } = notice
     warn('nobody is e-mailed without SMTP_URL', { company_id, kind, webhook_id: data.webhook_id, reason: data.reason })
-    await settle(pool, notice, false)
+    await close(pool, notice, false)
   }
 
-  const repetition = repeat(tellAll, EVERY_MS, (error) => log('notices could not be read', error))
+  const repetition = repeat(emailDue, EVERY_MS, (error) => log('notices could not be read', error))
   return {
-    /** Resolves when the message under way is settled. */
+    /** Resolves when the message under way has been sent or has failed. */
     async stop() {
       stopped = true
       await repetition.stop()
@@ -83,8 +89,41 @@ async function takeDue(pool: Pool, retrySeconds: readonly number[]): Promise<Due
   return rows[0] ?? null
 }
 
-async function settle(pool: Pool, { company_id, id }: DueNotice, emailed: boolean): Promise<void> {
-  await pool.query({ ...SETTLE_NOTICE, values: [company_id, id, emailed] })
+async function close(pool: Pool, { company_id, id }: DueNotice, emailed: boolean): Promise<void> {
+  await pool.query({ ...CLOSE_NOTICE, values: [company_id, id, emailed] })
+}
+
+const REASONS: Readonly<Record<SwitchOffNotice['reason'], string>> = {
+  no_response: 'todas as tentativas de entrega falharam e o endereço continuou sem responder',
+  gone: 'o endereço respondeu que não existe mais (HTTP 410)',
+}
+
+/** Subject and text in Brazilian Portuguese; `at` (UTC) is shown on the company's clock. */
+function switchOffMail(
+  { webhook_id, url, reason }: SwitchOffNotice,
+  company: { readonly name: string; readonly timezone: string },
+  at: string,
+): { subject: string; text: string } {
+  const when = new Intl.DateTimeFormat('pt-BR', {
+    dateStyle: 'short',
+    timeStyle: 'short',
+    timeZone: company.timezone,
+  }).format(new Date(at))
+  return {
+    subject: `Webhook ${webhook_id} desligado`,
+    text: `Olá,
+
+o endereço de webhook ${webhook_id} da empresa ${company.name} foi desligado em ${when}:
+
+${url}
+
+Motivo: ${REASONS[reason]}.
+
+As entregas que esperavam foram canceladas, e novos eventos não são enviados a ele. Quando o endereço voltar a funcionar, ligue-o de novo com POST /api/v1/webhooks/${webhook_id}/enable e peça o que faltou com POST /api/v1/webhooks/${webhook_id}/replay.
+
+Tillbook
+`,
+  }
 }
 
 /** The array's element beyond its end is null: no more retries. */
@@ -106,8 +145,8 @@ select taken.*, c.doc ->> 'name' as name, c.timezone, array(
 from taken join companies c on c.company_id = taken.company_id`,
 }
 
-const SETTLE_NOTICE = {
-  name: 'settle_notice',
+const CLOSE_NOTICE = {
+  name: 'close_notice',
   text: `update notices set next_email_at = null, emailed_at = case when $3::bool then clock_timestamp() else emailed_at end
          where company_id = $1 and id = $2`,
 }

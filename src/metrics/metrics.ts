@@ -1,5 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type { NotificationOutcome } from '#domain/notification-outcome.ts'
+import type { NotificationOutcome } from '#domain/orders.ts'
 import type { Call } from '#http/middleware/observe.ts'
 import type { GroupFigures } from '#ledger/write/writer.ts'
 import type { Result } from '#webhooks/results.ts'

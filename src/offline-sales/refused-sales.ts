@@ -3,7 +3,7 @@ import type { Pool } from 'pg'
 import { z } from 'zod'
 import { optionalText } from '#domain/text.ts'
 
-/** What became of one sale of an upload (spec, Sale sync result entry; DESIGN section 5, Sync interface). */
+/** What became of one sale of an upload (UP-3). */
 export type SaleResult = RecordedSale | RefusedSale
 
 export interface RecordedSale {
@@ -28,8 +28,8 @@ export interface RefusedSale {
 export const MAX_OPEN = 1_000
 /** A larger sale is kept without its payload. */
 const MAX_PAYLOAD_BYTES = 65_536
-/** For so long it is remembered that a sale was settled, so that a till which keeps sending it does not open it again. */
-const SETTLED_DAYS = 90
+/** For so long it is remembered that a sale was resolved, so that a till which keeps sending it does not open it again. */
+const RESOLVED_DAYS = 90
 
 const KEEP = `
   insert into refused_sales as known
@@ -47,14 +47,14 @@ const KEEP = `
  * One under whose identifier another sale stands is a matter for people, not for the till that sent the other one. Locked in
  * the order in which KEEP locks: a till may send a sale again, and corrected, before the first upload is answered.
  */
-const SETTLE_RECORDED = `
+const RESOLVE_RECORDED = `
   update refused_sales set settled_at = now()
   where id in (
     select id from refused_sales
     where company_id = $1 and settled_at is null and code <> 'duplicate_resource' and offline_id = any($2::text[])
     order by digest for update)`
 
-const FORGET_SETTLED = `
+const FORGET_RESOLVED = `
   delete from refused_sales
   where company_id = $1 and settled_at is not null and greatest(settled_at, last_refused_at) < now() - make_interval(days => $2)`
 
@@ -64,7 +64,7 @@ interface Kept {
 }
 
 /**
- * Keeps what was refused, and settles what is recorded by now. It is done before the upload is answered: a till that hears
+ * Keeps what was refused, and resolves what is recorded by now. It is done before the upload is answered: a till that hears
  * of an error may rely on somebody being shown it; one that hears nothing sends everything again.
  */
 export async function noteRefusals(
@@ -74,9 +74,9 @@ export async function noteRefusals(
 ): Promise<void> {
   const refused = distinct(entries)
   const recorded = entries.flatMap(({ result }) => (result.status === 'error' ? [] : (result.offline_id ?? [])))
-  if (recorded.length > 0) await pool.query(SETTLE_RECORDED, [companyId, recorded])
+  if (recorded.length > 0) await pool.query(RESOLVE_RECORDED, [companyId, recorded])
   if (refused.length === 0) return
-  await pool.query(FORGET_SETTLED, [companyId, SETTLED_DAYS])
+  await pool.query(FORGET_RESOLVED, [companyId, RESOLVED_DAYS])
   await pool.query(KEEP, [
     companyId,
     userId,
@@ -126,19 +126,19 @@ interface Refusal {
 }
 
 /** What was done about a refused sale, for whoever asks later. */
-export const SettlementNote = z.strictObject({ note: optionalText(2_000) })
+export const ResolutionNote = z.strictObject({ note: optionalText(2_000) })
 
-interface Settlement {
+interface Resolution {
   readonly userId: number
   readonly note: string | null
 }
 
 /** Somebody has looked at a refused sale and done what was to do. False when it is not there, or not open any more. */
-export async function settleRefusedSale(
+export async function resolveRefusedSale(
   pool: Pool,
   companyId: number,
   id: number,
-  { userId, note }: Settlement,
+  { userId, note }: Resolution,
 ): Promise<boolean> {
   const { rowCount } = await pool.query(
     `update refused_sales set settled_at = now(), settled_by = $3, settled_note = $4

@@ -5,7 +5,7 @@ import { link } from './link.ts'
 import type { Page, Section, Visit } from './route.ts'
 import { problemMessage, problemTitle } from './words/problems.ts'
 
-/** Where in the panel a page is, and for whom. */
+/** The entry of the menu that a page belongs to, and the context of its request. */
 export interface Place {
   /** Null where there is no such page. */
   readonly section: Section | null
@@ -26,12 +26,12 @@ export function sendPlainPage(response: Response, page: Page): void {
     .send(plainDocument(page))
 }
 
-/** The browser goes there by GET, so that going back or reloading repeats nothing. */
+/** 303: the browser continues with GET, so that going back or reloading sends no form again. */
 export function sendRedirect(response: Response, to: string): void {
   response.redirect(303, to)
 }
 
-/** What went wrong, as a page: within the panel for whoever is logged in. */
+/** A problem as a page, within the panel for whoever is logged in. */
 export function answerFailure(response: Response, problem: Problem): void {
   for (const [name, value] of Object.entries(problem.headers)) response.setHeader(name, value)
   const fields = Object.values((problem.details?.fields ?? {}) as Record<string, string[]>).flat()

@@ -10,7 +10,7 @@ const require = createRequire(import.meta.url)
 
 const own = (name: string): string => join(projectRoot(), 'src/panel/static', name)
 
-/** What pages load, all of it from here: our own files, and scripts of packages. */
+/** All that pages load: our own files, and scripts of packages. */
 const FILES: Readonly<Record<string, { readonly file: string; readonly type: string }>> = {
   'panel.css': { file: own('panel.css'), type: 'text/css; charset=utf-8' },
   'panel.js': { file: own('panel.js'), type: 'text/javascript; charset=utf-8' },
@@ -36,14 +36,13 @@ const ASSETS = new Map<string, Asset>(
   }),
 )
 
-/** The address of a file that pages load. */
 export function asset(name: keyof typeof FILES): string {
   const found = ASSETS.get(name)
   if (!found) throw new Error(`there is no asset ${name}`)
   return `${PANEL}/assets${found.path}`
 }
 
-/** Serves them under their current addresses, and nothing else. */
+/** Serves each file at its current address, and nothing else. */
 export function serveAssets(): Router {
   const router = express.Router({ caseSensitive: true, strict: true })
   for (const { path, type, bytes } of ASSETS.values()) {

@@ -7,13 +7,13 @@ export function decimal(text: string): string {
   return fraction === undefined ? grouped : `${grouped},${fraction}`
 }
 
-/** `-1234.50` becomes `−R$ 1.234,50`; blanks inside do not break. */
+/** `-1234.50` becomes `−R$ 1.234,50`, with a no-break space. */
 export function money(amount: string): string {
   const isNegative = amount.startsWith('-')
   return `${isNegative ? '−' : ''}R$\u00A0${decimal(isNegative ? amount.slice(1) : amount)}`
 }
 
-/** `1.500` becomes `1,5`: decimals that say nothing are left out. */
+/** `1.500` becomes `1,5`: trailing zeros are left out. */
 export function quantity(amount: string): string {
   return decimal(amount.includes('.') ? amount.replace(/\.?0+$/, '') : amount)
 }

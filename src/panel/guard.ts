@@ -1,9 +1,7 @@
 import type { Request, RequestHandler } from 'express'
-import { csrfMatches, type PanelSession } from '#access/sessions.ts'
 import { Problem } from '#http/problems.ts'
-import { type FormBody, textOf } from './forms/body.ts'
 
-/** Nothing but what the panel itself serves may be loaded, run or asked; nobody may put it into a frame. */
+/** Pages may load, run and call only what the panel itself serves, and stand in no frame. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -15,7 +13,7 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-/** Pages are made for whoever is logged in, now: no cache keeps them, and no other site learns their addresses. */
+/** Pages are for whoever is logged in: no cache keeps them, and no other site learns their addresses. */
 export const pagePolicy: RequestHandler = (_request, response, next) => {
   response.setHeader('Content-Security-Policy', POLICY)
   response.setHeader('Cache-Control', 'no-store')
@@ -24,7 +22,7 @@ export const pagePolicy: RequestHandler = (_request, response, next) => {
   next()
 }
 
-/** Refuses a form that another site has sent. Browsers say where a form comes from; whoever says nothing is no browser. */
+/** Refuses a form that another site has sent. Browsers name the origin of a form; a caller that names none is no browser. */
 export const requireOwnSite: RequestHandler = (request, _response, next) => {
   next(request.method === 'POST' && !isOwnSite(request) ? new Problem('cross_site_form') : undefined)
 }
@@ -37,21 +35,16 @@ function isOwnSite(request: Request): boolean {
   return URL.canParse(origin) && new URL(origin).host === request.headers.host
 }
 
-/** Answers what a path's own methods have not answered. `allow` lists those. */
+/** 405 for all methods but those that `allow` lists. */
 export const onlyBy =
   (allow: string): RequestHandler =>
   (_request, _response, next) =>
     next(new Problem('method_not_allowed', undefined, { Allow: allow }))
 
-/** @throws Problem where an address has what no text of a record can have, and Postgres cannot even look for. */
+/** @throws Problem where an address has a U+0000, which Postgres cannot hold in any text. */
 export function requireText(query: Readonly<Record<string, string>>): void {
   for (const [name, value] of Object.entries(query)) {
     if (value.includes('\0'))
       throw new Problem('validation_failed', { fields: { [name]: ['o endereço tem um caractere nulo'] } })
   }
-}
-
-/** @throws Problem where a form does not carry the session's own token. */
-export function requireCsrf(session: PanelSession, form: FormBody): void {
-  if (!csrfMatches(session, textOf(form, '_csrf'))) throw new Problem('cross_site_form')
 }

@@ -3,9 +3,32 @@ import { renderToString } from 'preact-render-to-string'
 import { asset } from './assets.ts'
 import { dateTimeSeconds } from './format.ts'
 import { link } from './link.ts'
-import { MENU } from './menu.ts'
-import type { Page, Section, Visit } from './route.ts'
-import { NOTICES } from './words/notices.ts'
+import type { Access, Page, Section, Visit } from './route.ts'
+import { FLASHES } from './words/flashes.ts'
+
+interface MenuEntry {
+  readonly section: Section
+  readonly label: string
+  /** Below the panel. */
+  readonly path: string
+  readonly access?: Access
+}
+
+/** The menu, in order. What a clerk cannot reach is not shown to one. */
+const MENU: readonly MenuEntry[] = [
+  { section: 'start', label: 'Início', path: '/' },
+  { section: 'sales', label: 'Vendas', path: '/vendas' },
+  { section: 'catalog', label: 'Catálogo', path: '/catalogo' },
+  { section: 'customers', label: 'Clientes', path: '/clientes' },
+  { section: 'suppliers', label: 'Fornecedores', path: '/fornecedores' },
+  { section: 'receivables', label: 'Contas a receber', path: '/contas-a-receber' },
+  { section: 'payables', label: 'Contas a pagar', path: '/contas-a-pagar' },
+  { section: 'tills', label: 'Caixas', path: '/caixas' },
+  { section: 'store', label: 'Loja online', path: '/loja' },
+  { section: 'integrations', label: 'Integrações', path: '/integracoes', access: 'owner' },
+  { section: 'audit', label: 'Auditoria', path: '/auditoria', access: 'owner' },
+  { section: 'settings', label: 'Configurações', path: '/configuracoes', access: 'owner' },
+]
 
 /**
  * htmx may neither evaluate text (`hx-on`, `js:`, filters of `hx-trigger`) nor add styles nor call elsewhere: the policy of
@@ -78,9 +101,9 @@ export const panelDocument = ({ title, body }: Page, section: Section | null, vi
       </header>
       <Menu section={section} visit={visit} />
       <main id="conteudo" tabIndex={-1}>
-        {visit.notice && (
+        {visit.flash && (
           <p class="notice" role="status">
-            {NOTICES[visit.notice]}
+            {FLASHES[visit.flash]}
           </p>
         )}
         <Past visit={visit} />
@@ -117,7 +140,7 @@ const UserMenu = ({ visit: { session } }: { readonly visit: Visit }) => (
 )
 
 const Past = ({ visit }: { readonly visit: Visit }) => {
-  const { moment, timezone } = visit.books
+  const { moment, timezone } = visit.readModel
   if (!moment) return null
   const when =
     'time' in moment.at ? `em ${dateTimeSeconds(moment.at.time, timezone)}` : `na revisão ${moment.at.revision}`

@@ -1,7 +1,6 @@
-/** Where the panel is. */
 export const PANEL = '/painel'
 
-/** The address of a page of the panel, with parameters; those that are empty are left out. */
+/** The address of a page of the panel; empty parameters are left out. */
 export function link(
   path: string,
   parameters: Readonly<Record<string, string | number | null | undefined>> = {},

@@ -4,21 +4,20 @@ import { failures } from '#http/middleware/failures.ts'
 import { bodyProblem, holdBody } from '#http/middleware/json-body.ts'
 import { requireHttps } from '#http/middleware/require-https.ts'
 import { routed } from '#http/middleware/routed.ts'
-import type { Params } from '#http/paths.ts'
-import { placeOf } from '#http/paths.ts'
+import { type Params, placeOf } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
 import { answerFailure, type Place, sendPage, sendRedirect } from './answer.tsx'
 import { serveAssets } from './assets.ts'
-import { sessionCookie } from './cookie.ts'
-import { entrance } from './entrance.tsx'
-import { onlyBy, pagePolicy, requireCsrf, requireOwnSite, requireText } from './guard.ts'
+import { onlyBy, pagePolicy, requireOwnSite, requireText } from './guard.ts'
 import { link, PANEL } from './link.ts'
-import { LIVE_PATH, live } from './live.ts'
+import { LIVE_PATH, liveStream } from './live.ts'
+import { loginRoutes } from './login.tsx'
 import type { FormRoute, Page, PageRoute, PanelContext, PanelRoute, Redirect, Visit } from './route.ts'
 import { PANEL_ROUTES } from './routes.ts'
-import { atMoment, formOf, submissionOf, visitOf } from './visit.ts'
+import { requireCsrf, requireSession } from './session.ts'
+import { atMoment, formOf, submissionOf } from './visit.ts'
 
-/** A form has at most so much to say: a hundred thousand characters and a thousand fields. */
+/** Bytes and fields: room for about a hundred thousand characters. */
 const FORM_LIMITS = { limit: 400_000, parameterLimit: 1_000 }
 
 const FORM_TYPE = 'application/x-www-form-urlencoded'
@@ -45,12 +44,12 @@ export function panel(context: PanelContext): Router {
   router.use('/assets', serveAssets())
   router.use(pagePolicy, requireHttps(limitStrangers(context.addresses)), requireOwnSite)
   const readForm = formParser(context)
-  router.use(entrance(context, readForm))
+  router.use(loginRoutes(context, readForm))
   router.use(requireSession(context), readForm)
   router
     .route(LIVE_PATH)
     .all(routed(`${PANEL}${LIVE_PATH}`))
-    .get(live(context))
+    .get(liveStream(context))
     .all(onlyBy('GET, HEAD'))
   for (const [path, routes] of routesByPath()) {
     const one = router.route(path).all(routed(`${PANEL}${path}`))
@@ -67,33 +66,6 @@ function routesByPath(): [path: string, routes: PanelRoute[]][] {
   const routes = new Map<string, PanelRoute[]>()
   for (const route of PANEL_ROUTES) routes.set(route.path, [...(routes.get(route.path) ?? []), route])
   return [...routes].sort(([a], [b]) => (placeOf(a) < placeOf(b) ? -1 : 1))
-}
-
-/** Whoever is not logged in is asked to; a page that was asked for is shown afterwards. */
-function requireSession(context: PanelContext): RequestHandler {
-  const { sessions } = context.panel
-  return async (request, response, next) => {
-    const token = sessionCookie(request)
-    const session = token === null ? null : await sessions.find(token)
-    if (session) {
-      response.locals.session = session
-      // Pages of errors have the menu too.
-      response.locals.place = { section: null, visit: visitOf(context, session, request) } satisfies Place
-      return next()
-    }
-    sendToLogin(request, response)
-  }
-}
-
-function sendToLogin(request: Request, response: Response): void {
-  // A script that fetches a part of a page would put nothing in its place: the whole page goes to the login instead.
-  if (request.get('hx-request') === 'true')
-    return void response
-      .status(401)
-      .setHeader('HX-Redirect', link('/entrar', { feito: 'entre' }))
-      .end()
-  const para = request.method === 'GET' && request.url !== '/' ? request.originalUrl : undefined
-  sendRedirect(response, link('/entrar', { feito: 'entre', para }))
 }
 
 function handlerOf(route: PanelRoute): RequestHandler {
@@ -125,6 +97,6 @@ async function submit(route: FormRoute, place: Place, request: Request, response
 
 function answer(response: Response, result: Page | Redirect | null, place: Place): void {
   if (result === null) throw new Problem('not_found')
-  if ('to' in result) sendRedirect(response, link(result.to, { ...result.parameters, feito: result.notice }))
+  if ('to' in result) sendRedirect(response, link(result.to, { ...result.parameters, feito: result.flash }))
   else sendPage(response, result, place)
 }

@@ -1,10 +1,10 @@
 import type { Pool } from 'pg'
 import type { ComponentChildren } from 'preact'
-import type { AddressLimit } from '#access/address-limit.ts'
+import type { AddressLimit } from '#access/minute-limit.ts'
 import type { QuotaLimits } from '#access/quota.ts'
 import type { PanelAccess, PanelSession } from '#access/sessions.ts'
 import type { AsOfCore, Moment } from '#audit/as-of.ts'
-import type { Verifier } from '#audit/verifier.ts'
+import type { Verifier } from '#audit/verify.ts'
 import type { Calendar } from '#domain/instant.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import type { InputDependencies } from '#http/dependencies.ts'
@@ -14,16 +14,16 @@ import type { Command } from '#ledger/command.ts'
 import type { Answer } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
-import type { CompanyNews } from '#live/follow-companies.ts'
-import type { Bell } from '#webhooks/bell.ts'
-import type { FormBody } from './forms/body.ts'
-import type { NoticeCode } from './words/notices.ts'
+import type { LiveUpdates } from '#live/updates.ts'
+import type { DeliveryNotifier } from '#webhooks/notifier.ts'
+import type { FormBody } from './forms/form.ts'
+import type { FlashCode } from './words/flashes.ts'
 
-/** What pages work with: the read model of now and of the past, the writer, and who may come in. */
+/** The dependencies of the panel. From `AsOfCore`: the read model of now, and the ledger that the past is replayed from. */
 export interface PanelContext extends AsOfCore {
   readonly writer: Writer
   readonly verifier: Verifier
-  readonly bell: Bell
+  readonly deliveryNotifier: DeliveryNotifier
   readonly limits: QuotaLimits
   readonly addresses: AddressLimit
   /** Room for the bodies of forms. */
@@ -32,15 +32,15 @@ export interface PanelContext extends AsOfCore {
   readonly publicUrl: string
   readonly newId: () => string
   readonly panel: PanelAccess
-  /** What is committed meanwhile, in whatever process. */
-  readonly news: CompanyNews
+  /** Hears what any process commits, for pages that follow. */
+  readonly live: LiveUpdates
   readonly log: LogFailure
 }
 
-/** Who may see a page or press its buttons: everybody who is logged in, or owners only. */
+/** Everybody who is logged in, or owners only. */
 export type Access = 'everyone' | 'owner'
 
-/** The entry of the menu that a page belongs to. */
+/** The entry of the menu that a page belongs to; the profile has none. */
 export type Section =
   | 'start'
   | 'sales'
@@ -54,47 +54,47 @@ export type Section =
   | 'integrations'
   | 'audit'
   | 'settings'
-  | 'account'
+  | 'profile'
 
-/** The company's read model: as it is now, or as it was at a moment of the past. */
-export interface Books extends Calendar {
+/** The company's read model, as it is now or as it was at a moment of the past. */
+export interface ReadModel extends Calendar {
   readonly companyId: number
   readonly pool: Pool
   readonly moment: PastMoment | null
 }
 
-/** What "como era em" shows. */
-export interface PastMoment {
-  /** As the address bar has it. */
+/** The moment that `?em=` names. */
+interface PastMoment {
+  /** As the address has it. */
   readonly asked: string
   readonly at: Moment
   /** The last event of then. */
   readonly revision: number
 }
 
-/** A page that somebody looks at. */
+/** The context of a request for a page: who asks, for what, and which read model answers. */
 export interface Visit {
   readonly context: PanelContext
   readonly session: PanelSession
-  readonly books: Books
+  readonly readModel: ReadModel
   readonly params: Params
   /** Of the address; a name that is given twice counts once. */
   readonly query: Readonly<Record<string, string>>
   /** Path below the panel, without the query: `/vendas/9`. */
   readonly path: string
-  /** What was done just before, to be told. */
-  readonly notice: NoticeCode | null
+  /** What was done on the page before. */
+  readonly flash: FlashCode | null
 }
 
-/** A form that somebody has sent. */
+/** The context of a request with a form. */
 export interface Submission extends Visit {
   readonly form: FormBody
-  /** The answer is not to be sent twice: what a form does is done once, however often its button is pressed. */
+  /** Runs a command once, however often the form is sent. */
   run<I>(command: Command<I>, input: I): Promise<Answer | Refusal>
   readonly requestId: string
-  /** Where it comes from: an IP address. */
+  /** IP address that it comes from. */
   readonly address: string
-  /** What each thing that it does is recognised by, for what is no command. */
+  /** The next idempotency key of this form, for what is done without a command. */
   idempotency(): { readonly key: string; readonly requestHash: string }
 }
 
@@ -105,28 +105,28 @@ export interface Page {
   readonly status?: number
 }
 
-/** Where to go on after something was done, and what to tell there. */
+/** The page to go on to, below the panel, and what to say there. */
 export interface Redirect {
   readonly to: string
   readonly parameters?: Readonly<Record<string, string>>
-  readonly notice?: NoticeCode
+  readonly flash?: FlashCode
 }
 
 interface Common {
-  /** Below the panel, in the router's form: `/clientes/:id`. */
+  /** Below the panel, as Express writes it: `/clientes/:id`. */
   readonly path: string
   readonly section: Section
   readonly access?: Access
 }
 
-/** Shows something. Null is a record that does not exist, or is another company's: 404 either way. */
+/** Null is a record that does not exist, or is another company's: 404 either way. */
 export interface PageRoute extends Common {
-  /** Whether it can also be shown as it was at a moment of the past (`?em=`): it reads from `books` only. */
+  /** Whether it can also be shown as it was at a moment of the past (`?em=`): it reads from `readModel` only. */
   readonly asOf?: true
   show(visit: Visit): Promise<Page | Redirect | null>
 }
 
-/** Does something, then goes elsewhere, or shows the form again with what has to be corrected. */
+/** Redirects after what was done, or shows the form again with what has to be corrected. */
 export interface FormRoute extends Common {
   submit(submission: Submission): Promise<Page | Redirect | null>
 }

@@ -1,57 +1,52 @@
-import { accountPages } from './pages/account.tsx'
 import { apiKeyPages } from './pages/api-keys.tsx'
-import { timelinePage } from './pages/audit.tsx'
-import { eventPage } from './pages/audit-event.tsx'
-import { recordAuditPages } from './pages/audit-record.tsx'
-import { verifyForm } from './pages/audit-verify.tsx'
-import { catalogPages } from './pages/catalog.tsx'
-import { stockForm } from './pages/catalog-stock.tsx'
-import { categoryPages } from './pages/categories.tsx'
-import { customerPages } from './pages/customers.tsx'
-import { deliveryPages } from './pages/deliveries.tsx'
+import { recordAuditPages } from './pages/audit/records.tsx'
+import { timelinePages } from './pages/audit/timeline.tsx'
+import { verifyForm } from './pages/audit/verification.tsx'
+import { categoryPages } from './pages/catalog/categories.tsx'
+import { catalogPages } from './pages/catalog/items.tsx'
+import { stockForm } from './pages/catalog/stock.tsx'
+import { financePages } from './pages/finance/accounts.tsx'
 import { integrationsPage } from './pages/integrations.tsx'
-import { orderPage } from './pages/order.tsx'
-import { payablePages } from './pages/payables.tsx'
+import { orderPage } from './pages/orders.tsx'
 import { paymentTypePages } from './pages/payment-types.tsx'
-import { receivablePages } from './pages/receivables.tsx'
-import { salePages } from './pages/sales.tsx'
+import { peoplePages } from './pages/people.tsx'
+import { profilePages } from './pages/profile.tsx'
+import { refusedSalePages } from './pages/sales/refused-sales.tsx'
+import { salePage } from './pages/sales/sale.tsx'
+import { saleActions } from './pages/sales/sale-actions.tsx'
+import { salesPage } from './pages/sales/sales.tsx'
+import { tillsPage } from './pages/sales/tills.tsx'
 import { settingsPages } from './pages/settings.tsx'
 import { startPage } from './pages/start.tsx'
-import { storePage } from './pages/store.tsx'
 import { storePages } from './pages/stores.tsx'
-import { supplierPages } from './pages/suppliers.tsx'
-import { tillPages } from './pages/tills.tsx'
 import { userPages } from './pages/users.tsx'
-import { webhookFormPages } from './pages/webhook-forms.tsx'
-import { webhookPages } from './pages/webhooks.tsx'
+import { deliveryPages } from './pages/webhooks/deliveries.tsx'
+import { webhookPages } from './pages/webhooks/webhook.tsx'
 import type { PanelRoute } from './route.ts'
 
-/** All pages and forms of the panel. */
 export const PANEL_ROUTES: readonly PanelRoute[] = [
   startPage,
-  ...accountPages,
+  ...profilePages,
   ...settingsPages,
   ...paymentTypePages,
   ...userPages,
-  ...salePages,
-  ...tillPages,
-  ...customerPages,
-  ...supplierPages,
+  salesPage,
+  salePage,
+  ...saleActions,
+  tillsPage,
+  ...refusedSalePages,
+  ...peoplePages,
   ...catalogPages,
   stockForm,
   ...categoryPages,
-  ...receivablePages,
-  ...payablePages,
-  storePage,
+  ...financePages,
   orderPage,
   ...storePages,
   integrationsPage,
   ...apiKeyPages,
-  ...webhookFormPages,
   ...webhookPages,
   ...deliveryPages,
-  timelinePage,
-  eventPage,
+  ...timelinePages,
   ...recordAuditPages,
   verifyForm,
 ]

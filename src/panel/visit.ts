@@ -6,11 +6,11 @@ import { Instant, localInstant } from '#domain/instant.ts'
 import { singleReply } from '#http/answer.ts'
 import { Problem } from '#http/problems.ts'
 import { invoke, isRefusal } from '#ledger/command.ts'
-import { type FormBody, formBody, textOf } from './forms/body.ts'
+import { type FormBody, formBody, textOf } from './forms/form.ts'
 import type { PanelContext, Submission, Visit } from './route.ts'
-import { noticeOf } from './words/notices.ts'
+import { flashOf } from './words/flashes.ts'
 
-/** Whoever asks, and for what, as things are now. What the path names is known once it is clear whose path it is. */
+/** The context of a request, on the read model of now. The router fills in `params` once a route has matched. */
 export function visitOf(context: PanelContext, session: PanelSession, request: Request): Visit {
   const search = new URLSearchParams(request.originalUrl.split('?').slice(1).join('?'))
   const { feito, ...query } = Object.fromEntries([...search].reverse())
@@ -18,15 +18,15 @@ export function visitOf(context: PanelContext, session: PanelSession, request: R
   return {
     context,
     session,
-    books: { companyId, pool: context.pool, timezone, today, moment: null },
+    readModel: { companyId, pool: context.pool, timezone, today, moment: null },
     params: {},
     query,
     path: request.path,
-    notice: noticeOf(feito),
+    flash: flashOf(feito),
   }
 }
 
-/** The form of a request. @throws Problem where it is none. */
+/** @throws Problem where the body of the request is no form. */
 export function formOf(request: Request): FormBody {
   const form = formBody.safeParse({ ...request.body })
   if (!form.success) throw new Problem('validation_failed')
@@ -37,7 +37,7 @@ const KEY = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 type Sender = Pick<Submission, 'requestId' | 'address'>
 
-/** A visit that wants something done. Its commands are the owner's or clerk's own, through the point of sale. */
+/** The context of a request with a form. Its commands are the user's own, with the point of sale as their origin. */
 export function submissionOf(visit: Visit, form: FormBody, { requestId, address }: Sender): Submission {
   const { companyId, userId } = visit.session
   const { _csrf, ...content } = form
@@ -72,12 +72,14 @@ export function submissionOf(visit: Visit, form: FormBody, { requestId, address 
 export async function atMoment<T>(visit: Visit, show: (visit: Visit) => Promise<T>): Promise<T> {
   const asked = visit.query.em?.trim()
   if (!asked) return show(visit)
-  const at = momentOf(asked, visit.books.timezone)
+  const at = momentOf(asked, visit.readModel.timezone)
   if (!at)
     throw new Problem('validation_failed', { fields: { em: ['não é uma data com hora, nem uma revisão do livro'] } })
   const { companyId } = visit.session
   const shown = await withCompanyAsOf(visit.context, companyId, at, async ({ pool, calendar, revision }) => {
-    return { of: await show({ ...visit, books: { companyId, pool, ...calendar, moment: { asked, at, revision } } }) }
+    return {
+      of: await show({ ...visit, readModel: { companyId, pool, ...calendar, moment: { asked, at, revision } } }),
+    }
   })
   if (isRefusal(shown)) throw new Problem('validation_failed', shown.details)
   return shown.of

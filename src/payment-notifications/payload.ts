@@ -32,7 +32,7 @@ const ofPayment = z.object({
 
 const dataIdOf = z.object({ data: z.object({ id: DataId }) })
 
-/** Deeper than any notification; who reads the log must not be broken by what a stranger sent. */
+/** Deeper than any notification; who reads the log must not be broken by what somebody sent. */
 const MAX_DEPTH = 32
 
 /** A body as received, and what it says. */

@@ -2,13 +2,21 @@ import type { Pool } from 'pg'
 import { Problem } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { Writer } from '#ledger/write/writer.ts'
-import { applyPayment, type PaymentOutcome } from '#payments/apply-payment.ts'
-import { fits } from '#payments/fits.ts'
+import { applyPayment, fits, type PaymentOutcome } from '#payments/apply-payment.ts'
 import { isSigned } from '#payments/origin.ts'
 import type { PaymentProvider, ProviderPayment } from '#payments/provider-port.ts'
-import { findNotifiedOrder, type NotifiedOrder } from '#queries/orders/find-notified-order.ts'
-import { ANSWERS } from './messages.ts'
+import { findNotifiedOrder, type NotifiedOrder } from '#queries/orders.ts'
 import type { Payload, Told } from './payload.ts'
+
+/** What the provider is told in Portuguese, for whoever reads its panel or our log. */
+const MESSAGES = {
+  applied: 'Notificação processada.',
+  duplicate: 'Notificação repetida: o pagamento já estava registrado assim.',
+  stale: 'Notificação atrasada: o pagamento já passou deste estado.',
+  ignored: 'Estado de pagamento desconhecido: nada foi alterado.',
+  otherType: 'Só notificações do tipo "payment" são processadas.',
+  otherMode: 'O modo da notificação (live_mode) não é o da loja.',
+} as const
 
 /** What notifications are processed with. */
 export interface Processing {
@@ -17,7 +25,7 @@ export interface Processing {
   readonly provider: PaymentProvider
 }
 
-export interface Received {
+interface Received {
   /** Null when the address names no possible store; the same with the order. */
   readonly storeAlias: string | null
   readonly orderId: number | null
@@ -30,7 +38,7 @@ export interface Received {
 }
 
 /** A notification that is answered 200. */
-export interface Processed {
+interface Processed {
   readonly outcome: PaymentOutcome
   readonly body: {
     readonly processed: boolean
@@ -41,7 +49,7 @@ export interface Processed {
 }
 
 /**
- * What is made of a notification (spec, Payment notification receiver; DESIGN section 5). It only says where to look: the
+ * What is made of a notification (RCV-4). It only says where to look: the
  * payment is fetched from the provider, and nothing else is believed. No connection is held while the provider is asked.
  * @throws Problem for whatever is not answered 200; the provider's own errors; Unavailable
  */
@@ -52,8 +60,8 @@ export async function processNotification(context: Processing, received: Receive
   const order = await findNotifiedOrder(context.pool, storeAlias, orderId)
   if (!order) throw new Problem('not_found')
   requireOrigin(order, told, received)
-  if (told.type !== 'payment' || told.dataId === null) return ignored(order, ANSWERS.otherType)
-  if (told.liveMode === order.store.sandbox) return ignored(order, ANSWERS.otherMode)
+  if (told.type !== 'payment' || told.dataId === null) return ignored(order, MESSAGES.otherType)
+  if (told.liveMode === order.store.sandbox) return ignored(order, MESSAGES.otherMode)
   const payment = await fetchPayment(context, order, told.dataId)
   const { companyId } = order.store
   const at = { companyId, orderId: order.id, requestId: received.requestId }
@@ -66,7 +74,7 @@ export async function processNotification(context: Processing, received: Receive
       processed: outcome === 'applied' || outcome === 'duplicate',
       order_id: order.id,
       status: applied.order.status,
-      message: ANSWERS[outcome],
+      message: MESSAGES[outcome],
     },
   }
 }

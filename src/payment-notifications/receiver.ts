@@ -1,6 +1,6 @@
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
-import type { AddressLimit } from '#access/address-limit.ts'
-import { Alias } from '#commands/stores/store-input.ts'
+import type { AddressLimit } from '#access/minute-limit.ts'
+import { Alias } from '#commands/stores.ts'
 import { sendJson, sendProblem } from '#http/answer.ts'
 import { limited } from '#http/middleware/authenticate.ts'
 import { type LogFailure, problemOf } from '#http/middleware/failures.ts'
@@ -14,7 +14,7 @@ import { type Conclusion, recordArrival, recordConclusion } from '#payments/noti
 import { type Payload, payloadOf } from './payload.ts'
 import { type Processing, processNotification } from './process.ts'
 
-/** Notifications of an address (spec, Limits). */
+/** From one IP address (RCV-10). */
 export const NOTIFICATIONS_PER_MINUTE = 60
 
 /** Below /webhook. */
@@ -24,8 +24,8 @@ const PATH = '/paymentprovider/:store_alias/:order_id'
 const MAX_BODY_BYTES = 64 * 1024
 
 export interface NotificationOptions extends Processing {
-  /** Counts the notifications of an address; NOTIFICATIONS_PER_MINUTE in production. */
-  readonly notifiers: AddressLimit
+  /** Of an IP address; NOTIFICATIONS_PER_MINUTE in production. */
+  readonly notificationLimit: AddressLimit
   /** Hears how each notification was dealt with. */
   readonly onNotified?: ((outcome: Conclusion['outcome']) => void) | undefined
   /** Room for the bodies of calls. */
@@ -53,7 +53,7 @@ export function notificationReceiver(options: NotificationOptions): Router {
 function limitAddress(options: NotificationOptions): RequestHandler {
   return async (request, response, next) => {
     response.locals.startedAt = performance.now()
-    const counted = await options.notifiers.consume(request.ip ?? '')
+    const counted = await options.notificationLimit.consume(request.ip ?? '')
     if (!counted.limited) return next()
     if (counted.used > counted.limit + 1) throw limited(counted)
     await receive(options, request, response, limited(counted))

@@ -1,11 +1,23 @@
 import { RecordPaymentInput, recordPayment } from '#commands/orders/record-payment.ts'
-import { judge, statusOfProvider } from '#domain/order-moves.ts'
+import { judge, statusOfProvider } from '#domain/orders.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { invoke, isRefusal } from '#ledger/command.ts'
 import type { Request } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import type { ProviderPayment } from './provider-port.ts'
+
+/** What a payment of an order has to be. */
+interface ExpectedPayment {
+  readonly reference: string
+  readonly totalCents: number
+  /** Whether its store takes test payments, and only those. */
+  readonly sandbox: boolean
+}
+
+/** Whether a payment, as the provider has it, was made for this order, over its amount, and in its store's mode. */
+export const fits = (payment: ProviderPayment, { reference, totalCents, sandbox }: ExpectedPayment): boolean =>
+  payment.externalReference === reference && payment.amountCents === totalCents && payment.liveMode === !sandbox
 
 /** What came of telling an order of a payment; `ignored` is a status that was never heard of. */
 export type PaymentOutcome = 'applied' | 'duplicate' | 'stale' | 'ignored'

@@ -1,9 +1,9 @@
 import type { Pool } from 'pg'
-import type { NotificationOutcome } from '#domain/notification-outcome.ts'
+import type { NotificationOutcome } from '#domain/orders.ts'
 import { deleteInBatches } from '#ledger/purge.ts'
 
 /** A notification as it arrives. */
-export interface Arrival {
+interface Arrival {
   /** Store and order as the address names them, which may be anything. */
   readonly storePath: string
   readonly orderPath: string
@@ -53,7 +53,7 @@ export async function recordConclusion(pool: Pool, id: number, conclusion: Concl
   await pool.query({ ...CONCLUDE, values: [id, response, httpStatus, durationMs, outcome] })
 }
 
-/** Path segments come from strangers: Postgres keeps no U+0000, and nobody needs more of them. */
+/** Path segments come from anybody: Postgres keeps no U+0000, and nobody needs more of them. */
 const storable = (segment: string): string => segment.replaceAll('\0', '\u{FFFD}').slice(0, MAX_PATH_LENGTH)
 
 /** How long notifications are kept: those of orders for claims and charge-backs, those of nobody's order to see an attack. */

@@ -1,7 +1,7 @@
 import { InvalidWebhookSignatureError, WebhookSignatureValidator } from 'mercadopago'
 
 /** What says where a notification comes from. */
-export interface Origin {
+interface Origin {
   /** `data.id` of the payload: the payment that it speaks of. */
   readonly dataId: string | null
   /** Headers `x-signature` and `x-request-id`, as received. */
@@ -12,7 +12,7 @@ export interface Origin {
 /**
  * Whether a notification was signed with the secret, by the provider's own validator. The signature covers data.id, the
  * request id and a time; what is not covered is never believed. No tolerance for the time: the provider repeats for days,
- * and a repetition changes nothing (DESIGN section 5).
+ * and a repetition changes nothing (RCV-6).
  */
 export function isSigned({ dataId, signature, requestId }: Origin, secret: string): boolean {
   const base = { xSignature: signature, xRequestId: requestId, secret }

@@ -3,7 +3,6 @@ import { randomBytes } from 'node:crypto'
 import {
   chmod,
   chown,
-  link,
   mkdir,
   mkdtemp,
   readdir,
@@ -19,6 +18,7 @@ import { arch, platform } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
+import { createFile } from '#lib/files.ts'
 
 const run = promisify(execFile)
 
@@ -26,7 +26,7 @@ const run = promisify(execFile)
 export const SUPERUSER = 'tillbook'
 
 /** The operating system's account that Postgres runs as, when that is not the one that runs the service. */
-export interface Account {
+interface Account {
   readonly name: string
   readonly uid: number
   readonly gid: number
@@ -72,24 +72,11 @@ export function processOptions(account: Account | null) {
 /** The password of the cluster in `dataDir`. */
 export async function readPassword(dataDir: string, { create }: { create: boolean }): Promise<string> {
   const file = join(dataDir, 'postgres-password')
-  if (create) await createOnce(file, randomBytes(24).toString('base64url'))
+  if (create) await createFile(file, `${randomBytes(24).toString('base64url')}\n`)
   try {
     return (await readFile(file, 'utf8')).trim()
   } catch (error) {
     throw new Error(`The password of the embedded Postgres cannot be read from ${file}.`, { cause: error })
-  }
-}
-
-/** A link appears at once and with its content, or not at all: whoever comes second reads what the first one wrote. */
-async function createOnce(file: string, content: string): Promise<void> {
-  const draft = `${file}.${randomBytes(6).toString('hex')}`
-  await writeFile(draft, `${content}\n`, { mode: 0o600, flag: 'wx' })
-  try {
-    await link(draft, file)
-  } catch (error) {
-    if (!isCode(error, 'EEXIST')) throw error
-  } finally {
-    await rm(draft)
   }
 }
 

@@ -2,17 +2,15 @@ import { realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Cluster, prepareCluster, readPassword } from './cluster.ts'
-import { findPostmaster, shutDown } from './postmaster.ts'
-import { enter, isLast, type Share, urlOf } from './share.ts'
-import { startOrAdopt } from './starting.ts'
-import { supervise } from './supervision.ts'
+import { findPostmaster, shutDown, startOrAdopt } from './postmaster.ts'
+import { isLast, type Share, supervise, takeShare, urlOf } from './supervision.ts'
 
 const DATABASE = 'tillbook'
 /** A server that is just going down refuses whoever wants to know whether it is in use. */
 const STOP_ATTEMPTS = 5
 
 /** A real PostgreSQL that belongs to this service. */
-export interface EmbeddedPostgres {
+interface EmbeddedPostgres {
   /** The same for as long as it is used, also when the server had to be started again. */
   readonly url: string
   /** Shuts the server down in an orderly way, unless another living process still uses it. */
@@ -58,17 +56,6 @@ export async function startEmbedded(options: Options): Promise<EmbeddedPostgres>
   }
 }
 
-/**
- * The URL of a server that already runs on `dataDir`, or null. For a command beside a running service: nothing is
- * started, and the server is not owned.
- */
-export async function findEmbedded(dataDir: string): Promise<string | null> {
-  const home = await realpath(dataDir).catch(() => null)
-  if (!home) return null
-  const server = await findPostmaster(join(home, 'postgres'))
-  return server?.ready ? urlOf(await readPassword(home, { create: false }), server.port, DATABASE) : null
-}
-
 /** Stops a server left over on `dataDir`; false if a living process uses it, which then keeps it. */
 export async function stopLeftOver(dataDir: string): Promise<boolean> {
   const home = await realpath(dataDir)
@@ -79,7 +66,7 @@ export async function stopLeftOver(dataDir: string): Promise<boolean> {
     await shutDown(directory)
     return true
   }
-  return stopUnlessUsed(await enter(await readPassword(home, { create: false }), server), directory)
+  return stopUnlessUsed(await takeShare(await readPassword(home, { create: false }), server), directory)
 }
 
 async function stopUnlessUsed(share: Share, directory: string): Promise<boolean> {

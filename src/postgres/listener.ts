@@ -4,17 +4,17 @@ import pgListen, { type Subscriber } from 'pg-listen'
 const createSubscriber = pgListen.default
 
 /** Hears notifications until it is closed. */
-export interface Listener {
+interface Listener {
   close(): Promise<void>
 }
 
-export interface ListenerOptions {
+interface ListenerOptions {
   readonly databaseUrl: string
   readonly channel: string
   /** As Postgres shows the connection. */
   readonly application_name: string
   /** A notification came, with what it says; null when some may have been missed, which is so after every connection. */
-  readonly onRing: (payload: string | null) => void
+  readonly onNotification: (payload: string | null) => void
   readonly onError: (error: unknown) => void
 }
 
@@ -27,7 +27,7 @@ const CHECK_MS = 30_000
  * Listens on a connection of its own, and connects again whenever it is lost. pg-listen mends a lost connection for a few
  * seconds; after that, and when the first attempt fails, a new subscriber takes over.
  */
-export function listen({ databaseUrl, channel, application_name, onRing, onError }: ListenerOptions): Listener {
+export function listen({ databaseUrl, channel, application_name, onNotification, onError }: ListenerOptions): Listener {
   let closed = false
   let subscriber: Subscriber | null = null
   let timer: NodeJS.Timeout | undefined
@@ -42,17 +42,17 @@ export function listen({ databaseUrl, channel, application_name, onRing, onError
       { paranoidChecking: CHECK_MS, parse: (payload) => payload },
     )
     subscriber = own
-    own.notifications.on(channel, (payload: string) => onRing(payload))
+    own.notifications.on(channel, (payload: string) => onNotification(payload))
     own.events.on('connected', () => {
       // It may have been given up while it was connecting.
       if (closed || subscriber !== own) void own.close().catch(() => {})
-      else onRing(null)
+      else onNotification(null)
     })
     own.events.on('error', (error) => giveUp(own, error))
     try {
       await own.connect()
       await own.listenTo(channel)
-      onRing(null)
+      onNotification(null)
     } catch (error) {
       giveUp(own, error)
     }

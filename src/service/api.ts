@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { createAddressLimit } from '#access/address-limit.ts'
 import { KEY_BYTES, newKey } from '#access/api-keys.ts'
 import { createLogin } from '#access/login.ts'
+import { createAddressLimit } from '#access/minute-limit.ts'
 import { createGate } from '#access/quota.ts'
 import { createSessions } from '#access/sessions.ts'
 import { createSyncAccess } from '#access/sync-access.ts'
 import { createPageCache } from '#api/page-cache.ts'
 import { SECRET_BYTES, secretOf } from '#domain/webhook-secret.ts'
-import { followCompanies } from '#live/follow-companies.ts'
+import { createLiveUpdates } from '#live/updates.ts'
 import { NOTIFICATIONS_PER_MINUTE } from '#payment-notifications/receiver.ts'
 import { createPool } from '#postgres/pool.ts'
 import { createBodies, type InterfaceOptions } from './app.ts'
@@ -26,7 +26,7 @@ export interface Api extends Running {
   readonly interfaces: InterfaceOptions
   /** Where demonstration companies can be found; null when there are none. */
   readonly demoFile: string | null
-  /** Ends what would never be answered to its end, as the news of open pages: before requests are waited for. */
+  /** Ends what would never be answered to its end, as the streams of open pages: before requests are waited for. */
   leave(): Promise<void>
 }
 
@@ -43,10 +43,10 @@ export async function startApi(shared: Shared, newId: () => string): Promise<Api
   metrics.watchPool('gate', gatePool)
   const limits = { perMinute: config.QUOTA_PER_MINUTE, perDay: config.QUOTA_PER_DAY }
   const login = createLogin(core.pool)
-  const news = followCompanies({
+  const live = createLiveUpdates({
     databaseUrl,
     pool: core.pool,
-    onError: (error) => log('open pages do not follow: news cannot be heard', error),
+    onError: (error) => log('open pages do not follow: live updates cannot be heard', error),
   })
   const interfaces: InterfaceOptions = {
     ...core,
@@ -60,7 +60,7 @@ export async function startApi(shared: Shared, newId: () => string): Promise<Api
       callsPerMinute: config.SYNC_QUOTA_PER_MINUTE,
     }),
     bodies: createBodies(),
-    news,
+    live,
     panel: {
       login,
       sessions: createSessions(core.pool, (error) => log('the use of a session could not be noted', error)),
@@ -68,7 +68,7 @@ export async function startApi(shared: Shared, newId: () => string): Promise<Api
     },
     provider,
     onNotified: metrics.onNotified,
-    notifiers: createAddressLimit({ perMinute: NOTIFICATIONS_PER_MINUTE }),
+    notificationLimit: createAddressLimit({ perMinute: NOTIFICATIONS_PER_MINUTE }),
     publicUrl: config.PUBLIC_URL,
     newId,
     dependencies: {
@@ -80,7 +80,7 @@ export async function startApi(shared: Shared, newId: () => string): Promise<Api
   return {
     interfaces,
     demoFile,
-    leave: news.close,
+    leave: live.close,
     stop: () => gatePool.end(),
   }
 }

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
-import { createVerifier, type Verifier } from '#audit/verifier.ts'
+import { createVerifier, type Verifier } from '#audit/verify.ts'
 import { type Follower, follow } from '#ledger/follow/follower.ts'
 import { guarded, prepare } from '#ledger/follow/preparation.ts'
 import { type EventStore, isOutside } from '#ledger/port.ts'
@@ -12,12 +12,12 @@ import type { Committed } from '#ledger/write/attempt.ts'
 import { createIdAllocator } from '#ledger/write/ids.ts'
 import { createWriter, type Writer, type WriterOptions } from '#ledger/write/writer.ts'
 import { createTurns, type Turns } from '#lib/turns.ts'
-import { createTeller } from '#live/teller.ts'
+import { createLiveNotifier } from '#live/notifier.ts'
+import { switchOffNotices } from '#mail/switch-off-notices.ts'
 import { migrate } from '#postgres/migrate.ts'
 import { createPool } from '#postgres/pool.ts'
 import { ID_COLUMNS, readModel } from '#projections/index.ts'
-import { type Bell, createBell } from '#webhooks/bell.ts'
-import { switchOffNotices } from '#webhooks/notices.ts'
+import { createDeliveryNotifier, type DeliveryNotifier } from '#webhooks/notifier.ts'
 import { outbox } from '#webhooks/outbox.ts'
 
 /** States of the parts that the service needs, by name. */
@@ -36,7 +36,7 @@ export interface Core {
   /** For answers as of a moment of the past. */
   readonly asOfTurns: Turns
   /** Rung when deliveries wait. */
-  readonly bell: Bell
+  readonly deliveryNotifier: DeliveryNotifier
   /** Makes all tables of the read model anew from the ledgers, beside the live ones, and compares them. */
   rebuild(onProgress?: (events: number) => void): Promise<RebuildReport>
   /** Applies what other processes leave behind in a store outside Postgres; null where the store needs nobody for that. */
@@ -81,8 +81,8 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const store = await storeOf(options, pool)
   const rebuilding = { databaseUrl: options.databaseUrl, pool, store }
   await withRebuild(rebuilding, ensureReadModel)
-  const bell = createBell(pool, (error) => options.log('dispatchers could not be woken', error))
-  const teller = createTeller(pool, (error) => options.log('what was committed could not be told', error))
+  const deliveryNotifier = createDeliveryNotifier(pool, (error) => options.log('dispatchers could not be woken', error))
+  const liveNotifier = createLiveNotifier(pool, (error) => options.log('what was committed could not be told', error))
   const writing = {
     pool: writerPool,
     store,
@@ -92,8 +92,8 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     reactions: [outbox, switchOffNotices],
     newId: uuidv7,
     onCommitted: (moved: readonly Committed[]) => {
-      if (moved.some(({ hasReacted }) => hasReacted)) bell.ring()
-      teller.tell(moved)
+      if (moved.some(({ hasReacted }) => hasReacted)) deliveryNotifier.notify()
+      liveNotifier.notify(moved)
     },
     onOutdated: options.onOutdated,
     onGroup: options.onGroup,
@@ -110,7 +110,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     pools: { queries: pool, writer: writerPool },
     verifier: createVerifier({ pool, store }, Date.now),
     asOfTurns: createTurns(AS_OF),
-    bell,
+    deliveryNotifier,
     rebuild: (onProgress) => withRebuild({ ...rebuilding, onProgress }, (work) => rebuild(work)),
     follow: () => following && follow(following),
     async health(): Promise<Health> {
@@ -124,7 +124,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
       await preparation?.stop()
       await writer.idle()
       if (isOutside(store)) await store.close()
-      await teller.close()
+      await liveNotifier.close()
       await Promise.all([pool.end(), writerPool.end()])
     },
   }

@@ -1,9 +1,9 @@
 import { runAsSystem } from '#access/as-system.ts'
-import { switchOffWebhook } from '#commands/webhooks/switch-webhook.ts'
+import { switchOffWebhook } from '#commands/webhooks.ts'
 import { createMailer } from '#mail/mailer.ts'
 import { startNotices } from '#mail/notices.ts'
 import { startSweep } from '#payments/sweep.ts'
-import { createBacklog } from '#webhooks/backlog.ts'
+import { createBacklog } from '#webhooks/claims.ts'
 import { startWebhooks } from '#webhooks/start.ts'
 import type { Running, Shared } from './role.ts'
 
@@ -14,7 +14,7 @@ import type { Running, Shared } from './role.ts'
 export function startDispatcher({ config, core, databaseUrl, provider, metrics, logger, log }: Shared): Running {
   const webhooks = startWebhooks({
     databaseUrl,
-    bell: core.bell,
+    notifier: core.deliveryNotifier,
     switchOff: (companyId, id, reason) => runAsSystem(core.writer, companyId, switchOffWebhook, { id, reason }),
     retrySeconds: config.WEBHOOK_RETRY_SECONDS,
     switchOffHours: config.WEBHOOK_SWITCH_OFF_HOURS,

@@ -1,11 +1,11 @@
 import { purgeSessions } from '#access/sessions.ts'
-import { purgeTokens } from '#access/tokens.ts'
-import { sealOnSchedule } from '#audit/seal-schedule.ts'
+import { purgeTokens } from '#access/sync-access.ts'
+import { sealOnSchedule } from '#audit/sealing.ts'
 import { purgeAnswers, schedulePurge } from '#ledger/purge.ts'
 import { purgeNotifications } from '#payments/notification-log.ts'
-import { purgeSweeps } from '#payments/sweep-claims.ts'
+import { purgeSweeps } from '#payments/sweep.ts'
 import { keepStatistics } from '#postgres/statistics.ts'
-import { purgeDeliveries } from '#webhooks/purge.ts'
+import { purgeDeliveries } from '#webhooks/outbox.ts'
 import type { Running, Shared } from './role.ts'
 
 /** Whatever is kept for a while only. Any number of processes may purge at once. */

@@ -2,8 +2,43 @@ import type { Response } from 'express'
 import type { z } from 'zod'
 import { describeIssues } from '#domain/validation.ts'
 import { sendJson } from '#http/answer.ts'
-import { Problem } from '#http/problems.ts'
-import { type FailureCode, failureMessage, failureOf, failureStatus, tooLarge } from './messages.ts'
+import { Problem, type ProblemCode } from '#http/problems.ts'
+
+/** Status and message of whatever the sync interface refuses, for the people at the counter (SYNC-1). */
+const FAILURES = {
+  malformed_request: [400, 'A requisição não é HTTP válido.'],
+  missing_token: [401, 'Informe o token de acesso no cabeçalho Authorization: Bearer <token>.'],
+  invalid_token: [401, 'Token inválido ou expirado. Faça login novamente.'],
+  wrong_credentials: [401, 'E-mail ou senha incorretos.'],
+  https_required: [403, 'A sincronização só atende por HTTPS.'],
+  not_found: [404, 'Rota não encontrada.'],
+  method_not_allowed: [405, 'Esta rota não aceita o método usado.'],
+  request_timeout: [408, 'A requisição não chegou inteira a tempo.'],
+  payload_too_large: [413, 'O corpo da requisição é grande demais.'],
+  unsupported_media_type: [415, 'Envie o corpo como application/json em UTF-8.'],
+  malformed_json: [422, 'O corpo da requisição não é um JSON válido.'],
+  validation_failed: [422, 'Há dados inválidos na requisição.'],
+  rate_limited: [429, 'Muitas requisições. Aguarde e tente novamente.'],
+  too_many_logins: [429, 'Muitas tentativas de login. Aguarde e tente novamente.'],
+  internal_error: [500, 'Erro interno. Informe ao suporte o X-Request-Id desta resposta.'],
+  unavailable: [503, 'Serviço temporariamente indisponível. Tente novamente em instantes.'],
+} as const satisfies Record<string, readonly [number, string]>
+
+type FailureCode = keyof typeof FAILURES
+
+const failureStatus = (code: FailureCode): number => FAILURES[code][0]
+const failureMessage = (code: FailureCode): string => FAILURES[code][1]
+
+/** What went wrong in the terms of this interface; a problem that only API v1 knows must not occur here. */
+const failureOf = (code: ProblemCode): FailureCode => (code in FAILURES ? (code as FailureCode) : 'internal_error')
+
+/** Under which name a body that is too large is listed among the errors. */
+const tooLarge = (limitBytes: number) => ({ body: [`deve ter no máximo ${limitBytes} bytes`] })
+
+/** Messages of successes. */
+export const LOGGED_IN = 'Login realizado com sucesso.'
+export const TOKEN_RENEWED = 'Token renovado com sucesso.'
+export const LOGGED_OUT = 'Logout realizado com sucesso.'
 
 /** Messages by field, as they are shown to whoever wrote the till. */
 type FieldErrors = Readonly<Record<string, readonly string[]>>
@@ -18,7 +53,7 @@ interface FailureRest {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Sends `{success: false, message, errors?}` (DESIGN section 5, Sync interface). */
+/** Sends `{success: false, message, errors?}` (SYNC-1). */
 export function sendFailure(response: Response, code: FailureCode, { errors, headers = {} }: FailureRest = {}): void {
   const status = failureStatus(code)
   if (status === 401) response.setHeader('WWW-Authenticate', 'Bearer')

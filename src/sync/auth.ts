@@ -1,22 +1,44 @@
-import type { Response } from 'express'
+import type { RequestHandler, Response } from 'express'
 import { z } from 'zod'
 import type { User } from '#access/login.ts'
-import type { SyncAccess } from '#access/sync-access.ts'
-import type { IssuedToken, Session } from '#access/tokens.ts'
+import type { AddressLimit } from '#access/minute-limit.ts'
+import type { IssuedToken, SyncAccess, SyncSession } from '#access/sync-access.ts'
 import { Email } from '#domain/text.ts'
-import { limited } from '#http/middleware/authenticate.ts'
+import { bearer, limited, limitStrangers } from '#http/middleware/authenticate.ts'
 import { Problem } from '#http/problems.ts'
-import { parse, sendFailure, sendSuccess } from './answer.ts'
-import { LOGGED_IN, LOGGED_OUT, TOKEN_RENEWED } from './messages.ts'
+import { LOGGED_IN, LOGGED_OUT, parse, sendFailure, sendSuccess, TOKEN_RENEWED } from './answer.ts'
 import { CREDENTIALS_BYTES, type SyncRoute } from './route.ts'
-import { sessionOf } from './session.ts'
+
+interface Options extends Pick<SyncAccess, 'tokens' | 'calls'> {
+  readonly addresses: AddressLimit
+}
+
+/** Lets a call with a live token through, counted; whoever has none is limited by address. */
+export function requireToken({ tokens, calls, addresses }: Options): RequestHandler {
+  const limitStranger = limitStrangers(addresses)
+  return async (request, response, next) => {
+    const token = bearer(request)
+    const session = token ? await tokens.find(token) : null
+    if (!session) {
+      await limitStranger(request, response)
+      throw new Problem(token === null ? 'missing_token' : 'invalid_token')
+    }
+    const counted = await calls.consume(session.tokenHash.toString('base64'))
+    if (counted.limited) throw limited(counted)
+    response.locals.session = session
+    next()
+  }
+}
+
+/** Set by requireToken; the handler of a route that is not open never runs without it. */
+export const sessionOf = (response: Response): SyncSession => response.locals.session as SyncSession
 
 /** Nobody has a longer password; hashing one would only take time. */
 const MAX_PASSWORD_LENGTH = 200
 
 const Credentials = z.object({ email: Email, password: z.string().min(1).max(MAX_PASSWORD_LENGTH) })
 
-/** Login, refresh, logout, user (spec, Authentication, Sync interface). */
+/** Login, refresh, logout, user (TOKEN-1, TOKEN-5, TOKEN-9). */
 export function authRoutes({ login, tokens }: SyncAccess): SyncRoute[] {
   return [
     {
@@ -25,7 +47,7 @@ export function authRoutes({ login, tokens }: SyncAccess): SyncRoute[] {
       isOpen: true,
       bodyBytes: CREDENTIALS_BYTES,
       async handle(request, response) {
-        const outcome = await login.enter(parse(Credentials, request.body), request.ip ?? '')
+        const outcome = await login.logIn(parse(Credentials, request.body), request.ip ?? '')
         if (outcome.kind === 'wrong') return sendFailure(response, 'wrong_credentials')
         if (outcome.kind === 'limited') {
           return sendFailure(response, 'too_many_logins', { headers: { 'Retry-After': String(outcome.retryAfter) } })
@@ -61,11 +83,11 @@ export function authRoutes({ login, tokens }: SyncAccess): SyncRoute[] {
   ]
 }
 
-/** The answer of a login (spec, Endpoints). */
+/** The answer of a login (TOKEN-1). */
 function sendToken(response: Response, message: string, { token, expiresAt }: IssuedToken, user: User): void {
   sendSuccess(response, { message, data: { token, user, expires_at: expiresAt } })
 }
 
-function userOf({ userId, userName, email, companyId }: Session): User {
+function userOf({ userId, userName, email, companyId }: SyncSession): User {
   return { id: userId, name: userName, email, company_id: companyId }
 }

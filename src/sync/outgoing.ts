@@ -20,7 +20,7 @@ const LIMITS: MemoryLimits = { allBytes: 256 * 1_048_576, companyBytes: 64 * 1_0
 export type Write = (text: string) => boolean
 
 /** Sends answers that may be large. */
-export interface Outgoing {
+interface Outgoing {
   /**
    * Calls `read` when it is its turn, and sends what it has written once it is done.
    * @throws Unavailable when too much is waiting already, and what `read` throws; nothing is sent then.
@@ -34,12 +34,12 @@ export interface Outgoing {
  */
 export function createOutgoing(limits: MemoryLimits = LIMITS): Outgoing {
   const turns = createTurns(READERS)
-  const holdings = createMemoryBudget(limits)
+  const budget = createMemoryBudget(limits)
 
   return {
     async send(response, companyId, read) {
       const chunks: Buffer[] = []
-      const held = holdings.open(companyId)
+      const held = budget.open(companyId)
       try {
         held.add(bodyBytesOf(response))
         const write: Write = (text) => {

@@ -3,20 +3,19 @@ import { z } from 'zod'
 import { Instant } from '#domain/instant.ts'
 import { Id } from '#domain/text.ts'
 import { QueryInstant } from '#http/query-values.ts'
-import { checkProducts } from '#queries/catalog/check-products.ts'
-import { readProducts } from '#queries/catalog/read-products.ts'
+import { checkProducts, readProducts } from '#queries/catalog/products-for-till.ts'
 import { parse } from './answer.ts'
+import { sessionOf } from './auth.ts'
 import { createOutgoing, type Write } from './outgoing.ts'
 import { LIST_BODY_BYTES, type SyncRoute } from './route.ts'
-import { sessionOf } from './session.ts'
 
 /** As many as a download is made for. */
-export const MAX_CHECKED = 50_000
+const MAX_CHECKED = 50_000
 
 const Download = z.object({ last_sync: QueryInstant.optional() })
 const Check = z.object({ products: z.array(z.object({ id: Id, updated_at: Instant })).max(MAX_CHECKED) })
 
-/** Products for tills, all or what changed, and what changed without a till's knowledge (spec, Endpoints). */
+/** Products for tills, all or what changed, and what changed without a till's knowledge (SYNC-10, SYNC-12, SYNC-15). */
 export function productRoutes(pool: Pool): SyncRoute[] {
   const outgoing = createOutgoing()
   return [

@@ -1,6 +1,6 @@
 import express, { type RequestHandler, type Router } from 'express'
 import type { Pool } from 'pg'
-import type { AddressLimit } from '#access/address-limit.ts'
+import type { AddressLimit } from '#access/minute-limit.ts'
 import type { SyncAccess } from '#access/sync-access.ts'
 import { limitStrangers } from '#http/middleware/authenticate.ts'
 import { failures, type LogFailure } from '#http/middleware/failures.ts'
@@ -11,12 +11,10 @@ import { Problem } from '#http/problems.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
 import { answerProblem } from './answer.ts'
-import { authRoutes } from './auth.ts'
-import { configRoute } from './config.ts'
+import { authRoutes, requireToken } from './auth.ts'
 import { productRoutes } from './products.ts'
 import type { SyncRoute } from './route.ts'
-import { requireToken } from './session.ts'
-import { statusRoute } from './status.ts'
+import { configRoute, statusRoute } from './till.ts'
 import { uploadRoute } from './upload.ts'
 
 export interface SyncOptions {
@@ -36,7 +34,7 @@ export interface SyncOptions {
 export function syncRouter(options: SyncOptions): Router {
   const router = express.Router({ caseSensitive: true, strict: true })
   const limitStranger = limitStrangers(options.addresses)
-  // Nobody is asked for a token to learn that a route does not exist, so such calls count as a stranger's.
+  // Nobody is asked for a token to learn that a route does not exist, so such calls count as anonymous ones.
   const refuse =
     (problem: Problem): RequestHandler =>
     async (request, response) => {

@@ -1,19 +1,24 @@
+import { setImmediate as othersTurn } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { z } from 'zod'
-import type { Session } from '#access/tokens.ts'
-import type { OfflineSale } from '#commands/sales/offline-sale-input.ts'
+import type { SyncSession } from '#access/sync-access.ts'
+import { type OfflineSale, OfflineSaleInput } from '#commands/sales/offline-sale-input.ts'
+import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
+import { type Refusal, refuse } from '#domain/refusal.ts'
+import { describeIssues, printable } from '#domain/validation.ts'
 import { Problem } from '#http/problems.ts'
-import { type Invocation, isRefusal } from '#ledger/command.ts'
+import { type Invocation, invoke, isRefusal } from '#ledger/command.ts'
+import { parseSubject } from '#ledger/projection.ts'
 import type { CommandResult } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
-import { noteRefusals } from '#offline-sales/refused-sales.ts'
+import { noteRefusals, type RecordedSale, type RefusedSale, type SaleResult } from '#offline-sales/refused-sales.ts'
+import type { OfflineSaleWarning } from '#projections/sales.ts'
 import { parse, sendSuccess } from './answer.ts'
+import { sessionOf } from './auth.ts'
 import { LIST_BODY_BYTES, type SyncRoute } from './route.ts'
-import { sessionOf } from './session.ts'
-import { composeAnswer, readUpload, type Upload, type UploadAnswer } from './upload-results.ts'
 
 /** Sales of one upload at most; a till with more sends them in several. */
-export const MAX_SALES = 1_000
+const MAX_SALES = 1_000
 
 /** Items of the sales of one unit of work: more of them are no faster, and let others wait longer. */
 const PORTION_LINES = 1_000
@@ -27,7 +32,7 @@ interface Options {
 }
 
 /**
- * Sales made offline (spec, Endpoints): each is recorded or refused by itself, and the answer is 200 whatever became of
+ * Sales made offline (UP-1): each is recorded or refused by itself, and the answer is 200 whatever became of
  * them. Sending an upload again records nothing twice, so a till that heard no answer just does so.
  */
 export const uploadRoute = ({ pool, writer }: Options): SyncRoute => ({
@@ -44,7 +49,7 @@ export const uploadRoute = ({ pool, writer }: Options): SyncRoute => ({
   },
 })
 
-async function record(writer: Writer, upload: Upload, session: Session, requestId: string): Promise<UploadAnswer> {
+async function record(writer: Writer, upload: Upload, session: SyncSession, requestId: string): Promise<UploadAnswer> {
   const done: CommandResult[] = []
   for (const invocations of portionsOf(upload)) {
     const answer = await writer.run({
@@ -79,4 +84,121 @@ function* portionsOf({ invocations }: Upload): Iterable<Invocation[]> {
     lines = 0
   }
   if (portion.length > 0) yield portion
+}
+
+/** The answer of an upload, `success` aside. */
+interface UploadAnswer {
+  readonly message: string
+  readonly summary: { total_processed: number; success_count: number; error_count: number }
+  readonly results: readonly SaleResult[]
+}
+
+/** The sales of an upload, sorted into commands and those that are wrong already. */
+interface Upload {
+  readonly sales: readonly unknown[]
+  readonly invocations: readonly Invocation[]
+  /** Position in the list → why it cannot be tried. */
+  readonly invalid: ReadonlyMap<number, Refusal>
+}
+
+/** Sales that are validated at a stretch: one of 500 wrong items takes some milliseconds, in which nobody else is served. */
+const STRETCH = 10
+
+/** Validates each sale by itself. */
+export async function readUpload(sales: readonly unknown[]): Promise<Upload> {
+  const invocations: Invocation[] = []
+  const wrong = new Map<number, Refusal>()
+  for (const [position, sale] of sales.entries()) {
+    const parsed = OfflineSaleInput.safeParse(sale)
+    if (parsed.success) invocations.push(invoke(recordOfflineSale, parsed.data))
+    else wrong.set(position, refuse('validation_failed', { ...describeIssues(parsed.error) }))
+    if (position % STRETCH === STRETCH - 1) await othersTurn()
+  }
+  return { sales, invocations, invalid: wrong }
+}
+
+/** A result for each sale, in the order of the list. */
+function composeAnswer({ sales, invalid: wrong }: Upload, done: readonly CommandResult[]): UploadAnswer {
+  const counts = { created: 0, duplicate: 0, error: 0 }
+  let next = 0
+  const results = sales.map((sale, position) => {
+    const result = wrong.get(position) ?? done[next++]
+    if (!result) throw new Error('an upload has a result for each valid sale')
+    const shown = isRefusal(result) ? refusedResult(sale, result) : recordedResult(sale, result)
+    counts[shown.status] += 1
+    return shown
+  })
+  return {
+    message: uploadMessage(counts),
+    summary: {
+      total_processed: sales.length,
+      success_count: counts.created + counts.duplicate,
+      error_count: counts.error,
+    },
+    results,
+  }
+}
+
+function recordedResult(sale: unknown, { outcome, subject, remarks }: Exclude<CommandResult, Refusal>): RecordedSale {
+  const { warnings } = remarks as { warnings: readonly OfflineSaleWarning[] }
+  return {
+    offline_id: offlineIdOf(sale),
+    status: outcome === 'created' ? 'created' : 'duplicate',
+    sale_id: parseSubject(subject).id,
+    ...(warnings.length > 0 ? { warnings: warnings.map(shownWarning) } : {}),
+  }
+}
+
+const refusedResult = (sale: unknown, refusal: Refusal): RefusedSale => ({
+  offline_id: offlineIdOf(sale),
+  status: 'error',
+  sale_id: null,
+  code: refusal.refused,
+  ...refusalText(refusal),
+})
+
+function offlineIdOf(sale: unknown): string | null {
+  const id = (sale as { offline_id?: unknown } | null)?.offline_id
+  return typeof id === 'string' ? printable(id) : null
+}
+
+const salesText = (count: number): string => `${count} ${count === 1 ? 'venda' : 'vendas'}`
+
+/** One sentence with the counts of an upload (UP-1). */
+function uploadMessage({ created, duplicate, error }: Record<'created' | 'duplicate' | 'error', number>): string {
+  const processed = created + duplicate + error
+  const parts = [`${created} registrada${created === 1 ? '' : 's'}`]
+  if (duplicate > 0) parts.push(`${duplicate} já enviada${duplicate === 1 ? '' : 's'} antes`)
+  parts.push(`${error} com erro`)
+  return `${salesText(processed)} processada${processed === 1 ? '' : 's'}: ${parts.join(', ')}.`
+}
+
+/** Why a sale was refused, and which of its fields are wrong. */
+function refusalText({ refused, details }: Refusal): { message: string; errors: Record<string, string[]> } {
+  if (refused === 'duplicate_resource') {
+    const errors = { offline_id: [`já usado pela venda ${details?.conflicting_id}, que é diferente`] }
+    return { message: 'Outra venda já foi enviada com este offline_id.', errors }
+  }
+  const { fields } = details as { fields: Record<string, string[]> }
+  return { message: 'A venda tem dados inválidos e não foi registrada.', errors: fields }
+}
+
+/** A warning as a result shows it: numbers are JSON numbers. */
+function shownWarning({ code, product_id, found, expected }: OfflineSaleWarning): object {
+  switch (code) {
+    case 'negative_stock':
+      return { code, message: `O estoque ficou negativo: ${found}.`, product_id, stock: Number(found) }
+    case 'price_differs': {
+      const message = `O preço vendido, ${found}, difere do preço do cadastro, ${expected}.`
+      return { code, message, product_id, price: Number(found), catalog_price: Number(expected) }
+    }
+    case 'product_deactivated':
+      return { code, message: 'O produto está desativado no cadastro.', product_id }
+    case 'payment_pending':
+      return { code, message: `O pagamento em ${found} está pendente, mas não é a prazo.` }
+    case 'change_without_cash':
+      return { code, message: `Há troco de ${found} sem pagamento em dinheiro.` }
+    case 'created_at_in_future':
+      return { code, message: `A data da venda, ${found}, está no futuro: confira o relógio do caixa.` }
+  }
 }

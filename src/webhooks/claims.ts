@@ -1,7 +1,20 @@
 import type { Pool } from 'pg'
+import type { Room } from './in-flight.ts'
 import type { Sendable } from './sender.ts'
-import type { Room } from './slots.ts'
-import { WAITING_ADDRESSES } from './waiting-addresses.ts'
+
+/**
+ * A recursive part of statements, `endpoint(company_id, webhook_id, next_attempt_at)`: each endpoint that deliveries wait for,
+ * with the earliest of them. It jumps from one endpoint to the next in webhook_deliveries_due, so that the length of a
+ * backlog does not matter.
+ */
+export const WAITING_ENDPOINTS = `endpoint as (
+  (select company_id, webhook_id, next_attempt_at from webhook_deliveries
+   where status = 'pending' order by webhook_id, next_attempt_at limit 1)
+  union all
+  select next.* from endpoint a cross join lateral (
+    select company_id, webhook_id, next_attempt_at from webhook_deliveries d
+    where d.status = 'pending' and d.webhook_id > a.webhook_id order by d.webhook_id, d.next_attempt_at limit 1) as next
+)`
 
 /** A delivery that is this process's to send until its lease ends. */
 export interface Claim extends Sendable {
@@ -12,22 +25,22 @@ export interface Claim extends Sendable {
   readonly tries: number
   /** What `next_attempt_at` was set to; while it stands, nobody else has claimed the delivery or asked for it again. */
   readonly leased_until: string
-  /** As the address had it, to the microsecond: answers are about this generation of it. */
+  /** As the endpoint had it, to the microsecond: answers are about this generation of it. */
   readonly watched_since: string
   readonly failing: boolean
 }
 
 export interface Claimed {
   readonly claims: readonly Claim[]
-  /** Until the next delivery of any address is due; null when none is waiting. */
+  /** Until the next delivery of any endpoint is due; null when none is waiting. */
   readonly next_due_ms: number | null
 }
 
 /**
- * Attempts under way at a time, by how an address does. With 8, 16 and 32 a single address got 400, 650 and 1,400 deliveries
+ * Attempts under way at a time, by how an endpoint does. With 8, 16 and 32 a single endpoint got 400, 650 and 1,400 deliveries
  * a second, from one process on two cores that did much else.
  */
-const PER_ADDRESS = {
+const PER_ENDPOINT = {
   /** Its last answer was a success. */
   sound: 32,
   /** Nothing is known of it yet. */
@@ -38,7 +51,7 @@ const PER_ADDRESS = {
 }
 
 /**
- * Takes deliveries that are due, oldest first within an address and as many of each address as of any other. Processes
+ * Takes deliveries that are due, oldest first within an endpoint and as many of each endpoint as of any other. Processes
  * share the work: what one has locked or taken is passed over by the others.
  */
 export async function takeDue(pool: Pool, { sound, strained, busy }: Room, lease_ms: number): Promise<Claimed> {
@@ -50,10 +63,10 @@ export async function takeDue(pool: Pool, { sound, strained, busy }: Room, lease
 }
 
 /**
- * $1 attempts under way by address, $2 and $3 attempts that sound and strained addresses may get, $4 length of a lease.
+ * $1 attempts under way by endpoint, $2 and $3 attempts that sound and strained endpoints may get, $4 length of a lease.
  *
  * - A claim pushes next_attempt_at ahead. If the process dies, the delivery is due again after that.
- * - `share`: when many addresses wait, each gets an equal part of what may start, at least one.
+ * - `share`: when many endpoints wait, each gets an equal part of what may start, at least one.
  * - Rows are looked up by all columns that any index of theirs has, so that each index finds them at once: while a table is
  *   young, Postgres takes them all for equally good, and one that begins with the company would read all of its rows.
  * - `picked` is materialized, because it locks as many rows again whenever it is evaluated again.
@@ -64,12 +77,12 @@ const TAKE_DUE = {
   text: `
 with recursive clock as materialized (
   select date_trunc('milliseconds', statement_timestamp()) as now, set_config('synchronous_commit', 'off', true)
-), ${WAITING_ADDRESSES}, due as (
+), ${WAITING_ENDPOINTS}, due as (
   select a.company_id, a.webhook_id, a.next_attempt_at, w.url, w.watched_since, state.failing, state.failing or state.slow as strained,
-    case when state.failing then ${PER_ADDRESS.failing} when h.last_success_at is null then ${PER_ADDRESS.unproven}
-      when state.slow then ${PER_ADDRESS.slow} else ${PER_ADDRESS.sound} end
-      - coalesce(($1::jsonb -> a.webhook_id::text -> 'flights')::int, 0) as free
-  from address a cross join clock
+    case when state.failing then ${PER_ENDPOINT.failing} when h.last_success_at is null then ${PER_ENDPOINT.unproven}
+      when state.slow then ${PER_ENDPOINT.slow} else ${PER_ENDPOINT.sound} end
+      - coalesce(($1::jsonb -> a.webhook_id::text -> 'attempts')::int, 0) as free
+  from endpoint a cross join clock
   join webhooks w on w.company_id = a.company_id and w.id = a.webhook_id and w.enabled
   left join webhook_health h on h.company_id = a.company_id and h.webhook_id = a.webhook_id
   cross join lateral (
@@ -98,10 +111,52 @@ with recursive clock as materialized (
 select waiting.next_due_ms, t.*, s.secret, s.next_secret, s.switch_at, coalesce(m.body, test.body) as body
 from (
   select extract(epoch from min(next_attempt_at) - clock.now)::float8 * 1000 as next_due_ms
-  from clock left join address on next_attempt_at > clock.now group by clock.now) as waiting
+  from clock left join endpoint on next_attempt_at > clock.now group by clock.now) as waiting
 left join (taken t
   join webhook_secrets s on s.company_id = t.company_id and s.webhook_id = t.webhook_id
   left join webhook_messages m on m.company_id = t.company_id and m.id = t.message_id and m.revision = t.revision
   left join webhook_messages test on t.revision is null
     and test.company_id = t.company_id and test.id = t.message_id and test.revision is null) on true`,
+}
+
+/** Deliveries that are still to be made, of all companies. */
+interface Backlog {
+  /** Counted up to MOST_COUNTED. */
+  readonly pending: number
+  /** How long ago the one that has waited longest was due; 0 when none is. */
+  readonly oldest_due_seconds: number
+}
+
+/** More than this is much, however much it is: counting must not cost more than delivering. */
+const MOST_COUNTED = 100_000
+/** Figures that are asked for again within this are the same. */
+const FRESH_MS = 5_000
+
+/** Reads the backlog, not more often than is worth it. `now_ms` is any clock that never goes back. */
+export function createBacklog(pool: Pool, now_ms: () => number): () => Promise<Backlog> {
+  let asked_ms = Number.NEGATIVE_INFINITY
+  let found: Promise<Backlog> | undefined
+  return () => {
+    if (!found || now_ms() - asked_ms > FRESH_MS) {
+      asked_ms = now_ms()
+      found = readBacklog(pool)
+    }
+    return found
+  }
+}
+
+async function readBacklog(pool: Pool): Promise<Backlog> {
+  const { rows } = await pool.query<Backlog>(READ_BACKLOG)
+  return rows[0] as Backlog
+}
+
+const READ_BACKLOG = {
+  name: 'read_delivery_backlog',
+  text: `
+with recursive ${WAITING_ENDPOINTS}
+select
+  (select count(*)::int from (
+    select from webhook_deliveries where status = 'pending' limit ${MOST_COUNTED}) as counted) as pending,
+  (select greatest(0, coalesce(extract(epoch from clock_timestamp() - min(a.next_attempt_at)), 0))::float8
+   from endpoint a join webhooks w on w.company_id = a.company_id and w.id = a.webhook_id and w.enabled) as oldest_due_seconds`,
 }

@@ -1,8 +1,7 @@
 import { inZone } from '#domain/instant.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import type { Operating } from '#ledger/write/operation.ts'
-import type { DeliveryObject } from '#queries/webhooks/list-deliveries.ts'
-import { DELIVERY_JSON, presentDelivery } from '#queries/webhooks/list-deliveries.ts'
+import { DELIVERY_JSON, type DeliveryObject, presentDelivery } from '#queries/webhooks.ts'
 import { ownKeyOf } from './outbox.ts'
 
 /** Deliveries that one replay makes at most; the answer says where to go on. */
@@ -11,7 +10,7 @@ export const REPLAY_MESSAGES = 10_000
 /** Messages that one replay looks at, because the company's other commands wait for it: a tenth of a second or so. */
 const REPLAY_LOOKS = 100_000
 
-interface Address {
+interface Endpoint {
   id: number
   url: string
   events: string[]
@@ -20,36 +19,36 @@ interface Address {
   timezone: string
 }
 
-/** An address that can be delivered to. */
-async function findAddress({ tx, companyId }: Operating, webhookId: number): Promise<Address | Refusal> {
-  const { rows } = await tx.query<Address>(
+/** An endpoint that can be delivered to. */
+async function findEndpoint({ tx, companyId }: Operating, webhookId: number): Promise<Endpoint | Refusal> {
+  const { rows } = await tx.query<Endpoint>(
     {
-      name: 'find_webhook_address',
+      name: 'find_webhook_endpoint',
       text: `select w.id, w.url, w.doc->'events' as events, w.enabled, w.registered_by, c.timezone
              from webhooks w join companies c on c.company_id = w.company_id
              where w.company_id = $1 and w.id = $2 and w.deleted_at is null`,
     },
     [companyId, webhookId],
   )
-  const [address] = rows
-  if (!address) return refuse('not_found')
-  return address.enabled ? address : refuse('webhook_disabled')
+  const [endpoint] = rows
+  if (!endpoint) return refuse('not_found')
+  return endpoint.enabled ? endpoint : refuse('webhook_disabled')
 }
 
 /**
- * Queues a test message for one attempt; it is no event of the ledger and says nothing of the address's health. It is due
- * before everything that waits for the address: whoever tests one that does not answer cannot wait for its backlog.
+ * Queues a test message for one attempt; it is no event of the ledger and says nothing of the endpoint's health. It is due
+ * before everything that waits for the endpoint: whoever tests one that does not answer cannot wait for its backlog.
  */
 export async function sendTest(
   operating: Operating,
   webhookId: number,
   newId: () => string,
 ): Promise<string | Refusal> {
-  const address = await findAddress(operating, webhookId)
-  if ('refused' in address) return address
+  const endpoint = await findEndpoint(operating, webhookId)
+  if ('refused' in endpoint) return endpoint
   const { tx, companyId, now } = operating
-  const occurred_at = inZone(now, address.timezone)
-  const data = { webhook_id: webhookId, url: address.url, message: 'Entrega de teste do Tillbook.' }
+  const occurred_at = inZone(now, endpoint.timezone)
+  const data = { webhook_id: webhookId, url: endpoint.url, message: 'Entrega de teste do Tillbook.' }
   const { rows } = await tx.query<{ record: object }>(
     {
       name: 'queue_test_delivery',
@@ -73,13 +72,13 @@ export async function sendTest(
       now,
     ],
   )
-  return JSON.stringify(presentDelivery(rows[0]?.record, address.timezone))
+  return JSON.stringify(presentDelivery(rows[0]?.record, endpoint.timezone))
 }
 
 /** Delivers once more, under the same id and sequence, with the whole retry schedule before it. */
 export async function redeliver(operating: Operating, webhookId: number, id: string): Promise<string | Refusal> {
-  const address = await findAddress(operating, webhookId)
-  if ('refused' in address) return address
+  const endpoint = await findEndpoint(operating, webhookId)
+  if ('refused' in endpoint) return endpoint
   const { rows } = await operating.tx.query<{ record: object }>(
     {
       name: 'redeliver_delivery',
@@ -89,7 +88,7 @@ export async function redeliver(operating: Operating, webhookId: number, id: str
     [operating.companyId, webhookId, id, operating.now],
   )
   const [found] = rows
-  return found ? JSON.stringify(presentDelivery(found.record, address.timezone)) : refuse('not_found')
+  return found ? JSON.stringify(presentDelivery(found.record, endpoint.timezone)) : refuse('not_found')
 }
 
 interface KeptMessage {
@@ -114,7 +113,7 @@ export interface ReplayResult {
 
 /**
  * New deliveries, with new ids and the next sequence numbers, of every kept message after a revision (exclusive) that the
- * address asks for, also those missed while it was off. What its own key did is left out here too.
+ * endpoint asks for, also those missed while it was off. What its own key did is left out here too.
  */
 export async function replayMessages(
   operating: Operating,
@@ -122,14 +121,14 @@ export async function replayMessages(
   newId: () => string,
   { maxMessages = REPLAY_MESSAGES, maxLooks = REPLAY_LOOKS } = {},
 ): Promise<string | Refusal> {
-  const address = await findAddress(operating, id)
-  if ('refused' in address) return address
+  const endpoint = await findEndpoint(operating, id)
+  if ('refused' in endpoint) return endpoint
   const { tx, companyId, now } = operating
   const { rows } = await tx.query<Looked & (KeptMessage | { id: null })>(FIND_REPLAY, [
     companyId,
     after ?? -1,
-    address.events.includes('*') ? null : address.events,
-    ownKeyOf(address),
+    endpoint.events.includes('*') ? null : endpoint.events,
+    ownKeyOf(endpoint),
     maxMessages + 1,
     maxLooks,
   ])

@@ -1,9 +1,8 @@
 import type { Pool } from 'pg'
 import { type Claim, type Claimed, takeDue } from './claims.ts'
-import { createRecorder } from './recorder.ts'
-import { type Result, recordResults, resultOf } from './results.ts'
+import { type InFlight, InFlightLimiter } from './in-flight.ts'
+import { createRecorder, type Result, recordResults, resultOf } from './results.ts'
 import type { Sender } from './sender.ts'
-import { type Flight, Slots } from './slots.ts'
 
 /** Sends what is due, for as long as it runs. */
 export interface Dispatcher {
@@ -26,7 +25,7 @@ export interface DispatcherOptions {
   readonly clock: () => number
   /** 0 up to but excluding 1. */
   readonly random: () => number
-  /** An address answered that it is gone for good. */
+  /** An endpoint answered that it is gone for good. */
   readonly onGone: (claim: Claim) => void
   /** Hears of attempts as they are recorded. */
   readonly onRecorded?: ((results: readonly Result[]) => void) | undefined
@@ -39,20 +38,20 @@ const LEASE_MARGIN_MS = 9_000
 /** While so many results cannot be recorded, nothing more is sent. */
 const UNRECORDED = 512
 
-interface Landed {
-  readonly flight: Flight
+interface Finished {
+  readonly inFlight: InFlight
   readonly result: Result
 }
 
-const resultsOf = (landed: readonly Landed[]): Result[] => landed.map(({ result }) => result)
+const resultsOf = (finished: readonly Finished[]): Result[] => finished.map(({ result }) => result)
 
 /**
  * Takes due deliveries whenever it is woken, whenever there is room again, when the next one falls due and every `poll_ms`.
- * What is under way is bounded by the slots; so is what waits to be recorded.
+ * What is under way is bounded by the limiter; so is what waits to be recorded.
  */
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { pool, sender, poll_ms, clock, log } = options
-  const slots = new Slots()
+  const limiter = new InFlightLimiter()
   const underWay = new Set<Promise<void>>()
   let unrecorded = 0
   let stopping = false
@@ -60,41 +59,41 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   let taking: Promise<void> | null = null
   let timer: NodeJS.Timeout | undefined
 
-  const recorder = createRecorder<Landed>({
-    record: (landed) => recordResults(pool, resultsOf(landed)),
-    onRecorded(landed) {
-      for (const { flight } of landed) slots.release(flight)
-      options.onRecorded?.(resultsOf(landed))
-      unrecorded -= landed.length
+  const recorder = createRecorder<Finished>({
+    record: (finished) => recordResults(pool, resultsOf(finished)),
+    onRecorded(finished) {
+      for (const { inFlight } of finished) limiter.release(inFlight)
+      options.onRecorded?.(resultsOf(finished))
+      unrecorded -= finished.length
       wake()
     },
     onError: (error) => log('results of deliveries could not be recorded', error),
   })
 
-  async function fly(claim: Claim, flight: Flight): Promise<void> {
-    const attempt = await sender.send(claim)
-    const result = resultOf(claim, attempt, options.retrySeconds, options.random())
-    if (attempt.error === 'gone' && claim.sequence !== null) options.onGone(claim)
+  async function attempt(claim: Claim, inFlight: InFlight): Promise<void> {
+    const outcome = await sender.send(claim)
+    const result = resultOf(claim, outcome, options.retrySeconds, options.random())
+    if (outcome.error === 'gone' && claim.sequence !== null) options.onGone(claim)
     unrecorded += 1
-    // What a failure means for the address has to be known before it gets another delivery.
-    if (result.status === 'delivered') slots.release(flight)
-    recorder.add({ flight, result })
+    // What a failure means for the endpoint has to be known before it gets another delivery.
+    if (result.status === 'delivered') limiter.release(inFlight)
+    recorder.add({ inFlight, result })
     wake()
   }
 
   function start(claim: Claim): void {
-    const flight = { webhookId: claim.webhook_id, failing: claim.failing, startedAt: clock() }
-    slots.take(flight)
-    const flying = fly(claim, flight)
-    underWay.add(flying)
-    void flying.then(() => underWay.delete(flying))
+    const inFlight = { webhookId: claim.webhook_id, failing: claim.failing, startedAt: clock() }
+    limiter.take(inFlight)
+    const attempting = attempt(claim, inFlight)
+    underWay.add(attempting)
+    void attempting.then(() => underWay.delete(attempting))
   }
 
   async function take(): Promise<void> {
     let wait_ms = poll_ms
     while (again && !stopping) {
       again = false
-      const room = slots.room(clock())
+      const room = limiter.room(clock())
       // Full: results and their recording make room, and wake.
       if (room.sound + room.strained === 0 || unrecorded >= UNRECORDED) break
       const claimed = await takeDue(pool, room, options.attempt_ms + LEASE_MARGIN_MS).catch(failed)

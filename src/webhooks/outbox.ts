@@ -1,13 +1,15 @@
+import type { Pool } from 'pg'
 import { inZone } from '#domain/instant.ts'
 import type { EventName } from '#events/catalogue.ts'
 import type { WebhookEvent } from '#events/webhooks.ts'
 import type { Envelope } from '#ledger/envelope.ts'
+import { deleteInBatches } from '#ledger/purge.ts'
 import type { Reaction } from '#ledger/reaction.ts'
 import { byPk, table } from '#ledger/table.ts'
 import type { Changes, Rows } from '#ledger/working-set.ts'
 import { ownCompany, type WebhookRoute } from '#projections/companies.ts'
 
-/** What an event is told as: one body for all addresses, kept for later deliveries of it. */
+/** What an event is told as: one body for all endpoints, kept for later deliveries of it. */
 interface WebhookMessage {
   company_id: number
   id: string
@@ -18,7 +20,7 @@ interface WebhookMessage {
   created_at: string
 }
 
-/** A message on its way to one address. */
+/** A message on its way to one endpoint. */
 interface WebhookDelivery {
   company_id: number
   id: string
@@ -35,7 +37,7 @@ interface WebhookDelivery {
   created_at: string
 }
 
-/** Deliveries of an address are numbered without gaps, so that a receiver notices a loss. */
+/** Deliveries of an endpoint are numbered without gaps, so that a receiver notices a loss. */
 interface WebhookSequence {
   company_id: number
   webhook_id: number
@@ -81,7 +83,7 @@ const sequences = table<WebhookSequence>('webhook_sequences', {
 
 const sequenceOf = (webhookId: number) => byPk(sequences, webhookId)
 
-/** Which event of the ledger is which outbound event (spec, Events); the others are told to nobody. */
+/** Which event of the ledger is which outbound event (HOOK-7); the others are told to nobody. */
 const OUTBOUND: Partial<Record<EventName, WebhookEvent>> = {
   CustomerCreated: 'customer.created',
   CustomerUpdated: 'customer.updated',
@@ -100,7 +102,7 @@ const OUTBOUND: Partial<Record<EventName, WebhookEvent>> = {
   SaleCancelled: 'sale.cancelled',
 }
 
-/** What a message may be delivered to: addresses that are on and want the event, but not the one of the key that caused it. */
+/** What a message may be delivered to: endpoints that are on and want the event, but not the one of the key that caused it. */
 function wants(route: WebhookRoute, event: string, actor: string | null): boolean {
   return (
     route.enabled &&
@@ -110,7 +112,7 @@ function wants(route: WebhookRoute, event: string, actor: string | null): boolea
 }
 
 /**
- * The key whose doings an address is not told of, which avoids loops (spec, Events, rule 4). It is about keys: a user of the
+ * The key whose doings an endpoint is not told of, which avoids loops (HOOK-10). It is about keys: a user of the
  * panel wants to hear of what the shop does.
  */
 export const ownKeyOf = ({ registered_by }: Pick<WebhookRoute, 'registered_by'>): string | null =>
@@ -121,7 +123,7 @@ function routesFor(rows: Rows, name: WebhookEvent, event: Envelope): WebhookRout
 }
 
 /**
- * The webhook outbox: the message of an event, for every company that has addresses, and its deliveries. `data` is what the
+ * The webhook outbox: the message of an event, for every company that has endpoints, and its deliveries. `data` is what the
  * GET of the record answers at the event's revision.
  */
 export const outbox: Reaction = {
@@ -170,4 +172,29 @@ function nextSequence(rows: Changes, company_id: number, webhook_id: number): nu
   const last_sequence = (rows.get(sequenceOf(webhook_id))?.last_sequence ?? 0) + 1
   rows.put(sequences, { company_id, webhook_id, last_sequence })
   return last_sequence
+}
+
+/** How long deliveries that are over, and messages, are kept: so far back a redelivery or a replay can reach. */
+const RETENTION_DAYS = 30
+
+/** Deletes deliveries past their retention, then messages that no delivery needs any more. Returns how many rows. */
+export async function purgeDeliveries(pool: Pool): Promise<number> {
+  const deliveries = await deleteInBatches(
+    pool,
+    `delete from webhook_deliveries where (company_id, id) in (
+       select company_id, id from webhook_deliveries
+       where created_at < now() - make_interval(days => $1) and status <> 'pending'
+       limit $2 for update skip locked)`,
+    [RETENTION_DAYS],
+  )
+  const messages = await deleteInBatches(
+    pool,
+    `delete from webhook_messages where (company_id, id) in (
+       select company_id, id from webhook_messages m
+       where created_at < now() - make_interval(days => $1)
+         and not exists (select from webhook_deliveries d where d.company_id = m.company_id and d.message_id = m.id)
+       limit $2 for update skip locked)`,
+    [RETENTION_DAYS],
+  )
+  return deliveries + messages
 }

@@ -1,7 +1,19 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import type { Claim } from './claims.ts'
-import { retryDelay_ms } from './schedule.ts'
 import type { Attempt } from './sender.ts'
+
+/** A retry comes at most this share later than scheduled, so that what failed together does not come again together. */
+const JITTER = 0.1
+
+/**
+ * Milliseconds until the next attempt, after `tries` attempts that failed; null when retries are exhausted
+ * (HOOK-18). `random` is 0 up to but excluding 1.
+ */
+export function retryDelay_ms(retrySeconds: readonly number[], tries: number, random: number): number | null {
+  const seconds = retrySeconds[tries - 1]
+  return seconds === undefined ? null : Math.round(seconds * 1000 + seconds * 1000 * JITTER * random)
+}
 
 /** An attempt that was made, and what follows from it. */
 export interface Result {
@@ -15,14 +27,14 @@ export interface Result {
 /** Decides what an attempt means for its delivery. `random` is 0 up to but excluding 1. */
 export function resultOf(claim: Claim, attempt: Attempt, retrySeconds: readonly number[], random: number): Result {
   if (attempt.error === null) return { claim, attempt, status: 'delivered', retry_ms: null }
-  // A test is sent once; an address that is gone is not asked again.
+  // A test is sent once; an endpoint that is gone is not asked again.
   const isLast = claim.sequence === null || attempt.error === 'gone'
   const retry_ms = isLast ? null : retryDelay_ms(retrySeconds, claim.tries + 1, random)
   return { claim, attempt, status: retry_ms === null ? 'failed' : 'pending', retry_ms }
 }
 
-/** How an address has answered in some attempts. */
-interface Answers {
+/** What some attempts say about an endpoint. */
+interface Health {
   readonly company_id: number
   readonly webhook_id: number
   readonly watched_since: string
@@ -33,15 +45,15 @@ interface Answers {
   exhausted: boolean
 }
 
-/** Sums results up by address, in the order in which they came. Tests say nothing about an address. */
-export function answersOf(results: readonly Result[]): Answers[] {
-  const byAddress = new Map<string, Answers>()
+/** Sums results up by endpoint, in the order in which they came. Tests say nothing about an endpoint. */
+export function healthOf(results: readonly Result[]): Health[] {
+  const byEndpoint = new Map<string, Health>()
   for (const { claim, status } of results) {
     const { company_id, webhook_id, watched_since, sequence } = claim
     if (sequence === null) continue
     const key = `${webhook_id} ${watched_since}`
-    const known = byAddress.get(key)
-    const answers = known ?? {
+    const known = byEndpoint.get(key)
+    const health = known ?? {
       company_id,
       webhook_id,
       watched_since,
@@ -49,16 +61,16 @@ export function answersOf(results: readonly Result[]): Answers[] {
       failing: false,
       exhausted: false,
     }
-    if (!known) byAddress.set(key, answers)
-    if (status === 'delivered') Object.assign(answers, { succeeded: true, failing: false, exhausted: false })
-    else Object.assign(answers, { failing: true, exhausted: answers.exhausted || status === 'failed' })
+    if (!known) byEndpoint.set(key, health)
+    if (status === 'delivered') Object.assign(health, { succeeded: true, failing: false, exhausted: false })
+    else Object.assign(health, { failing: true, exhausted: health.exhausted || status === 'failed' })
   }
-  return [...byAddress.values()]
+  return [...byEndpoint.values()]
 }
 
 /** Records attempts with all that follows from them, in one statement; recording the same once more changes nothing. */
 export async function recordResults(pool: Pool, results: readonly Result[]): Promise<void> {
-  const answers = answersOf(results)
+  const health = healthOf(results)
   await pool.query({
     ...RECORD_RESULTS,
     values: [
@@ -70,12 +82,12 @@ export async function recordResults(pool: Pool, results: readonly Result[]): Pro
       results.map(({ status }) => status),
       results.map(({ retry_ms }) => retry_ms),
       results.map(({ attempt }) => JSON.stringify(attempt)),
-      answers.map(({ company_id }) => company_id),
-      answers.map(({ webhook_id }) => webhook_id),
-      answers.map(({ watched_since }) => watched_since),
-      answers.map(({ succeeded }) => succeeded),
-      answers.map(({ failing }) => failing),
-      answers.map(({ exhausted }) => exhausted),
+      health.map(({ company_id }) => company_id),
+      health.map(({ webhook_id }) => webhook_id),
+      health.map(({ watched_since }) => watched_since),
+      health.map(({ succeeded }) => succeeded),
+      health.map(({ failing }) => failing),
+      health.map(({ exhausted }) => exhausted),
     ],
   })
 }
@@ -84,8 +96,8 @@ export async function recordResults(pool: Pool, results: readonly Result[]): Pro
 const KEPT_ATTEMPTS = 20
 
 /**
- * $1 to $4 deliveries, found by the columns of all indexes (src/webhooks/claims.ts); $5 their leases, $6 what they become, $7
- * when they are tried again, $8 the attempts; $9 to $14 addresses and how they answered.
+ * $1 to $4 deliveries, found by the columns of all indexes (claims.ts); $5 their leases, $6 what they become, $7
+ * when they are tried again, $8 the attempts; $9 to $14 endpoints and what the attempts say about them.
  *
  * - The limit, which takes nothing away, lets Postgres expect few rows even while the table is young: it looks each one up.
  * - A delivery whose lease is not ours any more was asked for again, or taken over while this process stood still: the
@@ -93,14 +105,14 @@ const KEPT_ATTEMPTS = 20
  * - Attempts are JSON texts that are put together as texts, so that their members keep their order.
  * - The commit does not wait for the disk: results that a crash of Postgres loses, those of less than a second, are made
  *   once more by sending again under the same id. A crash of this process loses none.
- * - Times are Postgres's, because those of addresses are: health is about the present generation of an address only.
+ * - Times are Postgres's, because those of endpoints are: health is about the present generation of an endpoint only.
  */
 const RECORD_RESULTS = {
   name: 'record_attempts',
   text: `
 with clock as materialized (
   select date_trunc('milliseconds', statement_timestamp()) as now, set_config('synchronous_commit', 'off', true)
-), settled as (
+), recorded as (
   update webhook_deliveries d set (status, tries, next_attempt_at, attempts) = (
     select case when ours then r.status else d.status end,
       case when ours then d.tries + 1 else d.tries end,
@@ -133,4 +145,68 @@ with clock as materialized (
     from webhooks w where w.company_id = h.company_id and w.id = h.webhook_id)
 )
 select 1`,
+}
+
+/** What waits to be written, many at a time. */
+interface Recorder<T> {
+  add(item: T): void
+  /** Resolves when nothing waits any more, or a last try has failed. */
+  drain(): Promise<void>
+}
+
+interface RecorderOptions<T> {
+  /** Writes items in one step. */
+  readonly record: (items: readonly T[]) => Promise<void>
+  /** Hears what was written. */
+  readonly onRecorded: (items: readonly T[]) => void
+  readonly onError: (error: unknown) => void
+}
+
+/** A statement stays short, and one refused for an unknown reason does not hold up too many. */
+const BATCH = 256
+const FIRST_PAUSE_MS = 100
+const LONGEST_PAUSE_MS = 5_000
+/** A last try to write what has happened, when the process is to end and Postgres does not answer. */
+const LAST_TRIES = 3
+
+/**
+ * Writes items in batches: what came while one batch was being written makes the next one. Failures are repeated with
+ * growing pauses for as long as it takes: whoever adds items has to bound them.
+ */
+export function createRecorder<T>({ record, onRecorded, onError }: RecorderOptions<T>): Recorder<T> {
+  let waiting: T[] = []
+  let working: Promise<void> | null = null
+  let ending = false
+
+  async function work(): Promise<void> {
+    let failures = 0
+    while (waiting.length > 0) {
+      const items = waiting.slice(0, BATCH)
+      try {
+        await record(items)
+      } catch (error) {
+        onError(error)
+        failures += 1
+        if (ending && failures >= LAST_TRIES) break
+        await pause(Math.min(FIRST_PAUSE_MS * 2 ** (failures - 1), LONGEST_PAUSE_MS))
+        continue
+      }
+      failures = 0
+      waiting = waiting.slice(items.length)
+      onRecorded(items)
+    }
+    working = null
+  }
+
+  return {
+    add(item) {
+      waiting.push(item)
+      // What ends in the same turn of the event loop shares a batch.
+      working ??= new Promise<void>((resolve) => setImmediate(resolve)).then(work)
+    },
+    async drain() {
+      ending = true
+      await working
+    },
+  }
 }

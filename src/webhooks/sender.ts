@@ -1,9 +1,8 @@
+import type { Readable } from 'node:stream'
 import { Agent, Client, type Dispatcher, errors } from 'undici'
 import type { SigningSecrets } from '#domain/webhook-secret.ts'
-import { createConnector, createPublicConnector, type Resolve } from './connector.ts'
-import { type FailureCode, failureOf, failureOfStatus, TimedOut } from './failure.ts'
 import { deliveryHeaders, type SignedDelivery } from './signature.ts'
-import { readSnippet } from './snippet.ts'
+import { createConnector, createPublicConnector, PrivateAddress, type Resolve } from './target.ts'
 
 /** What came of one attempt, as the delivery's record keeps it; delivered when there is no error. */
 export interface Attempt {
@@ -127,4 +126,86 @@ export function createSender({ timeout_ms, allowPrivate, clock, resolve }: Sende
  */
 function wasStale(error: unknown): boolean {
   return error instanceof errors.SocketError && (error.socket?.bytesRead ?? 0) > 0
+}
+
+/** The whole time of an attempt was over before an answer came. */
+class TimedOut extends Error {
+  override readonly name = 'TimedOut'
+}
+
+/** Why an attempt failed: short texts that stay the same, for the delivery's record. */
+type FailureCode =
+  | 'timeout'
+  | 'connection_refused'
+  | 'connection_lost'
+  | 'connection_failed'
+  | 'name_not_resolved'
+  | 'private_address'
+  | 'tls'
+  | 'invalid_url'
+  | 'invalid_response'
+  | 'redirect'
+  | 'gone'
+  | 'http_status'
+
+/** What a status means; null for success. Redirects are not followed: whoever moves tells us the new URL. */
+function failureOfStatus(status: number): FailureCode | null {
+  if (status >= 200 && status < 300) return null
+  if (status === 410) return 'gone'
+  return status >= 300 && status < 400 ? 'redirect' : 'http_status'
+}
+
+const CODES: readonly [RegExp, FailureCode][] = [
+  [/^(UND_ERR_CONNECT_TIMEOUT|ETIMEDOUT)$/, 'timeout'],
+  [/^ECONNREFUSED$/, 'connection_refused'],
+  [/^(ECONNRESET|EPIPE|UND_ERR_SOCKET)$/, 'connection_lost'],
+  // Of the name servers: what getaddrinfo and c-ares say.
+  [
+    /^(ENOTFOUND|ENODATA|ESERVFAIL|EREFUSED|EBADNAME|EBADRESP|EFORMERR|ETIMEOUT|ENOTIMP|EAI_[A-Z]+)$/,
+    'name_not_resolved',
+  ],
+  [/^(ERR_TLS_|ERR_SSL_|CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_MISMATCH|INVALID_|EPROTO)/, 'tls'],
+  [/^(ERR_INVALID_URL|UND_ERR_NOT_SUPPORTED)$/, 'invalid_url'],
+  [/^(UND_ERR_HEADERS_OVERFLOW|UND_ERR_RES)/, 'invalid_response'],
+]
+
+/** Sorts what an attempt without a usable answer ended with. */
+function failureOf(error: unknown): FailureCode {
+  if (error instanceof TimedOut) return 'timeout'
+  if (error instanceof PrivateAddress) return 'private_address'
+  if (error instanceof errors.HTTPParserError) return 'invalid_response'
+  const code = (error as { code?: unknown } | null)?.code
+  const known = typeof code === 'string' ? CODES.find(([pattern]) => pattern.test(code)) : undefined
+  return known?.[1] ?? 'connection_failed'
+}
+
+/** Bytes of an answer's body that are kept. */
+const SNIPPET_BYTES = 1_024
+
+/** Bytes that are read so that the connection may be used again; with more of them it is dropped. */
+const DRAINED_BYTES = 16_384
+
+/**
+ * The beginning of a body as text without control characters; null when there is nothing readable. Reads no longer than
+ * `wait_ms` and a bounded number of bytes, however long the body is or takes, and never throws: the status has decided
+ * already. Whoever sends more loses the connection.
+ */
+async function readSnippet(body: Readable, wait_ms: number): Promise<string | null> {
+  const kept: Buffer[] = []
+  let size = 0
+  const timer = setTimeout(() => body.destroy(), wait_ms)
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      if (size < SNIPPET_BYTES) kept.push(chunk.subarray(0, SNIPPET_BYTES - size))
+      size += chunk.length
+      if (size > DRAINED_BYTES) break
+    }
+  } catch {
+    // What has come is enough.
+  } finally {
+    clearTimeout(timer)
+  }
+  // A character that was cut in two is left out; anything that is no UTF-8 shows as U+FFFD.
+  const text = new TextDecoder().decode(Buffer.concat(kept), { stream: true })
+  return text.replace(/[^\P{Cc}\n\t]/gu, '').trim() || null
 }

@@ -8,15 +8,15 @@ export interface SignedDelivery {
   readonly event: string
   /** Null for a test. */
   readonly revision: number | null
-  /** Counts the deliveries of an address; null for a test. */
+  /** Counts the deliveries of an endpoint; null for a test. */
   readonly sequence: number | null
   /** JSON text, signed and sent byte for byte. */
   readonly body: string
 }
 
 /**
- * All headers of one attempt at `now` (milliseconds since 1970): the spec's own (Authentication, "Outbound webhook
- * signature"; Events) and those of Standard Webhooks, so that its libraries verify our deliveries too.
+ * All headers of one attempt at `now` (milliseconds since 1970): our own (HOOK-12, HOOK-13) and
+ * those of Standard Webhooks, so that its libraries verify our deliveries too (HOOK-14).
  */
 export function deliveryHeaders(
   delivery: SignedDelivery,

@@ -1,14 +1,14 @@
 import { listen } from '#postgres/listener.ts'
 import { createPool } from '#postgres/pool.ts'
-import { type Bell, DELIVERIES_CHANNEL } from './bell.ts'
 import { createDispatcher, type DispatcherOptions } from './dispatcher.ts'
+import { DELIVERIES_CHANNEL, type DeliveryNotifier } from './notifier.ts'
 import { createSender } from './sender.ts'
-import { type SwitchOff, watchAddresses } from './watch.ts'
+import { type SwitchOff, watchEndpoints } from './watch.ts'
 
 export interface WebhookOptions {
   readonly databaseUrl: string
   /** Of this process, if commands run in it: their deliveries need not wait for what Postgres announces. */
-  readonly bell?: Bell
+  readonly notifier?: DeliveryNotifier
   readonly switchOff: SwitchOff
   /** Seconds until each of the retries. */
   readonly retrySeconds: readonly number[]
@@ -27,11 +27,11 @@ export interface WebhookOptions {
 
 const POLL_MS = 1_000
 
-/** Of a whole attempt (DESIGN, Webhooks). */
+/** Of a whole attempt (HOOK-17). */
 const TIMEOUT_MS = 10_000
 /** For the beginning of the answer's body, which is waited for when the status is known. */
 const BODY_MS = 1_000
-/** One takes deliveries, one records results, one watches addresses. */
+/** One takes deliveries, one records results, one watches endpoints. */
 const CONNECTIONS = 3
 /**
  * Less than the second after which Postgres looks for deadlocks: where the dispatcher and a command wait for each other,
@@ -41,7 +41,7 @@ const LOCK_TIMEOUT_MS = 500
 
 /** Delivers webhooks until it is stopped; any number of processes may do so on one database. */
 export function startWebhooks(options: WebhookOptions): { stop(): Promise<void> } {
-  const { databaseUrl, bell, retrySeconds, switchOffHours, switchOff, allowPrivate, clock, random, log } = options
+  const { databaseUrl, notifier, retrySeconds, switchOffHours, switchOff, allowPrivate, clock, random, log } = options
   const pool = createPool(databaseUrl, {
     max: CONNECTIONS,
     keyLookupsOnly: true,
@@ -49,7 +49,7 @@ export function startWebhooks(options: WebhookOptions): { stop(): Promise<void> 
     application_name: 'tillbook webhooks',
   })
   const sender = createSender({ timeout_ms: TIMEOUT_MS, allowPrivate, clock })
-  const watch = watchAddresses({ pool, switchOff, switchOffHours, log })
+  const watch = watchEndpoints({ pool, switchOff, switchOffHours, log })
   const dispatcher = createDispatcher({
     pool,
     sender,
@@ -62,17 +62,17 @@ export function startWebhooks(options: WebhookOptions): { stop(): Promise<void> 
     onRecorded: options.onRecorded,
     log,
   })
-  const unhear = bell?.onRing(dispatcher.wake)
+  const unsubscribe = notifier?.onNotify(dispatcher.wake)
   const listener = listen({
     databaseUrl,
     channel: DELIVERIES_CHANNEL,
     application_name: 'tillbook listener',
-    onRing: dispatcher.wake,
+    onNotification: dispatcher.wake,
     onError: (error) => log('deliveries are found by polling only: nothing can be listened to', error),
   })
   return {
     async stop() {
-      unhear?.()
+      unsubscribe?.()
       await listener.close()
       await dispatcher.stop()
       await watch.stop()

@@ -1,36 +1,34 @@
 import type { Pool } from 'pg'
 import { type Repetition, repeat } from '#lib/repeat.ts'
-import type { Claim } from './claims.ts'
-import { WAITING_ADDRESSES } from './waiting-addresses.ts'
+import { type Claim, WAITING_ENDPOINTS } from './claims.ts'
 
-/** Runs the command that switches an address off; of several processes that do so, the ledger lets one. */
+/** Runs the command that switches an endpoint off; of several processes that do so, the ledger lets one. */
 export type SwitchOff = (companyId: number, webhookId: number, reason: 'no_response' | 'gone') => Promise<unknown>
 
-/** Watches what becomes of addresses. */
-export interface Watch {
-  /** The address of a delivery answered that it is gone for good. */
+interface Watch {
+  /** The endpoint of a delivery answered that it is gone for good. */
   gone(claim: Claim): void
   stop(): Promise<void>
 }
 
-export interface WatchOptions {
+interface WatchOptions {
   readonly pool: Pool
   readonly switchOff: SwitchOff
-  /** Hours without any response after which an address is switched off; may be a fraction. */
+  /** Hours without any response after which an endpoint is switched off; may be a fraction. */
   readonly switchOffHours: number
   readonly log: (message: string, error: unknown) => void
 }
 
 const EVERY_MS = 2_000
-/** Addresses that are dealt with at a time; the next round finds the others. */
-const ADDRESSES = 100
-/** Deliveries of an address that one statement cancels. */
+/** Endpoints that are dealt with at a time; the next round finds the others. */
+const ENDPOINTS = 100
+/** Deliveries of an endpoint that one statement cancels. */
 const BATCH = 2_000
 /** Should more be gone at once, their next deliveries will say so again. */
-const GONE_ADDRESSES = 1_000
+const GONE_ENDPOINTS = 1_000
 
-/** Switches silent and gone addresses off, and cancels what waits for addresses that are off. */
-export function watchAddresses({ pool, switchOff, switchOffHours, log }: WatchOptions): Watch {
+/** Switches silent and gone endpoints off, and cancels what waits for endpoints that are off. */
+export function watchEndpoints({ pool, switchOff, switchOffHours, log }: WatchOptions): Watch {
   const gone = new Map<number, Claim>()
 
   async function switchOffGone(): Promise<void> {
@@ -44,7 +42,7 @@ export function watchAddresses({ pool, switchOff, switchOffHours, log }: WatchOp
   async function switchOffSilent(): Promise<void> {
     const { rows } = await pool.query<{ company_id: number; id: number }>({
       ...FIND_SILENT,
-      values: [switchOffHours, ADDRESSES],
+      values: [switchOffHours, ENDPOINTS],
     })
     for (const { company_id, id } of rows) await switchOff(company_id, id, 'no_response')
   }
@@ -52,13 +50,13 @@ export function watchAddresses({ pool, switchOff, switchOffHours, log }: WatchOp
   const part = (name: string, work: () => Promise<unknown>): Repetition =>
     repeat(work, EVERY_MS, (error) => log(`${name} failed`, error))
   const parts = {
-    gone: part('switching off addresses that are gone', switchOffGone),
-    silent: part('switching off addresses that do not answer', switchOffSilent),
-    cancelling: part('cancelling deliveries of addresses that are off', () => cancelWaiting(pool)),
+    gone: part('switching off endpoints that are gone', switchOffGone),
+    silent: part('switching off endpoints that do not answer', switchOffSilent),
+    cancelling: part('cancelling deliveries of endpoints that are off', () => cancelWaiting(pool)),
   }
   return {
     gone(claim) {
-      if (gone.size >= GONE_ADDRESSES) return
+      if (gone.size >= GONE_ENDPOINTS) return
       gone.set(claim.webhook_id, claim)
       parts.gone.now()
     },
@@ -68,7 +66,7 @@ export function watchAddresses({ pool, switchOff, switchOffHours, log }: WatchOp
   }
 }
 
-/** What a former URL answered, or the address before it was switched on again, says nothing. */
+/** What a former URL answered, or the same one before it was switched on again, does not count against the endpoint. */
 async function isCurrent(pool: Pool, { company_id, webhook_id, watched_since }: Claim): Promise<boolean> {
   const { rows } = await pool.query({
     name: 'find_current_webhook',
@@ -78,9 +76,9 @@ async function isCurrent(pool: Pool, { company_id, webhook_id, watched_since }: 
   return rows.length > 0
 }
 
-/** Cancels deliveries that wait for addresses that are off or deleted. Returns how many, of as many as one statement takes. */
+/** Cancels deliveries that wait for endpoints that are off or deleted. Returns how many, of as many as one statement takes. */
 export async function cancelWaiting(pool: Pool): Promise<number> {
-  const { rowCount } = await pool.query({ ...CANCEL_WAITING, values: [ADDRESSES, BATCH] })
+  const { rowCount } = await pool.query({ ...CANCEL_WAITING, values: [ENDPOINTS, BATCH] })
   return rowCount ?? 0
 }
 
@@ -97,8 +95,8 @@ order by h.no_response_since limit $2`,
 const CANCEL_WAITING = {
   name: 'cancel_waiting_deliveries',
   text: `
-with recursive ${WAITING_ADDRESSES}, off as (
-  select a.company_id, a.webhook_id from address a
+with recursive ${WAITING_ENDPOINTS}, off as (
+  select a.company_id, a.webhook_id from endpoint a
   join webhooks w on w.company_id = a.company_id and w.id = a.webhook_id and not w.enabled limit $1
 )
 update webhook_deliveries d set status = 'cancelled', next_attempt_at = null

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { createAddressLimit } from '#access/address-limit.ts'
+import { createAddressLimit } from '#access/minute-limit.ts'
 
 describe('limit of addresses', () => {
-  it('counts down, then refuses until the minute is over', async () => {
+  it('counts down, then refuses until the minute is over [RATE-5]', async () => {
     const limit = createAddressLimit({ perMinute: 2 })
     const earliest = Math.ceil(Date.now() / 1000) + 60
     const answers = [
@@ -22,7 +22,7 @@ describe('limit of addresses', () => {
     }
   })
 
-  it('counts every address apart', async () => {
+  it('counts every address apart [RATE-5]', async () => {
     const limit = createAddressLimit({ perMinute: 1 })
     expect(await limit.consume('192.0.2.1')).to.include({ limited: false })
     expect(await limit.consume('192.0.2.2')).to.include({ limited: false })
@@ -49,7 +49,7 @@ describe('limit of addresses', () => {
   }
 
   it('forgets the longest known address when there are too many, and no other', async () => {
-    const limit = createAddressLimit({ perMinute: 1 }, 3)
+    const limit = createAddressLimit({ perMinute: 1, known: 3 })
     for (const address of ['a', 'b', 'c', 'd']) await limit.consume(address)
     expect(await limit.consume('b')).to.include({ limited: true })
     expect(await limit.consume('a')).to.include({ limited: false })

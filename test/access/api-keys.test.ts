@@ -5,7 +5,7 @@ import { hashKey, isKey, KEY_BYTES, newKey } from '#access/api-keys.ts'
 const random = Buffer.from(Array.from({ length: KEY_BYTES }, (_, index) => 255 - index))
 
 describe('API keys', () => {
-  it('carry 256 random bits, nothing lost or added', () => {
+  it('carry 256 random bits, nothing lost or added [KEY-3]', () => {
     const { key } = newKey(random)
     expect(key).to.match(/^tb_live_[A-Za-z0-9_-]{43}$/)
     expect(Buffer.from(key.slice('tb_live_'.length), 'base64url').equals(random)).to.equal(true)
@@ -21,7 +21,7 @@ describe('API keys', () => {
     expect(key.startsWith(prefix)).to.equal(true)
   })
 
-  it('are found by their SHA-256', () => {
+  it('are found by their SHA-256 [KEY-3]', () => {
     const { key, hash } = newKey(random)
     expect(hash.toString('hex')).to.equal(createHash('sha256').update(key).digest('hex'))
     expect(hashKey(key).equals(hash)).to.equal(true)

@@ -1,9 +1,8 @@
 import { expect } from 'chai'
-import { createLogin, type Login } from '#access/login.ts'
-import { changeOwnPassword } from '#access/own-password.ts'
+import { changeOwnPassword, createLogin, type Login } from '#access/login.ts'
 import { hashPassword } from '#access/passwords.ts'
 import { createSessions, type PanelSession, type Sessions } from '#access/sessions.ts'
-import { changePassword } from '#commands/users/change-password.ts'
+import { changePassword } from '#commands/users.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
@@ -35,8 +34,8 @@ describe('the own password', () => {
   after(() => api.close())
 
   async function enter(password: string) {
-    const outcome = await login.enter({ email: user.email, password }, FROM.address)
-    if (outcome.kind !== 'entered') throw new Error(outcome.kind)
+    const outcome = await login.logIn({ email: user.email, password }, FROM.address)
+    if (outcome.kind !== 'loggedIn') throw new Error(outcome.kind)
     const issued = await sessions.issue(outcome.holder)
     const found = await sessions.find(issued.token)
     if (!found) throw new Error('there is no session')
@@ -49,7 +48,7 @@ describe('the own password', () => {
     return body.data as { type: string; actor: string; origin: string; data: object }[]
   }
 
-  it('is changed by whoever knows it; all that was open is closed, and the holder enters anew', async () => {
+  it('is changed by whoever knows it; all that was open is closed, and the holder enters anew [PANEL-9]', async () => {
     const elsewhere = await enter(user.password)
     const outcome = await change()
     if (isRefusal(outcome) || outcome.kind !== 'changed') throw new Error(JSON.stringify(outcome))
@@ -57,7 +56,7 @@ describe('the own password', () => {
     const next = await sessions.issue(outcome.holder)
     expect(await sessions.find(next.token)).to.include({ userId: user.id, companyId: company.id })
     await enter(NEXT)
-    expect(await login.enter(user, FROM.address)).to.deep.equal({ kind: 'wrong' })
+    expect(await login.logIn(user, FROM.address)).to.deep.equal({ kind: 'wrong' })
   })
 
   it('changes by an event that says who did it, and holds neither password nor hash', async () => {
@@ -67,12 +66,12 @@ describe('the own password', () => {
     expect(changed?.data).to.deep.equal({ id: user.id })
   })
 
-  it('stays where the current one is wrong, after five guesses whatever is given', async () => {
+  it('stays where the current one is wrong, after five guesses whatever is given [PANEL-9]', async () => {
     for (let n = 0; n < 5; n++) expect(await change('errada demais')).to.deep.equal({ kind: 'wrong' })
     expect(await change()).to.have.property('kind', 'limited')
     expect(await eventsOfUser()).to.have.length(1)
     expect(await sessions.find(token)).not.to.equal(null)
-    expect(await createLogin(api.core.pool).enter(user, FROM.address)).to.have.property('kind', 'entered')
+    expect(await createLogin(api.core.pool).logIn(user, FROM.address)).to.have.property('kind', 'loggedIn')
   })
 
   it('is changed once by two who both know the old one at the same time', async () => {
@@ -87,7 +86,7 @@ describe('the own password', () => {
     expect(await eventsOfUser()).to.have.length(2)
   })
 
-  it('is not changed by who knew it before an owner set another', async () => {
+  it('is not changed by who knew it before an owner set another [PANEL-9]', async () => {
     const confirm: Login['confirm'] = async (...args) => {
       const confirmed = await login.confirm(...args)
       await company.run(changePassword, { id: user.id, password_hash: await hashPassword('senha da dona') })

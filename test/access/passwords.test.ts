@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { hashPassword, Password, verifyPassword } from '#access/passwords.ts'
 
 describe('passwords', () => {
-  it('are kept as argon2id with 19 MiB and two passes, salted', async () => {
+  it('are kept as argon2id with 19 MiB and two passes, salted [OPS-23]', async () => {
     const [first, second] = await Promise.all([hashPassword('segredo-1'), hashPassword('segredo-1')])
     expect(first).to.match(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
     expect(first).not.to.equal(second)
@@ -25,7 +25,7 @@ describe('passwords', () => {
     expect(await verifyPassword(null, '')).to.equal(false)
   })
 
-  it('have 8 to 200 characters', () => {
+  it('have 8 to 200 characters [OPS-23]', () => {
     for (const [password, accepted] of [
       ['1234567', false],
       ['12345678', true],

@@ -8,7 +8,7 @@ describe('quota: windows', () => {
   const keeping = useGatekeeping()
   const { windowsOf, now, shift } = keeping
 
-  it('begins a minute with its first call, and no later call makes it longer', async () => {
+  it('begins a minute with its first call, and no later call makes it longer [RATE-4]', async () => {
     const company = await keyedCompany(keeping.core)
     const gate = createGate(keeping.pools[0], LIMITS)
     const before = await now()
@@ -45,7 +45,7 @@ describe('quota: windows', () => {
     expect(answers.map((answer) => answer.rate.remaining)).to.deep.equal([2, 1, 0, 0, 0])
   })
 
-  it('does not count what it refuses', async () => {
+  it('does not count what it refuses [RATE-3]', async () => {
     const company = await keyedCompany(keeping.core)
     const gate = createGate(keeping.pools[0], { ...LIMITS, perMinute: 2 })
     for (let n = 0; n < 5; n++) await gate.admit(company.hash)
@@ -69,7 +69,7 @@ describe('quota: windows', () => {
     expect(await windowsOf(company)).to.include({ minute_count: 1, day_count: 1 })
   })
 
-  it('tells of the window that is nearer to exhaustion', async () => {
+  it('tells of the window that is nearer to exhaustion [RATE-2]', async () => {
     const company = await keyedCompany(keeping.core)
     const rate = async (perMinute: number, perDay: number) =>
       ((await createGate(keeping.pools[0], { perMinute, perDay }).admit(company.hash)) as Admitted).rate
@@ -91,7 +91,7 @@ describe('quota: windows', () => {
   })
 
   for (const timezone of ['America/Sao_Paulo', 'Pacific/Kiritimati', 'Asia/Kolkata', 'America/Noronha']) {
-    it(`counts the day as the calendar of ${timezone} does`, async () => {
+    it(`counts the day as the calendar of ${timezone} does [RATE-4]`, async () => {
       const company = await keyedCompany(keeping.core, { timezone })
       await createGate(keeping.pools[0], LIMITS).admit(company.hash)
       const tomorrow = addDays(dateInZone(await now(), timezone), 1)

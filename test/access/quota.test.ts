@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { runAsSystem } from '#access/as-system.ts'
 import { type Admission, type Admitted, createGate } from '#access/quota.ts'
-import { revokeApiKey } from '#commands/api-keys/revoke-api-key.ts'
+import { revokeApiKey } from '#commands/api-keys.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { LIMITS, useGatekeeping } from './gatekeeping.ts'
 import { keyedCompany } from './keyed-company.ts'
@@ -12,7 +12,7 @@ describe('quota', () => {
   const { windowsOf } = keeping
 
   describe('over two processes', () => {
-    it('lets exactly 120 of 300 concurrent calls through, all keys of the company summed', async () => {
+    it('lets exactly 120 of 300 concurrent calls through, all keys of the company summed [RATE-1]', async () => {
       const company = await keyedCompany(keeping.core)
       const hashes = [company.hash, (await company.newKey()).hash]
       const gates = keeping.pools.map((pool) => createGate(pool, LIMITS))
@@ -26,7 +26,7 @@ describe('quota', () => {
       expect(await windowsOf(company)).to.include({ minute_count: 120, day_count: 120 })
     })
 
-    it('counts every company apart, and no order of arrival makes the processes wait for each other', async () => {
+    it('counts every company apart, and no order of arrival makes the processes wait for each other [RATE-1]', async () => {
       const companies = await Promise.all(Array.from({ length: 12 }, () => keyedCompany(keeping.core)))
       const gates = keeping.pools.map((pool) => createGate(pool, LIMITS))
       const turns = Array.from({ length: 20 }, (_, turn) => companies.map((_, n) => companies[(n * 5 + turn) % 12]!))
@@ -38,7 +38,7 @@ describe('quota', () => {
       for (const company of companies) expect(await windowsOf(company)).to.include({ minute_count: 40, day_count: 40 })
     })
 
-    it('refuses a revoked key at once in both', async () => {
+    it('refuses a revoked key at once in both [KEY-5]', async () => {
       const company = await keyedCompany(keeping.core)
       const { id, hash } = await company.newKey()
       const gates = keeping.pools.map((pool) => createGate(pool, LIMITS))
@@ -69,7 +69,7 @@ describe('quota', () => {
       expect(await createGate(keeping.pools[0], LIMITS).admit(Buffer.alloc(32, 255))).to.deep.equal({ kind: 'invalid' })
     })
 
-    it('refuses an expired key, by the clock of Postgres, and counts nothing', async () => {
+    it('refuses an expired key, by the clock of Postgres, and counts nothing [KEY-5]', async () => {
       const company = await keyedCompany(keeping.core)
       const { id, hash } = await company.newKey('2999-01-01T00:00:00.000Z')
       const gate = createGate(keeping.pools[0], LIMITS)

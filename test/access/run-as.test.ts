@@ -1,10 +1,9 @@
 import { expect } from 'chai'
 import { runAsSystem } from '#access/as-system.ts'
 import { runAs } from '#access/run-as.ts'
-import { createCustomer } from '#commands/people/create-customer.ts'
-import { deleteCustomer } from '#commands/people/delete-customer.ts'
+import { createCustomer, deleteCustomer } from '#commands/people/customers.ts'
 import { isRefusal } from '#ledger/command.ts'
-import type { CustomerObject } from '#projections/customers.ts'
+import type { CustomerObject } from '#projections/people.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 
@@ -26,7 +25,7 @@ describe('runAs', () => {
     requestId: '019990c5-0000-7000-8000-000000000001',
   })
 
-  it('answers with the record, as the API shows it, and tells in the event who did it', async () => {
+  it('answers with the record, as the API shows it, and tells in the event who did it [LEDGER-3]', async () => {
     const { writer } = api.core
     const created = await runAs<CustomerObject>(writer, acting(), createCustomer, { name: 'Bia', person_type: 'PF' })
     if (isRefusal(created)) throw new Error(created.refused)
@@ -53,7 +52,7 @@ describe('runAs', () => {
     expect(isRefusal(null)).to.equal(false)
   })
 
-  it('as the system has no actor', async () => {
+  it('as the system has no actor [LEDGER-3]', async () => {
     const created = await runAsSystem<CustomerObject>(api.core.writer, company.id, createCustomer, {
       name: 'Davi',
       person_type: 'PF',

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
-import { createTokens, LIVE_TOKENS_OF_USER, purgeTokens, type Tokens } from '#access/tokens.ts'
+import { createTokens, LIVE_TOKENS_OF_USER, purgeTokens, type Tokens } from '#access/sync-access.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { createTestUser, type TestUser } from '../support/till.ts'
@@ -49,7 +49,7 @@ describe('tokens', () => {
     expect(await tokens.find(token)).to.equal(null)
   })
 
-  it('are never the same twice', async () => {
+  it('are never the same twice [TOKEN-1]', async () => {
     expect(await issue()).not.to.equal(await issue())
   })
 
@@ -65,7 +65,7 @@ describe('tokens', () => {
     expect((await lastUse()) >= issued).to.equal(true)
   })
 
-  it('beyond the limit of a user end the longest unused one, and nobody else’s', async () => {
+  it('beyond the limit of a user end the longest unused one, and nobody else’s [TOKEN-8]', async () => {
     const others = await issue(await createTestUser(company))
     const [idle, used] = [await issue(), await issue()]
     await age('last_used_at', 1)
@@ -74,7 +74,7 @@ describe('tokens', () => {
     const live = async () =>
       (await pool.query('select hash from ops.sync_tokens where user_id = $1 and revoked_at is null', [user.id]))
         .rowCount
-    expect(await live()).to.equal(LIVE_TOKENS_OF_USER)
+    expect(await live()).to.equal(200)
     await issue()
     expect(await live()).to.equal(LIVE_TOKENS_OF_USER)
     expect(await tokens.find(idle)).to.equal(null)
@@ -82,7 +82,7 @@ describe('tokens', () => {
   })
 
   describe('purge', () => {
-    it('deletes what was revoked or expired more than a week ago', async () => {
+    it('deletes what was revoked or expired more than a week ago [OPS-22]', async () => {
       for (const column of ['revoked_at', 'expires_at']) {
         await issue()
         await age(column, 8)

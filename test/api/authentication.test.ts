@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { V1_ROUTES } from '#api/api-v1.ts'
-import { revokeApiKey } from '#commands/api-keys/revoke-api-key.ts'
-import { updateCompany } from '#commands/companies/update-company.ts'
+import { revokeApiKey } from '#commands/api-keys.ts'
+import { updateCompany } from '#commands/companies.ts'
 import { SCOPES, type Scope } from '#domain/scopes.ts'
 import { expectProblem, expectRate } from '../support/answers.ts'
 import { send, startApi, type TestApi, type TestCompany } from '../support/api.ts'
@@ -54,7 +54,7 @@ describe('authentication of API v1', () => {
     send(`${api.url}/api/v1${path}`, 'GET', undefined, headers)
   const withKey = (key: string, path = '/me') => ask(path, { authorization: `Bearer ${key}` })
 
-  it('answers 401 missing_token without an Authorization header, whatever the path', async () => {
+  it('answers 401 missing_token without an Authorization header, whatever the path [KEY-1]', async () => {
     for (const path of ['/me', '/customers', '/customers/1', '/nothing', '/']) {
       const reply = await ask(path)
       expect(expectProblem(reply, 401, 'missing_token')).to.equal(undefined)
@@ -63,7 +63,7 @@ describe('authentication of API v1', () => {
     }
   })
 
-  it('answers 401 invalid_token to a header that holds no key of the service', async () => {
+  it('answers 401 invalid_token to a header that holds no key of the service [KEY-1]', async () => {
     const { key } = company
     const broken = [
       'Bearer',
@@ -86,13 +86,13 @@ describe('authentication of API v1', () => {
     }
   })
 
-  it('reads the word Bearer in any case, as HTTP defines it', async () => {
+  it('reads the word Bearer in any case, as HTTP defines it [KEY-1]', async () => {
     for (const word of ['Bearer', 'bearer', 'BEARER']) {
       expect((await ask('/me', { authorization: `${word} ${company.key}` })).status).to.equal(200)
     }
   })
 
-  it('refuses a key in the query string with 401 invalid_token, even beside a good header, and even when empty', async () => {
+  it('refuses a key in the query string with 401 invalid_token, even beside a good header, and even when empty [KEY-6]', async () => {
     for (const name of ['api_key', 'access_token', 'token', 'key']) {
       for (const value of [company.key, '']) {
         const query = `${name}=${value}`
@@ -102,7 +102,7 @@ describe('authentication of API v1', () => {
     }
   })
 
-  it('refuses a revoked key from the next call on, and no other key of the company', async () => {
+  it('refuses a revoked key from the next call on, and no other key of the company [KEY-5]', async () => {
     const { id, key } = await company.newKey(['customers:read'])
     expect((await withKey(key)).status).to.equal(200)
     await company.run(revokeApiKey, { id })
@@ -110,7 +110,7 @@ describe('authentication of API v1', () => {
     expect((await company.get('/me')).status).to.equal(200)
   })
 
-  it('refuses a key from the moment of its expiry on', async () => {
+  it('refuses a key from the moment of its expiry on [KEY-5]', async () => {
     const expiresAt = new Date(Date.now() + 1_500).toISOString()
     const { key } = await company.newKey(['customers:read'], expiresAt)
     const refused = await until(
@@ -125,7 +125,7 @@ describe('authentication of API v1', () => {
     expect(Date.now()).to.be.at.least(Date.parse(expiresAt))
   })
 
-  it('tells nobody whether a refused key ever existed', async () => {
+  it('tells nobody whether a refused key ever existed [KEY-1]', async () => {
     const { id, key } = await company.newKey(['customers:read'])
     await company.run(revokeApiKey, { id })
     const [revoked, unknown] = [await withKey(key), await withKey(UNKNOWN_KEY)]
@@ -134,7 +134,7 @@ describe('authentication of API v1', () => {
     expect(a).to.deep.equal(b)
   })
 
-  it('answers 402 plan_required to every call of a company without the add-on, and serves it once it has it', async () => {
+  it('answers 402 plan_required to every call of a company without the add-on, and serves it once it has it [KEY-10]', async () => {
     const basic = await api.company({ plan: 'basic' })
     for (const [method, path] of [
       ['GET', '/me'],
@@ -152,7 +152,7 @@ describe('authentication of API v1', () => {
     expectProblem(await basic.get('/me'), 402, 'plan_required')
   })
 
-  it('gives /me to a key of any scope', async () => {
+  it('gives /me to a key of any scope [KEY-2]', async () => {
     const { key } = await company.newKey(['webhooks:manage'])
     expect((await withKey(key)).status).to.equal(200)
   })
@@ -168,14 +168,14 @@ describe('authentication of API v1', () => {
     })
 
     for (const [method, path, scope] of ROUTES) {
-      it(`${method} ${path} names ${scope} when the key lacks it`, async () => {
+      it(`${method} ${path} names ${scope} when the key lacks it [KEY-9]`, async () => {
         const without = await (lacking.get(scope) as TestCompany).call(method, path)
         expect(expectProblem(without, 403, 'insufficient_scope')).to.deep.equal({ missing_scope: scope })
         expect(without.headers.get('x-ledger-revision')).to.match(/^\d+$/)
       })
     }
 
-    it('one scope suffices for its routes and opens no others', async () => {
+    it('one scope suffices for its routes and opens no others [KEY-8]', async () => {
       for (const scope of new Set(ROUTES.map((route) => route[2]))) {
         const only = await api.company({ scopes: [scope] })
         for (const [method, path, needed] of ROUTES) {
@@ -186,7 +186,7 @@ describe('authentication of API v1', () => {
       }
     })
 
-    it('every route of the contract that has a scope names it when it is missing', async () => {
+    it('every route of the contract that has a scope names it when it is missing [KEY-9]', async () => {
       for (const route of V1_ROUTES) {
         if (route.scope === null) continue
         const path = route.path.replaceAll(/:\w+/g, '1')
@@ -197,7 +197,7 @@ describe('authentication of API v1', () => {
       }
     })
 
-    it('is judged before the body and the query are read', async () => {
+    it('is judged before the body and the query are read [KEY-9]', async () => {
       const caller = lacking.get('customers:write') as TestCompany
       for (const body of ['{', '{"name": 1}', '[]']) {
         expectProblem(await caller.post('/customers?x=1', body), 403, 'insufficient_scope')
@@ -206,7 +206,7 @@ describe('authentication of API v1', () => {
       expectProblem(reply, 403, 'insufficient_scope')
     })
 
-    it('changes nothing when it is missing', async () => {
+    it('changes nothing when it is missing [KEY-9]', async () => {
       const caller = lacking.get('customers:write') as TestCompany
       const before = (await caller.get('/customers')).headers.get('x-ledger-revision')
       await caller.post('/customers', { name: 'Ana' })

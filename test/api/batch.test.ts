@@ -28,7 +28,7 @@ describe('batches', () => {
     })
   const revision = async () => Number((await company.get('/me')).headers.get('x-ledger-revision'))
 
-  it('answer 200 with all records in the order of the list when all succeed', async () => {
+  it('answer 200 with all records in the order of the list when all succeed [BATCH-3]', async () => {
     const reply = await customers([person(3), person(1), person(2)])
     expect(reply.status).to.equal(200)
     expect(Object.keys(reply.body)).to.deep.equal(['data', 'meta'])
@@ -39,7 +39,7 @@ describe('batches', () => {
     }
   })
 
-  it('show each record in the bytes of its GET', async () => {
+  it('show each record in the bytes of its GET [VAL-5]', async () => {
     const { data: category } = (await company.post('/catalog/categories', { name: 'A' })).body
     const reply = await catalog([
       { external_id: 'a', name: 'Café', price: '1.00', stock: '2', category_id: category.id },
@@ -52,7 +52,7 @@ describe('batches', () => {
     expect(reply.text.startsWith(`{"data":[${texts.join(',')}],"meta":`)).to.equal(true)
   })
 
-  it('answer 207 when some fail, with position, external_id, code, message and details of each failure', async () => {
+  it('answer 207 when some fail, with position, external_id, code, message and details of each failure [BATCH-3]', async () => {
     const { id } = (await company.post('/customers', { name: 'Ana' })).body.data
     const reply = await customers([
       person(0),
@@ -83,14 +83,14 @@ describe('batches', () => {
     expect(idsIn(await company.get('/customers'))).to.have.length(3)
   })
 
-  it('answer 207 also when all fail', async () => {
+  it('answer 207 also when all fail [BATCH-3]', async () => {
     const reply = await customers([{}, { external_id: 'x' }])
     expect(reply.status).to.equal(207)
     expect(reply.body.data).to.deep.equal([])
     expect(reply.body.meta).to.include({ succeeded: 0, failed: 2 })
   })
 
-  it('take whatever is no item as a failure of that place', async () => {
+  it('take whatever is no item as a failure of that place [BATCH-3]', async () => {
     const reply = await customers([
       null,
       1,
@@ -109,7 +109,7 @@ describe('batches', () => {
     for (const error of errorsOf(reply)) expect(error).to.include({ external_id: null, code: 'validation_failed' })
   })
 
-  it('upsert by external_id: create, replace, revive, leave alone, each as PUT does', async () => {
+  it('upsert by external_id: create, replace, revive, leave alone, each as PUT does [BATCH-2]', async () => {
     const put = (id: string, body: object) => company.call('PUT', `/customers/by-external/${id}`, body)
     const replaced = (await put('a', { name: 'A', notes: 'some' })).body.data
     const revived = (await put('b', { name: 'B' })).body.data
@@ -132,7 +132,7 @@ describe('batches', () => {
     expect(reply.headers.get('x-ledger-revision')).to.equal(String(before + 3))
   })
 
-  it('see what earlier items of the same batch did', async () => {
+  it('see what earlier items of the same batch did [BATCH-2]', async () => {
     const reply = await customers([
       { external_id: 'a', name: 'Primeiro' },
       { external_id: 'a', name: 'Segundo', notes: 'x' },
@@ -156,7 +156,7 @@ describe('batches', () => {
     expect((await company.get(`/customers/${first.id}`)).body.data).to.deep.equal(third)
   })
 
-  it('keep the rules of stock and barcodes for each item', async () => {
+  it('keep the rules of stock and barcodes for each item [BATCH-2]', async () => {
     const item = (external_id: string, extra: object) => ({ external_id, name: external_id, price: '1.00', ...extra })
     const reply = await catalog([
       item('a', { barcode: '1', stock: '5' }),
@@ -179,7 +179,7 @@ describe('batches', () => {
     ])
   })
 
-  it('of 500 items are taken as one request; of 501 none is', async () => {
+  it('of 500 items are taken as one request; of 501 none is [BATCH-1]', async () => {
     const items = Array.from({ length: 501 }, (_, n) => person(n))
     const before = expectRate(await company.get('/me')).remaining
     const reply = await customers(items.slice(0, 500))
@@ -191,7 +191,7 @@ describe('batches', () => {
     expect(idsIn(await other.get('/customers'))).to.deep.equal([])
   })
 
-  it('are 422 only when they are no batch at all', async () => {
+  it('are 422 only when they are no batch at all [BATCH-3]', async () => {
     expectInvalid(await company.post('/customers/batch', {}), ['items'])
     expectInvalid(await customers({}), ['items'])
     expectInvalid(await customers(null), ['items'])
@@ -200,7 +200,7 @@ describe('batches', () => {
     expect((await customers([])).status).to.equal(200)
   })
 
-  it('name fields of an item as if it stood alone', async () => {
+  it('name fields of an item as if it stood alone [BATCH-3]', async () => {
     const { body } = await customers([person(0, { address: { zip: '1' } })])
     expect(Object.keys(body.meta.errors[0].details.fields)).to.deep.equal(['address.zip'])
   })

@@ -32,7 +32,7 @@ describe('sales under concurrency', () => {
   })
   after(() => api.close())
 
-  it('sells exactly the stock: of 50 concurrent sales of one unit against a stock of 20, 20 succeed', async () => {
+  it('sells exactly the stock: of 50 concurrent sales of one unit against a stock of 20, 20 succeed [SALE-11]', async () => {
     const item = await itemWithStock(company, '20')
     const replies = await Promise.all(Array.from({ length: 50 }, () => company.post('/sales', oneUnit(item, cash))))
     expect(statuses(replies)).to.deep.equal({ 201: 20, 422: 30 })
@@ -40,7 +40,7 @@ describe('sales under concurrency', () => {
     expect((await company.get(`/catalog/items/${item}`)).body.data.stock).to.equal('0.000')
   })
 
-  it('makes one sale of 20 requests with the same Idempotency-Key, and 20 equal answers', async () => {
+  it('makes one sale of 20 requests with the same Idempotency-Key, and 20 equal answers [IDEM-6]', async () => {
     const item = await itemWithStock(company, '100')
     const headers = { 'idempotency-key': 'pedido-1' }
     const replies = await Promise.all(
@@ -52,7 +52,7 @@ describe('sales under concurrency', () => {
     expect((await company.get(`/catalog/items/${item}`)).body.data.stock).to.equal('99.000')
   })
 
-  it('lets one of 20 sales with the same external_id through', async () => {
+  it('lets one of 20 sales with the same external_id through [SALE-12]', async () => {
     const item = await itemWithStock(company, '100')
     const sale = { ...oneUnit(item, cash), external_id: 'corrida' }
     const replies = await Promise.all(Array.from({ length: 20 }, () => company.post('/sales', sale)))
@@ -61,7 +61,7 @@ describe('sales under concurrency', () => {
     for (const { status, body } of replies) if (status === 409) expect(body.error.details.conflicting_id).to.equal(id)
   })
 
-  it('returns the stock once when a sale is cancelled 20 times at once', async () => {
+  it('returns the stock once when a sale is cancelled 20 times at once [SALE-17]', async () => {
     const item = await itemWithStock(company, '5')
     const sale = (await company.post('/sales', oneUnit(item, cash))).body.data
     const replies = await Promise.all(
@@ -72,7 +72,7 @@ describe('sales under concurrency', () => {
     expect((await company.get(`/catalog/items/${item}`)).body.data.stock).to.equal('5.000')
   })
 
-  it('never oversells when stock is adjusted, sold and returned at once', async () => {
+  it('never oversells when stock is adjusted, sold and returned at once [SALE-11]', async () => {
     const item = await itemWithStock(company, '10')
     const work = Array.from({ length: 60 }, async (_, number) => {
       if (number % 3 === 0) return company.call('PATCH', `/catalog/items/${item}`, { stock_adjustment: '1' })
@@ -96,7 +96,7 @@ describe('a poller of updated_since', () => {
   })
   after(() => api.close())
 
-  it("ends with exactly the writers' records, whatever commits when", async () => {
+  it("ends with exactly the writers' records, whatever commits when [LIST-5]", async () => {
     const company = await api.company()
     const copy = new Map<number, Json>()
     let since: string | null = null
@@ -157,7 +157,7 @@ describe('two processes on one database', () => {
     await api.close()
   })
 
-  it('sell exactly the stock between them, and replay each other’s answers', async () => {
+  it('sell exactly the stock between them, and replay each other’s answers [SALE-11]', async () => {
     const company = await api.company()
     const cash = await company.paymentType('cash')
     const item = await itemWithStock(company, '20')
@@ -177,7 +177,7 @@ describe('two processes on one database', () => {
     expect((await company.get(`/catalog/items/${item}`)).body.data.stock).to.equal('9.000')
   })
 
-  it('refuse a revoked key at once in both', async () => {
+  it('refuse a revoked key at once in both [KEY-5]', async () => {
     const company = await api.company()
     const { id, key } = await company.newKey(['catalog:read'])
     const ask = () =>
@@ -185,7 +185,7 @@ describe('two processes on one database', () => {
         services.map(({ url }) => send(`${url}/api/v1/me`, 'GET', undefined, { authorization: `Bearer ${key}` })),
       )
     expect(statuses(await ask())).to.deep.equal({ 200: 2 })
-    const { revokeApiKey } = await import('#commands/api-keys/revoke-api-key.ts')
+    const { revokeApiKey } = await import('#commands/api-keys.ts')
     await company.run(revokeApiKey, { id })
     expect(statuses(await ask())).to.deep.equal({ 401: 2 })
   })

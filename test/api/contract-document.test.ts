@@ -9,7 +9,7 @@ import { useDatabase } from '../support/database.ts'
 import { rawRequest } from '../support/raw-request.ts'
 
 describe('the contract as a document', () => {
-  it('is valid OpenAPI 3.1', async () => {
+  it('is valid OpenAPI 3.1 [HTTP-14]', async () => {
     const result = await new Validator().validate(structuredClone(contract) as never)
     expect(result.valid, JSON.stringify(result.errors)).to.equal(true)
     expect(contract.openapi).to.match(/^3\.1\./)
@@ -84,7 +84,7 @@ describe('/api/v1/openapi.json', () => {
   })
   after(() => api.close())
 
-  it('is served without a key, counted by address', async () => {
+  it('is served without a key, counted by address [HTTP-14]', async () => {
     const reply = await send(`${api.url}/api/v1/openapi.json`, 'GET')
     expect(reply.status).to.equal(200)
     expect(reply.body).to.deep.equal(JSON.parse(JSON.stringify(contract)))

@@ -39,13 +39,13 @@ describe('the contract, operation by operation', () => {
     const edge = documentedCodes(operation).filter((code) => code in EDGE && !(code in cases)) as ProblemCode[]
 
     describe(`${operation.id}: ${operation.method} ${operation.path}`, () => {
-      it('has every documented outcome exercised, and no other', () => {
+      it('has every documented outcome exercised, and no other [HTTP-15]', () => {
         const documented = [...documentedSuccesses(operation), ...documentedCodes(operation)]
         expect([...Object.keys(cases), ...edge]).to.have.members(documented)
       })
 
       for (const [outcome, prepare] of Object.entries(cases)) {
-        it(`answers ${outcome} as documented`, async () => {
+        it(`answers ${outcome} as documented [HTTP-15]`, async () => {
           const call = await prepare(world)
           if (isSuccess(outcome) && outcome !== '207') expectAcceptable(operation, call.body)
           const reply = await sendCall(world, { operation, call })
@@ -55,7 +55,7 @@ describe('the contract, operation by operation', () => {
       }
 
       if (operation.method === 'POST') {
-        it('answers a repetition under the same Idempotency-Key alike', async () => {
+        it('answers a repetition under the same Idempotency-Key alike [HTTP-15]', async () => {
           const call = await firstSuccess(operation)(world)
           const headers = { ...call.headers, 'idempotency-key': world.unique('key') }
           const first = await sendCall(world, { operation, call }, { headers })
@@ -68,7 +68,7 @@ describe('the contract, operation by operation', () => {
         })
       }
 
-      it(`refuses at the edge as documented, with ${edge.length} codes`, async () => {
+      it(`refuses at the edge as documented, with ${edge.length} codes [HTTP-15]`, async () => {
         const call = await firstSuccess(operation)(world)
         for (const code of edge) {
           const reply = await (EDGE[code] as NonNullable<(typeof EDGE)[ProblemCode]>)(world, { operation, call })

@@ -38,7 +38,7 @@ describe('the event feed', () => {
   })
   after(() => api.close())
 
-  it('is the ledger from its first event to the revision in the header, in order, each as it was hashed', async () => {
+  it('is the ledger from its first event to the revision in the header, in order, each as it was hashed [FEED-1]', async () => {
     const pages = await pagesOf(company, '/events?limit=2')
     const events = eventsIn(pages)
     expect(events.map(({ revision }) => revision)).to.deep.equal(events.map((_, n) => n))
@@ -52,7 +52,7 @@ describe('the event feed', () => {
     for (const { body } of pages.slice(0, -1)) expect(body.data).to.have.length(2)
   })
 
-  it('shows the stored bytes', async () => {
+  it('shows the stored bytes [FEED-1]', async () => {
     const { text } = await company.get('/events?limit=200')
     const { rows } = await api.core.pool.query<{ json: string }>(
       'select envelope::text as json from ledger.events where stream = $1 order by revision',
@@ -64,7 +64,7 @@ describe('the event feed', () => {
     )
   })
 
-  it('goes on after a revision, exclusive, and is empty at the end', async () => {
+  it('goes on after a revision, exclusive, and is empty at the end [FEED-2]', async () => {
     const all = eventsIn(await pagesOf(company, '/events'))
     expect(eventsIn([await company.get('/events?after=2')])).to.deep.equal(all.slice(3))
     expect(eventsIn([await company.get('/events?after=-1')])).to.deep.equal(all)
@@ -75,7 +75,7 @@ describe('the event feed', () => {
     }
   })
 
-  it('gives just the events of some types, or of one record', async () => {
+  it('gives just the events of some types, or of one record [FEED-2]', async () => {
     const all = eventsIn(await pagesOf(company, '/events'))
     const types = ['CustomerDeleted', 'CustomerCreated']
     const typed = eventsIn(await pagesOf(company, `/events?types=${types}&limit=1`))
@@ -90,7 +90,7 @@ describe('the event feed', () => {
     expect(eventsIn([await company.get(`/events?subject=sale/${MISSING}`)])).to.deep.equal([])
   })
 
-  it('keeps its place while events come in, and its cursor belongs to its filters', async () => {
+  it('keeps its place while events come in, and its cursor belongs to its filters [FEED-2]', async () => {
     const shop = await api.company()
     const first = await shop.get('/events?limit=1')
     const { next_cursor } = first.body.meta
@@ -101,7 +101,7 @@ describe('the event feed', () => {
       expectInvalid(await shop.get(`/events?${query}&cursor=${next_cursor}`), ['cursor'])
   })
 
-  it('refuses unknown types, malformed subjects and revisions, and unknown parameters', async () => {
+  it('refuses unknown types, malformed subjects and revisions, and unknown parameters [FEED-2]', async () => {
     for (const types of ['Nope', '', 'SaleCompleted,', 'toString', 'SaleCompleted, SaleCancelled'])
       expectInvalid(await company.get(`/events?types=${types}`), ['types'])
     for (const subject of ['', 'sale', 'sale/', 'sale/0', 'sale/x', 'nope/1', 'sale/1/2', ' sale/1', 'sale/1e3'])
@@ -113,7 +113,7 @@ describe('the event feed', () => {
     expectInvalid(await company.get('/events?cursor=x'), ['cursor'])
   })
 
-  it('shows one company its own events only', async () => {
+  it('shows one company its own events only [FEED-1]', async () => {
     const other = await api.company()
     const events = eventsIn(await pagesOf(other, '/events'))
     expect(new Set(events.map(({ stream }) => stream))).to.deep.equal(new Set([`company-${other.id}`]))
@@ -121,7 +121,7 @@ describe('the event feed', () => {
     expect(eventsIn([await other.get(`/events?subject=customer/${theirs.body.data[0].id}`)])).to.deep.equal([])
   })
 
-  it('needs the scope audit:read', async () => {
+  it('needs the scope audit:read [FEED-1]', async () => {
     const other = await api.company({ scopes: ['sales:read', 'customers:read'] })
     for (const path of ['/events', '/events/verify', '/customers/1/history'])
       expect(expectProblem(await other.get(path), 403, 'insufficient_scope')).to.deep.equal({
@@ -130,7 +130,7 @@ describe('the event feed', () => {
   })
 
   describe('of one record', () => {
-    it('is its history, oldest first, in pages, also after it was deleted', async () => {
+    it('is its history, oldest first, in pages, also after it was deleted [FEED-3]', async () => {
       const { id } = (await company.post('/customers', { name: 'Dora' })).body.data
       for (const notes of ['a', 'b', 'c']) await company.call('PATCH', `/customers/${id}`, { notes })
       await company.call('DELETE', `/customers/${id}`)
@@ -144,7 +144,7 @@ describe('the event feed', () => {
       expectInvalid(await company.get(`/customers/${id}/history?after=1`), [], ['after'])
     })
 
-    it('is 404 where the company never had one, to the last byte as for another company’s', async () => {
+    it('is 404 where the company never had one, to the last byte as for another company’s [FEED-3]', async () => {
       const other = await api.company()
       const { id } = (await other.post('/customers', { name: 'Eva' })).body.data
       const ask = async (asked: number | string) => {
@@ -169,7 +169,7 @@ describe('GET /events/verify', () => {
   })
   after(() => api.close())
 
-  it('says that an untouched ledger is whole, and to where', async () => {
+  it('says that an untouched ledger is whole, and to where [FEED-4]', async () => {
     const company = await api.company()
     const reply = await company.get('/events/verify')
     const { revision, hash } = eventsIn(await pagesOf(company, '/events')).at(-1)
@@ -177,7 +177,7 @@ describe('GET /events/verify', () => {
     expect(headOf(reply)).to.equal(revision)
   })
 
-  it('goes on after what was verified, and refuses one half of a place', async () => {
+  it('goes on after what was verified, and refuses one half of a place [FEED-4]', async () => {
     const company = await api.company()
     const events = eventsIn(await pagesOf(company, '/events'))
     const [first] = events
@@ -199,7 +199,7 @@ describe('GET /events/verify', () => {
     expectInvalid(await company.get('/events/verify?after=0&hash=xyz'), ['hash'])
   })
 
-  it('tells where a ledger was altered', async () => {
+  it('tells where a ledger was altered [FEED-4]', async () => {
     const company = await api.company()
     const pool = createPool(database.url, { max: 1 })
     await pool.query(

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { updateCompany } from '#commands/companies/update-company.ts'
-import { settleReceivable } from '#commands/finance/receivable-commands.ts'
+import { updateCompany } from '#commands/companies.ts'
+import { settleReceivable } from '#commands/finance/receivables.ts'
 import { accountOfSale, SIDES, settle } from '../support/accounts.ts'
 import { expectInvalid, idsIn } from '../support/answers.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
@@ -35,7 +35,7 @@ for (const side of SIDES) {
     }
     const ids = async (query: string, of = company) => idsIn(await of.get(`${path}?${query}`))
 
-    it('filters by status; overdue ones are among the pending ones', async () => {
+    it('filters by status; overdue ones are among the pending ones [ACCT-4]', async () => {
       now = '2026-03-20T12:00:00.000Z'
       const late = await create()
       const later = await create({ due_date: '2026-03-30' })
@@ -64,7 +64,7 @@ for (const side of SIDES) {
       expect(shown).to.include({ [`${party}_external_id`]: 'p1', [`${party}_name`]: 'Ana' })
     })
 
-    it('filters by due date, accounting date, origin and external id, and all must hold', async () => {
+    it('filters by due date, accounting date, origin and external id, and all must hold [LIST-7]', async () => {
       const first = await create({ due_date: '2026-03-09', external_id: 'a' })
       const second = await create({ due_date: '2026-03-10' })
       const third = await create({ due_date: '2026-03-11' })
@@ -104,7 +104,7 @@ for (const side of SIDES) {
       expect(await ids(`updated_since=${since}&status=settled`)).to.deep.equal([second])
     })
 
-    it("becomes overdue when the due day is over on the company's calendar, in lists and by id alike", async () => {
+    it("becomes overdue when the due day is over on the company's calendar, in lists and by id alike [ACCT-4]", async () => {
       for (const [timezone, last, first] of [
         ['America/Sao_Paulo', '2026-03-11T02:59:59.999Z', '2026-03-11T03:00:00.000Z'],
         ['Pacific/Kiritimati', '2026-03-10T09:59:59.999Z', '2026-03-10T10:00:00.000Z'],

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { settleReceivable } from '#commands/finance/receivable-commands.ts'
+import { settleReceivable } from '#commands/finance/receivables.ts'
 import { accountOfSale, SIDES, settle } from '../support/accounts.ts'
 import { expectInvalid, expectProblem } from '../support/answers.ts'
 import { type Json, type Reply, startApi, type TestApi, type TestCompany } from '../support/api.ts'
@@ -31,7 +31,7 @@ for (const side of SIDES) {
     const create = async (fields: object = {}): Promise<Json> =>
       (await company.post(path, { ...body, ...fields })).body.data
 
-    it('answers 200 with the account, settled now, as GET shows it', async () => {
+    it('answers 200 with the account, settled now, as GET shows it [ACCT-5]', async () => {
       const { id, is_overdue } = await create()
       expect(is_overdue).to.equal(true)
       const reply = await settle(company, side, id, { payment_method: 'bank_slip', amount: '100.00' })
@@ -43,7 +43,7 @@ for (const side of SIDES) {
       expect((await company.get(`${path}/${id}`)).text).to.equal(reply.text)
     })
 
-    it("decides the accounting date by paid_at on the company's calendar, and shows it with its offset", async () => {
+    it("decides the accounting date by paid_at on the company's calendar, and shows it with its offset [VAL-3, ACCT-7]", async () => {
       for (const [paid_at, shown, settled_on] of [
         ['2026-03-11T02:59:59.999Z', '2026-03-10T23:59:59.999-03:00', '2026-03-10'],
         ['2026-03-11T03:00:00Z', '2026-03-11T00:00:00.000-03:00', '2026-03-11'],
@@ -58,7 +58,7 @@ for (const side of SIDES) {
       }
     })
 
-    it('refuses another amount, naming it, and leaves the account as it was', async () => {
+    it('refuses another amount, naming it, and leaves the account as it was [ACCT-5]', async () => {
       const { id } = await create()
       const before = (await company.get(`${path}/${id}`)).text
       for (const amount of ['99.99', '100.01', '0.00']) {
@@ -76,7 +76,7 @@ for (const side of SIDES) {
       expectInvalid(await settle(company, side, id, { ...pix, paid_at: '2026-03-10' }), ['paid_at'])
     })
 
-    it('demands an Idempotency-Key, also where there would be nothing to settle', async () => {
+    it('demands an Idempotency-Key, also where there would be nothing to settle [ACCT-6]', async () => {
       const { id } = await create()
       for (const target of [id, 9_000_001]) {
         expectInvalid(await company.post(`${path}/${target}/settle`, pix), ['Idempotency-Key'])
@@ -86,7 +86,7 @@ for (const side of SIDES) {
       expect((await settle(company, side, id, pix, 'x'.repeat(255))).status).to.equal(200)
     })
 
-    it('replays under the same key, refuses the key with another body, and a second settlement', async () => {
+    it('replays under the same key, refuses the key with another body, and a second settlement [ACCT-8]', async () => {
       const { id } = await create()
       const first = await settle(company, side, id, pix, `k-${id}`)
       const again = await settle(company, side, id, pix, `k-${id}`)
@@ -98,7 +98,7 @@ for (const side of SIDES) {
       expectProblem(await settle(company, side, id, { ...pix, amount: '1.00' }), 409, 'already_settled')
     })
 
-    it('keeps no refusal under a key: corrected, it settles', async () => {
+    it('keeps no refusal under a key: corrected, it settles [IDEM-4]', async () => {
       const { id } = await create()
       expectInvalid(await settle(company, side, id, { ...pix, amount: '1.00' }, `c-${id}`), ['amount'])
       expect((await settle(company, side, id, { ...pix, amount: '100.00' }, `c-${id}`)).status).to.equal(200)
@@ -109,7 +109,7 @@ for (const side of SIDES) {
       expectProblem(await company.post(`${path}/x/settle`, pix, { 'idempotency-key': 'nowhere' }), 404, 'not_found')
     })
 
-    it('raced 20 times with different keys: one settlement, 19 refusals', async () => {
+    it('raced 20 times with different keys: one settlement, 19 refusals [ACCT-9]', async () => {
       const { id } = await create()
       const replies = await Promise.all(Array.from({ length: 20 }, () => settle(company, side, id, pix)))
       expect(statuses(replies)).to.deep.equal({ 200: 1, 409: 19 })
@@ -118,7 +118,7 @@ for (const side of SIDES) {
       expect((await company.get(`${path}/${id}`)).text).to.equal(won?.text)
     })
 
-    it('raced 20 times with one key: 20 equal answers', async () => {
+    it('raced 20 times with one key: 20 equal answers [ACCT-9]', async () => {
       const { id } = await create()
       const key = `race-${id}`
       const replies = await Promise.all(Array.from({ length: 20 }, () => settle(company, side, id, pix, key)))
@@ -127,7 +127,7 @@ for (const side of SIDES) {
       expect(replies.filter(({ headers }) => headers.get('idempotent-replayed') === 'true')).to.have.length(19)
     })
 
-    it('raced with changes and deletions: an account is settled for what it says, or not at all', async () => {
+    it('raced with changes and deletions: an account is settled for what it says, or not at all [ACCT-9]', async () => {
       for (let round = 0; round < 5; round++) {
         const { id } = await create()
         const [changed, removed, settled] = (await Promise.all([
@@ -159,7 +159,7 @@ describe('finance: settle of what a sale made', () => {
   })
   after(() => api.close())
 
-  it('is refused to the API and done by the panel', async () => {
+  it('is refused to the API and done by the panel [ACCT-3]', async () => {
     const company = await api.company()
     const [receivables] = SIDES
     const { id } = await accountOfSale(company, receivables)

@@ -96,7 +96,7 @@ describe('finance: summary', () => {
     expect(reply.headers.get('x-ledger-revision')).to.equal((await company.get('/me')).headers.get('x-ledger-revision'))
   })
 
-  it('adds up pending by due date, settled by accounting date and sales by day of sale; the balance may be negative', async () => {
+  it('adds up pending by due date, settled by accounting date and sales by day of sale; the balance may be negative [ACCT-11]', async () => {
     now = '2026-03-10T15:00:00.000Z'
     const company = await api.company()
     const cash = await company.paymentType('cash')
@@ -129,7 +129,7 @@ describe('finance: summary', () => {
     })
   })
 
-  it("is of this month until today, on the company's calendar, where no days are given", async () => {
+  it("is of this month until today, on the company's calendar, where no days are given [ACCT-11]", async () => {
     const company = await api.company()
     const period = async (query = '') => {
       const { from, to } = (await company.get(PATH + query)).body.data
@@ -157,7 +157,7 @@ describe('finance: summary', () => {
     expect(expectProblem(denied, 403, 'insufficient_scope')).to.deep.equal({ missing_scope: 'finance:read' })
   })
 
-  it('adds up without rounding, also beyond what a float can tell apart', async () => {
+  it('adds up without rounding, also beyond what a float can tell apart [ACCT-11]', async () => {
     const company = await api.company()
     const item = (n: number) => ({
       external_id: `a${n}`,
@@ -173,7 +173,7 @@ describe('finance: summary', () => {
     expect(body.data.receivables.pending).to.deep.equal({ count: 10_000, amount: '99999999999900.00' })
   })
 
-  it('equals what one adds up from the lists, across the end of a day, in any zone', async () => {
+  it('equals what one adds up from the lists, across the end of a day, in any zone [VAL-3, ACCT-11]', async () => {
     // The moments at which a day ends in one of the zones, and those just before and after.
     const zones = ['America/Sao_Paulo', 'America/New_York', 'Pacific/Kiritimati', 'Pacific/Pago_Pago', 'Asia/Kathmandu']
     const midnights = ['03:00', '05:00', '04:00', '10:00', '11:00', '18:15', '00:00']

@@ -36,7 +36,7 @@ describe('Idempotency-Key', () => {
     expect(second.headers.get('x-request-id')).to.not.equal(first.headers.get('x-request-id'))
   }
 
-  it('replays every POST with its status and bytes, and records nothing again', async () => {
+  it('replays every POST with its status and bytes, and records nothing again [IDEM-1, IDEM-2]', async () => {
     const { id } = (await company.post('/sales', sale())).body.data
     for (const [path, body] of [
       ['/customers', { name: 'Ana' }],
@@ -63,7 +63,7 @@ describe('Idempotency-Key', () => {
     expect(a.body.data.id).to.not.equal(b.body.data.id)
   })
 
-  it('answers what was stored, whatever happened to the record since', async () => {
+  it('answers what was stored, whatever happened to the record since [IDEM-2]', async () => {
     const first = await post('/sales', sale(), 'k')
     await company.post(`/sales/${first.body.data.id}/cancel`, {})
     expectReplay(first, await post('/sales', sale(), 'k'))
@@ -72,7 +72,7 @@ describe('Idempotency-Key', () => {
     expectReplay(customer, await post('/customers', { name: 'Ana' }, 'c'))
   })
 
-  it('with another body or another path is 409 idempotency_key_reuse, and does nothing', async () => {
+  it('with another body or another path is 409 idempotency_key_reuse, and does nothing [IDEM-3]', async () => {
     const first = await post('/sales', sale(), 'k')
     const before = await revision()
     for (const [path, body] of [
@@ -90,7 +90,7 @@ describe('Idempotency-Key', () => {
     expectReplay(first, await post('/sales', sale(), 'k'))
   })
 
-  it('of a refused call is free again: a correction may use it', async () => {
+  it('of a refused call is free again: a correction may use it [IDEM-4]', async () => {
     expectInvalid(await post('/sales', { ...sale(), items: [] }, 'k'), ['items'])
     expectProblem(await post('/sales', { ...sale(), payments: [] }, 'k'), 422, 'payment_mismatch')
     const { data } = (await company.post('/sales', { ...sale(), external_id: 'p' })).body
@@ -101,7 +101,7 @@ describe('Idempotency-Key', () => {
     expectReplay(first, await post('/sales', sale(), 'k'))
   })
 
-  it('belongs to the company: another of its keys replays, another company does not', async () => {
+  it('belongs to the company: another of its keys replays, another company does not [IDEM-5]', async () => {
     const first = await post('/sales', sale(), 'k')
     const { key } = await company.newKey(['sales:write'])
     const replay = await company.post('/sales', sale(), { 'idempotency-key': 'k', authorization: `Bearer ${key}` })
@@ -114,19 +114,19 @@ describe('Idempotency-Key', () => {
     expect(reply.body.data.id).to.not.equal(first.body.data.id)
   })
 
-  it('opens no door: a key without the scope is refused before anything is replayed', async () => {
+  it('opens no door: a key without the scope is refused before anything is replayed [IDEM-5]', async () => {
     await post('/sales', sale(), 'k')
     const { key } = await company.newKey(['sales:read'])
     const reply = await company.post('/sales', sale(), { 'idempotency-key': 'k', authorization: `Bearer ${key}` })
     expectProblem(reply, 403, 'insufficient_scope')
   })
 
-  it('is compared in every character, its case included', async () => {
+  it('is compared in every character, its case included [IDEM-1]', async () => {
     const [a, b] = [await post('/sales', sale(), 'Key'), await post('/sales', sale(), 'key')]
     expect(a.body.data.id).to.not.equal(b.body.data.id)
   })
 
-  it('has 1 to 255 visible characters', async () => {
+  it('has 1 to 255 visible characters [IDEM-1]', async () => {
     const longest = 'k'.repeat(255)
     const first = await post('/sales', sale(), longest)
     expectReplay(first, await post('/sales', sale(), longest))
@@ -144,7 +144,7 @@ describe('Idempotency-Key', () => {
     expect(idsIn(await company.get('/sales'))).to.have.length(count)
   })
 
-  it('is kept for 24 hours and then forgotten', async () => {
+  it('is kept for 24 hours and then forgotten [IDEM-4]', async () => {
     const first = await post('/sales', sale(), 'k')
     const age = (interval: string) =>
       api.core.pool.query(

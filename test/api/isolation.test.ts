@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createStore } from '#commands/stores/create-store.ts'
+import { createStore } from '#commands/stores.ts'
 import { expectInvalid, idsIn } from '../support/answers.ts'
 import { type Json, type Reply, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
@@ -88,7 +88,7 @@ describe("another company's records", () => {
     expect(a).to.deep.equal(shown)
   }
 
-  it('answer every route with an id exactly as a missing one does', async () => {
+  it('answer every route with an id exactly as a missing one does [HTTP-8]', async () => {
     const routes: readonly (readonly [method: string, path: string, id: number, body?: object])[] = [
       ['GET', '/customers/ID', theirs.customer],
       ['GET', '/customers/ID', theirs.deleted],
@@ -113,7 +113,7 @@ describe("another company's records", () => {
     await expectAlike((id) => company.get(`/sales/by-external/${id}`), 'pedido', 'nenhum')
   })
 
-  it('cannot be referred to in a body: exactly as with a missing one', async () => {
+  it('cannot be referred to in a body: exactly as with a missing one [HTTP-9]', async () => {
     const cash = await company.paymentType('cash')
     const { data: own } = (await company.post('/catalog/items', { name: 'Meu', price: '1.00' })).body
     const line = { description: 'x', quantity: '1', unit_price: '1.00' }
@@ -169,7 +169,7 @@ describe("another company's records", () => {
     ])
   })
 
-  it('are in no list, under no filter, and in no deleted listing', async () => {
+  it('are in no list, under no filter, and in no deleted listing [HTTP-9]', async () => {
     for (const path of [
       '/customers',
       '/customers?name=ana',
@@ -195,7 +195,7 @@ describe("another company's records", () => {
     expect((await company.get('/sales/payment-types')).body.data).to.deep.equal([])
   })
 
-  it('stand in the way of no name, barcode, external_id or Idempotency-Key', async () => {
+  it('stand in the way of no name, barcode, external_id or Idempotency-Key [HTTP-9]', async () => {
     const own = await fill(company)
     for (const kind of Object.keys(own) as (keyof typeof own)[]) expect(own[kind]).to.not.equal(theirs[kind])
     const other = await api.company()
@@ -218,7 +218,7 @@ describe("another company's records", () => {
     expect(item.body.data).to.include({ stock: null, category_id: null })
   })
 
-  it('are not reached with the cursor of their list', async () => {
+  it('are not reached with the cursor of their list [HTTP-9, LIST-3]', async () => {
     const [mine, other] = [await api.company(), await api.company()]
     for (let n = 0; n < 3; n++) await other.post('/customers', { name: `Cliente ${n}` })
     const { next_cursor } = (await other.get('/customers?limit=1')).body.meta
@@ -227,7 +227,7 @@ describe("another company's records", () => {
     else expectInvalid(reply, ['cursor'])
   })
 
-  it('leave no trace in a conflict', async () => {
+  it('leave no trace in a conflict [HTTP-9]', async () => {
     await company.post('/customers', { name: 'Bia' })
     const reply = await company.post('/customers', { name: 'Bia' })
     const { conflicting_id } = reply.body.error.details

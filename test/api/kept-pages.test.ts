@@ -93,7 +93,7 @@ describe('pages that are kept', () => {
     { weight: 1, arbitrary: fc.constant({ kind: 'midnight' as const }) },
   )
 
-  it('are to the last byte what would be read, however writes and reads follow each other', async () => {
+  it('are to the last byte what would be read, however writes and reads follow each other [LIST-8]', async () => {
     await explore(
       fc.asyncProperty(fc.array(action, { minLength: 30, maxLength: 60 }), async (actions) => {
         days = 0
@@ -111,7 +111,7 @@ describe('pages that are kept', () => {
     expect(pages.found).to.be.greaterThan(RUNS * (LISTS.length - 1))
   }).timeout(180_000)
 
-  it('never hide what another process has acknowledged, whoever reads meanwhile', async () => {
+  it('never hide what another process has acknowledged, whoever reads meanwhile [LIST-8]', async () => {
     const company = await keeping.company()
     const path = '/customers?limit=200'
     let writing = true
@@ -160,7 +160,7 @@ describe('pages that are kept', () => {
     expect(await read(keeping, company, path)).to.deep.equal(right)
   })
 
-  it('are a company’s own, for keys that may read them', async () => {
+  it('are a company’s own, for keys that may read them [LIST-8]', async () => {
     const [company, other] = [await keeping.company(), await keeping.company()]
     await createCustomer(keeping, company, 'Ana')
     expect((await company.get('/customers')).body.data).to.have.length(1)

@@ -16,7 +16,7 @@ describe('/me', () => {
 
   const me = (key: string) => send(`${api.url}/api/v1/me`, 'GET', undefined, { authorization: `Bearer ${key}` })
 
-  it('tells whose key it is, what it may do and how often, and never the key itself', async () => {
+  it('tells whose key it is, what it may do and how often, and never the key itself [KEY-2]', async () => {
     const { id, key } = await company.newKey(['sales:write', 'catalog:read'], '2099-12-31T23:59:59.000Z')
     const reply = await me(key)
     expect(reply.status).to.equal(200)
@@ -40,11 +40,11 @@ describe('/me', () => {
     expect(reply.text).to.not.include(key)
   })
 
-  it('shows null for a key without an end', async () => {
+  it('shows null for a key without an end [KEY-2]', async () => {
     expect((await me(company.key)).body.data.key.expires_at).to.equal(null)
   })
 
-  it('agrees with the headers about the limits', async () => {
+  it('agrees with the headers about the limits [KEY-2]', async () => {
     const reply = await me(company.key)
     expect(reply.headers.get('x-ratelimit-limit')).to.equal(String(reply.body.data.limits.requests_per_minute))
   })

@@ -1,6 +1,5 @@
 import { expect } from 'chai'
-import { createStore } from '#commands/stores/create-store.ts'
-import { disableStore, enableStore } from '#commands/stores/switch-store.ts'
+import { createStore, disableStore, enableStore } from '#commands/stores.ts'
 import { expectInvalid, expectProblem, idsIn, LOCAL_TIME } from '../support/answers.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
@@ -35,7 +34,7 @@ describe('orders', () => {
   const place = (rest: object = {}) => company.post('/orders', body(rest))
   const revision = async () => (await company.get('/me')).headers.get('x-ledger-revision')
 
-  it('answers 201 with the order, priced as a sale is, and GET and list show the same bytes', async () => {
+  it('answers 201 with the order, priced as a sale is, and GET and list show the same bytes [ORDER-1]', async () => {
     const item = (
       await company.post('/catalog/items', { name: 'Café', price: '18.90', stock: '5', external_id: 'caf' })
     ).body.data
@@ -85,14 +84,14 @@ describe('orders', () => {
     expect((await company.get('/orders')).body.data).to.deep.equal([reply.body.data])
   })
 
-  it('moves no stock, however much is ordered, and makes no sale', async () => {
+  it('moves no stock, however much is ordered, and makes no sale [ORDER-1]', async () => {
     const item = (await company.post('/catalog/items', { name: 'Café', price: '1.00', stock: '5' })).body.data
     expect((await place({ items: [{ catalog_item_id: item.id, quantity: '50' }] })).status).to.equal(201)
     expect((await company.get(`/catalog/items/${item.id}`)).body.data.stock).to.equal('5.000')
     expect((await company.get('/sales')).body.data).to.deep.equal([])
   })
 
-  it('lists by store, status and external id, and what changed since a time', async () => {
+  it('lists by store, status and external id, and what changed since a time [ORDER-2]', async () => {
     const other = await openStore(company)
     const first = (await place({ external_id: 'a' })).body.data
     const second = (await place({ store_alias: other, external_id: 'b' })).body.data
@@ -109,7 +108,7 @@ describe('orders', () => {
     expect(idsIn(await company.get(`/orders?limit=1&cursor=${page.body.meta.next_cursor}`))).to.deep.equal([second.id])
   })
 
-  it('answers 409 duplicate_resource for a known external id, naming the order; equal ones at once make one order', async () => {
+  it('answers 409 duplicate_resource for a known external id, naming the order; equal ones at once make one order [ORDER-1]', async () => {
     const replies = await Promise.all(Array.from({ length: 5 }, () => place({ external_id: 'a' })))
     const [created, ...others] = replies.filter(({ status }) => status === 201)
     expect(others).to.have.length(0)
@@ -125,7 +124,7 @@ describe('orders', () => {
     expect(elsewhere.status).to.equal(201)
   })
 
-  it('answers 422 naming store_alias for a store that is missing, disabled, or another company’s', async () => {
+  it('answers 422 naming store_alias for a store that is missing, disabled, or another company’s [STORE-3]', async () => {
     const theirs = await openStore(await api.company())
     const before = await revision()
     for (const store_alias of ['nenhuma', theirs, 'Não é um alias']) {
@@ -155,7 +154,7 @@ describe('orders', () => {
     expect(await revision()).to.equal(before)
   })
 
-  it('answers another company’s order as one that does not exist', async () => {
+  it('answers another company’s order as one that does not exist [ORDER-2]', async () => {
     const { id } = (await place()).body.data
     const theirs = await api.company()
     const payment = { payment_method_id: 'pix', payer_email: 'ana@example.com' }

@@ -8,7 +8,7 @@ const [, payables] = SIDES
 describe('finance: payment methods', () => {
   const api = useApi()
 
-  it('are listed with their codes and Portuguese names, the same for everybody', async () => {
+  it('are listed with their codes and Portuguese names, the same for everybody [ACCT-10]', async () => {
     const company = await api.company()
     const reply = await company.get('/finance/payment-methods')
     expect(reply.status).to.equal(200)
@@ -28,7 +28,7 @@ describe('finance: payment methods', () => {
     expectInvalid(await company.get('/finance/payment-methods?limit=1'), [], ['limit'])
   })
 
-  it('settle an account, each of them', async () => {
+  it('settle an account, each of them [ACCT-10]', async () => {
     const company = await api.company()
     const { data } = (await company.get('/finance/payment-methods')).body
     for (const { code } of data) {

@@ -34,7 +34,7 @@ describe('quotas', () => {
   const call = (company: TestCompany, count: number): Promise<Reply[]> =>
     Promise.all(Array.from({ length: count }, () => company.get('/me')))
 
-  it('every answer with a key shows the window and is counted, whatever its status', async () => {
+  it('every answer with a key shows the window and is counted, whatever its status [RATE-2]', async () => {
     const company = await newCompany()
     const cash = await company.paymentType('cash')
     const json = { authorization: `Bearer ${company.key}`, 'content-type': 'application/json' }
@@ -68,7 +68,7 @@ describe('quotas', () => {
     }
   })
 
-  it('a call that lacks its scope or the add-on is counted too', async () => {
+  it('a call that lacks its scope or the add-on is counted too [RATE-3]', async () => {
     const basic = await api.company({ plan: 'basic', timezone: ZONE })
     const first = expectRate(await basic.get('/me')).remaining
     expect(first).to.equal(PER_MINUTE - 1)
@@ -78,7 +78,7 @@ describe('quotas', () => {
     expect(await remaining(reader)).to.equal(PER_MINUTE - 2)
   })
 
-  it('all keys of a company draw on one quota, and no other company does', async () => {
+  it('all keys of a company draw on one quota, and no other company does [RATE-1]', async () => {
     const [company, other] = [await newCompany(), await newCompany()]
     const { key } = await company.newKey(['customers:read'])
     await company.get('/me')
@@ -88,7 +88,7 @@ describe('quotas', () => {
     expect(await remaining(other)).to.equal(PER_MINUTE - 1)
   })
 
-  it('a batch of 500 items counts as one call', async () => {
+  it('a batch of 500 items counts as one call [BATCH-1]', async () => {
     const company = await newCompany()
     const items = Array.from({ length: 500 }, (_, n) => ({ external_id: `${n}`, name: `Cliente ${n}` }))
     const reply = await company.post('/customers/batch', { items })
@@ -97,7 +97,7 @@ describe('quotas', () => {
     expect(await remaining(company)).to.equal(PER_MINUTE - 2)
   })
 
-  it('of calls at once just as many pass as the minute has, and each is told a different rest', async () => {
+  it('of calls at once just as many pass as the minute has, and each is told a different rest [RATE-1]', async () => {
     const company = await newCompany()
     const replies = await call(company, PER_MINUTE + 7)
     const passed = replies.filter((reply) => reply.status === 200)
@@ -116,7 +116,7 @@ describe('quotas', () => {
     }
   })
 
-  it('a refused call does nothing and reaches no route', async () => {
+  it('a refused call does nothing and reaches no route [RATE-3]', async () => {
     const company = await newCompany()
     await call(company, PER_MINUTE)
     for (const [method, path] of [
@@ -134,7 +134,7 @@ describe('quotas', () => {
     expect((await company.get('/customers')).body.data).to.deep.equal([])
   })
 
-  it('a 429 does not count; the day is shown once it is nearer to its end, and ends at the midnight of the company', async () => {
+  it('a 429 does not count; the day is shown once it is nearer to its end, and ends at the midnight of the company [RATE-2, RATE-3, RATE-4]', async () => {
     const company = await newCompany()
     await call(company, PER_MINUTE + 10)
     await endMinute(company)
@@ -152,7 +152,7 @@ describe('quotas', () => {
     expectProblem(await company.get('/me'), 429, 'rate_limited')
   })
 
-  it('callers without a valid key are limited by address, which does not touch those who have one', async () => {
+  it('callers without a valid key are limited by address, which does not touch those who have one [RATE-5]', async () => {
     const company = await newCompany()
     const strange = (authorization?: string) =>
       send(`${api.url}/api/v1/me`, 'GET', undefined, authorization === undefined ? {} : { authorization })

@@ -46,7 +46,7 @@ describe('suppliers', () => {
   const patch = (id: number, body: unknown) => company.call('PATCH', `/suppliers/${id}`, body)
   const remove = (id: number) => company.call('DELETE', `/suppliers/${id}`)
 
-  it('POST creates with all fields, and answers what GET and the list answer, byte by byte', async () => {
+  it('POST creates with all fields, and answers what GET and the list answer, byte by byte [PERSON-1]', async () => {
     const created = await company.post('/suppliers', everything)
     expect(created.status).to.equal(201)
     const { id, created_at, updated_at, ...sent } = created.body.data
@@ -56,7 +56,7 @@ describe('suppliers', () => {
     expect((await company.get('/suppliers')).text).to.include(`{"data":[${recordText(created)}],`)
   })
 
-  it('POST needs a name alone, and names every wrong field', async () => {
+  it('POST needs a name alone, and names every wrong field [PERSON-1]', async () => {
     expect(await create({ name: 'Horta' })).to.include({ person_type: 'PF', trade_name: null, external_id: null })
     expectInvalid(await company.post('/suppliers', {}), ['name'])
     const wrong = { name: '', trade_name: 7, document: '1', kind: 'x' }
@@ -64,7 +64,7 @@ describe('suppliers', () => {
     expectInvalid(await company.post('/suppliers', { name: 'x', trade_name: 'x'.repeat(121) }), ['trade_name'])
   })
 
-  it('POST refuses a name and an external_id of another supplier, not those of a customer', async () => {
+  it('POST refuses a name and an external_id of another supplier, not those of a customer [PERSON-2]', async () => {
     await company.post('/customers', { name: 'Horta', external_id: 'a' })
     const { id } = await create({ name: 'Horta', external_id: 'a' })
     const named = await company.post('/suppliers', { name: ' horta' })
@@ -87,7 +87,7 @@ describe('suppliers', () => {
     expectProblem(await patch(999_999, {}), 404, 'not_found')
   })
 
-  it('DELETE answers 204 once, frees the name, and lists the record among the deleted', async () => {
+  it('DELETE answers 204 once, frees the name, and lists the record among the deleted [LIST-6]', async () => {
     const { id } = await create({ name: 'Horta', external_id: 'h' })
     expect((await remove(id)).status).to.equal(204)
     expectProblem(await remove(id), 404, 'not_found')
@@ -102,7 +102,7 @@ describe('suppliers', () => {
     expect(expectProblem(reply, 409, 'duplicate_resource')).to.deep.equal(details)
   })
 
-  it('PUT by-external creates, replaces and revives', async () => {
+  it('PUT by-external creates, replaces and revives [REC-2]', async () => {
     const created = await put('a/1', { name: 'Horta', trade_name: 'H' })
     expect(created.status).to.equal(201)
     const { id } = created.body.data
@@ -118,7 +118,7 @@ describe('suppliers', () => {
     expectProblem(await put('a/1', { name: 'Granja' }), 409, 'duplicate_resource')
   })
 
-  it('batch upserts each item by itself', async () => {
+  it('batch upserts each item by itself [BATCH-1]', async () => {
     await create({ name: 'Horta' })
     const items = [
       { external_id: 'a', name: 'Moinho', trade_name: 'M' },
@@ -168,7 +168,7 @@ describe('suppliers', () => {
     expect((await other.call('PUT', '/suppliers/by-external/h', { name: 'Horta' })).status).to.equal(201)
   })
 
-  it('needs the scopes of suppliers', async () => {
+  it('needs the scopes of suppliers [KEY-9]', async () => {
     const calls = [
       ['GET', '/suppliers', 'read'],
       ['GET', '/suppliers/1', 'read'],

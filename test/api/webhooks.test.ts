@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { MAX_WEBHOOKS } from '#commands/webhooks/register-webhook.ts'
+import { MAX_WEBHOOKS } from '#commands/webhooks.ts'
 import { expectInvalid, expectProblem, idsIn } from '../support/answers.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
@@ -26,7 +26,7 @@ describe('webhook addresses', () => {
     return reply.body.data
   }
 
-  it('are registered with a secret that is shown once', async () => {
+  it('are registered with a secret that is shown once [HOOK-1]', async () => {
     const { secret, ...record } = await register()
     expect(secret).to.match(SECRET)
     expect(record).to.include({ ...address, events: record.events, status: 'active', last_success_at: null })
@@ -37,7 +37,7 @@ describe('webhook addresses', () => {
     expect(listed.body.data).to.deep.equal([record])
   })
 
-  it('keep the secret out of stored answers and out of the ledger', async () => {
+  it('keep the secret out of stored answers and out of the ledger [HOOK-1]', async () => {
     const headers = { 'idempotency-key': 'um' }
     const first = await company.post('/webhooks', address, headers)
     const second = await company.post('/webhooks', address, headers)
@@ -58,7 +58,7 @@ describe('webhook addresses', () => {
     expect(rows).to.have.length(0)
   })
 
-  it('refuse what is no address, and change nothing', async () => {
+  it('refuse what is no address, and change nothing [HOOK-2]', async () => {
     for (const [fields, wrong] of [
       [{ url: 'ftp://erp.example' }, 'url'],
       [{ url: 'erp.example' }, 'url'],
@@ -76,7 +76,7 @@ describe('webhook addresses', () => {
     expect(idsIn(await company.get('/webhooks'))).to.deep.equal([])
   })
 
-  it('are https and public where the operator allows nothing else', async () => {
+  it('are https and public where the operator allows nothing else [HOOK-3]', async () => {
     const strict = await startApi(database.url, { allowPrivateTargets: false })
     try {
       company = await strict.company()
@@ -98,7 +98,7 @@ describe('webhook addresses', () => {
     }
   })
 
-  it('are changed, switched off and on, and deleted', async () => {
+  it('are changed, switched off and on, and deleted [HOOK-5]', async () => {
     const { id } = await register()
     const changed = await company.call('PATCH', `/webhooks/${id}`, { events: ['*'], description: null })
     expect(changed.body.data).to.deep.include({ events: ['*'], description: null, url: address.url })
@@ -122,7 +122,7 @@ describe('webhook addresses', () => {
     expect(idsIn(await company.get('/webhooks'))).to.deep.equal([])
   })
 
-  it('show how they answer, as far as it counts', async () => {
+  it('show how they answer, as far as it counts [HOOK-6]', async () => {
     const { id } = await register()
     const show = async () => (await company.get(`/webhooks/${id}`)).body.data
     await api.core.pool.query(
@@ -143,7 +143,7 @@ describe('webhook addresses', () => {
     expect(await show()).to.include({ status: 'active', failing_since: null })
   })
 
-  it('rotate their secret with an overlap, or at once', async () => {
+  it('rotate their secret with an overlap, or at once [HOOK-28]', async () => {
     const { id, secret } = await register()
     const stored = async () => {
       const { rows } = await api.core.pool.query('select * from webhook_secrets where webhook_id = $1', [id])
@@ -161,7 +161,7 @@ describe('webhook addresses', () => {
     }
   })
 
-  it('of another company are not there', async () => {
+  it('of another company are not there [HOOK-5]', async () => {
     const { id } = await register()
     const other = await api.company()
     expect(idsIn(await other.get('/webhooks'))).to.deep.equal([])
@@ -179,7 +179,7 @@ describe('webhook addresses', () => {
     expect((await company.get(`/webhooks/${id}`)).status).to.equal(200)
   })
 
-  it('are counted exactly when many are registered at once', async () => {
+  it('are counted exactly when many are registered at once [HOOK-4]', async () => {
     const replies = await Promise.all(
       Array.from({ length: MAX_WEBHOOKS + 10 }, () => company.post('/webhooks', address)),
     )

@@ -93,7 +93,7 @@ describe('as of', () => {
     return recorded
   }
 
-  it('any revision, every answer is to the last byte what the service answered at that revision', async () => {
+  it('any revision, every answer is to the last byte what the service answered at that revision [ASOF-1]', async () => {
     await explore(
       fc.asyncProperty(history, async (groups) => {
         present()

@@ -4,11 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import type { Pool } from 'pg'
-import { isGenuine, parseSeals, type Seal, signHead } from '#audit/seal.ts'
-import { appendSeal, lastSeal } from '#audit/seal-files.ts'
-import { keyIdOf, loadSealKey, readPublicKey } from '#audit/seal-key.ts'
-import { sealOnSchedule } from '#audit/seal-schedule.ts'
-import { NotWhole, sealLedger, sealMoved } from '#audit/sealing.ts'
+import { isGenuine, keyIdOf, loadSealKey, parseSeals, readPublicKey, type Seal, signHead } from '#audit/seal.ts'
+import { appendSeal, lastSeal, NotWhole, sealLedger, sealMoved, sealOnSchedule } from '#audit/sealing.ts'
 import { verifyLedger } from '#audit/verify.ts'
 import { streamOf } from '#ledger/envelope.ts'
 import type { EventStore } from '#ledger/port.ts'
@@ -57,7 +54,7 @@ describe('seals', () => {
   }
 
   describe('the key', () => {
-    it('is made on first use, for its owner only, and is the same ever after, also for two that come at once', async () => {
+    it('is made on first use, for its owner only, and is the same ever after, also for two that come at once [AUDIT-4]', async () => {
       const keys = await Promise.all([loadSealKey(keyFile), loadSealKey(keyFile), loadSealKey(keyFile)])
       expect(new Set(keys.map(({ keyId }) => keyId)).size).to.equal(1)
       expect((await stat(keyFile)).mode & 0o777).to.equal(0o600)
@@ -77,7 +74,7 @@ describe('seals', () => {
     })
   })
 
-  it('say which revision has which hash, signed over their canonical JSON', async () => {
+  it('say which revision has which hash, signed over their canonical JSON [AUDIT-4]', async () => {
     const companyId = await writeLedger(pool, 4)
     const made = (await seal(companyId)) as Seal
     const head = (await eventsOf(pool, companyId)).at(-1)
@@ -93,7 +90,7 @@ describe('seals', () => {
     expect(await seal(await writeLedger(pool, 0))).to.equal(null)
   })
 
-  it('are not genuine when any member was changed, or when another key made them', async () => {
+  it('are not genuine when any member was changed, or when another key made them [AUDIT-4]', async () => {
     const made = (await seal(await writeLedger(pool, 2))) as Seal
     const other = await loadSealKey(join(directory, 'other.pem'))
     const changed: Partial<Seal>[] = [
@@ -118,7 +115,7 @@ describe('seals', () => {
     expect(isGenuine({ ...made, public_key: 'AAAA', key_id: keyIdOf('AAAA') }, 'AAAA')).to.equal(false)
   })
 
-  it('show that a tail was cut off or written anew, though everything in the database fits', async () => {
+  it('show that a tail was cut off or written anew, though everything in the database fits [AUDIT-5]', async () => {
     const cut = await writeLedger(pool, 9)
     const cutSeal = (await seal(cut)) as Seal
     await removeEvents(pool, cut, 6, 9)
@@ -136,7 +133,7 @@ describe('seals', () => {
     expect(other.first_error).to.deep.equal({ revision: 8, reason: 'other_hash' })
   })
 
-  it('are not made of a ledger that is not whole, nor of one that is not the one sealed before', async () => {
+  it('are not made of a ledger that is not whole, nor of one that is not the one sealed before [AUDIT-6]', async () => {
     const altered = await writeLedger(pool, 5)
     await pool.query(`update ledger.events set type = 'Other' where stream = $1 and revision = 2`, [streamOf(altered)])
     expect(await seal(altered).catch((error: unknown) => error)).to.be.instanceOf(NotWhole)
@@ -161,7 +158,7 @@ describe('seals', () => {
   describe('in files', () => {
     const seals = (companyId: number) => readFile(join(directory, `company-${companyId}.jsonl`), 'utf8')
 
-    it('are lines that are only ever added to; a line that a crash cut short goes', async () => {
+    it('are lines that are only ever added to; a line that a crash cut short goes [AUDIT-7]', async () => {
       const companyId = await writeLedger(pool, 1)
       expect(await lastSeal(directory, companyId)).to.equal(null)
       const made: Seal[] = []
@@ -196,7 +193,7 @@ describe('seals', () => {
       expect(parseSeals('')).to.deep.equal({ seals: [] })
     })
 
-    it('are made for each ledger that moved, and for no other', async () => {
+    it('are made for each ledger that moved, and for no other [AUDIT-7]', async () => {
       const [still, moving, empty] = [
         await writeLedger(pool, 3),
         await writeLedger(pool, 3),
@@ -220,7 +217,7 @@ describe('seals', () => {
       expect((await lastSeal(directory, moving))?.revision).to.equal(4)
     })
 
-    it('are not made of a ledger that went back, which is told; the others get theirs', async () => {
+    it('are not made of a ledger that went back, which is told; the others get theirs [AUDIT-6]', async () => {
       const [bad, good] = [await writeLedger(pool, 6), await writeLedger(pool, 6)]
       const errors: unknown[] = []
       const options = { onSealed: () => {}, onError: (error: unknown) => errors.push(error), isStopped: () => false }
@@ -237,7 +234,7 @@ describe('seals', () => {
     })
   })
 
-  it('are made on a schedule, which ends when it is stopped; without the setting there is none', async () => {
+  it('are made on a schedule, which ends when it is stopped; without the setting there is none [AUDIT-7]', async () => {
     const companyId = await writeLedger(pool, 3)
     const sealed: Seal[] = []
     const options = { onSealed: (each: Seal) => sealed.push(each), onError: () => {} }

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
-import { createVerifier } from '#audit/verifier.ts'
+import { createVerifier } from '#audit/verify.ts'
 import type { EventStore } from '#ledger/port.ts'
 import { createPostgresStore } from '#ledger/stores/postgres.ts'
 import { Unavailable } from '#lib/unavailable.ts'
@@ -38,7 +38,7 @@ describe('verification for callers', () => {
     return { store: waiting, started, open: () => open() }
   }
 
-  it('runs once for those who ask the same, and refuses another one of the company meanwhile', async () => {
+  it('runs once for those who ask the same, and refuses another one of the company meanwhile [FEED-4]', async () => {
     const companyId = await writeLedger(pool, 5)
     const [first] = await eventsOf(pool, companyId)
     const { store: waiting, started, open } = gated()
@@ -56,7 +56,7 @@ describe('verification for callers', () => {
     expect((await verifier.verify(companyId, first ?? null)).verification).to.include({ checked: 4 })
   })
 
-  it('lets only a few ledgers be verified at a time', async () => {
+  it('lets only a few ledgers be verified at a time [FEED-4]', async () => {
     const companies = [await writeLedger(pool, 1), await writeLedger(pool, 1), await writeLedger(pool, 1)]
     const { store: waiting, started, open } = gated()
     const verifier = createVerifier({ pool, store: waiting }, Date.now)
@@ -67,7 +67,7 @@ describe('verification for callers', () => {
     expect(started).to.have.length(3)
   })
 
-  it('stops when its time is over, and goes on from there', async () => {
+  it('stops when its time is over, and goes on from there [FEED-4]', async () => {
     const companyId = await writeLedger(pool, 10)
     let now = 0
     // Each look at the clock takes 4 seconds: the third event is one too many.

@@ -77,21 +77,21 @@ describe('verification of a stored ledger', () => {
   }
 
   for (const [what, [found, tamper]] of Object.entries(tamperings)) {
-    it(`finds that somebody altered ${what}`, async () => {
+    it(`finds that somebody altered ${what} [AUDIT-1]`, async () => {
       const companyId = await writeLedger(ledgers.pool, LENGTH)
       await tamper(companyId)
       expect(await faultIn(companyId)).to.equal(found)
     })
   }
 
-  it('finds that an event was altered and hashed again', async () => {
+  it('finds that an event was altered and hashed again [AUDIT-1]', async () => {
     const companyId = await writeLedger(ledgers.pool, LENGTH)
     const event = (await eventsOf(ledgers.pool, companyId))[3]
     if (event) await replaceEvent(ledgers.pool, companyId, 3, rehashed(event, { data: { id: 1, by: 1_000 } }))
     expect(await faultIn(companyId)).to.equal('4 broken_chain')
   })
 
-  it('finds whatever is changed anywhere in a stored event', async () => {
+  it('finds whatever is changed anywhere in a stored event [AUDIT-1]', async () => {
     await explore(
       fc.asyncProperty(
         fc.nat({ max: LENGTH - 1 }),
@@ -117,7 +117,7 @@ describe('verification of a stored ledger', () => {
     )
   })
 
-  it('goes on while events are appended, and ends at a whole ledger', async () => {
+  it('goes on while events are appended, and ends at a whole ledger [AUDIT-3]', async () => {
     const companyId = await writeLedger(ledgers.pool, 300)
     const events = await eventsOf(ledgers.pool, companyId)
     const more = sealedAfter(streamOf(companyId), events.at(-1) ?? null, [{}, {}])
@@ -138,7 +138,7 @@ describe('verification of a stored ledger', () => {
     expect(found).to.include({ valid: true, checked: 302 })
   })
 
-  it('takes an outside store as it reads, where more may stand than the read model has seen', async () => {
+  it('takes an outside store as it reads, where more may stand than the read model has seen [AUDIT-3]', async () => {
     const outside = createOutsideStore()
     const companyId = await writeLedger(ledgers.pool, 2)
     const known = await eventsOf(ledgers.pool, companyId)

@@ -33,7 +33,7 @@ describeInBrowser('accounts and the catalog in a browser', () => {
     expect(data).to.include({ status: 'settled', payment_method: 'pix' })
   })
 
-  it('settles without scripts too', async () => {
+  it('settles without scripts too [PANEL-15]', async () => {
     const id = await receivable({ description: 'Sem scripts' })
     const page = await panel.openAs(panel.clerk, `/painel${RECEIVABLES}/${id}/liquidar`, { javaScriptEnabled: false })
     await page.getByLabel('Forma de pagamento').selectOption({ label: 'Dinheiro' })

@@ -11,7 +11,7 @@ import { describeInBrowser, useBrowser, usePanel } from '../support/browser.ts'
 describeInBrowser('the contract in a browser', () => {
   const panel = usePanel()
 
-  it('is shown at both widths, and asks nobody but the service', async () => {
+  it('is shown at both widths, and asks nobody but the service [HTTP-14]', async () => {
     const page = await panel.open('/docs')
     await page.locator('#createSale h3').waitFor()
     await atBothWidths(page, () => expectNoSidewaysScrolling(page))

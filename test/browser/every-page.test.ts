@@ -19,7 +19,7 @@ describeInBrowser('every page of the panel, in a browser', () => {
   const panel = usePanel()
 
   for (const [route, sample] of Object.entries(SAMPLES))
-    it(`can be used by everybody: ${route}`, async () => {
+    it(`can be used by everybody: ${route} [PANEL-14]`, async () => {
       const page = await panel.openAs(panel.owner, `/painel${await sample(panel)}`)
       expect(await page.locator('main h1').textContent()).to.not.equal('')
       await check(page)
@@ -27,7 +27,7 @@ describeInBrowser('every page of the panel, in a browser', () => {
     })
 
   for (const path of OPEN_PAGES)
-    it(`can be used by everybody: ${path}, before the login`, async () => {
+    it(`can be used by everybody: ${path}, before the login [PANEL-14]`, async () => {
       const page = await panel.open(path)
       await check(page)
       await tabThrough(page)

@@ -67,7 +67,7 @@ describeInBrowser('sales in a browser', () => {
     await page.locator('#lista tbody tr').nth(5).waitFor()
   })
 
-  it('are found without scripts too, on a phone', async () => {
+  it('are found without scripts too, on a phone [PANEL-15]', async () => {
     const options = { javaScriptEnabled: false, viewport: NARROW }
     const page = await panel.openAs(panel.clerk, '/painel/vendas', options)
     await page.getByLabel('Código externo').fill('pedido-2')

@@ -41,7 +41,7 @@ describeInBrowser("the scripts of the panel, within the panel's policy", () => {
   const { app, streams } = pages()
   const browser = useBrowser(useApp(app))
 
-  it('fetch a part of a page, and run no script that it brings', async () => {
+  it('fetch a part of a page, and run no script that it brings [PANEL-13]', async () => {
     const page = await browser.open('/')
     await page.getByRole('button', { name: 'Buscar' }).click()
     await page.getByText('veio').waitFor()
@@ -69,7 +69,7 @@ describeInBrowser("the scripts of the panel, within the panel's policy", () => {
     expect(kept).to.not.match(/Primeira|Segunda|conteúdo|Seguinte/)
   })
 
-  it('evaluate nothing that stands in a page', async () => {
+  it('evaluate nothing that stands in a page [PANEL-13]', async () => {
     const page = await browser.open('/', { mayDo: /htmx:evalDisallowedError/ })
     await page.getByRole('button', { name: 'Avaliar' }).click()
     await page.getByText('veio').waitFor()

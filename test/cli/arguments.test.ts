@@ -61,7 +61,7 @@ describe('command line', () => {
     ['company create --name Loja', /--cnpj/],
     ['company create --name', /--name/],
   ] as const) {
-    it(`does not understand "${line}"`, () => {
+    it(`does not understand "${line}" [OPS-14]`, () => {
       expect(misunderstood(line).message).to.match(message)
     })
   }

@@ -23,7 +23,7 @@ describe('demo', function () {
     await rm(folder, { recursive: true, force: true })
   })
 
-  it('tells the main job with real answers, twice, and leaves nothing behind but its sales', async () => {
+  it('tells the main job with real answers, twice, and leaves nothing behind but its sales [OPS-18]', async () => {
     for (let run = 0; run < 2; run++) {
       const { code, stdout, stderr } = await tillbook(env, 'demo', '--url', service.url)
       expect(stderr).to.equal('')

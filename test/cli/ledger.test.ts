@@ -3,8 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { signHead } from '#audit/seal.ts'
-import { loadSealKey } from '#audit/seal-key.ts'
+import { loadSealKey, signHead } from '#audit/seal.ts'
 import { understand } from '#cli/arguments.ts'
 import { load } from '#cli/load.ts'
 import { Refused } from '#cli/verb.ts'
@@ -58,7 +57,7 @@ describe('ledger commands', () => {
     return path
   }
 
-  it('verify one ledger or all, and end badly only when something is wrong', async () => {
+  it('verify one ledger or all, and end badly only when something is wrong [AUDIT-3]', async () => {
     const one = await run('ledger', 'verify', '--company', id())
     expect(one).to.include({ company_id: company.id, valid: true, first_error: null, seals: 0, trusted_key: null })
     const all = await run('ledger', 'verify')
@@ -70,7 +69,7 @@ describe('ledger commands', () => {
     expect(await refused('ledger', 'verify', '--company', '999999')).to.include({ refused: 'not_found' })
   })
 
-  it('seal heads, which verify holds ledgers against, with the key that is trusted', async () => {
+  it('seal heads, which verify holds ledgers against, with the key that is trusted [AUDIT-4]', async () => {
     const seal = await run('ledger', 'seal', '--company', id())
     expect(seal).to.include({ company_id: company.id, stream: `company-${company.id}` })
     const all = await run('ledger', 'seal', '--all')
@@ -91,7 +90,7 @@ describe('ledger commands', () => {
     expect(fieldsOf(await refused('ledger', 'seal', '--all', '--company', id()))).to.deep.equal(['company'])
   })
 
-  it('find what a seal shows: a ledger that is shorter, other, or gone', async () => {
+  it('find what a seal shows: a ledger that is shorter, other, or gone [AUDIT-5]', async () => {
     const key = await loadSealKey(join(directory, 'seal-key.pem'))
     const sealed = (companyId: number, revision: number) =>
       signHead(companyId, { revision, hash: 'a'.repeat(64) }, '2026-11-21T12:00:00.000Z', key)
@@ -111,7 +110,7 @@ describe('ledger commands', () => {
     })
   })
 
-  it('refuse seals that prove nothing: forged, of another key, of another company, none at all', async () => {
+  it('refuse seals that prove nothing: forged, of another key, of another company, none at all [AUDIT-4]', async () => {
     const seal = await run('ledger', 'seal', '--company', id())
     const verify = async (content: unknown, ...more: string[]) =>
       fieldsOf(
@@ -130,7 +129,7 @@ describe('ledger commands', () => {
     expect(fieldsOf(await refused('ledger', 'verify', '--public-key', 'x'))).to.deep.equal(['public-key'])
   })
 
-  it('do not seal a ledger that was altered', async () => {
+  it('do not seal a ledger that was altered [AUDIT-6]', async () => {
     const victim = await api.company()
     await api.core.pool.query(`update ledger.events set subject = 'company/1000' where stream = $1 and revision = 0`, [
       `company-${victim.id}`,
@@ -162,7 +161,7 @@ describe('ledger commands', () => {
     expect(fieldsOf(wrong)).to.deep.equal(['subject'])
   })
 
-  it('export a ledger that verifies without the service, against a seal too; and end with 1 when it does not', async function () {
+  it('export a ledger that verifies without the service, against a seal too; and end with 1 when it does not [AUDIT-8]', async function () {
     this.timeout(60_000)
     const env = { DATABASE_URL: database.url, DATA_DIR: directory }
     const exported = await tillbook(env, 'ledger', 'export', '--company', id())
@@ -202,7 +201,7 @@ describe('ledger commands', () => {
     expect(fieldsOf(await refused('ledger', 'export', '--company', id(), '--from', 'x'))).to.deep.equal(['from'])
   })
 
-  it('answer a GET as of a revision or a time, and refuse what is neither', async () => {
+  it('answer a GET as of a revision or a time, and refuse what is neither [ASOF-1]', async () => {
     const events = (await company.get(`/customers/${customer}/history`)).body.data
     const asOf = (at: string, get: string) => ['ledger', 'as-of', '--company', id(), '--at', at, '--get', get]
     const path = `/customers/${customer}`

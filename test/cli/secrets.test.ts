@@ -11,14 +11,14 @@ describe('secrets of the command line', () => {
     return withSecrets(COMMANDS[name].flags, values, Readable.from([input]))
   }
 
-  it('are read from standard input where a dash stands for them', async () => {
+  it('are read from standard input where a dash stands for them [OPS-16]', async () => {
     for (const input of ['s3cret, with spaces ', 's3cret, with spaces \n', 's3cret, with spaces \r\nand more\n']) {
       const values = await given('user set-password --company 3 --email a@b.co --password -', input)
       expect(values).to.deep.equal({ company: '3', email: 'a@b.co', password: 's3cret, with spaces ' })
     }
   })
 
-  it('are read line by line, in the order of usage', async () => {
+  it('are read line by line, in the order of usage [OPS-16]', async () => {
     expect(usageFor(['store', 'update'])).to.match(/--access-token TOKEN\|-\] \[--notification-secret SECRET\|-/)
     const values = await given('store update loja --notification-secret - --access-token -', 'token\nsecret\n')
     expect(values).to.deep.equal({ alias: 'loja', 'access-token': 'token', 'notification-secret': 'secret' })

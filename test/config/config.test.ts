@@ -13,7 +13,7 @@ const wrong = (env: Record<string, string>): string => {
 }
 
 describe('settings', () => {
-  it('need none: an embedded Postgres with demonstration data on port 3000', () => {
+  it('need none: an embedded Postgres with demonstration data on port 3000 [OPS-1]', () => {
     const config = readConfig({})
     expect(config).to.deep.include({
       PORT: 3000,
@@ -34,7 +34,7 @@ describe('settings', () => {
     expect(readConfig({ PORT: '', DATABASE_URL: '', TRUST_PROXY: '' })).to.deep.equal(readConfig({}))
   })
 
-  it('seed nothing into a database of one’s own, unless told to', () => {
+  it('seed nothing into a database of one’s own, unless told to [OPS-3]', () => {
     const DATABASE_URL = 'postgres://db.internal/shop'
     expect(readConfig({ DATABASE_URL }).SEED_DEMO).to.equal(false)
     expect(readConfig({ DATABASE_URL, SEED_DEMO: 'true' }).SEED_DEMO).to.equal(true)
@@ -46,7 +46,7 @@ describe('settings', () => {
     expect(readConfig({ PUBLIC_URL: 'https://loja.example/' }).PUBLIC_URL).to.equal('https://loja.example')
   })
 
-  it('give a process all roles, or those that are named', () => {
+  it('give a process all roles, or those that are named [OPS-4]', () => {
     expect(readConfig({}).ROLES).to.deep.equal(['api', 'projector', 'dispatcher'])
     expect(readConfig({ ROLES: 'dispatcher, api' }).ROLES).to.deep.equal(['api', 'dispatcher'])
   })
@@ -79,7 +79,7 @@ describe('settings', () => {
     ['loopback', 'loopback'],
     ['loopback, 10.0.0.0/8,2001:db8::/32', 'loopback, 10.0.0.0/8,2001:db8::/32'],
   ] as const) {
-    it(`understand TRUST_PROXY=${text}`, () => {
+    it(`understand TRUST_PROXY=${text} [OPS-24]`, () => {
       expect(readConfig({ TRUST_PROXY: text }).TRUST_PROXY).to.equal(value)
     })
   }
@@ -116,12 +116,12 @@ describe('settings', () => {
     ['ROLES', ','],
     ['STOP_DELAY_SECONDS', '301'],
   ] as const) {
-    it(`say what ${name} should be instead of ${value}`, () => {
+    it(`say what ${name} should be instead of ${value} [OPS-2]`, () => {
       expect(wrong({ [name]: value })).to.match(new RegExp(`^${name} should be .{5,}$`))
     })
   }
 
-  it('name every one that is wrong, and show no value: one may be a password', () => {
+  it('name every one that is wrong, and show no value: one may be a password [OPS-2]', () => {
     const message = wrong({ PORT: 'x', DATABASE_URL: 'http://user:secret@host' })
     expect(message.split('\n')).to.have.length(2)
     expect(message).not.to.include('secret')

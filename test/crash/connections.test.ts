@@ -16,14 +16,14 @@ const NORMAL: Readonly<Record<string, number>> = {
   'tillbook gate': 1,
   'tillbook webhooks': 3,
   'tillbook listener': 1,
-  'tillbook news': 1,
+  'tillbook live': 1,
 }
 
 const CUTS = 20
 /** The statement as the protocol sends it, whichever of its two ways is taken. */
 const COMMIT = 'commit\0'
 
-describe('connections that are cut', function () {
+describe('connections that are cut [OPS-8]', function () {
   this.timeout(120_000)
   const database = useDatabase()
   let surroundings: Surroundings

@@ -16,7 +16,7 @@ const PATIENCE = { timeout_ms: 60_000 }
 /** They share one disk. */
 const SCENARIOS = 2
 
-describe('a disk of the embedded Postgres that is full', function () {
+describe('a disk of the embedded Postgres that is full [OPS-8]', function () {
   this.timeout(120_000)
   let dataDir: string
   let disk: SmallDisk | string

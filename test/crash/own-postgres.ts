@@ -1,7 +1,8 @@
 import { join } from 'node:path'
-import { findEmbedded, stopLeftOver } from '#postgres/embedded.ts'
+import { stopLeftOver } from '#postgres/embedded.ts'
 import { findPostmaster } from '#postgres/postmaster.ts'
 import { send } from '../support/api.ts'
+import { findEmbedded } from '../support/find-embedded.ts'
 import { type Service, startService } from '../support/process.ts'
 import { until } from '../support/wait.ts'
 

@@ -7,7 +7,7 @@ import { type OwnPostgres, startOwnPostgres } from './own-postgres.ts'
 import { scenario } from './scenario.ts'
 import { play, type Surroundings, startSurroundings } from './stage.ts'
 
-describe('a Postgres that is killed', function () {
+describe('a Postgres that is killed [OPS-10]', function () {
   this.timeout(120_000)
   let dataDir: string
   let surroundings: Surroundings

@@ -7,7 +7,7 @@ import { play, type Surroundings, startSurroundings } from './stage.ts'
 
 const STARTING = { timeout_ms: 120_000 }
 
-describe('a service that is killed', function () {
+describe('a service that is killed [LEDGER-6, OPS-5]', function () {
   this.timeout(120_000)
   const database = useDatabase()
   let surroundings: Surroundings

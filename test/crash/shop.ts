@@ -1,4 +1,4 @@
-import { createStore } from '#commands/stores/create-store.ts'
+import { createStore } from '#commands/stores.ts'
 import { startApi } from '../support/api.ts'
 import { panelUser } from '../support/panel.ts'
 import { openTill } from '../support/till.ts'

@@ -6,21 +6,19 @@ import { hashKey, KEY_BYTES, newKey } from '#access/api-keys.ts'
 import { runAsSystem } from '#access/as-system.ts'
 import { verifyPassword } from '#access/passwords.ts'
 import { type Admitted, createGate } from '#access/quota.ts'
-import { createApiKey, MAX_ACTIVE_KEYS } from '#commands/api-keys/create-api-key.ts'
-import { revokeApiKey } from '#commands/api-keys/revoke-api-key.ts'
-import { CreateCategoryInput } from '#commands/catalog/create-category.ts'
-import { ReplaceItemInput } from '#commands/catalog/replace-item.ts'
-import { RegisterCompanyInput, registerCompany } from '#commands/companies/register-company.ts'
-import { CreatePaymentTypeInput } from '#commands/payment-types/create-payment-type.ts'
-import { ReplaceCustomerInput } from '#commands/people/replace-customer.ts'
-import { CreateStoreInput } from '#commands/stores/create-store.ts'
-import { updateStore } from '#commands/stores/update-store.ts'
+import { createApiKey, MAX_ACTIVE_KEYS, revokeApiKey } from '#commands/api-keys.ts'
+import { CreateCategoryInput } from '#commands/catalog/categories.ts'
+import { ReplaceItemInput } from '#commands/catalog/items.ts'
+import { RegisterCompanyInput, registerCompany } from '#commands/companies.ts'
+import { CreatePaymentTypeInput } from '#commands/payment-types.ts'
+import { ReplaceCustomerInput } from '#commands/people/customers.ts'
+import { CreateStoreInput, updateStore } from '#commands/stores.ts'
+import type { DemoFile } from '#demo/companies/access.ts'
 import { DEMO_COMPANIES } from '#demo/companies/companies.ts'
-import type { DemoFile } from '#demo/companies/file.ts'
 import { seedDemo } from '#demo/companies/seed.ts'
 import { SCOPES } from '#domain/scopes.ts'
 import { PAYMENT_KINDS } from '#events/companies.ts'
-import { findStore } from '#queries/stores/find-store.ts'
+import { findStore } from '#queries/stores.ts'
 import { type Core, openCore } from '#service/core.ts'
 import { useDatabase } from '../support/database.ts'
 
@@ -54,7 +52,7 @@ describe('demonstration data', () => {
       demoFile = join(folder, 'data', 'demo.json')
       core = await openCore({ databaseUrl: database.url, queryConnections: 4, log: () => {}, onOutdated: () => {} })
     })
-    it('is not made beside companies that no seed has made', async () => {
+    it('is not made beside companies that no seed has made [OPS-3]', async () => {
       await core.pool.query(`insert into ops.ledgers (company_id, hash) values (900, repeat('0', 64))`)
       const company = { cnpj: '11.222.333/0001-81', plan: 'api', timezone: 'UTC', logo_url: null } as const
       await runAsSystem(core.writer, 900, registerCompany, { id: 900, name: 'Já havia', ...company })
@@ -142,7 +140,7 @@ describe('demonstration data', () => {
       }
     }
 
-    it('is finished by the next start, wherever a crash has interrupted it', async () => {
+    it('is finished by the next start, wherever a crash has interrupted it [OPS-3]', async () => {
       const crashAfter = async (survivors: number): Promise<boolean> => {
         let commands = 0
         const run: Core['writer']['run'] = (request) =>
@@ -158,7 +156,7 @@ describe('demonstration data', () => {
       await expectRecordsOnce()
     })
 
-    it('changes nothing at a second start, not even of two at the same time', async () => {
+    it('changes nothing at a second start, not even of two at the same time [OPS-3]', async () => {
       const [file, before] = [await read(), await revisions()]
       await Promise.all([start(), start()])
       expect(await read()).to.deep.equal(file)
@@ -184,7 +182,7 @@ describe('demonstration data', () => {
       ['deleted', () => rm(demoFile)],
       ['overwritten', () => writeFile(demoFile, '{"companies": []')],
     ] as const) {
-      it(`gets new keys and passwords when demo.json was ${what}; the old ones are worth nothing`, async () => {
+      it(`gets new keys and passwords when demo.json was ${what}; the old ones are worth nothing [OPS-3]`, async () => {
         const old = await read()
         await lose()
         await start()

@@ -5,8 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { exportLines } from '#audit/export.ts'
-import { signHead } from '#audit/seal.ts'
-import { loadSealKey } from '#audit/seal-key.ts'
+import { loadSealKey, signHead } from '#audit/seal.ts'
 import { COMMANDS } from '#cli/commands.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
@@ -52,13 +51,13 @@ describe('the guide for auditors', () => {
   const sealed = async () =>
     signHead(company.id, last(), '2026-11-21T12:00:00.000Z', await loadSealKey(join(directory, 'key.pem')))
 
-  it('has a program that verifies a real export, and a seal', async () => {
+  it('has a program that verifies a real export, and a seal [AUDIT-8]', async () => {
     const told = `${lines.length} events, the last with hash ${last().hash}\n`
     expect(await check(lines)).to.deep.equal({ code: 0, stdout: told })
     expect(await check(lines, await sealed())).to.deep.equal({ code: 0, stdout: told })
   })
 
-  it('has a program that finds what was altered, removed, moved, cut off or forged', async () => {
+  it('has a program that finds what was altered, removed, moved, cut off or forged [AUDIT-8]', async () => {
     const wrongAt = (revision: number) => ({ code: 1, stdout: `wrong at revision ${revision}\n` })
     expect(await check(lines.with(2, (lines[2] ?? '').replace('"origin":"', '"origin":"x')))).to.deep.equal(wrongAt(2))
     expect(await check(lines.toSpliced(2, 1))).to.deep.equal(wrongAt(2))
@@ -69,7 +68,7 @@ describe('the guide for auditors', () => {
     expect(await check(lines, { ...(await sealed()), revision: 0 })).to.deep.equal(forged)
   })
 
-  it('shows commands that there are', () => {
+  it('shows commands that there are [OPS-17]', () => {
     const shown = [...readFileSync('docs/auditors.md', 'utf8').matchAll(/tillbook -- ledger ([a-z-]+)/g)]
     const verbs = Object.keys(COMMANDS)
     for (const [, verb] of shown) expect(verbs).to.include(`ledger ${verb}`)

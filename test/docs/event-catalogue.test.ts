@@ -12,7 +12,7 @@ describe('the event catalogue', () => {
     }
   })
 
-  it('names every field, marks the personal ones and all that is in them', () => {
+  it('names every field, marks the personal ones and all that is in them [LEDGER-5]', () => {
     const Moved = eventType(
       'thing',
       {

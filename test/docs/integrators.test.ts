@@ -42,7 +42,7 @@ describe('the guide for integrators', () => {
     })
 
     for (const [position, { heading, text }] of scripts.entries()) {
-      it(`${position + 1}. ${heading}`, async () => {
+      it(`${position + 1}. ${heading} [OPS-17]`, async () => {
         if (heading === 'Incremental sync') await deleteAfterFirstSync()
         const { stdout } = await workplace.bash(text)
         expect(stdout).to.match(EXPECTED[heading] ?? /./)
@@ -63,7 +63,7 @@ describe('the guide for integrators', () => {
       return [...first.data, ...second.data].map(({ name }) => name)
     }
 
-    it('compiles strictly', () => workplace.compile())
+    it('compiles strictly [OPS-17]', () => workplace.compile())
 
     it('copies all customers, then what was created, changed and deleted', async () => {
       await workplace.runProgram('first-sync.ts')

@@ -76,7 +76,7 @@ describe('the guide for online stores', function () {
     expect([...new Set(scripts.map(({ heading }) => heading))]).to.deep.equal(Object.keys(EXPECTED))
   })
 
-  it('is true: its snippets do in order what they say', async () => {
+  it('is true: its snippets do in order what they say [OPS-17]', async () => {
     const script = scripts.map(({ heading, text }) => `echo '# ${heading}'\n${text}`).join('\n')
     const { stdout } = await run('bash', ['--norc', '-euo', 'pipefail', '-c', script], { cwd: ROOT, env })
     const output: Record<string, string> = {}

@@ -25,7 +25,7 @@ describe('docs/operations.md', () => {
   /** Their defaults depend on other settings, or are paths. */
   const DERIVED = ['DATA_DIR', 'SEED_DEMO', 'PUBLIC_URL', 'WEBHOOK_ALLOW_PRIVATE', 'SMTP_FROM', 'SEAL_KEY_FILE']
 
-  it('has a row for every setting, with its default, its unit and a meaning', async () => {
+  it('has a row for every setting, with its default, its unit and a meaning [OPS-2]', async () => {
     const [, table = ''] = (await fileAt('docs/operations.md')).split('## Settings')
     const rows = rowsOf(table)
     expect(rows.map(([name]) => name)).to.have.members(SETTING_NAMES.map((name) => `\`${name}\``))
@@ -37,14 +37,14 @@ describe('docs/operations.md', () => {
     }
   })
 
-  it('explains every figure of our own', async () => {
+  it('explains every figure of our own [OPS-20]', async () => {
     const text = await fileAt('docs/operations.md')
     const names = [...(await createMetrics().read()).matchAll(/^# TYPE (tillbook_\w+)/gm)].map(([, name]) => name)
     expect(names).to.have.length.above(5)
     for (const name of names) expect(text).to.include(`\`${name}\``)
   })
 
-  it('explains every message that is logged', async () => {
+  it('explains every message that is logged [OPS-20]', async () => {
     const text = await fileAt('docs/operations.md')
     const messages = await loggedMessages()
     expect(messages).to.have.length.above(20)

@@ -11,7 +11,7 @@ const page = docsPage(contract)
 const all = (pattern: RegExp) => [...page.matchAll(pattern)].map(([, found = '']) => found)
 
 describe('the contract as a page', () => {
-  it('shows every operation, every object and every code of the contract', () => {
+  it('shows every operation, every object and every code of the contract [HTTP-14]', () => {
     const ids = all(/ id="([^"]+)"/g)
     expect(ids).to.include.members(operations.map(({ id }) => id))
     const objects = Object.keys(contract.components?.schemas ?? {}).filter((name) => !name.startsWith('Error_'))
@@ -26,7 +26,7 @@ describe('the contract as a page', () => {
     for (const target of all(/ href="#([^"]*)"/g)) expect(ids, `#${target}`).to.include(target)
   })
 
-  it('runs nothing and loads nothing from elsewhere', () => {
+  it('runs nothing and loads nothing from elsewhere [HTTP-14]', () => {
     expect(page).to.not.match(/<(script|iframe|object|embed|img|form)\b/i)
     expect(page).to.not.match(/ on\w+=| style=/i)
     expect(all(/ (?:href|src)="(?!#)([^"]*)"/g)).to.have.members(['/docs/style.css', '/api/v1/openapi.json'])
@@ -75,7 +75,7 @@ describe('/docs', () => {
   })
   after(() => api.close())
 
-  it('is served without a key, under a policy that lets nothing run or leave', async () => {
+  it('is served without a key, under a policy that lets nothing run or leave [HTTP-14]', async () => {
     const reply = await fetch(`${api.url}/docs`)
     expect(reply.status).to.equal(200)
     expect(reply.headers.get('content-type')).to.equal('text/html; charset=utf-8')

@@ -37,7 +37,7 @@ describe('the guide for tills', () => {
 
   describe('with curl', () => {
     for (const [position, { heading, text }] of scripts.entries()) {
-      it(`${position + 1}. ${heading}`, async () => {
+      it(`${position + 1}. ${heading} [OPS-17]`, async () => {
         if (heading === 'What changed since') {
           await company.call('PATCH', `/catalog/items/${items[0]}`, { price: '6.90' })
           await company.call('DELETE', `/catalog/items/${items[1]}`)
@@ -56,7 +56,7 @@ describe('the guide for tills', () => {
       return products.map(({ name }) => name)
     }
 
-    it('compiles strictly', () => workplace.compile())
+    it('compiles strictly [OPS-17]', () => workplace.compile())
 
     it('copies all products, then what was created, changed and deactivated', async () => {
       expect((await workplace.runProgram('sync.ts')).stdout).to.match(/^3 products as of \d{4}-/)

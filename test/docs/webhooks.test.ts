@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
-import { createCustomer } from '#commands/people/create-customer.ts'
+import { createCustomer } from '#commands/people/customers.ts'
 import { freePort } from '#postgres/postmaster.ts'
 import { deliveryHeaders } from '#webhooks/signature.ts'
 import { useDatabase } from '../support/database.ts'
@@ -47,14 +47,14 @@ describe('the guide for receivers of webhooks', () => {
     return fetch(`http://127.0.0.1:${port}/`, { method: 'POST', headers: { ...headers, ...changed }, body })
   }
 
-  it('has programs that compile strictly', () => guide.compile())
+  it('has programs that compile strictly [OPS-17]', () => guide.compile())
 
   it('registers an address', async () => {
     expect(await script(0)).to.match(/^\{"id":\d+,"status":"active","events":\["\*"\]\}$/m)
     secret = (await guide.readJson<Shown>('webhook.json')).data.secret
   })
 
-  it('has a receiver that takes a test and an event', async () => {
+  it('has a receiver that takes a test and an event [HOOK-15]', async () => {
     const args = ['--import', import.meta.resolve('tsx'), 'receiver.ts']
     const env = { PATH: process.env.PATH, SECRET: secret, PORT: String(port) }
     receiver = spawn(process.execPath, args, { cwd: guide.directory, env, stdio: ['ignore', 'pipe', 'inherit'] })
@@ -69,7 +69,7 @@ describe('the guide for receivers of webhooks', () => {
     await until(async () => (await script(2)).match(/"event":"customer.created","status":"delivered","attempts":1/))
   })
 
-  it('has a receiver that refuses what is forged, altered or old', async () => {
+  it('has a receiver that refuses what is forged, altered or old [HOOK-15]', async () => {
     const body = '{"event":"customer.created","data":{"id":9}}'
     expect((await post(body, { 'X-Service-Signature': `sha256=${'0'.repeat(64)}` })).status).to.equal(401)
     expect((await post(body, { 'X-Service-Timestamp': String(Math.floor(Date.now() / 1000) - 1) })).status).to.equal(
@@ -80,7 +80,7 @@ describe('the guide for receivers of webhooks', () => {
     expect(output).not.to.include('customer.created 9')
   })
 
-  it('has a receiver that tells repeats and gaps', async () => {
+  it('has a receiver that tells repeats and gaps [HOOK-15]', async () => {
     const body = '{"event":"customer.created","data":{"id":9}}'
     expect((await post(body, { 'X-Service-Sequence': '7' })).status).to.equal(204)
     expect((await post(body, { 'X-Service-Sequence': '7' })).status).to.equal(204)
@@ -89,7 +89,7 @@ describe('the guide for receivers of webhooks', () => {
     expect(output).to.include('missing 2 to 6')
   })
 
-  it('catches up by a replay', async () => {
+  it('catches up by a replay [HOOK-26]', async () => {
     expect(JSON.parse(await script(3))).to.include({ deliveries: 1, has_more: false })
   })
 

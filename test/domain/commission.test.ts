@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { splitOf } from '#domain/commission.ts'
 import { fromCents, MAX_CENTS, toCents } from '#domain/money.ts'
+import { splitOf } from '#domain/orders.ts'
 
 describe('commission', () => {
   for (const [amount, percentage, share, rest] of [
@@ -14,12 +14,12 @@ describe('commission', () => {
     ['10.00', '100.00', '10.00', '0.00'],
     ['9999999999.99', '99.99', '9998999999.99', '1000000.00'],
   ] as const) {
-    it(`of ${percentage} % on ${amount} is ${share}, half up, and the store has the rest`, () => {
+    it(`of ${percentage} % on ${amount} is ${share}, half up, and the store has the rest [ORDER-7]`, () => {
       expect(splitOf(amount, percentage)).to.deep.equal({ percentage, amount: share, store_amount: rest })
     })
   }
 
-  it('always adds up to what was paid, and is within half a cent of the percentage', () => {
+  it('always adds up to what was paid, and is within half a cent of the percentage [ORDER-7]', () => {
     fc.assert(
       fc.property(fc.nat({ max: MAX_CENTS }), fc.nat({ max: 10_000 }), (cents, hundredths) => {
         const { amount, store_amount } = splitOf(fromCents(cents), fromCents(hundredths))

@@ -22,7 +22,7 @@ describe('instant', () => {
     for (const [text, utc] of Object.entries(cases)) expect(Instant.parse(text), text).to.equal(utc)
   })
 
-  it('refuses what is no real, complete, zoned ISO time', () => {
+  it('refuses what is no real, complete, zoned ISO time [VAL-3]', () => {
     const refused = [
       '',
       '2026-11-21',

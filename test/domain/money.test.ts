@@ -22,13 +22,13 @@ function nearest(numerator: bigint, denominator: bigint): number {
 }
 
 describe('money', () => {
-  it('accepts exactly two decimals up to ten integer digits', () => {
+  it('accepts exactly two decimals up to ten integer digits [VAL-1]', () => {
     for (const text of ['0.00', '0.50', '10.00', '1234567890.12', '9999999999.99']) {
       expect(Money.safeParse(text), text).to.deep.equal({ success: true, data: text })
     }
   })
 
-  it('refuses every other form, JSON numbers first', () => {
+  it('refuses every other form, JSON numbers first [VAL-1]', () => {
     const refused = [
       '',
       '10',
@@ -82,7 +82,7 @@ describe('money', () => {
       expect(() => fromCents(amount)).to.throw(RangeError)
   })
 
-  it('rounds a line total half up', () => {
+  it('rounds a line total half up [SALE-5]', () => {
     expect(lineTotal(1_500, 1_000)).to.equal(1_500)
     expect(lineTotal(1, 499)).to.equal(0)
     expect(lineTotal(1, 500)).to.equal(1)
@@ -113,7 +113,7 @@ describe('money', () => {
     }
   })
 
-  it('extracts a surcharge from inside the amount', () => {
+  it('extracts a surcharge from inside the amount [SALE-8]', () => {
     expect(netOfSurcharge(10_250, '2.50')).to.equal(10_000)
     expect(netOfSurcharge(10_000, '2.50')).to.equal(9_756)
     expect(netOfSurcharge(10_000, '0')).to.equal(10_000)

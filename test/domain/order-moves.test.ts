@@ -1,13 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import {
-  carrierOf,
-  judge,
-  ORDER_STATUSES,
-  type OrderStatus,
-  orderStatusOf,
-  statusOfProvider,
-} from '#domain/order-moves.ts'
+import { carrierOf, judge, ORDER_STATUSES, type OrderStatus, orderStatusOf, statusOfProvider } from '#domain/orders.ts'
 
 const payment = (provider_payment_id: string | null, status: OrderStatus) => ({ provider_payment_id, status })
 
@@ -23,7 +16,7 @@ describe('the provider’s statuses', () => {
     ['refunded', 'refunded'],
     ['charged_back', 'refunded'],
   ] as const) {
-    it(`${theirs} is ${ours}`, () => expect(statusOfProvider(theirs)).to.equal(ours))
+    it(`${theirs} is ${ours} [ORDER-3]`, () => expect(statusOfProvider(theirs)).to.equal(ours))
   }
 
   it('that were never heard of are none of ours', () => {
@@ -43,7 +36,7 @@ describe('moves of a payment', () => {
   }
 
   for (const before of ORDER_STATUSES) {
-    it(`from ${before}: ${forward[before].join(', ') || 'none'}`, () => {
+    it(`from ${before}: ${forward[before].join(', ') || 'none'} [ORDER-4]`, () => {
       for (const told of ORDER_STATUSES) {
         const expected = told === before ? 'duplicate' : forward[before].includes(told) ? 'applied' : 'stale'
         expect(judge(before, told), told).to.equal(expected)
@@ -57,7 +50,7 @@ describe('moves of a payment', () => {
 })
 
 describe('an order and its payments', () => {
-  it('is what the weightiest of them is', () => {
+  it('is what the weightiest of them is [ORDER-5]', () => {
     expect(orderStatusOf([])).to.equal('pending')
     expect(orderStatusOf([payment('1', 'failed'), payment('2', 'pending')])).to.equal('failed')
     expect(orderStatusOf([payment('1', 'cancelled'), payment('2', 'failed')])).to.equal('cancelled')
@@ -65,11 +58,11 @@ describe('an order and its payments', () => {
     expect(orderStatusOf([payment('1', 'refunded'), payment('2', 'paid')])).to.equal('paid')
   })
 
-  it('is not moved by an attempt that never became a payment', () => {
+  it('is not moved by an attempt that never became a payment [ORDER-5]', () => {
     expect(orderStatusOf([payment(null, 'failed')])).to.equal('pending')
   })
 
-  it('stays with the payment that carries it, and is handed on when that one is given back', () => {
+  it('stays with the payment that carries it, and is handed on when that one is given back [ORDER-5]', () => {
     const [first, second] = [payment('1', 'paid'), payment('2', 'paid')]
     expect(carrierOf([first, second], null)).to.equal(first)
     expect(carrierOf([first, second], '2')).to.equal(second)
@@ -100,7 +93,7 @@ describe('any news in any order', () => {
     }),
   )
 
-  it('ends where the provider’s record ends, payment by payment, once the last state of each was told', () => {
+  it('ends where the provider’s record ends, payment by payment, once the last state of each was told [ORDER-8]', () => {
     fc.assert(
       fc.property(story, ({ lives, news, last }) => {
         const known = new Map<number, OrderStatus>()

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { inOrder, parseScopes, SCOPES } from '#domain/scopes.ts'
 
 describe('scopes', () => {
-  it('are fourteen', () => {
+  it('are fourteen [KEY-8]', () => {
     expect(new Set(SCOPES).size).to.equal(14)
   })
 

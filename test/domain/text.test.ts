@@ -6,7 +6,7 @@ const accepts = (schema: { safeParse(value: unknown): { success: boolean } }, va
   schema.safeParse(value).success
 
 describe('text', () => {
-  it('is trimmed at both ends and otherwise kept', () => {
+  it('is trimmed at both ends and otherwise kept [VAL-4]', () => {
     expect(text(20).parse('  São  João\n\t2 \r\n')).to.equal('São  João\n\t2')
     expect(text(20).parse('a\u0301')).to.equal('a\u0301')
   })
@@ -27,7 +27,7 @@ describe('text', () => {
     )
   })
 
-  it('refuses what cannot be stored or seen', () => {
+  it('refuses what cannot be stored or seen [VAL-4]', () => {
     const refused = [
       '',
       '   ',
@@ -54,7 +54,7 @@ describe('text', () => {
 })
 
 describe('external id', () => {
-  it('is taken byte for byte', () => {
+  it('is taken byte for byte [REC-7]', () => {
     for (const id of ['A-1', 'a b', 'ç', 'x'.repeat(100), '../1?&#%']) expect(ExternalId.parse(id)).to.equal(id)
     for (const id of ['', ' ', ' a', 'a ', 'a\n', 'a\u0000b', '\ud800', 'x'.repeat(101), 1, null, undefined]) {
       expect(accepts(ExternalId, id), JSON.stringify(id)).to.equal(false)
@@ -63,7 +63,7 @@ describe('external id', () => {
 })
 
 describe('name key', () => {
-  it('ignores case, outer blanks, runs of blanks and composition', () => {
+  it('ignores case, outer blanks, runs of blanks and composition [PERSON-2]', () => {
     expect(nameKey('  JOÃO \t da\u00a0 Silva ')).to.equal('joão da silva')
     expect(nameKey('Joa\u0303o')).to.equal(nameKey('JOÃO'))
     expect(nameKey('J\u030c')).to.equal(nameKey('\u01f0'))

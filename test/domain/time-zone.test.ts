@@ -15,7 +15,7 @@ function intlLocal(ms: number, timeZone: string): string {
 }
 
 describe('times in a zone', () => {
-  it('are local with milliseconds and a numeric offset', () => {
+  it('are local with milliseconds and a numeric offset [VAL-3]', () => {
     expect(inZone('2026-11-21T11:17:15.123Z', 'America/Sao_Paulo')).to.equal('2026-11-21T08:17:15.123-03:00')
     expect(inZone('2026-11-21T11:17:15.123Z', 'UTC')).to.equal('2026-11-21T11:17:15.123+00:00')
     expect(inZone('2026-11-21T23:30:00.000Z', 'Asia/Kathmandu')).to.equal('2026-11-22T05:15:00.000+05:45')
@@ -70,7 +70,7 @@ describe('times in a zone', () => {
 })
 
 describe('the start of a day', () => {
-  it('is local midnight', () => {
+  it('is local midnight [VAL-3]', () => {
     expect(startOfDay('2026-11-21', 'America/Sao_Paulo')).to.equal('2026-11-21T03:00:00.000Z')
     expect(startOfDay('2026-11-21', 'UTC')).to.equal('2026-11-21T00:00:00.000Z')
     expect(startOfDay('2026-11-21', 'Pacific/Kiritimati')).to.equal('2026-11-20T10:00:00.000Z')

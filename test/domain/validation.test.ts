@@ -19,7 +19,7 @@ const Item = z.strictObject({ quantity: Quantity, unit_price: Money.optional() }
 const Body = z.strictObject({ name: text(5), items: z.array(Item).min(1).max(3), at: Instant.optional() })
 
 describe('describing what is wrong with an input', () => {
-  it('names fields by their path, in Portuguese', () => {
+  it('names fields by their path, in Portuguese [HTTP-6]', () => {
     expect(
       problems(Body, '{"name":"abcdef","items":[{"quantity":"1"},{"quantity":"0","unit_price":10}]}'),
     ).to.deep.equal({
@@ -143,7 +143,7 @@ describe('describing unions', () => {
 })
 
 describe('messages', () => {
-  it('are Portuguese for every value of the domain', () => {
+  it('are Portuguese for every value of the domain [HTTP-2]', () => {
     const schemas = {
       Money,
       Quantity,
@@ -169,7 +169,7 @@ describe('messages', () => {
 })
 
 describe('refusals', () => {
-  it('carry a code, and details only when there are some', () => {
+  it('carry a code, and details only when there are some [HTTP-2]', () => {
     expect(refuse('not_found')).to.deep.equal({ refused: 'not_found' })
     expect(refuse('duplicate_resource', { conflicting_id: 7 })).to.deep.equal({
       refused: 'duplicate_resource',

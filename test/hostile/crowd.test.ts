@@ -58,7 +58,7 @@ describe('a hostile crowd', function () {
     return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) / 1_024
   }
 
-  it('of 1,000 silent connections leaves the service to the others', async () => {
+  it('of 1,000 silent connections leaves the service to the others [OPS-26]', async () => {
     await crowd(1_000, () => Buffer.alloc(0))
     await expectServed()
   })
@@ -85,7 +85,7 @@ describe('a hostile crowd', function () {
     for (const reply of replies) expect(reply.status).to.be.oneOf([200, 503])
   })
 
-  it('of bodies that never end, of bombs and of huge ones takes no more memory than it may', async function () {
+  it('of bodies that never end, of bombs and of huge ones takes no more memory than it may [OPS-25]', async function () {
     if (process.platform !== 'linux') this.skip()
     const before = await peakMb()
     const slow = (path: string, length: number, sent: number) => () =>

@@ -178,7 +178,7 @@ describe(`hostile calls of every operation (${TITLE})`, function () {
   after(() => world.close())
 
   for (const [place, target] of TARGETS.entries()) {
-    it(`${target.name} answers them all`, async () => {
+    it(`${target.name} answers them all [HTTP-12]`, async () => {
       let asked = 0
       let call = await target.prepare(world, 0)
       await explore(

@@ -122,7 +122,7 @@ describe(`hostile bytes (${TITLE})`, function () {
     ]
   }
 
-  it('are answered, or cut off, and never stick', async () => {
+  it('are answered, or cut off, and never stick [OPS-27]', async () => {
     let count = 0
     await explore(
       fc.asyncProperty(

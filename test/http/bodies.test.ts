@@ -64,7 +64,7 @@ describe('bodies that are on their way', () => {
   }
   const create = (company: TestCompany) => company.post('/customers', { name: 'Ana', notes: 'x'.repeat(1_000) })
 
-  it('of one company leave room for the others', async () => {
+  it('of one company leave room for the others [OPS-25]', async () => {
     await slowly('/api/v1/customers', headersOf(one), MB)
     await slowly('/api/v1/customers', headersOf(one), MB)
     const refused = await create(one)
@@ -76,7 +76,7 @@ describe('bodies that are on their way', () => {
     expect((await create(one)).status).to.be.oneOf([201, 409])
   })
 
-  it('of all are bounded together, in every interface', async () => {
+  it('of all are bounded together, in every interface [OPS-25]', async () => {
     const user = await createTestUser(one)
     await slowly('/api/v1/customers', headersOf(one), MB)
     await slowly('/api/v1/customers', headersOf(other), MB)

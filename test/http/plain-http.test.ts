@@ -20,13 +20,13 @@ describe('plain HTTP', () => {
   const ask = (api: TestApi, headers: Record<string, string>, path = '/me') =>
     rawRequest(api.url, { path: `/api/v1${path}`, headers: { authorization: `Bearer ${company.key}`, ...headers } })
 
-  it('is let through on the machine itself, under its loopback names', async () => {
+  it('is let through on the machine itself, under its loopback names [KEY-7]', async () => {
     for (const host of ['localhost', 'LOCALHOST:3000', '127.0.0.1', '127.0.0.1:8080', '127.1.2.3', '[::1]:3000']) {
       expect((await ask(direct, { host })).status, host).to.equal(200)
     }
   })
 
-  it('is refused with 403 https_required under any other name, and not redirected', async () => {
+  it('is refused with 403 https_required under any other name, and not redirected [KEY-7]', async () => {
     const hosts = [
       'api.example.com',
       'example.com:443',
@@ -45,7 +45,7 @@ describe('plain HTTP', () => {
     }
   })
 
-  it('is refused as soon as anybody forwarded the call, whatever a header claims', async () => {
+  it('is refused as soon as anybody forwarded the call, whatever a header claims [KEY-7]', async () => {
     for (const [name, value] of [
       ['x-forwarded-for', '203.0.113.9'],
       ['x-forwarded-for', '127.0.0.1'],
@@ -60,7 +60,7 @@ describe('plain HTTP', () => {
     }
   })
 
-  it('is refused before the key and the path are looked at, so that neither is confirmed', async () => {
+  it('is refused before the key and the path are looked at, so that neither is confirmed [KEY-7]', async () => {
     const headers = { host: 'api.example.com' }
     for (const authorization of ['', 'Bearer x', `Bearer ${company.key}`]) {
       for (const path of ['/me', '/nothing']) {
@@ -75,14 +75,14 @@ describe('plain HTTP', () => {
   })
 
   describe('behind a trusted proxy', () => {
-    it('HTTPS at the proxy counts, for any host', async () => {
+    it('HTTPS at the proxy counts, for any host [KEY-7]', async () => {
       for (const host of ['api.example.com', 'localhost']) {
         const headers = { host, 'x-forwarded-for': '203.0.113.9', 'x-forwarded-proto': 'https' }
         expect((await ask(behindProxy, headers)).status).to.equal(200)
       }
     })
 
-    it('plain HTTP at the proxy is refused, also when the proxy does not say', async () => {
+    it('plain HTTP at the proxy is refused, also when the proxy does not say [KEY-7]', async () => {
       const plain: Record<string, string>[] = [
         { 'x-forwarded-proto': 'http', 'x-forwarded-for': '203.0.113.9' },
         { 'x-forwarded-proto': 'http' },
@@ -95,7 +95,7 @@ describe('plain HTTP', () => {
       }
     })
 
-    it('a call on the machine itself, past the proxy, is still let through', async () => {
+    it('a call on the machine itself, past the proxy, is still let through [KEY-7]', async () => {
       expect((await ask(behindProxy, { host: 'localhost:3000' })).status).to.equal(200)
     })
   })

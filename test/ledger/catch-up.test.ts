@@ -39,7 +39,7 @@ describe('catch-up', () => {
   const ask = (key: string, id = 1): Promise<Answer> =>
     harness.writer.run(addition(1, { id, by: 1 }, key)) as Promise<Answer>
 
-  it('applies what was appended before anything new is decided', async () => {
+  it('applies what was appended before anything new is decided [LEDGER-14]', async () => {
     await left(added(1, 'r-1'), added(2, 'r-2'), added(1, 'r-3'))
     const answer = await ask('new')
     expect(JSON.parse(answer.body)).to.include({ id: 1, value: 3 })
@@ -52,7 +52,7 @@ describe('catch-up', () => {
     await assertLedger(harness, 1, 1201)
   })
 
-  it('stores the answer of each request, as of its own event and with its own status', async () => {
+  it('stores the answer of each request, as of its own event and with its own status [IDEM-7]', async () => {
     await left(added(1, 'r-1', 'first'), added(1, 'r-2', 'second'), added(1, 'r-3'))
     await ask('new')
     const answers = await Promise.all([ask('first'), ask('second')])
@@ -113,7 +113,7 @@ describe('catch-up', () => {
     await assertLedger(harness, 1, 2)
   })
 
-  it('refuses nothing because of a neighbour whose events never came to be', async () => {
+  it('refuses nothing because of a neighbour whose events never came to be [LEDGER-6]', async () => {
     const append = store.append.bind(store)
     store.append = async () => {
       store.append = append

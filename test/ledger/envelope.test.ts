@@ -42,12 +42,12 @@ const CANONICAL =
 const HASH = 'e6477bfc4cb969ea8fb90fffbace70c041a8c6951b7c55f1178df1657549cff3'
 
 describe('envelope', () => {
-  it('is hashed as lowercase hex SHA-256 of the UTF-8 of its canonical JSON (RFC 8785)', () => {
+  it('is hashed as lowercase hex SHA-256 of the UTF-8 of its canonical JSON (RFC 8785) [LEDGER-2]', () => {
     expect(createHash('sha256').update(Buffer.from(CANONICAL, 'utf8')).digest('hex')).to.equal(HASH)
     expect(hashOf(ENVELOPE)).to.equal(HASH)
   })
 
-  it('has the same hash in whatever order its members were written, and after a trip through JSON', () => {
+  it('has the same hash in whatever order its members were written, and after a trip through JSON [LEDGER-2]', () => {
     const reversed = (value: unknown): unknown => {
       if (Array.isArray(value)) return value.map(reversed)
       if (typeof value !== 'object' || value === null) return value
@@ -67,7 +67,7 @@ describe('envelope', () => {
     )
   })
 
-  it('has another hash when anything in it is changed, an empty member left out, or one added', () => {
+  it('has another hash when anything in it is changed, an empty member left out, or one added [LEDGER-2]', () => {
     const changed: object[] = [
       { ...ENVELOPE, revision: 1 },
       { ...ENVELOPE, previous_hash: `1${GENESIS_HASH.slice(1)}` },
@@ -88,13 +88,13 @@ describe('envelope', () => {
     }
   })
 
-  it('is chained: each event carries the hash of the one before, the first one 64 zeros', () => {
+  it('is chained: each event carries the hash of the one before, the first one 64 zeros [LEDGER-2]', () => {
     const [first, second] = sealedAfter('company-7', null, ordinary(2))
     expect(first?.previous_hash).to.equal('0'.repeat(64))
     expect(second?.previous_hash).to.equal(first?.hash)
   })
 
-  it('stands in the stream of its company, which tells the company', () => {
+  it('stands in the stream of its company, which tells the company [LEDGER-1]', () => {
     expect(streamOf(7)).to.equal('company-7')
     fc.assert(fc.property(fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), (id) => companyOf(streamOf(id)) === id))
     for (const other of [

@@ -16,7 +16,7 @@ const freshStream = (): string => streamOf(nextCompany++)
 
 /** What every event store promises, whatever it is made of. */
 export function describeEventStore(name: string, open: () => Promise<OpenStore>): void {
-  describe(`event store: ${name}`, () => {
+  describe(`event store: ${name} [LEDGER-13]`, () => {
     let opened: OpenStore
     let stream: string
 
@@ -41,7 +41,7 @@ export function describeEventStore(name: string, open: () => Promise<OpenStore>)
       expect(await read(7)).to.deep.equal([])
     })
 
-    it('appends to an empty stream and then after its last revision', async () => {
+    it('appends to an empty stream and then after its last revision [LEDGER-1]', async () => {
       const first = await append(ordinary(2))
       const second = await append(ordinary(3), first.at(-1))
       expect(await read()).to.deep.equal([...first, ...second])
@@ -91,7 +91,7 @@ export function describeEventStore(name: string, open: () => Promise<OpenStore>)
       ['of a stream that is empty', 0, 4],
     ]
     for (const [which, length, expectedRevision] of wrong) {
-      it(`refuses an expected revision ${which}, and appends nothing`, async () => {
+      it(`refuses an expected revision ${which}, and appends nothing [LEDGER-1]`, async () => {
         const events = length > 0 ? await append(ordinary(length)) : []
         const before = { revision: expectedRevision, hash: 'f'.repeat(64) } as Envelope
         const late = sealedAfter(stream, before, ordinary(3))

@@ -54,7 +54,7 @@ describe('service on EventStoreDB that is killed', function () {
   const call = (method: string, path: string, body?: Json, headers: Record<string, string> = {}): Promise<Reply> =>
     send(`${service?.url}/api/v1${path}`, method, body, { authorization: `Bearer ${key}`, ...headers })
 
-  it('has made every sale once, acknowledged or not, after it was killed in the middle of many', async () => {
+  it('has made every sale once, acknowledged or not, after it was killed in the middle of many [OPS-5]', async () => {
     await start()
     key = JSON.parse(await readFile(join(dataDir, 'demo.json'), 'utf8')).companies[0].api_key
     const { body: types } = await call('GET', '/sales/payment-types')

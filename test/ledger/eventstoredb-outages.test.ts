@@ -98,7 +98,7 @@ describe('service during outages of EventStoreDB', function () {
     await expectEachOnce(replies)
   })
 
-  it('refuses writes while the server is gone, reads on, and goes on by itself when it is back', async () => {
+  it('refuses writes while the server is gone, reads on, and goes on by itself when it is back [OPS-8]', async () => {
     const replies = new Map<string, Reply>()
     const selling = keys(60).map(async (key) => replies.set(key, await sell(key)))
     const length = server.all.length

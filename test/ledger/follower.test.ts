@@ -75,7 +75,7 @@ describe('follower of a store outside Postgres', () => {
   const untilApplied = (companyId: number, revision: number) =>
     until(async () => (await revisionOf(companyId)) === revision, { what: `revision ${revision}` })
 
-  it('applies what nobody else will, also of a company that this Postgres has never heard of', async () => {
+  it('applies what nobody else will, also of a company that this Postgres has never heard of [LEDGER-14]', async () => {
     await left(1, [added(1, 'r-1'), added(2, 'r-2')])
     follower = follow(options())
     await untilApplied(1, 1)
@@ -115,7 +115,7 @@ describe('follower of a store outside Postgres', () => {
     await until(async () => (await readCheckpoint(pool)) === '1', { what: 'the checkpoint' })
   })
 
-  it('goes on where the one before it was stopped, and connects again to a store that was down', async () => {
+  it('goes on where the one before it was stopped, and connects again to a store that was down [LEDGER-14]', async () => {
     const first = await left(1, [added(1, 'r-1')])
     follower = follow(options())
     await until(async () => (await readCheckpoint(pool)) === '0', { what: 'the checkpoint' })
@@ -150,7 +150,7 @@ describe('follower of a store outside Postgres', () => {
     await assertLedger(harness, 1, 1300)
   })
 
-  it('writes nothing into tables of another version', async () => {
+  it('writes nothing into tables of another version [LEDGER-12]', async () => {
     await left(1, [added(1, 'r-1')])
     await harness.pool.query(`update ops.read_model set version = 'newer'`)
     follower = follow(options())

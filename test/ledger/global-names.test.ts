@@ -1,10 +1,10 @@
 import { expect } from 'chai'
 import { runAsSystem } from '#access/as-system.ts'
-import { registerCompany } from '#commands/companies/register-company.ts'
-import { CreateStoreInput, createStore } from '#commands/stores/create-store.ts'
-import { CreateUserInput, createUser } from '#commands/users/create-user.ts'
+import { registerCompany } from '#commands/companies.ts'
+import { CreateStoreInput, createStore } from '#commands/stores.ts'
+import { CreateUserInput, createUser } from '#commands/users.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
-import { findStore } from '#queries/stores/find-store.ts'
+import { findStore } from '#queries/stores.ts'
 import { type Core, openCore } from '#service/core.ts'
 import { useDatabase } from '../support/database.ts'
 import { companyRegistered } from '../support/facts.ts'
@@ -39,7 +39,7 @@ describe('names that are unique in the whole service', () => {
     expect(answers.filter((answer) => 'refused' in (answer as object))).to.deep.equal(emails.map(() => TAKEN))
   })
 
-  it('belong to one store, whichever company and process asks at the same time', async () => {
+  it('belong to one store, whichever company and process asks at the same time [STORE-1]', async () => {
     const another = await openCore({
       databaseUrl: database.url,
       queryConnections: 1,

@@ -15,7 +15,7 @@ describe('ids', () => {
 
   const take = (lease: IdLease, count: number): number[] => Array.from({ length: count }, () => lease.next('sale'))
 
-  it('are never given twice, whoever asks at once in however many processes', async () => {
+  it('are never given twice, whoever asks at once in however many processes [LEDGER-9]', async () => {
     const processes = [createIdAllocator(pool), createIdAllocator(pool)]
     const counts = [1, 500, 63, 64, 65, 2, 130, 1, 7, 200]
     const leases = await Promise.all(
@@ -35,7 +35,7 @@ describe('ids', () => {
     expect(all).to.deep.equal([...all].sort((a, b) => a - b))
   })
 
-  it('are taken from the sequence, and so for ever, before one of them is used', async () => {
+  it('are taken from the sequence, and so for ever, before one of them is used [LEDGER-9]', async () => {
     const id = take(await createIdAllocator(pool).lease({ sale: 1 }), 1)[0] as number
     const { rows } = await pool.query('select last_value from ops.sale_ids')
     expect(rows[0].last_value).to.be.at.least(id)

@@ -1,10 +1,8 @@
 import { expect } from 'chai'
 import { runAsSystem } from '#access/as-system.ts'
 import { runAs } from '#access/run-as.ts'
-import { registerCompany } from '#commands/companies/register-company.ts'
-import { createUser } from '#commands/users/create-user.ts'
-import { deactivateUser } from '#commands/users/deactivate-user.ts'
-import { updateUser } from '#commands/users/update-user.ts'
+import { registerCompany } from '#commands/companies.ts'
+import { createUser, deactivateUser, updateUser } from '#commands/users.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
 import type { UserObject } from '#projections/users.ts'
@@ -29,7 +27,7 @@ describe('the last owner of a company', () => {
     ['demotes', updateUser, { role: 'clerk' }],
     ['deactivates', deactivateUser, {}],
   ] as const) {
-    it(`is left when each of two ${what} the other`, async () => {
+    it(`is left when each of two ${what} the other [PANEL-8]`, async () => {
       const [core] = cores as [Core]
       for (let round = 1; round <= ROUNDS; round++) {
         const { rows } = await core.pool.query<{ id: number }>(`select nextval('ops.company_ids') as id`)

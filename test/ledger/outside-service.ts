@@ -15,7 +15,7 @@ const ONE_UNIT = (item: number, payment: number) => ({
 
 /** What the service promises on any store outside Postgres, over HTTP. `open` gives a connection of its own to the same store. */
 export function describeServiceOn(name: string, open: () => OutsideStore): void {
-  describe(`service on ${name}`, () => {
+  describe(`service on ${name} [LEDGER-13]`, () => {
     const database = useDatabase('withoutReadModel')
     let api: TestApi
     let store: OutsideStore
@@ -111,7 +111,7 @@ export function describeServiceOn(name: string, open: () => OutsideStore): void 
     describe('with a Postgres that has lost everything', () => {
       const fresh = useDatabase('withoutReadModel')
 
-      it('has the same tables, makes no deliveries, and gives out no id again', async function () {
+      it('has the same tables, makes no deliveries, and gives out no id again [LEDGER-16]', async function () {
         this.timeout(120_000)
         const item = await itemWithStock('5')
         await company.post('/webhooks', { url: 'https://erp.example/x', events: ['*'] })

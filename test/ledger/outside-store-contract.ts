@@ -8,7 +8,7 @@ let nextCompany = Date.now() * 1000 + 500_000
 
 /** What a store outside Postgres promises beyond every event store: to tell what was appended, by whomever. */
 export function describeOutsideStore(name: string, open: () => OutsideStore): void {
-  describe(`store outside Postgres: ${name}`, () => {
+  describe(`store outside Postgres: ${name} [LEDGER-13]`, () => {
     let store: OutsideStore
     before(() => {
       store = open()

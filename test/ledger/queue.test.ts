@@ -138,7 +138,7 @@ describe('queue', () => {
     expect(groups()).to.deep.equal([['b', 'c', 'd']])
   })
 
-  it('refuses as unavailable what would make too many commands wait, and accepts again when some have gone', async () => {
+  it('refuses as unavailable what would make too many commands wait, and accepts again when some have gone [HTTP-13, OPS-28]', async () => {
     await push(item(1, 'under way'))
     await push(item(1, 'a', 60), item(1, 'b', 40))
     expect(() => queue.push(item(2, 'c'))).to.throw(Unavailable)

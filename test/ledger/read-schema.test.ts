@@ -47,7 +47,7 @@ describe('read schema', () => {
     expect(await ensure(counterModel)).to.equal(null)
   })
 
-  it('is made anew from the ledgers, byte for byte, by projections of another version', async () => {
+  it('is made anew from the ledgers, byte for byte, by projections of another version [OPS-12]', async () => {
     await given.fill()
     const before = await given.rows()
     await given.harness.pool.query('update read.counters set value = 7 where id = 1')
@@ -58,7 +58,7 @@ describe('read schema', () => {
     expect(await given.schemas()).to.deep.equal(['read'])
   })
 
-  it('is made anew when it is gone', async () => {
+  it('is made anew when it is gone [OPS-12]', async () => {
     await given.fill()
     const before = await given.rows()
     await given.harness.pool.query('drop schema read cascade')
@@ -66,7 +66,7 @@ describe('read schema', () => {
     expect(await given.rows()).to.deep.equal(before)
   })
 
-  it('stays as it was when a rebuild fails, and the next one clears up behind it', async () => {
+  it('stays as it was when a rebuild fails, and the next one clears up behind it [LEDGER-11]', async () => {
     await given.fill()
     const before = await given.rows()
     const failure = await ensure(broken).catch((error: unknown) => error)
@@ -78,7 +78,7 @@ describe('read schema', () => {
     expect(await given.schemas()).to.deep.equal(['read'])
   })
 
-  it('is made once by processes that start together, the others waiting for as long as that takes', async () => {
+  it('is made once by processes that start together, the others waiting for as long as that takes [OPS-12]', async () => {
     await given.fill()
     const unit = await given.harness.pool.connect()
     try {
@@ -97,7 +97,7 @@ describe('read schema', () => {
     }
   })
 
-  it('lets nobody add a ledger in the middle, which would be written by older projections', async () => {
+  it('lets nobody add a ledger in the middle, which would be written by older projections [LEDGER-12]', async () => {
     const unit = await given.harness.pool.connect()
     try {
       await unit.query('begin')

@@ -60,7 +60,7 @@ describe('rebuild', () => {
     expect(healed).to.deep.equal(equal)
   })
 
-  it('holds a company that was registered, and what was written, while it was rebuilt', async () => {
+  it('holds a company that was registered, and what was written, while it was rebuilt [LEDGER-11]', async () => {
     await given.fill()
     const store = storeWith(async () => {
       await ensureLedger(given.harness.pool, 3)
@@ -74,7 +74,7 @@ describe('rebuild', () => {
     expect(sums).to.deep.equal([{ value: 5 }])
   })
 
-  it('stays as it was when the rebuild loses its connections, and the next one makes it anew', async () => {
+  it('stays as it was when the rebuild loses its connections, and the next one makes it anew [LEDGER-11]', async () => {
     await given.fill()
     const before = await given.rows()
     const store = storeWith(() =>
@@ -132,7 +132,7 @@ describe('rebuild', () => {
     ])
   })
 
-  it('is rebuilt while the service reads and writes, which neither fails nor loses anything', async () => {
+  it('is rebuilt while the service reads and writes, which neither fails nor loses anything [LEDGER-11]', async () => {
     await given.fill()
     let running = true
     let written = 60

@@ -95,7 +95,7 @@ describe('replay', () => {
     return { applied, written }
   }
 
-  it('comes to the same however far apart the changes of a row are, and writes it once for those that are near', async () => {
+  it('comes to the same however far apart the changes of a row are, and writes it once for those that are near [LEDGER-10]', async () => {
     const { written, applied } = await replayAll(ledger(EVENTS).events)
     expect(applied).to.equal(EVENTS)
     expect(await stored()).to.deep.equal(sumsUpTo(EVENTS - 1))

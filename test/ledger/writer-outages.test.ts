@@ -69,7 +69,7 @@ describe('writer, when Postgres fails it', () => {
     )
 
   for (const faults of [['lost'], ['done']] as CommitFault[][]) {
-    it(`answers everything, and carries it out once, when a COMMIT is ${faults}`, async () => {
+    it(`answers everything, and carries it out once, when a COMMIT is ${faults} [LEDGER-6, LEDGER-8]`, async () => {
       harness.commitFaults.push(...faults)
       const answers = await Promise.all([
         ...times(10, (n) => harness.writer.run(addition(1, ONE, n % 2 ? `key-${n}` : undefined))),
@@ -89,7 +89,7 @@ describe('writer, when Postgres fails it', () => {
     ['done', 'lost', 'lost'],
     ['done', 'done', 'lost', 'done'],
   ] as CommitFault[][]) {
-    it(`carries out once what is asked again under its key when COMMITs are ${faults.join(', ')}`, async () => {
+    it(`carries out once what is asked again under its key when COMMITs are ${faults.join(', ')} [HTTP-13, IDEM-7]`, async () => {
       harness.commitFaults.push(...faults)
       const requests = [
         ...times(10, (n) => addition(1, ONE, `key-${n}`)),
@@ -104,7 +104,7 @@ describe('writer, when Postgres fails it', () => {
     })
   }
 
-  it('promises nothing while COMMITs fail for ever, and repeats nothing afterwards', async () => {
+  it('promises nothing while COMMITs fail for ever, and repeats nothing afterwards [HTTP-13, LEDGER-8]', async () => {
     harness.commitFaults.push(...times(40, (): CommitFault => 'lost'))
     expect(await failureOf(run(1, 'key'))).to.be.instanceOf(Unavailable)
     harness.commitFaults.length = 0
@@ -141,14 +141,14 @@ describe('writer, when Postgres fails it', () => {
     await assertLedger(harness, 2, 1)
   })
 
-  it('works again after all of its idle connections were ended', async () => {
+  it('works again after all of its idle connections were ended [OPS-8]', async () => {
     await Promise.all([1, 2, 3].map((company) => run(company)))
     await endConnections()
     await Promise.all([1, 2, 3].map((company) => run(company)))
     for (const company of [1, 2, 3]) await assertLedger(harness, company, 2)
   })
 
-  it('is unavailable while the database refuses connections, and works again when it does not', async () => {
+  it('is unavailable while the database refuses connections, and works again when it does not [OPS-8]', async () => {
     const name = new URL(database.url).pathname.slice(1)
     const allow = (allowed: boolean): Promise<unknown> =>
       administer(process.env.TILLBOOK_TEST_SERVER as string, (client) =>
@@ -189,7 +189,7 @@ describe('writer, when Postgres fails it', () => {
     await assertLedger(harness, 2, 2)
   })
 
-  it('writes nothing into tables of another version, says that it is outdated, and is unavailable', async () => {
+  it('writes nothing into tables of another version, says that it is outdated, and is unavailable [LEDGER-12]', async () => {
     await harness.pool.query(`update ops.read_model set version = 'newer'`)
     const failures = await Promise.all([failureOf(run(1, 'key')), failureOf(run(2)), failureOf(run(2))])
     for (const failure of failures) expect(failure).to.be.instanceOf(Unavailable)
@@ -200,7 +200,7 @@ describe('writer, when Postgres fails it', () => {
     await assertLedger(harness, 1, 0)
   })
 
-  it('breaks no ledger when the database refuses a row after the events were appended', async () => {
+  it('breaks no ledger when the database refuses a row after the events were appended [LEDGER-6]', async () => {
     // Both statements and COMMIT are sent at once: the refusal must undo the events too.
     await harness.pool.query('alter table read.counters add constraint at_most_three check (value <= 3)')
     try {

@@ -24,7 +24,7 @@ describe('writer', () => {
   const times = <T>(count: number, make: (number: number) => T): T[] => Array.from({ length: count }, (_, n) => make(n))
 
   describe('deciding', () => {
-    it('accepts exactly as many of 50 concurrent additions as the limit allows', async () => {
+    it('accepts exactly as many of 50 concurrent additions as the limit allows [LEDGER-7]', async () => {
       const requests = times(50, () => harness.writer.run(addition(1, { id: 1, by: 1, limit: 20 })))
       const answers = await Promise.all(requests)
       expect(accepted(answers)).to.have.length(20)
@@ -32,7 +32,7 @@ describe('writer', () => {
       await assertLedger(harness, 1, 20)
     })
 
-    it('accepts exactly as many when two processes decide at once', async () => {
+    it('accepts exactly as many when two processes decide at once [LEDGER-7]', async () => {
       const writers = [harness.writer, harness.another()]
       const requests = times(50, (n) => writers[n % 2]?.run(addition(1, { id: 1, by: 1, limit: 20 })))
       const answers = (await Promise.all(requests)) as (Answer | Refusal)[]
@@ -80,7 +80,7 @@ describe('writer', () => {
       expect(answers.map((answer) => answer.revision)).to.deep.equal(times(40, (n) => n))
     })
 
-    it('keeps companies apart that share a group', async () => {
+    it('keeps companies apart that share a group [LEDGER-1]', async () => {
       const requests = times(90, (n) =>
         harness.writer.run(addition(1 + (n % 3), { id: 1, by: 1, limit: 10 + (n % 3) })),
       )
@@ -88,7 +88,7 @@ describe('writer', () => {
       for (const company of [1, 2, 3]) await assertLedger(harness, company, 9 + company)
     })
 
-    it('writes nothing for what is refused, not even when it carries a key', async () => {
+    it('writes nothing for what is refused, not even when it carries a key [HTTP-11]', async () => {
       const refused = await harness.writer.run(addition(1, { id: 1, by: 1, limit: 0 }, 'key'))
       expect(refused).to.include({ refused: 'validation_failed' })
       await assertLedger(harness, 1, 0)
@@ -100,7 +100,7 @@ describe('writer', () => {
   })
 
   describe('a request that fails', () => {
-    it('does not fail its neighbours in the group when it has a bug', async () => {
+    it('does not fail its neighbours in the group when it has a bug [LEDGER-6]', async () => {
       const outcomes = await Promise.allSettled(
         times(10, (n) => harness.writer.run(addition(1 + (n % 2), { id: 1, by: 1, bug: n === 4 }))),
       )
@@ -186,7 +186,7 @@ describe('writer', () => {
     const eventTimes = async (count: number) =>
       (await assertLedger(harness, 1, count)).map((event) => event.recorded_at)
 
-    it('is that of Postgres, between the question and the answer', async () => {
+    it('is that of Postgres, between the question and the answer [LEDGER-4]', async () => {
       const clock = async () => (await harness.pool.query('select clock_timestamp() as now')).rows[0].now as string
       const before = await clock()
       await harness.writer.run(addition(1, { id: 1, by: 1 }))
@@ -196,7 +196,7 @@ describe('writer', () => {
       expect(times).to.deep.equal([...times].sort())
     })
 
-    it('never goes back within a ledger, though the clock stands before its last event', async () => {
+    it('never goes back within a ledger, though the clock stands before its last event [LEDGER-4]', async () => {
       const future = '2199-12-31T23:59:59.999Z'
       await harness.pool.query('update ops.ledgers set last_recorded_at = $1 where company_id = 1', [future])
       for (const company of [1, 1, 2]) await harness.writer.run(addition(company, { id: 1, by: 1 }, undefined))

@@ -1,9 +1,8 @@
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { SMTPServer } from 'smtp-server'
-import { createUser } from '#commands/users/create-user.ts'
-import { deactivateUser } from '#commands/users/deactivate-user.ts'
-import { enableWebhook, switchOffWebhook } from '#commands/webhooks/switch-webhook.ts'
+import { createUser, deactivateUser } from '#commands/users.ts'
+import { enableWebhook, switchOffWebhook } from '#commands/webhooks.ts'
 import { createMailer } from '#mail/mailer.ts'
 import { startNotices } from '#mail/notices.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
@@ -87,7 +86,7 @@ describe('notices by e-mail', () => {
   }
   const settled = async () => (await stored()).every(({ next_email_at }) => next_email_at === null)
 
-  it('go to the active users of the company, in Portuguese, once', async () => {
+  it('go to the active users of the company, in Portuguese, once [HOOK-20, OPS-21]', async () => {
     const [one, other, clerk] = ['ana', 'bia', 'caixa'].map((name) => `${name}-${company.id}@loja.example`) as [
       string,
       string,
@@ -131,7 +130,7 @@ describe('notices by e-mail', () => {
     expect(await stored()).to.deep.equal([])
   })
 
-  it('come again with the same Message-ID after the server has refused them for the moment', async () => {
+  it('come again with the same Message-ID after the server has refused them for the moment [OPS-21]', async () => {
     await user(`ana-${company.id}@loja.example`, 'owner')
     await switchedOff('gone')
     refusals.push(Object.assign(new Error('try again later'), { responseCode: 451 }))
@@ -143,7 +142,7 @@ describe('notices by e-mail', () => {
     expect((await stored())[0]).to.include({ email_tries: 2 })
   })
 
-  it('are given up after the last retry, and stay in the list', async () => {
+  it('are given up after the last retry, and stay in the list [OPS-21]', async () => {
     await user(`ana-${company.id}@loja.example`, 'owner')
     await switchedOff()
     const { errors } = await whileTelling(settled, { mail: 'smtp://127.0.0.1:1', retrySeconds: [0.01, 0.01] })
@@ -151,7 +150,7 @@ describe('notices by e-mail', () => {
     expect(await stored()).to.deep.equal([{ email_tries: 3, emailed_at: null, next_email_at: null }])
   })
 
-  it('are logged, without the address, when there is no mail server', async () => {
+  it('are logged, without the address, when there is no mail server [OPS-21]', async () => {
     await user(`ana-${company.id}@loja.example`, 'owner')
     const id = await switchedOff()
     const { warnings } = await whileTelling(settled, { mail: '' })
@@ -168,7 +167,7 @@ describe('notices by e-mail', () => {
     expect(letters).to.deep.equal([])
   })
 
-  it('are sent by one of two processes', async () => {
+  it('are sent by one of two processes [OPS-21]', async () => {
     await user(`ana-${company.id}@loja.example`, 'owner')
     const id = await switchedOff()
     for (let n = 0; n < 9; n++) {

@@ -49,7 +49,7 @@ async function counted(request: Request, run: Writer['run']): Promise<object> {
 }
 
 describe('a writer that is counted', () => {
-  it('counts a command by its answer', async () => {
+  it('counts a command by its answer [OPS-19]', async () => {
     const one = requestOf(1)
     expect(await counted(one, async () => ANSWER)).to.deep.equal({ accepted: 1 })
     expect(await counted(one, async () => ({ ...ANSWER, replayed: true }))).to.deep.equal({ replayed: 1 })
@@ -59,7 +59,7 @@ describe('a writer that is counted', () => {
     })
   })
 
-  it('counts those that nothing was promised of apart from those that failed', async () => {
+  it('counts those that nothing was promised of apart from those that failed [OPS-19]', async () => {
     const fail = (error: Error) => () => Promise.reject(error)
     expect(await counted(requestOf(3), fail(new Unavailable('down')))).to.deep.equal({ unavailable: 3 })
     expect(await counted(requestOf(1), fail(new Error('a bug')))).to.deep.equal({ failed: 1 })

@@ -77,7 +77,7 @@ describe(`the service as its model has it (${TITLE})`, function () {
 
   const property = () => fc.asyncProperty(aCase, hold)
 
-  it('answers every call as one order of all calls explains it', async () => {
+  it('answers every call as one order of all calls explains it [LEDGER-7]', async () => {
     const cases = DRAWS.flatMap(({ seed, runs }) =>
       fc.sample(aCase, { seed, numRuns: runs }).map((history, place) => ({ history, seed, path: String(place) })),
     )

@@ -1,5 +1,5 @@
-import { createTokens } from '#access/tokens.ts'
-import { createUser } from '#commands/users/create-user.ts'
+import { createTokens } from '#access/sync-access.ts'
+import { createUser } from '#commands/users.ts'
 import { type Reply, send, type TestApi } from '../support/api.ts'
 import { type Call, type Case, type Kind, resolved, type Step } from './calls.ts'
 import type { Outcome } from './state.ts'

@@ -2,7 +2,8 @@ import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { findEmbedded, stopLeftOver } from '#postgres/embedded.ts'
+import { stopLeftOver } from '#postgres/embedded.ts'
+import { findEmbedded } from '../support/find-embedded.ts'
 import { openWorkplace, type Workplace } from '../support/guide.ts'
 import { type Service, startService } from '../support/process.ts'
 import { onDatabase } from '../support/server.ts'
@@ -63,7 +64,7 @@ describe('a backup, made and restored as docs/operations.md says', function () {
     return { seals, publicKey }
   }
 
-  it('of the embedded Postgres: the whole of DATA_DIR, while the service is stopped', async () => {
+  it('of the embedded Postgres: the whole of DATA_DIR, while the service is stopped [OPS-13]', async () => {
     const RESTORED_DATA_DIR = join(base, 'restored')
     service = await startService({ ...CALM, DATA_DIR: dataDir }, STARTING)
     const belongings = await gather(service.url, { DATA_DIR: dataDir }, receiver)
@@ -102,7 +103,7 @@ describe('a backup, made and restored as docs/operations.md says', function () {
       if (typeof server !== 'string') await server?.stop()
     })
 
-    it('a dump that is taken while the service sells', async () => {
+    it('a dump that is taken while the service sells [OPS-13]', async () => {
       const { url: SERVER_URL, programs } = server as SystemPostgres
       const [DATABASE_URL, RESTORED_URL] = [
         onDatabase(SERVER_URL, 'tillbook'),

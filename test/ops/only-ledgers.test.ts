@@ -54,7 +54,7 @@ describe('ledgers that outlive their Postgres', function () {
   const url = () => service?.url ?? ''
   const command = (...words: string[]) => printed(settings(empty.url), ...words)
 
-  it('give back everything that is derived from them, and are whole', async () => {
+  it('give back everything that is derived from them, and are whole [LEDGER-16]', async () => {
     const isDerived = ([name]: [string, unknown]) => name.startsWith('read.')
     const [kept, made] = await Promise.all([database.url, empty.url].map(contentsOf))
     expect(Object.entries(made ?? {}).filter(isDerived)).to.deep.equal(Object.entries(kept ?? {}).filter(isDerived))

@@ -6,7 +6,7 @@ describe('access to the panel', () => {
 
   const stranger = (path: string, init: RequestInit = {}) => fetch(api.url + path, { redirect: 'manual', ...init })
 
-  it('leads from the root to the panel, and whoever is not logged in to the login', async () => {
+  it('leads from the root to the panel, and whoever is not logged in to the login [PANEL-1]', async () => {
     expect((await stranger('/')).headers.get('location')).to.equal('/painel')
     const answer = await stranger('/painel/clientes?name=Ana')
     expect(answer.status).to.equal(303)
@@ -15,7 +15,7 @@ describe('access to the panel', () => {
     expect(to.searchParams.get('para')).to.equal('/painel/clientes?name=Ana')
   })
 
-  it('shows the page that was asked for after the login, and never leads to another site', async () => {
+  it('shows the page that was asked for after the login, and never leads to another site [PANEL-1]', async () => {
     const enter = (para: string) => owner.post('/painel/entrar', { email: owner.email, password: owner.password, para })
     expect((await enter('/painel/clientes?name=Ana')).to).to.equal('/painel/clientes?name=Ana')
     for (const elsewhere of [
@@ -32,7 +32,7 @@ describe('access to the panel', () => {
     }
   })
 
-  it('gives a cookie that scripts cannot read and other sites cannot use', async () => {
+  it('gives a cookie that scripts cannot read and other sites cannot use [PANEL-3]', async () => {
     const { headers, status } = await owner.logIn()
     expect(status).to.equal(303)
     expect(headers.get('set-cookie'))
@@ -41,7 +41,7 @@ describe('access to the panel', () => {
       .and.to.match(/Path=\//)
   })
 
-  it('refuses a wrong password and an unknown address alike, and shows neither password nor who exists', async () => {
+  it('refuses a wrong password and an unknown address alike, and shows neither password nor who exists [PANEL-2]', async () => {
     const wrong = await owner.logIn('uma senha errada')
     const unknown = await owner.post('/painel/entrar', { email: 'ninguem@loja.example', password: 'uma senha errada' })
     for (const { status, html } of [wrong, unknown]) {
@@ -51,20 +51,20 @@ describe('access to the panel', () => {
     }
   })
 
-  it('asks to wait after five wrong passwords', async () => {
+  it('asks to wait after five wrong passwords [PANEL-2]', async () => {
     for (let n = 0; n < 5; n++) await owner.logIn('uma senha errada')
     const { status, headers } = await owner.logIn()
     expect(status).to.equal(429)
     expect(Number(headers.get('retry-after'))).to.be.above(0)
   })
 
-  it('ends the session when somebody leaves', async () => {
+  it('ends the session when somebody leaves [PANEL-4]', async () => {
     const { to } = await owner.submit('/painel/clientes', {}, '/painel/sair')
     expect(to).to.match(/^\/painel\/entrar/)
     expect((await owner.get('/painel/clientes')).status).to.equal(303)
   })
 
-  it('sends pages that may load nothing from elsewhere, and that nobody keeps', async () => {
+  it('sends pages that may load nothing from elsewhere, and that nobody keeps [PANEL-13]', async () => {
     const { headers, html } = await owner.get('/painel/clientes')
     expect(headers.get('content-security-policy')).to.match(/default-src 'none'.*frame-ancestors 'none'/)
     expect(headers.get('cache-control')).to.equal('no-store')
@@ -86,7 +86,7 @@ describe('access to the panel', () => {
   })
 
   describe('forms', () => {
-    it('are refused from another site, without the session’s own token, or with that of another session', async () => {
+    it('are refused from another site, without the session’s own token, or with that of another session [PANEL-7]', async () => {
       const { html } = await owner.get('/painel/clientes/novo')
       const fields: Record<string, string> = {
         ...hiddenFields(html, '/painel/clientes'),
@@ -106,7 +106,7 @@ describe('access to the panel', () => {
       expect((await owner.post('/painel/clientes', fields)).status).to.equal(303)
     })
 
-    it('do once what they do, however often and fast they are sent', async () => {
+    it('do once what they do, however often and fast they are sent [PANEL-10]', async () => {
       const { html } = await owner.get('/painel/clientes/novo')
       const fields = { ...hiddenFields(html, '/painel/clientes'), name: 'Maria', person_type: 'PF' }
       const sent = await Promise.all(Array.from({ length: 10 }, () => owner.post('/painel/clientes', fields)))
@@ -132,7 +132,7 @@ describe('access to the panel', () => {
     }
   })
 
-  it('answers plain HTTP from elsewhere with 403, as a page', async () => {
+  it('answers plain HTTP from elsewhere with 403, as a page [PANEL-3]', async () => {
     const answer = await stranger('/painel/entrar', { headers: { 'x-forwarded-for': '203.0.113.9' } })
     expect(answer.status).to.equal(403)
     expect(answer.headers.get('content-type')).to.match(/^text\/html/)

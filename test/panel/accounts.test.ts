@@ -28,7 +28,7 @@ for (const { path: PATH, party, label, name, parties } of SIDES) {
     const list = async (query = '') => textIn((await user.get(`${PATH}${query}`)).html.split('id="lista"')[1] ?? '')
     const settle = (id: number, fields: Record<string, string>) => user.submit(`${PATH}/${id}/liquidar`, fields)
 
-    it('creates what is typed as people type it, for a party that is named', async () => {
+    it('creates what is typed as people type it, for a party that is named [PANEL-20]', async () => {
       const id = await partyId('Maria da Silva')
       const fields = {
         amount: '1.234,5',
@@ -85,7 +85,7 @@ for (const { path: PATH, party, label, name, parties } of SIDES) {
       expect((await company.get(api1)).body.data).to.have.length(1)
     })
 
-    it('changes only what somebody has changed; a party is left alone, replaced or removed', async () => {
+    it('changes only what somebody has changed; a party is left alone, replaced or removed [PANEL-11]', async () => {
       await partyId('João')
       const { id } = await account({ [`${party}_id`]: await partyId('Maria') })
       const edit = `${PATH}/${id}/editar`
@@ -108,7 +108,7 @@ for (const { path: PATH, party, label, name, parties } of SIDES) {
       expect(await inApi(id)).to.include({ [`${party}_id`]: null, amount: '12.00' })
     })
 
-    it('settles in full, as the counter’s own doing, once', async () => {
+    it('settles in full, as the counter’s own doing, once [PANEL-21]', async () => {
       const { id } = await account({ amount: '1500.00' })
       const at = `${PATH}/${id}/liquidar`
       const { html } = await user.get(at)
@@ -133,7 +133,7 @@ for (const { path: PATH, party, label, name, parties } of SIDES) {
       expect(Math.abs(Date.parse((await inApi(id)).paid_at) - Date.now())).to.be.lessThan(60_000)
     })
 
-    it('refuses to settle without a method, at another amount than was shown, or again', async () => {
+    it('refuses to settle without a method, at another amount than was shown, or again [PANEL-21]', async () => {
       const { id } = await account()
       const at = `${PATH}/${id}/liquidar`
       expect(problemsIn((await settle(id, { payment_method: '' })).html)[1]).to.match(/^Forma de pagamento: /)
@@ -158,7 +158,7 @@ for (const { path: PATH, party, label, name, parties } of SIDES) {
       expect(await inApi(id)).to.include({ payment_method: 'pix', description: 'Aluguel' })
     })
 
-    it('deletes after asking, once', async () => {
+    it('deletes after asking, once [PANEL-20]', async () => {
       const { id } = await account()
       const at = `${PATH}/${id}/excluir`
       const form = hiddenFields((await user.get(at)).html, at)
@@ -194,7 +194,7 @@ for (const { path: PATH, party, label, name, parties } of SIDES) {
       expect(await list(`?due_from=2027-13-01`)).to.include('Nenhuma conta encontrada.')
     })
 
-    it('goes on to further pages of each view, without losing or repeating any', async () => {
+    it('goes on to further pages of each view, without losing or repeating any [PANEL-16]', async () => {
       const items = Array.from({ length: 110 }, (_, n) => ({
         external_id: `x${n}`,
         description: `Conta <${n}>`,
@@ -226,7 +226,7 @@ for (const { path: PATH, party, label, name, parties } of SIDES) {
         expect((await user.get(`${PATH}${query}`)).status, query).to.equal(200)
     })
 
-    it('shows an account as it was, and the list of then', async () => {
+    it('shows an account as it was, and the list of then [PANEL-18]', async () => {
       const { id } = await account()
       const { headers } = await company.get('/me')
       await settle(id, { payment_method: 'pix' })
@@ -285,7 +285,7 @@ for (const { path: PATH, party, label, name, parties } of SIDES) {
 describe('panel: the receivable of a sale', () => {
   const { api, company, user } = usePanelUser('clerk')
 
-  it('is settled here, though the API may not, and leads to its sale', async () => {
+  it('is settled here, though the API may not, and leads to its sale [PANEL-21]', async () => {
     const counter = await openCounter(company)
     await upload(await openTill(api.url, company), [counter.onAccount('pdv-1')])
     const [{ id, sale_id }] = (await company.get('/finance/receivables')).body.data

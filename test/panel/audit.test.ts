@@ -12,7 +12,7 @@ describe('panel: audit', () => {
   const customer = async (name: string) => (await company.post('/customers', { name })).body.data.id as number
   const revision = async () => Number((await company.get('/me')).headers.get('x-ledger-revision'))
 
-  it('shows the ledger with the newest first, who did what, through which channel', async () => {
+  it('shows the ledger with the newest first, who did what, through which channel [PANEL-27]', async () => {
     await customer('Maria')
     const text = await shown('/painel/auditoria')
     expect(text).to.match(/Cliente criado.*Usuário criado.*Empresa registrada/)
@@ -32,7 +32,7 @@ describe('panel: audit', () => {
     expect(seen).to.deep.equal(Array.from({ length: last + 1 }, (_, n) => last - n))
   })
 
-  it('filters by event, kind of record, record, channel and day', async () => {
+  it('filters by event, kind of record, record, channel and day [PANEL-27]', async () => {
     const id = await customer('Maria')
     await company.call('PATCH', `/customers/${id}`, { notes: 'nova' })
     await company.post('/suppliers', { name: 'Bom Grão' })
@@ -57,7 +57,7 @@ describe('panel: audit', () => {
     }
   })
 
-  it('shows an event as it is kept, with its hash, and the record before and after it', async () => {
+  it('shows an event as it is kept, with its hash, and the record before and after it [PANEL-27]', async () => {
     const id = await customer('Maria')
     await company.call('PATCH', `/customers/${id}`, { name: 'Maria Souza' })
     const last = await revision()
@@ -71,7 +71,7 @@ describe('panel: audit', () => {
     }
   })
 
-  it('verifies the ledger at the press of a button, and finds what was altered', async () => {
+  it('verifies the ledger at the press of a button, and finds what was altered [PANEL-27]', async () => {
     const id = await customer('Maria')
     const verify = () => owner.submit('/painel/auditoria', {}, '/painel/auditoria/conferir')
     expect(textIn((await verify()).html))
@@ -85,7 +85,7 @@ describe('panel: audit', () => {
     expect(altered).to.include('O livro foi alterado').and.to.include('O conteúdo do evento foi alterado.')
   })
 
-  it('leads to any record as it was at a date and time', async () => {
+  it('leads to any record as it was at a date and time [PANEL-18]', async () => {
     const id = await customer('Maria')
     const ask = (query: string) => owner.get(`/painel/auditoria/como-era?${query}`)
     expect((await ask(`tipo=customer&numero=${id}&em=2026-11-20T10:00`)).to).to.equal(
@@ -96,7 +96,7 @@ describe('panel: audit', () => {
     expect((await ask('tipo=customer&numero=x&em=')).status).to.equal(422)
   })
 
-  it('shows records that have no page of their own, now and then', async () => {
+  it('shows records that have no page of their own, now and then [PANEL-18]', async () => {
     const path = `/painel/auditoria/registros/user/${owner.id}`
     expect(await shown(path)).to.include(owner.email)
     expect(await shown(`${path}?em=${await revision()}`))
@@ -107,7 +107,7 @@ describe('panel: audit', () => {
     expect((await owner.get('/painel/auditoria/registros/user/999999')).status).to.equal(404)
   })
 
-  it('is for owners only', async () => {
+  it('is for owners only [PANEL-5]', async () => {
     const clerk = await panelUser(api, company, 'clerk')
     for (const path of ['', '/eventos/0', '/como-era', `/registros/user/${owner.id}`])
       expect((await clerk.get(`/painel/auditoria${path}`)).status, path).to.equal(403)

@@ -16,7 +16,7 @@ describe('panel: catalog', () => {
   const category = async (name: string) => (await company.post('/catalog/categories', { name })).body.data.id as number
   const list = async (query = '') => textIn((await user.get(`${PATH}${query}`)).html.split('id="lista"')[1] ?? '')
 
-  it('creates what is typed as people type it, with its category and its stock', async () => {
+  it('creates what is typed as people type it, with its category and its stock [PANEL-20]', async () => {
     const category_id = await category('Bebidas')
     const fields = {
       name: 'Café',
@@ -47,14 +47,14 @@ describe('panel: catalog', () => {
       expect(shown).to.include(text)
   })
 
-  it('creates one item, however often the button is pressed', async () => {
+  it('creates one item, however often the button is pressed [PANEL-10]', async () => {
     const { html } = await user.get(`${PATH}/novo`)
     const form = { ...hiddenFields(html, PATH), name: 'Café', type: 'product', price: '1' }
     expect((await user.post(PATH, form)).to).to.equal((await user.post(PATH, form)).to)
     expect((await company.get('/catalog/items')).body.data).to.have.length(1)
   })
 
-  it('names the fields that are wrong, or taken, and changes nothing', async () => {
+  it('names the fields that are wrong, or taken, and changes nothing [PANEL-12]', async () => {
     const { status, html } = await create({ name: '', price: '1,234', stock: '-1' })
     expect(status).to.equal(422)
     expect(problemsIn(html)).to.deep.equal([
@@ -74,7 +74,7 @@ describe('panel: catalog', () => {
     expect((await company.get('/catalog/items')).body.data).to.have.length(1)
   })
 
-  it('changes the fields of an item, and never its stock, which sales change meanwhile', async () => {
+  it('changes the fields of an item, and never its stock, which sales change meanwhile [PANEL-20]', async () => {
     const { id } = await item({ name: 'Café', stock: '5', category_id: await category('Bebidas') })
     const edit = `${PATH}/${id}/editar`
     const { html } = await user.get(edit)
@@ -86,7 +86,7 @@ describe('panel: catalog', () => {
     expect(changed).to.deep.include({ name: 'Café forte', price: '2.50', category_id: null, stock: '3.000' })
   })
 
-  it('deactivates after asking, once', async () => {
+  it('deactivates after asking, once [PANEL-20]', async () => {
     const { id } = await item({ name: 'Café' })
     const at = `${PATH}/${id}/excluir`
     const { html } = await user.get(at)
@@ -137,7 +137,7 @@ describe('panel: catalog', () => {
     await upload(till, [offlineSaleOf({ total: 2, amount_received: 2, items, payments })])
   }
 
-  it('moves stock by what comes in, goes out or is counted, and as its own event', async () => {
+  it('moves stock by what comes in, goes out or is counted, and as its own event [PANEL-20]', async () => {
     const { id } = await item({ name: 'Café', stock: '5' })
     const move = (movement: string, quantity: string) =>
       user.submit(`${PATH}/${id}`, { movement, quantity }, `${PATH}/${id}/estoque`)
@@ -157,7 +157,7 @@ describe('panel: catalog', () => {
     expect(textIn((await user.get(`${PATH}/${id}`)).html).split('Estoque ajustado')).to.have.length(6)
   })
 
-  it('refuses movements that make no sense, and leaves the stock alone', async () => {
+  it('refuses movements that make no sense, and leaves the stock alone [PANEL-20]', async () => {
     const { id } = await item({ name: 'Café', stock: '5' })
     const at = `${PATH}/${id}`
     const move = (fields: Record<string, string>) => user.submit(at, fields, `${at}/estoque`)
@@ -176,7 +176,7 @@ describe('panel: catalog', () => {
     expect((await inApi(at)).stock).to.equal('5.000')
   })
 
-  it('moves stock once, however often the button is pressed', async () => {
+  it('moves stock once, however often the button is pressed [PANEL-10]', async () => {
     const { id } = await item({ name: 'Café', stock: '5' })
     const to = `${PATH}/${id}/estoque`
     const form = { ...hiddenFields((await user.get(`${PATH}/${id}`)).html, to), movement: 'in', quantity: '2' }

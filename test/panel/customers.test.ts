@@ -8,7 +8,7 @@ describe('panel: customers', () => {
     user.submit('/painel/clientes/novo', { person_type: 'PF', ...fields }, '/painel/clientes')
   const pathOf = (to: string | null) => (to ?? '').replace(/\?.*/, '')
 
-  it('creates what is typed as people type it, for the API to see, as the counter’s own doing', async () => {
+  it('creates what is typed as people type it, for the API to see, as the counter’s own doing [PANEL-20]', async () => {
     const { status, to } = await create({
       name: ' Maria da Silva ',
       document: '529.982.247-25',
@@ -28,7 +28,7 @@ describe('panel: customers', () => {
       expect(shown).to.include(text)
   })
 
-  it('shows a form again with what was typed and what is wrong, beside the fields', async () => {
+  it('shows a form again with what was typed and what is wrong, beside the fields [PANEL-12]', async () => {
     const { status, html } = await create({ name: '', document: '123', notes: 'fica' })
     expect(status).to.equal(422)
     expect(problemsIn(html)).to.deep.equal([
@@ -47,7 +47,7 @@ describe('panel: customers', () => {
     expect(problemsIn(html)).to.include('Nome: já é usado por outro registro')
   })
 
-  it('changes only what somebody has changed, whatever others have changed meanwhile', async () => {
+  it('changes only what somebody has changed, whatever others have changed meanwhile [PANEL-11]', async () => {
     const path = pathOf((await create({ name: 'Maria', phone: '1111-1111' })).to)
     const id = path.split('/').at(-1)
     const { html } = await user.get(`${path}/editar`)
@@ -86,14 +86,14 @@ describe('panel: customers', () => {
     expect(data).to.deep.include({ name: 'Maria', phone: '1111-1111' })
   })
 
-  it('deletes after asking', async () => {
+  it('deletes after asking [PANEL-20]', async () => {
     const path = pathOf((await create({ name: 'Maria' })).to)
     expect(textIn((await user.get(`${path}/excluir`)).html)).to.include('deixa de aparecer')
     expect((await user.submit(`${path}/excluir`, {})).to).to.equal('/painel/clientes?feito=excluido')
     expect((await user.get(path)).status).to.equal(404)
   })
 
-  it('lists by name with pages and filters, in the address', async () => {
+  it('lists by name with pages and filters, in the address [PANEL-16]', async () => {
     for (let n = 0; n < 52; n++) await company.post('/customers', { name: `Cliente ${String(99 - n)}` })
     const first = (await user.get('/painel/clientes')).html
     expect(textIn(first)).to.match(/Cliente 48 .*Cliente 49 .*Cliente 97 /)
@@ -107,7 +107,7 @@ describe('panel: customers', () => {
     expect((await user.get('/painel/clientes?cursor=quebrado')).status).to.equal(200)
   })
 
-  it('shows a customer as it was at a revision and at a time, without anything to change', async () => {
+  it('shows a customer as it was at a revision and at a time, without anything to change [PANEL-18]', async () => {
     const path = pathOf((await create({ name: 'Maria' })).to)
     const { headers } = await company.get('/me')
     await user.submit(`${path}/editar`, { name: 'Outra', person_type: 'PF' })
@@ -119,7 +119,7 @@ describe('panel: customers', () => {
     expect((await user.get(`${path}?em=9999999`)).status).to.equal(422)
   })
 
-  it('shows script in any field as text', async () => {
+  it('shows script in any field as text [PANEL-13]', async () => {
     await company.post('/customers', {
       name: HOSTILE,
       notes: HOSTILE,
@@ -148,7 +148,7 @@ describe('panel: customers', () => {
       expect((await user.get(path)).status, path).to.equal(404)
   })
 
-  it('takes filters from anywhere as they come', async () => {
+  it('takes filters from anywhere as they come [PANEL-16]', async () => {
     for (const query of ['?name=%02', '?document=%02', '?external_id=%01', `?name=${'x'.repeat(300)}`, '?cursor=x'])
       expect((await user.get(`/painel/clientes${query}`)).status, query).to.equal(200)
   })

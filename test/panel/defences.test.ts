@@ -133,7 +133,7 @@ describe('what the panel is defended against', () => {
     expect((await call('/painel/clientes', { headers: { cookie } })).status).to.equal(303)
   })
 
-  it('cookies that were planted: behind HTTPS only a cookie of this very host counts, and never one from before', async () => {
+  it('cookies that were planted: behind HTTPS only a cookie of this very host counts, and never one from before [PANEL-3]', async () => {
     const secure = { 'x-forwarded-proto': 'https', 'x-forwarded-for': '203.0.113.9' }
     const planted = `__Host-tillbook=tb_panel_${'A'.repeat(43)}`
     const body = new URLSearchParams({ email: owner.email, password: owner.password })
@@ -147,7 +147,7 @@ describe('what the panel is defended against', () => {
     expect(await page(`tillbook=${token}`), 'under the name that any site of the domain can set').to.equal(303)
   })
 
-  it('pages of others that lead the login to what is no page', async () => {
+  it('pages of others that lead the login to what is no page [PANEL-1]', async () => {
     for (const para of ['/painel/sair', '/painel/entrar', '/painel/ao-vivo', '/painel/ao-vivo?desde=1']) {
       const body = { email: owner.email, password: owner.password, para }
       expect((await owner.post('/painel/entrar', body)).to, para).to.equal('/painel')

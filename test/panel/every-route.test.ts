@@ -55,13 +55,13 @@ describe('every route of the panel', function () {
     return rows
   }
 
-  it('is for everybody, or for owners only', () => {
+  it('is for everybody, or for owners only [PANEL-1]', () => {
     for (const { path, access } of PANEL_ROUTES)
       expect(access ?? 'everyone', path).to.equal(OWNERS_ONLY.test(path) ? 'owner' : 'everyone')
   })
 
   for (const { path, access } of PAGES)
-    it(`is shown to whom it is for: GET ${path}`, async () => {
+    it(`is shown to whom it is for: GET ${path} [PANEL-5]`, async () => {
       const address = await addressOf(panel, path)
       expect((await owner.get(address)).status).to.equal(200)
       expect((await clerk.get(address)).status).to.equal(access === 'owner' ? 403 : 200)
@@ -70,7 +70,7 @@ describe('every route of the panel', function () {
     })
 
   for (const { path, asOf } of PAGES.filter(aboutRecords))
-    it(`tells nothing of another company: GET ${path}`, async () => {
+    it(`tells nothing of another company: GET ${path} [PANEL-6]`, async () => {
       const address = await addressOf(panel, path)
       for (const query of asOf ? ['', '?em=0'] : ['']) {
         const answer = told(await stranger.get(address + query))
@@ -80,7 +80,7 @@ describe('every route of the panel', function () {
     })
 
   for (const { path } of FORMS)
-    it(`does nothing for a form of somebody else: POST ${path}`, async () => {
+    it(`does nothing for a form of somebody else: POST ${path} [PANEL-7]`, async () => {
       const address = await addressOf(panel, path)
       const [own, foreign] = [await signed(owner), await signed(stranger)]
       const before = await revisions()
@@ -94,7 +94,7 @@ describe('every route of the panel', function () {
     })
 
   for (const { path } of FORMS.filter(({ access }) => access === 'owner'))
-    it(`does nothing for a clerk: POST ${path}`, async () => {
+    it(`does nothing for a clerk: POST ${path} [PANEL-5]`, async () => {
       const address = await addressOf(panel, path)
       const before = await revisions()
       expect((await clerk.post(address, await signed(clerk))).status).to.equal(403)
@@ -102,7 +102,7 @@ describe('every route of the panel', function () {
     })
 
   for (const { path } of FORMS.filter(aboutRecords))
-    it(`does nothing with another company’s record: POST ${path}`, async () => {
+    it(`does nothing with another company’s record: POST ${path} [PANEL-6]`, async () => {
       const address = await addressOf(panel, path)
       const before = await revisions()
       const answer = told(await stranger.post(address, await signed(stranger)))

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import type { FormBody } from '#panel/forms/body.ts'
-import { BEFORE, beforeOf, changedFields, type Fields, filledFrom, inputOf } from '#panel/forms/form.ts'
+
+import { BEFORE, beforeOf, changedFields, type Fields, type FormBody, filledFrom, inputOf } from '#panel/forms/form.ts'
 import { amount, choices, line, paragraph, yesOrNo } from '#panel/forms/kinds.ts'
 
 const FIELDS: Fields = {
@@ -27,13 +27,13 @@ const sent = (typed: FormBody = {}, record: object = RECORD): FormBody => ({
 describe('forms of the panel: what somebody has changed', () => {
   const changed = (body: FormBody) => Object.keys(changedFields(FIELDS, body))
 
-  it('is nothing where a browser sends what it was shown, with line ends of its own', () => {
+  it('is nothing where a browser sends what it was shown, with line ends of its own [PANEL-11]', () => {
     expect(changed(sent())).to.deep.equal([])
     for (const notes of ['a\r\nb', 'a\rb', 'a\nb'])
       expect(changed(sent({ notes: 'a\r\nb' }, { ...RECORD, notes })), JSON.stringify(notes)).to.deep.equal([])
   })
 
-  it('is what was typed anew, emptied or unticked, and nothing else', () => {
+  it('is what was typed anew, emptied or unticked, and nothing else [PANEL-11]', () => {
     expect(changed(sent({ name: 'Chá' }))).to.deep.equal(['name'])
     expect(changed(sent({ notes: '' }))).to.deep.equal(['notes'])
     const { is_active: _, scopes: __, ...unticked } = sent()

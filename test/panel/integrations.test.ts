@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { switchOffWebhook } from '#commands/webhooks/switch-webhook.ts'
+import { switchOffWebhook } from '#commands/webhooks.ts'
 import { hiddenFields, panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
 
 const HOME = '/painel/integracoes'
@@ -19,7 +19,7 @@ describe('panel: integrations', () => {
     const create = (fields: Record<string, string | string[]>) =>
       owner.submit(`${HOME}/chaves/nova`, { name: 'ERP', ...fields }, `${HOME}/chaves`)
 
-    it('are shown once, and work at once', async () => {
+    it('are shown once, and work at once [KEY-3, PANEL-24]', async () => {
       const { status, html, headers } = await create({ scopes: ['customers:read', 'sales:read'] })
       expect(status).to.equal(200)
       expect(headers.get('cache-control')).to.equal('no-store')
@@ -54,14 +54,14 @@ describe('panel: integrations', () => {
       expect(late.html).to.include('value="sales:read" checked')
     })
 
-    it('are five at most', async () => {
+    it('are five at most [KEY-4]', async () => {
       for (let n = 0; n < 4; n++) expect((await create({ scopes: 'sales:read' })).status).to.equal(200)
       const { status, html } = await create({ scopes: 'sales:read' })
       expect(status).to.equal(409)
       expect(problemsIn(html)).to.deep.equal(['A empresa já tem cinco chaves de API ativas.'])
     })
 
-    it('are revoked after asking, from the next call on', async () => {
+    it('are revoked after asking, from the next call on [PANEL-24]', async () => {
       const key = secretIn((await create({ scopes: 'sales:read' })).html)
       const { html } = await owner.get(HOME)
       const id = Math.max(...[...html.matchAll(/chaves\/(\d+)"/g)].map(([, one]) => Number(one)))
@@ -78,7 +78,7 @@ describe('panel: integrations', () => {
     const registered = async (): Promise<string> =>
       /href="([^"]*webhooks\/\d+)"/.exec((await register()).html)?.[1] ?? ''
 
-    it('are registered with a secret that is shown once', async () => {
+    it('are registered with a secret that is shown once [HOOK-1, PANEL-25]', async () => {
       const { status, html } = await register({ events: ['sale.completed', 'customer.created'], description: 'ERP' })
       expect(status).to.equal(200)
       expect(secretIn(html)).to.match(/^whsec_/)
@@ -103,7 +103,7 @@ describe('panel: integrations', () => {
       expect((await company.get('/webhooks')).body.data).to.deep.equal([])
     })
 
-    it('are changed, switched off and on, and deleted', async () => {
+    it('are changed, switched off and on, and deleted [PANEL-25]', async () => {
       const path = await registered()
       const id = Number(path.split('/').at(-1))
       const webhook = async () => (await company.get(`/webhooks/${id}`)).body.data
@@ -122,7 +122,7 @@ describe('panel: integrations', () => {
       expect((await owner.get(path)).status).to.equal(404)
     })
 
-    it('get another secret, shown once, with an overlap', async () => {
+    it('get another secret, shown once, with an overlap [PANEL-25]', async () => {
       const path = await registered()
       const { html } = await owner.submit(`${path}/trocar-segredo`, { overlap_hours: '2' })
       expect(secretIn(html)).to.match(/^whsec_/)
@@ -132,7 +132,7 @@ describe('panel: integrations', () => {
       }
     })
 
-    it('show deliveries with request and answer, and deliver again, test and replay once a press', async () => {
+    it('show deliveries with request and answer, and deliver again, test and replay once a press [PANEL-25]', async () => {
       const path = await registered()
       await company.post('/customers', { name: 'Maria <b>' })
       const list = await owner.get(path)
@@ -182,7 +182,7 @@ describe('panel: integrations', () => {
     })
   })
 
-  it('shows how much of the quota is used today, where the contract is, and that an add-on is missing', async () => {
+  it('shows how much of the quota is used today, where the contract is, and that an add-on is missing [PANEL-24]', async () => {
     await company.get('/customers')
     expect(await shown(HOME))
       .to.match(/Chamadas hoje 1 de 1\.000\.000/)
@@ -193,13 +193,13 @@ describe('panel: integrations', () => {
     expect((await user.get(HOME)).html).to.include('href="/docs"')
   })
 
-  it('tells what was switched off by itself', async () => {
+  it('tells what was switched off by itself [PANEL-25]', async () => {
     const { id } = (await company.post('/webhooks', { url: URL, events: ['*'] })).body.data
     await company.run(switchOffWebhook, { id, reason: 'gone' })
     expect(await shown(HOME)).to.include(`o webhook ${URL} foi desligado porque respondeu que não existe mais`)
   })
 
-  it('is for owners only', async () => {
+  it('is for owners only [PANEL-5]', async () => {
     const clerk = await panelUser(api, company, 'clerk')
     const { id } = (await company.post('/webhooks', { url: URL, events: ['*'] })).body.data
     for (const path of ['', '/chaves/nova', '/chaves/1', `/webhooks/${id}`, '/webhooks/novo', `/webhooks/${id}/editar`])

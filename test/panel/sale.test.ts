@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { settleReceivable } from '#commands/finance/receivable-commands.ts'
+import { settleReceivable } from '#commands/finance/receivables.ts'
 import { authorizeFiscalDocument } from '#commands/sales/authorize-fiscal-document.ts'
 import type { Json } from '../support/api.ts'
 import { type Counter, openCounter } from '../support/offline-sales.ts'
@@ -84,7 +84,7 @@ describe('panel: a sale', () => {
       expect(after).not.to.include('/painel/contas-a-receber/')
     })
 
-    it('is shown as it was, with nothing to press', async () => {
+    it('is shown as it was, with nothing to press [PANEL-18]', async () => {
       const sale = await counter.record(counter.onAccount('a'))
       const revision = (await company.get('/me')).headers.get('x-ledger-revision')
       await cancel(sale.id, 'engano')
@@ -93,7 +93,7 @@ describe('panel: a sale', () => {
       expect(then).not.to.include('/cancelar').and.not.to.include('/documento-fiscal')
     })
 
-    it('is a 404 for another company, on every page and form', async () => {
+    it('is a 404 for another company, on every page and form [PANEL-6]', async () => {
       const { id } = await counter.sell()
       const other = await panelUser(api, await api.company())
       for (const path of [`/vendas/${id}`, `/vendas/${id}/cancelar`, `/vendas/${id}/documento-fiscal`, '/vendas/abc'])
@@ -105,7 +105,7 @@ describe('panel: a sale', () => {
       expect(await saleNow(id)).to.deep.include({ status: 'completed', fiscal_document: null })
     })
 
-    it('shows script in any field as text', async () => {
+    it('shows script in any field as text [PANEL-13]', async () => {
       await company.post('/customers', { name: HOSTILE, external_id: 'h' })
       const { id } = await counter.sell({
         external_id: HOSTILE,
@@ -125,7 +125,7 @@ describe('panel: a sale', () => {
   })
 
   describe('cancelling', () => {
-    it('ends a sale of the counter, which the API may not, with the reason, once', async () => {
+    it('ends a sale of the counter, which the API may not, with the reason, once [PANEL-22]', async () => {
       const sale = await counter.record(counter.onAccount('a'))
       expect((await company.post(`/sales/${sale.id}/cancel`)).status).to.equal(409)
       const path = `/painel/vendas/${sale.id}/cancelar`
@@ -145,7 +145,7 @@ describe('panel: a sale', () => {
       expect(await page(`/${sale.id}?feito=cancelada`)).to.match(/Venda cancelada\..*Cancelada.*Cliente desistiu/)
     })
 
-    it('says at once when a sale is cancelled already, or has a fiscal document', async () => {
+    it('says at once when a sale is cancelled already, or has a fiscal document [PANEL-22]', async () => {
       const cancelled = await counter.sell()
       await cancel(cancelled.id)
       const documented = await counter.sell()
@@ -160,7 +160,7 @@ describe('panel: a sale', () => {
         expect((await user.get(`/painel/vendas/${id}`)).html).not.to.include('/cancelar"')
     })
 
-    it('is refused when a document was authorized or money received while somebody was asked', async () => {
+    it('is refused when a document was authorized or money received while somebody was asked [PANEL-22]', async () => {
       const documented = await counter.record(counter.sale('a'))
       const received = await counter.record(counter.onAccount('b'))
       const [receivable] = (await company.get('/finance/receivables')).body.data
@@ -195,7 +195,7 @@ describe('panel: a sale', () => {
   })
 
   describe('a fiscal document', () => {
-    it('is noted with its number, once, and is never replaced', async () => {
+    it('is noted with its number, once, and is never replaced [PANEL-22]', async () => {
       const { id } = await counter.sell()
       const path = `/painel/vendas/${id}/documento-fiscal`
       const fields = { ...hiddenFields((await user.get(path)).html, path), number: ' NFC-e 1 ' }
@@ -210,7 +210,7 @@ describe('panel: a sale', () => {
       expect((await saleNow(id)).fiscal_document.number).to.equal('NFC-e 1')
     })
 
-    it('needs a number, and a sale that is not cancelled', async () => {
+    it('needs a number, and a sale that is not cancelled [PANEL-22]', async () => {
       const { id } = await counter.sell()
       const path = `/painel/vendas/${id}/documento-fiscal`
       const fields = { ...hiddenFields((await user.get(path)).html, path), number: '7' }

@@ -25,7 +25,7 @@ describe('panel: sales', () => {
     expect(await numbers(next)).to.deep.equal(ids.slice(50))
   })
 
-  it('finds sales by number, code, state, origin, days of the company and the customer’s name', async () => {
+  it('finds sales by number, code, state, origin, days of the company and the customer’s name [PANEL-16]', async () => {
     await company.post('/customers', { name: 'Maria da Silva', external_id: 'm' })
     const gone = (await company.post('/customers', { name: 'Mario Gone', external_id: 'g' })).body.data
     const late = await counter.sell({ external_id: 'pedido-1', sold_at: '2026-03-11T02:59:59.999Z' })

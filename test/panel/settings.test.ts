@@ -15,7 +15,7 @@ describe('panel: settings', () => {
   describe('company', () => {
     const fields = { name: 'Mercearia Nova', cnpj: '11.222.333/0001-81', timezone: 'America/Manaus', logo_url: '' }
 
-    it('is changed, with the zone by which its days are counted', async () => {
+    it('is changed, with the zone by which its days are counted [PANEL-28]', async () => {
       expect((await owner.submit(`${HOME}/empresa`, fields)).to).to.equal(`${HOME}?feito=alterado`)
       expect(await shown(HOME))
         .to.include('Mercearia Nova')
@@ -48,7 +48,7 @@ describe('panel: settings', () => {
     const PATH = `${HOME}/formas-de-pagamento`
     const card = { name: 'Cartão', kind: 'card', fee_percentage: '2,5', due_days: '30' }
 
-    it('are created and changed, typed as people type', async () => {
+    it('are created and changed, typed as people type [PANEL-28]', async () => {
       expect((await owner.submit(`${PATH}/nova`, card)).to).to.equal(`${HOME}?feito=criado`)
       const [created] = (await company.get('/sales/payment-types')).body.data
       expect(created).to.deep.include({ name: 'Cartão', fee_percentage: '2.50', accepts_api: true })
@@ -90,7 +90,7 @@ describe('panel: settings', () => {
     const enters = async ({ email, password }: { email: string; password: string }) =>
       (await owner.post('/painel/entrar', { email, password })).status === 303
 
-    it('are created with a password that is kept nowhere in the open', async () => {
+    it('are created with a password that is kept nowhere in the open [PANEL-28]', async () => {
       const bia = await create()
       expect(bia.to).to.equal(`${HOME}?feito=criado`)
       const { rows } = await api.core.pool.query(
@@ -100,7 +100,7 @@ describe('panel: settings', () => {
       expect(await enters(bia)).to.equal(true)
     })
 
-    it('are refused where a field is wrong, and the password is not sent back', async () => {
+    it('are refused where a field is wrong, and the password is not sent back [PANEL-12]', async () => {
       for (const [wrong, label] of [
         [{ email: 'bia' }, 'E-mail'],
         [{ password: 'curta' }, 'Senha'],
@@ -114,7 +114,7 @@ describe('panel: settings', () => {
       }
     })
 
-    it('change name and role', async () => {
+    it('change name and role [PANEL-28]', async () => {
       const bia = await create()
       await owner.submit(`${bia.path}/editar`, { name: 'Beatriz', role: 'owner' })
       expect(await shown(bia.path))
@@ -122,7 +122,7 @@ describe('panel: settings', () => {
         .and.to.include('Proprietário')
     })
 
-    it('are shut out at once, and let in again', async () => {
+    it('are shut out at once, and let in again [PANEL-4]', async () => {
       const bia = await panelUser(api, company, 'clerk')
       const path = `${PATH}/${bia.id}`
       expect((await owner.submit(path, {}, `${path}/desativar`)).to).to.equal(`${path}?feito=desativado`)
@@ -148,7 +148,7 @@ describe('panel: settings', () => {
       expect((await owner.logIn()).status).to.equal(303)
     })
 
-    it('always leave one owner', async () => {
+    it('always leave one owner [PANEL-8]', async () => {
       const { status, html } = await owner.submit(`${PATH}/${owner.id}/editar`, { name: 'Ana', role: 'clerk' })
       expect(status).to.equal(409)
       expect(problemsIn(html)).to.have.length(1)
@@ -165,7 +165,7 @@ describe('panel: settings', () => {
     })
   })
 
-  it('is for owners only', async () => {
+  it('is for owners only [PANEL-5]', async () => {
     const clerk = await panelUser(api, company, 'clerk')
     const pages = ['', '/empresa', '/formas-de-pagamento/nova', '/usuarios/novo', `/usuarios/${owner.id}`]
     for (const path of pages) expect((await clerk.get(HOME + path)).status, path).to.equal(403)
@@ -182,7 +182,7 @@ describe('panel: settings', () => {
     const change = (user: PanelUser, current_password: string, new_password: string, repeated = new_password) =>
       user.submit(PATH, { current_password, new_password, repeated })
 
-    it('is changed by whoever knows the old one; everything that was open ends', async () => {
+    it('is changed by whoever knows the old one; everything that was open ends [PANEL-9]', async () => {
       const clerk = await panelUser(api, company, 'clerk')
       expect(await shown('/painel/conta', clerk))
         .to.include(clerk.email)
@@ -209,7 +209,7 @@ describe('panel: settings', () => {
       expect((await owner.logIn()).status).to.equal(303)
     })
 
-    it('cannot be guessed here any faster than at the door', async () => {
+    it('cannot be guessed here any faster than at the door [PANEL-9]', async () => {
       for (let n = 0; n < 5; n++) await change(owner, `palpite ${n}`, 'uma senha melhor')
       const { html } = await change(owner, owner.password, 'uma senha melhor')
       expect(problemsIn(html).join()).to.include('muitas tentativas')

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createStore } from '#commands/stores/create-store.ts'
+import { createStore } from '#commands/stores.ts'
 import { offlineSaleOf, upload } from '../support/offline-sales.ts'
 import { alarmedOrder } from '../support/orders.ts'
 import { panelUser, textIn, usePanelUser } from '../support/panel.ts'
@@ -29,7 +29,7 @@ describe('panel: start page', () => {
       .and.to.include('Nenhum produto em falta.')
   })
 
-  it('adds up the day: sales, cancelled ones, open and overdue accounts', async () => {
+  it('adds up the day: sales, cancelled ones, open and overdue accounts [PANEL-19]', async () => {
     await sale('10.00')
     await sale('20.50')
     await company.post(`/sales/${await sale('99.00')}/cancel`, { reason: 'engano' })
@@ -43,7 +43,7 @@ describe('panel: start page', () => {
       .and.to.match(/A pagar R\$ 1\.234,56 1 conta em aberto Vencidas: 1 R\$ 1\.234,56/)
   })
 
-  it('draws the last thirty days, and tells them in numbers too', async () => {
+  it('draws the last thirty days, and tells them in numbers too [PANEL-19]', async () => {
     await sale('10.00')
     const { html } = await user.get('/painel')
     expect([...html.matchAll(/<rect /g)]).to.have.length(30)
@@ -51,7 +51,7 @@ describe('panel: start page', () => {
     expect(textIn(html)).to.match(/Dia Vendas Total \d\d\/\d\d\/\d{4} 1 R\$ 10,00/)
   })
 
-  it('names products that are out of stock or nearly so', async () => {
+  it('names products that are out of stock or nearly so [PANEL-19]', async () => {
     await company.post('/catalog/items', { name: 'Café', price: '1.00', stock: '0' })
     await company.post('/catalog/items', { name: 'Chá', price: '1.00', stock: '2.5', unit: 'kg' })
     await company.post('/catalog/items', { name: 'Arroz', price: '1.00', stock: '80' })
@@ -62,7 +62,7 @@ describe('panel: start page', () => {
       .and.not.to.include('Arroz 80')
   })
 
-  it('says what waits for somebody: refused sales of tills, and orders that were paid twice', async () => {
+  it('says what waits for somebody: refused sales of tills, and orders that were paid twice [PANEL-19]', async () => {
     expect(await shown())
       .not.to.include('recusadas')
       .and.not.to.include('alarme')
@@ -103,7 +103,7 @@ describe('panel: start page', () => {
       return heard
     }
 
-    it('tells open pages that something happened in their company, and nothing of others', async () => {
+    it('tells open pages that something happened in their company, and nothing of others [PANEL-17]', async () => {
       const connect = /sse-connect="([^"]+)"/.exec((await user.get('/painel')).html)?.[1] ?? ''
       const response = await listen(connect)
       expect(response.headers.get('content-type')).to.match(/^text\/event-stream/)
@@ -117,7 +117,7 @@ describe('panel: start page', () => {
       await heard.cancel()
     })
 
-    it('tells at once what happened since the page was made', async () => {
+    it('tells at once what happened since the page was made [PANEL-17]', async () => {
       await company.post('/customers', { name: 'Maria' })
       const heard = readInto(await listen('/painel/ao-vivo?desde=0'))
       await until(() => heard.text.includes('event: mudou'))

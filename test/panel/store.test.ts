@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { createStore } from '#commands/stores/create-store.ts'
-import { countAlarms } from '#queries/orders/count-alarms.ts'
+import { createStore } from '#commands/stores.ts'
+import { countAlarms } from '#queries/orders.ts'
 import { alarmedOrder, paymentTold, placedOrder } from '../support/orders.ts'
 import { hiddenFields, panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
 
@@ -26,7 +26,7 @@ describe('panel: online store', () => {
     const PATH = `${HOME}/lojas`
     const fields = { alias: 'nova', commission_percentage: '2,5', access_token: 'TOKEN-123', notification_secret: '' }
 
-    it('are opened with secrets that are never shown', async () => {
+    it('are opened with secrets that are never shown [STORE-2, PANEL-26]', async () => {
       const sent = await owner.submit(`${PATH}/nova`, { ...fields, alias: `${alias}-b`, sandbox: 'on' })
       expect(sent.to).to.equal(`${HOME}?feito=criado`)
       const { html } = await owner.get(HOME)
@@ -44,7 +44,7 @@ describe('panel: online store', () => {
       expect(rows[0].n).to.equal(0)
     })
 
-    it('are refused with what is wrong beside the fields, and no secret comes back', async () => {
+    it('are refused with what is wrong beside the fields, and no secret comes back [PANEL-12]', async () => {
       for (const [wrong, label] of [
         [{ alias: 'Loja Bonita' }, 'Apelido'],
         [{ alias }, 'Apelido'],
@@ -59,7 +59,7 @@ describe('panel: online store', () => {
       }
     })
 
-    it('keep what is not typed anew, and are switched off and on', async () => {
+    it('keep what is not typed anew, and are switched off and on [PANEL-26]', async () => {
       const path = `${PATH}/${storeId}`
       await owner.submit(`${path}/editar`, {
         commission_percentage: '9',
@@ -76,7 +76,7 @@ describe('panel: online store', () => {
       expect(await shown(path)).to.include('Situação Ligada')
     })
 
-    it('are for owners only, orders for everybody', async () => {
+    it('are for owners only, orders for everybody [PANEL-5]', async () => {
       const clerk = await panelUser(api, company, 'clerk')
       const id = await placedOrder(company, alias)
       for (const path of ['/nova', `/${storeId}`, `/${storeId}/editar`])
@@ -98,7 +98,7 @@ describe('panel: online store', () => {
   })
 
   describe('orders', () => {
-    it('are listed with the newest first, in pages and with filters', async () => {
+    it('are listed with the newest first, in pages and with filters [PANEL-26]', async () => {
       const ids: number[] = []
       for (let n = 0; n < 52; n++) ids.push(await placedOrder(company, alias))
       await paymentTold(company, ids[0] as number, 'approved')
@@ -112,7 +112,7 @@ describe('panel: online store', () => {
       expect((await owner.get(`${HOME}?status=nada&cursor=quebrado`)).status).to.equal(200)
     })
 
-    it('show payments, commission and what is alarming', async () => {
+    it('show payments, commission and what is alarming [PANEL-26]', async () => {
       const id = await alarmedOrder(company, alias)
       expect(await shown(HOME)).to.include('Pago Alarme')
       expect(await shown(`${HOME}/pedidos/${id}`))
@@ -124,7 +124,7 @@ describe('panel: online store', () => {
       expect(await countAlarms(api.core.pool, company.id)).to.equal(1)
     })
 
-    it('show what the provider has sent, and what became of it', async () => {
+    it('show what the provider has sent, and what became of it [PANEL-26]', async () => {
       const id = await placedOrder(company, alias)
       const response = await fetch(`${api.url}/webhook/paymentprovider/${alias}/${id}`, {
         method: 'POST',

@@ -11,7 +11,7 @@ describe('panel: suppliers', () => {
   const pathOf = (to: string | null) => (to ?? '').replace(/\?.*/, '')
   const inApi = (path: string) => company.get(path.replace(PATH, '/suppliers'))
 
-  it('keeps suppliers with their trade names, for the API to see', async () => {
+  it('keeps suppliers with their trade names, for the API to see [PANEL-20]', async () => {
     const path = pathOf((await create({ name: 'ACME Ltda', trade_name: 'Acme', document: '11.222.333/0001-81' })).to)
     expect((await inApi(path)).body.data).to.deep.include({ trade_name: 'Acme', document: '11222333000181' })
     for (const page of [path, PATH]) {
@@ -23,7 +23,7 @@ describe('panel: suppliers', () => {
     expect((await inApi(path)).body.data).to.deep.include({ trade_name: null, document: null })
   })
 
-  it('does what a form asks for once, however often it is sent', async () => {
+  it('does what a form asks for once, however often it is sent [PANEL-10]', async () => {
     const { html } = await user.get(`${PATH}/novo`)
     const form = { ...hiddenFields(html, PATH), name: 'ACME Ltda', person_type: 'PJ' }
     const both = [await user.post(PATH, form), await user.post(PATH, form)]

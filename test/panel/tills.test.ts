@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { countRefusedSales } from '#queries/sales/list-refused-sales.ts'
+import { countRefusedSales } from '#queries/sales/offline-sales.ts'
 import { type Counter, openCounter, upload } from '../support/offline-sales.ts'
 import { HOSTILE, hiddenFields, panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
 import { openTill, type TestTill } from '../support/till.ts'
@@ -28,7 +28,7 @@ describe('panel: tills', () => {
     const sold = (html: string): number[] =>
       [...html.matchAll(/href="\/painel\/vendas\/(\d+)"/g)].map(([, id]) => Number(id))
 
-    it('are listed with who sent them and what is odd about them, the last one first', async () => {
+    it('are listed with who sent them and what is odd about them, the last one first [PANEL-23]', async () => {
       const dear = counter.sale('b', {
         items: [{ product_id: counter.product, quantity: 101, price: 11, total: 1111 }],
         total: 1111,
@@ -67,7 +67,7 @@ describe('panel: tills', () => {
   })
 
   describe('refused sales', () => {
-    it('are shown with what is wrong, in words, and with what was sent', async () => {
+    it('are shown with what is wrong, in words, and with what was sent [PANEL-23]', async () => {
       const path = await refuse(
         wrong('caixa-1', {
           total: 16.005,
@@ -113,7 +113,7 @@ describe('panel: tills', () => {
       )
     })
 
-    it('are settled by a person, who is named, once, and are then in the second list', async () => {
+    it('are settled by a person, who is named, once, and are then in the second list [PANEL-23]', async () => {
       const path = await refuse(wrong('a'))
       expect(await countRefusedSales(api.core.pool, company.id)).to.equal(1)
       const fields = hiddenFields(await page(path), `/painel/caixas${path}/resolver`)
@@ -150,7 +150,7 @@ describe('panel: tills', () => {
       expect(await countRefusedSales(api.core.pool, company.id)).to.equal(1)
     })
 
-    it('say that the till has settled them by sending the sale corrected', async () => {
+    it('say that the till has settled them by sending the sale corrected [PANEL-23]', async () => {
       const path = await refuse(wrong('a'))
       await upload(till, [counter.sale('a')])
       const list = textIn(await page('/recusadas/resolvidas'))

@@ -26,7 +26,7 @@ describe('limits of the receiver of notifications', () => {
   const from = (address: string) => ({ 'x-forwarded-for': address })
   const plan = { type: 'plan' }
 
-  it('takes 60 a minute from one address, then answers 429 until the minute is over', async () => {
+  it('takes 60 a minute from one address, then answers 429 until the minute is over [RCV-10]', async () => {
     await open({ notificationsPerMinute: NOTIFICATIONS_PER_MINUTE })
     const before = (await shop.kept()).length
     const statuses: number[] = []
@@ -41,7 +41,7 @@ describe('limits of the receiver of notifications', () => {
     expect(kept.at(-1)).to.include({ outcome: 'refused', http_status: 429, payload: null, order_id: order.id })
   })
 
-  it('counts what is refused too, before it is read', async () => {
+  it('counts what is refused too, before it is read [RCV-10]', async () => {
     await open({ notificationsPerMinute: 2 })
     for (const expected of [400, 404, 429]) {
       const [id, body] = expected === 400 ? [order.id, '{'] : [0, plan]
@@ -49,21 +49,21 @@ describe('limits of the receiver of notifications', () => {
     }
   })
 
-  it('counts the client behind a trusted proxy', async () => {
+  it('counts the client behind a trusted proxy [RCV-10]', async () => {
     await open({ notificationsPerMinute: 1, trustProxy: true })
     expect((await notify(shop, order.id, plan, from('203.0.113.1'))).status).to.equal(200)
     expect((await notify(shop, order.id, plan, from('203.0.113.2'))).status).to.equal(200)
     expect((await notify(shop, order.id, plan, from('203.0.113.1'))).status).to.equal(429)
   })
 
-  it('counts the neighbours of an IPv6 address together', async () => {
+  it('counts the neighbours of an IPv6 address together [RCV-10]', async () => {
     await open({ notificationsPerMinute: 1, trustProxy: true })
     expect((await notify(shop, order.id, plan, from('2001:db8:1:2::1'))).status).to.equal(200)
     expect((await notify(shop, order.id, plan, from('2001:db8:1:2:ffff::2'))).status).to.equal(429)
     expect((await notify(shop, order.id, plan, from('2001:db8:1:3::1'))).status).to.equal(200)
   })
 
-  it('believes no address that an untrusted client claims', async () => {
+  it('believes no address that an untrusted client claims [OPS-24]', async () => {
     await open({ notificationsPerMinute: 1 })
     expect((await notify(shop, order.id, plan, from('203.0.113.1'))).status).to.equal(200)
     expect((await notify(shop, order.id, plan, from('203.0.113.2'))).status).to.equal(429)
@@ -79,7 +79,7 @@ describe('limits of the receiver of notifications', () => {
     expect(Number(headers.get('retry-after'))).to.be.above(0)
   })
 
-  it('holds no connection while the provider is slow: with one only, 20 wait and everybody else is served', async () => {
+  it('holds no connection while the provider is slow: with one only, 20 wait and everybody else is served [PAY-7]', async () => {
     await open({ queryConnections: 1 })
     const orders = [order]
     while (orders.length < 20) orders.push(await shop.order())

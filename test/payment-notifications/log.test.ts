@@ -29,7 +29,7 @@ describe('the log of notifications', () => {
     return body
   }
 
-  it('lists everything that arrived for an order, in the order of arrival, with what came of it', async () => {
+  it('lists everything that arrived for an order, in the order of arrival, with what came of it [RCV-11, RCV-12]', async () => {
     const payment = paymentOf(order)
     const bodies = [told(payment.id), told(payment.id), { type: 'plan' }, told('1'), '{"half":', told(payment.id)]
     const replies = []
@@ -57,7 +57,7 @@ describe('the log of notifications', () => {
     }
   })
 
-  it('pages with limit and cursor', async () => {
+  it('pages with limit and cursor [RCV-12]', async () => {
     for (let n = 0; n < 5; n++) await notify(shop, order.id, { type: `type-${n}` })
     const types: string[] = []
     let cursor = ''
@@ -83,7 +83,7 @@ describe('the log of notifications', () => {
     }
   })
 
-  it('is the company’s own', async () => {
+  it('is the company’s own [RCV-12]', async () => {
     await notify(shop, order.id, { type: 'plan' })
     const stranger = await shop.api.company()
     const { status, body } = await stranger.get(`/orders/${order.id}/notifications`)
@@ -92,7 +92,7 @@ describe('the log of notifications', () => {
     expect((await shop.company.get('/orders/abc/notifications')).status).to.equal(404)
   })
 
-  it('has what is under way before it is answered, and keeps it if it never is', async () => {
+  it('has what is under way before it is answered, and keeps it if it never is [RCV-11]', async () => {
     let go = () => {}
     provider.before = () => new Promise((resolve) => (go = resolve))
     const sent = notify(shop, order.id, told(paymentOf(order).id))
@@ -108,13 +108,13 @@ describe('the log of notifications', () => {
     expect((await listed()).data[0]).to.include({ outcome: 'applied' })
   })
 
-  it('is without rows of requests that name no order, which are kept apart', async () => {
+  it('is without rows of requests that name no order, which are kept apart [RCV-11]', async () => {
     await notify({ ...shop, alias: 'nao-existe' }, order.id, told('1'))
     expect((await listed()).data).to.deep.equal([])
     expect((await shop.kept()).at(-1)).to.include({ company_id: null, order_id: null, outcome: 'refused' })
   })
 
-  it('forgets strangers’ requests after a month, and those about orders after more than a year', async () => {
+  it('forgets strangers’ requests after a month, and those about orders after more than a year [RCV-11]', async () => {
     const { pool } = shop.api.core
     await pool.query('delete from payment_notifications')
     const insert = `insert into payment_notifications (store_alias, order_path, company_id, order_id, request_id, received_at)

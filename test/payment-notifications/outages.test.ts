@@ -26,7 +26,7 @@ describe('the receiver of notifications, when the provider cannot be asked,', ()
 
   const lastKept = async () => (await shop.kept()).at(-1)
 
-  it('answers 503, keeps the notification as failed, and applies it when it comes again', async () => {
+  it('answers 503, keeps the notification as failed, and applies it when it comes again [RCV-9]', async () => {
     provider.before = () => Promise.reject(new ProviderUnavailable('down'))
     const reply = await notify(shop, order.id, told(payment.id))
     expect([reply.status, reply.body.error.code]).to.deep.equal([503, 'unavailable'])
@@ -36,14 +36,14 @@ describe('the receiver of notifications, when the provider cannot be asked,', ()
     expect((await notify(shop, order.id, told(payment.id))).body).to.include({ processed: true, status: 'paid' })
   })
 
-  it('answers 500 when the store’s credentials are not accepted', async () => {
+  it('answers 500 when the store’s credentials are not accepted [PAY-5]', async () => {
     provider.before = () => Promise.reject(new ProviderMisconfigured('401'))
     const reply = await notify(shop, order.id, told(payment.id))
     expect([reply.status, reply.body.error.code]).to.deep.equal([500, 'provider_configuration_invalid'])
     expect(await lastKept()).to.include({ outcome: 'failed', http_status: 500 })
   })
 
-  it('answers 500 for a bug, without telling of it', async () => {
+  it('answers 500 for a bug, without telling of it [RCV-9]', async () => {
     provider.before = () => Promise.reject(new Error('secret detail'))
     const reply = await notify(shop, order.id, told(payment.id))
     expect([reply.status, reply.body.error.code]).to.deep.equal([500, 'internal_error'])
@@ -51,7 +51,7 @@ describe('the receiver of notifications, when the provider cannot be asked,', ()
     expect(await lastKept()).to.include({ outcome: 'failed' })
   })
 
-  it('tells whoever runs the service, without any secret', () => {
+  it('tells whoever runs the service, without any secret [PAY-8]', () => {
     expect(logged).to.have.length(3)
     expect(inspect(logged, { depth: 20 }))
       .not.to.include('TEST-token')

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { disableStore } from '#commands/stores/switch-store.ts'
+import { disableStore } from '#commands/stores.ts'
 import type { ProviderPayment } from '#payments/provider-port.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import { type Reply, send } from '../support/api.ts'
@@ -42,7 +42,7 @@ describe('the receiver of payment notifications refuses, changes nothing, and ke
     ['nothing', undefined],
     ['control characters', '\u0000'],
   ] as const) {
-    it(name, async () => refused(await notify(shop, order.id, body), 400, 'malformed_json'))
+    it(`${name} [RCV-8]`, async () => refused(await notify(shop, order.id, body), 400, 'malformed_json'))
   }
 
   it('what is not UTF-8, as far as it can be read', async () => {
@@ -76,20 +76,20 @@ describe('the receiver of payment notifications refuses, changes nothing, and ke
     ['a notification id that is none', told('1', { id: {} }), 'id'],
     ['an action that is no text', told('1', { action: 1 }), 'action'],
   ] as const) {
-    it(`a payload with ${name}`, async () => {
+    it(`a payload with ${name} [RCV-8]`, async () => {
       const reply = await notify(shop, order.id, body)
       await refused(reply, 400, 'invalid_notification')
       expect(reply.body.error.details.fields).to.have.all.keys(field)
     })
   }
 
-  it('a body that is too large, without reading it', async () => {
+  it('a body that is too large, without reading it [RCV-8]', async () => {
     const reply = await notify(shop, order.id, told('1', { x: 'x'.repeat(70_000) }))
     await refused(reply, 413, 'payload_too_large')
     expect(await lastKept()).to.include({ payload: null, order_id: order.id })
   })
 
-  it('a store or order that is not there, not enabled, or of somebody else, all alike', async () => {
+  it('a store or order that is not there, not enabled, or of somebody else, all alike [STORE-3, RCV-2]', async () => {
     const other = await openShop(database.url, { provider })
     const foreign = await other.order()
     const closedAlias = await shop.store()
@@ -123,7 +123,7 @@ describe('the receiver of payment notifications refuses, changes nothing, and ke
     await refused(await notify({ ...shop, alias: 'nao-existe' }, order.id, '{'), 400, 'malformed_json')
   })
 
-  it('a payment that the provider does not know', async () => {
+  it('a payment that the provider does not know [RCV-5]', async () => {
     await refused(await notify(shop, order.id, told('1')), 400, 'invalid_notification')
   })
 
@@ -134,7 +134,7 @@ describe('the receiver of payment notifications refuses, changes nothing, and ke
     ['a payment in the other mode', { liveMode: true }],
     ['a payment with another id than was asked for', { id: '77' }],
   ] as const) {
-    it(name, async () => {
+    it(`${name} [RCV-5]`, async () => {
       provider.payments.set(payment.id, { ...payment, ...changes })
       await refused(await notify(shop, order.id, told(payment.id)), 400, 'invalid_notification')
     })

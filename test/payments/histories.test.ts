@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { MOVES, type Move, type SandboxPayment } from '#demo/provider-sandbox/book.ts'
-import { FORGERIES, forgery } from '#demo/provider-sandbox/forgeries.ts'
+import { FORGERIES, forgery } from '#demo/provider-sandbox/control.ts'
 import { type Sandbox, startSandbox } from '#demo/provider-sandbox/server.ts'
-import { judge, statusOfProvider } from '#domain/order-moves.ts'
+import { judge, statusOfProvider } from '#domain/orders.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
 import type { Writer } from '#ledger/write/writer.ts'
@@ -223,7 +223,7 @@ describe('an order, whatever happens to its payments and to the news of them,', 
     }
   }
 
-  it('ends where the provider’s own record ends', async () => {
+  it('ends where the provider’s own record ends [ORDER-8]', async () => {
     await explore(
       fc.asyncProperty(fc.array(action, { minLength: 1, maxLength: 14 }), async (actions) => {
         const from = await shop.revision()

@@ -14,7 +14,7 @@ const genuine = {
 }
 
 describe('origin of a notification', () => {
-  it('is the provider when data.id, request id and time are signed with the secret', () => {
+  it('is the provider when data.id, request id and time are signed with the secret [RCV-6]', () => {
     expect(isSigned(genuine, SECRET)).to.equal(true)
     const spaced = genuine.signature.replace(',', ' , ')
     expect(isSigned({ ...genuine, signature: spaced }, SECRET)).to.equal(true)
@@ -33,7 +33,7 @@ describe('origin of a notification', () => {
     }
   })
 
-  it('is the provider however long ago it signed, in seconds or milliseconds', () => {
+  it('is the provider however long ago it signed, in seconds or milliseconds [RCV-6]', () => {
     for (const ts of ['1', '1577836800', '1577836800000']) {
       const signature = `ts=${ts},v1=${hmac(`id:123456;request-id:req-1;ts:${ts};`)}`
       expect(isSigned({ ...genuine, signature }, SECRET), ts).to.equal(true)
@@ -56,7 +56,7 @@ describe('origin of a notification', () => {
     'with a time that is no number': { signature: genuine.signature.replace(TS, `${TS}x`) },
   }
   for (const [name, change] of Object.entries(FORGED)) {
-    it(`is nobody known ${name}`, () => {
+    it(`is nobody known ${name} [RCV-6]`, () => {
       expect(isSigned({ ...genuine, ...change }, SECRET)).to.equal(false)
     })
   }

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { v7 as uuidv7 } from 'uuid'
-import { createStore } from '#commands/stores/create-store.ts'
+import { createStore } from '#commands/stores.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { Answer } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
@@ -97,7 +97,7 @@ describe('a payment that is interrupted', () => {
     'before record',
     'after record',
   ] as const) {
-    it(`${point} is finished by the same call, and charges once`, async () => {
+    it(`${point} is finished by the same call, and charges once [PAY-3]`, async () => {
       const id = await place()
       if (point === 'before charge') provider.twist(crash)
       if (point === 'after charge') {
@@ -119,7 +119,7 @@ describe('a payment that is interrupted', () => {
     })
   }
 
-  it('holds no connection while the provider is asked: with 20 of them under way and one connection, all else goes on', async () => {
+  it('holds no connection while the provider is asked: with 20 of them under way and one connection, all else goes on [PAY-7]', async () => {
     const ids: number[] = []
     for (let n = 0; n < 20; n++) ids.push(await place())
     let open: () => void = () => {}

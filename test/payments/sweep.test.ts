@@ -1,10 +1,9 @@
 import { expect } from 'chai'
 import { v7 as uuidv7 } from 'uuid'
-import { startPayment } from '#commands/orders/start-payment.ts'
+import { startPayment } from '#commands/orders/payment-attempts.ts'
+import { SWEEP_SECONDS } from '#config/config.ts'
 import { ProviderMisconfigured, ProviderUnavailable } from '#payments/provider-port.ts'
-import { type SweepOptions, startSweep, sweepOnce } from '#payments/sweep.ts'
-import { purgeSweeps } from '#payments/sweep-claims.ts'
-import { SWEEP_SECONDS } from '#payments/sweep-schedule.ts'
+import { purgeSweeps, type SweepOptions, startSweep, sweepOnce } from '#payments/sweep.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import { type OnlineShop, openShop, paymentOf, stubProvider } from '../payment-notifications/shop.ts'
 import { useDatabase } from '../support/database.ts'
@@ -52,13 +51,13 @@ describe('the sweep over payments', () => {
   const endLeases = () =>
     shop.api.core.pool.query(`update ops.payment_sweeps set leased_until = now() - interval '1 s'`)
 
-  it('asks at growing intervals for 7 days', () => {
+  it('asks at growing intervals for 7 days [PAY-9]', () => {
     const steps = SWEEP_SECONDS.map((at, position) => at - (SWEEP_SECONDS[position - 1] ?? 0))
     expect(SWEEP_SECONDS.at(-1)).to.equal(7 * 24 * HOUR)
     for (const [position, step] of steps.entries()) expect(step).to.be.at.least(steps[position - 1] ?? 1)
   })
 
-  it('finds a payment whose creation was never answered, and that nobody told of', async () => {
+  it('finds a payment whose creation was never answered, and that nobody told of [PAY-9]', async () => {
     provider.payments.set('1', paymentOf(order, { id: '1' }))
     expect(await sweep()).to.equal(1)
     const now = await shop.orderNow(order.id)
@@ -105,7 +104,7 @@ describe('the sweep over payments', () => {
     expect(await shop.orderNow(order.id)).to.include({ status: 'pending' })
   })
 
-  it('asks once for each moment, and makes one of those that it missed', async () => {
+  it('asks once for each moment, and makes one of those that it missed [PAY-9]', async () => {
     await sweep()
     await sweep()
     expect(asked()).to.equal(1)
@@ -127,7 +126,7 @@ describe('the sweep over payments', () => {
     expect(provider.asked).to.deep.equal([])
   })
 
-  it('starts anew with a new attempt', async () => {
+  it('starts anew with a new attempt [PAY-9]', async () => {
     await pass(25 * HOUR)
     await sweep()
     await shop.api.core.pool.query('update read.orders set attempted_at = now() where id = $1', [order.id])
@@ -137,7 +136,7 @@ describe('the sweep over payments', () => {
     expect(asked()).to.equal(3)
   })
 
-  it('is shared by processes: an order is asked about once', async () => {
+  it('is shared by processes: an order is asked about once [PAY-9]', async () => {
     while ((await shop.api.core.pool.query('select from read.orders where attempted_at is not null')).rowCount! < 30)
       await shop.order()
     await Promise.all([sweep(), sweep(), sweep(), sweep()])
@@ -145,7 +144,7 @@ describe('the sweep over payments', () => {
     expect(new Set(provider.asked).size).to.equal(30)
   })
 
-  it('is taken over from a process that died in the middle', async () => {
+  it('is taken over from a process that died in the middle [PAY-9]', async () => {
     provider.before = () => new Promise(() => {})
     void sweep()
     await until(() => asked() === 1)
@@ -170,7 +169,7 @@ describe('the sweep over payments', () => {
     expect(await shop.orderNow(order.id)).to.include({ status: 'paid' })
   })
 
-  it('goes on with the others when one store’s credentials are wrong, or an order fails for a reason of its own', async () => {
+  it('goes on with the others when one store’s credentials are wrong, or an order fails for a reason of its own [PAY-9]', async () => {
     const others: OrderObject[] = []
     for (let n = 0; n < 12; n++) others.push(await shop.order())
     const errors = [new ProviderMisconfigured('401'), new Error('a bug')]

@@ -7,8 +7,9 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
-import { findEmbedded, startEmbedded, stopLeftOver } from '#postgres/embedded.ts'
+import { startEmbedded, stopLeftOver } from '#postgres/embedded.ts'
 import { findPostmaster } from '#postgres/postmaster.ts'
+import { findEmbedded } from '../support/find-embedded.ts'
 import { administer } from '../support/server.ts'
 import { until } from '../support/wait.ts'
 
@@ -46,7 +47,7 @@ describe('embedded Postgres', function () {
     return { child, next, ...ready }
   }
 
-  it('creates cluster and database the first time, and keeps the data and the port', async () => {
+  it('creates cluster and database the first time, and keeps the data and the port [OPS-1]', async () => {
     const first = await startEmbedded({ dataDir, settings })
     await administer(first.url, (client) => client.query('create table notes as select 1 as id'))
     const { rows } = await administer(first.url, (client) =>
@@ -71,7 +72,7 @@ describe('embedded Postgres', function () {
     await second.stop()
   })
 
-  it('is durable and closed by default: fsync, loopback only, a password that others cannot read', async () => {
+  it('is durable and closed by default: fsync, loopback only, a password that others cannot read [OPS-9]', async () => {
     const server = await startEmbedded({ dataDir })
     const { rows } = await administer(server.url, (client) =>
       client.query(`select name, setting from pg_settings where name in
@@ -103,7 +104,7 @@ describe('embedded Postgres', function () {
     squatter.close()
   })
 
-  it('outlives a killed process, is found beside it, and is adopted and then stopped by the next one', async () => {
+  it('outlives a killed process, is found beside it, and is adopted and then stopped by the next one [OPS-10]', async () => {
     const killed = await hold()
     expect(killed.adopted).to.equal(false)
     const pid = await serverPid()
@@ -127,7 +128,7 @@ describe('embedded Postgres', function () {
     expect(await findEmbedded(dataDir)).to.equal(null)
   })
 
-  it('is created, started and adopted once by processes that come at the same time, and goes down with the last one', async () => {
+  it('is created, started and adopted once by processes that come at the same time, and goes down with the last one [OPS-10]', async () => {
     const fresh = join(base, 'fresh')
     const [one, two, three] = await Promise.all([hold(fresh), hold(fresh), hold(fresh)])
     expect([one, two, three].filter(({ adopted }) => !adopted)).to.have.length(1)
@@ -145,7 +146,7 @@ describe('embedded Postgres', function () {
     expect(await findEmbedded(fresh)).to.equal(null)
   })
 
-  it('is started again on its port by those who use it when it was killed, and goes down with the last one', async () => {
+  it('is started again on its port by those who use it when it was killed, and goes down with the last one [OPS-10]', async () => {
     const [one, two] = [await hold(), await hold()]
     const killed = (await serverPid())!
     process.kill(killed, 'SIGKILL')
@@ -185,7 +186,7 @@ describe('embedded Postgres', function () {
     expect(await other.next()).to.deep.equal({ stopped: true })
   })
 
-  it('recovers what was committed after server and service were killed', async () => {
+  it('recovers what was committed after server and service were killed [OPS-10]', async () => {
     const killed = await hold()
     await administer(killed.url, (client) => client.query('create table survivors as select 1 as id'))
     process.kill((await serverPid())!, 'SIGKILL')

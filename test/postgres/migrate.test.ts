@@ -25,7 +25,7 @@ describe('migrate', () => {
   const count = async (sql: string): Promise<number> =>
     administer(database.url, async (client) => Number((await client.query(sql)).rows[0].count))
 
-  it('applies the files in the order of their numbers, each one once', async () => {
+  it('applies the files in the order of their numbers, each one once [OPS-11]', async () => {
     await write('001_schema.sql', 'create schema trial; create table trial.notes (id int primary key);')
     await write('002_rows.sql', `insert into trial.notes values (1); -- a comment with a '{brace}' ends the file`)
     await run()
@@ -37,7 +37,7 @@ describe('migrate', () => {
     expect(await count('select count(*) from trial.notes')).to.equal(2)
   })
 
-  it('lets two processes that start at once apply everything once', async () => {
+  it('lets two processes that start at once apply everything once [OPS-11]', async () => {
     await write('001_schema.sql', 'create schema trial; create table trial.notes (id serial); select pg_sleep(0.1);')
     await write('002_rows.sql', 'insert into trial.notes default values;')
     await Promise.all([run(), run(), run()])
@@ -45,7 +45,7 @@ describe('migrate', () => {
     expect(await count('select count(*) from trial.notes')).to.equal(1)
   })
 
-  it('leaves nothing behind of a run that fails, and says which statement it was', async () => {
+  it('leaves nothing behind of a run that fails, and says which statement it was [OPS-11]', async () => {
     await write('001_schema.sql', 'create schema trial;')
     await write('002_broken.sql', 'create table trial.notes (id nonsense);')
     const failure = await run().catch((error) => error)
@@ -57,7 +57,7 @@ describe('migrate', () => {
     expect(await count('select count(*) from ops.migrations')).to.equal(2)
   })
 
-  it('refuses a database of a newer version, naming what it does not know', async () => {
+  it('refuses a database of a newer version, naming what it does not know [OPS-11]', async () => {
     await write('001_schema.sql', 'create schema trial;')
     await write('002_future.sql', 'create table trial.future (id int);')
     await run()

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type pg from 'pg'
-import type { Share } from '#postgres/share.ts'
+import type { Share } from '#postgres/supervision.ts'
 import { supervise } from '#postgres/supervision.ts'
 import { until } from '../support/wait.ts'
 
@@ -45,7 +45,7 @@ describe('supervision of the embedded Postgres', () => {
     expect(troubles).to.deep.equal(['the embedded Postgres was lost, and is started again'])
   })
 
-  it('tries a number of times, says why not, and gives up once', async () => {
+  it('tries a number of times, says why not, and gives up once [OPS-10]', async () => {
     const first = fakeShare(1)
     let starts = 0
     const supervision = watch(first.share, async () => {
@@ -63,7 +63,7 @@ describe('supervision of the embedded Postgres', () => {
     expect(givenUp).to.equal(1)
   })
 
-  it('gives a server up that comes up and is lost again each time, but not one that was well for a while', async () => {
+  it('gives a server up that comes up and is lost again each time, but not one that was well for a while [OPS-10]', async () => {
     const flapping = async () => {
       const { share, lose } = fakeShare(2)
       setImmediate(lose)

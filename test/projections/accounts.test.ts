@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { event } from '#events/catalogue.ts'
-import { payableById, payables } from '#projections/payables.ts'
-import { receivableByExternalId, receivableById, receivables } from '#projections/receivables.ts'
+import { payableById, payables, receivableByExternalId, receivableById, receivables } from '#projections/finance.ts'
 import {
   companyRegistered,
   noCustomer,
@@ -113,7 +112,7 @@ describe('is_overdue', () => {
     return ((await scenario.show('receivable/3', now)) as { is_overdue: boolean }).is_overdue
   }
 
-  it("begins when the due day is over on the company's calendar", async () => {
+  it("begins when the due day is over on the company's calendar [ACCT-4]", async () => {
     for (const [timezone, last, first] of [
       ['America/Sao_Paulo', '2026-03-11T02:59:59.999Z', '2026-03-11T03:00:00.000Z'],
       ['Pacific/Kiritimati', '2026-03-10T09:59:59.999Z', '2026-03-10T10:00:00.000Z'],
@@ -125,7 +124,7 @@ describe('is_overdue', () => {
     }
   })
 
-  it('ends with the settlement, however late it was', async () => {
+  it('ends with the settlement, however late it was [ACCT-4]', async () => {
     expect(await overdue('America/Sao_Paulo', '2027-01-01T00:00:00.000Z')).to.equal(true)
     expect(await overdue('America/Sao_Paulo', '2027-01-01T00:00:00.000Z', settled)).to.equal(false)
   })

@@ -167,7 +167,7 @@ describe('read model', () => {
     expect([...new Set(ledger.map(({ type }) => type))]).to.have.members([...handled])
   })
 
-  it('is the same, byte for byte, however the ledger is cut: each event names all rows that it works on', async () => {
+  it('is the same, byte for byte, however the ledger is cut: each event names all rows that it works on [LEDGER-10]', async () => {
     const atOnce = await tablesAfter(pool, ledger.length)
     for (const [name, dump] of Object.entries(atOnce)) expect(dump, name).not.to.equal('')
     for (const size of [1, 2, 5]) expect(await tablesAfter(pool, size), `in pieces of ${size}`).to.deep.equal(atOnce)

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { event } from '#events/catalogue.ts'
-import { catalogItems, itemByBarcode, itemById } from '#projections/catalog-items.ts'
+import { catalogItems, itemByBarcode, itemById } from '#projections/catalog.ts'
 import {
   categoryCreated,
   companyRegistered,
@@ -56,7 +56,7 @@ describe('catalog items projection', () => {
     expect(await scenario.show('catalog_item/4')).to.include({ category_name: null })
   })
 
-  it('moves the time of the item with its fields, and that of the stock with the stock; lists find either', async () => {
+  it('moves the time of the item with its fields, and that of the stock with the stock; lists find either [ITEM-5]', async () => {
     const updated = event('CatalogItemUpdated', { id: 3, changes: { price: '11.00' } })
     const scenario = await given(companyRegistered(), tracked, updated, stockCounted(3, '5.000', '7.000'))
     expect((await scenario.rows(ref)).get(ref)).to.include({ revision: 3, changed_at: minute(3) })

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { categories, categoryByExternalId, categoryById, categoryByName } from '#projections/categories.ts'
+import { categories, categoryByExternalId, categoryById, categoryByName } from '#projections/catalog.ts'
 import { categoryCreated, companyRegistered } from '../support/facts.ts'
 import { COMPANY_ID, given, minute } from '../support/given.ts'
 

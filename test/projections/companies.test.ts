@@ -98,7 +98,7 @@ describe('users projection', () => {
 })
 
 describe('payment types projection', () => {
-  it('refuses the API the credit and internal kinds, with a reason, and no others', async () => {
+  it('refuses the API the credit and internal kinds, with a reason, and no others [TYPE-2]', async () => {
     const internal = ['credit_account', 'exchange_credit', 'promotion', 'cashback']
     const events = PAYMENT_KINDS.map((kind, index) => paymentTypeCreated({ id: index + 1, name: kind, kind }))
     const scenario = await given(companyRegistered(), ...events)

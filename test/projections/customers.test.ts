@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { type DataOf, event } from '#events/catalogue.ts'
-import { customerByExternalId, customerById, customerByName, customers } from '#projections/customers.ts'
+import { customerByExternalId, customerById, customerByName, customers } from '#projections/people.ts'
 import { companyRegistered, customerCreated, noDetails } from '../support/facts.ts'
 import { COMPANY_ID, given, minute } from '../support/given.ts'
 

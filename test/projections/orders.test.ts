@@ -73,7 +73,7 @@ describe('the orders read model', () => {
     })
   })
 
-  it('notes when an order was released and when refunded, and what became of the commission', async () => {
+  it('notes when an order was released and when refunded, and what became of the commission [ORDER-5, ORDER-7]', async () => {
     const [, ...paid] = orderPaid()
     const split = { percentage: '5.00', amount: '5.00', store_amount: '95.00' }
     expect(await orderAfter(...paid)).to.deep.include({

@@ -71,7 +71,7 @@ describe('sales projection', () => {
     })
   })
 
-  it('shows times of the company and keeps the names of the moment of the sale', async () => {
+  it('shows times of the company and keeps the names of the moment of the sale [SALE-14]', async () => {
     const manaus = companyRegistered({ timezone: 'America/Manaus' })
     const renamed = event('CatalogItemUpdated', { id: 3, changes: { name: 'Café especial' } })
     const scenario = await given(manaus, item, sold, renamed)

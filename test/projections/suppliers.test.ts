@@ -1,7 +1,12 @@
 import { expect } from 'chai'
 import { event } from '#events/catalogue.ts'
-import { customerByExternalId } from '#projections/customers.ts'
-import { supplierByExternalId, supplierById, supplierByName, suppliers } from '#projections/suppliers.ts'
+import {
+  customerByExternalId,
+  supplierByExternalId,
+  supplierById,
+  supplierByName,
+  suppliers,
+} from '#projections/people.ts'
 import { companyRegistered, noDetails, supplierCreated } from '../support/facts.ts'
 import { COMPANY_ID, given, minute } from '../support/given.ts'
 

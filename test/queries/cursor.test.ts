@@ -19,7 +19,7 @@ describe('cursor', () => {
     expect(encodeCursor(scope, ['São Paulo ?&+/', 1])).to.match(/^[\w-]+$/)
   })
 
-  it('is refused by another list and with other filters', () => {
+  it('is refused by another list and with other filters [LIST-3]', () => {
     expect(decodeCursor({ ...scope, resource: 'sales' }, key, cursor)).to.equal(null)
     for (const filters of [{}, { name: 'Ana' }, { name: 'ana', since: 'x' }, { name: undefined, document: 'ana' }]) {
       expect(decodeCursor({ ...scope, filters }, key, cursor), JSON.stringify(filters)).to.equal(null)
@@ -31,7 +31,7 @@ describe('cursor', () => {
     for (const wrong of forged) expect(decodeCursor(scope, key, encodeCursor(scope, wrong as never))).to.equal(null)
   })
 
-  it('is refused when it was altered in any way', () => {
+  it('is refused when it was altered in any way [LIST-3]', () => {
     for (const broken of ['', 'x', cursor.slice(1), cursor.slice(0, -1), `${cursor}=`, `${cursor}A`, ` ${cursor}`]) {
       expect(decodeCursor(scope, key, broken), broken).to.equal(null)
     }

@@ -1,8 +1,7 @@
 import { expect } from 'chai'
-import { replaceCustomer } from '#commands/people/replace-customer.ts'
+import { replaceCustomer } from '#commands/people/customers.ts'
 import { event } from '#events/catalogue.ts'
-import { getCustomer } from '#queries/people/get-customer.ts'
-import { type CustomerFilters, listCustomers, listDeletedCustomers } from '#queries/people/list-customers.ts'
+import { getCustomer, listCustomers, listDeletedCustomers, type PersonFilters } from '#queries/people.ts'
 import { useDatabase } from '../support/database.ts'
 import { customerCreated } from '../support/facts.ts'
 import { COMPANY_ID } from '../support/given.ts'
@@ -25,7 +24,7 @@ describe('queries on customers', () => {
   })
   after(() => shop.core.close())
 
-  const list = async (filters: CustomerFilters) =>
+  const list = async (filters: PersonFilters) =>
     idsOf(await listCustomers(shop.core.pool, COMPANY_ID, { limit: 50, ...filters }))
 
   it('lists live customers of the company', async () => {

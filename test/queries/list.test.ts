@@ -1,11 +1,11 @@
 import { expect } from 'chai'
-import { updateCustomer } from '#commands/people/update-customer.ts'
+import { updateCustomer } from '#commands/people/customers.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { event } from '#events/catalogue.ts'
 import { isRefusal } from '#ledger/command.ts'
-import { listCategories } from '#queries/catalog/list-categories.ts'
-import type { Page } from '#queries/list.ts'
-import { listCustomers, listDeletedCustomers } from '#queries/people/list-customers.ts'
+import { listCategories } from '#queries/catalog/categories.ts'
+import { listCustomers, listDeletedCustomers } from '#queries/people.ts'
+import type { Page } from '#queries/records.ts'
 import { useDatabase } from '../support/database.ts'
 import { customerCreated } from '../support/facts.ts'
 import { COMPANY_ID } from '../support/given.ts'
@@ -84,7 +84,7 @@ describe('lists', () => {
     expect(empty).to.include({ data: '', has_more: false, next: null, synced_at: last?.updated_at, revision: COUNT })
   })
 
-  it('keeps a cursor valid while records change', async () => {
+  it('keeps a cursor valid while records change [LIST-3]', async () => {
     const first = await page({ limit: 10 })
     await patch(3, 'mudou')
     await patch(20, 'mudou')
@@ -121,7 +121,7 @@ describe('lists of what changed', () => {
   const page = async (query: Query): Promise<Page> => accepted(await listCustomers(shop.core.pool, COMPANY_ID, query))
   const patch = (id: number, notes: string) => shop.run(updateCustomer, { id, changes: { notes } })
 
-  it('goes in the order of change, every record once, though all changed at one moment', async () => {
+  it('goes in the order of change, every record once, though all changed at one moment [LIST-4]', async () => {
     const since = utc(String(recordsOf(await page({ limit: 1 }))[0]?.updated_at))
     for (const limit of [1, 7, COUNT]) {
       const records = await walk((cursor) => page({ limit, cursor, updated_since: since }))
@@ -132,7 +132,7 @@ describe('lists of what changed', () => {
     }
   })
 
-  it('moves what changed to the end, and includes the very moment', async () => {
+  it('moves what changed to the end, and includes the very moment [LIST-4]', async () => {
     await patch(5, 'a')
     await patch(2, 'b')
     const changed = recordsOf(await page({ limit: 200, name: 'cliente 5' }))[0]
@@ -142,7 +142,7 @@ describe('lists of what changed', () => {
     expect(idsOf(await page({ limit: 200, updated_since: after }))).not.to.include(5)
   })
 
-  it('gives a poller that goes on from synced_at every change', async () => {
+  it('gives a poller that goes on from synced_at every change [LIST-5]', async () => {
     const known = new Map<unknown, unknown>()
     let since = utc('2020-01-01T00:00:00Z')
     const poll = async () => {
@@ -198,7 +198,7 @@ describe('lists of deleted records', () => {
   const page = async (query: DeletedQuery): Promise<Page> =>
     accepted(await listDeletedCustomers(shop.core.pool, COMPANY_ID, query))
 
-  it('goes by time of deletion and id', async () => {
+  it('goes by time of deletion and id [LIST-6]', async () => {
     for (const limit of [1, 2, 4]) {
       const records = await walk((cursor) => page({ limit, cursor }))
       expect(records.map((record) => record.id)).to.deep.equal([3, 4, 6, 1])
@@ -213,7 +213,7 @@ describe('lists of deleted records', () => {
     expect(first?.deleted_at).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}-03:00$/)
   })
 
-  it('includes the moment it is asked since', async () => {
+  it('includes the moment it is asked since [LIST-6]', async () => {
     const records = recordsOf(await page({ limit: 50 }))
     const moment = utc(String(records[3]?.deleted_at))
     expect(idsOf(await page({ limit: 50, since: moment }))).to.deep.equal([1])

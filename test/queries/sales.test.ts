@@ -1,9 +1,8 @@
 import { expect } from 'chai'
 import { cancelSale } from '#commands/sales/cancel-sale.ts'
 import { event } from '#events/catalogue.ts'
-import { listPaymentTypes } from '#queries/payment-types/list-payment-types.ts'
-import { getSale, getSaleByExternalId } from '#queries/sales/get-sale.ts'
-import { listSales, type SaleFilters } from '#queries/sales/list-sales.ts'
+import { listPaymentTypes } from '#queries/payment-types.ts'
+import { getSale, getSaleByExternalId, listSales, type SaleFilters } from '#queries/sales/sales.ts'
 import { useDatabase } from '../support/database.ts'
 import { customerCreated, paymentTypeCreated, saleCompleted } from '../support/facts.ts'
 import { COMPANY_ID } from '../support/given.ts'
@@ -66,7 +65,7 @@ describe('queries on sales', () => {
     expect(second).to.include({ has_more: false, next: null })
   })
 
-  it('gets a sale by id and by external id, also a cancelled one', async () => {
+  it('gets a sale by id and by external id, also a cancelled one [SALE-15]', async () => {
     const listed = await listSales(shop.core.pool, COMPANY_ID, { limit: 1, timezone: TIMEZONE, status: 'cancelled' })
     const byId = await getSale(shop.core.pool, COMPANY_ID, 3)
     const byExternalId = await getSaleByExternalId(shop.core.pool, COMPANY_ID, 'c')
@@ -84,7 +83,7 @@ describe('queries on sales', () => {
     expect(await getSale(shop.core.pool, COMPANY_ID, 2)).to.include({ record: body })
   })
 
-  it('lists all payment types by id, refused ones with their reason', async () => {
+  it('lists all payment types by id, refused ones with their reason [TYPE-1]', async () => {
     const { data } = await listPaymentTypes(shop.core.pool, COMPANY_ID)
     const types = JSON.parse(`[${data}]`)
     expect(types.map(({ id, accepts_api }: Record<string, unknown>) => [id, accepts_api])).to.deep.equal([

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createCustomer } from '#commands/people/create-customer.ts'
+import { createCustomer } from '#commands/people/customers.ts'
 import { send, startApi, type TestApi } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import type { Service } from '../support/process.ts'
@@ -31,7 +31,7 @@ describe('figures of a process', function () {
     return found === undefined ? null : Number(found.slice(line.length + 1))
   }
 
-  it('tell calls, commands, refusals, groups, deliveries and connections, and name no company', async () => {
+  it('tell calls, commands, refusals, groups, deliveries and connections, and name no company [OPS-19]', async () => {
     const company = await office.company()
     const receiver = await startReceiver()
     const post = (path: string, body: object) =>

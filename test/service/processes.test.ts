@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { expect } from 'chai'
-import { createCustomer } from '#commands/people/create-customer.ts'
+import { createCustomer } from '#commands/people/customers.ts'
 import { type Json, type Reply, send, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import type { Service } from '../support/process.ts'
@@ -82,7 +82,7 @@ describe('two processes of each role on one database', function () {
     }
   }
 
-  it('sell exactly the stock, make each delivery once, and end in an orderly way', async () => {
+  it('sell exactly the stock, make each delivery once, and end in an orderly way [SALE-11, HOOK-11, OPS-4]', async () => {
     const services = await fleet.startAll('api', 'api', 'projector', 'projector', 'dispatcher', 'dispatcher')
     const [first, second, projector] = services as [Service, Service, Service]
     const deliveries = await register()
@@ -100,7 +100,7 @@ describe('two processes of each role on one database', function () {
     expect(await Promise.all(services.map((service) => service.stop()))).to.deep.equal(times(6, () => 0))
   })
 
-  it('lose no sale and make none twice when an api is killed in the middle', async () => {
+  it('lose no sale and make none twice when an api is killed in the middle [OPS-5]', async () => {
     const [doomed, other] = (await fleet.startAll('api', 'api')) as [Service, Service]
     const item = await itemWithStock('500')
     let answered = 0
@@ -121,7 +121,7 @@ describe('two processes of each role on one database', function () {
     expect(await stockOf(item)).to.equal('300.000')
   })
 
-  it('answer every call while one api is stopped under load', async () => {
+  it('answer every call while one api is stopped under load [OPS-6]', async () => {
     const [leaving, staying] = (await Promise.all([
       fleet.start('api', { STOP_DELAY_SECONDS: '5' }),
       fleet.start('api'),
@@ -156,7 +156,7 @@ describe('two processes of each role on one database', function () {
     expect(await stockOf(item)).to.equal(`${1_000_000 - sold}.000`)
   })
 
-  it('deliver everything when a dispatcher is killed: its deliveries are taken over when its lease is over', async () => {
+  it('deliver everything when a dispatcher is killed: its deliveries are taken over when its lease is over [HOOK-23]', async () => {
     const [doomed] = (await fleet.startAll('dispatcher', 'dispatcher')) as [Service]
     const deliveries = await register()
     await addCustomers(0, 1)
@@ -175,7 +175,7 @@ describe('two processes of each role on one database', function () {
     expect(new Set(sequences()).size).to.equal(20)
   })
 
-  it('finish what is under way when a dispatcher is stopped, and send nothing twice', async () => {
+  it('finish what is under way when a dispatcher is stopped, and send nothing twice [OPS-6]', async () => {
     const [leaving] = (await fleet.startAll('dispatcher', 'dispatcher')) as [Service]
     const deliveries = await register()
     await addCustomers(0, 1)

@@ -30,7 +30,7 @@ describe('what is told before an interface is there', () => {
     return reply
   }
 
-  it('is told to tills in their shape', async () => {
+  it('is told to tills in their shape [SYNC-1, OPS-7]', async () => {
     for (const path of [
       '/api/sync/status',
       '/api',
@@ -44,7 +44,7 @@ describe('what is told before an interface is there', () => {
     }
   })
 
-  it('is told to people as a page', async () => {
+  it('is told to people as a page [OPS-7]', async () => {
     for (const path of ['/painel', '/painel/entrar', '/painel/vendas?x=1']) {
       const { headers, text } = await ask(path)
       expect(headers.get('content-type'), path).to.equal('text/html; charset=utf-8')
@@ -52,7 +52,7 @@ describe('what is told before an interface is there', () => {
     }
   })
 
-  it('is told to everybody else in the shape of API v1', async () => {
+  it('is told to everybody else in the shape of API v1 [OPS-7]', async () => {
     for (const path of ['/api/v1', '/api/v1/me', '/api/v1?x', '/webhook/paymentprovider/a/1', '/', '/painelx']) {
       expect((await ask(path)).body?.error?.code, path).to.equal('unavailable')
     }

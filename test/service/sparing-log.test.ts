@@ -15,7 +15,7 @@ describe('sparing log', () => {
     written = []
   })
 
-  it('writes a complaint at once, and then only counts it for a while', () => {
+  it('writes a complaint at once, and then only counts it for a while [OPS-20]', () => {
     for (let n = 0; n < 5; n++) log('deliveries could not be taken', down)
     expect(written).to.deep.equal(['deliveries could not be taken'])
     now += 30_000

@@ -33,7 +33,7 @@ describe('a process that starts and stops', function () {
     expect(answer.headers.get('keep-alive')).to.equal('timeout=65')
   })
 
-  it('ends in an orderly way when a signal comes twice, as Ctrl+C does through npm', async () => {
+  it('ends in an orderly way when a signal comes twice, as Ctrl+C does through npm [OPS-6]', async () => {
     const service = await fleet.start('api', { LOG_LEVEL: 'info' })
     process.kill(service.pid, 'SIGINT')
     expect(await service.stop('SIGINT')).to.equal(0)
@@ -44,7 +44,7 @@ describe('a process that starts and stops', function () {
 describe('readiness of a role', () => {
   const health = async () => ({ postgres: 'up', event_store: 'down' }) as const
 
-  it('depends on the event store, unless the process only delivers', async () => {
+  it('depends on the event store, unless the process only delivers [OPS-7]', async () => {
     expect(await healthOf(['dispatcher'], { health })()).to.deep.equal({ postgres: 'up' })
     for (const roles of [['api'], ['projector'], ['projector', 'dispatcher']] as const) {
       expect(await healthOf(roles, { health })()).to.deep.equal({ postgres: 'up', event_store: 'down' })

@@ -28,7 +28,7 @@ describe('service whose event store cannot be reached', () => {
 
   const ready = () => send(`${api.url}/health/ready`, 'GET')
 
-  it('refuses writes with 503 and Retry-After, goes on reading, says what is down, and recovers by itself', async () => {
+  it('refuses writes with 503 and Retry-After, goes on reading, says what is down, and recovers by itself [HTTP-13, OPS-7, OPS-8]', async () => {
     const before = await company.post('/customers', { name: 'Ana' })
     store.down = true
     const refused = await company.post('/customers', { name: 'Bia' }, { 'idempotency-key': 'bia' })
@@ -45,7 +45,7 @@ describe('service whose event store cannot be reached', () => {
     expect((await company.get('/customers')).body.data).to.have.length(2)
   })
 
-  it('starts all the same, reads, and writes as soon as the store is there', async () => {
+  it('starts all the same, reads, and writes as soon as the store is there [OPS-7]', async () => {
     await company.post('/customers', { name: 'Caio' })
     store.down = true
     const other = await startApi(database.url, { store, log: (message) => logged.push(message) })

@@ -3,17 +3,17 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { promisify } from 'node:util'
 import { v7 as uuidv7 } from 'uuid'
-import { createAddressLimit } from '#access/address-limit.ts'
 import { KEY_BYTES, newKey } from '#access/api-keys.ts'
 import { createLogin } from '#access/login.ts'
+import { createAddressLimit } from '#access/minute-limit.ts'
 import { createGate, type Gate } from '#access/quota.ts'
 import { runAs } from '#access/run-as.ts'
 import { createSessions } from '#access/sessions.ts'
 import { createSyncAccess, type SyncAccessOptions } from '#access/sync-access.ts'
 import { createPageCache, type PageCache } from '#api/page-cache.ts'
-import { createApiKey } from '#commands/api-keys/create-api-key.ts'
-import { registerCompany } from '#commands/companies/register-company.ts'
-import { createPaymentType } from '#commands/payment-types/create-payment-type.ts'
+import { createApiKey } from '#commands/api-keys.ts'
+import { registerCompany } from '#commands/companies.ts'
+import { createPaymentType } from '#commands/payment-types.ts'
 import { SCOPES, type Scope } from '#domain/scopes.ts'
 import { SECRET_BYTES, secretOf } from '#domain/webhook-secret.ts'
 import type { PaymentKind } from '#events/companies.ts'
@@ -25,7 +25,7 @@ import { ensureLedger } from '#ledger/ledgers.ts'
 import type { EventStore } from '#ledger/port.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
-import { followCompanies } from '#live/follow-companies.ts'
+import { createLiveUpdates } from '#live/updates.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
 import { createPool } from '#postgres/pool.ts'
 import { createApp, createBodies } from '#service/app.ts'
@@ -118,7 +118,11 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
   const gatePool = createPool(databaseUrl, { max: 1 })
   const limits = { perMinute, perDay }
   const login = createLogin(core.pool)
-  const news = followCompanies({ databaseUrl, pool: core.pool, onError: (error) => log('news cannot be heard', error) })
+  const live = createLiveUpdates({
+    databaseUrl,
+    pool: core.pool,
+    onError: (error) => log('live updates cannot be heard', error),
+  })
   const app = createApp({
     ...core,
     writer: options.wrapWriter?.(core.writer) ?? core.writer,
@@ -127,7 +131,7 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
     gate: withClock(createGate(gatePool, limits), options.now),
     addresses: createAddressLimit(limits),
     bodies: options.bodies ?? createBodies(),
-    news,
+    live,
     panel: {
       login,
       sessions: createSessions(core.pool, (error) => log('a session could not be noted', error)),
@@ -135,7 +139,7 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
     },
     sync: createSyncAccess(core.pool, login, { tokenDays: null, callsPerMinute: 1_000_000, ...options.sync }),
     provider: options.provider ?? noProvider,
-    notifiers: createAddressLimit({ perMinute: options.notificationsPerMinute ?? 1_000_000 }),
+    notificationLimit: createAddressLimit({ perMinute: options.notificationsPerMinute ?? 1_000_000 }),
     publicUrl: PUBLIC_URL,
     trustProxy,
     newId: uuidv7,
@@ -160,7 +164,7 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
     async close() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
-      await news.close()
+      await live.close()
       await core.close()
       await gatePool.end()
     },

@@ -2,8 +2,8 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
-import { createAddressLimit } from '#access/address-limit.ts'
 import { createLogin } from '#access/login.ts'
+import { createAddressLimit } from '#access/minute-limit.ts'
 import { createGate } from '#access/quota.ts'
 import { createSessions } from '#access/sessions.ts'
 import { createSyncAccess } from '#access/sync-access.ts'
@@ -45,11 +45,11 @@ export async function startFaultyApi(core: Core, databaseUrl: string): Promise<F
       pages: createPageCache(0),
       addresses: createAddressLimit(limits),
       bodies: createBodies(),
-      news: { follow: () => () => {}, close: async () => {} },
+      live: { subscribe: () => () => {}, close: async () => {} },
       panel: { login, sessions: createSessions(pool, () => {}), newKey: testKey },
       sync: createSyncAccess(pool, login, { tokenDays: null, callsPerMinute: 1_000_000 }),
       provider: noProvider,
-      notifiers: createAddressLimit({ perMinute: 1_000_000 }),
+      notificationLimit: createAddressLimit({ perMinute: 1_000_000 }),
       publicUrl: PUBLIC_URL,
       trustProxy: false,
       newId: uuidv7,

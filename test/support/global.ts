@@ -40,7 +40,10 @@ async function createTemplates(serverUrl: string): Promise<void> {
   await administer(serverUrl, (client) => client.query(`create database ${TEMPLATES.withReadModel}`))
   // Any command makes the tables that a service finds missing.
   const DATABASE_URL = onDatabase(serverUrl, TEMPLATES.withReadModel)
-  execFileSync(process.execPath, programOf('src/cli/main.ts', 'company', 'list'), { env: { DATABASE_URL }, stdio: 'pipe' })
+  execFileSync(process.execPath, programOf('src/cli/main.ts', 'company', 'list'), {
+    env: { DATABASE_URL },
+    stdio: 'pipe',
+  })
   await administer(serverUrl, (client) =>
     client.query(`create database ${TEMPLATES.withoutReadModel} template ${TEMPLATES.withReadModel}`),
   )

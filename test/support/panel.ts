@@ -1,6 +1,5 @@
 import { beforeEach } from 'mocha'
-
-import { createUser } from '#commands/users/create-user.ts'
+import { createUser } from '#commands/users.ts'
 import type { TestApi, TestCompany } from './api.ts'
 import { cheapHash } from './passwords.ts'
 import { standIn, useApi } from './use-api.ts'

@@ -1,6 +1,5 @@
 import { expect } from 'chai'
-
-import { createUser } from '#commands/users/create-user.ts'
+import { createUser } from '#commands/users.ts'
 import { type Json, type Reply, send, type TestCompany } from './api.ts'
 import { cheapHash } from './passwords.ts'
 

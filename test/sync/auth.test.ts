@@ -23,7 +23,7 @@ describe('tokens of tills', () => {
   const sql = (text: string, values: unknown[] = []) => api.core.pool.query(text, values)
 
   describe('POST /api/auth/login', () => {
-    it('gives a token that works, and tells whose it is; no API add-on is needed', async () => {
+    it('gives a token that works, and tells whose it is; no API add-on is needed [TOKEN-1]', async () => {
       const reply = await logIn(api.url, user)
       expect(reply.status, reply.text).to.equal(200)
       const { token } = reply.body.data
@@ -41,18 +41,18 @@ describe('tokens of tills', () => {
       expect((await tillWith(api.url, user, token).get('/sync/status')).status).to.equal(200)
     })
 
-    it('takes the address in capitals and with blanks around, and ignores fields that it does not know', async () => {
+    it('takes the address in capitals and with blanks around, and ignores fields that it does not know [TOKEN-1, SYNC-2]', async () => {
       const till = tillWith(api.url, user, '')
       const credentials = { email: ` ${user.email.toUpperCase()} `, password: user.password, device: 'Caixa 1' }
       expect((await till.post('/auth/login', credentials)).status).to.equal(200)
     })
 
-    it('keeps every till’s token valid beside the others', async () => {
+    it('keeps every till’s token valid beside the others [TOKEN-1]', async () => {
       const tills = [await openTill(api.url, company, user), await openTill(api.url, company, user)]
       for (const till of tills) expect((await till.get('/auth/user')).status).to.equal(200)
     })
 
-    it('refuses a wrong password and an unknown address with the same answer', async () => {
+    it('refuses a wrong password and an unknown address with the same answer [TOKEN-2]', async () => {
       const wrong = await logIn(api.url, { ...user, password: 'outra senha' })
       const unknown = await logIn(api.url, { ...user, email: 'ninguem@loja.example' })
       expectFailure(wrong, 401, /^E-mail ou senha incorretos\.$/)
@@ -71,13 +71,13 @@ describe('tokens of tills', () => {
       ['numbers', { email: 1, password: 2 }, ['email', 'password']],
       ['objects', { email: { $gt: '' }, password: { $gt: '' } }, ['email', 'password']],
     ] as const) {
-      it(`refuses ${what} with 422, naming ${fields.join(' and ')}`, async () => {
+      it(`refuses ${what} with 422, naming ${fields.join(' and ')} [SYNC-1]`, async () => {
         const reply = await tillWith(api.url, user, '').post('/auth/login', body)
         expect(Object.keys(expectFailure(reply, 422))).to.have.members(fields)
       })
     }
 
-    it('stores neither the token nor the password, only the token’s hash', async () => {
+    it('stores neither the token nor the password, only the token’s hash [TOKEN-1]', async () => {
       const { token } = await openTill(api.url, company, user)
       const { rows } = await sql(`select t::text as row from ops.sync_tokens t where user_id = $1`, [user.id])
       expect(rows).not.to.be.empty
@@ -96,7 +96,7 @@ describe('tokens of tills', () => {
       ['of another scheme', 'Basic YTpi'],
       ['that is empty', 'Bearer '],
     ] as const) {
-      it(`${what} gets 401 on every route`, async () => {
+      it(`${what} gets 401 on every route [TOKEN-3]`, async () => {
         const till = tillWith(api.url, user, '')
         for (const [method, path] of ROUTES) {
           expectFailure(await till.call(method, path, undefined, { authorization }), 401, /Faça login novamente/)
@@ -104,7 +104,7 @@ describe('tokens of tills', () => {
       })
     }
 
-    it('that is missing gets 401 on every route', async () => {
+    it('that is missing gets 401 on every route [TOKEN-3]', async () => {
       for (const [method, path] of ROUTES) {
         const reply = await fetch(`${api.url}/api${path}`, { method })
         expect(reply.status).to.equal(401)
@@ -112,13 +112,13 @@ describe('tokens of tills', () => {
       }
     })
 
-    it('is no API key, and an API key is no token', async () => {
+    it('is no API key, and an API key is no token [TOKEN-3]', async () => {
       const till = await openTill(api.url, company, user)
       expect((await till.get('/v1/me')).body.error.code).to.equal('invalid_token')
       expectFailure(await tillWith(api.url, user, company.key).get('/sync/status'), 401)
     })
 
-    it('expires after SYNC_TOKEN_DAYS, in every process', async () => {
+    it('expires after SYNC_TOKEN_DAYS, in every process [TOKEN-4]', async () => {
       const till = await openTill(other.url, company, user)
       const { rows } = await sql(
         `update ops.sync_tokens set expires_at = clock_timestamp() where expires_at is not null and revoked_at is null
@@ -132,7 +132,7 @@ describe('tokens of tills', () => {
       }
     })
 
-    it('tells when it will expire', async () => {
+    it('tells when it will expire [TOKEN-4]', async () => {
       const { expires_at } = (await logIn(other.url, user)).body.data
       expect(expires_at).to.match(INSTANT)
       const { rows } = await sql(
@@ -144,7 +144,7 @@ describe('tokens of tills', () => {
   })
 
   describe('POST /api/auth/refresh', () => {
-    it('answers like a login with a new token; the old one is dead', async () => {
+    it('answers like a login with a new token; the old one is dead [TOKEN-5]', async () => {
       const till = await openTill(api.url, company, user)
       const reply = await till.post('/auth/refresh')
       expect(reply.status, reply.text).to.equal(200)
@@ -168,7 +168,7 @@ describe('tokens of tills', () => {
       expect(reply.status, reply.text).to.equal(200)
     })
 
-    it('of many at once exactly one wins, also in several processes', async () => {
+    it('of many at once exactly one wins, also in several processes [TOKEN-5]', async () => {
       const till = await openTill(api.url, company, user)
       const replies = await Promise.all(
         Array.from({ length: 16 }, (_, n) =>
@@ -183,7 +183,7 @@ describe('tokens of tills', () => {
   })
 
   describe('POST /api/auth/logout', () => {
-    it('revokes the token at once in every process, and no other one', async () => {
+    it('revokes the token at once in every process, and no other one [TOKEN-5]', async () => {
       const till = await openTill(api.url, company, user)
       const another = await openTill(api.url, company, user)
       const elsewhere = tillWith(other.url, user, till.token)
@@ -199,14 +199,14 @@ describe('tokens of tills', () => {
     })
   })
 
-  it('GET /api/auth/user tells who is logged in', async () => {
+  it('GET /api/auth/user tells who is logged in [TOKEN-9]', async () => {
     const till = await openTill(api.url, company, user)
     const reply = await till.get('/auth/user')
     const { id, name, email } = user
     expect(reply.body).to.deep.equal({ success: true, data: { id, name, email, company_id: company.id } })
   })
 
-  it('GET /api/sync/status tells who is logged in, and Postgres’s time', async () => {
+  it('GET /api/sync/status tells who is logged in, and Postgres’s time [TOKEN-9, SYNC-11]', async () => {
     const till = await openTill(api.url, company, user)
     const { body } = await till.get('/sync/status')
     const { server_time, ...rest } = body

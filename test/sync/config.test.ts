@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { updateCompany } from '#commands/companies/update-company.ts'
-import { createPaymentType } from '#commands/payment-types/create-payment-type.ts'
+import { updateCompany } from '#commands/companies.ts'
+import { createPaymentType } from '#commands/payment-types.ts'
 import { startApi, type TestApi } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { createTestUser, openTill } from '../support/till.ts'
@@ -14,7 +14,7 @@ describe('GET /api/sync/config', () => {
   })
   after(() => api.close())
 
-  it('gives company, payment types and user, of any plan', async () => {
+  it('gives company, payment types and user, of any plan [SYNC-9]', async () => {
     const company = await api.company({ plan: 'basic' })
     const till = await openTill(api.url, company, await createTestUser(company, 'owner'))
     const card = await company.run(createPaymentType, {
@@ -52,7 +52,7 @@ describe('GET /api/sync/config', () => {
     expect(reply.text).to.include('"fee_percentage":3.50,')
   })
 
-  it('gives every company its own', async () => {
+  it('gives every company its own [SYNC-9]', async () => {
     const [one, other] = [await api.company(), await api.company()]
     const cash = await one.paymentType('cash')
     await other.paymentType('pix')
@@ -62,7 +62,7 @@ describe('GET /api/sync/config', () => {
     expect(data.payment_types[0].is_cash).to.equal(true)
   })
 
-  it('shows a change at once, and no payment types as an empty list', async () => {
+  it('shows a change at once, and no payment types as an empty list [SYNC-9]', async () => {
     const company = await api.company()
     const till = await openTill(api.url, company)
     expect((await till.get('/sync/config')).body.data.payment_types).to.deep.equal([])

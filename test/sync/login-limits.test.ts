@@ -37,7 +37,7 @@ describe('limits of logins', () => {
   const enter = (address: string) => logIn(address, user.email, user.password)
   const statuses = (replies: readonly Reply[]) => replies.map(({ status }) => status).sort()
 
-  it('after five failures for an e-mail even the right password is 429, with Retry-After', async () => {
+  it('after five failures for an e-mail even the right password is 429, with Retry-After [TOKEN-7]', async () => {
     for (let n = 0; n < 5; n++) expectFailure(await guess('192.0.2.1'), 401)
     for (const reply of [await guess('192.0.2.1'), await enter('192.0.2.1')]) {
       expectFailure(reply, 429, /Muitas tentativas de login/)
@@ -45,7 +45,7 @@ describe('limits of logins', () => {
     }
   })
 
-  it('another address, and another e-mail from the same one, are not held back', async () => {
+  it('another address, and another e-mail from the same one, are not held back [TOKEN-7]', async () => {
     for (let n = 0; n < 6; n++) await guess('192.0.2.2')
     expect((await enter('192.0.2.3')).status).to.equal(200)
     const other = await createTestUser(company)
@@ -66,12 +66,12 @@ describe('limits of logins', () => {
     }
   })
 
-  it('addresses that nobody has are limited like those of users', async () => {
+  it('addresses that nobody has are limited like those of users [TOKEN-7]', async () => {
     for (let n = 0; n < 5; n++) expectFailure(await guess('192.0.2.5', 'ninguem@loja.example'), 401)
     expectFailure(await guess('192.0.2.5', 'ninguem@loja.example'), 429)
   })
 
-  it('of many guesses at once no more than five are looked at', async () => {
+  it('of many guesses at once no more than five are looked at [TOKEN-7]', async () => {
     const replies = await Promise.all(Array.from({ length: 60 }, () => guess('192.0.2.6')))
     expect(statuses(replies)).to.deep.equal([...Array(5).fill(401), ...Array(55).fill(429)])
     // What was not looked at counts for nobody else at the address.
@@ -80,7 +80,7 @@ describe('limits of logins', () => {
     expect((await logIn('192.0.2.6', other.email, other.password)).status).to.equal(200)
   })
 
-  it('of guesses at many e-mails from one address no more than fifty are looked at, also at once', async () => {
+  it('of guesses at many e-mails from one address no more than fifty are looked at, also at once [TOKEN-7]', async () => {
     const replies = await Promise.all(Array.from({ length: 60 }, (_, n) => guess('192.0.2.7', `alvo${n}@loja.example`)))
     expect(statuses(replies)).to.deep.equal([...Array(50).fill(401), ...Array(10).fill(429)])
     expectFailure(await enter('192.0.2.7'), 429)
@@ -94,7 +94,7 @@ describe('limits of logins', () => {
     expect(tokens.size).to.equal(20)
   })
 
-  it('a user gets sixty tokens a minute, by logging in and by renewing; the last one goes on', async () => {
+  it('a user gets sixty tokens a minute, by logging in and by renewing; the last one goes on [TOKEN-8]', async () => {
     let till = tillWith(api.url, user, (await enter('192.0.2.11')).body.data.token)
     for (let n = 1; n < 60; n++) {
       const renewed = await till.call('POST', '/auth/refresh', undefined, HTTPS)

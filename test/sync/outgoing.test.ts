@@ -65,7 +65,7 @@ describe('answers that may be large', () => {
     expect(await bytesOf(answer)).to.equal(7)
   })
 
-  it('are 503 while too much of a company has not been taken, though not for others', async () => {
+  it('are 503 while too much of a company has not been taken, though not for others [SYNC-8]', async () => {
     const slow = await ask(1)
     expect(slow.statusCode).to.equal(200)
     expect((await ask(1)).statusCode).to.equal(503)
@@ -78,7 +78,7 @@ describe('answers that may be large', () => {
     for (const answer of [again, other]) expect(await bytesOf(answer)).to.equal(LARGE)
   })
 
-  it('are let through one at a time when a single one is beyond a company’s share', async () => {
+  it('are let through one at a time when a single one is beyond a company’s share [SYNC-8]', async () => {
     read = async (write) => {
       for (let n = 0; n < 5; n++) write('x'.repeat(10 * MB))
     }
@@ -88,7 +88,7 @@ describe('answers that may be large', () => {
     expect(await bytesOf(answer)).to.equal(50 * MB)
   })
 
-  it('are 503 for everybody while too much has not been taken in all', async () => {
+  it('are 503 for everybody while too much has not been taken in all [SYNC-8]', async () => {
     const slow = await Promise.all([1, 2, 3].map(ask))
     expect(slow.map(({ statusCode }) => statusCode)).to.deep.equal([200, 200, 200])
     expect((await ask(4)).statusCode).to.equal(503)
@@ -116,7 +116,7 @@ describe('answers that may be large', () => {
     for (const answer of answers) expect(await bytesOf(answer)).to.equal(1)
   })
 
-  it('are 503 while the bodies of a company’s waiting requests are too much', async () => {
+  it('are 503 while the bodies of a company’s waiting requests are too much [SYNC-8]', async () => {
     let open = () => {}
     const gate = new Promise<void>((resolve) => {
       open = resolve

@@ -23,7 +23,7 @@ describe('GET /api/sync/products since a time', () => {
   })
   after(() => api.close())
 
-  it('names what was created and changed, with its new fields, and nothing else', async () => {
+  it('names what was created and changed, with its new fields, and nothing else [SYNC-12]', async () => {
     const [, changed] = [await shelf.create({ name: 'Igual' }), await shelf.create({ name: 'Muda' })]
     let created = 0
     const { data, deleted } = await shelf.changedBy(async () => {
@@ -34,7 +34,7 @@ describe('GET /api/sync/products since a time', () => {
     expect(deleted).to.deep.equal([])
   })
 
-  it('names a product when its stock moves: by count, sale and cancellation', async () => {
+  it('names a product when its stock moves: by count, sale and cancellation [SYNC-12]', async () => {
     const id = await shelf.create({ name: 'Vende', stock: '10' })
     expect((await shelf.changedBy(() => shelf.patch(id, { stock: '7' }))).data).to.deep.equal([id])
     let sale = 0
@@ -54,7 +54,7 @@ describe('GET /api/sync/products since a time', () => {
     expect((await shelf.download()).body.data[0]).to.deep.equal({ ...before, stock: 9 })
   })
 
-  it('names a product that got another category', async () => {
+  it('names a product that got another category [SYNC-12]', async () => {
     const category = (await company.post('/catalog/categories', { name: 'Nova' })).body.data.id
     const id = await shelf.create({ name: 'Muda' })
     expect((await shelf.changedBy(() => shelf.patch(id, { category_id: category }))).data).to.deep.equal([id])
@@ -66,7 +66,7 @@ describe('GET /api/sync/products since a time', () => {
     expect(ofCategories).to.deep.equal(['CategoryCreated'])
   })
 
-  it('names what was deactivated as deleted', async () => {
+  it('names what was deactivated as deleted [SYNC-12]', async () => {
     const id = await shelf.create({ name: 'Sai de linha' })
     expect(await shelf.changedBy(() => shelf.remove(id))).to.deep.equal({ data: [], deleted: [id] })
   })
@@ -79,7 +79,7 @@ describe('GET /api/sync/products since a time', () => {
     expect({ data, deleted }).to.deep.equal({ data: [], deleted: [] })
   })
 
-  it('names what came back as changed, not as deleted', async () => {
+  it('names what came back as changed, not as deleted [SYNC-12]', async () => {
     const id = await shelf.create({ name: 'Volta', external_id: 'volta' })
     const { data, deleted } = await shelf.changedBy(async () => {
       await shelf.remove(id)
@@ -88,7 +88,7 @@ describe('GET /api/sync/products since a time', () => {
     expect({ data, deleted }).to.deep.equal({ data: [id], deleted: [] })
   })
 
-  it('names what became a service as deleted, and what became a product as changed', async () => {
+  it('names what became a service as deleted, and what became a product as changed [SYNC-12]', async () => {
     const product = await shelf.create({ name: 'Vira serviço', stock: null })
     const service = await shelf.create({ name: 'Vira produto', type: 'service' })
     const { data, deleted } = await shelf.changedBy(async () => {
@@ -98,7 +98,7 @@ describe('GET /api/sync/products since a time', () => {
     expect({ data, deleted }).to.deep.equal({ data: [service], deleted: [product] })
   })
 
-  it('is inclusive to the millisecond', async () => {
+  it('is inclusive to the millisecond [SYNC-13]', async () => {
     const id = await shelf.create({ name: 'Último' })
     const { sync_timestamp } = (await shelf.download()).body
     expect(idsIn(await shelf.download(sync_timestamp))).to.deep.equal([id])
@@ -112,7 +112,7 @@ describe('GET /api/sync/products since a time', () => {
     expect((await till.get('/sync/products?last_sync=2000-01-01T00:00:00+00:00')).body.total).to.equal(1)
   })
 
-  it('is the ledger’s last time, whatever was recorded last', async () => {
+  it('is the ledger’s last time, whatever was recorded last [SYNC-13]', async () => {
     await shelf.create({ name: 'Um' })
     const { sync_timestamp } = (await shelf.download()).body
     const customer = (await company.post('/customers', { name: 'Ana' })).body.data
@@ -134,13 +134,13 @@ describe('GET /api/sync/products since a time', () => {
     '%27;drop table read.catalog_items;--',
     '2026-11-21T08:00:00Z&last_sync=2026-11-21T09:00:00Z',
   ]) {
-    it(`that is ${JSON.stringify(lastSync)} is 422`, async () => {
+    it(`that is ${JSON.stringify(lastSync)} is 422 [SYNC-12]`, async () => {
       const errors = expectFailure(await till.get(`/sync/products?last_sync=${lastSync}`), 422)
       expect(Object.keys(errors)).to.deep.equal(['last_sync'])
     })
   }
 
-  it('never misses a change, whoever writes meanwhile', async () => {
+  it('never misses a change, whoever writes meanwhile [SYNC-13]', async () => {
     const products = await Promise.all(
       Array.from({ length: 16 }, (_, n) => shelf.create({ name: `Produto ${n}`, stock: '0' })),
     )

@@ -23,7 +23,7 @@ describe('GET /api/sync/products in full', () => {
   })
   after(() => api.close())
 
-  it('lists the products of the company by id, each with its fields', async () => {
+  it('lists the products of the company by id, each with its fields [SYNC-10, SYNC-11]', async () => {
     const category = (await company.post('/catalog/categories', { name: 'Grãos & "Cia"' })).body.data.id
     const coffee = await shelf.create({
       name: 'Café "extra"\n🥖',
@@ -52,19 +52,19 @@ describe('GET /api/sync/products in full', () => {
     expect(times.updated_at).to.match(INSTANT).and.to.equal(new Date(shown.updated_at).toISOString())
   })
 
-  it('gives decimals as exact numbers, digit by digit', async () => {
+  it('gives decimals as exact numbers, digit by digit [SYNC-11]', async () => {
     await shelf.create({ name: 'Caro', price: '9999999999.99', stock: '999999999.999' })
     await shelf.create({ name: 'Barato', price: '0.07', stock: '0.001' })
     const { text } = await shelf.download()
     expect(text).to.include('"price":9999999999.99,"stock":999999999.999,').and.include('"price":0.07,"stock":0.001,')
   })
 
-  it('gives the stock of what is not tracked as 0, and says so', async () => {
+  it('gives the stock of what is not tracked as 0, and says so [SYNC-10]', async () => {
     await shelf.create({ name: 'Pão de queijo', stock: null })
     expect((await shelf.download()).body.data[0]).to.include({ stock: 0, tracks_stock: false })
   })
 
-  it('leaves services and deactivated products out', async () => {
+  it('leaves services and deactivated products out [SYNC-10]', async () => {
     await shelf.create({ name: 'Entrega', type: 'service' })
     await shelf.remove(await shelf.create({ name: 'Antigo' }))
     const sold = await shelf.create({ name: 'Vendido' })
@@ -76,7 +76,7 @@ describe('GET /api/sync/products in full', () => {
     expect([body.data, body.total]).to.deep.equal([[], 0])
   })
 
-  it('shows nothing of another company', async () => {
+  it('shows nothing of another company [SYNC-10]', async () => {
     const other = await api.company()
     const others = createShelf(other, till)
     await others.create({ name: 'Alheio' })
@@ -95,11 +95,11 @@ describe('GET /api/sync/products in full', () => {
     expect(Number(head.headers.get('content-length'))).to.equal(Buffer.byteLength(text))
   })
 
-  it('ignores parameters that it does not know', async () => {
+  it('ignores parameters that it does not know [SYNC-2]', async () => {
     expect((await till.get('/sync/products?pdv=1&last_sync_at=x')).status).to.equal(200)
   })
 
-  it('gives 50,000 products, each once and in order', async () => {
+  it('gives 50,000 products, each once and in order [SYNC-10]', async () => {
     const first = await shelf.create({ name: 'Produto', barcode: '789', stock: '1' })
     await copyItem(api.core.pool, company.id, first, 49_999)
     const { body } = await shelf.download()

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { expect } from 'chai'
-import { readUpload } from '#sync/upload-results.ts'
+import { readUpload } from '#sync/upload.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { untilBlocked } from '../support/lock-waits.ts'
@@ -30,7 +30,7 @@ describe('uploads at once', () => {
   const at = (turn: number) => tillWith(apis[turn % 2]!.url, till.user, till.token)
   const salesIn = async () => (await company.get('/sales?limit=200')).body.data as Json[]
 
-  it('of the same sales, eight times over two services, record each sale once, with one id everywhere', async () => {
+  it('of the same sales, eight times over two services, record each sale once, with one id everywhere [UP-4]', async () => {
     const sales = Array.from({ length: SALES }, (_, n) => counter.sale(`n-${n}`))
     const answers = await Promise.all(Array.from({ length: 8 }, (_, turn) => upload(at(turn), sales)))
     const ids = answers.map(({ results }) => results.map((result: Json) => result.sale_id))
@@ -42,7 +42,7 @@ describe('uploads at once', () => {
     expect(await counter.stock()).to.equal('40.000')
   })
 
-  it('of different sales under the same identifiers let one of each through, and tell the others', async () => {
+  it('of different sales under the same identifiers let one of each through, and tell the others [UP-5]', async () => {
     const answers = await Promise.all(
       Array.from({ length: 8 }, (_, turn) => {
         const created_at = `2026-03-10T14:00:0${turn}.000Z`
@@ -77,7 +77,7 @@ describe('uploads at once', () => {
     expect(await counter.stock()).to.equal(`${100 - 80 - sold}.000`)
   })
 
-  it('whose answer was lost are sent again and find every sale under its id', async () => {
+  it('whose answer was lost are sent again and find every sale under its id [UP-4]', async () => {
     const sales = Array.from({ length: SALES }, (_, n) => counter.sale(`n-${n}`))
     const before = await upload(till, sales.slice(0, 20))
     const again = await upload(at(1), sales)

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { settleReceivable } from '#commands/finance/receivable-commands.ts'
+import { settleReceivable } from '#commands/finance/receivables.ts'
 import { cancelSale } from '#commands/sales/cancel-sale.ts'
 import { expectProblem } from '../support/answers.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
@@ -26,7 +26,7 @@ describe('uploaded sales', () => {
 
   const first = async (sale: unknown): Promise<Json> => (await upload(till, [sale])).results[0]
 
-  it('show at once in API v1: sale, list, incremental list, stock', async () => {
+  it('show at once in API v1: sale, list, incremental list, stock [UP-13]', async () => {
     const since = (await company.get('/sales')).body.meta.synced_at
     const { sale_id: id } = await first(counter.sale('a', { amount_received: 50, change: 40 }))
     const shown = await company.get(`/sales/${id}`)
@@ -59,7 +59,7 @@ describe('uploaded sales', () => {
     expect(summary.body.data.sales).to.deep.include({ count: 1, gross: '10.00' })
   })
 
-  it('that were cancelled are so in API v1, and move no stock', async () => {
+  it('that were cancelled are so in API v1, and move no stock [UP-10]', async () => {
     const { sale_id: id } = await first(counter.sale('a', { status: 'cancelled' }))
     const { data } = (await company.get(`/sales/${id}`)).body
     expect(data).to.include({ status: 'cancelled', origin: 'pdv', cancelled_at: data.created_at })
@@ -68,7 +68,7 @@ describe('uploaded sales', () => {
     expect(summary.body.data.sales).to.deep.include({ count: 0, cancelled: { count: 1, amount: '10.00' } })
   })
 
-  it('are told to webhooks once, with their receivables, as the counter’s', async () => {
+  it('are told to webhooks once, with their receivables, as the counter’s [UP-13]', async () => {
     const hook = await company.post('/webhooks', { url: 'https://erp.example/eventos', events: ['*'] })
     const sales = [counter.onAccount('a'), counter.sale('b', { status: 'cancelled' }), counter.sale('c', { total: 11 })]
     const { results } = await upload(till, sales)
@@ -86,7 +86,7 @@ describe('uploaded sales', () => {
     expect([told[1].data]).to.deep.equal((await company.get('/finance/receivables')).body.data)
   })
 
-  it('may leave stock below zero: goods arrive, a count sets it right, and API v1 sells nothing of it', async () => {
+  it('may leave stock below zero: goods arrive, a count sets it right, and API v1 sells nothing of it [UP-6]', async () => {
     await first(
       counter.sale('a', {
         items: [{ product_id: counter.product, quantity: 102, price: 10, total: 1020 }],
@@ -109,7 +109,7 @@ describe('uploaded sales', () => {
   })
 
   describe('on account', () => {
-    it('make a receivable, which only the counter may change', async () => {
+    it('make a receivable, which only the counter may change [UP-11]', async () => {
       const { sale_id } = await first(counter.onAccount('a'))
       const { body } = await company.get('/finance/receivables')
       expect(body.data).to.have.length(1)
@@ -130,7 +130,7 @@ describe('uploaded sales', () => {
       expect(settled).to.include({ status: 'settled' })
     })
 
-    it('take the pending receivable along when the counter cancels the sale, and give the stock back', async () => {
+    it('take the pending receivable along when the counter cancels the sale, and give the stock back [UP-12]', async () => {
       const { sale_id: id } = await first(counter.onAccount('a'))
       const [receivable] = (await company.get('/finance/receivables')).body.data
       expectProblem(await company.post(`/sales/${id}/cancel`, {}), 409, 'managed_by_pdv')
@@ -142,7 +142,7 @@ describe('uploaded sales', () => {
       expect(await counter.stock()).to.equal('100.000')
     })
 
-    it('cannot be cancelled once the receivable is settled, and nothing changes', async () => {
+    it('cannot be cancelled once the receivable is settled, and nothing changes [UP-12]', async () => {
       const { sale_id: id } = await first(counter.onAccount('a'))
       const [receivable] = (await company.get('/finance/receivables')).body.data
       await company.run(settleReceivable, { id: receivable.id, payment_method: 'cash' }, 'pdv')

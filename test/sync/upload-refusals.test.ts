@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { MAX_OPEN, settleRefusedSale } from '#offline-sales/refused-sales.ts'
-import { listRefusedSales } from '#queries/sales/list-refused-sales.ts'
+import { MAX_OPEN, resolveRefusedSale } from '#offline-sales/refused-sales.ts'
+import { listRefusedSales } from '#queries/sales/offline-sales.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { type Counter, openCounter, upload } from '../support/offline-sales.ts'
@@ -24,10 +24,10 @@ describe('refused sales of uploads', () => {
   })
 
   const open = (page = {}) => listRefusedSales(api.core.pool, company.id, page)
-  const settle = (id: number) => settleRefusedSale(api.core.pool, company.id, id, { userId: till.user.id, note: null })
+  const settle = (id: number) => resolveRefusedSale(api.core.pool, company.id, id, { userId: till.user.id, note: null })
   const wrong = (offlineId: string) => counter.sale(offlineId, { total: 11 })
 
-  it('are kept as they were sent, with who sent them, when and why', async () => {
+  it('are kept as they were sent, with who sent them, when and why [UP-14]', async () => {
     const sale = { ...wrong('a'), note: 'à vista "ok" \u2028' }
     const { results } = await upload(till, [sale])
     const { total, sales } = await open()
@@ -47,7 +47,7 @@ describe('refused sales of uploads', () => {
     expect(Math.abs(Date.now() - Date.parse(first_refused_at))).to.be.below(60_000)
   })
 
-  it('are kept once, however often they come, also twice in one upload and from eight tills at once', async () => {
+  it('are kept once, however often they come, also twice in one upload and from eight tills at once [UP-14]', async () => {
     await upload(till, [wrong('a'), wrong('a'), wrong('b')])
     await Promise.all(Array.from({ length: 8 }, () => upload(till, [wrong('b'), wrong('a')])))
     const { sales } = await open()
@@ -62,12 +62,12 @@ describe('refused sales of uploads', () => {
     const [a, b] = (await open({ limit: 2 })).sales
     expect((await open({ after: b?.id ?? 0 })).sales).to.have.length(1)
     expect(await listRefusedSales(api.core.pool, company.id + 1)).to.deep.equal({ total: 0, sales: [] })
-    expect(await settleRefusedSale(api.core.pool, company.id + 1, a?.id ?? 0, { userId: 1, note: null })).to.equal(
+    expect(await resolveRefusedSale(api.core.pool, company.id + 1, a?.id ?? 0, { userId: 1, note: null })).to.equal(
       false,
     )
   })
 
-  it('are gone once they are settled, and do not come back when a stubborn till sends them again', async () => {
+  it('are gone once they are settled, and do not come back when a stubborn till sends them again [UP-14]', async () => {
     await upload(till, [wrong('a')])
     const { id } = (await open()).sales[0] as { id: number }
     expect(await settle(id)).to.equal(true)
@@ -76,7 +76,7 @@ describe('refused sales of uploads', () => {
     expect(await open()).to.deep.equal({ total: 0, sales: [] })
   })
 
-  it('are settled by the till itself when it uploads the sale corrected', async () => {
+  it('are settled by the till itself when it uploads the sale corrected [UP-14]', async () => {
     await upload(till, [wrong('a'), wrong('b')])
     await upload(till, [counter.sale('a')])
     expect((await open()).sales.map(({ offline_id }) => offline_id)).to.deep.equal(['b'])

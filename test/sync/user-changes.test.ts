@@ -2,11 +2,8 @@ import { expect } from 'chai'
 import { createLogin, type Holder } from '#access/login.ts'
 import { hashPassword } from '#access/passwords.ts'
 import { createSessions } from '#access/sessions.ts'
-import { createTokens } from '#access/tokens.ts'
-import { changePassword } from '#commands/users/change-password.ts'
-import { deactivateUser } from '#commands/users/deactivate-user.ts'
-import { reactivateUser } from '#commands/users/reactivate-user.ts'
-import { updateUser } from '#commands/users/update-user.ts'
+import { createTokens } from '#access/sync-access.ts'
+import { changePassword, deactivateUser, reactivateUser, updateUser } from '#commands/users.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { createTestUser, expectFailure, logIn, openTill, type TestUser, tillWith } from '../support/till.ts'
@@ -31,8 +28,8 @@ describe('a user who is', () => {
 
   const sessions = () => createSessions(other.core.pool, () => {})
   const holderOf = async (): Promise<Holder> => {
-    const outcome = await createLogin(api.core.pool).enter(user, '192.0.2.1')
-    if (outcome.kind !== 'entered') throw new Error(outcome.kind)
+    const outcome = await createLogin(api.core.pool).logIn(user, '192.0.2.1')
+    if (outcome.kind !== 'loggedIn') throw new Error(outcome.kind)
     return outcome.holder
   }
 
@@ -50,7 +47,7 @@ describe('a user who is', () => {
     }
   }
 
-  it('deactivated is out at once, everywhere, and cannot log in', async () => {
+  it('deactivated is out at once, everywhere, and cannot log in [TOKEN-6]', async () => {
     const expectOpen = await open()
     await expectOpen(true)
     await company.run(deactivateUser, { id: user.id })
@@ -68,7 +65,7 @@ describe('a user who is', () => {
     await (await open())(true)
   })
 
-  it('given another password is out at once, and logs in with that one only', async () => {
+  it('given another password is out at once, and logs in with that one only [TOKEN-6]', async () => {
     const expectOpen = await open()
     const colleague = await openTill(api.url, company)
     await company.run(changePassword, { id: user.id, password_hash: await hashPassword('outra senha boa') })
@@ -91,7 +88,7 @@ describe('a user who is', () => {
     ['given another password', async () => company.run(changePassword, { id: user.id, password_hash: 'x' })],
     ['deactivated', async () => company.run(deactivateUser, { id: user.id })],
   ] as const) {
-    it(`${what} between the look at the password and the token gets one that has ended already`, async () => {
+    it(`${what} between the look at the password and the token gets one that has ended already [TOKEN-6]`, async () => {
       const holder = await holderOf()
       await change()
       const { token } = await createTokens(api.core.pool, null).issue(holder)
@@ -99,7 +96,7 @@ describe('a user who is', () => {
       expect(await sessions().find((await sessions().issue(holder)).token)).to.equal(null)
     })
 
-    it(`${what} while a token is renewed has no live token afterwards`, async () => {
+    it(`${what} while a token is renewed has no live token afterwards [TOKEN-6]`, async () => {
       const till = await openTill(api.url, company, user)
       const [renewed] = await Promise.all([till.post('/auth/refresh'), change()])
       const tokens = [till.token, ...(renewed.status === 200 ? [renewed.body.data.token] : [])]

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { createCustomer } from '#commands/people/create-customer.ts'
-import { switchOffWebhook } from '#commands/webhooks/switch-webhook.ts'
-import { createBacklog } from '#webhooks/backlog.ts'
+import { createCustomer } from '#commands/people/customers.ts'
+import { switchOffWebhook } from '#commands/webhooks.ts'
+import { createBacklog } from '#webhooks/claims.ts'
 import { startApi, type TestApi } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 
@@ -15,7 +15,7 @@ describe('backlog of deliveries', () => {
   })
   after(() => api.close())
 
-  it('counts what waits, tells the longest wait, and leaves out addresses that are switched off', async () => {
+  it('counts what waits, tells the longest wait, and leaves out endpoints that are switched off', async () => {
     const read = createBacklog(api.core.pool, () => now_ms)
     const later = () => {
       now_ms += 6_000

@@ -2,9 +2,9 @@ import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { createPool } from '#postgres/pool.ts'
 import { takeDue } from '#webhooks/claims.ts'
-import type { Room } from '#webhooks/slots.ts'
+import type { Room } from '#webhooks/in-flight.ts'
 import { useDatabase } from '../support/database.ts'
-import { addAddress, createAddresses, queue, SECRET, type TestAddress } from './outbox.ts'
+import { addEndpoint, createEndpoints, queue, SECRET, type TestEndpoint } from './outbox.ts'
 
 const ROOM: Room = { sound: 256, strained: 64, busy: {} }
 const LEASE_MS = 20_000
@@ -15,7 +15,7 @@ describe('taking deliveries', () => {
 
   before(async () => {
     pool = createPool(database.url, { max: 2, keyLookupsOnly: true })
-    await createAddresses(pool)
+    await createEndpoints(pool)
   })
   afterEach(() =>
     pool.query('truncate webhook_deliveries, webhook_messages, webhook_health, webhook_secrets, read.webhooks'),
@@ -23,8 +23,8 @@ describe('taking deliveries', () => {
   after(() => pool.end())
 
   const take = async (room: Partial<Room> = {}) => (await takeDue(pool, { ...ROOM, ...room }, LEASE_MS)).claims
-  const address = async (health?: { success?: string; failing?: string }, deliveries = 50): Promise<TestAddress> => {
-    const added = await addAddress(pool, 'http://127.0.0.1/')
+  const endpoint = async (health?: { success?: string; failing?: string }, deliveries = 50): Promise<TestEndpoint> => {
+    const added = await addEndpoint(pool, 'http://127.0.0.1/')
     if (health) {
       await pool.query(
         `insert into webhook_health (company_id, webhook_id, last_success_at, failing_since)
@@ -36,13 +36,13 @@ describe('taking deliveries', () => {
     return added
   }
   const sound = { success: '-1 hour' }
-  /** After the address was registered, a moment ago. */
+  /** After the endpoint was registered, a moment ago. */
   const failing = { success: '-1 hour', failing: '1 minute' }
-  const countOf = (claims: readonly { webhook_id: number }[], { id }: TestAddress) =>
+  const countOf = (claims: readonly { webhook_id: number }[], { id }: TestEndpoint) =>
     claims.filter(({ webhook_id }) => webhook_id === id).length
 
   it('gives all that an attempt needs', async () => {
-    const added = await address(undefined, 0)
+    const added = await endpoint(undefined, 0)
     const [id] = await queue(pool, added, 1, { body: '{"ação":1}' })
     const [claim] = await take()
     expect(claim).to.include({
@@ -59,7 +59,7 @@ describe('taking deliveries', () => {
   })
 
   it('gives the message of a test, which has no revision', async () => {
-    const added = await address(undefined, 0)
+    const added = await endpoint(undefined, 0)
     await queue(pool, added, 1, { test: true, body: '{"test":true}' })
     expect((await take())[0]).to.include({
       sequence: null,
@@ -69,43 +69,43 @@ describe('taking deliveries', () => {
     })
   })
 
-  it('goes by how an address does: 32, two of an unknown one, four of a slow one, one of a failing one', async () => {
+  it('goes by how an endpoint does: 32, two of an unknown one, four of a slow one, one of a failing one [HOOK-22]', async () => {
     const [one, unknown, slow, broken] = [
-      await address(sound),
-      await address(),
-      await address(sound),
-      await address(failing),
+      await endpoint(sound),
+      await endpoint(),
+      await endpoint(sound),
+      await endpoint(failing),
     ]
-    const claims = await take({ busy: { [slow.id]: { flights: 0, slow: true } } })
+    const claims = await take({ busy: { [slow.id]: { attempts: 0, slow: true } } })
     expect([one, unknown, slow, broken].map((each) => countOf(claims, each))).to.deep.equal([32, 2, 4, 1])
     expect(claims.filter((claim) => claim.failing).map(({ webhook_id }) => webhook_id)).to.deep.equal([broken.id])
   })
 
   it('counts what is under way', async () => {
-    const [some, full] = [await address(sound), await address(failing)]
+    const [some, full] = [await endpoint(sound), await endpoint(failing)]
     const claims = await take({
-      busy: { [some.id]: { flights: 30, slow: false }, [full.id]: { flights: 1, slow: true } },
+      busy: { [some.id]: { attempts: 30, slow: false }, [full.id]: { attempts: 1, slow: true } },
     })
     expect([some, full].map((each) => countOf(claims, each))).to.deep.equal([2, 0])
   })
 
-  it('forgets failures from before the address was switched on again', async () => {
-    const added = await address({ success: '-2 hours', failing: '-1 hour' })
+  it('forgets failures from before the endpoint was switched on again [HOOK-5]', async () => {
+    const added = await endpoint({ success: '-2 hours', failing: '-1 hour' })
     expect(countOf(await take(), added)).to.equal(32)
   })
 
-  it('takes the oldest of an address first', async () => {
-    const added = await address(undefined, 3)
+  it('takes the oldest of an endpoint first', async () => {
+    const added = await endpoint(undefined, 3)
     await pool.query(
       `update webhook_deliveries set next_attempt_at = now() - interval '1 hour' where sequence = (select max(sequence) from webhook_deliveries)`,
     )
     const { rows } = await pool.query<{ id: string }>('select id from webhook_deliveries order by next_attempt_at, id')
-    const [first] = await take({ busy: { [added.id]: { flights: 1, slow: false } } })
+    const [first] = await take({ busy: { [added.id]: { attempts: 1, slow: false } } })
     expect(first!.id).to.equal(rows[0]!.id)
   })
 
-  it('shares the room among addresses, at least one each, those first that have waited longest', async () => {
-    const many = [await address(sound), await address(sound), await address(sound), await address(sound)]
+  it('shares the room among endpoints, at least one each, those first that have waited longest [HOOK-22]', async () => {
+    const many = [await endpoint(sound), await endpoint(sound), await endpoint(sound), await endpoint(sound)]
     const claims = await take({ sound: 10 })
     expect(many.map((each) => countOf(claims, each))).to.deep.equal([2, 2, 2, 2])
     const next = await take({ sound: 3 })
@@ -113,17 +113,17 @@ describe('taking deliveries', () => {
     expect(next).to.have.length(3)
   })
 
-  it('keeps the room of failing addresses apart', async () => {
-    const broken = [await address(failing), await address(failing), await address(failing)]
-    const one = await address(sound)
+  it('keeps the room of failing endpoints apart [HOOK-22]', async () => {
+    const broken = [await endpoint(failing), await endpoint(failing), await endpoint(failing)]
+    const one = await endpoint(sound)
     const claims = await take({ sound: 5, strained: 2 })
     expect(countOf(claims, one)).to.equal(5)
     expect(broken.map((each) => countOf(claims, each)).reduce((sum, count) => sum + count)).to.equal(2)
     expect(countOf(await take({ sound: 0, strained: 0 }), one)).to.equal(0)
   })
 
-  it('takes nothing that is leased, not due, or of an address that is off, and says when the next is due', async () => {
-    await address(undefined, 1)
+  it('takes nothing that is leased, not due, or of an endpoint that is off, and says when the next is due', async () => {
+    await endpoint(undefined, 1)
     expect(await take()).to.have.length(1)
     const later = await takeDue(pool, ROOM, LEASE_MS)
     expect(later.claims).to.deep.equal([])
@@ -135,18 +135,18 @@ describe('taking deliveries', () => {
   })
 
   it('gives a delivery to one of several processes only', async () => {
-    await Promise.all([address(sound, 200), address(sound, 200)])
+    await Promise.all([endpoint(sound, 200), endpoint(sound, 200)])
     const taken = await Promise.all(Array.from({ length: 8 }, () => take()))
     const ids = taken.flat().map(({ id }) => id)
     expect(new Set(ids).size).to.equal(ids.length)
     expect(ids.length).to.be.at.least(64)
   })
 
-  it('passes over an address whose turn it is not, however much waits for it', async () => {
-    await address(failing, 2_000)
-    const one = await address(sound, 3)
+  it('passes over an endpoint whose turn it is not, however much waits for it', async () => {
+    await endpoint(failing, 2_000)
+    const one = await endpoint(sound, 3)
     const { rows } = await pool.query<{ id: number }>('select min(id) as id from read.webhooks')
-    const claims = await take({ busy: { [rows[0]!.id]: { flights: 1, slow: true } } })
+    const claims = await take({ busy: { [rows[0]!.id]: { attempts: 1, slow: true } } })
     expect(claims).to.have.length(3)
     expect(countOf(claims, one)).to.equal(3)
   })

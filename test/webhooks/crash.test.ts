@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import { useDatabase } from '../support/database.ts'
 import { until } from '../support/wait.ts'
 import { useDispatchers } from './harness.ts'
-import { addAddress, queue } from './outbox.ts'
+import { addEndpoint, queue } from './outbox.ts'
 
 describe('a dispatcher that is killed', () => {
   const database = useDatabase('withoutReadModel')
@@ -18,7 +18,7 @@ describe('a dispatcher that is killed', () => {
     })
   }
 
-  it('loses nothing: what it had taken is sent again under the same id, the rest once', async function () {
+  it('loses nothing: what it had taken is sent again under the same id, the rest once [HOOK-23]', async function () {
     this.timeout(90_000)
     const receiver = await tests.receiver()
     // In the middle of its work some requests are open, and some answers unrecorded.
@@ -26,7 +26,7 @@ describe('a dispatcher that is killed', () => {
       if (receiver.received.length < 100 || headers['x-service-sequence'] === undefined) response.writeHead(204).end()
     }
     const ids: string[] = []
-    for (let n = 0; n < 3; n++) ids.push(...(await queue(tests.pool, await addAddress(tests.pool, receiver.url), 100)))
+    for (let n = 0; n < 3; n++) ids.push(...(await queue(tests.pool, await addEndpoint(tests.pool, receiver.url), 100)))
     const child = startProcess()
     const ended = once(child, 'exit')
     await until(() => receiver.received.length >= 100, { timeout_ms: 40_000 })

@@ -1,10 +1,10 @@
 import { runAsSystem } from '#access/as-system.ts'
-import { switchOffWebhook } from '#commands/webhooks/switch-webhook.ts'
+import { switchOffWebhook } from '#commands/webhooks.ts'
 import { startWebhooks, type WebhookOptions } from '#webhooks/start.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { type Receiver, startReceiver } from './receiver.ts'
 
-/** An address registered through API v1, with its secret. */
+/** An endpoint registered through API v1, with its secret. */
 export interface Registered {
   readonly id: number
   readonly secret: string

@@ -4,23 +4,23 @@ import { createPool } from '#postgres/pool.ts'
 import { useDatabase } from '../support/database.ts'
 import { until } from '../support/wait.ts'
 import { idsOf, silent, useDispatchers } from './harness.ts'
-import { addAddress, queue, storedDeliveries } from './outbox.ts'
+import { addEndpoint, queue, storedDeliveries } from './outbox.ts'
 
 describe('the dispatcher among others', () => {
   const database = useDatabase('withoutReadModel')
   const tests = useDispatchers(database)
 
-  it('does not let addresses that never answer slow down the others', async () => {
+  it('does not let endpoints that never answer slow down the others [HOOK-22]', async () => {
     const dead = await tests.receiver()
     dead.answer = silent
     const receiver = await tests.receiver()
-    for (let n = 0; n < 40; n++) await queue(tests.pool, await addAddress(tests.pool, dead.url), 50)
-    const sound = await addAddress(tests.pool, receiver.url)
+    for (let n = 0; n < 40; n++) await queue(tests.pool, await addEndpoint(tests.pool, dead.url), 50)
+    const sound = await addEndpoint(tests.pool, receiver.url)
     const ids = await queue(tests.pool, sound, 300)
     tests.dispatcher()
     await until(() => receiver.received.length === 300)
     expect(idsOf(receiver.received)).to.have.members(ids)
-    // Two of each address that nothing is known of yet.
+    // Two of each endpoint that nothing is known of yet.
     expect(dead.received.length).to.be.at.most(80)
     await dead.close()
   })
@@ -28,7 +28,7 @@ describe('the dispatcher among others', () => {
   it('shares the work between two processes without sending anything twice', async () => {
     const receiver = await tests.receiver()
     const ids: string[] = []
-    for (let n = 0; n < 4; n++) ids.push(...(await queue(tests.pool, await addAddress(tests.pool, receiver.url), 250)))
+    for (let n = 0; n < 4; n++) ids.push(...(await queue(tests.pool, await addEndpoint(tests.pool, receiver.url), 250)))
     const pools = [1, 2].map(() => createPool(database.url, { max: 2, keyLookupsOnly: true, lock_timeout_ms: 500 }))
     const taken = pools.map(countClaims)
     for (const pool of pools) tests.dispatcher({ pool })
@@ -44,7 +44,7 @@ describe('the dispatcher among others', () => {
     receiver.answer = (_received, response) => {
       respond = () => response.writeHead(500).end()
     }
-    await queue(tests.pool, await addAddress(tests.pool, receiver.url))
+    await queue(tests.pool, await addEndpoint(tests.pool, receiver.url))
     const dispatcher = tests.dispatcher()
     await until(() => receiver.received.length === 1)
     const again = '2100-01-01T00:00:00.000Z'
@@ -61,7 +61,7 @@ describe('the dispatcher among others', () => {
     receiver.answer = (_received, response) => {
       respond = () => response.writeHead(200).end()
     }
-    await queue(tests.pool, await addAddress(tests.pool, receiver.url))
+    await queue(tests.pool, await addEndpoint(tests.pool, receiver.url))
     tests.dispatcher()
     await until(() => receiver.received.length === 1)
     await tests.pool.query(`update webhook_deliveries set status = 'cancelled', next_attempt_at = null`)
@@ -71,14 +71,14 @@ describe('the dispatcher among others', () => {
 
   it('goes on after Postgres was away, and records what was answered meanwhile', async () => {
     const receiver = await tests.receiver()
-    const address = await addAddress(tests.pool, receiver.url)
+    const endpoint = await addEndpoint(tests.pool, receiver.url)
     const broken = createPool(database.url, { max: 2, keyLookupsOnly: true })
     const outage = breakable(broken)
     let release = () => {}
     receiver.answer = (_received, response) => {
       release = () => response.writeHead(204).end()
     }
-    await queue(tests.pool, address)
+    await queue(tests.pool, endpoint)
     const dispatcher = tests.dispatcher({ pool: outage.pool })
     await until(() => receiver.received.length === 1)
     outage.broken = true
@@ -88,7 +88,7 @@ describe('the dispatcher among others', () => {
     await tests.allAre('delivered')
     expect(receiver.received).to.have.length(1)
     receiver.answer = (_received, response) => response.writeHead(204).end()
-    await queue(tests.pool, address)
+    await queue(tests.pool, endpoint)
     await tests.allAre('delivered')
     tests.closeLater(() => broken.end())
   })
@@ -97,8 +97,8 @@ describe('the dispatcher among others', () => {
     const receiver = await tests.receiver()
     const responses: (() => void)[] = []
     receiver.answer = (_received, response) => responses.push(() => response.writeHead(204).end())
-    const address = await addAddress(tests.pool, receiver.url)
-    await queue(tests.pool, address, 10)
+    const endpoint = await addEndpoint(tests.pool, receiver.url)
+    await queue(tests.pool, endpoint, 10)
     const dispatcher = tests.dispatcher()
     await until(() => responses.length === 2)
     const stopped = dispatcher.stop()

@@ -3,17 +3,17 @@ import { cancelWaiting } from '#webhooks/watch.ts'
 import { useDatabase } from '../support/database.ts'
 import { until } from '../support/wait.ts'
 import { failing, idsOf, silent, useDispatchers } from './harness.ts'
-import { addAddress, queue } from './outbox.ts'
+import { addEndpoint, queue } from './outbox.ts'
 
 describe('the dispatcher', () => {
   const database = useDatabase('withoutReadModel')
   const tests = useDispatchers(database)
 
-  it('posts the message byte for byte and records the success', async () => {
+  it('posts the message byte for byte and records the success [HOOK-12]', async () => {
     const receiver = await tests.receiver()
     receiver.answer = (_received, response) => response.end('obrigado')
-    const address = await addAddress(tests.pool, receiver.url)
-    const [id] = await queue(tests.pool, address)
+    const endpoint = await addEndpoint(tests.pool, receiver.url)
+    const [id] = await queue(tests.pool, endpoint)
     tests.dispatcher()
     const [delivery] = await tests.allAre('delivered')
     expect(receiver.received).to.have.length(1)
@@ -23,39 +23,39 @@ describe('the dispatcher', () => {
     expect(delivery!.attempts).to.have.length(1)
     expect(Object.keys(delivery!.attempts[0]!)).to.deep.equal(['at', 'status', 'duration_ms', 'error', 'response'])
     expect(delivery!.attempts[0]).to.include({ status: 200, error: null, response: 'obrigado' })
-    expect(await tests.healthOf(address)).to.include({ failing_since: null, no_response_since: null })
+    expect(await tests.healthOf(endpoint)).to.include({ failing_since: null, no_response_since: null })
   })
 
-  it('sends a thousand to several addresses, each once', async () => {
+  it('sends a thousand to several endpoints, each once', async () => {
     const receiver = await tests.receiver()
     const ids: string[] = []
-    for (let n = 0; n < 5; n++) ids.push(...(await queue(tests.pool, await addAddress(tests.pool, receiver.url), 200)))
+    for (let n = 0; n < 5; n++) ids.push(...(await queue(tests.pool, await addEndpoint(tests.pool, receiver.url), 200)))
     tests.dispatcher()
     await tests.allAre('delivered')
     expect(idsOf(receiver.received)).to.have.members(ids)
   })
 
-  it('schedules a failed delivery for a minute later, and leaves it alone until then', async () => {
+  it('schedules a failed delivery for a minute later, and leaves it alone until then [HOOK-18]', async () => {
     const receiver = await tests.receiver()
     receiver.answer = failing
-    const address = await addAddress(tests.pool, receiver.url)
-    await queue(tests.pool, address)
+    const endpoint = await addEndpoint(tests.pool, receiver.url)
+    await queue(tests.pool, endpoint)
     tests.dispatcher()
     const [delivery] = await tests.attempted(1)
     const wait_ms = Date.parse(delivery!.next_attempt_at ?? '') - Date.parse(delivery!.attempts[0]!.at)
     // The test's randomness is in the middle: half of a tenth.
     expect(wait_ms).to.be.within(63_000, 73_000)
     expect(delivery).to.include({ status: 'pending', tries: 1 })
-    const health = await tests.healthOf(address)
+    const health = await tests.healthOf(endpoint)
     expect(health!.failing_since).to.be.a('string')
     expect(health!.no_response_since).to.equal(null)
   })
 
-  it('retries under the same id with a fresh timestamp, gives up in the end, and calls the address silent', async () => {
+  it('retries under the same id with a fresh timestamp, gives up in the end, and calls the endpoint silent [HOOK-18, HOOK-19]', async () => {
     const receiver = await tests.receiver()
     receiver.answer = failing
-    const address = await addAddress(tests.pool, receiver.url)
-    const [id] = await queue(tests.pool, address)
+    const endpoint = await addEndpoint(tests.pool, receiver.url)
+    const [id] = await queue(tests.pool, endpoint)
     tests.dispatcher({ retrySeconds: [0.1, 0.2, 1.5] })
     const [delivery] = await tests.allAre('failed')
     expect(idsOf(receiver.received)).to.deep.equal([id, id, id, id])
@@ -64,44 +64,44 @@ describe('the dispatcher', () => {
     expect(last['x-service-signature']).not.to.equal(first['x-service-signature'])
     expect(delivery).to.include({ tries: 4, next_attempt_at: null })
     expect(delivery!.attempts.map(({ error }) => error)).to.deep.equal(Array(4).fill('http_status'))
-    const health = await tests.healthOf(address)
+    const health = await tests.healthOf(endpoint)
     expect(Date.parse(health!.no_response_since ?? '')).to.be.above(Date.parse(health!.failing_since ?? ''))
   })
 
-  it('goes on delivering to a silent address, and calls it active again after a success', async () => {
+  it('goes on delivering to a silent endpoint, and calls it active again after a success [HOOK-19]', async () => {
     const receiver = await tests.receiver()
     receiver.answer = failing
-    const address = await addAddress(tests.pool, receiver.url)
-    await queue(tests.pool, address)
+    const endpoint = await addEndpoint(tests.pool, receiver.url)
+    await queue(tests.pool, endpoint)
     const dispatcher = tests.dispatcher({ retrySeconds: [0.01] })
     await tests.allAre('failed')
-    const before = await tests.healthOf(address)
-    await queue(tests.pool, address)
+    const before = await tests.healthOf(endpoint)
+    await queue(tests.pool, endpoint)
     dispatcher.wake()
     await until(async () => receiver.received.length === 4)
     await tests.allAre('failed')
     // Since the first time, not since the last one.
-    expect(await tests.healthOf(address)).to.deep.equal(before)
+    expect(await tests.healthOf(endpoint)).to.deep.equal(before)
     receiver.answer = (_received, response) => response.writeHead(200).end()
-    await queue(tests.pool, address)
+    await queue(tests.pool, endpoint)
     dispatcher.wake()
     await tests.allAre('failed', 'delivered')
-    expect(await tests.healthOf(address)).to.include({ failing_since: null, no_response_since: null })
+    expect(await tests.healthOf(endpoint)).to.include({ failing_since: null, no_response_since: null })
   })
 
-  it('does not hold against an address what its former URL did', async () => {
+  it('does not hold against an endpoint what its former URL did', async () => {
     const receiver = await tests.receiver()
     receiver.answer = failing
-    const address = await addAddress(tests.pool, receiver.url)
-    await queue(tests.pool, address)
+    const endpoint = await addEndpoint(tests.pool, receiver.url)
+    await queue(tests.pool, endpoint)
     const dispatcher = tests.dispatcher({ retrySeconds: [0.01] })
     await tests.allAre('failed')
     await tests.pool.query(`update read.webhooks set watched_since = date_trunc('milliseconds', clock_timestamp())`)
-    await queue(tests.pool, address)
+    await queue(tests.pool, endpoint)
     dispatcher.wake()
-    await until(async () => Date.parse((await tests.healthOf(address))!.failing_since ?? '') >= (await watchedSince()))
+    await until(async () => Date.parse((await tests.healthOf(endpoint))!.failing_since ?? '') >= (await watchedSince()))
     await tests.allAre('failed')
-    expect(Date.parse((await tests.healthOf(address))!.no_response_since ?? '')).to.be.at.least(await watchedSince())
+    expect(Date.parse((await tests.healthOf(endpoint))!.no_response_since ?? '')).to.be.at.least(await watchedSince())
   })
 
   const watchedSince = async () => {
@@ -109,41 +109,41 @@ describe('the dispatcher', () => {
     return Date.parse(rows[0]!.watched_since)
   }
 
-  it('gives up an attempt that takes too long', async () => {
+  it('gives up an attempt that takes too long [HOOK-17]', async () => {
     const receiver = await tests.receiver()
     receiver.answer = silent
-    await queue(tests.pool, await addAddress(tests.pool, receiver.url))
+    await queue(tests.pool, await addEndpoint(tests.pool, receiver.url))
     tests.dispatcher({ timeout_ms: 150 })
     const [delivery] = await tests.attempted(1)
     expect(delivery!.attempts[0]).to.include({ status: null, error: 'timeout' })
   })
 
-  it('tells of an address that is gone, and does not ask it again', async () => {
+  it('tells of an endpoint that is gone, and does not ask it again [HOOK-21]', async () => {
     const receiver = await tests.receiver()
     receiver.answer = (_received, response) => response.writeHead(410).end()
-    const address = await addAddress(tests.pool, receiver.url)
-    await queue(tests.pool, address)
+    const endpoint = await addEndpoint(tests.pool, receiver.url)
+    await queue(tests.pool, endpoint)
     const { gone } = tests.dispatcher()
     await tests.allAre('failed')
-    expect(gone.map(({ webhook_id }) => webhook_id)).to.deep.equal([address.id])
+    expect(gone.map(({ webhook_id }) => webhook_id)).to.deep.equal([endpoint.id])
     expect(receiver.received).to.have.length(1)
   })
 
-  it('sends a test once, and judges nobody by it', async () => {
+  it('sends a test once, and judges nobody by it [HOOK-24]', async () => {
     const receiver = await tests.receiver()
     receiver.answer = (_received, response) => response.writeHead(410).end()
-    const address = await addAddress(tests.pool, receiver.url)
-    await queue(tests.pool, address, 1, { test: true })
+    const endpoint = await addEndpoint(tests.pool, receiver.url)
+    await queue(tests.pool, endpoint, 1, { test: true })
     const { gone } = tests.dispatcher({ retrySeconds: [0.01] })
     const [delivery] = await tests.allAre('failed')
     expect(delivery).to.include({ tries: 1 })
     expect(gone).to.deep.equal([])
-    expect(await tests.healthOf(address)).to.equal(null)
+    expect(await tests.healthOf(endpoint)).to.equal(null)
   })
 
-  it('sends nothing to an address that is off, and what waits for it is cancelled', async () => {
+  it('sends nothing to an endpoint that is off, and what waits for it is cancelled [HOOK-21]', async () => {
     const receiver = await tests.receiver()
-    const [on, off] = [await addAddress(tests.pool, receiver.url), await addAddress(tests.pool, receiver.url)]
+    const [on, off] = [await addEndpoint(tests.pool, receiver.url), await addEndpoint(tests.pool, receiver.url)]
     await tests.pool.query('update read.webhooks set enabled = false where id = $1', [off.id])
     const [sent] = await queue(tests.pool, on)
     await queue(tests.pool, off, 3)
@@ -155,10 +155,10 @@ describe('the dispatcher', () => {
     expect(idsOf(receiver.received)).to.deep.equal([sent])
   })
 
-  it('keeps the newest twenty attempts of a delivery', async () => {
+  it('keeps the newest twenty attempts of a delivery [HOOK-27]', async () => {
     const receiver = await tests.receiver()
     receiver.answer = failing
-    await queue(tests.pool, await addAddress(tests.pool, receiver.url))
+    await queue(tests.pool, await addEndpoint(tests.pool, receiver.url))
     tests.dispatcher({ retrySeconds: Array(22).fill(0.001) })
     const [delivery] = await tests.allAre('failed')
     expect(delivery).to.include({ tries: 23 })

@@ -4,7 +4,7 @@ import type { Claim } from '#webhooks/claims.ts'
 import { createDispatcher, type Dispatcher } from '#webhooks/dispatcher.ts'
 import { createSender } from '#webhooks/sender.ts'
 import { until } from '../support/wait.ts'
-import { createAddresses, type StoredDelivery, storedDeliveries, type TestAddress } from './outbox.ts'
+import { createEndpoints, type StoredDelivery, storedDeliveries, type TestEndpoint } from './outbox.ts'
 import { type Answer, type Receiver, startReceiver } from './receiver.ts'
 
 export const failing: Answer = (_received, response) => response.writeHead(500).end()
@@ -25,7 +25,7 @@ export interface TestDispatcherOptions {
 
 type Health = Record<'last_success_at' | 'failing_since' | 'no_response_since', string | null>
 
-/** The ids of deliveries as an address has received them. */
+/** The ids of deliveries as an endpoint has received them. */
 export const idsOf = (received: Receiver['received']) => received.map(({ headers }) => headers['x-service-delivery'])
 
 /** Dispatchers and receivers of a test file; all that is open at its end is closed. */
@@ -35,7 +35,7 @@ export function useDispatchers(database: { readonly url: string }) {
 
   before(async () => {
     pool = createPool(database.url, { max: 4 })
-    await createAddresses(pool)
+    await createEndpoints(pool)
   })
   afterEach(async () => {
     for (const stop of stops.splice(0).reverse()) await stop()
@@ -60,7 +60,7 @@ export function useDispatchers(database: { readonly url: string }) {
         const deliveries = await storedDeliveries(pool)
         return deliveries.every(({ attempts }) => attempts.length === count) && deliveries
       }),
-    async healthOf({ id }: TestAddress): Promise<Health | null> {
+    async healthOf({ id }: TestEndpoint): Promise<Health | null> {
       const { rows } = await pool.query<Health>(
         'select last_success_at, failing_since, no_response_since from webhook_health where webhook_id = $1',
         [id],

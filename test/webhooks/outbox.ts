@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 
-/** An address as dispatchers see it. */
-export interface TestAddress {
+/** An endpoint as dispatchers see it. */
+export interface TestEndpoint {
   readonly companyId: number
   readonly id: number
   readonly url: string
@@ -26,21 +26,21 @@ export interface StoredDelivery {
 export const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 
 /** What a ledger's projections would have made: only the columns that dispatchers read. */
-export async function createAddresses(pool: Pool): Promise<void> {
+export async function createEndpoints(pool: Pool): Promise<void> {
   await pool.query(`create schema if not exists read; create sequence ops.test_revisions`)
   await pool.query(`create table read.webhooks (company_id bigint not null, id bigint not null, url text not null,
     enabled boolean not null, watched_since timestamptz not null, registered_by text, deleted_at timestamptz, doc json not null,
     primary key (company_id, id))`)
 }
 
-/** Registers an address; of company 1 unless told otherwise. */
-export async function addAddress(pool: Pool, url: string, companyId = 1): Promise<TestAddress> {
+/** Registers an endpoint; of company 1 unless told otherwise. */
+export async function addEndpoint(pool: Pool, url: string, companyId = 1): Promise<TestEndpoint> {
   const { rows } = await pool.query<{ id: number }>(
-    `with address as (
+    `with endpoint as (
        insert into read.webhooks (company_id, id, url, enabled, watched_since, doc)
        values ($1, nextval('ops.webhook_ids'), $2, true, date_trunc('milliseconds', clock_timestamp()), '{}') returning id),
-     secret as (insert into webhook_secrets (company_id, webhook_id, secret) select $1, id, $3 from address)
-     select id from address`,
+     secret as (insert into webhook_secrets (company_id, webhook_id, secret) select $1, id, $3 from endpoint)
+     select id from endpoint`,
     [companyId, url, SECRET],
   )
   return { companyId, id: rows[0]!.id, url }
@@ -49,7 +49,7 @@ export async function addAddress(pool: Pool, url: string, companyId = 1): Promis
 /** Queues `count` deliveries that are due, each with a message of its own, as one event after the other would. Returns their ids. */
 export async function queue(
   pool: Pool,
-  { companyId, id }: TestAddress,
+  { companyId, id }: TestEndpoint,
   count = 1,
   { test = false, body = '{"event":"sale.completed","data":{"note":"ação"}}' } = {},
 ): Promise<string[]> {

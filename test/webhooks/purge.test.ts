@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { createPool } from '#postgres/pool.ts'
-import { purgeDeliveries } from '#webhooks/purge.ts'
+import { purgeDeliveries } from '#webhooks/outbox.ts'
 import { useDatabase } from '../support/database.ts'
-import { addAddress, createAddresses, queue } from './outbox.ts'
+import { addEndpoint, createEndpoints, queue } from './outbox.ts'
 
 describe('old deliveries', () => {
   const database = useDatabase('withoutReadModel')
@@ -11,16 +11,16 @@ describe('old deliveries', () => {
 
   before(async () => {
     pool = createPool(database.url, { max: 2 })
-    await createAddresses(pool)
+    await createEndpoints(pool)
   })
   after(() => pool.end())
 
   const rows = async (table: string) =>
     (await pool.query<{ id: string }>(`select id from ${table} order by id`)).rows.map(({ id }) => id)
 
-  it('go after 30 days with their messages, unless they are still to be sent', async () => {
-    const address = await addAddress(pool, 'http://127.0.0.1/')
-    const [old, waiting, recent, oldButAskedAgain] = await queue(pool, address, 4)
+  it('go after 30 days with their messages, unless they are still to be sent [HOOK-27, OPS-22]', async () => {
+    const endpoint = await addEndpoint(pool, 'http://127.0.0.1/')
+    const [old, waiting, recent, oldButAskedAgain] = await queue(pool, endpoint, 4)
     const { rows: before } = await pool.query<{ id: string; message_id: string }>(
       'select id, message_id from webhook_deliveries',
     )
@@ -38,7 +38,7 @@ describe('old deliveries', () => {
   })
 
   it('go in batches, all of them', async () => {
-    await queue(pool, await addAddress(pool, 'http://127.0.0.1/'), 6_000)
+    await queue(pool, await addEndpoint(pool, 'http://127.0.0.1/'), 6_000)
     await pool.query(
       `update webhook_deliveries set status = 'failed', next_attempt_at = null, created_at = now() - interval '31 days'`,
     )

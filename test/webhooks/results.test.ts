@@ -1,8 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import type { Claim } from '#webhooks/claims.ts'
-import { answersOf, resultOf } from '#webhooks/results.ts'
-import { retryDelay_ms } from '#webhooks/schedule.ts'
+import { healthOf, resultOf, retryDelay_ms } from '#webhooks/results.ts'
 import type { Attempt } from '#webhooks/sender.ts'
 
 const RETRIES = [60, 300, 1800, 7200, 21_600]
@@ -20,7 +19,7 @@ const failed = attempt('timeout')
 const result = (of: Attempt, given: Partial<Claim> = {}) => resultOf(claim(given), of, RETRIES, 0)
 
 describe('what follows from an attempt', () => {
-  it('is a retry after 1 minute, 5 minutes, 30 minutes, 2 hours and 6 hours, then the end', () => {
+  it('is a retry after 1 minute, 5 minutes, 30 minutes, 2 hours and 6 hours, then the end [HOOK-18]', () => {
     const results = [0, 1, 2, 3, 4, 5].map((tries) => result(failed, { tries }))
     expect(results.map(({ retry_ms }) => retry_ms)).to.deep.equal([
       60_000,
@@ -38,12 +37,12 @@ describe('what follows from an attempt', () => {
       expect(result(succeeded, { tries })).to.include({ status: 'delivered', retry_ms: null })
   })
 
-  it('is the end at once for a test and for an address that is gone', () => {
+  it('is the end at once for a test and for an endpoint that is gone', () => {
     expect(result(failed, { sequence: null })).to.include({ status: 'failed', retry_ms: null })
     expect(result(attempt('gone'))).to.include({ status: 'failed', retry_ms: null })
   })
 
-  it('never comes earlier than scheduled, and at most a tenth later', () => {
+  it('never comes earlier than scheduled, and at most a tenth later [HOOK-18]', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 5 }),
@@ -57,9 +56,9 @@ describe('what follows from an attempt', () => {
   })
 })
 
-describe('what attempts say about an address', () => {
+describe('what attempts say about an endpoint', () => {
   const say = (...results: ReturnType<typeof result>[]) =>
-    answersOf(results).map(({ webhook_id, succeeded, failing, exhausted }) => ({
+    healthOf(results).map(({ webhook_id, succeeded, failing, exhausted }) => ({
       webhook_id,
       succeeded,
       failing,
@@ -82,7 +81,7 @@ describe('what attempts say about an address', () => {
     ])
   })
 
-  it('is told of each address, and of each generation of one, by itself', () => {
+  it('is told of each endpoint, and of each generation of one, by itself', () => {
     expect(
       say(result(succeeded), result(failed, { webhook_id: 8 }), result(failed, { watched_since: 'later' })),
     ).to.have.length(3)

@@ -51,7 +51,7 @@ describe('one attempt', () => {
     switch_at: null,
   })
 
-  it('that is answered with 2xx has no error', async () => {
+  it('that is answered with 2xx has no error [HOOK-17]', async () => {
     const receiver = await receiverOf()
     const attempt = await senderOf().send(to(`${receiver.url}?a=b%20c`))
     expect(attempt).to.include({ status: 204, error: null, response: null })
@@ -67,7 +67,7 @@ describe('one attempt', () => {
     [410, 'gone'],
     [500, 'http_status'],
   ] as const) {
-    it(`that is answered with ${status} is a failure, and nobody else is asked`, async () => {
+    it(`that is answered with ${status} is a failure, and nobody else is asked [HOOK-17]`, async () => {
       const receiver = await receiverOf()
       receiver.answer = (_received, response) =>
         response.writeHead(status, { location: receiver.url }).end('porque não')
@@ -76,7 +76,7 @@ describe('one attempt', () => {
     })
   }
 
-  it('is over after the time-out when no answer comes', async () => {
+  it('is over after the time-out when no answer comes [HOOK-17]', async () => {
     const receiver = await receiverOf()
     receiver.answer = () => {}
     const attempt = await senderOf({ timeout_ms: 100 }).send(to(receiver.url))
@@ -84,7 +84,7 @@ describe('one attempt', () => {
     expect(attempt.duration_ms).to.be.at.least(95)
   })
 
-  it('is over after the time-out when headers come drop by drop', async () => {
+  it('is over after the time-out when headers come drop by drop [HOOK-17]', async () => {
     const url = await tcpServer((socket) => {
       socket.write('HTTP/1.1 200 OK\r\n')
       const timer = setInterval(() => socket.write('X-A: b\r\n'), 10)
@@ -195,7 +195,7 @@ describe('one attempt', () => {
   describe('without private targets', () => {
     const resolving = (...addresses: string[]) => senderOf({ allowPrivate: false, resolve: async () => addresses })
 
-    it('calls no private address, however it is written', async () => {
+    it('calls no private address, however it is written [HOOK-3]', async () => {
       const sender = resolving('8.8.8.8')
       for (const url of [
         'https://127.0.0.1/',
@@ -207,7 +207,7 @@ describe('one attempt', () => {
         expect(await sender.send(to(url)), url).to.include({ status: null, error: 'private_address' })
     })
 
-    it('calls no name that resolves to private addresses', async () => {
+    it('calls no name that resolves to private addresses [HOOK-3]', async () => {
       const receiver = await receiverOf(SELF_SIGNED)
       const { port } = new URL(receiver.url)
       for (const addresses of [['127.0.0.1'], ['::1', '10.1.2.3'], ['169.254.169.254']])
@@ -217,7 +217,7 @@ describe('one attempt', () => {
       expect(receiver.received).to.deep.equal([])
     })
 
-    it('goes by the addresses of the connection itself: a name that changes its mind gains nothing', async () => {
+    it('goes by the addresses of the connection itself: a name that changes its mind gains nothing [HOOK-3]', async () => {
       const receiver = await receiverOf(SELF_SIGNED)
       const { port } = new URL(receiver.url)
       const asked: string[] = []
@@ -237,7 +237,7 @@ describe('one attempt', () => {
       expect(receiver.received).to.deep.equal([])
     })
 
-    it('speaks https only', async () => {
+    it('speaks https only [HOOK-3]', async () => {
       expect(await resolving('8.8.8.8').send(to('http://loja.example/'))).to.include({ error: 'invalid_url' })
     })
   })

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { expect } from 'chai'
 import { Webhook } from 'standardwebhooks'
-import { createCustomer } from '#commands/people/create-customer.ts'
+import { createCustomer } from '#commands/people/customers.ts'
 import { useDatabase } from '../support/database.ts'
 import { until } from '../support/wait.ts'
 import { type DeliveringService, startDelivering } from './delivering-service.ts'
@@ -26,7 +26,7 @@ describe('a service that delivers webhooks', () => {
     return rows
   }
 
-  it('posts what GET of the record answers, signed so that the public library verifies it', async () => {
+  it('posts what GET of the record answers, signed so that the public library verifies it [HOOK-9, HOOK-14]', async () => {
     const { company, receiver } = service
     const { secret } = await service.register(['customer.created'])
     const customer = await act('Maria')
@@ -45,7 +45,7 @@ describe('a service that delivers webhooks', () => {
     expect(Number(headers['x-service-timestamp'])).to.be.closeTo(Date.now() / 1000, 30)
   })
 
-  it('sends a test once, without sequence and revision, and judges nobody by it', async () => {
+  it('sends a test once, without sequence and revision, and judges nobody by it [HOOK-24]', async () => {
     const { company, receiver } = service
     receiver.answer = (_received, response) => response.writeHead(500).end()
     const { path } = await service.register()
@@ -60,7 +60,7 @@ describe('a service that delivers webhooks', () => {
     expect(await show(path)).to.include({ status: 'active', failing_since: null, last_success_at: null })
   })
 
-  it('marks an address that never answers well, and switches it off after a while: once, with a notice', async () => {
+  it('marks an endpoint that never answers well, and switches it off after a while: once, with a notice [HOOK-20]', async () => {
     const { receiver } = service
     receiver.answer = (_received, response) => response.writeHead(503).end()
     const { path, id } = await service.register()
@@ -77,7 +77,7 @@ describe('a service that delivers webhooks', () => {
     expect(service.errors).to.deep.equal([])
   })
 
-  it('switches an address off at once when it answers 410, and cancels what waits', async () => {
+  it('switches an endpoint off at once when it answers 410, and cancels what waits [HOOK-21]', async () => {
     const { company, receiver } = service
     receiver.answer = (_received, response) => response.writeHead(410).end()
     const { path } = await service.register()
@@ -114,7 +114,7 @@ describe('a service that delivers webhooks', () => {
     await until(async () => (await api.core.pool.query(kill)).rowCount === 1)
   })
 
-  it('switches an address off once, however many processes notice', async () => {
+  it('switches an endpoint off once, however many processes notice [HOOK-20]', async () => {
     const second = await startDelivering(database.url, { switchOffHours: 0.0002, retrySeconds: [0.05] })
     try {
       service.receiver.answer = (_received, response) => response.writeHead(500).end()

@@ -19,18 +19,18 @@ const KNOWN = 'sha256=f960cf4d4ba2580fce5720ffb033520c79653f4b0b02d4edc5bdfa1f20
 const single = { secret: OLD, next_secret: null, switch_at: null }
 const overlap = { secret: OLD, next_secret: NEW, switch_at: '2026-03-11T00:00:00.000Z' }
 
-const spec = (secret: string, body: string) =>
+const signed = (secret: string, body: string) =>
   `sha256=${createHmac('sha256', secret)
     .update(`${Math.floor(NOW / 1000)}.${body}`)
     .digest('hex')}`
 
 describe('the headers of a delivery', () => {
-  it('are those of the spec, keyed with the whole text of the secret', () => {
+  it('are the service’s own, keyed with the whole text of the secret [HOOK-12, HOOK-13]', () => {
     expect(deliveryHeaders(delivery, single, NOW)).to.include({
       'X-Service-Event': 'sale.completed',
       'X-Service-Delivery': '018f-id',
       'X-Service-Timestamp': '1773153000',
-      'X-Service-Signature': spec(OLD, delivery.body),
+      'X-Service-Signature': signed(OLD, delivery.body),
       'X-Service-Revision': '12',
       'X-Service-Sequence': '3',
       'webhook-id': '018f-id',
@@ -38,33 +38,33 @@ describe('the headers of a delivery', () => {
     })
   })
 
-  it('sign to a value that was computed elsewhere', () => {
+  it('sign to a value that was computed elsewhere [HOOK-13]', () => {
     // printf '1773153000.{"event":"sale.completed"}' | openssl dgst -sha256 -hmac 'whsec_AQEB…AQE='
     expect(deliveryHeaders(delivery, single, NOW)['X-Service-Signature']).to.equal(KNOWN)
   })
 
-  it('have neither revision nor sequence for a test', () => {
+  it('have neither revision nor sequence for a test [HOOK-24]', () => {
     const headers = deliveryHeaders({ ...delivery, revision: null, sequence: null }, single, NOW)
     expect(headers).not.to.have.any.keys('X-Service-Revision', 'X-Service-Sequence', 'X-Service-Signature-Next')
   })
 
-  it('carry both signatures while a rotation is under way', () => {
+  it('carry both signatures while a rotation is under way [HOOK-28]', () => {
     const headers = deliveryHeaders(delivery, overlap, NOW)
     expect(headers).to.include({
-      'X-Service-Signature': spec(OLD, delivery.body),
-      'X-Service-Signature-Next': spec(NEW, delivery.body),
+      'X-Service-Signature': signed(OLD, delivery.body),
+      'X-Service-Signature-Next': signed(NEW, delivery.body),
     })
     expect(headers['webhook-signature']!.split(' ')).to.have.length(2)
   })
 
-  it('are signed with the new secret alone from the moment on at which it takes over', () => {
+  it('are signed with the new secret alone from the moment on at which it takes over [HOOK-28]', () => {
     const headers = deliveryHeaders(delivery, { ...overlap, switch_at: new Date(NOW).toISOString() }, NOW)
-    expect(headers).to.include({ 'X-Service-Signature': spec(NEW, delivery.body) })
+    expect(headers).to.include({ 'X-Service-Signature': signed(NEW, delivery.body) })
     expect(headers).not.to.have.property('X-Service-Signature-Next')
     expect(headers['webhook-signature']!.split(' ')).to.have.length(1)
   })
 
-  it('satisfy the public library with the secret, and with either one during the overlap', () => {
+  it('satisfy the public library with the secret, and with either one during the overlap [HOOK-14]', () => {
     fc.assert(
       fc.property(fc.json(), fc.uuid(), fc.uint8Array({ minLength: 24, maxLength: 64 }), (body, id, random) => {
         const own = `whsec_${Buffer.from(random).toString('base64')}`

@@ -49,7 +49,7 @@ describe('the target of a webhook', () => {
       ['https://[::ffff:10.0.0.1]', /rede privada/],
     ]
     for (const [url, problem] of refused) {
-      it(`refuses ${JSON.stringify(url.slice(0, 60))}`, () => expect(urlProblem(url, false)).to.match(problem))
+      it(`refuses ${JSON.stringify(url.slice(0, 60))} [HOOK-3]`, () => expect(urlProblem(url, false)).to.match(problem))
     }
 
     it('accepts http and this machine when private targets are allowed', () => {
@@ -125,6 +125,6 @@ describe('the target of a webhook', () => {
     ]
     for (const address of open) it(`${address} is`, () => expect(isPublicAddress(address)).to.equal(true))
     for (const address of closed)
-      it(`${address || 'nothing'} is not`, () => expect(isPublicAddress(address)).to.equal(false))
+      it(`${address || 'nothing'} is not [HOOK-3]`, () => expect(isPublicAddress(address)).to.equal(false))
   })
 })

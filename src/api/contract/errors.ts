@@ -6,7 +6,7 @@ import { Amount, RecordId, ThreeDecimals } from './formats.ts'
 
 const Shortage = z.strictObject({ catalog_item_id: RecordId, requested: ThreeDecimals, available: ThreeDecimals })
 
-/** The `details` of the codes that have some (DESIGN section 5, Forms). */
+/** The `details` of the codes that have some. */
 export const DETAILS = {
   insufficient_scope: z.strictObject({ missing_scope: z.enum(SCOPES) }),
   duplicate_resource: z.strictObject({

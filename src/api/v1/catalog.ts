@@ -1,17 +1,19 @@
 import { z } from 'zod'
-import { CreateCategoryInput, createCategory } from '#commands/catalog/create-category.ts'
-import { CreateItemInput, createItem } from '#commands/catalog/create-item.ts'
-import { deactivateItem } from '#commands/catalog/deactivate-item.ts'
+import { CreateCategoryInput, createCategory } from '#commands/catalog/categories.ts'
 import { ItemChanges } from '#commands/catalog/item-input.ts'
-import { ReplaceItemInput, replaceItem } from '#commands/catalog/replace-item.ts'
-import { updateItem } from '#commands/catalog/update-item.ts'
+import {
+  CreateItemInput,
+  createItem,
+  deactivateItem,
+  ReplaceItemInput,
+  replaceItem,
+  updateItem,
+} from '#commands/catalog/items.ts'
 import { ExternalId, text } from '#domain/text.ts'
 import { ITEM_TYPES } from '#events/catalog.ts'
 import { QueryId } from '#http/query-values.ts'
-import { getCategory } from '#queries/catalog/get-category.ts'
-import { getItem } from '#queries/catalog/get-item.ts'
-import { listCategories } from '#queries/catalog/list-categories.ts'
-import { listDeletedItems, listItems } from '#queries/catalog/list-items.ts'
+import { getCategory, listCategories } from '#queries/catalog/categories.ts'
+import { getItem, listDeletedItems, listItems } from '#queries/catalog/items.ts'
 import { singleOf } from '../contract/envelopes.ts'
 import { CatalogItem, Category, itemExample } from '../contract/records/catalog.ts'
 import { type Route, write } from '../route.ts'

@@ -1,10 +1,14 @@
-import { CreateCustomerInput, createCustomer } from '#commands/people/create-customer.ts'
-import { deleteCustomer } from '#commands/people/delete-customer.ts'
-import { ReplaceCustomerInput, replaceCustomer } from '#commands/people/replace-customer.ts'
-import { CustomerChanges, updateCustomer } from '#commands/people/update-customer.ts'
+import {
+  CreateCustomerInput,
+  CustomerChanges,
+  createCustomer,
+  deleteCustomer,
+  ReplaceCustomerInput,
+  replaceCustomer,
+  updateCustomer,
+} from '#commands/people/customers.ts'
 import { ExternalId, text } from '#domain/text.ts'
-import { getCustomer } from '#queries/people/get-customer.ts'
-import { listCustomers, listDeletedCustomers } from '#queries/people/list-customers.ts'
+import { getCustomer, listCustomers, listDeletedCustomers } from '#queries/people.ts'
 import { Customer, personExample } from '../contract/records/persons.ts'
 import { recordRoutes } from './record-routes.ts'
 

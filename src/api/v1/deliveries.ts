@@ -1,9 +1,7 @@
 import { z } from 'zod'
 import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import { type Params, pathId } from '#http/paths.ts'
-import { getDelivery } from '#queries/webhooks/get-delivery.ts'
-import { getWebhook } from '#queries/webhooks/get-webhook.ts'
-import { DELIVERY_STATUSES, listDeliveries } from '#queries/webhooks/list-deliveries.ts'
+import { DELIVERY_STATUSES, getDelivery, getWebhook, listDeliveries } from '#queries/webhooks.ts'
 import { REPLAY_MESSAGES, redeliver, replayMessages, sendTest } from '#webhooks/deliveries.ts'
 import { pageOf, singleOf } from '../contract/envelopes.ts'
 import { Delivery, Replay } from '../contract/records/webhooks.ts'
@@ -24,7 +22,7 @@ function pathDelivery(params: Params): { webhook: number; id: string } | null {
 /** A message of which deliveries are kept: 30 days. */
 const ReplayFields = z.strictObject({ after: z.int().min(-1).optional() })
 
-/** What was delivered to an address, and how to have it again (DESIGN section 5, Webhooks). */
+/** What was delivered to an address, and how to have it again (HOOK-25, HOOK-27). */
 export const deliveryRoutes: readonly Route[] = [
   read({
     path: '/webhooks/:id/deliveries',

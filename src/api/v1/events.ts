@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { ID_KINDS } from '#domain/id-kinds.ts'
 import { EVENT_TYPES } from '#events/catalogue.ts'
 import { single } from '#http/answer.ts'
-import { listEvents } from '#queries/events/list-events.ts'
+import { listEvents } from '#queries/events.ts'
 import { pageOf, singleOf } from '../contract/envelopes.ts'
 import { LedgerEvent, LedgerVerification } from '../contract/records/events.ts'
 import { type Route, read } from '../route.ts'
@@ -36,7 +36,7 @@ const VerifyQuery = z
     message: 'after e hash são informados juntos',
   })
 
-/** The ledger itself, for those who audit it (DESIGN section 5, Event feed and audit). */
+/** The ledger itself, for those who audit it (FEED-1). */
 export const eventRoutes: readonly Route[] = [
   read({
     path: '/events',

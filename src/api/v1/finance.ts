@@ -9,7 +9,7 @@ import {
   replacePayable,
   settlePayable,
   updatePayable,
-} from '#commands/finance/payable-commands.ts'
+} from '#commands/finance/payables.ts'
 import {
   CreateReceivableInput,
   createReceivable,
@@ -19,7 +19,7 @@ import {
   replaceReceivable,
   settleReceivable,
   updateReceivable,
-} from '#commands/finance/receivable-commands.ts'
+} from '#commands/finance/receivables.ts'
 import { PAYMENT_METHOD_NAMES, PAYMENT_METHODS } from '#domain/payment-method.ts'
 import { ExternalId } from '#domain/text.ts'
 import { ACCOUNT_ORIGINS } from '#events/accounts.ts'
@@ -28,9 +28,14 @@ import { withId } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
 import { QueryId } from '#http/query-values.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
-import { getAccount } from '#queries/finance/get-account.ts'
-import { listAccounts, listDeletedAccounts, payableListing, receivableListing } from '#queries/finance/list-accounts.ts'
-import { summarize } from '#queries/finance/summarize.ts'
+import {
+  getAccount,
+  listAccounts,
+  listDeletedAccounts,
+  payableListing,
+  receivableListing,
+} from '#queries/finance/accounts.ts'
+import { summarize } from '#queries/finance/summary.ts'
 import { singleOf } from '../contract/envelopes.ts'
 import {
   Payable,
@@ -114,7 +119,7 @@ const payables = recordRoutes({
 /** One component of the contract for both sides. */
 const settlement = Settlement.meta({ id: 'Settlement' })
 
-/** A settlement moves money, so a caller that heard no answer must be able to ask again: the key is demanded (spec, rule 4). */
+/** A settlement moves money, so a caller that heard no answer must be able to ask again: the key is demanded (ACCT-6). */
 const settleRoute = (
   one: string,
   name: string,

@@ -1,6 +1,6 @@
 import type { IdKind } from '#domain/id-kinds.ts'
 import { pathId } from '#http/paths.ts'
-import { listHistory } from '#queries/events/record-history.ts'
+import { listHistory } from '#queries/events.ts'
 import { pageOf } from '../contract/envelopes.ts'
 import { LedgerEvent } from '../contract/records/events.ts'
 import { type Route, read } from '../route.ts'
@@ -38,5 +38,5 @@ const historyRoute = (path: string, kind: IdKind, name: string, one: string): Ro
     },
   })
 
-/** What happened to each record (DESIGN section 5, Event feed and audit). */
+/** What happened to each record (FEED-3). */
 export const historyRoutes: readonly Route[] = RECORDS.map((record) => historyRoute(...record))

@@ -3,7 +3,7 @@ import { CalendarDate } from '#domain/instant.ts'
 import { asInteger, QueryInstant } from '#http/query-values.ts'
 
 const DEFAULT_LIMIT = 50
-/** Page size at most (spec, Limits). A larger limit is refused rather than clamped, so that nobody believes to have got more. */
+/** Page size at most (LIST-2). A larger limit is refused rather than clamped, so that nobody believes to have got more. */
 const MAX_LIMIT = 200
 
 const LIMIT = `deve ser um número inteiro de 1 a ${MAX_LIMIT}`

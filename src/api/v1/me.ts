@@ -1,9 +1,9 @@
-import { getMe } from '#queries/me.ts'
+import { getMe } from '#queries/api-keys.ts'
 import { singleOf } from '../contract/envelopes.ts'
 import { Me } from '../contract/records/me.ts'
 import { read } from '../route.ts'
 
-/** Items of a batch and of a page at most (spec, Limits). */
+/** Items of a batch and of a page at most (BATCH-1, LIST-2). */
 const FIXED_LIMITS = { batch_items: 500, page_size: 200, body_bytes: 1_048_576 }
 
 export const meRoute = read({

@@ -1,13 +1,12 @@
 import { pathId } from '#http/paths.ts'
-import { getOrder } from '#queries/orders/get-order.ts'
-import { listNotifications } from '#queries/orders/list-notifications.ts'
+import { getOrder, listNotifications } from '#queries/orders.ts'
 import { pageOf } from '../contract/envelopes.ts'
 import { Notification } from '../contract/records/notifications.ts'
 import { type Route, read } from '../route.ts'
 import { pageQuery } from './list-query.ts'
 import { answerPage } from './record-routes.ts'
 
-/** The log of what the payment provider sent about an order (DESIGN section 5, Online store). */
+/** The log of what the payment provider sent about an order (RCV-12). */
 export const orderNotificationsRoute: Route = read({
   path: '/orders/:id/notifications',
   scope: 'orders:read',

@@ -1,17 +1,16 @@
 import { z } from 'zod'
 import { OrderInput, placeOrder } from '#commands/orders/place-order.ts'
-import { ORDER_STATUSES } from '#domain/order-moves.ts'
+import { ORDER_STATUSES } from '#domain/orders.ts'
 import { ExternalId, text } from '#domain/text.ts'
 import { pathId } from '#http/paths.ts'
 import { PayInput, payOrder } from '#payments/pay-order.ts'
-import { getOrder } from '#queries/orders/get-order.ts'
-import { listOrders } from '#queries/orders/list-orders.ts'
+import { getOrder, listOrders } from '#queries/orders.ts'
 import { singleOf } from '../contract/envelopes.ts'
 import { Order, orderExample, payExample } from '../contract/records/orders.ts'
 import { action, type Route, write } from '../route.ts'
 import { getRoute, listRoute } from './record-routes.ts'
 
-/** Orders are placed and paid; what becomes of them, the payment provider tells (DESIGN section 5, Online store). */
+/** Orders are placed and paid; what becomes of them, the payment provider tells (ORDER-8). */
 export const orderRoutes: readonly Route[] = [
   listRoute({
     path: '/orders',

@@ -4,16 +4,15 @@ import { registerSale, SaleInput } from '#commands/sales/register-sale.ts'
 import { ExternalId, optionalText } from '#domain/text.ts'
 import { withId } from '#http/paths.ts'
 import { QueryId } from '#http/query-values.ts'
-import { listPaymentTypes } from '#queries/payment-types/list-payment-types.ts'
-import { getSale, getSaleByExternalId } from '#queries/sales/get-sale.ts'
-import { listSales } from '#queries/sales/list-sales.ts'
+import { listPaymentTypes } from '#queries/payment-types.ts'
+import { getSale, getSaleByExternalId, listSales } from '#queries/sales/sales.ts'
 import { singleOf } from '../contract/envelopes.ts'
 import { PaymentType, Sale, saleExample } from '../contract/records/sales.ts'
 import { type Route, read, write } from '../route.ts'
 import { QueryDate } from './list-query.ts'
 import { answerRecord, getRoute, listRoute } from './record-routes.ts'
 
-/** Sales are registered complete and never edited; there is no PATCH (spec, States: sales). */
+/** Sales are registered complete and never edited; there is no PATCH (SALE-15). */
 export const saleRoutes: readonly Route[] = [
   listRoute({
     path: '/sales',

@@ -1,10 +1,14 @@
-import { CreateSupplierInput, createSupplier } from '#commands/people/create-supplier.ts'
-import { deleteSupplier } from '#commands/people/delete-supplier.ts'
-import { ReplaceSupplierInput, replaceSupplier } from '#commands/people/replace-supplier.ts'
-import { SupplierChanges, updateSupplier } from '#commands/people/update-supplier.ts'
+import {
+  CreateSupplierInput,
+  createSupplier,
+  deleteSupplier,
+  ReplaceSupplierInput,
+  replaceSupplier,
+  SupplierChanges,
+  updateSupplier,
+} from '#commands/people/suppliers.ts'
 import { ExternalId, text } from '#domain/text.ts'
-import { getSupplier } from '#queries/people/get-supplier.ts'
-import { listDeletedSuppliers, listSuppliers } from '#queries/people/list-suppliers.ts'
+import { getSupplier, listDeletedSuppliers, listSuppliers } from '#queries/people.ts'
 import { Supplier, supplierExample } from '../contract/records/persons.ts'
 import { recordRoutes } from './record-routes.ts'
 

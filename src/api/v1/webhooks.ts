@@ -1,14 +1,19 @@
-import { deleteWebhook } from '#commands/webhooks/delete-webhook.ts'
-import { MAX_WEBHOOKS, registerWebhook } from '#commands/webhooks/register-webhook.ts'
-import { rotateSecret } from '#commands/webhooks/rotate-secret.ts'
-import { enableWebhook, switchOffWebhook } from '#commands/webhooks/switch-webhook.ts'
-import { updateWebhook } from '#commands/webhooks/update-webhook.ts'
-import { RotationFields, WebhookChanges, WebhookFields } from '#commands/webhooks/webhook-input.ts'
+import {
+  deleteWebhook,
+  enableWebhook,
+  MAX_WEBHOOKS,
+  RotationFields,
+  registerWebhook,
+  rotateSecret,
+  switchOffWebhook,
+  updateWebhook,
+  WebhookChanges,
+  WebhookFields,
+} from '#commands/webhooks.ts'
 import { invalid } from '#domain/refusal.ts'
 import type { InputDependencies } from '#http/dependencies.ts'
 import { pathId, withId } from '#http/paths.ts'
-import { getWebhook } from '#queries/webhooks/get-webhook.ts'
-import { listWebhooks } from '#queries/webhooks/list-webhooks.ts'
+import { getWebhook, listWebhooks } from '#queries/webhooks.ts'
 import { urlProblem } from '#webhooks/target.ts'
 import { singleOf } from '../contract/envelopes.ts'
 import { Webhook, WebhookWithSecret } from '../contract/records/webhooks.ts'
@@ -29,7 +34,7 @@ function checkUrl(url: string | undefined, { allowPrivateTargets }: InputDepende
   return problem === null ? null : invalid('url', problem)
 }
 
-/** Addresses of webhooks (spec, Outbound events; DESIGN section 5, Webhooks). */
+/** Addresses of webhooks (HOOK-1). */
 export const webhookRoutes: readonly Route[] = [
   listRoute({
     path: '/webhooks',

@@ -1,12 +1,12 @@
 import type { Request, RequestHandler, Response } from 'express'
-import type { AddressLimit } from '#access/address-limit.ts'
 import { hashKey, isKey } from '#access/api-keys.ts'
+import type { AddressLimit } from '#access/minute-limit.ts'
 import type { Gate, Rate } from '#access/quota.ts'
 import { dateInZone } from '#domain/instant.ts'
 import type { Caller } from '#http/caller.ts'
 import { Problem, type ProblemCode } from '../problems.ts'
 
-/** Where people put keys by mistake: a query string ends up in logs and histories (spec, Authentication, rule 3). */
+/** Where people put keys by mistake: a query string ends up in logs and histories (KEY-6). */
 const KEY_PARAMETERS = ['api_key', 'access_token', 'token', 'key']
 
 /**

@@ -7,7 +7,7 @@ const LOOPBACK_HOST = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?$/i
 export const FORWARDING = ['forwarded', 'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'x-real-ip', 'via']
 
 /**
- * Refuses plain HTTP with 403; a redirect would only hide that the key has been sent in the clear already (spec, rule 4).
+ * Refuses plain HTTP with 403; a redirect would only hide that the key has been sent in the clear already (KEY-7).
  * Behind a trusted proxy X-Forwarded-Proto decides. A newcomer's curl on the machine itself is let through.
  */
 export function requireHttps(limitStranger: (request: Request, response: Response) => Promise<void>): RequestHandler {

@@ -39,7 +39,7 @@ interface Pending extends Doubtful {
 /** A late append can only win once per attempt, so a few rounds settle everything that can be settled. */
 const SETTLE_ATTEMPTS = 5
 
-/** The unit of work: many commands, one commit (DESIGN section 1). */
+/** The unit of work: many commands, one commit (LEDGER-6). */
 export function createWriter(options: WriterOptions): Writer {
   const queue = createQueue<Pending>(options.limits, async (group) => {
     const began = performance.now()

@@ -1,18 +1,35 @@
 import { z } from 'zod'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { describeIssues } from '#domain/validation.ts'
-import { refusalMessage } from '../words/refusals.ts'
-import { type FormBody, textOf, textsOf } from './body.ts'
+import { refusalMessage } from '../words/problems.ts'
 import type { Kind } from './kinds.ts'
 
-/** A field of a form. */
+/** The body of a form: texts by name; a name that occurs several times (checkboxes) has a list. */
+export type FormBody = Readonly<Record<string, string | readonly string[]>>
+
+const VALUE = z.string().max(20_000)
+
+/** A body as the parser of forms gives it. Unknown names are no error: forms read only what they know. */
+export const formBody = z.record(z.string().max(200), z.union([VALUE, z.array(VALUE).max(500)]))
+
+/** The first value of a name; empty when there is none. */
+export function textOf(body: FormBody, name: string): string {
+  const value = Object.hasOwn(body, name) ? body[name] : undefined
+  return (typeof value === 'string' ? value : value?.[0]) ?? ''
+}
+
+function textsOf(body: FormBody, name: string): readonly string[] {
+  const value = Object.hasOwn(body, name) ? body[name] : undefined
+  return typeof value === 'string' ? [value] : (value ?? [])
+}
+
 export interface Field {
   readonly label: string
   readonly kind: Kind
   readonly isRequired?: boolean
-  /** What to know before one types. */
+  /** Shown below the control. */
   readonly hint?: string
-  /** How wide it is, of twelve columns; it has a line of its own on narrow screens. 6 by default. */
+  /** Width of twelve; 6 by default. On narrow screens each field has a line of its own. */
   readonly columns?: 2 | 3 | 4 | 6 | 8 | 12
   /** A heading before it, for a group of fields. */
   readonly group?: string
@@ -21,16 +38,14 @@ export interface Field {
 /** Fields by name, in order. A name with dots is a member of a member: `address.city`. */
 export type Fields = Readonly<Record<string, Field>>
 
-/** What stands in the controls, and what is wrong with it. */
+/** Values of the controls, and what is wrong with them. */
 export interface Filled {
   readonly values: Readonly<Record<string, readonly string[]>>
-  /** Messages by field. */
   readonly errors: Readonly<Record<string, readonly string[]>>
-  /** What is wrong with the whole. */
   readonly problem: string | null
 }
 
-/** A form that nobody has filled in yet, or with what a record says. */
+/** The form with the values of a record; of `{}`, an empty form. */
 export function filledFrom(fields: Fields, record: object, timezone: string): Filled {
   const values = Object.entries(fields).map(([name, { kind }]) => {
     const value = memberOf(record, name)
@@ -39,7 +54,7 @@ export function filledFrom(fields: Fields, record: object, timezone: string): Fi
   return { values: Object.fromEntries(values), errors: {}, problem: null }
 }
 
-/** A form as it was sent, for it to be shown again. */
+/** The form as it was sent, to be shown again. */
 export function filledWith(fields: Fields, body: FormBody, refusal?: Refusal): Filled {
   const values = Object.entries(fields).map(([name, { kind }]) => {
     const isSecret = kind.control.as === 'input' && kind.control.type === 'password'
@@ -48,7 +63,7 @@ export function filledWith(fields: Fields, body: FormBody, refusal?: Refusal): F
   return { values: Object.fromEntries(values), ...problemsOf(fields, refusal) }
 }
 
-/** The command's input that a sent form stands for. Fields that are not in `fields` are not read. */
+/** The command's input, from a form that was sent. Only `fields` are read. */
 export function inputOf(fields: Fields, body: FormBody, timezone: string): Record<string, unknown> {
   const input: Record<string, unknown> = {}
   for (const [name, { kind, isRequired }] of Object.entries(fields)) {
@@ -57,14 +72,14 @@ export function inputOf(fields: Fields, body: FormBody, timezone: string): Recor
   return input
 }
 
-/** Where a form that changes a record keeps what its controls held at first. */
+/** Hidden field with the initial values of a form that changes a record. */
 export const BEFORE = '_antes'
 
-/** What `BEFORE` carries for a form that was filled from a record. */
+/** The value of `BEFORE`. */
 export const beforeOf = ({ values }: Filled): string => JSON.stringify(values)
 
 /**
- * Only the fields that somebody has changed since the form was shown, so that saving it takes nothing back that others have
+ * Only the fields that somebody has changed since the form was shown, so that saving does not undo what others have
  * changed meanwhile.
  */
 export function changedFields(fields: Fields, body: FormBody): Fields {
@@ -76,7 +91,7 @@ export function changedFields(fields: Fields, body: FormBody): Fields {
   )
 }
 
-/** A browser sends line ends of its own. */
+/** Browsers send CRLF. */
 const withPlainLineEnds = (text: string): string => text.replace(/\r\n?/g, '\n')
 
 const shown = z.record(z.string(), z.array(z.string()))
@@ -98,7 +113,7 @@ function typedValue(kind: Kind, body: FormBody, name: string, timezone: string, 
   return kind.read(withPlainLineEnds(text), timezone)
 }
 
-/** Checks a sent form with the schema of a command: its input, or what has to be corrected. */
+/** Validates a form with the schema of a command: its input, or what has to be corrected. */
 export function checked<T>(
   schema: z.ZodType<T>,
   fields: Fields,
@@ -128,7 +143,7 @@ function typedProblems(fields: Fields, body: FormBody): Record<string, string[]>
   return problems
 }
 
-/** What a refusal says of fields that the form has; all else is said of the whole. */
+/** Messages of a refusal, by field; what names no field of the form is about the whole. */
 function problemsOf(fields: Fields, refusal: Refusal | undefined): Pick<Filled, 'errors' | 'problem'> {
   if (!refusal) return { errors: {}, problem: null }
   const named = (refusal.details?.fields ?? {}) as Record<string, string[]>
@@ -156,7 +171,7 @@ function memberOf(record: object, name: string): unknown {
   return name.split('.').reduce<unknown>((value, part) => (value as Record<string, unknown> | null)?.[part], record)
 }
 
-/** Members of a member are null together: an address of which nothing is known is none. */
+/** A member whose own members are all null is null itself: an empty address is none. */
 function setMember(input: Record<string, unknown>, name: string, value: unknown): void {
   const [first = '', ...rest] = name.split('.')
   if (rest.length === 0) {

@@ -4,9 +4,8 @@ import { Money } from '#domain/money.ts'
 import { StockQuantity } from '#domain/quantity.ts'
 import { decimal, zipCode } from '../format.ts'
 
-/** What is typed, and what commands take: a kind of field knows both. An empty field is null, or absent where it is required. */
+/** A kind of field: its control, and how to go between what is typed and what commands take. An empty field is null, or absent where it is required. */
 export interface Kind {
-  /** Attributes of the control. */
   readonly control:
     | {
         readonly as: 'input'
@@ -14,23 +13,22 @@ export interface Kind {
         readonly inputMode?: 'decimal' | 'numeric' | 'tel' | 'email' | 'url'
         readonly placeholder?: string
         readonly autocomplete?: string
-        /** What may be meant; anything else can be typed as well. */
+        /** Anything else can be typed as well. */
         readonly suggestions?: readonly string[]
       }
     | { readonly as: 'textarea'; readonly rows: number }
     | {
         readonly as: 'select'
         readonly options: readonly Option[]
-        /** What it means to choose none. */
+        /** Label of the empty option. */
         readonly none?: string
       }
     | { readonly as: 'checkbox' }
     | { readonly as: 'checkboxes'; readonly options: readonly Option[] }
-  /** The command's value of what was typed; what makes no sense is handed on as it is, so that the command's schema names it. */
+  /** The command's value. What makes no sense is handed on as it is, for the command's schema to refuse. */
   read(typed: string, timezone: string): unknown
-  /** Why what was typed cannot be meant, where no schema can know it. */
+  /** What is wrong with what was typed, in better words than a schema has; null when nothing is. */
   problem?(typed: string): string | null
-  /** What to show for a record's value. */
   show(value: unknown, timezone: string): string
 }
 
@@ -39,21 +37,21 @@ export interface Option {
   readonly label: string
 }
 
-/** Each of a few values, under its name. */
+/** Options for values, by a function that names them. */
 export const optionsOf = <V extends string>(values: readonly V[], nameOf: (value: V) => string): Option[] =>
   values.map((value) => ({ value, label: nameOf(value) }))
 
-/** Each of a few values, from a list of their names. */
+/** Options for values, by a table of their names. */
 export const namedOptions = (names: Readonly<Record<string, string>>): Option[] =>
   Object.entries(names).map(([value, label]) => ({ value, label }))
 
 const asTyped = (value: unknown): string => (value === null || value === undefined ? '' : String(value))
 const plain = { read: (typed: string): unknown => typed, show: asTyped }
 
-/** Digits and letters of what is written with punctuation. */
+/** `529.982.247-25` becomes `52998224725`. */
 const bare = (typed: string): string => typed.replace(/[\s./-]/g, '').toUpperCase()
 
-/** Digits in groups of three, as thousands are written in Brazil: `1.500` is one thousand and five hundred. */
+/** In Brazil a dot groups thousands: `1.500` is one thousand five hundred. */
 const GROUPED = /^-?[1-9]\d{0,2}(\.\d{3})+$/
 
 /** `1.234,56` as it is written in Brazil, and also `1234.56`, becomes `1234.56`. */
@@ -62,7 +60,7 @@ function plainDecimal(typed: string): string {
   return text.includes(',') || GROUPED.test(text) ? text.replaceAll('.', '').replace(',', '.') : text
 }
 
-/** Exactly two decimals, as money has them: `10` and `10,5` are not refused. */
+/** With exactly two decimals: `10` becomes `10.00`, `10,5` becomes `10.50`. */
 function twoDecimals(typed: string): string {
   const text = plainDecimal(typed)
   const match = /^(\d+)(?:\.(\d{0,2}))?$/.exec(text)
@@ -90,7 +88,7 @@ export const password = (autocomplete: 'current-password' | 'new-password'): Kin
   show: () => '',
 })
 
-/** What schemas say of decimals is said to programs. */
+/** What schemas say of decimals is meant for programs. */
 const unless =
   (schema: z.ZodType, read: (typed: string) => string, message: string) =>
   (typed: string): string | null =>
@@ -133,19 +131,18 @@ export const moment: Kind = {
   show: (value) => (typeof value === 'string' ? value.slice(0, 16) : ''),
 }
 
-/** One of several; `none` says what it means to choose none of them. */
+/** One of several; `none` labels the empty option. */
 export const choice = (options: readonly Option[], none?: string): Kind => ({
   control: { as: 'select', options, none },
   ...plain,
 })
 
-/** One of several records, by id. */
 export const recordChoice = (options: readonly Option[], none?: string): Kind => ({
   ...choice(options, none),
   read: integer.read,
 })
 
-/** A text that may be one of a few that are suggested. */
+/** A text with suggestions. */
 export const suggested = (suggestions: readonly string[]): Kind => ({
   control: { as: 'input', type: 'text', autocomplete: 'off', suggestions },
   ...plain,
@@ -157,5 +154,4 @@ export const yesOrNo: Kind = {
   show: (value) => (value === true ? 'on' : ''),
 }
 
-/** Any of several. */
 export const choices = (options: readonly Option[]): Kind => ({ control: { as: 'checkboxes', options }, ...plain })

@@ -1,20 +1,35 @@
 import { z } from 'zod'
-import { CreateApiKeyInput, createApiKey } from '#commands/api-keys/create-api-key.ts'
-import { revokeApiKey } from '#commands/api-keys/revoke-api-key.ts'
-import { SCOPES } from '#domain/scopes.ts'
+import { CreateApiKeyInput, createApiKey, revokeApiKey } from '#commands/api-keys.ts'
+import { SCOPES, type Scope } from '#domain/scopes.ts'
 import { pathId } from '#http/paths.ts'
 import { isRefusal } from '#ledger/command.ts'
-import { type ListedApiKey, listApiKeys } from '#queries/api-keys/list-api-keys.ts'
+import { type ListedApiKey, listApiKeys } from '#queries/api-keys.ts'
 import { dateTime } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { choices, line, moment, optionsOf } from '../forms/kinds.ts'
 import { link } from '../link.ts'
 import type { Page, PanelRoute, Visit } from '../route.ts'
-import { Actions, Badge, ButtonLink, Facts } from '../ui/parts.tsx'
-import { Secret } from '../ui/secret.tsx'
-import { Table } from '../ui/table.tsx'
-import { SCOPE_NAMES } from '../words/scopes.ts'
-import { formPages } from './form-pages.ts'
+import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
+import { Table } from '../ui/list.tsx'
+import { Actions, ButtonLink, Facts, Secret, StateBadge } from '../ui/parts.tsx'
+
+/** What a key may do, in words of a shop. */
+const SCOPE_NAMES: Readonly<Record<Scope, string>> = {
+  'catalog:read': 'Catálogo: ler',
+  'catalog:write': 'Catálogo: alterar',
+  'customers:read': 'Clientes: ler',
+  'customers:write': 'Clientes: alterar',
+  'suppliers:read': 'Fornecedores: ler',
+  'suppliers:write': 'Fornecedores: alterar',
+  'finance:read': 'Contas: ler',
+  'finance:write': 'Contas: lançar e liquidar',
+  'sales:read': 'Vendas: ler',
+  'sales:write': 'Vendas: registrar e cancelar',
+  'orders:read': 'Pedidos da loja online: ler',
+  'orders:write': 'Pedidos da loja online: fazer e cobrar',
+  'webhooks:manage': 'Webhooks: administrar',
+  'audit:read': 'Auditoria: ler o livro',
+}
 
 const HOME = '/integracoes'
 const PATH = `${HOME}/chaves`
@@ -35,8 +50,8 @@ const KeyForm = CreateApiKeyInput.pick({ name: true, expires_at: true, scopes: t
 
 /** Keys of a company, those in use first. */
 export const KeyTable = ({ keys, visit }: { readonly keys: readonly ListedApiKey[]; readonly visit: Visit }) => {
-  const { timezone } = visit.books
-  const isActive = (key: ListedApiKey) => statusOfKey(key, visit.session.now) === 'active'
+  const { timezone } = visit.readModel
+  const isActive = (key: ListedApiKey) => statusOf(key, visit.session.now) === 'active'
   return (
     <Table
       caption="Chaves de API"
@@ -53,16 +68,18 @@ export const KeyTable = ({ keys, visit }: { readonly keys: readonly ListedApiKey
   )
 }
 
-const statusOfKey = ({ revoked_at, expires_at }: ListedApiKey, now: string): 'active' | 'revoked' | 'expired' =>
-  revoked_at !== null ? 'revoked' : expires_at !== null && expires_at <= now ? 'expired' : 'active'
+const STATES = { active: ['good', 'Ativa'], revoked: ['plain', 'Revogada'], expired: ['plain', 'Vencida'] } as const
 
-const KeyBadge = ({ apiKey, now }: { readonly apiKey: ListedApiKey; readonly now: string }) => {
-  const status = statusOfKey(apiKey, now)
-  if (status === 'active') return <Badge tone="good">Ativa</Badge>
-  return <Badge tone="plain">{status === 'revoked' ? 'Revogada' : 'Vencida'}</Badge>
+function statusOf({ revoked_at, expires_at }: ListedApiKey, now: string): keyof typeof STATES {
+  if (revoked_at !== null) return 'revoked'
+  return expires_at !== null && expires_at <= now ? 'expired' : 'active'
 }
 
-/** A key that was made just now; null when the form was sent once more. */
+const KeyBadge = ({ apiKey, now }: { readonly apiKey: ListedApiKey; readonly now: string }) => (
+  <StateBadge state={STATES[statusOf(apiKey, now)]} />
+)
+
+/** `key` is null when the form was sent once more: nobody sees a key twice. */
 const createdPage = (key: string | null): Page => ({
   title: 'Chave criada',
   body: [
@@ -79,15 +96,15 @@ const createdPage = (key: string | null): Page => ({
   ],
 })
 
-async function keyOf({ params, books }: Visit): Promise<ListedApiKey | null> {
+async function keyOf({ params, readModel }: Visit): Promise<ListedApiKey | null> {
   const id = pathId(params.id)
-  return (await listApiKeys(books.pool, books.companyId)).find((one) => one.id === id) ?? null
+  return (await listApiKeys(readModel.pool, readModel.companyId)).find((one) => one.id === id) ?? null
 }
 
 async function keyPage(visit: Visit): Promise<Page | null> {
   const key = await keyOf(visit)
   if (!key) return null
-  const { timezone } = visit.books
+  const { timezone } = visit.readModel
   const time = (at: string | null) => at && dateTime(at, timezone)
   const body = (
     <>
@@ -144,9 +161,6 @@ export const apiKeyPages: readonly PanelRoute[] = [
     back: ({ id }) => `${PATH}/${id}`,
     fields: () => ({}),
     schema: z.object({}),
-    async act(submission, { id }) {
-      const answer = await submission.run(revokeApiKey, { id })
-      return isRefusal(answer) ? answer : { to: HOME, notice: 'revogada' }
-    },
+    act: (submission, { id }) => runAndRedirect(submission, revokeApiKey, { id }, { to: HOME, flash: 'revogada' }),
   }),
 ]

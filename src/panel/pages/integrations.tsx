@@ -1,26 +1,23 @@
-import type { WebhookObject, webhookState } from '#projections/webhooks.ts'
-import { getCalls } from '#queries/api-keys/get-calls.ts'
-import { listApiKeys } from '#queries/api-keys/list-api-keys.ts'
-import { listNotices } from '#queries/webhooks/list-notices.ts'
-import { listWebhooks } from '#queries/webhooks/list-webhooks.ts'
+import { getCalls, listApiKeys } from '#queries/api-keys.ts'
+import { listNotices, listWebhooks } from '#queries/webhooks.ts'
 import { dateTime, decimal } from '../format.ts'
-import { link } from '../link.ts'
 import type { Page, PanelRoute, Visit } from '../route.ts'
 import { recordsIn } from '../ui/list.tsx'
-import { Actions, Badge, ButtonLink, Card, Facts } from '../ui/parts.tsx'
-import { Table } from '../ui/table.tsx'
-import { SWITCHED_OFF_BECAUSE, WEBHOOK_STATUS } from '../words/webhooks.ts'
+import { Actions, ButtonLink, Card, Facts } from '../ui/parts.tsx'
 import { KeyTable } from './api-keys.tsx'
+import { type ShownWebhook, WebhookTable } from './webhooks/webhooks.tsx'
 
-/** A webhook address as its pages show it. */
-export type ShownWebhook = WebhookObject & ReturnType<typeof webhookState>
+const SWITCHED_OFF_BECAUSE: Readonly<Record<'no_response' | 'gone', string>> = {
+  no_response: 'não respondeu por tempo demais',
+  gone: 'respondeu que não existe mais (410)',
+}
 
 const PATH = '/integracoes'
 /** All of them: a company has at most 50. */
 const WEBHOOKS = 200
 
 async function showIntegrations(visit: Visit): Promise<Page> {
-  const { pool, companyId } = visit.books
+  const { pool, companyId } = visit.readModel
   const [keys, calls, page, notices] = await Promise.all([
     listApiKeys(pool, companyId),
     getCalls(pool, companyId),
@@ -38,7 +35,7 @@ async function showIntegrations(visit: Visit): Promise<Page> {
       )}
       {notices.map(({ data, created_at }) => (
         <p key={created_at} class="problem" role="note">
-          {`${dateTime(created_at, visit.books.timezone)}: o webhook ${data.url} foi desligado porque ${SWITCHED_OFF_BECAUSE[data.reason]}.`}
+          {`${dateTime(created_at, visit.readModel.timezone)}: o webhook ${data.url} foi desligado porque ${SWITCHED_OFF_BECAUSE[data.reason]}.`}
         </p>
       ))}
       <Card title="Chaves de API">
@@ -50,7 +47,7 @@ async function showIntegrations(visit: Visit): Promise<Page> {
         </Actions>
       </Card>
       <Card title="Webhooks">
-        <WebhookTable webhooks={webhooks} visit={visit} />
+        <WebhookTable webhooks={webhooks} timezone={visit.readModel.timezone} />
         <Actions>
           <ButtonLink to={`${PATH}/webhooks/novo`} isMain>
             Novo webhook
@@ -71,28 +68,6 @@ async function showIntegrations(visit: Visit): Promise<Page> {
     </>
   )
   return { title: 'Integrações', body }
-}
-
-const WebhookTable = ({ webhooks, visit }: { readonly webhooks: readonly ShownWebhook[]; readonly visit: Visit }) => (
-  <Table
-    caption="Webhooks"
-    rows={webhooks}
-    empty="Nenhum webhook ainda."
-    columns={[
-      { head: 'Endereço', cell: ({ id, url }) => <a href={link(`${PATH}/webhooks/${id}`)}>{url}</a> },
-      { head: 'Situação', cell: ({ status }) => <WebhookBadge status={status} /> },
-      {
-        head: 'Último sucesso',
-        cell: ({ last_success_at }) => (last_success_at ? dateTime(last_success_at, visit.books.timezone) : 'Nunca'),
-      },
-      { head: 'Descrição', cell: ({ description }) => description, isExtra: true },
-    ]}
-  />
-)
-
-export const WebhookBadge = ({ status }: Pick<ShownWebhook, 'status'>) => {
-  const [tone, text] = WEBHOOK_STATUS[status]
-  return <Badge tone={tone}>{text}</Badge>
 }
 
 export const integrationsPage: PanelRoute = {

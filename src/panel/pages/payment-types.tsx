@@ -1,18 +1,31 @@
-import { CreatePaymentTypeInput, createPaymentType } from '#commands/payment-types/create-payment-type.ts'
-import { updatePaymentType } from '#commands/payment-types/update-payment-type.ts'
+import { CreatePaymentTypeInput, createPaymentType, updatePaymentType } from '#commands/payment-types.ts'
+import type { PaymentKind } from '#events/companies.ts'
 import { pathId } from '#http/paths.ts'
-import { isRefusal } from '#ledger/command.ts'
 import type { PaymentTypeObject } from '#projections/payment-types.ts'
-import { listPaymentTypes } from '#queries/payment-types/list-payment-types.ts'
+import { listPaymentTypes } from '#queries/payment-types.ts'
+import { percentage } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { choice, integer, line, namedOptions, percent } from '../forms/kinds.ts'
+import { link } from '../link.ts'
 import type { PanelRoute, Visit } from '../route.ts'
-import { recordsIn } from '../ui/list.tsx'
-import { PAYMENT_KIND_NAMES } from '../words/settings.ts'
-import { formPages } from './form-pages.ts'
+import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
+import { recordsIn, Table } from '../ui/list.tsx'
+import { Actions, Badge, ButtonLink } from '../ui/parts.tsx'
+
+const PAYMENT_KIND_NAMES: Readonly<Record<PaymentKind, string>> = {
+  cash: 'Dinheiro',
+  card: 'Cartão',
+  pix: 'Pix',
+  transfer: 'Transferência',
+  credit_account: 'Crediário ou convênio (a prazo)',
+  exchange_credit: 'Crédito de troca',
+  promotion: 'Promoção',
+  cashback: 'Cashback',
+  other: 'Outra',
+}
 
 const HOME = '/configuracoes'
-export const PAYMENT_TYPES_PATH = `${HOME}/formas-de-pagamento`
+const PAYMENT_TYPES_PATH = `${HOME}/formas-de-pagamento`
 const at = { section: 'settings', access: 'owner' } as const
 
 const FIELDS: Fields = {
@@ -38,8 +51,8 @@ const FIELDS: Fields = {
 }
 
 /** All ways to pay, in order. */
-export async function paymentTypesOf({ books }: Visit): Promise<PaymentTypeObject[]> {
-  return recordsIn(await listPaymentTypes(books.pool, books.companyId))
+export async function paymentTypesOf({ readModel }: Visit): Promise<PaymentTypeObject[]> {
+  return recordsIn(await listPaymentTypes(readModel.pool, readModel.companyId))
 }
 
 async function paymentTypeOf(visit: Visit): Promise<PaymentTypeObject | null> {
@@ -59,10 +72,7 @@ export const paymentTypePages: readonly PanelRoute[] = [
     fields: () => FIELDS,
     initial: () => ({ fee_percentage: '0.00', due_days: 30 }),
     schema: CreatePaymentTypeInput,
-    async act(submission, _, input) {
-      const answer = await submission.run(createPaymentType, input)
-      return isRefusal(answer) ? answer : { to: HOME, notice: 'criado' }
-    },
+    act: (submission, _, input) => runAndRedirect(submission, createPaymentType, input, { to: HOME, flash: 'criado' }),
   }),
   ...formPages({
     ...at,
@@ -75,9 +85,37 @@ export const paymentTypePages: readonly PanelRoute[] = [
     fields: () => FIELDS,
     initial: (paymentType) => paymentType,
     schema: CreatePaymentTypeInput,
-    async act(submission, { id }, input) {
-      const answer = await submission.run(updatePaymentType, { id, ...input })
-      return isRefusal(answer) ? answer : { to: HOME, notice: 'alterado' }
-    },
+    act: (submission, { id }, input) =>
+      runAndRedirect(submission, updatePaymentType, { id, ...input }, { to: HOME, flash: 'alterado' }),
   }),
 ]
+
+export const PaymentTypeTable = ({ paymentTypes }: { readonly paymentTypes: readonly PaymentTypeObject[] }) => (
+  <>
+    <Table
+      caption="Formas de pagamento"
+      rows={paymentTypes}
+      empty="Nenhuma forma de pagamento ainda."
+      columns={[
+        { head: 'Nome', cell: ({ id, name }) => <a href={link(`${PAYMENT_TYPES_PATH}/${id}`)}>{name}</a> },
+        { head: 'Tipo', cell: ({ kind }) => PAYMENT_KIND_NAMES[kind] },
+        { head: 'Taxa', cell: ({ fee_percentage }) => percentage(fee_percentage), isNumber: true },
+        {
+          head: 'Prazo',
+          cell: ({ kind, due_days }) => (kind === 'credit_account' ? `${due_days} dias` : '—'),
+          isNumber: true,
+        },
+        {
+          head: 'API',
+          cell: ({ accepts_api }) =>
+            accepts_api ? <Badge tone="good">Aceita</Badge> : <Badge tone="plain">Só no ponto de venda</Badge>,
+        },
+      ]}
+    />
+    <Actions>
+      <ButtonLink to={`${PAYMENT_TYPES_PATH}/nova`} isMain>
+        Nova forma de pagamento
+      </ButtonLink>
+    </Actions>
+  </>
+)

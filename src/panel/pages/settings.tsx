@@ -1,24 +1,19 @@
 import { z } from 'zod'
-import { companyShape } from '#commands/companies/company-input.ts'
-import { updateCompany } from '#commands/companies/update-company.ts'
-import { isRefusal } from '#ledger/command.ts'
+import { companyShape, updateCompany } from '#commands/companies.ts'
 import type { CompanyObject } from '#projections/companies.ts'
-import type { PaymentTypeObject } from '#projections/payment-types.ts'
 import type { UserObject } from '#projections/users.ts'
-import { getRow } from '#queries/events/get-row.ts'
-import { listUsers } from '#queries/users/list-users.ts'
-import { percentage } from '../format.ts'
+import { getRow } from '#queries/events.ts'
+import { listUsers } from '#queries/users.ts'
 import type { Fields } from '../forms/form.ts'
 import { choice, line, webAddress } from '../forms/kinds.ts'
-import { link } from '../link.ts'
 import type { Page, PanelRoute, Visit } from '../route.ts'
+import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { recordsIn } from '../ui/list.tsx'
-import { Actions, Badge, ButtonLink, Card, Facts } from '../ui/parts.tsx'
-import { Table } from '../ui/table.tsx'
-import { PAYMENT_KIND_NAMES, PLAN_NAMES, ROLE_NAMES } from '../words/settings.ts'
-import { formPages } from './form-pages.ts'
-import { PAYMENT_TYPES_PATH, paymentTypesOf } from './payment-types.tsx'
-import { USERS_PATH, UserBadge } from './users.tsx'
+import { Actions, ButtonLink, Card, Facts } from '../ui/parts.tsx'
+import { PaymentTypeTable, paymentTypesOf } from './payment-types.tsx'
+import { UserTable } from './users.tsx'
+
+const PLAN_NAMES = { basic: 'Básico', api: 'Com adicional de API' } as const
 
 const PATH = '/configuracoes'
 const USERS = 200
@@ -57,12 +52,12 @@ const fieldsFor = (timezone: string): Fields => ({
 /** The plan is the operator's to change. */
 const CompanyForm = z.strictObject(companyShape).omit({ plan: true })
 
-async function companyOf({ books }: Visit): Promise<CompanyObject | null> {
-  return (await getRow(books.pool, books.companyId, 'company', books.companyId)) as CompanyObject | null
+async function companyOf({ readModel }: Visit): Promise<CompanyObject | null> {
+  return (await getRow(readModel.pool, readModel.companyId, 'company', readModel.companyId)) as CompanyObject | null
 }
 
 async function showSettings(visit: Visit): Promise<Page | null> {
-  const { pool, companyId } = visit.books
+  const { pool, companyId } = visit.readModel
   const [company, paymentTypes, page] = await Promise.all([
     companyOf(visit),
     paymentTypesOf(visit),
@@ -94,66 +89,15 @@ async function showSettings(visit: Visit): Promise<Page | null> {
         </Actions>
       </Card>
       <Card title="Formas de pagamento">
-        <PaymentTypes paymentTypes={paymentTypes} />
+        <PaymentTypeTable paymentTypes={paymentTypes} />
       </Card>
       <Card title="Usuários">
-        <Users users={users} />
+        <UserTable users={users} />
       </Card>
     </>
   )
   return { title: 'Configurações', body }
 }
-
-const PaymentTypes = ({ paymentTypes }: { readonly paymentTypes: readonly PaymentTypeObject[] }) => (
-  <>
-    <Table
-      caption="Formas de pagamento"
-      rows={paymentTypes}
-      empty="Nenhuma forma de pagamento ainda."
-      columns={[
-        { head: 'Nome', cell: ({ id, name }) => <a href={link(`${PAYMENT_TYPES_PATH}/${id}`)}>{name}</a> },
-        { head: 'Tipo', cell: ({ kind }) => PAYMENT_KIND_NAMES[kind] },
-        { head: 'Taxa', cell: ({ fee_percentage }) => percentage(fee_percentage), isNumber: true },
-        {
-          head: 'Prazo',
-          cell: ({ kind, due_days }) => (kind === 'credit_account' ? `${due_days} dias` : '—'),
-          isNumber: true,
-        },
-        {
-          head: 'API',
-          cell: ({ accepts_api }) =>
-            accepts_api ? <Badge tone="good">Aceita</Badge> : <Badge tone="plain">Só no ponto de venda</Badge>,
-        },
-      ]}
-    />
-    <Actions>
-      <ButtonLink to={`${PAYMENT_TYPES_PATH}/nova`} isMain>
-        Nova forma de pagamento
-      </ButtonLink>
-    </Actions>
-  </>
-)
-
-const Users = ({ users }: { readonly users: readonly UserObject[] }) => (
-  <>
-    <Table
-      caption="Usuários"
-      rows={users}
-      empty="Nenhum usuário ainda."
-      columns={[
-        { head: 'Nome', cell: ({ id, name }) => <a href={link(`${USERS_PATH}/${id}`)}>{name}</a> },
-        { head: 'E-mail', cell: ({ email }) => email },
-        { head: 'Papel', cell: ({ role }) => ROLE_NAMES[role] },
-        { head: 'Situação', cell: ({ status }) => <UserBadge status={status} /> },
-      ]}
-    />
-    <Actions>
-      <ButtonLink to={`${USERS_PATH}/novo`} isMain>
-        Novo usuário
-      </ButtonLink>
-    </Actions>
-  </>
-)
 
 /** The company's own data, its ways to pay and its people. */
 export const settingsPages: readonly PanelRoute[] = [
@@ -168,9 +112,7 @@ export const settingsPages: readonly PanelRoute[] = [
     fields: ({ timezone }) => fieldsFor(timezone),
     initial: (company) => company,
     schema: CompanyForm,
-    async act(submission, _company, input) {
-      const answer = await submission.run(updateCompany, input)
-      return isRefusal(answer) ? answer : { to: PATH, notice: 'alterado' }
-    },
+    act: (submission, _company, input) =>
+      runAndRedirect(submission, updateCompany, input, { to: PATH, flash: 'alterado' }),
   }),
 ]

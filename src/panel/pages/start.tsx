@@ -1,20 +1,18 @@
-import { type LowStock, lowStock } from '#queries/catalog/low-stock.ts'
-import { type RecentEvents, recentEvents } from '#queries/events/recent-events.ts'
-import { type OpenSide, openAccounts } from '#queries/finance/open-accounts.ts'
-import { countAlarms } from '#queries/orders/count-alarms.ts'
-import { countRefusedSales } from '#queries/sales/list-refused-sales.ts'
-import { salesByDay } from '#queries/sales/sales-by-day.ts'
-import { type SalesToday, salesToday } from '#queries/sales/sales-today.ts'
-import { dateTime, dateTimeSeconds, money, quantity } from '../format.ts'
+import { toCents } from '#domain/money.ts'
+import { type LowStock, lowStock } from '#queries/catalog/items.ts'
+import { type RecentEvents, recentEvents } from '#queries/events.ts'
+import { type OpenSide, openAccounts } from '#queries/finance/summary.ts'
+import { countAlarms } from '#queries/orders.ts'
+import { countRefusedSales } from '#queries/sales/offline-sales.ts'
+import { type DayOfSales, type SalesToday, salesByDay, salesToday } from '#queries/sales/totals.ts'
+import { dateTime, dateTimeSeconds, day, money, quantity } from '../format.ts'
 import { link } from '../link.ts'
 import { LIVE_PATH } from '../live.ts'
 import type { Page, PanelRoute, Visit } from '../route.ts'
-import { namesOfActors } from '../ui/actors.ts'
-import { SalesChart } from '../ui/chart.tsx'
+import { namesOfActors } from '../ui/history.tsx'
+import { Table } from '../ui/list.tsx'
 import { Badge, Card } from '../ui/parts.tsx'
-import { Table } from '../ui/table.tsx'
-import { eventName, ORIGINS } from '../words/events.ts'
-import { subjectName, subjectPath } from '../words/subjects.ts'
+import { eventName, ORIGINS, subjectName, subjectPath } from '../words/events.ts'
 
 const DAYS = 30
 const EVENTS = 10
@@ -28,19 +26,19 @@ const [FIGURES, LAST] = ['agora', 'acontecimentos']
  * cost more and change less, are as of the page.
  */
 async function showStart(visit: Visit): Promise<Page> {
-  const { books, context, query } = visit
-  const { pool, companyId } = books
+  const { readModel, context, query } = visit
+  const { pool, companyId } = readModel
   const isPart = query.parte === FIGURES
   const [recent, today, accounts, refused, alarmed, days, stock] = await Promise.all([
     recentEvents(context, companyId, EVENTS),
-    salesToday(pool, companyId, books),
-    openAccounts(pool, companyId, books),
+    salesToday(pool, companyId, readModel),
+    openAccounts(pool, companyId, readModel),
     countRefusedSales(pool, companyId),
     countAlarms(pool, companyId),
-    isPart ? null : salesByDay(pool, companyId, books, DAYS),
+    isPart ? null : salesByDay(pool, companyId, readModel, DAYS),
     isPart ? null : lowStock(pool, companyId, SHORT_ITEMS),
   ])
-  const actors = await namesOfActors(books, recent.events)
+  const actors = await namesOfActors(readModel, recent.events)
   const body = (
     <div hx-ext="sse" sse-connect={link(LIVE_PATH, { desde: recent.revision })}>
       <div
@@ -52,7 +50,7 @@ async function showStart(visit: Visit): Promise<Page> {
         hx-target={`#${FIGURES}`}
         hx-swap="outerHTML"
       >
-        <p class="hint">Atualizado em {dateTimeSeconds(visit.session.now, books.timezone)}.</p>
+        <p class="hint">Atualizado em {dateTimeSeconds(visit.session.now, readModel.timezone)}.</p>
         <Attention refused={refused} alarmed={alarmed} />
         <div class="cards">
           <SalesFigures today={today} />
@@ -164,7 +162,7 @@ const LastEvents = ({ recent, visit, actors }: LastEventsProps) => (
       rows={recent.events}
       empty="Nada aconteceu ainda."
       columns={[
-        { head: 'Quando', cell: ({ recorded_at }) => dateTime(recorded_at, visit.books.timezone) },
+        { head: 'Quando', cell: ({ recorded_at }) => dateTime(recorded_at, visit.readModel.timezone) },
         { head: 'O quê', cell: ({ type }) => eventName(type) },
         { head: 'Registro', cell: ({ subject }) => <RecordLink subject={subject} visit={visit} /> },
         { head: 'Por onde', cell: ({ origin }) => ORIGINS[origin], isExtra: true },
@@ -174,7 +172,7 @@ const LastEvents = ({ recent, visit, actors }: LastEventsProps) => (
   </Card>
 )
 
-/** Pages of the audit are for owners; nobody is led to a page that is closed to them. */
+/** Pages of the audit are for owners: others get no link to a page that they may not open. */
 const RecordLink = ({ subject, visit }: { readonly subject: string; readonly visit: Visit }) => {
   const path = subjectPath(subject)
   const isOpen = visit.session.role === 'owner' || !path.startsWith('/auditoria')
@@ -182,3 +180,67 @@ const RecordLink = ({ subject, visit }: { readonly subject: string; readonly vis
 }
 
 export const startPage: PanelRoute = { path: '/', section: 'start', show: showStart }
+
+const WIDTH = 720
+const HEIGHT = 180
+/** Room for the days below the bars, and for the highest amount above them. */
+const [FOOT, HEAD] = [20, 20]
+const GAP = 4
+/** Days from one date below the bars to the next. */
+const LABELLED = 5
+
+/** Bars of sales by day; the same figures stand below it as a table, for whoever does not see it. */
+const SalesChart = ({ days }: { readonly days: readonly DayOfSales[] }) => {
+  const highest = days.reduce<DayOfSales | null>((best, one) => (best && cents(best) >= cents(one) ? best : one), null)
+  if (!highest || cents(highest) === 0) return <p class="empty">Nada foi vendido nos últimos {days.length} dias.</p>
+  const step = WIDTH / days.length
+  const summary = `Vendas por dia, de ${day(days[0]?.day ?? '')} a ${day(days.at(-1)?.day ?? '')}. O maior dia foi ${day(highest.day)}, com ${money(highest.gross)}.`
+  return (
+    <figure class="chart">
+      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={summary}>
+        <text x="0" y="12">
+          {money(highest.gross)}
+        </text>
+        <line x1="0" x2={WIDTH} y1={HEIGHT - FOOT} y2={HEIGHT - FOOT} />
+        {days.map((one, at) => {
+          const height = barHeight(one, highest)
+          return (
+            <g key={one.day}>
+              <rect x={at * step + GAP / 2} y={HEIGHT - FOOT - height} width={step - GAP} height={height}>
+                <title>{`${day(one.day)}: ${money(one.gross)}, ${countOf(one)}`}</title>
+              </rect>
+              {(days.length - 1 - at) % LABELLED === 0 && (
+                <text x={(at + 1) * step - GAP / 2} y={HEIGHT - 4} text-anchor="end">
+                  {day(one.day).slice(0, 5)}
+                </text>
+              )}
+            </g>
+          )
+        })}
+      </svg>
+      <details>
+        <summary>Ver em números</summary>
+        <Table
+          caption="Vendas por dia"
+          rows={[...days].reverse()}
+          empty=""
+          columns={[
+            { head: 'Dia', cell: (one) => day(one.day) },
+            { head: 'Vendas', cell: (one) => one.count, isNumber: true },
+            { head: 'Total', cell: (one) => money(one.gross), isNumber: true },
+          ]}
+        />
+      </details>
+    </figure>
+  )
+}
+
+const cents = ({ gross }: DayOfSales): number => toCents(gross)
+
+const countOf = ({ count }: DayOfSales): string => (count === 1 ? '1 venda' : `${count} vendas`)
+
+/** In units of the drawing; a day with sales is never invisible. */
+function barHeight(one: DayOfSales, highest: DayOfSales): number {
+  const room = HEIGHT - FOOT - HEAD
+  return cents(one) === 0 ? 0 : Math.max(2, Math.round((cents(one) * room) / cents(highest)))
+}

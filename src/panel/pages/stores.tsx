@@ -1,25 +1,71 @@
 import { z } from 'zod'
-import { CreateStoreInput, createStore } from '#commands/stores/create-store.ts'
-import { disableStore, enableStore } from '#commands/stores/switch-store.ts'
-import { UpdateStoreInput, updateStore } from '#commands/stores/update-store.ts'
+import {
+  CreateStoreInput,
+  createStore,
+  disableStore,
+  enableStore,
+  UpdateStoreInput,
+  updateStore,
+} from '#commands/stores.ts'
 import { pathId } from '#http/paths.ts'
-import { isRefusal } from '#ledger/command.ts'
 import type { StoreObject } from '#projections/stores.ts'
-import { listStores } from '#queries/stores/list-stores.ts'
+import { listStores } from '#queries/stores.ts'
 import { dateTime, percentage } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { line, password, percent, yesOrNo } from '../forms/kinds.ts'
+import { link } from '../link.ts'
 import type { Page, PanelRoute, Visit } from '../route.ts'
 import { ButtonForm } from '../ui/form.tsx'
+import { buttonRoute, formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { History } from '../ui/history.tsx'
-import { Actions, ButtonLink, Card, Facts } from '../ui/parts.tsx'
-import { buttonRoute, formPages } from './form-pages.ts'
-import { StoreBadge } from './store.tsx'
+import { Table } from '../ui/list.tsx'
+import { Actions, Badge, ButtonLink, Card, Facts } from '../ui/parts.tsx'
+import { OrderList } from './orders.tsx'
 
 const HOME = '/loja'
 const PATH = `${HOME}/lojas`
 const ONE = `${PATH}/:id`
 const at = { section: 'store', access: 'owner' } as const
+
+async function showOverview(visit: Visit): Promise<Page> {
+  const { pool, companyId, moment } = visit.readModel
+  const stores = await listStores(pool, companyId)
+  const isOwner = visit.session.role === 'owner'
+  const body = (
+    <>
+      <Card title="Lojas">
+        <StoreTable stores={stores} isOwner={isOwner} />
+        {isOwner && !moment && (
+          <Actions>
+            <ButtonLink to={`${PATH}/nova`}>Nova loja</ButtonLink>
+          </Actions>
+        )}
+      </Card>
+      <Card title="Pedidos">{await OrderList({ visit, stores })}</Card>
+    </>
+  )
+  return { title: 'Loja online', body }
+}
+
+const StoreBadge = ({ enabled }: Pick<StoreObject, 'enabled'>) =>
+  enabled ? <Badge tone="good">Ligada</Badge> : <Badge tone="plain">Desligada</Badge>
+
+const StoreTable = ({ stores, isOwner }: { readonly stores: readonly StoreObject[]; readonly isOwner: boolean }) => (
+  <Table
+    caption="Lojas"
+    rows={stores}
+    empty="Nenhuma loja ainda."
+    columns={[
+      {
+        head: 'Loja',
+        cell: ({ id, alias }) => (isOwner ? <a href={link(`${PATH}/${id}`)}>{alias}</a> : <span>{alias}</span>),
+      },
+      { head: 'Situação', cell: ({ enabled }) => <StoreBadge enabled={enabled} /> },
+      { head: 'Comissão', cell: ({ commission_percentage }) => percentage(commission_percentage), isNumber: true },
+      { head: 'Ambiente', cell: ({ sandbox }) => (sandbox ? 'Teste' : 'Produção') },
+    ]}
+  />
+)
 
 const commission = { label: 'Comissão (%)', kind: percent, isRequired: true } as const
 /** Typed in once and never shown again, like passwords; no browser offers a password of its own here. */
@@ -50,16 +96,16 @@ const NEW: Fields = {
 
 const CHANGES: Fields = { commission_percentage: commission, ...secrets }
 
-/** An empty field of a secret says nothing. */
+/** An empty field of a secret leaves the secret as it is. */
 const saying = <T,>(schema: z.ZodType<T>) =>
   z.preprocess(
     (input) => Object.fromEntries(Object.entries(input as object).filter(([, value]) => value !== null)),
     schema,
   )
 
-async function storeOf({ params, books }: Visit): Promise<StoreObject | null> {
+async function storeOf({ params, readModel }: Visit): Promise<StoreObject | null> {
   const id = pathId(params.id)
-  return (await listStores(books.pool, books.companyId)).find((store) => store.id === id) ?? null
+  return (await listStores(readModel.pool, readModel.companyId)).find((store) => store.id === id) ?? null
 }
 
 async function showStore(visit: Visit): Promise<Page | null> {
@@ -85,7 +131,7 @@ async function showStore(visit: Visit): Promise<Page | null> {
             ['Ambiente', store.sandbox ? 'Teste' : 'Produção'],
             ['Token de acesso', store.has_access_token ? 'Guardado' : 'Falta'],
             ['Segredo das notificações', store.has_notification_secret ? 'Guardado' : 'Falta'],
-            ['Última alteração', dateTime(store.updated_at, visit.books.timezone)],
+            ['Última alteração', dateTime(store.updated_at, visit.readModel.timezone)],
           ]}
         />
       </Card>
@@ -101,8 +147,9 @@ async function showStore(visit: Visit): Promise<Page | null> {
   return { title: `Loja ${store.alias}`, body }
 }
 
-/** Opening a store, its commission and secrets, and switching it. */
+/** Stores with their orders; opening a store, its commission and secrets, and switching it. */
 export const storePages: readonly PanelRoute[] = [
+  { path: HOME, section: 'store', asOf: true, show: showOverview },
   ...formPages({
     ...at,
     path: `${PATH}/nova`,
@@ -112,10 +159,7 @@ export const storePages: readonly PanelRoute[] = [
     back: () => HOME,
     fields: () => NEW,
     schema: saying(CreateStoreInput),
-    async act(submission, _, input) {
-      const answer = await submission.run(createStore, input)
-      return isRefusal(answer) ? answer : { to: HOME, notice: 'criado' }
-    },
+    act: (submission, _, input) => runAndRedirect(submission, createStore, input, { to: HOME, flash: 'criado' }),
   }),
   { ...at, path: ONE, show: showStore },
   ...formPages({
@@ -128,27 +172,21 @@ export const storePages: readonly PanelRoute[] = [
     fields: () => CHANGES,
     initial: ({ commission_percentage }) => ({ commission_percentage }),
     schema: saying(UpdateStoreInput.omit({ alias: true }).required({ commission_percentage: true })),
-    async act(submission, { id, alias }, changes) {
-      const answer = await submission.run(updateStore, { alias, ...changes })
-      return isRefusal(answer) ? answer : { to: `${PATH}/${id}`, notice: 'alterado' }
-    },
+    act: (submission, { id, alias }, changes) =>
+      runAndRedirect(submission, updateStore, { alias, ...changes }, { to: `${PATH}/${id}`, flash: 'alterado' }),
   }),
   buttonRoute({
     ...at,
     path: `${ONE}/ligar`,
     subject: storeOf,
-    async act(submission, { id, alias }) {
-      const answer = await submission.run(enableStore, { alias })
-      return isRefusal(answer) ? answer : { to: `${PATH}/${id}`, notice: 'loja-ligada' }
-    },
+    act: (submission, { id, alias }) =>
+      runAndRedirect(submission, enableStore, { alias }, { to: `${PATH}/${id}`, flash: 'loja-ligada' }),
   }),
   buttonRoute({
     ...at,
     path: `${ONE}/desligar`,
     subject: storeOf,
-    async act(submission, { id, alias }) {
-      const answer = await submission.run(disableStore, { alias })
-      return isRefusal(answer) ? answer : { to: `${PATH}/${id}`, notice: 'loja-desligada' }
-    },
+    act: (submission, { id, alias }) =>
+      runAndRedirect(submission, disableStore, { alias }, { to: `${PATH}/${id}`, flash: 'loja-desligada' }),
   }),
 ]

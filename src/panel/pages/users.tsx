@@ -1,27 +1,35 @@
 import { z } from 'zod'
 import { hashPassword, Password } from '#access/passwords.ts'
-import { changePassword } from '#commands/users/change-password.ts'
-import { CreateUserInput, createUser } from '#commands/users/create-user.ts'
-import { deactivateUser } from '#commands/users/deactivate-user.ts'
-import { reactivateUser } from '#commands/users/reactivate-user.ts'
-import { updateUser } from '#commands/users/update-user.ts'
+import {
+  CreateUserInput,
+  changePassword,
+  createUser,
+  deactivateUser,
+  reactivateUser,
+  updateUser,
+} from '#commands/users.ts'
 import { invalid } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { UserObject } from '#projections/users.ts'
-import { getUser } from '#queries/users/get-user.ts'
+import { getUser } from '#queries/users.ts'
 import { dateTime } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { choice, email, line, namedOptions, password } from '../forms/kinds.ts'
+import { link } from '../link.ts'
 import type { Page, PanelRoute, Visit } from '../route.ts'
 import { ButtonForm } from '../ui/form.tsx'
+import { buttonRoute, formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { History } from '../ui/history.tsx'
-import { Actions, Badge, ButtonLink, Card, Facts } from '../ui/parts.tsx'
-import { ROLE_NAMES, USER_STATUS } from '../words/settings.ts'
-import { buttonRoute, formPages } from './form-pages.ts'
-import { recordOf } from './record-pages.ts'
+import { Table } from '../ui/list.tsx'
+import { Actions, ButtonLink, Card, Facts, StateBadge } from '../ui/parts.tsx'
+import { recordOf } from '../ui/record-pages.tsx'
+
+export const ROLE_NAMES = { owner: 'Proprietário', clerk: 'Atendente' } as const
+
+const STATES = { active: ['good', 'Ativo'], inactive: ['plain', 'Desativado'] } as const
 
 const HOME = '/configuracoes'
-export const USERS_PATH = `${HOME}/usuarios`
+const USERS_PATH = `${HOME}/usuarios`
 const ONE = `${USERS_PATH}/:id`
 const at = { section: 'settings', access: 'owner' } as const
 
@@ -42,12 +50,9 @@ type User = Omit<UserObject, 'company_id'>
 
 /** The user that the path names, with times on the company's clock; null where the company has none such. */
 const userOf = (visit: Visit): Promise<User | null> =>
-  recordOf(visit, ({ books }, id) => getUser(books.pool, books.companyId, id))
+  recordOf(visit, ({ readModel }, id) => getUser(readModel.pool, readModel.companyId, id))
 
-export const UserBadge = ({ status }: Pick<User, 'status'>) => {
-  const [tone, text] = USER_STATUS[status]
-  return <Badge tone={tone}>{text}</Badge>
-}
+const UserBadge = ({ status }: Pick<User, 'status'>) => <StateBadge state={STATES[status]} />
 
 async function showUser(visit: Visit): Promise<Page | null> {
   const user = await userOf(visit)
@@ -75,7 +80,7 @@ async function showUser(visit: Visit): Promise<Page | null> {
             ['E-mail', user.email],
             ['Papel', ROLE_NAMES[user.role]],
             ['Situação', <UserBadge status={user.status} />],
-            ['Cadastro', dateTime(user.created_at, visit.books.timezone)],
+            ['Cadastro', dateTime(user.created_at, visit.readModel.timezone)],
           ]}
         />
       </Card>
@@ -97,8 +102,8 @@ export const userPages: readonly PanelRoute[] = [
     fields: () => NEW,
     schema: NewUser,
     async act(submission, _, { password: chosen, ...fields }) {
-      const answer = await submission.run(createUser, { ...fields, password_hash: await hashPassword(chosen) })
-      return isRefusal(answer) ? answer : { to: HOME, notice: 'criado' }
+      const password_hash = await hashPassword(chosen)
+      return runAndRedirect(submission, createUser, { ...fields, password_hash }, { to: HOME, flash: 'criado' })
     },
   }),
   { ...at, path: ONE, show: showUser },
@@ -112,10 +117,8 @@ export const userPages: readonly PanelRoute[] = [
     fields: () => ({ name, role }),
     initial: (user) => user,
     schema: Changes,
-    async act(submission, { id }, changes) {
-      const answer = await submission.run(updateUser, { id, ...changes })
-      return isRefusal(answer) ? answer : { to: `${USERS_PATH}/${id}`, notice: 'alterado' }
-    },
+    act: (submission, { id }, changes) =>
+      runAndRedirect(submission, updateUser, { id, ...changes }, { to: `${USERS_PATH}/${id}`, flash: 'alterado' }),
   }),
   ...formPages({
     ...at,
@@ -131,25 +134,42 @@ export const userPages: readonly PanelRoute[] = [
       // Whoever finds a panel open must not keep it: the own password takes the old one.
       if (id === submission.session.userId) return invalid('password', 'a própria senha se troca em "Minha conta"')
       const answer = await submission.run(changePassword, { id, password_hash: await hashPassword(chosen) })
-      return isRefusal(answer) ? answer : { to: `${USERS_PATH}/${id}`, notice: 'senha-trocada' }
+      return isRefusal(answer) ? answer : { to: `${USERS_PATH}/${id}`, flash: 'senha-trocada' }
     },
   }),
   buttonRoute({
     ...at,
     path: `${ONE}/desativar`,
     subject: userOf,
-    async act(submission, { id }) {
-      const answer = await submission.run(deactivateUser, { id })
-      return isRefusal(answer) ? answer : { to: `${USERS_PATH}/${id}`, notice: 'desativado' }
-    },
+    act: (submission, { id }) =>
+      runAndRedirect(submission, deactivateUser, { id }, { to: `${USERS_PATH}/${id}`, flash: 'desativado' }),
   }),
   buttonRoute({
     ...at,
     path: `${ONE}/reativar`,
     subject: userOf,
-    async act(submission, { id }) {
-      const answer = await submission.run(reactivateUser, { id })
-      return isRefusal(answer) ? answer : { to: `${USERS_PATH}/${id}`, notice: 'reativado' }
-    },
+    act: (submission, { id }) =>
+      runAndRedirect(submission, reactivateUser, { id }, { to: `${USERS_PATH}/${id}`, flash: 'reativado' }),
   }),
 ]
+
+export const UserTable = ({ users }: { readonly users: readonly UserObject[] }) => (
+  <>
+    <Table
+      caption="Usuários"
+      rows={users}
+      empty="Nenhum usuário ainda."
+      columns={[
+        { head: 'Nome', cell: ({ id, name }) => <a href={link(`${USERS_PATH}/${id}`)}>{name}</a> },
+        { head: 'E-mail', cell: ({ email }) => email },
+        { head: 'Papel', cell: ({ role }) => ROLE_NAMES[role] },
+        { head: 'Situação', cell: ({ status }) => <UserBadge status={status} /> },
+      ]}
+    />
+    <Actions>
+      <ButtonLink to={`${USERS_PATH}/novo`} isMain>
+        Novo usuário
+      </ButtonLink>
+    </Actions>
+  </>
+)

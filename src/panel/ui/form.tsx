@@ -6,23 +6,21 @@ import { Alert } from './parts.tsx'
 
 interface FormProps {
   readonly visit: Visit
-  /** Where it is sent to, below the panel. */
+  /** Path that it is sent to, below the panel. */
   readonly to: string
-  /** On its button. */
   readonly label: string
   readonly children?: ComponentChildren
   readonly fields?: Fields
   readonly filled?: Filled
-  /** Its button warns. */
   readonly isDangerous?: boolean
-  /** Where to go instead of sending it. */
+  /** Page to go back to instead, below the panel. */
   readonly back?: string
 }
 
 const NOTHING: Filled = { values: {}, errors: {}, problem: null }
 
 /**
- * A form that does one thing once: it proves where it comes from (`_csrf`), and names what it asks for (`_key`), so that a
+ * A form whose submission takes effect once: it proves its origin (`_csrf`) and carries an idempotency key (`_key`), so that a
  * button pressed twice, or a page sent again, is the same request.
  */
 export const Form = ({ visit, to, label, children, fields = {}, filled = NOTHING, isDangerous, back }: FormProps) => (
@@ -49,12 +47,10 @@ interface ButtonFormProps {
   readonly visit: Visit
   readonly to: string
   readonly label: string
-  /** Hidden values that it sends. */
   readonly values?: Readonly<Record<string, string>>
   readonly isDangerous?: boolean
 }
 
-/** A button that does something at once. */
 export const ButtonForm = ({ visit, to, label, values = {}, isDangerous }: ButtonFormProps) => (
   <form method="post" action={link(to)} class="inline">
     <input type="hidden" name="_csrf" value={visit.session.csrfToken} />
@@ -72,13 +68,13 @@ interface FilterProps {
   readonly path: string
   readonly fields: Fields
   readonly filled: Filled
-  /** Id of what the filters change: replaced while one types, where scripts run. */
+  /** Id of the element that holds the list: htmx replaces it while somebody types. */
   readonly target: string
-  /** The moment of the past that the list is of, as the address has it. */
+  /** The `?em=` in force. */
   readonly asOf?: string | undefined
 }
 
-/** Filters of a list, in the address, so that a page can be kept and sent. */
+/** Filters of a list. They are kept in the address, so that a page can be bookmarked and sent to others. */
 export const Filters = ({ path, fields, filled, target, asOf }: FilterProps) => (
   <search>
     <form
@@ -213,7 +209,7 @@ const Control = ({ field: { kind, isRequired }, attributes, values, legend }: Co
       )
     default: {
       const { as: _, suggestions, ...rest } = control
-      // A type of input that is known only here fits none of the types that are told apart by it.
+      // The types of inputs are told apart by their `type`: one that is known only at run time fits none of them.
       const input = rest as typeof rest & { type: 'text' }
       const list = suggestions && `${attributes.id}-sugestoes`
       return (

@@ -1,14 +1,22 @@
 import { isRefusal } from '#ledger/command.ts'
 import type { Envelope } from '#ledger/envelope.ts'
-import { listHistory } from '#queries/events/record-history.ts'
+import { listActors, listHistory } from '#queries/events.ts'
 import { dateTimeSeconds } from '../format.ts'
 import { link } from '../link.ts'
-import type { Visit } from '../route.ts'
+import type { ReadModel, Visit } from '../route.ts'
 import { eventName, ORIGINS } from '../words/events.ts'
-import { namesOfActors } from './actors.ts'
-import { recordsIn } from './list.tsx'
+import { recordsIn, Table } from './list.tsx'
 import { Card } from './parts.tsx'
-import { Table } from './table.tsx'
+
+/** Names of the actors of events: of the key, or of the user. Null is the service itself. */
+export async function namesOfActors(
+  { pool, companyId }: ReadModel,
+  events: readonly Pick<Envelope, 'actor'>[],
+): Promise<(actor: string | null) => string> {
+  const actors = [...new Set(events.flatMap(({ actor }) => actor ?? []))]
+  const names = actors.length === 0 ? new Map<string, string>() : await listActors(pool, companyId, actors)
+  return (actor) => (actor === null ? 'O sistema' : (names.get(actor) ?? actor))
+}
 
 interface HistoryProps {
   readonly visit: Visit
@@ -16,17 +24,17 @@ interface HistoryProps {
   readonly subject: string
 }
 
-/** Events shown on a record's page; all of them are in the time line. */
+/** The time line of the audit has them all. */
 const SHOWN = 50
 
-/** All that happened to a record, from the ledger; the past has no history of its own. */
+/** The events of a record, from the ledger. A page of the past shows none. */
 export async function History({ visit, subject }: HistoryProps) {
-  const { books, context } = visit
-  if (books.moment) return null
-  const page = await listHistory(context, books.companyId, subject, { limit: SHOWN })
+  const { readModel, context } = visit
+  if (readModel.moment) return null
+  const page = await listHistory(context, readModel.companyId, subject, { limit: SHOWN })
   if (!page || isRefusal(page)) return null
   const events = recordsIn<Envelope>(page)
-  const actors = await namesOfActors(books, events)
+  const actors = await namesOfActors(readModel, events)
   return (
     <Card title="Histórico">
       <Table
@@ -34,7 +42,7 @@ export async function History({ visit, subject }: HistoryProps) {
         rows={events}
         empty="Nada aconteceu ainda."
         columns={[
-          { head: 'Quando', cell: (event) => dateTimeSeconds(event.recorded_at, books.timezone) },
+          { head: 'Quando', cell: (event) => dateTimeSeconds(event.recorded_at, readModel.timezone) },
           { head: 'O quê', cell: (event) => eventName(event.type) },
           { head: 'Por onde', cell: (event) => ORIGINS[event.origin] },
           { head: 'Quem', cell: (event) => actors(event.actor), isExtra: true },
@@ -49,3 +57,24 @@ export async function History({ visit, subject }: HistoryProps) {
     </Card>
   )
 }
+
+/** Leads to the same page as it was at a date and time. */
+export const AsOfForm = ({ visit }: { readonly visit: Visit }) => (
+  <section class="card">
+    <h2>Como era em…</h2>
+    <form method="get" action={link(visit.path)} class="form">
+      <div class="fields">
+        <div class="field w6">
+          <label for="em">Data e hora</label>
+          <input id="em" name="em" type="datetime-local" required aria-describedby="em-dica" />
+          <p class="hint" id="em-dica">
+            Mostra este registro como estava naquele momento, a partir do livro.
+          </p>
+        </div>
+      </div>
+      <div class="actions">
+        <button type="submit">Ver</button>
+      </div>
+    </form>
+  </section>
+)

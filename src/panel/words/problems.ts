@@ -1,3 +1,4 @@
+import type { Refusal } from '#domain/refusal.ts'
 import { messageOf, type ProblemCode } from '#http/problems.ts'
 
 const TITLES: Partial<Record<ProblemCode, string>> = {
@@ -10,11 +11,10 @@ const TITLES: Partial<Record<ProblemCode, string>> = {
   internal_error: 'Algo deu errado',
 }
 
-/** The heading of the page that tells of a problem. */
 export const problemTitle = (code: ProblemCode): string => TITLES[code] ?? 'Não foi possível concluir'
 
-/** Where the words of the API speak to programs, people are told the same in theirs. */
-const FOR_PEOPLE: Partial<Record<ProblemCode, string>> = {
+/** Said instead of the API's messages where those speak to programs. */
+const PROBLEM_TEXTS: Partial<Record<ProblemCode, string>> = {
   not_found: 'Este endereço não leva a nada, ou o registro não existe mais.',
   https_required: 'O painel só atende por HTTPS.',
   malformed_json: 'O formulário não pôde ser lido. Abra a página de novo e repita.',
@@ -23,5 +23,13 @@ const FOR_PEOPLE: Partial<Record<ProblemCode, string>> = {
   internal_error: 'Algo falhou aqui. Tente de novo; se continuar, informe o código abaixo ao suporte.',
 }
 
-/** What went wrong, for the person in front of it. */
-export const problemMessage = (code: ProblemCode): string => FOR_PEOPLE[code] ?? messageOf(code)
+export const problemMessage = (code: ProblemCode): string => PROBLEM_TEXTS[code] ?? messageOf(code)
+
+const REFUSAL_TEXTS: Partial<Record<Refusal['refused'], string>> = {
+  validation_failed: 'Há campos a corrigir.',
+  idempotency_key_reuse: 'Este formulário já foi enviado com outros dados. Abra a página de novo e repita.',
+  managed_by_pdv: 'Este registro é mantido por uma venda e não pode ser alterado aqui.',
+  duplicate_resource: 'Já existe um registro com este valor.',
+}
+
+export const refusalMessage = ({ refused }: Refusal): string => REFUSAL_TEXTS[refused] ?? messageOf(refused)

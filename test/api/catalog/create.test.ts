@@ -23,7 +23,7 @@ const FIELDS = [
 describe('catalog items: POST', () => {
   const { api, company, post, create, category } = useCatalog()
 
-  it('creates an item with all its fields, and answers what GET and the list answer, byte by byte', async () => {
+  it('creates an item with all its fields, and answers what GET and the list answer, byte by byte [ITEM-1]', async () => {
     const body = {
       external_id: 'sku/1',
       type: 'product',
@@ -47,7 +47,7 @@ describe('catalog items: POST', () => {
     expect((await company.get('/catalog/items')).text).to.include(`{"data":[${recordText(created)}],`)
   })
 
-  it('needs name and price alone: a product without stock control', async () => {
+  it('needs name and price alone: a product without stock control [ITEM-1]', async () => {
     const item = await create(coffee)
     expect(item).to.include({
       external_id: null,
@@ -74,7 +74,7 @@ describe('catalog items: POST', () => {
     expect(await create({ ...coffee, ...nulls })).to.include(nulls)
   })
 
-  it('takes money as text with two decimals only, never negative, never a number', async () => {
+  it('takes money as text with two decimals only, never negative, never a number [VAL-1]', async () => {
     for (const price of [
       '1',
       '1.0',
@@ -101,7 +101,7 @@ describe('catalog items: POST', () => {
       expect((await create({ ...coffee, price })).price).to.equal(price)
   })
 
-  it('takes stock with up to three decimals, never negative, and answers exactly three', async () => {
+  it('takes stock with up to three decimals, never negative, and answers exactly three [VAL-2]', async () => {
     for (const [sent, answered] of [
       ['0', '0.000'],
       ['7', '7.000'],
@@ -116,7 +116,7 @@ describe('catalog items: POST', () => {
     }
   })
 
-  it('names every wrong field at once', async () => {
+  it('names every wrong field at once [HTTP-6]', async () => {
     expectInvalid(
       await post({
         external_id: '',
@@ -138,7 +138,7 @@ describe('catalog items: POST', () => {
     expectInvalid(await post({ ...coffee, category_name: 'x' }), [], ['category_name'])
   })
 
-  it('takes names as often as wanted, external_id and barcode once', async () => {
+  it('takes names as often as wanted, external_id and barcode once [ITEM-2]', async () => {
     const first = await create({ ...coffee, external_id: 'a', barcode: '789' })
     await create(coffee)
     const conflict = (field: string) => ({ field, conflicting_id: first.id })
@@ -152,7 +152,7 @@ describe('catalog items: POST', () => {
     expect((await other.post('/catalog/items', { ...coffee, external_id: 'a', barcode: '789' })).status).to.equal(201)
   })
 
-  it('refuses a category that does not exist, naming the field', async () => {
+  it('refuses a category that does not exist, naming the field [ITEM-6]', async () => {
     expectInvalid(await post({ ...coffee, category_id: 999_999 }), ['category_id'])
   })
 })

@@ -6,7 +6,7 @@ describe('catalog items', () => {
   const { company, post, create, put, patch, remove, category, revision, sell } = useCatalog()
 
   describe('DELETE', () => {
-    it('answers 204; afterwards it is 404, out of lists, cannot be sold, and frees its barcode', async () => {
+    it('answers 204; afterwards it is 404, out of lists, cannot be sold, and frees its barcode [REC-6]', async () => {
       const { id } = await create({ ...coffee, barcode: '1', stock: '5', external_id: 'a' })
       expect((await remove(id)).status).to.equal(204)
       expectProblem(await company.get(`/catalog/items/${id}`), 404, 'not_found')
@@ -25,7 +25,7 @@ describe('catalog items', () => {
       expect(data[0].deleted_at).to.match(LOCAL_TIME)
     })
 
-    it('keeps the sales of the item readable', async () => {
+    it('keeps the sales of the item readable [REC-6]', async () => {
       const { id } = await create({ ...coffee, stock: '5' })
       const sale = (await sell(id, '1')).text
       await remove(id)
@@ -35,7 +35,7 @@ describe('catalog items', () => {
   })
 
   describe('PUT by-external', () => {
-    it('creates with 201, replaces with 200, clears what is absent, and leaves the stock alone', async () => {
+    it('creates with 201, replaces with 200, clears what is absent, and leaves the stock alone [REC-2]', async () => {
       const body = {
         ...coffee,
         sku: 'a',
@@ -66,7 +66,7 @@ describe('catalog items', () => {
       expect((await put('e', { name: 'Café', price: '20.00', stock: null })).body.data.stock).to.equal(null)
     })
 
-    it('repeated records nothing', async () => {
+    it('repeated records nothing [REC-3]', async () => {
       const created = await put('e', { ...coffee, stock: '4' })
       const before = await revision()
       const again = await put('e', { ...coffee, stock: '4' })
@@ -84,7 +84,7 @@ describe('catalog items', () => {
       })
     })
 
-    it('revives a deactivated item with 200, with the stock that it was left with', async () => {
+    it('revives a deactivated item with 200, with the stock that it was left with [REC-4]', async () => {
       const created = await put('e', { ...coffee, barcode: '1', stock: '4' })
       const { id } = created.body.data
       await remove(id)
@@ -96,7 +96,7 @@ describe('catalog items', () => {
       expect((await sell(id, '4')).status).to.equal(201)
     })
 
-    it('cannot revive with a barcode that was taken meanwhile: 409, and it stays deleted', async () => {
+    it('cannot revive with a barcode that was taken meanwhile: 409, and it stays deleted [REC-4]', async () => {
       const { id } = (await put('e', { ...coffee, barcode: '1' })).body.data
       await remove(id)
       const taker = await create({ ...coffee, barcode: '1' })

@@ -5,7 +5,7 @@ import { coffee, useCatalog } from './catalog.ts'
 describe('catalog items: PATCH', () => {
   const { company, post, create, patch, category, revision } = useCatalog()
 
-  it('changes what is named, clears with null, and refuses null for what is required', async () => {
+  it('changes what is named, clears with null, and refuses null for what is required [REC-5]', async () => {
     const before = await create({
       ...coffee,
       sku: 'a',
@@ -40,7 +40,7 @@ describe('catalog items: PATCH', () => {
     expectInvalid(await patch(before.id, { name: null, price: null, type: null }), ['name', 'price', 'type'])
   })
 
-  it('with {} or the present values answers 200 and records nothing', async () => {
+  it('with {} or the present values answers 200 and records nothing [REC-3]', async () => {
     const body = { ...coffee, stock: '4', barcode: '1' }
     const created = await post(body)
     const before = await revision()

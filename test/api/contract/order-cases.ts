@@ -1,4 +1,4 @@
-import { createStore } from '#commands/stores/create-store.ts'
+import { createStore } from '#commands/stores.ts'
 import { ProviderRefused } from '#payments/provider-port.ts'
 import { send } from '../../support/api.ts'
 import type { Cases } from './case.ts'

@@ -1,5 +1,4 @@
-import { MAX_WEBHOOKS } from '#commands/webhooks/register-webhook.ts'
-import { switchOffWebhook } from '#commands/webhooks/switch-webhook.ts'
+import { MAX_WEBHOOKS, switchOffWebhook } from '#commands/webhooks.ts'
 import type { Case, Cases } from './case.ts'
 import type { World } from './world.ts'
 

@@ -7,7 +7,7 @@ describe('customers', () => {
   const { company, create, patch, remove, revision } = useCustomers()
 
   describe('PATCH', () => {
-    it('changes what is named and leaves the rest alone', async () => {
+    it('changes what is named and leaves the rest alone [REC-5]', async () => {
       const before = await create(everything)
       const reply = await patch(before.id, { phone: '1133334444', notes: 'x' })
       expect(reply.status).to.equal(200)
@@ -18,14 +18,14 @@ describe('customers', () => {
       expect((await company.get(`/customers/${before.id}`)).text).to.equal(reply.text)
     })
 
-    it('clears an optional field with null, and refuses null for the others', async () => {
+    it('clears an optional field with null, and refuses null for the others [REC-5]', async () => {
       const { id } = await create(everything)
       const nulls = { external_id: null, document: null, phone: null, email: null, address: null, notes: null }
       expect((await patch(id, nulls)).body.data).to.include(nulls)
       expectInvalid(await patch(id, { name: null, person_type: null }), ['name', 'person_type'])
     })
 
-    it('with {} or the present values answers 200 and records nothing', async () => {
+    it('with {} or the present values answers 200 and records nothing [REC-3]', async () => {
       const created = await company.post('/customers', everything)
       const { id } = created.body.data
       const before = await revision()
@@ -37,7 +37,7 @@ describe('customers', () => {
       expect(await revision()).to.equal(before)
     })
 
-    it('changes parts of an address by the same rule', async () => {
+    it('changes parts of an address by the same rule [PERSON-1]', async () => {
       const { id } = await create(everything)
       const { address } = (await patch(id, { address: { complement: null, number: '12' } })).body.data
       expect(address).to.deep.equal({ ...everything.address, complement: null, number: '12' })
@@ -64,7 +64,7 @@ describe('customers', () => {
   })
 
   describe('DELETE', () => {
-    it('answers 204 without a body; afterwards GET, PATCH and a second DELETE are 404', async () => {
+    it('answers 204 without a body; afterwards GET, PATCH and a second DELETE are 404 [REC-6]', async () => {
       const { id } = await create({ name: 'Ana' })
       const reply = await remove(id)
       expect(reply.status).to.equal(204)
@@ -76,7 +76,7 @@ describe('customers', () => {
       expect(idsIn(await company.get('/customers'))).to.deep.equal([])
     })
 
-    it('frees the name, and keeps the external_id for a revival', async () => {
+    it('frees the name, and keeps the external_id for a revival [REC-6]', async () => {
       const { id } = await create({ name: 'Ana', external_id: 'a' })
       await remove(id)
       await create({ name: 'Ana' })
@@ -93,7 +93,7 @@ describe('customers', () => {
       })
     })
 
-    it('shows in the deleted listing as {id, external_id, deleted_at}', async () => {
+    it('shows in the deleted listing as {id, external_id, deleted_at} [LIST-6]', async () => {
       const [a, b] = [await create({ name: 'Ana', external_id: 'a' }), await create({ name: 'Bia' })]
       await remove(a.id)
       await remove(b.id)

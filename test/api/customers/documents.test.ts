@@ -5,7 +5,7 @@ import { ALPHANUMERIC_CNPJ, CNPJ, CPF, useCustomers } from './customers.ts'
 describe('customers: documents', () => {
   const { company, create, patch } = useCustomers()
 
-  it('are the bare number that fits the type of person', async () => {
+  it('are the bare number that fits the type of person [PERSON-3]', async () => {
     await create({ name: 'Ana', document: CPF })
     await create({ name: 'Padaria', person_type: 'PJ', document: CNPJ })
     await create({ name: 'Nova', person_type: 'PJ', document: ALPHANUMERIC_CNPJ })
@@ -18,7 +18,7 @@ describe('customers: documents', () => {
     }
   })
 
-  it('are refused with punctuation, wrong check digits or one digit only', async () => {
+  it('are refused with punctuation, wrong check digits or one digit only [PERSON-3]', async () => {
     for (const document of [
       '529.982.247-25',
       '52998224726',
@@ -42,12 +42,12 @@ describe('customers: documents', () => {
     expectInvalid(await company.post('/customers', { name: 'x', document: Number(CPF) }), ['document'])
   })
 
-  it('may be shared by several customers', async () => {
+  it('may be shared by several customers [PERSON-3]', async () => {
     const [a, b] = [await create({ name: 'Ana', document: CPF }), await create({ name: 'Ana 2', document: CPF })]
     expect(idsIn(await company.get(`/customers?document=${CPF}`))).to.deep.equal([a.id, b.id])
   })
 
-  it('and the type of person cannot be parted by a PATCH', async () => {
+  it('and the type of person cannot be parted by a PATCH [PERSON-3]', async () => {
     const { id } = await create({ name: 'Ana', document: CPF })
     expectInvalid(await patch(id, { person_type: 'PJ' }), ['person_type'])
     expectInvalid(await patch(id, { document: CNPJ }), ['document'])

@@ -5,7 +5,7 @@ import { everything, useCustomers } from './customers.ts'
 describe('customers: PUT by-external', () => {
   const { company, create, put, remove, revision } = useCustomers()
 
-  it('creates with 201 and then replaces with 200: absent optional fields are cleared', async () => {
+  it('creates with 201 and then replaces with 200: absent optional fields are cleared [REC-2]', async () => {
     const { external_id, ...body } = everything
     const created = await put('erp-77', body)
     expect(created.status).to.equal(201)
@@ -29,7 +29,7 @@ describe('customers: PUT by-external', () => {
     expect((await company.get(`/customers/${id}`)).text).to.equal(replaced.text)
   })
 
-  it('may be repeated: the same body again answers 200, the same bytes, and records nothing', async () => {
+  it('may be repeated: the same body again answers 200, the same bytes, and records nothing [REC-3]', async () => {
     const created = await put('a', { name: 'Ana', phone: '1133334444' })
     const before = await revision()
     const again = await put('a', { name: 'Ana', phone: '1133334444' })
@@ -38,7 +38,7 @@ describe('customers: PUT by-external', () => {
     expect(await revision()).to.equal(before)
   })
 
-  it('accepts the same external_id in the body and refuses another, which would rename the record', async () => {
+  it('accepts the same external_id in the body and refuses another, which would rename the record [REC-7]', async () => {
     expect((await put('a', { external_id: 'a', name: 'Ana' })).status).to.equal(201)
     expectInvalid(await put('a', { external_id: 'b', name: 'Ana' }), ['external_id'])
     expectInvalid(await put('c', { external_id: 'b', name: 'Caio' }), ['external_id'])
@@ -74,7 +74,7 @@ describe('customers: PUT by-external', () => {
     expect(expectProblem(await put('b', { name: 'Ana' }), 409, 'duplicate_resource')).to.deep.equal(conflict)
   })
 
-  it('revives a deleted record with 200: same id, fields as sent, and out of the deleted listing', async () => {
+  it('revives a deleted record with 200: same id, fields as sent, and out of the deleted listing [REC-4]', async () => {
     const before = await create({ ...everything, external_id: 'a' })
     await remove(before.id)
     const reply = await put('a', { name: 'Ana' })
@@ -92,7 +92,7 @@ describe('customers: PUT by-external', () => {
     expect((await company.get(`/customers/${id}`)).status).to.equal(200)
   })
 
-  it('cannot revive under a name that was taken meanwhile: 409, and it stays deleted', async () => {
+  it('cannot revive under a name that was taken meanwhile: 409, and it stays deleted [REC-4]', async () => {
     const { id } = await create({ name: 'Ana', external_id: 'a' })
     await remove(id)
     const taker = await create({ name: 'Ana' })

@@ -33,7 +33,7 @@ describe('errors of API v1: odd values', () => {
     ],
   ]
 
-  it('U+0000, control characters and lone surrogates are 422 naming the field', async () => {
+  it('U+0000, control characters and lone surrogates are 422 naming the field [HTTP-12, VAL-4]', async () => {
     for (const [method, path, body, field] of textFields) {
       for (const value of ['a\u0000b', '\u0000', 'a\u0001b', '\u001f.', '\ud800', 'a\udc00b', '\udc00\ud800']) {
         expectInvalid(await company.call(method, path, body(value)), [field])
@@ -53,7 +53,7 @@ describe('errors of API v1: odd values', () => {
     }
   })
 
-  it('emoji and letters of all scripts come back as they were sent', async () => {
+  it('emoji and letters of all scripts come back as they were sent [VAL-4]', async () => {
     for (const name of [
       'Padaria 🥖👩🏽‍🍳',
       'São João & Cia. <b>"\'\\',
@@ -71,14 +71,14 @@ describe('errors of API v1: odd values', () => {
     }
   })
 
-  it('texts are refused beyond their length, in characters, naming the field', async () => {
+  it('texts are refused beyond their length, in characters, naming the field [VAL-4]', async () => {
     expectInvalid(await company.post('/customers', { name: 'x'.repeat(121) }), ['name'])
     expectInvalid(await company.post('/customers', { name: '𝒳'.repeat(121) }), ['name'])
     expectInvalid(await company.post('/customers', { name: 'x'.repeat(900_000) }), ['name'])
     expectInvalid(await company.post('/customers', { name: '   ' }), ['name'])
   })
 
-  it('numbers beyond all measure are 422, never 500', async () => {
+  it('numbers beyond all measure are 422, never 500 [HTTP-12]', async () => {
     for (const number of [
       '1e400',
       '-1e400',
@@ -104,7 +104,7 @@ describe('errors of API v1: odd values', () => {
     }
   })
 
-  it('nesting of 100,000 levels is 422, never 500', async () => {
+  it('nesting of 100,000 levels is 422, never 500 [HTTP-12]', async () => {
     const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
     const objects = `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`
     for (const [position, [method, path]] of WRITES.entries()) {

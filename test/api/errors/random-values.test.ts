@@ -27,7 +27,7 @@ describe('errors of API v1: odd values of any kind', () => {
     for (const reply of await Promise.all(calls)) expect(reply.status, reply.text).to.be.within(200, 422)
   }
 
-  it('are answered by every route, never with 500', async () => {
+  it('are answered by every route, never with 500 [HTTP-12]', async () => {
     await explore(
       fc.asyncProperty(fc.array(value, { minLength: WRITES.length, maxLength: WRITES.length }), (values) =>
         answersAll(WRITES.map(([method, path], n) => company.call(method, path, JSON.stringify(values[n])))),
@@ -36,7 +36,7 @@ describe('errors of API v1: odd values of any kind', () => {
     )
   }).timeout(30_000)
 
-  it('are answered in any one place of a body that is right but for it, never with 500', async () => {
+  it('are answered in any one place of a body that is right but for it, never with 500 [HTTP-12]', async () => {
     const person = {
       name: 'Alvo',
       person_type: 'PF',

@@ -40,7 +40,7 @@ describe('errors of API v1: routes', () => {
   const { api, company, raw } = useCaller()
 
   for (const [path, allow] of PATHS) {
-    it(`${path} answers 405 to other methods than ${allow}`, async () => {
+    it(`${path} answers 405 to other methods than ${allow} [HTTP-10]`, async () => {
       for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
         if (allow.split(', ').includes(method)) continue
         const reply = await company.call(method, path, method === 'GET' ? undefined : {})
@@ -50,7 +50,7 @@ describe('errors of API v1: routes', () => {
     })
   }
 
-  it('that do not exist are 404 not_found', async () => {
+  it('that do not exist are 404 not_found [HTTP-8]', async () => {
     for (const path of [
       '/',
       '/nothing',
@@ -72,7 +72,7 @@ describe('errors of API v1: routes', () => {
     }
   })
 
-  it('outside of /api are 404 in the same shape', async () => {
+  it('outside of /api are 404 in the same shape [HTTP-2]', async () => {
     for (const path of ['/customers', '/%', '/painelx']) {
       const reply = await rawRequest(api.url, { path })
       expect(reply.status, path).to.equal(404)
@@ -99,7 +99,7 @@ describe('errors of API v1: routes', () => {
     '/sales/ID',
   ]
 
-  it('with an id that is no positive integer are 404, as a missing record', async () => {
+  it('with an id that is no positive integer are 404, as a missing record [HTTP-8]', async () => {
     const odd =
       '0 -1 +1 01 1.0 1.5 1e3 0x1 abc null NaN 1%20 %201 1,2 ١ １ 1; $1 * 9007199254740992 99999999999999999999'
     for (const path of IDS) {
@@ -117,7 +117,7 @@ describe('errors of API v1: routes', () => {
     }
   })
 
-  it('with an id that nobody has are 404, up to the largest', async () => {
+  it('with an id that nobody has are 404, up to the largest [HTTP-8]', async () => {
     for (const path of IDS) {
       for (const id of ['999999', '9007199254740991']) {
         expectProblem(await company.get(path.replace('ID', id)), 404, 'not_found')

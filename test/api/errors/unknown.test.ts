@@ -6,14 +6,14 @@ describe('errors of API v1', () => {
   const { company, raw } = useCaller()
 
   describe('unknown fields', () => {
-    it('are named on every route that takes a body', async () => {
+    it('are named on every route that takes a body [HTTP-5]', async () => {
       for (const [method, path] of WRITES) {
         const details = expectProblem(await company.call(method, path, { nada: 1 }), 422, 'validation_failed')
         expect(details.unknown_fields).to.deep.equal(['nada'])
       }
     })
 
-    it('are named wherever they are: nested, in lists, all at once, beside wrong fields', async () => {
+    it('are named wherever they are: nested, in lists, all at once, beside wrong fields [HTTP-5]', async () => {
       expectInvalid(
         await company.post('/customers', { name: 'Ana', a: 1, b: null, address: { rua: 'x', street: 'y', zip: 1 } }),
         ['address.zip'],
@@ -44,7 +44,7 @@ describe('errors of API v1', () => {
       expectInvalid(await company.post('/customers', nested), [], ['address.__proto__'])
     })
 
-    it('are refused where a route takes no body at all', async () => {
+    it('are refused where a route takes no body at all [HTTP-5]', async () => {
       const { id } = (await company.post('/customers', { name: 'Fica' })).body.data
       expectInvalid(await company.call('DELETE', `/customers/${id}`, { reason: 'x' }), [], ['reason'])
       expect((await company.get(`/customers/${id}`)).status).to.equal(200)
@@ -59,7 +59,7 @@ describe('errors of API v1', () => {
   })
 
   describe('unknown query parameters', () => {
-    it('are named on every route', async () => {
+    it('are named on every route [HTTP-5]', async () => {
       for (const path of [
         '/me',
         '/customers',

@@ -7,7 +7,7 @@ describe('lists', () => {
   const { api, company, put, customers, list, walk, syncedAt } = useReader()
 
   describe('updated_since', () => {
-    it('is inclusive to the millisecond, in any offset', async () => {
+    it('is inclusive to the millisecond, in any offset [LIST-4]', async () => {
       const { id, updated_at } = await put('a', { name: 'Ana' })
       const at = Date.parse(updated_at)
       const since = async (ms: number, zone = ZONE) =>
@@ -18,7 +18,7 @@ describe('lists', () => {
       expect(await since(at + 1)).to.deep.equal([])
     })
 
-    it('lists in the order of the last change, each record once, with its newest state', async () => {
+    it('lists in the order of the last change, each record once, with its newest state [LIST-4]', async () => {
       const ids = await customers(5)
       const since = await syncedAt()
       for (const position of [3, 0, 3, 1, 0]) {
@@ -32,13 +32,13 @@ describe('lists', () => {
       expect(await walk({ updated_since: epoch, limit: 1 })).to.deep.equal([ids[2], ids[4], ...changed])
     })
 
-    it('walks through records of one and the same moment without losing any', async () => {
+    it('walks through records of one and the same moment without losing any [LIST-4]', async () => {
       const ids = await customers(30)
       const [{ updated_at }] = (await list({ limit: 1 })).body.data
       expect(await walk({ updated_since: updated_at, limit: 7 })).to.deep.equal(ids)
     })
 
-    it('finds a record again that changes while the pages are read, further on', async () => {
+    it('finds a record again that changes while the pages are read, further on [LIST-4]', async () => {
       const ids = await customers(6)
       const seen = await walk({ updated_since: '1970-01-01T00:00:00Z', limit: 2 }, '/customers', async (page) => {
         if (page === 0) await company.call('PATCH', `/customers/${ids[0]}`, { notes: 'de novo' })
@@ -54,7 +54,7 @@ describe('lists', () => {
       expect(idsIn(await list({ updated_since: synced_at, name: 'cliente novo' }))).to.deep.equal([id])
     })
 
-    it('lists no deleted record, but a revived one', async () => {
+    it('lists no deleted record, but a revived one [LIST-6]', async () => {
       const { id } = await put('a', { name: 'Ana' })
       const since = await syncedAt()
       await company.call('DELETE', `/customers/${id}`)
@@ -65,7 +65,7 @@ describe('lists', () => {
   })
 
   describe('synced_at', () => {
-    it("is the time of the ledger's last event, with the company's offset, on every list", async () => {
+    it("is the time of the ledger's last event, with the company's offset, on every list [LIST-5]", async () => {
       const { updated_at } = await put('a', { name: 'Ana' })
       for (const path of ['/customers', '/customers/deleted', '/catalog/items', '/catalog/categories', '/sales']) {
         const { meta } = (await list({}, path)).body
@@ -75,7 +75,7 @@ describe('lists', () => {
       expect((await tokyo.get('/customers')).body.meta.synced_at).to.match(/\+09:00$/)
     })
 
-    it('as the next updated_since misses nothing, and does not repeat everything', async () => {
+    it('as the next updated_since misses nothing, and does not repeat everything [LIST-5]', async () => {
       await customers(20)
       const known = new Set<number>()
       let since = await syncedAt()
@@ -92,7 +92,7 @@ describe('lists', () => {
   })
 
   describe('of the deleted', () => {
-    it('go by the time of deletion, page by page, from `since` on, inclusive', async () => {
+    it('go by the time of deletion, page by page, from `since` on, inclusive [LIST-6]', async () => {
       const ids = await customers(5)
       const order = [ids[4], ids[0], ids[2]] as number[]
       for (const id of order) await company.call('DELETE', `/customers/${id}`)
@@ -107,7 +107,7 @@ describe('lists', () => {
       expect(idsIn(await list({ since: after }, path))).to.deep.equal(order.slice(2))
     })
 
-    it('know the revived no more, and a second deletion at its own time', async () => {
+    it('know the revived no more, and a second deletion at its own time [REC-4]', async () => {
       const { id } = await put('a', { name: 'Ana' })
       await company.call('DELETE', `/customers/${id}`)
       const [first] = (await company.get('/customers/deleted')).body.data

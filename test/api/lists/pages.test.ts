@@ -7,7 +7,7 @@ import { useReader } from './reader.ts'
 describe('lists: pages', () => {
   const { company, put, customers, list, walk } = useReader()
 
-  it('have 50 records unless told otherwise, and up to 200, in the order of ids', async () => {
+  it('have 50 records unless told otherwise, and up to 200, in the order of ids [LIST-1, LIST-2]', async () => {
     const ids = await customers(205)
     const first = await list()
     expect(idsIn(first)).to.deep.equal(ids.slice(0, 50))
@@ -22,7 +22,7 @@ describe('lists: pages', () => {
     expect(rest.body.meta).to.include({ has_more: false, next_cursor: null, limit: 200 })
   })
 
-  it('end with next_cursor null, also where the last one is full or the list is empty', async () => {
+  it('end with next_cursor null, also where the last one is full or the list is empty [LIST-1]', async () => {
     expect((await list()).body.meta).to.include({ has_more: false, next_cursor: null })
     expect((await list()).body.data).to.deep.equal([])
     const ids = await customers(6)
@@ -33,7 +33,7 @@ describe('lists: pages', () => {
     expect(second.body.meta).to.include({ has_more: false, next_cursor: null })
   })
 
-  it('show each record in the bytes of its GET', async () => {
+  it('show each record in the bytes of its GET [VAL-5]', async () => {
     const ids = await customers(3)
     const texts = await Promise.all(
       ids.map(async (id) => (await company.get(`/customers/${id}`)).text.slice('{"data":'.length, -1)),
@@ -47,7 +47,7 @@ describe('lists: pages', () => {
     expect(idsIn(await list({ limit: 5, cursor: first.body.meta.next_cursor }))).to.deep.equal(ids.slice(2, 7))
   })
 
-  it('of any size make up the whole list, each record once', async () => {
+  it('of any size make up the whole list, each record once [LIST-3]', async () => {
     const ids = await customers(23)
     await explore(
       fc.asyncProperty(fc.integer({ min: 1, max: 30 }), async (limit) => {
@@ -57,7 +57,7 @@ describe('lists: pages', () => {
     )
   })
 
-  it('stay right while records change, come and go: what was there all the time is seen just once', async () => {
+  it('stay right while records change, come and go: what was there all the time is seen just once [LIST-3]', async () => {
     const ids = await customers(20)
     const removed = [ids[1], ids[9], ids[18]] as number[]
     const seen = await walk({ limit: 4 }, '/customers', async (page) => {
@@ -73,14 +73,14 @@ describe('lists: pages', () => {
     expect(new Set(seen).size).to.equal(seen.length)
   })
 
-  it('go on after their last record even when just that is deleted', async () => {
+  it('go on after their last record even when just that is deleted [LIST-3]', async () => {
     const ids = await customers(4)
     const { next_cursor } = (await list({ limit: 2 })).body.meta
     await company.call('DELETE', `/customers/${ids[1]}`)
     expect(idsIn(await list({ limit: 2, cursor: next_cursor }))).to.deep.equal(ids.slice(2))
   })
 
-  it('a cursor may be used again and again', async () => {
+  it('a cursor may be used again and again [LIST-3]', async () => {
     await customers(4)
     const { next_cursor } = (await list({ limit: 2 })).body.meta
     const [a, b] = [await list({ limit: 2, cursor: next_cursor }), await list({ limit: 2, cursor: next_cursor })]

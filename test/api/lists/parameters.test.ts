@@ -15,7 +15,7 @@ describe('lists: parameters', () => {
     '/sales',
   ]
 
-  it('a limit that is no number from 1 to 200 is 422, on every list', async () => {
+  it('a limit that is no number from 1 to 200 is 422, on every list [LIST-2]', async () => {
     for (const path of paths) {
       for (const limit of ['0', '201', 'abc', '', '-1', '1.5', '1e2', '99999999999999999999', 'null']) {
         expectInvalid(await company.get(`${path}?limit=${limit}`), ['limit'])
@@ -26,7 +26,7 @@ describe('lists: parameters', () => {
     }
   })
 
-  it('a broken cursor is 422, on every list', async () => {
+  it('a broken cursor is 422, on every list [LIST-3]', async () => {
     await customers(3)
     const good = (await list({ limit: 1 })).body.meta.next_cursor as string
     const json = (text: string) => Buffer.from(text).toString('base64url')
@@ -69,7 +69,7 @@ describe('lists: parameters', () => {
     }
   })
 
-  it('a cursor of another list, of the deleted ones, or of other filters is 422', async () => {
+  it('a cursor of another list, of the deleted ones, or of other filters is 422 [LIST-3]', async () => {
     const ids = await customers(6)
     for (const id of ids.slice(3)) await company.call('DELETE', `/customers/${id}`)
     for (const name of ['A', 'B', 'C']) {

@@ -19,7 +19,7 @@ describe('payment of an order with an Idempotency-Key', () => {
     expect(provider.calls).to.have.length(1)
   })
 
-  it('charges once when the answer was lost and the call is repeated', async () => {
+  it('charges once when the answer was lost and the call is repeated [PAY-3]', async () => {
     const { id } = await place()
     provider.twist(lostAnswer)
     expectProblem(await pay(id, 'k'), 503, 'unavailable')
@@ -33,7 +33,7 @@ describe('payment of an order with an Idempotency-Key', () => {
     expect((await show(id)).payments).to.have.length(1)
   })
 
-  it('answers the paid order when a notification was faster than the repetition', async () => {
+  it('answers the paid order when a notification was faster than the repetition [PAY-3]', async () => {
     const { id } = await place()
     provider.status = 'approved'
     provider.twist(lostAnswer)
@@ -58,7 +58,7 @@ describe('payment of an order with an Idempotency-Key', () => {
     expect(provider.payments).to.have.length(1)
   })
 
-  it('charges once when equal calls come at once, to two services', async () => {
+  it('charges once when equal calls come at once, to two services [PAY-3]', async () => {
     const { id } = await place()
     const other = await startApi(api.databaseUrl, { provider })
     try {

@@ -1,7 +1,5 @@
 import { expect } from 'chai'
-import { createStore } from '#commands/stores/create-store.ts'
-import { disableStore } from '#commands/stores/switch-store.ts'
-import { updateStore } from '#commands/stores/update-store.ts'
+import { createStore, disableStore, updateStore } from '#commands/stores.ts'
 import {
   ProviderMisconfigured,
   type ProviderPayment,
@@ -15,7 +13,7 @@ import { card, useCashier } from './cashier.ts'
 describe('payment of an order', () => {
   const { api, company, provider, logged, alias, place, pay, show, tell } = useCashier()
 
-  it('asks the provider for the order’s total with the commission, and answers 201 with the order', async () => {
+  it('asks the provider for the order’s total with the commission, and answers 201 with the order [PAY-1]', async () => {
     const order = await place()
     const reply = await pay(order.id)
     expect(reply.status, reply.text).to.equal(201)
@@ -46,7 +44,7 @@ describe('payment of an order', () => {
     expect((await company.get(`/orders/${order.id}`)).text).to.equal(reply.text)
   })
 
-  it('pays the order at once where the provider approves at once, and splits to the cent', async () => {
+  it('pays the order at once where the provider approves at once, and splits to the cent [PAY-1]', async () => {
     const order = await place()
     provider.status = 'approved'
     const { data } = (await pay(order.id)).body
@@ -60,7 +58,7 @@ describe('payment of an order', () => {
     expect(data.released_at).to.equal(data.updated_at)
   })
 
-  it('takes a further attempt after a rejected one, and none after the order was paid or refunded', async () => {
+  it('takes a further attempt after a rejected one, and none after the order was paid or refunded [PAY-2]', async () => {
     const { id } = await place()
     provider.status = 'rejected'
     expect((await pay(id)).body.data.status).to.equal('failed')
@@ -77,7 +75,7 @@ describe('payment of an order', () => {
     expect(provider.calls).to.have.length(2)
   })
 
-  it('answers 422 for a body that is no payment and for a disabled store, without asking the provider', async () => {
+  it('answers 422 for a body that is no payment and for a disabled store, without asking the provider [STORE-3]', async () => {
     const { id } = await place()
     expectInvalid(await pay(id, undefined, {}), ['payment_method_id', 'payer_email'])
     expectInvalid(await pay(id, undefined, { ...card, payer_email: 'ana' }), ['payer_email'])
@@ -88,7 +86,7 @@ describe('payment of an order', () => {
   })
 
   describe('when the provider does not make it', () => {
-    it('answers 422 payment_refused with the causes, notes them, and takes the same key again', async () => {
+    it('answers 422 payment_refused with the causes, notes them, and takes the same key again [PAY-4]', async () => {
       const { id } = await place()
       provider.twist(() => {
         throw new ProviderRefused([{ code: '3034', description: 'Invalid card_number_validation' }])
@@ -105,7 +103,7 @@ describe('payment of an order', () => {
       expect(provider.payments).to.have.length(1)
     })
 
-    it('answers 500 provider_configuration_invalid when the credentials are missing, wrong, or of the other mode, and logs why', async () => {
+    it('answers 500 provider_configuration_invalid when the credentials are missing, wrong, or of the other mode, and logs why [PAY-5]', async () => {
       const { id } = await place()
       provider.twist(() => {
         throw new ProviderMisconfigured('401')
@@ -127,7 +125,7 @@ describe('payment of an order', () => {
       expect((await pay(data.id, 'n')).status).to.equal(201)
     })
 
-    it('answers 503 with Retry-After when nobody knows, or when another payment comes back', async () => {
+    it('answers 503 with Retry-After when nobody knows, or when another payment comes back [PAY-6]', async () => {
       const { id } = await place()
       provider.twist(() => {
         throw new ProviderUnavailable('time is up')
@@ -145,7 +143,7 @@ describe('payment of an order', () => {
     })
   })
 
-  it('keeps what is secret out of the ledger, the answers and the stored ones', async () => {
+  it('keeps what is secret out of the ledger, the answers and the stored ones [PAY-8, LEDGER-5]', async () => {
     const { id } = await place()
     const reply = await pay(id, 'k')
     const { rows } = await api.core.pool.query<{ text: string }>(

@@ -5,7 +5,7 @@ import { useSeller } from './seller.ts'
 describe('sales: external_id', () => {
   const { company, item, stockOf, adHoc, pay, sell, sold } = useSeller()
 
-  it('repeated is 409 with conflicting_id, also for the same body, and saves nothing', async () => {
+  it('repeated is 409 with conflicting_id, also for the same body, and saves nothing [SALE-12]', async () => {
     const { id } = await item({ stock: '5' })
     const body = { external_id: 'p-1', items: [{ catalog_item_id: id, quantity: '1' }], payments: [pay('18.90')] }
     const sale = await sold(body)
@@ -17,7 +17,7 @@ describe('sales: external_id', () => {
     expect(idsIn(await company.get('/sales'))).to.deep.equal([sale.id])
   })
 
-  it('is kept by a cancelled sale', async () => {
+  it('is kept by a cancelled sale [SALE-12]', async () => {
     const body = { external_id: 'p-1', items: [adHoc('1.00')], payments: [pay('1.00')] }
     const sale = await sold(body)
     await company.post(`/sales/${sale.id}/cancel`, {})

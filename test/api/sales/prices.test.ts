@@ -6,7 +6,7 @@ import { useSeller } from './seller.ts'
 describe('sales: prices', () => {
   const { company, item, adHoc, pay, sell, sold } = useSeller()
 
-  it('are the list price where none is given, and the submitted one otherwise', async () => {
+  it('are the list price where none is given, and the submitted one otherwise [SALE-4]', async () => {
     const { id } = await item({ external_id: 'caf', price: '18.90' })
     const items = [
       { catalog_item_id: id, quantity: '1' },
@@ -21,13 +21,13 @@ describe('sales: prices', () => {
     expect((await company.get(`/sales/${sale.id}`)).body.data).to.deep.equal(sale)
   })
 
-  it('of ad-hoc items must be given', async () => {
+  it('of ad-hoc items must be given [SALE-3]', async () => {
     expectInvalid(await sell({ items: [{ description: 'Bolo', quantity: '1' }], payments: [pay('1.00')] }), [
       'items[0].unit_price',
     ])
   })
 
-  it('are multiplied and rounded half up to cents, item by item', async () => {
+  it('are multiplied and rounded half up to cents, item by item [SALE-5]', async () => {
     for (const [price, quantity, total] of [
       ['10.00', '0.333', '3.33'],
       ['0.01', '1.5', '0.02'],
@@ -47,7 +47,7 @@ describe('sales: prices', () => {
     }
   })
 
-  it('add up from the rounded totals', async () => {
+  it('add up from the rounded totals [SALE-5]', async () => {
     const sale = await sold({
       items: [adHoc('0.01', '0.5'), adHoc('0.01', '0.5'), adHoc('0.01', '0.5')],
       payments: [pay('0.03')],

@@ -25,7 +25,7 @@ const FIELDS = [
 describe('sales: registration', () => {
   const { api, company, item, stockOf, adHoc, pay, types, sell, sold } = useSeller()
 
-  it('answers 201 with the completed sale, which GET, by-external and the list show byte by byte', async () => {
+  it('answers 201 with the completed sale, which GET, by-external and the list show byte by byte [SALE-1, SALE-15]', async () => {
     const { id } = await item({ external_id: 'caf', stock: '10' })
     const { data: customer } = (await company.post('/customers', { name: 'Ana', external_id: 'ana' })).body
     const created = await sell({
@@ -96,7 +96,7 @@ describe('sales: registration', () => {
     expect(await stockOf(id)).to.equal('6.500')
   })
 
-  it('takes the smallest sale there is, and fills in the rest', async () => {
+  it('takes the smallest sale there is, and fills in the rest [SALE-1]', async () => {
     const sale = await sold({ items: [adHoc('10.00')], payments: [pay('10.00')] })
     expect(sale).to.deep.include({
       external_id: null,
@@ -107,14 +107,14 @@ describe('sales: registration', () => {
     })
   })
 
-  it('dates a sale at the moment of the call where no sold_at is given', async () => {
+  it('dates a sale at the moment of the call where no sold_at is given [SALE-1]', async () => {
     const earliest = Date.now() - 1
     const sale = await sold({ items: [adHoc('1.00')], payments: [pay('1.00')] })
     expect(sale.sold_at).to.equal(sale.created_at)
     expect(Date.parse(sale.sold_at)).to.be.within(earliest, Date.now() + 1)
   })
 
-  it("shows the same instant with the company's own offset, whatever offset it came with", async () => {
+  it("shows the same instant with the company's own offset, whatever offset it came with [VAL-3]", async () => {
     const body = { items: [adHoc('1.00')], payments: [pay('1.00')] }
     for (const sold_at of ['2026-01-15T12:00:00Z', '2026-01-15T14:00:00+02:00', '2026-01-15T12:00:00.0001+00:00']) {
       expect((await sold({ ...body, sold_at })).sold_at).to.equal('2026-01-15T09:00:00.000-03:00')
@@ -130,7 +130,7 @@ describe('sales: registration', () => {
     expect(reply.body.data.created_at).to.match(/\+05:30$/)
   })
 
-  it('refuses a sold_at without offset, or that is no real time', async () => {
+  it('refuses a sold_at without offset, or that is no real time [VAL-3]', async () => {
     for (const sold_at of [
       '2026-01-15T12:00:00',
       '2026-01-15',
@@ -145,7 +145,7 @@ describe('sales: registration', () => {
     }
   })
 
-  it('needs items, each with a quantity', async () => {
+  it('needs items, each with a quantity [SALE-2]', async () => {
     expectInvalid(await sell({}), ['items', 'payments'])
     expectInvalid(await sell({ items: [], payments: [pay('1.00')] }), ['items'])
     expectInvalid(await sell({ items: {}, payments: [pay('1.00')] }), ['items'])
@@ -154,7 +154,7 @@ describe('sales: registration', () => {
     ])
   })
 
-  it('takes quantities as text with up to three decimals, above zero', async () => {
+  it('takes quantities as text with up to three decimals, above zero [VAL-2, SALE-2]', async () => {
     for (const quantity of [
       '0',
       '0.000',
@@ -188,7 +188,7 @@ describe('sales: registration', () => {
     }
   })
 
-  it('takes money as text with two decimals only', async () => {
+  it('takes money as text with two decimals only [VAL-1]', async () => {
     for (const money of ['1', '1.0', '1.000', '-1.00', '1,00', 1, null]) {
       const body = {
         items: [{ ...adHoc('1.00'), unit_price: money }],
@@ -199,7 +199,7 @@ describe('sales: registration', () => {
     }
   })
 
-  it('needs exactly one identifier of each item', async () => {
+  it('needs exactly one identifier of each item [SALE-2]', async () => {
     const { id } = await item({ external_id: 'caf' })
     for (const identifiers of [
       {},

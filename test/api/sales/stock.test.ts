@@ -5,7 +5,7 @@ import { useSeller } from './seller.ts'
 describe('sales: stock', () => {
   const { company, item, stockOf, adHoc, pay, sell, sold } = useSeller()
 
-  it('is debited by products that are controlled, and by nothing else', async () => {
+  it('is debited by products that are controlled, and by nothing else [SALE-3]', async () => {
     const tracked = await item({ stock: '10' })
     const untracked = await item()
     const service = await item({ type: 'service' })
@@ -31,7 +31,7 @@ describe('sales: stock', () => {
     expectProblem(await sell(line('0.001')), 422, 'insufficient_stock')
   })
 
-  it('that is short refuses the whole sale, names all items that are short, and saves nothing', async () => {
+  it('that is short refuses the whole sale, names all items that are short, and saves nothing [SALE-10]', async () => {
     const [a, b, c] = [
       await item({ stock: '5', external_id: 'a' }),
       await item({ stock: '1' }),

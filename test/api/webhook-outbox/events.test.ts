@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createCustomer } from '#commands/people/create-customer.ts'
+import { createCustomer } from '#commands/people/customers.ts'
 import { registerSale } from '#commands/sales/register-sale.ts'
 import { expectProblem } from '../../support/answers.ts'
 import { useOutbox } from './outbox.ts'
@@ -7,7 +7,7 @@ import { useOutbox } from './outbox.ts'
 describe('webhook outbox', () => {
   const { api, company, asRegistrar, register, queued, customer } = useOutbox()
 
-  it('has what the GET of the record answers, when and whence', async () => {
+  it('has what the GET of the record answers, when and whence [HOOK-9]', async () => {
     const webhook = await register()
     const reply = await company.post('/customers', { name: 'Ana', phone: '11 91234-0001' })
     const [delivery, ...others] = await queued(webhook)
@@ -21,7 +21,7 @@ describe('webhook outbox', () => {
     expect(body).to.deep.equal({ event: 'customer.created', occurred_at: data.created_at, origin: 'api', data })
   })
 
-  it('tells every outbound event of the contract, once, with the record as it is then', async () => {
+  it('tells every outbound event of the contract, once, with the record as it is then [HOOK-7, HOOK-8]', async () => {
     const webhook = await register()
     const cash = await company.paymentType('cash')
     const client = await customer('Ana')
@@ -65,7 +65,7 @@ describe('webhook outbox', () => {
     expect(data[8]).to.deep.equal((await company.get(`/sales/${sale.id}`)).body.data)
   })
 
-  it('tells of other channels whence they are', async () => {
+  it('tells of other channels whence they are [HOOK-7]', async () => {
     const webhook = await register()
     await company.run(createCustomer, { name: 'Bia' } as never, 'system')
     const cash = await company.paymentType('cash')
@@ -74,7 +74,7 @@ describe('webhook outbox', () => {
     expect((await queued(webhook)).map(({ body }) => JSON.parse(body).origin)).to.deep.equal(['system', 'pdv'])
   })
 
-  it('asks no address for what it does not want, is off, or did itself', async () => {
+  it('asks no address for what it does not want, is off, or did itself [HOOK-10]', async () => {
     const sales = await register(['sale.completed'])
     const off = await register()
     await asRegistrar('POST', `/webhooks/${off}/disable`)
@@ -87,7 +87,7 @@ describe('webhook outbox', () => {
     expect((await queued(all)).map(({ body }) => JSON.parse(body).data.name)).to.deep.equal(['Ana'])
   })
 
-  it('numbers deliveries of an address without gaps, also when many are made at once', async () => {
+  it('numbers deliveries of an address without gaps, also when many are made at once [HOOK-16]', async () => {
     const webhook = await register()
     const names = Array.from({ length: 40 }, (_, index) => `Cliente ${index}`)
     const items = names.map((name, index) => ({ name: `${name} do lote`, external_id: `l-${index}` }))
@@ -98,7 +98,7 @@ describe('webhook outbox', () => {
     expect(revisions).to.deep.equal([...revisions].sort((a, b) => a - b))
   })
 
-  it('says nothing of what is refused, changes nothing, or is deleted', async () => {
+  it('says nothing of what is refused, changes nothing, or is deleted [HOOK-8]', async () => {
     const { id } = await customer('Ana')
     const webhook = await register()
     expectProblem(await company.post('/customers', { name: 'ana' }), 409, 'duplicate_resource')
@@ -107,7 +107,7 @@ describe('webhook outbox', () => {
     expect(await queued(webhook)).to.deep.equal([])
   })
 
-  it('is not filled again by a rebuild', async () => {
+  it('is not filled again by a rebuild [HOOK-11]', async () => {
     const webhook = await register()
     await customer('Ana')
     const before = await queued(webhook)

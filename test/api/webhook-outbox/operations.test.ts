@@ -11,7 +11,7 @@ import { useOutbox } from './outbox.ts'
 describe('webhook outbox: operations', () => {
   const { api, company, asRegistrar, register, queued, customer } = useOutbox()
 
-  it('test queues one delivery that belongs to no event', async () => {
+  it('test queues one delivery that belongs to no event [HOOK-24]', async () => {
     const webhook = await register(['sale.completed'])
     const reply = await asRegistrar('POST', `/webhooks/${webhook}/test`)
     expect(reply.status).to.equal(200)
@@ -57,7 +57,7 @@ describe('webhook outbox: operations', () => {
     expectProblem(other, 409, 'idempotency_key_reuse')
   })
 
-  it('redeliver makes a delivery due again, whatever became of it', async () => {
+  it('redeliver makes a delivery due again, whatever became of it [HOOK-25]', async () => {
     const webhook = await register()
     await customer('Ana')
     const [first] = await queued(webhook)
@@ -80,7 +80,7 @@ describe('webhook outbox: operations', () => {
     }
   })
 
-  it('replay makes new deliveries of all that an address wants, also of what it missed', async () => {
+  it('replay makes new deliveries of all that an address wants, also of what it missed [HOOK-26]', async () => {
     const webhook = await register(['customer.created'])
     await asRegistrar('POST', `/webhooks/${webhook}/disable`)
     const first = await company.post('/customers', { name: 'Ana' })
@@ -110,7 +110,7 @@ describe('webhook outbox: operations', () => {
     }
   })
 
-  it('replay stops where it has made or looked at so many, and says where to go on', async () => {
+  it('replay stops where it has made or looked at so many, and says where to go on [HOOK-26]', async () => {
     const webhook = await register(['customer.created'])
     for (const name of ['Ana', 'Bia', 'Caio']) await customer(name)
     for (const name of ['Café', 'Chá', 'Mate']) await company.post('/catalog/items', { name, price: '1.00' })
@@ -139,7 +139,7 @@ describe('webhook outbox: operations', () => {
     )
   })
 
-  it('list deliveries newest first, page by page, with filters', async () => {
+  it('list deliveries newest first, page by page, with filters [HOOK-27]', async () => {
     const webhook = await register()
     for (const name of ['Ana', 'Bia', 'Caio', 'Davi', 'Eva']) await customer(name)
     await api.core.pool.query(

@@ -1,4 +1,4 @@
-import { settleRefusedSale } from '#offline-sales/refused-sales.ts'
+import { resolveRefusedSale } from '#offline-sales/refused-sales.ts'
 import type { TestPanel } from '../../support/browser.ts'
 import { type Counter, openCounter, upload } from '../../support/offline-sales.ts'
 import { openTill } from '../../support/till.ts'
@@ -78,7 +78,7 @@ export const saleSamples: Samples = {
   '/caixas/recusadas/resolvidas': async (panel) => {
     const { api, company, owner } = panel
     const note = 'Registrada de novo no caixa.'
-    await settleRefusedSale(api.core.pool, company.id, await refusedSaleOf(panel), { userId: owner.id, note })
+    await resolveRefusedSale(api.core.pool, company.id, await refusedSaleOf(panel), { userId: owner.id, note })
     return '/caixas/recusadas/resolvidas'
   },
   '/caixas/recusadas/:id': async (panel) => `/caixas/recusadas/${await refusedSaleOf(panel)}`,

@@ -1,4 +1,4 @@
-import { createStore } from '#commands/stores/create-store.ts'
+import { createStore } from '#commands/stores.ts'
 import type { TestPanel } from '../../support/browser.ts'
 import { alarmedOrder } from '../../support/orders.ts'
 import type { Samples } from './sample.ts'

@@ -10,7 +10,7 @@ describe('commands of the command line', () => {
   const words = useWords()
   const { run, refused } = words
 
-  it('register, change and list companies', async () => {
+  it('register, change and list companies [OPS-15]', async () => {
     const created = await run('company', 'create', '--name=Loja Verde', `--cnpj=${CNPJ}`, '--timezone=America/Manaus')
     expect(created).to.include({
       cnpj: '11.222.333/0001-81',
@@ -26,13 +26,13 @@ describe('commands of the command line', () => {
     expect(listed.map((each) => each.name)).to.deep.equal(['Loja Azul', 'Loja Verde'])
   })
 
-  it('refuse a wrong value by the name of its field, before anything is touched', async () => {
+  it('refuse a wrong value by the name of its field, before anything is touched [OPS-15]', async () => {
     const refusal = await refused('company', 'create', '--name', 'X', '--cnpj', '123', '--plan', 'gold')
     expect(refusal.refused).to.equal('validation_failed')
     expect(refusal.details?.fields).to.have.all.keys('cnpj', 'plan')
   })
 
-  it('define, change and list payment types', async () => {
+  it('define, change and list payment types [OPS-15]', async () => {
     const card = await run(
       'payment-type',
       'create',
@@ -69,7 +69,7 @@ describe('commands of the command line', () => {
     )
   })
 
-  it('create users, whose password is kept hashed and shown nowhere', async () => {
+  it('create users, whose password is kept hashed and shown nowhere [OPS-15, OPS-16]', async () => {
     const flags = ['--company', words.company, '--name', 'Ana', '--email', 'Ana@azul.example', '--role', 'owner']
     const user = await run('user', 'create', ...flags, '--password', 'segredo-1')
     expect(user).to.have.all.keys('id', 'name', 'email', 'role', 'status', 'company_id', 'created_at', 'updated_at')
@@ -83,7 +83,7 @@ describe('commands of the command line', () => {
     expect(short.details?.fields).to.have.all.keys('password')
   })
 
-  it('change, list, shut out and let in users, named by their address', async () => {
+  it('change, list, shut out and let in users, named by their address [OPS-15]', async () => {
     const email = 'bia@azul.example'
     const named = ['--company', words.company, '--email', ' Bia@azul.example']
     const created = await run('user', 'create', ...named, '--name', 'Bia', '--role', 'clerk', '--password', 'segredo-3')

@@ -14,7 +14,7 @@ describe('commands of the command line', () => {
   const words = useWords()
   const { run, refused } = words
 
-  it('make a key that opens the API with its scopes, list it without its secret, and revoke it', async () => {
+  it('make a key that opens the API with its scopes, list it without its secret, and revoke it [KEY-3, OPS-15]', async () => {
     const created = await run(
       'key',
       'create',
@@ -43,7 +43,7 @@ describe('commands of the command line', () => {
     expect(await gate.admit(hashKey(created.key))).to.deep.equal({ kind: 'invalid' })
   })
 
-  it('refuse a sixth active key, an unknown scope and an end in the past', async () => {
+  it('refuse a sixth active key, an unknown scope and an end in the past [KEY-4]', async () => {
     const key = (scopes: string, ...rest: string[]) => [
       'key',
       'create',
@@ -65,7 +65,7 @@ describe('commands of the command line', () => {
     expect(await refused(...key('read'))).to.deep.equal({ refused: 'key_limit_reached' })
   })
 
-  it('note the fiscal document of a sale', async () => {
+  it('note the fiscal document of a sale [SALE-20, OPS-15]', async () => {
     const cash = await run('payment-type', 'create', '--company', words.company, '--name', 'Dinheiro', '--kind', 'cash')
     const input = {
       items: [{ description: 'Bolo', quantity: '1', unit_price: '10.00' }],
@@ -90,7 +90,7 @@ describe('commands of the command line', () => {
       expect((await refused('provider-sandbox', `--port=${port}`)).details?.fields).to.have.all.keys('port')
   })
 
-  it('open, change, switch and list stores, and never show their secrets', async () => {
+  it('open, change, switch and list stores, and never show their secrets [STORE-2, OPS-15]', async () => {
     const secrets = ['--access-token', 'APP_USR-1234', '--notification-secret', 'segredo-da-loja']
     const flags = ['--company', words.company, '--commission', '5']
     const store = await run('store', 'create', ...flags, '--alias', 'loja-azul', '--sandbox', ...secrets)

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { newKey } from '#access/api-keys.ts'
-import { CreateApiKeyInput, createApiKey, MAX_ACTIVE_KEYS } from '#commands/api-keys/create-api-key.ts'
+import { CreateApiKeyInput, createApiKey, MAX_ACTIVE_KEYS } from '#commands/api-keys.ts'
 import { event } from '#events/catalogue.ts'
 import { apiKeySecrets } from '#projections/api-keys.ts'
 import { companyRegistered } from '../../support/facts.ts'
@@ -23,7 +23,7 @@ describe('create API key', () => {
     decided.accepts('created', event('ApiKeyCreated', data))
   })
 
-  it('keeps the hash beside the event; neither hash nor key is in it', async () => {
+  it('keeps the hash beside the event; neither hash nor key is in it [KEY-3]', async () => {
     const scenario = await given(companyRegistered())
     const { decision } = await scenario.when(createApiKey, input(), 'system')
     const row = { company_id: COMPANY_ID, api_key_id: FIRST_NEW_ID, hash }
@@ -34,13 +34,13 @@ describe('create API key', () => {
     }
   })
 
-  it('refuses a sixth active key', async () => {
+  it('refuses a sixth active key [KEY-4]', async () => {
     const scenario = await given(companyRegistered(), ...ids.map((id) => created(id)))
     const decided = await scenario.when(createApiKey, input(), 'system')
     decided.refuses('key_limit_reached')
   })
 
-  it('does not count a revoked key', async () => {
+  it('does not count a revoked key [KEY-4]', async () => {
     const scenario = await given(
       companyRegistered(),
       ...ids.map((id) => created(id)),
@@ -50,7 +50,7 @@ describe('create API key', () => {
     expect(decided.decision).to.include({ outcome: 'created' })
   })
 
-  it('does not count a key from the moment on at which it expires', async () => {
+  it('does not count a key from the moment on at which it expires [KEY-4]', async () => {
     const now = minute(MAX_ACTIVE_KEYS + 1)
     const scenario = await given(companyRegistered(), ...ids.map((id) => created(id, id === 1 ? now : null)))
     const decided = await scenario.when(createApiKey, input(), 'system')

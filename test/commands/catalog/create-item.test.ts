@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { CreateItemInput, createItem } from '#commands/catalog/create-item.ts'
+import { CreateItemInput, createItem } from '#commands/catalog/items.ts'
 import { event } from '#events/catalogue.ts'
 import { categoryCreated, companyRegistered, itemCreated } from '../../support/facts.ts'
 import { FIRST_NEW_ID, given } from '../../support/given.ts'
@@ -33,7 +33,7 @@ describe('create catalog item', () => {
     decided.refuses('validation_failed', { fields: { category_id: ['categoria não encontrada'] }, unknown_fields: [] })
   })
 
-  it('refuses the barcode of a live item, not that of a deleted one', async () => {
+  it('refuses the barcode of a live item, not that of a deleted one [ITEM-2]', async () => {
     const scenario = await given(companyRegistered(), itemCreated({ id: 3, barcode: '789' }))
     const refused = await scenario.when(createItem, input({ barcode: '789' }))
     refused.refuses('duplicate_resource', { field: 'barcode', conflicting_id: 3 })
@@ -46,7 +46,7 @@ describe('create catalog item', () => {
     created.accepts('created', itemCreated({ id: FIRST_NEW_ID, barcode: '789' }))
   })
 
-  it('refuses the external id of another item, and says when that one is deleted', async () => {
+  it('refuses the external id of another item, and says when that one is deleted [REC-4]', async () => {
     const other = itemCreated({ id: 3, external_id: 'c' })
     const live = await given(companyRegistered(), other)
     const refused = await live.when(createItem, input({ external_id: 'c' }))
@@ -56,7 +56,7 @@ describe('create catalog item', () => {
     refusedToo.refuses('duplicate_resource', { field: 'external_id', conflicting_id: 3, deleted: true })
   })
 
-  it('lets items share name and sku', async () => {
+  it('lets items share name and sku [ITEM-2]', async () => {
     const scenario = await given(companyRegistered(), itemCreated({ id: 3, sku: 'CF-1' }))
     const decided = await scenario.when(createItem, input({ sku: 'CF-1' }))
     decided.accepts('created', itemCreated({ id: FIRST_NEW_ID, sku: 'CF-1' }))

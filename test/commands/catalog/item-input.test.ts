@@ -1,7 +1,6 @@
 import { expect } from 'chai'
-import { CreateItemInput } from '#commands/catalog/create-item.ts'
 import { ItemChanges } from '#commands/catalog/item-input.ts'
-import { ReplaceItemInput } from '#commands/catalog/replace-item.ts'
+import { CreateItemInput, ReplaceItemInput } from '#commands/catalog/items.ts'
 import { describeIssues, type Problems } from '#domain/validation.ts'
 
 const NONE: Problems = { fields: {}, unknown_fields: [] }
@@ -19,7 +18,7 @@ function patchProblems(changes: object): Problems {
 const wrongFields = (body: object) => Object.keys(problemsOf({ name: 'Café', price: '1.00', ...body }).fields)
 
 describe('catalog item input', () => {
-  it('needs name and price only, and is a product by default', () => {
+  it('needs name and price only, and is a product by default [ITEM-1]', () => {
     expect(CreateItemInput.parse({ name: 'Café', price: '1.00' })).to.deep.equal({
       type: 'product',
       name: 'Café',

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { UpdateItemInput, updateItem } from '#commands/catalog/update-item.ts'
+import { UpdateItemInput, updateItem } from '#commands/catalog/items.ts'
 import { fromThousandths } from '#domain/quantity.ts'
 import { event } from '#events/catalogue.ts'
 import { isRefusal } from '#ledger/command.ts'
@@ -86,7 +86,7 @@ describe('update catalog item', () => {
 })
 
 describe('adjustment of stock', () => {
-  it('adds to the stock and takes from it, down to zero', async () => {
+  it('adds to the stock and takes from it, down to zero [ITEM-4]', async () => {
     const scenario = await given(companyRegistered(), tracked)
     const more = await scenario.when(updateItem, patch({ stock_adjustment: '1.5' }))
     more.accepts('updated', adjusted('5.000', '6.500'))
@@ -94,7 +94,7 @@ describe('adjustment of stock', () => {
     less.accepts('updated', adjusted('6.500', '0.000'))
   })
 
-  it('refuses to take more than there is', async () => {
+  it('refuses to take more than there is [ITEM-4]', async () => {
     const scenario = await given(companyRegistered(), tracked)
     const decided = await scenario.when(updateItem, patch({ stock_adjustment: '-5.001' }))
     const short = { catalog_item_id: 3, requested: '5.001', available: '5.000' }
@@ -116,7 +116,7 @@ describe('adjustment of stock', () => {
     beyond.refuses('validation_failed', wrong('stock_adjustment', 'o estoque resultante é grande demais'))
   })
 
-  it('keeps the sum of what was accepted, and never goes below zero', async () => {
+  it('keeps the sum of what was accepted, and never goes below zero [ITEM-4]', async () => {
     const thousandths = fc.integer({ min: -9_000, max: 9_000 }).filter((n) => n !== 0)
     await fc.assert(
       fc.asyncProperty(fc.array(thousandths, { maxLength: 12 }), async (adjustments) => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { CreateReceivableInput } from '#commands/finance/receivable-commands.ts'
+import { CreateReceivableInput } from '#commands/finance/receivables.ts'
 import { describeIssues } from '#domain/validation.ts'
 import { companyRegistered } from '../../support/facts.ts'
 import { FIRST_NEW_ID, given } from '../../support/given.ts'
@@ -70,13 +70,13 @@ describe('account input', () => {
   }
   const wrongFields = (input: object) => Object.keys(problems(input).fields)
 
-  it('needs description, amount and due date', () => {
+  it('needs description, amount and due date [ACCT-2]', () => {
     const { error } = CreateReceivableInput.safeParse({})
     expect(Object.keys(describeIssues(error!).fields)).to.deep.equal(['description', 'amount', 'due_date'])
     for (const field of Object.keys(body)) expect(wrongFields({ [field]: null })).to.deep.equal([field])
   })
 
-  it('takes an amount above zero only, with two decimals', () => {
+  it('takes an amount above zero only, with two decimals [ACCT-2]', () => {
     expect(problems({ amount: '0.00' }).fields).to.deep.equal({ amount: ['deve ser maior que zero'] })
     for (const amount of ['0', '1', '1.0', '-1.00', '01.00', '1,00', 1, '10000000000.00']) {
       expect(wrongFields({ amount }), String(amount)).to.deep.equal(['amount'])
@@ -84,7 +84,7 @@ describe('account input', () => {
     for (const amount of ['0.01', '9999999999.99']) expect(wrongFields({ amount })).to.deep.equal([])
   })
 
-  it('takes a real day as due date', () => {
+  it('takes a real day as due date [ACCT-2]', () => {
     for (const due_date of ['2026-02-29', '2026-13-01', '2026-3-1', '2026-03-10T00:00:00Z', '', 20260310]) {
       expect(wrongFields({ due_date }), String(due_date)).to.deep.equal(['due_date'])
     }
@@ -93,7 +93,7 @@ describe('account input', () => {
     }
   })
 
-  it('names the customer once', () => {
+  it('names the customer once [ACCT-2]', () => {
     const both = { customer_id: 1, customer_external_id: 'a' }
     const message = 'informe somente um entre customer_id e customer_external_id'
     expect(problems(both)).to.deep.equal(wrong('customer_external_id', message))

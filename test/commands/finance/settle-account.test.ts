@@ -12,7 +12,7 @@ for (const side of SIDES) {
   const settled = (fields: object) => side.happened('Settled', { id: 5, ...settlement, ...fields })
 
   describe(`settle ${side.subject}`, () => {
-    it('settles in full, at the moment of the call unless told otherwise', async () => {
+    it('settles in full, at the moment of the call unless told otherwise [ACCT-7]', async () => {
       const scenario = await given(companyRegistered(), known)
       const decided = await scenario.when(...side.settle(5, pix))
       decided.accepts('updated', settled({ paid_at: minute(2) }))
@@ -27,7 +27,7 @@ for (const side of SIDES) {
       })
     })
 
-    it("takes the accounting date from paid_at, on the company's calendar", async () => {
+    it("takes the accounting date from paid_at, on the company's calendar [ACCT-7]", async () => {
       for (const [timezone, paid_at, settled_on] of [
         ['America/Sao_Paulo', '2026-03-10T02:59:59.999Z', '2026-03-09'],
         ['America/Sao_Paulo', '2026-03-10T03:00:00.000Z', '2026-03-10'],
@@ -47,7 +47,7 @@ for (const side of SIDES) {
       decided.refuses('validation_failed', wrong('paid_at', 'deve ser até 9999-12-31'))
     })
 
-    it('takes the amount as a check: another one is refused, and nothing happens', async () => {
+    it('takes the amount as a check: another one is refused, and nothing happens [ACCT-5]', async () => {
       const scenario = await given(companyRegistered(), known)
       const message = 'deve ser o valor da conta, 100.00: não há liquidação parcial'
       for (const amount of ['99.99', '100.01', '0.00']) {
@@ -58,7 +58,7 @@ for (const side of SIDES) {
       decided.accepts('updated', settled({ paid_at: minute(2) }))
     })
 
-    it('refuses a second settlement, before it looks at the amount', async () => {
+    it('refuses a second settlement, before it looks at the amount [ACCT-8]', async () => {
       const scenario = await given(companyRegistered(), known, settled({}))
       for (const input of [pix, { ...pix, amount: '1.00' }, { ...pix, paid_at: settlement.paid_at }]) {
         const decided = await scenario.when(...side.settle(5, input))
@@ -66,7 +66,7 @@ for (const side of SIDES) {
       }
     })
 
-    it('refuses the API an account that a sale made; the panel settles it', async () => {
+    it('refuses the API an account that a sale made; the panel settles it [ACCT-3]', async () => {
       const scenario = await given(
         companyRegistered(),
         from('pdv', side.created({ id: 5, origin: 'sale', sale_id: 2 })),

@@ -1,5 +1,5 @@
-import * as payables from '#commands/finance/payable-commands.ts'
-import * as receivables from '#commands/finance/receivable-commands.ts'
+import * as payables from '#commands/finance/payables.ts'
+import * as receivables from '#commands/finance/receivables.ts'
 import { event } from '#events/catalogue.ts'
 import type { Command } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'

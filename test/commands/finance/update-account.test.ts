@@ -64,7 +64,7 @@ for (const side of SIDES) {
       taken.refuses('duplicate_resource', { field: 'external_id', conflicting_id: 6 })
     })
 
-    it('refuses a settled account, whatever is changed', async () => {
+    it('refuses a settled account, whatever is changed [ACCT-8]', async () => {
       const scenario = await given(companyRegistered(), known, side.happened('Settled', { id: 5, ...settlement }))
       for (const changes of [{}, { amount: '1.00' }, { [byId]: 99 }]) {
         const decided = await scenario.when(...side.update(5, changes))
@@ -72,7 +72,7 @@ for (const side of SIDES) {
       }
     })
 
-    it('refuses the API an account that a sale made, settled or not; the panel may write it', async () => {
+    it('refuses the API an account that a sale made, settled or not; the panel may write it [ACCT-3]', async () => {
       const ofSale = from('pdv', side.created({ id: 5, origin: 'sale', sale_id: 2 }))
       const scenario = await given(companyRegistered(), ofSale)
       const decided = await scenario.when(...side.update(5, { amount: '1.00' }))
@@ -107,13 +107,13 @@ for (const side of SIDES) {
       }
     })
 
-    it('refuses a settled account', async () => {
+    it('refuses a settled account [ACCT-8]', async () => {
       const scenario = await given(companyRegistered(), known, side.happened('Settled', { id: 5, ...settlement }))
       const decided = await scenario.when(...side.remove(5))
       decided.refuses('already_settled')
     })
 
-    it('refuses the API an account that a sale made; the shop itself may delete it', async () => {
+    it('refuses the API an account that a sale made; the shop itself may delete it [ACCT-3]', async () => {
       const scenario = await given(
         companyRegistered(),
         from('pdv', side.created({ id: 5, origin: 'sale', sale_id: 2 })),

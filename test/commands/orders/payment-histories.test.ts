@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
+import { startPayment } from '#commands/orders/payment-attempts.ts'
 import { recordPayment } from '#commands/orders/record-payment.ts'
-import { startPayment } from '#commands/orders/start-payment.ts'
 import { type OrderObject, type OrderRow, orderById } from '#projections/orders.ts'
 import { attemptId, companyRegistered, orderPlaced, storeCreated } from '../../support/facts.ts'
 import { given, type Scenario } from '../../support/given.ts'
@@ -60,7 +60,7 @@ const weightiest = (statuses: readonly string[]) =>
   ['paid', 'refunded', 'cancelled', 'failed'].find((status) => statuses.includes(status)) ?? 'pending'
 
 describe('an order’s payments, whatever is told of them in whatever order', () => {
-  it('end where the provider’s record ends, sound at every step, and then nothing more is recorded', async () => {
+  it('end where the provider’s record ends, sound at every step, and then nothing more is recorded [ORDER-8]', async () => {
     await explore(
       fc.asyncProperty(story, async ({ lives, news, last }) => {
         const scenario = await given(companyRegistered(), storeCreated(), orderPlaced())

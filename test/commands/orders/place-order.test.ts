@@ -15,7 +15,7 @@ const wrong = (field: string, message: string) => ({ fields: { [field]: [message
 const shop = [companyRegistered(), storeCreated()]
 
 describe('place order', () => {
-  it('records the order with prices and sums, and without any move of stock', async () => {
+  it('records the order with prices and sums, and without any move of stock [ORDER-1]', async () => {
     const scenario = await given(...shop, itemCreated({ external_id: 'caf', price: '18.90', stock: '1.000' }))
     const decided = await scenario.when(
       placeOrder,
@@ -39,7 +39,7 @@ describe('place order', () => {
     decided.accepts('created', orderPlaced({ id: FIRST_NEW_ID, customer }))
   })
 
-  it('refuses a repeated external id before anything else', async () => {
+  it('refuses a repeated external id before anything else [ORDER-1]', async () => {
     const scenario = await given(...shop, orderPlaced({ id: 5, external_id: 'a' }), event('StoreDisabled', { id: 1 }))
     const decided = await scenario.when(placeOrder, order({ external_id: 'a' }))
     decided.refuses('duplicate_resource', { field: 'external_id', conflicting_id: 5 })

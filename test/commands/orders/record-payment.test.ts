@@ -31,7 +31,7 @@ const shop = [...store, orderPlaced()]
 const refunded = { provider_status: 'refunded', status: 'refunded' } as const
 
 describe('record payment', () => {
-  it('pays the order with the first approved payment and splits the commission of its attempt', async () => {
+  it('pays the order with the first approved payment and splits the commission of its attempt [ORDER-7]', async () => {
     const scenario = await given(
       ...shop,
       paymentStarted(1, { commission_percentage: '3.33' }),
@@ -53,7 +53,7 @@ describe('record payment', () => {
     })
   })
 
-  it('follows a payment that fails or is cancelled, and one that is paid afterwards', async () => {
+  it('follows a payment that fails or is cancelled, and one that is paid afterwards [ORDER-5]', async () => {
     const scenario = await given(...shop, paymentStarted(1), paymentStarted(2))
     const rejected = { provider_status: 'rejected', status: 'failed' } as const
     const first = await scenario.when(recordPayment, told(1, 'rejected'))
@@ -62,7 +62,7 @@ describe('record payment', () => {
     second.accepts('updated', paymentRecorded(2, approved), event('OrderPaid', ofPayment(2)), commissionSplit(2))
   })
 
-  it('changes nothing when the state is known, goes backwards, or was never heard of', async () => {
+  it('changes nothing when the state is known, goes backwards, or was never heard of [ORDER-4]', async () => {
     const scenario = await given(...store, ...orderPaid())
     for (const status of ['approved', 'pending', 'in_process', 'rejected', 'cancelled', 'teletransported']) {
       const decided = await scenario.when(recordPayment, told(1, status))
@@ -81,7 +81,7 @@ describe('record payment', () => {
     }
   })
 
-  it('raises an alarm over a second approved payment, whose refund does not refund the order', async () => {
+  it('raises an alarm over a second approved payment, whose refund does not refund the order [ORDER-6]', async () => {
     const scenario = await given(...store, ...orderPaid(), paymentStarted(2))
     const second = await scenario.when(recordPayment, told(2, 'approved'))
     second.accepts(
@@ -94,7 +94,7 @@ describe('record payment', () => {
     expect(await scenario.show('order/1')).to.include({ status: 'paid' })
   })
 
-  it('hands a paid order on when the payment that carries it is refunded and another one stays', async () => {
+  it('hands a paid order on when the payment that carries it is refunded and another one stays [ORDER-5, ORDER-6]', async () => {
     const scenario = await given(...store, ...orderPaid(), paymentStarted(2, { commission_percentage: '10.00' }))
     await scenario.when(recordPayment, told(2, 'approved'))
     const refund = await scenario.when(recordPayment, told(1, 'refunded'))
@@ -123,7 +123,7 @@ describe('record payment', () => {
     expect(await scenario.show('order/1')).to.deep.include({ status: 'refunded', commission: null, released_at: null })
   })
 
-  it('takes a payment that comes in after a refund, and raises an alarm over it', async () => {
+  it('takes a payment that comes in after a refund, and raises an alarm over it [ORDER-6]', async () => {
     const scenario = await given(...shop, paymentStarted(1), paymentStarted(2))
     await scenario.when(recordPayment, told(1, 'approved'))
     await scenario.when(recordPayment, told(1, 'refunded'))

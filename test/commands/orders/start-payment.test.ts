@@ -1,6 +1,5 @@
 import { expect } from 'chai'
-import { refusePayment } from '#commands/orders/refuse-payment.ts'
-import { type StartPaymentInput, startPayment } from '#commands/orders/start-payment.ts'
+import { refusePayment, type StartPaymentInput, startPayment } from '#commands/orders/payment-attempts.ts'
 import { event } from '#events/catalogue.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
 import { orderById, paymentByKey } from '#projections/orders.ts'
@@ -79,7 +78,7 @@ describe('start payment', () => {
     expect(payments[1]).to.include({ attempt_id: attemptId(1), status: 'pending', refusal: null })
   })
 
-  it('refuses orders that are paid, refunded, missing, or of a disabled store', async () => {
+  it('refuses orders that are paid, refunded, missing, or of a disabled store [PAY-2]', async () => {
     const scenario = await given(...store, ...orderPaid())
     const onPaid = await scenario.when(startPayment, attempt(2))
     onPaid.refuses('order_already_paid')
@@ -100,7 +99,7 @@ describe('start payment', () => {
     })
   })
 
-  it('refuses the fifty-first attempt, and still repeats those that there are', async () => {
+  it('refuses the fifty-first attempt, and still repeats those that there are [PAY-2]', async () => {
     const attempts = Array.from({ length: 50 }, (_, n) => paymentStarted(n))
     const refused = event('PaymentRefused', { id: 1, attempt_id: attemptId(7), reason: 'token' })
     const scenario = await given(...shop, ...attempts, refused)
@@ -128,7 +127,7 @@ describe('start payment: an Idempotency-Key', () => {
     same.accepts('unchanged')
   })
 
-  it('is free again when its attempt was refused', async () => {
+  it('is free again when its attempt was refused [PAY-4]', async () => {
     const refused = event('PaymentRefused', { id: 1, attempt_id: attemptId(1), reason: 'token' })
     const scenario = await given(...shop, orderPlaced({ id: 2 }), started, refused)
     const decided = await scenario.when(startPayment, withKey(2, 2))

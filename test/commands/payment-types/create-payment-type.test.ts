@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { CreatePaymentTypeInput, createPaymentType } from '#commands/payment-types/create-payment-type.ts'
+import { CreatePaymentTypeInput, createPaymentType } from '#commands/payment-types.ts'
 import { PAYMENT_KINDS } from '#events/companies.ts'
 import { companyRegistered, paymentTypeCreated } from '../../support/facts.ts'
 import { FIRST_NEW_ID, given } from '../../support/given.ts'
@@ -23,7 +23,7 @@ describe('create payment type', () => {
   const internal = ['credit_account', 'exchange_credit', 'promotion', 'cashback']
   for (const kind of PAYMENT_KINDS) {
     const refused = internal.includes(kind)
-    it(`takes the kind ${kind}, which the API ${refused ? 'refuses, with a reason' : 'accepts'}`, async () => {
+    it(`takes the kind ${kind}, which the API ${refused ? 'refuses, with a reason' : 'accepts'} [TYPE-2]`, async () => {
       const scenario = await given(companyRegistered())
       await scenario.when(createPaymentType, input({ name: 'Forma', kind }), 'system')
       const shown = (await scenario.show(`payment_type/${FIRST_NEW_ID}`)) as { reason?: string }

@@ -1,7 +1,5 @@
 import { expect } from 'chai'
-import { CreateCustomerInput } from '#commands/people/create-customer.ts'
-import { ReplaceCustomerInput } from '#commands/people/replace-customer.ts'
-import { UpdateCustomerInput } from '#commands/people/update-customer.ts'
+import { CreateCustomerInput, ReplaceCustomerInput, UpdateCustomerInput } from '#commands/people/customers.ts'
 import { describeIssues, type Problems } from '#domain/validation.ts'
 
 const CPF = '52998224725'
@@ -16,7 +14,7 @@ function problemsOf(body: object): Problems {
 const wrongFields = (body: object) => Object.keys(problemsOf({ name: 'Ana', ...body }).fields)
 
 describe('person input', () => {
-  it('needs a name only, of 1 to 120 characters', () => {
+  it('needs a name only, of 1 to 120 characters [PERSON-1]', () => {
     expect(CreateCustomerInput.parse({ name: 'Ana' })).to.deep.equal({ name: 'Ana', person_type: 'PF' })
     expect(problemsOf({}).fields).to.deep.equal({ name: ['é obrigatório'] })
     for (const name of ['', '   ', null, 7, 'x'.repeat(121)]) expect(wrongFields({ name })).to.deep.equal(['name'])
@@ -48,7 +46,7 @@ describe('person input', () => {
     }
   })
 
-  it('refuses an address that is no Brazilian one', () => {
+  it('refuses an address that is no Brazilian one [PERSON-1]', () => {
     expect(wrongFields({ address: { zip: '01001-000', state: 'XX' } })).to.deep.equal(['address.zip', 'address.state'])
     expect(wrongFields({ address: 'Rua A' })).to.deep.equal(['address'])
     expect(wrongFields({ address: { state: 'sp' } })).to.deep.equal(['address.state'])

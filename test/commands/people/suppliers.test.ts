@@ -1,8 +1,13 @@
 import { expect } from 'chai'
-import { CreateSupplierInput, createSupplier } from '#commands/people/create-supplier.ts'
-import { deleteSupplier } from '#commands/people/delete-supplier.ts'
-import { ReplaceSupplierInput, replaceSupplier } from '#commands/people/replace-supplier.ts'
-import { UpdateSupplierInput, updateSupplier } from '#commands/people/update-supplier.ts'
+import {
+  CreateSupplierInput,
+  createSupplier,
+  deleteSupplier,
+  ReplaceSupplierInput,
+  replaceSupplier,
+  UpdateSupplierInput,
+  updateSupplier,
+} from '#commands/people/suppliers.ts'
 import { event } from '#events/catalogue.ts'
 import { companyRegistered, customerCreated, noDetails, supplierCreated } from '../../support/facts.ts'
 import { FIRST_NEW_ID, given } from '../../support/given.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { atExternalId } from '#commands/records/external-id.ts'
+import { atExternalId } from '#commands/records.ts'
 import { refuse } from '#domain/refusal.ts'
 
 const refusal = (message: string) =>

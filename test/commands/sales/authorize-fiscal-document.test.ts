@@ -8,7 +8,7 @@ const input = { id: 8, number: 'NFC-e 1' }
 const sold = saleCompleted({ id: 8 })
 
 describe('authorize fiscal document', () => {
-  it('shows the document on the sale', async () => {
+  it('shows the document on the sale [SALE-20]', async () => {
     const scenario = await given(companyRegistered(), sold)
     const decided = await scenario.when(authorizeFiscalDocument, input)
     decided.accepts('updated', event('FiscalDocumentAuthorized', { ...input, issued_at: minute(2) }))
@@ -18,7 +18,7 @@ describe('authorize fiscal document', () => {
     })
   })
 
-  it('takes the same number again, and refuses another', async () => {
+  it('takes the same number again, and refuses another [SALE-20]', async () => {
     const scenario = await given(companyRegistered(), sold)
     await scenario.when(authorizeFiscalDocument, input)
     const again = await scenario.when(authorizeFiscalDocument, input)
@@ -27,7 +27,7 @@ describe('authorize fiscal document', () => {
     other.refuses('fiscal_document_issued')
   })
 
-  it('refuses cancelled sales and finds no missing ones', async () => {
+  it('refuses cancelled sales and finds no missing ones [SALE-20]', async () => {
     const cancelled = event('SaleCancelled', { id: 8, reason: null, restock: [] })
     const scenario = await given(companyRegistered(), sold, cancelled)
     const decided = await scenario.when(authorizeFiscalDocument, input)

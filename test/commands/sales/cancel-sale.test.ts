@@ -28,7 +28,7 @@ const coffeeMove = { catalog_item_id: 10, quantity: '2.000' }
 const teaMove = { catalog_item_id: 11, quantity: '0.500' }
 
 describe('cancel sale', () => {
-  it('cancels and returns what the sale took from stock', async () => {
+  it('cancels and returns what the sale took from stock [SALE-16]', async () => {
     const scenario = await given(...shop, sold)
     const decided = await scenario.when(cancelSale, CancelSaleInput.parse({ id: 8, reason: ' desistência ' }))
     decided.accepts('updated', cancelled({ reason: 'desistência', restock: [coffeeMove, teaMove] }))
@@ -38,7 +38,7 @@ describe('cancel sale', () => {
     expect(await scenario.show('catalog_item/10')).to.include({ stock: '5.000' })
   })
 
-  it('answers a second cancellation with the state as it is', async () => {
+  it('answers a second cancellation with the state as it is [SALE-17]', async () => {
     const scenario = await given(...shop, sold)
     await scenario.when(cancelSale, cancel)
     const before = await scenario.show('sale/8')
@@ -49,7 +49,7 @@ describe('cancel sale', () => {
     expect(await scenario.show('catalog_item/10')).to.include({ stock: '5.000' })
   })
 
-  it('returns stock to an item that was deactivated meanwhile', async () => {
+  it('returns stock to an item that was deactivated meanwhile [SALE-16]', async () => {
     const scenario = await given(...shop, sold, event('CatalogItemDeactivated', { id: 10 }))
     const decided = await scenario.when(cancelSale, cancel)
     decided.accepts('updated', cancelled({ restock: [coffeeMove, teaMove] }))
@@ -61,7 +61,7 @@ describe('cancel sale', () => {
     decided.accepts('updated', cancelled({ restock: [teaMove] }))
   })
 
-  it('returns nothing for a line that took nothing, though the item is tracked now', async () => {
+  it('returns nothing for a line that took nothing, though the item is tracked now [SALE-16]', async () => {
     const untracked = saleCompleted({ id: 8, items: [{ ...line, moves_stock: false }] })
     const scenario = await given(...shop, untracked)
     const decided = await scenario.when(cancelSale, cancel)
@@ -90,7 +90,7 @@ describe('cancel sale', () => {
 })
 
 describe('refusals of a cancellation', () => {
-  it('leaves counter sales to the counter: only the integration API is refused', async () => {
+  it('leaves counter sales to the counter: only the integration API is refused [SALE-18]', async () => {
     const scenario = await given(...shop, from('pdv', sold))
     const api = await scenario.when(cancelSale, cancel, 'api')
     api.refuses('managed_by_pdv')
@@ -98,13 +98,13 @@ describe('refusals of a cancellation', () => {
     counter.accepts('updated', cancelled({ restock: [coffeeMove, teaMove] }))
   })
 
-  it('refuses a cancelled counter sale to the API as well', async () => {
+  it('refuses a cancelled counter sale to the API as well [SALE-18]', async () => {
     const scenario = await given(...shop, from('pdv', sold), from('pdv', cancelled({ restock: [coffeeMove, teaMove] })))
     const decided = await scenario.when(cancelSale, cancel, 'api')
     decided.refuses('managed_by_pdv')
   })
 
-  it('refuses a sale with an authorized fiscal document', async () => {
+  it('refuses a sale with an authorized fiscal document [SALE-19]', async () => {
     const issued = event('FiscalDocumentAuthorized', {
       id: 8,
       number: 'NFC-e 1',

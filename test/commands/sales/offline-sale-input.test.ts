@@ -15,7 +15,7 @@ function errorsOf(sale: unknown): Record<string, string[]> {
 const parse = (fields: object = {}): OfflineSale => OfflineSaleInput.parse(offlineSaleOf(fields))
 
 describe('offline sale input', () => {
-  it('reads JSON numbers as decimals, exact to the cent and the thousandth', () => {
+  it('reads JSON numbers as decimals, exact to the cent and the thousandth [UP-2, UP-8]', () => {
     const sale = parse({
       total: 0.3,
       amount_received: 0.1 + 0.2,
@@ -26,13 +26,13 @@ describe('offline sale input', () => {
     expect(sale.items).to.deep.equal([{ product_id: 10, quantity: '1.500', price: '0.20', total: '0.30' }])
   })
 
-  it('ignores fields that it does not know', () => {
+  it('ignores fields that it does not know [SYNC-2]', () => {
     const known = parse()
     const items = offlineSaleOf().items.map((item) => ({ ...item, name: 'Café' }))
     expect(parse({ items, synced: false, till: { version: 3 } })).to.deep.equal(known)
   })
 
-  it('takes payments that add up to the total or to what was received', () => {
+  it('takes payments that add up to the total or to what was received [UP-7]', () => {
     const cash = { total: 10, amount_received: 50, change: 40 }
     for (const amount of [10, 50]) {
       const payments = [{ payment_type_id: 1, amount, status: 'completed' }]
@@ -40,7 +40,7 @@ describe('offline sale input', () => {
     }
   })
 
-  it('works out what a till without a cash drawer leaves out', () => {
+  it('works out what a till without a cash drawer leaves out [UP-7]', () => {
     const paid = [{ payment_type_id: 1, amount: 12, status: 'completed' }]
     for (const absent of [undefined, null]) {
       const none = { amount_received: absent, change: absent }
@@ -51,7 +51,7 @@ describe('offline sale input', () => {
     }
   })
 
-  it('takes a sale that was cancelled before it was paid', () => {
+  it('takes a sale that was cancelled before it was paid [UP-10]', () => {
     const unpaid = { status: 'cancelled', payments: [], amount_received: 0, change: 0 }
     expect(errorsOf(offlineSaleOf(unpaid))).to.deep.equal({})
     expect(errorsOf(offlineSaleOf({ ...unpaid, total: 11 }))).to.have.all.keys('total')
@@ -109,7 +109,7 @@ describe('refusals of offline sale input', () => {
     ],
   ]
   for (const [what, fields, wrong] of cases) {
-    it(`refuses a sale that ${what}`, () => {
+    it(`refuses a sale that ${what} [UP-2, UP-7]`, () => {
       const errors = errorsOf(offlineSaleOf(fields))
       expect(errors).to.have.all.keys(wrong)
       for (const messages of Object.values(errors)) expect(messages.join()).to.match(/\S/)
@@ -133,10 +133,10 @@ describe('fingerprint of an offline sale', () => {
     ['status of a payment', { payments: [{ payment_type_id: 1, amount: 10, status: 'pending' }] }],
   ]
   for (const [what, fields] of other) {
-    it(`differs by ${what}`, () => expect(fingerprintOf(parse(fields))).not.to.equal(fingerprintOf(parse())))
+    it(`differs by ${what} [UP-5]`, () => expect(fingerprintOf(parse(fields))).not.to.equal(fingerprintOf(parse())))
   }
 
-  it('is the same for the same values, however they are written', () => {
+  it('is the same for the same values, however they are written [UP-5]', () => {
     const known = fingerprintOf(parse())
     expect(fingerprintOf(parse({ created_at: '2026-03-10T11:00:00-03:00', extra: 1 }))).to.equal(known)
     expect(fingerprintOf(parse({ amount_received: null, change: undefined }))).to.equal(known)
@@ -150,7 +150,7 @@ describe('any offline sale that adds up', () => {
   const line = fc.record({ thousandths: fc.integer({ min: 1, max: 99_999_999 }), cents: fc.nat({ max: 99_999 }) })
   const sale = fc.record({ lines: fc.array(line, { minLength: 1, maxLength: 20 }), change: fc.nat({ max: 99_999 }) })
 
-  it('is accepted, and refused with one cent more or less in any of its amounts', () => {
+  it('is accepted, and refused with one cent more or less in any of its amounts [UP-7]', () => {
     fc.assert(
       fc.property(sale, fc.constantFrom(-1, 1), ({ lines, change }, cent) => {
         const items = lines.map(({ thousandths, cents }) => ({

@@ -49,7 +49,7 @@ async function stocksOf(scenario: Scenario): Promise<number[]> {
 }
 
 describe('any sale', () => {
-  it('adds up: lines, fee, total, payments and change', async () => {
+  it('adds up: lines, fee, total, payments and change [SALE-5]', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.oneof(line, adHoc), { minLength: 1, maxLength: 6 }),
@@ -69,7 +69,7 @@ describe('any sale', () => {
     )
   })
 
-  it('never takes stock below zero; a refused one takes nothing, and cancelling gives everything back', async () => {
+  it('never takes stock below zero; a refused one takes nothing, and cancelling gives everything back [SALE-11]', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(sale, { minLength: 1, maxLength: 5 }), async (inputs) => {
         const scenario = await given(...shop)

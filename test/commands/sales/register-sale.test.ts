@@ -38,7 +38,7 @@ function completed({ decision }: Decided): DataOf<'SaleCompleted'> {
 }
 
 describe('register sale', () => {
-  it('takes price, name and external id from the catalog and debits its stock', async () => {
+  it('takes price, name and external id from the catalog and debits its stock [SALE-1]', async () => {
     const scenario = await given(...shop)
     const decided = await scenario.when(registerSale, sale({ items: [coffee('2')], payments: [cash('20.00')] }))
     const item = {
@@ -57,7 +57,7 @@ describe('register sale', () => {
     expect(await scenario.show('catalog_item/10')).to.include({ stock: '3.000' })
   })
 
-  it('finds an item by external id, and prefers the price that was sent, also zero', async () => {
+  it('finds an item by external id, and prefers the price that was sent, also zero [SALE-4]', async () => {
     const scenario = await given(...shop)
     const items = [{ catalog_item_external_id: 'c', quantity: '1', unit_price: '0.00' }]
     const decided = await scenario.when(registerSale, sale({ items, payments: [] }))
@@ -65,7 +65,7 @@ describe('register sale', () => {
     expect(completed(decided).items[0]).to.include({ catalog_item_id: 10, unit_price: '0.00', moves_stock: true })
   })
 
-  it('sells services and untracked or ad-hoc items without touching stock', async () => {
+  it('sells services and untracked or ad-hoc items without touching stock [SALE-3]', async () => {
     const scenario = await given(...shop, itemCreated({ id: 12, name: 'Água', price: '3.00' }))
     const items = [{ catalog_item_id: 11, quantity: '1' }, { catalog_item_id: 12, quantity: '1' }, cake]
     const decided = await scenario.when(registerSale, sale({ items, payments: [cash('20.90')] }))
@@ -107,7 +107,7 @@ describe('register sale', () => {
     expect(completed(decided).items.map((item) => item.quantity)).to.deep.equal(['0.333', '0.005', '0.001'])
   })
 
-  it('takes the surcharge from inside the amount', async () => {
+  it('takes the surcharge from inside the amount [SALE-8]', async () => {
     const scenario = await given(...shop)
     const decided = await scenario.when(registerSale, sale({ items: [cake], payments: [card('10.00')] }))
     expect(completed(decided).payments).to.deep.equal([
@@ -127,13 +127,13 @@ describe('register sale', () => {
 })
 
 describe('payments of a sale', () => {
-  it('takes a surplus as change when cash is among them', async () => {
+  it('takes a surplus as change when cash is among them [SALE-7]', async () => {
     const scenario = await given(...shop)
     const decided = await scenario.when(registerSale, sale({ items: [cake], payments: [card('4.00'), cash('10.00')] }))
     expect(completed(decided)).to.include({ total: '10.00', change: '4.00' })
   })
 
-  it('refuses a surplus without cash, and any shortfall', async () => {
+  it('refuses a surplus without cash, and any shortfall [SALE-6]', async () => {
     const scenario = await given(...shop)
     const surplus = await scenario.when(registerSale, sale({ items: [cake], payments: [card('10.01')] }))
     surplus.refuses('payment_mismatch', { total: '10.00', paid: '10.01' })
@@ -143,7 +143,7 @@ describe('payments of a sale', () => {
     unpaid.refuses('payment_mismatch', { total: '10.00', paid: '0.00' })
   })
 
-  it('refuses payment types that the API may not use, with their reason, and unknown ones', async () => {
+  it('refuses payment types that the API may not use, with their reason, and unknown ones [SALE-9]', async () => {
     const scenario = await given(...shop)
     const payments = [cash('5.00'), { payment_type_id: CREDIT, amount: '5.00' }]
     const internal = await scenario.when(registerSale, sale({ items: [cake], payments }))
@@ -160,7 +160,7 @@ describe('payments of a sale', () => {
 describe('stock of a sale', () => {
   const item = (id: number, stock: string) => itemCreated({ id, name: `Item ${id}`, price: '1.00', stock })
 
-  it('adds up what is asked on several lines and lists everything that is short', async () => {
+  it('adds up what is asked on several lines and lists everything that is short [SALE-10]', async () => {
     const scenario = await given(...shop, item(20, '1.000'), item(21, '9.000'))
     const items = [
       coffee('3'),
@@ -192,7 +192,7 @@ describe('stock of a sale', () => {
 })
 
 describe('refusals of a sale', () => {
-  it('refuses an external id that a sale has, also a cancelled one', async () => {
+  it('refuses an external id that a sale has, also a cancelled one [SALE-12]', async () => {
     const cancelled = event('SaleCancelled', { id: 8, reason: null, restock: [] })
     const scenario = await given(...shop, saleCompleted({ id: 8, external_id: 'x' }), cancelled)
     const decided = await scenario.when(
@@ -202,7 +202,7 @@ describe('refusals of a sale', () => {
     decided.refuses('duplicate_resource', { field: 'external_id', conflicting_id: 8 })
   })
 
-  it('refuses unknown and deleted customers', async () => {
+  it('refuses unknown and deleted customers [SALE-13]', async () => {
     const ana = customerCreated({ id: 4, external_id: 'ana' })
     const scenario = await given(...shop, ana, event('CustomerDeleted', { id: 4 }))
     for (const customer_external_id of ['ana', 'bia']) {
@@ -211,7 +211,7 @@ describe('refusals of a sale', () => {
     }
   })
 
-  it('refuses unknown and deactivated items, naming the field that was used', async () => {
+  it('refuses unknown and deactivated items, naming the field that was used [SALE-13]', async () => {
     const scenario = await given(...shop, event('CatalogItemDeactivated', { id: 10 }))
     const message = 'item não encontrado no catálogo'
     const byId = await scenario.when(registerSale, sale({ items: [cake, coffee()], payments: [] }))

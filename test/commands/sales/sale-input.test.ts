@@ -19,7 +19,7 @@ describe('sale input', () => {
     expect(wrongFields({ items: [] })).to.deep.equal(['items'])
   })
 
-  it('demands exactly one identifier of an item', () => {
+  it('demands exactly one identifier of an item [SALE-2]', () => {
     const ways = [{}, { catalog_item_id: 1, description: 'x', unit_price: '1.00' }]
     const both = { catalog_item_id: 1, catalog_item_external_id: 'c' }
     for (const identifiers of [...ways, both]) {

@@ -1,7 +1,12 @@
 import { expect } from 'chai'
-import { CreateStoreInput, createStore } from '#commands/stores/create-store.ts'
-import { disableStore, enableStore } from '#commands/stores/switch-store.ts'
-import { UpdateStoreInput, updateStore } from '#commands/stores/update-store.ts'
+import {
+  CreateStoreInput,
+  createStore,
+  disableStore,
+  enableStore,
+  UpdateStoreInput,
+  updateStore,
+} from '#commands/stores.ts'
 import { event } from '#events/catalogue.ts'
 import { type Accepted, isRefusal } from '#ledger/command.ts'
 import type { Changes } from '#ledger/working-set.ts'
@@ -19,7 +24,7 @@ function recorded({ decision }: Decided): Pick<Accepted, 'events' | 'privateRows
 }
 
 describe('create store', () => {
-  it('records the store without its secrets, and keeps those apart', async () => {
+  it('records the store without its secrets, and keeps those apart [STORE-2]', async () => {
     const secrets = { access_token: 'APP_USR-token', notification_secret: 'segredo-da-loja' }
     const scenario = await given(companyRegistered())
     const decided = await scenario.when(createStore, input({ sandbox: true, ...secrets }))
@@ -37,7 +42,7 @@ describe('create store', () => {
     })
   })
 
-  it('refuses an alias that is taken, and names only the company’s own store', async () => {
+  it('refuses an alias that is taken, and names only the company’s own store [STORE-1]', async () => {
     const own = await (await given(companyRegistered(), storeCreated())).when(createStore, input())
     own.refuses('duplicate_resource', { field: 'alias', conflicting_id: 1 })
     const scenario = await given(companyRegistered())
@@ -59,7 +64,7 @@ describe('create store', () => {
     expect(recorded(decided).privateRows).to.have.nested.property('[0].row.notification_secret', 'curto')
   })
 
-  it('takes only what can stand in an address, percentages up to 100, and secrets without blanks', () => {
+  it('takes only what can stand in an address, percentages up to 100, and secrets without blanks [STORE-1]', () => {
     for (const alias of ['a', 'A-loja', 'loja_1', '-loja', 'loja-', 'lo--ja', 'loja/1', 'açaí', 'x'.repeat(61), '']) {
       expect(CreateStoreInput.safeParse({ alias, commission_percentage: '5' }).success, alias).to.equal(false)
     }
@@ -142,7 +147,7 @@ describe('update store', () => {
 describe('enable and disable store', () => {
   const alias = 'padaria-ipe'
 
-  it('switch once, and change nothing when it is so already', async () => {
+  it('switch once, and change nothing when it is so already [STORE-3]', async () => {
     const scenario = await given(companyRegistered(), storeCreated())
     for (const [wanted, name] of [
       [disableStore, 'StoreDisabled'],

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { type ChangePasswordInput, changePassword } from '#commands/users/change-password.ts'
+import { type ChangePasswordInput, changePassword } from '#commands/users.ts'
 import { invalid } from '#domain/refusal.ts'
 import { event } from '#events/catalogue.ts'
 import type { DecisionContext } from '#ledger/command.ts'

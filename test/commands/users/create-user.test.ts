@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { CreateUserInput, createUser } from '#commands/users/create-user.ts'
+import { CreateUserInput, createUser } from '#commands/users.ts'
 import { event } from '#events/catalogue.ts'
 import type { DecisionContext } from '#ledger/command.ts'
 import { createWorkingSet } from '#ledger/working-set.ts'

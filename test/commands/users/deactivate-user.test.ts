@@ -1,6 +1,5 @@
 import { expect } from 'chai'
-import { deactivateUser } from '#commands/users/deactivate-user.ts'
-import { reactivateUser } from '#commands/users/reactivate-user.ts'
+import { deactivateUser, reactivateUser } from '#commands/users.ts'
 import { event } from '#events/catalogue.ts'
 import type { DecisionContext } from '#ledger/command.ts'
 import { userById } from '#projections/users.ts'
@@ -21,7 +20,7 @@ describe('deactivate user', () => {
     expect((await scenario.rows(userById(3))).get(userById(3))).to.include({ generation: 1, revision: 3 })
   })
 
-  it('refuses the last owner, and lets one of two go', async () => {
+  it('refuses the last owner, and lets one of two go [PANEL-8]', async () => {
     const scenario = await given(companyRegistered(), ana, bia, caio)
     ;(await scenario.when(deactivateUser, { id: 1 })).accepts('updated', event('UserDeactivated', { id: 1 }))
     ;(await scenario.when(deactivateUser, { id: 2 })).refuses('last_owner')

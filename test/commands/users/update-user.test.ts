@@ -1,8 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { deactivateUser } from '#commands/users/deactivate-user.ts'
-import { reactivateUser } from '#commands/users/reactivate-user.ts'
-import { UpdateUserInput, updateUser } from '#commands/users/update-user.ts'
+import { deactivateUser, reactivateUser, UpdateUserInput, updateUser } from '#commands/users.ts'
 import { event } from '#events/catalogue.ts'
 import { userById } from '#projections/users.ts'
 import { companyRegistered, userCreated } from '../../support/facts.ts'
@@ -62,7 +60,7 @@ describe('update user', () => {
     }
   })
 
-  it('and whatever else is done to users, in any order, leave an active owner', async () => {
+  it('and whatever else is done to users, in any order, leave an active owner [PANEL-8]', async () => {
     const id = fc.integer({ min: 1, max: 4 })
     const act = fc.oneof(
       fc.record({ id, role: fc.constantFrom('owner' as const, 'clerk' as const) }).map((input) => ({

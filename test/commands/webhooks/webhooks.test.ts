@@ -1,10 +1,14 @@
 import { expect } from 'chai'
-import { deleteWebhook } from '#commands/webhooks/delete-webhook.ts'
-import { MAX_WEBHOOKS, registerWebhook } from '#commands/webhooks/register-webhook.ts'
-import { rotateSecret } from '#commands/webhooks/rotate-secret.ts'
-import { enableWebhook, switchOffWebhook } from '#commands/webhooks/switch-webhook.ts'
-import { updateWebhook } from '#commands/webhooks/update-webhook.ts'
-import { WebhookFields } from '#commands/webhooks/webhook-input.ts'
+import {
+  deleteWebhook,
+  enableWebhook,
+  RotationFields,
+  registerWebhook,
+  rotateSecret,
+  switchOffWebhook,
+  updateWebhook,
+  WebhookFields,
+} from '#commands/webhooks.ts'
 import { event } from '#events/catalogue.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { type WebhookSecret, webhookSecrets } from '#projections/webhooks.ts'
@@ -22,7 +26,7 @@ function secretLeftBy({ decision }: { decision: object }): Partial<WebhookSecret
 }
 
 describe('register webhook', () => {
-  it('records the address, and keeps its secret beside the ledger', async () => {
+  it('records the address, and keeps its secret beside the ledger [HOOK-1]', async () => {
     const scenario = await given(companyRegistered())
     const decided = await scenario.when(registerWebhook, { ...address, secret: 'whsec_x' })
     decided.accepts('created', event('WebhookRegistered', { id: FIRST_NEW_ID, ...address }))
@@ -35,8 +39,8 @@ describe('register webhook', () => {
     })
   })
 
-  it('takes so many and no more; a deleted one makes room', async () => {
-    const many = Array.from({ length: MAX_WEBHOOKS }, (_, index) => webhookRegistered({ id: index + 1 }))
+  it('takes so many and no more; a deleted one makes room [HOOK-4]', async () => {
+    const many = Array.from({ length: 50 }, (_, index) => webhookRegistered({ id: index + 1 }))
     const scenario = await given(companyRegistered(), ...many)
     const refused = await scenario.when(registerWebhook, { ...address, secret: 'whsec_x' })
     refused.refuses('webhook_limit_reached')
@@ -49,7 +53,7 @@ describe('register webhook', () => {
 describe('input of a webhook', () => {
   const parse = (fields: object) => WebhookFields.safeParse({ ...address, ...fields })
 
-  it('keeps the names of events once each and in one order', () => {
+  it('keeps the names of events once each and in one order [HOOK-2]', () => {
     const { data } = parse({ events: ['sale.cancelled', 'customer.created', 'sale.cancelled'] })
     expect(data?.events).to.deep.equal(['customer.created', 'sale.cancelled'])
     expect(parse({ events: ['*', '*'] }).data?.events).to.deep.equal(['*'])
@@ -64,7 +68,7 @@ describe('input of a webhook', () => {
     ['no URL', { url: undefined }],
     ['an unknown field', { secret: 'whsec_mine' }],
   ] as const) {
-    it(`refuses ${what}`, () => expect(parse(fields).success).to.equal(false))
+    it(`refuses ${what} [HOOK-2]`, () => expect(parse(fields).success).to.equal(false))
   }
 })
 
@@ -115,6 +119,14 @@ describe('switching a webhook', () => {
 })
 
 describe('rotate secret', () => {
+  it('overlaps for 0 to 168 whole hours, and for 24 unless told otherwise [HOOK-28]', () => {
+    expect(RotationFields.parse({})).to.deep.equal({ overlap_hours: 24 })
+    for (const overlap_hours of [0, 168]) expect(RotationFields.safeParse({ overlap_hours }).success).to.equal(true)
+    for (const overlap_hours of [-1, 0.5, 169, '24']) {
+      expect(RotationFields.safeParse({ overlap_hours }).success).to.equal(false)
+    }
+  })
+
   /** A scenario in which the secret of address 1 is `row`. */
   async function withSecret(row: Partial<WebhookSecret>) {
     const scenario = await given(companyRegistered(), webhookRegistered({ id: 1 }))
@@ -125,7 +137,7 @@ describe('rotate secret', () => {
     return scenario
   }
 
-  it('lets both sign until the overlap ends', async () => {
+  it('lets both sign until the overlap ends [HOOK-28]', async () => {
     const scenario = await withSecret({})
     const decided = await scenario.when(rotateSecret, { id: 1, overlap_hours: 24, secret: 'whsec_new' })
     const overlap_ends_at = '2026-03-11T15:02:00.000Z'
@@ -137,7 +149,7 @@ describe('rotate secret', () => {
     })
   })
 
-  it('takes over at once without an overlap', async () => {
+  it('takes over at once without an overlap [HOOK-28]', async () => {
     const scenario = await withSecret({})
     const decided = await scenario.when(rotateSecret, { id: 1, overlap_hours: 0, secret: 'whsec_new' })
     decided.accepts('updated', event('WebhookSecretRotated', { id: 1, overlap_ends_at: null }))

@@ -72,7 +72,7 @@ describe('the sandbox of the payment provider', () => {
     return payment
   }
 
-  it('tells of a payment that is made, as the provider does: signed, with data.id in the query too', async () => {
+  it('tells of a payment that is made, as the provider does: signed, with data.id in the query too [OPS-18]', async () => {
     const { id, status } = await charge()
     expect(status).to.equal('pending')
     await until(() => told.length === 1)
@@ -122,7 +122,7 @@ describe('the sandbox of the payment provider', () => {
     expect((await api('GET', `/payments/${id}`)).body).to.include({ status: 'rejected' })
   })
 
-  it('charges once under one idempotency key, apart for each account, and wants one', async () => {
+  it('charges once under one idempotency key, apart for each account, and wants one [OPS-18]', async () => {
     const body = { transaction_amount: 1, payment_method_id: 'pix', payer: { email: 'a@example.com' } }
     const post = (changes: object, headers: Record<string, string>) =>
       api('POST', '/payments', { ...body, ...changes }, headers)
@@ -161,14 +161,14 @@ describe('the sandbox of the payment provider', () => {
     expect(other.status).to.equal(404)
   })
 
-  it('repeats, side by side if it is told to', async () => {
+  it('repeats, side by side if it is told to [OPS-18]', async () => {
     const { id } = await chargeQuietly()
     await control('POST', `/payments/${id}/notify`, { times: 5, at_once: true })
     expect(new Set(told.map(({ body }) => body.id))).to.have.property('size', 1)
     expect(told).to.have.length(5)
   })
 
-  it('holds notifications, and sends them in the order that it is told', async () => {
+  it('holds notifications, and sends them in the order that it is told [OPS-18]', async () => {
     await control('PUT', '/settings', { delivery: 'hold' })
     const ids: number[] = []
     for (let n = 0; n < 4; n++) ids.push((await charge()).id)
@@ -196,7 +196,7 @@ describe('the sandbox of the payment provider', () => {
     expect(told).to.have.length(3)
   })
 
-  it('lies in every way that it knows', async () => {
+  it('lies in every way that it knows [OPS-18]', async () => {
     const { id } = await chargeQuietly()
     const forge = async (as: string, url?: string): Promise<Told> => {
       const { status } = await control('POST', `/payments/${id}/forge`, { as, url })
@@ -228,7 +228,7 @@ describe('the sandbox of the payment provider', () => {
     expect(told.map(({ signed }) => signed)).to.deep.equal([false, false, true])
   })
 
-  it('fails in every way that it knows, and then works again', async () => {
+  it('fails in every way that it knows, and then works again [OPS-18]', async () => {
     const { id } = await chargeQuietly()
     const get = () => fetch(`${sandbox.url}/v1/payments/${id}`, { headers: { authorization: `Bearer ${TOKEN}` } })
     const fault = (mode: string, delay_ms?: number) => control('PUT', '/fault', { mode, delay_ms })

@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
-import { playDay, type Report } from '#demo/till/day.ts'
 import { createLine } from '#demo/till/line.ts'
-import { openQueue, type Queue } from '#demo/till/queue.ts'
 import type { OfflineSale } from '#demo/till/sale.ts'
+import { openQueue, type Queue } from '#demo/till/sale.ts'
 import { createSession } from '#demo/till/session.ts'
-import { createTill, type Till } from '#demo/till/till.ts'
+import { createTill, playDay, type Report, type Till } from '#demo/till/till.ts'
 import { fromThousandths } from '#domain/quantity.ts'
 import { startApi, type TestApi, type TestCompany } from '../../support/api.ts'
 import { useDatabase } from '../../support/database.ts'
@@ -70,7 +69,7 @@ describe('a day at the reference till', () => {
     })
   }
 
-  it('uploads every sale once though its line breaks twice, and the stock is exact', async () => {
+  it('uploads every sale once though its line breaks twice, and the stock is exact [UP-15]', async () => {
     const sold: OfflineSale[] = []
     const { play, till } = await open(sold)
     const report = await play(35)

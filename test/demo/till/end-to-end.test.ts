@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { createLine, type Line } from '#demo/till/line.ts'
-import { openQueue } from '#demo/till/queue.ts'
 import type { OfflineSale } from '#demo/till/sale.ts'
+import { openQueue } from '#demo/till/sale.ts'
 import { createSession } from '#demo/till/session.ts'
 import { createTill, type Tally } from '#demo/till/till.ts'
 import { freePort } from '#postgres/postmaster.ts'
@@ -80,15 +80,15 @@ describe('a till and a service process', () => {
     return tally
   }
 
-  it('lose no sale and make none twice when the service is killed while the upload arrives', async () => {
+  it('lose no sale and make none twice when the service is killed while the upload arrives [UP-15]', async () => {
     await uploadThrough((line, killed) => line.breakNext('while sending', killed))
   }).timeout(60_000)
 
-  it('lose no sale and make none twice when the service is killed as it has the whole upload', async () => {
+  it('lose no sale and make none twice when the service is killed as it has the whole upload [UP-15]', async () => {
     await uploadThrough((line, killed) => line.breakNext('after sending', killed))
   }).timeout(60_000)
 
-  it('lose no sale and make none twice when the service is killed as it answers, with all sales stored', async () => {
+  it('lose no sale and make none twice when the service is killed as it answers, with all sales stored [UP-15]', async () => {
     const { created, duplicate } = await uploadThrough((line, killed) => line.breakNext('while receiving', killed))
     expect({ created, duplicate }).to.deep.equal({ created: 0, duplicate: PORTION })
   }).timeout(60_000)

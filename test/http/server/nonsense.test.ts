@@ -5,7 +5,7 @@ import { expectRefusal, ID, JSON_TYPE, useConnections } from './connections.ts'
 describe('the server', () => {
   const { api, company, wireTo, key, creating } = useConnections()
 
-  describe('answers what is no HTTP with 400, an id, and the end of the connection', () => {
+  describe('answers what is no HTTP with 400, an id, and the end of the connection [OPS-27]', () => {
     const odd: Record<string, string> = {
       'no request at all': 'hello\r\n\r\n',
       'a greeting for TLS': '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03',
@@ -55,7 +55,7 @@ describe('the server', () => {
     })
   })
 
-  it('answers headers beyond 16 KB with 431, however many they are', async () => {
+  it('answers headers beyond 16 KB with 431, however many they are [OPS-27]', async () => {
     const long = ['X-Long', 'x'.repeat(16_400)] as const
     const many = Array.from({ length: 3_000 }, (_, n) => [`X-${n}`, 'x'] as const)
     for (const headers of [[long], many]) {

@@ -16,13 +16,13 @@ describe('the server', () => {
     })
     after(() => quick.close())
 
-    it('ends a connection on which nothing is said', async () => {
+    it('ends a connection on which nothing is said [OPS-26]', async () => {
       const wire = await wireTo(quick.url)
       expectRefusal((await wire.answered(1))[0], 408, 'request_timeout')
       await wire.ended()
     })
 
-    it('ends a connection on which headers come byte by byte', async () => {
+    it('ends a connection on which headers come byte by byte [OPS-26]', async () => {
       const wire = await wireTo(quick.url)
       const dribble = setInterval(() => wire.write('X'), 20)
       wire.write('GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ')
@@ -34,7 +34,7 @@ describe('the server', () => {
       }
     })
 
-    it('ends a request whose body comes byte by byte, in the shape of its interface, and records nothing', async () => {
+    it('ends a request whose body comes byte by byte, in the shape of its interface, and records nothing [OPS-26]', async () => {
       for (const [path, shape] of [
         ['/api/v1/customers', 'error'],
         ['/api/auth/login', 'success'],
@@ -87,7 +87,7 @@ describe('the server', () => {
     })
     after(() => quick.close())
 
-    it('gives up one that nobody takes', async () => {
+    it('gives up one that nobody takes [OPS-26]', async () => {
       const wire = await wireTo(quick.url)
       wire.socket.pause()
       // Many of them, more than the buffers of both sides hold.
@@ -112,7 +112,7 @@ describe('the server', () => {
     })
   })
 
-  it('closes connections beyond those it can hold, and has room again when some have gone', async () => {
+  it('closes connections beyond those it can hold, and has room again when some have gone [OPS-26]', async () => {
     const small = await startApi(api.databaseUrl, { server: { connections: 3 } })
     try {
       const kept = await Promise.all([1, 2, 3].map(() => wireTo(small.url)))

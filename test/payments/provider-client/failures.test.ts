@@ -108,7 +108,7 @@ describe('client of the payment provider against a provider that fails', () => {
       },
     ],
   ] as const) {
-    it(`gives up, and hangs up, when the provider ${name}`, async () => {
+    it(`gives up, and hangs up, when the provider ${name} [PAY-7]`, async () => {
       provider.answer = respond
       const error = await failure(provider.clientOf({ timeout_ms: 200 }).getPayment(account, '1'))
       expect(error).to.be.instanceOf(ProviderUnavailable)
@@ -116,7 +116,7 @@ describe('client of the payment provider against a provider that fails', () => {
     })
   }
 
-  it('asks only so much at a time, and lets only so many wait', async () => {
+  it('asks only so much at a time, and lets only so many wait [PAY-7]', async () => {
     const open: ServerResponse[] = []
     provider.answer = (_request, response) => open.push(response)
     const client = provider.clientOf({ limits: { running: 2, waiting: 1 }, timeout_ms: 10_000 })

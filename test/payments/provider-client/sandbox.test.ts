@@ -18,7 +18,7 @@ describe('client of the payment provider against the sandbox', () => {
     await sandbox.close()
   })
 
-  it('creates a payment with everything that the provider has to know', async () => {
+  it('creates a payment with everything that the provider has to know [PAY-1]', async () => {
     const payment = await client.createPayment(account, newPayment())
     expect(payment).to.deep.equal({
       id: payment.id,
@@ -40,7 +40,7 @@ describe('client of the payment provider against the sandbox', () => {
     expect(await client.getPayment(account, payment.id)).to.deep.equal(payment)
   })
 
-  it('charges once for one attempt, however often it is made', async () => {
+  it('charges once for one attempt, however often it is made [PAY-3]', async () => {
     const attempt = newPayment({ attemptId: '0190d6a0-0000-7000-8000-000000000002', orderReference: 'order-18' })
     const made = await Promise.all(Array.from({ length: 5 }, () => client.createPayment(account, attempt)))
     expect(new Set(made.map(({ id }) => id))).to.have.property('size', 1)

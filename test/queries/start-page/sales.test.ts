@@ -3,8 +3,7 @@ import fc from 'fast-check'
 import { addDays, dateInZone } from '#domain/instant.ts'
 import { fromCents, toCents } from '#domain/money.ts'
 import { event } from '#events/catalogue.ts'
-import { salesByDay } from '#queries/sales/sales-by-day.ts'
-import { salesToday } from '#queries/sales/sales-today.ts'
+import { salesByDay, salesToday } from '#queries/sales/totals.ts'
 import { useDatabase } from '../../support/database.ts'
 import { saleCompleted } from '../../support/facts.ts'
 import { COMPANY_ID } from '../../support/given.ts'
@@ -35,7 +34,7 @@ describe('sales on the start page', () => {
   const byDay = (day: string, days = 30, timezone = SAO_PAULO) =>
     salesByDay(shop.core.pool, COMPANY_ID, { timezone, today: day }, days)
 
-  it('of today are counted and added up, cancelled ones apart, with the average to the cent', async () => {
+  it('of today are counted and added up, cancelled ones apart, with the average to the cent [PANEL-19]', async () => {
     await sell('2026-03-10T12:00:00.000Z', '10.00')
     await sell('2026-03-10T13:00:00.000Z', '0.01')
     await sell('2026-03-10T14:00:00.000Z', '20.00')
@@ -64,7 +63,7 @@ describe('sales on the start page', () => {
     expect(await today('2026-03-10')).to.deep.equal({ ...none, cancelled, revision: 2 })
   })
 
-  it('are of the company’s own day, from its midnight to the next', async () => {
+  it('are of the company’s own day, from its midnight to the next [PANEL-19]', async () => {
     await sell('2026-03-10T02:59:59.999Z', '1.00')
     await sell('2026-03-10T03:00:00.000Z', '2.00')
     await sell('2026-03-11T02:59:59.999Z', '4.00')

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { z } from 'zod'
-import { DeleteInput, SettleInput } from '#commands/finance/account-input.ts'
+import { SettleInput } from '#commands/finance/account-input.ts'
 import {
   CreatePayableInput,
   createPayable,
@@ -10,7 +10,7 @@ import {
   replacePayable,
   settlePayable,
   updatePayable,
-} from '#commands/finance/payable-commands.ts'
+} from '#commands/finance/payables.ts'
 import {
   CreateReceivableInput,
   createReceivable,
@@ -20,7 +20,8 @@ import {
   replaceReceivable,
   settleReceivable,
   updateReceivable,
-} from '#commands/finance/receivable-commands.ts'
+} from '#commands/finance/receivables.ts'
+import { RecordId } from '#commands/records.ts'
 import { PAYMENT_METHODS } from '#domain/payment-method.ts'
 import { Id } from '#domain/text.ts'
 import { type Act, byId, maybe, nullable, place } from './act.ts'
@@ -78,7 +79,7 @@ export const accountActs = {
     schema: accountUpdate(ReceivableChanges),
     input: receivable.update,
   },
-  deleteReceivable: { kind: 'receivable', weight: 2, command: deleteReceivable, schema: DeleteInput, input: byId },
+  deleteReceivable: { kind: 'receivable', weight: 2, command: deleteReceivable, schema: RecordId, input: byId },
   settleReceivable: {
     kind: 'receivable',
     weight: 1,
@@ -107,6 +108,6 @@ export const accountActs = {
     schema: accountUpdate(PayableChanges),
     input: payable.update,
   },
-  deletePayable: { kind: 'payable', weight: 2, command: deletePayable, schema: DeleteInput, input: byId },
+  deletePayable: { kind: 'payable', weight: 2, command: deletePayable, schema: RecordId, input: byId },
   settlePayable: { kind: 'payable', weight: 1, command: settlePayable, schema: SettleInput, input: payable.settle },
 } satisfies Record<string, Act>

@@ -1,9 +1,15 @@
 import fc from 'fast-check'
-import { CreateCategoryInput, createCategory } from '#commands/catalog/create-category.ts'
-import { CreateItemInput, createItem } from '#commands/catalog/create-item.ts'
-import { DeactivateItemInput, deactivateItem } from '#commands/catalog/deactivate-item.ts'
-import { ReplaceItemInput, replaceItem } from '#commands/catalog/replace-item.ts'
-import { UpdateItemInput, updateItem } from '#commands/catalog/update-item.ts'
+import { CreateCategoryInput, createCategory } from '#commands/catalog/categories.ts'
+import {
+  CreateItemInput,
+  createItem,
+  deactivateItem,
+  ReplaceItemInput,
+  replaceItem,
+  UpdateItemInput,
+  updateItem,
+} from '#commands/catalog/items.ts'
+import { RecordId } from '#commands/records.ts'
 import { type Act, byId, maybe, nullable, place } from './act.ts'
 import { changing, externalId, money, name, rarely } from './values.ts'
 
@@ -54,7 +60,7 @@ export const catalogActs = {
     kind: 'catalog_item',
     weight: 4,
     command: deactivateItem,
-    schema: DeactivateItemInput,
+    schema: RecordId,
     input: byId,
   },
 } satisfies Record<string, Act>

@@ -1,15 +1,24 @@
 import fc from 'fast-check'
 import { hashKey } from '#access/api-keys.ts'
-import { CreateApiKeyInput, createApiKey } from '#commands/api-keys/create-api-key.ts'
-import { RevokeApiKeyInput, revokeApiKey } from '#commands/api-keys/revoke-api-key.ts'
-import { UpdateCompanyInput, updateCompany } from '#commands/companies/update-company.ts'
-import { CreatePaymentTypeInput, createPaymentType } from '#commands/payment-types/create-payment-type.ts'
-import { UpdatePaymentTypeInput, updatePaymentType } from '#commands/payment-types/update-payment-type.ts'
-import { ChangePasswordInput, changePassword } from '#commands/users/change-password.ts'
-import { CreateUserInput, createUser } from '#commands/users/create-user.ts'
-import { DeactivateUserInput, deactivateUser } from '#commands/users/deactivate-user.ts'
-import { ReactivateUserInput, reactivateUser } from '#commands/users/reactivate-user.ts'
-import { UpdateUserInput, updateUser } from '#commands/users/update-user.ts'
+import { CreateApiKeyInput, createApiKey, revokeApiKey } from '#commands/api-keys.ts'
+import { UpdateCompanyInput, updateCompany } from '#commands/companies.ts'
+import {
+  CreatePaymentTypeInput,
+  createPaymentType,
+  UpdatePaymentTypeInput,
+  updatePaymentType,
+} from '#commands/payment-types.ts'
+import { RecordId } from '#commands/records.ts'
+import {
+  ChangePasswordInput,
+  CreateUserInput,
+  changePassword,
+  createUser,
+  deactivateUser,
+  reactivateUser,
+  UpdateUserInput,
+  updateUser,
+} from '#commands/users.ts'
 import { SCOPES } from '#domain/scopes.ts'
 import { PAYMENT_KINDS, PLANS } from '#events/companies.ts'
 import { type Act, byId, maybe, nullable, place } from './act.ts'
@@ -82,8 +91,8 @@ export const companyActs = {
     schema: UpdateUserInput,
     input: fc.record({ id: place, name: maybe(name), role: maybe(role) }),
   },
-  deactivateUser: { kind: 'user', weight: 2, command: deactivateUser, schema: DeactivateUserInput, input: someone },
-  reactivateUser: { kind: 'user', weight: 3, command: reactivateUser, schema: ReactivateUserInput, input: someone },
+  deactivateUser: { kind: 'user', weight: 2, command: deactivateUser, schema: RecordId, input: someone },
+  reactivateUser: { kind: 'user', weight: 3, command: reactivateUser, schema: RecordId, input: someone },
   changePassword: {
     kind: 'user',
     weight: 1,
@@ -109,5 +118,5 @@ export const companyActs = {
       hash: fc.uuid().map((id) => hashKey(KEY + id)),
     }),
   },
-  revokeApiKey: { kind: 'api_key', weight: 2, command: revokeApiKey, schema: RevokeApiKeyInput, input: byId },
+  revokeApiKey: { kind: 'api_key', weight: 2, command: revokeApiKey, schema: RecordId, input: byId },
 } satisfies Record<string, Act>

@@ -1,11 +1,21 @@
 import fc from 'fast-check'
+import {
+  RefusePaymentInput,
+  refusePayment,
+  StartPaymentInput,
+  startPayment,
+} from '#commands/orders/payment-attempts.ts'
 import { OrderInput, placeOrder } from '#commands/orders/place-order.ts'
 import { RecordPaymentInput, recordPayment } from '#commands/orders/record-payment.ts'
-import { RefusePaymentInput, refusePayment } from '#commands/orders/refuse-payment.ts'
-import { StartPaymentInput, startPayment } from '#commands/orders/start-payment.ts'
-import { CreateStoreInput, createStore } from '#commands/stores/create-store.ts'
-import { disableStore, enableStore, SwitchStoreInput } from '#commands/stores/switch-store.ts'
-import { UpdateStoreInput, updateStore } from '#commands/stores/update-store.ts'
+import {
+  CreateStoreInput,
+  createStore,
+  disableStore,
+  enableStore,
+  SwitchStoreInput,
+  UpdateStoreInput,
+  updateStore,
+} from '#commands/stores.ts'
 import { attemptId } from '../facts.ts'
 import { type Act, maybe, nullable, place } from './act.ts'
 

@@ -1,12 +1,22 @@
 import fc from 'fast-check'
-import { CreateCustomerInput, createCustomer } from '#commands/people/create-customer.ts'
-import { CreateSupplierInput, createSupplier } from '#commands/people/create-supplier.ts'
-import { deleteCustomer } from '#commands/people/delete-customer.ts'
-import { deleteSupplier } from '#commands/people/delete-supplier.ts'
-import { ReplaceCustomerInput, replaceCustomer } from '#commands/people/replace-customer.ts'
-import { ReplaceSupplierInput, replaceSupplier } from '#commands/people/replace-supplier.ts'
-import { UpdateCustomerInput, updateCustomer } from '#commands/people/update-customer.ts'
-import { UpdateSupplierInput, updateSupplier } from '#commands/people/update-supplier.ts'
+import {
+  CreateCustomerInput,
+  createCustomer,
+  deleteCustomer,
+  ReplaceCustomerInput,
+  replaceCustomer,
+  UpdateCustomerInput,
+  updateCustomer,
+} from '#commands/people/customers.ts'
+import {
+  CreateSupplierInput,
+  createSupplier,
+  deleteSupplier,
+  ReplaceSupplierInput,
+  replaceSupplier,
+  UpdateSupplierInput,
+  updateSupplier,
+} from '#commands/people/suppliers.ts'
 import { type Act, ById, byId, maybe, nullable } from './act.ts'
 import { changing, externalId, name } from './values.ts'
 

@@ -1,11 +1,16 @@
 import fc from 'fast-check'
 import { z } from 'zod'
-import { deleteWebhook } from '#commands/webhooks/delete-webhook.ts'
-import { registerWebhook } from '#commands/webhooks/register-webhook.ts'
-import { rotateSecret } from '#commands/webhooks/rotate-secret.ts'
-import { enableWebhook, switchOffWebhook } from '#commands/webhooks/switch-webhook.ts'
-import { updateWebhook } from '#commands/webhooks/update-webhook.ts'
-import { RotationFields, WebhookChanges, WebhookFields } from '#commands/webhooks/webhook-input.ts'
+import {
+  deleteWebhook,
+  enableWebhook,
+  RotationFields,
+  registerWebhook,
+  rotateSecret,
+  switchOffWebhook,
+  updateWebhook,
+  WebhookChanges,
+  WebhookFields,
+} from '#commands/webhooks.ts'
 import { Id } from '#domain/text.ts'
 import { SWITCH_OFF_REASONS, WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import { type Act, ById, byId, maybe, nullable, place } from './act.ts'

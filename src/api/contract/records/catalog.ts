@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { ITEM_TYPES } from '#events/catalog.ts'
-import type { ItemObject } from '#projections/catalog-items.ts'
-import type { CategoryObject } from '#projections/categories.ts'
+import type { CategoryObject, ItemObject } from '#projections/catalog.ts'
 import { Amount, NullableText, RecordId, ThreeDecimals, Timestamp } from '../formats.ts'
 
 /** An item as a request sends it. */

@@ -1,9 +1,8 @@
 import { z } from 'zod'
 import { PAYMENT_METHODS } from '#domain/payment-method.ts'
 import { ACCOUNT_ORIGINS } from '#events/accounts.ts'
-import type { PayableObject } from '#projections/payables.ts'
-import type { ReceivableObject } from '#projections/receivables.ts'
-import type { Summary as SummaryObject } from '#queries/finance/summarize.ts'
+import type { PayableObject, ReceivableObject } from '#projections/finance.ts'
+import type { Summary as SummaryObject } from '#queries/finance/summary.ts'
 import { Amount, Balance, Day, NullableText, RecordId, Timestamp } from '../formats.ts'
 
 /** A receivable as a request sends it. */

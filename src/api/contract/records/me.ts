@@ -24,7 +24,7 @@ const example = {
   },
 }
 
-/** Who calls, what the key may do, and how often (queries/me.ts). */
+/** Who calls, what the key may do, and how often (queries/api-keys.ts). */
 export const Me = z
   .strictObject({
     company: z.strictObject({ id: RecordId, name: z.string(), cnpj: z.string() }),

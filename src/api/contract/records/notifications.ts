@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { NOTIFICATION_OUTCOMES } from '#domain/notification-outcome.ts'
-import type { NotificationObject } from '#queries/orders/list-notifications.ts'
+import { NOTIFICATION_OUTCOMES } from '#domain/orders.ts'
+import type { NotificationObject } from '#queries/orders.ts'
 import { RecordId, Timestamp } from '../formats.ts'
 
 const example = {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ORDER_STATUSES } from '#domain/order-moves.ts'
+import { ORDER_STATUSES } from '#domain/orders.ts'
 import { ORDER_ALARMS } from '#events/orders.ts'
 import type { PaymentObject } from '#projections/order-payments.ts'
 import type { OrderObject } from '#projections/orders.ts'

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { PERSON_TYPES } from '#events/persons.ts'
-import type { CustomerObject } from '#projections/customers.ts'
-import type { SupplierObject } from '#projections/suppliers.ts'
+import type { CustomerObject, SupplierObject } from '#projections/people.ts'
 import { NullableText, RecordId, Timestamp } from '../formats.ts'
 
 /** A person as a request sends it. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
-import { DELIVERY_STATUSES } from '#queries/webhooks/list-deliveries.ts'
+import { DELIVERY_STATUSES } from '#queries/webhooks.ts'
 import { NullableText, RecordId, Timestamp } from '../formats.ts'
 
 const webhook = {
@@ -54,7 +54,7 @@ const DeliveryAttempt = z
   })
   .meta({ id: 'WebhookDeliveryAttempt', examples: [attempt] })
 
-/** An event on its way to one address (queries/webhooks/list-deliveries.ts). */
+/** An event on its way to one address (queries/webhooks.ts). */
 export const Delivery = z
   .strictObject({
     id: z.uuid(),

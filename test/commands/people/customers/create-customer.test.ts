@@ -1,4 +1,4 @@
-import { CreateCustomerInput, createCustomer } from '#commands/people/create-customer.ts'
+import { CreateCustomerInput, createCustomer } from '#commands/people/customers.ts'
 import { event } from '#events/catalogue.ts'
 import { companyRegistered, customerCreated, noDetails } from '../../../support/facts.ts'
 import { FIRST_NEW_ID, given } from '../../../support/given.ts'
@@ -69,7 +69,7 @@ describe('create customer', () => {
     decided.refuses('duplicate_resource', { field: 'external_id', conflicting_id: 3 })
   })
 
-  it('says so when the external id is that of a deleted customer', async () => {
+  it('says so when the external id is that of a deleted customer [REC-4]', async () => {
     const scenario = await given(
       companyRegistered(),
       customerCreated({ id: 3, external_id: 'a' }),

@@ -11,7 +11,7 @@ describe('receivables of an offline sale', () => {
   const onAccount = input(paidBy(ACCOUNT, 'pending'))
   const cancel: CancelSaleInput = { id: FIRST_NEW_ID }
 
-  it('are made by its credit-on-account payments, due after the day of the sale on the company’s calendar', async () => {
+  it('are made by its credit-on-account payments, due after the day of the sale on the company’s calendar [UP-11]', async () => {
     const scenario = await given(...shop)
     const late = input({ created_at: '2026-03-11T02:59:59.999Z', ...paidBy(ACCOUNT) })
     const { decision } = await scenario.when(recordOfflineSale, late, 'pdv')
@@ -30,7 +30,7 @@ describe('receivables of an offline sale', () => {
     expect(await scenario.show(`receivable/${FIRST_NEW_ID}`)).to.include({ status: 'pending', origin: 'sale' })
   })
 
-  it('are one for each such payment, and none for nothing', async () => {
+  it('are one for each such payment, and none for nothing [UP-11]', async () => {
     const scenario = await given(...shop)
     const of = (payment_type_id: number, amount: number) => ({ payment_type_id, amount, status: 'completed' })
     const payments = [of(ACCOUNT, 4), of(CASH, 5), of(ACCOUNT, 1), of(ACCOUNT, 0)]
@@ -47,7 +47,7 @@ describe('receivables of an offline sale', () => {
     expect((decision as Accepted).events[1]?.data).to.include({ due_date: '9999-12-31' })
   })
 
-  it('go with the sale when it is cancelled, while they are pending', async () => {
+  it('go with the sale when it is cancelled, while they are pending [UP-12]', async () => {
     const scenario = await given(...shop)
     await scenario.when(recordOfflineSale, onAccount, 'pdv')
     const decided = await scenario.when(cancelSale, cancel, 'pdv')
@@ -64,7 +64,7 @@ describe('receivables of an offline sale', () => {
     expect(await scenario.show('catalog_item/10')).to.include({ stock: '5.000' })
   })
 
-  it('forbid to cancel the sale once one is settled', async () => {
+  it('forbid to cancel the sale once one is settled [UP-12]', async () => {
     const scenario = await given(
       ...shop,
       offlineSaleCompleted({ id: 8, receivable_ids: [4] }),

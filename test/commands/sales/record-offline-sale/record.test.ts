@@ -3,7 +3,7 @@ import { cancelSale } from '#commands/sales/cancel-sale.ts'
 import { fingerprintOf } from '#commands/sales/offline-sale-input.ts'
 import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
 import type { Accepted } from '#ledger/command.ts'
-import { offlineSaleById } from '#projections/offline-sales.ts'
+import { offlineSaleById } from '#projections/sales.ts'
 import {
   itemCreated,
   offlineSale,
@@ -47,7 +47,7 @@ describe('record offline sale', () => {
     expect(data.payments[0]).to.include({ amount: '10.00', surcharge: '2.00', net: '8.00' })
   })
 
-  it('records nothing when the same sale comes again, and finds its sale and its warnings', async () => {
+  it('records nothing when the same sale comes again, and finds its sale and its warnings [UP-4]', async () => {
     const scenario = await given(...shop)
     const sale = input(ofProduct(10, 9))
     const first = await scenario.when(recordOfflineSale, sale, 'pdv')
@@ -60,7 +60,7 @@ describe('record offline sale', () => {
     expect(await scenario.show('catalog_item/10')).to.include({ stock: '-4.000' })
   })
 
-  it('takes promotions, exchange credit and cashback, which only the counter may', async () => {
+  it('takes promotions, exchange credit and cashback, which only the counter may [UP-9]', async () => {
     for (const kind of ['promotion', 'exchange_credit', 'cashback'] as const) {
       const scenario = await given(...shop, paymentTypeCreated({ id: 9, kind }))
       expect(recorded(await scenario.when(recordOfflineSale, input(paidBy(9)), 'pdv')).warnings).to.deep.equal([])
@@ -79,7 +79,7 @@ describe('record offline sale', () => {
 })
 
 describe('cancelled offline sale', () => {
-  it('is recorded as cancelled, moves no stock, makes no receivable and looks like any cancelled sale', async () => {
+  it('is recorded as cancelled, moves no stock, makes no receivable and looks like any cancelled sale [UP-10]', async () => {
     const scenario = await given(...shop)
     const sale = input({ status: 'cancelled', ...paidBy(ACCOUNT, 'pending') })
     const decided = await scenario.when(recordOfflineSale, sale, 'pdv')

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
 import { event } from '#events/catalogue.ts'
-import { itemById } from '#projections/catalog-items.ts'
+import { itemById } from '#projections/catalog.ts'
 import { offlineSaleCompleted } from '../../../support/facts.ts'
 import { given } from '../../../support/given.ts'
 import { CARD, CASH, input, ofProduct, paidBy, recorded, shop, warning } from './shop.ts'
@@ -33,13 +33,13 @@ describe('warnings of an offline sale', () => {
     ],
   ]
   for (const [what, fields, warnings] of cases) {
-    it(`records a sale that ${what}`, async () => {
+    it(`records a sale that ${what} [UP-6]`, async () => {
       const scenario = await given(...shop)
       expect(recorded(await scenario.when(recordOfflineSale, input(fields), 'pdv')).warnings).to.deep.equal(warnings)
     })
   }
 
-  it('adds up the lines of a product before it looks at the stock', async () => {
+  it('adds up the lines of a product before it looks at the stock [UP-6]', async () => {
     const scenario = await given(...shop)
     const line = { product_id: 10, quantity: 3, price: 10, total: 30 }
     const sale = input({ ...ofProduct(10, 6), items: [line, line] })
@@ -47,7 +47,7 @@ describe('warnings of an offline sale', () => {
     expect(warnings).to.deep.equal([warning('negative_stock', { product_id: 10, found: '-1.000' })])
   })
 
-  it('records the sale of a product that was deactivated meanwhile', async () => {
+  it('records the sale of a product that was deactivated meanwhile [UP-6]', async () => {
     const scenario = await given(...shop, event('CatalogItemDeactivated', { id: 10 }))
     const { warnings } = recorded(await scenario.when(recordOfflineSale, input(), 'pdv'))
     expect(warnings).to.deep.equal([warning('product_deactivated', { product_id: 10 })])
@@ -56,13 +56,13 @@ describe('warnings of an offline sale', () => {
 })
 
 describe('refusals of an offline sale', () => {
-  it('refuses another sale under an identifier that is taken', async () => {
+  it('refuses another sale under an identifier that is taken [UP-5]', async () => {
     const scenario = await given(...shop, offlineSaleCompleted({ id: 8 }))
     const decided = await scenario.when(recordOfflineSale, input(), 'pdv')
     decided.refuses('duplicate_resource', { field: 'offline_id', conflicting_id: 8 })
   })
 
-  it('names every product and payment type that the company does not have', async () => {
+  it('names every product and payment type that the company does not have [UP-9]', async () => {
     const scenario = await given(...shop)
     const item = { product_id: 99, quantity: 1, price: 5, total: 5 }
     const sale = input({

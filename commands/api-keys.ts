@@ -1,0 +1,50 @@
+import { z } from 'zod'
+import { Instant } from '#domain/instant.ts'
+import { invalid, refuse } from '#domain/refusal.ts'
+import { inOrder, SCOPES } from '#domain/scopes.ts'
+import { text } from '#domain/text.ts'
+import { event } from '#events/catalogue.ts'
+import { accept, command } from '#ledger/command.ts'
+import { type ApiKeySecret, apiKeyById, apiKeySecrets } from '#projections/api-keys.ts'
+import { ownCompany } from '#projections/companies.ts'
+import type { RecordId } from './records.ts'
+
+/** Active keys, neither revoked nor expired, that a company may have at a time (KEY-4). */
+export const MAX_ACTIVE_KEYS = 5
+
+/** `prefix` and `hash` are of the key, which itself only the caller knows. */
+export const CreateApiKeyInput = z.strictObject({
+  name: text(80),
+  scopes: z.array(z.enum(SCOPES)).min(1),
+  expires_at: Instant.nullish(),
+  prefix: z.string(),
+  hash: z.instanceof(Buffer),
+})
+export type CreateApiKeyInput = z.infer<typeof CreateApiKeyInput>
+
+/** Gives an integration its access to the company. */
+export const createApiKey = command<CreateApiKeyInput>({
+  needs: () => [ownCompany],
+  ids: () => ({ api_key: 1 }),
+  decide(rows, { name, scopes, prefix, hash, expires_at = null }, { companyId, now, nextId }) {
+    if (expires_at !== null && expires_at <= now) return invalid('expires_at', 'deve estar no futuro')
+    const keys = rows.get(ownCompany)?.active_keys ?? []
+    const active = keys.filter((key) => key.expires_at === null || key.expires_at > now)
+    if (active.length >= MAX_ACTIVE_KEYS) return refuse('key_limit_reached')
+    const id = nextId('api_key')
+    const created = event('ApiKeyCreated', { id, name, prefix, scopes: inOrder(scopes), expires_at })
+    const secret: ApiKeySecret = { company_id: companyId, api_key_id: id, hash }
+    return accept('created', created.subject, [created], [{ table: apiKeySecrets, row: secret }])
+  },
+})
+
+/** Ends a key for good: its next call fails, whichever process it reaches. An expired one can be revoked too. */
+export const revokeApiKey = command<RecordId>({
+  needs: ({ id }) => [apiKeyById(id)],
+  decide(rows, { id }) {
+    const key = rows.get(apiKeyById(id))
+    if (!key) return refuse('not_found')
+    if (key.revoked_at) return accept('unchanged', `api_key/${id}`)
+    return accept('updated', `api_key/${id}`, [event('ApiKeyRevoked', { id })])
+  },
+})

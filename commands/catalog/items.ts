@@ -1,0 +1,136 @@
+import { z } from 'zod'
+import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
+import { ExternalId, Id } from '#domain/text.ts'
+import { event } from '#events/catalogue.ts'
+import { accept, command, isRefusal } from '#ledger/command.ts'
+import type { AnyRef } from '#ledger/table.ts'
+import type { Rows } from '#ledger/working-set.ts'
+import { categoryById, type ItemFields, itemByBarcode, itemByExternalId, itemById } from '#projections/catalog.ts'
+import { changesBetween, duplicateOf, isEmpty, type RecordId } from '../records.ts'
+import { checkStock, ItemChanges, type ItemInput, itemShape } from './item-input.ts'
+import { countStock, moveStock, normalized } from './stock.ts'
+
+/** POST /catalog/items, and the body of PUT by-external, whose external id is in the path. */
+export const CreateItemInput = z
+  .strictObject({ external_id: ExternalId.nullish(), ...itemShape })
+  .superRefine(checkStock)
+export type CreateItemInput = z.infer<typeof CreateItemInput>
+
+/** Creates a product or service with an external id and a barcode that no other has. */
+export const createItem = command<CreateItemInput>({
+  needs: linkedRefs,
+  ids: () => ({ catalog_item: 1 }),
+  decide(rows, input, { nextId }) {
+    const conflict = findConflict(rows, input, null)
+    if (conflict) return conflict
+    const created = event('CatalogItemCreated', {
+      id: nextId('catalog_item'),
+      ...fieldsOf(input.external_id ?? null, input),
+      stock: input.stock ? normalized(input.stock) : null,
+    })
+    return accept('created', created.subject, [created])
+  },
+})
+
+/** PUT /catalog/items/by-external/{external_id}, and each item of a batch. */
+export const ReplaceItemInput = z.strictObject({ external_id: ExternalId, ...itemShape }).superRefine(checkStock)
+export type ReplaceItemInput = z.infer<typeof ReplaceItemInput>
+
+/** Makes the item with this external id what the input says: creates, replaces or revives it. Stock not sent is left alone. */
+export const replaceItem = command<ReplaceItemInput>({
+  needs: linkedRefs,
+  ids: () => ({ catalog_item: 1 }),
+  decide(rows, input, { nextId }) {
+    const known = rows.get(itemByExternalId(input.external_id))
+    const conflict = findConflict(rows, input, known?.id ?? null)
+    if (conflict) return conflict
+    const fields = fieldsOf(input.external_id, input)
+    if (!known) {
+      const stock = input.stock ? normalized(input.stock) : null
+      const created = event('CatalogItemCreated', { id: nextId('catalog_item'), ...fields, stock })
+      return accept('created', created.subject, [created])
+    }
+    const { id } = known
+    const changes = changesBetween(known.doc, fields)
+    const changed = isEmpty(changes) ? [] : [event('CatalogItemUpdated', { id, changes })]
+    // A webhook shows the record as it is when its event is applied: the event that it tells comes last.
+    const events = [
+      ...countStock({ id, type: input.type, stock: known.doc.stock }, input.stock),
+      ...(known.deleted_at ? [event('CatalogItemRevived', { id, ...fields })] : changed),
+    ]
+    return accept(events.length > 0 ? 'updated' : 'unchanged', `catalog_item/${id}`, events)
+  },
+})
+
+export const UpdateItemInput = z.strictObject({ id: Id, changes: ItemChanges })
+export type UpdateItemInput = z.infer<typeof UpdateItemInput>
+
+/** Changes the fields that are named; a movement of stock is an event of its own. */
+export const updateItem = command<UpdateItemInput>({
+  needs: ({ id, changes }) => [itemById(id), ...linkedRefs(changes)],
+  decide(rows, { id, changes: input }) {
+    const known = rows.get(itemById(id))
+    if (!known || known.deleted_at) return refuse('not_found')
+    const { stock: _stock, stock_adjustment: _adjustment, ...fields } = input
+    const conflict = findConflict(rows, fields, id)
+    if (conflict) return conflict
+    const moved = moveStock({ id, type: fields.type ?? known.doc.type, stock: known.doc.stock }, input)
+    if (isRefusal(moved)) return moved
+    const changes = changesBetween(known.doc, fields)
+    // In this order for the same reason as in replaceItem.
+    const events = [...moved, ...(isEmpty(changes) ? [] : [event('CatalogItemUpdated', { id, changes })])]
+    return accept(events.length > 0 ? 'updated' : 'unchanged', `catalog_item/${id}`, events)
+  },
+})
+
+/** Takes an item out of lists and sales and frees its barcode, without erasing it (REC-6). */
+export const deactivateItem = command<RecordId>({
+  needs: ({ id }) => [itemById(id)],
+  decide(rows, { id }) {
+    const known = rows.get(itemById(id))
+    if (!known || known.deleted_at) return refuse('not_found')
+    return accept('deleted', `catalog_item/${id}`, [event('CatalogItemDeactivated', { id })])
+  },
+})
+
+/** Fields that refer to other records or must differ from theirs. */
+interface LinkedFields {
+  readonly external_id?: string | null
+  readonly barcode?: string | null
+  readonly category_id?: number | null
+}
+
+/** A whole item as it is recorded, stock aside: what was not sent is empty. */
+export function fieldsOf(externalId: string | null, input: ItemInput): ItemFields {
+  return {
+    external_id: externalId,
+    type: input.type,
+    name: input.name,
+    sku: input.sku ?? null,
+    barcode: input.barcode ?? null,
+    category_id: input.category_id ?? null,
+    unit: input.unit ?? null,
+    price: input.price,
+    cost: input.cost ?? null,
+  }
+}
+
+function linkedRefs({ external_id, barcode, category_id }: LinkedFields): AnyRef[] {
+  return [
+    ...(external_id ? [itemByExternalId(external_id)] : []),
+    ...(barcode ? [itemByBarcode(barcode)] : []),
+    ...(category_id ? [categoryById(category_id)] : []),
+  ]
+}
+
+/** The refusal of an unknown category, or of an external id or barcode that another item has. */
+function findConflict(
+  rows: Rows,
+  { external_id, barcode, category_id }: LinkedFields,
+  ownId: number | null,
+): Refusal | null {
+  if (category_id && !rows.get(categoryById(category_id))) return invalid('category_id', 'categoria não encontrada')
+  const same = external_id ? duplicateOf('external_id', rows.get(itemByExternalId(external_id)), ownId) : null
+  if (same || !barcode) return same
+  return duplicateOf('barcode', rows.get(itemByBarcode(barcode)), ownId)
+}

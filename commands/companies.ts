@@ -1,0 +1,61 @@
+import { z } from 'zod'
+import { isTimeZone } from '#domain/instant.ts'
+import { refuse } from '#domain/refusal.ts'
+import { Cnpj } from '#domain/tax-number.ts'
+import { Id, text } from '#domain/text.ts'
+import { event } from '#events/catalogue.ts'
+import { PLANS } from '#events/companies.ts'
+import { accept, command } from '#ledger/command.ts'
+import { ownCompany } from '#projections/companies.ts'
+import { changesBetween, isEmpty } from './records.ts'
+
+const LOGO_URL = 'deve ser uma URL http ou https'
+const TIME_ZONE = 'deve ser um fuso horário, como "America/Sao_Paulo"'
+
+/** Fields of a company, set by whoever runs the service. */
+export const companyShape = {
+  name: text(120),
+  cnpj: Cnpj,
+  plan: z.enum(PLANS),
+  timezone: z.string().refine(isTimeZone, TIME_ZONE),
+  logo_url: text(500)
+    .refine((url) => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol), LOGO_URL)
+    .nullable(),
+}
+
+/** The id is part of the input: a company needs a ledger, and so an id, before anything can happen in it. */
+export const RegisterCompanyInput = z.strictObject({
+  id: Id,
+  ...companyShape,
+  plan: companyShape.plan.default('basic'),
+  timezone: companyShape.timezone.default('America/Sao_Paulo'),
+  logo_url: companyShape.logo_url.default(null),
+})
+export type RegisterCompanyInput = z.infer<typeof RegisterCompanyInput>
+
+/** The first event of a ledger. Registering again changes nothing, so that an interrupted registration can be repeated. */
+export const registerCompany = command<RegisterCompanyInput>({
+  needs: () => [ownCompany],
+  decide(rows, input, { companyId }) {
+    if (input.id !== companyId) throw new Error(`company ${input.id} belongs to another ledger`)
+    const subject = `company/${companyId}`
+    if (rows.get(ownCompany)) return accept('unchanged', subject)
+    return accept('created', subject, [event('CompanyRegistered', input)])
+  },
+})
+
+/** Absent is left alone; a null logo_url removes the logo. */
+export const UpdateCompanyInput = z.strictObject(companyShape).partial()
+export type UpdateCompanyInput = z.infer<typeof UpdateCompanyInput>
+
+/** A new time zone counts from now on: records keep the offset of the times that they have. */
+export const updateCompany = command<UpdateCompanyInput>({
+  needs: () => [ownCompany],
+  decide(rows, input, { companyId }) {
+    const company = rows.get(ownCompany)
+    if (!company) return refuse('not_found')
+    const changes = changesBetween(company.doc, input)
+    if (isEmpty(changes)) return accept('unchanged', `company/${companyId}`)
+    return accept('updated', `company/${companyId}`, [event('CompanyUpdated', { id: companyId, changes })])
+  },
+})

@@ -1,0 +1,198 @@
+import { dateInZone } from '#domain/instant.ts'
+import { toCents } from '#domain/money.ts'
+import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
+import type { DataOf } from '#events/catalogue.ts'
+import { accept, type Command, command, isRefusal } from '#ledger/command.ts'
+import type { NewEvent, Origin } from '#ledger/envelope.ts'
+import type { AnyRef, Ref } from '#ledger/table.ts'
+import type { Rows } from '#ledger/working-set.ts'
+import { ownCompany, timezoneOf } from '#projections/companies.ts'
+import type { AccountFields, AccountRow, AccountStart } from '#projections/finance.ts'
+import type { PersonRow } from '#projections/people.ts'
+import { changesBetween, duplicateOf, isEmpty, type RecordId } from '../records.ts'
+import type { AccountInput, PartyName, SettleInput } from './account-input.ts'
+
+/** A customer or supplier as an account records it. */
+export interface Party {
+  readonly id: number
+  readonly external_id: string | null
+  readonly name: string
+}
+
+/** Who the other party of an account may be, and how inputs (`N`) and events (`P`) speak of it. */
+export interface PartyKind<P, N> {
+  /** Prefix of its fields' names. */
+  readonly field: 'customer' | 'supplier'
+  /** The refusal of one that does not exist, in Portuguese. */
+  readonly unknown: string
+  byId(id: number): Ref<PersonRow>
+  byExternalId(externalId: string): Ref<PersonRow>
+  named(input: N): PartyName
+  recorded(party: Party | null): P
+}
+
+/** What differs between receivables and payables: how they are found, and their events. */
+export interface AccountSide<P extends object, N> {
+  /** In subjects of events, and for ids. */
+  readonly name: 'receivable' | 'payable'
+  readonly party: PartyKind<P, N>
+  byId(id: number): Ref<AccountRow<P>>
+  byExternalId(externalId: string): Ref<AccountRow<P>>
+  created(id: number, start: AccountStart<P>): NewEvent
+  updated(id: number, changes: Partial<AccountFields & P>): NewEvent
+  deleted(id: number): NewEvent
+  revived(id: number, fields: AccountFields & P): NewEvent
+  settled(id: number, settlement: Omit<DataOf<'ReceivableSettled'>, 'id'>): NewEvent
+}
+
+/**
+ * Why an account cannot be written at all. One that a sale made belongs to the point of sale: only the integration API is
+ * refused (ACCT-3).
+ */
+function findLock(
+  { origin: source, status }: Pick<AccountRow<unknown>, 'origin' | 'status'>,
+  origin: Origin,
+): Refusal | null {
+  if (source === 'sale' && origin === 'api') return refuse('managed_by_pdv')
+  return status === 'settled' ? refuse('already_settled') : null
+}
+
+/** Enters a pending account. */
+export function createAccount<P extends object, N>(side: AccountSide<P, N>): Command<AccountInput & N> {
+  return command<AccountInput & N>({
+    needs: (input) => [
+      ...(input.external_id ? [side.byExternalId(input.external_id)] : []),
+      ...partyRefs(side.party, input),
+    ],
+    ids: () => ({ [side.name]: 1 }),
+    decide(rows, input, { nextId, origin }) {
+      const party = findParty(rows, side.party, input) ?? side.party.recorded(null)
+      if (isRefusal(party)) return party
+      const { external_id = null, description, amount, due_date } = input
+      const same = external_id && duplicateOf('external_id', rows.get(side.byExternalId(external_id)), null)
+      if (same) return same
+      const created = side.created(nextId(side.name), {
+        external_id,
+        origin: origin === 'api' ? 'api' : 'pdv',
+        description,
+        ...party,
+        amount,
+        due_date,
+        sale_id: null,
+      })
+      return accept('created', created.subject, [created])
+    },
+  })
+}
+
+type Replacement = AccountInput & { readonly external_id: string }
+
+/** Makes the account with this external id what the input says: creates, replaces or revives it, while it is pending. */
+export function replaceAccount<P extends object, N>(side: AccountSide<P, N>): Command<Replacement & N> {
+  return command<Replacement & N>({
+    needs: (input) => [side.byExternalId(input.external_id), ...partyRefs(side.party, input)],
+    ids: () => ({ [side.name]: 1 }),
+    decide(rows, input, { nextId, origin }) {
+      const known = rows.get(side.byExternalId(input.external_id))
+      const lock = known && findLock(known, origin)
+      if (lock) return lock
+      const party = findParty(rows, side.party, input) ?? side.party.recorded(null)
+      if (isRefusal(party)) return party
+      const { external_id, description, amount, due_date } = input
+      const fields = { external_id, description, ...party, amount, due_date }
+      if (!known) {
+        const start = { ...fields, origin: origin === 'api' ? 'api' : 'pdv', sale_id: null } as const
+        const created = side.created(nextId(side.name), start)
+        return accept('created', created.subject, [created])
+      }
+      const { id } = known
+      const subject = `${side.name}/${id}`
+      if (known.deleted_at) return accept('updated', subject, [side.revived(id, fields)])
+      const changes = changesBetween(known.doc, fields)
+      if (isEmpty(changes)) return accept('unchanged', subject)
+      return accept('updated', subject, [side.updated(id, changes)])
+    },
+  })
+}
+
+interface Update<N> extends RecordId {
+  readonly changes: Partial<AccountInput> & N
+}
+
+/** Changes the fields that are named, while the account is pending. */
+export function updateAccount<P extends object, N>(side: AccountSide<P, N>): Command<Update<N>> {
+  return command<Update<N>>({
+    needs: ({ id, changes }) => [
+      side.byId(id),
+      ...(changes.external_id ? [side.byExternalId(changes.external_id)] : []),
+      ...partyRefs(side.party, changes),
+    ],
+    decide(rows, { id, changes: patch }, { origin }) {
+      const known = rows.get(side.byId(id))
+      if (!known || known.deleted_at) return refuse('not_found')
+      const lock = findLock(known, origin)
+      if (lock) return lock
+      const party = findParty(rows, side.party, patch)
+      if (party && isRefusal(party)) return party
+      const { external_id, description, amount, due_date } = patch
+      const same = external_id && duplicateOf('external_id', rows.get(side.byExternalId(external_id)), id)
+      if (same) return same
+      const after = { external_id, description, ...party, amount, due_date } as Partial<AccountFields & P>
+      const changes = changesBetween(known.doc, after)
+      const subject = `${side.name}/${id}`
+      if (isEmpty(changes)) return accept('unchanged', subject)
+      return accept('updated', subject, [side.updated(id, changes)])
+    },
+  })
+}
+
+/** Takes a pending account out of lists and sums; its external id stays, so that PUT by-external can revive it. */
+export function deleteAccount<P extends object, N>(side: AccountSide<P, N>): Command<RecordId> {
+  return command<RecordId>({
+    needs: ({ id }) => [side.byId(id)],
+    decide(rows, { id }, { origin }) {
+      const known = rows.get(side.byId(id))
+      if (!known || known.deleted_at) return refuse('not_found')
+      return findLock(known, origin) ?? accept('deleted', `${side.name}/${id}`, [side.deleted(id)])
+    },
+  })
+}
+
+/** The last day that a date can name. */
+const LAST_DAY = '9999-12-31'
+
+/** Settles an account in full: there is no partial settlement, so another amount is a mistake (ACCT-5). */
+export function settleAccount<P extends object, N>(side: AccountSide<P, N>): Command<SettleInput> {
+  return command<SettleInput>({
+    needs: ({ id }) => [side.byId(id), ownCompany],
+    decide(rows, { id, payment_method, ...input }, { now, origin }) {
+      const known = rows.get(side.byId(id))
+      if (!known || known.deleted_at) return refuse('not_found')
+      const lock = findLock(known, origin)
+      if (lock) return lock
+      if (typeof input.amount === 'string' && toCents(input.amount) !== known.amount_cents) {
+        return invalid('amount', `deve ser o valor da conta, ${known.doc.amount}: não há liquidação parcial`)
+      }
+      const paid_at = input.paid_at ?? now
+      const settled_on = dateInZone(paid_at, timezoneOf(rows))
+      // East of Greenwich the last hours of 9999 belong to a year with five digits.
+      if (settled_on.length > LAST_DAY.length) return invalid('paid_at', `deve ser até ${LAST_DAY}`)
+      return accept('updated', `${side.name}/${id}`, [side.settled(id, { paid_at, settled_on, payment_method })])
+    },
+  })
+}
+
+function partyRefs<P, N>({ byId, byExternalId, named }: PartyKind<P, N>, input: N): AnyRef[] {
+  const { id, external_id } = named(input)
+  if (id) return [byId(id)]
+  return external_id ? [byExternalId(external_id)] : []
+}
+
+/** What an account records of the party that an input names; undefined where the input says nothing of a party. */
+export function findParty<P, N>(rows: Rows, kind: PartyKind<P, N>, input: N): P | undefined | Refusal {
+  const { id, external_id } = kind.named(input)
+  if (!id && !external_id) return id === null || external_id === null ? kind.recorded(null) : undefined
+  const found = rows.get(id ? kind.byId(id) : kind.byExternalId(external_id ?? ''))
+  if (!found || found.deleted_at) return invalid(`${kind.field}_${id ? 'id' : 'external_id'}`, kind.unknown)
+  return kind.recorded({ id: found.id, external_id: found.external_id, name: found.doc.name })
+}

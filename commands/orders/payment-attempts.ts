@@ -1,0 +1,91 @@
+import { z } from 'zod'
+import { invalid, refuse } from '#domain/refusal.ts'
+import { Id, text } from '#domain/text.ts'
+import { event } from '#events/catalogue.ts'
+import { ANSWER_RETENTION_MS } from '#ledger/answers.ts'
+import { accept, command } from '#ledger/command.ts'
+import type { Rows } from '#ledger/working-set.ts'
+import { type OrderRow, orderById, type PaymentKeyRow, paymentByKey } from '#projections/orders.ts'
+import { storeById } from '#projections/stores.ts'
+
+/** Attempts on one order: more than anybody needs, and they bound the size of its record. */
+const MAX_ATTEMPTS = 50
+
+/** The attempt's id is the caller's: the same request must come with the same one. */
+export const StartPaymentInput = z.strictObject({
+  id: Id,
+  attempt_id: z.uuid(),
+  /** Of the request; one key stands for one attempt. */
+  idempotency_key: z.string().nullable(),
+  payment_method_id: text(60),
+})
+export type StartPaymentInput = z.infer<typeof StartPaymentInput>
+
+/**
+ * Records an attempt to pay an order, before the provider is asked. Repeated, it changes nothing: the provider is asked again
+ * with the attempt's id, and charges it once. An attempt of which nothing was heard may have charged or not, so it is refused
+ * where a new one would be. A refused attempt starts once more.
+ */
+export const startPayment = command<StartPaymentInput>({
+  needs: ({ id, idempotency_key }) => [
+    orderById(id),
+    ...(idempotency_key === null ? [] : [paymentByKey(idempotency_key)]),
+  ],
+  needsMore: (rows, input) => {
+    const order = rows.get(orderById(input.id))
+    const claim = claimOf(rows, input)
+    return [...(order ? [storeById(order.store_id)] : []), ...(claim ? [orderById(claim.order_id)] : [])]
+  },
+  decide(rows, input, { now }) {
+    const { id, attempt_id, idempotency_key, payment_method_id } = input
+    const order = rows.get(orderById(id))
+    if (!order) return refuse('not_found')
+    const known = attemptOf(order, attempt_id)
+    if (known && known.provider_payment_id !== null) return accept('unchanged', `order/${id}`)
+    if (isTaken(rows, input, now)) return refuse('idempotency_key_reuse')
+    if (order.status === 'paid' || order.status === 'refunded') return refuse('order_already_paid')
+    const store = rows.get(storeById(order.store_id))
+    if (!store?.enabled) return invalid('store_alias', 'a loja está desativada')
+    if (known && known.refusal === null) return accept('unchanged', `order/${id}`)
+    if (!known && order.doc.payments.length >= MAX_ATTEMPTS)
+      return invalid('payments', `o pedido já tem ${MAX_ATTEMPTS} tentativas de pagamento`)
+    const started = event('PaymentStarted', {
+      id,
+      attempt_id,
+      idempotency_key,
+      payment_method_id,
+      amount: order.doc.total,
+      commission_percentage: store.doc.commission_percentage,
+    })
+    return accept('created', started.subject, [started])
+  },
+})
+
+const attemptOf = (order: Readonly<OrderRow> | null, attemptId: string) =>
+  order?.doc.payments.find((payment) => payment.attempt_id === attemptId)
+
+const claimOf = (rows: Rows, { idempotency_key }: StartPaymentInput): Readonly<PaymentKeyRow> | null =>
+  idempotency_key === null ? null : rows.get(paymentByKey(idempotency_key))
+
+/** Whether the key stands for another attempt that may still charge somebody: its answer is not stored yet. */
+function isTaken(rows: Rows, input: StartPaymentInput, now: string): boolean {
+  const claim = claimOf(rows, input)
+  if (!claim || claim.attempt_id === input.attempt_id) return false
+  if (Date.parse(now) - Date.parse(claim.started_at) >= ANSWER_RETENTION_MS) return false
+  const holder = attemptOf(rows.get(orderById(claim.order_id)), claim.attempt_id)
+  return holder !== undefined && holder.refusal === null
+}
+
+export const RefusePaymentInput = z.strictObject({ id: Id, attempt_id: z.uuid(), reason: text(500) })
+export type RefusePaymentInput = z.infer<typeof RefusePaymentInput>
+
+/** Notes that the provider made no payment of an attempt. What the provider has told of it meanwhile has precedence. */
+export const refusePayment = command<RefusePaymentInput>({
+  needs: ({ id }) => [orderById(id)],
+  decide(rows, { id, attempt_id, reason }) {
+    const attempt = rows.get(orderById(id))?.doc.payments.find((payment) => payment.attempt_id === attempt_id)
+    if (!attempt) return refuse('not_found')
+    if (attempt.provider_payment_id !== null || attempt.refusal !== null) return accept('unchanged', `order/${id}`)
+    return accept('updated', `order/${id}`, [event('PaymentRefused', { id, attempt_id, reason })])
+  },
+})

@@ -1,0 +1,125 @@
+import { type Refusal, refuse } from '#domain/refusal.ts'
+import { accept, type Command, command } from '#ledger/command.ts'
+import type { NewEvent } from '#ledger/envelope.ts'
+import type { Ref } from '#ledger/table.ts'
+import type { Rows } from '#ledger/working-set.ts'
+import type { PersonFields, PersonRow } from '#projections/people.ts'
+import { changesBetween, duplicateOf, isEmpty, type RecordId } from '../records.ts'
+import { misfit, type PersonPatch, patchOf } from './person-input.ts'
+
+/** What differs between customers and suppliers: how they are found, and their events. `F` are the recorded fields. */
+export interface PersonKind<F extends PersonFields> extends Lookups<PersonRow<F>> {
+  /** In subjects of events, and for ids. */
+  readonly name: 'customer' | 'supplier'
+  byId(id: number): Ref<PersonRow<F>>
+  created(id: number, fields: F): NewEvent
+  updated(id: number, changes: Partial<F>): NewEvent
+  deleted(id: number): NewEvent
+  revived(id: number, fields: F): NewEvent
+}
+
+/** Creates a person with a name and an external id that no other of the kind has. */
+export function createPerson<F extends PersonFields, I extends { name: string; external_id?: string | null }>(
+  kind: PersonKind<F>,
+  fieldsOf: (input: I) => F,
+): Command<I> {
+  return command<I>({
+    needs: (input) => uniqueRefs(kind, input),
+    ids: () => ({ [kind.name]: 1 }),
+    decide(rows, input, { nextId }) {
+      const duplicate = findDuplicate(rows, kind, input, null)
+      if (duplicate) return duplicate
+      const created = kind.created(nextId(kind.name), fieldsOf(input))
+      return accept('created', created.subject, [created])
+    },
+  })
+}
+
+/** Makes the person with this external id what the input says: creates, replaces or revives it. */
+export function replacePerson<F extends PersonFields, I extends { name: string; external_id: string }>(
+  kind: PersonKind<F>,
+  fieldsOf: (input: I) => F,
+): Command<I> {
+  return command<I>({
+    needs: (input) => uniqueRefs(kind, input),
+    ids: () => ({ [kind.name]: 1 }),
+    decide(rows, input, { nextId }) {
+      const known = rows.get(kind.byExternalId(input.external_id))
+      const duplicate = findDuplicate(rows, kind, { name: input.name }, known?.id ?? null)
+      if (duplicate) return duplicate
+      const fields = fieldsOf(input)
+      if (!known) {
+        const created = kind.created(nextId(kind.name), fields)
+        return accept('created', created.subject, [created])
+      }
+      const { id } = known
+      const subject = `${kind.name}/${id}`
+      if (known.deleted_at) return accept('updated', subject, [kind.revived(id, fields)])
+      const changes = changesBetween(known.doc, fields)
+      if (isEmpty(changes)) return accept('unchanged', subject)
+      return accept('updated', subject, [kind.updated(id, changes)])
+    },
+  })
+}
+
+interface Update<F extends PersonFields> extends RecordId {
+  readonly changes: PersonPatch<F>
+}
+
+/** Changes the fields that are named; nothing is recorded where they have these values already. */
+export function updatePerson<F extends PersonFields>(kind: PersonKind<F>): Command<Update<F>> {
+  return command<Update<F>>({
+    needs: ({ id, changes }) => [kind.byId(id), ...uniqueRefs(kind, changes)],
+    decide(rows, { id, changes: patch }) {
+      const known = rows.get(kind.byId(id))
+      if (!known || known.deleted_at) return refuse('not_found')
+      const after = patchOf(known.doc, patch)
+      const refusal = misfit(known.doc, after) ?? findDuplicate(rows, kind, after, id)
+      if (refusal) return refusal
+      const changes = changesBetween(known.doc, after)
+      const subject = `${kind.name}/${id}`
+      if (isEmpty(changes)) return accept('unchanged', subject)
+      return accept('updated', subject, [kind.updated(id, changes)])
+    },
+  })
+}
+
+/** Takes a person out of lists and frees its name; its external id stays, so that PUT by-external can revive it. */
+export function deletePerson<F extends PersonFields>(kind: PersonKind<F>): Command<RecordId> {
+  return command<RecordId>({
+    needs: ({ id }) => [kind.byId(id)],
+    decide(rows, { id }) {
+      const known = rows.get(kind.byId(id))
+      if (!known || known.deleted_at) return refuse('not_found')
+      return accept('deleted', `${kind.name}/${id}`, [kind.deleted(id)])
+    },
+  })
+}
+
+/** How persons of one kind are found by their unique values. */
+interface Lookups<R> {
+  byName(name: string): Ref<R>
+  byExternalId(externalId: string): Ref<R>
+}
+
+/** What is absent or null cannot be a duplicate. */
+interface UniqueFields {
+  readonly name?: string
+  readonly external_id?: string | null
+}
+
+function uniqueRefs<R>({ byName, byExternalId }: Lookups<R>, { name, external_id }: UniqueFields): Ref<R>[] {
+  return [...(name === undefined ? [] : [byName(name)]), ...(external_id ? [byExternalId(external_id)] : [])]
+}
+
+/** The refusal of a name or external id that another person of the kind has, the name first. */
+function findDuplicate<R extends { id: number; deleted_at: string | null }>(
+  rows: Rows,
+  { byName, byExternalId }: Lookups<R>,
+  { name, external_id }: UniqueFields,
+  ownId: number | null,
+): Refusal | null {
+  const sameName = name === undefined ? null : duplicateOf('name', rows.get(byName(name)), ownId)
+  if (sameName || !external_id) return sameName
+  return duplicateOf('external_id', rows.get(byExternalId(external_id)), ownId)
+}

@@ -1,0 +1,58 @@
+import { z } from 'zod'
+import { ExternalId, Id, text } from '#domain/text.ts'
+import { event } from '#events/catalogue.ts'
+import { type SupplierFields, supplierByExternalId, supplierById, supplierByName } from '#projections/people.ts'
+import { createPerson, deletePerson, type PersonKind, replacePerson, updatePerson } from './person-commands.ts'
+import { checkDocument, personChangesShape, personOf, personShape } from './person-input.ts'
+
+const supplierKind: PersonKind<SupplierFields> = {
+  name: 'supplier',
+  byId: supplierById,
+  byExternalId: supplierByExternalId,
+  byName: supplierByName,
+  created: (id, fields) => event('SupplierCreated', { id, ...fields }),
+  updated: (id, changes) => event('SupplierUpdated', { id, changes }),
+  deleted: (id) => event('SupplierDeleted', { id }),
+  revived: (id, fields) => event('SupplierRevived', { id, ...fields }),
+}
+
+/** What a supplier has beside the fields of a person: the name it trades under, which need not be unique. */
+export const supplierShape = { trade_name: text(120).nullish() }
+
+type SupplierInput = Parameters<typeof personOf>[0] & { readonly trade_name?: string | null }
+
+/** A whole supplier as it is recorded: what was not sent is empty. */
+const supplierOf = (input: SupplierInput): SupplierFields => ({
+  ...personOf(input),
+  trade_name: input.trade_name ?? null,
+})
+
+/** POST /suppliers, and the body of PUT by-external, whose external id is in the path. */
+export const CreateSupplierInput = z
+  .strictObject({ external_id: ExternalId.nullish(), ...personShape, ...supplierShape })
+  .superRefine(checkDocument)
+export type CreateSupplierInput = z.infer<typeof CreateSupplierInput>
+
+export const createSupplier = createPerson<SupplierFields, CreateSupplierInput>(supplierKind, supplierOf)
+
+/** PUT /suppliers/by-external/{external_id}, and each item of a batch. */
+export const ReplaceSupplierInput = z
+  .strictObject({ external_id: ExternalId, ...personShape, ...supplierShape })
+  .superRefine(checkDocument)
+export type ReplaceSupplierInput = z.infer<typeof ReplaceSupplierInput>
+
+export const replaceSupplier = replacePerson<SupplierFields, ReplaceSupplierInput>(supplierKind, supplierOf)
+
+/** The body of PATCH /suppliers/{id}. */
+export const SupplierChanges = z.strictObject({
+  external_id: ExternalId.nullish(),
+  ...personChangesShape,
+  ...supplierShape,
+})
+
+export const UpdateSupplierInput = z.strictObject({ id: Id, changes: SupplierChanges })
+export type UpdateSupplierInput = z.infer<typeof UpdateSupplierInput>
+
+export const updateSupplier = updatePerson(supplierKind)
+
+export const deleteSupplier = deletePerson(supplierKind)

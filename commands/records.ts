@@ -1,0 +1,51 @@
+import { isDeepStrictEqual } from 'node:util'
+import { z } from 'zod'
+import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
+import { ExternalId, Id } from '#domain/text.ts'
+
+/** Input of a command that needs no more than the record's id. */
+export const RecordId = z.strictObject({ id: Id })
+export type RecordId = z.infer<typeof RecordId>
+
+/**
+ * The fields of `after` that differ from `before`: what an event records, so that repeating a request records nothing.
+ * A field that is undefined is left alone.
+ */
+export function changesBetween<A extends object>(before: { readonly [F in keyof A]: unknown }, after: A): Partial<A> {
+  const fields = Object.keys(after) as (keyof A)[]
+  const changed = fields.filter(
+    (field) => after[field] !== undefined && !isDeepStrictEqual(after[field], before[field]),
+  )
+  return Object.fromEntries(changed.map((field) => [field, after[field]])) as Partial<A>
+}
+
+export const isEmpty = (changes: object): boolean => Object.keys(changes).length === 0
+
+/** A record found by a value that must be unique; a deleted one still holds its external id. */
+interface Holder {
+  readonly id: number
+  readonly deleted_at?: string | null
+}
+
+/** The refusal of a value that a record other than `ownId` has; a deleted one is marked, because no list shows it. */
+export function duplicateOf(field: string, holder: Holder | null, ownId: number | null): Refusal | null {
+  if (!holder || holder.id === ownId) return null
+  const details = { field, conflicting_id: holder.id }
+  return refuse('duplicate_resource', holder.deleted_at ? { ...details, deleted: true } : details)
+}
+
+/**
+ * The input of PUT by-external: the body under the external id of the path. A body may repeat it; another one in the body is
+ * refused, because it would rename the record.
+ */
+export function atExternalId<B extends { external_id?: string | null }>(
+  externalId: string,
+  body: B,
+): (Omit<B, 'external_id'> & { external_id: string }) | Refusal {
+  const parsed = ExternalId.safeParse(externalId)
+  if (!parsed.success) return invalid('external_id', parsed.error.issues[0]?.message ?? 'tem um valor inválido')
+  if (body.external_id !== undefined && body.external_id !== parsed.data) {
+    return invalid('external_id', 'deve ser igual ao do endereço')
+  }
+  return { ...body, external_id: parsed.data }
+}

@@ -1,0 +1,125 @@
+import { z } from 'zod'
+import { fromCents, lineTotal, lineTotalFits, MAX_CENTS, Money, netOfSurcharge, toCents } from '#domain/money.ts'
+import { fromThousandths, Quantity, toThousandths } from '#domain/quantity.ts'
+import { invalid, type Refusal } from '#domain/refusal.ts'
+import { ExternalId, Id, text } from '#domain/text.ts'
+import type { DataOf } from '#events/catalogue.ts'
+import { isRefusal } from '#ledger/command.ts'
+import type { Rows } from '#ledger/working-set.ts'
+import { type ItemRow, itemByExternalId, itemById } from '#projections/catalog.ts'
+import type { PaymentTypeObject } from '#projections/payment-types.ts'
+import { stockMoves } from '#projections/sales.ts'
+
+type SaleItem = DataOf<'SaleCompleted'>['items'][number]
+type SalePayment = DataOf<'SaleCompleted'>['payments'][number]
+
+/** What a sale keeps of a catalog item: as it is called at the moment, and whether its stock is tracked. */
+export function soldItem({ id, external_id, doc }: Readonly<ItemRow>) {
+  return { catalog_item_id: id, external_id, description: doc.name, moves_stock: typeof doc.stock === 'string' }
+}
+
+/** A payment with its surcharge taken from inside the amount. */
+export function takenPayment(type: PaymentTypeObject, amount: string): SalePayment {
+  const cents = toCents(amount)
+  const net = netOfSurcharge(cents, type.fee_percentage)
+  const { id: payment_type_id, name } = type
+  return { payment_type_id, name, amount, surcharge: fromCents(cents - net), net: fromCents(net) }
+}
+
+/** What lines take from stock, in thousandths by item: an item may stand on several lines. */
+export function quantitiesTaken(items: readonly SaleItem[]): Map<number, number> {
+  const taken = new Map<number, number>()
+  for (const { catalog_item_id, quantity } of stockMoves(items)) {
+    taken.set(catalog_item_id, (taken.get(catalog_item_id) ?? 0) + toThousandths(quantity))
+  }
+  return taken
+}
+
+const IDENTIFIER = 'informe exatamente um entre catalog_item_id, catalog_item_external_id e description'
+
+/** A line names its article in exactly one way; an ad-hoc item (description) needs its price (SALE-2, SALE-3). */
+const LineInput = z
+  .strictObject({
+    catalog_item_id: Id.optional(),
+    catalog_item_external_id: ExternalId.optional(),
+    description: text(200).optional(),
+    quantity: Quantity,
+    unit_price: Money.optional(),
+  })
+  .superRefine((item, context) => {
+    const given = [item.catalog_item_id, item.catalog_item_external_id, item.description].filter(
+      (value) => value !== undefined,
+    )
+    if (given.length !== 1) context.addIssue({ code: 'custom', message: IDENTIFIER })
+    else if (item.description !== undefined && item.unit_price === undefined) {
+      context.addIssue({ code: 'custom', path: ['unit_price'], message: 'é obrigatório para um item avulso' })
+    }
+  })
+type LineInput = z.infer<typeof LineInput>
+
+/** What is sold or ordered: 1 to 500 lines. */
+export const LinesInput = z.array(LineInput).min(1, 'informe ao menos um item').max(500, 'no máximo 500 itens')
+
+/** Lines with prices that add up: total = subtotal + delivery fee. */
+interface PricedLines {
+  readonly items: SaleItem[]
+  readonly subtotal: string
+  readonly delivery_fee: string
+  readonly total: string
+}
+
+/** The catalog's rows that lines name. */
+export const lineRefs = (lines: readonly LineInput[]) => lines.flatMap((line) => lineRef(line) ?? [])
+
+/**
+ * Prices the lines of a sale or an order: the list price where none is given, line totals half up to the cent. Refuses
+ * articles that are not in the catalog, and totals that the contract cannot carry.
+ */
+export function priceLines(
+  rows: Rows,
+  { items, delivery_fee = '0.00' }: { items: readonly LineInput[]; delivery_fee?: string | undefined },
+): PricedLines | Refusal {
+  const priced: SaleItem[] = []
+  for (const [position, input] of items.entries()) {
+    const line = priceLine(rows, input, position)
+    if (isRefusal(line)) return line
+    priced.push(line)
+  }
+  const subtotal = priced.reduce((sum, line) => sum + toCents(line.total), 0)
+  const total = subtotal + toCents(delivery_fee)
+  if (total > MAX_CENTS) return invalid('items', 'o total é grande demais')
+  return { items: priced, subtotal: fromCents(subtotal), delivery_fee, total: fromCents(total) }
+}
+
+function lineRef(line: LineInput) {
+  if (line.catalog_item_id !== undefined) return itemById(line.catalog_item_id)
+  if (line.catalog_item_external_id !== undefined) return itemByExternalId(line.catalog_item_external_id)
+  return null
+}
+
+function priceLine(rows: Rows, input: LineInput, position: number): SaleItem | Refusal {
+  const ref = lineRef(input)
+  const found = ref && rows.get(ref)
+  if (ref && (!found || found.deleted_at)) {
+    const field = input.catalog_item_id === undefined ? 'catalog_item_external_id' : 'catalog_item_id'
+    return invalid(`items[${position}].${field}`, 'item não encontrado no catálogo')
+  }
+  const unitPrice = input.unit_price ?? found?.doc.price
+  if (unitPrice === undefined) throw new Error('an ad-hoc item without a price passed validation')
+  const thousandths = toThousandths(input.quantity)
+  if (!lineTotalFits(thousandths, toCents(unitPrice)))
+    return invalid(`items[${position}].quantity`, 'o total do item é grande demais')
+  return {
+    ...(found ? soldItem(found) : adHocItem(input)),
+    quantity: fromThousandths(thousandths),
+    unit_price: unitPrice,
+    total: fromCents(lineTotal(thousandths, toCents(unitPrice))),
+  }
+}
+
+const adHocItem = ({ description = '' }: LineInput) => ({
+  catalog_item_id: null,
+  external_id: null,
+  description,
+  moves_stock: false,
+})

@@ -1,0 +1,134 @@
+import { z } from 'zod'
+import { refuse } from '#domain/refusal.ts'
+import { optionalText } from '#domain/text.ts'
+import { secretsAt } from '#domain/webhook-secret.ts'
+import { type DataOf, event } from '#events/catalogue.ts'
+import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
+import { accept, command } from '#ledger/command.ts'
+import { ownCompany } from '#projections/companies.ts'
+import { type WebhookSecret, webhookById, webhookSecretById, webhookSecrets } from '#projections/webhooks.ts'
+import { changesBetween, isEmpty, type RecordId } from './records.ts'
+
+const ALL = '*'
+
+/** Names of outbound events, each once and in the catalogue's order; `["*"]` is all there are and will be. */
+const EventNames = z
+  .array(z.enum([...WEBHOOK_EVENTS, ALL]))
+  .min(1, 'informe ao menos um evento, ou ["*"]')
+  .max(50, 'no máximo 50 nomes de eventos')
+  .refine(
+    (names) => !names.includes(ALL) || names.every((name) => name === ALL),
+    '"*" não se combina com outros eventos',
+  )
+  .transform((names): string[] =>
+    names.includes(ALL) ? [ALL] : WEBHOOK_EVENTS.filter((event) => names.includes(event)),
+  )
+
+/** What a caller says of an endpoint. Whether its URL may be called depends on the service's settings: src/webhooks/target.ts. */
+export const WebhookFields = z.strictObject({
+  url: z.string(),
+  events: EventNames,
+  description: optionalText(200),
+})
+
+/** PATCH: what is absent stays. */
+export const WebhookChanges = WebhookFields.partial()
+
+const OVERLAP_HOURS = 'deve ser um número inteiro de 0 a 168'
+
+/** Hours during which the secret before a rotation still signs (HOOK-28). */
+export const RotationFields = z.strictObject({
+  overlap_hours: z.int({ error: OVERLAP_HOURS }).min(0, OVERLAP_HOURS).max(168, OVERLAP_HOURS).default(24),
+})
+
+/** Endpoints that a company may have at a time; every event costs a delivery to each. */
+export const MAX_WEBHOOKS = 50
+
+/** `secret` is shown once by the caller, and kept beside the ledger. */
+type RegisterWebhookInput = z.infer<typeof WebhookFields> & { readonly secret: string }
+
+/** Registers an endpoint for outbound events. */
+export const registerWebhook = command<RegisterWebhookInput>({
+  needs: () => [ownCompany],
+  ids: () => ({ webhook: 1 }),
+  decide(rows, { url, events, description, secret }, { companyId, nextId }) {
+    if ((rows.get(ownCompany)?.webhooks.length ?? 0) >= MAX_WEBHOOKS) return refuse('webhook_limit_reached')
+    const id = nextId('webhook')
+    const registered = event('WebhookRegistered', { id, url, events, description: description ?? null })
+    const row: WebhookSecret = { company_id: companyId, webhook_id: id, secret, next_secret: null, switch_at: null }
+    return accept('created', registered.subject, [registered], [{ table: webhookSecrets, row }])
+  },
+})
+
+type UpdateWebhookInput = RecordId & z.infer<typeof WebhookChanges>
+
+/** Changes what is delivered, and where. What is on its way already goes to the new URL too. */
+export const updateWebhook = command<UpdateWebhookInput>({
+  needs: ({ id }) => [webhookById(id)],
+  decide(rows, { id, ...fields }) {
+    const webhook = rows.get(webhookById(id))
+    if (!webhook || webhook.deleted_at) return refuse('not_found')
+    const { url, events, description } = webhook.doc
+    const changes = changesBetween({ url, events, description }, fields)
+    if (isEmpty(changes)) return accept('unchanged', `webhook/${id}`)
+    return accept('updated', `webhook/${id}`, [event('WebhookUpdated', { id, changes })])
+  },
+})
+
+/** Switches an endpoint on again, with a clean record: what it answered before counts no more. */
+export const enableWebhook = command<RecordId>({
+  needs: ({ id }) => [webhookById(id)],
+  decide(rows, { id }) {
+    const webhook = rows.get(webhookById(id))
+    if (!webhook || webhook.deleted_at) return refuse('not_found')
+    if (webhook.enabled) return accept('unchanged', `webhook/${id}`)
+    return accept('updated', `webhook/${id}`, [event('WebhookEnabled', { id })])
+  },
+})
+
+/** Nothing more is delivered to the endpoint until it is switched on; what waits is cancelled. */
+export const switchOffWebhook = command<DataOf<'WebhookSwitchedOff'>>({
+  needs: ({ id }) => [webhookById(id)],
+  decide(rows, { id, reason }) {
+    const webhook = rows.get(webhookById(id))
+    if (!webhook || webhook.deleted_at) return refuse('not_found')
+    if (!webhook.enabled) return accept('unchanged', `webhook/${id}`)
+    return accept('updated', `webhook/${id}`, [event('WebhookSwitchedOff', { id, reason })])
+  },
+})
+
+const HOUR_MS = 3_600_000
+
+type RotateSecretInput = RecordId & z.infer<typeof RotationFields> & { readonly secret: string }
+
+/** Gives an endpoint a new secret. During the overlap both sign, so that a receiver can change over without losing a delivery. */
+export const rotateSecret = command<RotateSecretInput>({
+  needs: ({ id }) => [webhookById(id), webhookSecretById(id)],
+  decide(rows, { id, overlap_hours, secret }, { companyId, now }) {
+    const webhook = rows.get(webhookById(id))
+    if (!webhook || webhook.deleted_at) return refuse('not_found')
+    const known = rows.get(webhookSecretById(id))
+    // None where a crash has left the endpoint without one.
+    const before = known && secretsAt(known, Date.parse(now)).secret
+    const overlap_ends_at =
+      before === null || overlap_hours === 0 ? null : new Date(Date.parse(now) + overlap_hours * HOUR_MS).toISOString()
+    const keys = { company_id: companyId, webhook_id: id }
+    const row: WebhookSecret =
+      before === null || overlap_ends_at === null
+        ? { ...keys, secret, next_secret: null, switch_at: null }
+        : { ...keys, secret: before, next_secret: secret, switch_at: overlap_ends_at }
+    const rotated = event('WebhookSecretRotated', { id, overlap_ends_at })
+    return accept('updated', rotated.subject, [rotated], [{ table: webhookSecrets, row }])
+  },
+})
+
+/** Takes an endpoint out of service for good. Nothing will be signed for it again, so its secret is forgotten. */
+export const deleteWebhook = command<RecordId>({
+  needs: ({ id }) => [webhookById(id)],
+  decide(rows, { id }, { companyId }) {
+    const webhook = rows.get(webhookById(id))
+    if (!webhook || webhook.deleted_at) return refuse('not_found')
+    const row: WebhookSecret = { company_id: companyId, webhook_id: id, secret: '', next_secret: null, switch_at: null }
+    return accept('deleted', `webhook/${id}`, [event('WebhookDeleted', { id })], [{ table: webhookSecrets, row }])
+  },
+})

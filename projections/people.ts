@@ -1,0 +1,94 @@
+import { nameKey } from '#domain/text.ts'
+import type { DataOf } from '#events/catalogue.ts'
+import { byKey, byPk, type Table, table } from '#ledger/table.ts'
+import { BY_CHANGE, BY_DELETION, changedColumns, docView, projection, withMore } from './define.ts'
+import { type RecordRow, recordHandlers } from './records.ts'
+
+/** Fields of customers and suppliers alike that a caller sets. */
+export type PersonFields = Omit<DataOf<'CustomerCreated'>, 'id'>
+
+/** A customer or supplier as the API shows it. */
+type PersonObject<F extends PersonFields> = { id: number } & F & { created_at: string; updated_at: string }
+
+interface PersonColumns {
+  /** Comparison key of the name; null when deleted, which frees the name. */
+  name_key: string | null
+  document: string | null
+}
+
+export type PersonRow<F extends PersonFields = PersonFields> = RecordRow<PersonObject<F>> & PersonColumns
+
+function personTable<F extends PersonFields>(name: string): Table<PersonRow<F>> {
+  return table<PersonRow<F>>(name, {
+    columns: {
+      company_id: 'bigint',
+      id: 'bigint',
+      external_id: 'text',
+      name_key: 'text',
+      document: 'text',
+      deleted_at: 'timestamptz',
+      ...changedColumns,
+      doc: 'json',
+    },
+    keys: { pk: ['company_id', 'id'], external: ['company_id', 'external_id'], name: ['company_id', 'name_key'] },
+    indexes: [BY_CHANGE, BY_DELETION],
+  })
+}
+
+/** How persons of a table are found, and what events do to its rows. */
+function personKind<F extends PersonFields>(persons: Table<PersonRow<F>>) {
+  const byId = (id: number) => byPk(persons, id)
+  return {
+    byId,
+    byExternalId: (externalId: string) => byKey(persons, 'external', externalId),
+    byName: (name: string) => byKey(persons, 'name', nameKey(name)),
+    on: recordHandlers<{ id: number } & F, PersonObject<F>, PersonColumns>({
+      table: persons,
+      byId,
+      create: (data, at) => withMore(data, { created_at: at, updated_at: at }),
+      columnsOf: ({ name, document }) => ({ name_key: nameKey(name), document }),
+      freed: { name_key: null },
+    }),
+  }
+}
+
+export type CustomerObject = PersonObject<PersonFields>
+
+export const customers = personTable<PersonFields>('customers')
+
+const customer = personKind(customers)
+
+export const customerById = customer.byId
+export const customerByExternalId = customer.byExternalId
+export const customerByName = customer.byName
+
+export const customersProjection = projection('customers', [customers], {
+  CustomerCreated: customer.on.created,
+  CustomerUpdated: customer.on.updated,
+  CustomerDeleted: customer.on.deleted,
+  CustomerRevived: customer.on.revived,
+})
+
+export const customerView = docView(customerById)
+
+export type SupplierFields = Omit<DataOf<'SupplierCreated'>, 'id'>
+
+/** With a trade name. */
+export type SupplierObject = PersonObject<SupplierFields>
+
+export const suppliers = personTable<SupplierFields>('suppliers')
+
+const supplier = personKind(suppliers)
+
+export const supplierById = supplier.byId
+export const supplierByExternalId = supplier.byExternalId
+export const supplierByName = supplier.byName
+
+export const suppliersProjection = projection('suppliers', [suppliers], {
+  SupplierCreated: supplier.on.created,
+  SupplierUpdated: supplier.on.updated,
+  SupplierDeleted: supplier.on.deleted,
+  SupplierRevived: supplier.on.revived,
+})
+
+export const supplierView = docView(supplierById)

@@ -1,0 +1,88 @@
+import type { Pool } from 'pg'
+import { inZone } from '#domain/instant.ts'
+import type { ApiKeyObject } from '#projections/api-keys.ts'
+
+interface MeRow {
+  name: string
+  cnpj: string
+  plan: string
+  timezone: string
+  key: { id: number; name: string; prefix: string; scopes: string[]; created_at: string; expires_at: string | null }
+  now: string
+  revision: number
+}
+
+const GET_ME = {
+  name: 'get_me',
+  text: `select c.doc->>'name' as name, c.doc->>'cnpj' as cnpj, c.plan, c.timezone, k.doc as key,
+                date_trunc('milliseconds', clock_timestamp()) as now, l.revision
+         from companies c
+         join api_keys k on k.company_id = c.company_id and k.id = $2
+         join ledgers l on l.company_id = c.company_id
+         where c.company_id = $1`,
+}
+
+/** Who calls: the company, its key, what it may do and how often (KEY-2). */
+export async function getMe(
+  pool: Pool,
+  companyId: number,
+  keyId: number,
+): Promise<{ me: object; revision: number } | null> {
+  const { rows } = await pool.query<MeRow>({ ...GET_ME, values: [companyId, keyId] })
+  const [row] = rows
+  if (!row) return null
+  const { name, cnpj, plan, timezone, key, revision } = row
+  const { id, prefix, scopes, created_at, expires_at } = key
+  const local = (instant: string) => inZone(instant, timezone)
+  return {
+    revision,
+    me: {
+      company: { id: companyId, name, cnpj },
+      key: {
+        id,
+        name: key.name,
+        prefix,
+        scopes,
+        created_at: local(created_at),
+        expires_at: expires_at && local(expires_at),
+      },
+      plan,
+      server_time: local(row.now),
+    },
+  }
+}
+
+/** A key with its last use, to the minute; null when it was never used. */
+export interface ListedApiKey extends ApiKeyObject {
+  readonly last_used_at: string | null
+}
+
+/** All keys of a company, oldest first, revoked and expired ones included. */
+export async function listApiKeys(pool: Pool, companyId: number): Promise<ListedApiKey[]> {
+  const { rows } = await pool.query<{ doc: ApiKeyObject; last_used_at: string | null }>({
+    name: 'list_api_keys',
+    text: `select k.doc, u.last_used_at
+           from api_keys k left join api_key_uses u on u.api_key_id = k.id
+           where k.company_id = $1
+           order by k.id`,
+    values: [companyId],
+  })
+  return rows.map(({ doc, last_used_at }) => ({ ...doc, last_used_at }))
+}
+
+interface CountedCalls {
+  readonly minute: number
+  readonly day: number
+}
+
+/** How much of its quota a company has used in the minute and the day under way. */
+export async function getCalls(pool: Pool, companyId: number): Promise<CountedCalls> {
+  const { rows } = await pool.query<CountedCalls>({
+    name: 'get_calls',
+    text: `select case when minute_ends_at > now() then minute_count else 0 end as minute,
+                  case when day_ends_at > now() then day_count else 0 end as day
+           from quotas where company_id = $1`,
+    values: [companyId],
+  })
+  return rows[0] ?? { minute: 0, day: 0 }
+}

@@ -1,0 +1,180 @@
+import type { Pool } from 'pg'
+import { inTransaction, type Transaction } from '#ledger/transaction.ts'
+import {
+  keyColumn,
+  type LedgerRow,
+  listStatement,
+  type RecordRow,
+  readRows,
+  type Source,
+  type Start,
+} from '../list-statement.ts'
+import { BY_CHANGE, BY_ID } from '../records.ts'
+
+/** SQL of a moment as the sync interface shows it: UTC with milliseconds. */
+const utc = (moment: string): string => `to_char((${moment}) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
+
+/** Members of an item's object, parsed once; `t` is the item. */
+const ITEM_DETAILS = `
+  left join lateral json_to_record(t.doc) as d(name json, price text, stock text, updated_at timestamptz) on true`
+
+const CATEGORY_NAME = `(
+  select (g.doc -> 'name')::text from categories g where g.company_id = t.company_id and g.id = t.category_id)`
+
+/**
+ * SQL of a product's JSON text (SYNC-10). Decimals are copied as they are kept, so that the numbers are
+ * exact. An untracked item has stock 0, and `tracks_stock` says that it means nothing.
+ */
+const PRODUCT_RECORD = `'{"id":' || t.id
+  || ',"name":' || d.name::text
+  || ',"barcode":' || coalesce(to_json(t.barcode)::text, '""')
+  || ',"price":' || d.price
+  || ',"stock":' || coalesce(d.stock, '0.000')
+  || ',"tracks_stock":' || (d.stock is not null)::text
+  || ',"category_name":' || coalesce(${CATEGORY_NAME}, '""')
+  || ',"updated_at":"' || ${utc('d.updated_at')} || '"}'`
+
+const IS_PRODUCT = `t.deleted_at is null and t.type = 'product'`
+
+/** Some 200 kB of text, a few milliseconds of Postgres and of this process: others get their turn in between. */
+const CHUNK_PRODUCTS = 1_000
+
+const products: Source = {
+  resource: 'sync_products',
+  from: `catalog_items t ${ITEM_DETAILS}`,
+  record: PRODUCT_RECORD,
+  where: IS_PRODUCT,
+}
+
+interface ProductsRead {
+  /** Time of the ledger's last event in the snapshot: the next `last_sync`, which then misses nothing. */
+  readonly syncTimestamp: string
+  readonly total: number
+  /** Ids, joined by commas, that a till has to drop; null in a full answer. */
+  readonly deleted: string | null
+}
+
+/**
+ * Hands over all products of one moment, or those that changed since `lastSync` (UTC, inclusive); stock counts as a change.
+ * Null when `take` wanted no more.
+ */
+export function readProducts(
+  pool: Pool,
+  companyId: number,
+  lastSync: string | undefined,
+  take: TakeRecords,
+): Promise<ProductsRead | null> {
+  return inSnapshot(pool, async (tx) => {
+    const order = lastSync === undefined ? BY_ID : BY_CHANGE
+    let start: Start = lastSync === undefined ? 'first' : 'since'
+    let bounds: unknown[] = lastSync === undefined ? [] : [lastSync]
+    for (let total = 0; ; start = 'after') {
+      const statement = listStatement(products, order, {}, [], start)
+      const { rows } = await tx.query<LedgerRow | RecordRow>(statement, [companyId, CHUNK_PRODUCTS, ...bounds])
+      const [ledger, found] = readRows(rows, companyId)
+      const listed = found.slice(0, CHUNK_PRODUCTS)
+      if (listed.length > 0 && !take(listed.map(({ record }) => record).join(','))) return null
+      total += listed.length
+      const last = found.length > CHUNK_PRODUCTS ? listed.at(-1) : undefined
+      if (!last) {
+        const deleted = lastSync === undefined ? null : await deletedSince(tx, companyId, lastSync)
+        return { syncTimestamp: ledger.last_recorded_at, total, deleted }
+      }
+      bounds = order.columns.map(({ name }) => last[keyColumn(name)])
+    }
+  })
+}
+
+/** An item that became a service is gone for tills too. A till may get ids that it never had, of items that came and went. */
+async function deletedSince(tx: Transaction, companyId: number, lastSync: string): Promise<string> {
+  const { rows } = await tx.query<{ ids: string }>(DELETED_SINCE, [companyId, lastSync])
+  return rows[0]?.ids ?? ''
+}
+
+const DELETED_SINCE = {
+  name: 'list_sync_products_deleted',
+  text: `select coalesce(string_agg(gone.id::text, ','), '') as ids
+         from (
+           select t.id
+           from catalog_items t
+           where t.company_id = $1 and t.changed_at >= $2
+             and (t.deleted_at >= $2 or t.deleted_at is null and t.type <> 'product')
+           order by t.changed_at, t.revision, t.id
+         ) gone`,
+}
+
+/** A product as a till knows it; time in UTC. */
+interface KnownProduct {
+  readonly id: number
+  readonly updated_at: string
+}
+
+/**
+ * Hands over what changed without the till's knowledge, in the till's order, as
+ * `{id, reason, client_updated_at, server_updated_at, product}` (SYNC-15). A movement of stock is no conflict.
+ * Returns the time of the snapshot; null when `take` wanted no more.
+ */
+export function checkProducts(
+  pool: Pool,
+  companyId: number,
+  known: readonly KnownProduct[],
+  take: TakeRecords,
+): Promise<string | null> {
+  return inSnapshot(pool, async (tx) => {
+    const { rows } = await tx.query<{ now: string }>(CLOCK)
+    for (let start = 0; start < known.length; start += CHUNK_PRODUCTS) {
+      const chunk = known.slice(start, start + CHUNK_PRODUCTS)
+      const values = [companyId, chunk.map(({ id }) => id), chunk.map(({ updated_at }) => updated_at)]
+      const found = await tx.query<{ conflicts: string | null }>(FIND_CONFLICTS, values)
+      const conflicts = found.rows[0]?.conflicts
+      if (conflicts && !take(conflicts)) return null
+    }
+    return rows[0]?.now ?? null
+  })
+}
+
+const CLOCK = {
+  name: 'sync_clock',
+  text: `select date_trunc('milliseconds', statement_timestamp()) as now`,
+}
+
+/** Another company's product is as unknown as one that never was. One that became a service counts as deleted. */
+const FIND_CONFLICTS = {
+  name: 'find_sync_conflicts',
+  text: `select string_agg('{"id":' || known.id || ',"reason":"' || reason
+             || '","client_updated_at":"' || ${utc('known.updated_at')}
+             || '","server_updated_at":' || coalesce('"' || ${utc('coalesce(t.deleted_at, d.updated_at)')} || '"', 'null')
+             || ',"product":' || case when reason = 'updated' then ${PRODUCT_RECORD} else 'null' end || '}',
+           ',' order by known.position) as conflicts
+         from unnest($2::bigint[], $3::timestamptz[]) with ordinality as known(id, updated_at, position)
+         left join catalog_items t on t.company_id = $1 and t.id = known.id
+         ${ITEM_DETAILS}
+         cross join lateral (
+           select case
+             when t.id is null then 'unknown'
+             when t.deleted_at is not null or t.type <> 'product' then 'deleted'
+             when d.updated_at > known.updated_at then 'updated'
+           end as reason
+         ) as judged
+         where reason is not null`,
+}
+
+/**
+ * Only walks of an index and look-ups by key: by the statistics of a table that was just filled, all products would be
+ * sorted again for each chunk, and 50,000 take half a minute instead of half a second.
+ */
+const BEGIN = `
+  set transaction isolation level repeatable read, read only;
+  set local enable_sort = off; set local enable_seqscan = off; set local enable_bitmapscan = off;
+  set local enable_hashjoin = off; set local enable_mergejoin = off; set local jit = off`
+
+/** Reads in several statements what was true when the first one began. */
+function inSnapshot<T>(pool: Pool, read: (tx: Transaction) => Promise<T>): Promise<T> {
+  return inTransaction(pool, async (tx, client) => {
+    await client.query(BEGIN)
+    return read(tx)
+  })
+}
+
+/** Takes JSON texts of records, joined by commas; false when no more are wanted. */
+type TakeRecords = (records: string) => boolean

@@ -1,0 +1,28 @@
+import type { Pool } from 'pg'
+
+/** JSON text of what a till needs to know of its company (SYNC-9): company, payment types, user. */
+export async function getConfig(pool: Pool, companyId: number, userId: number): Promise<string> {
+  const { rows } = await pool.query<{ config: string }>({ ...TILL_CONFIG, values: [companyId, userId] })
+  const [found] = rows
+  if (!found) throw new Error(`user ${userId} of company ${companyId} does not exist`)
+  return found.config
+}
+
+const TILL_CONFIG = {
+  name: 'get_sync_config',
+  text: `select '{"company":' || json_build_object(
+             'id', c.company_id, 'name', c.doc -> 'name', 'cnpj', c.doc -> 'cnpj', 'logo_url', coalesce(c.doc ->> 'logo_url', ''))::text
+           || ',"payment_types":[' || coalesce((
+             select string_agg('{"id":' || p.id
+               || ',"name":' || (p.doc -> 'name')::text
+               || ',"kind":' || (p.doc -> 'kind')::text
+               || ',"is_cash":' || (p.doc -> 'is_cash')::text
+               || ',"fee_percentage":' || (p.doc ->> 'fee_percentage')
+               || ',"due_days":' || (p.doc -> 'due_days')::text || '}', ',' order by p.id)
+             from payment_types p where p.company_id = c.company_id), '')
+           || '],"user":' || json_build_object('id', u.id, 'name', u.doc -> 'name', 'role', u.doc -> 'role')::text
+           || '}' as config
+         from companies c
+         join users u on u.company_id = c.company_id and u.id = $2
+         where c.company_id = $1`,
+}

@@ -1,0 +1,179 @@
+import type { Pool } from 'pg'
+import { z } from 'zod'
+import type { IdKind } from '#domain/id-kinds.ts'
+import { inZone } from '#domain/instant.ts'
+import { invalid, type Refusal } from '#domain/refusal.ts'
+import { type Envelope, streamOf } from '#ledger/envelope.ts'
+import type { EventStore } from '#ledger/port.ts'
+import { parseSubject } from '#ledger/projection.ts'
+import { search } from '#ledger/search.ts'
+import { type AnyRef, loadStatement } from '#ledger/table.ts'
+import { ID_COLUMNS, readModel } from '#projections/index.ts'
+import { decodeCursor, encodeCursor } from './cursor.ts'
+import type { Page, Paging } from './records.ts'
+
+interface EventFilters {
+  /** Revision that the first event comes after. */
+  readonly after?: number | undefined
+  readonly types?: readonly string[] | undefined
+  readonly subject?: string | undefined
+}
+
+/** What a cursor holds: the last revision that was looked at. */
+const Key = z.tuple([z.int().nonnegative()])
+
+/**
+ * A page of the ledger itself: envelopes as they were hashed, in order, up to the read model's revision. A page may be short
+ * though there are more, where a filter would make it look too far.
+ */
+export async function listEvents(
+  { pool, store }: { readonly pool: Pool; readonly store: EventStore },
+  companyId: number,
+  { limit, cursor, after, types, subject }: Paging & EventFilters,
+): Promise<Page | Refusal> {
+  const scope = { resource: 'events', filters: { after, types: types?.join(), subject } }
+  const key = cursor === undefined ? [after ?? -1] : decodeCursor(scope, Key, cursor)
+  if (!key) return invalid('cursor', 'não é um cursor desta lista com estes filtros')
+  const head = await ledgerHead(pool, companyId)
+  const { revision: toRevision } = head
+  const { events, seenTo } = await search(store, streamOf(companyId), {
+    fromRevision: (key[0] ?? -1) + 1,
+    toRevision,
+    types: types ?? null,
+    subject: subject ?? null,
+    limit,
+  })
+  const has_more = seenTo < toRevision
+  return {
+    data: events.map(({ json }) => json).join(','),
+    has_more,
+    next: has_more ? encodeCursor(scope, [seenTo]) : null,
+    synced_at: inZone(head.last_recorded_at, head.timezone),
+    revision: toRevision,
+  }
+}
+
+/** Tables that only projections write: the row of a deleted record stays, and shows that it was there. */
+const derived = new Set(readModel.projections.flatMap(({ tables }) => tables))
+/** Rows that belong to every record. */
+const shared = new Set(readModel.base.map(({ table }) => table))
+
+/** The events of one record, oldest first, deleted or not; null when the company never had it. */
+export async function listHistory(
+  ledgers: Parameters<typeof listEvents>[0],
+  companyId: number,
+  subject: string,
+  paging: Paging,
+): Promise<Page | Refusal | null> {
+  if (!(await hasEver(ledgers.pool, companyId, subject))) return null
+  return listEvents(ledgers, companyId, { ...paging, subject })
+}
+
+async function hasEver(pool: Pool, companyId: number, subject: string): Promise<boolean> {
+  const { type, id } = parseSubject(subject)
+  if (type === 'company') return id === companyId
+  const refs = readModel.views[type]?.refs(id) ?? []
+  for (const ref of refs) {
+    if (derived.has(ref.table) && !shared.has(ref.table) && (await isThere(pool, companyId, ref))) return true
+  }
+  return false
+}
+
+async function isThere(pool: Pool, companyId: number, { table, by, values }: AnyRef): Promise<boolean> {
+  const key = table.global ? values : [companyId, ...values]
+  const { rowCount } = await pool.query({ ...loadStatement(table, by), values: key.map((value) => [value]) })
+  return (rowCount ?? 0) > 0
+}
+
+/** What happened, where, and by whom; `recorded_at` on the company's clock. */
+type RecentEvent = Pick<Envelope, 'revision' | 'type' | 'subject' | 'recorded_at' | 'origin' | 'actor'>
+
+export interface RecentEvents {
+  /** Newest first. */
+  readonly events: readonly RecentEvent[]
+  /** Of the ledger, as far as the read model has come. */
+  readonly revision: number
+}
+
+export async function recentEvents(
+  { pool, store }: { readonly pool: Pool; readonly store: EventStore },
+  companyId: number,
+  limit: number,
+): Promise<RecentEvents> {
+  const { revision, timezone } = await ledgerHead(pool, companyId)
+  const wanted = {
+    fromRevision: Math.max(0, revision - limit + 1),
+    toRevision: revision,
+    types: null,
+    subject: null,
+    limit,
+  }
+  const found = await search(store, streamOf(companyId), wanted)
+  const events = found.events.map(({ json }) => recent(JSON.parse(json) as Envelope, timezone))
+  return { events: events.reverse(), revision }
+}
+
+const recent = ({ revision, type, subject, recorded_at, origin, actor }: Envelope, timezone: string): RecentEvent => ({
+  revision,
+  type,
+  subject,
+  recorded_at: inZone(recorded_at, timezone),
+  origin,
+  actor,
+})
+
+/** What the read model keeps of a record, deleted or not; null when the company never had it. */
+export async function getRow(
+  pool: Pool,
+  companyId: number,
+  kind: IdKind,
+  id: number,
+): Promise<Record<string, unknown> | null> {
+  const [table, column] = ID_COLUMNS[kind]
+  const { rows } = await pool.query<{ doc: Record<string, unknown> }>({
+    name: `get_row_${kind}`,
+    text: `select t.doc from ${table} t where t.company_id = $1 and t.${column} = $2::bigint`,
+    values: [companyId, id],
+  })
+  return rows[0]?.doc ?? null
+}
+
+/** Names by actor: `user/3`, `api_key/7`. */
+export async function listActors(
+  pool: Pool,
+  companyId: number,
+  actors: readonly string[],
+): Promise<Map<string, string>> {
+  const { rows } = await pool.query<{ actor: string; name: string }>({
+    name: 'list_actors',
+    text: `select 'user/' || u.id as actor, u.doc->>'name' as name from users u
+           where u.company_id = $1 and u.id = any($2::bigint[])
+           union all
+           select 'api_key/' || k.id, 'Chave ' || (k.doc->>'name') from api_keys k
+           where k.company_id = $1 and k.id = any($3::bigint[])`,
+    values: [companyId, idsOf('user/', actors), idsOf('api_key/', actors)],
+  })
+  return new Map(rows.map(({ actor, name }) => [actor, name]))
+}
+
+const idsOf = (prefix: string, actors: readonly string[]): number[] =>
+  actors.filter((actor) => actor.startsWith(prefix)).map((actor) => Number(actor.slice(prefix.length)))
+
+/** How far the read model has come with a company, and when that was (UTC). */
+interface LedgerHead {
+  readonly revision: number
+  readonly last_recorded_at: string
+  readonly timezone: string
+}
+
+async function ledgerHead(pool: Pool, companyId: number): Promise<LedgerHead> {
+  const { rows } = await pool.query<LedgerHead>({
+    name: 'ledger_head',
+    text: `select l.revision, l.last_recorded_at, c.timezone
+           from ledgers l join companies c on c.company_id = l.company_id
+           where l.company_id = $1`,
+    values: [companyId],
+  })
+  if (!rows[0]) throw new Error(`company ${companyId} is not registered`)
+  return rows[0]
+}

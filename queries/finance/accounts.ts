@@ -1,0 +1,202 @@
+import type { Pool } from 'pg'
+import type { Refusal } from '#domain/refusal.ts'
+import { type Order, TODAY } from '../list-statement.ts'
+import {
+  containing,
+  type DeletedPaging,
+  type Found,
+  getBy,
+  type Listing,
+  type ListPaging,
+  list,
+  listDeleted,
+  listInOrder,
+  NEWEST_FIRST,
+  type Page,
+  type Paging,
+} from '../records.ts'
+import { type Sum, sum } from '../sums.ts'
+
+interface Filters {
+  /** The customer or supplier. */
+  readonly party_id?: number
+  /** The party's external id of now, not the one recorded with the account. */
+  readonly party_external_id?: string
+  readonly due_from?: string
+  readonly due_to?: string
+  /** First and last accounting date of settled accounts, inclusive. */
+  readonly paid_from?: string
+  readonly paid_to?: string
+  readonly origin?: 'api' | 'pdv' | 'sale'
+  readonly external_id?: string
+}
+
+interface AccountFilters extends Filters {
+  /** Overdue accounts are pending ones: there is no stored status of that name (ACCT-4). */
+  readonly status?: 'pending' | 'settled' | 'overdue'
+}
+
+interface AccountConditions extends Filters {
+  readonly status?: 'pending' | 'settled'
+  readonly overdue?: true
+  /** Like `status: 'settled'`, in the words of the partial index of accounting dates. */
+  readonly settled?: true
+  /** Pattern of the other party's name, as it is called now. */
+  readonly party_name?: string
+}
+
+/** `is_overdue` is put at the end of the record as the projection's view does it: the same bytes. */
+function accountListing(
+  table: 'receivables' | 'payables',
+  parties: 'customers' | 'suppliers',
+): Listing<AccountConditions> & { readonly resource: typeof table } {
+  const isOverdue = (today: string) => `(t.status = 'pending' and t.due_date < ${today})`
+  return {
+    resource: table,
+    from: `${table} t`,
+    record: (today) => `left(t.doc::text, -1) || ',"is_overdue":' || ${isOverdue(today)}::text || '}'`,
+    where: 't.deleted_at is null',
+    filters: {
+      status: (value) => `t.status = ${value}::text`,
+      overdue: (value, today) => `${value}::boolean and ${isOverdue(today)}`,
+      settled: (value) => `${value}::boolean and t.settled_on is not null`,
+      party_id: (value) => `t.party_id = ${value}::bigint`,
+      party_external_id: (value) =>
+        `t.party_id = (select p.id from ${parties} p where p.company_id = $1 and p.external_id = ${value}::text)`,
+      // A deleted party has no name key.
+      party_name: (value) =>
+        `t.party_id in (select p.id from ${parties} p where p.company_id = $1 and coalesce(p.name_key, lower(p.doc ->> 'name')) like ${value}::text)`,
+      due_from: (value) => `t.due_date >= ${value}::date`,
+      due_to: (value) => `t.due_date <= ${value}::date`,
+      paid_from: (value) => `t.settled_on >= ${value}::date`,
+      paid_to: (value) => `t.settled_on <= ${value}::date`,
+      origin: (value) => `t.origin = ${value}::text`,
+      external_id: (value) => `t.external_id = ${value}::text`,
+    },
+  }
+}
+
+export const receivableListing = accountListing('receivables', 'customers')
+export const payableListing = accountListing('payables', 'suppliers')
+
+export type AccountListing = typeof receivableListing
+
+/** `today` is the company's day, which decides what is overdue. */
+export function listAccounts(
+  pool: Pool,
+  listing: AccountListing,
+  companyId: number,
+  { status, ...query }: ListPaging & AccountFilters,
+  today: string,
+): Promise<Page | Refusal> {
+  const conditions: ListPaging & AccountConditions = {
+    ...query,
+    ...(status === 'overdue' ? { overdue: true } : { status }),
+  }
+  return list<AccountConditions>(pool, listing, companyId, conditions, today)
+}
+
+export const listDeletedAccounts = (
+  pool: Pool,
+  { resource }: AccountListing,
+  companyId: number,
+  query: DeletedPaging,
+): Promise<Page | Refusal> => listDeleted(pool, resource, companyId, query)
+
+export function getAccount(
+  pool: Pool,
+  listing: AccountListing,
+  companyId: number,
+  id: number,
+  today: string,
+): Promise<Found> {
+  return getBy(pool, listing, companyId, 'id', id, today)
+}
+
+/** What people look for; `view` is `pending` unless they say otherwise. */
+interface AccountSearch {
+  readonly view?: 'pending' | 'overdue' | 'settled' | 'all'
+  /** A part of the other party's name. */
+  readonly party_name?: string
+  readonly due_from?: string
+  readonly due_to?: string
+}
+
+const BY_DUE_DATE: Order = {
+  name: 'due_date',
+  columns: [
+    { name: 'due_date', type: 'date' },
+    { name: 'id', type: 'bigint' },
+  ],
+}
+
+const LAST_SETTLED_FIRST: Order = {
+  name: 'last_settled',
+  columns: [
+    { name: 'settled_on', type: 'date' },
+    { name: 'id', type: 'bigint' },
+  ],
+  descending: true,
+}
+
+interface View {
+  readonly conditions: AccountConditions
+  readonly order: Order
+}
+
+const VIEWS: Readonly<Record<NonNullable<AccountSearch['view']>, View>> = {
+  pending: { conditions: { status: 'pending' }, order: BY_DUE_DATE },
+  overdue: { conditions: { overdue: true }, order: BY_DUE_DATE },
+  settled: { conditions: { settled: true }, order: LAST_SETTLED_FIRST },
+  all: { conditions: {}, order: NEWEST_FIRST },
+}
+
+function conditionsOf({ view = 'pending', party_name, due_from, due_to }: AccountSearch): AccountConditions {
+  return { ...VIEWS[view].conditions, party_name: containing(party_name), due_from, due_to }
+}
+
+/** Lists accounts for people: pending ones by due date, settled ones by accounting date. */
+export function searchAccounts(
+  pool: Pool,
+  listing: AccountListing,
+  companyId: number,
+  { limit, cursor, ...search }: Paging & AccountSearch,
+  today: string,
+): Promise<Page | Refusal> {
+  const { view = 'pending' } = search
+  const query: Paging & AccountConditions = { ...conditionsOf(search), limit, cursor }
+  return listInOrder<AccountConditions>(pool, listing, VIEWS[view].order, companyId, query, today)
+}
+
+export interface FoundSums {
+  readonly found: Sum
+  readonly overdue: Sum
+}
+
+/** At most so many accounts are added up; a count of one more says that there are more. */
+export const MOST_SUMMED = 10_000
+
+/** Adds up what a search finds. `today` decides what is overdue. */
+export async function sumAccounts(
+  pool: Pool,
+  { resource, where, filters }: AccountListing,
+  companyId: number,
+  search: AccountSearch,
+  today: string,
+): Promise<FoundSums> {
+  const conditions = Object.entries(conditionsOf(search)).filter(([, value]) => value !== undefined)
+  const wanted = conditions.map(([name], position) => filters[name as keyof typeof filters](`$${4 + position}`, TODAY))
+  const { rows } = await pool.query<FoundSums>(
+    `select ${sum('amount_cents', 'true')} as found, ${sum('amount_cents', 'is_overdue')} as overdue
+     from (
+       select t.amount_cents, t.status = 'pending' and t.due_date < ${TODAY} as is_overdue
+       from ${resource} t
+       where ${['t.company_id = $1', where, ...wanted].join(' and ')}
+       limit $2::bigint + 1
+     ) found`,
+    [companyId, MOST_SUMMED, today, ...conditions.map(([, value]) => value)],
+  )
+  const [sums] = rows
+  if (!sums) throw new Error('adding up always answers a row')
+  return sums
+}

@@ -1,0 +1,104 @@
+import type { Pool } from 'pg'
+import { addDays, type Calendar, startOfDay } from '#domain/instant.ts'
+import { invalid, type Refusal } from '#domain/refusal.ts'
+import { money, type Sum, sum } from '../sums.ts'
+
+/** Pending accounts by due date, settled ones by accounting date; the overdue ones are among the pending ones. */
+export interface AccountSums {
+  readonly pending: Sum
+  readonly overdue: Sum
+  readonly settled: Sum
+}
+
+/** What the API answers as the summary (ACCT-11). */
+export interface Summary {
+  readonly from: string
+  readonly to: string
+  readonly receivables: AccountSums
+  readonly payables: AccountSums
+  /** By day of sale; the cancelled ones are counted apart. */
+  readonly sales: { readonly count: number; readonly gross: string; readonly cancelled: Sum }
+  /** Settled receivables less settled payables; may be negative. */
+  readonly balance: string
+}
+
+/** Days of the company's own calendar, both inclusive. */
+export interface Period {
+  readonly from?: string
+  readonly to?: string
+}
+
+/** $1 company, $2 and $3 first and last day, $4 today. */
+const accounts = (table: 'receivables' | 'payables'): string => `
+  select json_build_object(
+           'pending', ${sum('amount_cents', `status = 'pending'`)},
+           'overdue', ${sum('amount_cents', `status = 'pending' and due_date < $4::date`)},
+           'settled', ${sum('amount_cents', `status = 'settled'`)}
+         ) as sums,
+         coalesce(sum(amount_cents) filter (where status = 'settled'), 0) as settled
+  from ${table}
+  where company_id = $1 and deleted_at is null
+    and (status = 'pending' and due_date between $2::date and $3::date or settled_on between $2::date and $3::date)`
+
+/** $5 and $6 begin and end of the period. */
+const SALES = `
+  select json_build_object(
+           'count', count(*) filter (where status = 'completed'),
+           'gross', ${money(`sum(total_cents) filter (where status = 'completed')`)},
+           'cancelled', ${sum('total_cents', `status = 'cancelled'`)}
+         ) as sums
+  from sales
+  where company_id = $1 and sold_at >= $5::timestamptz and sold_at < $6::timestamptz`
+
+const SUMMARY = {
+  name: 'summarize',
+  text: `with r as (${accounts('receivables')}), p as (${accounts('payables')}), s as (${SALES})
+    select l.revision, r.sums as receivables, p.sums as payables, s.sums as sales, ${money('r.settled - p.settled')} as balance
+    from ledgers l cross join r cross join p cross join s
+    where l.company_id = $1`,
+}
+
+type SummaryRow = Omit<Summary, 'from' | 'to'> & { revision: number }
+
+/** Adds up a period in one snapshot. It ends today and begins with the month of its last day, unless it says otherwise. */
+export async function summarize(
+  pool: Pool,
+  companyId: number,
+  period: Period,
+  { timezone, today }: Calendar,
+): Promise<{ summary: Summary; revision: number } | Refusal> {
+  const { to = today } = period
+  const { from = `${to.slice(0, 8)}01` } = period
+  if (from > to) return invalid('from', `não pode ser depois de ${to}, o último dia do período`)
+  const bounds = [startOfDay(from, timezone), startOfDay(addDays(to, 1), timezone)]
+  const { rows } = await pool.query<SummaryRow>({ ...SUMMARY, values: [companyId, from, to, today, ...bounds] })
+  const [row] = rows
+  if (!row) throw new Error(`company ${companyId} has no ledger`)
+  const { revision, receivables, payables, sales, balance } = row
+  return { revision, summary: { from, to, receivables, payables, sales, balance } }
+}
+
+export interface OpenSide {
+  readonly pending: Sum
+  /** Of the pending ones, those due before today. */
+  readonly overdue: Sum
+}
+
+interface OpenAccounts {
+  readonly receivables: OpenSide
+  readonly payables: OpenSide
+}
+
+/** $1 company, $2 its day. */
+const side = (table: keyof OpenAccounts): string => `(
+  select json_build_object(
+           'pending', ${sum('amount_cents', 'true')},
+           'overdue', ${sum('amount_cents', 'due_date < $2::date')})
+  from ${table} where company_id = $1 and status = 'pending' and deleted_at is null) as ${table}`
+
+const OPEN_ACCOUNTS = { name: 'panel_open_accounts', text: `select ${side('receivables')}, ${side('payables')}` }
+
+export async function openAccounts(pool: Pool, companyId: number, { today }: Calendar): Promise<OpenAccounts> {
+  const { rows } = await pool.query<OpenAccounts>({ ...OPEN_ACCOUNTS, values: [companyId, today] })
+  return rows[0] as OpenAccounts
+}

@@ -1,0 +1,135 @@
+import type { Pool } from 'pg'
+import type { NotificationOutcome, OrderStatus } from '#domain/orders.ts'
+import type { Refusal } from '#domain/refusal.ts'
+import type { Order } from './list-statement.ts'
+import {
+  type Found,
+  getBy,
+  type Listing,
+  type ListPaging,
+  list,
+  listInOrder,
+  localTime,
+  type Page,
+  type Paging,
+} from './records.ts'
+import { findStore, type StoreAccess } from './stores.ts'
+
+interface OrderFilters {
+  readonly status?: OrderStatus
+  readonly store_alias?: string
+  readonly external_id?: string
+}
+
+export const orderListing: Listing<OrderFilters> = {
+  resource: 'orders',
+  from: 'orders t',
+  record: 't.doc::text',
+  filters: {
+    status: (value) => `t.status = ${value}::text`,
+    store_alias: (value) => `t.store_alias = ${value}::text`,
+    external_id: (value) => `t.external_id = ${value}::text`,
+  },
+}
+
+export const listOrders = (pool: Pool, companyId: number, query: ListPaging & OrderFilters): Promise<Page | Refusal> =>
+  list(pool, orderListing, companyId, query)
+
+export const getOrder = (pool: Pool, companyId: number, id: number): Promise<Found> =>
+  getBy(pool, orderListing, companyId, 'id', id)
+
+/** The reference that an order's payments carry at the provider; null when the company has no such order. */
+export async function findReference(pool: Pool, companyId: number, orderId: number): Promise<string | null> {
+  const { rows } = await pool.query<{ reference: string }>({
+    name: 'find_order_reference',
+    text: 'select provider_reference as reference from orders where company_id = $1 and id = $2',
+    values: [companyId, orderId],
+  })
+  return rows[0]?.reference ?? null
+}
+
+export interface NotifiedOrder {
+  readonly store: StoreAccess
+  readonly id: number
+  readonly status: OrderStatus
+  readonly reference: string
+  readonly totalCents: number
+}
+
+/** The order that the URL of a notification names; null when the store is missing or disabled, or the order is not its own. */
+export async function findNotifiedOrder(pool: Pool, alias: string, orderId: number): Promise<NotifiedOrder | null> {
+  const store = await findStore(pool, alias)
+  if (!store?.enabled) return null
+  const { rows } = await pool.query<Omit<NotifiedOrder, 'store'>>({
+    name: 'find_notified_order',
+    text: `select id, status, provider_reference as reference, total_cents as "totalCents" from orders where company_id = $1 and id = $2 and store_id = $3`,
+    values: [store.companyId, orderId, store.id],
+  })
+  return rows[0] ? { store, ...rows[0] } : null
+}
+
+/** A notification of the payment provider as the API shows it; fields of the answer are null until there is one. */
+export interface NotificationObject {
+  id: number
+  received_at: string
+  /** The body as it was sent: any JSON, a text where it was none, null where it was not read. */
+  payload: unknown
+  response: object | null
+  http_status: number | null
+  duration_ms: number | null
+  outcome: NotificationOutcome | null
+}
+
+/** Payload and answer are kept as JSON texts, byte for byte. */
+interface Printed extends Omit<NotificationObject, 'payload' | 'response'> {
+  payload: string | null
+  response: string | null
+}
+
+function presentNotification(record: unknown, timezone: string): NotificationObject {
+  const { received_at, payload, response, ...rest } = record as Printed
+  const { id, ...outcome } = rest
+  return {
+    id,
+    received_at: localTime(received_at, timezone),
+    payload: payload === null ? null : JSON.parse(payload),
+    response: response === null ? null : JSON.parse(response),
+    ...outcome,
+  }
+}
+
+const notificationListing: Listing<{ order: number }> = {
+  resource: 'order_notifications',
+  from: 'payment_notifications t',
+  record: `json_build_object('id', t.id, 'received_at', t.received_at, 'payload', t.payload, 'response', t.response,
+    'http_status', t.http_status, 'duration_ms', t.duration_ms, 'outcome', t.outcome)::text`,
+  filters: { order: (id) => `t.order_id = ${id}::bigint` },
+  present: presentNotification,
+}
+
+const AS_RECEIVED: Order = { name: 'id', columns: [{ name: 'id', type: 'bigint' }] }
+
+/** What the payment provider sent about an order, in the order of arrival. */
+export const listNotifications = (
+  pool: Pool,
+  companyId: number,
+  order: number,
+  query: Paging,
+): Promise<Page | Refusal> => listInOrder(pool, notificationListing, AS_RECEIVED, companyId, { ...query, order })
+
+const DAYS = 30
+const COUNTED = 100
+
+/** Orders that got money they did not ask for, and that moved in the last 30 days: at most 100. */
+export async function countAlarms(pool: Pool, companyId: number): Promise<number> {
+  const { rows } = await pool.query<{ count: number }>({
+    name: 'count_order_alarms',
+    text: `select count(*) as count from (
+             select from orders
+             where company_id = $1 and changed_at > now() - make_interval(days => $2)
+               and json_array_length(doc->'alarms') > 0
+             limit $3) as alarmed`,
+    values: [companyId, DAYS, COUNTED],
+  })
+  return rows[0]?.count ?? 0
+}

@@ -1,0 +1,94 @@
+import type { Pool } from 'pg'
+import type { Refusal } from '#domain/refusal.ts'
+import { nameKey } from '#domain/text.ts'
+import {
+  BY_NAME,
+  containing,
+  type DeletedPaging,
+  type Found,
+  getBy,
+  type Listing,
+  type ListPaging,
+  list,
+  listDeleted,
+  listInOrder,
+  type Page,
+  type Paging,
+} from './records.ts'
+
+/** Filters of customers and suppliers alike. */
+export interface PersonFilters {
+  /** A part of the name. */
+  readonly name?: string
+  readonly document?: string
+  readonly external_id?: string
+}
+
+type PersonQuery = ListPaging & PersonFilters
+
+const personListing = (table: 'customers' | 'suppliers'): Listing<PersonFilters> => ({
+  resource: table,
+  from: `${table} t`,
+  record: 't.doc::text',
+  where: 't.deleted_at is null',
+  filters: {
+    name: (value) => `t.name_key like ${value}::text`,
+    document: (value) => `t.document = ${value}::text`,
+    external_id: (value) => `t.external_id = ${value}::text`,
+  },
+})
+
+function listPersons(
+  pool: Pool,
+  listing: Listing<PersonFilters>,
+  companyId: number,
+  query: PersonQuery,
+): Promise<Page | Refusal> {
+  return list(pool, listing, companyId, { ...query, name: containing(query.name) })
+}
+
+/** The same in the order of names, for people. */
+export function listPersonsByName(
+  pool: Pool,
+  listing: Listing<PersonFilters>,
+  companyId: number,
+  query: Paging & PersonFilters,
+): Promise<Page | Refusal> {
+  return listInOrder(pool, listing, BY_NAME, companyId, { ...query, name: containing(query.name) })
+}
+
+export const customerListing = personListing('customers')
+export const supplierListing = personListing('suppliers')
+
+export const listCustomers = (pool: Pool, companyId: number, query: PersonQuery): Promise<Page | Refusal> =>
+  listPersons(pool, customerListing, companyId, query)
+
+export const listSuppliers = (pool: Pool, companyId: number, query: PersonQuery): Promise<Page | Refusal> =>
+  listPersons(pool, supplierListing, companyId, query)
+
+export const listDeletedCustomers = (pool: Pool, companyId: number, query: DeletedPaging): Promise<Page | Refusal> =>
+  listDeleted(pool, 'customers', companyId, query)
+
+export const listDeletedSuppliers = (pool: Pool, companyId: number, query: DeletedPaging): Promise<Page | Refusal> =>
+  listDeleted(pool, 'suppliers', companyId, query)
+
+export const getCustomer = (pool: Pool, companyId: number, id: number): Promise<Found> =>
+  getBy(pool, customerListing, companyId, 'id', id)
+
+export const getSupplier = (pool: Pool, companyId: number, id: number): Promise<Found> =>
+  getBy(pool, supplierListing, companyId, 'id', id)
+
+/** The id of the customer or supplier that has a name, of which there is one at most; case and spacing do not matter. */
+export async function findPersonByName(
+  pool: Pool,
+  table: 'customers' | 'suppliers',
+  companyId: number,
+  name: string,
+): Promise<number | null> {
+  const { rows } = await pool.query<{ id: number }>({
+    name: `find_${table}_by_name`,
+    text: `select t.id from ${table} t where t.company_id = $1 and t.name_key = $2`,
+    values: [companyId, nameKey(name)],
+  })
+  return rows[0]?.id ?? null
+}

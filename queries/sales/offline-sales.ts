@@ -1,0 +1,163 @@
+import type { Pool } from 'pg'
+import type { Refusal } from '#domain/refusal.ts'
+import { HAS_WARNINGS, type SaleObject } from '#projections/sales.ts'
+import type { Order } from '../list-statement.ts'
+import { type Listing, listInOrder, localTime, type Page, type Paging } from '../records.ts'
+import type { SaleUpload } from './sales.ts'
+
+/** A sale that a till has uploaded. `recorded_at` is when it came, on the company's clock. */
+export interface UploadedSale extends SaleUpload {
+  readonly sale: SaleObject
+}
+
+const LATEST_FIRST: Order = { name: 'latest', columns: [{ name: 'sale_id', type: 'bigint' }], descending: true }
+
+/** The sale is looked up for each listed upload: a join would walk through all sales for a few uploads with warnings. */
+const uploads: Listing<object> = {
+  resource: 'uploads',
+  from: 'offline_sales t',
+  record: `json_build_object('offline_id', t.offline_id, 'recorded_at', t.recorded_at, 'actor', t.actor,
+    'warnings', t.warnings, 'sale', (select s.doc from sales s where s.company_id = t.company_id and s.id = t.sale_id))::text`,
+  filters: {},
+  present: (record, timezone) => {
+    const entry = record as UploadedSale
+    return { ...entry, recorded_at: localTime(entry.recorded_at, timezone) }
+  },
+}
+
+const withWarnings: Listing<object> = { ...uploads, resource: 'uploads_with_warnings', where: HAS_WARNINGS }
+
+/** Uploaded sales, newest first: all, or those that somebody should look at. */
+export const listUploads = (
+  pool: Pool,
+  companyId: number,
+  { warned, ...paging }: Paging & { readonly warned: boolean },
+): Promise<Page | Refusal> => listInOrder(pool, warned ? withWarnings : uploads, LATEST_FIRST, companyId, paging)
+
+/** An uploaded sale that was refused and waits until somebody resolves it, as the panel shows it. */
+export interface RefusedSale {
+  readonly id: number
+  /** As sent; null where it was no text. */
+  readonly offline_id: string | null
+  /** Who uploaded it last. */
+  readonly user: { readonly id: number; readonly name: string | null }
+  readonly first_refused_at: string
+  readonly last_refused_at: string
+  readonly times: number
+  readonly code: string
+  readonly message: string
+  readonly errors: Readonly<Record<string, readonly string[]>>
+  /** What was sent; null where it was too large to keep. */
+  readonly payload: unknown
+}
+
+interface RefusedSales {
+  readonly total: number
+  readonly sales: readonly RefusedSale[]
+}
+
+export interface RefusedSaleRecord extends RefusedSale {
+  /** Null while it is open. */
+  readonly settled_at: string | null
+  /** Null also where the till resolved it by uploading the sale corrected. */
+  readonly settled_by: { readonly id: number; readonly name: string | null } | null
+  /** What was done, in their words. */
+  readonly settled_note: string | null
+}
+
+export interface RefusedSaleDetails extends RefusedSaleRecord {
+  /** The JSON text that was sent; null where it was too large to keep. */
+  readonly sent: string | null
+  /** The sale that stands under the same identifier of the till. */
+  readonly sale_id: number | null
+}
+
+const COLUMNS = `r.id, r.offline_id, json_build_object('id', r.user_id, 'name', u.doc->>'name') as user,
+  r.first_refused_at, r.last_refused_at, r.times, r.code, r.message, r.errors, r.payload`
+const FROM = 'refused_sales r left join users u on u.company_id = r.company_id and u.id = r.user_id'
+
+const RESOLUTION = `r.settled_at, r.settled_note,
+  case when r.settled_by is not null then json_build_object('id', r.settled_by, 'name', s.doc->>'name') end as settled_by`
+const FROM_RESOLVED = `${FROM} left join users s on s.company_id = r.company_id and s.id = r.settled_by`
+
+/** How many wait for somebody to resolve them. */
+export async function countRefusedSales(pool: Pool, companyId: number): Promise<number> {
+  const { rows } = await pool.query<{ total: number }>({
+    name: 'count_refused_sales',
+    text: 'select count(*)::integer as total from refused_sales where company_id = $1 and settled_at is null',
+    values: [companyId],
+  })
+  return rows[0]?.total ?? 0
+}
+
+/** Open refused sales of a company, oldest first: `limit` of them after the one with the id `after`. */
+export async function listRefusedSales(
+  pool: Pool,
+  companyId: number,
+  { after = 0, limit = 50 }: { readonly after?: number; readonly limit?: number } = {},
+): Promise<RefusedSales> {
+  const [total, page] = await Promise.all([
+    countRefusedSales(pool, companyId),
+    pool.query<Stored<RefusedSale>>(
+      `select ${COLUMNS} from ${FROM}
+       where r.company_id = $1 and r.settled_at is null and r.id > $2 order by r.id limit $3`,
+      [companyId, after, limit],
+    ),
+  ])
+  return { total, sales: page.rows.map(parsed) }
+}
+
+/** Resolved ones, the last refused first, as long as they are remembered: `limit` of them before the one with the id `before`. */
+export async function listResolvedSales(
+  pool: Pool,
+  companyId: number,
+  { before, limit = 50 }: { readonly before?: number | undefined; readonly limit?: number } = {},
+): Promise<RefusedSaleRecord[]> {
+  const { rows } = await pool.query<Stored<RefusedSaleRecord>>(
+    `select ${COLUMNS}, ${RESOLUTION} from ${FROM_RESOLVED}
+     where r.company_id = $1 and r.settled_at is not null and ($2::bigint is null or r.id < $2) order by r.id desc limit $3`,
+    [companyId, before ?? null, limit],
+  )
+  return rows.map(parsed)
+}
+
+/** Null when the company has no such refused sale, or it is not remembered any more. */
+export async function getRefusedSale(pool: Pool, companyId: number, id: number): Promise<RefusedSaleDetails | null> {
+  const { rows } = await pool.query<Stored<RefusedSaleDetails>>(
+    `select ${COLUMNS}, ${RESOLUTION}, r.payload as sent,
+       (select o.sale_id from offline_sales o where o.company_id = r.company_id and o.offline_id = r.offline_id) as sale_id
+     from ${FROM_RESOLVED} where r.company_id = $1 and r.id = $2`,
+    [companyId, id],
+  )
+  return rows[0] ? parsed(rows[0]) : null
+}
+
+type Stored<T extends RefusedSale> = Omit<T, 'payload'> & { readonly payload: string | null }
+
+const parsed = <T extends RefusedSale>(row: Stored<T>): T =>
+  ({ ...row, payload: row.payload === null ? null : JSON.parse(row.payload) }) as unknown as T
+
+/** Names of what tills name by id only. */
+export interface NamesForTill {
+  readonly products: ReadonlyMap<number, string>
+  readonly paymentTypes: ReadonlyMap<number, string>
+}
+
+/** Deactivated products included. Ids are safe integers. */
+export async function findNamesForTill(
+  pool: Pool,
+  companyId: number,
+  { products, paymentTypes }: { readonly products: readonly number[]; readonly paymentTypes: readonly number[] },
+): Promise<NamesForTill> {
+  const { rows } = await pool.query<{ is_product: boolean; id: number; name: string }>({
+    name: 'names_for_till',
+    text: `select true as is_product, i.id, i.doc->>'name' as name from catalog_items i
+           where i.company_id = $1 and i.id = any($2::bigint[])
+           union all
+           select false, t.id, t.doc->>'name' from payment_types t where t.company_id = $1 and t.id = any($3::bigint[])`,
+    values: [companyId, products, paymentTypes],
+  })
+  const named = (isProduct: boolean) =>
+    new Map(rows.filter(({ is_product }) => is_product === isProduct).map(({ id, name }) => [id, name] as const))
+  return { products: named(true), paymentTypes: named(false) }
+}

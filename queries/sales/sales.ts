@@ -1,0 +1,153 @@
+import type { Pool } from 'pg'
+import { addDays, startOfDay } from '#domain/instant.ts'
+import type { Refusal } from '#domain/refusal.ts'
+import { IS_CANCELLED, type OfflineSaleWarning } from '#projections/sales.ts'
+import {
+  containing,
+  type Found,
+  getBy,
+  type Listing,
+  type ListPaging,
+  list,
+  listInOrder,
+  NEWEST_FIRST,
+  type Page,
+  type Paging,
+} from '../records.ts'
+
+interface Period {
+  readonly sold_from?: string
+  readonly sold_before?: string
+}
+
+interface Filters {
+  readonly status?: 'completed' | 'cancelled'
+  readonly customer_id?: number
+  readonly origin?: 'api' | 'pdv' | 'system'
+  readonly external_id?: string
+}
+
+/** What only people look for. */
+interface PeoplesFilters {
+  readonly id?: number
+  /** A part of the customer's name. */
+  readonly customer?: string
+}
+
+interface Days {
+  /** First and last day of sale, both inclusive: days of the company's own calendar. */
+  readonly sold_from?: string
+  readonly sold_to?: string
+}
+
+export interface SaleFilters extends Filters, Days {}
+
+/** A deleted customer has no name key any more, but sales that people may look for. */
+const IS_OF_CUSTOMER = (name: string) => `t.customer_id in (
+  select c.id from customers c where c.company_id = $1
+    and (c.name_key like ${name}::text or (c.deleted_at is not null and lower(c.doc->>'name') like ${name}::text)))`
+
+export const saleListing: Listing<Filters & PeoplesFilters & Period> = {
+  resource: 'sales',
+  from: 'sales t',
+  record: 't.doc::text',
+  filters: {
+    status: (value) => `t.status = ${value}::text`,
+    customer_id: (value) => `t.customer_id = ${value}::bigint`,
+    origin: (value) => `t.origin = ${value}::text`,
+    external_id: (value) => `t.external_id = ${value}::text`,
+    sold_from: (value) => `t.sold_at >= ${value}::timestamptz`,
+    sold_before: (value) => `t.sold_at < ${value}::timestamptz`,
+    id: (value) => `t.id = ${value}::bigint`,
+    customer: IS_OF_CUSTOMER,
+  },
+}
+
+/** `timezone` is the company's: by it days begin. */
+export function listSales(
+  pool: Pool,
+  companyId: number,
+  { timezone, sold_from, sold_to, ...query }: ListPaging & SaleFilters & { readonly timezone: string },
+): Promise<Page | Refusal> {
+  return list(pool, saleListing, companyId, { ...query, ...periodOf({ sold_from, sold_to }, timezone) })
+}
+
+/** Their own index is used only by a statement that names its condition. */
+const cancelledListing: typeof saleListing = { ...saleListing, resource: 'cancelled_sales', where: IS_CANCELLED }
+
+type LatestQuery = Paging & SaleFilters & PeoplesFilters & { readonly timezone: string }
+
+/** The same for people, newest first. */
+export function listLatestSales(
+  pool: Pool,
+  companyId: number,
+  { timezone, sold_from, sold_to, status, customer, ...query }: LatestQuery,
+): Promise<Page | Refusal> {
+  const isOfCancelled = status === 'cancelled'
+  return listInOrder(pool, isOfCancelled ? cancelledListing : saleListing, NEWEST_FIRST, companyId, {
+    ...query,
+    ...periodOf({ sold_from, sold_to }, timezone),
+    status: isOfCancelled ? undefined : status,
+    customer: containing(customer),
+  })
+}
+
+const periodOf = ({ sold_from, sold_to }: Days, timezone: string): Period => ({
+  sold_from: sold_from && startOfDay(sold_from, timezone),
+  sold_before: sold_to && startOfDay(addDays(sold_to, 1), timezone),
+})
+
+export const getSale = (pool: Pool, companyId: number, id: number): Promise<Found> =>
+  getBy(pool, saleListing, companyId, 'id', id)
+
+/** A cancelled sale keeps its external id. */
+export const getSaleByExternalId = (pool: Pool, companyId: number, externalId: string): Promise<Found> =>
+  getBy(pool, saleListing, companyId, 'external_id', externalId)
+
+/** What a sale has left outside its own record. */
+export interface SaleTraces {
+  /** Whether it has a customer that is not deleted. */
+  readonly has_customer: boolean
+  /** What its payments on credit made, deleted ones included. */
+  readonly receivables: readonly OwedForSale[]
+  /** How a till uploaded it; null where none did. */
+  readonly upload: SaleUpload | null
+}
+
+export interface OwedForSale {
+  readonly id: number
+  readonly amount: string
+  readonly due_date: string
+  readonly status: 'pending' | 'settled'
+  readonly is_deleted: boolean
+}
+
+export interface SaleUpload {
+  readonly offline_id: string
+  /** As Postgres prints it, with an offset. */
+  readonly recorded_at: string
+  /** Who uploaded it, as `user/3`. */
+  readonly actor: string | null
+  readonly warnings: readonly OfflineSaleWarning[]
+}
+
+const TRACES = `
+  select coalesce(owed.list, '[]') as receivables, upload.entry as upload,
+    exists (select from customers c where c.company_id = s.company_id and c.id = s.customer_id and c.deleted_at is null) as has_customer
+  from sales s
+  left join lateral (
+    select json_agg(json_build_object('id', r.id, 'amount', r.doc->>'amount', 'due_date', r.due_date, 'status', r.status,
+      'is_deleted', r.deleted_at is not null) order by r.id) as list
+    from json_array_elements_text(s.receivable_ids) made
+    join receivables r on r.company_id = s.company_id and r.id = made.value::bigint) owed on true
+  left join lateral (
+    select json_build_object('offline_id', t.offline_id, 'recorded_at', t.recorded_at, 'actor', t.actor,
+      'warnings', t.warnings) as entry
+    from offline_sales t where t.company_id = s.company_id and t.sale_id = s.id) upload on true
+  where s.company_id = $1 and s.id = $2`
+
+/** Null when there is no such sale. */
+export async function getSaleTraces(pool: Pool, companyId: number, id: number): Promise<SaleTraces | null> {
+  const { rows } = await pool.query<SaleTraces>({ name: 'sale_traces', text: TRACES, values: [companyId, id] })
+  return rows[0] ?? null
+}

@@ -1,0 +1,43 @@
+import type { Pool } from 'pg'
+import type { StoreObject } from '#projections/stores.ts'
+
+/** The online stores of a company, oldest first. There are few: no pages. */
+export async function listStores(pool: Pool, companyId: number): Promise<StoreObject[]> {
+  const { rows } = await pool.query<{ doc: StoreObject }>({
+    name: 'list_stores',
+    text: 'select doc from stores where company_id = $1 order by id',
+    values: [companyId],
+  })
+  return rows.map(({ doc }) => doc)
+}
+
+/** What is needed of a store to talk with the payment provider. Never to be logged, answered or put in an event: it has secrets. */
+export interface StoreAccess {
+  readonly companyId: number
+  readonly id: number
+  readonly alias: string
+  readonly enabled: boolean
+  readonly sandbox: boolean
+  readonly accessToken: string | null
+  readonly notificationSecret: string | null
+  /** Whether a secret was ever set: then unsigned notifications are refused, also while the secret is lost. */
+  readonly isSigning: boolean
+}
+
+/**
+ * The store with an alias, of whatever company; null when there is none. Secrets are null if they were never given, or if a
+ * process died between the append to an event store outside Postgres and the commit that would have kept them.
+ */
+export async function findStore(pool: Pool, alias: string): Promise<StoreAccess | null> {
+  const { rows } = await pool.query<StoreAccess>({
+    name: 'find_store',
+    text: `select t.company_id as "companyId", t.id, t.alias, t.enabled, (t.doc->>'sandbox')::boolean as sandbox,
+                  k.access_token as "accessToken", k.notification_secret as "notificationSecret",
+                  (t.doc->>'has_notification_secret')::boolean as "isSigning"
+           from stores t left join store_secrets k on k.store_id = t.id
+           where t.alias = $1
+           order by k.store_id nulls last limit 1`,
+    values: [alias],
+  })
+  return rows[0] ?? null
+}

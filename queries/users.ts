@@ -1,0 +1,25 @@
+import type { Pool } from 'pg'
+import { inZone } from '#domain/instant.ts'
+import type { Refusal } from '#domain/refusal.ts'
+import type { UserObject } from '#projections/users.ts'
+import { BY_ID, type Found, getBy, type Listing, listInOrder, type Page, type Paging } from './records.ts'
+
+/** Users as the panel shows them: {id, name, email, role, status, created_at, updated_at}, also inactive ones. */
+const userListing: Listing<object> = {
+  resource: 'users',
+  from: 'users t',
+  record: 't.doc::text',
+  filters: {},
+  present(record, timezone) {
+    const { company_id: _, created_at, updated_at, ...user } = record as UserObject
+    return { ...user, created_at: inZone(created_at, timezone), updated_at: inZone(updated_at, timezone) }
+  },
+}
+
+export function listUsers(pool: Pool, companyId: number, query: Paging): Promise<Page | Refusal> {
+  return listInOrder(pool, userListing, BY_ID, companyId, query)
+}
+
+export function getUser(pool: Pool, companyId: number, id: number): Promise<Found> {
+  return getBy(pool, userListing, companyId, 'id', id)
+}

@@ -1,0 +1,180 @@
+import type { Pool } from 'pg'
+import type { Refusal } from '#domain/refusal.ts'
+import type { WebhookEvent } from '#events/webhooks.ts'
+import { type WebhookHealth, type WebhookObject, type WebhookRow, webhookState } from '#projections/webhooks.ts'
+import type { Order } from './list-statement.ts'
+import {
+  type Found,
+  getBy,
+  type Listing,
+  type ListPaging,
+  list,
+  listInOrder,
+  localTime,
+  type Page,
+  type Paging,
+} from './records.ts'
+
+type Stored = Pick<WebhookRow, 'enabled' | 'watched_since'> & {
+  doc: WebhookObject
+  health: Omit<WebhookHealth, 'company_id' | 'webhook_id'>
+}
+
+const utc = (printed: string | null): string | null => (printed === null ? null : new Date(printed).toISOString())
+
+/** Endpoints with how they answer, which dispatchers note outside of the read model. */
+const webhookListing: Listing<object> = {
+  resource: 'webhooks',
+  from: 'webhooks t left join webhook_health h on h.company_id = t.company_id and h.webhook_id = t.id',
+  record: `json_build_object('doc', t.doc, 'enabled', t.enabled, 'watched_since', t.watched_since, 'health',
+             json_build_object('last_success_at', h.last_success_at, 'failing_since', h.failing_since,
+                               'no_response_since', h.no_response_since))::text`,
+  where: 't.deleted_at is null',
+  filters: {},
+  present(record, timezone) {
+    const { doc, enabled, watched_since, health } = record as Stored
+    const state = webhookState(
+      { enabled, watched_since: utc(watched_since) ?? '' },
+      {
+        last_success_at: utc(health.last_success_at),
+        failing_since: utc(health.failing_since),
+        no_response_since: utc(health.no_response_since),
+      },
+      timezone,
+    )
+    return { ...doc, ...state }
+  },
+}
+
+export const listWebhooks = (pool: Pool, companyId: number, query: ListPaging): Promise<Page | Refusal> =>
+  list(pool, webhookListing, companyId, query)
+
+export const getWebhook = (pool: Pool, companyId: number, id: number): Promise<Found> =>
+  getBy(pool, webhookListing, companyId, 'id', id)
+
+export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'cancelled'] as const
+
+/** An attempt to deliver: status and beginning of the answer, or why there was none. */
+export interface DeliveryAttempt {
+  at: string
+  status: number | null
+  duration_ms: number
+  error: string | null
+  response: string | null
+}
+
+/** A delivery as the API shows it. */
+export interface DeliveryObject {
+  id: string
+  webhook_id: number
+  event: WebhookEvent | 'webhook.test'
+  /** Of the ledger, and of the endpoint; both null for a test delivery. */
+  revision: number | null
+  sequence: number | null
+  replay: boolean
+  status: (typeof DELIVERY_STATUSES)[number]
+  attempts: DeliveryAttempt[]
+  next_attempt_at: string | null
+  created_at: string
+}
+
+/**
+ * SQL of a delivery's JSON; `t` is its row. Times are as Postgres prints them. A test is due in the past, to overtake what
+ * waits already (src/webhooks/deliveries.ts); shown is when it was made.
+ */
+export const DELIVERY_JSON = `json_build_object('id', t.id, 'webhook_id', t.webhook_id, 'event', t.event,
+  'revision', t.revision, 'sequence', t.sequence, 'replay', t.replay, 'status', t.status, 'attempts', t.attempts,
+  'next_attempt_at', case when t.next_attempt_at < t.created_at then t.created_at else t.next_attempt_at end,
+  'created_at', t.created_at)`
+
+/** The same with times on the company's clock. */
+export function presentDelivery(record: unknown, timezone: string): DeliveryObject {
+  const delivery = record as DeliveryObject
+  const { attempts, next_attempt_at, created_at } = delivery
+  return {
+    ...delivery,
+    attempts: attempts.map((attempt) => ({ ...attempt, at: localTime(attempt.at, timezone) })),
+    next_attempt_at: next_attempt_at && localTime(next_attempt_at, timezone),
+    created_at: localTime(created_at, timezone),
+  }
+}
+
+interface DeliveryFilters {
+  readonly status?: (typeof DELIVERY_STATUSES)[number]
+  readonly event?: string
+}
+
+const deliveryListing: Listing<DeliveryFilters & { webhook: number }> = {
+  resource: 'webhook_deliveries',
+  from: 'webhook_deliveries t',
+  record: `${DELIVERY_JSON}::text`,
+  filters: {
+    webhook: (id) => `t.webhook_id = ${id}::bigint`,
+    status: (status) => `t.status = ${status}`,
+    event: (event) => `t.event = ${event}`,
+  },
+  present: presentDelivery,
+}
+
+/** Ids are UUIDs in the order of time. */
+const NEWEST_FIRST: Order = { name: 'newest', columns: [{ name: 'id', type: 'uuid' }], descending: true }
+
+/** Deliveries to an endpoint in the last 30 days, the newest first: whoever looks here wonders what has just happened. */
+export function listDeliveries(
+  pool: Pool,
+  companyId: number,
+  webhook: number,
+  query: Paging & DeliveryFilters,
+): Promise<Page | Refusal> {
+  return listInOrder(pool, deliveryListing, NEWEST_FIRST, companyId, { ...query, webhook })
+}
+
+export async function getDelivery(pool: Pool, companyId: number, webhookId: number, id: string): Promise<Found> {
+  const { rows } = await pool.query<{ revision: number; timezone: string; record: object | null }>({
+    name: 'get_webhook_delivery',
+    text: `select l.revision, c.timezone,
+                  (select ${DELIVERY_JSON} from webhook_deliveries t
+                   join webhooks w on w.company_id = t.company_id and w.id = t.webhook_id and w.deleted_at is null
+                   where t.company_id = $1 and t.webhook_id = $2 and t.id = $3) as record
+           from ledgers l join companies c on c.company_id = l.company_id
+           where l.company_id = $1`,
+    values: [companyId, webhookId, id],
+  })
+  const [found] = rows
+  if (!found) throw new Error(`company ${companyId} has no ledger`)
+  const { record, revision, timezone } = found
+  return { record: record && JSON.stringify(presentDelivery(record, timezone)), revision }
+}
+
+/** The body of a delivery, as it is signed; null when it is not kept any more. */
+export async function getMessage(pool: Pool, companyId: number, deliveryId: string): Promise<string | null> {
+  const { rows } = await pool.query<{ body: string }>({
+    name: 'get_webhook_message',
+    text: `select m.body
+           from webhook_deliveries d join webhook_messages m on m.company_id = d.company_id and m.id = d.message_id
+           where d.company_id = $1 and d.id = $2`,
+    values: [companyId, deliveryId],
+  })
+  return rows[0]?.body ?? null
+}
+
+interface ListedNotice {
+  readonly kind: 'webhook_switched_off'
+  readonly data: { readonly webhook_id: number; readonly url: string; readonly reason: 'no_response' | 'gone' }
+  readonly created_at: string
+}
+
+const SHOWN_DAYS = 30
+const SHOWN = 20
+
+/** The notices of the last 30 days, the newest first. */
+export async function listNotices(pool: Pool, companyId: number): Promise<ListedNotice[]> {
+  const { rows } = await pool.query<ListedNotice>({
+    name: 'list_notices',
+    text: `select kind, data, created_at from notices
+           where company_id = $1 and created_at > now() - make_interval(days => $2)
+           order by created_at desc limit $3`,
+    values: [companyId, SHOWN_DAYS, SHOWN],
+  })
+  return rows
+}

@@ -1,0 +1,56 @@
+import type { DataOf } from '#events/catalogue.ts'
+import { parseSubject } from '#ledger/projection.ts'
+import type { Reaction } from '#ledger/reaction.ts'
+import { table } from '#ledger/table.ts'
+import { companyOf } from '#projections/companies.ts'
+import { webhookById } from '#projections/webhooks.ts'
+
+/** Something that the users of a company must be told, in the panel and by e-mail. */
+interface Notice {
+  company_id: number
+  /** Of the event that gave rise to it. */
+  id: string
+  kind: 'webhook_switched_off'
+  data: { webhook_id: number; url: string; reason: DataOf<'WebhookSwitchedOff'>['reason'] }
+  created_at: string
+  emailed_at: null
+  email_tries: number
+  next_email_at: string
+}
+
+const notices = table<Notice>('notices', {
+  columns: {
+    company_id: 'bigint',
+    id: 'uuid',
+    kind: 'text',
+    data: 'json',
+    created_at: 'timestamptz',
+    emailed_at: 'timestamptz',
+    email_tries: 'integer',
+    next_email_at: 'timestamptz',
+  },
+  keys: { pk: ['company_id', 'id'] },
+})
+
+const reasonOf = (event: { readonly data: object }) => (event.data as DataOf<'WebhookSwitchedOff'>).reason
+
+/** An endpoint that was switched off without being asked for is told to its company (HOOK-20). */
+export const switchOffNotices: Reaction = {
+  refs(_rows, event) {
+    if (event.type !== 'WebhookSwitchedOff' || reasonOf(event) === 'requested') return null
+    return [webhookById(parseSubject(event.subject).id)]
+  },
+  react(rows, event) {
+    const webhook_id = parseSubject(event.subject).id
+    rows.add(notices, {
+      company_id: companyOf(rows).company_id,
+      id: event.id,
+      kind: 'webhook_switched_off',
+      data: { webhook_id, url: rows.get(webhookById(webhook_id))?.url ?? '', reason: reasonOf(event) },
+      created_at: event.recorded_at,
+      emailed_at: null,
+      email_tries: 0,
+      next_email_at: event.recorded_at,
+    })
+  },
+}

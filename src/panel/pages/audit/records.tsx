@@ -1,0 +1,83 @@
+import { ID_KINDS, type IdKind } from '#domain/id-kinds.ts'
+import { pathId } from '#http/paths.ts'
+import { getRow } from '#queries/events.ts'
+import { type Fields, type Filled, filledFrom, filledWith } from '../../forms/form.ts'
+import { choice, integer, moment, namedOptions } from '../../forms/kinds.ts'
+import { link } from '../../link.ts'
+import type { Page, PanelRoute, Redirect, Visit } from '../../route.ts'
+import { FieldList } from '../../ui/form.tsx'
+import { AsOfForm, History } from '../../ui/history.tsx'
+import { Card, Facts } from '../../ui/parts.tsx'
+import { KINDS, subjectName, subjectPath } from '../../words/events.ts'
+
+const isKind = (text: string | undefined): text is IdKind => ID_KINDS.includes(text as IdKind)
+
+const FIELDS: Fields = {
+  tipo: {
+    label: 'Registro',
+    kind: choice(namedOptions(KINDS)),
+    isRequired: true,
+    columns: 4,
+  },
+  numero: { label: 'Número', kind: integer, isRequired: true, columns: 3 },
+  em: { label: 'Data e hora', kind: moment, isRequired: true, columns: 4 },
+}
+
+/** Asks for a record and a moment, and leads to its page as it was then. */
+async function askForPast({ query, session }: Visit): Promise<Page | Redirect> {
+  const { tipo, numero, em } = query
+  const isAsked = tipo !== undefined || numero !== undefined || em !== undefined
+  const id = pathId(numero)
+  if (isKind(tipo) && id !== null && em) return { to: subjectPath(`${tipo}/${id}`), parameters: { em } }
+  const missing = {
+    fields: {
+      ...(id === null && { numero: ['deve ser um número inteiro positivo'] }),
+      ...(!em && { em: ['é obrigatório'] }),
+    },
+  }
+  const filled: Filled = isAsked
+    ? filledWith(FIELDS, query, { refused: 'validation_failed', details: missing })
+    : filledFrom(FIELDS, {}, session.timezone)
+  const body = (
+    <form method="get" action={link('/auditoria/como-era')} class="form">
+      <p>Mostra qualquer registro como estava em uma data, refeito a partir do livro.</p>
+      <FieldList fields={FIELDS} filled={filled} />
+      <div class="actions">
+        <button type="submit" class="main">
+          Ver
+        </button>
+      </div>
+    </form>
+  )
+  return { title: 'Como era em…', body, ...(isAsked && { status: 422 }) }
+}
+
+/** A record of any kind, with all that is kept of it: for kinds that have no page of their own. */
+async function showRecord(visit: Visit): Promise<Page | null> {
+  const { readModel, params } = visit
+  const id = pathId(params.id)
+  if (!isKind(params.kind) || id === null) return null
+  const record = await getRow(readModel.pool, readModel.companyId, params.kind, id)
+  if (!record) return null
+  const subject = `${params.kind}/${id}`
+  const body = (
+    <>
+      <Card title="Dados">
+        <Facts facts={Object.entries(record).map(([name, value]) => [name, shown(value)])} />
+      </Card>
+      {await History({ visit, subject })}
+      <AsOfForm visit={visit} />
+    </>
+  )
+  return { title: subjectName(subject), body }
+}
+
+function shown(value: unknown): string | null {
+  if (value === null || value === undefined) return null
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}
+
+export const recordAuditPages: readonly PanelRoute[] = [
+  { path: '/auditoria/como-era', section: 'audit', access: 'owner', show: askForPast },
+  { path: '/auditoria/registros/:kind/:id', section: 'audit', access: 'owner', asOf: true, show: showRecord },
+]

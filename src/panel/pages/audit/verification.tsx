@@ -1,0 +1,84 @@
+import type { Verified } from '#audit/verify.ts'
+import type { Fault } from '#audit/walk.ts'
+import { textOf } from '../../forms/form.ts'
+import type { Page, PanelRoute, Submission } from '../../route.ts'
+import { ButtonForm } from '../../ui/form.tsx'
+import { Actions, Badge, ButtonLink, Card, Facts } from '../../ui/parts.tsx'
+
+/** Why a ledger is not what was written. */
+const FAULTS: Readonly<Record<Fault, string>> = {
+  malformed: 'O evento guardado não pode ser lido.',
+  wrong_stream: 'O evento é do livro de outra empresa.',
+  wrong_revision: 'Falta um evento, ou há um a mais, ou a ordem foi trocada.',
+  wrong_hash: 'O conteúdo do evento foi alterado.',
+  broken_chain: 'O evento não segue o anterior: um dos dois foi trocado.',
+  time_goes_back: 'O evento é mais antigo do que o anterior.',
+  columns_differ: 'O que o banco guarda ao lado do evento não confere com ele.',
+  other_hash: 'O hash não é o que já se conhecia para esta revisão.',
+  truncated: 'O fim do livro foi cortado.',
+  beyond_head: 'Há eventos depois do último que o serviço registrou.',
+}
+
+const PATH = '/auditoria/conferir'
+
+/** Verifies the company's ledger as it is stored; a long one continues where the last press of the button ended. */
+async function verify(submission: Submission): Promise<Page> {
+  const { context, readModel, form } = submission
+  const [after, hash] = [textOf(form, 'apos'), textOf(form, 'hash')]
+  const isGoingOn = /^\d{1,15}$/.test(after) && /^[0-9a-f]{64}$/.test(hash)
+  const before = isGoingOn ? { revision: Number(after), hash } : null
+  const verified = await context.verifier.verify(readModel.companyId, before)
+  return {
+    title: 'Conferência do livro',
+    body: <Result submission={submission} verified={verified} from={(before?.revision ?? -1) + 1} />,
+  }
+}
+
+interface ResultProps {
+  readonly submission: Submission
+  readonly verified: Verified
+  /** The first revision that was looked at. */
+  readonly from: number
+}
+
+const Result = ({ submission, verified: { verification, head }, from }: ResultProps) => {
+  const { valid, checked, revision, hash, first_error } = verification
+  const isWhole = valid && revision >= head
+  return (
+    <>
+      <Card title="Resultado">
+        <p>
+          {!valid && <Badge tone="bad">O livro foi alterado</Badge>}
+          {isWhole && <Badge tone="good">O livro está íntegro</Badge>}
+          {valid && !isWhole && <Badge tone="warn">Conferido em parte</Badge>}
+        </p>
+        <Facts
+          facts={[
+            ['Eventos conferidos', checked],
+            ['Da revisão', from],
+            ['Até a revisão', `${revision} de ${head}`],
+            ['Hash do último conferido', <code>{hash}</code>],
+            ...(first_error
+              ? ([
+                  ['Primeira falha na revisão', first_error.revision],
+                  ['Falha', FAULTS[first_error.reason]],
+                ] as const)
+              : []),
+          ]}
+        />
+        <p class="hint">
+          Que o fim do livro não foi cortado por quem tem acesso ao banco só um selo guardado fora do serviço prova:
+          veja o guia do auditor.
+        </p>
+      </Card>
+      <Actions>
+        {valid && !isWhole && (
+          <ButtonForm visit={submission} to={PATH} label="Continuar" values={{ apos: String(revision), hash }} />
+        )}
+        <ButtonLink to="/auditoria">Voltar à linha do tempo</ButtonLink>
+      </Actions>
+    </>
+  )
+}
+
+export const verifyForm: PanelRoute = { path: PATH, section: 'audit', access: 'owner', submit: verify }

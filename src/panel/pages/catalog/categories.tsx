@@ -1,0 +1,68 @@
+import { z } from 'zod'
+import { CreateCategoryInput, createCategory } from '#commands/catalog/categories.ts'
+import { text } from '#domain/text.ts'
+import type { CategoryObject } from '#projections/catalog.ts'
+import { getCategory, listCategoriesByName } from '#queries/catalog/categories.ts'
+import { dateTime } from '../../format.ts'
+import type { Fields } from '../../forms/form.ts'
+import { line, type Option } from '../../forms/kinds.ts'
+import { link } from '../../link.ts'
+import type { Visit } from '../../route.ts'
+import { recordsIn, searched } from '../../ui/list.tsx'
+import { ButtonLink } from '../../ui/parts.tsx'
+import { recordPages } from '../../ui/record-pages.tsx'
+
+const PATH = '/catalogo/categorias'
+
+/** More than any shop has; those beyond cannot be chosen from a list, but through the API. */
+const MOST_CHOICES = 1_000
+
+/** All categories by name, to choose one from. */
+export async function categoryOptions({ readModel }: Visit): Promise<Option[]> {
+  const page = await listCategoriesByName(readModel.pool, readModel.companyId, { limit: MOST_CHOICES })
+  const categories = recordsIn<CategoryObject>(page)
+  return categories.map(({ id, name }) => ({ value: String(id), label: name }))
+}
+
+const Search = z.object({ name: text(80).optional(), cursor: z.string().optional() })
+
+const filters: Fields = { name: { label: 'Nome', kind: line, columns: 6 } }
+
+const fields: Fields = {
+  name: { label: 'Nome', kind: line, isRequired: true, columns: 8 },
+  external_id: { label: 'Código externo', kind: line, columns: 4, hint: 'Como outro sistema a identifica.' },
+}
+
+/** Categories stay as they were created: items refer to them. */
+export const categoryPages = recordPages<CategoryObject>({
+  path: PATH,
+  section: 'catalog',
+  subject: 'category',
+  words: { all: 'Categorias', create: 'Nova categoria', none: 'Nenhuma categoria encontrada.' },
+  list: {
+    filters,
+    columns: [
+      { head: 'Nome', cell: ({ id, name }) => <a href={link(`${PATH}/${id}`)}>{name}</a> },
+      { head: 'Código externo', cell: ({ external_id }) => external_id },
+    ],
+    page: ({ readModel }, asked) =>
+      searched(Search, asked, (search) =>
+        listCategoriesByName(readModel.pool, readModel.companyId, { ...search, limit: 50 }),
+      ),
+    actions: () => <ButtonLink to="/catalogo">Catálogo</ButtonLink>,
+  },
+  get: ({ readModel }, id) => getCategory(readModel.pool, readModel.companyId, id),
+  nameOf: ({ name }) => name,
+  facts: ({ name, external_id, created_at }, { readModel }) => [
+    ['Nome', name],
+    ['Código externo', external_id],
+    ['Cadastro', dateTime(created_at, readModel.timezone)],
+  ],
+  actions: ({ id }) => (
+    <ButtonLink to="/catalogo" parameters={{ category_id: id }}>
+      Ver itens
+    </ButtonLink>
+  ),
+  fields: () => fields,
+  create: { schema: CreateCategoryInput, command: createCategory },
+})

@@ -1,0 +1,111 @@
+import { z } from 'zod'
+import { ItemChanges } from '#commands/catalog/item-input.ts'
+import { CreateItemInput, createItem, deactivateItem, updateItem } from '#commands/catalog/items.ts'
+import { text } from '#domain/text.ts'
+import { ITEM_TYPES } from '#events/catalog.ts'
+import { QueryId } from '#http/query-values.ts'
+import { getItem, searchItems } from '#queries/catalog/items.ts'
+import { dateTime, money } from '../../format.ts'
+import type { Fields } from '../../forms/form.ts'
+import { amount, choice, line, namedOptions, quantity, recordChoice, yesOrNo } from '../../forms/kinds.ts'
+import { link } from '../../link.ts'
+import type { Visit } from '../../route.ts'
+import { searched } from '../../ui/list.tsx'
+import { ButtonLink } from '../../ui/parts.tsx'
+import { recordPages } from '../../ui/record-pages.tsx'
+import { categoryOptions } from './categories.tsx'
+import { type Item, Stock, StockCard } from './stock.tsx'
+
+const ITEM_TYPE_NAMES: Readonly<Record<(typeof ITEM_TYPES)[number], string>> = {
+  product: 'Produto',
+  service: 'Serviço',
+}
+
+const PATH = '/catalogo'
+
+const types = namedOptions(ITEM_TYPE_NAMES)
+
+const filters = async (visit: Visit): Promise<Fields> => ({
+  name: { label: 'Nome', kind: line, columns: 4 },
+  code: { label: 'Código', kind: line, columns: 4, hint: 'De barras, SKU ou externo.' },
+  category_id: { label: 'Categoria', kind: recordChoice(await categoryOptions(visit), 'Todas'), columns: 4 },
+  type: { label: 'Tipo', kind: choice(types, 'Todos'), columns: 4 },
+  out_of_stock: { label: 'Sem estoque', kind: yesOrNo, columns: 4 },
+})
+
+const Search = z.object({
+  name: text(120).optional(),
+  code: text(100).optional(),
+  category_id: QueryId.optional(),
+  type: z.enum(ITEM_TYPES).optional(),
+  out_of_stock: z
+    .literal('true')
+    .transform(() => true as const)
+    .optional(),
+  cursor: z.string().optional(),
+})
+
+const fields = async (visit: Visit, item?: Item): Promise<Fields> => ({
+  name: { label: 'Nome', kind: line, isRequired: true, columns: 8 },
+  type: { label: 'Tipo', kind: choice(types), isRequired: true, columns: 4 },
+  price: { label: 'Preço de venda (R$)', kind: amount, isRequired: true, columns: 4 },
+  cost: { label: 'Custo (R$)', kind: amount, columns: 4 },
+  unit: { label: 'Unidade', kind: line, columns: 4, hint: 'Como UN, KG ou CX.' },
+  category_id: { label: 'Categoria', kind: recordChoice(await categoryOptions(visit), 'Sem categoria'), columns: 4 },
+  barcode: { label: 'Código de barras', kind: line, columns: 4 },
+  sku: { label: 'SKU', kind: line, columns: 4 },
+  external_id: { label: 'Código externo', kind: line, columns: 4, hint: 'Como outro sistema o identifica.' },
+  ...(item === undefined && {
+    stock: {
+      label: 'Estoque inicial',
+      kind: quantity,
+      columns: 4,
+      hint: 'Em branco, o estoque não é controlado. Serviços não têm estoque.',
+    },
+  }),
+})
+
+export const catalogPages = recordPages<Item>({
+  path: PATH,
+  section: 'catalog',
+  subject: 'catalog_item',
+  words: { all: 'Catálogo', create: 'Novo produto ou serviço', none: 'Nenhum item encontrado.' },
+  list: {
+    filters,
+    columns: [
+      { head: 'Nome', cell: ({ id, name }) => <a href={link(`${PATH}/${id}`)}>{name}</a> },
+      { head: 'Categoria', cell: ({ category_name }) => category_name, isExtra: true },
+      { head: 'Preço', cell: ({ price }) => money(price), isNumber: true },
+      { head: 'Estoque', cell: (item) => <Stock item={item} />, isNumber: true },
+    ],
+    page: ({ readModel }, asked) =>
+      searched(Search, asked, (search) => searchItems(readModel.pool, readModel.companyId, { ...search, limit: 50 })),
+    actions: () => <ButtonLink to={`${PATH}/categorias`}>Categorias</ButtonLink>,
+  },
+  get: ({ readModel }, id) => getItem(readModel.pool, readModel.companyId, id),
+  nameOf: ({ name }) => name,
+  facts: (item, { readModel }) => [
+    ['Tipo', ITEM_TYPE_NAMES[item.type]],
+    ['Preço de venda', money(item.price)],
+    ['Custo', item.cost && money(item.cost)],
+    ['Estoque', <Stock key="stock" item={item} />],
+    ['Categoria', item.category_name],
+    ['Unidade', item.unit],
+    ['Código de barras', item.barcode],
+    ['SKU', item.sku],
+    ['Código externo', item.external_id],
+    ['Cadastro', dateTime(item.created_at, readModel.timezone)],
+    ['Última alteração', dateTime(item.updated_at, readModel.timezone)],
+  ],
+  more: (item, visit) => <StockCard visit={visit} item={item} />,
+  fields,
+  create: { schema: CreateItemInput, command: createItem },
+  update: { label: 'Editar', schema: ItemChanges, command: updateItem },
+  remove: {
+    label: 'Desativar',
+    question:
+      'O item deixa de aparecer nas listas e não pode mais ser vendido; o código de barras fica livre. Vendas já feitas ficam como estão.',
+    flash: 'item-desativado',
+    command: deactivateItem,
+  },
+})

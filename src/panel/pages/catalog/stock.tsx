@@ -1,0 +1,139 @@
+import { z } from 'zod'
+import type { ItemChanges } from '#commands/catalog/item-input.ts'
+import { updateItem } from '#commands/catalog/items.ts'
+import { StockQuantity, toThousandths } from '#domain/quantity.ts'
+import { type Refusal, refuse } from '#domain/refusal.ts'
+import { statusOf } from '#http/problems.ts'
+import { isRefusal } from '#ledger/command.ts'
+import type { ItemObject } from '#projections/catalog.ts'
+import { getItem } from '#queries/catalog/items.ts'
+import * as format from '../../format.ts'
+import { type Fields, type Filled, filledFrom, filledWith } from '../../forms/form.ts'
+import { choice, optionsOf, quantity } from '../../forms/kinds.ts'
+import type { Submission, Visit } from '../../route.ts'
+import { Form } from '../../ui/form.tsx'
+import { formRoute } from '../../ui/form-pages.tsx'
+import { Badge, Card, Facts, type Tone } from '../../ui/parts.tsx'
+import { recordOf } from '../../ui/record-pages.tsx'
+import { refusalMessage } from '../../words/problems.ts'
+
+/** A catalog item as the API shows it. */
+export type Item = ItemObject & { readonly category_name: string | null }
+
+/** What there is of an item; that there is nothing left is marked. */
+export const Stock = ({ item: { stock, unit } }: { readonly item: Item }) => {
+  const [text, tone] = stockText(stock, unit)
+  return tone === null ? text : <Badge tone={tone}>{text}</Badge>
+}
+
+/** What there is of an item, and how that is to be taken; null where it says nothing special. */
+function stockText(stock: string | null, unit: string | null): readonly [text: string, tone: Tone | null] {
+  if (stock === null) return ['Sem controle', null]
+  const amount = `${format.quantity(stock).replace('-', '−')}${unit ? ` ${unit}` : ''}`
+  const thousandths = toThousandths(stock)
+  if (thousandths > 0) return [amount, null]
+  return thousandths === 0 ? ['Sem estoque', 'warn'] : [`Negativo: ${amount}`, 'bad']
+}
+
+/** What can be done with a stock, by what is typed with it. */
+const MOVEMENTS = {
+  in: 'Entrada: somar ao estoque',
+  out: 'Saída: tirar do estoque',
+  count: 'Contagem: há exatamente esta quantidade',
+  untrack: 'Deixar de controlar o estoque',
+} as const
+
+type Movement = keyof typeof MOVEMENTS
+
+/** An untracked stock can only begin to be one. */
+const movementsOf = ({ stock }: Item): Movement[] => (stock === null ? ['count'] : ['in', 'out', 'count', 'untrack'])
+
+const fieldsOf = (item: Item): Fields => ({
+  movement: {
+    label: 'O que fazer',
+    kind: choice(optionsOf(movementsOf(item), (movement) => MOVEMENTS[movement])),
+    isRequired: true,
+    columns: 6,
+  },
+  quantity: {
+    label: item.unit ? `Quantidade (${item.unit})` : 'Quantidade',
+    kind: quantity,
+    columns: 3,
+  },
+})
+
+/** An amount for all but the end of it; nothing is no movement. */
+const StockForm = z
+  .object({ movement: z.enum(Object.keys(MOVEMENTS) as Movement[]), quantity: StockQuantity.nullable() })
+  .superRefine(({ movement, quantity: amount }, context) => {
+    const problem = (message: string) => context.addIssue({ code: 'custom', path: ['quantity'], message })
+    if (movement === 'untrack') return
+    if (amount === null) problem('é obrigatório')
+    else if (movement !== 'count' && !/[1-9]/.test(amount)) problem('deve ser maior que zero')
+  })
+  .transform(({ movement, quantity: amount }): ItemChanges => {
+    if (movement === 'untrack') return { stock: null }
+    if (movement === 'count') return { stock: amount }
+    return { stock_adjustment: `${movement === 'out' ? '-' : ''}${amount}` }
+  })
+
+interface StockProps {
+  readonly visit: Visit
+  readonly item: Item
+  readonly filled?: Filled
+}
+
+/** What there is of a product, and the form that changes it; a service has none, and the past is as it was. */
+export const StockCard = ({ visit, item, filled }: StockProps) =>
+  item.type === 'service' || visit.readModel.moment ? null : (
+    <Card title="Estoque">
+      <Facts
+        facts={[
+          ['Quantidade', <Stock key="stock" item={item} />],
+          [
+            'Última movimentação',
+            item.stock_updated_at && format.dateTime(item.stock_updated_at, visit.readModel.timezone),
+          ],
+        ]}
+      />
+      <Form
+        visit={visit}
+        to={`/catalogo/${item.id}/estoque`}
+        label="Alterar estoque"
+        fields={fieldsOf(item)}
+        filled={filled ?? filledFrom(fieldsOf(item), {}, visit.readModel.timezone)}
+      />
+    </Card>
+  )
+
+/** What a command says of fields that the form does not have is about the quantity. */
+function ofQuantity(refusal: Refusal): Refusal {
+  const messages = Object.values((refusal.details?.fields ?? {}) as Record<string, string[]>).flat()
+  return messages.length === 0 ? refusal : refuse(refusal.refused, { fields: { quantity: messages } })
+}
+
+/** The form once more; of too little, how much there is. */
+function again({ form }: Submission, item: Item, refusal: Refusal): Filled {
+  const filled = filledWith(fieldsOf(item), form, refusal)
+  const available = refusal.details?.available
+  if (typeof available !== 'string') return filled
+  return { ...filled, problem: `${refusalMessage(refusal)} Há ${format.quantity(available)}.` }
+}
+
+/** What the form on an item's page does. */
+export const stockForm = formRoute<Item, ItemChanges>({
+  path: '/catalogo/:id/estoque',
+  section: 'catalog',
+  subject: (visit) => recordOf<Item>(visit, ({ readModel }, id) => getItem(readModel.pool, readModel.companyId, id)),
+  fields: fieldsOf,
+  schema: StockForm,
+  async act(submission, { id }, changes) {
+    const answer = await submission.run(updateItem, { id, changes })
+    return isRefusal(answer) ? ofQuantity(answer) : { to: `/catalogo/${id}`, flash: 'estoque' }
+  },
+  again: (submission, item, refusal) => ({
+    title: `Estoque: ${item.name}`,
+    body: <StockCard visit={submission} item={item} filled={again(submission, item, refusal)} />,
+    status: statusOf(refusal.refused),
+  }),
+})

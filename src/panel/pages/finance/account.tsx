@@ -1,0 +1,127 @@
+import type { SettleInput } from '#commands/finance/account-input.ts'
+import { text } from '#domain/text.ts'
+import type { ACCOUNT_ORIGINS } from '#events/accounts.ts'
+import type { Command } from '#ledger/command.ts'
+import type { AccountObject } from '#projections/finance.ts'
+import type { AccountListing } from '#queries/finance/accounts.ts'
+import { type FoundSums, MOST_SUMMED } from '#queries/finance/accounts.ts'
+import type { customerListing } from '#queries/people.ts'
+import { findPersonByName, listPersonsByName } from '#queries/people.ts'
+import { decimal, money } from '../../format.ts'
+import { type Field, textOf } from '../../forms/form.ts'
+import { suggested } from '../../forms/kinds.ts'
+import type { Section, Submission, Visit } from '../../route.ts'
+import { recordsIn } from '../../ui/list.tsx'
+import { type State, StateBadge } from '../../ui/parts.tsx'
+import type { RecordPages } from '../../ui/record-pages.tsx'
+import { ORIGINS } from '../../words/events.ts'
+
+/** An account as the API shows it; `P` are the fields of the other party. */
+export type Account<P = unknown> = AccountObject<P> & { readonly is_overdue: boolean }
+
+/** Customers or suppliers, as accounts name them. */
+interface Party {
+  readonly label: string
+  /** Told of a name that nobody has. */
+  readonly unknown: string
+  /** Where they have their pages. */
+  readonly path: string
+  readonly table: 'customers' | 'suppliers'
+  readonly listing: typeof customerListing
+  /** The field of the commands that names one. */
+  readonly field: string
+}
+
+/** What the pages of receivables and those of payables differ in. */
+export interface AccountPages<P> {
+  /** `/contas-a-receber` */
+  readonly path: string
+  readonly section: Section
+  readonly subject: 'receivable' | 'payable'
+  readonly all: string
+  readonly listing: AccountListing
+  readonly party: Party & { of(account: P): { readonly id: number | null; readonly name: string | null } }
+  readonly create: RecordPages<Account<P>>['create']
+  readonly update: Pick<NonNullable<RecordPages<Account<P>>['update']>, 'schema' | 'command'>
+  readonly remove: Command<{ id: number }>
+  readonly settle: Command<SettleInput>
+}
+
+/** Where an account comes from. */
+export const ACCOUNT_ORIGIN_NAMES: Readonly<Record<(typeof ACCOUNT_ORIGINS)[number], string>> = {
+  ...ORIGINS,
+  sale: 'Venda a prazo',
+}
+
+/** Overdue is no stored status: it comes with the day. */
+const stateOf = ({ status, is_overdue }: Account): State => {
+  if (status === 'settled') return ['good', 'Liquidada']
+  return is_overdue ? ['bad', 'Vencida'] : ['plain', 'Pendente']
+}
+
+export const AccountBadge = ({ account }: { readonly account: Account }) => <StateBadge state={stateOf(account)} />
+
+/** Sums of the accounts that were found; very many are only counted as such. */
+export const Sums = ({ sums: { found, overdue } }: { readonly sums: FoundSums }) => {
+  if (found.count === 0) return null
+  if (found.count > MOST_SUMMED) return <p class="sums">Mais de {decimal(String(MOST_SUMMED))} contas.</p>
+  return (
+    <p class="sums">
+      {found.count === 1 ? '1 conta' : `${decimal(String(found.count))} contas`}, <strong>{money(found.amount)}</strong>
+      {overdue.count > 0 && overdue.count < found.count && (
+        <>
+          {' '}
+          (vencidas: {decimal(String(overdue.count))}, {money(overdue.amount)})
+        </>
+      )}
+    </p>
+  )
+}
+
+/** Names that are suggested while one types. */
+const SUGGESTIONS = 200
+
+/**
+ * The other party of an account, by name: names are unique, and a list to choose from would have no end. Of a name that
+ * nobody has, those that it is a part of are suggested. `current` is what the account's party is called in it.
+ */
+export async function partyField(visit: Visit, party: Party, current?: string | null): Promise<Field> {
+  const typed = 'form' in visit ? textOf((visit as Submission).form, party.field).trim() : ''
+  const found = typed === '' ? null : await findParty(visit, party, typed)
+  const names = await suggestions(visit, party, found === null ? typed : '')
+  return {
+    label: party.label,
+    columns: 6,
+    hint: 'O nome como está no cadastro. Pode ficar em branco.',
+    kind: {
+      ...suggested(names),
+      read: () => found,
+      problem: () => (found === null ? notFound(party.unknown, typed === '' ? [] : names) : null),
+      show: () => current ?? '',
+    },
+  }
+}
+
+const Name = text(120)
+
+async function findParty({ readModel }: Visit, { table }: Party, typed: string): Promise<number | null> {
+  const name = Name.safeParse(typed)
+  return name.success ? findPersonByName(readModel.pool, table, readModel.companyId, name.data) : null
+}
+
+async function suggestions({ readModel }: Visit, { listing }: Party, part: string): Promise<string[]> {
+  const name = part === '' ? undefined : Name.safeParse(part).data
+  if (part !== '' && name === undefined) return []
+  const page = await listPersonsByName(readModel.pool, listing, readModel.companyId, { limit: SUGGESTIONS, name })
+  const persons = recordsIn<{ name: string }>(page)
+  return persons.map((person) => person.name)
+}
+
+/** Names that are told beside the field, for those whose browser suggests none. */
+const TOLD = 5
+
+function notFound(unknown: string, names: readonly string[]): string {
+  if (names.length === 0) return `${unknown}; cadastre antes ou deixe em branco`
+  const more = names.length > TOLD ? ' …' : ''
+  return `${unknown} com este nome; parecidos: ${names.slice(0, TOLD).join(', ')}${more}`
+}

@@ -1,0 +1,193 @@
+import { z } from 'zod'
+import {
+  CreatePayableInput,
+  createPayable,
+  deletePayable,
+  PayableChanges,
+  settlePayable,
+  updatePayable,
+} from '#commands/finance/payables.ts'
+import {
+  CreateReceivableInput,
+  createReceivable,
+  deleteReceivable,
+  ReceivableChanges,
+  settleReceivable,
+  updateReceivable,
+} from '#commands/finance/receivables.ts'
+import { CalendarDate } from '#domain/instant.ts'
+import { PAYMENT_METHOD_NAMES } from '#domain/payment-method.ts'
+import { text } from '#domain/text.ts'
+import { isRefusal } from '#ledger/command.ts'
+import type { CustomerOfReceivable, SupplierOfPayable } from '#projections/finance.ts'
+import {
+  type AccountListing,
+  getAccount,
+  payableListing,
+  receivableListing,
+  searchAccounts,
+  sumAccounts,
+} from '#queries/finance/accounts.ts'
+import { customerListing, supplierListing } from '#queries/people.ts'
+import { dateTime, day, money } from '../../format.ts'
+import type { Fields } from '../../forms/form.ts'
+import { amount, choice, date, line, namedOptions } from '../../forms/kinds.ts'
+import { link } from '../../link.ts'
+import type { PanelRoute, Visit } from '../../route.ts'
+import { type Column, searched } from '../../ui/list.tsx'
+import { ButtonLink } from '../../ui/parts.tsx'
+import { type RecordPages, recordPages } from '../../ui/record-pages.tsx'
+import { ACCOUNT_ORIGIN_NAMES, type Account, AccountBadge, type AccountPages, partyField, Sums } from './account.tsx'
+import { settlementPages } from './settlement.tsx'
+
+/** Without a choice, pending ones are listed. */
+const VIEWS = { overdue: 'Vencidas', settled: 'Liquidadas', all: 'Todas' }
+
+const filtersOf = (party: string): Fields => ({
+  view: { label: 'Situação', kind: choice(namedOptions(VIEWS), 'Pendentes'), columns: 3 },
+  due_from: { label: 'Vencimento de', kind: date, columns: 3 },
+  due_to: { label: 'Vencimento até', kind: date, columns: 3 },
+  party_name: { label: party, kind: line, columns: 3 },
+})
+
+const Search = z.object({
+  view: z.enum(['overdue', 'settled', 'all']).optional(),
+  due_from: CalendarDate.optional(),
+  due_to: CalendarDate.optional(),
+  party_name: text(120).optional(),
+  cursor: z.string().optional(),
+})
+
+const columnsOf = <P,>({ path, party }: AccountPages<P>): Column<Account<P>>[] => [
+  { head: 'Descrição', cell: ({ id, description }) => <a href={link(`${path}/${id}`)}>{description}</a> },
+  { head: 'Vencimento', cell: ({ due_date }) => day(due_date) },
+  { head: party.label, cell: (account) => party.of(account).name, isExtra: true },
+  { head: 'Valor', cell: (account) => money(account.amount), isNumber: true },
+  { head: 'Situação', cell: (account) => <AccountBadge account={account} /> },
+]
+
+async function pageOf(listing: AccountListing, { readModel }: Visit, asked: Readonly<Record<string, string>>) {
+  const { pool, companyId, today } = readModel
+  return searched(Search, asked, async ({ cursor, ...search }) => {
+    const page = await searchAccounts(pool, listing, companyId, { ...search, cursor, limit: 50 }, today)
+    if (isRefusal(page)) return page
+    const sums = await sumAccounts(pool, listing, companyId, search, today)
+    return { ...page, summary: <Sums sums={sums} /> }
+  })
+}
+
+const fieldsOf = async <P,>({ party }: AccountPages<P>, visit: Visit, account?: Account<P>): Promise<Fields> => ({
+  description: { label: 'Descrição', kind: line, isRequired: true, columns: 6 },
+  [party.field]: await partyField(visit, party, account && party.of(account).name),
+  amount: { label: 'Valor (R$)', kind: amount, isRequired: true, columns: 4 },
+  due_date: { label: 'Vencimento', kind: date, isRequired: true, columns: 4 },
+  external_id: { label: 'Código externo', kind: line, columns: 4, hint: 'Como outro sistema a identifica.' },
+})
+
+/** A deleted party has no page to link to, but the account still has its name. */
+const factsOf = <P,>(
+  { party }: AccountPages<P>,
+  account: Account<P>,
+  { readModel }: Visit,
+): ReturnType<RecordPages<Account<P>>['facts']> => {
+  const { id, name } = party.of(account)
+  return [
+    ['Situação', <AccountBadge key="status" account={account} />],
+    ['Valor', money(account.amount)],
+    ['Vencimento', day(account.due_date)],
+    [party.label, id === null ? name : <a href={link(`${party.path}/${id}`)}>{name}</a>],
+    ['Origem', originOf(account)],
+    ['Código externo', account.external_id],
+    ['Liquidada em', account.paid_at && dateTime(account.paid_at, readModel.timezone)],
+    ['Data contábil', account.settled_on && day(account.settled_on)],
+    ['Forma de pagamento', account.payment_method && PAYMENT_METHOD_NAMES[account.payment_method]],
+    ['Lançamento', dateTime(account.created_at, readModel.timezone)],
+    ['Última alteração', dateTime(account.updated_at, readModel.timezone)],
+  ]
+}
+
+function originOf({ origin, sale_id }: Account) {
+  if (sale_id === null) return ACCOUNT_ORIGIN_NAMES[origin]
+  return <a href={link(`/vendas/${sale_id}`)}>{`Venda ${sale_id}`}</a>
+}
+
+const isPending = ({ status }: Account): boolean => status === 'pending'
+
+/** The pages of receivables or of payables. Unlike in the API, accounts that a sale made can be changed here like the others. */
+function accountPages<P>(side: AccountPages<P>): PanelRoute[] {
+  const { path, section, subject, all, listing } = side
+  const pages: RecordPages<Account<P>> = {
+    path,
+    section,
+    subject,
+    words: { all, create: 'Nova conta', none: 'Nenhuma conta encontrada.' },
+    list: {
+      filters: filtersOf(side.party.label),
+      columns: columnsOf(side),
+      page: (visit, asked) => pageOf(listing, visit, asked),
+    },
+    get: ({ readModel }, id) => getAccount(readModel.pool, listing, readModel.companyId, id, readModel.today),
+    nameOf: ({ description }) => description,
+    facts: (account, visit) => factsOf(side, account, visit),
+    isOpen: isPending,
+    actions: (account) =>
+      isPending(account) && (
+        <ButtonLink to={`${path}/${account.id}/liquidar`} isMain>
+          Liquidar
+        </ButtonLink>
+      ),
+    fields: (visit, account) => fieldsOf(side, visit, account),
+    create: side.create,
+    update: { label: 'Editar', ...side.update },
+    remove: {
+      label: 'Excluir',
+      question: 'A conta deixa de aparecer nas listas e nas somas. Se veio de uma venda, a venda fica como está.',
+      command: side.remove,
+    },
+  }
+  return [...recordPages(pages), ...settlementPages(pages, side.settle)]
+}
+
+const receivablePages = accountPages<CustomerOfReceivable>({
+  path: '/contas-a-receber',
+  section: 'receivables',
+  subject: 'receivable',
+  all: 'Contas a receber',
+  listing: receivableListing,
+  party: {
+    label: 'Cliente',
+    unknown: 'não há cliente',
+    path: '/clientes',
+    table: 'customers',
+    listing: customerListing,
+    field: 'customer_id',
+    of: ({ customer_id, customer_name }) => ({ id: customer_id, name: customer_name }),
+  },
+  create: { schema: CreateReceivableInput, command: createReceivable },
+  update: { schema: ReceivableChanges, command: updateReceivable },
+  remove: deleteReceivable,
+  settle: settleReceivable,
+})
+
+const payablePages = accountPages<SupplierOfPayable>({
+  path: '/contas-a-pagar',
+  section: 'payables',
+  subject: 'payable',
+  all: 'Contas a pagar',
+  listing: payableListing,
+  party: {
+    label: 'Fornecedor',
+    unknown: 'não há fornecedor',
+    path: '/fornecedores',
+    table: 'suppliers',
+    listing: supplierListing,
+    field: 'supplier_id',
+    of: ({ supplier_id, supplier_name }) => ({ id: supplier_id, name: supplier_name }),
+  },
+  create: { schema: CreatePayableInput, command: createPayable },
+  update: { schema: PayableChanges, command: updatePayable },
+  remove: deletePayable,
+  settle: settlePayable,
+})
+
+export const financePages: readonly PanelRoute[] = [...receivablePages, ...payablePages]

@@ -1,0 +1,67 @@
+import { type SettleInput, Settlement } from '#commands/finance/account-input.ts'
+import { inZone } from '#domain/instant.ts'
+import { PAYMENT_METHOD_NAMES, PAYMENT_METHODS } from '#domain/payment-method.ts'
+import type { Refusal } from '#domain/refusal.ts'
+import { type Command, isRefusal } from '#ledger/command.ts'
+import { money } from '../../format.ts'
+import { type Fields, textOf } from '../../forms/form.ts'
+import { choice, moment, optionsOf } from '../../forms/kinds.ts'
+import type { PanelRoute } from '../../route.ts'
+import { formPages } from '../../ui/form-pages.tsx'
+import { Card, Facts } from '../../ui/parts.tsx'
+import { type RecordPages, recordOf } from '../../ui/record-pages.tsx'
+import type { Account } from './account.tsx'
+
+const methods = optionsOf(PAYMENT_METHODS, (method) => PAYMENT_METHOD_NAMES[method])
+
+const FIELDS: Fields = {
+  payment_method: { label: 'Forma de pagamento', kind: choice(methods, 'Escolha…'), isRequired: true, columns: 6 },
+  paid_at: { label: 'Data e hora', kind: moment, columns: 6, hint: 'Em branco: agora.' },
+}
+
+/** The amount that the person has seen: if it has changed since, nothing is settled. */
+const AMOUNT = 'amount'
+
+const Settled = Settlement.omit({ amount: true })
+
+/** State, amount, due date and party. */
+const SHOWN_FACTS = 4
+
+export const settlementPages = <P,>(
+  { path, section, get, facts }: RecordPages<Account<P>>,
+  command: Command<SettleInput>,
+): PanelRoute[] =>
+  formPages({
+    path: `${path}/:id/liquidar`,
+    section,
+    subject: (visit) => recordOf<Account<P>>(visit, get),
+    title: ({ description }) => `Liquidar: ${description}`,
+    before: (account, visit) => (
+      <Card title="Conta">
+        <Facts facts={facts(account, visit).slice(0, SHOWN_FACTS)} />
+      </Card>
+    ),
+    intro: ({ amount }) => (
+      <>
+        <input type="hidden" name={AMOUNT} value={amount} />
+        <p>A conta é liquidada por inteiro, e depois não pode mais ser alterada.</p>
+      </>
+    ),
+    label: ({ amount }) => `Liquidar ${money(amount)}`,
+    back: ({ id }) => `${path}/${id}`,
+    fields: () => FIELDS,
+    initial: (_, { session, readModel }) => ({ paid_at: inZone(session.now, readModel.timezone) }),
+    schema: Settled,
+    problem: changed,
+    async act(submission, { id }, input) {
+      const amount = textOf(submission.form, AMOUNT)
+      const answer = await submission.run(command, { ...input, id, amount })
+      return isRefusal(answer) ? answer : { to: `${path}/${id}`, flash: 'liquidada' }
+    },
+  })
+
+/** Nobody has typed the amount, so it can only be wrong because somebody has changed it. */
+function changed({ details }: Refusal): string | undefined {
+  const isAmount = AMOUNT in ((details?.fields ?? {}) as Record<string, unknown>)
+  return isAmount ? 'O valor da conta mudou desde que esta página foi aberta: confira e repita.' : undefined
+}

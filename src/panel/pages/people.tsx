@@ -1,0 +1,166 @@
+import { z } from 'zod'
+import {
+  CreateCustomerInput,
+  CustomerChanges,
+  createCustomer,
+  deleteCustomer,
+  updateCustomer,
+} from '#commands/people/customers.ts'
+import {
+  CreateSupplierInput,
+  createSupplier,
+  deleteSupplier,
+  SupplierChanges,
+  updateSupplier,
+} from '#commands/people/suppliers.ts'
+import { text } from '#domain/text.ts'
+import type { PERSON_TYPES } from '#events/persons.ts'
+import type { CustomerObject, SupplierObject } from '#projections/people.ts'
+import { customerListing, getCustomer, getSupplier, listPersonsByName, supplierListing } from '#queries/people.ts'
+import * as format from '../format.ts'
+import type { Fields } from '../forms/form.ts'
+import { choice, email, line, namedOptions, paragraph, phone, taxNumber, zip } from '../forms/kinds.ts'
+import { link } from '../link.ts'
+import type { PanelRoute, Visit } from '../route.ts'
+import { type Column, searched } from '../ui/list.tsx'
+import { type RecordPages, recordPages } from '../ui/record-pages.tsx'
+
+/** Of a customer or a supplier. */
+type Person = CustomerObject
+
+const PERSON_TYPE_NAMES: Readonly<Record<(typeof PERSON_TYPES)[number], string>> = {
+  PF: 'Pessoa física',
+  PJ: 'Pessoa jurídica',
+}
+
+const personFilters: Fields = {
+  name: { label: 'Nome', kind: line, columns: 4 },
+  document: { label: 'CPF ou CNPJ', kind: taxNumber, columns: 4 },
+  external_id: { label: 'Código externo', kind: line, columns: 4 },
+}
+
+const PersonSearch = z.object({
+  name: text(120).optional(),
+  document: text(20).optional(),
+  external_id: text(100).optional(),
+  cursor: z.string().optional(),
+})
+
+/** Columns of both lists; what a supplier has beside a customer stands after the name. */
+const personColumns = <P extends Person>(path: string, ...afterName: Column<P>[]): Column<P>[] => [
+  { head: 'Nome', cell: ({ id, name }) => <a href={link(`${path}/${id}`)}>{name}</a> },
+  ...afterName,
+  { head: 'CPF ou CNPJ', cell: ({ document }) => document && format.taxNumber(document) },
+  { head: 'Telefone', cell: ({ phone }) => phone, isExtra: true },
+  { head: 'E-mail', cell: ({ email }) => email, isExtra: true },
+]
+
+/** Fields of both forms; what a supplier has beside a customer stands after the name. */
+const personFields = (afterName: Fields = {}): Fields => ({
+  name: { label: 'Nome', kind: line, isRequired: true, columns: 8 },
+  ...afterName,
+  person_type: { label: 'Tipo de pessoa', kind: choice(namedOptions(PERSON_TYPE_NAMES)), isRequired: true, columns: 4 },
+  document: { label: 'CPF ou CNPJ', kind: taxNumber, columns: 4 },
+  phone: { label: 'Telefone', kind: phone, columns: 4 },
+  email: { label: 'E-mail', kind: email, columns: 4 },
+  external_id: { label: 'Código externo', kind: line, columns: 4, hint: 'Como outro sistema o identifica.' },
+  notes: { label: 'Observações', kind: paragraph, columns: 12 },
+  'address.zip': { label: 'CEP', kind: zip, columns: 3, group: 'Endereço' },
+  'address.street': { label: 'Rua', kind: line, columns: 6 },
+  'address.number': { label: 'Número', kind: line, columns: 3 },
+  'address.complement': { label: 'Complemento', kind: line, columns: 4 },
+  'address.district': { label: 'Bairro', kind: line, columns: 4 },
+  'address.city': { label: 'Cidade', kind: line, columns: 3 },
+  'address.state': { label: 'UF', kind: line, columns: 2 },
+})
+
+type Facts = ReturnType<RecordPages<Person>['facts']>
+
+const personFacts = (person: Person, { readModel }: Visit, ...afterName: Facts): Facts => [
+  ['Nome', person.name],
+  ...afterName,
+  ['Tipo de pessoa', PERSON_TYPE_NAMES[person.person_type]],
+  ['CPF ou CNPJ', person.document && format.taxNumber(person.document)],
+  ['Telefone', person.phone],
+  ['E-mail', person.email],
+  ['Endereço', addressText(person.address)],
+  ['Código externo', person.external_id],
+  ['Observações', person.notes],
+  ['Cadastro', format.dateTime(person.created_at, readModel.timezone)],
+  ['Última alteração', format.dateTime(person.updated_at, readModel.timezone)],
+]
+
+function addressText(address: Person['address']): string | null {
+  if (!address) return null
+  const { zip, street, number, complement, district, city, state } = address
+  const place = [city, state].filter(Boolean).join('/')
+  return [[street, number].filter(Boolean).join(', '), complement, district, place, zip && `CEP ${format.zipCode(zip)}`]
+    .filter(Boolean)
+    .join(' · ')
+}
+
+const customerPages = recordPages<CustomerObject>({
+  path: '/clientes',
+  section: 'customers',
+  subject: 'customer',
+  words: {
+    all: 'Clientes',
+    create: 'Novo cliente',
+    none: 'Nenhum cliente encontrado.',
+  },
+  list: {
+    filters: personFilters,
+    columns: personColumns('/clientes'),
+    page: ({ readModel }, asked) =>
+      searched(PersonSearch, asked, (search) =>
+        listPersonsByName(readModel.pool, customerListing, readModel.companyId, { ...search, limit: 50 }),
+      ),
+  },
+  get: ({ readModel }, id) => getCustomer(readModel.pool, readModel.companyId, id),
+  nameOf: ({ name }) => name,
+  facts: (customer, visit) => personFacts(customer, visit),
+  fields: () => personFields(),
+  create: { schema: CreateCustomerInput, command: createCustomer },
+  update: { label: 'Editar cliente', schema: CustomerChanges, command: updateCustomer },
+  remove: {
+    label: 'Excluir cliente',
+    question: 'O cliente deixa de aparecer nas listas. Vendas e contas já feitas ficam como estão.',
+    command: deleteCustomer,
+  },
+})
+
+const supplierPages = recordPages<SupplierObject>({
+  path: '/fornecedores',
+  section: 'suppliers',
+  subject: 'supplier',
+  words: {
+    all: 'Fornecedores',
+    create: 'Novo fornecedor',
+    none: 'Nenhum fornecedor encontrado.',
+  },
+  list: {
+    filters: personFilters,
+    columns: personColumns<SupplierObject>('/fornecedores', {
+      head: 'Nome fantasia',
+      cell: ({ trade_name }) => trade_name,
+      isExtra: true,
+    }),
+    page: ({ readModel }, asked) =>
+      searched(PersonSearch, asked, (search) =>
+        listPersonsByName(readModel.pool, supplierListing, readModel.companyId, { ...search, limit: 50 }),
+      ),
+  },
+  get: ({ readModel }, id) => getSupplier(readModel.pool, readModel.companyId, id),
+  nameOf: ({ name }) => name,
+  facts: (supplier, visit) => personFacts(supplier, visit, ['Nome fantasia', supplier.trade_name]),
+  fields: () => personFields({ trade_name: { label: 'Nome fantasia', kind: line, columns: 4 } }),
+  create: { schema: CreateSupplierInput, command: createSupplier },
+  update: { label: 'Editar fornecedor', schema: SupplierChanges, command: updateSupplier },
+  remove: {
+    label: 'Excluir fornecedor',
+    question: 'O fornecedor deixa de aparecer nas listas. Contas já lançadas ficam como estão.',
+    command: deleteSupplier,
+  },
+})
+
+export const peoplePages: readonly PanelRoute[] = [...customerPages, ...supplierPages]

@@ -1,0 +1,84 @@
+import { z } from 'zod'
+import { changeOwnPassword } from '#access/login.ts'
+import { Password } from '#access/passwords.ts'
+import { invalid, type Refusal } from '#domain/refusal.ts'
+import { isRefusal } from '#ledger/command.ts'
+import type { Fields } from '../forms/form.ts'
+import { password } from '../forms/kinds.ts'
+import type { Page, PanelRoute, Redirect, Submission, Visit } from '../route.ts'
+import { formPages } from '../ui/form-pages.tsx'
+import { Actions, ButtonLink, Card, Facts } from '../ui/parts.tsx'
+import { ROLE_NAMES } from './users.tsx'
+
+const PATH = '/conta'
+
+const FIELDS: Fields = {
+  current_password: { label: 'Senha atual', kind: password('current-password'), isRequired: true, columns: 12 },
+  new_password: {
+    label: 'Senha nova',
+    kind: password('new-password'),
+    isRequired: true,
+    columns: 12,
+    hint: 'De 8 a 200 caracteres.',
+  },
+  repeated: { label: 'Senha nova, de novo', kind: password('new-password'), isRequired: true, columns: 12 },
+}
+
+const PasswordForm = z
+  .object({ current_password: z.string().max(200), new_password: Password, repeated: z.string() })
+  .refine(({ new_password, repeated }) => new_password === repeated, {
+    path: ['repeated'],
+    message: 'não é igual à senha nova',
+  })
+
+const showProfile = async ({ session }: Visit): Promise<Page> => ({
+  title: 'Minha conta',
+  body: (
+    <>
+      <Card title="Dados">
+        <Facts
+          facts={[
+            ['Nome', session.userName],
+            ['E-mail', session.email],
+            ['Papel', ROLE_NAMES[session.role]],
+            ['Empresa', session.companyName],
+          ]}
+        />
+      </Card>
+      <Actions>
+        <ButtonLink to={`${PATH}/senha`}>Trocar senha</ButtonLink>
+      </Actions>
+    </>
+  ),
+})
+
+/** Every session of the user ends with the old password, this one too. */
+async function change(
+  { session, context, address, requestId }: Submission,
+  { current_password: current, new_password: next }: z.infer<typeof PasswordForm>,
+): Promise<Redirect | Refusal> {
+  const services = { login: context.panel.login, writer: context.writer }
+  const outcome = await changeOwnPassword(services, session, { current, next }, { address, requestId })
+  if (isRefusal(outcome)) return outcome
+  if (outcome.kind === 'wrong') return invalid('current_password', 'está incorreta')
+  if (outcome.kind === 'limited')
+    return invalid('current_password', `muitas tentativas: aguarde ${outcome.retryAfter} segundos`)
+  return { to: '/entrar', flash: 'senha-trocada' }
+}
+
+/** The user who is logged in, and the own password. */
+export const profilePages: readonly PanelRoute[] = [
+  { path: PATH, section: 'profile', show: showProfile },
+  ...formPages({
+    path: `${PATH}/senha`,
+    section: 'profile',
+    subject: ({ session }) => session,
+    title: () => 'Trocar senha',
+    intro: () => <p>Depois disso é preciso entrar de novo, em todos os navegadores e caixas.</p>,
+    label: 'Trocar senha',
+    back: () => PATH,
+    fields: () => FIELDS,
+    schema: PasswordForm,
+    act: (submission, _session, input) => change(submission, input),
+  }),
+]

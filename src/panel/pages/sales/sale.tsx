@@ -1,0 +1,225 @@
+import type { OfflineSaleWarning, SaleObject } from '#projections/sales.ts'
+import { getSale, getSaleTraces, type OwedForSale, type SaleTraces, type SaleUpload } from '#queries/sales/sales.ts'
+import * as format from '../../format.ts'
+import { dateTime, money } from '../../format.ts'
+import { link } from '../../link.ts'
+import type { Page, PageRoute, ReadModel, Visit } from '../../route.ts'
+import { AsOfForm, History, namesOfActors } from '../../ui/history.tsx'
+import { Table } from '../../ui/list.tsx'
+import { Actions, Badge, ButtonLink, Card, type Fact, Facts } from '../../ui/parts.tsx'
+import { recordOf } from '../../ui/record-pages.tsx'
+import { ORIGINS } from '../../words/events.ts'
+import { SaleBadge } from './sales.tsx'
+
+/** The sale that a path names; null where there is none. */
+export const saleOf = (visit: Visit): Promise<SaleObject | null> =>
+  recordOf(visit, ({ readModel }, id) => getSale(readModel.pool, readModel.companyId, id))
+
+async function show(visit: Visit): Promise<Page | null> {
+  const { readModel } = visit
+  const sale = await saleOf(visit)
+  const traces = sale && (await getSaleTraces(readModel.pool, readModel.companyId, sale.id))
+  if (!sale || !traces) return null
+  const body = (
+    <>
+      {!readModel.moment && <SaleActions sale={sale} />}
+      <Card title="Dados">
+        <Facts facts={factsOf(sale, traces, readModel.timezone)} />
+      </Card>
+      <Items sale={sale} />
+      <Payments sale={sale} />
+      <Owed receivables={traces.receivables} />
+      {traces.upload && (
+        <Upload
+          sale={sale}
+          upload={traces.upload}
+          timezone={readModel.timezone}
+          sender={await senderOf(readModel, traces.upload)}
+        />
+      )}
+      {await History({ visit, subject: `sale/${sale.id}` })}
+      <AsOfForm visit={visit} />
+    </>
+  )
+  return { title: `Venda ${sale.id}`, body }
+}
+
+const senderOf = async (readModel: ReadModel, upload: SaleUpload): Promise<string> =>
+  (await namesOfActors(readModel, [upload]))(upload.actor)
+
+export const salePage: PageRoute = { path: '/vendas/:id', section: 'sales', asOf: true, show }
+
+const SaleActions = ({ sale: { id, status, fiscal_document } }: { readonly sale: SaleObject }) =>
+  status === 'cancelled' ? null : fiscal_document ? (
+    <p class="hint">Esta venda tem documento fiscal autorizado: não pode mais ser cancelada.</p>
+  ) : (
+    <Actions>
+      <ButtonLink to={`/vendas/${id}/documento-fiscal`}>Registrar documento fiscal</ButtonLink>
+      <ButtonLink to={`/vendas/${id}/cancelar`}>Cancelar venda</ButtonLink>
+    </Actions>
+  )
+
+function factsOf(sale: SaleObject, { has_customer }: SaleTraces, timezone: string): readonly Fact[] {
+  const { customer, fiscal_document: document } = sale
+  return [
+    ['Situação', <SaleBadge key="status" status={sale.status} />],
+    ['Total', money(sale.total)],
+    ['Vendida em', dateTime(sale.sold_at, timezone)],
+    ['Registrada em', dateTime(sale.created_at, timezone)],
+    [
+      'Cliente',
+      customer && has_customer ? <a href={link(`/clientes/${customer.id}`)}>{customer.name}</a> : customer?.name,
+    ],
+    ['Origem', ORIGINS[sale.origin]],
+    ['Código externo', sale.external_id],
+    ['Documento fiscal', document && `${document.number}, autorizado em ${dateTime(document.issued_at, timezone)}`],
+    ...(sale.status === 'cancelled'
+      ? ([
+          ['Cancelada em', sale.cancelled_at && dateTime(sale.cancelled_at, timezone)],
+          ['Motivo do cancelamento', sale.cancel_reason],
+        ] as const)
+      : []),
+  ]
+}
+
+const Items = ({ sale }: { readonly sale: SaleObject }) => (
+  <Card title="Itens">
+    <Table
+      caption="Itens"
+      rows={sale.items}
+      empty="Sem itens."
+      columns={[
+        { head: 'Item', cell: ({ description }) => description },
+        { head: 'Qtd.', cell: ({ quantity }) => format.quantity(quantity), isNumber: true },
+        { head: 'Preço', cell: ({ unit_price }) => money(unit_price), isNumber: true, isExtra: true },
+        { head: 'Total', cell: ({ total }) => money(total), isNumber: true },
+      ]}
+    />
+    <dl class="sums">
+      <Sum name="Subtotal" amount={sale.subtotal} />
+      <Sum name="Entrega" amount={sale.delivery_fee} />
+      <Sum name="Total" amount={sale.total} />
+    </dl>
+  </Card>
+)
+
+const Payments = ({ sale }: { readonly sale: SaleObject }) => (
+  <Card title="Pagamentos">
+    <Table
+      caption="Pagamentos"
+      rows={sale.payments}
+      empty="Nada foi pago."
+      columns={[
+        { head: 'Forma', cell: ({ name }) => name },
+        { head: 'Valor', cell: ({ amount }) => money(amount), isNumber: true },
+        { head: 'Acréscimo', cell: ({ surcharge }) => money(surcharge), isNumber: true, isExtra: true },
+        { head: 'Líquido', cell: ({ net }) => money(net), isNumber: true },
+      ]}
+    />
+    <dl class="sums">
+      <Sum name="Troco" amount={sale.change} />
+    </dl>
+    <p class="hint">O acréscimo já está dentro do valor; o líquido é o valor sem ele.</p>
+  </Card>
+)
+
+const Sum = ({ name, amount }: { readonly name: string; readonly amount: string }) => (
+  <div>
+    <dt>{name}</dt>
+    <dd class="number">{money(amount)}</dd>
+  </div>
+)
+
+/** What is still to be received for it, or was. */
+const Owed = ({ receivables }: Pick<SaleTraces, 'receivables'>) =>
+  receivables.length === 0 ? null : (
+    <Card title="Contas a receber">
+      <Table
+        caption="Contas a receber"
+        rows={receivables}
+        empty=""
+        columns={[
+          {
+            head: 'Conta',
+            cell: ({ id, is_deleted }) => (is_deleted ? id : <a href={link(`/contas-a-receber/${id}`)}>{id}</a>),
+          },
+          { head: 'Vencimento', cell: ({ due_date }) => format.day(due_date) },
+          { head: 'Valor', cell: ({ amount }) => money(amount), isNumber: true },
+          { head: 'Situação', cell: (receivable) => <OwedStatus {...receivable} /> },
+        ]}
+      />
+    </Card>
+  )
+
+const OwedStatus = ({ status, is_deleted }: OwedForSale) => {
+  if (is_deleted) return <Badge tone="plain">Excluída</Badge>
+  return status === 'settled' ? <Badge tone="good">Liquidada</Badge> : <Badge tone="warn">Pendente</Badge>
+}
+
+interface UploadProps {
+  readonly sale: SaleObject
+  readonly upload: SaleUpload
+  readonly timezone: string
+  /** The user who sent it. */
+  readonly sender: string
+}
+
+const Upload = ({ sale, upload, timezone, sender }: UploadProps) => (
+  <Card title="Envio do caixa">
+    <Facts
+      facts={[
+        ['Identificação no caixa', upload.offline_id],
+        ['Enviada por', sender],
+        ['Recebida em', dateTime(upload.recorded_at, timezone)],
+      ]}
+    />
+    {upload.warnings.length > 0 ? (
+      <>
+        <h3>Avisos</h3>
+        <Warnings sale={sale} upload={upload} timezone={timezone} />
+      </>
+    ) : (
+      <p class="hint">Sem avisos.</p>
+    )}
+  </Card>
+)
+
+/** What is odd about a sale that a till has uploaded. `product` is what the item is called. */
+function warningText({ code, found, expected }: OfflineSaleWarning, product: string, timezone: string): string {
+  const [seen, known] = [found ?? '', expected ?? '']
+  switch (code) {
+    case 'negative_stock':
+      return `O estoque ficou negativo (${format.quantity(seen)}): ${product}.`
+    case 'price_differs':
+      return `Vendido por ${format.money(seen)}, mas o preço do catálogo era ${format.money(known)}: ${product}.`
+    case 'product_deactivated':
+      return `Desativado no catálogo: ${product}.`
+    case 'payment_pending':
+      return `O pagamento em ${seen} está pendente, mas não é a prazo.`
+    case 'change_without_cash':
+      return `Há troco de ${format.money(seen)} sem pagamento em dinheiro.`
+    case 'created_at_in_future': {
+      const [sold, came] = [format.dateTime(seen, timezone), format.dateTime(known, timezone)]
+      return `A venda tem data de ${sold}, mas chegou em ${came}: confira o relógio do caixa.`
+    }
+  }
+}
+
+interface WarningsProps {
+  readonly sale: Pick<SaleObject, 'items'>
+  readonly upload: Pick<SaleUpload, 'warnings'>
+  readonly timezone: string
+}
+
+/** What somebody should look at in a sale that a till has uploaded; null where there is nothing. */
+export const Warnings = ({ sale, upload, timezone }: WarningsProps) =>
+  upload.warnings.length === 0 ? null : (
+    <ul class="warnings">
+      {upload.warnings.map((warning) => {
+        const { product_id } = warning
+        const item = sale.items.find(({ catalog_item_id }) => catalog_item_id === product_id)
+        const text = warningText(warning, item?.description ?? `produto ${product_id}`, timezone)
+        return <li key={text}>{text}</li>
+      })}
+    </ul>
+  )

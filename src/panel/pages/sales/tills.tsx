@@ -1,0 +1,87 @@
+import { listRefusedSales, listUploads, type RefusedSale, type UploadedSale } from '#queries/sales/offline-sales.ts'
+import { dateTime, money } from '../../format.ts'
+import type { Fields } from '../../forms/form.ts'
+import { choice } from '../../forms/kinds.ts'
+import { link } from '../../link.ts'
+import type { Page, PanelRoute, Visit } from '../../route.ts'
+import { namesOfActors } from '../../ui/history.tsx'
+import { type Column, List, listed, Table } from '../../ui/list.tsx'
+import { Actions, ButtonLink, Card } from '../../ui/parts.tsx'
+import { refusedColumns } from './refused-sales.tsx'
+import { Warnings } from './sale.tsx'
+import { SaleBadge } from './sales.tsx'
+
+/** Refused sales that are shown before the uploads. */
+const FIRST_REFUSED = 5
+
+const FILTERS: Fields = {
+  warned: { label: 'Mostrar', kind: choice([{ value: 'sim', label: 'Só com avisos' }], 'Todas'), columns: 4 },
+}
+
+async function show(visit: Visit): Promise<Page> {
+  const { readModel } = visit
+  const { pool, companyId, timezone } = readModel
+  const refused = await listRefusedSales(pool, companyId, { limit: FIRST_REFUSED })
+  const list = await listed<UploadedSale>(visit, FILTERS, ({ warned, ...paging }) =>
+    listUploads(pool, companyId, { ...paging, warned: warned !== undefined, limit: 50 }),
+  )
+  const names = await namesOfActors(readModel, list.rows)
+  const body = (
+    <>
+      <Waiting total={refused.total} sales={refused.sales} timezone={timezone} />
+      <h2>Vendas enviadas pelos caixas</h2>
+      <List
+        visit={visit}
+        filters={FILTERS}
+        list={list}
+        caption="Vendas enviadas pelos caixas"
+        columns={uploadColumns(timezone, names)}
+        empty="Nenhuma venda enviada."
+      />
+    </>
+  )
+  return { title: 'Caixas', body }
+}
+
+interface WaitingProps {
+  readonly total: number
+  readonly sales: readonly RefusedSale[]
+  readonly timezone: string
+}
+
+/** What nobody has resolved yet: money may have been taken for it. */
+const Waiting = ({ total, sales, timezone }: WaitingProps) => (
+  <Card title="Vendas recusadas">
+    {total > 0 && (
+      <p>
+        {total === 1
+          ? 'Uma venda enviada não pôde ser registrada'
+          : `${total} vendas enviadas não puderam ser registradas`}
+        {' e espera'}
+        {total === 1 ? '' : 'm'} que alguém resolva.
+      </p>
+    )}
+    <Table
+      caption="Vendas recusadas à espera"
+      columns={refusedColumns(timezone)}
+      rows={sales}
+      empty="Nenhuma venda recusada está à espera."
+    />
+    <Actions>
+      {total > sales.length && <ButtonLink to="/caixas/recusadas">Ver todas ({total})</ButtonLink>}
+      <ButtonLink to="/caixas/recusadas/resolvidas">Resolvidas</ButtonLink>
+    </Actions>
+  </Card>
+)
+
+const uploadColumns = (timezone: string, names: (actor: string | null) => string): Column<UploadedSale>[] => [
+  { head: 'Venda', cell: ({ sale }) => <a href={link(`/vendas/${sale.id}`)}>{sale.id}</a> },
+  { head: 'Recebida em', cell: ({ recorded_at }) => dateTime(recorded_at, timezone), isExtra: true },
+  { head: 'Enviada por', cell: ({ actor }) => names(actor), isExtra: true },
+  { head: 'No caixa', cell: ({ offline_id }) => offline_id, isExtra: true },
+  { head: 'Situação', cell: ({ sale }) => <SaleBadge status={sale.status} />, isExtra: true },
+  { head: 'Total', cell: ({ sale }) => money(sale.total), isNumber: true },
+  { head: 'Avisos', cell: (upload) => <Warnings sale={upload.sale} upload={upload} timezone={timezone} /> },
+]
+
+export const tillsPage: PanelRoute = { path: '/caixas', section: 'tills', show }

@@ -1,0 +1,172 @@
+import { Instant } from '#domain/instant.ts'
+import type { NamesForTill, RefusedSale } from '#queries/sales/offline-sales.ts'
+import * as format from '../../format.ts'
+import { money } from '../../format.ts'
+import { Table } from '../../ui/list.tsx'
+import { Facts } from '../../ui/parts.tsx'
+import { SALE_STATES } from './sales.tsx'
+
+/** Lines of a refused sale that are shown; the text that was sent has all of them. */
+const SHOWN = 100
+
+type Members = Readonly<Record<string, unknown>>
+
+interface UploadedProps {
+  readonly payload: unknown
+  readonly names: NamesForTill
+  readonly timezone: string
+}
+
+/** A sale as a till has sent it, which may be anything: what makes sense is shown as such, all else as it is. */
+export const Uploaded = ({ payload, names, timezone }: UploadedProps) => {
+  const sale = membersOf(payload)
+  return (
+    <>
+      <Facts
+        facts={[
+          ['Identificação no caixa', text(sale.offline_id)],
+          ['Data da venda', momentText(sale.created_at, timezone)],
+          ['Situação', saleStatus(sale.status)],
+          ['Total', amountText(sale.total)],
+          ['Valor recebido', amountText(sale.amount_received)],
+          ['Troco', amountText(sale.change)],
+        ]}
+      />
+      <h3>Itens</h3>
+      <Table
+        caption="Itens enviados"
+        rows={numbered(sale.items)}
+        empty="Nenhum item."
+        columns={[
+          { head: 'Item', cell: ({ line }) => line },
+          { head: 'Produto', cell: ({ product_id }) => nameOf(product_id, names.products) },
+          { head: 'Qtd.', cell: ({ quantity }) => numberText(quantity), isNumber: true },
+          { head: 'Preço', cell: ({ price }) => amountText(price), isNumber: true },
+          { head: 'Total', cell: ({ total }) => amountText(total), isNumber: true },
+        ]}
+      />
+      <h3>Pagamentos</h3>
+      <Table
+        caption="Pagamentos enviados"
+        rows={numbered(sale.payments)}
+        empty="Nenhum pagamento."
+        columns={[
+          { head: 'Pagamento', cell: ({ line }) => line },
+          { head: 'Forma', cell: ({ payment_type_id }) => nameOf(payment_type_id, names.paymentTypes) },
+          { head: 'Valor', cell: ({ amount }) => amountText(amount), isNumber: true },
+          { head: 'Situação', cell: ({ status }) => paymentStatus(status) },
+        ]}
+      />
+    </>
+  )
+}
+
+/** Ids of products and ways to pay that a sale names, as far as they can be ids. */
+export function idsIn(payload: unknown): { products: number[]; paymentTypes: number[] } {
+  const sale = membersOf(payload)
+  const ids = (list: unknown, name: string) => [
+    ...new Set(
+      linesOf(list)
+        .map((line) => line[name])
+        .filter((id): id is number => Number.isSafeInteger(id)),
+    ),
+  ]
+  return { products: ids(sale.items, 'product_id'), paymentTypes: ids(sale.payments, 'payment_type_id') }
+}
+
+const membersOf = (value: unknown): Members =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Members) : {}
+
+const linesOf = (list: unknown): Members[] => (Array.isArray(list) ? list.slice(0, SHOWN).map(membersOf) : [])
+
+const numbered = (list: unknown): (Members & { readonly line: number })[] =>
+  linesOf(list).map((line, at) => ({ ...line, line: at + 1 }))
+
+/** Null for what is not there; what is no simple value can be read in the text that was sent. */
+function text(value: unknown): string | null {
+  if (value === null || value === undefined) return null
+  return typeof value === 'object' ? '(não é um valor simples)' : String(value)
+}
+
+const isPlainNumber = (value: unknown): value is number =>
+  typeof value === 'number' && /^-?\d+(\.\d+)?$/.test(String(value))
+
+const numberText = (value: unknown): string | null =>
+  isPlainNumber(value) ? format.quantity(String(value)) : text(value)
+
+/** With the decimals that were sent, for they may be what is wrong. */
+function amountText(value: unknown): string | null {
+  if (!isPlainNumber(value)) return text(value)
+  const [whole, decimals = ''] = String(value).split('.')
+  return format.money(`${whole}.${decimals.padEnd(2, '0')}`)
+}
+
+function momentText(value: unknown, timezone: string): string | null {
+  const moment = Instant.safeParse(value)
+  return moment.success ? format.dateTime(moment.data, timezone) : text(value)
+}
+
+const saleStatus = (value: unknown): string | null =>
+  value === 'completed' || value === 'cancelled' ? SALE_STATES[value][1] : text(value)
+
+function paymentStatus(value: unknown): string | null {
+  if (value === 'completed') return 'Pago'
+  return value === 'pending' ? 'Pendente' : text(value)
+}
+
+function nameOf(id: unknown, names: ReadonlyMap<number, string>): string | null {
+  const name = typeof id === 'number' ? names.get(id) : undefined
+  return name ?? (id === undefined || id === null ? null : `${text(id)} (não encontrado)`)
+}
+
+/** Fields of an uploaded sale, in words of a shop. */
+const FIELDS: Readonly<Record<string, string>> = {
+  body: 'Venda',
+  offline_id: 'Identificação no caixa',
+  total: 'Total',
+  amount_received: 'Valor recebido',
+  change: 'Troco',
+  status: 'Situação',
+  created_at: 'Data da venda',
+  items: 'Itens',
+  payments: 'Pagamentos',
+}
+
+/** The parts that a sale has several of, and their fields. */
+const PARTS: Readonly<Record<string, { readonly name: string; readonly fields: Readonly<Record<string, string>> }>> = {
+  items: {
+    name: 'Item',
+    fields: { product_id: 'produto', quantity: 'quantidade', price: 'preço', total: 'total' },
+  },
+  payments: {
+    name: 'Pagamento',
+    fields: { payment_type_id: 'forma de pagamento', amount: 'valor', status: 'situação' },
+  },
+}
+
+const known = <T,>(words: Readonly<Record<string, T>>, name: string): T | undefined =>
+  Object.hasOwn(words, name) ? words[name] : undefined
+
+/** `items[0].price` becomes `Item 1, preço`; what no till should send keeps its name. */
+function uploadedField(path: string): string {
+  const [, list = '', position, , field] = /^(\w+)\[(\d{1,6})\](\.(.+))?$/.exec(path) ?? []
+  const part = known(PARTS, list)
+  if (!part) return known(FIELDS, path) ?? path
+  const name = `${part.name} ${Number(position) + 1}`
+  return field === undefined ? name : `${name}, ${known(part.fields, field) ?? field}`
+}
+
+/** What a message for tills says of amounts, as people write them: `20.00`, but no part of another number, nor what is quoted. */
+const AMOUNT = /(?<![\d.,"])\d+\.\d{2}(?!\.?\d|")/g
+
+/** What is wrong with an uploaded sale, one sentence a field. */
+export const reasonsIn = (errors: RefusedSale['errors']): string[] =>
+  Object.entries(errors).map(
+    ([path, messages]) => `${uploadedField(path)}: ${messages.join('; ').replace(AMOUNT, (amount) => money(amount))}`,
+  )
+
+/** The first of them, and how many more there are. */
+export function reasonOf({ errors, message }: Pick<RefusedSale, 'errors' | 'message'>): string {
+  const [first = message, ...more] = reasonsIn(errors)
+  return more.length === 0 ? first : `${first} (e mais ${more.length})`
+}

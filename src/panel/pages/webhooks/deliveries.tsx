@@ -1,0 +1,232 @@
+import { z } from 'zod'
+import type { Refusal } from '#domain/refusal.ts'
+import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
+import { isRefusal } from '#ledger/command.ts'
+import { type Operation, operate } from '#ledger/write/operation.ts'
+import { DELIVERY_STATUSES, type DeliveryObject, getDelivery, getMessage, listDeliveries } from '#queries/webhooks.ts'
+import { type ReplayResult, redeliver, replayMessages, sendTest } from '#webhooks/deliveries.ts'
+import { dateTimeSeconds, decimal } from '../../format.ts'
+import type { Fields } from '../../forms/form.ts'
+import { choice, integer, optionsOf } from '../../forms/kinds.ts'
+import { link } from '../../link.ts'
+import type { Page, PanelRoute, Redirect, Submission, Visit } from '../../route.ts'
+import { ButtonForm } from '../../ui/form.tsx'
+import { buttonRoute, formPages } from '../../ui/form-pages.tsx'
+import { type Column, List, listed, searched, Table } from '../../ui/list.tsx'
+import { Actions, ButtonLink, Card, Facts, type State, StateBadge } from '../../ui/parts.tsx'
+import { type ShownWebhook, WEBHOOK_EVENT_NAMES, WEBHOOKS_PATH, webhookOf, webhookPath } from './webhooks.tsx'
+
+const STATES: Readonly<Record<DeliveryObject['status'], State>> = {
+  pending: ['warn', 'Pendente'],
+  delivered: ['good', 'Entregue'],
+  failed: ['bad', 'Falhou'],
+  cancelled: ['plain', 'Cancelada'],
+}
+
+const DELIVERIES_OF_A_PAGE = 30
+
+const EVENTS = [...WEBHOOK_EVENTS, 'webhook.test'] as const
+
+const FILTERS: Fields = {
+  status: { label: 'Situação', kind: choice(optionsOf(DELIVERY_STATUSES, (status) => STATES[status][1])) },
+  event: { label: 'Aviso', kind: choice(optionsOf(EVENTS, (event) => WEBHOOK_EVENT_NAMES[event])) },
+}
+
+const Search = z.object({
+  status: z.enum(DELIVERY_STATUSES).optional(),
+  event: z.enum(EVENTS).optional(),
+  cursor: z.string().optional(),
+})
+
+const columnsOf = (timezone: string): Column<DeliveryObject>[] => [
+  {
+    head: 'Quando',
+    cell: ({ id, webhook_id, created_at }) => (
+      <a href={link(`${WEBHOOKS_PATH}/${webhook_id}/entregas/${id}`)}>{dateTimeSeconds(created_at, timezone)}</a>
+    ),
+  },
+  { head: 'Aviso', cell: ({ event, replay }) => `${WEBHOOK_EVENT_NAMES[event]}${replay ? ' (reenvio)' : ''}` },
+  { head: 'Situação', cell: ({ status }) => <DeliveryBadge status={status} /> },
+  { head: 'Tentativas', cell: ({ attempts }) => attempts.length, isNumber: true },
+  { head: 'Sequência', cell: ({ sequence }) => sequence ?? '—', isNumber: true, isExtra: true },
+]
+
+const DeliveryBadge = ({ status }: Pick<DeliveryObject, 'status'>) => <StateBadge state={STATES[status]} />
+
+/** What was sent to an endpoint, the newest first. */
+export async function DeliveryList({ visit, webhook }: { readonly visit: Visit; readonly webhook: ShownWebhook }) {
+  const { pool, companyId, timezone } = visit.readModel
+  const deliveries = await listed<DeliveryObject>(visit, FILTERS, (asked) =>
+    searched(Search, asked, (search) =>
+      listDeliveries(pool, companyId, webhook.id, { ...search, limit: DELIVERIES_OF_A_PAGE }),
+    ),
+  )
+  return (
+    <List
+      visit={visit}
+      id="entregas"
+      filters={FILTERS}
+      list={deliveries}
+      caption="Entregas dos últimos 30 dias"
+      columns={columnsOf(timezone)}
+      empty="Nenhuma entrega."
+    />
+  )
+}
+
+const REPLAY: Fields = {
+  after: {
+    label: 'Depois da revisão',
+    kind: integer,
+    hint: 'Em branco: de todos os eventos guardados, que são os dos últimos 30 dias.',
+  },
+}
+
+const ReplayForm = z.object({ after: z.int('deve ser uma revisão do livro').min(0).nullish() })
+
+const deliveryId = ({ params }: Visit): string | null => z.uuid().safeParse(params.delivery).data ?? null
+
+async function deliveryPage(visit: Visit): Promise<Page | null> {
+  const { pool, companyId, timezone } = visit.readModel
+  const [webhook, id] = [await webhookOf(visit), deliveryId(visit)]
+  if (webhook === null || id === null) return null
+  const [{ record }, sent] = await Promise.all([
+    getDelivery(pool, companyId, webhook.id, id),
+    getMessage(pool, companyId, id),
+  ])
+  if (record === null) return null
+  const delivery = JSON.parse(record) as DeliveryObject
+  const here = webhookPath(webhook)
+  const body = (
+    <>
+      <Actions>
+        {webhook.status !== 'disabled' && (
+          <ButtonForm visit={visit} to={`${here}/entregas/${id}/reenviar`} label="Reenviar" />
+        )}
+        <ButtonLink to={here}>Voltar ao webhook</ButtonLink>
+      </Actions>
+      <Card title="Entrega">
+        <Facts
+          facts={[
+            ['Situação', <DeliveryBadge status={delivery.status} />],
+            ['Aviso', WEBHOOK_EVENT_NAMES[delivery.event]],
+            ['Identificação', <code>{delivery.id}</code>],
+            ['Sequência', delivery.sequence],
+            ['Revisão do livro', delivery.revision],
+            ['Reenvio', delivery.replay ? 'Sim' : 'Não'],
+            ['Próxima tentativa', delivery.next_attempt_at && dateTimeSeconds(delivery.next_attempt_at, timezone)],
+          ]}
+        />
+      </Card>
+      <Attempts delivery={delivery} timezone={timezone} />
+      <Card title="O que é enviado">
+        <p>
+          <code>{`POST ${webhook.url}`}</code>
+        </p>
+        {sent === null ? (
+          <p class="empty">O conteúdo não é mais guardado.</p>
+        ) : (
+          // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
+          <pre tabIndex={0}>{JSON.stringify(JSON.parse(sent), null, 2)}</pre>
+        )}
+      </Card>
+    </>
+  )
+  return { title: 'Entrega de webhook', body }
+}
+
+const Attempts = ({ delivery, timezone }: { readonly delivery: DeliveryObject; readonly timezone: string }) => (
+  <Card title="Tentativas">
+    <Table
+      caption="Tentativas"
+      rows={delivery.attempts}
+      empty="Nenhuma ainda."
+      columns={[
+        { head: 'Quando', cell: ({ at }) => dateTimeSeconds(at, timezone) },
+        { head: 'Resposta', cell: ({ status, error }) => (status === null ? error : `HTTP ${status}`) },
+        { head: 'Demorou', cell: ({ duration_ms }) => `${decimal(String(duration_ms))} ms`, isNumber: true },
+        { head: 'Começo da resposta', cell: ({ response }) => <code>{response ?? '—'}</code> },
+      ]}
+    />
+  </Card>
+)
+
+/** Runs an operation on deliveries once, however often the form is sent, and wakes the dispatchers. */
+async function operated(submission: Submission, operation: Operation) {
+  const { context, session } = submission
+  const asked = { companyId: session.companyId, idempotency: submission.idempotency() }
+  const answer = await operate(context.pool, asked, operation)
+  context.deliveryNotifier.notify()
+  return answer
+}
+
+/** Queues one delivery and redirects to it. */
+async function queue(submission: Submission, webhook: ShownWebhook, operation: Operation): Promise<Redirect | Refusal> {
+  const answer = await operated(submission, operation)
+  if (isRefusal(answer)) return answer
+  const delivery = JSON.parse(answer.body) as DeliveryObject
+  return { to: `${webhookPath(webhook)}/entregas/${delivery.id}`, flash: 'enviada' }
+}
+
+/** How many deliveries were created, and a button to continue where there were too many for one run. */
+function replayedPage(
+  visit: Visit,
+  webhook: ShownWebhook,
+  { deliveries, last_revision, has_more }: ReplayResult,
+): Page {
+  const here = webhookPath(webhook)
+  const body = (
+    <>
+      <p>{`Entregas criadas: ${decimal(String(deliveries))}.`}</p>
+      {has_more && last_revision !== null && (
+        <ButtonForm visit={visit} to={`${here}/reenviar`} label="Continuar" values={{ after: String(last_revision) }} />
+      )}
+      <ButtonLink to={here}>Voltar ao webhook</ButtonLink>
+    </>
+  )
+  return { title: 'Eventos reenviados', body }
+}
+
+const at = { section: 'integrations', access: 'owner' } as const
+const one = `${WEBHOOKS_PATH}/:id`
+
+/** What was sent to an endpoint, with request and response, and sending it again. */
+export const deliveryPages: readonly PanelRoute[] = [
+  { ...at, path: `${one}/entregas/:delivery`, show: deliveryPage },
+  buttonRoute({
+    ...at,
+    path: `${one}/entregas/:delivery/reenviar`,
+    subject: webhookOf,
+    async act(submission, webhook) {
+      const id = deliveryId(submission)
+      return id === null ? null : queue(submission, webhook, (operating) => redeliver(operating, webhook.id, id))
+    },
+  }),
+  buttonRoute({
+    ...at,
+    path: `${one}/testar`,
+    subject: webhookOf,
+    act: (submission, webhook) =>
+      queue(submission, webhook, (operating) => sendTest(operating, webhook.id, submission.context.newId)),
+  }),
+  ...formPages({
+    ...at,
+    path: `${one}/reenviar`,
+    subject: webhookOf,
+    title: () => 'Reenviar eventos',
+    intro: () => (
+      <p>Cria novas entregas do que este webhook assina, também do que ele perdeu enquanto estava desligado.</p>
+    ),
+    label: 'Reenviar',
+    back: webhookPath,
+    fields: () => REPLAY,
+    schema: ReplayForm,
+    async act(submission, webhook, { after }) {
+      const wanted = { id: webhook.id, after: after ?? undefined }
+      const answer = await operated(submission, (operating) =>
+        replayMessages(operating, wanted, submission.context.newId),
+      )
+      return isRefusal(answer) ? answer : replayedPage(submission, webhook, JSON.parse(answer.body) as ReplayResult)
+    },
+  }),
+]

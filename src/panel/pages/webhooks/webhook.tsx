@@ -1,0 +1,212 @@
+import {
+  deleteWebhook,
+  enableWebhook,
+  RotationFields,
+  registerWebhook,
+  rotateSecret,
+  switchOffWebhook,
+  updateWebhook,
+  WebhookChanges,
+  WebhookFields,
+} from '#commands/webhooks.ts'
+import { invalid, type Refusal } from '#domain/refusal.ts'
+import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
+import { isRefusal } from '#ledger/command.ts'
+import { urlProblem } from '#webhooks/target.ts'
+import { dateTime } from '../../format.ts'
+import type { Fields } from '../../forms/form.ts'
+import { choices, integer, line, optionsOf, webAddress } from '../../forms/kinds.ts'
+import type { Page, PanelRoute, Visit } from '../../route.ts'
+import { ButtonForm } from '../../ui/form.tsx'
+import { buttonRoute, formPages, removalPages, runAndRedirect } from '../../ui/form-pages.tsx'
+import { History } from '../../ui/history.tsx'
+import { Actions, ButtonLink, Card, Facts, Secret } from '../../ui/parts.tsx'
+import { DeliveryList } from './deliveries.tsx'
+import {
+  type ShownWebhook,
+  WEBHOOK_EVENT_NAMES,
+  WEBHOOKS_PATH,
+  WebhookBadge,
+  webhookOf,
+  webhookPath,
+} from './webhooks.tsx'
+
+const HOME = '/integracoes'
+const at = { section: 'integrations', access: 'owner' } as const
+const one = `${WEBHOOKS_PATH}/:id`
+
+async function webhookPage(visit: Visit): Promise<Page | null> {
+  const webhook = await webhookOf(visit)
+  if (!webhook) return null
+  const time = (at: string | null) => at && dateTime(at, visit.readModel.timezone)
+  const body = (
+    <>
+      <WebhookActions visit={visit} webhook={webhook} />
+      <Card title="Dados">
+        <Facts
+          facts={[
+            ['Endereço', webhook.url],
+            ['Situação', <WebhookBadge status={webhook.status} />],
+            ['Descrição', webhook.description],
+            ['Avisos', eventNames(webhook.events)],
+            ['Último sucesso', time(webhook.last_success_at) ?? 'Nunca'],
+            ['Falhando desde', time(webhook.failing_since)],
+          ]}
+        />
+      </Card>
+      <Card title="Entregas">{await DeliveryList({ visit, webhook })}</Card>
+      {await History({ visit, subject: `webhook/${webhook.id}` })}
+    </>
+  )
+  return { title: 'Webhook', body }
+}
+
+const eventNames = (events: readonly string[]): string =>
+  events.includes('*')
+    ? 'Todos'
+    : events.map((event) => WEBHOOK_EVENT_NAMES[event as keyof typeof WEBHOOK_EVENT_NAMES]).join(' · ')
+
+interface WebhookProps {
+  readonly visit: Visit
+  readonly webhook: ShownWebhook
+}
+
+const WebhookActions = ({ visit, webhook }: WebhookProps) => {
+  const here = webhookPath(webhook)
+  const isOff = webhook.status === 'disabled'
+  return (
+    <Actions>
+      {!isOff && <ButtonForm visit={visit} to={`${here}/testar`} label="Enviar teste" />}
+      {!isOff && <ButtonLink to={`${here}/reenviar`}>Reenviar eventos</ButtonLink>}
+      <ButtonForm visit={visit} to={`${here}/${isOff ? 'ligar' : 'desligar'}`} label={isOff ? 'Ligar' : 'Desligar'} />
+      <ButtonLink to={`${here}/editar`}>Editar</ButtonLink>
+      <ButtonLink to={`${here}/trocar-segredo`}>Trocar segredo</ButtonLink>
+      <ButtonLink to={`${here}/excluir`}>Excluir</ButtonLink>
+    </Actions>
+  )
+}
+
+const events = [
+  { value: '*', label: 'Todos, também os que vierem a existir' },
+  ...optionsOf(WEBHOOK_EVENTS, (event) => WEBHOOK_EVENT_NAMES[event]),
+]
+
+const FIELDS: Fields = {
+  url: { label: 'Endereço (URL)', kind: webAddress, isRequired: true, columns: 12 },
+  description: { label: 'Descrição', kind: line, columns: 12 },
+  events: { label: 'O que avisar', kind: choices(events), isRequired: true, columns: 12 },
+}
+
+const ROTATION: Fields = {
+  overlap_hours: {
+    label: 'Horas em que o segredo antigo ainda vale',
+    kind: integer,
+    isRequired: true,
+    hint: 'De 0 a 168. Durante elas as entregas levam as duas assinaturas.',
+  },
+}
+
+/** A URL that the settings forbid is refused before the command runs, as in the API. */
+function refusedUrl(visit: Visit, url: string | undefined): Refusal | null {
+  const problem = url === undefined ? null : urlProblem(url, visit.context.dependencies.allowPrivateTargets)
+  return problem === null ? null : invalid('url', problem)
+}
+
+/** `secret` is null when the form was sent once more: nobody sees a secret twice. */
+const secretPage = (title: string, webhook: Pick<ShownWebhook, 'id'>, secret: string | null): Page => ({
+  title,
+  body: [
+    secret === null ? (
+      <p>O segredo já foi mostrado uma única vez. Se não foi copiado, troque-o.</p>
+    ) : (
+      <Secret title="Segredo das assinaturas" secret={secret}>
+        <p class="hint">Com ele o sistema que recebe confere que as entregas vêm daqui.</p>
+      </Secret>
+    ),
+    <ButtonLink to={webhookPath(webhook)}>Ir para o webhook</ButtonLink>,
+  ],
+})
+
+/** One endpoint: registering, changing, switching and deleting it, its secret and deliveries. */
+export const webhookPages: readonly PanelRoute[] = [
+  { ...at, path: one, show: webhookPage },
+  ...formPages({
+    ...at,
+    path: `${WEBHOOKS_PATH}/novo`,
+    to: WEBHOOKS_PATH,
+    subject: () => ({}),
+    title: () => 'Novo webhook',
+    label: 'Cadastrar',
+    back: () => HOME,
+    fields: () => FIELDS,
+    initial: () => ({ events: ['*'] }),
+    schema: WebhookFields,
+    async act(submission, _, input) {
+      const secret = submission.context.dependencies.newSecret()
+      const answer = refusedUrl(submission, input.url) ?? (await submission.run(registerWebhook, { ...input, secret }))
+      if (isRefusal(answer)) return answer
+      return secretPage('Webhook cadastrado', JSON.parse(answer.body) as ShownWebhook, answer.replayed ? null : secret)
+    },
+  }),
+  ...formPages({
+    ...at,
+    path: `${one}/editar`,
+    subject: webhookOf,
+    title: () => 'Editar webhook',
+    label: 'Salvar',
+    back: webhookPath,
+    fields: () => FIELDS,
+    initial: (webhook) => webhook,
+    schema: WebhookChanges,
+    async act(submission, { id }, changes) {
+      const answer = refusedUrl(submission, changes.url) ?? (await submission.run(updateWebhook, { id, ...changes }))
+      return isRefusal(answer) ? answer : { to: webhookPath({ id }), flash: 'alterado' }
+    },
+  }),
+  ...formPages({
+    ...at,
+    path: `${one}/trocar-segredo`,
+    subject: webhookOf,
+    title: () => 'Trocar segredo',
+    label: 'Trocar segredo',
+    back: webhookPath,
+    fields: () => ROTATION,
+    initial: () => ({ overlap_hours: 24 }),
+    schema: RotationFields,
+    async act(submission, { id }, input) {
+      const secret = submission.context.dependencies.newSecret()
+      const answer = await submission.run(rotateSecret, { id, ...input, secret })
+      return isRefusal(answer) ? answer : secretPage('Segredo trocado', { id }, answer.replayed ? null : secret)
+    },
+  }),
+  buttonRoute({
+    ...at,
+    path: `${one}/ligar`,
+    subject: webhookOf,
+    act: (submission, { id }) =>
+      runAndRedirect(submission, enableWebhook, { id }, { to: webhookPath({ id }), flash: 'ligado' }),
+  }),
+  buttonRoute({
+    ...at,
+    path: `${one}/desligar`,
+    subject: webhookOf,
+    act: (submission, { id }) =>
+      runAndRedirect(
+        submission,
+        switchOffWebhook,
+        { id, reason: 'requested' },
+        { to: webhookPath({ id }), flash: 'desligado' },
+      ),
+  }),
+  ...removalPages({
+    ...at,
+    path: `${one}/excluir`,
+    subject: webhookOf,
+    title: () => 'Excluir webhook',
+    intro: ({ url }) => <p>{`Nada mais será entregue em ${url}, e o segredo é esquecido. Isso não se desfaz.`}</p>,
+    label: 'Excluir',
+    back: webhookPath,
+    command: deleteWebhook,
+    done: { to: HOME, flash: 'excluido' },
+  }),
+]

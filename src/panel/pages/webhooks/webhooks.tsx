@@ -1,0 +1,64 @@
+import type { WebhookEvent } from '#events/webhooks.ts'
+import type { WebhookObject, webhookState } from '#projections/webhooks.ts'
+import { getWebhook } from '#queries/webhooks.ts'
+import { dateTime } from '../../format.ts'
+import { link } from '../../link.ts'
+import type { Visit } from '../../route.ts'
+import { Table } from '../../ui/list.tsx'
+import { type State, StateBadge } from '../../ui/parts.tsx'
+import { recordOf } from '../../ui/record-pages.tsx'
+
+export const WEBHOOKS_PATH = '/integracoes/webhooks'
+
+/** A webhook endpoint as its pages show it. */
+export type ShownWebhook = WebhookObject & ReturnType<typeof webhookState>
+
+/** Where a webhook has its page. */
+export const webhookPath = ({ id }: Pick<ShownWebhook, 'id'>): string => `${WEBHOOKS_PATH}/${id}`
+
+/** The endpoint that the path names; null where there is none. */
+export const webhookOf = (visit: Visit): Promise<ShownWebhook | null> =>
+  recordOf(visit, ({ readModel }, id) => getWebhook(readModel.pool, readModel.companyId, id))
+
+const STATES: Readonly<Record<ShownWebhook['status'], State>> = {
+  active: ['good', 'Ativo'],
+  no_response: ['bad', 'Sem resposta'],
+  disabled: ['plain', 'Desligado'],
+}
+
+export const WEBHOOK_EVENT_NAMES: Readonly<Record<WebhookEvent | 'webhook.test', string>> = {
+  'customer.created': 'Cliente criado',
+  'customer.updated': 'Cliente alterado',
+  'catalog_item.created': 'Item do catálogo criado',
+  'catalog_item.updated': 'Item do catálogo alterado',
+  'receivable.created': 'Conta a receber lançada',
+  'receivable.settled': 'Conta a receber liquidada',
+  'payable.settled': 'Conta a pagar liquidada',
+  'sale.completed': 'Venda concluída',
+  'sale.cancelled': 'Venda cancelada',
+  'webhook.test': 'Teste',
+}
+
+interface WebhookTableProps {
+  readonly webhooks: readonly ShownWebhook[]
+  readonly timezone: string
+}
+
+export const WebhookTable = ({ webhooks, timezone }: WebhookTableProps) => (
+  <Table
+    caption="Webhooks"
+    rows={webhooks}
+    empty="Nenhum webhook ainda."
+    columns={[
+      { head: 'Endereço', cell: ({ id, url }) => <a href={link(webhookPath({ id }))}>{url}</a> },
+      { head: 'Situação', cell: ({ status }) => <WebhookBadge status={status} /> },
+      {
+        head: 'Último sucesso',
+        cell: ({ last_success_at }) => (last_success_at ? dateTime(last_success_at, timezone) : 'Nunca'),
+      },
+      { head: 'Descrição', cell: ({ description }) => description, isExtra: true },
+    ]}
+  />
+)
+
+export const WebhookBadge = ({ status }: Pick<ShownWebhook, 'status'>) => <StateBadge state={STATES[status]} />

@@ -1,0 +1,70 @@
+import type { Request, RequestHandler, Response } from 'express'
+import { csrfMatches, type PanelSession } from '#access/sessions.ts'
+import { Problem } from '#http/problems.ts'
+import { type Place, sendRedirect } from './answer.tsx'
+import { type FormBody, textOf } from './forms/form.ts'
+import { link } from './link.ts'
+import type { PanelContext } from './route.ts'
+import { visitOf } from './visit.ts'
+
+/** Browsers take a cookie with this prefix over HTTPS only, and from this very host. */
+const SECURE_NAME = '__Host-tillbook'
+/** On the machine itself, where a newcomer has no HTTPS. */
+const PLAIN_NAME = 'tillbook'
+
+const nameFor = (request: Request): string => (request.secure ? SECURE_NAME : PLAIN_NAME)
+
+const attributesFor = (request: Request) =>
+  ({ httpOnly: true, sameSite: 'lax', secure: request.secure, path: '/' }) as const
+
+/** The session's token that a browser sends; null when it has none. */
+export function sessionCookie(request: Request): string | null {
+  const wanted = `${nameFor(request)}=`
+  const pair = request.headers.cookie?.split(/; */, 50).find((one) => one.startsWith(wanted))
+  return pair === undefined ? null : pair.slice(wanted.length)
+}
+
+/** No script can read it, and no other site's form is sent with it. */
+export function setSessionCookie(request: Request, response: Response, token: string, expiresAt: string): void {
+  response.cookie(nameFor(request), token, { ...attributesFor(request), expires: new Date(expiresAt) })
+}
+
+export function clearSessionCookie(request: Request, response: Response): void {
+  response.clearCookie(nameFor(request), attributesFor(request))
+}
+
+/** The session of whoever sends a request; null when nobody is logged in. */
+export async function sessionOf({ panel }: PanelContext, request: Request): Promise<PanelSession | null> {
+  const token = sessionCookie(request)
+  return token === null ? null : panel.sessions.find(token)
+}
+
+/** Sends whoever is not logged in to the login, and back to the page afterwards. */
+export function requireSession(context: PanelContext): RequestHandler {
+  return async (request, response, next) => {
+    const session = await sessionOf(context, request)
+    if (session) {
+      response.locals.session = session
+      // For pages of errors, which have the menu too.
+      response.locals.place = { section: null, visit: visitOf(context, session, request) } satisfies Place
+      return next()
+    }
+    sendToLogin(request, response)
+  }
+}
+
+function sendToLogin(request: Request, response: Response): void {
+  // htmx would put the login in place of a part of the page: the whole page goes there instead.
+  if (request.get('hx-request') === 'true')
+    return void response
+      .status(401)
+      .setHeader('HX-Redirect', link('/entrar', { feito: 'entre' }))
+      .end()
+  const para = request.method === 'GET' && request.url !== '/' ? request.originalUrl : undefined
+  sendRedirect(response, link('/entrar', { feito: 'entre', para }))
+}
+
+/** @throws Problem where a form does not carry the session's own token. */
+export function requireCsrf(session: PanelSession, form: FormBody): void {
+  if (!csrfMatches(session, textOf(form, '_csrf'))) throw new Problem('cross_site_form')
+}

@@ -1,0 +1,30 @@
+/** Said on the page after something was done. The address carries the code only, so that nobody can put words there. */
+export const FLASHES = {
+  criado: 'Cadastro criado.',
+  alterado: 'Alterações salvas.',
+  'sem-alteracao': 'Nada foi alterado.',
+  excluido: 'Cadastro excluído.',
+  'item-desativado': 'Item desativado.',
+  estoque: 'Estoque alterado.',
+  liquidada: 'Conta liquidada.',
+  cancelada: 'Venda cancelada.',
+  resolvida: 'Venda recusada marcada como resolvida.',
+  'ja-resolvida': 'Esta venda já estava resolvida.',
+  'documento-fiscal': 'Documento fiscal registrado.',
+  revogada: 'Chave revogada.',
+  ligado: 'Webhook ligado.',
+  desligado: 'Webhook desligado.',
+  enviada: 'A entrega foi posta na fila. Recarregue a página para ver o resultado.',
+  'senha-trocada': 'Senha trocada.',
+  desativado: 'Usuário desativado.',
+  reativado: 'Usuário reativado.',
+  'loja-ligada': 'Loja ligada.',
+  'loja-desligada': 'Loja desligada.',
+  saiu: 'Você saiu do painel.',
+  entre: 'Entre para continuar.',
+} as const
+
+export type FlashCode = keyof typeof FLASHES
+
+export const flashOf = (code: string | undefined): FlashCode | null =>
+  code !== undefined && Object.hasOwn(FLASHES, code) ? (code as FlashCode) : null

@@ -1,0 +1,61 @@
+import { expect } from 'chai'
+import { citationsInComments, citationsInTitles, faultsOf, rulesIn, tableOfTests } from '../../tools/requirements.ts'
+
+const PAGE = '# Sales\n\nProse of SALE-9.\n\n- **SALE-1** A sale adds up.\n- **SALE-2** It is kept.\n'
+const TEST = `describe('sales [SALE-2]', () => {
+  describe('payments', () => {
+    it("must sum to the total: not one's own | share [SALE-1, SALE-2]", () => {})
+  })
+  for (const kind of KINDS) {
+    it(\`are \${kind} [UTF-8] [SALE-1]\`, () => {})
+  }
+  it('need no rule', () => call('SALE-7'))
+})
+`
+
+describe('requirements', () => {
+  const rules = rulesIn('sales.md', PAGE)
+  const tests = citationsInTitles('test/sales.test.ts', TEST)
+
+  it('are the lines of a page that begin with an id', () => {
+    expect(rules.map(({ id }) => id)).to.deep.equal(['SALE-1', 'SALE-2'])
+  })
+
+  it('are cited in titles, those of a describe by it alone', () => {
+    expect(tests.map(({ ids, title }) => [title, ...ids])).to.deep.equal([
+      ['sales', 'SALE-2'],
+      ["sales › payments › must sum to the total: not one's own | share", 'SALE-1', 'SALE-2'],
+      ['sales › are …', 'UTF-8', 'SALE-1'],
+    ])
+  })
+
+  it('are cited in comments, and not in what the code says', () => {
+    const code = [
+      '/** Up to the cent (SALE-1), in UTF-8. */',
+      ' * as SALE-2 says',
+      "const id = 'SALE-3' // (SALE-4)",
+      "get('https://x/SALE-5')",
+    ]
+    expect(citationsInComments('a.ts', code.join('\n'))).to.deep.equal([
+      { ids: ['SALE-1', 'SALE-2', 'SALE-4'], file: 'a.ts' },
+    ])
+    expect(citationsInComments('a.ts', "call('SALE-1')")).to.deep.equal([])
+  })
+
+  it('are unknown, untested or doubled: each is told', () => {
+    const comments = [{ ids: ['SALE-8'], file: 'a.ts' }]
+    const doubled = [...rules, ...rulesIn('x.md', '- **SALE-1** Again.\n- **SALE-3** Alone.\n')]
+    expect(faultsOf({ rules: doubled, tests, comments })).to.deep.equal([
+      'docs/requirements/x.md: SALE-1 is defined twice',
+      'test/sales.test.ts: there is no rule UTF-8',
+      'a.ts: there is no rule SALE-8',
+      'docs/requirements/x.md: no test cites SALE-3',
+    ])
+  })
+
+  it('stand in a table with their tests', () => {
+    const table = tableOfTests({ rules, tests, comments: [] })
+    expect(table).to.include('| SALE-2 | [sales.test.ts](../../test/sales.test.ts): sales; sales › payments › must sum')
+    expect(table).to.include('own \\| share')
+  })
+})

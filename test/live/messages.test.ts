@@ -1,0 +1,32 @@
+import { expect } from 'chai'
+import { decodePositions, encodePositions, type LedgerPosition, TOO_MANY } from '#live/notifier.ts'
+
+const positions = (count: number, base = 1): LedgerPosition[] =>
+  Array.from({ length: count }, (_, n) => ({ companyId: base + n, revision: base + 2 * n }))
+
+describe('messages of positions', () => {
+  it('tell what was put in', () => {
+    for (const count of [1, 2, 200, 201, 2_000]) {
+      expect(
+        encodePositions(positions(count)).flatMap((message) => decodePositions(message) ?? []),
+        String(count),
+      ).to.deep.equal(positions(count))
+    }
+  })
+
+  it('are short enough for Postgres, however large the numbers', () => {
+    const messages = encodePositions(positions(2_000, Number.MAX_SAFE_INTEGER - 5_000))
+    expect(messages).to.have.length(10)
+    for (const message of messages) expect(Buffer.byteLength(message)).to.be.below(8_000)
+  })
+
+  it('are one that makes everybody look where there would be too many', () => {
+    expect(encodePositions(positions(2_001))).to.deep.equal([TOO_MANY])
+    expect(decodePositions(TOO_MANY)).to.equal(null)
+  })
+
+  it('of another form make everybody look', () => {
+    for (const message of ['', '1', '1:', ':1', '1:2,', '1:2;3:4', '-1:2', '1:99999999999999999', 'x'])
+      expect(decodePositions(message), message).to.equal(null)
+  })
+})

@@ -1,0 +1,202 @@
+import { expect } from 'chai'
+import type { Pool } from 'pg'
+import { createCustomer } from '#commands/people/customers.ts'
+import { createLiveNotifier, LIVE_CHANNEL, TOO_MANY } from '#live/notifier.ts'
+import { createLiveUpdates, type LiveUpdates } from '#live/updates.ts'
+import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
+import { useDatabase } from '../support/database.ts'
+import { until } from '../support/wait.ts'
+
+/** Revisions that a page was told, and whether it was told that there are no more. */
+interface Page {
+  readonly revisions: number[]
+  readonly ended: boolean
+  leave(): void
+}
+
+describe('live updates of companies', () => {
+  const database = useDatabase()
+  let writing: TestApi
+  let showing: TestApi
+  let pool: Pool
+  let company: TestCompany
+  let other: TestCompany
+  let updates: LiveUpdates
+  const errors: unknown[] = []
+  /** Connections are broken on purpose. */
+  const quiet = { log: () => {} }
+
+  before(async () => {
+    writing = await startApi(database.url, quiet)
+    // What is in this process's name: another one's writer, pools and listener.
+    showing = await startApi(database.url, quiet)
+    pool = showing.core.pool
+  })
+  beforeEach(async () => {
+    company = await writing.company()
+    other = await writing.company()
+    updates = createLiveUpdates({ databaseUrl: database.url, pool, onError: (error) => errors.push(error) })
+    errors.length = 0
+  })
+  afterEach(() => updates.close())
+  after(() => Promise.all([writing.close(), showing.close()]))
+
+  const revisionOf = async ({ id }: TestCompany): Promise<number> =>
+    (await pool.query('select revision from ops.ledgers where company_id = $1', [id])).rows[0].revision
+  const happen = (where = company) => where.run(createCustomer, { name: `C ${performance.now()}`, person_type: 'PF' })
+  const listeners = async (): Promise<{ pid: number }[]> =>
+    (
+      await pool.query(
+        `select pid from pg_stat_activity where datname = current_database() and application_name = 'tillbook live'
+           and query ilike 'listen %' and query like $1`,
+        [`%${LIVE_CHANNEL}%`],
+      )
+    ).rows
+
+  function follow(where: TestCompany, since: number): Page {
+    const page = { revisions: [] as number[], ended: false }
+    const moved = (revision: number) => void page.revisions.push(revision)
+    const leave = updates.subscribe(where.id, since, { moved, ended: () => (page.ended = true) })
+    return Object.assign(page, { leave })
+  }
+  const toldUntil = (page: Page, revision: number) =>
+    until(() => page.revisions.at(-1) === revision, { what: `revision ${revision} to be told` })
+
+  it('reach a page in another process, with the revision that can be read by then [PANEL-17]', async () => {
+    const since = await revisionOf(company)
+    const page = follow(company, since)
+    await happen()
+    await toldUntil(page, since + 1)
+    expect(await revisionOf(company)).to.equal(since + 1)
+  })
+
+  it('reach nobody who follows another company [PANEL-17]', async () => {
+    const since = await revisionOf(company)
+    const [page, stranger] = [follow(company, since), follow(other, await revisionOf(other))]
+    await happen()
+    await toldUntil(page, since + 1)
+    expect(stranger.revisions).to.deep.equal([])
+  })
+
+  it('tell at once what a page has missed before it followed, and nothing where it has missed nothing', async () => {
+    const since = await revisionOf(company)
+    await happen()
+    const [late, fresh] = [follow(company, since), follow(company, since + 1)]
+    await toldUntil(late, since + 1)
+    await happen()
+    await toldUntil(fresh, since + 2)
+    expect(fresh.revisions).to.deep.equal([since + 2])
+  })
+
+  it('go up only, and many commits are told as few', async () => {
+    const since = await revisionOf(company)
+    const page = follow(company, since)
+    for (let n = 0; n < 10; n++) await Promise.all(Array.from({ length: 10 }, () => happen()))
+    await toldUntil(page, since + 100)
+    expect(page.revisions).to.deep.equal([...page.revisions].sort((a, b) => a - b))
+    expect(new Set(page.revisions).size).to.equal(page.revisions.length)
+  })
+
+  it('reach nobody who has left', async () => {
+    const since = await revisionOf(company)
+    const [gone, page] = [follow(company, since), follow(company, since)]
+    gone.leave()
+    gone.leave()
+    await happen()
+    await toldUntil(page, since + 1)
+    expect(gone.revisions).to.deep.equal([])
+  })
+
+  it('that were missed while the connection was lost are told when it is back [PANEL-17]', async () => {
+    const since = await revisionOf(company)
+    const page = follow(company, since)
+    await until(async () => (await listeners()).length >= 3, { what: 'everybody to listen' })
+    const { rowCount } = await pool.query('select pg_terminate_backend(pid) from unnest($1::int[]) as pid', [
+      (await listeners()).map(({ pid }) => pid),
+    ])
+    expect(rowCount).to.be.at.least(3)
+    await happen()
+    await toldUntil(page, since + 1)
+    await happen()
+    await toldUntil(page, since + 2)
+  })
+
+  it('that are too many for a message, or not understood, make everybody look', async () => {
+    for (const message of [TOO_MANY, 'nonsense']) {
+      const since = await revisionOf(company)
+      const page = follow(company, since)
+      await until(async () => (await listeners()).length >= 3, { what: 'everybody to listen' })
+      // As a process would that tells nobody itself: the ledger alone says it.
+      await pool.query('update ops.ledgers set revision = revision + 1 where company_id = $1', [company.id])
+      await pool.query('select pg_notify($1, $2)', [LIVE_CHANNEL, message])
+      await toldUntil(page, since + 1)
+      page.leave()
+    }
+  })
+
+  it('end for all who follow when the process stops, and nobody can follow any more', async () => {
+    const page = follow(company, await revisionOf(company))
+    await updates.close()
+    expect(page.ended).to.equal(true)
+    expect(() => follow(company, 0)).to.throw('no more pages can follow')
+    page.leave()
+  })
+
+  it('can be followed by a hundred pages of a company, and by those of others beside them', async () => {
+    const since = await revisionOf(company)
+    const pages = Array.from({ length: 100 }, () => follow(company, since))
+    expect(() => follow(company, since)).to.throw('no more pages can follow')
+    follow(other, await revisionOf(other))
+    pages[0]?.leave()
+    follow(company, since)
+  })
+})
+
+describe('notifying of what was committed', () => {
+  const statement = (sent: string[][]) =>
+    ({
+      query: async ({ values }: { values: [string, string[]] }) => void sent.push(values[1]),
+    }) as unknown as Pool
+  const told = (companyId: number, revision: number) => [{ companyId, revision }]
+
+  it('puts what comes during a pause into one statement, the highest revision of each company', async () => {
+    const sent: string[][] = []
+    const notifier = createLiveNotifier(statement(sent), () => {}, 60_000)
+    notifier.notify(told(1, 5))
+    await until(() => sent.length === 1)
+    notifier.notify(told(1, 6))
+    notifier.notify([...told(2, 3), ...told(1, 8)])
+    notifier.notify(told(1, 7))
+    await notifier.close()
+    expect(sent).to.deep.equal([['1:5'], ['1:8,2:3']])
+  })
+
+  it('keeps what could not be told for the next time, and says so', async () => {
+    const sent: string[][] = []
+    const failures = [new Error('down')]
+    const good = statement(sent)
+    const query = (...args: Parameters<Pool['query']>) => {
+      const failure = failures.shift()
+      return failure ? Promise.reject(failure) : good.query(...args)
+    }
+    const errors: unknown[] = []
+    const notifier = createLiveNotifier({ query } as unknown as Pool, (error) => errors.push(error), 0)
+    notifier.notify(told(1, 5))
+    await until(() => errors.length === 1)
+    notifier.notify(told(2, 1))
+    await notifier.close()
+    expect(sent).to.deep.equal([['1:5,2:1']])
+    expect(errors).to.have.length(1)
+  })
+
+  it('ends with all told, and tells nothing afterwards', async () => {
+    const sent: string[][] = []
+    const notifier = createLiveNotifier(statement(sent), () => {}, 60_000)
+    notifier.notify(told(1, 5))
+    notifier.notify(told(1, 6))
+    await notifier.close()
+    notifier.notify(told(1, 7))
+    await notifier.close()
+    expect(sent.flat().at(-1)).to.equal('1:6')
+  })
+})

@@ -1,0 +1,52 @@
+import { expect } from 'chai'
+import { type InFlight, InFlightLimiter } from '#webhooks/in-flight.ts'
+
+const attempt = (webhookId: number, given: Partial<InFlight> = {}): InFlight => ({
+  webhookId,
+  failing: false,
+  startedAt: 0,
+  ...given,
+})
+
+describe('the limiter of attempts in flight', () => {
+  it('offers everything when nothing is under way', () => {
+    expect(new InFlightLimiter().room(0)).to.deep.equal({ sound: 256, strained: 64, busy: {} })
+  })
+
+  it('counts attempts by endpoint until they are released, once', () => {
+    const limiter = new InFlightLimiter()
+    const [one, other] = [attempt(7), attempt(7)]
+    for (const each of [one, other, attempt(8)]) limiter.take(each)
+    expect(limiter.room(0).busy).to.deep.equal({ 7: { attempts: 2, slow: false }, 8: { attempts: 1, slow: false } })
+    limiter.release(one)
+    limiter.release(one)
+    expect(limiter.room(0)).to.deep.include({
+      sound: 254,
+      busy: { 7: { attempts: 1, slow: false }, 8: { attempts: 1, slow: false } },
+    })
+    limiter.release(other)
+    expect(limiter.room(0).busy).to.have.keys('8')
+    expect(limiter.count).to.equal(1)
+  })
+
+  it('keeps what endpoints that fail take apart from the rest', () => {
+    const limiter = new InFlightLimiter()
+    for (let endpoint = 1; endpoint <= 64; endpoint++) limiter.take(attempt(endpoint, { failing: true }))
+    expect(limiter.room(0)).to.include({ sound: 256, strained: 0 })
+  })
+
+  it('gives back what an endpoint holds that turned out slow', () => {
+    const limiter = new InFlightLimiter()
+    for (let n = 0; n < 32; n++) limiter.take(attempt(7))
+    expect(limiter.room(1_000)).to.include({ sound: 224, strained: 64 })
+    const later = limiter.room(1_001)
+    expect(later).to.include({ sound: 256, strained: 32 })
+    expect(later.busy[7]).to.deep.equal({ attempts: 32, slow: true })
+  })
+
+  it('is bounded altogether, however many endpoints turn slow', () => {
+    const limiter = new InFlightLimiter()
+    for (let endpoint = 1; endpoint <= 16; endpoint++) for (let n = 0; n < 32; n++) limiter.take(attempt(endpoint))
+    expect(limiter.room(2_000)).to.include({ sound: 0, strained: 0 })
+  })
+})
