@@ -1,6 +1,6 @@
-import { runAsSystem } from '#access/as-system.ts'
 import { RegisterCompanyInput, registerCompany, UpdateCompanyInput, updateCompany } from '#commands/companies.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
+import { runAsSystem } from '#ledger/write/run.ts'
 import type { CompanyObject } from '#projections/companies.ts'
 import type { Core } from '#service/core.ts'
 import { accepted, checked, companyOf, given, type Verbs } from './verb.ts'

@@ -1,6 +1,6 @@
 import { invalid } from '#domain/refusal.ts'
-import { CopyDiffers, copyLedgers } from '#ledger/copy.ts'
 import { type OutsideStore, WrongExpectedRevision } from '#ledger/port.ts'
+import { CopyDiffers, copyLedgers } from '#ledger/stores/copy.ts'
 import { createEventStoreDb } from '#ledger/stores/eventstoredb.ts'
 import { Refused, type Verbs } from './verb.ts'
 

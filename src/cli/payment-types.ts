@@ -1,4 +1,3 @@
-import { runAsSystem } from '#access/as-system.ts'
 import {
   CreatePaymentTypeInput,
   createPaymentType,
@@ -7,6 +6,7 @@ import {
 } from '#commands/payment-types.ts'
 import { refuse } from '#domain/refusal.ts'
 import { nameKey } from '#domain/text.ts'
+import { runAsSystem } from '#ledger/write/run.ts'
 import type { PaymentTypeObject } from '#projections/payment-types.ts'
 import type { Core } from '#service/core.ts'
 import { accepted, checked, companyOf, given, idOf, Refused, type Verbs } from './verb.ts'

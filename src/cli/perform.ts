@@ -1,7 +1,7 @@
 import { WrongSetting } from '#config/config.ts'
 import { messageOf } from '#http/problems.ts'
-import { isOutage } from '#ledger/outage.ts'
 import { Unavailable } from '#lib/unavailable.ts'
+import { isOutage } from '#postgres/outage.ts'
 import type { Typed } from './arguments.ts'
 import { COMMANDS, type Name } from './commands.ts'
 import { createContext } from './connection.ts'

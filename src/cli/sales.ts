@@ -1,5 +1,5 @@
-import { runAsSystem } from '#access/as-system.ts'
 import { authorizeFiscalDocument, FiscalDocumentInput } from '#commands/sales/authorize-fiscal-document.ts'
+import { runAsSystem } from '#ledger/write/run.ts'
 import type { SaleObject } from '#projections/sales.ts'
 import { accepted, checked, companyOf, idOf, type Verbs } from './verb.ts'
 

@@ -1,4 +1,3 @@
-import { runAsSystem } from '#access/as-system.ts'
 import {
   CreateStoreInput,
   createStore,
@@ -10,6 +9,7 @@ import {
 } from '#commands/stores.ts'
 import { refuse } from '#domain/refusal.ts'
 import type { Command } from '#ledger/command.ts'
+import { runAsSystem } from '#ledger/write/run.ts'
 import type { StoreObject } from '#projections/stores.ts'
 import { findStore, listStores } from '#queries/stores.ts'
 import { accepted, type Context, checked, companyOf, given, Refused, type Verb, type Verbs } from './verb.ts'

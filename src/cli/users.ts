@@ -1,4 +1,3 @@
-import { runAsSystem } from '#access/as-system.ts'
 import { hashPassword, Password } from '#access/passwords.ts'
 import {
   CreateUserInput,
@@ -11,6 +10,7 @@ import {
 } from '#commands/users.ts'
 import { refuse } from '#domain/refusal.ts'
 import type { Command } from '#ledger/command.ts'
+import { runAsSystem } from '#ledger/write/run.ts'
 import type { UserObject } from '#projections/users.ts'
 import { accepted, type Context, checked, companyOf, given, Refused, type Verb, type Verbs } from './verb.ts'
 
