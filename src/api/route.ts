@@ -82,7 +82,7 @@ export interface CommandRoute<B = unknown, I = unknown> extends Common {
   readonly example?: object
   /** Codes that the command may refuse with, beside those that follow from the route's shape (contract/errors.ts). */
   readonly refusals?: readonly RefusalCode[]
-  /** Where a POST creates nothing. */
+  /** Where a POST or PUT creates nothing. */
   readonly status?: 200
   /** Settlement demands an Idempotency-Key; every other POST takes one. */
   readonly idempotency?: 'required'

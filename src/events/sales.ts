@@ -23,9 +23,9 @@ const item = line.extend({
 const payment = z.strictObject({
   payment_type_id: id,
   name: text,
-  /** Gross value charged to the customer. */
+  /** What the customer gave, change included. */
   amount: money,
-  /** Part of the amount, never added on top. */
+  /** With the net what was charged: part of the amount, never added on top. */
   surcharge: money,
   net: money,
 })

@@ -125,6 +125,8 @@ const ledger = ledgerOf(
   orderPlaced({ id: 2 }),
   event('OrderFailed', { id: 2, provider_payment_id: 'p4' }),
   event('OrderCancelled', { id: 2, provider_payment_id: 'p5' }),
+  event('OrderPending', { id: 2, provider_payment_id: 'p6' }),
+  event('OrderCancelledByStore', { id: 2, reason: 'Desistência' }),
 )
 
 /** The tables of the company after its ledger was replayed in pieces of a size; nothing of it stays. */

@@ -63,7 +63,7 @@ export const payableExample = {
 }
 
 /** A settlement as a request sends it. */
-const settlementExample = { paid_at: '2026-11-28T10:00:00-03:00', payment_method: 'pix', amount: '150.00' }
+const settlementExample = { paid_at: '2026-11-20T10:00:00-03:00', payment_method: 'pix', amount: '150.00' }
 
 const method = z.enum(PAYMENT_METHODS)
 

@@ -250,6 +250,7 @@ export const saleRoutes: readonly Route[] = [
       'Repetível. Enquanto o documento está autorizado ou em contingência, a venda não pode ser cancelada; um documento autorizado não dá lugar a outro antes de cancelado.',
     body: FiscalDocumentBody.meta({ id: 'FiscalDocumentInput' }),
     example: fiscalDocumentExample,
+    status: 200,
     reply: singleOf(Sale),
     refusals: ['fiscal_document_issued'],
     command: recordFiscalDocument,

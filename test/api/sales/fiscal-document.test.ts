@@ -35,7 +35,7 @@ describe('the fiscal document of a sale', () => {
     await put(id, { ...fiscalDocument, status: 'cancelled' })
     const cancelled = await company.post(`/sales/${id}/cancel`, {})
     expect(cancelled.body.data).to.include({ status: 'cancelled' })
-    expectInvalid(await put(id), ['status'])
+    expectInvalid(await put(id), ['sale'])
   })
 
   it('is refused with a wrong check digit, another model, or a field that there is not; of no sale it is 404 [FISCAL-2]', async () => {

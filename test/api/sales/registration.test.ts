@@ -80,7 +80,7 @@ describe('sales: registration', () => {
       ],
       payments: [
         { payment_type_id: types.card, name: 'card', amount: '50.00', surcharge: '0.00', net: '50.00' },
-        { payment_type_id: types.cash, name: 'cash', amount: '30.00', surcharge: '0.00', net: '30.00' },
+        { payment_type_id: types.cash, name: 'cash', amount: '30.00', surcharge: '0.00', net: '23.30' },
       ],
       subtotal: '68.30',
       delivery_fee: '5.00',
