@@ -153,7 +153,9 @@ for (const side of SIDES) {
       expectInvalid(await put('a', { ...body, external_id: 'b' }), ['external_id'])
       expectInvalid(await put('a', { ...body, [byId]: MISSING }), [byId])
       await settle(company, side, id, pix)
-      expectProblem(await put('a', body), 409, 'already_settled')
+      const repeated = await put('a', body)
+      expect([repeated.status, repeated.body.data.status]).to.deep.equal([200, 'settled'])
+      expectProblem(await put('a', { ...body, amount: '5.00' }), 409, 'already_settled')
     })
 
     it('batch judges each item by itself [ACCT-1, BATCH-1]', async () => {
@@ -161,16 +163,17 @@ for (const side of SIDES) {
       await accountOfSale(company, side, { external_id: 'sale' })
       const items = [
         { ...body, external_id: 'a' },
-        { ...body, external_id: 'paid' },
+        { ...body, external_id: 'paid', amount: '5.00' },
         { ...body, external_id: 'sale' },
         { ...body, external_id: 'b', [byId]: MISSING },
         { ...body, external_id: 'c', amount: '1' },
         body,
         { ...body, external_id: 'a', amount: '7.00' },
+        { ...body, external_id: 'paid' },
       ]
       const reply = await company.post(`${path}/batch`, { items })
       expect(reply.status).to.equal(207)
-      expect(reply.body.data.map((record: Json) => record.amount)).to.deep.equal(['100.00', '7.00'])
+      expect(reply.body.data.map((record: Json) => record.amount)).to.deep.equal(['100.00', '7.00', '100.00'])
       expect(reply.body.meta.errors.map(({ index, code }: Json) => [index, code])).to.deep.equal([
         [1, 'already_settled'],
         [2, 'managed_by_pdv'],
