@@ -48,7 +48,7 @@ export const registerCompany = command<RegisterCompanyInput>({
 export const UpdateCompanyInput = z.strictObject(companyShape).partial()
 export type UpdateCompanyInput = z.infer<typeof UpdateCompanyInput>
 
-/** A new time zone counts from now on: records keep the offset of the times that they have. */
+/** A new time zone counts from now on: days that are recorded stay as they were decided, instants are shown by its clock. */
 export const updateCompany = command<UpdateCompanyInput>({
   needs: () => [ownCompany],
   decide(rows, input, { companyId }) {

@@ -24,6 +24,18 @@ describe('companies projection', () => {
     expect(company?.doc).to.include({ name: 'Nova', cnpj: '11.222.333/0001-81', created_at: minute(0) })
   })
 
+  it('remembers for ever that its zone was another', async () => {
+    const to = (changes: object) => event('CompanyUpdated', { id: COMPANY_ID, changes })
+    const changed = async (...events: NewEvent[]) => {
+      const scenario = await given(companyRegistered(), ...events)
+      return (await scenario.rows(ownCompany)).get(ownCompany)?.zone_changed
+    }
+    const away = to({ timezone: 'America/Noronha' })
+    expect(await changed(to({ name: 'Nova' }))).to.equal(false)
+    expect(await changed(away)).to.equal(true)
+    expect(await changed(away, to({ timezone: companyRegistered().data.timezone }))).to.equal(true)
+  })
+
   it('counts the keys that are not revoked', async () => {
     const scenario = await given(companyRegistered(), key(1), key(2, minute(60)), event('ApiKeyRevoked', { id: 1 }))
     const rows = await scenario.rows(ownCompany, apiKeyById(1))

@@ -44,7 +44,7 @@ const fieldsFor = (timezone: string): Fields => ({
       })),
     ),
     isRequired: true,
-    hint: 'Decide quando começam os dias da empresa.',
+    hint: 'Decide quando começam os dias da empresa e que horas são mostradas.',
   },
   logo_url: { label: 'Endereço do logotipo', kind: webAddress, hint: 'Os caixas o mostram.' },
 })
