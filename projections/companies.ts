@@ -5,7 +5,7 @@ import { byPk, table } from '#ledger/table.ts'
 import type { Changes, Rows } from '#ledger/working-set.ts'
 import { type Changed, changedColumns, projection, stamp } from './define.ts'
 
-export type CompanyObject = DataOf<'CompanyRegistered'> & { created_at: string }
+export type CompanyObject = Required<DataOf<'CompanyRegistered'>> & { created_at: string }
 
 /** What deciding on deliveries needs to know of an endpoint. */
 export interface WebhookRoute {
@@ -70,8 +70,9 @@ export const onCompanysClock = (view: RecordView): RecordView => ({
 export const timezoneOf = (rows: Rows): string => companyOf(rows).timezone
 
 function companyRow(event: EventOf<'CompanyRegistered'>): CompanyRow {
-  const { id, name, cnpj, plan, timezone, logo_url } = event.data
-  const doc = { id, name, cnpj, plan, timezone, logo_url, created_at: event.recorded_at }
+  const { id, name, cnpj, plan, timezone, logo_url, state_registration = null, tax_regime = null } = event.data
+  const taxed = { state_registration, tax_regime }
+  const doc = { id, name, cnpj, plan, timezone, logo_url, ...taxed, created_at: event.recorded_at }
   const none = { active_keys: [], active_owners: [], webhooks: [] }
   return { company_id: id, timezone, zone_changed: false, plan, ...none, ...stamp(event), doc }
 }

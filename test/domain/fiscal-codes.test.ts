@@ -26,7 +26,15 @@ describe('fiscal codes', () => {
   })
 
   it('refuse a GTIN of another length, with another check digit or with anything but digits [ITEM-10]', () => {
-    for (const wrong of ['', '7891234567894', '789123456789', '789', '789123456789X', ' 7891234567895', 7891234567895]) {
+    for (const wrong of [
+      '',
+      '7891234567894',
+      '789123456789',
+      '789',
+      '789123456789X',
+      ' 7891234567895',
+      7891234567895,
+    ]) {
       expect(Gtin.safeParse(wrong).success, String(wrong)).to.equal(false)
     }
   })
