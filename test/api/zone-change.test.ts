@@ -129,7 +129,7 @@ describe('instants after a change of the time zone', () => {
   /** A change of the customer, which leaves an instant of the present zone beside one of an earlier one. */
   const touch = () => company.call('PATCH', customer, { notes: uuidv7() })
 
-  it('have the offset of the present zone in every answer, and are the same instants as before [VAL-3]', async () => {
+  it('have the offset of the present zone in every answer, and are the same instants as before; accounting dates stay [VAL-3] [ACCT-7]', async () => {
     const zones = fc.array(fc.constantFrom(...ZONES, FIRST), { minLength: 1, maxLength: 3 })
     await fc.assert(
       fc.asyncProperty(zones, async (moves) => {
