@@ -114,7 +114,7 @@ const definedOf = (said: object): object =>
 
 /** Whether both can be one document: nothing that is known of both differs, or the whole of one follows that was noted by its number. */
 const isSame = (known: Facts, said: Omit<FiscalDocumentInput, 'id'>): boolean =>
-  (known.access_key === null && said.access_key != null) ||
+  (known.access_key === null && said.access_key != null && known.status !== 'cancelled') ||
   (['model', 'series', 'number', 'access_key'] as const).every(
     (field) => known[field] === null || said[field] == null || known[field] === said[field],
   )

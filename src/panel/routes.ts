@@ -7,7 +7,8 @@ import { catalogPages } from './pages/catalog/items.tsx'
 import { stockForm } from './pages/catalog/stock.tsx'
 import { financePages } from './pages/finance/accounts.tsx'
 import { integrationsPage } from './pages/integrations.tsx'
-import { orderPages } from './pages/orders.tsx'
+import { orderCancellation } from './pages/order-cancellation.tsx'
+import { orderPage } from './pages/orders.tsx'
 import { paymentTypePages } from './pages/payment-types.tsx'
 import { peoplePages } from './pages/people.tsx'
 import { profilePages } from './pages/profile.tsx'
@@ -40,7 +41,8 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   stockForm,
   ...categoryPages,
   ...financePages,
-  ...orderPages,
+  orderPage,
+  ...orderCancellation,
   ...storePages,
   integrationsPage,
   ...apiKeyPages,

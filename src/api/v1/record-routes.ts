@@ -5,7 +5,7 @@ import type { Calendar } from '#domain/instant.ts'
 import type { Refusal, RefusalCode } from '#domain/refusal.ts'
 import type { Scope } from '#domain/scopes.ts'
 import { ExternalId } from '#domain/text.ts'
-import { pathId, withId } from '#http/paths.ts'
+import { type Params, pathId, withId } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
 import { asInteger, QueryInstant } from '#http/query-values.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
@@ -111,34 +111,26 @@ export function answerPage(found: Page | Refusal, limit: number): ReadAnswer {
   return { body: `{"data":[${data}],"meta":${JSON.stringify(meta)}}`, revision, tables }
 }
 
-/** One record by the id in the path. */
-export function getRoute({
-  get,
-  record,
-  ...route
-}: Description & { readonly record: z.ZodType; readonly get: GetRecord }): Route {
-  return read({
-    ...route,
-    reply: singleOf(record),
-    async read({ pool, caller, params }) {
-      const id = pathId(params.id)
-      return id === null ? null : answerRecord(await get(pool, caller.companyId, id, caller))
-    },
-  })
+interface GetDescription<K> extends Description {
+  readonly record: z.ZodType
+  readonly get: GetRecord<K>
 }
 
+/** One record by the id in the path. */
+export const getRoute = (route: GetDescription<number>): Route => getBy(route, ({ id }) => pathId(id))
+
 /** One record by the caller's own identifier in the path (REC-9). */
-export function getByExternalRoute({
-  get,
-  record,
-  ...route
-}: Description & { readonly record: z.ZodType; readonly get: GetRecord<string> }): Route {
+export const getByExternalRoute = (route: GetDescription<string>): Route =>
+  getBy(route, ({ external_id }) => ExternalId.safeParse(external_id).data ?? null)
+
+/** `keyOf` is null where the path names no possible record. */
+function getBy<K>({ get, record, ...route }: GetDescription<K>, keyOf: (params: Params) => K | null): Route {
   return read({
     ...route,
     reply: singleOf(record),
     async read({ pool, caller, params }) {
-      const externalId = ExternalId.safeParse(params.external_id)
-      return externalId.success ? answerRecord(await get(pool, caller.companyId, externalId.data, caller)) : null
+      const key = keyOf(params)
+      return key === null ? null : answerRecord(await get(pool, caller.companyId, key, caller))
     },
   })
 }

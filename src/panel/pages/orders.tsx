@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { CancelOrderInput, cancelOrder } from '#commands/orders/cancel-order.ts'
 import type { NotificationOutcome } from '#domain/orders.ts'
 import { hasBeenPaid, ORDER_STATUSES, type OrderStatus } from '#domain/orders.ts'
 import type { ORDER_ALARMS } from '#events/orders.ts'
@@ -10,16 +9,15 @@ import { getOrder, listNotifications, type NotificationObject, orderListing } fr
 import { listInOrder, NEWEST_FIRST } from '#queries/records.ts'
 import { dateTime, dateTimeSeconds, decimal, money, percentage, quantity, taxNumber } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
-import { choice, line, optionsOf, paragraph } from '../forms/kinds.ts'
+import { choice, line, optionsOf } from '../forms/kinds.ts'
 import { link } from '../link.ts'
 import type { Page, PanelRoute, Visit } from '../route.ts'
-import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { AsOfForm, History } from '../ui/history.tsx'
 import { type Column, List, listed, recordsIn, searched, Table } from '../ui/list.tsx'
 import { Actions, Badge, ButtonLink, Card, Facts, type State, StateBadge } from '../ui/parts.tsx'
 import { recordOf } from '../ui/record-pages.tsx'
 
-const PATH = '/loja/pedidos'
+export const PATH = '/loja/pedidos'
 const ORDERS_OF_A_PAGE = 50
 
 /** Of an order, and of each of its payments. */
@@ -107,11 +105,13 @@ const OrderBadges = ({ order: { status, alarms } }: { readonly order: OrderObjec
 /** The latest of a flood are no more telling than the first. */
 const NOTIFICATIONS = 100
 
-const orderOf = (visit: Visit): Promise<OrderObject | null> =>
+/** The order that a path names; null where there is none. */
+export const orderOf = (visit: Visit): Promise<OrderObject | null> =>
   recordOf(visit, ({ readModel }, id) => getOrder(readModel.pool, readModel.companyId, id))
 
 /** Whether it can be cancelled: no money has come in, and it is not cancelled yet (ORDER-9). */
-const isOpen = ({ payments, cancelled_at }: OrderObject): boolean => !hasBeenPaid(payments) && cancelled_at === null
+export const isOpen = ({ payments, cancelled_at }: OrderObject): boolean =>
+  !hasBeenPaid(payments) && cancelled_at === null
 
 async function showOrder(visit: Visit): Promise<Page | null> {
   const { readModel } = visit
@@ -279,30 +279,4 @@ const Content = ({ notification: { payload, response } }: { readonly notificatio
   </details>
 )
 
-const orderPage: PanelRoute = { path: `${PATH}/:id`, section: 'store', asOf: true, show: showOrder }
-
-const PAID = 'O pedido já foi pago: devolva o pagamento no provedor.'
-
-const cancelPages = formPages({
-  path: `${PATH}/:id/cancelar`,
-  section: 'store',
-  subject: orderOf,
-  obstacle: (order) => (order.cancelled_at !== null ? 'O pedido já está cancelado.' : isOpen(order) ? null : PAID),
-  title: ({ id }) => `Cancelar pedido ${id}`,
-  intro: () => (
-    <p>
-      O pedido não aceita mais tentativas de pagamento. O provedor não é avisado: se um pagamento pendente ainda for
-      aprovado lá, o pedido fica pago, com um alarme.
-    </p>
-  ),
-  label: 'Cancelar pedido',
-  isDangerous: true,
-  back: ({ id }) => `${PATH}/${id}`,
-  fields: () => ({ reason: { label: 'Motivo', kind: paragraph, columns: 12, hint: 'Fica no histórico do pedido.' } }),
-  schema: CancelOrderInput.omit({ id: true }),
-  problem: ({ refused }) => (refused === 'order_already_paid' ? PAID : undefined),
-  act: (submission, { id }, input) =>
-    runAndRedirect(submission, cancelOrder, { ...input, id }, { to: `${PATH}/${id}`, flash: 'pedido-cancelado' }),
-})
-
-export const orderPages: readonly PanelRoute[] = [orderPage, ...cancelPages]
+export const orderPage: PanelRoute = { path: `${PATH}/:id`, section: 'store', asOf: true, show: showOrder }

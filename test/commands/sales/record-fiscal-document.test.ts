@@ -97,6 +97,9 @@ describe('record fiscal document', () => {
     another.refuses('fiscal_document_issued')
     const whole = await scenario.when(recordFiscalDocument, input())
     whole.accepts('updated', recorded())
+    const gone = recorded({ ...nothing, ...noted, status: 'cancelled' })
+    const next = await (await given(...shop, gone)).when(recordFiscalDocument, input())
+    next.accepts('updated', recorded())
   })
 
   it('completes a document that version 0.1 has noted [FISCAL-4]', async () => {
