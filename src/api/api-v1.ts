@@ -6,7 +6,7 @@ import { jsonBodyUpTo } from '#http/middleware/json-body.ts'
 import { routed } from '#http/middleware/observe.ts'
 import { requireHttps } from '#http/middleware/transport.ts'
 import { placeOf } from '#http/paths.ts'
-import { Problem } from '#http/problems.ts'
+import { Problem, problemOfReason } from '#http/problems.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
 import { authenticate, requireScope } from './authenticate.ts'
 import { serveContract } from './contract/document.ts'
@@ -57,7 +57,7 @@ export function apiV1(options: ApiOptions): Router {
     const Allow = routes.flatMap(({ method }) => (method === 'get' ? ['GET', 'HEAD'] : method.toUpperCase())).join(', ')
     one.all((_request, _response, next) => next(new Problem('method_not_allowed', undefined, { Allow })))
   }
-  router.use((_request, _response, next) => next(new Problem('not_found')))
+  router.use((_request, _response, next) => next(problemOfReason('route_not_found')))
   return router
 }
 

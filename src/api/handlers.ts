@@ -8,6 +8,7 @@ import { describeIssues } from '#domain/validation.ts'
 import { sendBytes, sendJson, singleReply } from '#http/answer.ts'
 import type { Params } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
+import { describeQuery } from '#http/query-values.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { EventStore } from '#ledger/port.ts'
 import { operate } from '#ledger/write/operation.ts'
@@ -57,6 +58,12 @@ function parse<T>(schema: z.ZodType<T>, value: unknown): T {
   return result.data
 }
 
+function parseQuery<T>(schema: z.ZodType<T>, query: Request['query']): T {
+  const result = schema.safeParse(query)
+  if (!result.success) throw new Problem('validation_failed', { ...describeQuery(result.error, query) })
+  return result.data
+}
+
 const NO_QUERY = z.strictObject({})
 
 async function answerRead(
@@ -69,7 +76,7 @@ async function answerRead(
   const kept = page && context.pages.find(page.key, page.moment)
   if (page) context.onPage?.(kept ? 'memory' : 'tables')
   if (kept) return sendBytes(response, 200, kept)
-  const query = parse(route.query ?? NO_QUERY, request.query)
+  const query = parseQuery(route.query ?? NO_QUERY, request.query)
   const { pool, store, verifier, limits } = context
   const caller = callerOf(response)
   const params = request.params as Params
@@ -99,7 +106,7 @@ async function answerCommand(
   request: Request,
   response: Response,
 ): Promise<void> {
-  parse(NO_QUERY, request.query)
+  parseQuery(NO_QUERY, request.query)
   const idempotency = idempotencyOf(request, response, route.idempotency === 'required')
   const input = route.input(request.params as Params, parse(route.body ?? NO_BODY, request.body), context)
   if (input === null) throw new Problem('not_found')
@@ -123,7 +130,7 @@ async function answerOperation(
   request: Request,
   response: Response,
 ): Promise<void> {
-  parse(NO_QUERY, request.query)
+  parseQuery(NO_QUERY, request.query)
   const idempotency = idempotencyOf(request, response, false)
   const body = parse(route.body ?? NO_BODY, request.body)
   const params = request.params as Params
@@ -141,7 +148,7 @@ async function answerAction(
   request: Request,
   response: Response,
 ): Promise<void> {
-  parse(NO_QUERY, request.query)
+  parseQuery(NO_QUERY, request.query)
   const idempotency = idempotencyOf(request, response, false)
   const body = parse(route.body, request.body)
   const params = request.params as Params
@@ -158,7 +165,7 @@ async function answerBatch(
   request: Request,
   response: Response,
 ): Promise<void> {
-  parse(NO_QUERY, request.query)
+  parseQuery(NO_QUERY, request.query)
   const idempotency = idempotencyOf(request, response, false)
   const input: BatchInput = readBatch(parse(batchBody, request.body).items, route.item)
   await run(context, response, {

@@ -98,7 +98,7 @@ describe('/api/v1/openapi.json', () => {
     expectProblem(
       await rawRequest(api.url, { path: '/api/v1/openapi.json', headers: forwarded }),
       403,
-      'https_required',
+      'insufficient_scope',
     )
     const posted = await send(`${api.url}/api/v1/openapi.json`, 'POST', {})
     expectProblem(posted, 405, 'method_not_allowed')
