@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import type { Request, RequestHandler, Response } from 'express'
 import { z } from 'zod'
 import type { QuotaLimits } from '#access/quota.ts'
@@ -9,6 +8,7 @@ import { sendBytes, sendJson, singleReply } from '#http/answer.ts'
 import type { Params } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
 import { describeQuery } from '#http/query-values.ts'
+import type { Idempotency } from '#ledger/answers.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { EventStore } from '#ledger/port.ts'
 import { operate } from '#ledger/write/operation.ts'
@@ -19,6 +19,7 @@ import type { DeliveryNotifier } from '#webhooks/notifier.ts'
 import { admissionOf, callerOf } from './authenticate.ts'
 import { type BatchInput, batchOf, batchReply, readBatch } from './batch.ts'
 import type { PageCache, PageMoment } from './page-cache.ts'
+import { identify } from './request-hash.ts'
 import {
   type ActionRoute,
   type BatchRoute,
@@ -35,6 +36,8 @@ export interface RouteContext extends Payments, InputDependencies {
   readonly store: EventStore
   readonly verifier: Verifier
   readonly limits: QuotaLimits
+  /** Of this installation: what hashes of requests are keyed with. */
+  readonly requestSecret: Buffer
   readonly pages: PageCache
   /** Hears of each page where it came from. */
   readonly onPage?: (from: 'memory' | 'tables') => void
@@ -107,7 +110,7 @@ async function answerCommand(
   response: Response,
 ): Promise<void> {
   parseQuery(NO_QUERY, request.query)
-  const idempotency = idempotencyOf(request, response, route.idempotency === 'required')
+  const idempotency = idempotencyOf(request, response, context, route.idempotency === 'required')
   const input = route.input(request.params as Params, parse(route.body ?? NO_BODY, request.body), context)
   if (input === null) throw new Problem('not_found')
   if (isRefusal(input)) throw new Problem(input.refused, input.details)
@@ -126,12 +129,13 @@ const withMembers = (object: string, members: object): string =>
 
 async function answerOperation(
   route: OperationRoute,
-  { pool, newId, deliveryNotifier }: RouteContext,
+  context: RouteContext,
   request: Request,
   response: Response,
 ): Promise<void> {
+  const { pool, newId, deliveryNotifier } = context
   parseQuery(NO_QUERY, request.query)
-  const idempotency = idempotencyOf(request, response, false)
+  const idempotency = idempotencyOf(request, response, context)
   const body = parse(route.body ?? NO_BODY, request.body)
   const params = request.params as Params
   const answer = await operate(pool, { companyId: callerOf(response).companyId, idempotency }, async (operating) => {
@@ -149,7 +153,7 @@ async function answerAction(
   response: Response,
 ): Promise<void> {
   parseQuery(NO_QUERY, request.query)
-  const idempotency = idempotencyOf(request, response, false)
+  const idempotency = idempotencyOf(request, response, context)
   const body = parse(route.body, request.body)
   const params = request.params as Params
   const requestId = response.locals.requestId as string
@@ -166,7 +170,7 @@ async function answerBatch(
   response: Response,
 ): Promise<void> {
   parseQuery(NO_QUERY, request.query)
-  const idempotency = idempotencyOf(request, response, false)
+  const idempotency = idempotencyOf(request, response, context)
   const input: BatchInput = readBatch(parse(batchBody, request.body).items, route.item)
   await run(context, response, {
     invocations: input.valid.map((item) => ({ command: route.batch, input: item })),
@@ -181,7 +185,7 @@ const batchBody = batchOf(z.unknown())
 
 interface Run {
   readonly invocations: Parameters<Writer['run']>[0]['invocations']
-  readonly idempotency: { key: string; requestHash: string } | undefined
+  readonly idempotency: Idempotency | undefined
   readonly reply: Reply
   readonly wrap: (answer: Answer) => string
 }
@@ -205,8 +209,13 @@ function send(response: Response, answer: Answer | Refusal, wrap: (answer: Answe
   sendJson(response, answer.status, wrap(answer))
 }
 
-/** The key and the hash of method, path and body; only a POST takes a key. */
-function idempotencyOf(request: Request, response: Response, required: boolean): Run['idempotency'] {
+/** The key with what tells its request from others; only a POST takes a key. */
+function idempotencyOf(
+  request: Request,
+  response: Response,
+  { requestSecret: secret }: RouteContext,
+  required = false,
+): Idempotency | undefined {
   if (request.method !== 'POST') return undefined
   const key = request.get('idempotency-key')
   if (key === undefined && !required) return undefined
@@ -215,9 +224,7 @@ function idempotencyOf(request: Request, response: Response, required: boolean):
     const message = key === undefined ? 'é obrigatória nesta operação' : 'deve ter de 1 a 255 caracteres ASCII visíveis'
     throw new Problem('validation_failed', { fields: { 'Idempotency-Key': [message] }, unknown_fields: [] })
   }
-  const path = request.originalUrl.split('?', 1)[0]
-  const hash = createHash('sha256').update(`POST ${path}\n`)
-  // The bytes themselves: what is not the same request to the last of them is not worth a guess.
-  if (response.locals.rawBody) hash.update(response.locals.rawBody as Buffer)
-  return { key, requestHash: hash.digest('hex') }
+  const [path = ''] = request.originalUrl.split('?', 1)
+  const rawBody = response.locals.rawBody as Buffer | undefined
+  return identify(key, { path, body: request.body, rawBody }, secret)
 }

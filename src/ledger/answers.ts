@@ -25,6 +25,20 @@ export const idempotentAnswers = table<StoredAnswer>('idempotent_answers', {
 
 export const answerByKey = (key: string) => byPk(idempotentAnswers, key)
 
+/** How a request that carries an Idempotency-Key is known again. */
+export interface Idempotency {
+  readonly key: string
+  readonly requestHash: string
+  /** What version 0.1 stored of the same request: its answers are good for as long as they are kept. */
+  readonly formerHash?: string
+}
+
+/** Whether a stored answer was given to this request (IDEM-2), or to another one under its key (IDEM-3). */
+export const isAnswerTo = (
+  { request_hash }: Pick<StoredAnswer, 'request_hash'>,
+  { requestHash, formerHash }: Idempotency,
+): boolean => request_hash === requestHash || request_hash === formerHash
+
 /** Retention of stored answers (IDEM-4). */
 export const ANSWER_RETENTION_MS = 24 * 3600 * 1000
 

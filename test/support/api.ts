@@ -93,6 +93,8 @@ export interface TestApiOptions {
   readonly bodies?: MemoryBudget
   /** Pages of lists that are kept; by default as many as the service keeps. */
   readonly pages?: PageCache
+  /** Of another installation than the database's. */
+  readonly requestSecret?: Buffer
   /** Connections for queries. */
   readonly queryConnections?: number
   /** The clock by which calls are made (UTC); Postgres's own by default. Commands always go by that one. */
@@ -114,6 +116,7 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
     gate: withClock(gate, options.now),
     pages: options.pages ?? opened.pages,
     bodies: options.bodies ?? opened.bodies,
+    requestSecret: options.requestSecret ?? opened.requestSecret,
     notificationLimit: createAddressLimit({ perMinute: options.notificationsPerMinute ?? 1_000_000 }),
   }))
   return {

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { type Refusal, refuse } from '#domain/refusal.ts'
-import { ANSWER_RETENTION_MS, type StoredAnswer } from '../answers.ts'
+import { ANSWER_RETENTION_MS, isAnswerTo, type StoredAnswer } from '../answers.ts'
 import type { Answer, Request } from './unit-of-work.ts'
 
 /**
@@ -21,7 +21,7 @@ export async function findAnswer(
   })
   const [found] = rows
   if (!found) return null
-  if (found.request_hash !== idempotency.requestHash) return refuse('idempotency_key_reuse')
+  if (!isAnswerTo(found, idempotency)) return refuse('idempotency_key_reuse')
   const { status, body, revision } = found
   return { status, body, revision, replayed: true }
 }

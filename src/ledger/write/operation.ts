@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { type Refusal, refuse } from '#domain/refusal.ts'
-import { answerByKey, idempotentAnswers, isFresh } from '../answers.ts'
+import { answerByKey, idempotentAnswers, isAnswerTo, isFresh } from '../answers.ts'
 import { clock, lock, open } from '../ledgers.ts'
 import { inTransaction, type Transaction } from '../transaction.ts'
 import { createWorkingSet } from '../working-set.ts'
@@ -42,8 +42,8 @@ export async function operate(
       await Promise.all(set.load(tx))
       const rows = set.of(companyId)
       const stored = idempotency ? rows.get(answerByKey(idempotency.key)) : null
-      if (stored && isFresh(stored, now)) {
-        if (stored.request_hash !== idempotency?.requestHash) throw new Refused(refuse('idempotency_key_reuse'))
+      if (idempotency && stored && isFresh(stored, now)) {
+        if (!isAnswerTo(stored, idempotency)) throw new Refused(refuse('idempotency_key_reuse'))
         return { status: stored.status, body: stored.body, replayed: true, revision }
       }
       const body = await operation({ tx, companyId, now })

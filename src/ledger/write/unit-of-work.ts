@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Refusal, refuse } from '#domain/refusal.ts'
-import { answerByKey, idempotentAnswers, isFresh } from '../answers.ts'
+import { answerByKey, type Idempotency, idempotentAnswers, isAnswerTo, isFresh } from '../answers.ts'
 import { type Accepted, type Invocation, isRefusal, type OutcomeKind, type PrivateRow } from '../command.ts'
 import { type Envelope, hashOf, type IdempotencyRecord, type Origin, streamOf } from '../envelope.ts'
 import type { OpenLedger } from '../ledgers.ts'
@@ -18,7 +18,7 @@ export interface Request {
   readonly origin: Origin
   readonly actor: string | null
   readonly requestId: string | null
-  readonly idempotency?: { readonly key: string; readonly requestHash: string } | undefined
+  readonly idempotency?: Idempotency | undefined
   readonly reply: Reply
 }
 
@@ -93,7 +93,7 @@ function findReplay(request: Request, rows: Changes, ledger: OpenLedger): Answer
   if (!request.idempotency) return null
   const stored = rows.get(answerByKey(request.idempotency.key))
   if (!stored || !isFresh(stored, ledger.lastRecordedAt)) return null
-  if (stored.request_hash !== request.idempotency.requestHash) return refuse('idempotency_key_reuse')
+  if (!isAnswerTo(stored, request.idempotency)) return refuse('idempotency_key_reuse')
   return { status: stored.status, body: stored.body, replayed: true, revision: ledger.revision }
 }
 
