@@ -8,12 +8,12 @@ import { sendBytes, sendJson, singleReply } from '#http/answer.ts'
 import type { Params } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
 import { describeQuery } from '#http/query-values.ts'
-import type { Idempotency } from '#ledger/answers.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { EventStore } from '#ledger/port.ts'
+import type { Idempotency } from '#ledger/write/idempotency.ts'
 import { operate } from '#ledger/write/operation.ts'
-import type { Answer, Reply } from '#ledger/write/unit-of-work.ts'
-import type { Writer } from '#ledger/write/writer.ts'
+import { asApiKey, runCommands } from '#ledger/write/run.ts'
+import type { Answer, Request as LedgerRequest } from '#ledger/write/unit-of-work.ts'
 import type { Payments } from '#payments/pay-order.ts'
 import type { DeliveryNotifier } from '#webhooks/notifier.ts'
 import { admissionOf, callerOf } from './authenticate.ts'
@@ -183,22 +183,17 @@ async function answerBatch(
 /** A batch is a list; what is in it is judged item by item. */
 const batchBody = batchOf(z.unknown())
 
-interface Run {
-  readonly invocations: Parameters<Writer['run']>[0]['invocations']
-  readonly idempotency: Idempotency | undefined
-  readonly reply: Reply
+interface Run extends Pick<LedgerRequest, 'invocations' | 'idempotency' | 'reply'> {
   readonly wrap: (answer: Answer) => string
 }
 
-async function run({ writer }: RouteContext, response: Response, { wrap, ...rest }: Run): Promise<void> {
-  const caller = callerOf(response)
-  const answer = await writer.run({
-    companyId: caller.companyId,
-    origin: 'api',
-    actor: `api_key/${caller.keyId}`,
-    requestId: response.locals.requestId as string,
-    ...rest,
-  })
+async function run(
+  { writer }: RouteContext,
+  response: Response,
+  { invocations, wrap, ...answering }: Run,
+): Promise<void> {
+  const acting = asApiKey(callerOf(response), response.locals.requestId as string)
+  const answer = await runCommands(writer, acting, invocations, answering)
   send(response, answer, wrap)
 }
 

@@ -1,6 +1,6 @@
 import { createHash, createHmac } from 'node:crypto'
-import type { Idempotency } from '#ledger/answers.ts'
 import { canonicalJson } from '#ledger/envelope.ts'
+import type { Idempotency } from '#ledger/write/idempotency.ts'
 
 /** A POST as it arrived. */
 interface Arrived {

@@ -123,7 +123,8 @@ const historyRoute = (path: string, kind: IdKind, name: string, one: string): Ro
     scope,
     operation: `get${name}History`,
     summary: `Lista os eventos de ${one}`,
-    description: 'Do mais antigo ao mais novo, tal como estão no livro; também de um registro excluído.',
+    description:
+      'Do mais antigo ao mais novo; também de um registro excluído. `data` vem na versão mais nova do tipo do evento; a que foi gravada, à qual pertence o `hash`, está em `GET /events`.',
     query: pageQuery({}),
     reply: pageOf(LedgerEvent),
     async read({ pool, store, caller, params, query }) {

@@ -4,6 +4,7 @@ import { NOTIFICATION_OUTCOMES, ORDER_STATUSES } from '#domain/orders.ts'
 import { ExternalId, text } from '#domain/text.ts'
 import { ORDER_ALARMS } from '#events/orders.ts'
 import { pathId } from '#http/paths.ts'
+import { asApiKey } from '#ledger/write/run.ts'
 import { PayInput, payOrder } from '#payments/pay-order.ts'
 import type { PaymentObject } from '#projections/order-payments.ts'
 import type { OrderObject } from '#projections/orders.ts'
@@ -212,9 +213,7 @@ export const orderRoutes: readonly Route[] = [
     act({ caller, requestId, idempotency, params, body, ...payments }) {
       const orderId = pathId(params.id)
       if (orderId === null) return null
-      const { companyId, keyId } = caller
-      const paying = { companyId, actor: `api_key/${keyId}`, requestId, idempotency, orderId, payment: body }
-      return payOrder(payments, paying)
+      return payOrder(payments, { acting: asApiKey(caller, requestId), idempotency, orderId, payment: body })
     },
   }),
   read({

@@ -1,7 +1,7 @@
 import type { ErrorRequestHandler, Response } from 'express'
-import { isOutage } from '#ledger/outage.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { ProviderMisconfigured, ProviderUnavailable } from '#payments/provider-port.ts'
+import { isOutage } from '#postgres/outage.ts'
 import { sendProblem } from '../answer.ts'
 import { Problem, statusOf } from '../problems.ts'
 
