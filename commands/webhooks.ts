@@ -3,7 +3,7 @@ import { refuse } from '#domain/refusal.ts'
 import { optionalText } from '#domain/text.ts'
 import { secretsAt } from '#domain/webhook-secret.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
-import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
+import { BASIC_WEBHOOK_EVENTS, WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import { accept, command } from '#ledger/command.ts'
 import { ownCompany } from '#projections/companies.ts'
 import { type WebhookSecret, webhookById, webhookSecretById, webhookSecrets } from '#projections/webhooks.ts'
@@ -11,18 +11,17 @@ import { changesBetween, isEmpty, type RecordId } from './records.ts'
 
 const ALL = '*'
 
-/** Names of outbound events, each once and in the catalogue's order; `["*"]` is all there are and will be. */
+const isBasic = (name: string): boolean => BASIC_WEBHOOK_EVENTS.some((event) => event === name)
+
+/** Names of outbound events, each once and in the catalogue's order. `*` stands for the basic ones, and may stand beside others. */
 const EventNames = z
   .array(z.enum([...WEBHOOK_EVENTS, ALL]))
   .min(1, 'informe ao menos um evento, ou ["*"]')
   .max(50, 'no máximo 50 nomes de eventos')
-  .refine(
-    (names) => !names.includes(ALL) || names.every((name) => name === ALL),
-    '"*" não se combina com outros eventos',
-  )
-  .transform((names): string[] =>
-    names.includes(ALL) ? [ALL] : WEBHOOK_EVENTS.filter((event) => names.includes(event)),
-  )
+  .refine((names) => !names.includes(ALL) || !names.some(isBasic), {
+    error: ({ input }) => `"*" já inclui ${(input as string[]).filter(isBasic).join(', ')}`,
+  })
+  .transform((names): string[] => [ALL, ...WEBHOOK_EVENTS].filter((event) => names.includes(event as never)))
 
 /** What a caller says of an endpoint. Whether its URL may be called depends on the service's settings: src/webhooks/target.ts. */
 export const WebhookFields = z.strictObject({
