@@ -6,6 +6,7 @@ import { Problem } from '#http/problems.ts'
 import type { Route } from '../route.ts'
 import { GLOSSARY } from './glossary.ts'
 import { operationOf, tagOf, templateOf } from './operation.ts'
+import { webhooksOf } from './webhooks.ts'
 
 /** What holds for every operation. Plain paragraphs, lists and code only, because the page at /docs renders just these. */
 const INTRODUCTION = `\
@@ -30,6 +31,8 @@ Cadastros, vendas e contas de uma empresa, para sistemas de terceiros. Cada empr
 **Erros.** \`{"error": {"code", "message", "details", "request_id"}}\`: decida pelo \`code\`, mostre a \`message\`, guarde o \`request_id\`.
 
 **Limites.** 120 chamadas por minuto e 50.000 por dia, por empresa, somadas as chaves. Toda resposta traz \`X-RateLimit-Limit\`, \`-Remaining\` e \`-Reset\`; um 429 ou 503 traz também \`Retry-After\`, em segundos.
+
+**Webhooks.** O que é enviado aos endereços registrados, evento por evento, com cabeçalhos e corpo, está na seção \`webhooks\`. \`*\` inclui os eventos básicos; os outros se pedem pelo nome, e nomes novos nunca fazem parte de \`*\`.
 
 **Versões.** A v1 só cresce: campos, operações e códigos novos. O que for incompatível será outra versão, ao lado desta.`
 
@@ -57,6 +60,7 @@ export function contractOf(routes: readonly Route[]): oas31.OpenAPIObject {
     },
     { override: leaveAnswersOpen },
   )
+  document.webhooks = webhooksOf(document.components?.schemas as Record<string, oas31.SchemaObject>)
   describeFields(document)
   return document
 }

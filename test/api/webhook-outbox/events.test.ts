@@ -145,7 +145,7 @@ describe('webhook outbox', () => {
 
   it('tells of other channels whence they are [HOOK-7]', async () => {
     const webhook = await register()
-    await company.run(createCustomer, { name: 'Bia' } as never, 'system')
+    await company.run(createCustomer, { name: 'Bia', person_type: 'PF' }, 'system')
     const cash = await company.paymentType('cash')
     const lines = [{ description: 'Bolo', quantity: '1', unit_price: '10.00' }]
     await company.run(registerSale, { items: lines, payments: [{ payment_type_id: cash, amount: '10.00' }] }, 'pdv')
