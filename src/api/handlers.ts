@@ -4,10 +4,12 @@ import type { QuotaLimits } from '#access/quota.ts'
 import type { Verifier } from '#audit/verify.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { describeIssues } from '#domain/validation.ts'
-import { sendBytes, sendJson, singleReply } from '#http/answer.ts'
+import { sendJson, singleReply } from '#http/answer.ts'
+import type { Compress } from '#http/compression.ts'
 import type { Params } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
 import { describeQuery } from '#http/query-values.ts'
+import { representationOf, sendCompressed, sendRepresentation } from '#http/representation.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { EventStore } from '#ledger/port.ts'
 import type { Idempotency } from '#ledger/write/idempotency.ts'
@@ -39,6 +41,7 @@ export interface RouteContext extends Payments, InputDependencies {
   /** Of this installation: what hashes of requests are keyed with. */
   readonly requestSecret: Buffer
   readonly pages: PageCache
+  readonly compress: Compress
   /** Hears of each page where it came from. */
   readonly onPage?: (from: 'memory' | 'tables') => void
   /** Wakes those who deliver. */
@@ -78,7 +81,11 @@ async function answerRead(
   const page = route.ofLedger ? pageOf(request, response) : null
   const kept = page && context.pages.find(page.key, page.moment)
   if (page) context.onPage?.(kept ? 'memory' : 'tables')
-  if (kept) return sendBytes(response, 200, kept)
+  if (page && kept) {
+    const sent = await sendRepresentation(response, kept, context.compress)
+    if (sent !== kept) context.pages.keep(page.key, page.moment, sent)
+    return
+  }
   const query = parseQuery(route.query ?? NO_QUERY, request.query)
   const { pool, store, verifier, limits } = context
   const caller = callerOf(response)
@@ -86,12 +93,11 @@ async function answerRead(
   const answer = await route.read({ pool, store, verifier, limits, caller, params, query })
   if (!answer) throw new Problem('not_found')
   if (answer.revision !== undefined) response.setHeader('X-Ledger-Revision', answer.revision)
-  const bytes = Buffer.from(answer.body)
-  sendBytes(response, 200, bytes)
+  const sent = await sendRepresentation(response, representationOf(Buffer.from(answer.body)), context.compress)
   const { revision, tables } = answer
   // As of the moment at which it was read, which may be later than the one that was asked for.
   if (page && revision !== undefined && tables !== undefined)
-    context.pages.keep(page.key, { ...page.moment, revision, tables }, bytes)
+    context.pages.keep(page.key, { ...page.moment, revision, tables }, sent)
 }
 
 /** By which name a page is kept, and the moment it must be of: that at which the gate has admitted the call. */
@@ -118,6 +124,7 @@ async function answerCommand(
     invocations: [{ command: route.command, input }],
     idempotency,
     reply: singleReply,
+    revealsSecret: route.reveal !== undefined,
     // Once: who asks again with the same key gets the record, without its secret.
     wrap: ({ body, replayed }) => single(route.reveal && !replayed ? withMembers(body, route.reveal(input)) : body),
   })
@@ -143,7 +150,7 @@ async function answerOperation(
     return (await result) ?? refuse('not_found')
   })
   deliveryNotifier.notify()
-  send(response, answer, ({ body }) => single(body))
+  await send(response, answer, ({ body }) => single(body), context.compress)
 }
 
 async function answerAction(
@@ -160,7 +167,7 @@ async function answerAction(
   const caller = callerOf(response)
   const answer = await route.act({ ...context, caller, requestId, idempotency, params, body })
   if (answer === null) throw new Problem('not_found')
-  send(response, answer, ({ body }) => single(body))
+  await send(response, answer, ({ body }) => single(body), context.compress)
 }
 
 async function answerBatch(
@@ -185,23 +192,32 @@ const batchBody = batchOf(z.unknown())
 
 interface Run extends Pick<LedgerRequest, 'invocations' | 'idempotency' | 'reply'> {
   readonly wrap: (answer: Answer) => string
+  readonly revealsSecret?: boolean
 }
 
 async function run(
-  { writer }: RouteContext,
+  { writer, compress }: RouteContext,
   response: Response,
-  { invocations, wrap, ...answering }: Run,
+  { invocations, wrap, revealsSecret = false, ...answering }: Run,
 ): Promise<void> {
   const acting = asApiKey(callerOf(response), response.locals.requestId as string)
   const answer = await runCommands(writer, acting, invocations, answering)
-  send(response, answer, wrap)
+  await send(response, answer, wrap, revealsSecret ? null : compress)
 }
 
-function send(response: Response, answer: Answer | Refusal, wrap: (answer: Answer) => string): void {
+/** `compress` is null where a secret is shown, whose length nobody should be able to learn from that of the answer. */
+async function send(
+  response: Response,
+  answer: Answer | Refusal,
+  wrap: (answer: Answer) => string,
+  compress: Compress | null,
+): Promise<void> {
   if (isRefusal(answer)) throw new Problem(answer.refused, answer.details)
   if (answer.replayed) response.setHeader('Idempotent-Replayed', 'true')
   response.setHeader('X-Ledger-Revision', answer.revision)
-  sendJson(response, answer.status, wrap(answer))
+  const body = wrap(answer)
+  if (compress && body !== '') await sendCompressed(response, answer.status, Buffer.from(body), compress)
+  else sendJson(response, answer.status, body)
 }
 
 /** The key with what tells its request from others; only a POST takes a key. */

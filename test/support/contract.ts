@@ -109,9 +109,9 @@ export function documentedCodes(operation: Operation): string[] {
   return [...errors, ...schemas.map((schema) => `item:${descend(schema as Node, 'properties.code.const')}`)]
 }
 
-/** Statuses of the operation's successes. */
+/** Statuses of the operation's successes; 304, which every GET can answer, is no success of its own. */
 export const documentedSuccesses = ({ node }: Operation): string[] =>
-  Object.keys(node.responses ?? {}).filter((status) => status < '400')
+  Object.keys(node.responses ?? {}).filter((status) => status < '300')
 
 function codesAt(operation: Operation, status: string): ProblemCode[] {
   const pointer = resolve(`${pointerOf(operation)}/responses/${status}`) as string

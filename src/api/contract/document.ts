@@ -1,8 +1,9 @@
 import type { RequestHandler } from 'express'
 import { createDocument, type oas31, type ZodOpenApiOverrideContext, type ZodOpenApiPathsObject } from 'zod-openapi'
-import { sendJson } from '#http/answer.ts'
+import type { Compress } from '#http/compression.ts'
 import type { LimitAnonymous } from '#http/middleware/anonymous-callers.ts'
 import { Problem } from '#http/problems.ts'
+import { type Representation, representationOf, sendRepresentation } from '#http/representation.ts'
 import type { Route } from '../route.ts'
 import { GLOSSARY } from './glossary.ts'
 import { operationOf, tagOf, templateOf } from './operation.ts'
@@ -33,6 +34,8 @@ Cadastros, vendas e contas de uma empresa, para sistemas de terceiros. Cada empr
 **Limites.** 120 chamadas por minuto e 50.000 por dia, por empresa, somadas as chaves. Toda resposta traz \`X-RateLimit-Limit\`, \`-Remaining\` e \`-Reset\`; um 429 ou 503 traz também \`Retry-After\`, em segundos.
 
 **Webhooks.** O que é enviado aos endereços registrados, evento por evento, com cabeçalhos e corpo, está na seção \`webhooks\`. \`*\` inclui os eventos básicos; os outros se pedem pelo nome, e nomes novos nunca fazem parte de \`*\`.
+
+**Conferência e compressão.** Todo GET traz \`ETag\`: enviada de volta em \`If-None-Match\`, a resposta é 304, sem corpo, se nada mudou. Respostas de mais de 1 KB vêm em \`br\` ou \`gzip\` para quem os pede em \`Accept-Encoding\`. Nenhuma resposta deve ser guardada por intermediários (\`Cache-Control: no-store\`).
 
 **Versões.** A v1 só cresce: campos, operações e códigos novos. O que for incompatível será outra versão, ao lado desta.`
 
@@ -125,13 +128,17 @@ function visitFields(fields: Record<string, Describable>, trail: readonly string
  * `/openapi.json`, for whoever has no key yet: limited by address like every anonymous caller, and under the rule for plain HTTP
  * like every call. The text is made when it is first asked for.
  */
-export function serveContract(routes: readonly Route[], limitAnonymous: LimitAnonymous): RequestHandler {
-  let text: string | undefined
+export function serveContract(
+  routes: readonly Route[],
+  limitAnonymous: LimitAnonymous,
+  compress: Compress,
+): RequestHandler {
+  let known: Representation | undefined
   return async (request, response) => {
     await limitAnonymous(request, response)
     if (!['GET', 'HEAD'].includes(request.method))
       throw new Problem('method_not_allowed', undefined, { Allow: 'GET, HEAD' })
-    text ??= JSON.stringify(contractOf(routes))
-    sendJson(response, 200, text)
+    known ??= representationOf(Buffer.from(JSON.stringify(contractOf(routes))))
+    known = await sendRepresentation(response, known, compress)
   }
 }

@@ -24,6 +24,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   'query.type': 'Só itens deste tipo.',
   'query.origin': 'Só registros desta origem.',
   'path.external_id': 'O `external_id`, codificado para URL.',
+  'If-None-Match': 'A `ETag` de uma resposta anterior: se nada mudou, a resposta é 304.',
   'Idempotency-Key': 'Identifica a tentativa: repetir a chamada com a mesma chave devolve a mesma resposta.',
 
   // Errors
