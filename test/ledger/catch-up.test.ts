@@ -98,7 +98,7 @@ describe('catch-up', () => {
     const { refs } = echo
     Object.assign(echo, {
       refs: (_rows: unknown, { revision }: Envelope, next: Envelope | null) => {
-        seen.push([revision, next && next.revision])
+        seen.push([revision, next?.revision ?? null])
         return []
       },
     })

@@ -16,7 +16,7 @@ import type { Sale, State } from './state.ts'
 import { shownAs } from './wire-form.ts'
 
 /** Random histories, each of a company of its own. A seed repeats them, as far as what happens at the same time can be repeated. */
-const DRAWS = draws(500)
+const DRAWS = draws(300)
 /** Companies that are at it at the same time. */
 const AT_A_TIME = 12
 
