@@ -20,6 +20,7 @@ interface CompanyRow extends Changed {
   company_id: number
   timezone: string
   plan: string
+  cnpj: string
   /** Keys that are not revoked, expired ones among them. At most five may be active (KEY-4). */
   active_keys: { id: number; expires_at: string | null }[]
   /** Ids of the users who are owners and active; the last one cannot be taken away. */
@@ -34,6 +35,7 @@ export const companies = table<CompanyRow>('companies', {
     company_id: 'bigint',
     timezone: 'text',
     plan: 'text',
+    cnpj: 'text',
     active_keys: 'json',
     active_owners: 'json',
     webhooks: 'json',
@@ -41,6 +43,7 @@ export const companies = table<CompanyRow>('companies', {
     doc: 'json',
   },
   keys: { pk: ['company_id'] },
+  indexes: ['(cnpj)'],
 })
 
 /** The company whose rows these are. */
@@ -58,7 +61,17 @@ export const timezoneOf = (rows: Rows): string => companyOf(rows).timezone
 function companyRow(event: EventOf<'CompanyRegistered'>): CompanyRow {
   const { id, name, cnpj, plan, timezone, logo_url } = event.data
   const doc = { id, name, cnpj, plan, timezone, logo_url, created_at: event.recorded_at }
-  return { company_id: id, timezone, plan, active_keys: [], active_owners: [], webhooks: [], ...stamp(event), doc }
+  return {
+    company_id: id,
+    timezone,
+    plan,
+    cnpj,
+    active_keys: [],
+    active_owners: [],
+    webhooks: [],
+    ...stamp(event),
+    doc,
+  }
 }
 
 /** For an event that changes what is known of one endpoint. */
@@ -80,7 +93,7 @@ export const companiesProjection = projection('companies', [companies], {
     apply(rows, event) {
       const before = companyOf(rows)
       const doc = { ...before.doc, ...event.data.changes }
-      rows.put(companies, { ...before, timezone: doc.timezone, plan: doc.plan, ...stamp(event), doc })
+      rows.put(companies, { ...before, timezone: doc.timezone, plan: doc.plan, cnpj: doc.cnpj, ...stamp(event), doc })
     },
   },
   ApiKeyCreated: {

@@ -1,15 +1,18 @@
 import { RegisterCompanyInput, registerCompany, UpdateCompanyInput, updateCompany } from '#commands/companies.ts'
+import { refuse } from '#domain/refusal.ts'
 import { PLANS } from '#events/companies.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
+import { inTransaction } from '#ledger/transaction.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import type { CompanyObject } from '#projections/companies.ts'
 import type { Core } from '#service/core.ts'
-import { accepted, checked, companyOf, given, optional, required, verb } from './verb.ts'
+import { accepted, checked, companyOf, given, optional, Refused, required, toggle, verb } from './verb.ts'
 
 const fields = {
   plan: optional(PLANS.join('|')),
   timezone: optional('ZONE'),
   'logo-url': optional('URL'),
+  'allow-same-cnpj': toggle,
 }
 
 interface Fields {
@@ -23,6 +26,36 @@ interface Fields {
 /** An empty logo removes it. */
 const inputOf = ({ name, cnpj, plan, timezone, 'logo-url': logo }: Fields) =>
   given({ name, cnpj, plan, timezone, logo_url: logo === '' ? null : logo })
+
+/**
+ * Does what gives a company its CNPJ, unless another company has that already: several have one only where the operator says
+ * so (OPS-29). @throws Refused
+ */
+async function withCnpj<T>(
+  { pool }: Core,
+  {
+    id,
+    cnpj,
+    isAllowed,
+  }: { readonly id: number | null; readonly cnpj: string | undefined; readonly isAllowed: boolean },
+  work: () => Promise<T>,
+): Promise<T> {
+  if (cnpj === undefined || isAllowed) return work()
+  return inTransaction(pool, async (tx) => {
+    // Of two operators at once, the second waits for what the first one does, and then sees it.
+    await tx.query({ name: 'lock_cnpj', text: 'select pg_advisory_xact_lock(hashtextextended($1, 0))' }, [cnpj])
+    const { rows } = await tx.query<{ company_id: number }>(
+      {
+        name: 'find_cnpj',
+        text: 'select company_id from companies where cnpj = $1 and company_id is distinct from $2 limit 1',
+      },
+      [cnpj, id],
+    )
+    const [other] = rows
+    if (other) throw new Refused(refuse('duplicate_resource', { field: 'cnpj', conflicting_id: other.company_id }))
+    return work()
+  })
+}
 
 const RegistrationFields = RegisterCompanyInput.omit({ id: true })
 
@@ -42,7 +75,9 @@ export const companyVerbs = {
     flags: { name: required('NAME'), cnpj: required('CNPJ'), ...fields },
     async run(context, values) {
       const input = checked(RegistrationFields, inputOf(values))
-      return register(await context.core(), input)
+      const core = await context.core()
+      const isAllowed = values['allow-same-cnpj'] !== undefined
+      return withCnpj(core, { id: null, cnpj: input.cnpj, isAllowed }, () => register(core, input))
     },
   }),
   update: verb({
@@ -52,8 +87,10 @@ export const companyVerbs = {
     async run(context, { company, ...values }) {
       const input = checked(UpdateCompanyInput, inputOf(values))
       const core = await context.core()
-      return accepted(
-        await runAsSystem<CompanyObject>(core.writer, await companyOf(core, company), updateCompany, input),
+      const id = await companyOf(core, company)
+      const isAllowed = values['allow-same-cnpj'] !== undefined
+      return withCnpj(core, { id, cnpj: input.cnpj, isAllowed }, async () =>
+        accepted(await runAsSystem<CompanyObject>(core.writer, id, updateCompany, input)),
       )
     },
   }),
