@@ -1,19 +1,11 @@
 import { RegisterCompanyInput, registerCompany, UpdateCompanyInput, updateCompany } from '#commands/companies.ts'
 import { refuse } from '#domain/refusal.ts'
-import { PLANS } from '#events/companies.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
 import { inTransaction } from '#ledger/transaction.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import type { CompanyObject } from '#projections/companies.ts'
 import type { Core } from '#service/core.ts'
-import { accepted, checked, companyOf, given, optional, Refused, required, toggle, verb } from './verb.ts'
-
-const fields = {
-  plan: optional(PLANS.join('|')),
-  timezone: optional('ZONE'),
-  'logo-url': optional('URL'),
-  'allow-same-cnpj': toggle,
-}
+import { accepted, checked, companyOf, given, Refused, type Verbs } from './verb.ts'
 
 interface Fields {
   readonly name?: string | undefined
@@ -28,8 +20,8 @@ const inputOf = ({ name, cnpj, plan, timezone, 'logo-url': logo }: Fields) =>
   given({ name, cnpj, plan, timezone, logo_url: logo === '' ? null : logo })
 
 /**
- * Does what gives a company its CNPJ, unless another company has that already: several have one only where the operator says
- * so (OPS-29). @throws Refused
+ * Does what gives a company its CNPJ, unless another company has that and this one has not: several have one only where the
+ * operator says so (OPS-29). @throws Refused
  */
 async function withCnpj<T>(
   { pool }: Core,
@@ -47,7 +39,8 @@ async function withCnpj<T>(
     const { rows } = await tx.query<{ company_id: number }>(
       {
         name: 'find_cnpj',
-        text: 'select company_id from companies where cnpj = $1 and company_id is distinct from $2 limit 1',
+        text: `select min(company_id) as company_id from companies
+               where cnpj = $1 having count(*) filter (where company_id = $2) = 0 and count(*) > 0`,
       },
       [cnpj, id],
     )
@@ -69,21 +62,16 @@ export async function register(core: Core, input: Omit<RegisterCompanyInput, 'id
   )
 }
 
-export const companyVerbs = {
-  create: verb({
-    summary: 'registers a company; the plan "api" includes the integration API',
-    flags: { name: required('NAME'), cnpj: required('CNPJ'), ...fields },
+export const verbs: Verbs<'company'> = {
+  'company create': {
     async run(context, values) {
       const input = checked(RegistrationFields, inputOf(values))
       const core = await context.core()
       const isAllowed = values['allow-same-cnpj'] !== undefined
       return withCnpj(core, { id: null, cnpj: input.cnpj, isAllowed }, () => register(core, input))
     },
-  }),
-  update: verb({
-    summary: 'changes what is given; an empty --logo-url= removes the logo',
-    flags: { company: required('ID'), name: optional('NAME'), cnpj: optional('CNPJ'), ...fields },
-    positional: 'company',
+  },
+  'company update': {
     async run(context, { company, ...values }) {
       const input = checked(UpdateCompanyInput, inputOf(values))
       const core = await context.core()
@@ -93,14 +81,12 @@ export const companyVerbs = {
         accepted(await runAsSystem<CompanyObject>(core.writer, id, updateCompany, input)),
       )
     },
-  }),
-  list: verb({
-    summary: 'lists the companies',
-    flags: {},
+  },
+  'company list': {
     async run(context) {
       const { pool } = await context.core()
       const { rows } = await pool.query<{ doc: CompanyObject }>('select doc from read.companies order by company_id')
       return rows.map((row) => row.doc)
     },
-  }),
+  },
 }

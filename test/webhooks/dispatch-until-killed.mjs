@@ -1,4 +1,4 @@
-import { startWebhooks } from '#webhooks/start.ts'
+import { startWebhooks } from '../../dist/src/webhooks/start.js'
 
 /** Delivers what waits in the database DATABASE_URL until somebody ends the process. */
 startWebhooks({
