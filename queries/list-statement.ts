@@ -102,11 +102,11 @@ function textOf(
     ...filters,
     ...begin(order, start, first + filters.length),
   ]
-  const noKeys = order.columns.map(({ name, type }) => `null::${type} as ${keyColumn(name)}`)
-  // The ledger's row has no key, and so comes first.
-  const inOrder = order.columns.map(
-    (column) => `${keyColumn(column.name)}${collationOf(column)}${directionOf(order)} nulls first`,
+  const noKeys = order.columns.map(
+    (column) => `null::${column.type}${collationOf(column)} as ${keyColumn(column.name)}`,
   )
+  // The ledger's row has no key, and so comes first.
+  const inOrder = order.columns.map(({ name }) => `${keyColumn(name)}${directionOf(order)} nulls first`)
   return `select l.revision, l.last_recorded_at, c.timezone, c.tableoid as tables, null::text as record, ${noKeys.join(', ')}
     from ledgers l
     join companies c on c.company_id = l.company_id
@@ -126,7 +126,8 @@ export function readRows(rows: readonly (LedgerRow | RecordRow)[], companyId: nu
 
 const collationOf = ({ collation }: Order['columns'][number]): string => (collation ? ` collate "${collation}"` : '')
 const directionOf = ({ descending }: Order): string => (descending ? ' desc' : '')
-const keysOf = ({ columns }: Order): string => columns.map(({ name }) => `t.${name} as ${keyColumn(name)}`).join(', ')
+const keysOf = ({ columns }: Order): string =>
+  columns.map((column) => `t.${column.name}${collationOf(column)} as ${keyColumn(column.name)}`).join(', ')
 const sortedBy = (order: Order): string =>
   order.columns.map((column) => `t.${column.name}${collationOf(column)}${directionOf(order)}`).join(', ')
 

@@ -16,7 +16,7 @@ const AddressInput = z.strictObject({
   zip: z
     .string(expects(ZIP))
     .overwrite((value) => value.replace(/[\s.-]/g, ''))
-    .regex(/^\d{8}$/, ZIP)
+    .refine((value) => /^\d{8}$/.test(value), ZIP)
     .nullish(),
   street: text(120).nullish(),
   number: text(20).nullish(),

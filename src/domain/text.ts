@@ -58,7 +58,7 @@ const PHONE = 'deve ser um telefone de 6 a 20 dígitos, com ou sem pontuação'
 export const Phone = z
   .string(expects(PHONE))
   .overwrite((value) => value.replace(/[\s+().-]/g, ''))
-  .regex(/^\d{6,20}$/, PHONE)
+  .refine((value) => /^\d{6,20}$/.test(value), PHONE)
 
 const ID = 'deve ser um número inteiro positivo'
 

@@ -118,10 +118,10 @@ describe('panel: catalog', () => {
       const text = await list(query)
       return all.filter((name) => text.includes(name))
     }
-    expect(await found('?name=C')).to.deep.equal(['Café', 'Chá'])
-    expect(await found('?code=789')).to.deep.equal(['Café'])
-    expect(await found('?code=CH')).to.deep.equal(['Chá'])
-    expect(await found('?code=L-1')).to.deep.equal(['Leite'])
+    expect(await found('?q=C')).to.deep.equal(['Café', 'Chá'])
+    expect(await found('?q=789')).to.deep.equal(['Café'])
+    expect(await found('?q=ch')).to.deep.equal(['Chá'])
+    expect(await found('?q=l-1')).to.deep.equal(['Leite'])
     expect(await found(`?category_id=${category_id}&type=product`)).to.deep.equal(['Café'])
     expect(await found('?type=service')).to.deep.equal(['Frete'])
     await oversell(id)
@@ -217,7 +217,7 @@ describe('panel: catalog', () => {
       `${PATH}/categorias`,
       `${PATH}/categorias/${category_id}`,
     ]
-    for (const page of [...pages, `${PATH}?name=${asked}&code=${asked}&category_id=${asked}`]) {
+    for (const page of [...pages, `${PATH}?q=${asked}&category_id=${asked}`]) {
       const { html, status } = await user.get(page)
       expect(status, page).to.equal(200)
       expect(html, page).to.include('&lt;script>')
