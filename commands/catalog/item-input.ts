@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { barcodeProblem } from '#domain/barcode.ts'
+import { Cest, Gtin, Ncm } from '#domain/fiscal-codes.ts'
 import { Money } from '#domain/money.ts'
 import { orDefault } from '#domain/optional.ts'
 import { SignedQuantity, StockQuantity } from '#domain/quantity.ts'
@@ -15,6 +16,9 @@ const optionalShape = {
   category_id: Id.nullish(),
   unit: text(10).nullish(),
   cost: Money.nullish(),
+  gtin: Gtin.nullish(),
+  ncm: Ncm.nullish(),
+  cest: Cest.nullish(),
   /** The new absolute quantity; null is untracked, absent is left alone. */
   stock: StockQuantity.nullish(),
 }

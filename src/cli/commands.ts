@@ -31,6 +31,7 @@ const secret = <F extends Flag>(flag: F) => ({ ...flag, value: `${flag.value}|-`
 const toggle = { required: false, value: null } as const
 
 const PLANS = 'basic|api'
+const TAX_REGIMES = 'simples_nacional|simples_nacional_excess|normal|mei'
 const KINDS = 'cash|card|pix|transfer|credit_account|exchange_credit|promotion|cashback|other'
 const ROLES = 'owner|clerk'
 
@@ -39,6 +40,8 @@ const ofCompany = {
   timezone: optional('ZONE'),
   'logo-url': optional('URL'),
   'allow-same-cnpj': toggle,
+  'state-registration': optional('IE|ISENTO'),
+  'tax-regime': optional(TAX_REGIMES),
 }
 
 /** Flags that name a user of a company. */
@@ -54,7 +57,8 @@ export const COMMANDS = {
     flags: { name: required('NAME'), cnpj: required('CNPJ'), ...ofCompany },
   },
   'company update': {
-    summary: 'changes what is given; an empty --logo-url= removes the logo',
+    summary:
+      'changes what is given; an empty --logo-url=, --state-registration= or --tax-regime= removes what was there',
     flags: { company: required('ID'), name: optional('NAME'), cnpj: optional('CNPJ'), ...ofCompany },
     positional: 'company',
   },

@@ -13,6 +13,10 @@ const item = {
   unit: text.nullable(),
   price: money,
   cost: money.nullable(),
+  /** Codes of fiscal documents: digits only, absent in events from before items had them. */
+  gtin: text.nullish(),
+  ncm: text.nullish(),
+  cest: text.nullish(),
 }
 
 const category = { external_id: text.nullable(), name: text }

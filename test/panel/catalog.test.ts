@@ -25,6 +25,9 @@ describe('panel: catalog', () => {
       unit: 'KG',
       barcode: '789',
       sku: 'CF',
+      gtin: '7891234567895',
+      ncm: '0901.21.00',
+      cest: '17.096.00',
       stock: '1.500',
     }
     const { status, to } = await create({ ...fields, category_id: String(category_id) })
@@ -32,6 +35,7 @@ describe('panel: catalog', () => {
     const path = pathOf(to)
     expect(await inApi(path)).to.deep.include({
       ...{ name: 'Café', type: 'product', price: '1234.50', cost: '900.00', unit: 'KG', barcode: '789', sku: 'CF' },
+      ...{ gtin: '7891234567895', ncm: '09012100', cest: '1709600' },
       ...{ category_id, category_name: 'Bebidas', stock: '1500.000' },
     })
     const shown = textIn((await user.get(to ?? '')).html)
@@ -40,6 +44,7 @@ describe('panel: catalog', () => {
       'R$ 1.234,50',
       'R$ 900,00',
       '1.500 KG',
+      '09012100',
       'Bebidas',
       'Item criado',
       'Ponto de venda',
@@ -267,15 +272,25 @@ describe('panel: catalog', () => {
       const shown = (await user.get(to ?? '')).html
       for (const text of ['Cadastro criado.', 'Bebidas', 'Categoria criada']) expect(textIn(shown)).to.include(text)
       const id = /categorias\/(\d+)/.exec(to ?? '')?.[1]
-      expect(shown)
-        .to.include(`href="${PATH}?category_id=${id}"`)
-        .and.not.to.include('/editar')
-        .and.not.to.include('/excluir')
+      expect(shown).to.include(`href="${PATH}?category_id=${id}"`)
       expect(textIn((await user.get(AT)).html)).to.match(/Bebidas B Doces/)
       expect(textIn((await user.get(`${AT}?name=doc`)).html))
         .to.include('Doces')
         .and.not.to.include('Bebidas')
-      expect((await user.get(`${AT}/${id}/editar`)).status).to.equal(404)
+    })
+
+    it('are renamed, and deleted after asking, which leaves their items without one [ITEM-8]', async () => {
+      const id = await category('Bebidas')
+      await item({ name: 'Café', category_id: id })
+      await user.submit(`${AT}/${id}/editar`, { name: 'Sucos' })
+      expect(await list())
+        .to.include('Sucos')
+        .and.not.to.include('Bebidas')
+      await user.submit(`${AT}/${id}/excluir`, {})
+      expect((await user.get(`${AT}/${id}`)).status).to.equal(404)
+      expect(await list())
+        .to.include('Café')
+        .and.not.to.include('Sucos')
     })
 
     it('have names of their own', async () => {
