@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { orDefault } from '#domain/optional.ts'
 import { refuse } from '#domain/refusal.ts'
 import { optionalText } from '#domain/text.ts'
 import { secretsAt } from '#domain/webhook-secret.ts'
@@ -37,7 +38,7 @@ const OVERLAP_HOURS = 'deve ser um número inteiro de 0 a 168'
 
 /** Hours during which the secret before a rotation still signs (HOOK-28). */
 export const RotationFields = z.strictObject({
-  overlap_hours: z.int({ error: OVERLAP_HOURS }).min(0, OVERLAP_HOURS).max(168, OVERLAP_HOURS).default(24),
+  overlap_hours: orDefault(z.int({ error: OVERLAP_HOURS }).min(0, OVERLAP_HOURS).max(168, OVERLAP_HOURS), 24),
 })
 
 /** Endpoints that a company may have at a time; every event costs a delivery to each. */

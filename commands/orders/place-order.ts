@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Money, toCents } from '#domain/money.ts'
 import { invalid } from '#domain/refusal.ts'
-import { Email, ExternalId, text } from '#domain/text.ts'
+import { Email, ExternalId, nameText, text } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { accept, command, isRefusal } from '#ledger/command.ts'
 import { orderByExternalId } from '#projections/orders.ts'
@@ -13,10 +13,10 @@ import { LinesInput, lineRefs, priceLines } from '../sales/lines.ts'
 /** POST /orders. The store is named by its alias; a text that cannot be one is just not found. */
 export const OrderInput = z.strictObject({
   store_alias: text(60),
-  external_id: ExternalId.optional(),
-  customer: z.strictObject({ name: text(120), email: Email.nullish(), document: Document.nullish() }),
+  external_id: ExternalId.nullish(),
+  customer: z.strictObject({ name: nameText(120), email: Email.nullish(), document: Document.nullish() }),
   items: LinesInput,
-  delivery_fee: Money.optional(),
+  delivery_fee: Money.nullish(),
 })
 export type OrderInput = z.infer<typeof OrderInput>
 
@@ -24,13 +24,13 @@ export type OrderInput = z.infer<typeof OrderInput>
 export const placeOrder = command<OrderInput>({
   needs: ({ store_alias, external_id, items }) => [
     storeByAlias(store_alias),
-    ...(external_id === undefined ? [] : [orderByExternalId(external_id)]),
+    ...(external_id ? [orderByExternalId(external_id)] : []),
     ...lineRefs(items),
   ],
   ids: () => ({ order: 1 }),
   decide(rows, input, { nextId }) {
     const { external_id, customer } = input
-    const same = external_id === undefined ? null : rows.get(orderByExternalId(external_id))
+    const same = external_id ? rows.get(orderByExternalId(external_id)) : null
     const duplicate = duplicateOf('external_id', same, null)
     if (duplicate) return duplicate
     const store = rows.get(storeByAlias(input.store_alias))

@@ -17,10 +17,10 @@ type Completed = DataOf<'SaleCompleted'>
 
 /** The body of POST /sales. */
 export const SaleInput = z.strictObject({
-  external_id: ExternalId.optional(),
-  customer_external_id: ExternalId.optional(),
-  sold_at: Instant.optional(),
-  delivery_fee: Money.optional(),
+  external_id: ExternalId.nullish(),
+  customer_external_id: ExternalId.nullish(),
+  sold_at: Instant.nullish(),
+  delivery_fee: Money.nullish(),
   items: LinesInput,
   payments: z.array(z.strictObject({ payment_type_id: Id, amount: Money })).max(50, 'no máximo 50 pagamentos'),
 })
@@ -29,14 +29,14 @@ export type SaleInput = z.infer<typeof SaleInput>
 /** Registers a sale that is complete from the start: priced, paid in full, its stock debited (SALE-1). */
 export const registerSale = command<SaleInput>({
   needs: (input) => [
-    ...(input.external_id === undefined ? [] : [saleByExternalId(input.external_id)]),
-    ...(input.customer_external_id === undefined ? [] : [customerByExternalId(input.customer_external_id)]),
+    ...(input.external_id ? [saleByExternalId(input.external_id)] : []),
+    ...(input.customer_external_id ? [customerByExternalId(input.customer_external_id)] : []),
     ...lineRefs(input.items),
     ...input.payments.map((payment) => paymentTypeById(payment.payment_type_id)),
   ],
   ids: () => ({ sale: 1 }),
   decide(rows, input, { now, nextId }) {
-    const same = input.external_id === undefined ? null : rows.get(saleByExternalId(input.external_id))
+    const same = input.external_id ? rows.get(saleByExternalId(input.external_id)) : null
     if (same) return refuse('duplicate_resource', { field: 'external_id', conflicting_id: same.id })
     const customer = findCustomer(rows, input.customer_external_id)
     if (customer && isRefusal(customer)) return customer
@@ -60,8 +60,8 @@ export const registerSale = command<SaleInput>({
   },
 })
 
-function findCustomer(rows: Rows, externalId: string | undefined): Completed['customer'] | Refusal {
-  if (externalId === undefined) return null
+function findCustomer(rows: Rows, externalId: string | null | undefined): Completed['customer'] | Refusal {
+  if (!externalId) return null
   const customer = rows.get(customerByExternalId(externalId))
   if (!customer || customer.deleted_at) return invalid('customer_external_id', 'cliente não encontrado')
   return { id: customer.id, external_id: customer.external_id, name: customer.doc.name }

@@ -117,7 +117,8 @@ async function answerCommand(
 ): Promise<void> {
   parseQuery(NO_QUERY, request.query)
   const idempotency = idempotencyOf(request, response, context, route.idempotency === 'required')
-  const input = route.input(request.params as Params, parse(route.body ?? NO_BODY, request.body), context)
+  const body = parse(route.body ?? NO_BODY, request.body)
+  const input = route.input(request.params as Params, body, context)
   if (input === null) throw new Problem('not_found')
   if (isRefusal(input)) throw new Problem(input.refused, input.details)
   await run(context, response, {
@@ -126,7 +127,10 @@ async function answerCommand(
     reply: singleReply,
     revealsSecret: route.reveal !== undefined,
     // Once: who asks again with the same key gets the record, without its secret.
-    wrap: ({ body, replayed }) => single(route.reveal && !replayed ? withMembers(body, route.reveal(input)) : body),
+    wrap({ body: record, replayed }) {
+      const shown = route.reveal && !replayed ? withMembers(record, route.reveal(input)) : record
+      return single(shown, route.warnings?.(body))
+    },
   })
 }
 
@@ -182,7 +186,7 @@ async function answerBatch(
   await run(context, response, {
     invocations: input.valid.map((item) => ({ command: route.batch, input: item })),
     idempotency,
-    reply: batchReply(input),
+    reply: batchReply(input, route.warnings),
     wrap: ({ body }) => body,
   })
 }

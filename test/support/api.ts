@@ -219,6 +219,7 @@ async function createCompany(
     expectDocumentedCall(method, path, reply)
     return reply
   }
+  const paymentTypes = new Set<string>()
   return {
     id,
     key,
@@ -226,8 +227,11 @@ async function createCompany(
     get: (path) => call('GET', path),
     post: (path, body, headers) => call('POST', path, body, headers),
     newKey: makeKey,
-    paymentType: async (kind, fee_percentage = '0.00') =>
-      (await run(createPaymentType, { name: kind, kind, fee_percentage, due_days: 30 })).id,
+    async paymentType(kind, fee_percentage = '0.00') {
+      const name = paymentTypes.has(kind) ? `${kind} ${paymentTypes.size + 1}` : kind
+      paymentTypes.add(name)
+      return (await run(createPaymentType, { name, kind, fee_percentage, due_days: 30 })).id
+    },
     run,
   }
 }

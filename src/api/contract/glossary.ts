@@ -9,6 +9,9 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   has_more: 'Se há mais páginas.',
   next_cursor: 'Cursor da próxima página; `null` na última.',
   limit: 'Registros por página.',
+  q: 'Palavras, em qualquer ordem, sem diferença de maiúsculas e acentos: nos nomes, no external_id e, de um item, no SKU e no código de barras.',
+  warnings:
+    'Avisos sobre o que foi aceito, cada um com `code`, `field` e `message`; ausente quando não há nenhum. Num lote, `index` diz de que item.',
   synced_at: 'Momento do livro que a página mostra: use-o como `updated_since` (ou `since`) da próxima sincronização.',
   cursor: 'O `next_cursor` da página anterior. Vale só para a mesma lista com os mesmos filtros.',
   updated_since: 'Só o que mudou desde este momento, inclusive, na ordem das mudanças.',
@@ -20,7 +23,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   index: 'Posição do item na lista enviada, a partir de 0.',
 
   // Parameters
-  'query.name': 'Parte do nome, sem distinguir maiúsculas.',
+  'query.name': 'Parte do nome, sem distinguir maiúsculas e acentos.',
   'query.type': 'Só itens deste tipo.',
   'query.origin': 'Só registros desta origem.',
   'path.external_id': 'O `external_id`, codificado para URL.',
@@ -72,9 +75,9 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   body_bytes: 'Bytes por corpo de requisição.',
 
   // Persons
-  person_type: '`PF` (pessoa física) ou `PJ` (pessoa jurídica).',
-  document: 'CPF (11 dígitos) de PF ou CNPJ (14 caracteres) de PJ, sem pontuação.',
-  phone: 'Telefone, como se escreve.',
+  person_type: '`PF` (pessoa física) ou `PJ` (pessoa jurídica); sem ele, vale o que o documento diz.',
+  document: 'CPF (11 dígitos) de PF ou CNPJ (14 caracteres) de PJ; aceito com pontuação, guardado sem.',
+  phone: 'Telefone de 6 a 20 dígitos; aceito com pontuação, guardado sem.',
   email: 'Endereço de e-mail.',
   address: 'Endereço; `null` se desconhecido.',
   zip: 'CEP, 8 dígitos sem pontuação.',
@@ -91,8 +94,8 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   // Catalog
   type: '`product` (produto) ou `service` (serviço).',
   sku: 'Código interno do produto.',
-  barcode: 'Código de barras, único entre os itens ativos.',
-  category_id: 'Categoria do item.',
+  barcode: 'Código de barras, único entre os itens ativos; o que não é um GTIN válido é aceito com aviso.',
+  category_id: 'Categoria do item; `null` também enquanto ela está excluída.',
   category_name: 'Nome da categoria.',
   unit: 'Unidade, como `UN` ou `KG`.',
   price: 'Preço de lista.',

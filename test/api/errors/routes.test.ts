@@ -16,7 +16,7 @@ const PATHS: readonly (readonly [path: string, allow: string])[] = [
   ['/catalog/items/batch', 'POST'],
   ['/catalog/items/by-external/x', 'PUT'],
   ['/catalog/categories', 'GET, HEAD, POST'],
-  ['/catalog/categories/1', 'GET, HEAD'],
+  ['/catalog/categories/1', 'GET, HEAD, PATCH, DELETE'],
   ['/suppliers', 'GET, HEAD, POST'],
   ['/suppliers/1', 'GET, HEAD, PATCH, DELETE'],
   ['/suppliers/deleted', 'GET, HEAD'],

@@ -139,7 +139,6 @@ describe('sales: registration', () => {
       '15/01/2026',
       'now',
       1768478400,
-      null,
     ]) {
       expectInvalid(await sell({ items: [adHoc('1.00')], payments: [pay('1.00')], sold_at }), ['sold_at'])
     }
@@ -189,7 +188,7 @@ describe('sales: registration', () => {
   })
 
   it('takes money as text with two decimals only [VAL-1]', async () => {
-    for (const money of ['1', '1.0', '1.000', '-1.00', '1,00', 1, null]) {
+    for (const money of ['1', '1.0', '1.000', '-1.00', '1,00', 1]) {
       const body = {
         items: [{ ...adHoc('1.00'), unit_price: money }],
         payments: [{ payment_type_id: types.cash, amount: money }],
