@@ -22,6 +22,8 @@ export const WEBHOOK_EVENTS = [
   'supplier.updated',
   'supplier.deleted',
   'category.created',
+  'category.updated',
+  'category.deleted',
   'catalog_item.deleted',
   'receivable.updated',
   'receivable.deleted',

@@ -4,7 +4,7 @@ import { BASIC_WEBHOOK_EVENTS, type WebhookEvent } from '#events/webhooks.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 import type { AnyRef, Ref } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
-import { catalogItemView, itemById } from '#projections/catalog.ts'
+import { catalogItemView, categoryById, itemById } from '#projections/catalog.ts'
 import { timezoneOf } from '#projections/companies.ts'
 import { payableById, receivableById } from '#projections/finance.ts'
 import { customerById, supplierById } from '#projections/people.ts'
@@ -20,6 +20,9 @@ const OUTBOUND: Partial<Record<EventName, readonly WebhookEvent[]>> = {
   SupplierRevived: ['supplier.updated'],
   SupplierDeleted: ['supplier.deleted'],
   CategoryCreated: ['category.created'],
+  CategoryUpdated: ['category.updated'],
+  CategoryRevived: ['category.updated'],
+  CategoryDeleted: ['category.deleted'],
   CatalogItemCreated: ['catalog_item.created'],
   CatalogItemUpdated: ['catalog_item.updated'],
   CatalogItemRevived: ['catalog_item.updated'],
@@ -70,6 +73,7 @@ interface Removed {
 const REMOVED: Partial<Record<EventName, (id: number) => Ref<Removed>>> = {
   CustomerDeleted: customerById as (id: number) => Ref<Removed>,
   SupplierDeleted: supplierById as (id: number) => Ref<Removed>,
+  CategoryDeleted: categoryById as (id: number) => Ref<Removed>,
   CatalogItemDeactivated: itemById as (id: number) => Ref<Removed>,
   ReceivableDeleted: receivableById as (id: number) => Ref<Removed>,
   PayableDeleted: payableById as (id: number) => Ref<Removed>,

@@ -11,6 +11,8 @@ const EVENTS: Readonly<Record<WebhookEvent, readonly [summary: string, component
   'supplier.updated': ['Fornecedor alterado, ou trazido de volta', 'Supplier'],
   'supplier.deleted': ['Fornecedor excluído', 'DeletedRecord'],
   'category.created': ['Categoria criada', 'Category'],
+  'category.updated': ['Categoria alterada, ou trazida de volta', 'Category'],
+  'category.deleted': ['Categoria excluída', 'DeletedRecord'],
   'catalog_item.created': ['Item do catálogo criado', 'CatalogItem'],
   'catalog_item.updated': [
     'Item do catálogo alterado, desativado ou trazido de volta, ou com estoque contado ou corrigido',
