@@ -27,6 +27,7 @@ export const saleRoutes: readonly Route[] = [
       origin: z.enum(['api', 'pdv', 'system']).optional(),
       customer_id: QueryId.optional(),
       external_id: ExternalId.optional(),
+      offline_id: ExternalId.optional(),
       sold_from: QueryDate.optional(),
       sold_to: QueryDate.optional(),
     },
