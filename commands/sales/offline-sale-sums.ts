@@ -117,10 +117,10 @@ function addUpPayments({ payments, status, ...sale }: Amounts, cash: number) {
   const isTooLarge = Math.max(received, paid, change) > MAX_CENTS
   const sums = { received, change, isTooLarge, warnings: [] as OfflineSaleWarning[] }
   if (isUnpaid) return { ...sums, wrong: [] as Wrong }
-  const isPaid = surplus === 0 || (surplus > 0 && (surplus === change || received === paid))
+  const isPaid = surplus === 0 || received === paid || (surplus > 0 && surplus === change)
   const expected = `o total da venda (${sale.total}) ou o valor recebido (${fromCents(received)})`
   const notPaid = isPaid ? null : `somam ${fromCents(paid)}, mas devem somar ${expected}`
-  const isTaken = (taken === total || taken === due) && (surplus <= 0 || surplus === change)
+  const isTaken = (taken === total || (taken === due && surplus >= 0)) && (surplus <= 0 || surplus === change)
   if (isTaken && taken !== total) {
     sums.warnings.push(
       warning('amount_received_differs', { found: fromCents(received), expected: fromCents(total + change) }),

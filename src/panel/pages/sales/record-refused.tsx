@@ -218,28 +218,32 @@ async function mergedOf(submission: Submission, refused: RefusedSaleDetails, typ
   const { timezone } = submission.readModel
   const fields = await fieldsOf(refused, submission)
   const shown = filledFrom(fields, shownOf(refused, timezone), timezone)
-  const changed = Object.keys(fields).filter((name) => textOf(submission.form, name).trim() !== shown.values[name]?.[0])
   const sale: Record<string, unknown> = { ...membersOf(refused.payload) }
   for (const list of ['items', 'payments'] as const) {
     const lines = sale[list]
     sale[list] = Array.isArray(lines) ? lines.map((line) => ({ ...membersOf(line) })) : []
   }
-  for (const name of changed) setValue(sale, name, typedMember(typed, name), fields[name])
+  for (const [name, { kind }] of Object.entries(fields)) {
+    const isNumber = kind === amount || kind === quantity
+    // A number that came as text looks right: it is read as if it had been typed.
+    const isText = isNumber && typeof memberIn(sale, name) === 'string'
+    const isTyped = textOf(submission.form, name).trim() !== shown.values[name]?.[0]
+    const value = memberIn(typed, name) ?? undefined
+    if (isTyped || isText) setMember(sale, name, isNumber && typeof value === 'string' ? Number(value) : value)
+  }
   return sale
 }
 
-const typedMember = (typed: Members, name: string): unknown =>
-  name.split('.').reduce<unknown>((value, part) => membersOf(value)[part], typed)
+/** The member that a name like `items.0.total` means. */
+const memberIn = (record: object, name: string): unknown =>
+  name.split('.').reduce<unknown>((value, part) => (value as Members | null | undefined)?.[part], record)
 
-/** Amounts and quantities are JSON numbers, as tills send them. */
-function setValue(sale: Record<string, unknown>, name: string, value: unknown, field: Field | undefined): void {
-  const isNumber = field?.kind === amount || field?.kind === quantity
-  const read = isNumber && typeof value === 'string' ? Number(value) : value
+function setMember(sale: Record<string, unknown>, name: string, value: unknown): void {
   const [list = '', position, member] = name.split('.')
   if (position === undefined || member === undefined) {
-    sale[list] = read ?? undefined
+    sale[list] = value
     return
   }
   const lines = sale[list] as Record<string, unknown>[]
-  lines[Number(position)] = { ...lines[Number(position)], [member]: read ?? undefined }
+  lines[Number(position)] = { ...lines[Number(position)], [member]: value }
 }
