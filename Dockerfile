@@ -1,7 +1,7 @@
 # syntax=docker/dockerfile:1
 # One image for every role; ROLES says which (docs/operations.md).
 
-FROM node:20-slim AS build
+FROM node:24-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci
@@ -14,12 +14,12 @@ COPY demo demo
 COPY tools/dist-package.cjs tools/
 RUN npm run -s build
 
-FROM node:20-slim AS modules
+FROM node:24-slim AS modules
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --omit=dev
 
-FROM node:20-slim
+FROM node:24-slim
 ENV NODE_ENV=production \
     DATA_DIR=/data
 # What the service writes itself: demo.json, and the key and files of seals.

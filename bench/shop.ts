@@ -9,6 +9,7 @@ import { createPaymentType } from '#commands/payment-types.ts'
 import { createUser } from '#commands/users.ts'
 import { type Invocation, invoke, isRefusal } from '#ledger/command.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
+import { asSystem, runCommands } from '#ledger/write/run.ts'
 import { type Core, openCore } from '#service/core.ts'
 
 /** A company as floors and load generator need to know it. */
@@ -133,12 +134,7 @@ async function createShop(core: Core, number: number): Promise<Shop> {
 
 /** Runs commands as one request and returns the ids of the records, in order. */
 export async function run(core: Core, companyId: number, invocations: Invocation[]): Promise<number[]> {
-  const answer = await core.writer.run({
-    companyId,
-    invocations,
-    origin: 'system',
-    actor: null,
-    requestId: null,
+  const answer = await runCommands(core.writer, asSystem(companyId), invocations, {
     reply: {
       status: () => 200,
       compose(results) {

@@ -1,6 +1,7 @@
-import type { Sequences } from '#ledger/follow/sequences.ts'
-import type { ReadModel } from '#ledger/projection.ts'
-import { versionOf } from '#ledger/rebuild/read-schema.ts'
+import { EVENT_TYPES } from '#events/catalogue.ts'
+import { upcasterOf } from '#events/define.ts'
+import type { Sequences } from '#ledger/follow/preparation.ts'
+import { type ReadModel, versionOf } from '#ledger/projection.ts'
 import { apiKeysProjection, apiKeyView } from './api-keys.ts'
 import { catalogItemsProjection, catalogItemView, categoriesProjection, categoryView } from './catalog.ts'
 import { companiesProjection, companyView, ownCompany } from './companies.ts'
@@ -54,6 +55,7 @@ export const readModel: ReadModel = {
     store: storeView,
     order: orderView,
   },
+  upcast: upcasterOf(EVENT_TYPES),
   base: [ownCompany],
 }
 

@@ -6,7 +6,7 @@ import { invalid, type Refusal } from '#domain/refusal.ts'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
 import type { EventStore } from '#ledger/port.ts'
 import { parseSubject } from '#ledger/projection.ts'
-import { search } from '#ledger/search.ts'
+import { search, searchNewest } from '#ledger/reading.ts'
 import { type AnyRef, loadStatement } from '#ledger/table.ts'
 import { ID_COLUMNS, readModel } from '#projections/index.ts'
 import { decodeCursor, encodeCursor } from './cursor.ts'
@@ -24,19 +24,20 @@ const Key = z.tuple([z.int().nonnegative()])
 
 /**
  * A page of the ledger itself: envelopes as they were hashed, in order, up to the read model's revision. A page may be short
- * though there are more, where a filter would make it look too far.
+ * though there are more, where a filter would make it look too far. `find` may show them otherwise than they are stored.
  */
 export async function listEvents(
   { pool, store }: { readonly pool: Pool; readonly store: EventStore },
   companyId: number,
   { limit, cursor, after, types, subject }: Paging & EventFilters,
+  find: typeof search = search,
 ): Promise<Page | Refusal> {
   const scope = { resource: 'events', filters: { after, types: types?.join(), subject } }
   const key = cursor === undefined ? [after ?? -1] : decodeCursor(scope, Key, cursor)
   if (!key) return invalid('cursor', 'não é um cursor desta lista com estes filtros')
   const head = await ledgerHead(pool, companyId)
   const { revision: toRevision } = head
-  const { events, seenTo } = await search(store, streamOf(companyId), {
+  const { events, seenTo } = await find(store, streamOf(companyId), {
     fromRevision: (key[0] ?? -1) + 1,
     toRevision,
     types: types ?? null,
@@ -58,7 +59,7 @@ const derived = new Set(readModel.projections.flatMap(({ tables }) => tables))
 /** Rows that belong to every record. */
 const shared = new Set(readModel.base.map(({ table }) => table))
 
-/** The events of one record, oldest first, deleted or not; null when the company never had it. */
+/** The events of one record in their newest versions, oldest first, deleted or not; null when the company never had it. */
 export async function listHistory(
   ledgers: Parameters<typeof listEvents>[0],
   companyId: number,
@@ -66,7 +67,9 @@ export async function listHistory(
   paging: Paging,
 ): Promise<Page | Refusal | null> {
   if (!(await hasEver(ledgers.pool, companyId, subject))) return null
-  return listEvents(ledgers, companyId, { ...paging, subject })
+  return listEvents(ledgers, companyId, { ...paging, subject }, (store, stream, wanted) =>
+    searchNewest(store, readModel, stream, wanted),
+  )
 }
 
 async function hasEver(pool: Pool, companyId: number, subject: string): Promise<boolean> {

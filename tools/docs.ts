@@ -1,25 +1,35 @@
 import { readFile, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import { V1_ROUTES } from '#api/api-v1.ts'
 import { contractOf } from '#api/contract/document.ts'
 import { EVENT_TYPES } from '#events/catalogue.ts'
 import { eventCatalogue } from './event-catalogue.ts'
 import { faultsOf, readRequirements, tableOfTests } from './requirements.ts'
 
+const { FOLDERS } = createRequire(import.meta.url)('./folders.cjs') as { FOLDERS: [path: string, holds: string][] }
+
 const checkOnly = process.argv.includes('--check')
 const requirements = await readRequirements()
 
-/** Files under docs/ that the code and its tests say, by name. */
-const GENERATED: Readonly<Record<string, () => string>> = {
+/** Files under docs/ that the code and its tests say, by name; of ARCHITECTURE.md only the table between the two marks. */
+const GENERATED: Readonly<Record<string, (written: string) => string>> = {
   'docs/openapi.json': () => `${JSON.stringify(contractOf(V1_ROUTES), null, 2)}\n`,
   'docs/events.md': () => eventCatalogue(EVENT_TYPES),
   'docs/requirements/tests.md': () => tableOfTests(requirements),
+  'docs/ARCHITECTURE.md': (written) => written.replace(/(?<=<!-- folders -->\n).*(?=<!-- \/folders -->)/s, folderTable),
+}
+
+function folderTable(): string {
+  const rows = FOLDERS.map(([path, holds]) => `| \`${path}\` | ${holds} |\n`)
+  return `\n| Folder | What it holds |\n|---|---|\n${rows.join('')}\n`
 }
 
 /** Writes the files, or with --check says which of them differ from what the code says now. */
 for (const [file, generate] of Object.entries(GENERATED)) {
-  const text = generate()
+  const written = await readFile(file, 'utf8').catch(() => '')
+  const text = generate(written)
   if (!checkOnly) await writeFile(file, text)
-  else if ((await readFile(file, 'utf8').catch(() => '')) !== text) {
+  else if (written !== text) {
     console.error(`${file} differs from what the code says: run npm run docs`)
     process.exitCode = 1
   }

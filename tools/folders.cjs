@@ -5,15 +5,15 @@
 exports.FOLDERS = [
   [
     'src/domain',
-    'values and pure rules: money, quantities, instants, tax numbers, scopes, commission, moves of an order, refusals',
+    'values and pure rules: money, quantities, instants, tax numbers, scopes, refusals, what becomes of an order and who gets its money',
   ],
   ['src/lib', 'tools without a business: semaphore, memory budget, retry, repeat, files'],
-  ['src/postgres', 'embedded server and its supervision, pool, listener, migrations of the schemas `ops` and `ledger`'],
+  ['src/postgres', 'embedded server and its supervision, pool, listener, purging, migrations of the schemas `ops` and `ledger`'],
   [
     'src/ledger',
     'envelope and hash chain, event-store port, working set, projections and reactors as types; knows no business',
   ],
-  ['src/ledger/stores', 'the event stores: Postgres, EventStoreDB'],
+  ['src/ledger/stores', 'the event stores, Postgres and EventStoreDB, and the copy from one to the other'],
   ['src/ledger/write', 'writer: queue, group commit, unit of work, unknown outcomes, apply'],
   ['src/ledger/follow', 'catch-up subscription to a store outside Postgres'],
   ['src/ledger/rebuild', 'replay, and a read model made anew beside the live one'],

@@ -2,11 +2,11 @@ import type { Pool } from 'pg'
 import { changePassword } from '#commands/users.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
+import { asUser, runAs } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
-import { createTurns } from '#lib/turns.ts'
+import { createSemaphore } from '#lib/semaphore.ts'
 import { type Counted, createMinuteLimit, type MinuteLimit, networkOf } from './minute-limit.ts'
 import { hashPassword, verifyPassword } from './passwords.ts'
-import { runAs } from './run-as.ts'
 
 /** Failures a minute, after which a password is not even looked at (TOKEN-7). */
 const FAILURES_OF_EMAIL = 5
@@ -16,7 +16,7 @@ const FAILURES_OF_ADDRESS = 50
 const GRANTS_PER_MINUTE = 60
 
 /** A verification takes a core for about 20 ms, and one of the four threads that files and names are also looked up on. */
-const VERIFICATIONS = { atATime: 2, waiting: 1_000 }
+const VERIFICATIONS = { running: 2, waiting: 1_000 }
 
 export interface User {
   readonly id: number
@@ -70,7 +70,7 @@ export function createLogin(pool: Pool): Login {
   const ofEmail = createMinuteLimit({ perMinute: FAILURES_OF_EMAIL })
   const ofAddress = createMinuteLimit({ perMinute: FAILURES_OF_ADDRESS })
   const grants = createMinuteLimit({ perMinute: GRANTS_PER_MINUTE })
-  const turns = createTurns(VERIFICATIONS)
+  const semaphore = createSemaphore(VERIFICATIONS)
 
   async function attempt(
     { email, password }: Credentials,
@@ -100,7 +100,7 @@ export function createLogin(pool: Pool): Login {
     for (const counted of [await ofAddress.look(address), await ofEmail.look(key)]) {
       if (counted.limited) return limitedBy(counted)
     }
-    return turns.take(() => attempt(credentials, address))
+    return semaphore.run(() => attempt(credentials, address))
   }
 
   return {
@@ -169,8 +169,7 @@ export async function changeOwnPassword(
 ): Promise<PasswordOutcome> {
   const confirmed = await login.confirm({ email, password: current }, address)
   if (confirmed.kind !== 'right') return confirmed
-  const acting = { companyId, origin: 'pdv', actor: `user/${userId}`, requestId } as const
-  const changed = await runAs(writer, acting, changePassword, {
+  const changed = await runAs(writer, asUser({ companyId, userId }, requestId), changePassword, {
     id: userId,
     password_hash: await hashPassword(next),
     verified_hash: confirmed.passwordHash,

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { coalesce } from '#lib/repeat.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 
 /** Calls a company may make, all its keys summed (RATE-1). */
@@ -66,26 +67,18 @@ const INVALID: Admission = { kind: 'invalid' }
  */
 export function createGate(pool: Pool, limits: QuotaLimits, waitingCalls = WAITING_CALLS): Gate {
   let waiting: Waiting[] = []
-  let ticking = false
-
-  async function tick(): Promise<void> {
-    while (waiting.length > 0) {
-      const calls = waiting
-      waiting = []
-      await admitAll(pool, limits, calls)
-    }
-    ticking = false
-  }
+  const ticks = coalesce(() => {
+    const calls = waiting
+    waiting = []
+    return admitAll(pool, limits, calls)
+  })
 
   return {
     admit: (hash) =>
       new Promise((resolve, reject) => {
         if (waiting.length >= waitingCalls) throw new Unavailable('too many calls are waiting')
         waiting.push({ hash, id: hash.toString('latin1'), resolve, reject })
-        if (ticking) return
-        ticking = true
-        // Calls that were read from sockets in the same turn of the event loop share the tick.
-        setImmediate(() => void tick())
+        ticks.ask()
       }),
   }
 }

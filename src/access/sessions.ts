@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Pool } from 'pg'
 import { type Calendar, dateInZone } from '#domain/instant.ts'
-import { deleteInBatches } from '#ledger/purge.ts'
+import { deleteInBatches } from '#postgres/purge.ts'
 import type { NewKey } from './api-keys.ts'
 import type { Holder, Login } from './login.ts'
 import { CLOCK, opaqueTokens, revokedSurplus } from './opaque-token.ts'

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { deleteInBatches } from '#ledger/purge.ts'
+import { deleteInBatches } from '#postgres/purge.ts'
 import type { Holder, Login } from './login.ts'
 import { createMinuteLimit, type MinuteLimit } from './minute-limit.ts'
 import { CLOCK, opaqueTokens, revokedSurplus } from './opaque-token.ts'

@@ -1,32 +1,39 @@
 import { createHash } from 'node:crypto'
 import type { Request, RequestHandler, Response } from 'express'
 import { z } from 'zod'
-import type { Admitted, QuotaLimits } from '#access/quota.ts'
+import type { QuotaLimits } from '#access/quota.ts'
 import type { Verifier } from '#audit/verify.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { describeIssues } from '#domain/validation.ts'
-import { sendBytes, sendJson, single, singleReply } from '#http/answer.ts'
-import { callerOf } from '#http/caller.ts'
-import type { InputDependencies } from '#http/dependencies.ts'
+import { sendBytes, sendJson, singleReply } from '#http/answer.ts'
 import type { Params } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { EventStore } from '#ledger/port.ts'
 import { operate } from '#ledger/write/operation.ts'
-import type { Answer, Reply } from '#ledger/write/unit-of-work.ts'
-import type { Writer } from '#ledger/write/writer.ts'
+import { asApiKey, runCommands } from '#ledger/write/run.ts'
+import type { Answer, Request as LedgerRequest } from '#ledger/write/unit-of-work.ts'
 import type { Payments } from '#payments/pay-order.ts'
 import type { DeliveryNotifier } from '#webhooks/notifier.ts'
+import { admissionOf, callerOf } from './authenticate.ts'
 import { type BatchInput, batchOf, batchReply, readBatch } from './batch.ts'
 import type { PageCache, PageMoment } from './page-cache.ts'
-import type { ActionRoute, BatchRoute, CommandRoute, OperationRoute, ReadRoute, Route } from './route.ts'
+import {
+  type ActionRoute,
+  type BatchRoute,
+  type CommandRoute,
+  type InputDependencies,
+  type OperationRoute,
+  type ReadRoute,
+  type Route,
+  single,
+} from './route.ts'
 
 /** What route handlers work with. */
-export interface RouteContext extends Payments {
+export interface RouteContext extends Payments, InputDependencies {
   readonly store: EventStore
   readonly verifier: Verifier
   readonly limits: QuotaLimits
-  readonly dependencies: InputDependencies
   readonly pages: PageCache
   /** Hears of each page where it came from. */
   readonly onPage?: (from: 'memory' | 'tables') => void
@@ -80,7 +87,7 @@ async function answerRead(
 /** By which name a page is kept, and the moment it must be of: that at which the gate has admitted the call. */
 function pageOf(request: Request, response: Response): { key: string; moment: PageMoment } {
   const { companyId, today } = callerOf(response)
-  const { revision, tables } = response.locals.admission as Admitted
+  const { revision, tables } = admissionOf(response)
   return { key: `${companyId} ${request.originalUrl}`, moment: { revision, tables, today } }
 }
 
@@ -94,7 +101,7 @@ async function answerCommand(
 ): Promise<void> {
   parse(NO_QUERY, request.query)
   const idempotency = idempotencyOf(request, response, route.idempotency === 'required')
-  const input = route.input(request.params as Params, parse(route.body ?? NO_BODY, request.body), context.dependencies)
+  const input = route.input(request.params as Params, parse(route.body ?? NO_BODY, request.body), context)
   if (input === null) throw new Problem('not_found')
   if (isRefusal(input)) throw new Problem(input.refused, input.details)
   await run(context, response, {
@@ -165,22 +172,17 @@ async function answerBatch(
 /** A batch is a list; what is in it is judged item by item. */
 const batchBody = batchOf(z.unknown())
 
-interface Run {
-  readonly invocations: Parameters<Writer['run']>[0]['invocations']
-  readonly idempotency: { key: string; requestHash: string } | undefined
-  readonly reply: Reply
+interface Run extends Pick<LedgerRequest, 'invocations' | 'idempotency' | 'reply'> {
   readonly wrap: (answer: Answer) => string
 }
 
-async function run({ writer }: RouteContext, response: Response, { wrap, ...rest }: Run): Promise<void> {
-  const caller = callerOf(response)
-  const answer = await writer.run({
-    companyId: caller.companyId,
-    origin: 'api',
-    actor: `api_key/${caller.keyId}`,
-    requestId: response.locals.requestId as string,
-    ...rest,
-  })
+async function run(
+  { writer }: RouteContext,
+  response: Response,
+  { invocations, wrap, ...answering }: Run,
+): Promise<void> {
+  const acting = asApiKey(callerOf(response), response.locals.requestId as string)
+  const answer = await runCommands(writer, acting, invocations, answering)
   send(response, answer, wrap)
 }
 

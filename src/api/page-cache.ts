@@ -24,6 +24,9 @@ interface Kept {
 /** One page may take so much of the room, so that a few large ones do not drive out all others. */
 const LARGEST_SHARE = 1 / 8
 
+/** What a page takes beside its bytes and its key, roughly. */
+const OVERHEAD_BYTES = 512
+
 /**
  * Holds pages up to `capacity_bytes` and lets go of those that were not asked for longest. It decides nothing about time: who
  * asks says which moment it must be, from what the gate has read in Postgres after the request came (decision 28).
@@ -47,10 +50,10 @@ export function createPageCache(capacity_bytes: number): PageCache {
       return kept.body
     },
     keep(key, moment, body) {
-      const size_bytes = sizeOf(key, body)
+      const size_bytes = body.length + 2 * key.length + OVERHEAD_BYTES
       if (size_bytes > capacity_bytes * LARGEST_SHARE) return
       drop(key)
-      pages.set(key, { moment, body, size_bytes })
+      pages.set(key, { moment, body: alone(body), size_bytes })
       held_bytes += size_bytes
       for (const oldest of pages.keys()) {
         if (held_bytes <= capacity_bytes) return
@@ -63,5 +66,10 @@ export function createPageCache(capacity_bytes: number): PageCache {
 const isSame = (a: PageMoment, b: PageMoment): boolean =>
   a.revision === b.revision && a.tables === b.tables && a.today === b.today
 
-/** A small buffer is cut from a block of Node's, which lives as long as any of its pieces. */
-const sizeOf = (key: string, body: Buffer): number => Math.max(body.length, Buffer.poolSize) + 2 * key.length
+/** A small buffer is cut from a block of Node's (8 KiB, since Node 24 64), which lives as long as any of its pieces. */
+function alone(body: Buffer): Buffer {
+  if (body.buffer.byteLength === body.length) return body
+  const copy = Buffer.allocUnsafeSlow(body.length)
+  body.copy(copy)
+  return copy
+}

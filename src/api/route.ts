@@ -4,8 +4,6 @@ import type { QuotaLimits } from '#access/quota.ts'
 import type { Verifier } from '#audit/verify.ts'
 import type { Refusal, RefusalCode } from '#domain/refusal.ts'
 import type { Scope } from '#domain/scopes.ts'
-import type { Caller } from '#http/caller.ts'
-import type { InputDependencies } from '#http/dependencies.ts'
 import type { Params } from '#http/paths.ts'
 import type { ProblemCode } from '#http/problems.ts'
 import type { Command } from '#ledger/command.ts'
@@ -13,6 +11,13 @@ import type { EventStore } from '#ledger/port.ts'
 import type { Operating } from '#ledger/write/operation.ts'
 import type { Answer, Request } from '#ledger/write/unit-of-work.ts'
 import type { Payments } from '#payments/pay-order.ts'
+import type { Caller } from './authenticate.ts'
+
+/** 1 MB (HTTP-7). */
+export const MAX_BODY_BYTES = 1_048_576
+
+/** `{"data": <record>}` */
+export const single = (record: string): string => (record === '' ? '' : `{"data":${record}}`)
 
 /** What a read answers: the whole body's JSON text, and the ledger's revision that it shows. */
 export interface ReadAnswer {
@@ -60,6 +65,14 @@ export interface ReadRoute<Q = unknown> extends Common {
    */
   readonly ofLedger?: boolean
   read(context: ReadContext<Q>): Promise<ReadAnswer | null>
+}
+
+/** What the input of a command may depend on beside the request: randomness, and what the operator allows. */
+export interface InputDependencies {
+  /** A signing secret that nobody has seen yet. */
+  newSecret(): string
+  /** Whether webhooks may call http and private addresses. */
+  readonly allowPrivateTargets: boolean
 }
 
 /** Runs one command. The body schema names its fields; `input` adds what the path says. */

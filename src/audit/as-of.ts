@@ -3,11 +3,12 @@ import { type Calendar, dateInZone } from '#domain/instant.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
 import type { EventStore } from '#ledger/port.ts'
+import type { ReadModel } from '#ledger/projection.ts'
+import { readNewest } from '#ledger/reading.ts'
 import { replay } from '#ledger/rebuild/replay.ts'
 import { indexDdl, tableDdl } from '#ledger/table.ts'
 import { transactionOn } from '#ledger/transaction.ts'
-import type { Turns } from '#lib/turns.ts'
-import { readModel } from '#projections/index.ts'
+import type { Semaphore } from '#lib/semaphore.ts'
 import { headOf, type Ledgers } from './verify.ts'
 
 /** A moment of a ledger, inclusive: a revision, or a time (UTC). */
@@ -25,9 +26,10 @@ export interface CompanyAsOf {
   readonly calendar: Calendar
 }
 
-/** What it takes; each needs a connection for the tables and another one to read the ledger, so only a few have their turn. */
+/** What it takes; each needs a connection for the tables and another one to read the ledger, so only a few run at a time. */
 export interface AsOfCore extends Ledgers {
-  readonly asOfTurns: Turns
+  readonly model: ReadModel
+  readonly asOfSemaphore: Semaphore
 }
 
 /**
@@ -35,19 +37,20 @@ export interface AsOfCore extends Ledgers {
  * whatever happens to the work or to the process. Refuses a moment that the ledger does not have.
  */
 export function withCompanyAsOf<T>(
-  { pool, store, asOfTurns }: AsOfCore,
+  core: AsOfCore,
   companyId: number,
   at: Moment,
   work: (asOf: CompanyAsOf) => Promise<T>,
 ): Promise<T | Refusal> {
-  return asOfTurns.take(async () => {
+  const { pool, store, asOfSemaphore } = core
+  return asOfSemaphore.run(async () => {
     const head = await headOf(pool, companyId)
     if (head.revision < 0) return refuse('not_found', { company_id: companyId })
     if ('revision' in at && (at.revision < 0 || at.revision > head.revision))
       return invalid('at', `o livro vai da revisão 0 à ${head.revision}`)
     const client = await pool.connect()
     try {
-      const last = await replayInto(client, store, companyId, at, head.revision)
+      const last = await replayInto(client, core, companyId, at, head.revision)
       if (!last) return invalid('at', 'é antes do primeiro evento do livro')
       const calendar = await calendarOf(client, 'time' in at ? at.time : last.recorded_at)
       return await work({ companyId, pool: onlyOf(client), store, revision: last.revision, calendar })
@@ -61,8 +64,6 @@ export function withCompanyAsOf<T>(
 /** A pool is asked to `query` only: what would connect anew would see the tables of now. */
 const onlyOf = (client: PoolClient): Pool => ({ query: client.query.bind(client) }) as unknown as Pool
 
-const TABLES = readModel.projections.flatMap(({ tables }) => tables)
-
 /** Every name means a temporary table, or nothing; young tables have no statistics, so rows are looked up by key. */
 const SETTINGS = `
   set temp_buffers = '32MB';
@@ -74,37 +75,33 @@ const SETTINGS = `
   set local enable_mergejoin = off;
   set local plan_cache_mode = force_generic_plan;`
 
-const DDL = [
-  ...TABLES.map((table) => tableDdl(table, 'pg_temp')),
-  'create table pg_temp.ledgers (like ops.ledgers including all);',
-].join('\n')
-
-/** Made when the tables are full, which is faster. */
-const INDEXES = TABLES.flatMap((table) => indexDdl(table, 'pg_temp')).join('\n')
+const LEDGERS = 'create table pg_temp.ledgers (like ops.ledgers including all);'
 
 /** Returns the last event of then; null when there is none. */
 async function replayInto(
   client: PoolClient,
-  store: EventStore,
+  { store, model }: Pick<AsOfCore, 'store' | 'model'>,
   companyId: number,
   at: Moment,
   headRevision: number,
 ): Promise<Envelope | null> {
-  await client.query(`${SETTINGS}\n${DDL}`)
+  const tables = model.projections.flatMap((projection) => projection.tables)
+  await client.query([SETTINGS, LEDGERS, ...tables.map((table) => tableDdl(table, 'pg_temp'))].join('\n'))
   const lastRevision = 'revision' in at ? at.revision : headRevision
   let last: Envelope | null = null
   async function* upToThen(): AsyncGenerator<Envelope> {
-    for await (const event of store.read(streamOf(companyId), 0)) {
+    for await (const event of readNewest(store, model, streamOf(companyId), 0)) {
       if (event.revision > lastRevision || ('time' in at && event.recorded_at > at.time)) return
       last = event
       yield event
     }
   }
-  await replay(transactionOn(client), readModel, companyId, upToThen(), lastRevision)
+  await replay(transactionOn(client), model, companyId, upToThen(), lastRevision)
   if (last) await notePosition(client, companyId, last)
-  await client.query(INDEXES)
+  // Made when the tables are full, which is faster.
+  await client.query(tables.flatMap((table) => indexDdl(table, 'pg_temp')).join('\n'))
   await client.query('commit')
-  await client.query(`analyze ${TABLES.map(({ name }) => `pg_temp.${name}`).join(', ')}`)
+  await client.query(`analyze ${tables.map(({ name }) => `pg_temp.${name}`).join(', ')}`)
   return last
 }
 

@@ -1,6 +1,6 @@
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
 import type { EventStore } from '#ledger/port.ts'
-import { search } from '#ledger/search.ts'
+import { search } from '#ledger/reading.ts'
 
 /** Which events of a ledger are wanted; what is null may be anything. */
 export interface TimelineFilters {

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { GENESIS_HASH, streamOf } from '#ledger/envelope.ts'
 import type { EventStore, StoredEvent } from '#ledger/port.ts'
-import { createTurns } from '#lib/turns.ts'
+import { createSemaphore } from '#lib/semaphore.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { type Anchor, type Verification, type Walk, walk } from './walk.ts'
 
@@ -61,8 +61,7 @@ async function* asRead(store: EventStore, stream: string, fromRevision: number):
 /** Longest time that one call spends; it then answers how far it came. */
 const LONGEST_MS = 10_000
 /** It takes the processor: a few at a time, so that sales go on. */
-const AT_A_TIME = 2
-const WAITING = 32
+const LIMITS = { running: 2, waiting: 32 }
 
 /** Verifies ledgers for callers of the service. */
 export interface Verifier {
@@ -80,7 +79,7 @@ export interface Verified {
 
 /** `clock` is in milliseconds. */
 export function createVerifier(ledgers: Ledgers, clock: () => number): Verifier {
-  const turns = createTurns({ atATime: AT_A_TIME, waiting: WAITING })
+  const semaphore = createSemaphore(LIMITS)
   const running = new Map<number, { readonly after: Anchor | null; readonly result: Promise<Verified> }>()
 
   async function run(companyId: number, after: Anchor | null): Promise<Verified> {
@@ -98,7 +97,7 @@ export function createVerifier(ledgers: Ledgers, clock: () => number): Verifier 
         if (isSame(current.after, after)) return current.result
         return Promise.reject(new Unavailable('the ledger is being verified'))
       }
-      const result = turns.take(() => run(companyId, after)).finally(() => running.delete(companyId))
+      const result = semaphore.run(() => run(companyId, after)).finally(() => running.delete(companyId))
       running.set(companyId, { after, result })
       return result
     },

@@ -1,12 +1,11 @@
 import { parseArgs } from 'node:util'
-import { find, type Named, usageOf } from './commands.ts'
-import type { Flags, Values } from './verb.ts'
+import { COMMANDS, type Command, find, type Name, usageOf } from './commands.ts'
 
 /** The command line does not say what to do; `usage` says how it can. */
 export class WrongUsage extends Error {
   override readonly name = 'WrongUsage'
   readonly usage: string
-  constructor(message: string, candidates: readonly Named[]) {
+  constructor(message: string, candidates: readonly Name[]) {
     super(message)
     this.usage = usageText(candidates)
   }
@@ -14,41 +13,45 @@ export class WrongUsage extends Error {
 
 const CALL = 'npm run -s tillbook -- <command> [--json]'
 
-const usageText = (commands: readonly Named[]): string => `${CALL}\n\n${commands.map(usageOf).join('\n')}`
+const usageText = (names: readonly Name[]): string => `${CALL}\n\n${names.map(usageOf).join('\n')}`
 
 /** How the commands are used that the words could mean. */
 export function usageFor(words: readonly string[]): string {
   const found = find(words)
-  return usageText('candidates' in found ? found.candidates : [found])
+  return usageText('candidates' in found ? found.candidates : [found.name])
 }
+
+/** Values of flags as they were typed; those that were not given are absent. */
+export type Typed = Readonly<Record<string, string | undefined>>
 
 /** The verb and the values of its flags, each as `--flag value` or `--flag=value`. @throws WrongUsage */
-export function understand(words: readonly string[]): { command: Named; values: Values<Flags> } {
-  const command = find(words)
-  if ('candidates' in command) throw new WrongUsage('There is no such command.', command.candidates)
-  const { flags, positional } = command.verb
-  const { values, positionals } = parse(command, command.rest)
+export function understand(words: readonly string[]): { name: Name; values: Typed } {
+  const found = find(words)
+  if ('candidates' in found) throw new WrongUsage('There is no such command.', found.candidates)
+  const { name, rest } = found
+  const { flags, positional }: Command = COMMANDS[name]
+  const { values, positionals } = parse(name, rest)
   if (positional !== undefined && values[positional] === undefined) values[positional] = positionals.shift()
-  if (positionals.length > 0) throw new WrongUsage(`What does "${positionals[0]}" mean?`, [command])
-  const missing = Object.keys(flags).filter((name) => flags[name]?.required && values[name] === undefined)
-  if (missing.length > 0) throw new WrongUsage(`Missing: ${missing.map((name) => `--${name}`).join(', ')}`, [command])
-  return { command, values }
+  if (positionals.length > 0) throw new WrongUsage(`What does "${positionals[0]}" mean?`, [name])
+  const missing = Object.keys(flags).filter((flag) => flags[flag]?.required && values[flag] === undefined)
+  if (missing.length > 0) throw new WrongUsage(`Missing: ${missing.map((flag) => `--${flag}`).join(', ')}`, [name])
+  return { name, values }
 }
 
-function parse(command: Named, args: readonly string[]) {
+function parse(name: Name, args: readonly string[]) {
   const options = Object.fromEntries(
-    Object.entries(command.verb.flags).map(([name, { value }]) => [
-      name,
+    Object.entries((COMMANDS[name] as Command).flags).map(([flag, { value }]) => [
+      flag,
       { type: value === null ? ('boolean' as const) : ('string' as const) },
     ]),
   )
   try {
     const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true })
-    const texts = Object.entries(values).map(([name, value]) => [name, value === undefined ? value : String(value)])
+    const texts = Object.entries(values).map(([flag, value]) => [flag, value === undefined ? value : String(value)])
     return { values: Object.fromEntries(texts) as Record<string, string | undefined>, positionals }
   } catch (error) {
     const { code, message } = error as { code?: string; message: string }
-    if (code?.startsWith('ERR_PARSE_ARGS')) throw new WrongUsage(message, [command])
+    if (code?.startsWith('ERR_PARSE_ARGS')) throw new WrongUsage(message, [name])
     throw error
   }
 }

@@ -1,63 +1,233 @@
-import { companyVerbs } from './companies.ts'
-import { demo } from './demo.ts'
-import { keyVerbs } from './keys.ts'
-import { ledgerVerbs } from './ledger.ts'
-import { paymentTypeVerbs } from './payment-types.ts'
-import { projectionVerbs } from './projections.ts'
-import { providerSandbox } from './provider-sandbox.ts'
-import { saleVerbs } from './sales.ts'
-import { storeVerbs } from './stores.ts'
-import { till } from './till.ts'
-import { userVerbs } from './users.ts'
-import type { Flags, Verb } from './verb.ts'
+/*
+ * What the command line can do, and how it is asked to. Nothing is imported here: usage is told, and a word too few is
+ * found, before the code of any verb is loaded (load.ts).
+ */
 
-/** Verbs that belong together, as `company create` and `company list`. */
-export type Group = Readonly<Record<string, Verb>>
-
-/** Everything that the command line can do: groups of verbs, and verbs that stand alone. */
-export const COMMANDS: Readonly<Record<string, Group | Verb>> = {
-  company: companyVerbs,
-  'payment-type': paymentTypeVerbs,
-  user: userVerbs,
-  key: keyVerbs,
-  sale: saleVerbs,
-  store: storeVerbs,
-  ledger: ledgerVerbs,
-  projections: projectionVerbs,
-  'provider-sandbox': providerSandbox,
-  till,
-  demo,
+/** A flag; `value` is how usage calls what it takes, null where it takes nothing. */
+export interface Flag {
+  readonly required: boolean
+  readonly value: string | null
+  /** Whether it can be given as `-`, to be read from standard input. */
+  readonly isSecret?: true
 }
 
-const isVerb = (entry: Group | Verb): entry is Verb => typeof entry.run === 'function'
+export type Flags = Readonly<Record<string, Flag>>
 
-/** A verb with the words that name it. */
-export interface Named {
-  readonly name: string
-  readonly verb: Verb
+/** A verb as it is called. */
+export interface Command {
+  readonly summary: string
+  readonly flags: Flags
+  /** The flag that may be given without its name. */
+  readonly positional?: string
 }
+
+const required = (value: string) => ({ required: true, value }) as const
+const optional = (value: string) => ({ required: false, value }) as const
+
+/** A flag that others should not see: usage says how it is piped (secrets.ts). */
+const secret = <F extends Flag>(flag: F) => ({ ...flag, value: `${flag.value}|-`, isSecret: true }) as const
+
+/** A flag that is just there or not; its value is then `true`. */
+const toggle = { required: false, value: null } as const
+
+const PLANS = 'basic|api'
+const KINDS = 'cash|card|pix|transfer|credit_account|exchange_credit|promotion|cashback|other'
+const ROLES = 'owner|clerk'
+
+const ofCompany = { plan: optional(PLANS), timezone: optional('ZONE'), 'logo-url': optional('URL') }
+
+/** Flags that name a user of a company. */
+const user = { company: required('ID'), email: required('ADDRESS') }
+
+/** The provider's credentials and the secret that signs its notifications: kept to be used, never shown again. */
+const ofProvider = { 'access-token': secret(optional('TOKEN')), 'notification-secret': secret(optional('SECRET')) }
+
+/** Every verb by the words that name it. */
+export const COMMANDS = {
+  'company create': {
+    summary: 'registers a company; the plan "api" includes the integration API',
+    flags: { name: required('NAME'), cnpj: required('CNPJ'), ...ofCompany },
+  },
+  'company update': {
+    summary: 'changes what is given; an empty --logo-url= removes the logo',
+    flags: { company: required('ID'), name: optional('NAME'), cnpj: optional('CNPJ'), ...ofCompany },
+    positional: 'company',
+  },
+  'company list': { summary: 'lists the companies', flags: {} },
+
+  'payment-type create': {
+    summary: 'defines a way to pay',
+    flags: {
+      company: required('ID'),
+      name: required('NAME'),
+      kind: required(KINDS),
+      fee: optional('PERCENT'),
+      'due-days': optional('DAYS'),
+    },
+  },
+  'payment-type update': {
+    summary: 'changes the way to pay with this id, or else the one with this name',
+    flags: {
+      id: optional('ID'),
+      company: required('ID'),
+      name: optional('NAME'),
+      kind: optional(KINDS),
+      fee: optional('PERCENT'),
+      'due-days': optional('DAYS'),
+    },
+    positional: 'id',
+  },
+  'payment-type list': { summary: 'lists the ways to pay of a company', flags: { company: required('ID') } },
+
+  'user create': {
+    summary: 'lets a person log in at the counter and in the panel',
+    flags: { ...user, name: required('NAME'), password: secret(required('PASSWORD')), role: required(ROLES) },
+  },
+  'user list': {
+    summary: 'lists the users of a company, also inactive ones',
+    flags: { company: required('ID') },
+  },
+  'user update': {
+    summary: 'changes the name or the role of a user; one owner must be left',
+    flags: { ...user, name: optional('NAME'), role: optional(ROLES) },
+  },
+  'user set-password': {
+    summary: 'gives a user another password and ends whatever was open with the old one, in the panel and at tills',
+    flags: { ...user, password: secret(required('PASSWORD')) },
+  },
+  'user deactivate': { summary: 'shuts a user out, in the panel and at tills, from the next call on', flags: user },
+  'user reactivate': { summary: 'lets a user log in again', flags: user },
+
+  'key create': {
+    summary: 'makes an API key, which is shown this once; a company has at most 5 active ones',
+    flags: {
+      company: required('ID'),
+      name: required('NAME'),
+      scopes: required('all|read|SCOPE,SCOPE'),
+      'expires-at': optional('TIME'),
+    },
+  },
+  'key list': {
+    summary: 'lists the API keys of a company, also revoked and expired ones',
+    flags: { company: required('ID') },
+  },
+  'key revoke': {
+    summary: 'ends an API key for good, from its next call on',
+    flags: { key: required('KEY_ID') },
+    positional: 'key',
+  },
+
+  'sale fiscal-document': {
+    summary: 'notes that a sale has an authorized fiscal document, so that it cannot be cancelled any more',
+    flags: { company: required('ID'), sale: required('ID'), number: required('NUMBER') },
+  },
+
+  'store create': {
+    summary: 'opens an online store; --sandbox for one that takes test payments only',
+    flags: {
+      company: required('ID'),
+      alias: required('ALIAS'),
+      commission: required('PERCENT'),
+      sandbox: toggle,
+      ...ofProvider,
+    },
+  },
+  'store update': {
+    summary: 'changes the commission of payments to come, or puts new secrets in the place of the old ones',
+    flags: { alias: required('ALIAS'), commission: optional('PERCENT'), ...ofProvider },
+    positional: 'alias',
+  },
+  'store enable': {
+    summary: 'lets a store take orders, payments and notifications again',
+    flags: { alias: required('ALIAS') },
+    positional: 'alias',
+  },
+  'store disable': {
+    summary: 'closes a store: to its buyers and to the provider it does not exist',
+    flags: { alias: required('ALIAS') },
+    positional: 'alias',
+  },
+  'store list': { summary: 'lists the online stores of a company', flags: { company: required('ID') } },
+
+  'ledger verify': {
+    summary:
+      'recomputes every hash and follows the chain, of all companies or one, or of an export; holds it against seals; ends with 1 if anything is wrong',
+    flags: {
+      company: optional('ID'),
+      file: optional('EXPORT'),
+      seal: optional('SEALS'),
+      'public-key': optional('PEM'),
+    },
+  },
+  'ledger seal': {
+    summary: 'verifies the ledger of a company, or of all, and prints its head, signed; keep it outside of the service',
+    flags: { company: optional('ID'), all: toggle },
+  },
+  'ledger public-key': {
+    summary: 'prints the public key of the seals, for whoever has to trust them',
+    flags: {},
+  },
+  'ledger export': {
+    summary: 'prints the events of a company as JSON Lines, each as it was hashed; `ledger verify --file` checks them',
+    flags: { company: required('ID'), from: optional('REVISION') },
+  },
+  'ledger history': {
+    summary: 'lists the events of one record, oldest first, also of a deleted one',
+    flags: { company: required('ID'), subject: required('sale/9') },
+  },
+  'ledger as-of': {
+    summary: 'answers a GET of API v1 as it was answered at a revision or time; what is not of the ledger has no past',
+    flags: { company: required('ID'), at: required('TIME|REVISION'), get: required('/sales/9') },
+  },
+  'ledger copy': {
+    summary:
+      'copies all ledgers to an EventStoreDB, unchanged, and reads them back; what is there already is compared, so an interrupted copy is just run again',
+    flags: { to: required('esdb://HOST:2113') },
+  },
+
+  'projections rebuild': { summary: 'makes all tables of the read model anew from the ledgers', flags: {} },
+
+  'provider-sandbox': {
+    summary: 'runs a payment provider to try online orders with: approve, refund, repeat and forge with curl',
+    flags: { port: optional('PORT'), secret: optional('NOTIFICATION_SECRET') },
+  },
+  till: {
+    summary: 'plays an offline till of a running service: sells, loses its connection while it uploads, and reconciles',
+    flags: {
+      url: optional('URL'),
+      email: optional('EMAIL'),
+      password: optional('PASSWORD'),
+      demo: toggle,
+      sales: optional('COUNT'),
+      queue: optional('FILE'),
+    },
+  },
+  demo: {
+    summary:
+      'shows the main job on a running service: a sale, its replay and cancellation, an offline till, a webhook, the ledger',
+    flags: { url: optional('URL'), key: optional('API_KEY') },
+  },
+} as const satisfies Readonly<Record<string, Command>>
+
+/** The words that name a verb. */
+export type Name = keyof typeof COMMANDS
+
+const NAMES = Object.keys(COMMANDS) as Name[]
 
 /** What the first words of a command line mean: a verb with the words after it, or the verbs that could be meant. */
-export function find(words: readonly string[]): (Named & { rest: readonly string[] }) | { candidates: Named[] } {
-  const [group = '', name = ''] = words
-  const entry = Object.hasOwn(COMMANDS, group) ? COMMANDS[group] : undefined
-  if (!entry) return { candidates: Object.entries(COMMANDS).flatMap(([key, value]) => namedIn(key, value)) }
-  if (isVerb(entry)) return { name: group, verb: entry, rest: words.slice(1) }
-  const verb = Object.hasOwn(entry, name) ? entry[name] : undefined
-  if (!verb) return { candidates: namedIn(group, entry) }
-  return { name: `${group} ${name}`, verb, rest: words.slice(2) }
-}
-
-function namedIn(group: string, entry: Group | Verb): Named[] {
-  if (isVerb(entry)) return [{ name: group, verb: entry }]
-  return Object.entries(entry).map(([name, verb]) => ({ name: `${group} ${name}`, verb }))
+export function find(words: readonly string[]): { name: Name; rest: readonly string[] } | { candidates: Name[] } {
+  const name = NAMES.find((each) => each.split(' ').every((word, place) => words[place] === word))
+  if (name) return { name, rest: words.slice(name.split(' ').length) }
+  const ofGroup = NAMES.filter((each) => each.split(' ')[0] === words[0])
+  return { candidates: ofGroup.length > 0 ? ofGroup : NAMES }
 }
 
 /** How a verb is called, and what it does. */
-export function usageOf({ name, verb }: Named): string {
-  const flags = Object.entries(verb.flags as Flags).map(([flag, { required, value }]) => {
-    const words = flag === verb.positional ? value : [`--${flag}`, value ?? []].flat().join(' ')
-    return required ? words : `[${words}]`
+export function usageOf(name: Name): string {
+  const { flags, positional, summary }: Command = COMMANDS[name]
+  const words = Object.entries(flags).map(([flag, { required, value }]) => {
+    const named = flag === positional ? value : [`--${flag}`, value ?? []].flat().join(' ')
+    return required ? named : `[${named}]`
   })
-  return `  ${[name, ...flags].join(' ')}\n      ${verb.summary}`
+  return `  ${[name, ...words].join(' ')}\n      ${summary}`
 }

@@ -1,16 +1,9 @@
-import { runAsSystem } from '#access/as-system.ts'
 import { RegisterCompanyInput, registerCompany, UpdateCompanyInput, updateCompany } from '#commands/companies.ts'
-import { PLANS } from '#events/companies.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
+import { runAsSystem } from '#ledger/write/run.ts'
 import type { CompanyObject } from '#projections/companies.ts'
 import type { Core } from '#service/core.ts'
-import { accepted, checked, companyOf, given, optional, required, verb } from './verb.ts'
-
-const fields = {
-  plan: optional(PLANS.join('|')),
-  timezone: optional('ZONE'),
-  'logo-url': optional('URL'),
-}
+import { accepted, checked, companyOf, given, type Verbs } from './verb.ts'
 
 interface Fields {
   readonly name?: string | undefined
@@ -36,19 +29,14 @@ export async function register(core: Core, input: Omit<RegisterCompanyInput, 'id
   )
 }
 
-export const companyVerbs = {
-  create: verb({
-    summary: 'registers a company; the plan "api" includes the integration API',
-    flags: { name: required('NAME'), cnpj: required('CNPJ'), ...fields },
+export const verbs: Verbs<'company'> = {
+  'company create': {
     async run(context, values) {
       const input = checked(RegistrationFields, inputOf(values))
       return register(await context.core(), input)
     },
-  }),
-  update: verb({
-    summary: 'changes what is given; an empty --logo-url= removes the logo',
-    flags: { company: required('ID'), name: optional('NAME'), cnpj: optional('CNPJ'), ...fields },
-    positional: 'company',
+  },
+  'company update': {
     async run(context, { company, ...values }) {
       const input = checked(UpdateCompanyInput, inputOf(values))
       const core = await context.core()
@@ -56,14 +44,12 @@ export const companyVerbs = {
         await runAsSystem<CompanyObject>(core.writer, await companyOf(core, company), updateCompany, input),
       )
     },
-  }),
-  list: verb({
-    summary: 'lists the companies',
-    flags: {},
+  },
+  'company list': {
     async run(context) {
       const { pool } = await context.core()
       const { rows } = await pool.query<{ doc: CompanyObject }>('select doc from read.companies order by company_id')
       return rows.map((row) => row.doc)
     },
-  }),
+  },
 }

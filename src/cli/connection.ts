@@ -1,6 +1,5 @@
 import { type Config, readConfig } from '#config/config.ts'
-import { startEmbedded } from '#postgres/embedded.ts'
-import { type Core, openCore } from '#service/core.ts'
+import type { Core } from '#service/core.ts'
 import type { Context } from './verb.ts'
 
 /** One command after the other needs one connection, and a list may be read meanwhile. */
@@ -32,6 +31,10 @@ export function createContext(env: Readonly<Record<string, string | undefined>>)
  * ends last takes it down; without one it runs for the time of the command.
  */
 async function open(config: Config): Promise<{ core: Core; close(): Promise<void> }> {
+  const [{ startEmbedded }, { openCore }] = await Promise.all([
+    import('#postgres/embedded.ts'),
+    import('#service/core.ts'),
+  ])
   const embedded = config.DATABASE_URL === undefined ? await startEmbedded({ dataDir: config.DATA_DIR }) : null
   try {
     const core = await openCore({

@@ -5,26 +5,25 @@ import type { DemoAccess } from '#demo/companies/access.ts'
 import { type Answer, createNarrator, type Narrator } from '#demo/tour/narrator.ts'
 import { tellWebhook } from '#demo/tour/webhook.ts'
 import { streamOf } from '#ledger/envelope.ts'
-import { optional, verb } from './verb.ts'
+import type { Verbs } from './verb.ts'
 
 /** The main job on a running service, step by step, with real requests and answers. */
-export const demo = verb({
-  summary:
-    'shows the main job on a running service: a sale, its replay and cancellation, an offline till, a webhook, the ledger',
-  flags: { url: optional('URL'), key: optional('API_KEY') },
-  async run(context, { url, key }) {
-    const base = url ?? context.config.PUBLIC_URL
-    const known = key === undefined ? await demoCompany(context.config) : null
-    const narrator = createNarrator(base, key ?? known?.api_key ?? '', process.stdout)
-    const me = await narrator.get('Who am I?', '/me', whoLine)
-    await tellSale(narrator)
-    if (known) await tellWebhook(narrator, known.user)
-    const { store } = await context.core()
-    narrator.say(`The ledger of ${me.body.data.company.name}, last events`)
-    await showLedger(narrator, store.read(streamOf(me.body.data.company.id), 0))
-    return undefined
+export const verbs: Verbs<'demo'> = {
+  demo: {
+    async run(context, { url, key }) {
+      const base = url ?? context.config.PUBLIC_URL
+      const known = key === undefined ? await demoCompany(context.config) : null
+      const narrator = createNarrator(base, key ?? known?.api_key ?? '', process.stdout)
+      const me = await narrator.get('Who am I?', '/me', whoLine)
+      await tellSale(narrator)
+      if (known) await tellWebhook(narrator, known.user)
+      const { store } = await context.core()
+      narrator.say(`The ledger of ${me.body.data.company.name}, last events`)
+      await showLedger(narrator, store.read(streamOf(me.body.data.company.id), 0))
+      return undefined
+    },
   },
-})
+}
 
 async function demoCompany({ DATA_DIR }: Config): Promise<DemoAccess> {
   const file = join(DATA_DIR, 'demo.json')

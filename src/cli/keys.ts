@@ -1,22 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { KEY_BYTES, newKey } from '#access/api-keys.ts'
-import { runAsSystem } from '#access/as-system.ts'
 import { CreateApiKeyInput, createApiKey, revokeApiKey } from '#commands/api-keys.ts'
 import { invalid, refuse } from '#domain/refusal.ts'
 import { parseScopes } from '#domain/scopes.ts'
+import { runAsSystem } from '#ledger/write/run.ts'
 import type { ApiKeyObject } from '#projections/api-keys.ts'
 import { listApiKeys } from '#queries/api-keys.ts'
-import { accepted, checked, companyOf, given, idOf, optional, Refused, required, verb } from './verb.ts'
+import { accepted, checked, companyOf, given, idOf, Refused, type Verbs } from './verb.ts'
 
-export const keyVerbs = {
-  create: verb({
-    summary: 'makes an API key, which is shown this once; a company has at most 5 active ones',
-    flags: {
-      company: required('ID'),
-      name: required('NAME'),
-      scopes: required('all|read|SCOPE,SCOPE'),
-      'expires-at': optional('TIME'),
-    },
+export const verbs: Verbs<'key'> = {
+  'key create': {
     async run(context, { company, name, scopes: text, 'expires-at': expires_at }) {
       const scopes = parseScopes(text)
       if (!scopes) throw new Refused(invalid('scopes', 'há um escopo desconhecido'))
@@ -27,20 +20,15 @@ export const keyVerbs = {
       const { id, ...rest } = accepted(await runAsSystem<ApiKeyObject>(core.writer, companyId, createApiKey, input))
       return { id, key, ...rest }
     },
-  }),
-  list: verb({
-    summary: 'lists the API keys of a company, also revoked and expired ones',
-    flags: { company: required('ID') },
+  },
+  'key list': {
     async run(context, { company }) {
       const core = await context.core()
       const companyId = await companyOf(core, company)
       return listApiKeys(core.pool, companyId)
     },
-  }),
-  revoke: verb({
-    summary: 'ends an API key for good, from its next call on',
-    flags: { key: required('KEY_ID') },
-    positional: 'key',
+  },
+  'key revoke': {
     async run(context, { key }) {
       const id = idOf(key)
       const { pool, writer } = await context.core()
@@ -50,5 +38,5 @@ export const keyVerbs = {
       if (!rows[0]) throw new Refused(refuse('not_found', { key_id: id }))
       return accepted(await runAsSystem<ApiKeyObject>(writer, rows[0].company_id, revokeApiKey, { id }))
     },
-  }),
+  },
 }

@@ -1,30 +1,31 @@
 import { invalid } from '#domain/refusal.ts'
-import { CopyDiffers, copyLedgers } from '#ledger/copy.ts'
 import { type OutsideStore, WrongExpectedRevision } from '#ledger/port.ts'
+import { CopyDiffers, copyLedgers } from '#ledger/stores/copy.ts'
 import { createEventStoreDb } from '#ledger/stores/eventstoredb.ts'
-import { Refused, required, verb } from './verb.ts'
+import { Refused, type Verbs } from './verb.ts'
 
-export const copyVerb = verb({
-  summary:
-    'copies all ledgers to an EventStoreDB, unchanged, and reads them back; what is there already is compared, so an interrupted copy is just run again',
-  flags: { to: required('esdb://HOST:2113') },
-  async run(context, { to }) {
-    const target = open(to)
-    try {
-      // Before anything is opened or copied: a mistyped address should not cost a start.
-      await target.ping()
-      const { store } = await context.core()
-      return await copyLedgers(store, target, (stream, events) => process.stderr.write(`${stream}: ${events} events\n`))
-    } catch (error) {
-      if (error instanceof CopyDiffers) throw new Refused(invalid('to', differs(error)))
-      if (error instanceof WrongExpectedRevision)
-        throw new Refused(invalid('to', `mais alguém está gravando no livro ${error.stream} do destino`))
-      throw error
-    } finally {
-      await target.close()
-    }
+export const verbs: Verbs<'ledger copy'> = {
+  'ledger copy': {
+    async run(context, { to }) {
+      const target = open(to)
+      try {
+        // Before anything is opened or copied: a mistyped address should not cost a start.
+        await target.ping()
+        const { store } = await context.core()
+        return await copyLedgers(store, target, (stream, events) =>
+          process.stderr.write(`${stream}: ${events} events\n`),
+        )
+      } catch (error) {
+        if (error instanceof CopyDiffers) throw new Refused(invalid('to', differs(error)))
+        if (error instanceof WrongExpectedRevision)
+          throw new Refused(invalid('to', `mais alguém está gravando no livro ${error.stream} do destino`))
+        throw error
+      } finally {
+        await target.close()
+      }
+    },
   },
-})
+}
 
 function open(address: string): OutsideStore {
   try {

@@ -1,12 +1,13 @@
 import { access, constants, readFile } from 'node:fs/promises'
 import { type ExportVerification, verifyExport } from '#audit/export.ts'
-import { isGenuine, parseSeals, readPublicKey, type Seal } from '#audit/seal.ts'
+import { isGenuine, loadSealKey, parseSeals, pemOf, readPublicKey, type Seal } from '#audit/seal.ts'
+import { NotWhole, sealLedger } from '#audit/sealing.ts'
 import { verifyLedger } from '#audit/verify.ts'
 import type { Verification } from '#audit/walk.ts'
 import { invalid } from '#domain/refusal.ts'
 import { companyOf as companyOfStream } from '#ledger/envelope.ts'
 import type { Core } from '#service/core.ts'
-import { type Context, companyOf, optional, Refused, verb } from './verb.ts'
+import { type Context, companyOf, Refused, type Verb, type Verbs } from './verb.ts'
 
 /** What was found, and what it was held against. */
 interface Told extends Verification {
@@ -24,21 +25,13 @@ interface Flags {
   readonly 'public-key'?: string | undefined
 }
 
-export const verifyVerb = verb({
-  summary:
-    'recomputes every hash and follows the chain, of all companies or one, or of an export; holds it against seals; ends with 1 if anything is wrong',
-  flags: {
-    company: optional('ID'),
-    file: optional('EXPORT'),
-    seal: optional('SEALS'),
-    'public-key': optional('PEM'),
-  },
+const verifyVerb: Verb<'ledger verify'> = {
   async run(context, flags) {
     const seals = await readSeals(flags)
     return flags.file === undefined ? verifyStored(context, flags, seals) : verifyFile(flags.file, flags, seals)
   },
   isBad: (result) => [result].flat().some((each) => !(each as Told).valid),
-})
+}
 
 /** Genuine seals only. @throws Refused */
 async function readSeals({ seal: path, 'public-key': keyPath }: Flags): Promise<Seal[]> {
@@ -128,4 +121,48 @@ async function verifyFile(
   if (flags.company !== undefined && flags.company !== String(companyId))
     throw new Refused(invalid('file', `não é um livro da empresa ${flags.company}`))
   return { company_id: companyId, ...found, ...heldAgainst(own, flags) }
+}
+
+const sealVerb: Verb<'ledger seal'> = {
+  async run(context, { company, all }) {
+    if ((company === undefined) === (all === undefined))
+      throw new Refused(invalid('company', 'informe --company ou --all, um só'))
+    const core = await context.core()
+    if (company !== undefined) return sealOne(context, core, await companyOf(core, company))
+    const { rows } = await core.pool.query<{ company_id: number }>(
+      'select company_id from ledgers where revision >= 0 order by company_id',
+    )
+    const seals: Seal[] = []
+    for (const { company_id } of rows) seals.push(await sealOne(context, core, company_id))
+    return seals
+  },
+  // A document to be kept, whoever asks for it.
+  show: (seals) => JSON.stringify(seals),
+}
+
+async function sealOne({ config }: Context, { pool, store }: Core, companyId: number): Promise<Seal> {
+  const now = () => new Date().toISOString()
+  const sealing = { pool, store, key: await loadSealKey(config.SEAL_KEY_FILE), now }
+  const seal = await sealLedger(sealing, companyId, null).catch((error: unknown) => {
+    if (!(error instanceof NotWhole)) throw error
+    const { revision, reason } = error.verification.first_error ?? {}
+    const found = `o livro da empresa ${companyId} não está íntegro: ${reason} na revisão ${revision}`
+    throw new Refused(invalid('company', `${found}; um selo faria valer o que foi alterado`))
+  })
+  if (!seal) throw new Error(`the ledger of company ${companyId} is empty`)
+  return seal
+}
+
+const publicKeyVerb: Verb<'ledger public-key'> = {
+  async run({ config }) {
+    const { keyId, publicKey } = await loadSealKey(config.SEAL_KEY_FILE)
+    return { key_id: keyId, public_key: publicKey, pem: pemOf(publicKey) }
+  },
+  show: (result) => (result as { pem: string }).pem.trimEnd(),
+}
+
+export const verbs: Verbs<'ledger verify' | 'ledger seal' | 'ledger public-key'> = {
+  'ledger verify': verifyVerb,
+  'ledger seal': sealVerb,
+  'ledger public-key': publicKeyVerb,
 }

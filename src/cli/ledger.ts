@@ -1,73 +1,38 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { z } from 'zod'
+import { readAsOf } from '#api/read-as-of.ts'
 import { Subject } from '#api/v1/events.ts'
+import type { Moment } from '#audit/as-of.ts'
 import { exportLines } from '#audit/export.ts'
-import type { Seal } from '#audit/seal.ts'
-import { loadSealKey, pemOf } from '#audit/seal.ts'
-import { NotWhole, sealLedger } from '#audit/sealing.ts'
+import { Instant } from '#domain/instant.ts'
 import { invalid, refuse } from '#domain/refusal.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 import { listHistory } from '#queries/events.ts'
-import type { Core } from '#service/core.ts'
-import { asOfVerb } from './ledger-as-of.ts'
-import { copyVerb } from './ledger-copy.ts'
-import { verifyVerb } from './ledger-verify.ts'
 import { forPeople } from './output.ts'
-import { accepted, type Context, checked, companyOf, optional, Refused, required, toggle, verb } from './verb.ts'
+import { accepted, checked, companyOf, Refused, type Verb, type Verbs } from './verb.ts'
 
 /** Records of one page of a history. */
 const PAGE = 200
 
 const SubjectFlag = z.object({ subject: Subject })
 
-const oneLine = (result: object): string => JSON.stringify(result)
+const AT = 'deve ser uma revisão do livro ou uma data com hora e fuso, como "2026-11-21T08:17:15-03:00"'
 
-const sealVerb = verb({
-  summary: 'verifies the ledger of a company, or of all, and prints its head, signed; keep it outside of the service',
-  flags: { company: optional('ID'), all: toggle },
-  async run(context, { company, all }) {
-    if ((company === undefined) === (all === undefined))
-      throw new Refused(invalid('company', 'informe --company ou --all, um só'))
-    const core = await context.core()
-    if (company !== undefined) return sealOne(context, core, await companyOf(core, company))
-    const { rows } = await core.pool.query<{ company_id: number }>(
-      'select company_id from ledgers where revision >= 0 order by company_id',
-    )
-    const seals: Seal[] = []
-    for (const { company_id } of rows) seals.push(await sealOne(context, core, company_id))
-    return seals
-  },
-  // A document to be kept, whoever asks for it.
-  show: oneLine,
+const AsOfFlags = z.object({
+  at: z.union(
+    [
+      z
+        .string()
+        .regex(/^\d{1,15}$/)
+        .transform((text): Moment => ({ revision: Number(text) })),
+      Instant.transform((time): Moment => ({ time })),
+    ],
+    AT,
+  ),
 })
 
-async function sealOne({ config }: Context, { pool, store }: Core, companyId: number): Promise<Seal> {
-  const now = () => new Date().toISOString()
-  const sealing = { pool, store, key: await loadSealKey(config.SEAL_KEY_FILE), now }
-  const seal = await sealLedger(sealing, companyId, null).catch((error: unknown) => {
-    if (!(error instanceof NotWhole)) throw error
-    const { revision, reason } = error.verification.first_error ?? {}
-    const found = `o livro da empresa ${companyId} não está íntegro: ${reason} na revisão ${revision}`
-    throw new Refused(invalid('company', `${found}; um selo faria valer o que foi alterado`))
-  })
-  if (!seal) throw new Error(`the ledger of company ${companyId} is empty`)
-  return seal
-}
-
-const publicKeyVerb = verb({
-  summary: 'prints the public key of the seals, for whoever has to trust them',
-  flags: {},
-  async run({ config }) {
-    const { keyId, publicKey } = await loadSealKey(config.SEAL_KEY_FILE)
-    return { key_id: keyId, public_key: publicKey, pem: pemOf(publicKey) }
-  },
-  show: (result) => (result as { pem: string }).pem.trimEnd(),
-})
-
-const exportVerb = verb({
-  summary: 'prints the events of a company as JSON Lines, each as it was hashed; `ledger verify --file` checks them',
-  flags: { company: required('ID'), from: optional('REVISION') },
+const exportVerb: Verb<'ledger export'> = {
   async run(context, { company, from = '0' }) {
     if (!/^(0|[1-9]\d{0,14})$/.test(from))
       throw new Refused(invalid('from', 'deve ser um número inteiro a partir de 0'))
@@ -79,11 +44,9 @@ const exportVerb = verb({
     })
     return undefined
   },
-})
+}
 
-const historyVerb = verb({
-  summary: 'lists the events of one record, oldest first, also of a deleted one',
-  flags: { company: required('ID'), subject: required('sale/9') },
+const historyVerb: Verb<'ledger history'> = {
   async run(context, { company, subject }) {
     const named = checked(SubjectFlag, { subject }).subject
     const core = await context.core()
@@ -101,7 +64,7 @@ const historyVerb = verb({
     return events
   },
   show: (result) => forAuditors(result as Envelope[]),
-})
+}
 
 /** Without what only the chain needs. */
 const forAuditors = (events: readonly Envelope[]): string =>
@@ -116,12 +79,18 @@ const forAuditors = (events: readonly Envelope[]): string =>
     })),
   )
 
-export const ledgerVerbs = {
-  verify: verifyVerb,
-  seal: sealVerb,
-  'public-key': publicKeyVerb,
-  export: exportVerb,
-  history: historyVerb,
-  'as-of': asOfVerb,
-  copy: copyVerb,
+const asOfVerb: Verb<'ledger as-of'> = {
+  async run(context, { company, at, get }) {
+    const moment = checked(AsOfFlags, { at }).at
+    const core = await context.core()
+    const { body } = accepted(await readAsOf(core, await companyOf(core, company), moment, get))
+    return JSON.parse(body) as object
+  },
+  show: (answer) => JSON.stringify(answer, null, 2),
+}
+
+export const verbs: Verbs<'ledger export' | 'ledger history' | 'ledger as-of'> = {
+  'ledger export': exportVerb,
+  'ledger history': historyVerb,
+  'ledger as-of': asOfVerb,
 }

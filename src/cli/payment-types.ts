@@ -1,4 +1,3 @@
-import { runAsSystem } from '#access/as-system.ts'
 import {
   CreatePaymentTypeInput,
   createPaymentType,
@@ -7,10 +6,10 @@ import {
 } from '#commands/payment-types.ts'
 import { refuse } from '#domain/refusal.ts'
 import { nameKey } from '#domain/text.ts'
-import { PAYMENT_KINDS } from '#events/companies.ts'
+import { runAsSystem } from '#ledger/write/run.ts'
 import type { PaymentTypeObject } from '#projections/payment-types.ts'
 import type { Core } from '#service/core.ts'
-import { accepted, checked, companyOf, given, idOf, optional, Refused, required, verb } from './verb.ts'
+import { accepted, checked, companyOf, given, idOf, Refused, type Verbs } from './verb.ts'
 
 interface Fields {
   readonly name?: string | undefined
@@ -21,8 +20,6 @@ interface Fields {
 
 const inputOf = ({ name, kind, fee, 'due-days': days }: Fields) =>
   given({ name, kind, fee_percentage: fee, due_days: days === undefined ? undefined : Number(days) })
-
-const kind = PAYMENT_KINDS.join('|')
 
 async function list({ pool }: Core, companyId: number): Promise<PaymentTypeObject[]> {
   const { rows } = await pool.query<{ doc: PaymentTypeObject }>(
@@ -40,34 +37,16 @@ async function findByName(core: Core, companyId: number, name: string | undefine
   return found.id
 }
 
-export const paymentTypeVerbs = {
-  create: verb({
-    summary: 'defines a way to pay',
-    flags: {
-      company: required('ID'),
-      name: required('NAME'),
-      kind: required(kind),
-      fee: optional('PERCENT'),
-      'due-days': optional('DAYS'),
-    },
+export const verbs: Verbs<'payment-type'> = {
+  'payment-type create': {
     async run(context, { company, ...values }) {
       const input = checked(CreatePaymentTypeInput, inputOf(values))
       const core = await context.core()
       const companyId = await companyOf(core, company)
       return accepted(await runAsSystem<PaymentTypeObject>(core.writer, companyId, createPaymentType, input))
     },
-  }),
-  update: verb({
-    summary: 'changes the way to pay with this id, or else the one with this name',
-    flags: {
-      id: optional('ID'),
-      company: required('ID'),
-      name: optional('NAME'),
-      kind: optional(kind),
-      fee: optional('PERCENT'),
-      'due-days': optional('DAYS'),
-    },
-    positional: 'id',
+  },
+  'payment-type update': {
     async run(context, { company, id, ...values }) {
       const { name, ...fields } = checked(UpdatePaymentTypeInput.omit({ id: true }), inputOf(values))
       const core = await context.core()
@@ -78,13 +57,11 @@ export const paymentTypeVerbs = {
           : { id: idOf(id), ...given({ name }), ...fields }
       return accepted(await runAsSystem<PaymentTypeObject>(core.writer, companyId, updatePaymentType, input))
     },
-  }),
-  list: verb({
-    summary: 'lists the ways to pay of a company',
-    flags: { company: required('ID') },
+  },
+  'payment-type list': {
     async run(context, { company }) {
       const core = await context.core()
       return list(core, await companyOf(core, company))
     },
-  }),
+  },
 }

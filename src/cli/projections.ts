@@ -1,14 +1,12 @@
 import { readModel } from '#projections/index.ts'
-import { verb } from './verb.ts'
+import type { Verbs } from './verb.ts'
 
-export const projectionVerbs = {
-  rebuild: verb({
-    summary: 'makes all tables of the read model anew from the ledgers',
-    flags: {},
+export const verbs: Verbs<'projections'> = {
+  'projections rebuild': {
     async run(context) {
       const core = await context.core()
       const { events, companies, parity } = await core.rebuild((count) => process.stderr.write(`${count} events\n`))
       return { version: readModel.version, events, companies, parity }
     },
-  }),
+  },
 }

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { readDemoFile } from '#demo/companies/access.ts'
 import { sandboxHelp } from '#demo/provider-sandbox/control.ts'
 import { startSandbox } from '#demo/provider-sandbox/server.ts'
-import { checked, optional, verb } from './verb.ts'
+import { checked, type Verbs } from './verb.ts'
 
 const DEFAULT_PORT = '4000'
 
@@ -15,21 +15,21 @@ const Port = z
   .refine((port) => port <= 65_535, 'deve ser uma porta de 0 a 65535')
 
 /** Runs until it is told to stop; every notification and its answer is printed. */
-export const providerSandbox = verb({
-  summary: 'runs a payment provider to try online orders with: approve, refund, repeat and forge with curl',
-  flags: { port: optional('PORT'), secret: optional('NOTIFICATION_SECRET') },
-  async run({ config }, { port = DEFAULT_PORT, secret }) {
-    const sandbox = await startSandbox({
-      port: checked(z.object({ port: Port }), { port }).port,
-      secret: secret ?? (await demoSecret(config.DATA_DIR)),
-      log: (line) => process.stdout.write(`${line}\n`),
-    })
-    process.stdout.write(sandboxHelp(sandbox.url))
-    await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
-    await sandbox.close()
-    return undefined
+export const verbs: Verbs<'provider-sandbox'> = {
+  'provider-sandbox': {
+    async run({ config }, { port = DEFAULT_PORT, secret }) {
+      const sandbox = await startSandbox({
+        port: checked(z.object({ port: Port }), { port }).port,
+        secret: secret ?? (await demoSecret(config.DATA_DIR)),
+        log: (line) => process.stdout.write(`${line}\n`),
+      })
+      process.stdout.write(sandboxHelp(sandbox.url))
+      await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
+      await sandbox.close()
+      return undefined
+    },
   },
-})
+}
 
 /** Of the demonstration store, so that its notifications are believed without being told; null where there is none. */
 async function demoSecret(dataDir: string): Promise<string | null> {

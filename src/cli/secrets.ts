@@ -1,6 +1,8 @@
 import { createInterface } from 'node:readline'
 import { refuse } from '#domain/refusal.ts'
-import { type Flags, Refused, type Values } from './verb.ts'
+import type { Typed } from './arguments.ts'
+import type { Flags } from './commands.ts'
+import { Refused } from './verb.ts'
 
 /** Stands for a secret that is yet to be read. */
 const FROM_INPUT = '-'
@@ -11,11 +13,7 @@ const MISSING = 'falta na entrada padrão'
  * other users of the machine see arguments, but not what is piped. The input is not touched where nothing is to be read.
  * @throws Refused when the input ends before all were read
  */
-export async function withSecrets(
-  flags: Flags,
-  values: Values<Flags>,
-  input: NodeJS.ReadableStream,
-): Promise<Values<Flags>> {
+export async function withSecrets(flags: Flags, values: Typed, input: NodeJS.ReadableStream): Promise<Typed> {
   const names = Object.keys(flags).filter((name) => flags[name]?.isSecret && values[name] === FROM_INPUT)
   if (names.length === 0) return values
   const read: Record<string, string> = {}

@@ -1,4 +1,3 @@
-import { runAsSystem } from '#access/as-system.ts'
 import {
   CreateStoreInput,
   createStore,
@@ -10,21 +9,10 @@ import {
 } from '#commands/stores.ts'
 import { refuse } from '#domain/refusal.ts'
 import type { Command } from '#ledger/command.ts'
+import { runAsSystem } from '#ledger/write/run.ts'
 import type { StoreObject } from '#projections/stores.ts'
 import { findStore, listStores } from '#queries/stores.ts'
-import {
-  accepted,
-  type Context,
-  checked,
-  companyOf,
-  given,
-  optional,
-  Refused,
-  required,
-  secret,
-  toggle,
-  verb,
-} from './verb.ts'
+import { accepted, type Context, checked, companyOf, given, Refused, type Verb, type Verbs } from './verb.ts'
 
 /** Runs a command on the store with an alias, which names its company too. */
 async function onStore<I extends { alias: string }>(context: Context, command: Command<I>, input: I) {
@@ -34,16 +22,9 @@ async function onStore<I extends { alias: string }>(context: Context, command: C
   return accepted(await runAsSystem<StoreObject, I>(writer, store.companyId, command, input))
 }
 
-const switching = (summary: string, command: Command<SwitchStoreInput>) =>
-  verb({
-    summary,
-    flags: { alias: required('ALIAS') },
-    positional: 'alias',
-    run: (context, values) => onStore(context, command, checked(SwitchStoreInput, values)),
-  })
-
-/** The provider's credentials and the secret that signs its notifications: kept to be used, never shown again. */
-const secrets = { 'access-token': secret(optional('TOKEN')), 'notification-secret': secret(optional('SECRET')) }
+const switching = (command: Command<SwitchStoreInput>): Verb<'store enable' | 'store disable'> => ({
+  run: (context, values) => onStore(context, command, checked(SwitchStoreInput, values)),
+})
 
 interface Fields {
   readonly alias: string
@@ -55,38 +36,25 @@ interface Fields {
 const inputOf = ({ alias, commission, 'access-token': token, 'notification-secret': secret }: Fields) =>
   given({ alias, commission_percentage: commission, access_token: token, notification_secret: secret })
 
-export const storeVerbs = {
-  create: verb({
-    summary: 'opens an online store; --sandbox for one that takes test payments only',
-    flags: {
-      company: required('ID'),
-      alias: required('ALIAS'),
-      commission: required('PERCENT'),
-      sandbox: toggle,
-      ...secrets,
-    },
+export const verbs: Verbs<'store'> = {
+  'store create': {
     async run(context, { company, sandbox, ...values }) {
       const input = checked(CreateStoreInput, { ...inputOf(values), sandbox: sandbox !== undefined })
       const core = await context.core()
       const companyId = await companyOf(core, company)
       return accepted(await runAsSystem<StoreObject, CreateStoreInput>(core.writer, companyId, createStore, input))
     },
-  }),
-  update: verb({
-    summary: 'changes the commission of payments to come, or puts new secrets in the place of the old ones',
-    flags: { alias: required('ALIAS'), commission: optional('PERCENT'), ...secrets },
-    positional: 'alias',
+  },
+  'store update': {
     run: (context, values) => onStore(context, updateStore, checked(UpdateStoreInput, inputOf(values))),
-  }),
-  enable: switching('lets a store take orders, payments and notifications again', enableStore),
-  disable: switching('closes a store: to its buyers and to the provider it does not exist', disableStore),
-  list: verb({
-    summary: 'lists the online stores of a company',
-    flags: { company: required('ID') },
+  },
+  'store enable': switching(enableStore),
+  'store disable': switching(disableStore),
+  'store list': {
     async run(context, { company }) {
       const core = await context.core()
       const companyId = await companyOf(core, company)
       return listStores(core.pool, companyId)
     },
-  }),
+  },
 }

@@ -8,7 +8,7 @@ import { openQueue } from '#demo/till/sale.ts'
 import { type Credentials, createSession } from '#demo/till/session.ts'
 import { createTill, playDay } from '#demo/till/till.ts'
 import { invalid } from '#domain/refusal.ts'
-import { checked, optional, Refused, toggle, verb } from './verb.ts'
+import { checked, Refused, type Verbs } from './verb.ts'
 
 const SALES = 25
 const Plan = z.strictObject({ sales: z.int().min(0).max(10_000), url: webAddress })
@@ -16,29 +16,22 @@ const Plan = z.strictObject({ sales: z.int().min(0).max(10_000), url: webAddress
 const PORTION = 10
 
 /** A day at an offline till of a running service, with a line that breaks at the worst moments. */
-export const till = verb({
-  summary: 'plays an offline till of a running service: sells, loses its connection while it uploads, and reconciles',
-  flags: {
-    url: optional('URL'),
-    email: optional('EMAIL'),
-    password: optional('PASSWORD'),
-    demo: toggle,
-    sales: optional('COUNT'),
-    queue: optional('FILE'),
+export const verbs: Verbs<'till'> = {
+  till: {
+    async run({ config }, { url = config.PUBLIC_URL, email, password, demo, sales, queue: file = null }) {
+      const credentials = await credentialsOf(config, demo ? {} : { email, password })
+      const plan = checked(Plan, { sales: sales === undefined ? SALES : Number(sales), url })
+      // What the till says on its way is for people; the report is the answer.
+      const say = (text: string) => void process.stderr.write(`${text}\n`)
+      const line = createLine(plan.url)
+      const session = createSession({ line, credentials, say, random: Math.random })
+      const queue = await openQueue(file)
+      const world = { random: Math.random, now: () => new Date(), newId: randomUUID }
+      const client = createTill({ session, queue, world, say, portion: PORTION })
+      return playDay({ line, session, queue, till: client, say }, plan.sales)
+    },
   },
-  async run({ config }, { url = config.PUBLIC_URL, email, password, demo, sales, queue: file = null }) {
-    const credentials = await credentialsOf(config, demo ? {} : { email, password })
-    const plan = checked(Plan, { sales: sales === undefined ? SALES : Number(sales), url })
-    // What the till says on its way is for people; the report is the answer.
-    const say = (text: string) => void process.stderr.write(`${text}\n`)
-    const line = createLine(plan.url)
-    const session = createSession({ line, credentials, say, random: Math.random })
-    const queue = await openQueue(file)
-    const world = { random: Math.random, now: () => new Date(), newId: randomUUID }
-    const client = createTill({ session, queue, world, say, portion: PORTION })
-    return playDay({ line, session, queue, till: client, say }, plan.sales)
-  },
-})
+}
 
 /** Those given, or those of the first demonstration company. */
 async function credentialsOf(

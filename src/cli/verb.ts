@@ -3,26 +3,10 @@ import type { Config } from '#config/config.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { describeIssues } from '#domain/validation.ts'
 import type { Core } from '#service/core.ts'
+import type { COMMANDS, Flags, Name } from './commands.ts'
 
-/** A flag; `value` is how usage calls what it takes, null where it takes nothing. */
-export interface Flag {
-  readonly required: boolean
-  readonly value: string | null
-  /** Whether it can be given as `-`, to be read from standard input. */
-  readonly isSecret?: true
-}
-
-export const required = (value: string) => ({ required: true, value }) as const
-export const optional = (value: string) => ({ required: false, value }) as const
-
-/** A flag that others should not see: usage says how it is piped (secrets.ts). */
-export const secret = <F extends Flag>(flag: F) => ({ ...flag, value: `${flag.value}|-`, isSecret: true }) as const
-
-/** A flag that is just there or not; its value is then `true`. */
-export const toggle = { required: false, value: null } as const
-
-export type Flags = Readonly<Record<string, Flag>>
-export type Values<F extends Flags> = {
+/** What was given for the flags of a verb. */
+type Values<F extends Flags> = {
   readonly [N in keyof F]: F[N]['required'] extends true ? string : string | undefined
 }
 
@@ -33,22 +17,20 @@ export interface Context {
   core(): Promise<Core>
 }
 
-/** One thing to do from the command line. */
-export interface Verb<F extends Flags = Flags> {
-  readonly summary: string
-  readonly flags: F
-  /** The flag that may be given without its name. */
-  readonly positional?: keyof F & string
+/** What is behind the words that name a verb. */
+export interface Verb<N extends Name = Name> {
   /** Does it. What it returns is printed: a record, a list of records, or nothing. */
-  run(context: Context, values: Values<F>): Promise<object | undefined>
+  run(context: Context, values: Values<(typeof COMMANDS)[N]['flags']>): Promise<object | undefined>
   /** How a person sees it, where a table of its members would not do. */
   show?(result: object): string
   /** Whether what was found makes the command end with 1. */
   isBad?(result: object): boolean
 }
 
-/** Declares a verb; only ties the values to the flags. */
-export const verb = <F extends Flags>(declaration: Verb<F>): Verb => declaration as unknown as Verb
+/** All verbs of a group, as `company`, or those named in full. */
+export type Verbs<Words extends string> = {
+  readonly [N in Extract<Name, Words | `${Words} ${string}`>]: Verb<N>
+}
 
 /** The command was understood and refused. */
 export class Refused extends Error {

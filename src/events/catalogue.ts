@@ -26,7 +26,7 @@ export type EventName = keyof typeof EVENT_TYPES
 export type DataOf<N extends EventName> = z.infer<(typeof EVENT_TYPES)[N]['data']>
 export type EventOf<N extends EventName> = Omit<Envelope, 'data'> & { readonly type: N; readonly data: DataOf<N> }
 
-/** A new event of a type, at its current version, about the record that its data names. */
+/** A new event of a type, in its newest version, about the record that its data names. */
 export function event<N extends EventName>(name: N, data: DataOf<N>): NewEvent {
   const { version, subject } = EVENT_TYPES[name]
   return { type: name, version, subject: `${subject}/${(data as { id: number }).id}`, data }

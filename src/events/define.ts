@@ -1,17 +1,67 @@
 import { z } from 'zod'
+import type { Envelope } from '#ledger/envelope.ts'
+import { Unavailable } from '#lib/unavailable.ts'
 
-/** One type of event: its version, the kind of record it is about, and the shape of its data. */
+/** One type of event: the kind of record it is about, and the shape of its data in the version that is written. */
 export interface EventType<D> {
   readonly version: number
   /** First half of the subject: `sale` of `sale/981`. The second is `data.id`. */
   readonly subject: string
   readonly data: z.ZodType<D>
+  /** Versions that are only read any more, the first one first. */
+  readonly former: readonly FormerVersion[]
 }
 
-/** Declares an event type; every event's data carries the id of the record that it is about. */
-export function eventType<S extends z.ZodRawShape>(subject: string, shape: S, version = 1) {
-  const data = z.strictObject({ id: z.int().positive(), ...shape })
-  return { version, subject, data } satisfies EventType<z.infer<typeof data>>
+/** A shape that nobody writes any more, though ledgers hold it for ever. */
+export interface FormerVersion {
+  readonly data: z.ZodType
+  /** Its data in the shape of the version after it. Depends on nothing but the event: the same ledger always gives the same tables. */
+  upcast(data: object, event: Envelope): object
+}
+
+/** Every event's data carries the id of the record that it is about. */
+const dataOf = <S extends z.ZodRawShape>(shape: S) => z.strictObject({ id: z.int().positive(), ...shape })
+
+type DataOf<S extends z.ZodRawShape> = z.infer<ReturnType<typeof dataOf<S>>>
+
+/** Declares an event type, in its first version. */
+export function eventType<S extends z.ZodRawShape>(subject: string, shape: S) {
+  const former: readonly FormerVersion[] = []
+  return { version: 1, subject, data: dataOf(shape), former } satisfies EventType<DataOf<S>>
+}
+
+/** Declares the next version of an event type: its whole shape, and how data of the version before is read in it. */
+export function newVersion<D, S extends z.ZodRawShape>(
+  before: EventType<D>,
+  shape: S,
+  upcast: (data: D, event: Envelope) => DataOf<S>,
+) {
+  const last = { data: before.data, upcast: upcast as FormerVersion['upcast'] }
+  const { version, subject, former } = before
+  return { version: version + 1, subject, data: dataOf(shape), former: [...former, last] } satisfies EventType<
+    DataOf<S>
+  >
+}
+
+/**
+ * How events of these types are read in their newest version, whichever one they were stored in: what is that already is given
+ * back as it is. @throws Unavailable for a version that is newer than these types: whoever left it out would make other tables.
+ */
+export function upcasterOf(types: Readonly<Record<string, EventType<unknown>>>): (event: Envelope) => Envelope {
+  const known = new Map(Object.entries(types))
+  return (event) => {
+    const type = known.get(event.type)
+    // Of a type that is not known, nothing that would act on it is known either.
+    if (!type || type.version === event.version) return event
+    if (!type.former[event.version - 1]) {
+      const { stream, revision, version } = event
+      throw new Unavailable(
+        `this program is older than the ledger: it does not know version ${version} of ${event.type} (${stream}, revision ${revision})`,
+      )
+    }
+    const data = type.former.slice(event.version - 1).reduce((data, { upcast }) => upcast(data, event), event.data)
+    return { ...event, version: type.version, data }
+  }
 }
 
 /**

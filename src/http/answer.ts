@@ -28,21 +28,6 @@ export function sendProblem(response: Response, problem: Problem, status: number
   sendJson(response, status, problemBody(problem.code, response.locals.requestId as string, problem.details))
 }
 
-/** `{"data": <record>}` */
-export const single = (record: string): string => (record === '' ? '' : `{"data":${record}}`)
-
-/** The list envelope: `data` is the records' JSON text joined by commas (LIST-1). */
-export function list(page: {
-  data: string
-  has_more: boolean
-  next: string | null
-  limit: number
-  synced_at: string | null
-}): string {
-  const meta = { has_more: page.has_more, next_cursor: page.next, limit: page.limit, synced_at: page.synced_at }
-  return `{"data":[${page.data}],"meta":${JSON.stringify(meta)}}`
-}
-
 /** Statuses of a single command's outcomes. */
 export const singleReply: Reply = {
   status: (outcome) => (outcome === 'created' ? 201 : outcome === 'deleted' ? 204 : 200),

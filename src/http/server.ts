@@ -1,5 +1,8 @@
+import { once } from 'node:events'
 import { createServer, IncomingMessage, type Server, ServerResponse } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Express } from 'express'
+import gracefulShutdown from 'http-graceful-shutdown'
 import { answerUnreadable, type UnreadableOptions } from './unreadable.ts'
 
 /** What bounds the connections of a server, so that slow, silent or many callers cannot keep it from the others. */
@@ -52,7 +55,7 @@ export function serverOf(app: Express, { limits = SERVER_LIMITS, ...unreadable }
       keepAliveTimeout: limits.keepAlive_ms,
       connectionsCheckingInterval: limits.check_ms,
       maxHeaderSize: limits.headerBytes,
-      // Node would answer without an id and a body; middleware/require-host.ts does it better.
+      // Node would answer without an id and a body; middleware/transport.ts does it better.
       requireHostHeader: false,
     },
     app,
@@ -61,4 +64,44 @@ export function serverOf(app: Express, { limits = SERVER_LIMITS, ...unreadable }
   server.timeout = limits.stalled_ms
   answerUnreadable(server, unreadable)
   return server
+}
+
+/** Longest wait for requests under way when the service is told to stop. */
+const DRAIN_TIMEOUT_MS = 30_000
+
+/** A server that accepts requests. */
+export interface Listening {
+  /**
+   * Accepts for some time more, so that whoever distributes calls can learn of the end, then resolves when every request is
+   * answered. From the first moment on every answer ends its connection: no caller uses one that is about to be closed.
+   */
+  drain(delay_ms: number): Promise<void>
+}
+
+/** Rejects when the port cannot be had. */
+export async function listen(server: Server, { port, host }: { port: number; host: string }): Promise<Listening> {
+  let delay_ms = 0
+  // Its own handling of signals is left out: the process has more to stop than a server.
+  const shutDown = gracefulShutdown(server, {
+    signals: '',
+    timeout: DRAIN_TIMEOUT_MS,
+    preShutdown: () => delay(delay_ms),
+  })
+  server.listen(port, host)
+  try {
+    await once(server, 'listening')
+  } catch (error) {
+    throw new Error(`cannot listen on port ${port}`, { cause: error })
+  }
+  return {
+    async drain(wanted_ms) {
+      delay_ms = wanted_ms
+      server.prependListener('request', endConnection)
+      await shutDown()
+    },
+  }
+}
+
+function endConnection(_request: IncomingMessage, response: ServerResponse): void {
+  response.setHeader('Connection', 'close')
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Response } from 'express'
 import { JSON_TYPE } from './answer.ts'
-import type { AnswerProblem } from './middleware/failures.ts'
+import type { AnswerProblem } from './middleware/problem-handler.ts'
 import { Problem, type ProblemCode, problemBody, statusOf } from './problems.ts'
 
 export interface UnreadableOptions {

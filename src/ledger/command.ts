@@ -7,6 +7,9 @@ import type { Rows } from './working-set.ts'
 /** What happened to the subject, in words of no protocol; the edge turns it into a status. */
 export type OutcomeKind = 'created' | 'updated' | 'deleted' | 'unchanged'
 
+/** For so long a request with the same Idempotency-Key gets the same answer (IDEM-4). */
+export const ANSWER_RETENTION_MS = 24 * 3600 * 1000
+
 /** Rows of `ops` that belong to an event but must never be in it: secrets' hashes. Written in the same transaction. */
 export interface PrivateRow {
   readonly table: AnyTable
@@ -48,14 +51,11 @@ export interface Command<I> {
   decide(rows: Rows, input: I, context: DecisionContext): Decision
 }
 
-/** A command with its input, ready to be run. */
 // biome-ignore lint/suspicious/noExplicitAny: a list of commands mixes input types; `invoke` checked each pair
 export type Invocation = { readonly command: Command<any>; readonly input: any }
 
-/** Pairs a command with an input of its own type. */
 export const invoke = <I>(command: Command<I>, input: I): Invocation => ({ command, input })
 
-/** Declares a command; only fixes the input type for the members. */
 export const command = <I>(declaration: Command<I>): Command<I> => declaration
 
 /** Accepts: the events to append (none when nothing changes) and the record to show. The first event's subject is the default. */

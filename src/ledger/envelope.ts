@@ -45,7 +45,6 @@ export interface Envelope {
   readonly data: object
 }
 
-/** The hash before the first event. */
 export const GENESIS_HASH = '0'.repeat(64)
 
 /** The one text of a value that everybody hashes and signs alike (RFC 8785). */
@@ -62,7 +61,6 @@ export const hashOf = (envelope: Omit<Envelope, 'hash'>): string =>
 /** Of the streams of companies (EventStoreDB category naming). */
 export const STREAM_PREFIX = 'company-'
 
-/** The stream of a company. */
 export const streamOf = (companyId: number): string => `${STREAM_PREFIX}${companyId}`
 
 /** The company of a stream, or null for a stream that is not a company's. */

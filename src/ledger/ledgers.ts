@@ -19,11 +19,10 @@ export interface OpenLedger {
   revision: number
   hash: string
   lastRecordedAt: string
-  /** Nothing at or below it makes a reaction again. */
+  /** Reactors have seen everything up to it. */
   readonly reactedRevision: number
   /** Whether anything was made that others wait for. */
   hasReacted: boolean
-  /** Events to append, command by command. */
   readonly commands: Envelope[][]
 }
 

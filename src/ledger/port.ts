@@ -11,6 +11,25 @@ export interface Append {
 }
 
 /**
+ * An append cut into parts that a store takes: at most `maxBytes` of JSON each, unless a single command has more. The events of
+ * one command always stay together, so that whatever part of a large append lands, no command is half done.
+ */
+export function chunksOf(commands: Append['commands'], maxBytes: number): Envelope[][] {
+  const chunks: Envelope[][] = []
+  let bytes = Number.POSITIVE_INFINITY
+  for (const events of commands) {
+    const size = Buffer.byteLength(JSON.stringify(events))
+    if (bytes + size > maxBytes) {
+      chunks.push([])
+      bytes = 0
+    }
+    chunks.at(-1)?.push(...events)
+    bytes += size
+  }
+  return chunks
+}
+
+/**
  * Where ledgers are kept. A store either takes part in the Postgres transaction of the unit of work, or lives outside it;
  * the writer handles both, so commands and projections never know which one is in use.
  */
@@ -23,11 +42,11 @@ export interface EventStore {
    * Any other error of a store outside the transaction means that the outcome is unknown.
    */
   append(appends: readonly Append[], tx: Transaction): Promise<void>
-  /** Events of one stream from a revision (inclusive) on, in order, as they stand in the store. */
+  /** Events of one stream from a revision (inclusive) on, in order, as they were stored, of whatever version. */
   read(stream: string, fromRevision: number): AsyncIterable<Envelope>
   /** Names of all company streams, for a start on a read model that does not know them yet. */
   streams(): AsyncIterable<string>
-  /** Looks events up by their type or subject. A store that cannot is read through instead (src/ledger/search.ts). */
+  /** Looks events up by their type or subject. A store that cannot is read through instead (src/ledger/reading.ts). */
   search?(stream: string, search: Search): Promise<SearchPage>
   /**
    * A stream after a revision (from its beginning: null) as it is kept, in its order, also what does not belong where it
@@ -36,7 +55,6 @@ export interface EventStore {
   stored?(stream: string, afterRevision: number | null): AsyncIterable<StoredEvent>
 }
 
-/** Which events of a stream are wanted. */
 export interface Search {
   /** First and last revision to look at, both inclusive. */
   readonly fromRevision: number
@@ -45,7 +63,6 @@ export interface Search {
   readonly types: readonly string[] | null
   /** Null: about any record. */
   readonly subject: string | null
-  /** Events at most. */
   readonly limit: number
 }
 
@@ -56,7 +73,6 @@ export interface SearchPage {
   readonly seenTo: number
 }
 
-/** An event as a store keeps it. */
 export interface StoredEvent {
   /** JSON text of the envelope. */
   readonly json: string

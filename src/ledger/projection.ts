@@ -1,6 +1,7 @@
+import { createHash } from 'node:crypto'
 import type { Envelope } from './envelope.ts'
-import type { AnyRef, AnyTable } from './table.ts'
-import type { Changes, Rows } from './working-set.ts'
+import { type AnyRef, type AnyTable, ddlOf } from './table.ts'
+import type { Changes, Rows, WorkingSet } from './working-set.ts'
 
 /** How one type of event changes rows. Both members depend on nothing but their arguments: the same ledger always gives the same tables. */
 export interface Handler {
@@ -18,7 +19,6 @@ export interface Projection {
 
 /** How a record is found and shown; `type` is the first half of a subject. The text is the API's object, ready to be sent. */
 export interface RecordView {
-  /** Rows needed to show the record. */
   refs(id: number): readonly AnyRef[]
   /** Rows of other records that are shown with it and may change by themselves, as the category of an item. */
   refsMore?(rows: Rows, id: number): readonly AnyRef[]
@@ -32,8 +32,22 @@ export interface ReadModel {
   readonly version: string
   readonly projections: readonly Projection[]
   readonly views: Readonly<Record<string, RecordView>>
+  /**
+   * An event in the newest version of its type, which is all that projections, reactors and views know; itself where it is
+   * that. @throws Unavailable for what a newer program has written.
+   */
+  upcast(event: Envelope): Envelope
   /** Rows that every projection may read, as the company's own, which knows the time zone. */
   readonly base: readonly AnyRef[]
+}
+
+/** Schema of all tables that projections write; it can be dropped and rebuilt from the ledgers. */
+export const READ_SCHEMA = 'read'
+
+/** The version of a read model: its tables' DDL and a number that grows when a projection's meaning changes. */
+export function versionOf(projections: readonly Projection[], meaning: number): string {
+  const ddl = projections.flatMap((projection) => projection.tables.map((table) => ddlOf(table, READ_SCHEMA)))
+  return `${meaning}-${createHash('sha256').update(ddl.join('\n')).digest('hex').slice(0, 12)}`
 }
 
 /** Handlers by type of event: of fifteen projections one or two care for it. */
@@ -60,21 +74,44 @@ export function refsOf(model: ReadModel, event: Envelope): AnyRef[] {
   return refs
 }
 
-/** Applies an event to the rows of its company. */
 export function project(model: ReadModel, rows: Changes, event: Envelope): void {
   for (const handler of handlersOf(model, event.type)) handler.apply(rows, event)
 }
 
-/** The parts of a subject `sale/981`. */
 export function parseSubject(subject: string): { type: string; id: number } {
   const slash = subject.indexOf('/')
   return { type: subject.slice(0, slash), id: Number(subject.slice(slash + 1)) }
 }
 
-/** The view of a subject's record. */
 export function viewOf(model: ReadModel, subject: string): { view: RecordView; id: number } {
   const { type, id } = parseSubject(subject)
   const view = model.views[type]
   if (!view) throw new Error(`no view shows ${subject}`)
   return { view, id }
+}
+
+/** Rows in memory, and how more of them are brought in. */
+export interface Loading {
+  readonly model: ReadModel
+  readonly set: WorkingSet
+  /** Loads what is missing; a round trip, so it is called only when something is. */
+  load(companyId: number, refs: readonly AnyRef[]): Promise<void>
+}
+
+export async function ensure({ set, load }: Loading, companyId: number, refs: readonly AnyRef[]): Promise<void> {
+  const missing = set.missing(companyId, refs)
+  if (missing.length > 0) await load(companyId, missing)
+}
+
+/** The record's JSON text as it stands in the working set, at a moment (UTC); '' when it is gone. */
+export async function render(
+  subject: string,
+  { companyId, now }: { companyId: number; now: string },
+  loading: Loading,
+): Promise<string> {
+  const { view, id } = viewOf(loading.model, subject)
+  const rows = loading.set.of(companyId)
+  await ensure(loading, companyId, view.refs(id))
+  if (view.refsMore) await ensure(loading, companyId, view.refsMore(rows, id))
+  return view.render(rows, id, now) ?? ''
 }

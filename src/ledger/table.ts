@@ -28,11 +28,9 @@ export interface Ref<R> {
   readonly values: readonly KeyValue[]
 }
 
-/** Any table, where the row's type does not matter. */
 // biome-ignore lint/suspicious/noExplicitAny: a table is invariant in its row type, so only `any` accepts them all
 export type AnyTable = Table<any>
 
-/** Any reference. */
 // biome-ignore lint/suspicious/noExplicitAny: as above
 export type AnyRef = Ref<any>
 
@@ -44,13 +42,10 @@ export function table<R extends object>(
   return { global: false, indexes: [], name, ...declaration }
 }
 
-/** A reference to a row by primary key. */
 export const byPk = <R>(table: Table<R>, ...values: KeyValue[]): Ref<R> => ({ table, by: 'pk', values })
 
-/** A reference to a row by a named unique key. */
 export const byKey = <R>(table: Table<R>, by: string, ...values: KeyValue[]): Ref<R> => ({ table, by, values })
 
-/** DDL of a table in a schema, with its indexes. */
 export const ddlOf = (table: AnyTable, schema: string): string =>
   [tableDdl(table, schema), ...indexDdl(table, schema)].join('\n')
 
@@ -98,3 +93,35 @@ export function flushStatement(table: AnyTable): Statement {
     text: `insert into ${table.name} (${names}) select * from unnest(${arrays.join(', ')}) on conflict (${pk.join(', ')}) do update set ${updates.join(', ')}`,
   }
 }
+
+/** Adds rows to a table that has none of them. */
+export const copyStatement = ({ name, columns }: AnyTable): string =>
+  `copy ${name} (${Object.keys(columns).join(', ')}) from stdin`
+
+/** Rows of a table in Postgres' text format, a line each. */
+export function copyLines(table: AnyTable, rows: readonly Record<string, unknown>[]): string {
+  const columns = Object.entries(table.columns) as [string, ColumnType][]
+  let lines = ''
+  for (const row of rows) {
+    let end = columns.length
+    for (const [name, type] of columns) lines += fieldOf(row[name], type) + (--end > 0 ? '\t' : '\n')
+  }
+  return lines
+}
+
+const HAS_SPECIAL = /[\\\t\n\r]/
+const SPECIAL = /[\\\t\n\r]/g
+const ESCAPED: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' }
+
+function fieldOf(value: unknown, type: ColumnType): string {
+  if (value === null || value === undefined) return '\\N'
+  if (type === 'json') return escapedJson(JSON.stringify(value))
+  if (type === 'text') return escaped(String(value))
+  return type === 'bytea' ? `\\\\x${(value as Buffer).toString('hex')}` : String(value)
+}
+
+/** Of the special characters JSON text has the backslash only, because it writes the others with one. */
+const escapedJson = (text: string): string => (text.includes('\\') ? text.replaceAll('\\', '\\\\') : text)
+
+const escaped = (text: string): string =>
+  HAS_SPECIAL.test(text) ? text.replace(SPECIAL, (character) => ESCAPED[character] as string) : text

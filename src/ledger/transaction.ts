@@ -1,5 +1,4 @@
-import type { Pool, PoolClient, QueryResult, QueryResultRow } from 'pg'
-import { copyIn } from './copy-in.ts'
+import pg, { type Pool, type PoolClient, type QueryResult, type QueryResultRow } from 'pg'
 
 /** A statement with a stable text: prepared once per connection under its name. */
 export interface Statement {
@@ -14,7 +13,7 @@ export interface Transaction {
 
 /** A transaction that also takes rows by the thousand. */
 export interface BulkTransaction extends Transaction {
-  /** Sends a COPY … FROM STDIN with all its lines (copy-in.ts). */
+  /** Sends a COPY … FROM STDIN with all its lines. */
   copy(statement: string, lines: string): Promise<void>
 }
 
@@ -73,4 +72,43 @@ export async function inTransaction<T>(
     client.release(true)
     throw error
   }
+}
+
+/** What the driver's own types leave out. */
+interface CopyConnection {
+  query(text: string): void
+  sendCopyFromChunk(chunk: Buffer): void
+  endCopyFrom(): void
+}
+
+/**
+ * COPY … FROM STDIN of what is in memory. Statement and data are sent in one go, without waiting to be asked for them: a
+ * server that has refused the statement drops the data, so it can be pipelined with other statements as any of them.
+ */
+class CopyIn extends pg.Query {
+  readonly #statement: string
+  readonly #data: Buffer
+
+  constructor(statement: string, data: Buffer, done: (error: Error | undefined) => void) {
+    super(statement, done)
+    this.#statement = statement
+    this.#data = data
+  }
+
+  override submit = (connection: unknown): void => {
+    const to = connection as CopyConnection
+    to.query(this.#statement)
+    to.sendCopyFromChunk(this.#data)
+    to.endCopyFrom()
+  }
+
+  /** The server asks for the data, which is on its way. */
+  handleCopyInResponse(): void {}
+}
+
+/** Runs a COPY … FROM STDIN whose data are lines of Postgres' text format. */
+function copyIn(client: PoolClient, statement: string, lines: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    client.query(new CopyIn(statement, Buffer.from(lines), (error) => (error ? reject(error) : resolve())))
+  })
 }

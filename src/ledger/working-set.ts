@@ -1,7 +1,8 @@
-import { copyLines, copyStatement } from './copy-lines.ts'
 import {
   type AnyRef,
   type AnyTable,
+  copyLines,
+  copyStatement,
   flushStatement,
   type KeyValue,
   loadStatement,

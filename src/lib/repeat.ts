@@ -1,40 +1,68 @@
-/** Work that is done again and again. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
+
+export interface OnDemand {
+  /** Has it done soon; once more if it is being done, however many ask meanwhile. */
+  ask(): void
+  /** Resolves when all that was asked for is done. */
+  idle(): Promise<void>
+}
+
+/**
+ * Coalesces what is asked for: those who ask in the same turn of the event loop share one run of `work`, those who ask while it
+ * runs share the next one, and it never runs twice at the same time. `work` answers for its failures itself.
+ */
+export function coalesce(work: () => Promise<unknown>): OnDemand {
+  let asked = false
+  let running: Promise<void> | null = null
+
+  async function run(): Promise<void> {
+    await nextTurn()
+    while (asked) {
+      asked = false
+      await work()
+    }
+    running = null
+  }
+
+  return {
+    ask() {
+      asked = true
+      running ??= run()
+    },
+    idle: () => running ?? Promise.resolve(),
+  }
+}
+
 export interface Repetition {
   /** Does it without waiting for its time; once more if it is being done. */
   now(): void
-  /** Resolves when it is over. */
   stop(): Promise<void>
 }
 
-/** Does `work` now, then a while after each time it ended, whether it failed or not: never twice at the same time. */
-export function repeat(work: () => Promise<unknown>, every_ms: number, onError: (error: unknown) => void): Repetition {
-  let working: Promise<void> | null = null
-  let again = false
+/**
+ * Does `work` now, then again `every_ms` after each time it ended, whether it failed or not. A function is asked each time how
+ * long to wait.
+ */
+export function repeat(
+  work: () => Promise<unknown>,
+  every_ms: number | (() => number),
+  onError: (error: unknown) => void,
+): Repetition {
   let stopped = false
   let timer: NodeJS.Timeout | undefined
-
-  async function round(): Promise<void> {
-    while (again && !stopped) {
-      again = false
-      await work().catch(onError)
-    }
-    working = null
-    if (!stopped) timer = setTimeout(now, every_ms)
-  }
-
-  function now(): void {
-    again = true
+  const rounds = coalesce(async () => {
     clearTimeout(timer)
-    if (!stopped) working ??= Promise.resolve().then(round)
-  }
-
-  now()
+    if (stopped) return
+    await work().catch(onError)
+    if (!stopped) timer = setTimeout(rounds.ask, typeof every_ms === 'number' ? every_ms : every_ms())
+  })
+  rounds.ask()
   return {
-    now,
-    async stop() {
+    now: rounds.ask,
+    stop() {
       stopped = true
       clearTimeout(timer)
-      await working
+      return rounds.idle()
     },
   }
 }

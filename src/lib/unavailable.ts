@@ -1,4 +1,4 @@
-/** The event store or Postgres cannot be reached, or a queue is full: nothing is promised, try again later. */
+/** The event store or Postgres cannot be reached, a queue is full, or this process is too old: nothing is promised, try again later. */
 export class Unavailable extends Error {
   override readonly name = 'Unavailable'
 }

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Pool } from 'pg'
+import { coalesce } from '#lib/repeat.ts'
 
 /** Channel on which processes tell each other what was committed; its name stays, so that releases understand each other. */
 export const LIVE_CHANNEL = 'ledger_news'
@@ -54,7 +55,6 @@ interface LiveNotifier {
 export function createLiveNotifier(pool: Pool, onError: (error: unknown) => void, pause_ms = PAUSE_MS): LiveNotifier {
   const waiting = new Map<number, number>()
   const closing = new AbortController()
-  let sending: Promise<void> | null = null
 
   function remember(positions: readonly LedgerPosition[]): void {
     for (const { companyId, revision } of positions) {
@@ -62,31 +62,27 @@ export function createLiveNotifier(pool: Pool, onError: (error: unknown) => void
     }
   }
 
-  async function sendAll(): Promise<void> {
-    while (waiting.size > 0) {
-      const positions = [...waiting].map(([companyId, revision]) => ({ companyId, revision }))
-      waiting.clear()
-      try {
-        await pool.query({ ...NOTIFY, values: [LIVE_CHANNEL, encodePositions(positions)] })
-      } catch (error) {
-        remember(positions)
-        onError(error)
-        break
-      }
-      await pause(pause_ms, undefined, { signal: closing.signal, ref: false }).catch(() => {})
+  const sending = coalesce(async () => {
+    const positions = [...waiting].map(([companyId, revision]) => ({ companyId, revision }))
+    waiting.clear()
+    try {
+      await pool.query({ ...NOTIFY, values: [LIVE_CHANNEL, encodePositions(positions)] })
+    } catch (error) {
+      remember(positions)
+      return onError(error)
     }
-    sending = null
-  }
+    await pause(pause_ms, undefined, { signal: closing.signal, ref: false }).catch(() => {})
+  })
 
   return {
     notify(positions) {
       if (closing.signal.aborted) return
       remember(positions)
-      sending ??= sendAll()
+      sending.ask()
     },
-    async close() {
+    close() {
       closing.abort()
-      await sending
+      return sending.idle()
     },
   }
 }

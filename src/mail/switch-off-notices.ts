@@ -1,6 +1,6 @@
 import type { DataOf } from '#events/catalogue.ts'
 import { parseSubject } from '#ledger/projection.ts'
-import type { Reaction } from '#ledger/reaction.ts'
+import type { Reactor } from '#ledger/reactor.ts'
 import { table } from '#ledger/table.ts'
 import { companyOf } from '#projections/companies.ts'
 import { webhookById } from '#projections/webhooks.ts'
@@ -35,7 +35,7 @@ const notices = table<Notice>('notices', {
 const reasonOf = (event: { readonly data: object }) => (event.data as DataOf<'WebhookSwitchedOff'>).reason
 
 /** An endpoint that was switched off without being asked for is told to its company (HOOK-20). */
-export const switchOffNotices: Reaction = {
+export const switchOffNotices: Reactor = {
   refs(_rows, event) {
     if (event.type !== 'WebhookSwitchedOff' || reasonOf(event) === 'requested') return null
     return [webhookById(parseSubject(event.subject).id)]

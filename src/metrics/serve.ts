@@ -1,9 +1,9 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Request, RequestHandler } from 'express'
 import ipaddr from 'ipaddr.js'
-import { bearer } from '#http/middleware/authenticate.ts'
-import { answerProblem } from '#http/middleware/failures.ts'
-import { FORWARDING } from '#http/middleware/require-https.ts'
+import { bearer } from '#http/middleware/anonymous-callers.ts'
+import { answerProblem } from '#http/middleware/problem-handler.ts'
+import { isDirect } from '#http/middleware/transport.ts'
 import { Problem } from '#http/problems.ts'
 
 export interface MetricsOptions {
@@ -18,7 +18,7 @@ export interface MetricsOptions {
  */
 export function serveMetrics({ metrics, token }: MetricsOptions): RequestHandler {
   return async (request, response) => {
-    const refusal = token === null ? refuseFar(request) : refuseStranger(request, token)
+    const refusal = token === null ? refuseFar(request) : refuseAnonymous(request, token)
     if (refusal) return answerProblem(response, refusal)
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       return answerProblem(response, new Problem('method_not_allowed', undefined, { Allow: 'GET, HEAD' }))
@@ -34,13 +34,11 @@ const NEAR = ['loopback', 'private', 'uniqueLocal', 'linkLocal']
 function refuseFar(request: Request): Problem | null {
   const address = request.socket.remoteAddress
   const isNear =
-    address !== undefined &&
-    NEAR.includes(ipaddr.process(address.split('%')[0] as string).range()) &&
-    FORWARDING.every((name) => request.headers[name] === undefined)
+    address !== undefined && NEAR.includes(ipaddr.process(address.split('%')[0] as string).range()) && isDirect(request)
   return isNear ? null : new Problem('not_found')
 }
 
-function refuseStranger(request: Request, token: string): Problem | null {
+function refuseAnonymous(request: Request, token: string): Problem | null {
   const shown = bearer(request)
   if (shown !== null && timingSafeEqual(digest(shown), digest(token))) return null
   return new Problem(shown === null ? 'missing_token' : 'invalid_token', undefined, { 'WWW-Authenticate': 'Bearer' })

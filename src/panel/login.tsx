@@ -1,6 +1,6 @@
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
 import { Email } from '#domain/text.ts'
-import { routed } from '#http/middleware/routed.ts'
+import { routed } from '#http/middleware/observe.ts'
 import { sendPlainPage, sendRedirect } from './answer.tsx'
 import { textOf } from './forms/form.ts'
 import { onlyBy } from './guard.ts'

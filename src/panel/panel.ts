@@ -1,9 +1,9 @@
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
-import { limitStrangers } from '#http/middleware/authenticate.ts'
-import { failures } from '#http/middleware/failures.ts'
+import { limitAnonymousBy } from '#http/middleware/anonymous-callers.ts'
 import { bodyProblem, holdBody } from '#http/middleware/json-body.ts'
-import { requireHttps } from '#http/middleware/require-https.ts'
-import { routed } from '#http/middleware/routed.ts'
+import { routed } from '#http/middleware/observe.ts'
+import { problemHandler } from '#http/middleware/problem-handler.ts'
+import { requireHttps } from '#http/middleware/transport.ts'
 import { type Params, placeOf } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
 import { answerFailure, type Place, sendPage, sendRedirect } from './answer.tsx'
@@ -24,7 +24,7 @@ const FORM_TYPE = 'application/x-www-form-urlencoded'
 
 const parseForm = express.urlencoded({ extended: false, ...FORM_LIMITS })
 
-/** Reads the form of a request. Room for it is held in the name of whoever is logged in, so that no stranger can take it away. */
+/** Reads the form of a request. Room for it is held in the name of whoever is logged in, so that no anonymous caller can take it away. */
 const formParser =
   ({ bodies }: PanelContext): RequestHandler =>
   (request, response, next) => {
@@ -42,7 +42,7 @@ const formParser =
 export function panel(context: PanelContext): Router {
   const router = express.Router({ caseSensitive: true })
   router.use('/assets', serveAssets())
-  router.use(pagePolicy, requireHttps(limitStrangers(context.addresses)), requireOwnSite)
+  router.use(pagePolicy, requireHttps(limitAnonymousBy(context.addresses)), requireOwnSite)
   const readForm = formParser(context)
   router.use(loginRoutes(context, readForm))
   router.use(requireSession(context), readForm)
@@ -58,7 +58,7 @@ export function panel(context: PanelContext): Router {
     one.all(onlyBy(Allow))
   }
   router.use((_request, _response, next) => next(new Problem('not_found')))
-  router.use(failures(context.log, answerFailure))
+  router.use(problemHandler(context.log, answerFailure))
   return router
 }
 

@@ -7,8 +7,7 @@ import type { AsOfCore, Moment } from '#audit/as-of.ts'
 import type { Verifier } from '#audit/verify.ts'
 import type { Calendar } from '#domain/instant.ts'
 import type { Refusal } from '#domain/refusal.ts'
-import type { InputDependencies } from '#http/dependencies.ts'
-import type { LogFailure } from '#http/middleware/failures.ts'
+import type { LogError } from '#http/middleware/problem-handler.ts'
 import type { Params } from '#http/paths.ts'
 import type { Command } from '#ledger/command.ts'
 import type { Answer } from '#ledger/write/unit-of-work.ts'
@@ -28,13 +27,16 @@ export interface PanelContext extends AsOfCore {
   readonly addresses: AddressLimit
   /** Room for the bodies of forms. */
   readonly bodies: MemoryBudget
-  readonly dependencies: InputDependencies
+  /** A signing secret that nobody has seen yet. */
+  newSecret(): string
+  /** Whether webhooks may call http and private addresses. */
+  readonly allowPrivateTargets: boolean
   readonly publicUrl: string
   readonly newId: () => string
   readonly panel: PanelAccess
   /** Hears what any process commits, for pages that follow. */
   readonly live: LiveUpdates
-  readonly log: LogFailure
+  readonly log: LogError
 }
 
 /** Everybody who is logged in, or owners only. */

@@ -5,7 +5,8 @@ import { type Moment, withCompanyAsOf } from '#audit/as-of.ts'
 import { Instant, localInstant } from '#domain/instant.ts'
 import { singleReply } from '#http/answer.ts'
 import { Problem } from '#http/problems.ts'
-import { invoke, isRefusal } from '#ledger/command.ts'
+import { isRefusal } from '#ledger/command.ts'
+import { asUser, runCommand } from '#ledger/write/run.ts'
 import { type FormBody, formBody, textOf } from './forms/form.ts'
 import type { PanelContext, Submission, Visit } from './route.ts'
 import { flashOf } from './words/flashes.ts'
@@ -39,7 +40,6 @@ type Sender = Pick<Submission, 'requestId' | 'address'>
 
 /** The context of a request with a form. Its commands are the user's own, with the point of sale as their origin. */
 export function submissionOf(visit: Visit, form: FormBody, { requestId, address }: Sender): Submission {
-  const { companyId, userId } = visit.session
   const { _csrf, ...content } = form
   const key = textOf(form, '_key')
   if (!KEY.test(key)) throw new Problem('validation_failed')
@@ -56,12 +56,7 @@ export function submissionOf(visit: Visit, form: FormBody, { requestId, address 
     address,
     idempotency,
     run: (command, input) =>
-      visit.context.writer.run({
-        companyId,
-        invocations: [invoke(command, input)],
-        origin: 'pdv',
-        actor: `user/${userId}`,
-        requestId,
+      runCommand(visit.context.writer, asUser(visit.session, requestId), command, input, {
         idempotency: idempotency(),
         reply: singleReply,
       }),

@@ -2,10 +2,10 @@ import express, { type Request, type RequestHandler, type Response, type Router 
 import type { AddressLimit } from '#access/minute-limit.ts'
 import { Alias } from '#commands/stores.ts'
 import { sendJson, sendProblem } from '#http/answer.ts'
-import { limited } from '#http/middleware/authenticate.ts'
-import { type LogFailure, problemOf } from '#http/middleware/failures.ts'
+import { limited } from '#http/middleware/anonymous-callers.ts'
 import { holdBody, tooLarge } from '#http/middleware/json-body.ts'
-import { routed } from '#http/middleware/routed.ts'
+import { routed } from '#http/middleware/observe.ts'
+import { type LogError, problemOf } from '#http/middleware/problem-handler.ts'
 import { pathId } from '#http/paths.ts'
 import { Problem, problemBody, statusOf } from '#http/problems.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
@@ -30,7 +30,7 @@ export interface NotificationOptions extends Processing {
   readonly onNotified?: ((outcome: Conclusion['outcome']) => void) | undefined
   /** Room for the bodies of calls. */
   readonly bodies: MemoryBudget
-  readonly log: LogFailure
+  readonly log: LogError
 }
 
 /**

@@ -1,8 +1,9 @@
 import { RecordPaymentInput, recordPayment } from '#commands/orders/record-payment.ts'
 import { judge, statusOfProvider } from '#domain/orders.ts'
 import type { Refusal } from '#domain/refusal.ts'
-import { invoke, isRefusal } from '#ledger/command.ts'
-import type { Request } from '#ledger/write/unit-of-work.ts'
+import { isRefusal } from '#ledger/command.ts'
+import { asSystem, runCommand } from '#ledger/write/run.ts'
+import type { Reply } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import type { ProviderPayment } from './provider-port.ts'
@@ -25,6 +26,7 @@ export type PaymentOutcome = 'applied' | 'duplicate' | 'stale' | 'ignored'
 /** How the writer's answer tells a change from none; no caller sees it. */
 const CHANGED = 201
 const UNCHANGED = 200
+const TELLING: Reply = { status: (outcome) => (outcome === 'unchanged' ? UNCHANGED : CHANGED) }
 
 /** The input of `recordPayment` for a payment that was fetched. */
 export const recordOf = (orderId: number, payment: ProviderPayment): RecordPaymentInput =>
@@ -43,17 +45,11 @@ export const recordOf = (orderId: number, payment: ProviderPayment): RecordPayme
  */
 export async function applyPayment(
   writer: Writer,
-  { companyId, orderId, requestId }: { companyId: number; orderId: number; requestId: Request['requestId'] },
+  { companyId, orderId, requestId }: { companyId: number; orderId: number; requestId: string | null },
   payment: ProviderPayment,
 ): Promise<{ outcome: PaymentOutcome; order: OrderObject } | Refusal> {
-  const answer = await writer.run({
-    companyId,
-    invocations: [invoke(recordPayment, recordOf(orderId, payment))],
-    origin: 'system',
-    actor: null,
-    requestId,
-    reply: { status: (outcome) => (outcome === 'unchanged' ? UNCHANGED : CHANGED) },
-  })
+  const record = recordOf(orderId, payment)
+  const answer = await runCommand(writer, asSystem(companyId, requestId), recordPayment, record, { reply: TELLING })
   if (isRefusal(answer)) return answer
   const order = JSON.parse(answer.body) as OrderObject
   return { order, outcome: answer.status === CHANGED ? 'applied' : whyUnchanged(order, payment) }

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { NotificationOutcome } from '#domain/orders.ts'
-import { deleteInBatches } from '#ledger/purge.ts'
+import { deleteInBatches } from '#postgres/purge.ts'
 
 /** A notification as it arrives. */
 interface Arrival {

@@ -7,8 +7,9 @@ import { toCents } from '#domain/money.ts'
 import { splitOf } from '#domain/orders.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { Email, text } from '#domain/text.ts'
-import { type Command, invoke, isRefusal } from '#ledger/command.ts'
-import { findAnswer } from '#ledger/write/find-answer.ts'
+import { isRefusal } from '#ledger/command.ts'
+import { lookUpReplay } from '#ledger/write/idempotency.ts'
+import { type Acting, runCommand } from '#ledger/write/run.ts'
 import type { Answer, Request } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { PaymentObject } from '#projections/order-payments.ts'
@@ -44,7 +45,8 @@ export interface Payments {
   readonly newId: () => string
 }
 
-type Paying = Pick<Request, 'companyId' | 'actor' | 'requestId' | 'idempotency'> & {
+interface Paying extends Pick<Request, 'idempotency'> {
+  readonly acting: Acting
   readonly orderId: number
   readonly payment: PayInput
 }
@@ -63,18 +65,16 @@ const ATTEMPTS = '9d7a1c9e-5f0a-4a51-8f0e-6c1c2b7d4e10'
  * @throws ProviderMisconfigured when the store's credentials are missing, wrong, or of the other mode
  */
 export async function payOrder(payments: Payments, paying: Paying): Promise<Answer | Refusal> {
-  const stored = await findAnswer(payments.pool, paying)
-  if (stored) return stored
-  const reference = await findReference(payments.pool, paying.companyId, paying.orderId)
+  const { pool, writer } = payments
+  const { acting, idempotency, orderId } = paying
+  const replay = await lookUpReplay(pool, acting.companyId, idempotency)
+  if (replay) return replay
+  const reference = await findReference(pool, acting.companyId, orderId)
   if (reference === null) return refuse('not_found')
   const attemptId = attemptOf(paying, reference, payments.newId)
   const { payment_method_id } = paying.payment
-  const started = await run(payments.writer, paying, startPayment, {
-    id: paying.orderId,
-    attempt_id: attemptId,
-    idempotency_key: paying.idempotency?.key ?? null,
-    payment_method_id,
-  })
+  const start = { id: orderId, attempt_id: attemptId, idempotency_key: idempotency?.key ?? null, payment_method_id }
+  const started = await runCommand(writer, acting, startPayment, start, { reply: CREATED })
   if (isRefusal(started)) return started
   const order = JSON.parse(started.body) as OrderObject
   const found = order.payments.find((payment) => payment.attempt_id === attemptId)
@@ -82,7 +82,8 @@ export async function payOrder(payments: Payments, paying: Paying): Promise<Answ
   const attempt: Attempt = { ...found, attempt_id: attemptId }
   const made = recordKnown(order.id, attempt) ?? (await ask(payments, paying, order, attempt))
   if (isRefusal(made)) return made
-  return run(payments.writer, paying, recordPayment, made, paying.idempotency)
+  // Its answer is the request's.
+  return runCommand(writer, acting, recordPayment, made, { reply: CREATED, idempotency })
 }
 
 /** A key and a request mean one attempt of an order, whichever process they come to and however often. */
@@ -106,7 +107,8 @@ async function ask(
   attempt: Attempt,
 ): Promise<RecordPaymentInput | Refusal> {
   const { attempt_id } = attempt
-  const giveUp = (reason: string) => run(payments.writer, paying, refusePayment, { id: order.id, attempt_id, reason })
+  const giveUp = (reason: string) =>
+    runCommand(payments.writer, paying.acting, refusePayment, { id: order.id, attempt_id, reason }, { reply: CREATED })
   const store = await findStore(payments.pool, order.store_alias)
   const wanted = newPayment(order, attempt, paying.payment, payments.publicUrl)
   let made: ProviderPayment
@@ -154,18 +156,6 @@ const MAX_REASON = 500
 const reasonOf = ({ causes }: ProviderRefused): string =>
   [...causes.map(({ code, description }) => `${code}: ${description}`).join('; ')].slice(0, MAX_REASON).join('') ||
   'sem motivo informado'
-
-/** Runs one command of the request; with `idempotency` its answer is the request's. */
-function run<I>(
-  writer: Writer,
-  { companyId, actor, requestId }: Paying,
-  command: Command<I>,
-  input: I,
-  idempotency?: Request['idempotency'],
-): Promise<Answer | Refusal> {
-  const invocations = [invoke(command, input)]
-  return writer.run({ companyId, invocations, origin: 'api', actor, requestId, idempotency, reply: CREATED })
-}
 
 /** The request is one POST that creates a payment, whatever its last command finds. */
 const CREATED = { status: () => 201 }

@@ -1,6 +1,6 @@
 import { MercadoPagoConfig, Payment } from 'mercadopago'
 import { Agent, type Dispatcher } from 'undici'
-import { createSlots, type SlotLimits } from '#lib/semaphore.ts'
+import { createSemaphore, type SemaphoreLimits } from '#lib/semaphore.ts'
 import { providerError, readMade, readPayment, readSearch, statusOf } from './provider-answer.ts'
 import {
   type NewPayment,
@@ -13,7 +13,7 @@ import {
 
 /** From the call to the last byte of the answer, waiting for a free place included (PAY-7). */
 const TIMEOUT_MS = 4_000
-const LIMITS: SlotLimits = { running: 32, waiting: 256 }
+const LIMITS: SemaphoreLimits = { running: 32, waiting: 256 }
 
 /** The newest payments of one order that are looked at: an order has one or two, and each new attempt is a person's doing. */
 const FOUND_PAYMENTS = 50
@@ -22,7 +22,7 @@ interface ProviderClientOptions {
   /** Of the provider's API, without a slash at the end. */
   readonly baseUrl: string
   readonly timeout_ms?: number
-  readonly limits?: SlotLimits
+  readonly limits?: SemaphoreLimits
 }
 
 interface ProviderClient extends PaymentProvider {
@@ -42,7 +42,7 @@ export function createProviderClient({
   limits = LIMITS,
 }: ProviderClientOptions): ProviderClient {
   const transport = createTransport(baseUrl)
-  const slots = createSlots(limits)
+  const semaphore = createSemaphore(limits)
 
   async function answerOf<T>(account: ProviderAccount, call: Call, read: (answer: unknown) => T): Promise<T> {
     const { accessToken } = account
@@ -50,7 +50,7 @@ export function createProviderClient({
     const deadline = new AbortController()
     const timer = setTimeout(() => deadline.abort(new Error('time is up')), timeout_ms)
     const started = performance.now()
-    const release = await slots.take(deadline.signal)
+    const release = await semaphore.acquire(deadline.signal)
     try {
       if (!release) throw new ProviderUnavailable('too many calls wait for the provider')
       const options = {

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { keepTrying } from '#lib/keep-trying.ts'
+import { retry } from '#lib/retry.ts'
 import { SUPERUSER } from './cluster.ts'
 
 /** Advisory lock, shared by all processes that use the server: it goes down with the last of them. */
@@ -103,9 +103,7 @@ export function supervise(first: Share, options: SupervisionOptions): Supervisio
     return 'done'
   }
 
-  const watching = keepTrying(signal, watch, (error) =>
-    onTrouble('the embedded Postgres could not be started again', error),
-  )
+  const watching = retry(signal, watch, (error) => onTrouble('the embedded Postgres could not be started again', error))
   return {
     async stop() {
       stopping.abort()

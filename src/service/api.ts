@@ -8,32 +8,41 @@ import { createSessions } from '#access/sessions.ts'
 import { createSyncAccess } from '#access/sync-access.ts'
 import { createPageCache } from '#api/page-cache.ts'
 import { SECRET_BYTES, secretOf } from '#domain/webhook-secret.ts'
+import { createMemoryBudget, type MemoryLimits } from '#lib/memory-budget.ts'
 import { createLiveUpdates } from '#live/updates.ts'
+import type { Metrics } from '#metrics/metrics.ts'
 import { NOTIFICATIONS_PER_MINUTE } from '#payment-notifications/receiver.ts'
 import { createPool } from '#postgres/pool.ts'
-import { createBodies, type InterfaceOptions } from './app.ts'
+import type { InterfaceOptions } from './app.ts'
 import type { Running, Shared } from './role.ts'
+
+const MEBIBYTE = 1_048_576
+
+/** What callers' bodies may take in memory, until they are answered. A body has 1 MB, a till's list 5. */
+const BODIES: MemoryLimits = { allBytes: 64 * MEBIBYTE, companyBytes: 32 * MEBIBYTE }
 
 /** The gate sends one statement at a time. */
 const GATE_CONNECTIONS = 1
 
-const MEBIBYTE = 1_048_576
 /** All calls wait for it, so that a connection that died without a word must be noticed soon (after twice as long). */
 const GATE_STATEMENT_TIMEOUT_MS = 5_000
 
-export interface Api extends Running {
-  /** What the interfaces are made with. */
-  readonly interfaces: InterfaceOptions
-  /** Where demonstration companies can be found; null when there are none. */
-  readonly demoFile: string | null
+export interface Interfaces extends Running {
+  /** What they are made with. */
+  readonly options: InterfaceOptions
   /** Ends what would never be answered to its end, as the streams of open pages: before requests are waited for. */
   leave(): Promise<void>
 }
 
-/** Serves all HTTP interfaces. Stops after the last request was answered. */
-export async function startApi(shared: Shared, newId: () => string): Promise<Api> {
-  const { config, core, databaseUrl, provider, metrics, log } = shared
-  const demoFile = config.SEED_DEMO ? await seed(shared) : null
+interface InterfaceDependencies extends Pick<Shared, 'config' | 'core' | 'databaseUrl' | 'provider' | 'log'> {
+  readonly metrics: Pick<Metrics, 'onPage' | 'onNotified' | 'watchPool'>
+}
+
+/** Opens what all HTTP interfaces are made with, as the settings say. Is stopped after the last request was answered. */
+export function openInterfaces(
+  { config, core, databaseUrl, provider, metrics, log }: InterfaceDependencies,
+  newId: () => string,
+): Interfaces {
   const gatePool = createPool(databaseUrl, {
     max: GATE_CONNECTIONS,
     statement_timeout_ms: GATE_STATEMENT_TIMEOUT_MS,
@@ -48,7 +57,7 @@ export async function startApi(shared: Shared, newId: () => string): Promise<Api
     pool: core.pool,
     onError: (error) => log('open pages do not follow: live updates cannot be heard', error),
   })
-  const interfaces: InterfaceOptions = {
+  const options: InterfaceOptions = {
     ...core,
     limits,
     pages: createPageCache(config.PAGE_CACHE_MIB * MEBIBYTE),
@@ -59,7 +68,7 @@ export async function startApi(shared: Shared, newId: () => string): Promise<Api
       tokenDays: config.SYNC_TOKEN_DAYS ?? null,
       callsPerMinute: config.SYNC_QUOTA_PER_MINUTE,
     }),
-    bodies: createBodies(),
+    bodies: createMemoryBudget(BODIES),
     live,
     panel: {
       login,
@@ -71,22 +80,23 @@ export async function startApi(shared: Shared, newId: () => string): Promise<Api
     notificationLimit: createAddressLimit({ perMinute: NOTIFICATIONS_PER_MINUTE }),
     publicUrl: config.PUBLIC_URL,
     newId,
-    dependencies: {
-      newSecret: () => secretOf(randomBytes(SECRET_BYTES)),
-      allowPrivateTargets: config.WEBHOOK_ALLOW_PRIVATE,
-    },
+    newSecret: () => secretOf(randomBytes(SECRET_BYTES)),
+    allowPrivateTargets: config.WEBHOOK_ALLOW_PRIVATE,
     log,
   }
   return {
-    interfaces,
-    demoFile,
+    options,
     leave: live.close,
     stop: () => gatePool.end(),
   }
 }
 
-/** Not before all that an event store holds is known: its companies would be taken for those that are yet to be made. */
-async function seed({ core, config, seedDemo, log }: Shared): Promise<string | null> {
+/**
+ * Makes the demonstration companies where they are asked for, and says where they can be found; null when there are none. Not
+ * before all that an event store holds is known: its companies would be taken for those that are yet to be made.
+ */
+export async function seed({ core, config, seedDemo, log }: Shared): Promise<string | null> {
+  if (!config.SEED_DEMO) return null
   const { event_store = 'up' } = await core.health()
   if (event_store !== 'up') {
     log('demo companies are left to the next start', new Error(`the event store is ${event_store}`))

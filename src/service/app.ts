@@ -1,56 +1,51 @@
-import express, { type Express } from 'express'
+import type { Server } from 'node:http'
+import express, { type RequestHandler, type Response, type Router } from 'express'
 import helmet from 'helmet'
 import { type ApiOptions, apiV1, V1_ROUTES } from '#api/api-v1.ts'
 import { serveDocs } from '#api/docs/serve.ts'
-import { health, type ProbeOptions } from '#http/health.ts'
-import { failures, type LogFailure } from '#http/middleware/failures.ts'
-import { type Call, observe } from '#http/middleware/observe.ts'
-import { requestId } from '#http/middleware/request-id.ts'
-import { requireHost } from '#http/middleware/require-host.ts'
+import { type Call, observe, requestId } from '#http/middleware/observe.ts'
+import { answerProblem, type LogError, problemHandler } from '#http/middleware/problem-handler.ts'
+import { requireHost } from '#http/middleware/transport.ts'
 import { Problem } from '#http/problems.ts'
-import { createMemoryBudget, type MemoryLimits } from '#lib/memory-budget.ts'
+import { type ServerLimits, serverOf } from '#http/server.ts'
 import { type MetricsOptions, serveMetrics } from '#metrics/serve.ts'
+import { answerFailure as answerVisitor } from '#panel/answer.tsx'
 import { PANEL } from '#panel/link.ts'
 import { panel } from '#panel/panel.ts'
 import type { PanelContext } from '#panel/route.ts'
 import { type NotificationOptions, notificationReceiver } from '#payment-notifications/receiver.ts'
+import { answerProblem as answerTill } from '#sync/answer.ts'
 import { type SyncOptions, syncRouter } from '#sync/router.ts'
-import { answerInShape } from './shapes.ts'
+import { type Health, probes } from './health.ts'
 
-/** What every process answers with, whatever its roles. */
-export interface BaseOptions extends ProbeOptions {
+export interface AppOptions {
   /** Express's setting: whom to believe X-Forwarded-* from. */
   readonly trustProxy: string | boolean | number
   /** A uuid for each request. */
   readonly newId: () => string
+  readonly isStopping: () => boolean
   /** Hears of each call that has ended. */
   readonly onAnswered?: (call: Call) => void
   /** Without it there is no /metrics. */
   readonly figures?: MetricsOptions
+  /** As in production by default. */
+  readonly limits?: ServerLimits
+  readonly log: LogError
 }
 
-export interface InterfaceOptions extends ApiOptions, SyncOptions, NotificationOptions, PanelContext {}
-
-/** What callers' bodies may take in memory, until they are answered. A body has 1 MB, a till's list 5. */
-const BODIES: MemoryLimits = { allBytes: 64 * 1_048_576, companyBytes: 32 * 1_048_576 }
-
-export const createBodies = () => createMemoryBudget(BODIES)
-
-export interface AppOptions extends BaseOptions, InterfaceOptions {
-  readonly newId: () => string
-  readonly log: LogFailure
+/** What a process serves over HTTP, whatever its roles. */
+export interface App {
+  /** Answers from the moment it listens: probes and figures, and 503 to everything else until the app is open. */
+  readonly server: Server
+  /** Serves the interfaces from now on, where the process has any, and tells its health. */
+  open(health: Health, interfaces?: Router): void
 }
 
-/** The HTTP interface as a function of what it depends on. */
-export function createApp(options: AppOptions): Express {
-  const app = createBase(options)
-  addInterfaces(app, options)
-  completeApp(app, options.log)
-  return app
-}
+const RETRY_AFTER_SECONDS = '5'
 
-/** An app with an id for each request, and the probes. */
-export function createBase({ trustProxy, newId, onAnswered, figures, ...probing }: BaseOptions): Express {
+export function createApp(options: AppOptions): App {
+  const { trustProxy, newId, isStopping, onAnswered, figures, limits, log } = options
+  let health: Health | null = null
   const app = express()
   app.set('trust proxy', trustProxy)
   app.set('etag', false)
@@ -58,24 +53,51 @@ export function createBase({ trustProxy, newId, onAnswered, figures, ...probing 
   if (onAnswered) app.use(observe(onAnswered))
   app.use(requestId(newId))
   app.use(requireHost)
-  app.use('/health', health(probing))
+  app.use(
+    '/health',
+    probes(async () => (health ? health() : { service: 'starting' }), isStopping),
+  )
   if (figures) app.all('/metrics', serveMetrics(figures))
-  return app
+  const unavailableUntilOpen: RequestHandler = (_request, response, next) => {
+    if (health) next()
+    else answerInShape(response, new Problem('unavailable', undefined, { 'Retry-After': RETRY_AFTER_SECONDS }))
+  }
+  app.use(unavailableUntilOpen)
+  return {
+    server: serverOf(app, { newId, answer: answerInShape, ...(limits && { limits }) }),
+    open(found, interfaces) {
+      if (interfaces) app.use(interfaces)
+      app.use((_request, _response, next) => next(new Problem('not_found')))
+      app.use(problemHandler(log, answerInShape))
+      health = found
+    },
+  }
 }
 
-/** Adds the interfaces to a base: everything that is for callers. */
-export function addInterfaces(app: Express, options: InterfaceOptions): void {
-  app.use(helmet())
-  app.use(PANEL, panel(options))
-  app.get('/', (_request, response) => response.redirect(302, PANEL))
-  app.use('/docs', serveDocs(V1_ROUTES))
-  app.use('/api/v1', apiV1(options))
-  app.use('/api', syncRouter(options))
-  app.use('/webhook', notificationReceiver(options))
+export interface InterfaceOptions extends ApiOptions, SyncOptions, NotificationOptions, PanelContext {}
+
+/** Everything that is for callers. */
+export function interfaceRouter(options: InterfaceOptions): Router {
+  const router = express.Router()
+  router.use(helmet())
+  router.use(PANEL, panel(options))
+  router.get('/', (_request, response) => response.redirect(302, PANEL))
+  router.use('/docs', serveDocs(V1_ROUTES))
+  router.use('/api/v1', apiV1(options))
+  router.use('/api', syncRouter(options))
+  router.use('/webhook', notificationReceiver(options))
+  return router
 }
 
-/** Comes last: what nobody has answered, and what went wrong. */
-export function completeApp(app: Express, log: LogFailure): void {
-  app.use((_request, _response, next) => next(new Problem('not_found')))
-  app.use(failures(log, answerInShape))
+/** Below /api, but not of API v1: what is told there is told to tills. A request line may hold a whole URL. */
+const OF_TILLS = /^(?:https?:\/\/[^/]*)?\/api(?!\/v1(?![^/?]))(?![^/?])/i
+
+const OF_VISITORS = new RegExp(`^${PANEL}(?![^/?])`)
+
+/** Answers what no interface has got to see, in the shape of the one that was called. */
+function answerInShape(response: Response, problem: Problem): void {
+  const { originalUrl } = response.req
+  if (OF_TILLS.test(originalUrl)) answerTill(response, problem)
+  else if (OF_VISITORS.test(originalUrl)) answerVisitor(response, problem)
+  else answerProblem(response, problem)
 }

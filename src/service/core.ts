@@ -4,14 +4,14 @@ import { createVerifier, type Verifier } from '#audit/verify.ts'
 import { type Follower, follow } from '#ledger/follow/follower.ts'
 import { guarded, prepare } from '#ledger/follow/preparation.ts'
 import { type EventStore, isOutside } from '#ledger/port.ts'
-import { ensureReadModel } from '#ledger/rebuild/read-schema.ts'
-import { type RebuildOptions, type RebuildReport, rebuild } from '#ledger/rebuild/rebuild.ts'
-import { NEXT_SCHEMA } from '#ledger/rebuild/schemas.ts'
+import type { ReadModel } from '#ledger/projection.ts'
+import { ensureReadModel, type RebuildOptions, type RebuildReport, rebuild } from '#ledger/rebuild/rebuild.ts'
+import { NEXT_SCHEMA } from '#ledger/rebuild/switch-schemas.ts'
 import { createPostgresStore } from '#ledger/stores/postgres.ts'
 import type { Committed } from '#ledger/write/attempt.ts'
 import { createIdAllocator } from '#ledger/write/ids.ts'
 import { createWriter, type Writer, type WriterOptions } from '#ledger/write/writer.ts'
-import { createTurns, type Turns } from '#lib/turns.ts'
+import { createSemaphore, type Semaphore } from '#lib/semaphore.ts'
 import { createLiveNotifier } from '#live/notifier.ts'
 import { switchOffNotices } from '#mail/switch-off-notices.ts'
 import { migrate } from '#postgres/migrate.ts'
@@ -28,13 +28,14 @@ export interface Core {
   /** For queries and operational statements. */
   readonly pool: Pool
   readonly store: EventStore
+  readonly model: ReadModel
   readonly writer: Writer
   /** All that it holds open to Postgres, by name. */
   readonly pools: Readonly<Record<string, Pool>>
   /** Verifies ledgers, a few at a time. */
   readonly verifier: Verifier
   /** For answers as of a moment of the past. */
-  readonly asOfTurns: Turns
+  readonly asOfSemaphore: Semaphore
   /** Rung when deliveries wait. */
   readonly deliveryNotifier: DeliveryNotifier
   /** Makes all tables of the read model anew from the ledgers, beside the live ones, and compares them. */
@@ -53,6 +54,8 @@ export interface CoreOptions {
   readonly eventStoreUrl?: string | undefined
   /** Another store, for tests. */
   readonly store?: EventStore
+  /** Another read model, for tests. */
+  readonly model?: ReadModel
   /** Connections for queries; the writer has its own. */
   readonly queryConnections: number
   readonly log: (message: string, error: unknown) => void
@@ -70,26 +73,27 @@ const WAITING_COMMANDS = 5_000
 const BUILD_CONNECTIONS = 4
 
 /** Each replays a ledger and holds one of the query connections. */
-const AS_OF = { atATime: 2, waiting: 16 }
+const AS_OF = { running: 2, waiting: 16 }
 
 /** Migrates the database, makes the read model fit, and opens the writer. */
 export async function openCore(options: CoreOptions): Promise<Core> {
+  const { model = readModel } = options
   await migrate(options.databaseUrl)
   const pool = createPool(options.databaseUrl, { max: options.queryConnections, pipeline: true })
   // Its statements look rows up by key only: without the other plans no stale statistics can lead to a scan.
   const writerPool = createPool(options.databaseUrl, { max: LANES + 1, pipeline: true, keyLookupsOnly: true })
   const store = await storeOf(options, pool)
-  const rebuilding = { databaseUrl: options.databaseUrl, pool, store }
+  const rebuilding = { databaseUrl: options.databaseUrl, pool, store, model }
   await withRebuild(rebuilding, ensureReadModel)
   const deliveryNotifier = createDeliveryNotifier(pool, (error) => options.log('dispatchers could not be woken', error))
   const liveNotifier = createLiveNotifier(pool, (error) => options.log('what was committed could not be told', error))
   const writing = {
     pool: writerPool,
     store,
-    model: readModel,
+    model,
     ids: createIdAllocator(pool),
     limits: { groupCommands: GROUP_COMMANDS, lanes: LANES, waitingCommands: WAITING_COMMANDS },
-    reactions: [outbox, switchOffNotices],
+    reactors: [outbox, switchOffNotices],
     newId: uuidv7,
     onCommitted: (moved: readonly Committed[]) => {
       if (moved.some(({ hasReacted }) => hasReacted)) deliveryNotifier.notify()
@@ -106,10 +110,11 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   return {
     pool,
     store,
+    model,
     writer: preparation ? guarded(writer, preparation) : writer,
     pools: { queries: pool, writer: writerPool },
     verifier: createVerifier({ pool, store }, Date.now),
-    asOfTurns: createTurns(AS_OF),
+    asOfSemaphore: createSemaphore(AS_OF),
     deliveryNotifier,
     rebuild: (onProgress) => withRebuild({ ...rebuilding, onProgress }, (work) => rebuild(work)),
     follow: () => following && follow(following),
@@ -138,7 +143,7 @@ async function storeOf({ store, eventStoreUrl }: CoreOptions, pool: Pool): Promi
   return createEventStoreDb(eventStoreUrl)
 }
 
-interface Rebuilding extends Pick<RebuildOptions, 'pool' | 'store'> {
+interface Rebuilding extends Pick<RebuildOptions, 'pool' | 'store' | 'model'> {
   readonly databaseUrl: string
   readonly onProgress?: ((events: number) => void) | undefined
 }
@@ -157,7 +162,7 @@ async function withRebuild<T>(
     application_name: 'tillbook rebuild',
   })
   try {
-    return await work({ ...rest, buildPool, model: readModel, onProgress })
+    return await work({ ...rest, buildPool, onProgress })
   } finally {
     await buildPool.end()
   }

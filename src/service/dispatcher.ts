@@ -1,5 +1,5 @@
-import { runAsSystem } from '#access/as-system.ts'
 import { switchOffWebhook } from '#commands/webhooks.ts'
+import { runAsSystem } from '#ledger/write/run.ts'
 import { createMailer } from '#mail/mailer.ts'
 import { startNotices } from '#mail/notices.ts'
 import { startSweep } from '#payments/sweep.ts'

@@ -3,9 +3,7 @@ import type { Config } from '#config/config.ts'
 import type { Metrics } from '#metrics/metrics.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
 import type { Core } from './core.ts'
-
-/** Tells the operator what went wrong. */
-export type Log = (message: string, error: unknown, requestId?: string) => void
+import type { Log } from './log.ts'
 
 /** Makes the demonstration companies. Returns whether the file tells how to get in. */
 export type SeedDemo = (core: Core, files: { readonly baseUrl: string; readonly demoFile: string }) => Promise<boolean>

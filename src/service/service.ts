@@ -1,22 +1,20 @@
+import type { Router } from 'express'
 import type { Logger } from 'pino'
 import { v7 as uuidv7 } from 'uuid'
 import type { Config } from '#config/config.ts'
-import { unavailableWhile } from '#http/middleware/unavailable.ts'
+import { type Listening, listen } from '#http/server.ts'
 import { countedWriter } from '#metrics/counted-writer.ts'
 import { createMetrics } from '#metrics/metrics.ts'
 import { createProviderClient } from '#payments/provider-client.ts'
 import { startEmbedded } from '#postgres/embedded.ts'
-import { type Api, startApi } from './api.ts'
-import { addInterfaces, completeApp, createBase } from './app.ts'
+import { openInterfaces, seed } from './api.ts'
+import { createApp, interfaceRouter } from './app.ts'
 import { openCore } from './core.ts'
 import { startDispatcher } from './dispatcher.ts'
-import { type Listening, listen } from './listening.ts'
+import { healthOf } from './health.ts'
+import { type Log, sparing } from './log.ts'
 import { startProjector } from './projector.ts'
-import { type Health, healthOf } from './readiness.ts'
-import type { Log, Running, SeedDemo, Shared } from './role.ts'
-import { answerInShape } from './shapes.ts'
-import { sparing } from './sparing-log.ts'
-import { welcome } from './welcome.ts'
+import type { Running, SeedDemo, Shared } from './role.ts'
 
 /** Connections for queries; the writer and the gate have their own. */
 const QUERY_CONNECTIONS = 8
@@ -49,8 +47,8 @@ export interface ServiceOptions {
 export function createService({ config, logger, seedDemo, onFailure }: ServiceOptions): Service {
   const log = logOf(logger)
   const metrics = createMetrics()
-  /** Null until the service is open for calls. */
-  let health: Health | null = null
+  const isApi = config.ROLES.includes('api')
+  let isOpen = false
   let stopping = false
   let listening: Listening | null = null
   /** Roles that nobody calls: they stop while the last calls are answered. */
@@ -58,15 +56,14 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
   /** What has been opened so far, to be closed in the opposite order. */
   const closing: (() => Promise<void>)[] = []
 
-  const app = createBase({
+  const app = createApp({
     trustProxy: config.TRUST_PROXY,
     newId: uuidv7,
-    health: async () => (health ? health() : { service: 'starting' }),
     isStopping: () => stopping,
     onAnswered: metrics.onAnswered,
     figures: { metrics, token: config.METRICS_TOKEN ?? null },
+    log,
   })
-  app.use(unavailableWhile(() => health === null, answerInShape))
 
   async function open(): Promise<Shared> {
     const databaseUrl = config.DATABASE_URL ?? (await openEmbedded())
@@ -93,12 +90,11 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
     return postgres.url
   }
 
-  async function serve(shared: Shared): Promise<Api> {
-    const api = await startApi(shared, uuidv7)
-    closing.push(api.stop)
-    background.push({ stop: api.leave })
-    addInterfaces(app, api.interfaces)
-    return api
+  function serve(shared: Shared): Router {
+    const { options, leave, stop } = openInterfaces(shared, uuidv7)
+    closing.push(stop)
+    background.push({ stop: leave })
+    return interfaceRouter(options)
   }
 
   const quietly = (stop: () => Promise<void>) =>
@@ -106,22 +102,41 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
 
   return {
     async start() {
-      listening = await listen(app, { port: config.PORT, host: config.HOST, newId: uuidv7 })
+      listening = await listen(app.server, { port: config.PORT, host: config.HOST })
       const shared = await open()
       if (config.ROLES.includes('projector')) background.push(startProjector(shared))
       if (config.ROLES.includes('dispatcher')) background.push(startDispatcher(shared))
-      const api = config.ROLES.includes('api') ? await serve(shared) : null
-      completeApp(app, log)
-      health = healthOf(config.ROLES, shared.core)
+      const demoFile = isApi ? await seed(shared) : null
+      app.open(healthOf(config.ROLES, shared.core), isApi ? serve(shared) : undefined)
+      isOpen = true
       logger.info({ roles: config.ROLES }, 'at work')
-      if (api) welcome({ baseUrl: config.PUBLIC_URL, demo: api.demoFile })
+      if (isApi) welcome(config.PUBLIC_URL, demoFile)
     },
     async stop() {
       stopping = true
-      const delay_ms = health && config.ROLES.includes('api') ? config.STOP_DELAY_SECONDS * 1000 : 0
+      const delay_ms = isApi && isOpen ? config.STOP_DELAY_SECONDS * 1000 : 0
       const drained = quietly(async () => listening?.drain(delay_ms))
       await Promise.all([drained, ...background.map((role) => quietly(role.stop))])
       for (const close of closing.splice(0).reverse()) await quietly(close)
     },
   }
+}
+
+/** Printed once the service answers: what is there, and the first things to try. */
+function welcome(baseUrl: string, demoFile: string | null): void {
+  const lines = ['', `  Tillbook answers on ${baseUrl}`, '']
+  if (demoFile !== null) {
+    lines.push(
+      `  Demo companies, their API keys and users: ${demoFile}`,
+      `  The panel, for their users: ${baseUrl}/painel`,
+      '',
+      '  Try, in another terminal:',
+      `    KEY=$(node -p "JSON.parse(require('fs').readFileSync('${demoFile}')).companies[0].api_key")`,
+      `    curl -s -H "Authorization: Bearer $KEY" ${baseUrl}/api/v1/me`,
+      `    curl -s -H "Authorization: Bearer $KEY" '${baseUrl}/api/v1/catalog/items?limit=3'`,
+      '    npm run -s demo          # the main job, step by step: a sale, its replay, its cancellation, the ledger',
+      '',
+    )
+  }
+  process.stdout.write(`${lines.join('\n')}\n`)
 }

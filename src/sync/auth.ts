@@ -4,7 +4,7 @@ import type { User } from '#access/login.ts'
 import type { AddressLimit } from '#access/minute-limit.ts'
 import type { IssuedToken, SyncAccess, SyncSession } from '#access/sync-access.ts'
 import { Email } from '#domain/text.ts'
-import { bearer, limited, limitStrangers } from '#http/middleware/authenticate.ts'
+import { bearer, limitAnonymousBy, limited } from '#http/middleware/anonymous-callers.ts'
 import { Problem } from '#http/problems.ts'
 import { LOGGED_IN, LOGGED_OUT, parse, sendFailure, sendSuccess, TOKEN_RENEWED } from './answer.ts'
 import { CREDENTIALS_BYTES, type SyncRoute } from './route.ts'
@@ -15,12 +15,12 @@ interface Options extends Pick<SyncAccess, 'tokens' | 'calls'> {
 
 /** Lets a call with a live token through, counted; whoever has none is limited by address. */
 export function requireToken({ tokens, calls, addresses }: Options): RequestHandler {
-  const limitStranger = limitStrangers(addresses)
+  const limitAnonymous = limitAnonymousBy(addresses)
   return async (request, response, next) => {
     const token = bearer(request)
     const session = token ? await tokens.find(token) : null
     if (!session) {
-      await limitStranger(request, response)
+      await limitAnonymous(request, response)
       throw new Problem(token === null ? 'missing_token' : 'invalid_token')
     }
     const counted = await calls.consume(session.tokenHash.toString('base64'))

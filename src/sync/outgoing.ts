@@ -3,13 +3,13 @@ import { pipeline } from 'node:stream/promises'
 import type { Response } from 'express'
 import { JSON_TYPE } from '#http/answer.ts'
 import { createMemoryBudget, type MemoryLimits } from '#lib/memory-budget.ts'
-import { createTurns } from '#lib/turns.ts'
+import { createSemaphore } from '#lib/semaphore.ts'
 
 /**
  * Answers that are read at a time, of the connections for queries; reading 50,000 products takes about half a second, what
  * changed a few milliseconds. All tills of a chain come in the same minute of the morning, so many may wait.
  */
-const READERS = { atATime: 2, waiting: 1_000 }
+const READERS = { running: 2, waiting: 1_000 }
 /** A catalog of 50,000 products must come through a bad line. */
 const LONGEST_SENDING_MS = 5 * 60_000
 
@@ -33,7 +33,7 @@ interface Outgoing {
  * Postgres, and an answer whose reading fails can still be an error. Memory is bounded by refusing what would exceed it.
  */
 export function createOutgoing(limits: MemoryLimits = LIMITS): Outgoing {
-  const turns = createTurns(READERS)
+  const semaphore = createSemaphore(READERS)
   const budget = createMemoryBudget(limits)
 
   return {
@@ -49,7 +49,7 @@ export function createOutgoing(limits: MemoryLimits = LIMITS): Outgoing {
           return !response.closed
         }
         // Whoever has gone while waiting leaves the turn to the next.
-        await turns.take(async () => {
+        await semaphore.run(async () => {
           if (!response.closed) await read(write)
         })
         await transmit(response, chunks)

@@ -2,11 +2,11 @@ import express, { type RequestHandler, type Router } from 'express'
 import type { Pool } from 'pg'
 import type { AddressLimit } from '#access/minute-limit.ts'
 import type { SyncAccess } from '#access/sync-access.ts'
-import { limitStrangers } from '#http/middleware/authenticate.ts'
-import { failures, type LogFailure } from '#http/middleware/failures.ts'
+import { limitAnonymousBy } from '#http/middleware/anonymous-callers.ts'
 import { jsonBodyUpTo } from '#http/middleware/json-body.ts'
-import { requireHttps } from '#http/middleware/require-https.ts'
-import { routed } from '#http/middleware/routed.ts'
+import { routed } from '#http/middleware/observe.ts'
+import { type LogError, problemHandler } from '#http/middleware/problem-handler.ts'
+import { requireHttps } from '#http/middleware/transport.ts'
 import { Problem } from '#http/problems.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
@@ -24,7 +24,7 @@ export interface SyncOptions {
   readonly addresses: AddressLimit
   /** Room for the bodies of calls. */
   readonly bodies: MemoryBudget
-  readonly log: LogFailure
+  readonly log: LogError
 }
 
 /**
@@ -33,16 +33,16 @@ export interface SyncOptions {
  */
 export function syncRouter(options: SyncOptions): Router {
   const router = express.Router({ caseSensitive: true, strict: true })
-  const limitStranger = limitStrangers(options.addresses)
+  const limitAnonymous = limitAnonymousBy(options.addresses)
   // Nobody is asked for a token to learn that a route does not exist, so such calls count as anonymous ones.
   const refuse =
     (problem: Problem): RequestHandler =>
     async (request, response) => {
-      await limitStranger(request, response)
+      await limitAnonymous(request, response)
       throw problem
     }
   const authenticated = requireToken({ ...options.sync, addresses: options.addresses })
-  router.use(neverStored, requireHttps(limitStranger))
+  router.use(neverStored, requireHttps(limitAnonymous))
   for (const route of routesOf(options)) {
     const before = [
       ...(route.isOpen ? [] : [authenticated]),
@@ -54,7 +54,7 @@ export function syncRouter(options: SyncOptions): Router {
     one.all(refuse(new Problem('method_not_allowed', undefined, { Allow })))
   }
   router.use(refuse(new Problem('not_found')))
-  router.use(failures(options.log, answerProblem))
+  router.use(problemHandler(options.log, answerProblem))
   return router
 }
 

@@ -9,7 +9,8 @@ import { describeIssues, printable } from '#domain/validation.ts'
 import { Problem } from '#http/problems.ts'
 import { type Invocation, invoke, isRefusal } from '#ledger/command.ts'
 import { parseSubject } from '#ledger/projection.ts'
-import type { CommandResult } from '#ledger/write/unit-of-work.ts'
+import { asUser, runCommands } from '#ledger/write/run.ts'
+import type { CommandResult, Reply } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { noteRefusals, type RecordedSale, type RefusedSale, type SaleResult } from '#offline-sales/refused-sales.ts'
 import type { OfflineSaleWarning } from '#projections/sales.ts'
@@ -48,22 +49,17 @@ export const uploadRoute = ({ pool, writer }: Options): SyncRoute => ({
   },
 })
 
+const RESULTS: Reply = {
+  status: () => 200,
+  // As text, because of several attempts to commit the one that is answered need not be the last one composed.
+  compose: (results) => ({ status: 200, body: JSON.stringify(results) }),
+  withoutBodies: true,
+}
+
 async function record(writer: Writer, upload: Upload, session: SyncSession, requestId: string): Promise<SaleResult[]> {
   const done: CommandResult[] = []
   for (const invocations of portionsOf(upload)) {
-    const answer = await writer.run({
-      companyId: session.companyId,
-      invocations,
-      origin: 'pdv',
-      actor: `user/${session.userId}`,
-      requestId,
-      reply: {
-        status: () => 200,
-        // As text, because of several attempts to commit the one that is answered need not be the last one composed.
-        compose: (results) => ({ status: 200, body: JSON.stringify(results) }),
-        withoutBodies: true,
-      },
-    })
+    const answer = await runCommands(writer, asUser(session, requestId), invocations, { reply: RESULTS })
     if (isRefusal(answer)) throw new Problem(answer.refused, answer.details)
     done.push(...(JSON.parse(answer.body) as CommandResult[]))
   }

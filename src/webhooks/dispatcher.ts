@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
-import { type Claim, type Claimed, takeDue } from './claims.ts'
+import { repeat } from '#lib/repeat.ts'
+import { type Claim, takeDue } from './claims.ts'
 import { type InFlight, InFlightLimiter } from './in-flight.ts'
 import { createRecorder, type Result, recordResults, resultOf } from './results.ts'
 import type { Sender } from './sender.ts'
@@ -54,10 +55,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const limiter = new InFlightLimiter()
   const underWay = new Set<Promise<void>>()
   let unrecorded = 0
-  let stopping = false
-  let again = false
-  let taking: Promise<void> | null = null
-  let timer: NodeJS.Timeout | undefined
+  let wait_ms = poll_ms
 
   const recorder = createRecorder<Finished>({
     record: (finished) => recordResults(pool, resultsOf(finished)),
@@ -65,7 +63,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       for (const { inFlight } of finished) limiter.release(inFlight)
       options.onRecorded?.(resultsOf(finished))
       unrecorded -= finished.length
-      wake()
+      taking.now()
     },
     onError: (error) => log('results of deliveries could not be recorded', error),
   })
@@ -78,7 +76,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     // What a failure means for the endpoint has to be known before it gets another delivery.
     if (result.status === 'delivered') limiter.release(inFlight)
     recorder.add({ inFlight, result })
-    wake()
+    taking.now()
   }
 
   function start(claim: Claim): void {
@@ -90,39 +88,24 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   }
 
   async function take(): Promise<void> {
-    let wait_ms = poll_ms
-    while (again && !stopping) {
-      again = false
-      const room = limiter.room(clock())
-      // Full: results and their recording make room, and wake.
-      if (room.sound + room.strained === 0 || unrecorded >= UNRECORDED) break
-      const claimed = await takeDue(pool, room, options.attempt_ms + LEASE_MARGIN_MS).catch(failed)
-      for (const claim of claimed.claims) start(claim)
-      wait_ms = Math.min(poll_ms, Math.max(1, Math.ceil(claimed.next_due_ms ?? poll_ms)))
-    }
-    taking = null
-    clearTimeout(timer)
-    if (!stopping) timer = setTimeout(wake, wait_ms)
+    wait_ms = poll_ms
+    const room = limiter.room(clock())
+    // Full: results and their recording make room, and wake.
+    if (room.sound + room.strained === 0 || unrecorded >= UNRECORDED) return
+    const { claims, next_due_ms } = await takeDue(pool, room, options.attempt_ms + LEASE_MARGIN_MS)
+    for (const claim of claims) start(claim)
+    wait_ms = Math.min(poll_ms, Math.max(1, Math.ceil(next_due_ms ?? poll_ms)))
   }
 
-  function failed(error: unknown): Claimed {
-    log('deliveries could not be taken', error)
-    return { claims: [], next_due_ms: null }
-  }
-
-  function wake(): void {
-    again = true
-    // Later, because `take` ends at once when there is no room, and says so in `taking`.
-    if (!stopping) taking ??= Promise.resolve().then(take)
-  }
-
-  wake()
+  const taking = repeat(
+    take,
+    () => wait_ms,
+    (error) => log('deliveries could not be taken', error),
+  )
   return {
-    wake,
+    wake: taking.now,
     async stop() {
-      stopping = true
-      clearTimeout(timer)
-      await taking
+      await taking.stop()
       await Promise.all(underWay)
       await recorder.drain()
     },

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { coalesce } from '#lib/repeat.ts'
 
 /** Channel on which dispatchers listen. */
 export const DELIVERIES_CHANNEL = 'webhook_deliveries'
@@ -16,21 +17,9 @@ export interface DeliveryNotifier {
  */
 export function createDeliveryNotifier(pool: Pool, onError: (error: unknown) => void): DeliveryNotifier {
   const listeners = new Set<() => void>()
-  let sending = false
-  let again = false
-
-  async function send(): Promise<void> {
-    try {
-      while (again) {
-        again = false
-        await pool.query({ name: 'notify_deliveries', text: `select pg_notify('${DELIVERIES_CHANNEL}', '')` })
-      }
-    } catch (error) {
-      onError(error)
-    } finally {
-      sending = false
-    }
-  }
+  const sending = coalesce(() =>
+    pool.query({ name: 'notify_deliveries', text: `select pg_notify('${DELIVERIES_CHANNEL}', '')` }).catch(onError),
+  )
 
   return {
     onNotify(listener) {
@@ -39,10 +28,7 @@ export function createDeliveryNotifier(pool: Pool, onError: (error: unknown) => 
     },
     notify() {
       for (const listener of listeners) listener()
-      again = true
-      if (sending) return
-      sending = true
-      void send()
+      sending.ask()
     },
   }
 }

@@ -3,10 +3,10 @@ import { inZone } from '#domain/instant.ts'
 import type { EventName } from '#events/catalogue.ts'
 import type { WebhookEvent } from '#events/webhooks.ts'
 import type { Envelope } from '#ledger/envelope.ts'
-import { deleteInBatches } from '#ledger/purge.ts'
-import type { Reaction } from '#ledger/reaction.ts'
+import type { Reactor } from '#ledger/reactor.ts'
 import { byPk, table } from '#ledger/table.ts'
 import type { Changes, Rows } from '#ledger/working-set.ts'
+import { deleteInBatches } from '#postgres/purge.ts'
 import { ownCompany, type WebhookRoute } from '#projections/companies.ts'
 
 /** What an event is told as: one body for all endpoints, kept for later deliveries of it. */
@@ -126,7 +126,7 @@ function routesFor(rows: Rows, name: WebhookEvent, event: Envelope): WebhookRout
  * The webhook outbox: the message of an event, for every company that has endpoints, and its deliveries. `data` is what the
  * GET of the record answers at the event's revision.
  */
-export const outbox: Reaction = {
+export const outbox: Reactor = {
   refs(rows, event) {
     const name = OUTBOUND[event.type as EventName]
     if (!name || !rows.get(ownCompany)?.webhooks.length) return null

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Pool } from 'pg'
+import { coalesce } from '#lib/repeat.ts'
 import type { Claim } from './claims.ts'
 import type { Attempt } from './sender.ts'
 
@@ -175,38 +176,33 @@ const LAST_TRIES = 3
  */
 export function createRecorder<T>({ record, onRecorded, onError }: RecorderOptions<T>): Recorder<T> {
   let waiting: T[] = []
-  let working: Promise<void> | null = null
+  let failures = 0
   let ending = false
-
-  async function work(): Promise<void> {
-    let failures = 0
-    while (waiting.length > 0) {
-      const items = waiting.slice(0, BATCH)
-      try {
-        await record(items)
-      } catch (error) {
-        onError(error)
-        failures += 1
-        if (ending && failures >= LAST_TRIES) break
-        await pause(Math.min(FIRST_PAUSE_MS * 2 ** (failures - 1), LONGEST_PAUSE_MS))
-        continue
-      }
-      failures = 0
-      waiting = waiting.slice(items.length)
-      onRecorded(items)
+  const batches = coalesce(async () => {
+    const items = waiting.slice(0, BATCH)
+    try {
+      await record(items)
+    } catch (error) {
+      onError(error)
+      failures += 1
+      if (ending && failures >= LAST_TRIES) return
+      await pause(Math.min(FIRST_PAUSE_MS * 2 ** (failures - 1), LONGEST_PAUSE_MS))
+      return batches.ask()
     }
-    working = null
-  }
+    failures = 0
+    waiting = waiting.slice(items.length)
+    onRecorded(items)
+    if (waiting.length > 0) batches.ask()
+  })
 
   return {
     add(item) {
       waiting.push(item)
-      // What ends in the same turn of the event loop shares a batch.
-      working ??= new Promise<void>((resolve) => setImmediate(resolve)).then(work)
+      batches.ask()
     },
-    async drain() {
+    drain() {
       ending = true
-      await working
+      return batches.idle()
     },
   }
 }

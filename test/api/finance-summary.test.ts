@@ -4,6 +4,7 @@ import { fromCents, toCents } from '#domain/money.ts'
 import { accountOfSale, SIDES, type Side, settle } from '../support/accounts.ts'
 import { expectInvalid, expectProblem } from '../support/answers.ts'
 import type { Json, TestCompany } from '../support/api.ts'
+import { explore } from '../support/random.ts'
 import { useApi } from '../support/use-api.ts'
 
 const PATH = '/finance/summary'
@@ -219,7 +220,7 @@ describe('finance: summary', () => {
         expect(body.data).to.deep.equal(await expectedSummary(company, from, to))
       }
     })
-    await fc.assert(property, { numRuns: 40 })
+    await explore(property, 40)
   }).timeout(60_000)
 
   it("knows nothing of another company's records", async () => {

@@ -6,6 +6,7 @@ import { isRefusal } from '#ledger/command.ts'
 import { idsIn } from '../support/answers.ts'
 import { type Reply, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
+import { explore } from '../support/random.ts'
 import { invocationOf, type Known, kindOf, type Step, step } from '../support/random-history.ts'
 
 const RUNS = 8
@@ -92,9 +93,8 @@ describe('pages that are kept', () => {
     { weight: 1, arbitrary: fc.constant({ kind: 'midnight' as const }) },
   )
 
-  it('are to the last byte what would be read, however writes and reads follow each other [LIST-8]', async function () {
-    this.timeout(180_000)
-    await fc.assert(
+  it('are to the last byte what would be read, however writes and reads follow each other [LIST-8]', async () => {
+    await explore(
       fc.asyncProperty(fc.array(action, { minLength: 30, maxLength: 60 }), async (actions) => {
         days = 0
         const company = await keeping.company()
@@ -106,10 +106,10 @@ describe('pages that are kept', () => {
         }
         for (const path of [...LISTS, ...LISTS]) await compare(company, path)
       }),
-      { numRuns: RUNS },
+      RUNS,
     )
     expect(pages.found).to.be.greaterThan(RUNS * (LISTS.length - 1))
-  })
+  }).timeout(180_000)
 
   it('never hide what another process has acknowledged, whoever reads meanwhile [LIST-8]', async () => {
     const company = await keeping.company()

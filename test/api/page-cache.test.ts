@@ -47,11 +47,21 @@ describe('page cache', () => {
     for (const key of ['a', 'c', 'j']) expect(cache.find(key, MOMENT), key).not.to.equal(null)
   })
 
-  it('counts a small page as the block of memory that it keeps alive', () => {
-    const cache = createPageCache(10 * Buffer.poolSize)
-    for (let n = 0; n < 20; n++) cache.keep(String(n), MOMENT, Buffer.from('{}'))
-    const held = Array.from({ length: 20 }, (_, n) => cache.find(String(n), MOMENT)).filter((found) => found !== null)
-    expect(held).to.have.length(9)
+  it('keeps a small page alone, and not the block of memory that it was cut from', () => {
+    const cache = createPageCache(10 * KIB)
+    const body = Buffer.from('{}')
+    expect(body.buffer.byteLength).to.be.above(body.length)
+    cache.keep('1 /sales', MOMENT, body)
+    const found = cache.find('1 /sales', MOMENT)
+    expect(found?.buffer.byteLength).to.equal(body.length)
+    expect(found?.equals(body)).to.equal(true)
+  })
+
+  it('counts what a page takes beside its bytes, however small they are', () => {
+    const cache = createPageCache(10 * KIB)
+    for (let n = 0; n < 40; n++) cache.keep(String(n), MOMENT, Buffer.from('{}'))
+    const held = Array.from({ length: 40 }, (_, n) => cache.find(String(n), MOMENT)).filter((found) => found !== null)
+    expect(held.length).to.be.within(1, 20)
   })
 
   it('takes no page that would fill an eighth of it, and none at all without room', () => {

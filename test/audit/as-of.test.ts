@@ -4,6 +4,7 @@ import { answerAsOf } from '#api/read-as-of.ts'
 import type { ReadAnswer } from '#api/route.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { TestCompany } from '../support/api.ts'
+import { explore } from '../support/random.ts'
 import { invocationOf, type Known, kindOf, type Step, step } from '../support/random-history.ts'
 import { bodyOf, usePast } from './past.ts'
 
@@ -92,9 +93,8 @@ describe('as of', () => {
     return recorded
   }
 
-  it('any revision, every answer is to the last byte what the service answered at that revision [ASOF-1]', async function () {
-    this.timeout(180_000)
-    await fc.assert(
+  it('any revision, every answer is to the last byte what the service answered at that revision [ASOF-1]', async () => {
+    await explore(
       fc.asyncProperty(history, async (groups) => {
         present()
         const company = await api.company()
@@ -118,7 +118,7 @@ describe('as of', () => {
           })
         }
       }),
-      { numRuns: RUNS },
+      RUNS,
     )
-  })
+  }).timeout(180_000)
 })

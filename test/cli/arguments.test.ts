@@ -1,6 +1,8 @@
 import { expect } from 'chai'
 import { understand, usageFor, WrongUsage } from '#cli/arguments.ts'
 import { COMMANDS, find } from '#cli/commands.ts'
+import { load } from '#cli/load.ts'
+import { PAYMENT_KINDS, PLANS, ROLES } from '#events/companies.ts'
 
 const words = (line: string): string[] => line.split(' ')
 
@@ -16,8 +18,8 @@ const misunderstood = (line: string): WrongUsage => {
 
 describe('command line', () => {
   it('takes flags as --flag value and as --flag=value', () => {
-    const { command, values } = understand([...words('company create --cnpj=11222333000181 --name'), 'Loja  Azul'])
-    expect(command.name).to.equal('company create')
+    const { name, values } = understand([...words('company create --cnpj=11222333000181 --name'), 'Loja  Azul'])
+    expect(name).to.equal('company create')
     expect(values).to.deep.equal({ cnpj: '11222333000181', name: 'Loja  Azul' })
   })
 
@@ -70,10 +72,19 @@ describe('command line', () => {
     expect(usageFor(['company', 'update'])).to.include('company update ID [--name NAME]')
   })
 
-  it('finds every verb that it offers', () => {
+  it('tells the plans, kinds and roles that there are', () => {
+    expect(usageFor(['company', 'create'])).to.include(`[--plan ${PLANS.join('|')}]`)
+    expect(usageFor(['payment-type', 'create'])).to.include(`--kind ${PAYMENT_KINDS.join('|')} `)
+    expect(usageFor(['user', 'create'])).to.include(`--role ${ROLES.join('|')}\n`)
+  })
+
+  it('finds every verb that it offers, and its code', async () => {
     const all = find([])
     const offered = 'candidates' in all ? all.candidates : []
-    expect(offered).to.have.length.greaterThan(Object.keys(COMMANDS).length)
-    for (const { name, verb } of offered) expect(find(name.split(' '))).to.include({ name, verb })
+    expect(offered).to.deep.equal(Object.keys(COMMANDS))
+    for (const name of offered) {
+      expect(find(name.split(' '))).to.include({ name })
+      expect(await load(name)).to.have.property('run')
+    }
   })
 })

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { loadSealKey, signHead } from '#audit/seal.ts'
 import { understand } from '#cli/arguments.ts'
-import { ledgerVerbs } from '#cli/ledger.ts'
+import { load } from '#cli/load.ts'
 import { Refused } from '#cli/verb.ts'
 import { readConfig } from '#config/config.ts'
 import type { Refusal } from '#domain/refusal.ts'
@@ -36,9 +36,10 @@ describe('ledger commands', () => {
   })
 
   async function run(...words: string[]): Promise<Json> {
-    const { command, values } = understand(words)
+    const { name, values } = understand(words)
+    const verb = await load(name)
     const config = readConfig({ DATA_DIR: directory })
-    return command.verb.run({ config, core: async () => api.core }, values)
+    return verb.run({ config, core: async () => api.core }, values as Parameters<typeof verb.run>[1])
   }
 
   async function refused(...words: string[]): Promise<Refusal> {
@@ -62,7 +63,7 @@ describe('ledger commands', () => {
     const all = await run('ledger', 'verify')
     expect(all.map((each: Json) => each.company_id)).to.include.members([company.id, other.id])
     expect(all).to.deep.include(one)
-    const { isBad } = ledgerVerbs.verify
+    const { isBad } = await load('ledger verify')
     expect([isBad?.(one), isBad?.(all)]).to.deep.equal([false, false])
     expect(isBad?.([one, { ...one, valid: false }])).to.equal(true)
     expect(await refused('ledger', 'verify', '--company', '999999')).to.include({ refused: 'not_found' })
@@ -149,7 +150,7 @@ describe('ledger commands', () => {
       'CustomerDeleted',
     ])
     expect(events[0]).to.include.keys('hash', 'previous_hash', 'data')
-    expect(ledgerVerbs.history.show?.(events)).to.match(/^revision +recorded_at +type/)
+    expect((await load('ledger history')).show?.(events)).to.match(/^revision +recorded_at +type/)
     const own = await run('ledger', 'history', '--company', id(), '--subject', `company/${id()}`)
     expect(own[0].type).to.equal('CompanyRegistered')
     for (const subject of ['customer/999999', `company/${other.id}`])
@@ -207,7 +208,7 @@ describe('ledger commands', () => {
     expect((await run(...asOf(String(events[0].revision), path))).data.name).to.equal('Ana')
     const list = await run(...asOf(events[1].recorded_at, `/api/v1/customers?limit=1`))
     expect(list.data).to.have.length(1)
-    expect(ledgerVerbs['as-of'].show?.(list)).to.equal(JSON.stringify(list, null, 2))
+    expect((await load('ledger as-of')).show?.(list)).to.equal(JSON.stringify(list, null, 2))
     expect(await refused(...asOf(String(events[2].revision), path))).to.include({ refused: 'not_found' })
     for (const at of ['yesterday', '-1', '2026-11-21', '999999'])
       expect(fieldsOf(await refused('ledger', 'as-of', '--company', id(), `--at=${at}`, '--get', path))).to.deep.equal([

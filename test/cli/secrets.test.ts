@@ -1,13 +1,14 @@
 import { Readable } from 'node:stream'
 import { expect } from 'chai'
 import { understand, usageFor } from '#cli/arguments.ts'
+import { COMMANDS } from '#cli/commands.ts'
 import { withSecrets } from '#cli/secrets.ts'
 import { Refused } from '#cli/verb.ts'
 
 describe('secrets of the command line', () => {
   const given = (line: string, input: string) => {
-    const { command, values } = understand(line.split(' '))
-    return withSecrets(command.verb.flags, values, Readable.from([input]))
+    const { name, values } = understand(line.split(' '))
+    return withSecrets(COMMANDS[name].flags, values, Readable.from([input]))
   }
 
   it('are read from standard input where a dash stands for them [OPS-16]', async () => {
@@ -35,9 +36,9 @@ describe('secrets of the command line', () => {
   })
 
   it('leave the input alone where none is to be read', async () => {
-    const { command, values } = understand('company update 3 --name -'.split(' '))
+    const { name, values } = understand('company update 3 --name -'.split(' '))
     const input = Readable.from(['Loja\n'])
-    expect(await withSecrets(command.verb.flags, values, input)).to.deep.equal({ company: '3', name: '-' })
+    expect(await withSecrets(COMMANDS[name].flags, values, input)).to.deep.equal({ company: '3', name: '-' })
     expect(input.readableDidRead).to.equal(false)
   })
 })

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { programOf } from '../support/program.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
@@ -13,7 +14,7 @@ export interface Ended {
 /** The command line in a process of its own, as an operator calls it. */
 export async function tillbook(env: Readonly<Record<string, string>>, ...words: string[]): Promise<Ended> {
   const { PATH = '', HOME = '' } = process.env
-  const child = spawn(process.execPath, ['--import', 'tsx', 'src/cli/main.ts', ...words], {
+  const child = spawn(process.execPath, programOf('src/cli/main.ts', ...words), {
     cwd: ROOT,
     env: { PATH, HOME, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

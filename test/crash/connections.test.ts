@@ -91,7 +91,7 @@ describe('connections that are cut [OPS-8]', function () {
     )
   }
 
-  scenario('to Postgres, all at once and again and again: nothing is lost or left open', 1, async (dice) => {
+  scenario('to Postgres, all at once and again and again: nothing is lost or left open', async (dice) => {
     const before = toPostgres.cuts()
     await play(drama(dice), async (moment) => {
       for (let cut = 0; cut < CUTS; cut++) {
@@ -103,7 +103,7 @@ describe('connections that are cut [OPS-8]', function () {
     await expectNormalConnections()
   })
 
-  scenario('to Postgres, around COMMIT: what became of it is found out', 1, async (dice) => {
+  scenario('to Postgres, around COMMIT: what became of it is found out', async (dice) => {
     const faults = dice.fork()
     let commits = 0
     await play(drama(dice), async (moment) => {
@@ -119,7 +119,7 @@ describe('connections that are cut [OPS-8]', function () {
     await expectNormalConnections()
   })
 
-  scenario('to callers, before and after the service has done what they asked for', 1, async (dice) => {
+  scenario('to callers, before and after the service has done what they asked for', async (dice) => {
     const faults = dice.fork()
     const { caller } = await play(drama(dice), async (moment) => {
       toService.fateOf = () => fateful(faults, 0.2, ['cut', 'lose', 'half'])

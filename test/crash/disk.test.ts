@@ -3,11 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import type { Client } from 'pg'
+import { DEPTH } from '../support/random.ts'
 import { administer } from '../support/server.ts'
 import { until } from '../support/wait.ts'
 import type { Dice } from './dice.ts'
 import { type OwnPostgres, startOwnPostgres } from './own-postgres.ts'
-import { playedRuns, scenario } from './scenario.ts'
+import { scenario } from './scenario.ts'
 import { mountSmallDisk, type SmallDisk } from './small-disk.ts'
 import { play, type Surroundings, startSurroundings } from './stage.ts'
 
@@ -25,7 +26,7 @@ describe('a disk of the embedded Postgres that is full [OPS-8]', function () {
   before(async function () {
     dataDir = await mkdtemp(join(tmpdir(), 'tillbook-disk-'))
     await chmod(dataDir, 0o755)
-    disk = mountSmallDisk(dataDir, SCENARIOS * playedRuns(1))
+    disk = mountSmallDisk(dataDir, SCENARIOS * DEPTH)
     if (typeof disk === 'string') {
       console.log(`      skipped: ${disk}`)
       return this.skip()
@@ -60,8 +61,8 @@ describe('a disk of the embedded Postgres that is full [OPS-8]', function () {
     await administer(databaseUrl, (client) => client.query('checkpoint'))
   }
 
-  scenario('makes writes wait, and loses none', 1, (dice) => fill(dice, async () => {}))
-  scenario('costs the server its life, which comes back when there is room', 1, (dice) =>
+  scenario('makes writes wait, and loses none', (dice) => fill(dice, async () => {}))
+  scenario('costs the server its life, which comes back when there is room', (dice) =>
     fill(dice, async () => {
       const { databaseUrl, notReady } = own as OwnPostgres
       await fillLog(databaseUrl)

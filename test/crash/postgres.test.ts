@@ -32,7 +32,7 @@ describe('a Postgres that is killed [OPS-10]', function () {
     baseUrl: () => service.url,
   })
 
-  scenario('is started again by the service that uses it, which loses nothing', 1, async (dice) => {
+  scenario('is started again by the service that uses it, which loses nothing', async (dice) => {
     const service = own as OwnPostgres
     const { caller } = await play({ ...drama(service), dice }, async (moment) => {
       for (let kill = 0; kill < 2; kill++) {
@@ -45,7 +45,7 @@ describe('a Postgres that is killed [OPS-10]', function () {
     await service.ready()
   })
 
-  scenario('in one of its processes only, and so restarts itself', 1, async (dice) => {
+  scenario('in one of its processes only, and so restarts itself', async (dice) => {
     const service = own as OwnPostgres
     await play({ ...drama(service), dice }, async (moment) => {
       await moment(dice.between(20, 100))
@@ -55,7 +55,7 @@ describe('a Postgres that is killed [OPS-10]', function () {
     await service.ready()
   })
 
-  scenario('together with the service, as when the power fails', 1, async (dice) => {
+  scenario('together with the service, as when the power fails', async (dice) => {
     const service = own as OwnPostgres
     await play({ ...drama(service), dice }, async (moment) => {
       await moment(dice.between(20, 100))

@@ -27,7 +27,7 @@ describe('a service that is killed [LEDGER-6, OPS-5]', function () {
   afterEach(() => service?.kill())
   after(() => surroundings.close())
 
-  scenario('loses nothing and does nothing twice, at whatever moments it dies', 1, async (dice) => {
+  scenario('loses nothing and does nothing twice, at whatever moments it dies', async (dice) => {
     const drama = { surroundings, dice, databaseUrl: database.url, baseUrl: () => url }
     const { caller } = await play(drama, async (moment) => {
       for (let kill = 0; kill < 2; kill++) {

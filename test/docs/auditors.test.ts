@@ -70,8 +70,8 @@ describe('the guide for auditors', () => {
 
   it('shows commands that there are [OPS-17]', () => {
     const shown = [...readFileSync('docs/auditors.md', 'utf8').matchAll(/tillbook -- ledger ([a-z-]+)/g)]
-    const verbs = Object.keys(COMMANDS.ledger ?? {})
-    for (const [, verb] of shown) expect(verbs).to.include(verb)
+    const verbs = Object.keys(COMMANDS)
+    for (const [, verb] of shown) expect(verbs).to.include(`ledger ${verb}`)
     for (const verb of ['verify', 'seal', 'public-key', 'export', 'history', 'as-of'])
       expect(shown.map(([, name]) => name)).to.include(verb)
   })

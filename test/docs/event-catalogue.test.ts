@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { z } from 'zod'
 import { EVENT_TYPES } from '#events/catalogue.ts'
-import { eventType, money, personal, quantity, text } from '#events/define.ts'
+import { eventType, money, newVersion, personal, quantity, text } from '#events/define.ts'
 import { eventCatalogue } from '../../tools/event-catalogue.ts'
 
 describe('the event catalogue', () => {
@@ -13,17 +13,13 @@ describe('the event catalogue', () => {
   })
 
   it('names every field, marks the personal ones and all that is in them [LEDGER-5]', () => {
-    const Moved = eventType(
-      'thing',
-      {
-        note: text.nullable(),
-        price: money,
-        who: personal(z.strictObject({ name: text }).nullable()),
-        parts: z.array(z.strictObject({ kind: z.enum(['a', 'b']), quantity })),
-        changes: z.strictObject({ name: personal(text) }).partial(),
-      },
-      2,
-    )
+    const Moved = eventType('thing', {
+      note: text.nullable(),
+      price: money,
+      who: personal(z.strictObject({ name: text }).nullable()),
+      parts: z.array(z.strictObject({ kind: z.enum(['a', 'b']), quantity })),
+      changes: z.strictObject({ name: personal(text) }).partial(),
+    })
     const rows = eventCatalogue({ Moved })
       .split('\n')
       .filter((line) => line.startsWith('| `'))
@@ -38,6 +34,28 @@ describe('the event catalogue', () => {
       '| `parts[].quantity` | signed decimal text, 3 places |  |',
       '| `changes` | object |  |',
       '| `changes.name` | text | optional, **personal** |',
+    ])
+  })
+
+  it('shows former versions, the newest first', () => {
+    const first = eventType('thing', { note: text })
+    const second = newVersion(first, { notes: z.array(text) }, ({ id, note }) => ({ id, notes: [note] }))
+    const Noted = newVersion(second, { notes: z.array(text), price: money }, (data) => ({ ...data, price: '0.00' }))
+    const lines = eventCatalogue({ Noted }).split('\n')
+    expect(lines.filter((line) => /^(#|Version|No longer|\| `)/.test(line)).slice(1)).to.deep.equal([
+      '## Noted',
+      'Version 3, subject `thing/{id}`.',
+      '| `id` | integer |  |',
+      '| `notes` | list of text |  |',
+      '| `price` | decimal text, 2 places |  |',
+      '### Noted, version 2',
+      'No longer written.',
+      '| `id` | integer |  |',
+      '| `notes` | list of text |  |',
+      '### Noted, version 1',
+      'No longer written.',
+      '| `id` | integer |  |',
+      '| `note` | text |  |',
     ])
   })
 })

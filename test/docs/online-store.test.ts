@@ -9,6 +9,7 @@ import { freePort } from '#postgres/postmaster.ts'
 import { send } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { type Service, startService } from '../support/process.ts'
+import { programOf } from '../support/program.ts'
 import { snippetsOf } from '../support/snippets.ts'
 import { until } from '../support/wait.ts'
 
@@ -47,14 +48,10 @@ describe('the guide for online stores', function () {
     const settings = { DATABASE_URL: database.url, DATA_DIR: directory, LOG_LEVEL: 'silent' }
     const SANDBOX = `http://127.0.0.1:${port}`
     service = await startService({ ...settings, SEED_DEMO: 'true', PAYMENT_PROVIDER_URL: SANDBOX })
-    sandbox = spawn(
-      process.execPath,
-      ['--import', 'tsx', 'src/cli/main.ts', 'provider-sandbox', '--port', String(port)],
-      {
-        env: { ...process.env, ...settings },
-        stdio: ['ignore', 'pipe', 'inherit'],
-      },
-    )
+    sandbox = spawn(process.execPath, programOf('src/cli/main.ts', 'provider-sandbox', '--port', String(port)), {
+      env: { ...process.env, ...settings },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
     sandbox.stdout?.setEncoding('utf8').on('data', (text: string) => (printed += text))
     await until(() => printed.includes(`answers on ${SANDBOX}`), { what: 'the sandbox', timeout_ms: 60_000 })
     const demo = JSON.parse(await readFile(join(directory, 'demo.json'), 'utf8'))

@@ -126,7 +126,7 @@ describe('Dockerfile', () => {
 describe('.github/workflows/ci.yml', () => {
   it('runs the suite on every Node and Postgres that is supported, and on a real EventStoreDB', async () => {
     const { jobs } = await yamlAt('.github/workflows/ci.yml')
-    expect(jobs.suite.strategy.matrix).to.deep.equal({ node: [20, 22, 24], postgres: [15, 18] })
+    expect(jobs.suite.strategy.matrix).to.deep.equal({ node: [20, 22, 24, 26], postgres: [15, 18] })
     expect(jobs.suite.env).to.have.property('TEST_DATABASE_URL')
     expect(jobs.eventstoredb.env.EVENTSTORE_URL).to.equal('esdb://127.0.0.1:2113?tls=false')
     for (const job of [jobs.suite, jobs.eventstoredb]) expect(job.steps.at(-1)).to.deep.equal({ run: '.ci/run' })

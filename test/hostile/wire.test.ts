@@ -2,9 +2,11 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { type Reply, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
+import { explore, TITLE } from '../support/random.ts'
 import { bytesOf, openWire } from '../support/wire.ts'
 import { expectAnswered } from './answers.ts'
-import { fuzzing, RUNS, TITLE } from './settings.ts'
+
+const CASES = 360
 
 /** What happens to the bytes of requests on their way. Places are shares of the whole, so that a case can be shrunk. */
 type Corruption = (bytes: Buffer) => Buffer
@@ -122,7 +124,7 @@ describe(`hostile bytes (${TITLE})`, function () {
 
   it('are answered, or cut off, and never stick [OPS-27]', async () => {
     let count = 0
-    await fc.assert(
+    await explore(
       fc.asyncProperty(
         fc.array(fc.nat({ max: 4 }), { minLength: 1, maxLength: 3 }),
         fc.array(corruption, { minLength: 1, maxLength: 2 }),
@@ -133,7 +135,8 @@ describe(`hostile bytes (${TITLE})`, function () {
           for (const reply of await speak(bytes)) expectAnswered(pathFor(reply), reply)
         },
       ),
-      fuzzing(1_000, RUNS * 40),
+      CASES,
+      1_000,
     )
     expect(logged).to.deep.equal([])
     expect((await company.get('/me')).status).to.equal(200)

@@ -1,9 +1,9 @@
 import { invalid } from '#domain/refusal.ts'
-import { idempotentAnswers } from '#ledger/answers.ts'
 import { accept, command, invoke, isRefusal } from '#ledger/command.ts'
 import type { ReadModel } from '#ledger/projection.ts'
-import type { Reaction } from '#ledger/reaction.ts'
+import type { Reactor } from '#ledger/reactor.ts'
 import { byPk, ddlOf, table } from '#ledger/table.ts'
+import { idempotentAnswers } from '#ledger/write/idempotency.ts'
 import type { Request } from '#ledger/write/unit-of-work.ts'
 
 /** A business of one idea, so that the ledger is tested without any of Tillbook's: counters that must not pass a limit. */
@@ -23,6 +23,7 @@ const counterById = (id: number) => byPk(counters, id)
 
 export const counterModel: ReadModel = {
   version: 'counters',
+  upcast: (event) => event,
   base: [],
   projections: [
     {
@@ -52,7 +53,7 @@ export const counterModel: ReadModel = {
   },
 }
 
-/** What reactions make: a row of its own for every event, so that a second one cannot hide. */
+/** What reactors make: a row of its own for every event, so that a second one cannot hide. */
 interface EchoRow {
   company_id: number
   id: string
@@ -66,7 +67,7 @@ export const echoes = table<EchoRow>('echoes', {
   keys: { pk: ['company_id', 'id'] },
 })
 
-export const echo: Reaction = {
+export const echo: Reactor = {
   refs: () => [],
   react(rows, event, record, newId) {
     const company_id = Number(event.stream.split('-')[1])

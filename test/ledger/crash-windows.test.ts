@@ -7,6 +7,7 @@ import { Unavailable } from '#lib/unavailable.ts'
 import { useDatabase } from '../support/database.ts'
 import type { CommitFault } from '../support/flaky-pool.ts'
 import { createOutsideStore, type Fault, type FaultyStore } from '../support/outside-store.ts'
+import { explore } from '../support/random.ts'
 import { addition } from './counters.ts'
 import { assertLedger, empty, type Harness, openHarness } from './writer-harness.ts'
 
@@ -132,7 +133,7 @@ describe('crash windows of a store outside the transaction', () => {
   it('keeps every promise under any sequence of faults [LEDGER-6]', async () => {
     const fault = fc.constantFrom<Fault>('none', 'before', 'after', 'half', 'late')
     const commit = fc.constantFrom<CommitFault>('none', 'none', 'lost', 'done')
-    await fc.assert(
+    await explore(
       fc.asyncProperty(
         fc.array(fault, { maxLength: 8 }),
         fc.array(commit, { maxLength: 8 }),
@@ -164,7 +165,7 @@ describe('crash windows of a store outside the transaction', () => {
           }
         },
       ),
-      { numRuns: 25 },
+      25,
     )
   }).timeout(120_000)
 })

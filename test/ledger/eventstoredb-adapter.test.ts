@@ -2,6 +2,7 @@ import type { OutsideStore } from '#ledger/port.ts'
 import { createEventStoreDb } from '#ledger/stores/eventstoredb.ts'
 import { type FakeEventStoreDb, startFakeEventStoreDb } from '../support/fake-eventstoredb/server.ts'
 import { describeEventStore } from './event-store-contract.ts'
+import { describeEventVersions } from './event-versions.ts'
 import { describeServiceOn } from './outside-service.ts'
 import { describeOutsideStore } from './outside-store-contract.ts'
 import { allowNoStrayRejections } from './stray-rejections.ts'
@@ -27,4 +28,5 @@ describe('EventStoreDB adapter', () => {
   })
   describeOutsideStore('EventStoreDB adapter', open)
   describeServiceOn('EventStoreDB adapter', open)
+  describeEventVersions('EventStoreDB adapter', open)
 })

@@ -20,7 +20,7 @@ const STOCK = 1000
 describe('service on EventStoreDB that is killed', function () {
   this.timeout(240_000)
   const database = useDatabase()
-  const lost = useDatabase()
+  const lost = useDatabase('withoutReadModel')
   let server: FakeEventStoreDb
   let dataDir: string
   let service: Service | null = null

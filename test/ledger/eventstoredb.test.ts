@@ -2,6 +2,7 @@ import type { OutsideStore } from '#ledger/port.ts'
 import { createEventStoreDb } from '#ledger/stores/eventstoredb.ts'
 import { findEventStoreDb } from '../support/eventstoredb.ts'
 import { describeEventStore } from './event-store-contract.ts'
+import { describeEventVersions } from './event-versions.ts'
 import { describeServiceOn } from './outside-service.ts'
 import { describeOutsideStore } from './outside-store-contract.ts'
 
@@ -31,4 +32,5 @@ describe('EventStoreDB', function () {
   })
   describeOutsideStore('EventStoreDB', open)
   describeServiceOn('EventStoreDB', open)
+  describeEventVersions('EventStoreDB', open)
 })

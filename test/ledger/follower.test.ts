@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { v7 } from 'uuid'
 import type { Envelope } from '#ledger/envelope.ts'
-import { readCheckpoint } from '#ledger/follow/checkpoint.ts'
+import { readCheckpoint } from '#ledger/follow/checkpoint-tracker.ts'
 import { catchUpAll, type Follower, type FollowerOptions, follow } from '#ledger/follow/follower.ts'
 import type { Committed } from '#ledger/write/attempt.ts'
 import { createIdAllocator } from '#ledger/write/ids.ts'
@@ -49,7 +49,7 @@ describe('follower of a store outside Postgres', () => {
     pool,
     store,
     model: counterModel,
-    reactions: [echo],
+    reactors: [echo],
     ids: createIdAllocator(pool),
     newId: v7,
     onCommitted: (moved: readonly Committed[]) => {

@@ -16,7 +16,7 @@ const ONE_UNIT = (item: number, payment: number) => ({
 /** What the service promises on any store outside Postgres, over HTTP. `open` gives a connection of its own to the same store. */
 export function describeServiceOn(name: string, open: () => OutsideStore): void {
   describe(`service on ${name} [LEDGER-13]`, () => {
-    const database = useDatabase()
+    const database = useDatabase('withoutReadModel')
     let api: TestApi
     let store: OutsideStore
     let company: TestCompany
@@ -109,7 +109,7 @@ export function describeServiceOn(name: string, open: () => OutsideStore): void 
     })
 
     describe('with a Postgres that has lost everything', () => {
-      const fresh = useDatabase()
+      const fresh = useDatabase('withoutReadModel')
 
       it('has the same tables, makes no deliveries, and gives out no id again [LEDGER-16]', async function () {
         this.timeout(120_000)

@@ -8,11 +8,12 @@ import { EVENT_TYPES, type EventName } from '#events/catalogue.ts'
 import { type Invocation, invoke, isRefusal } from '#ledger/command.ts'
 import { type Envelope, GENESIS_HASH, hashOf, type Origin, streamOf } from '#ledger/envelope.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
-import { READ_SCHEMA } from '#ledger/rebuild/schemas.ts'
+import { READ_SCHEMA } from '#ledger/projection.ts'
 import type { Reply, Request } from '#ledger/write/unit-of-work.ts'
 import { type Core, openCore } from '#service/core.ts'
 import { useDatabase } from '../support/database.ts'
 import { createOutsideStore } from '../support/outside-store.ts'
+import { explore } from '../support/random.ts'
 import { invocationOf, type Known, kindOf, SECRETS, type Step, step } from '../support/random-history.ts'
 
 /** What one client sends at a time: one command, or the several of a batch. */
@@ -229,9 +230,8 @@ for (const { name, store, runs, expected } of REPLAYS)
       }
     }
 
-    it('of any history gives the same tables, byte for byte, from ledgers that are whole and hold no secret [LEDGER-5, LEDGER-10]', async function () {
-      this.timeout(240_000)
-      await fc.assert(
+    it('of any history gives the same tables, byte for byte, from ledgers that are whole and hold no secret [LEDGER-5, LEDGER-10]', async () => {
+      await explore(
         fc.asyncProperty(history, async (groups) => {
           const companies = [await open(), await open()] as const
           for (const calls of groups) await Promise.all(calls.map((each) => send(each, companies[each.company])))
@@ -252,10 +252,10 @@ for (const { name, store, runs, expected } of REPLAYS)
             expect(others.length, table).to.equal(lines.length)
           }
         }),
-        { numRuns: runs },
+        runs,
       )
       // Chance decides: now and then one or the other of the rarest is left out.
       const missing = [...expected].filter((type) => !seen.has(type))
       expect(missing.length, missing.join()).to.be.below(4)
-    })
+    }).timeout(240_000)
   })

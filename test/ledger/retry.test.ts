@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { retriesOf } from '#ledger/write/retry.ts'
+import { retriesOf } from '#ledger/write/writer.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 
 const [a1, b1, a2] = [1, 2, 1].map((companyId, number) => ({ companyId, number }))

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import type { BulkTransaction, Transaction } from '#ledger/transaction.ts'
 import { createWorkingSet } from '#ledger/working-set.ts'
+import { explore } from '../support/random.ts'
 import {
   byExternal,
   byId,
@@ -228,7 +229,7 @@ describe('working set, flushing', () => {
           }
           await Promise.all(set[way](tx))
         })
-      await fc.assert(
+      await explore(
         fc.asyncProperty(fc.array(change, { minLength: 1, maxLength: 20 }), async (changes) => {
           await given.pool.query('truncate people')
           const truth = new Map<number, string | null>()
@@ -240,7 +241,7 @@ describe('working set, flushing', () => {
           for (const each of groups) await group(each, truth)
           expect(await names(given.pool)).to.deep.equal([...truth].sort(([a], [b]) => a - b))
         }),
-        { numRuns: 60 },
+        60,
       )
     })
 })

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { isRefusal } from '#ledger/command.ts'
-import { purgeAnswers } from '#ledger/purge.ts'
+import { purgeAnswers } from '#ledger/write/idempotency.ts'
 import type { Answer } from '#ledger/write/unit-of-work.ts'
 import { useDatabase } from '../support/database.ts'
 import { addition } from './counters.ts'

@@ -59,7 +59,7 @@ export async function openHarness(
       model: counterModel,
       ids: createIdAllocator(pool),
       limits: { groupCommands: 32, lanes: 2, waitingCommands: 1000 },
-      reactions: [echo],
+      reactors: [echo],
       newId: v7,
       onCommitted: (moved) => {
         if (moved.some(({ hasReacted }) => hasReacted)) rings.push(WRITER)
@@ -118,7 +118,7 @@ export async function assertLedger({ pool, store }: Harness, companyId: number, 
     companyId,
   ])
   expect(counted.rows[0].value, 'value in the read model').to.equal(count)
-  await assertReactions(pool, companyId, events)
+  await assertReactors(pool, companyId, events)
   const ledger = await pool.query('select * from ledgers where company_id = $1', [companyId])
   expect(ledger.rows[0]).to.include({ revision: count - 1, reacted_revision: count - 1 })
   expect(ledger.rows[0].hash).to.equal(events.at(-1)?.hash ?? GENESIS_HASH)
@@ -126,11 +126,11 @@ export async function assertLedger({ pool, store }: Harness, companyId: number, 
 }
 
 /** Every event was reacted to exactly once, and with the record as of the event. */
-async function assertReactions(pool: Pool, companyId: number, events: readonly Envelope[]): Promise<void> {
+async function assertReactors(pool: Pool, companyId: number, events: readonly Envelope[]): Promise<void> {
   const { rows } = await pool.query('select event_id, record from ops.echoes where company_id = $1', [companyId])
   expect(
     rows.map((row) => row.event_id),
-    'reactions',
+    'rows of reactors',
   ).to.have.members(events.map((event) => event.id))
   for (const { recorded_at, id, data } of events) {
     const { record } = rows.find((row) => row.event_id === id)

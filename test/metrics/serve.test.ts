@@ -1,14 +1,12 @@
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
-import type { Request, Response } from 'express'
+import express, { type Request, type Response } from 'express'
 import { v7 as uuidv7 } from 'uuid'
 import type { Call } from '#http/middleware/observe.ts'
-import { routed } from '#http/middleware/routed.ts'
-import { serverOf } from '#http/server.ts'
+import { routed } from '#http/middleware/observe.ts'
 import { serveMetrics } from '#metrics/serve.ts'
-import { completeApp, createBase } from '#service/app.ts'
-import { answerInShape } from '#service/shapes.ts'
+import { createApp } from '#service/app.ts'
 import { type Reply, send } from '../support/api.ts'
 import { until } from '../support/wait.ts'
 
@@ -22,19 +20,19 @@ describe('/metrics', () => {
   const calls: Call[] = []
 
   async function serve(token: string | null): Promise<string> {
-    const app = createBase({
+    const { server, open } = createApp({
       trustProxy: false,
       newId: uuidv7,
-      health: async () => ({}),
       isStopping: () => false,
       onAnswered: (call) => calls.push(call),
       figures: { metrics, token },
+      log: () => {},
     })
-    const sale = app.route('/api/v1/sales/:id').all(routed('/api/v1/sales/:id'))
+    const sales = express.Router()
+    const sale = sales.route('/api/v1/sales/:id').all(routed('/api/v1/sales/:id'))
     sale.get((_request, response) => void response.json({}))
     sale.post((request) => void request.socket.destroy())
-    completeApp(app, () => {})
-    const server = serverOf(app, { newId: uuidv7, answer: answerInShape })
+    open(async () => ({}), sales)
     servers.push(server)
     await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}`

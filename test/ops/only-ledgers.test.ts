@@ -18,8 +18,8 @@ const NEW_PASSWORD = 'outra senha, bem longa'
 /** What docs/operations.md tells of a Postgres that is lost for good, where the ledgers in EventStoreDB are not. */
 describe('ledgers that outlive their Postgres', function () {
   this.timeout(240_000)
-  const database = useDatabase()
-  const empty = useDatabase()
+  const database = useDatabase('withoutReadModel')
+  const empty = useDatabase('withoutReadModel')
   let eventStore: FakeEventStoreDb
   let receiver: Receiver
   let dataDir: string

@@ -38,7 +38,7 @@ describe('panel: integrations', () => {
       const fields = { ...form, name: 'ERP', scopes: 'sales:read' }
       const first = await owner.post(`${HOME}/chaves`, fields)
       const again = await owner.post(`${HOME}/chaves`, fields)
-      expect(secretIn(first.html)).to.match(/^tb_test_/)
+      expect(secretIn(first.html)).to.match(/^tb_live_/)
       expect(secretIn(again.html)).to.equal(null)
       expect(textIn(again.html)).to.include('mostrada uma única vez')
       expect([...(await owner.get(HOME)).html.matchAll(/chaves\/\d+"/g)]).to.have.length(2)

@@ -15,6 +15,7 @@ import type { OrderObject } from '#projections/orders.ts'
 import { addressOf, type OnlineShop, openShop, SECRET } from '../payment-notifications/shop.ts'
 import type { Reply } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
+import { explore } from '../support/random.ts'
 
 /** What happens at a step: not at all, or done without anybody hearing of it. */
 type Crash = 'before' | 'after'
@@ -223,7 +224,7 @@ describe('an order, whatever happens to its payments and to the news of them,', 
   }
 
   it('ends where the provider’s own record ends [ORDER-8]', async () => {
-    await fc.assert(
+    await explore(
       fc.asyncProperty(fc.array(action, { minLength: 1, maxLength: 14 }), async (actions) => {
         const from = await shop.revision()
         const order = await shop.order(alias)
@@ -235,7 +236,7 @@ describe('an order, whatever happens to its payments and to the news of them,', 
         await assertEnd(order.id, events)
         assertHistory(events)
       }),
-      { numRuns: 40 },
+      40,
     )
   })
 })

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { v7 as uuidv7 } from 'uuid'
 import { createStore } from '#commands/stores.ts'
 import { isRefusal } from '#ledger/command.ts'
+import { asApiKey } from '#ledger/write/run.ts'
 import type { Answer } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { payOrder } from '#payments/pay-order.ts'
@@ -80,9 +81,7 @@ describe('a payment that is interrupted', () => {
     payOrder(
       { pool: api.core.pool, writer, provider, publicUrl: 'https://tillbook.example', newId: uuidv7 },
       {
-        companyId: company.id,
-        actor: 'api_key/1',
-        requestId: uuidv7(),
+        acting: asApiKey({ companyId: company.id, keyId: 1 }, uuidv7()),
         idempotency: { key, requestHash: 'a'.repeat(64) },
         orderId,
         payment: card,

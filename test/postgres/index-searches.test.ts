@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { Pool, QueryConfig } from 'pg'
 import { purgeTokens } from '#access/sync-access.ts'
-import { purgeAnswers } from '#ledger/purge.ts'
+import { purgeAnswers } from '#ledger/write/idempotency.ts'
 import { purgeNotifications } from '#payments/notification-log.ts'
 import { claimSweeps, purgeSweeps } from '#payments/sweep.ts'
 import { createPool } from '#postgres/pool.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type pg from 'pg'
-import { isOutage } from '#ledger/outage.ts'
+import { isOutage } from '#postgres/outage.ts'
 import { createPool } from '#postgres/pool.ts'
 import { useDatabase } from '../support/database.ts'
 import { startSlowProxy } from '../support/slow-proxy.ts'

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
-import { healthOf } from '#service/readiness.ts'
+import { healthOf } from '#service/health.ts'
 import { useDatabase } from '../support/database.ts'
 import { createFleet, type Fleet } from './fleet.ts'
 

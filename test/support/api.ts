@@ -1,36 +1,32 @@
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { promisify } from 'node:util'
 import { v7 as uuidv7 } from 'uuid'
 import { KEY_BYTES, newKey } from '#access/api-keys.ts'
-import { createLogin } from '#access/login.ts'
 import { createAddressLimit } from '#access/minute-limit.ts'
-import { createGate, type Gate } from '#access/quota.ts'
-import { runAs } from '#access/run-as.ts'
-import { createSessions } from '#access/sessions.ts'
-import { createSyncAccess, type SyncAccessOptions } from '#access/sync-access.ts'
-import { createPageCache, type PageCache } from '#api/page-cache.ts'
+import type { Gate } from '#access/quota.ts'
+import type { PageCache } from '#api/page-cache.ts'
 import { createApiKey } from '#commands/api-keys.ts'
 import { registerCompany } from '#commands/companies.ts'
 import { createPaymentType } from '#commands/payment-types.ts'
+import { readConfig } from '#config/config.ts'
 import { SCOPES, type Scope } from '#domain/scopes.ts'
-import { SECRET_BYTES, secretOf } from '#domain/webhook-secret.ts'
 import type { PaymentKind } from '#events/companies.ts'
-import type { InputDependencies } from '#http/dependencies.ts'
-import { SERVER_LIMITS, type ServerLimits, serverOf } from '#http/server.ts'
+import { SERVER_LIMITS, type ServerLimits } from '#http/server.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
 import type { Origin } from '#ledger/envelope.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
 import type { EventStore } from '#ledger/port.ts'
+import { runAs } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
-import { createLiveUpdates } from '#live/updates.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
-import { createPool } from '#postgres/pool.ts'
-import { createApp, createBodies } from '#service/app.ts'
+import { openInterfaces } from '#service/api.ts'
+import { createApp, type InterfaceOptions, interfaceRouter } from '#service/app.ts'
 import { type Core, openCore } from '#service/core.ts'
-import { answerInShape } from '#service/shapes.ts'
+import { healthOf } from '#service/health.ts'
 import { expectDocumentedCall } from './contract.ts'
 import { noProvider } from './provider.ts'
 
@@ -70,8 +66,6 @@ export interface TestApi {
   close(): Promise<void>
 }
 
-const PAGE_CACHE_BYTES = 16 * 1_048_576
-
 /** Where the provider would reach the service. */
 export const PUBLIC_URL = 'https://tillbook.example'
 
@@ -81,7 +75,8 @@ export interface TestApiOptions {
   readonly trustProxy?: boolean
   /** Whether webhooks may call http and private addresses; true by default. */
   readonly allowPrivateTargets?: boolean
-  readonly sync?: Partial<SyncAccessOptions>
+  /** Further settings of the service, as the environment has them. */
+  readonly settings?: Readonly<Record<string, string>>
   /** Where the ledgers are; in the same Postgres by default. */
   readonly store?: EventStore
   /** The payment provider; there is none by default. */
@@ -106,7 +101,6 @@ export interface TestApiOptions {
 
 /** The service in this process on a port of its own, against a real Postgres. Quotas are out of the way unless they are asked for. */
 export async function startApi(databaseUrl: string, options: TestApiOptions = {}): Promise<TestApi> {
-  const { perMinute = 1_000_000, perDay = 1_000_000, trustProxy = false } = options
   const { log = (message: string, error: unknown) => console.error(message, error) } = options
   const core = await openCore({
     databaseUrl,
@@ -115,46 +109,13 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
     onOutdated: () => {},
     ...(options.store && { store: options.store }),
   })
-  const gatePool = createPool(databaseUrl, { max: 1 })
-  const limits = { perMinute, perDay }
-  const login = createLogin(core.pool)
-  const live = createLiveUpdates({
-    databaseUrl,
-    pool: core.pool,
-    onError: (error) => log('live updates cannot be heard', error),
-  })
-  const app = createApp({
-    ...core,
-    writer: options.wrapWriter?.(core.writer) ?? core.writer,
-    limits,
-    pages: options.pages ?? createPageCache(PAGE_CACHE_BYTES),
-    gate: withClock(createGate(gatePool, limits), options.now),
-    addresses: createAddressLimit(limits),
-    bodies: options.bodies ?? createBodies(),
-    live,
-    panel: {
-      login,
-      sessions: createSessions(core.pool, (error) => log('a session could not be noted', error)),
-      newKey: testKey,
-    },
-    sync: createSyncAccess(core.pool, login, { tokenDays: null, callsPerMinute: 1_000_000, ...options.sync }),
-    provider: options.provider ?? noProvider,
+  const served = { ...core, writer: options.wrapWriter?.(core.writer) ?? core.writer }
+  const { url, server, close } = await serve(served, databaseUrl, { ...options, log }, ({ gate, ...opened }) => ({
+    gate: withClock(gate, options.now),
+    pages: options.pages ?? opened.pages,
+    bodies: options.bodies ?? opened.bodies,
     notificationLimit: createAddressLimit({ perMinute: options.notificationsPerMinute ?? 1_000_000 }),
-    publicUrl: PUBLIC_URL,
-    trustProxy,
-    newId: uuidv7,
-    dependencies: testDependencies(options.allowPrivateTargets),
-    isStopping: () => false,
-    log,
-  })
-  const server = await new Promise<Server>((resolve) => {
-    const listening = serverOf(app, {
-      newId: uuidv7,
-      answer: answerInShape,
-      limits: { ...SERVER_LIMITS, ...options.server },
-    }).listen(0, '127.0.0.1', () => resolve(listening))
-  })
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  }))
   return {
     url,
     databaseUrl,
@@ -162,20 +123,59 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
     company: (wanted) => createCompany(core, url, wanted),
     connections: () => promisify(server.getConnections.bind(server))(),
     async close() {
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
-      await live.close()
+      await close()
       await core.close()
-      await gatePool.end()
     },
   }
 }
 
-/** What inputs depend on: secrets that nobody could guess, and addresses on this machine allowed unless a test is about that. */
-export const testDependencies = (allowPrivateTargets = true): InputDependencies => ({
-  newSecret: () => secretOf(randomBytes(SECRET_BYTES)),
-  allowPrivateTargets,
-})
+interface Serving {
+  readonly url: string
+  readonly server: Server
+  close(): Promise<void>
+}
+
+const NOT_COUNTED = { onPage: () => {}, onNotified: () => {}, watchPool: () => {} }
+
+/** Serves a core as a process with the role `api` does; `instead` says what stands in for what such a process opens. */
+export async function serve(
+  core: Core,
+  databaseUrl: string,
+  { provider = noProvider, log = () => {}, trustProxy = false, ...options }: TestApiOptions,
+  instead: (opened: InterfaceOptions) => Partial<InterfaceOptions>,
+): Promise<Serving> {
+  const config = readConfig({
+    DATABASE_URL: databaseUrl,
+    PUBLIC_URL,
+    TRUST_PROXY: String(trustProxy),
+    WEBHOOK_ALLOW_PRIVATE: String(options.allowPrivateTargets ?? true),
+    QUOTA_PER_MINUTE: String(options.perMinute ?? 1_000_000),
+    QUOTA_PER_DAY: String(options.perDay ?? 1_000_000),
+    SYNC_QUOTA_PER_MINUTE: '1000000',
+    ...options.settings,
+  })
+  const interfaces = openInterfaces({ config, core, databaseUrl, provider, metrics: NOT_COUNTED, log }, uuidv7)
+  const { server, open } = createApp({
+    trustProxy: config.TRUST_PROXY,
+    newId: uuidv7,
+    isStopping: () => false,
+    limits: { ...SERVER_LIMITS, ...options.server },
+    log,
+  })
+  open(healthOf(config.ROLES, core), interfaceRouter({ ...interfaces.options, ...instead(interfaces.options) }))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    server,
+    async close() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+      await interfaces.leave()
+      await interfaces.stop()
+    },
+  }
+}
 
 /** A key that nobody could guess. */
 export const testKey = () => newKey(randomBytes(KEY_BYTES), 'test')

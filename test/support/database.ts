@@ -2,19 +2,23 @@ import { before } from 'mocha'
 import { administer, onDatabase } from './server.ts'
 import { until } from './wait.ts'
 
+/** Cloned by every `useDatabase()`: copying a database is much faster than making its tables. */
+export const TEMPLATES = { withReadModel: 'tillbook_template', withoutReadModel: 'tillbook_template_bare' }
+
 let counter = 0
 
 /**
- * A database of one's own for the tests of a `describe`, cloned from the template before them and dropped after them and
+ * A database of one's own for the tests of a `describe`, cloned from a template before them and dropped after them and
  * all their hooks. Every pool on it has to be closed by then: a connection left open fails the run, naming its last statement.
+ * Suites whose read model is not the product's take the template without one.
  */
-export function useDatabase(): { readonly url: string } {
+export function useDatabase(template: keyof typeof TEMPLATES = 'withReadModel'): { readonly url: string } {
   // The process id keeps runs apart that share one server.
   const name = `t_${process.pid}_${++counter}`
   let url: string | undefined
 
   before(`create database ${name}`, async function () {
-    await administer(serverUrl(), (client) => client.query(`create database ${name} template tillbook_template`))
+    await administer(serverUrl(), (client) => client.query(`create database ${name} template ${TEMPLATES[template]}`))
     url = onDatabase(serverUrl(), name)
     // Hooks run in the order in which they were added: only one added now comes after those that close the tests' pools.
     this.test?.parent?.afterAll(`drop database ${name}`, () => dropDatabase(name))

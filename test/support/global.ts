@@ -1,17 +1,25 @@
-import { migrate } from '#postgres/migrate.ts'
+import { execFileSync } from 'node:child_process'
+import { TEMPLATES } from './database.ts'
+import { buildPrograms, programOf } from './program.ts'
+import { DEPTH } from './random.ts'
 import { administer, onDatabase, startTestServer, type TestServer } from './server.ts'
-
-/** Cloned by every `useDatabase()`: copying a database is much faster than migrating one. */
-const TEMPLATE = 'tillbook_template'
 
 let server: TestServer | undefined
 
-/** Once for a run, whose files are shared out to two processes: a server, and the template that is migrated. */
+/** Times are given for what `npm test` tries. */
+export const mochaHooks = {
+  beforeEach(this: Mocha.Context) {
+    if (DEPTH > 1) this.currentTest?.timeout(0)
+  },
+}
+
+/** Once for a run, whose files are shared out to two processes: a server, its templates, and the programs that tests start. */
 export async function mochaGlobalSetup(): Promise<void> {
   server = await startTestServer()
   try {
     process.env.TILLBOOK_TEST_SERVER = server.url
-    await createTemplate(server.url)
+    buildPrograms()
+    await createTemplates(server.url)
   } catch (error) {
     // Mocha leaves the teardown out when the setup fails, and the server's connection would keep the run alive.
     await mochaGlobalTeardown()
@@ -22,16 +30,29 @@ export async function mochaGlobalSetup(): Promise<void> {
 /** Also runs when tests failed. */
 export async function mochaGlobalTeardown(): Promise<void> {
   if (!server) return
-  await administer(server.url, (client) => client.query(`drop database if exists ${TEMPLATE} with (force)`))
+  await dropTemplates(server.url)
   await server.stop()
   server = undefined
 }
 
-async function createTemplate(serverUrl: string): Promise<void> {
-  await administer(serverUrl, async (client) => {
-    await client.query(`drop database if exists ${TEMPLATE} with (force)`)
-    await client.query(`create database ${TEMPLATE}`)
+async function createTemplates(serverUrl: string): Promise<void> {
+  await dropTemplates(serverUrl)
+  await administer(serverUrl, (client) => client.query(`create database ${TEMPLATES.withReadModel}`))
+  // Any command makes the tables that a service finds missing.
+  const DATABASE_URL = onDatabase(serverUrl, TEMPLATES.withReadModel)
+  execFileSync(process.execPath, programOf('src/cli/main.ts', 'company', 'list'), {
+    env: { DATABASE_URL },
+    stdio: 'pipe',
   })
-  // Only the operational schema: the read model is made by whoever opens a ledger, and suites differ in theirs.
-  await migrate(onDatabase(serverUrl, TEMPLATE), { log: () => {} })
+  await administer(serverUrl, (client) =>
+    client.query(`create database ${TEMPLATES.withoutReadModel} template ${TEMPLATES.withReadModel}`),
+  )
+  await administer(onDatabase(serverUrl, TEMPLATES.withoutReadModel), (client) =>
+    client.query('drop schema read cascade; truncate ops.read_model'),
+  )
 }
+
+const dropTemplates = (serverUrl: string): Promise<void> =>
+  administer(serverUrl, async (client) => {
+    for (const name of Object.values(TEMPLATES)) await client.query(`drop database if exists ${name} with (force)`)
+  })

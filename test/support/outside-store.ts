@@ -1,6 +1,5 @@
 import type { Envelope } from '#ledger/envelope.ts'
-import { type Append, type Note, type OutsideStore, WrongExpectedRevision } from '#ledger/port.ts'
-import { chunksOf } from '#ledger/stores/append-chunks.ts'
+import { type Append, chunksOf, type Note, type OutsideStore, WrongExpectedRevision } from '#ledger/port.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 
 /** What the next append does. `late` fails now and lands when `release` is called, as a request that hung in the network. */

@@ -1,7 +1,7 @@
 import { beforeEach } from 'mocha'
-import { hashPassword } from '#access/passwords.ts'
 import { createUser } from '#commands/users.ts'
 import type { TestApi, TestCompany } from './api.ts'
+import { cheapHash } from './passwords.ts'
 import { standIn, useApi } from './use-api.ts'
 
 /** A page, or where a form leads to. */
@@ -51,7 +51,7 @@ export async function panelUser(
     name: `Pessoa ${users}`,
     email,
     role,
-    password_hash: await hashPassword(password),
+    password_hash: await cheapHash(password),
   })
   const user = userWithBrowser(api.url, { id: created.id, email, password })
   await user.logIn()

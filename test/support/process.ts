@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '#postgres/postmaster.ts'
+import { programOf } from './program.ts'
 import { until } from './wait.ts'
 
 /** The service in a process of its own, as an operator would run it. */
@@ -18,11 +19,11 @@ export interface Service {
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
-/** Starts `src/main.ts` with `env` on top of a plain environment, and waits until it is ready. */
+/** Starts it with `env` on top of a plain environment, and waits until it is ready. */
 export async function startService(env: Record<string, string>, { timeout_ms = 60_000 } = {}): Promise<Service> {
   const port = env.PORT ?? String(await freePort(null))
   const { PATH = '', HOME = '' } = process.env
-  const child = spawn(process.execPath, ['--import', 'tsx', 'src/main.ts'], {
+  const child = spawn(process.execPath, programOf('src/main.ts'), {
     cwd: ROOT,
     env: { PATH, HOME, NODE_ENV: 'test', ...env, PORT: port },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,7 +1,8 @@
 import { expect } from 'chai'
-import { accept, type Command, command, invoke, isRefusal } from '#ledger/command.ts'
+import { accept, type Command, command, isRefusal } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
+import { runCommand } from '#ledger/write/run.ts'
 import type { Answer } from '#ledger/write/unit-of-work.ts'
 import { type Core, openCore } from '#service/core.ts'
 import { companyRegistered } from './facts.ts'
@@ -34,14 +35,8 @@ export async function openShop(url: string): Promise<Shop> {
     onOutdated: () => {},
   })
   const run = async <I>(companyId: number, command: Command<I>, input: I): Promise<Answer> => {
-    const answer = await core.writer.run({
-      companyId,
-      invocations: [invoke(command, input)],
-      origin: 'api',
-      actor: null,
-      requestId: null,
-      reply: { status: () => 200 },
-    })
+    const acting = { companyId, origin: 'api', actor: null, requestId: null } as const
+    const answer = await runCommand(core.writer, acting, command, input, { reply: { status: () => 200 } })
     if (isRefusal(answer)) throw new Error(`refused: ${JSON.stringify(answer)}`)
     return answer
   }

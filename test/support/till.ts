@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { hashPassword } from '#access/passwords.ts'
 import { createUser } from '#commands/users.ts'
 import { type Json, type Reply, send, type TestCompany } from './api.ts'
+import { cheapHash } from './passwords.ts'
 
 /** A user of a company, and how to log in. */
 export interface TestUser {
@@ -22,8 +22,8 @@ export interface TestTill {
 }
 
 const PASSWORD = 'senha correta'
-/** Hashing takes long on purpose; all users of the tests have the same password. */
-const passwordHash = hashPassword(PASSWORD)
+
+const passwordHash = cheapHash(PASSWORD)
 let users = 0
 
 export async function createTestUser(company: TestCompany, role: 'owner' | 'clerk' = 'clerk'): Promise<TestUser> {

@@ -14,7 +14,7 @@ describe('tokens of tills', () => {
 
   before(async () => {
     api = await startApi(database.url)
-    other = await startApi(database.url, { sync: { tokenDays: 7 } })
+    other = await startApi(database.url, { settings: { SYNC_TOKEN_DAYS: '7' } })
     company = await api.company({ plan: 'basic' })
     user = await createTestUser(company, 'owner')
   })

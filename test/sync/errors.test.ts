@@ -29,7 +29,7 @@ describe('errors of the sync interface', () => {
 
   before(async () => {
     api = await startApi(database.url)
-    few = await startApi(database.url, { perMinute: 3, sync: { callsPerMinute: 4 } })
+    few = await startApi(database.url, { perMinute: 3, settings: { SYNC_QUOTA_PER_MINUTE: '4' } })
     faulty = await startFaultyApi(api.core, database.url)
     company = await api.company()
     till = await openTill(api.url, company)

@@ -10,7 +10,7 @@ const ROOM: Room = { sound: 256, strained: 64, busy: {} }
 const LEASE_MS = 20_000
 
 describe('taking deliveries', () => {
-  const database = useDatabase()
+  const database = useDatabase('withoutReadModel')
   let pool: Pool
 
   before(async () => {

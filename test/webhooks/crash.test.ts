@@ -7,12 +7,12 @@ import { useDispatchers } from './harness.ts'
 import { addEndpoint, queue } from './outbox.ts'
 
 describe('a dispatcher that is killed', () => {
-  const database = useDatabase()
+  const database = useDatabase('withoutReadModel')
   const tests = useDispatchers(database)
 
   const startProcess = (): ChildProcess => {
     const { PATH = '' } = process.env
-    return spawn(process.execPath, ['--import', 'tsx', 'test/webhooks/dispatch-until-killed.ts'], {
+    return spawn(process.execPath, ['test/webhooks/dispatch-until-killed.mjs'], {
       env: { PATH, DATABASE_URL: database.url },
       stdio: ['pipe', 'ignore', 'inherit'],
     })

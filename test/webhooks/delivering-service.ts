@@ -1,5 +1,5 @@
-import { runAsSystem } from '#access/as-system.ts'
 import { switchOffWebhook } from '#commands/webhooks.ts'
+import { runAsSystem } from '#ledger/write/run.ts'
 import { startWebhooks, type WebhookOptions } from '#webhooks/start.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { type Receiver, startReceiver } from './receiver.ts'

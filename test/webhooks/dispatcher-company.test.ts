@@ -7,7 +7,7 @@ import { idsOf, silent, useDispatchers } from './harness.ts'
 import { addEndpoint, queue, storedDeliveries } from './outbox.ts'
 
 describe('the dispatcher among others', () => {
-  const database = useDatabase()
+  const database = useDatabase('withoutReadModel')
   const tests = useDispatchers(database)
 
   it('does not let endpoints that never answer slow down the others [HOOK-22]', async () => {

@@ -6,7 +6,7 @@ import { failing, idsOf, silent, useDispatchers } from './harness.ts'
 import { addEndpoint, queue } from './outbox.ts'
 
 describe('the dispatcher', () => {
-  const database = useDatabase()
+  const database = useDatabase('withoutReadModel')
   const tests = useDispatchers(database)
 
   it('posts the message byte for byte and records the success [HOOK-12]', async () => {

@@ -6,7 +6,7 @@ import { useDatabase } from '../support/database.ts'
 import { addEndpoint, createEndpoints, queue } from './outbox.ts'
 
 describe('old deliveries', () => {
-  const database = useDatabase()
+  const database = useDatabase('withoutReadModel')
   let pool: Pool
 
   before(async () => {

@@ -1,9 +1,37 @@
+import type { RequestHandler } from 'express'
 import { createDocument, type oas31, type ZodOpenApiOverrideContext, type ZodOpenApiPathsObject } from 'zod-openapi'
+import { sendJson } from '#http/answer.ts'
+import type { LimitAnonymous } from '#http/middleware/anonymous-callers.ts'
+import { Problem } from '#http/problems.ts'
 import type { Route } from '../route.ts'
-import { describeFields } from './describe.ts'
-import { INTRODUCTION } from './introduction.ts'
-import { operationOf, templateOf } from './operation.ts'
-import { tagOf } from './tags.ts'
+import { GLOSSARY } from './glossary.ts'
+import { operationOf, tagOf, templateOf } from './operation.ts'
+
+/** What holds for every operation. Plain paragraphs, lists and code only, because the page at /docs renders just these. */
+const INTRODUCTION = `\
+Cadastros, vendas e contas de uma empresa, para sistemas de terceiros. Cada empresa tem um livro de eventos; listas, saldos e estoque são derivados dele.
+
+**Autenticação.** Toda chamada leva \`Authorization: Bearer <chave>\`. A chave pertence à empresa, tem os escopos marcados na criação e nunca vai na URL. Só HTTPS é atendido; uma chamada por HTTP recebe 403 e não é redirecionada.
+
+**Formas.**
+
+- Um registro vem como \`{"data": {...}}\`, uma lista como \`{"data": [...], "meta": {...}}\`.
+- Dinheiro é texto com exatamente duas casas decimais (\`"18.90"\`); quantidades são textos com até três e voltam com três (\`"1.500"\`). Números JSON são recusados.
+- Datas com hora exigem fuso (\`Z\` vale) e voltam com o da empresa; dias são \`AAAA-MM-DD\`, no calendário da empresa.
+- Campos e parâmetros desconhecidos são recusados com 422, também dentro de lotes. As respostas podem ganhar campos: ignore os que não conhece.
+- Em PATCH, campo ausente fica como está e \`null\` o limpa. Em PUT, campo ausente é limpo, exceto o estoque.
+
+**Listas.** \`limit\` vai de 1 a 200 (padrão 50) e \`cursor\` recebe o \`meta.next_cursor\` anterior. Sem \`updated_since\`, a ordem é a dos ids; com ele, a das mudanças, e usar \`meta.synced_at\` como o próximo \`updated_since\` nunca perde uma mudança. O que foi excluído sai das listas e aparece em \`/deleted\`.
+
+**Repetições.** Todo POST aceita \`Idempotency-Key\`: com a mesma chave e o mesmo corpo, a resposta guardada volta por 24 horas com \`Idempotent-Replayed: true\`; com outro corpo, 409 \`idempotency_key_reuse\`. Só sucessos são guardados.
+
+**Lotes.** Até 500 itens, cada um criado ou substituído pelo \`external_id\` e julgado por si; o lote conta como uma chamada. A resposta é 200 quando todos passam e 207 quando algum falha.
+
+**Erros.** \`{"error": {"code", "message", "details", "request_id"}}\`: decida pelo \`code\`, mostre a \`message\`, guarde o \`request_id\`.
+
+**Limites.** 120 chamadas por minuto e 50.000 por dia, por empresa, somadas as chaves. Toda resposta traz \`X-RateLimit-Limit\`, \`-Remaining\` e \`-Reset\`; um 429 ou 503 traz também \`Retry-After\`, em segundos.
+
+**Versões.** A v1 só cresce: campos, operações e códigos novos. O que for incompatível será outra versão, ao lado desta.`
 
 /** Of the contract, not of the program: the first number is the path's `v1`, the second grows with what is added. */
 const VERSION = '1.0.0'
@@ -45,4 +73,61 @@ function pathsOf(routes: readonly Route[]): ZodOpenApiPathsObject {
 /** v1 grows: a client must not refuse an answer for a field that it does not know. Requests are as strict as the service. */
 function leaveAnswersOpen({ jsonSchema, io }: ZodOpenApiOverrideContext): void {
   if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
+}
+
+interface Describable {
+  description?: string
+}
+
+/** The glossary's text of a field, by its name and those of the objects around it; the longest match wins. */
+function meaningOf(trail: readonly string[]): string | undefined {
+  for (let start = 0; start < trail.length; start++) {
+    const text = GLOSSARY[trail.slice(start).join('.')]
+    if (text) return text
+  }
+  return undefined
+}
+
+function explain(target: Describable, trail: readonly string[]): void {
+  const text = meaningOf(trail)
+  if (text) target.description ??= text
+}
+
+/** Gives the glossary's text to every field and parameter without one of its own. */
+function describeFields({ paths, components }: oas31.OpenAPIObject): void {
+  visit(paths, [])
+  for (const [name, schema] of Object.entries(components?.schemas ?? {})) visit(schema, [name])
+  visit(components?.responses, [])
+}
+
+function visit(node: unknown, trail: readonly string[]): void {
+  if (typeof node !== 'object' || node === null) return
+  if ('in' in node && 'name' in node) explain(node as Describable, [String(node.in), String(node.name)])
+  for (const [member, value] of Object.entries(node)) {
+    if (member === 'example' || member === 'examples') continue
+    if (member === 'properties') visitFields(value, trail)
+    else visit(value, trail)
+  }
+}
+
+function visitFields(fields: Record<string, Describable>, trail: readonly string[]): void {
+  for (const [name, field] of Object.entries(fields)) {
+    explain(field, [...trail, name])
+    visit(field, [...trail, name])
+  }
+}
+
+/**
+ * `/openapi.json`, for whoever has no key yet: limited by address like every anonymous caller, and under the rule for plain HTTP
+ * like every call. The text is made when it is first asked for.
+ */
+export function serveContract(routes: readonly Route[], limitAnonymous: LimitAnonymous): RequestHandler {
+  let text: string | undefined
+  return async (request, response) => {
+    await limitAnonymous(request, response)
+    if (!['GET', 'HEAD'].includes(request.method))
+      throw new Problem('method_not_allowed', undefined, { Allow: 'GET, HEAD' })
+    text ??= JSON.stringify(contractOf(routes))
+    sendJson(response, 200, text)
+  }
 }

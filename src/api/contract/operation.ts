@@ -5,8 +5,78 @@ import { messageOf, type ProblemCode } from '#http/problems.ts'
 import { batchOf } from '../batch.ts'
 import type { Route } from '../route.ts'
 import { codesByStatus, ERROR_SCHEMAS, takesBody } from './errors.ts'
-import { errorHeaders, successHeaders } from './headers.ts'
-import { tagOf } from './tags.ts'
+
+/** A group of operations, as readers look for them. */
+interface Tag {
+  readonly name: string
+  readonly description: string
+}
+
+/** By the first part of the path. */
+const TAGS: Readonly<Record<string, Tag>> = {
+  me: { name: 'Conta', description: 'A empresa, a chave e os limites de quem chama.' },
+  catalog: { name: 'Catálogo', description: 'Produtos, serviços e categorias.' },
+  customers: { name: 'Clientes', description: 'Pessoas e empresas que compram.' },
+  suppliers: { name: 'Fornecedores', description: 'Pessoas e empresas de quem se compra.' },
+  finance: { name: 'Financeiro', description: 'Contas a receber, contas a pagar e o resumo do período.' },
+  webhooks: { name: 'Webhooks', description: 'Endereços que recebem os eventos, e o que lhes foi entregue.' },
+  events: { name: 'Auditoria', description: 'O livro da empresa, evento por evento, e a sua conferência.' },
+  sales: { name: 'Vendas', description: 'Vendas já pagas: registrar, consultar e cancelar.' },
+  orders: { name: 'Pedidos', description: 'Pedidos da loja online e o seu pagamento.' },
+}
+
+/** The group of a path in the router's form. */
+export function tagOf(path: string): Tag {
+  const tag = TAGS[path.split('/')[1] ?? '']
+  if (!tag) throw new Error(`the contract has no group for ${path}`)
+  return tag
+}
+
+/** A header as a component, so that the document names it once. */
+const header = <T extends z.ZodType>(name: string, description: string, schema: T): T =>
+  schema.meta({ header: { id: name, description } })
+
+const requestId = header('X-Request-Id', 'Identifica a chamada; nos erros é igual a `error.request_id`.', z.uuid())
+
+const rate = {
+  'X-RateLimit-Limit': header('X-RateLimit-Limit', 'Limite da janela mais próxima de se esgotar.', z.int().min(1)),
+  'X-RateLimit-Remaining': header('X-RateLimit-Remaining', 'Chamadas que restam nessa janela.', z.int().min(0)),
+  'X-RateLimit-Reset': header('X-RateLimit-Reset', 'Fim dessa janela, em segundos Unix.', z.int().min(0)),
+}
+
+const revision = header(
+  'X-Ledger-Revision',
+  'Revisão do livro da empresa que a resposta mostra: cresce a cada alteração.',
+  z.int().min(0),
+)
+
+const replayed = header(
+  'Idempotent-Replayed',
+  'Presente quando a resposta é a que foi guardada sob a mesma Idempotency-Key.',
+  z.literal('true').optional(),
+)
+
+const retryAfter = header('Retry-After', 'Segundos a esperar antes de repetir a chamada.', z.int().min(1))
+
+const challenge = header('WWW-Authenticate', 'Sempre `Bearer`.', z.literal('Bearer'))
+
+/** Headers of a success. Only a POST can be a replay. */
+const successHeaders = (method: string) =>
+  z.object({
+    'X-Request-Id': requestId,
+    ...rate,
+    'X-Ledger-Revision': revision,
+    ...(method === 'post' ? { 'Idempotent-Replayed': replayed } : {}),
+  })
+
+/** Headers of an error. What fails before the call could be counted shows no limit. */
+const errorHeaders = (status: number) =>
+  z.object({
+    'X-Request-Id': requestId,
+    ...(status < 500 ? rate : {}),
+    ...(status === 429 || status === 503 ? { 'Retry-After': retryAfter } : {}),
+    ...(status === 401 ? { 'WWW-Authenticate': challenge } : {}),
+  })
 
 type ObjectSchema = z.ZodType<unknown, Record<string, unknown>>
 

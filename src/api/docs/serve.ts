@@ -1,7 +1,7 @@
 import express, { type Router } from 'express'
 import { contractOf } from '../contract/document.ts'
 import type { Route } from '../route.ts'
-import { docsPage } from './page.ts'
+import { docsPage } from './page.tsx'
 import { STYLE } from './style.ts'
 
 /** Nothing but the page's own style sheet may be loaded, and nothing may run or be sent. */

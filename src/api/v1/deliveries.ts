@@ -4,10 +4,64 @@ import { type Params, pathId } from '#http/paths.ts'
 import { DELIVERY_STATUSES, getDelivery, getWebhook, listDeliveries } from '#queries/webhooks.ts'
 import { REPLAY_MESSAGES, redeliver, replayMessages, sendTest } from '#webhooks/deliveries.ts'
 import { pageOf, singleOf } from '../contract/envelopes.ts'
-import { Delivery, Replay } from '../contract/records/webhooks.ts'
+import { NullableText, RecordId, Timestamp } from '../contract/formats.ts'
 import { operation, type Route, read } from '../route.ts'
-import { pageQuery } from './list-query.ts'
-import { answerPage, answerRecord } from './record-routes.ts'
+import { answerPage, answerRecord, pageQuery } from './record-routes.ts'
+
+const attemptExample = {
+  at: '2026-11-21T08:17:15.130-03:00',
+  status: 204,
+  duration_ms: 41,
+  error: null,
+  response: null,
+}
+
+const DeliveryAttempt = z
+  .strictObject({
+    at: Timestamp,
+    status: z.int().nullable(),
+    duration_ms: z.int().min(0),
+    error: NullableText,
+    response: NullableText,
+  })
+  .meta({ id: 'WebhookDeliveryAttempt', examples: [attemptExample] })
+
+/** An event on its way to one address (queries/webhooks.ts). */
+const Delivery = z
+  .strictObject({
+    id: z.uuid(),
+    webhook_id: RecordId,
+    event: z.enum([...WEBHOOK_EVENTS, 'webhook.test']),
+    revision: z.int().min(0).nullable(),
+    sequence: z.int().min(1).nullable(),
+    replay: z.boolean(),
+    status: z.enum(DELIVERY_STATUSES),
+    attempts: z.array(DeliveryAttempt),
+    next_attempt_at: Timestamp.nullable(),
+    created_at: Timestamp,
+  })
+  .meta({
+    id: 'WebhookDelivery',
+    examples: [
+      {
+        id: '019aa5c2-6c1e-7c2f-9d11-3f0c9c6f2a10',
+        webhook_id: 3,
+        event: 'sale.completed',
+        revision: 1205,
+        sequence: 87,
+        replay: false,
+        status: 'delivered',
+        attempts: [attemptExample],
+        next_attempt_at: null,
+        created_at: '2026-11-21T08:17:15.123-03:00',
+      },
+    ],
+  })
+
+/** What a replay has queued (src/webhooks/deliveries.ts). */
+const Replay = z
+  .strictObject({ deliveries: z.int().min(0), last_revision: z.int().min(0).nullable(), has_more: z.boolean() })
+  .meta({ id: 'WebhookReplay', examples: [{ deliveries: 42, last_revision: 1246, has_more: false }] })
 
 const scope = 'webhooks:manage'
 

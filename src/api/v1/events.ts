@@ -1,13 +1,81 @@
 import { z } from 'zod'
-import { ID_KINDS } from '#domain/id-kinds.ts'
+import { ID_KINDS, type IdKind } from '#domain/id-kinds.ts'
 import { EVENT_TYPES } from '#events/catalogue.ts'
-import { single } from '#http/answer.ts'
-import { listEvents } from '#queries/events.ts'
+import { pathId } from '#http/paths.ts'
+import { GENESIS_HASH } from '#ledger/envelope.ts'
+import { listEvents, listHistory } from '#queries/events.ts'
 import { pageOf, singleOf } from '../contract/envelopes.ts'
-import { LedgerEvent, LedgerVerification } from '../contract/records/events.ts'
-import { type Route, read } from '../route.ts'
-import { pageQuery, QueryRevision } from './list-query.ts'
-import { answerPage } from './record-routes.ts'
+import { NullableText } from '../contract/formats.ts'
+import { type Route, read, single } from '../route.ts'
+import { answerPage, pageQuery, QueryRevision } from './record-routes.ts'
+
+const Hash = z.string().regex(/^[0-9a-f]{64}$/)
+
+const eventExample = {
+  id: '019aa5c2-6c1e-7c2f-9d11-3f0c9c6f2a10',
+  type: 'CategoryCreated',
+  version: 1,
+  stream: 'company-1',
+  revision: 1204,
+  recorded_at: '2026-11-21T11:17:15.123Z',
+  subject: 'category/31',
+  origin: 'api',
+  actor: 'api_key/4',
+  request_id: '019aa5c2-6c1d-7a31-8a55-0f2f2b7c9d10',
+  idempotency: {
+    key: 'cat-31',
+    request_hash: 'b5bb9d8014a0f9b1d61e21e796d78dccdf1352f23cd32812f4850b878ae4944c',
+    status: 201,
+  },
+  previous_hash: '7d865e959b2466918c9863afca942d0fb89d7c9ac0c99bafc3749504ded97730',
+  hash: '9c56cc51b374c3ba189210d5b6d4bf57790d351c96c47c02190ecf1e430635ab',
+  data: { id: 31, external_id: 'CAT-1', name: 'Bebidas' },
+}
+
+/** An event just as it was hashed (src/ledger/envelope.ts). */
+const LedgerEvent = z
+  .strictObject({
+    id: z.uuid(),
+    type: z.string(),
+    version: z.int().min(1),
+    stream: z.string(),
+    revision: z.int().min(0),
+    recorded_at: z.iso.datetime({ precision: 3 }),
+    subject: z.string(),
+    origin: z.enum(['api', 'pdv', 'system']),
+    actor: NullableText,
+    request_id: NullableText,
+    idempotency: z.strictObject({ key: z.string(), request_hash: z.string(), status: z.int() }).nullable(),
+    previous_hash: Hash,
+    hash: Hash,
+    data: z.record(z.string(), z.unknown()),
+  })
+  .meta({ id: 'LedgerEvent', examples: [eventExample] })
+
+const verificationExample = { valid: true, checked: 1205, revision: 1204, hash: eventExample.hash, first_error: null }
+
+/** What a verification found (src/audit/walk.ts). */
+const LedgerVerification = z
+  .strictObject({
+    valid: z.boolean(),
+    checked: z.int().min(0),
+    revision: z.int().min(-1),
+    hash: Hash,
+    first_error: z.strictObject({ revision: z.int().min(0), reason: z.string() }).nullable(),
+  })
+  .meta({
+    id: 'LedgerVerification',
+    examples: [
+      verificationExample,
+      {
+        valid: false,
+        checked: 0,
+        revision: -1,
+        hash: GENESIS_HASH,
+        first_error: { revision: 0, reason: 'wrong_hash' },
+      },
+    ],
+  })
 
 const scope = 'audit:read'
 
@@ -36,8 +104,41 @@ const VerifyQuery = z
     message: 'after e hash são informados juntos',
   })
 
-/** The ledger itself, for those who audit it (FEED-1). */
+/** Records whose events can be listed: where they are found, and how they are called. */
+const RECORDS: readonly (readonly [path: string, kind: IdKind, name: string, one: string])[] = [
+  ['/customers', 'customer', 'Customer', 'um cliente'],
+  ['/suppliers', 'supplier', 'Supplier', 'um fornecedor'],
+  ['/catalog/items', 'catalog_item', 'CatalogItem', 'um produto ou serviço'],
+  ['/catalog/categories', 'category', 'Category', 'uma categoria'],
+  ['/finance/receivables', 'receivable', 'Receivable', 'uma conta a receber'],
+  ['/finance/payables', 'payable', 'Payable', 'uma conta a pagar'],
+  ['/sales', 'sale', 'Sale', 'uma venda'],
+  ['/orders', 'order', 'Order', 'um pedido'],
+  ['/webhooks', 'webhook', 'Webhook', 'um endereço de webhook'],
+]
+
+const historyRoute = (path: string, kind: IdKind, name: string, one: string): Route =>
+  read({
+    path: `${path}/:id/history`,
+    scope,
+    operation: `get${name}History`,
+    summary: `Lista os eventos de ${one}`,
+    description:
+      'Do mais antigo ao mais novo; também de um registro excluído. `data` vem na versão mais nova do tipo do evento; a que foi gravada, à qual pertence o `hash`, está em `GET /events`.',
+    query: pageQuery({}),
+    reply: pageOf(LedgerEvent),
+    async read({ pool, store, caller, params, query }) {
+      const id = pathId(params.id)
+      if (id === null) return null
+      const page = await listHistory({ pool, store }, caller.companyId, `${kind}/${id}`, query)
+      if (!page) return null
+      return answerPage(page, query.limit)
+    },
+  })
+
+/** The ledger itself, and what happened to each record, for those who audit it (FEED-1, FEED-3). */
 export const eventRoutes: readonly Route[] = [
+  ...RECORDS.map((record) => historyRoute(...record)),
   read({
     path: '/events',
     scope,

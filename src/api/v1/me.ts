@@ -1,10 +1,60 @@
+import { z } from 'zod'
+import { SCOPES } from '#domain/scopes.ts'
+import { PLANS } from '#events/companies.ts'
 import { getMe } from '#queries/api-keys.ts'
+import { MAX_BATCH_ITEMS } from '../batch.ts'
 import { singleOf } from '../contract/envelopes.ts'
-import { Me } from '../contract/records/me.ts'
-import { read } from '../route.ts'
+import { RecordId, Timestamp } from '../contract/formats.ts'
+import { MAX_BODY_BYTES, read } from '../route.ts'
+import { MAX_LIMIT } from './record-routes.ts'
 
-/** Items of a batch and of a page at most (BATCH-1, LIST-2). */
-const FIXED_LIMITS = { batch_items: 500, page_size: 200, body_bytes: 1_048_576 }
+const example = {
+  company: { id: 1, name: 'Padaria Ipê', cnpj: '11.222.333/0001-81' },
+  key: {
+    id: 4,
+    name: 'Loja virtual',
+    prefix: 'tb_live_9fQ2',
+    scopes: ['catalog:read', 'sales:write'],
+    created_at: '2026-11-01T10:00:00.000-03:00',
+    expires_at: null,
+  },
+  plan: 'api',
+  server_time: '2026-11-21T08:17:15.123-03:00',
+  limits: {
+    requests_per_minute: 120,
+    requests_per_day: 50_000,
+    batch_items: 500,
+    page_size: 200,
+    body_bytes: 1_048_576,
+  },
+}
+
+/** Who calls, what the key may do, and how often (queries/api-keys.ts). */
+const Me = z
+  .strictObject({
+    company: z.strictObject({ id: RecordId, name: z.string(), cnpj: z.string() }),
+    key: z.strictObject({
+      id: RecordId,
+      name: z.string(),
+      prefix: z.string(),
+      scopes: z.array(z.enum(SCOPES)),
+      created_at: Timestamp,
+      expires_at: Timestamp.nullable(),
+    }),
+    plan: z.enum(PLANS),
+    server_time: Timestamp,
+    limits: z.strictObject({
+      requests_per_minute: z.int(),
+      requests_per_day: z.int(),
+      batch_items: z.int(),
+      page_size: z.int(),
+      body_bytes: z.int(),
+    }),
+  })
+  .meta({ id: 'Me', examples: [example] })
+
+/** BATCH-1, LIST-2, HTTP-7. */
+const FIXED_LIMITS = { batch_items: MAX_BATCH_ITEMS, page_size: MAX_LIMIT, body_bytes: MAX_BODY_BYTES }
 
 export const meRoute = read({
   path: '/me',

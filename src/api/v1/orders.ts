@@ -1,16 +1,167 @@
 import { z } from 'zod'
 import { OrderInput, placeOrder } from '#commands/orders/place-order.ts'
-import { ORDER_STATUSES } from '#domain/orders.ts'
+import { NOTIFICATION_OUTCOMES, ORDER_STATUSES } from '#domain/orders.ts'
 import { ExternalId, text } from '#domain/text.ts'
+import { ORDER_ALARMS } from '#events/orders.ts'
 import { pathId } from '#http/paths.ts'
+import { asApiKey } from '#ledger/write/run.ts'
 import { PayInput, payOrder } from '#payments/pay-order.ts'
-import { getOrder, listOrders } from '#queries/orders.ts'
-import { singleOf } from '../contract/envelopes.ts'
-import { Order, orderExample, payExample } from '../contract/records/orders.ts'
-import { action, type Route, write } from '../route.ts'
-import { getRoute, listRoute } from './record-routes.ts'
+import type { PaymentObject } from '#projections/order-payments.ts'
+import type { OrderObject } from '#projections/orders.ts'
+import { getOrder, listNotifications, listOrders, type NotificationObject } from '#queries/orders.ts'
+import { pageOf, singleOf } from '../contract/envelopes.ts'
+import { Amount, NullableText, RecordId, Timestamp } from '../contract/formats.ts'
+import { action, type Route, read, write } from '../route.ts'
+import { answerPage, getRoute, listRoute, pageQuery } from './record-routes.ts'
+import { lineExamples, lineShape } from './sales.ts'
 
-/** Orders are placed and paid; what becomes of them, the payment provider tells (ORDER-8). */
+/** An order as a request sends it. */
+const orderExample = {
+  store_alias: 'minha-loja',
+  external_id: 'LOJA-2001',
+  customer: { name: 'Maria da Silva', email: 'maria@exemplo.com.br', document: '52998224725' },
+  items: [
+    { catalog_item_id: 9, quantity: '2' },
+    { description: 'Embalagem para presente', quantity: '1', unit_price: '3.50' },
+  ],
+  delivery_fee: '8.70',
+}
+
+/** A payment as a request sends it; the token is the provider's, of a card. */
+const payExample = {
+  payment_method_id: 'pix',
+  payer_email: 'maria@exemplo.com.br',
+}
+
+const paymentExample = {
+  attempt_id: '5f0c9a62-8b1e-5c3a-9f43-2b8f5d1c7e90',
+  provider_payment_id: '1325908722',
+  provider_status: 'approved',
+  status_detail: 'accredited',
+  status: 'paid',
+  payment_method_id: 'pix',
+  amount: '50.00',
+  commission_percentage: '5.00',
+  live_mode: true,
+  refusal: null,
+  started_at: '2026-11-21T08:20:01.007-03:00',
+  updated_at: '2026-11-21T08:21:40.512-03:00',
+}
+
+/** The same order as answers show it, paid. */
+const shownOrderExample = {
+  id: 57,
+  external_id: 'LOJA-2001',
+  store_alias: 'minha-loja',
+  provider_reference: 'order-57-019aa6c3-7d2e-7b1a-9c54-3f0e8d6a1b42',
+  status: 'paid',
+  customer: orderExample.customer,
+  items: lineExamples,
+  subtotal: '41.30',
+  delivery_fee: '8.70',
+  total: '50.00',
+  payment: paymentExample,
+  payments: [paymentExample],
+  commission: { percentage: '5.00', amount: '2.50', store_amount: '47.50', reversed_at: null },
+  alarms: [],
+  released_at: '2026-11-21T08:21:40.512-03:00',
+  refunded_at: null,
+  created_at: '2026-11-21T08:17:15.123-03:00',
+  updated_at: '2026-11-21T08:21:40.512-03:00',
+}
+
+const OrderCustomer = z
+  .strictObject({ name: z.string(), email: NullableText, document: NullableText })
+  .meta({ id: 'OrderCustomer' })
+
+const OrderItem = z.strictObject(lineShape).meta({ id: 'OrderItem' })
+
+const OrderPayment = z
+  .strictObject({
+    attempt_id: z.uuid().nullable(),
+    provider_payment_id: NullableText,
+    provider_status: NullableText,
+    status_detail: NullableText,
+    status: z.enum(ORDER_STATUSES),
+    payment_method_id: NullableText,
+    amount: Amount,
+    commission_percentage: Amount,
+    live_mode: z.boolean().nullable(),
+    refusal: NullableText,
+    started_at: Timestamp,
+    updated_at: Timestamp,
+  })
+  .meta({ id: 'OrderPayment' }) satisfies z.ZodType<PaymentObject>
+
+const Commission = z
+  .strictObject({
+    percentage: Amount,
+    amount: Amount,
+    store_amount: Amount,
+    reversed_at: Timestamp.nullable(),
+  })
+  .meta({ id: 'Commission' })
+
+const OrderAlarm = z
+  .strictObject({ code: z.enum(ORDER_ALARMS), provider_payment_id: z.string(), raised_at: Timestamp })
+  .meta({ id: 'OrderAlarm' })
+
+const Order = z
+  .strictObject({
+    id: RecordId,
+    external_id: NullableText,
+    store_alias: z.string(),
+    provider_reference: z.string(),
+    status: z.enum(ORDER_STATUSES),
+    customer: OrderCustomer,
+    items: z.array(OrderItem),
+    subtotal: Amount,
+    delivery_fee: Amount,
+    total: Amount,
+    payment: OrderPayment.nullable(),
+    payments: z.array(OrderPayment),
+    commission: Commission.nullable(),
+    alarms: z.array(OrderAlarm),
+    released_at: Timestamp.nullable(),
+    refunded_at: Timestamp.nullable(),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  })
+  .meta({ id: 'Order', examples: [shownOrderExample] }) satisfies z.ZodType<OrderObject>
+
+const notificationExample = {
+  id: 311,
+  received_at: '2026-11-21T08:21:40.480-03:00',
+  payload: {
+    id: 12345,
+    live_mode: true,
+    type: 'payment',
+    date_created: '2026-11-21T07:21:39.000-04:00',
+    user_id: '44444',
+    api_version: 'v1',
+    action: 'payment.updated',
+    data: { id: '1325908722' },
+  },
+  response: { processed: true, order_id: 57, status: 'paid', message: 'Notificação processada.' },
+  http_status: 200,
+  duration_ms: 184,
+  outcome: 'applied',
+}
+
+/** A notification of the payment provider, as it was kept. */
+const Notification = z
+  .strictObject({
+    id: RecordId,
+    received_at: Timestamp,
+    payload: z.unknown(),
+    response: z.record(z.string(), z.unknown()).nullable(),
+    http_status: z.int().min(100).max(599).nullable(),
+    duration_ms: z.int().min(0).nullable(),
+    outcome: z.enum(NOTIFICATION_OUTCOMES).nullable(),
+  })
+  .meta({ id: 'Notification', examples: [notificationExample] }) satisfies z.ZodType<NotificationObject>
+
+/** Orders are placed and paid; what becomes of them, the payment provider tells (ORDER-8, RCV-12). */
 export const orderRoutes: readonly Route[] = [
   listRoute({
     path: '/orders',
@@ -62,9 +213,23 @@ export const orderRoutes: readonly Route[] = [
     act({ caller, requestId, idempotency, params, body, ...payments }) {
       const orderId = pathId(params.id)
       if (orderId === null) return null
-      const { companyId, keyId } = caller
-      const paying = { companyId, actor: `api_key/${keyId}`, requestId, idempotency, orderId, payment: body }
-      return payOrder(payments, paying)
+      return payOrder(payments, { acting: asApiKey(caller, requestId), idempotency, orderId, payment: body })
+    },
+  }),
+  read({
+    path: '/orders/:id/notifications',
+    scope: 'orders:read',
+    operation: 'listOrderNotifications',
+    summary: 'Lista as notificações do provedor de pagamento sobre um pedido',
+    description:
+      'Todas as que chegaram ao endereço do pedido, na ordem da chegada, também as recusadas e as que falharam. São guardadas por 400 dias.',
+    query: pageQuery({}),
+    reply: pageOf(Notification),
+    async read({ pool, caller, params, query }) {
+      const order = pathId(params.id)
+      if (order === null || !(await getOrder(pool, caller.companyId, order)).record) return null
+      const page = await listNotifications(pool, caller.companyId, order, query)
+      return answerPage(page, query.limit)
     },
   }),
 ]

@@ -1,17 +1,49 @@
 import type { Pool } from 'pg'
-import type { z } from 'zod'
+import { z } from 'zod'
 import { atExternalId } from '#commands/records.ts'
 import type { Calendar } from '#domain/instant.ts'
 import type { Refusal, RefusalCode } from '#domain/refusal.ts'
 import type { Scope } from '#domain/scopes.ts'
-import { list, single } from '#http/answer.ts'
 import { pathId, withId } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
+import { asInteger, QueryInstant } from '#http/query-values.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
 import type { Found, Page } from '#queries/records.ts'
 import { batchResultOf, deletedPage, pageOf, singleOf } from '../contract/envelopes.ts'
-import { batch, type ReadAnswer, type ReadContext, type Route, read, write } from '../route.ts'
-import { deletedQuery, listQuery } from './list-query.ts'
+import { batch, type ReadAnswer, type ReadContext, type Route, read, single, write } from '../route.ts'
+
+const DEFAULT_LIMIT = 50
+/** Page size at most (LIST-2). A larger limit is refused rather than clamped, so that nobody believes to have got more. */
+export const MAX_LIMIT = 200
+
+const LIMIT = `deve ser um número inteiro de 1 a ${MAX_LIMIT}`
+
+const Limit = z
+  .string()
+  .regex(/^\d{1,4}$/, LIMIT)
+  .transform(Number)
+  .refine((limit) => limit >= 1 && limit <= MAX_LIMIT, LIMIT)
+  .default(DEFAULT_LIMIT)
+  .meta({ override: asInteger({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT }) })
+
+/** A revision of the ledger in a query string; -1 is the one before the first event. */
+export const QueryRevision = z
+  .string()
+  .regex(/^(-1|0|[1-9]\d{0,14})$/, 'deve ser uma revisão do livro: um número inteiro a partir de -1')
+  .transform(Number)
+  .meta({ override: asInteger({ minimum: -1 }) })
+
+const paging = { limit: Limit, cursor: z.string().max(2000).optional() }
+
+/** Parameters of a list: paging, `updated_since`, and the resource's own filters. Anything else is refused. */
+const listQuery = <S extends z.ZodRawShape>(filters: S) =>
+  z.strictObject({ ...paging, updated_since: QueryInstant.optional(), ...filters })
+
+/** Parameters of a list of what never changes: paging and filters. */
+export const pageQuery = <S extends z.ZodRawShape>(filters: S) => z.strictObject({ ...paging, ...filters })
+
+/** Parameters of a deleted listing. */
+const deletedQuery = z.strictObject({ ...paging, since: QueryInstant.optional() })
 
 /** `calendar` is the company's, for what its day changes. */
 type GetRecord = (pool: Pool, companyId: number, id: number, calendar: Calendar) => Promise<Found>
@@ -47,7 +79,7 @@ export function listRoute<F extends z.ZodRawShape>({ filters, record, list, ...r
 }
 
 /** The listing of what was deleted, for those who keep a copy. */
-export function deletedRoute({
+function deletedRoute({
   list,
   ...route
 }: Description & { readonly list: ListRecords<z.infer<typeof deletedQuery>> }): Route {
@@ -67,11 +99,15 @@ async function readPage<Q extends { limit: number }>(
   return answerPage(await records(pool, caller.companyId, query, caller), query.limit)
 }
 
-/** A page, or a 422 where the cursor is broken or was made for other filters. */
+/**
+ * `{"data": […], "meta": {…}}` of a page, whose `data` is the records' JSON text joined by commas (LIST-1).
+ * @throws Problem (422) where the cursor is broken or was made for other filters.
+ */
 export function answerPage(found: Page | Refusal, limit: number): ReadAnswer {
   if (isRefusal(found)) throw new Problem(found.refused, found.details)
-  const { revision, tables } = found
-  return { body: list({ ...found, limit }), revision, tables }
+  const { data, has_more, next, synced_at, revision, tables } = found
+  const meta = { has_more, next_cursor: next, limit, synced_at }
+  return { body: `{"data":[${data}],"meta":${JSON.stringify(meta)}}`, revision, tables }
 }
 
 /** One record by the id in the path. */

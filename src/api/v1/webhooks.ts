@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import {
   deleteWebhook,
   enableWebhook,
@@ -11,22 +12,51 @@ import {
   WebhookFields,
 } from '#commands/webhooks.ts'
 import { invalid } from '#domain/refusal.ts'
-import type { InputDependencies } from '#http/dependencies.ts'
+import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import { pathId, withId } from '#http/paths.ts'
 import { getWebhook, listWebhooks } from '#queries/webhooks.ts'
 import { urlProblem } from '#webhooks/target.ts'
 import { singleOf } from '../contract/envelopes.ts'
-import { Webhook, WebhookWithSecret } from '../contract/records/webhooks.ts'
-import { type Route, write } from '../route.ts'
+import { NullableText, RecordId, Timestamp } from '../contract/formats.ts'
+import { type InputDependencies, type Route, write } from '../route.ts'
 import { getRoute, listRoute } from './record-routes.ts'
 
-const scope = 'webhooks:manage'
-
-const fields = {
+const webhookExample = {
+  id: 3,
   url: 'https://erp.example/tillbook/eventos',
   events: ['sale.completed', 'sale.cancelled'],
   description: 'ERP da matriz',
+  created_at: '2026-11-01T10:00:00.000-03:00',
+  updated_at: '2026-11-01T10:00:00.000-03:00',
+  status: 'active',
+  last_success_at: '2026-11-21T08:17:15.123-03:00',
+  failing_since: null,
 }
+
+const webhookShape = {
+  id: RecordId,
+  url: z.string(),
+  events: z.array(z.enum([...WEBHOOK_EVENTS, '*'])),
+  description: NullableText,
+  created_at: Timestamp,
+  updated_at: Timestamp,
+  status: z.enum(['active', 'no_response', 'disabled']),
+  last_success_at: Timestamp.nullable(),
+  failing_since: Timestamp.nullable(),
+}
+
+/** An address that receives events (projections/webhooks.ts). */
+const Webhook = z.strictObject(webhookShape).meta({ id: 'Webhook', examples: [webhookExample] })
+
+/** The secret is shown once: a repeated answer leaves it out. */
+const WebhookWithSecret = z.strictObject({ ...webhookShape, secret: z.string().optional() }).meta({
+  id: 'WebhookWithSecret',
+  examples: [{ ...webhookExample, secret: 'whsec_bm90IGEgcmVhbCBzZWNyZXQsIGp1c3QgYW4gZXhhbXBsZSE=' }],
+})
+
+const { url, events, description } = webhookExample
+
+const scope = 'webhooks:manage'
 
 /** What the service's settings forbid is found before anything is kept; what a name resolves to, at each delivery. */
 function checkUrl(url: string | undefined, { allowPrivateTargets }: InputDependencies) {
@@ -55,7 +85,7 @@ export const webhookRoutes: readonly Route[] = [
     summary: 'Registra um endereço de webhook',
     description: `O \`secret\`, com o qual as entregas são assinadas, aparece somente nesta resposta. No máximo ${MAX_WEBHOOKS} endereços por empresa.`,
     body: WebhookFields,
-    example: fields,
+    example: { url, events, description },
     reply: singleOf(WebhookWithSecret),
     refusals: ['webhook_limit_reached'],
     command: registerWebhook,

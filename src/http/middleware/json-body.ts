@@ -3,9 +3,6 @@ import express, { type Request, type RequestHandler, type Response } from 'expre
 import type { MemoryBudget } from '#lib/memory-budget.ts'
 import { Problem } from '../problems.ts'
 
-/** 1 MB (HTTP-7). */
-export const MAX_BODY_BYTES = 1_048_576
-
 /** Of whoever calls, once that is known. */
 interface Caller {
   readonly companyId: number

@@ -1,5 +1,25 @@
-import type { RequestHandler } from 'express'
-import { routeOf } from './routed.ts'
+import type { RequestHandler, Response } from 'express'
+
+/**
+ * Gives every request an id, which every answer carries and every event keeps. A caller's own id is not taken over:
+ * catch-up tells the events of one request from the next one's by it.
+ */
+export function requestId(newId: () => string): RequestHandler {
+  return (_request, response, next) => {
+    const id = newId()
+    response.locals.requestId = id
+    response.setHeader('X-Request-Id', id)
+    next()
+  }
+}
+
+/** Notes which route a request has found, for whoever counts: its pattern, never the path that was called. */
+export function routed(pattern: string): RequestHandler {
+  return (_request, response, next) => {
+    response.locals.route = pattern
+    next()
+  }
+}
 
 /** A call that has ended, in words of which there are only so many. */
 export interface Call {
@@ -30,6 +50,8 @@ export function observe(onAnswered: (call: Call) => void): RequestHandler {
     next()
   }
 }
+
+const routeOf = (response: Response): string | undefined => response.locals.route as string | undefined
 
 function areaOf(url: string): string {
   const area = AREAS.find((one) => url === one || url.startsWith(`${one}/`) || url.startsWith(`${one}?`))

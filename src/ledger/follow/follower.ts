@@ -1,12 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'pg'
-import { keepTrying } from '#lib/keep-trying.ts'
+import { retry } from '#lib/retry.ts'
 import { companyOf } from '../envelope.ts'
 import { ensureLedger } from '../ledgers.ts'
 import type { Note, OutsideStore } from '../port.ts'
-import { type CatchUpOptions, catchUpCompany } from './catch-up-company.ts'
-import { readCheckpoint, writeCheckpoint } from './checkpoint.ts'
-import { createNoted, type Noted } from './noted.ts'
+import { type CatchUpOptions, catchUpCompany } from '../write/catch-up.ts'
+import { type CheckpointTracker, readCheckpoint, trackCheckpoint, writeCheckpoint } from './checkpoint-tracker.ts'
 
 /** A writer applies its own events within this; who stays behind for longer has crashed, or lives elsewhere. */
 const BEHIND_MS = 1000
@@ -30,13 +29,13 @@ export interface Follower {
  */
 export async function catchUpAll(options: FollowerOptions): Promise<void> {
   const after = await readCheckpoint(options.pool)
-  const noted = createNoted(after)
-  for await (const note of options.store.notes(after)) take(noted, note)
-  for (const [companyId, revision] of await stillBehind(options.pool, noted)) {
+  const tracker = trackCheckpoint(after)
+  for await (const note of options.store.notes(after)) take(tracker, note)
+  for (const [companyId, revision] of await stillBehind(options.pool, tracker)) {
     await catchUpCompany(options, companyId, { waits: true })
-    noted.applied(companyId, revision, performance.now())
+    tracker.applied(companyId, revision, performance.now())
   }
-  const checkpoint = noted.checkpoint()
+  const checkpoint = tracker.checkpoint()
   if (checkpoint !== null) await writeCheckpoint(options.pool, checkpoint)
 }
 
@@ -44,10 +43,10 @@ export async function catchUpAll(options: FollowerOptions): Promise<void> {
 export function follow(options: FollowerOptions): Follower {
   const stopping = new AbortController()
   const { signal } = stopping
-  let noted: Noted = createNoted(null)
+  let tracker: CheckpointTracker = trackCheckpoint(null)
   // Neither ever comes to an end: a subscription that does is begun anew.
   const keepUp = (work: (onProgress: () => void) => Promise<void>) =>
-    keepTrying(
+    retry(
       signal,
       async (onProgress) => {
         await work(onProgress)
@@ -57,23 +56,23 @@ export function follow(options: FollowerOptions): Follower {
     )
   const subscribing = keepUp(async (onProgress) => {
     const after = await readCheckpoint(options.pool)
-    noted = createNoted(after)
+    tracker = trackCheckpoint(after)
     for await (const note of options.store.subscribe(after, signal)) {
-      take(noted, note)
+      take(tracker, note)
       onProgress()
     }
   })
   const applying = keepUp(async (onProgress) => {
     for (let written: string | null = null; !signal.aborted; onProgress()) {
       await delay(TICK_MS, undefined, { signal }).catch(() => {})
-      await applyNoted(options, noted)
-      const checkpoint = noted.checkpoint()
+      await applyLate(options, tracker)
+      const checkpoint = tracker.checkpoint()
       if (checkpoint !== null && checkpoint !== written) await writeCheckpoint(options.pool, checkpoint)
       written = checkpoint
     }
   })
   return {
-    lag: () => noted.behind(performance.now() - BEHIND_MS).size,
+    lag: () => tracker.behind(performance.now() - BEHIND_MS).size,
     async stop() {
       stopping.abort()
       await Promise.all([subscribing, applying])
@@ -81,24 +80,24 @@ export function follow(options: FollowerOptions): Follower {
   }
 }
 
-function take(noted: Noted, note: Note): void {
+function take(tracker: CheckpointTracker, note: Note): void {
   const companyId = companyOf(note.stream)
-  if (companyId !== null) noted.add(companyId, note, performance.now())
+  if (companyId !== null) tracker.add(companyId, note, performance.now())
 }
 
 /** Whoever has been behind for too long is caught up, unless somebody else is at it. */
-async function applyNoted(options: FollowerOptions, noted: Noted): Promise<void> {
-  await stillBehind(options.pool, noted)
-  for (const [companyId, revision] of noted.behind(performance.now() - BEHIND_MS)) {
+async function applyLate(options: FollowerOptions, tracker: CheckpointTracker): Promise<void> {
+  await stillBehind(options.pool, tracker)
+  for (const [companyId, revision] of tracker.behind(performance.now() - BEHIND_MS)) {
     if (await catchUpCompany(options, companyId, { waits: false }))
-      noted.applied(companyId, revision, performance.now())
+      tracker.applied(companyId, revision, performance.now())
   }
 }
 
 /** Forgets those of whom everything noted is applied. A company that this Postgres has never heard of gets its ledger. */
-async function stillBehind(pool: Pool, noted: Noted): Promise<Map<number, number>> {
-  const companies = [...noted.behind().keys()]
-  if (companies.length === 0) return noted.behind()
+async function stillBehind(pool: Pool, tracker: CheckpointTracker): Promise<Map<number, number>> {
+  const companies = [...tracker.behind().keys()]
+  if (companies.length === 0) return tracker.behind()
   const { rows } = await pool.query<{ company_id: number; revision: number }>({
     name: 'revisions_of',
     text: 'select company_id, revision from ops.ledgers where company_id = any($1::bigint[])',
@@ -108,7 +107,7 @@ async function stillBehind(pool: Pool, noted: Noted): Promise<Map<number, number
   for (const companyId of companies) {
     const revision = revisions.get(companyId)
     if (revision === undefined) await ensureLedger(pool, companyId)
-    else noted.applied(companyId, revision, performance.now())
+    else tracker.applied(companyId, revision, performance.now())
   }
-  return noted.behind()
+  return tracker.behind()
 }

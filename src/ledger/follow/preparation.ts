@@ -1,8 +1,9 @@
-import { keepTrying } from '#lib/keep-trying.ts'
+import type { Pool } from 'pg'
+import type { IdKind } from '#domain/id-kinds.ts'
+import { retry } from '#lib/retry.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import type { Writer } from '../write/writer.ts'
 import { catchUpAll, type FollowerOptions } from './follower.ts'
-import { raiseSequences, type Sequences } from './sequences.ts'
 
 /** What has to be done before a process may write to a store outside Postgres. */
 export interface Preparation {
@@ -23,7 +24,7 @@ export function prepare(options: FollowerOptions, sequences: Sequences): Prepara
   const first = new Promise<void>((resolve) => {
     tried = resolve
   })
-  const preparing = keepTrying(
+  const preparing = retry(
     stopping.signal,
     async () => {
       try {
@@ -55,5 +56,22 @@ export function guarded(writer: Writer, preparation: Preparation): Writer {
       if (!preparation.isDone()) throw new Unavailable('the event store has not been caught up with')
       return writer.run(request)
     },
+  }
+}
+
+/** Where the ids of each kind are found that have been given out: a table of the read model, and its column. */
+export type Sequences = Readonly<Record<IdKind, readonly [table: string, column: string]>>
+
+/**
+ * Raises each sequence above the highest id of its kind. A Postgres that is older than its event store, or new, would
+ * otherwise give out ids that events carry already.
+ */
+export async function raiseSequences(pool: Pool, sequences: Sequences): Promise<void> {
+  for (const [kind, [table, column]] of Object.entries(sequences)) {
+    const sequence = `ops.${kind}_ids`
+    await pool.query(
+      `select setval('${sequence}', highest) from (select max(${column}) as highest from ${table}) ids, ${sequence} s
+       where highest > case when s.is_called then s.last_value else 0 end`,
+    )
   }
 }

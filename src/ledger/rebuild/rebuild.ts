@@ -2,13 +2,12 @@ import type { Pool, PoolClient } from 'pg'
 import { companyOf, streamOf } from '../envelope.ts'
 import { ensureLedger } from '../ledgers.ts'
 import type { EventStore } from '../port.ts'
-import type { ReadModel } from '../projection.ts'
+import { READ_SCHEMA, type ReadModel } from '../projection.ts'
+import { readNewest } from '../reading.ts'
 import { type AnyTable, indexDdl, tableDdl } from '../table.ts'
 import { inTransaction } from '../transaction.ts'
-import type { TableParity } from './parity.ts'
 import { replay } from './replay.ts'
-import { NEXT_SCHEMA } from './schemas.ts'
-import { dropLeftovers, switchSchemas } from './switch-schemas.ts'
+import { dropLeftovers, NEXT_SCHEMA, switchSchemas, type TableParity } from './switch-schemas.ts'
 
 export interface RebuildOptions {
   /** Connections that see the live tables. */
@@ -56,6 +55,24 @@ export async function rebuild(options: RebuildOptions, isDone = async () => fals
     // The lock goes with its connection.
     holder.release(true)
   }
+}
+
+/** Whether the tables are there and belong to the read model. */
+async function fits(pool: Pool, { version }: ReadModel): Promise<boolean> {
+  const { rows } = await pool.query(
+    'select 1 from ops.read_model where version = $1 and exists (select from pg_namespace where nspname = $2)',
+    [version, READ_SCHEMA],
+  )
+  return rows.length > 0
+}
+
+/**
+ * Makes the tables fit the projections before anything is served: creates them in an empty database, and replays all
+ * ledgers when they belong to another version. Of processes that start together, one does it. Null when nothing was to do.
+ */
+export async function ensureReadModel(options: RebuildOptions): Promise<RebuildReport | null> {
+  if (await fits(options.pool, options.model)) return null
+  return rebuild(options, () => fits(options.pool, options.model))
 }
 
 async function rebuildAlone(options: RebuildOptions, holder: PoolClient): Promise<RebuildReport> {
@@ -116,10 +133,14 @@ async function replayAll(work: Work): Promise<number> {
 
 async function sideBySide<T>(items: Iterable<T>, doOne: (item: T) => Promise<unknown>): Promise<void> {
   const waiting = items[Symbol.iterator]()
+  const failures: unknown[] = []
   const doNext = async () => {
-    for (let next = waiting.next(); !next.done; next = waiting.next()) await doOne(next.value)
+    for (let next = waiting.next(); !next.done && failures.length === 0; next = waiting.next())
+      await doOne(next.value).catch((error: unknown) => failures.push(error))
   }
+  // Also after a failure: whatever went on would write into the tables of the next rebuild.
   await Promise.all(Array.from({ length: PARALLEL }, doNext))
+  if (failures.length > 0) throw failures[0]
 }
 
 /** Up to where the live tables have come: what lies beyond has not been reacted to, and is its writer's or catch-up's to apply. */
@@ -128,7 +149,7 @@ async function replayCompany(work: Work, companyId: number, revision: number): P
   const upTo = work.isFirst ? Number.MAX_SAFE_INTEGER : revision
   const from = (built.get(companyId) ?? -1) + 1
   if (upTo < from) return
-  const events = store.read(streamOf(companyId), from)
+  const events = readNewest(store, model, streamOf(companyId), from)
   const applied = await inTransaction(buildPool, (tx) => replay(tx, model, companyId, events, upTo, progressOf(work)))
   built.set(companyId, from + applied - 1)
   work.events += applied

@@ -1,7 +1,12 @@
 import type { Pool, PoolClient } from 'pg'
-import type { ReadModel } from '../projection.ts'
-import { compareSchemas, type TableParity } from './parity.ts'
-import { FORMER_SCHEMA, NEXT_SCHEMA, READ_SCHEMA } from './schemas.ts'
+import { READ_SCHEMA, type ReadModel } from '../projection.ts'
+import type { AnyTable, ColumnType } from '../table.ts'
+
+/** Where a rebuild makes the tables that will take the place of the live ones. */
+export const NEXT_SCHEMA = 'read_next'
+
+/** Where those before are kept until they were compared. */
+const FORMER_SCHEMA = 'read_former'
 
 interface Switch {
   /** The connection that holds the rebuild's lock. */
@@ -77,4 +82,50 @@ async function moveTables(client: PoolClient, from: string, to: string): Promise
 /** Removes what a rebuild leaves behind, or one that was killed has left. */
 export async function dropLeftovers(client: PoolClient): Promise<void> {
   await client.query(`drop schema if exists ${NEXT_SCHEMA}, ${FORMER_SCHEMA} cascade`)
+}
+
+/** What a table holds: the number of its rows, and a digest of all their values, whatever their order. */
+interface TableContent {
+  readonly rows: number
+  readonly digest: string
+}
+
+/** One table, as it was served and as it was rebuilt. */
+export interface TableParity {
+  readonly table: string
+  readonly live: TableContent
+  readonly rebuilt: TableContent
+  readonly equal: boolean
+}
+
+/** Compares all tables of a read model in two schemas, as one snapshot sees them. Memory does not grow with the tables. */
+async function compareSchemas(
+  snapshot: PoolClient,
+  { projections }: ReadModel,
+  { live, rebuilt }: { readonly live: string; readonly rebuilt: string },
+): Promise<TableParity[]> {
+  const parity: TableParity[] = []
+  for (const table of projections.flatMap(({ tables }) => tables)) {
+    const [a, b] = [await contentOf(snapshot, live, table), await contentOf(snapshot, rebuilt, table)]
+    parity.push({ table: table.name, live: a, rebuilt: b, equal: a.rows === b.rows && a.digest === b.digest })
+  }
+  return parity
+}
+
+async function contentOf(snapshot: PoolClient, schema: string, table: AnyTable): Promise<TableContent> {
+  const { rows } = await snapshot.query<TableContent>(
+    `select count(*) as rows, coalesce(sum(${digestOf(table)}::numeric), 0)::text as digest from ${schema}.${table.name}`,
+  )
+  return rows[0] as TableContent
+}
+
+/** Digest of one row; that of a row's text would cost more than twice as much. JSON has no digest of its own, so its text has. */
+function digestOf({ columns }: AnyTable): string {
+  const all = Object.entries(columns) as [string, ColumnType][]
+  const plain = all.filter(([, type]) => type !== 'json').map(([name]) => name)
+  const json = all.filter(([, type]) => type === 'json').map(([name]) => name)
+  return json.reduce(
+    (seed, name) => `hashtextextended(coalesce(${name}::text, ''), ${seed})`,
+    `hash_record_extended(row(${plain.join(', ')}), 0)`,
+  )
 }

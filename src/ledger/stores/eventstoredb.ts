@@ -14,11 +14,9 @@ import {
 } from '@eventstore/db-client'
 import { Unavailable } from '#lib/unavailable.ts'
 import { companyOf, type Envelope, STREAM_PREFIX } from '../envelope.ts'
-import { type Append, type Note, type OutsideStore, WrongExpectedRevision } from '../port.ts'
-import { chunksOf } from './append-chunks.ts'
-import { createClient } from './eventstoredb-client.ts'
-import { createPatience, type Patience, withTimeout } from './eventstoredb-patience.ts'
-import { createOpenStreams, type OpenStreams } from './eventstoredb-streams.ts'
+import { type Append, chunksOf, type Note, type OutsideStore, WrongExpectedRevision } from '../port.ts'
+import { type CircuitBreaker, createCircuitBreaker, withTimeout } from './circuit-breaker.ts'
+import { createClient, createOpenStreams, type OpenStreams } from './eventstoredb-client.ts'
 
 /** Below the server's default of 1 MiB an append, with room for what it adds to each event. */
 const MAX_APPEND_BYTES = 900_000
@@ -31,21 +29,21 @@ const APPEND_TIMEOUT_MS = 5000
 const READ_SILENCE_MS = 5000
 const PING_SILENCE_MS = 2000
 /** For so long after a time-out nothing else is tried. */
-const LOST_MS = 2000
+const OPEN_MS = 2000
 
 /** One server or cluster, and what is open there. */
 interface Connection {
   readonly client: EventStoreDBClient
   readonly open: OpenStreams
-  readonly patience: Patience
+  readonly breaker: CircuitBreaker
 }
 
 /** Ledgers in EventStoreDB (or KurrentDB): one stream per company, the envelope's data as data and all the rest as metadata. */
 export function createEventStoreDb(url: string): OutsideStore {
   const client = createClient(url)
   const open = createOpenStreams()
-  const patience = createPatience(LOST_MS)
-  const connection = { client, open, patience }
+  const breaker = createCircuitBreaker(OPEN_MS)
+  const connection = { client, open, breaker }
   return {
     transactional: false,
     append: (appends) => appendAll(connection, appends),
@@ -63,7 +61,7 @@ export function createEventStoreDb(url: string): OutsideStore {
     async ping() {
       const last = client.readAll({ direction: BACKWARDS, fromPosition: END, maxCount: 1 })
       await open.toEnd(last, PING_SILENCE_MS).catch(unreachable)
-      patience.restore()
+      breaker.close()
     },
     async close() {
       open.close()
@@ -78,7 +76,7 @@ async function appendAll(connection: Connection, appends: readonly Append[]): Pr
   if (failed) throw failed.reason
 }
 
-async function appendOne({ client, patience }: Connection, append: Append): Promise<void> {
+async function appendOne({ client, breaker }: Connection, append: Append): Promise<void> {
   const { stream, expectedRevision, commands } = append
   let revision = expectedRevision
   for (const chunk of chunksOf(commands, MAX_APPEND_BYTES)) {
@@ -89,7 +87,7 @@ async function appendOne({ client, patience }: Connection, append: Append): Prom
     } as const
     try {
       // A connection string may have switched the error off; then only the result tells.
-      const { success } = await patience.of(() =>
+      const { success } = await breaker.call(() =>
         withTimeout(client.appendToStream(stream, chunk.map(toEvent), options), APPEND_TIMEOUT_MS),
       )
       if (!success) throw new WrongExpectedRevision(stream, expectedRevision)
@@ -110,7 +108,7 @@ const toEnvelope = (event: { readonly data: unknown; readonly metadata: unknown 
   ({ ...(event.metadata as object), data: event.data }) as Envelope
 
 async function* readStream(
-  { client, open, patience }: Connection,
+  { client, open, breaker }: Connection,
   stream: string,
   fromRevision: number,
 ): AsyncIterable<Envelope> {
@@ -119,7 +117,7 @@ async function* readStream(
     const options = { fromRevision: BigInt(from), direction: FORWARDS, maxCount: PAGE, requiresLeader: true } as const
     let page: Envelope[]
     try {
-      const resolved = await patience.of(() => open.toEnd(client.readStream(stream, options), READ_SILENCE_MS))
+      const resolved = await breaker.call(() => open.toEnd(client.readStream(stream, options), READ_SILENCE_MS))
       page = resolved.flatMap(({ event }) => (event ? [toEnvelope(event)] : []))
     } catch (error) {
       if (error instanceof StreamNotFoundError) return

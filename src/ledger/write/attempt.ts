@@ -5,17 +5,16 @@ import { streamOf } from '../envelope.ts'
 import { advance, clock, lock, type OpenLedger, open } from '../ledgers.ts'
 import type { Append, EventStore } from '../port.ts'
 import type { ReadModel } from '../projection.ts'
-import type { Reaction } from '../reaction.ts'
+import type { Reactor } from '../reactor.ts'
 import { assertCommitted, pipelined, type Transaction, transactionOn } from '../transaction.ts'
 import { createWorkingSet, type WorkingSet } from '../working-set.ts'
 import type { IdAllocator } from './ids.ts'
 import { type Decided, decideRequest, needsOf, type Request } from './unit-of-work.ts'
 
-/** What a unit of work needs beside its connection. */
 export interface AttemptOptions {
   readonly store: EventStore
   readonly model: ReadModel
-  readonly reactions: readonly Reaction[]
+  readonly reactors: readonly Reactor[]
   readonly ids: IdAllocator
   /** A uuid of version 7, for events and what follows from them. */
   readonly newId: () => string
@@ -25,7 +24,6 @@ export interface AttemptOptions {
   readonly onOutdated: () => void
 }
 
-/** How far a commit has brought a company. */
 export interface Committed {
   readonly companyId: number
   readonly revision: number
@@ -54,8 +52,8 @@ export async function attempt(
       set.want(companyId, refs)
       await pipelined(client, () => set.load(tx))
     }
-    const { model, reactions, newId } = options
-    const deciding = { model, reactions, newId, set, ids: lease, load }
+    const { model, reactors, newId } = options
+    const deciding = { model, reactors, newId, set, ids: lease, load }
     const decided: Decided[] = []
     for (const request of group) {
       decided.push(await decideRequest(request, ledgers.get(request.companyId) as OpenLedger, deciding))

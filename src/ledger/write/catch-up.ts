@@ -1,26 +1,28 @@
-import { idempotentAnswers } from '../answers.ts'
+import type { Pool } from 'pg'
+import { Unavailable } from '#lib/unavailable.ts'
 import { type Envelope, streamOf } from '../envelope.ts'
-import type { OpenLedger } from '../ledgers.ts'
+import { advance, clock, lock, lockIfFree, type OpenLedger, open } from '../ledgers.ts'
 import type { EventStore } from '../port.ts'
-import { project, type ReadModel, refsOf } from '../projection.ts'
-import { type Reacting, type Reaction, reactTo } from '../reaction.ts'
-import { ensure, render } from '../render.ts'
-import type { Transaction } from '../transaction.ts'
-import type { WorkingSet } from '../working-set.ts'
+import { ensure, project, type ReadModel, refsOf, render } from '../projection.ts'
+import { type Reacting, type Reactor, reactTo } from '../reactor.ts'
+import { readNewest } from '../reading.ts'
+import { inTransaction, pipelined, type Transaction } from '../transaction.ts'
+import { createWorkingSet, type WorkingSet } from '../working-set.ts'
+import { type AttemptOptions, reportCommit } from './attempt.ts'
+import { storeAnswer } from './idempotency.ts'
 
-/** What catch-up of one locked company works with. */
 export interface CatchUp {
   readonly tx: Transaction
   readonly store: EventStore
   readonly model: ReadModel
-  readonly reactions: readonly Reaction[]
+  readonly reactors: readonly Reactor[]
   readonly newId: () => string
   readonly set: WorkingSet
 }
 
 /**
  * Applies what the store holds beyond the revision of a locked ledger, as the writer that crashed would have done: rows,
- * reactions, and the stored answers of requests with an Idempotency-Key. After `maxEvents` it stops before the next request.
+ * what reactors make, and the stored answers of requests with an Idempotency-Key. After `maxEvents` it stops before the next request.
  * Returns the ids of the events that it applied.
  */
 export async function catchUp(
@@ -38,12 +40,12 @@ export async function catchUp(
   const applied = new Set<string>()
   let unanswered: Envelope | null = null
   let requestId: string | null = null
-  for await (const event of work.store.read(streamOf(ledger.companyId), ledger.revision + 1)) {
+  for await (const event of readNewest(work.store, work.model, streamOf(ledger.companyId), ledger.revision + 1)) {
     // The answer shows the record after the last event of its request.
     const isNextRequest = event.idempotency !== null || event.request_id !== requestId || requestId === null
     if (isNextRequest && applied.size >= maxEvents) break
     requestId = event.request_id
-    if (unanswered && isNextRequest) unanswered = await settleAnswer(unanswered, ledger, reacting)
+    if (unanswered && isNextRequest) unanswered = await answer(unanswered, ledger, reacting)
     await ensure(reacting, ledger.companyId, refsOf(work.model, event))
     project(work.model, work.set.of(ledger.companyId), event)
     await reactTo(event, ledger, reacting)
@@ -53,23 +55,64 @@ export async function catchUp(
     ledger.lastRecordedAt = event.recorded_at
     if (event.idempotency) unanswered = event
   }
-  if (unanswered) await settleAnswer(unanswered, ledger, reacting)
+  if (unanswered) await answer(unanswered, ledger, reacting)
   return applied
 }
 
-async function settleAnswer(event: Envelope, ledger: OpenLedger, reacting: Reacting): Promise<null> {
+async function answer(event: Envelope, ledger: OpenLedger, reacting: Reacting): Promise<null> {
   if (!event.idempotency) return null
-  const { key, request_hash, status } = event.idempotency
+  const { key, request_hash: requestHash, status } = event.idempotency
   // As of the event: what the clock changes must be as the request itself would have answered it.
   const at = { companyId: ledger.companyId, now: event.recorded_at }
   const body = status === 204 ? '' : await render(event.subject, at, reacting)
-  reacting.set.of(ledger.companyId).put(idempotentAnswers, {
-    company_id: ledger.companyId,
-    key,
-    request_hash,
-    status,
-    body,
-    created_at: event.recorded_at,
-  })
+  const { companyId } = ledger
+  storeAnswer(
+    reacting.set.of(companyId),
+    { key, requestHash },
+    { status, body },
+    { companyId, lastRecordedAt: event.recorded_at },
+  )
   return null
+}
+
+/** Events of one transaction, so that neither memory nor the time for which a ledger is locked grows with what is behind. */
+const EVENTS_PER_TRANSACTION = 500
+
+export type CatchUpOptions = AttemptOptions & { readonly pool: Pool }
+
+/**
+ * Applies all that the store holds of a company beyond its ledger's revision, as the writer that crashed would have done.
+ * Unless it waits, a ledger that is locked is left to its holder, who will see what is there. Returns whether the end was reached.
+ */
+export async function catchUpCompany(
+  options: CatchUpOptions,
+  companyId: number,
+  { waits }: { readonly waits: boolean },
+): Promise<boolean> {
+  for (;;) {
+    const applied = await catchUpSome(options, companyId, waits)
+    if (applied === null) return false
+    if (applied < EVENTS_PER_TRANSACTION) return true
+  }
+}
+
+/** Null when the ledger is somebody else's. */
+async function catchUpSome(options: CatchUpOptions, companyId: number, waits: boolean): Promise<number | null> {
+  const done = await inTransaction(options.pool, async (tx, client) => {
+    const row = (await (waits ? lock : lockIfFree)(tx, [companyId])).get(companyId)
+    if (!row) return null
+    const time = await clock(tx)
+    if (time.version !== options.model.version) {
+      options.onOutdated()
+      throw new Unavailable('the read model has another version')
+    }
+    const ledger = open(row, time.now)
+    const set = createWorkingSet()
+    const applied = await catchUp(ledger, { ...options, tx, set }, EVENTS_PER_TRANSACTION)
+    if (applied.size > 0) await pipelined(client, () => [...set.flush(tx), advance(tx, [ledger])])
+    return { applied: applied.size, ledger }
+  })
+  if (!done) return null
+  reportCommit(options, [done.ledger])
+  return done.applied
 }

@@ -1,9 +1,9 @@
 import type { Pool } from 'pg'
-import { type Refusal, refuse } from '#domain/refusal.ts'
-import { answerByKey, idempotentAnswers, isFresh } from '../answers.ts'
+import type { Refusal } from '#domain/refusal.ts'
 import { clock, lock, open } from '../ledgers.ts'
 import { inTransaction, type Transaction } from '../transaction.ts'
 import { createWorkingSet } from '../working-set.ts'
+import { answerRefs, findReplay, storeAnswer } from './idempotency.ts'
 import type { Answer, Request } from './unit-of-work.ts'
 
 /** What an operation works with: statements under the lock of the company's ledger, at a moment (UTC). */
@@ -34,26 +34,22 @@ export async function operate(
 ): Promise<Answer | Refusal> {
   try {
     return await inTransaction(pool, async (tx) => {
-      const ledger = (await lock(tx, [companyId])).get(companyId)
-      if (!ledger) throw new Error(`company ${companyId} has no ledger`)
-      const { lastRecordedAt: now, revision } = open(ledger, (await clock(tx)).now)
+      const row = (await lock(tx, [companyId])).get(companyId)
+      if (!row) throw new Error(`company ${companyId} has no ledger`)
+      const ledger = open(row, (await clock(tx)).now)
       const set = createWorkingSet()
-      if (idempotency) set.want(companyId, [answerByKey(idempotency.key)])
+      set.want(companyId, answerRefs(idempotency))
       await Promise.all(set.load(tx))
       const rows = set.of(companyId)
-      const stored = idempotency ? rows.get(answerByKey(idempotency.key)) : null
-      if (stored && isFresh(stored, now)) {
-        if (stored.request_hash !== idempotency?.requestHash) throw new Refused(refuse('idempotency_key_reuse'))
-        return { status: stored.status, body: stored.body, replayed: true, revision }
-      }
-      const body = await operation({ tx, companyId, now })
+      const replay = findReplay(rows, idempotency, ledger)
+      if (replay) return replay
+      const body = await operation({ tx, companyId, now: ledger.lastRecordedAt })
       if (typeof body !== 'string') throw new Refused(body)
       if (idempotency) {
-        const { key, requestHash: request_hash } = idempotency
-        rows.put(idempotentAnswers, { company_id: companyId, key, request_hash, status: 200, body, created_at: now })
+        storeAnswer(rows, idempotency, { status: 200, body }, ledger)
         await Promise.all(set.flush(tx))
       }
-      return { status: 200, body, replayed: false, revision }
+      return { status: 200, body, replayed: false, revision: ledger.revision }
     })
   } catch (error) {
     if (error instanceof Refused) return error.refusal

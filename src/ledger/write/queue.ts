@@ -1,12 +1,10 @@
 import { Unavailable } from '#lib/unavailable.ts'
 
-/** What the queue needs to know of a request. */
 export interface Queued {
   readonly companyId: number
   readonly invocations: readonly unknown[]
 }
 
-/** Limits of the queue and of groups. */
 export interface QueueLimits {
   /** Commands of one group; a larger request is a group by itself. */
   readonly groupCommands: number

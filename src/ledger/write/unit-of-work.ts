@@ -1,14 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type Refusal, refuse } from '#domain/refusal.ts'
-import { answerByKey, idempotentAnswers, isFresh } from '../answers.ts'
+import type { Refusal } from '#domain/refusal.ts'
 import { type Accepted, type Invocation, isRefusal, type OutcomeKind, type PrivateRow } from '../command.ts'
 import { type Envelope, hashOf, type IdempotencyRecord, type Origin, streamOf } from '../envelope.ts'
 import type { OpenLedger } from '../ledgers.ts'
-import { project, type ReadModel, refsOf } from '../projection.ts'
-import { type Reacting, reactTo } from '../reaction.ts'
-import { ensure, render } from '../render.ts'
+import { ensure, project, type ReadModel, refsOf, render } from '../projection.ts'
+import { type Reacting, reactTo } from '../reactor.ts'
 import type { AnyRef } from '../table.ts'
-import type { Changes } from '../working-set.ts'
+import { answerRefs, findReplay, type Idempotency, storeAnswer } from './idempotency.ts'
 import type { IdLease } from './ids.ts'
 
 /** A request as the writer takes it: one command, or the many of a batch or upload, of one company. */
@@ -18,13 +16,12 @@ export interface Request {
   readonly origin: Origin
   readonly actor: string | null
   readonly requestId: string | null
-  readonly idempotency?: { readonly key: string; readonly requestHash: string } | undefined
+  readonly idempotency?: Idempotency | undefined
   readonly reply: Reply
 }
 
 /** How results become an answer; the edge's matter, called in the transaction because the answer may be stored there. */
 export interface Reply {
-  /** Status of an accepted single command. */
   status(outcome: OutcomeKind): number
   /** Answer of a request of many commands. Without it the request has just one. */
   compose?(results: readonly CommandResult[]): { status: number; body: string }
@@ -44,7 +41,6 @@ export interface Answer {
   readonly revision: number
 }
 
-/** What a unit of work decides with. */
 export interface Deciding extends Reacting {
   readonly ids: IdLease
 }
@@ -55,14 +51,17 @@ export interface Decided {
   readonly eventIds: readonly string[]
   /** Revision of the first of them, if there are any. */
   readonly fromRevision: number
-  /** Rows that no event carries, to be written again when the outcome has to be settled. */
+  /** Rows that no event carries, to be written again when an unknown outcome is resolved. */
   readonly privateRows: readonly PrivateRow[]
 }
 
 /** Rows to load before `decideRequest`, as far as they are known from the input. */
 export function needsOf({ base }: ReadModel, request: Request): AnyRef[] {
-  const answer = request.idempotency ? [answerByKey(request.idempotency.key)] : []
-  return [...base, ...answer, ...request.invocations.flatMap(({ command, input }) => command.needs(input))]
+  return [
+    ...base,
+    ...answerRefs(request.idempotency),
+    ...request.invocations.flatMap(({ command, input }) => command.needs(input)),
+  ]
 }
 
 /** An upload of 1,000 sales takes the processor for a good part of a second: after so many commands, others have their turn. */
@@ -72,7 +71,7 @@ const COMMANDS_OF_A_TURN = 32
 export async function decideRequest(request: Request, ledger: OpenLedger, deciding: Deciding): Promise<Decided> {
   const rows = deciding.set.of(request.companyId)
   const fromRevision = ledger.revision + 1
-  const replay = findReplay(request, rows, ledger)
+  const replay = findReplay(rows, request.idempotency, ledger)
   if (replay) return { answer: replay, eventIds: [], fromRevision, privateRows: [] }
   const results: CommandResult[] = []
   const eventIds: string[] = []
@@ -85,16 +84,8 @@ export async function decideRequest(request: Request, ledger: OpenLedger, decidi
     for (const row of ran.privateRows) privateRows.push(row)
   }
   const answer = answerOf(request, results, ledger.revision)
-  if (!isRefusal(answer)) storeAnswer(request, rows, answer, ledger.lastRecordedAt)
+  if (request.idempotency && !isRefusal(answer)) storeAnswer(rows, request.idempotency, answer, ledger)
   return { answer, eventIds, fromRevision, privateRows }
-}
-
-function findReplay(request: Request, rows: Changes, ledger: OpenLedger): Answer | Refusal | null {
-  if (!request.idempotency) return null
-  const stored = rows.get(answerByKey(request.idempotency.key))
-  if (!stored || !isFresh(stored, ledger.lastRecordedAt)) return null
-  if (stored.request_hash !== request.idempotency.requestHash) return refuse('idempotency_key_reuse')
-  return { status: stored.status, body: stored.body, replayed: true, revision: ledger.revision }
 }
 
 function answerOf(request: Request, results: readonly CommandResult[], revision: number): Answer | Refusal {
@@ -103,19 +94,6 @@ function answerOf(request: Request, results: readonly CommandResult[], revision:
   if (!result || results.length !== 1) throw new Error('a request without compose has one command')
   if (isRefusal(result)) return result
   return { status: request.reply.status(result.outcome), body: result.body, replayed: false, revision }
-}
-
-/** Puts the row that answers a repeated key; also used when an answer is settled after an unknown outcome. */
-export function storeAnswer(request: Request, rows: Changes, answer: Answer, now: string): void {
-  if (!request.idempotency) return
-  rows.put(idempotentAnswers, {
-    company_id: request.companyId,
-    key: request.idempotency.key,
-    request_hash: request.idempotency.requestHash,
-    status: answer.status,
-    body: answer.body,
-    created_at: now,
-  })
 }
 
 async function runCommand(
@@ -149,7 +127,6 @@ async function runCommand(
   return { result: { outcome, subject, remarks, body }, events, privateRows }
 }
 
-/** Turns decided events into envelopes: revision, time, cause and hash. */
 function seal(request: Request, decision: Accepted, ledger: OpenLedger, newEventId: () => string): Envelope[] {
   const single = !request.reply.compose
   const idempotency: IdempotencyRecord | null =

@@ -1,15 +1,14 @@
 import type { Pool, PoolClient } from 'pg'
 import type { Refusal } from '#domain/refusal.ts'
 import { Unavailable } from '#lib/unavailable.ts'
-import { isOutage } from '../outage.ts'
+import { isOutage } from '#postgres/outage.ts'
 import { type AttemptOptions, attempt, InDoubt } from './attempt.ts'
 import { createQueue, type QueueLimits } from './queue.ts'
-import { retriesOf } from './retry.ts'
-import { type Doubtful, findStored } from './settle.ts'
+import { type Doubtful, findStored } from './resolve.ts'
 import type { Answer, Decided, Request } from './unit-of-work.ts'
 
 export interface WriterOptions extends AttemptOptions {
-  /** Connections with `pipeline: true`; as many as there are lanes, and one to settle unknown outcomes. */
+  /** Connections with `pipeline: true`; as many as there are lanes, and one to resolve unknown outcomes. */
   readonly pool: Pool
   readonly limits: QueueLimits
   /** Hears of each group when all its requests are answered. */
@@ -30,20 +29,19 @@ export interface Writer {
   idle(): Promise<void>
 }
 
-/** A request that waits for its answer. */
 interface Pending extends Doubtful {
   readonly resolve: (answer: Answer | Refusal) => void
   readonly reject: (error: unknown) => void
 }
 
-/** A late append can only win once per attempt, so a few rounds settle everything that can be settled. */
-const SETTLE_ATTEMPTS = 5
+/** A late append can only win once per attempt, so a few rounds resolve everything that can be resolved. */
+const RESOLVE_ATTEMPTS = 5
 
 /** The unit of work: many commands, one commit (LEDGER-6). */
 export function createWriter(options: WriterOptions): Writer {
   const queue = createQueue<Pending>(options.limits, async (group) => {
     const began = performance.now()
-    await runGroup(options, group, SETTLE_ATTEMPTS).catch((error: unknown) => {
+    await runGroup(options, group, RESOLVE_ATTEMPTS).catch((error: unknown) => {
       for (const request of group) request.reject(error)
     })
     const commands = group.reduce((sum, { invocations }) => sum + invocations.length, 0)
@@ -58,13 +56,12 @@ export function createWriter(options: WriterOptions): Writer {
   }
 }
 
-/** Runs a group and answers every request of it. */
 async function runGroup(options: WriterOptions, group: readonly Pending[], attemptsLeft: number): Promise<void> {
   let decided: Decided[] = []
   try {
     decided = await withClient(options.pool, (client) => attempt(options, client, group, (all) => (decided = all)))
   } catch (error) {
-    if (error instanceof InDoubt) return settle(options, group, decided, attemptsLeft)
+    if (error instanceof InDoubt) return resolveOutcomes(options, group, decided, attemptsLeft)
     return failed(options, group, attemptsLeft, error)
   }
   for (const [position, request] of group.entries()) request.resolve((decided[position] as Decided).answer)
@@ -89,7 +86,7 @@ async function failed(
  * After an unknown outcome: reads each company's stream, applies what is there, answers the requests whose events are
  * found, and only then runs the others again, with new event ids.
  */
-async function settle(
+async function resolveOutcomes(
   options: WriterOptions,
   group: readonly Pending[],
   decided: readonly Decided[],
@@ -98,10 +95,10 @@ async function settle(
   for (const [position, request] of group.entries()) request.inDoubt.push(decided[position] as Decided)
   let found: ReadonlyMap<Pending, Decided>
   try {
-    if (attemptsLeft === 0) throw new Unavailable('the outcome could not be settled')
+    if (attemptsLeft === 0) throw new Unavailable('the outcome could not be resolved')
     found = await withClient(options.pool, (client) => findStored(options, client, group))
   } catch (error) {
-    options.log('an unknown outcome could not be settled', error)
+    options.log('an unknown outcome could not be resolved', error)
     for (const request of group) request.reject(new Unavailable('the outcome is unknown'))
     return
   }
@@ -126,4 +123,42 @@ async function withClient<T>(pool: Pool, work: (client: PoolClient) => Promise<T
     client.release(true)
     throw error
   }
+}
+
+/** lock_not_available, query_canceled (statement time-out): another attempt at the same rows would only wait again. */
+const WAITED_TOO_LONG = ['55P03', '57014']
+/** unique_violation: somebody has just committed a name that is unique in the whole service; the next decision sees it. */
+const NAME_TAKEN = '23505'
+/** Class 53: out of disk, memory or connections. */
+const EXHAUSTED = /^53/
+
+/**
+ * The groups in which requests are to be decided again after a unit of work that failed before anything was appended,
+ * so that none fails for a fault of its neighbours; none at all when that would not help.
+ */
+export function retriesOf<T extends { readonly companyId: number }>(
+  group: readonly T[],
+  error: unknown,
+  mayRepeat: boolean,
+): (readonly T[])[] {
+  const code = String((error as { code?: unknown } | null)?.code ?? '')
+  if (error instanceof Unavailable || EXHAUSTED.test(code)) return []
+  // It was one company's lock: the requests of that company wait together or fail together.
+  if (WAITED_TOO_LONG.includes(code)) return several(companiesOf(group))
+  // A lost connection or a deadlock is nobody's fault.
+  if (isOutage(error)) return mayRepeat ? [group] : []
+  if (group.length > 1) return group.map((request) => [request])
+  return code === NAME_TAKEN && mayRepeat ? [group] : []
+}
+
+const several = <T>(groups: T[]): T[] => (groups.length > 1 ? groups : [])
+
+function companiesOf<T extends { readonly companyId: number }>(group: readonly T[]): T[][] {
+  const companies = new Map<number, T[]>()
+  for (const request of group) {
+    const requests = companies.get(request.companyId) ?? []
+    companies.set(request.companyId, requests)
+    requests.push(request)
+  }
+  return [...companies.values()]
 }

@@ -1,4 +1,4 @@
-import { personExample, supplierExample } from '#api/contract/records/persons.ts'
+import { personExample, supplierExample } from '#api/v1/people.ts'
 import type { Cases } from './case.ts'
 import { recordCases } from './record-cases.ts'
 

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import type { Reply } from '../../support/api.ts'
+import { explore } from '../../support/random.ts'
 import { useCaller, WRITES } from './caller.ts'
 
 describe('errors of API v1: odd values of any kind', () => {
@@ -26,18 +27,16 @@ describe('errors of API v1: odd values of any kind', () => {
     for (const reply of await Promise.all(calls)) expect(reply.status, reply.text).to.be.within(200, 422)
   }
 
-  it('are answered by every route, never with 500 [HTTP-12]', async function () {
-    this.timeout(30_000)
-    await fc.assert(
+  it('are answered by every route, never with 500 [HTTP-12]', async () => {
+    await explore(
       fc.asyncProperty(fc.array(value, { minLength: WRITES.length, maxLength: WRITES.length }), (values) =>
         answersAll(WRITES.map(([method, path], n) => company.call(method, path, JSON.stringify(values[n])))),
       ),
-      { numRuns: 15 },
+      15,
     )
-  })
+  }).timeout(30_000)
 
-  it('are answered in any one place of a body that is right but for it, never with 500 [HTTP-12]', async function () {
-    this.timeout(30_000)
+  it('are answered in any one place of a body that is right but for it, never with 500 [HTTP-12]', async () => {
     const person = {
       name: 'Alvo',
       person_type: 'PF',
@@ -79,7 +78,7 @@ describe('errors of API v1: odd values of any kind', () => {
       ['POST', '/sales', sale],
       ['POST', '/sales', { ...sale, customer_external_id: 'alvo', delivery_fee: '1.00' }],
     ]
-    await fc.assert(
+    await explore(
       fc.asyncProperty(fc.array(fc.tuple(fc.nat(), value), { minLength: 14, maxLength: 14 }), (spoilers) =>
         answersAll(
           bodies.map(([method, path, body], n) => {
@@ -88,9 +87,9 @@ describe('errors of API v1: odd values of any kind', () => {
           }),
         ),
       ),
-      { numRuns: 25 },
+      25,
     )
-  })
+  }).timeout(30_000)
 })
 
 /** A copy with another value in one of its places, however deep; which of them is counted round and round. */

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { idsIn, LOCAL_TIME } from '../../support/answers.ts'
+import { explore } from '../../support/random.ts'
 import { useReader } from './reader.ts'
 
 describe('lists: pages', () => {
@@ -48,11 +49,11 @@ describe('lists: pages', () => {
 
   it('of any size make up the whole list, each record once [LIST-3]', async () => {
     const ids = await customers(23)
-    await fc.assert(
+    await explore(
       fc.asyncProperty(fc.integer({ min: 1, max: 30 }), async (limit) => {
         expect(await walk({ limit })).to.deep.equal(ids)
       }),
-      { numRuns: 8 },
+      8,
     )
   })
 

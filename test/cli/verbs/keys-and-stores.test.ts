@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import { hashKey } from '#access/api-keys.ts'
-import { runAsSystem } from '#access/as-system.ts'
 import { createGate } from '#access/quota.ts'
 import { registerSale } from '#commands/sales/register-sale.ts'
 import { SCOPES } from '#domain/scopes.ts'
+import { runAsSystem } from '#ledger/write/run.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of many shapes
 type Json = any

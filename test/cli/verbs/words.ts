@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { understand } from '#cli/arguments.ts'
+import { load } from '#cli/load.ts'
 import { Refused } from '#cli/verb.ts'
 import { readConfig } from '#config/config.ts'
 import type { Refusal } from '#domain/refusal.ts'
@@ -32,8 +33,9 @@ export function useWords(): Words {
   after(() => core.close())
 
   async function run(...words: string[]): Promise<Json> {
-    const { command, values } = understand(words)
-    return command.verb.run({ config: readConfig({}), core: async () => core }, values)
+    const { name, values } = understand(words)
+    const verb = await load(name)
+    return verb.run({ config: readConfig({}), core: async () => core }, values as Parameters<typeof verb.run>[1])
   }
 
   return {

@@ -5,6 +5,7 @@ import { recordPayment } from '#commands/orders/record-payment.ts'
 import { type OrderObject, type OrderRow, orderById } from '#projections/orders.ts'
 import { attemptId, companyRegistered, orderPlaced, storeCreated } from '../../support/facts.ts'
 import { given, type Scenario } from '../../support/given.ts'
+import { explore } from '../../support/random.ts'
 
 /** What one payment is at the provider, one status after the other. */
 const life = fc.constantFrom<readonly string[]>(
@@ -60,7 +61,7 @@ const weightiest = (statuses: readonly string[]) =>
 
 describe('an order’s payments, whatever is told of them in whatever order', () => {
   it('end where the provider’s record ends, sound at every step, and then nothing more is recorded [ORDER-8]', async () => {
-    await fc.assert(
+    await explore(
       fc.asyncProperty(story, async ({ lives, news, last }) => {
         const scenario = await given(companyRegistered(), storeCreated(), orderPlaced())
         for (const [of] of lives.entries()) {
@@ -92,7 +93,7 @@ describe('an order’s payments, whatever is told of them in whatever order', ()
         }
         expect(status).to.equal(weightiest(ended.map(String)))
       }),
-      { numRuns: 200 },
+      200,
     )
   })
 })

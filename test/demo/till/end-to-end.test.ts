@@ -12,6 +12,7 @@ import { startApi, type TestApi, type TestCompany } from '../../support/api.ts'
 import { useDatabase } from '../../support/database.ts'
 import { type Counter, openCounter } from '../../support/offline-sales.ts'
 import { type Service, startService } from '../../support/process.ts'
+import { programOf } from '../../support/program.ts'
 import { createTestUser, type TestUser } from '../../support/till.ts'
 
 const execute = promisify(execFile)
@@ -96,7 +97,7 @@ describe('a till and a service process', () => {
     const words = ['till', '--json', '--url', `${service.url}/`, '--email', user.email, '--password', user.password]
     const { stdout, stderr } = await execute(
       process.execPath,
-      ['--import', 'tsx', 'src/cli/main.ts', ...words, '--sales', '12'],
+      programOf('src/cli/main.ts', ...words, '--sales', '12'),
       { env: { PATH: process.env.PATH } },
     )
     const report = JSON.parse(stdout)

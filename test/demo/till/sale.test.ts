@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { OfflineSaleInput } from '#commands/sales/offline-sale-input.ts'
 import { type PaymentType, type Product, sell } from '#demo/till/sale.ts'
+import { explore } from '../../support/random.ts'
 
 const product = fc.record({
   id: fc.integer({ min: 1, max: 50 }),
@@ -18,9 +19,9 @@ const types: PaymentType[] = [
 ]
 
 describe('sales of the reference till', () => {
-  it('add up for the service, whatever is sold', () => {
+  it('add up for the service, whatever is sold', async () => {
     const chance = fc.array(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), { minLength: 1 })
-    fc.assert(
+    await explore(
       fc.property(fc.array(product, { minLength: 1, maxLength: 5 }), chance, (products, numbers) => {
         let drawn = 0
         const sale = sell(products, types, {
@@ -31,7 +32,7 @@ describe('sales of the reference till', () => {
         const parsed = OfflineSaleInput.safeParse(JSON.parse(JSON.stringify(sale)))
         expect(parsed.success, JSON.stringify([sale, parsed.error?.issues])).to.equal(true)
       }),
-      { numRuns: 500 },
+      500,
     )
   })
 })

@@ -7,6 +7,7 @@ import { salesByDay, salesToday } from '#queries/sales/totals.ts'
 import { useDatabase } from '../../support/database.ts'
 import { saleCompleted } from '../../support/facts.ts'
 import { COMPANY_ID } from '../../support/given.ts'
+import { explore } from '../../support/random.ts'
 import { OTHER_COMPANY_ID, openShop, type Shop } from '../../support/shop.ts'
 
 const SAO_PAULO = 'America/Sao_Paulo'
@@ -110,7 +111,7 @@ describe('sales on the start page', () => {
       cents: fc.integer({ min: 1, max: 9_999_999 }),
       cancelled: fc.boolean(),
     })
-    await fc.assert(
+    await explore(
       fc.asyncProperty(fc.array(sale, { maxLength: 25 }), async (sales) => {
         await shop.core.pool.query('delete from read.sales')
         const sold = sales.map(({ hours, ms, cents, cancelled }) => ({
@@ -130,7 +131,7 @@ describe('sales on the start page', () => {
           }
         }
       }),
-      { numRuns: 12 },
+      12,
     )
   })
 })

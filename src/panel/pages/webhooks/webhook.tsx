@@ -108,7 +108,7 @@ const ROTATION: Fields = {
 
 /** A URL that the settings forbid is refused before the command runs, as in the API. */
 function refusedUrl(visit: Visit, url: string | undefined): Refusal | null {
-  const problem = url === undefined ? null : urlProblem(url, visit.context.dependencies.allowPrivateTargets)
+  const problem = url === undefined ? null : urlProblem(url, visit.context.allowPrivateTargets)
   return problem === null ? null : invalid('url', problem)
 }
 
@@ -142,7 +142,7 @@ export const webhookPages: readonly PanelRoute[] = [
     initial: () => ({ events: ['*'] }),
     schema: WebhookFields,
     async act(submission, _, input) {
-      const secret = submission.context.dependencies.newSecret()
+      const secret = submission.context.newSecret()
       const answer = refusedUrl(submission, input.url) ?? (await submission.run(registerWebhook, { ...input, secret }))
       if (isRefusal(answer)) return answer
       return secretPage('Webhook cadastrado', JSON.parse(answer.body) as ShownWebhook, answer.replayed ? null : secret)
@@ -174,7 +174,7 @@ export const webhookPages: readonly PanelRoute[] = [
     initial: () => ({ overlap_hours: 24 }),
     schema: RotationFields,
     async act(submission, { id }, input) {
-      const secret = submission.context.dependencies.newSecret()
+      const secret = submission.context.newSecret()
       const answer = await submission.run(rotateSecret, { id, ...input, secret })
       return isRefusal(answer) ? answer : secretPage('Segredo trocado', { id }, answer.replayed ? null : secret)
     },

@@ -1,0 +1,59 @@
+import type { RequestHandler, Response } from 'express'
+import { hashKey, isKey } from '#access/api-keys.ts'
+import type { Admitted, Gate } from '#access/quota.ts'
+import { type Calendar, dateInZone } from '#domain/instant.ts'
+import type { Scope } from '#domain/scopes.ts'
+import { bearer, type LimitAnonymous, limited, showRate } from '#http/middleware/anonymous-callers.ts'
+import { Problem, type ProblemCode } from '#http/problems.ts'
+
+/** The company and key that a request was admitted for, and the company's day when it was. */
+export interface Caller extends Calendar {
+  readonly companyId: number
+  readonly keyId: number
+}
+
+/** Set by `authenticate`; a handler never runs without them. */
+export const callerOf = (response: Response): Caller => response.locals.caller as Caller
+export const admissionOf = (response: Response): Admitted => response.locals.admission as Admitted
+
+/** Where people put keys by mistake: a query string ends up in logs and histories (KEY-6). */
+const KEY_PARAMETERS = ['api_key', 'access_token', 'token', 'key']
+
+/**
+ * Admits a call: key, quota and add-on, in one statement. Whoever has no valid key is limited by address instead, so that
+ * every answer can show a limit.
+ */
+export function authenticate(gate: Gate, limitAnonymous: LimitAnonymous): RequestHandler {
+  return async (request, response, next) => {
+    const refuse = async (code: ProblemCode): Promise<never> => {
+      await limitAnonymous(request, response)
+      throw new Problem(code, undefined, { 'WWW-Authenticate': 'Bearer' })
+    }
+    // Express parses it again whenever it is asked for.
+    const { query } = request
+    const misplaced = KEY_PARAMETERS.some((name) => name in query)
+    const key = bearer(request)
+    if (misplaced || key === null || !isKey(key))
+      return refuse(misplaced || key !== null ? 'invalid_token' : 'missing_token')
+    const admission = await gate.admit(hashKey(key))
+    if (admission.kind === 'invalid') return refuse('invalid_token')
+    showRate(response, admission.rate)
+    response.setHeader('X-Ledger-Revision', admission.revision)
+    if (admission.kind === 'limited') throw limited(admission.rate)
+    if (admission.plan !== 'api') throw new Problem('plan_required')
+    const { companyId, keyId, timezone } = admission
+    // By Postgres's clock, as commands decide: processes whose clocks differ agree on when a day begins.
+    const today = dateInZone(admission.now, timezone)
+    response.locals.caller = { companyId, keyId, timezone, today } satisfies Caller
+    response.locals.admission = admission
+    next()
+  }
+}
+
+/** Null is any key. */
+export function requireScope(scope: Scope | null): RequestHandler {
+  return (_request, response, next) => {
+    if (scope === null || admissionOf(response).scopes.includes(scope)) next()
+    else next(new Problem('insufficient_scope', { missing_scope: scope }))
+  }
+}

@@ -1,0 +1,35 @@
+/**
+ * The little Markdown that the contract's texts use: paragraphs and lists apart by blank lines, `code` and **bold**.
+ * Anything else stays as it is written.
+ */
+export const Markdown = ({ text }: { readonly text: string }) => <>{text.split(/\n{2,}/).map(block)}</>
+
+function block(text: string) {
+  const lines = text.split('\n')
+  if (!lines.every((line) => line.startsWith('- ')))
+    return (
+      <p key={text}>
+        <Line text={lines.join(' ')} />
+      </p>
+    )
+  return (
+    <ul key={text}>
+      {lines.map((line) => (
+        <li key={line}>
+          <Line text={line.slice(2)} />
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+/** A line without blocks. */
+export const Line = ({ text }: { readonly text: string }) => (
+  <>
+    {text.split(/(`[^`]+`|\*\*[^*]+\*\*)/).map((part) => {
+      if (part.startsWith('`')) return <code key={part}>{part.slice(1, -1)}</code>
+      if (part.startsWith('**')) return <strong key={part}>{part.slice(2, -2)}</strong>
+      return part
+    })}
+  </>
+)

@@ -1,0 +1,169 @@
+import type { ComponentChildren } from 'preact'
+import type { oas31 } from 'zod-openapi'
+import { Line } from './markdown.tsx'
+
+export type Schema = oas31.SchemaObject
+
+const TYPES: Readonly<Record<string, string>> = {
+  string: 'texto',
+  integer: 'inteiro',
+  number: 'número',
+  boolean: 'booleano',
+  object: 'objeto',
+  array: 'lista',
+  null: 'nulo',
+}
+
+const FORMATS: Readonly<Record<string, string>> = {
+  'date-time': 'data e hora',
+  date: 'dia',
+  email: 'e-mail',
+  uuid: 'UUID',
+}
+
+/** Where a component is explained on the page. */
+export const anchorOf = (name: string): string => `objeto-${name}`
+
+export const nameOfRef = (ref: string): string => ref.slice(ref.lastIndexOf('/') + 1)
+
+/** A field on a line of its own; those of objects inside it follow, under its name. */
+interface Field {
+  readonly name: string
+  readonly schema: Schema
+  /** What there is to say of its presence. */
+  readonly note: string | null
+}
+
+/** The fields of an object, one a line. */
+export function FieldTable({ schema }: { readonly schema: Schema }) {
+  const lines = linesOf(schema, '')
+  if (lines.length === 0) return <p>Sem campos.</p>
+  return (
+    <table>
+      <thead>
+        <tr>
+          <th>Campo</th>
+          <th>Tipo</th>
+          <th>Significado</th>
+        </tr>
+      </thead>
+      <tbody>{lines.map(row)}</tbody>
+    </table>
+  )
+}
+
+const row = ({ name, schema, note }: Field) => (
+  <tr key={name}>
+    <td>
+      <code>{name}</code>
+      {note && (
+        <>
+          {' '}
+          <span class="note">{note}</span>
+        </>
+      )}
+    </td>
+    <td>
+      <Type schema={schema} />
+    </td>
+    <td>
+      <Line text={schema.description ?? ''} />
+      <Limits schema={schema} />
+    </td>
+  </tr>
+)
+
+function linesOf(schema: Schema, prefix: string): Field[] {
+  const note = noteOn(schema)
+  return Object.entries((schema.properties ?? {}) as Record<string, Schema>).flatMap(([field, inner]) => {
+    const name = prefix + field
+    const { object, mark } = innerObject(inner)
+    const line = { name, schema: inner, note: note(field) }
+    return object ? [line, ...linesOf(object, `${name}${mark}.`)] : [line]
+  })
+}
+
+/** Of a request, which fields it must have; of an answer, which it may lack. Only requests are closed to other fields. */
+function noteOn({ required = [], additionalProperties }: Schema): (field: string) => string | null {
+  if (additionalProperties === false) return (field) => (required.includes(field) ? 'obrigatório' : null)
+  return (field) => (required.includes(field) ? null : 'nem sempre presente')
+}
+
+/** The object whose fields are shown below a field: its own, or that of a list's items. */
+function innerObject(schema: Schema): { object: Schema | null; mark: string } {
+  const shown = withoutNull(schema)
+  if (shown.type === 'array') return { ...innerObject(shown.items as Schema), mark: '[]' }
+  return { object: shown.properties ? shown : null, mark: '' }
+}
+
+const alternatives = (schema: Schema): Schema[] => (schema.anyOf ?? schema.oneOf ?? []) as Schema[]
+
+/** Of a schema or null, the schema. */
+function withoutNull(schema: Schema): Schema {
+  const others = alternatives(schema).filter(({ type }) => type !== 'null')
+  return others.length === 1 ? (others[0] as Schema) : schema
+}
+
+/** A type in words, with a link to the object that it names. */
+export function Type({ schema }: { readonly schema: Schema }) {
+  if (schema.$ref) {
+    const name = nameOfRef(schema.$ref)
+    return <a href={`#${anchorOf(name)}`}>{name}</a>
+  }
+  const choices = alternatives(schema)
+  if (choices.length > 0)
+    return (
+      <>
+        {separated(
+          choices.map((choice) => <Type schema={choice} />),
+          ' ou ',
+        )}
+      </>
+    )
+  if (schema.type === 'array')
+    return (
+      <>
+        lista de <Type schema={schema.items as Schema} />
+      </>
+    )
+  if (schema.const !== undefined) return <code>{String(schema.const)}</code>
+  const names = [schema.type ?? 'string'].flat().map((type) => TYPES[type] ?? type)
+  if (schema.format && names[0] === 'texto') names[0] = FORMATS[schema.format] ?? schema.format
+  return <>{names.join(' ou ')}</>
+}
+
+/** What a value must be beyond its type. */
+function Limits({ schema }: { readonly schema: Schema }) {
+  const shown = withoutNull(schema)
+  const values = shown.enum?.map((value) => <code>{value}</code>)
+  const limits = [
+    values && ['um de ', separated(values, ', ')],
+    decimals(shown.pattern),
+    bounds(shown.minLength, shown.maxLength, 'caracteres'),
+    bounds(shown.minItems, shown.maxItems, 'itens'),
+    bounds(shown.minimum, shown.maximum, ''),
+    schema.default !== undefined && ['padrão ', <code>{String(schema.default)}</code>],
+  ].filter(Boolean)
+  if (limits.length === 0) return null
+  return (
+    <>
+      {' '}
+      <span class="limits">{separated(limits, '; ')}</span>
+    </>
+  )
+}
+
+const separated = (parts: readonly ComponentChildren[], by: string): ComponentChildren[] =>
+  parts.flatMap((part, position) => (position > 0 ? [by, part] : [part]))
+
+/** The end of a pattern tells how many decimals a text has. */
+function decimals(pattern = ''): string | null {
+  if (pattern.endsWith('\\.\\d{2}$')) return 'duas casas decimais'
+  if (pattern.endsWith('\\.\\d{3}$')) return 'três casas decimais'
+  return pattern.endsWith('\\.\\d{1,3})?$') ? 'até três casas decimais' : null
+}
+
+function bounds(low: number | undefined, high: number | undefined, unit: string): string | null {
+  if (high === undefined || high === Number.MAX_SAFE_INTEGER) return null
+  return low === undefined ? `até ${high} ${unit}`.trim() : `de ${low} a ${high} ${unit}`.trim()
+}

@@ -1,0 +1,156 @@
+import { z } from 'zod'
+import {
+  CreateCustomerInput,
+  CustomerChanges,
+  createCustomer,
+  deleteCustomer,
+  ReplaceCustomerInput,
+  replaceCustomer,
+  updateCustomer,
+} from '#commands/people/customers.ts'
+import {
+  CreateSupplierInput,
+  createSupplier,
+  deleteSupplier,
+  ReplaceSupplierInput,
+  replaceSupplier,
+  SupplierChanges,
+  updateSupplier,
+} from '#commands/people/suppliers.ts'
+import { ExternalId, text } from '#domain/text.ts'
+import { PERSON_TYPES } from '#events/persons.ts'
+import type { CustomerObject, SupplierObject } from '#projections/people.ts'
+import {
+  getCustomer,
+  getSupplier,
+  listCustomers,
+  listDeletedCustomers,
+  listDeletedSuppliers,
+  listSuppliers,
+} from '#queries/people.ts'
+import { NullableText, RecordId, Timestamp } from '../contract/formats.ts'
+import { recordRoutes } from './record-routes.ts'
+
+/** A person as a request sends it. */
+export const personExample = {
+  external_id: 'CLI-001',
+  name: 'Maria da Silva',
+  person_type: 'PF',
+  document: '52998224725',
+  phone: '(11) 98765-4321',
+  email: 'maria@example.com',
+  address: {
+    zip: '01310100',
+    street: 'Avenida Paulista',
+    number: '1000',
+    district: 'Bela Vista',
+    city: 'São Paulo',
+    state: 'SP',
+  },
+}
+
+/** A supplier as a request sends it. */
+export const supplierExample = {
+  external_id: 'FOR-001',
+  name: 'Distribuidora Bom Grão Ltda',
+  trade_name: 'Bom Grão',
+  person_type: 'PJ',
+  document: '11222333000181',
+  phone: '(11) 3333-4444',
+  email: 'vendas@bomgrao.example',
+}
+
+const Address = z
+  .strictObject({
+    zip: NullableText,
+    street: NullableText,
+    number: NullableText,
+    complement: NullableText,
+    district: NullableText,
+    city: NullableText,
+    state: NullableText,
+  })
+  .meta({ id: 'Address' })
+
+/** Customers and suppliers alike. */
+const personShape = {
+  id: RecordId,
+  external_id: NullableText,
+  name: z.string(),
+  person_type: z.enum(PERSON_TYPES),
+  document: NullableText,
+  phone: NullableText,
+  email: NullableText,
+  address: Address.nullable(),
+  notes: NullableText,
+  created_at: Timestamp,
+  updated_at: Timestamp,
+}
+
+const shownAt = { created_at: '2026-11-21T08:17:15.123-03:00', updated_at: '2026-11-21T08:17:15.123-03:00' }
+
+/** The same persons as answers show them. */
+const shownCustomer = {
+  id: 17,
+  ...personExample,
+  address: { ...personExample.address, complement: null },
+  notes: null,
+  ...shownAt,
+}
+const shownSupplier = { id: 5, ...supplierExample, address: null, notes: null, ...shownAt }
+
+const Customer = z
+  .strictObject(personShape)
+  .meta({ id: 'Customer', examples: [shownCustomer] }) satisfies z.ZodType<CustomerObject>
+
+const Supplier = z
+  .strictObject({ ...personShape, trade_name: NullableText })
+  .meta({ id: 'Supplier', examples: [shownSupplier] }) satisfies z.ZodType<SupplierObject>
+
+export const customerRoutes = recordRoutes({
+  path: '/customers',
+  area: 'customers',
+  one: 'um cliente',
+  all: 'os clientes',
+  names: ['Customer', 'Customers'],
+  record: Customer,
+  examples: { whole: personExample, changes: { phone: '(11) 3333-4444', notes: null } },
+  refusals: {
+    create: ['duplicate_resource'],
+    replace: ['duplicate_resource'],
+    update: ['duplicate_resource'],
+  },
+  /** The name is part of a name, the others are exact. */
+  filters: { name: text(120).optional(), document: text(14).optional(), external_id: ExternalId.optional() },
+  list: listCustomers,
+  deleted: listDeletedCustomers,
+  get: getCustomer,
+  create: { body: CreateCustomerInput.meta({ id: 'CustomerInput' }), command: createCustomer },
+  replace: { item: ReplaceCustomerInput.meta({ id: 'CustomerBatchItem' }), command: replaceCustomer },
+  update: { body: CustomerChanges.meta({ id: 'CustomerChanges' }), command: updateCustomer },
+  remove: deleteCustomer,
+})
+
+export const supplierRoutes = recordRoutes({
+  path: '/suppliers',
+  area: 'suppliers',
+  one: 'um fornecedor',
+  all: 'os fornecedores',
+  names: ['Supplier', 'Suppliers'],
+  record: Supplier,
+  examples: { whole: supplierExample, changes: { phone: '(11) 3333-5555', notes: null } },
+  refusals: {
+    create: ['duplicate_resource'],
+    replace: ['duplicate_resource'],
+    update: ['duplicate_resource'],
+  },
+  /** The name is part of a name, the others are exact. */
+  filters: { name: text(120).optional(), document: text(14).optional(), external_id: ExternalId.optional() },
+  list: listSuppliers,
+  deleted: listDeletedSuppliers,
+  get: getSupplier,
+  create: { body: CreateSupplierInput.meta({ id: 'SupplierInput' }), command: createSupplier },
+  replace: { item: ReplaceSupplierInput.meta({ id: 'SupplierBatchItem' }), command: replaceSupplier },
+  update: { body: SupplierChanges.meta({ id: 'SupplierChanges' }), command: updateSupplier },
+  remove: deleteSupplier,
+})

@@ -1,0 +1,35 @@
+import type { Name } from './commands.ts'
+import type { Verb } from './verb.ts'
+
+const ledger = () => import('./ledger.ts')
+const verify = () => import('./ledger-verify.ts')
+
+/** The files of verbs, by the first word of these or by all of them: what is not named is not loaded. */
+const FILES: Readonly<Record<string, () => Promise<{ readonly verbs: object }>>> = {
+  company: () => import('./companies.ts'),
+  'payment-type': () => import('./payment-types.ts'),
+  user: () => import('./users.ts'),
+  key: () => import('./keys.ts'),
+  sale: () => import('./sales.ts'),
+  store: () => import('./stores.ts'),
+  'ledger verify': verify,
+  'ledger seal': verify,
+  'ledger public-key': verify,
+  'ledger export': ledger,
+  'ledger history': ledger,
+  'ledger as-of': ledger,
+  'ledger copy': () => import('./ledger-copy.ts'),
+  projections: () => import('./projections.ts'),
+  'provider-sandbox': () => import('./provider-sandbox.ts'),
+  till: () => import('./till.ts'),
+  demo: () => import('./demo.ts'),
+}
+
+/** The code of a verb. */
+export async function load(name: Name): Promise<Verb> {
+  const file = FILES[name] ?? FILES[name.split(' ')[0] as string]
+  const { verbs } = (await file?.()) ?? { verbs: {} }
+  const verb = (verbs as Partial<Record<Name, Verb>>)[name]
+  if (!verb) throw new Error(`nothing is behind ${name}`)
+  return verb
+}

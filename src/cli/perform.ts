@@ -1,0 +1,61 @@
+import { WrongSetting } from '#config/config.ts'
+import { messageOf } from '#http/problems.ts'
+import { Unavailable } from '#lib/unavailable.ts'
+import { isOutage } from '#postgres/outage.ts'
+import type { Typed } from './arguments.ts'
+import { COMMANDS, type Name } from './commands.ts'
+import { createContext } from './connection.ts'
+import { load } from './load.ts'
+import { forPeople } from './output.ts'
+import { withSecrets } from './secrets.ts'
+import { Refused, type Verb } from './verb.ts'
+
+/** Does what a command line says, and prints what came of it. Returns the exit code: 0 done, 1 refused or failed. */
+export async function perform(name: Name, values: Typed, json: boolean): Promise<number> {
+  try {
+    const verb = await load(name)
+    const result = await run(name, verb, values)
+    if (!result) return 0
+    console.log(json ? JSON.stringify(result) : (verb.show ?? forPeople)(result))
+    return verb.isBad?.(result) ? 1 : 0
+  } catch (error) {
+    console.error(json ? JSON.stringify({ error: problemOf(error) }) : describe(error))
+    return 1
+  }
+}
+
+async function run(name: Name, verb: Verb, typed: Typed): Promise<object | undefined> {
+  const context = createContext(process.env)
+  try {
+    const values = await withSecrets(COMMANDS[name].flags, typed, process.stdin)
+    // Those that are required are there: that was seen to when the words were understood.
+    return await verb.run(context, values as Parameters<Verb['run']>[1])
+  } finally {
+    await context.close()
+  }
+}
+
+interface Told {
+  readonly code: string
+  readonly message: string
+  readonly details?: Readonly<Record<string, unknown>> | undefined
+}
+
+function problemOf(error: unknown): Told {
+  if (error instanceof Refused) {
+    const { refused, details } = error.refusal
+    return { code: refused, message: messageOf(refused), details }
+  }
+  const message = error instanceof Error ? error.message : String(error)
+  if (error instanceof WrongSetting) return { code: 'wrong_setting', message }
+  return { code: error instanceof Unavailable || isOutage(error) ? 'unavailable' : 'internal_error', message }
+}
+
+/** For a person: what is wrong, with the fields or values that it is about, or the causes as far as they are known. */
+function describe(error: unknown): string {
+  const { code, message, details } = problemOf(error)
+  const lines = [`${message} (${code})`]
+  if (details) lines.push(forPeople((details.fields as object | undefined) ?? details))
+  for (let cause = (error as Error).cause; cause instanceof Error; cause = cause.cause) lines.push(cause.message)
+  return lines.join('\n')
+}

@@ -1,0 +1,51 @@
+import type { ErrorRequestHandler, Response } from 'express'
+import { Unavailable } from '#lib/unavailable.ts'
+import { ProviderMisconfigured, ProviderUnavailable } from '#payments/provider-port.ts'
+import { isOutage } from '#postgres/outage.ts'
+import { sendProblem } from '../answer.ts'
+import { Problem, statusOf } from '../problems.ts'
+
+const RETRY_AFTER_SECONDS = '1'
+/** Another service's trouble takes longer to pass than our own. */
+const PROVIDER_RETRY_AFTER_SECONDS = '30'
+
+/** Sends a problem in the shape of the interface that was called. */
+export type AnswerProblem = (response: Response, problem: Problem) => void
+
+export type LogError = (message: string, error: unknown, requestId: string) => void
+
+/**
+ * Turns whatever was thrown into an answer, in the shape of API v1 unless another one is given. Nothing of an unexpected
+ * error reaches the caller but the request's id.
+ */
+export function problemHandler(log: LogError, answer: AnswerProblem = answerProblem): ErrorRequestHandler {
+  return (error, request, response, _next) => {
+    // The rest of the request could not be read, and its caller was told so (unreadable.ts).
+    if (response.locals.isRefused) return
+    const problem = problemOf(error)
+    // Both are for whoever runs the service to mend.
+    if (problem.code === 'internal_error' || error instanceof ProviderMisconfigured)
+      log(`${request.method} ${request.path} failed`, error, response.locals.requestId)
+    if (response.headersSent) {
+      response.destroy()
+      return
+    }
+    answer(response, problem)
+  }
+}
+
+export const answerProblem = (response: Response, problem: Problem): void =>
+  sendProblem(response, problem, statusOf(problem.code))
+
+/** The answer that an error becomes. */
+export function problemOf(error: unknown): Problem {
+  if (error instanceof Problem) return error
+  if (error instanceof ProviderUnavailable)
+    return new Problem('unavailable', undefined, { 'Retry-After': PROVIDER_RETRY_AFTER_SECONDS })
+  if (error instanceof ProviderMisconfigured) return new Problem('provider_configuration_invalid')
+  if (error instanceof Unavailable || isOutage(error))
+    return new Problem('unavailable', undefined, { 'Retry-After': RETRY_AFTER_SECONDS })
+  // The router throws a URIError-like error with status 400 for a path that cannot be decoded: there is no such record.
+  if ((error as { status?: unknown }).status === 400) return new Problem('not_found')
+  return new Problem('internal_error')
+}

@@ -1,0 +1,86 @@
+import type { Pool } from 'pg'
+import type { Note } from '../port.ts'
+
+/** Where the store stood when something was noted; positions themselves cannot be compared. */
+interface Mark {
+  readonly order: number
+  readonly position: string | null
+}
+
+/** A company of whose events some may not be applied yet. */
+interface Behind {
+  /** The last revision that was noted. */
+  revision: number
+  /** Since when, in milliseconds of a monotonic clock; and where the store stood then: everything before is applied. */
+  since_ms: number
+  since: Mark
+  /** As they were when somebody last looked: whoever has come that far since is behind only since then. */
+  seen: { readonly revision: number; readonly at_ms: number; readonly mark: Mark }
+}
+
+/** What a subscription has told so far; memory is bounded by the number of companies. Times are those of a monotonic clock. */
+export interface CheckpointTracker {
+  add(companyId: number, note: Note, now_ms: number): void
+  /** Companies with notes that nobody has seen applied, with the last revision noted; only those behind since before a moment. */
+  behind(before_ms?: number): Map<number, number>
+  /** The read model of a company has come to a revision. */
+  applied(companyId: number, revision: number, now_ms: number): void
+  /** The position up to which every event is applied; null when that is the beginning. */
+  checkpoint(): string | null
+}
+
+/** Tracks what follows a position. */
+export function trackCheckpoint(after: string | null): CheckpointTracker {
+  const companies = new Map<number, Behind>()
+  let last: Mark = { order: 0, position: after }
+  return {
+    add(companyId, { revision, position }, now_ms) {
+      const known = companies.get(companyId)
+      if (known) known.revision = Math.max(known.revision, revision)
+      else {
+        const seen = { revision, at_ms: now_ms, mark: last }
+        companies.set(companyId, { revision, since_ms: now_ms, since: last, seen })
+      }
+      last = { order: last.order + 1, position }
+    },
+    behind(before_ms = Number.POSITIVE_INFINITY) {
+      const late = [...companies].filter(([, { since_ms }]) => since_ms <= before_ms)
+      return new Map(late.map(([companyId, { revision }]) => [companyId, revision]))
+    },
+    applied(companyId, revision, now_ms) {
+      const known = companies.get(companyId)
+      if (!known) return
+      if (known.revision <= revision) {
+        companies.delete(companyId)
+        return
+      }
+      if (known.seen.revision > revision) return
+      known.since_ms = known.seen.at_ms
+      known.since = known.seen.mark
+      known.seen = { revision: known.revision, at_ms: now_ms, mark: last }
+    },
+    checkpoint() {
+      let first = last
+      for (const { since } of companies.values()) if (since.order < first.order) first = since
+      return first.position
+    },
+  }
+}
+
+const NAME = 'follower'
+
+/** The position up to which every event of the store is applied; null before the first. */
+export async function readCheckpoint(pool: Pool): Promise<string | null> {
+  const { rows } = await pool.query<{ position: string }>('select position from ops.checkpoints where name = $1', [
+    NAME,
+  ])
+  return rows[0]?.position ?? null
+}
+
+export async function writeCheckpoint(pool: Pool, position: string): Promise<void> {
+  await pool.query(
+    `insert into ops.checkpoints (name, position) values ($1, $2)
+     on conflict (name) do update set position = excluded.position`,
+    [NAME, position],
+  )
+}

@@ -1,0 +1,36 @@
+import type { Envelope } from './envelope.ts'
+import type { OpenLedger } from './ledgers.ts'
+import { ensure, type Loading, render } from './projection.ts'
+import type { AnyRef } from './table.ts'
+import type { Changes, Rows } from './working-set.ts'
+
+/**
+ * Makes what an event gives rise to beside the read model: rows of `ops`, as the deliveries of a webhook. They are made once, in
+ * the transaction that applies the event, whoever applies it; a rebuild makes none (HOOK-11).
+ */
+export interface Reactor {
+  /** The rows that `react` reads, told from those that are always loaded; null when the event concerns nobody. */
+  refs(rows: Rows, event: Envelope): readonly AnyRef[] | null
+  /** `record` is the JSON text of the event's subject as it is after the event; '' when it is gone. */
+  react(rows: Changes, event: Envelope, record: string, newId: () => string): void
+}
+
+export interface Reacting extends Loading {
+  readonly reactors: readonly Reactor[]
+  readonly newId: () => string
+}
+
+/** Makes what follows from an event that was just projected, unless it was made before. */
+export async function reactTo(event: Envelope, ledger: OpenLedger, reacting: Reacting): Promise<void> {
+  if (event.revision <= ledger.reactedRevision) return
+  const rows = reacting.set.of(ledger.companyId)
+  for (const reactor of reacting.reactors) {
+    const refs = reactor.refs(rows, event)
+    if (!refs) continue
+    await ensure(reacting, ledger.companyId, refs)
+    // As of the event: what the clock changes is told as it was then.
+    const at = { companyId: ledger.companyId, now: event.recorded_at }
+    reactor.react(rows, event, await render(event.subject, at, reacting), reacting.newId)
+    ledger.hasReacted = true
+  }
+}

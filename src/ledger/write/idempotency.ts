@@ -1,0 +1,122 @@
+import type { Pool } from 'pg'
+import { type Refusal, refuse } from '#domain/refusal.ts'
+import { deleteInBatches } from '#postgres/purge.ts'
+import { ANSWER_RETENTION_MS } from '../command.ts'
+import type { OpenLedger } from '../ledgers.ts'
+import { byPk, table } from '../table.ts'
+import type { Changes, Rows } from '../working-set.ts'
+
+/** What a caller sends so that a request which is sent again is done once. */
+export interface Idempotency {
+  readonly key: string
+  /** Tells another request under the same key from the same one. */
+  readonly requestHash: string
+}
+
+/** A stored answer of a request that carried an Idempotency-Key (IDEM-2). */
+interface StoredAnswer {
+  company_id: number
+  key: string
+  request_hash: string
+  status: number
+  body: string
+  created_at: string
+}
+
+/** Stored answers are rows like any other, so that 20 equal keys within one group are one sale. */
+export const idempotentAnswers = table<StoredAnswer>('idempotent_answers', {
+  columns: {
+    company_id: 'bigint',
+    key: 'text',
+    request_hash: 'text',
+    status: 'integer',
+    body: 'text',
+    created_at: 'timestamptz',
+  },
+  keys: { pk: ['company_id', 'key'] },
+})
+
+/** An answer as it was given before; `revision` is that of the ledger now. */
+interface Replay {
+  readonly status: number
+  readonly body: string
+  readonly replayed: true
+  readonly revision: number
+}
+
+/** The row to load before `findReplay`. */
+export const answerRefs = (idempotency: Idempotency | undefined) =>
+  idempotency ? [byPk(idempotentAnswers, idempotency.key)] : []
+
+/** What a locked ledger holds under a request's key: its answer, or the refusal of the key; null when there is something to do. */
+export function findReplay(
+  rows: Rows,
+  idempotency: Idempotency | undefined,
+  { revision, lastRecordedAt }: Pick<OpenLedger, 'revision' | 'lastRecordedAt'>,
+): Replay | Refusal | null {
+  const [ref] = answerRefs(idempotency)
+  const stored = ref ? rows.get(ref) : null
+  return stored && idempotency ? replayOf({ ...stored, revision, now: lastRecordedAt }, idempotency) : null
+}
+
+/**
+ * The same, before anything is locked. For requests of more than one unit of work: the last of them stores the answer, and
+ * decides between equal ones.
+ */
+export async function lookUpReplay(
+  pool: Pool,
+  companyId: number,
+  idempotency: Idempotency | undefined,
+): Promise<Replay | Refusal | null> {
+  if (!idempotency) return null
+  const { rows } = await pool.query<Found>({
+    name: 'find_answer',
+    text: `select a.status, a.body, a.request_hash, a.created_at, l.revision, now() as now
+           from idempotent_answers a join ledgers l on l.company_id = a.company_id
+           where a.company_id = $1 and a.key = $2`,
+    values: [companyId, idempotency.key],
+  })
+  return rows[0] ? replayOf(rows[0], idempotency) : null
+}
+
+interface Found extends Omit<StoredAnswer, 'company_id' | 'key'> {
+  readonly revision: number
+  /** UTC. */
+  readonly now: string
+}
+
+/** An answer past its retention is as good as absent, even before the purge removes it. */
+function replayOf(found: Found, { requestHash }: Idempotency): Replay | Refusal | null {
+  const { status, body, revision } = found
+  if (Date.parse(found.now) - Date.parse(found.created_at) >= ANSWER_RETENTION_MS) return null
+  return found.request_hash === requestHash
+    ? { status, body, replayed: true, revision }
+    : refuse('idempotency_key_reuse')
+}
+
+export function storeAnswer(
+  rows: Changes,
+  { key, requestHash }: Idempotency,
+  { status, body }: { readonly status: number; readonly body: string },
+  { companyId, lastRecordedAt }: Pick<OpenLedger, 'companyId' | 'lastRecordedAt'>,
+): void {
+  rows.put(idempotentAnswers, {
+    company_id: companyId,
+    key,
+    request_hash: requestHash,
+    status,
+    body,
+    created_at: lastRecordedAt,
+  })
+}
+
+/** Deletes stored answers past their retention. Returns how many. */
+export function purgeAnswers(pool: Pool): Promise<number> {
+  return deleteInBatches(
+    pool,
+    `delete from idempotent_answers where (company_id, key) in (
+       select company_id, key from idempotent_answers
+       where created_at < now() - make_interval(secs => $1) limit $2 for update skip locked)`,
+    [ANSWER_RETENTION_MS / 1000],
+  )
+}

@@ -1,0 +1,62 @@
+import type { PoolClient } from 'pg'
+import { isRefusal } from '../command.ts'
+import { streamOf } from '../envelope.ts'
+import { advance, type OpenLedger } from '../ledgers.ts'
+import type { EventStore } from '../port.ts'
+import { assertCommitted, pipelined, transactionOn } from '../transaction.ts'
+import { createWorkingSet } from '../working-set.ts'
+import { type AttemptOptions, begin, reportCommit } from './attempt.ts'
+import { catchUp } from './catch-up.ts'
+import { storeAnswer } from './idempotency.ts'
+import type { Decided, Request } from './unit-of-work.ts'
+
+/** A request with its attempts whose outcome was unknown. */
+export interface Doubtful extends Request {
+  readonly inDoubt: Decided[]
+}
+
+/**
+ * Reads each company's stream under its lock, applies what is there, and tells which requests' events it holds. What belongs
+ * to them beside the events (answers, secrets' hashes) is written with the same commit.
+ */
+export async function findStored<R extends Doubtful>(
+  options: AttemptOptions,
+  client: PoolClient,
+  group: readonly R[],
+): Promise<ReadonlyMap<R, Decided>> {
+  const set = createWorkingSet()
+  const tx = transactionOn(client)
+  const ledgers = await begin(options, client, tx, set, group)
+  for (const ledger of ledgers.values()) await catchUp(ledger, { ...options, tx, set })
+  const stored = await storedIds(options.store, group)
+  const found = new Map<R, Decided>()
+  for (const request of group) {
+    const past = request.inDoubt.find((attempt) => isStored(attempt, stored))
+    if (!past) continue
+    found.set(request, past)
+    const rows = set.of(request.companyId)
+    const ledger = ledgers.get(request.companyId) as OpenLedger
+    if (request.idempotency && !isRefusal(past.answer)) storeAnswer(rows, request.idempotency, past.answer, ledger)
+    for (const { table, row } of past.privateRows) rows.put(table, row)
+  }
+  const moved = [...ledgers.values()].filter(({ revision, expectedRevision }) => revision > expectedRevision)
+  await pipelined(client, () => [...set.flush(tx), ...(moved.length > 0 ? [advance(tx, moved)] : [])])
+  assertCommitted(await client.query('commit'))
+  reportCommit(options, ledgers.values())
+  return found
+}
+
+/** The ids of a request's attempts that the streams hold. Each attempt began at most a few events before the end. */
+async function storedIds(store: EventStore, group: readonly Doubtful[]): Promise<Set<string>> {
+  const stored = new Set<string>()
+  for (const companyId of new Set(group.map((request) => request.companyId))) {
+    const from = Math.min(
+      ...group.filter((r) => r.companyId === companyId).flatMap((r) => r.inDoubt.map((past) => past.fromRevision)),
+    )
+    for await (const event of store.read(streamOf(companyId), from)) stored.add(event.id)
+  }
+  return stored
+}
+
+const isStored = (past: Decided, stored: ReadonlySet<string>): boolean =>
+  past.eventIds.length > 0 && past.eventIds.every((id) => stored.has(id))

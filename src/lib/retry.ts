@@ -1,0 +1,28 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
+const WAIT_MIN_MS = 250
+const WAIT_MAX_MS = 15_000
+
+/**
+ * Does `work` again and again, with growing patience, until it says that it is done or the signal aborts; progress makes it
+ * impatient again. A failure that comes of the abort is nobody's concern.
+ */
+export async function retry(
+  signal: AbortSignal,
+  work: (onProgress: () => void) => Promise<'done' | 'again'>,
+  onError: (error: unknown) => void,
+): Promise<void> {
+  let wait_ms = WAIT_MIN_MS
+  const onProgress = () => {
+    wait_ms = WAIT_MIN_MS
+  }
+  while (!signal.aborted) {
+    try {
+      if ((await work(onProgress)) === 'done') return
+    } catch (error) {
+      if (!signal.aborted) onError(error)
+    }
+    await delay(wait_ms, undefined, { signal }).catch(() => {})
+    wait_ms = Math.min(wait_ms * 2, WAIT_MAX_MS)
+  }
+}

@@ -1,0 +1,87 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { expect } from 'chai'
+import { coalesce, type Repetition, repeat } from '#lib/repeat.ts'
+
+/** Work that ends when it is told to. */
+function steps() {
+  let runs = 0
+  const ends: (() => void)[] = []
+  const work = () => {
+    runs += 1
+    return new Promise<void>((resolve) => ends.push(resolve))
+  }
+  return { work, end: () => ends.shift()?.(), runs: () => runs }
+}
+
+describe('coalesce', () => {
+  it('does what is asked for in one turn once, and once more for all who ask meanwhile', async () => {
+    const { work, end, runs } = steps()
+    const demand = coalesce(work)
+    for (let n = 0; n < 3; n++) demand.ask()
+    expect(runs()).to.equal(0)
+    await nextTurn()
+    expect(runs()).to.equal(1)
+    for (let n = 0; n < 3; n++) demand.ask()
+    await nextTurn()
+    expect(runs()).to.equal(1)
+    end()
+    await nextTurn()
+    expect(runs()).to.equal(2)
+    end()
+    await demand.idle()
+    await nextTurn()
+    expect(runs()).to.equal(2)
+  })
+
+  it('is idle before it was asked, and begins again afterwards', async () => {
+    let runs = 0
+    const demand = coalesce(async () => (runs += 1))
+    await demand.idle()
+    for (let n = 1; n < 4; n++) {
+      demand.ask()
+      await demand.idle()
+      expect(runs).to.equal(n)
+    }
+  })
+})
+
+describe('repeat', () => {
+  it('does the work at once, again after each wait, whether it failed or not, and not after it was stopped', async () => {
+    const errors: unknown[] = []
+    let runs = 0
+    const repetition = await new Promise<Repetition>((resolve) => {
+      const started = repeat(
+        async () => {
+          runs += 1
+          if (runs === 3) resolve(started)
+          throw new Error(`run ${runs}`)
+        },
+        () => 1,
+        (error) => errors.push((error as Error).message),
+      )
+    })
+    await repetition.stop()
+    expect(errors).to.deep.equal(['run 1', 'run 2', 'run 3'])
+    repetition.now()
+    await nextTurn()
+    await nextTurn()
+    expect(runs).to.equal(3)
+  })
+
+  it('does not wait when it is told so, and stops when the work under way has ended', async () => {
+    const { work, end, runs } = steps()
+    const repetition = repeat(work, 3_600_000, () => {})
+    await nextTurn()
+    repetition.now()
+    end()
+    await nextTurn()
+    expect(runs()).to.equal(2)
+    let stopped = false
+    const stopping = repetition.stop().then(() => (stopped = true))
+    await nextTurn()
+    expect(stopped).to.equal(false)
+    end()
+    await stopping
+    expect(runs()).to.equal(2)
+  })
+})

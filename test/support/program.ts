@@ -1,0 +1,16 @@
+import { createRequire } from 'node:module'
+
+const { build, compiledOf } = createRequire(import.meta.url)('../../tools/compiled.cjs') as {
+  build(): void
+  compiledOf(source: string): string
+}
+
+/** Compiles the product, unless that is done: once for a run, before any program is started. */
+export { build as buildPrograms }
+
+/** What node is given to run a program of the product, as `src/main.ts`: its compiled form, which starts much faster. */
+export const programOf = (source: string, ...words: readonly string[]): string[] => [
+  '--enable-source-maps',
+  compiledOf(source),
+  ...words,
+]

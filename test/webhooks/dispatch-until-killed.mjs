@@ -1,0 +1,16 @@
+import { startWebhooks } from '../../dist/src/webhooks/start.js'
+
+/** Delivers what waits in the database DATABASE_URL until somebody ends the process. */
+startWebhooks({
+  databaseUrl: process.env.DATABASE_URL ?? '',
+  switchOff: async () => {},
+  retrySeconds: [60],
+  switchOffHours: 24,
+  allowPrivate: true,
+  clock: Date.now,
+  random: Math.random,
+  log: (message, error) => console.error(message, error),
+})
+
+// So that it ends by itself should whoever started it be gone.
+process.stdin.resume().on('end', () => process.exit())
