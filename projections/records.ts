@@ -67,7 +67,15 @@ export function recordHandlers<T extends Id, D extends RecordObject, C>(kind: Re
         const doc = kind.create(event.data, inZone(event.recorded_at, timezoneOf(rows)))
         const { company_id } = companyOf(rows)
         const { id, external_id } = doc
-        rows.add(table, { company_id, id, external_id, deleted_at: null, ...stamp(event), ...columnsOf(doc, null), doc })
+        rows.add(table, {
+          company_id,
+          id,
+          external_id,
+          deleted_at: null,
+          ...stamp(event),
+          ...columnsOf(doc, null),
+          doc,
+        })
       },
     },
     updated: changing<Id & { readonly changes: Partial<D> }>((doc, { changes }) => ({ ...doc, ...changes })),

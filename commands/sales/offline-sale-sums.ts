@@ -4,7 +4,7 @@ import type { OfflineSaleWarning } from '#projections/sales.ts'
 import type { OfflineSale } from './offline-sale-input.ts'
 import { warning } from './offline-sale-warnings.ts'
 
-/** What a sale adds up to: the items' totals less `discount` are its total (UP-7). All in decimal texts. */
+/** What a sale adds up to: the items' totals less `discount` are its total (UP-21). All in decimal texts. */
 export interface Sums {
   /** Of each item, in their order. */
   readonly lines: readonly { readonly total: string; readonly discount: string }[]
@@ -57,7 +57,7 @@ interface Line {
 
 /**
  * A line may be off by one cent for each unit, or part of one: tills truncate, and divide the price of a package. What is
- * farther below quantity × price is a discount.
+ * farther below quantity × price is a discount (UP-20).
  */
 function addUpLine({ product_id, quantity, price, total }: OfflineSale['items'][number]): Line {
   const [thousandths, unitCents, cents] = [toThousandths(quantity), toCents(price), toCents(total)]
@@ -82,7 +82,7 @@ type Wrong = readonly (readonly [field: string, message: string | null])[]
 
 /**
  * What the total is below the items is a discount at the end. Above them it may be by one cent a line, as of a till that
- * rounds at the end only: that many lines are recorded with one cent more each.
+ * rounds at the end only: that many lines are recorded with one cent more each (UP-21).
  */
 function addUpItems({ total }: Amounts, lines: readonly Line[]) {
   const [sum, wanted] = [lines.reduce((cents, line) => cents + line.cents, 0), toCents(total)]
@@ -100,7 +100,7 @@ function addUpItems({ total }: Amounts, lines: readonly Line[]) {
 
 /**
  * The payments are the total, or with the change what was given for it. `amount_received` may be of all payments, or of cash
- * alone, as in mixed payments or where nothing was paid in cash. A sale that was cancelled before it was paid has no payments.
+ * alone, as in mixed payments or where nothing was paid in cash. A sale that was cancelled before it was paid has no payments (UP-7).
  */
 function addUpPayments({ payments, status, ...sale }: Amounts, cash: number) {
   const [total, paid] = [toCents(sale.total), sumOf(payments.map(({ amount }) => amount))]

@@ -133,7 +133,7 @@ describe('whatever tills send that is understood', () => {
     expect(await stock()).to.equal(((100_000 - taken) / 1000).toFixed(3))
   }
 
-  it('is recorded once, adds up, and is in the books as it is in the ledger [UP-4, UP-7, UP-16]', async () => {
+  it('is recorded once, adds up, and is in the books as it is in the ledger [UP-4, UP-7, UP-16, UP-21]', async () => {
     await fc.assert(fc.asyncProperty(history, play), { numRuns: 12 })
     const { parity } = await api.core.rebuild()
     expect(parity?.filter(({ equal }) => !equal)).to.deep.equal([])

@@ -36,7 +36,7 @@ describe('sums of an offline sale', () => {
     ['given away', 1, 10, 0, ['line_discount'], '10.00'],
   ]
   for (const [what, quantity, price, total, warned, discount] of lines) {
-    it(`take a line that is ${what} [UP-7]`, () => {
+    it(`take a line that is ${what} [UP-20]`, () => {
       const sums = sumsOf(sold(quantity, price, total))
       expect(sums.wrong).to.deep.equal({})
       expect(codes(sums)).to.deep.equal(warned)
@@ -45,13 +45,13 @@ describe('sums of an offline sale', () => {
     })
   }
 
-  it('keep what the total is below the items as a discount at the end [UP-7]', () => {
+  it('keep what the total is below the items as a discount at the end [UP-21]', () => {
     const sums = sumsOf({ total: 9, amount_received: 9, ...paid([CASH, 9]) })
     expect(sums).to.deep.include({ discount: '1.00', lines: [{ total: '10.00', discount: '0.00' }], wrong: {} })
     expect(codes(sums)).to.deep.equal(['discount'])
   })
 
-  it('share out what a till has rounded at the end only, one cent a line [UP-7]', () => {
+  it('share out what a till has rounded at the end only, one cent a line [UP-21]', () => {
     const items = Array.from({ length: 3 }, () => line(0.333, 1, 0.33))
     const sums = sumsOf({ items, total: 1, amount_received: 1, ...paid([CASH, 1]) })
     expect(sums.wrong).to.deep.equal({})
@@ -137,7 +137,7 @@ describe('sums of an offline sale', () => {
     ['nothing received though there is cash', { amount_received: 0, change: 0 }, ['change']],
   ]
   for (const [what, fields, wrong] of contradictions) {
-    it(`do not understand ${what} [UP-7]`, () => {
+    it(`do not understand ${what} [UP-7, UP-20, UP-21]`, () => {
       const sums = sumsOf(fields)
       expect(Object.keys(sums.wrong)).to.have.members(wrong)
       for (const messages of Object.values(sums.wrong)) expect(messages.join()).to.match(/\S/)
@@ -170,7 +170,7 @@ describe('any sums that are understood', () => {
     says: fc.constantFrom('all', 'cash', 'nothing'),
   })
 
-  it('are items less discount, and paid by what was charged [UP-7]', () => {
+  it('are items less discount, and paid by what was charged [UP-7, UP-21]', () => {
     fc.assert(
       fc.property(sale, ({ lines, discount, card, given, isNet, says }) => {
         const items = lines.map(({ thousandths, price, off }) =>

@@ -85,7 +85,7 @@ describe('record offline sale', () => {
     ])
   })
 
-  it('keeps discounts, of a line in it and at the end in the sale [UP-7]', async () => {
+  it('keeps discounts, of a line in it and at the end in the sale [UP-20, UP-21]', async () => {
     const scenario = await given(...shop)
     const items = [
       { product_id: 10, quantity: 1, price: 10, total: 9 },
