@@ -1,10 +1,11 @@
 import { z } from 'zod'
+import { StateRegistration } from '#domain/fiscal-codes.ts'
 import { isTimeZone } from '#domain/instant.ts'
 import { refuse } from '#domain/refusal.ts'
 import { Cnpj } from '#domain/tax-number.ts'
 import { Id, text } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
-import { PLANS } from '#events/companies.ts'
+import { PLANS, TAX_REGIMES } from '#events/companies.ts'
 import { accept, command } from '#ledger/command.ts'
 import { ownCompany } from '#projections/companies.ts'
 import { changesBetween, isEmpty } from './records.ts'
@@ -21,6 +22,8 @@ export const companyShape = {
   logo_url: text(500)
     .refine((url) => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol), LOGO_URL)
     .nullable(),
+  state_registration: StateRegistration.nullable(),
+  tax_regime: z.enum(TAX_REGIMES).nullable(),
 }
 
 /** The id is part of the input: a company needs a ledger, and so an id, before anything can happen in it. */
@@ -30,6 +33,8 @@ export const RegisterCompanyInput = z.strictObject({
   plan: companyShape.plan.default('basic'),
   timezone: companyShape.timezone.default('America/Sao_Paulo'),
   logo_url: companyShape.logo_url.default(null),
+  state_registration: companyShape.state_registration.optional(),
+  tax_regime: companyShape.tax_regime.optional(),
 })
 export type RegisterCompanyInput = z.infer<typeof RegisterCompanyInput>
 
@@ -40,15 +45,16 @@ export const registerCompany = command<RegisterCompanyInput>({
     if (input.id !== companyId) throw new Error(`company ${input.id} belongs to another ledger`)
     const subject = `company/${companyId}`
     if (rows.get(ownCompany)) return accept('unchanged', subject)
-    return accept('created', subject, [event('CompanyRegistered', input)])
+    const { state_registration = null, tax_regime = null } = input
+    return accept('created', subject, [event('CompanyRegistered', { ...input, state_registration, tax_regime })])
   },
 })
 
-/** Absent is left alone; a null logo_url removes the logo. */
+/** Absent is left alone; null removes the logo, the state registration, or the tax regime. */
 export const UpdateCompanyInput = z.strictObject(companyShape).partial()
 export type UpdateCompanyInput = z.infer<typeof UpdateCompanyInput>
 
-/** A new time zone counts from now on: records keep the offset of the times that they have. */
+/** A new time zone counts from now on: days that are recorded stay as they were decided, instants are shown by its clock. */
 export const updateCompany = command<UpdateCompanyInput>({
   needs: () => [ownCompany],
   decide(rows, input, { companyId }) {

@@ -63,7 +63,7 @@ export const categoriesProjection = projection('categories', [categories], {
 export const categoryView = docView(categoryById)
 
 /** All fields of an item that a caller sets, stock aside. */
-export type ItemFields = Omit<DataOf<'CatalogItemRevived'>, 'id'>
+export type ItemFields = Required<Omit<DataOf<'CatalogItemRevived'>, 'id'>>
 
 /** A catalog item as the API shows it, without `category_name`: categories change by themselves, so it is joined on reading. */
 export type ItemObject = { id: number } & ItemFields & {
@@ -116,6 +116,9 @@ const on = recordHandlers<DataOf<'CatalogItemCreated'>, ItemObject, ItemColumns>
   byId: itemById,
   create: (data, at) =>
     withMore(data, {
+      gtin: data.gtin ?? null,
+      ncm: data.ncm ?? null,
+      cest: data.cest ?? null,
       stock_updated_at: data.stock === null ? null : at,
       created_at: at,
       updated_at: at,

@@ -1,10 +1,11 @@
+import { instantsInZone } from '#domain/instant.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
 import type { RecordView } from '#ledger/projection.ts'
 import { byPk, table } from '#ledger/table.ts'
 import type { Changes, Rows } from '#ledger/working-set.ts'
 import { type Changed, changedColumns, projection, stamp } from './define.ts'
 
-export type CompanyObject = DataOf<'CompanyRegistered'> & { created_at: string }
+export type CompanyObject = Required<DataOf<'CompanyRegistered'>> & { created_at: string }
 
 /** What deciding on deliveries needs to know of an endpoint. */
 export interface WebhookRoute {
@@ -19,6 +20,8 @@ export interface WebhookRoute {
 interface CompanyRow extends Changed {
   company_id: number
   timezone: string
+  /** Whether it ever had another: then records have instants of other offsets, which are shown as its clock has them now. */
+  zone_changed: boolean
   plan: string
   /** Keys that are not revoked, expired ones among them. At most five may be active (KEY-4). */
   active_keys: { id: number; expires_at: string | null }[]
@@ -33,6 +36,7 @@ export const companies = table<CompanyRow>('companies', {
   columns: {
     company_id: 'bigint',
     timezone: 'text',
+    zone_changed: 'boolean',
     plan: 'text',
     active_keys: 'json',
     active_owners: 'json',
@@ -53,12 +57,24 @@ export function companyOf(rows: Rows): Readonly<CompanyRow> {
   return company
 }
 
+/** Shows a record's instants on the clock of the company's present zone (VAL-3, decision 33). */
+export const onCompanysClock = (view: RecordView): RecordView => ({
+  ...view,
+  render(rows, id, now) {
+    const record = view.render(rows, id, now)
+    const { zone_changed, timezone } = companyOf(rows)
+    return record !== null && zone_changed ? instantsInZone(record, timezone) : record
+  },
+})
+
 export const timezoneOf = (rows: Rows): string => companyOf(rows).timezone
 
 function companyRow(event: EventOf<'CompanyRegistered'>): CompanyRow {
-  const { id, name, cnpj, plan, timezone, logo_url } = event.data
-  const doc = { id, name, cnpj, plan, timezone, logo_url, created_at: event.recorded_at }
-  return { company_id: id, timezone, plan, active_keys: [], active_owners: [], webhooks: [], ...stamp(event), doc }
+  const { id, name, cnpj, plan, timezone, logo_url, state_registration = null, tax_regime = null } = event.data
+  const taxed = { state_registration, tax_regime }
+  const doc = { id, name, cnpj, plan, timezone, logo_url, ...taxed, created_at: event.recorded_at }
+  const none = { active_keys: [], active_owners: [], webhooks: [] }
+  return { company_id: id, timezone, zone_changed: false, plan, ...none, ...stamp(event), doc }
 }
 
 /** For an event that changes what is known of one endpoint. */
@@ -80,7 +96,9 @@ export const companiesProjection = projection('companies', [companies], {
     apply(rows, event) {
       const before = companyOf(rows)
       const doc = { ...before.doc, ...event.data.changes }
-      rows.put(companies, { ...before, timezone: doc.timezone, plan: doc.plan, ...stamp(event), doc })
+      const { timezone, plan } = doc
+      const zone_changed = before.zone_changed || timezone !== before.timezone
+      rows.put(companies, { ...before, timezone, zone_changed, plan, ...stamp(event), doc })
     },
   },
   ApiKeyCreated: {

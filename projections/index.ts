@@ -4,7 +4,7 @@ import type { Sequences } from '#ledger/follow/preparation.ts'
 import { type ReadModel, versionOf } from '#ledger/projection.ts'
 import { apiKeysProjection, apiKeyView } from './api-keys.ts'
 import { catalogItemsProjection, catalogItemView, categoriesProjection, categoryView } from './catalog.ts'
-import { companiesProjection, companyView, ownCompany } from './companies.ts'
+import { companiesProjection, companyView, onCompanysClock, ownCompany } from './companies.ts'
 import { payablesProjection, payableView, receivablesProjection, receivableView } from './finance.ts'
 import { ordersProjection, orderView } from './orders.ts'
 import { paymentTypesProjection, paymentTypeView } from './payment-types.ts'
@@ -36,25 +36,27 @@ const projections = [
   ordersProjection,
 ]
 
+const views: ReadModel['views'] = {
+  company: companyView,
+  payment_type: paymentTypeView,
+  user: userView,
+  api_key: apiKeyView,
+  customer: customerView,
+  supplier: supplierView,
+  category: categoryView,
+  catalog_item: catalogItemView,
+  sale: saleView,
+  receivable: receivableView,
+  payable: payableView,
+  webhook: webhookView,
+  store: storeView,
+  order: orderView,
+}
+
 export const readModel: ReadModel = {
   version: versionOf(projections, MEANING),
   projections,
-  views: {
-    company: companyView,
-    payment_type: paymentTypeView,
-    user: userView,
-    api_key: apiKeyView,
-    customer: customerView,
-    supplier: supplierView,
-    category: categoryView,
-    catalog_item: catalogItemView,
-    sale: saleView,
-    receivable: receivableView,
-    payable: payableView,
-    webhook: webhookView,
-    store: storeView,
-    order: orderView,
-  },
+  views: Object.fromEntries(Object.entries(views).map(([type, view]) => [type, onCompanysClock(view)])),
   upcast: upcasterOf(EVENT_TYPES),
   base: [ownCompany],
 }

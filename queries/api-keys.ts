@@ -1,10 +1,10 @@
 import type { Pool } from 'pg'
 import { inZone } from '#domain/instant.ts'
 import type { ApiKeyObject } from '#projections/api-keys.ts'
+import type { CompanyObject } from '#projections/companies.ts'
 
 interface MeRow {
-  name: string
-  cnpj: string
+  company: Pick<CompanyObject, 'id' | 'name' | 'cnpj' | 'state_registration' | 'tax_regime'>
   plan: string
   timezone: string
   key: { id: number; name: string; prefix: string; scopes: string[]; created_at: string; expires_at: string | null }
@@ -14,7 +14,8 @@ interface MeRow {
 
 const GET_ME = {
   name: 'get_me',
-  text: `select c.doc->>'name' as name, c.doc->>'cnpj' as cnpj, c.plan, c.timezone, k.doc as key,
+  text: `select json_build_object('id', c.company_id, 'name', c.doc->'name', 'cnpj', c.doc->'cnpj',
+                  'state_registration', c.doc->'state_registration', 'tax_regime', c.doc->'tax_regime') as company, c.plan, c.timezone, k.doc as key,
                 date_trunc('milliseconds', clock_timestamp()) as now, l.revision
          from companies c
          join api_keys k on k.company_id = c.company_id and k.id = $2
@@ -31,13 +32,13 @@ export async function getMe(
   const { rows } = await pool.query<MeRow>({ ...GET_ME, values: [companyId, keyId] })
   const [row] = rows
   if (!row) return null
-  const { name, cnpj, plan, timezone, key, revision } = row
+  const { company, plan, timezone, key, revision } = row
   const { id, prefix, scopes, created_at, expires_at } = key
   const local = (instant: string) => inZone(instant, timezone)
   return {
     revision,
     me: {
-      company: { id: companyId, name, cnpj },
+      company,
       key: {
         id,
         name: key.name,

@@ -18,7 +18,7 @@ export interface Source {
   readonly record: string | ((today: string) => string)
   /** SQL of what all listed records have in common. */
   readonly where?: string
-  /** Makes the API's object of a record, where SQL cannot: times on the company's clock. */
+  /** Makes the API's object of a record, where SQL cannot; its instants are on the company's clock then. */
   present?(record: unknown, timezone: string): object
 }
 
@@ -40,6 +40,7 @@ export interface LedgerRow {
   readonly revision: number
   readonly last_recorded_at: string
   readonly timezone: string
+  readonly zone_changed: boolean
   readonly tables: number
 }
 
@@ -105,12 +106,12 @@ function textOf(
   const noKeys = order.columns.map(({ name, type }) => `null::${type} as ${keyColumn(name)}`)
   // The ledger's row has no key, and so comes first.
   const inOrder = order.columns.map(({ name }) => `${keyColumn(name)}${directionOf(order)} nulls first`)
-  return `select l.revision, l.last_recorded_at, c.timezone, c.tableoid as tables, null::text as record, ${noKeys.join(', ')}
+  return `select l.revision, l.last_recorded_at, c.timezone, c.zone_changed, c.tableoid as tables, null::text as record, ${noKeys.join(', ')}
     from ledgers l
     join companies c on c.company_id = l.company_id
     where l.company_id = $1
     union all
-    select null, null, null, null, p.*
+    select null, null, null, null, null, p.*
     from (${(order.isSorted ? sortedPage : walkedPage)(source, order, wanted.join(' and '))}
     ) p
     order by ${inOrder.join(', ')}`

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
-import { CalendarDate, Instant, inZone } from '#domain/instant.ts'
+import { CalendarDate, Instant, instantsInZone, inZone } from '#domain/instant.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
 import { nameKey } from '#domain/text.ts'
 import { type CursorScope, decodeCursor, encodeCursor } from './cursor.ts'
@@ -166,7 +166,7 @@ async function fetchPage(
   const listed = found.slice(0, limit)
   const last = found.length > limit ? listed.at(-1) : undefined
   return {
-    data: listed.map((row) => textOf(source, row, ledger.timezone)).join(','),
+    data: listed.map((row) => shown(source, row.record, ledger)).join(','),
     has_more: last !== undefined,
     next: last ? encodeCursor(scope, keyOf(order, last)) : null,
     synced_at: inZone(ledger.last_recorded_at, ledger.timezone),
@@ -175,8 +175,13 @@ async function fetchPage(
   }
 }
 
-const textOf = ({ present }: Source, { record }: RecordRow, timezone: string): string =>
-  present ? JSON.stringify(present(JSON.parse(record), timezone)) : record
+type Clock = Pick<LedgerRow, 'timezone' | 'zone_changed'>
+
+/** A record's JSON text with instants on the clock of the company's present zone (VAL-3, decision 33). */
+function shown({ present }: Source, record: string, { timezone, zone_changed }: Clock): string {
+  if (present) return JSON.stringify(present(JSON.parse(record), timezone))
+  return zone_changed ? instantsInZone(record, timezone) : record
+}
 
 const keyOf = ({ columns }: Order, row: RecordRow): (string | number)[] =>
   columns.map(({ name }) => row[keyColumn(name)] as string | number)
@@ -221,19 +226,19 @@ export async function getBy(
 ): Promise<Found> {
   const { resource, from, where } = source
   const live = where ? ` and ${where}` : ''
-  const { rows } = await pool.query<Found & { timezone: string }>({
+  const { rows } = await pool.query<Found & Clock>({
     name: `get_${resource}_by_${column}`,
-    text: `select l.revision, ${source.present ? '(select c.timezone from companies c where c.company_id = $1),' : ''}
+    text: `select l.revision, c.timezone, c.zone_changed,
                   (select ${recordOf(source)} from ${from} where t.company_id = $1 and t.${column} = $2::${COLUMNS[column]}${live}) as record
            from ledgers l
+           join companies c on c.company_id = l.company_id
            where l.company_id = $1`,
     values: [companyId, value, ...(isDaily(source) ? [today] : [])],
   })
   const [found] = rows
-  if (!found) throw new Error(`company ${companyId} has no ledger`)
-  const { record, revision, timezone } = found
-  if (record === null || !source.present) return { record, revision }
-  return { record: JSON.stringify(source.present(JSON.parse(record), timezone)), revision }
+  if (!found) throw new Error(`company ${companyId} is not registered`)
+  const { record, revision } = found
+  return { record: record === null ? null : shown(source, record, found), revision }
 }
 
 /** The pattern of names that contain a text, if there is one, for `like` on name keys: neither case nor spacing matters. */

@@ -42,7 +42,8 @@ const webhookListing: Listing<object> = {
       },
       timezone,
     )
-    return { ...doc, ...state }
+    const [created_at, updated_at] = [localTime(doc.created_at, timezone), localTime(doc.updated_at, timezone)]
+    return { ...doc, created_at, updated_at, ...state }
   },
 }
 

@@ -8,7 +8,10 @@ exports.FOLDERS = [
     'values and pure rules: money, quantities, instants, tax numbers, scopes, refusals, what becomes of an order and who gets its money',
   ],
   ['src/lib', 'tools without a business: semaphore, memory budget, retry, repeat, files'],
-  ['src/postgres', 'embedded server and its supervision, pool, listener, purging, migrations of the schemas `ops` and `ledger`'],
+  [
+    'src/postgres',
+    'embedded server and its supervision, pool, listener, purging, migrations of the schemas `ops` and `ledger`',
+  ],
   [
     'src/ledger',
     'envelope and hash chain, event-store port, working set, projections and reactors as types; knows no business',

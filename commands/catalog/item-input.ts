@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { Cest, Gtin, Ncm } from '#domain/fiscal-codes.ts'
 import { Money } from '#domain/money.ts'
 import { SignedQuantity, StockQuantity } from '#domain/quantity.ts'
 import { ExternalId, Id, text } from '#domain/text.ts'
@@ -10,6 +11,9 @@ const optionalShape = {
   category_id: Id.nullish(),
   unit: text(10).nullish(),
   cost: Money.nullish(),
+  gtin: Gtin.nullish(),
+  ncm: Ncm.nullish(),
+  cest: Cest.nullish(),
   /** The new absolute quantity; null is untracked, absent is left alone. */
   stock: StockQuantity.nullish(),
 }

@@ -112,6 +112,9 @@ export function fieldsOf(externalId: string | null, input: ItemInput): ItemField
     unit: input.unit ?? null,
     price: input.price,
     cost: input.cost ?? null,
+    gtin: input.gtin ?? null,
+    ncm: input.ncm ?? null,
+    cest: input.cest ?? null,
   }
 }
 

@@ -47,6 +47,8 @@ const grocery: DemoCompany = {
     plan: 'api',
     timezone: 'America/Sao_Paulo',
     logo_url: null,
+    state_registration: '110042490114',
+    tax_regime: 'simples_nacional',
   },
   user: { name: 'Ana Ribeiro', email: 'ana@mercearia-boa-vista.example' },
   paymentTypes: [
@@ -73,6 +75,9 @@ const grocery: DemoCompany = {
       barcode: '7890000010078',
       category: groceries,
       cost: '12.40',
+      gtin: '7890000010078',
+      ncm: '09012100',
+      cest: '1709600',
     }),
     product('arroz-5kg', 'Arroz agulhinha tipo 1, 5 kg', '27.90', '35', {
       barcode: '7890000010146',

@@ -31,10 +31,17 @@ const secret = <F extends Flag>(flag: F) => ({ ...flag, value: `${flag.value}|-`
 const toggle = { required: false, value: null } as const
 
 const PLANS = 'basic|api'
+const TAX_REGIMES = 'simples_nacional|simples_nacional_excess|normal|mei'
 const KINDS = 'cash|card|pix|transfer|credit_account|exchange_credit|promotion|cashback|other'
 const ROLES = 'owner|clerk'
 
-const ofCompany = { plan: optional(PLANS), timezone: optional('ZONE'), 'logo-url': optional('URL') }
+const ofCompany = {
+  plan: optional(PLANS),
+  timezone: optional('ZONE'),
+  'logo-url': optional('URL'),
+  'state-registration': optional('IE|ISENTO'),
+  'tax-regime': optional(TAX_REGIMES),
+}
 
 /** Flags that name a user of a company. */
 const user = { company: required('ID'), email: required('ADDRESS') }
@@ -49,7 +56,8 @@ export const COMMANDS = {
     flags: { name: required('NAME'), cnpj: required('CNPJ'), ...ofCompany },
   },
   'company update': {
-    summary: 'changes what is given; an empty --logo-url= removes the logo',
+    summary:
+      'changes what is given; an empty --logo-url=, --state-registration= or --tax-regime= removes what was there',
     flags: { company: required('ID'), name: optional('NAME'), cnpj: optional('CNPJ'), ...ofCompany },
     positional: 'company',
   },

@@ -11,11 +11,23 @@ interface Fields {
   readonly plan?: string | undefined
   readonly timezone?: string | undefined
   readonly 'logo-url'?: string | undefined
+  readonly 'state-registration'?: string | undefined
+  readonly 'tax-regime'?: string | undefined
 }
 
-/** An empty logo removes it. */
-const inputOf = ({ name, cnpj, plan, timezone, 'logo-url': logo }: Fields) =>
-  given({ name, cnpj, plan, timezone, logo_url: logo === '' ? null : logo })
+/** What may be missing is removed by an empty value. */
+const orNone = (value: string | undefined) => (value === '' ? null : value)
+
+const inputOf = ({ name, cnpj, plan, timezone, ...optional }: Fields) =>
+  given({
+    name,
+    cnpj,
+    plan,
+    timezone,
+    logo_url: orNone(optional['logo-url']),
+    state_registration: orNone(optional['state-registration']),
+    tax_regime: orNone(optional['tax-regime']),
+  })
 
 const RegistrationFields = RegisterCompanyInput.omit({ id: true })
 

@@ -13,6 +13,10 @@ const item = {
   unit: text.nullable(),
   price: money,
   cost: money.nullable(),
+  /** Codes of fiscal documents: digits only, absent in events from before items had them. */
+  gtin: text.nullish(),
+  ncm: text.nullish(),
+  cest: text.nullish(),
 }
 
 /** The catalog. Stock has events of its own, because a movement of stock is no change of the item. */

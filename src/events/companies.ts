@@ -4,6 +4,9 @@ import { eventType, instant, percentage, personal, text } from './define.ts'
 /** What a company pays for: `api` is the add-on for the integration API; without it the API answers 402. */
 export const PLANS = ['basic', 'api'] as const
 
+/** How a company is taxed, as fiscal documents tell it (CRT 1 to 4); the second is Simples Nacional above the state's ceiling. */
+export const TAX_REGIMES = ['simples_nacional', 'simples_nacional_excess', 'normal', 'mei'] as const
+
 export const PAYMENT_KINDS = [
   'cash',
   'card',
@@ -26,6 +29,9 @@ const company = {
   plan: z.enum(PLANS),
   timezone: text,
   logo_url: text.nullable(),
+  /** These two are absent in events from before companies had them. */
+  state_registration: text.nullish(),
+  tax_regime: z.enum(TAX_REGIMES).nullish(),
 }
 
 const paymentType = {

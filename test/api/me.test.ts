@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { updateCompany } from '#commands/companies.ts'
 import { LOCAL_TIME } from '../support/answers.ts'
 import { send, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
@@ -22,7 +23,13 @@ describe('/me', () => {
     expect(reply.status).to.equal(200)
     const { server_time, limits, key: shown, ...rest } = reply.body.data
     expect(rest).to.deep.equal({
-      company: { id: company.id, name: `Loja ${company.id}`, cnpj: '11.222.333/0001-81' },
+      company: {
+        id: company.id,
+        name: `Loja ${company.id}`,
+        cnpj: '11.222.333/0001-81',
+        state_registration: null,
+        tax_regime: null,
+      },
       plan: 'api',
     })
     const { created_at, ...about } = shown
@@ -38,6 +45,12 @@ describe('/me', () => {
     expect(Math.abs(Date.parse(server_time) - Date.now())).to.be.below(5_000)
     expect(limits).to.deep.include({ requests_per_minute: 77, requests_per_day: 777 })
     expect(reply.text).to.not.include(key)
+  })
+
+  it('tells what the company says of its taxes [KEY-2]', async () => {
+    const taxes = { state_registration: 'ISENTO', tax_regime: 'normal' } as const
+    await company.run(updateCompany, taxes)
+    expect((await me(company.key)).body.data.company).to.include(taxes)
   })
 
   it('shows null for a key without an end [KEY-2]', async () => {

@@ -40,9 +40,9 @@ describe('what the command line loads', () => {
       const loaded = await loadedBy(...words)
       expect(loaded).to.include('cli/ledger-verify').and.to.include('zod')
       expect(loaded).to.not.include.members(['cli/companies'])
-      expect(
-        loaded.filter((name) => /^(pg|express|preact|@grpc|service|api|panel)(\/|-|$)/.test(name)),
-      ).to.deep.equal([])
+      expect(loaded.filter((name) => /^(pg|express|preact|@grpc|service|api|panel)(\/|-|$)/.test(name))).to.deep.equal(
+        [],
+      )
       for (const name of await readdir(directory)) await rm(join(directory, name))
     }
   })

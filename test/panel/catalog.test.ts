@@ -25,6 +25,9 @@ describe('panel: catalog', () => {
       unit: 'KG',
       barcode: '789',
       sku: 'CF',
+      gtin: '7891234567895',
+      ncm: '0901.21.00',
+      cest: '17.096.00',
       stock: '1.500',
     }
     const { status, to } = await create({ ...fields, category_id: String(category_id) })
@@ -32,6 +35,7 @@ describe('panel: catalog', () => {
     const path = pathOf(to)
     expect(await inApi(path)).to.deep.include({
       ...{ name: 'Café', type: 'product', price: '1234.50', cost: '900.00', unit: 'KG', barcode: '789', sku: 'CF' },
+      ...{ gtin: '7891234567895', ncm: '09012100', cest: '1709600' },
       ...{ category_id, category_name: 'Bebidas', stock: '1500.000' },
     })
     const shown = textIn((await user.get(to ?? '')).html)
@@ -40,6 +44,7 @@ describe('panel: catalog', () => {
       'R$ 1.234,50',
       'R$ 900,00',
       '1.500 KG',
+      '09012100',
       'Bebidas',
       'Item criado',
       'Ponto de venda',

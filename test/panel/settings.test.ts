@@ -14,6 +14,7 @@ describe('panel: settings', () => {
 
   describe('company', () => {
     const fields = { name: 'Mercearia Nova', cnpj: '11.222.333/0001-81', timezone: 'America/Manaus', logo_url: '' }
+    const taxes = { state_registration: '110.042.490.114', tax_regime: 'simples_nacional' }
 
     it('is changed, with the zone by which its days are counted [PANEL-28]', async () => {
       expect((await owner.submit(`${HOME}/empresa`, fields)).to).to.equal(`${HOME}?feito=alterado`)
@@ -23,11 +24,26 @@ describe('panel: settings', () => {
       expect((await company.get('/me')).body.data.company.name).to.equal('Mercearia Nova')
     })
 
+    it('says how it is taxed, or leaves it open [PANEL-28]', async () => {
+      const said = async () => {
+        const { state_registration, tax_regime } = (await company.get('/me')).body.data.company
+        return [state_registration, tax_regime]
+      }
+      await owner.submit(`${HOME}/empresa`, { ...fields, ...taxes })
+      expect(await said()).to.deep.equal(['110042490114', 'simples_nacional'])
+      expect(await shown(HOME))
+        .to.include('110042490114')
+        .and.to.include('Simples Nacional')
+      await owner.submit(`${HOME}/empresa`, { ...fields, state_registration: '', tax_regime: '' })
+      expect(await said()).to.deep.equal([null, null])
+    })
+
     it('is left alone where a field is wrong', async () => {
       for (const [wrong, label] of [
         [{ name: '' }, 'Nome'],
         [{ cnpj: '11.222.333/0001-80' }, 'CNPJ'],
         [{ timezone: 'Lua/Cheia' }, 'Fuso horário'],
+        [{ state_registration: 'IE 1' }, 'Inscrição estadual'],
         [{ logo_url: 'javascript:alert(1)' }, 'Endereço do logotipo'],
       ] as const) {
         const { status, html } = await owner.submit(`${HOME}/empresa`, { ...fields, ...wrong })

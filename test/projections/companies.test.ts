@@ -24,6 +24,29 @@ describe('companies projection', () => {
     expect(company?.doc).to.include({ name: 'Nova', cnpj: '11.222.333/0001-81', created_at: minute(0) })
   })
 
+  it('shows what a company says of its taxes, and nothing where its event is from before it could', async () => {
+    const taxes = { state_registration: '110042490114', tax_regime: 'mei' } as const
+    const told = await given(companyRegistered(taxes))
+    expect((await told.rows(ownCompany)).get(ownCompany)?.doc).to.include(taxes)
+    const { data, ...registered } = companyRegistered()
+    const { state_registration: _registration, tax_regime: _regime, ...before } = data as Record<string, unknown>
+    const untold = await given({ ...registered, data: before })
+    const doc = (await untold.rows(ownCompany)).get(ownCompany)?.doc
+    expect(doc).to.include({ state_registration: null, tax_regime: null })
+  })
+
+  it('remembers for ever that its zone was another', async () => {
+    const to = (changes: object) => event('CompanyUpdated', { id: COMPANY_ID, changes })
+    const changed = async (...events: NewEvent[]) => {
+      const scenario = await given(companyRegistered(), ...events)
+      return (await scenario.rows(ownCompany)).get(ownCompany)?.zone_changed
+    }
+    const away = to({ timezone: 'America/Noronha' })
+    expect(await changed(to({ name: 'Nova' }))).to.equal(false)
+    expect(await changed(away)).to.equal(true)
+    expect(await changed(away, to({ timezone: 'America/Sao_Paulo' }))).to.equal(true)
+  })
+
   it('counts the keys that are not revoked', async () => {
     const scenario = await given(companyRegistered(), key(1), key(2, minute(60)), event('ApiKeyRevoked', { id: 1 }))
     const rows = await scenario.rows(ownCompany, apiKeyById(1))

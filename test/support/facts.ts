@@ -11,6 +11,8 @@ export const companyRegistered = (fields: Partial<DataOf<'CompanyRegistered'>> =
     plan: 'api',
     timezone: 'America/Sao_Paulo',
     logo_url: null,
+    state_registration: null,
+    tax_regime: null,
     ...fields,
   })
 
@@ -65,6 +67,9 @@ export const plainItem = {
   category_id: null,
   unit: null,
   cost: null,
+  gtin: null,
+  ncm: null,
+  cest: null,
 } as const
 
 export const itemCreated = (fields: Partial<DataOf<'CatalogItemCreated'>> = {}) =>

@@ -54,6 +54,9 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   // Account
   company: 'A empresa dona da chave.',
   cnpj: 'CNPJ formatado.',
+  state_registration: 'Inscrição estadual, só dígitos, ou `ISENTO`; `null` se não informada.',
+  tax_regime:
+    'Regime tributário (CRT): `simples_nacional` (1), `simples_nacional_excess` (2, com excesso de sublimite), `normal` (3), `mei` (4); `null` se não informado.',
   key: 'A chave usada na chamada.',
   prefix: 'Primeiros caracteres da chave.',
   scopes: 'Escopos da chave.',
@@ -93,6 +96,9 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   unit: 'Unidade, como `UN` ou `KG`.',
   price: 'Preço de lista.',
   cost: 'Custo.',
+  gtin: 'GTIN (EAN) do produto para documentos fiscais: 8, 12, 13 ou 14 dígitos com dígito verificador; `null` se não tem ("SEM GTIN").',
+  ncm: 'Classificação NCM, 8 dígitos; aceita também com pontos (`0901.21.00`).',
+  cest: 'Código CEST da substituição tributária, 7 dígitos; aceita também com pontos (`17.096.00`).',
   stock: 'Quantidade em estoque; `null` sem controle de estoque. Enviada, passa a ser a quantidade.',
   stock_adjustment: 'Entrada ou saída a somar ao estoque, qualquer que ele seja; não se combina com `stock`.',
   stock_updated_at: 'Último movimento do estoque.',

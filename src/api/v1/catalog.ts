@@ -30,6 +30,9 @@ const itemExample = {
   unit: 'UN',
   price: '18.90',
   cost: '11.40',
+  gtin: '7891234567895',
+  ncm: '09012100',
+  cest: '1709600',
   stock: '24',
 }
 
@@ -65,6 +68,9 @@ const CatalogItem = z
     unit: NullableText,
     price: Amount,
     cost: Amount.nullable(),
+    gtin: NullableText,
+    ncm: NullableText,
+    cest: NullableText,
     stock: ThreeDecimals.nullable(),
     stock_updated_at: Timestamp.nullable(),
     created_at: Timestamp,

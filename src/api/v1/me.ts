@@ -1,15 +1,21 @@
 import { z } from 'zod'
 import { SCOPES } from '#domain/scopes.ts'
-import { PLANS } from '#events/companies.ts'
+import { PLANS, TAX_REGIMES } from '#events/companies.ts'
 import { getMe } from '#queries/api-keys.ts'
 import { MAX_BATCH_ITEMS } from '../batch.ts'
 import { singleOf } from '../contract/envelopes.ts'
-import { RecordId, Timestamp } from '../contract/formats.ts'
+import { NullableText, RecordId, Timestamp } from '../contract/formats.ts'
 import { MAX_BODY_BYTES, read } from '../route.ts'
 import { MAX_LIMIT } from './record-routes.ts'
 
 const example = {
-  company: { id: 1, name: 'Padaria Ipê', cnpj: '11.222.333/0001-81' },
+  company: {
+    id: 1,
+    name: 'Padaria Ipê',
+    cnpj: '11.222.333/0001-81',
+    state_registration: '110042490114',
+    tax_regime: 'simples_nacional',
+  },
   key: {
     id: 4,
     name: 'Loja virtual',
@@ -32,7 +38,13 @@ const example = {
 /** Who calls, what the key may do, and how often (queries/api-keys.ts). */
 const Me = z
   .strictObject({
-    company: z.strictObject({ id: RecordId, name: z.string(), cnpj: z.string() }),
+    company: z.strictObject({
+      id: RecordId,
+      name: z.string(),
+      cnpj: z.string(),
+      state_registration: NullableText,
+      tax_regime: z.enum(TAX_REGIMES).nullable(),
+    }),
     key: z.strictObject({
       id: RecordId,
       name: z.string(),

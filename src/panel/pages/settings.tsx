@@ -1,11 +1,12 @@
 import { z } from 'zod'
 import { companyShape, updateCompany } from '#commands/companies.ts'
+import type { TAX_REGIMES } from '#events/companies.ts'
 import type { CompanyObject } from '#projections/companies.ts'
 import type { UserObject } from '#projections/users.ts'
 import { getRow } from '#queries/events.ts'
 import { listUsers } from '#queries/users.ts'
 import type { Fields } from '../forms/form.ts'
-import { choice, line, webAddress } from '../forms/kinds.ts'
+import { choice, line, namedOptions, webAddress } from '../forms/kinds.ts'
 import type { Page, PanelRoute, Visit } from '../route.ts'
 import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { recordsIn } from '../ui/list.tsx'
@@ -14,6 +15,13 @@ import { PaymentTypeTable, paymentTypesOf } from './payment-types.tsx'
 import { UserTable } from './users.tsx'
 
 const PLAN_NAMES = { basic: 'Básico', api: 'Com adicional de API' } as const
+
+const TAX_REGIME_NAMES: Readonly<Record<(typeof TAX_REGIMES)[number], string>> = {
+  simples_nacional: 'Simples Nacional',
+  simples_nacional_excess: 'Simples Nacional, com excesso de sublimite',
+  normal: 'Regime normal',
+  mei: 'MEI',
+}
 
 const PATH = '/configuracoes'
 const USERS = 200
@@ -35,6 +43,8 @@ const ZONES = [
 const fieldsFor = (timezone: string): Fields => ({
   name: { label: 'Nome', kind: line, isRequired: true },
   cnpj: { label: 'CNPJ', kind: line, isRequired: true, hint: 'Como 12.345.678/0001-95.' },
+  state_registration: { label: 'Inscrição estadual', kind: line, hint: 'Só os números contam; ISENTO, se isenta.' },
+  tax_regime: { label: 'Regime tributário', kind: choice(namedOptions(TAX_REGIME_NAMES), 'Não informado') },
   timezone: {
     label: 'Fuso horário',
     kind: choice(
@@ -44,7 +54,7 @@ const fieldsFor = (timezone: string): Fields => ({
       })),
     ),
     isRequired: true,
-    hint: 'Decide quando começam os dias da empresa.',
+    hint: 'Decide quando começam os dias da empresa e que horas são mostradas.',
   },
   logo_url: { label: 'Endereço do logotipo', kind: webAddress, hint: 'Os caixas o mostram.' },
 })
@@ -72,6 +82,8 @@ async function showSettings(visit: Visit): Promise<Page | null> {
           facts={[
             ['Nome', company.name],
             ['CNPJ', company.cnpj],
+            ['Inscrição estadual', company.state_registration],
+            ['Regime tributário', company.tax_regime && TAX_REGIME_NAMES[company.tax_regime]],
             ['Fuso horário', company.timezone],
             [
               'Logotipo',

@@ -14,6 +14,9 @@ const FIELDS = [
   'unit',
   'price',
   'cost',
+  'gtin',
+  'ncm',
+  'cest',
   'stock',
   'stock_updated_at',
   'created_at',
@@ -34,6 +37,9 @@ describe('catalog items: POST', () => {
       unit: 'UN',
       price: '18.90',
       cost: '11.00',
+      gtin: '17891234567892',
+      ncm: '09012100',
+      cest: '1709600',
       stock: '20.5',
     }
     const created = await post(body)
@@ -58,6 +64,9 @@ describe('catalog items: POST', () => {
       category_name: null,
       unit: null,
       cost: null,
+      gtin: null,
+      ncm: null,
+      cest: null,
       stock: null,
       stock_updated_at: null,
     })
@@ -69,9 +78,28 @@ describe('catalog items: POST', () => {
       category_id: null,
       unit: null,
       cost: null,
+      gtin: null,
+      ncm: null,
+      cest: null,
       stock: null,
     }
     expect(await create({ ...coffee, ...nulls })).to.include(nulls)
+  })
+
+  it('keeps fiscal codes as digits in POST, PUT, PATCH and batches, and clears them [ITEM-10]', async () => {
+    const codes = { gtin: '96385074', ncm: '09012100', cest: '1709600' }
+    const typed = { ...codes, ncm: '0901.21.00', cest: '17.096.00' }
+    const none = { gtin: null, ncm: null, cest: null }
+    const item = await create({ ...coffee, ...typed, external_id: 'codigos' })
+    expect(item).to.include(codes)
+    const path = `/catalog/items/${item.id}`
+    expect((await company.call('PATCH', path, none)).body.data).to.include(none)
+    expect((await company.call('PATCH', path, typed)).body.data).to.include(codes)
+    const whole = { ...coffee, external_id: 'codigos' }
+    expect((await company.call('PUT', '/catalog/items/by-external/codigos', whole)).body.data).to.include(none)
+    const batch = await company.post('/catalog/items/batch', { items: [{ ...whole, ...typed }] })
+    expect(batch.body.data[0]).to.include(codes)
+    expectInvalid(await company.call('PATCH', path, { gtin: '96385075', ncm: '1', cest: 'x' }), ['gtin', 'ncm', 'cest'])
   })
 
   it('takes money as text with two decimals only, never negative, never a number [VAL-1]', async () => {
@@ -128,10 +156,27 @@ describe('catalog items: POST', () => {
         unit: 'x'.repeat(11),
         price: 1,
         cost: 2,
+        gtin: '123',
+        ncm: 9012100,
+        cest: '17.096',
         stock: 3,
         id: 4,
       }),
-      ['external_id', 'type', 'name', 'sku', 'barcode', 'category_id', 'unit', 'price', 'cost', 'stock'],
+      [
+        'external_id',
+        'type',
+        'name',
+        'sku',
+        'barcode',
+        'category_id',
+        'unit',
+        'price',
+        'cost',
+        'gtin',
+        'ncm',
+        'cest',
+        'stock',
+      ],
       ['id'],
     )
     expectInvalid(await post({ ...coffee, stock_adjustment: '1' }), [], ['stock_adjustment'])

@@ -22,14 +22,29 @@ describe('commands of the command line', () => {
     const logo_url = 'https://verde.example/logo.png'
     expect(await run('company', 'update', id, '--logo-url', logo_url)).to.deep.equal({ ...created, logo_url })
     expect(await run('company', 'update', '--company', id, '--logo-url=')).to.deep.equal(created)
+    const taxes = { state_registration: '110042490114', tax_regime: 'mei' }
+    const taxed = await run('company', 'update', id, '--state-registration=110.042.490.114', '--tax-regime=mei')
+    expect(taxed).to.deep.equal({ ...created, ...taxes })
+    expect(await run('company', 'update', id, '--state-registration=', '--tax-regime=')).to.deep.equal(created)
     const listed = (await run('company', 'list')) as Json[]
     expect(listed.map((each) => each.name)).to.deep.equal(['Loja Azul', 'Loja Verde'])
   })
 
   it('refuse a wrong value by the name of its field, before anything is touched [OPS-15]', async () => {
-    const refusal = await refused('company', 'create', '--name', 'X', '--cnpj', '123', '--plan', 'gold')
+    const refusal = await refused(
+      'company',
+      'create',
+      '--name',
+      'X',
+      '--cnpj',
+      '123',
+      '--plan',
+      'gold',
+      '--tax-regime',
+      'x',
+    )
     expect(refusal.refused).to.equal('validation_failed')
-    expect(refusal.details?.fields).to.have.all.keys('cnpj', 'plan')
+    expect(refusal.details?.fields).to.have.all.keys('cnpj', 'plan', 'tax_regime')
   })
 
   it('define, change and list payment types [OPS-15]', async () => {

@@ -16,8 +16,9 @@ describe('create catalog item', () => {
   it('records every field, the stock with 3 decimals', async () => {
     const scenario = await given(companyRegistered(), categoryCreated({ id: 5 }))
     const fields = { external_id: 'c', sku: 'CF-1', barcode: '789', category_id: 5, unit: 'kg', cost: '4.00' }
-    const decided = await scenario.when(createItem, input({ ...fields, stock: '2.5' }))
-    decided.accepts('created', itemCreated({ id: FIRST_NEW_ID, ...fields, stock: '2.500' }))
+    const codes = { gtin: '7891234567895', ncm: '09012100', cest: '1709600' }
+    const decided = await scenario.when(createItem, input({ ...fields, ...codes, stock: '2.5' }))
+    decided.accepts('created', itemCreated({ id: FIRST_NEW_ID, ...fields, ...codes, stock: '2.500' }))
     expect(await scenario.show(`catalog_item/${FIRST_NEW_ID}`)).to.include({ category_name: 'Bebidas', stock: '2.500' })
   })
 

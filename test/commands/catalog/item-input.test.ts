@@ -35,6 +35,9 @@ describe('catalog item input', () => {
       category_id: null,
       unit: null,
       cost: null,
+      gtin: null,
+      ncm: null,
+      cest: null,
       stock: null,
     }
     expect(wrongFields(empty)).to.deep.equal([])
@@ -51,6 +54,9 @@ describe('catalog item input', () => {
       sku: 'x'.repeat(61),
       barcode: '',
       unit: 'x'.repeat(11),
+      gtin: '7891234567894',
+      ncm: '0901210',
+      cest: '170960',
     }
     expect(wrongFields(malformed)).to.have.members(Object.keys(malformed))
   })

@@ -35,6 +35,15 @@ describe('replace catalog item', () => {
     }
   })
 
+  it('compares codes by their digits, and clears those that are not sent [ITEM-10] [REC-2]', async () => {
+    const codes = { gtin: '7891234567895', ncm: '09012100', cest: '1709600' }
+    const scenario = await given(companyRegistered(), itemCreated({ id: 3, external_id: 'c', ...codes }))
+    const same = await scenario.when(replaceItem, input({ ...codes, ncm: '0901.21.00', cest: '17.096.00' }))
+    same.accepts('unchanged')
+    const bare = await scenario.when(replaceItem, input({ ncm: '09012100' }))
+    bare.accepts('updated', updated({ gtin: null, cest: null }))
+  })
+
   it('records a new stock apart from the fields', async () => {
     const scenario = await given(companyRegistered(), tracked)
     const stock = await scenario.when(replaceItem, input({ stock: '8' }))

@@ -12,8 +12,14 @@ describe('register company', () => {
     decided.accepts('created', companyRegistered({ plan: 'basic' }))
   })
 
-  it('records plan, time zone and logo where they are given', async () => {
-    const rest = { plan: 'api', timezone: 'America/Manaus', logo_url: 'https://ipe.example/logo.png' } as const
+  it('records plan, time zone, logo and what it says of its taxes where they are given [OPS-32]', async () => {
+    const rest = {
+      plan: 'api',
+      timezone: 'America/Manaus',
+      logo_url: 'https://ipe.example/logo.png',
+      state_registration: '110042490114',
+      tax_regime: 'simples_nacional_excess',
+    } as const
     const scenario = await given()
     const decided = await scenario.when(registerCompany, RegisterCompanyInput.parse({ ...body, ...rest }), 'system')
     decided.accepts('created', companyRegistered(rest))
@@ -40,6 +46,8 @@ describe('register company', () => {
     ['logo_url', 'javascript:alert(1)'],
     ['logo_url', 'logo.png'],
     ['plan', 'gold'],
+    ['state_registration', 'IE 1'],
+    ['tax_regime', 'simples'],
     ['name', ' '],
   ] as const) {
     it(`does not take ${field} ${JSON.stringify(value)}`, () => {

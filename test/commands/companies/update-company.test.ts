@@ -20,6 +20,17 @@ describe('update company', () => {
     decided.accepts('updated', event('CompanyUpdated', { id: COMPANY_ID, changes: { logo_url: null } }))
   })
 
+  it('records a registration as digits, and null for what is not so any more [OPS-32]', async () => {
+    const scenario = await given(companyRegistered({ tax_regime: 'mei' }))
+    const decided = await scenario.when(
+      updateCompany,
+      input({ state_registration: '110.042.490.114', tax_regime: null }),
+      'system',
+    )
+    const changes = { state_registration: '110042490114', tax_regime: null }
+    decided.accepts('updated', event('CompanyUpdated', { id: COMPANY_ID, changes }))
+  })
+
   it('records nothing when nothing changes', async () => {
     const scenario = await given(companyRegistered())
     const decided = await scenario.when(updateCompany, input({ cnpj: '11222333000181' }), 'system')

@@ -20,6 +20,8 @@ const itemShape = {
   category_id: nullable(place),
   unit: nullable(fc.constant('UN')),
   cost: nullable(money),
+  gtin: nullable(fc.constantFrom('96385074', '7891234567895')),
+  ncm: nullable(fc.constant('0901.21.00')),
   stock: maybe(fc.constantFrom('5', '100.5', '100.5', '999999999.999', null)),
 }
 const item = fc.record({ external_id: nullable(externalId), name, price: money, ...itemShape })

@@ -20,7 +20,7 @@ import {
   updateUser,
 } from '#commands/users.ts'
 import { SCOPES } from '#domain/scopes.ts'
-import { PAYMENT_KINDS, PLANS } from '#events/companies.ts'
+import { PAYMENT_KINDS, PLANS, TAX_REGIMES } from '#events/companies.ts'
 import { type Act, byId, maybe, nullable, place } from './act.ts'
 import { name } from './values.ts'
 
@@ -70,6 +70,7 @@ export const companyActs = {
       plan: maybe(fc.constantFrom(...PLANS)),
       timezone: maybe(fc.constantFrom('America/Sao_Paulo', 'Asia/Kolkata', 'America/St_Johns', 'UTC')),
       logo_url: nullable(fc.constant('https://example.com/logo.png')),
+      tax_regime: nullable(fc.constantFrom(...TAX_REGIMES)),
     }),
   },
   createUser: {

@@ -55,6 +55,9 @@ const fields = async (visit: Visit, item?: Item): Promise<Fields> => ({
   barcode: { label: 'Código de barras', kind: line, columns: 4 },
   sku: { label: 'SKU', kind: line, columns: 4 },
   external_id: { label: 'Código externo', kind: line, columns: 4, hint: 'Como outro sistema o identifica.' },
+  gtin: { label: 'GTIN', kind: line, columns: 4, hint: 'Dos documentos fiscais; em branco, sem GTIN.' },
+  ncm: { label: 'NCM', kind: line, columns: 4, hint: 'Como 0901.21.00.' },
+  cest: { label: 'CEST', kind: line, columns: 4, hint: 'Como 17.096.00.' },
   ...(item === undefined && {
     stock: {
       label: 'Estoque inicial',
@@ -94,6 +97,9 @@ export const catalogPages = recordPages<Item>({
     ['Código de barras', item.barcode],
     ['SKU', item.sku],
     ['Código externo', item.external_id],
+    ['GTIN', item.gtin],
+    ['NCM', item.ncm],
+    ['CEST', item.cest],
     ['Cadastro', dateTime(item.created_at, readModel.timezone)],
     ['Última alteração', dateTime(item.updated_at, readModel.timezone)],
   ],
