@@ -91,6 +91,8 @@ interface ItemColumns {
   barcode: string | null
   category_id: number | null
   type: ItemFields['type']
+  /** Whether it is a product or has been one: tills may have it. */
+  was_product: boolean
 }
 
 export type ItemRow = RecordRow<ItemObject> & ItemColumns
@@ -106,6 +108,7 @@ export const catalogItems = table<ItemRow>('catalog_items', {
     barcode: 'text',
     category_id: 'bigint',
     type: 'text',
+    was_product: 'boolean',
     deleted_at: 'timestamptz',
     ...changedColumns,
     doc: 'json',
@@ -130,13 +133,14 @@ const on = recordHandlers<DataOf<'CatalogItemCreated'>, ItemObject, ItemColumns>
       created_at: at,
       updated_at: at,
     }),
-  columnsOf: ({ name, sku, barcode, external_id, category_id, type }) => ({
+  columnsOf: ({ name, sku, barcode, external_id, category_id, type }, before) => ({
     sort_key: sortKey(name),
     search: searchText(name, sku, barcode, external_id),
     sku,
     barcode,
     category_id,
     type,
+    was_product: type === 'product' || (before?.was_product ?? false),
   }),
   freed: { barcode: null },
 })

@@ -30,7 +30,8 @@ interface RecordKind<T, D extends RecordObject, C> {
   byId(id: number): Ref<RecordRow<D> & C>
   /** The object of a record that is new `at` this time, from the event's data. */
   create(data: T, at: string): D
-  columnsOf(doc: D): Omit<C, 'name_key'>
+  /** `before` is the row that the object changes; null where it is new. */
+  columnsOf(doc: D, before: Readonly<C> | null): Omit<C, 'name_key'>
   /** Values of unique columns that a deleted record gives up. */
   readonly freed?: Partial<C>
   /** The record that holds a name, in its column `name_key`, where names are unique. */
@@ -72,7 +73,7 @@ export function recordHandlers<T extends Id, D extends RecordObject, C>(kind: Re
     const before = existing(rows, byId(event.data.id))
     const zone = timezoneOf(rows)
     const doc = { ...alter(before.doc, event.data, zone), updated_at: inZone(event.recorded_at, zone) }
-    return { ...before, ...stamp(event), external_id: doc.external_id, ...columnsOf(doc), doc }
+    return { ...before, ...stamp(event), external_id: doc.external_id, ...columnsOf(doc, before), doc }
   }
   /** For an event that makes another object of the record's. */
   const changing = <E extends Id>(alter: Alter<D, E>) => ({
@@ -86,7 +87,7 @@ export function recordHandlers<T extends Id, D extends RecordObject, C>(kind: Re
         const doc = kind.create(event.data, inZone(event.recorded_at, timezoneOf(rows)))
         const { company_id } = companyOf(rows)
         const { id, external_id } = doc
-        const columns = { ...columnsOf(doc), ...claim(rows, doc.name, id) } as C
+        const columns = { ...columnsOf(doc, null), ...claim(rows, doc.name, id) } as C
         rows.add(table, { company_id, id, external_id, deleted_at: null, ...stamp(event), ...columns, doc })
       },
     },

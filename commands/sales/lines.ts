@@ -18,9 +18,11 @@ export function soldItem({ id, external_id, doc }: Readonly<ItemRow>) {
   return { catalog_item_id: id, external_id, description: doc.name, moves_stock: typeof doc.stock === 'string' }
 }
 
-/** A payment with its surcharge taken from inside the amount. */
-export function takenPayment(type: PaymentTypeObject, amount: string): SalePayment {
-  const cents = toCents(amount)
+type TakenType = Pick<PaymentTypeObject, 'id' | 'name' | 'fee_percentage'>
+
+/** A payment with its surcharge taken from inside what was charged: the amount less the change that was given of it. */
+export function takenPayment(type: TakenType, amount: string, change = 0): SalePayment {
+  const cents = toCents(amount) - change
   const net = netOfSurcharge(cents, type.fee_percentage)
   const { id: payment_type_id, name } = type
   return { payment_type_id, name, amount, surcharge: fromCents(cents - net), net: fromCents(net) }

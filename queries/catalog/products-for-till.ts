@@ -135,7 +135,7 @@ async function changedCategories(tx: Transaction, companyId: number, lastSync: s
   return rows.map(({ id }) => id)
 }
 
-/** An item that became a service is gone for tills too. A till may get ids that it never had, of items that came and went. */
+/** An item that became a service is gone for tills too. One that has never been a product is nothing to them. */
 async function deletedSince(tx: Transaction, companyId: number, lastSync: string): Promise<string> {
   const { rows } = await tx.query<{ ids: string }>(DELETED_SINCE, [companyId, lastSync])
   return rows[0]?.ids ?? ''
@@ -147,7 +147,7 @@ const DELETED_SINCE = {
          from (
            select t.id
            from catalog_items t
-           where t.company_id = $1 and t.changed_at >= $2
+           where t.company_id = $1 and t.changed_at >= $2 and t.was_product
              and (t.deleted_at >= $2 or t.deleted_at is null and t.type <> 'product')
            order by t.changed_at, t.revision, t.id
          ) gone`,

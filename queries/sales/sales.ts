@@ -25,6 +25,7 @@ interface Filters {
   readonly customer_id?: number
   readonly origin?: 'api' | 'pdv' | 'system'
   readonly external_id?: string
+  readonly offline_id?: string
 }
 
 /** What only people look for. */
@@ -55,6 +56,8 @@ export const saleListing: Listing<Filters & PeoplesFilters & Period> = {
     customer_id: (value) => `t.customer_id = ${value}::bigint`,
     origin: (value) => `t.origin = ${value}::text`,
     external_id: (value) => `t.external_id = ${value}::text`,
+    offline_id: (value) =>
+      `t.id = (select o.sale_id from offline_sales o where o.company_id = $1 and o.offline_id = ${value}::text)`,
     sold_from: (value) => `t.sold_at >= ${value}::timestamptz`,
     sold_before: (value) => `t.sold_at < ${value}::timestamptz`,
     id: (value) => `t.id = ${value}::bigint`,

@@ -37,6 +37,7 @@ describe('catalog items projection', () => {
       barcode: '789',
       category_id: 5,
       type: 'product',
+      was_product: true,
       deleted_at: null,
       revision: 1,
       changed_at: minute(1),

@@ -113,6 +113,16 @@ describe('GET /api/sync/products since a time', () => {
     expect({ data, deleted }).to.deep.equal({ data: [service], deleted: [product] })
   })
 
+  it('names nothing as deleted that has never been a product [SYNC-12]', async () => {
+    const service = await shelf.create({ name: 'Entrega', type: 'service' })
+    const { data, deleted } = await shelf.changedBy(async () => {
+      await shelf.patch(service, { price: '2.00' })
+      await shelf.remove(await shelf.create({ name: 'Corte', type: 'service' }))
+      await shelf.remove(service)
+    })
+    expect({ data, deleted }).to.deep.equal({ data: [], deleted: [] })
+  })
+
   it('is inclusive to the millisecond [SYNC-13]', async () => {
     const id = await shelf.create({ name: 'Último' })
     const { sync_timestamp } = (await shelf.download()).body

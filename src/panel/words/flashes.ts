@@ -9,6 +9,7 @@ export const FLASHES = {
   liquidada: 'Conta liquidada.',
   cancelada: 'Venda cancelada.',
   resolvida: 'Venda recusada marcada como resolvida.',
+  registrada: 'Venda do caixa registrada.',
   'ja-resolvida': 'Esta venda já estava resolvida.',
   'documento-fiscal': 'Documento fiscal registrado.',
   revogada: 'Chave revogada.',
