@@ -49,6 +49,7 @@ describe('sales projection', () => {
       'quantity',
       'unit_price',
       'total',
+      'discount',
     )
   })
 
