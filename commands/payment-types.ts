@@ -1,19 +1,20 @@
 import { z } from 'zod'
+import { orDefault } from '#domain/optional.ts'
 import { normalizePercentage, Percentage } from '#domain/percentage.ts'
 import { refuse } from '#domain/refusal.ts'
-import { Id, text } from '#domain/text.ts'
+import { Id, nameText } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { PAYMENT_KINDS } from '#events/companies.ts'
 import { accept, command } from '#ledger/command.ts'
-import { paymentTypeById } from '#projections/payment-types.ts'
-import { changesBetween, isEmpty } from './records.ts'
+import { paymentTypeById, paymentTypeByName } from '#projections/payment-types.ts'
+import { changesBetween, duplicateOf, isEmpty, newName } from './records.ts'
 
 /** Ten years. */
 const MAX_DUE_DAYS = 3650
 
 /** Each subscriber defines its own payment types, also of the kinds that only the point of sale may use. */
 const paymentTypeShape = {
-  name: text(60),
+  name: nameText(60),
   kind: z.enum(PAYMENT_KINDS),
   /** Kept with exactly two decimals. */
   fee_percentage: Percentage.transform(normalizePercentage),
@@ -23,15 +24,18 @@ const paymentTypeShape = {
 
 export const CreatePaymentTypeInput = z.strictObject({
   ...paymentTypeShape,
-  fee_percentage: paymentTypeShape.fee_percentage.default('0.00'),
-  due_days: paymentTypeShape.due_days.default(30),
+  fee_percentage: orDefault(paymentTypeShape.fee_percentage, '0.00'),
+  due_days: orDefault(paymentTypeShape.due_days, 30),
 })
 export type CreatePaymentTypeInput = z.infer<typeof CreatePaymentTypeInput>
 
+/** Defines a way to pay under a name that no other of the company has (TYPE-3). */
 export const createPaymentType = command<CreatePaymentTypeInput>({
-  needs: () => [],
+  needs: ({ name }) => [paymentTypeByName(name)],
   ids: () => ({ payment_type: 1 }),
-  decide(_rows, input, { nextId }) {
+  decide(rows, input, { nextId }) {
+    const duplicate = duplicateOf('name', rows.get(paymentTypeByName(input.name)), null)
+    if (duplicate) return duplicate
     const created = event('PaymentTypeCreated', { id: nextId('payment_type'), ...input })
     return accept('created', created.subject, [created])
   },
@@ -43,10 +47,13 @@ export type UpdatePaymentTypeInput = z.infer<typeof UpdatePaymentTypeInput>
 
 /** Counts for payments from now on: those of past sales keep their fee. */
 export const updatePaymentType = command<UpdatePaymentTypeInput>({
-  needs: ({ id }) => [paymentTypeById(id)],
+  needs: ({ id, name }) => [paymentTypeById(id), ...(name === undefined ? [] : [paymentTypeByName(name)])],
   decide(rows, { id, ...fields }) {
     const known = rows.get(paymentTypeById(id))
     if (!known) return refuse('not_found')
+    const name = newName({ deleted_at: null, doc: known.doc }, fields.name)
+    const duplicate = name === undefined ? null : duplicateOf('name', rows.get(paymentTypeByName(name)), id)
+    if (duplicate) return duplicate
     const changes = changesBetween(known.doc, fields)
     if (isEmpty(changes)) return accept('unchanged', `payment_type/${id}`)
     return accept('updated', `payment_type/${id}`, [event('PaymentTypeUpdated', { id, changes })])

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
-import { ExternalId, Id } from '#domain/text.ts'
+import { ExternalId, Id, nameKey } from '#domain/text.ts'
 
 /** Input of a command that needs no more than the record's id. */
 export const RecordId = z.strictObject({ id: Id })
@@ -34,6 +34,15 @@ export function duplicateOf(field: string, holder: Holder | null, ownId: number 
   return refuse('duplicate_resource', holder.deleted_at ? { ...details, deleted: true } : details)
 }
 
+/** The name that a live record would get, if it is not the one that it has: old ledgers have records that share a name, and keep it. */
+export function newName(
+  known: { readonly deleted_at: string | null; readonly doc: { readonly name: string } } | null,
+  name: string | undefined,
+): string | undefined {
+  const isKept = name !== undefined && known && !known.deleted_at && nameKey(known.doc.name) === nameKey(name)
+  return isKept ? undefined : name
+}
+
 /**
  * The input of PUT by-external: the body under the external id of the path. A body may repeat it; another one in the body is
  * refused, because it would rename the record.
@@ -44,7 +53,7 @@ export function atExternalId<B extends { external_id?: string | null }>(
 ): (Omit<B, 'external_id'> & { external_id: string }) | Refusal {
   const parsed = ExternalId.safeParse(externalId)
   if (!parsed.success) return invalid('external_id', parsed.error.issues[0]?.message ?? 'tem um valor inválido')
-  if (body.external_id !== undefined && body.external_id !== parsed.data) {
+  if (typeof body.external_id === 'string' && body.external_id !== parsed.data) {
     return invalid('external_id', 'deve ser igual ao do endereço')
   }
   return { ...body, external_id: parsed.data }

@@ -1,9 +1,10 @@
 import { z } from 'zod'
+import { orDefault } from '#domain/optional.ts'
 import { refuse } from '#domain/refusal.ts'
 import { optionalText } from '#domain/text.ts'
 import { secretsAt } from '#domain/webhook-secret.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
-import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
+import { BASIC_WEBHOOK_EVENTS, WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import { accept, command } from '#ledger/command.ts'
 import { ownCompany } from '#projections/companies.ts'
 import { type WebhookSecret, webhookById, webhookSecretById, webhookSecrets } from '#projections/webhooks.ts'
@@ -11,18 +12,17 @@ import { changesBetween, isEmpty, type RecordId } from './records.ts'
 
 const ALL = '*'
 
-/** Names of outbound events, each once and in the catalogue's order; `["*"]` is all there are and will be. */
+const isBasic = (name: string): boolean => BASIC_WEBHOOK_EVENTS.some((event) => event === name)
+
+/** Names of outbound events, each once and in the catalogue's order. `*` stands for the basic ones, and may stand beside others. */
 const EventNames = z
   .array(z.enum([...WEBHOOK_EVENTS, ALL]))
   .min(1, 'informe ao menos um evento, ou ["*"]')
   .max(50, 'no máximo 50 nomes de eventos')
-  .refine(
-    (names) => !names.includes(ALL) || names.every((name) => name === ALL),
-    '"*" não se combina com outros eventos',
-  )
-  .transform((names): string[] =>
-    names.includes(ALL) ? [ALL] : WEBHOOK_EVENTS.filter((event) => names.includes(event)),
-  )
+  .refine((names) => !names.includes(ALL) || !names.some(isBasic), {
+    error: ({ input }) => `"*" já inclui ${(input as string[]).filter(isBasic).join(', ')}`,
+  })
+  .transform((names): string[] => [ALL, ...WEBHOOK_EVENTS].filter((event) => names.includes(event as never)))
 
 /** What a caller says of an endpoint. Whether its URL may be called depends on the service's settings: src/webhooks/target.ts. */
 export const WebhookFields = z.strictObject({
@@ -38,7 +38,7 @@ const OVERLAP_HOURS = 'deve ser um número inteiro de 0 a 168'
 
 /** Hours during which the secret before a rotation still signs (HOOK-28). */
 export const RotationFields = z.strictObject({
-  overlap_hours: z.int({ error: OVERLAP_HOURS }).min(0, OVERLAP_HOURS).max(168, OVERLAP_HOURS).default(24),
+  overlap_hours: orDefault(z.int({ error: OVERLAP_HOURS }).min(0, OVERLAP_HOURS).max(168, OVERLAP_HOURS), 24),
 })
 
 /** Endpoints that a company may have at a time; every event costs a delivery to each. */

@@ -1,15 +1,15 @@
 import { inZone } from '#domain/instant.ts'
 import { fromThousandths, toThousandths } from '#domain/quantity.ts'
-import { nameKey } from '#domain/text.ts'
+import { nameKey, searchText, sortKey } from '#domain/text.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
 import type { RecordView } from '#ledger/projection.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes, Rows } from '#ledger/working-set.ts'
-import { companyOf, timezoneOf } from './companies.ts'
+import { timezoneOf } from './companies.ts'
 import {
   BY_CHANGE,
   BY_DELETION,
-  type Changed,
+  BY_NAME,
   changedColumns,
   docView,
   existing,
@@ -17,19 +17,20 @@ import {
   stamp,
   withMore,
 } from './define.ts'
-import { type RecordRow, recordHandlers } from './records.ts'
+import { type NameHolder, type RecordRow, recordHandlers } from './records.ts'
 import { stockMoves } from './sales.ts'
+
+/** All fields of a category that a caller sets. */
+export type CategoryFields = Omit<DataOf<'CategoryCreated'>, 'id'>
 
 /** A category of catalog items as the API shows it. */
 export type CategoryObject = DataOf<'CategoryCreated'> & { created_at: string; updated_at: string }
 
-interface CategoryRow extends Changed {
-  company_id: number
-  id: number
-  external_id: string | null
-  name_key: string
-  doc: CategoryObject
+interface CategoryColumns extends NameHolder {
+  sort_key: string
 }
+
+export type CategoryRow = RecordRow<CategoryObject> & CategoryColumns
 
 export const categories = table<CategoryRow>('categories', {
   columns: {
@@ -37,27 +38,33 @@ export const categories = table<CategoryRow>('categories', {
     id: 'bigint',
     external_id: 'text',
     name_key: 'text',
+    sort_key: 'text',
+    deleted_at: 'timestamptz',
     ...changedColumns,
     doc: 'json',
   },
   keys: { pk: ['company_id', 'id'], external: ['company_id', 'external_id'], name: ['company_id', 'name_key'] },
-  indexes: [BY_CHANGE],
+  indexes: [BY_CHANGE, BY_DELETION, BY_NAME],
 })
 
 export const categoryById = (id: number) => byPk(categories, id)
 export const categoryByExternalId = (externalId: string) => byKey(categories, 'external', externalId)
 export const categoryByName = (name: string) => byKey(categories, 'name', nameKey(name))
 
+const onCategory = recordHandlers<DataOf<'CategoryCreated'>, CategoryObject, CategoryColumns>({
+  table: categories,
+  byId: categoryById,
+  create: (data, at) => withMore(data, { created_at: at, updated_at: at }),
+  columnsOf: ({ name }) => ({ sort_key: sortKey(name) }),
+  freed: { name_key: null },
+  byName: categoryByName,
+})
+
 export const categoriesProjection = projection('categories', [categories], {
-  CategoryCreated: {
-    apply(rows, event) {
-      const { company_id } = companyOf(rows)
-      const { id, external_id, name } = event.data
-      const at = inZone(event.recorded_at, timezoneOf(rows))
-      const doc: CategoryObject = { id, external_id, name, created_at: at, updated_at: at }
-      rows.add(categories, { company_id, id, external_id, name_key: nameKey(name), ...stamp(event), doc })
-    },
-  },
+  CategoryCreated: onCategory.created,
+  CategoryUpdated: onCategory.updated,
+  CategoryDeleted: onCategory.deleted,
+  CategoryRevived: onCategory.revived,
 })
 
 export const categoryView = docView(categoryById)
@@ -65,7 +72,7 @@ export const categoryView = docView(categoryById)
 /** All fields of an item that a caller sets, stock aside. */
 export type ItemFields = Required<Omit<DataOf<'CatalogItemRevived'>, 'id'>>
 
-/** A catalog item as the API shows it, without `category_name`: categories change by themselves, so it is joined on reading. */
+/** A catalog item as the API shows it, without `category_name`: categories change by themselves, so they are joined on reading. */
 export type ItemObject = { id: number } & ItemFields & {
     /** Exactly 3 decimals, negative after oversold offline sales; null for services and untracked items. */
     stock: string | null
@@ -75,13 +82,17 @@ export type ItemObject = { id: number } & ItemFields & {
   }
 
 interface ItemColumns {
-  /** What lists look for; names of items need not be unique. */
-  name_key: string
+  /** Names of items need not be unique. */
+  sort_key: string
+  /** Of name, SKU, barcode and external id. */
+  search: string
   sku: string | null
   /** Unique among live items; null when deleted. */
   barcode: string | null
   category_id: number | null
   type: ItemFields['type']
+  /** Whether it is a product or has been one: tills may have it. */
+  was_product: boolean
 }
 
 export type ItemRow = RecordRow<ItemObject> & ItemColumns
@@ -91,11 +102,13 @@ export const catalogItems = table<ItemRow>('catalog_items', {
     company_id: 'bigint',
     id: 'bigint',
     external_id: 'text',
-    name_key: 'text',
+    sort_key: 'text',
+    search: 'text',
     sku: 'text',
     barcode: 'text',
     category_id: 'bigint',
     type: 'text',
+    was_product: 'boolean',
     deleted_at: 'timestamptz',
     ...changedColumns,
     doc: 'json',
@@ -120,12 +133,14 @@ const on = recordHandlers<DataOf<'CatalogItemCreated'>, ItemObject, ItemColumns>
       created_at: at,
       updated_at: at,
     }),
-  columnsOf: ({ name, sku, barcode, category_id, type }) => ({
-    name_key: nameKey(name),
+  columnsOf: ({ name, sku, barcode, external_id, category_id, type }, before) => ({
+    sort_key: sortKey(name),
+    search: searchText(name, sku, barcode, external_id),
     sku,
     barcode,
     category_id,
     type,
+    was_product: type === 'product' || (before?.was_product ?? false),
   }),
   freed: { barcode: null },
 })
@@ -182,15 +197,22 @@ export const catalogItemsProjection = projection('catalog_items', [catalogItems]
   },
 })
 
-/** The item's JSON text with the name of its category, spliced in as the list's SQL does it: the same bytes. */
+/** A deleted category's items have none, until it is revived or they get another. */
+const liveCategory = (rows: Rows, categoryId: number | null): Readonly<CategoryRow> | null => {
+  const category = categoryId === null ? null : rows.get(categoryById(categoryId))
+  return category && !category.deleted_at ? category : null
+}
+
+/** The item's JSON text with its category, spliced in as the list's SQL does it: the same bytes. */
 export const catalogItemView: RecordView = {
   refs: (id) => [itemById(id)],
   refsMore: (rows, id) => categoryRefs(rows, id),
   render(rows, id) {
     const row = rows.get(itemById(id))
     if (!row || row.deleted_at) return null
-    const category = row.category_id === null ? null : rows.get(categoryById(row.category_id))
-    return `${JSON.stringify(row.doc).slice(0, -1)},"category_name":${JSON.stringify(category?.doc.name ?? null)}}`
+    const category = liveCategory(rows, row.category_id)
+    const doc = category ? row.doc : { ...row.doc, category_id: null }
+    return `${JSON.stringify(doc).slice(0, -1)},"category_name":${JSON.stringify(category?.doc.name ?? null)}}`
   },
 }
 

@@ -23,6 +23,7 @@ interface CompanyRow extends Changed {
   /** Whether it ever had another: then records have instants of other offsets, which are shown as its clock has them now. */
   zone_changed: boolean
   plan: string
+  cnpj: string
   /** Keys that are not revoked, expired ones among them. At most five may be active (KEY-4). */
   active_keys: { id: number; expires_at: string | null }[]
   /** Ids of the users who are owners and active; the last one cannot be taken away. */
@@ -38,6 +39,7 @@ export const companies = table<CompanyRow>('companies', {
     timezone: 'text',
     zone_changed: 'boolean',
     plan: 'text',
+    cnpj: 'text',
     active_keys: 'json',
     active_owners: 'json',
     webhooks: 'json',
@@ -45,6 +47,7 @@ export const companies = table<CompanyRow>('companies', {
     doc: 'json',
   },
   keys: { pk: ['company_id'] },
+  indexes: ['(cnpj)'],
 })
 
 /** The company whose rows these are. */
@@ -74,7 +77,7 @@ function companyRow(event: EventOf<'CompanyRegistered'>): CompanyRow {
   const taxed = { state_registration, tax_regime }
   const doc = { id, name, cnpj, plan, timezone, logo_url, ...taxed, created_at: event.recorded_at }
   const none = { active_keys: [], active_owners: [], webhooks: [] }
-  return { company_id: id, timezone, zone_changed: false, plan, ...none, ...stamp(event), doc }
+  return { company_id: id, timezone, zone_changed: false, plan, cnpj, ...none, ...stamp(event), doc }
 }
 
 /** For an event that changes what is known of one endpoint. */
@@ -96,9 +99,9 @@ export const companiesProjection = projection('companies', [companies], {
     apply(rows, event) {
       const before = companyOf(rows)
       const doc = { ...before.doc, ...event.data.changes }
-      const { timezone, plan } = doc
+      const { timezone, plan, cnpj } = doc
       const zone_changed = before.zone_changed || timezone !== before.timezone
-      rows.put(companies, { ...before, timezone, zone_changed, plan, ...stamp(event), doc })
+      rows.put(companies, { ...before, timezone, zone_changed, plan, cnpj, ...stamp(event), doc })
     },
   },
   ApiKeyCreated: {

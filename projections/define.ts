@@ -34,6 +34,9 @@ export const changedColumns = { revision: 'bigint', changed_at: 'timestamptz' } 
 /** Index for lists with `updated_since`, which go by (time and revision of the last change, id). */
 export const BY_CHANGE = '(company_id, changed_at, revision, id)'
 
+/** Index for lists by name. Code points, whatever the collation of the database: sort keys are made for that. */
+export const BY_NAME = '(company_id, sort_key collate "C", id)'
+
 /** Index for lists of deleted records. */
 export const BY_DELETION = '(company_id, deleted_at, id) where deleted_at is not null'
 

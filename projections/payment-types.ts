@@ -1,8 +1,10 @@
+import { nameKey } from '#domain/text.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import type { PaymentKind } from '#events/companies.ts'
-import { byPk, table } from '#ledger/table.ts'
+import { byKey, byPk, table } from '#ledger/table.ts'
 import { companyOf } from './companies.ts'
 import { type Changed, changedColumns, docView, existing, projection, stamp } from './define.ts'
+import { claimOf, type NameHolder } from './records.ts'
 
 /** A sale payment type as the API shows it (TYPE-1). */
 export type PaymentTypeObject = DataOf<'PaymentTypeCreated'> & {
@@ -12,18 +14,19 @@ export type PaymentTypeObject = DataOf<'PaymentTypeCreated'> & {
   reason?: string
 }
 
-export interface PaymentTypeRow extends Changed {
+export interface PaymentTypeRow extends Changed, NameHolder {
   company_id: number
   id: number
   doc: PaymentTypeObject
 }
 
 export const paymentTypes = table<PaymentTypeRow>('payment_types', {
-  columns: { company_id: 'bigint', id: 'bigint', ...changedColumns, doc: 'json' },
-  keys: { pk: ['company_id', 'id'] },
+  columns: { company_id: 'bigint', id: 'bigint', name_key: 'text', ...changedColumns, doc: 'json' },
+  keys: { pk: ['company_id', 'id'], name: ['company_id', 'name_key'] },
 })
 
 export const paymentTypeById = (id: number) => byPk(paymentTypes, id)
+export const paymentTypeByName = (name: string) => byKey(paymentTypes, 'name', nameKey(name))
 
 /** Kinds that only the point of sale itself may use, and what an integrator is told. */
 const INTERNAL_REASONS: Partial<Record<PaymentKind, string>> = {
@@ -55,19 +58,27 @@ function paymentTypeObject({
 
 export const paymentTypesProjection = projection('payment_types', [paymentTypes], {
   PaymentTypeCreated: {
+    refs: (event) => [paymentTypeByName(event.data.name)],
     apply(rows, event) {
       const { company_id } = companyOf(rows)
-      rows.add(paymentTypes, { company_id, id: event.data.id, ...stamp(event), doc: paymentTypeObject(event.data) })
+      const { id, name } = event.data
+      const claim = claimOf(name, rows.get(paymentTypeByName(name)), id)
+      rows.add(paymentTypes, { company_id, id, ...claim, ...stamp(event), doc: paymentTypeObject(event.data) })
     },
   },
   PaymentTypeUpdated: {
-    refs: (event) => [paymentTypeById(event.data.id)],
+    refs: ({ data: { id, changes } }) => [
+      paymentTypeById(id),
+      ...(changes.name === undefined ? [] : [paymentTypeByName(changes.name)]),
+    ],
     apply(rows, event) {
-      const before = existing(rows, paymentTypeById(event.data.id))
+      const { id, changes } = event.data
+      const before = existing(rows, paymentTypeById(id))
       rows.put(paymentTypes, {
         ...before,
+        ...(changes.name === undefined ? {} : claimOf(changes.name, rows.get(paymentTypeByName(changes.name)), id)),
         ...stamp(event),
-        doc: paymentTypeObject({ ...before.doc, ...event.data.changes }),
+        doc: paymentTypeObject({ ...before.doc, ...changes }),
       })
     },
   },

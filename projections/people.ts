@@ -1,8 +1,8 @@
-import { nameKey } from '#domain/text.ts'
+import { nameKey, searchText, sortKey } from '#domain/text.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import { byKey, byPk, type Table, table } from '#ledger/table.ts'
-import { BY_CHANGE, BY_DELETION, changedColumns, docView, projection, withMore } from './define.ts'
-import { type RecordRow, recordHandlers } from './records.ts'
+import { BY_CHANGE, BY_DELETION, BY_NAME, changedColumns, docView, projection, withMore } from './define.ts'
+import { type NameHolder, type RecordRow, recordHandlers } from './records.ts'
 
 /** Fields of customers and suppliers alike that a caller sets. */
 export type PersonFields = Omit<DataOf<'CustomerCreated'>, 'id'>
@@ -10,9 +10,10 @@ export type PersonFields = Omit<DataOf<'CustomerCreated'>, 'id'>
 /** A customer or supplier as the API shows it. */
 type PersonObject<F extends PersonFields> = { id: number } & F & { created_at: string; updated_at: string }
 
-interface PersonColumns {
-  /** Comparison key of the name; null when deleted, which frees the name. */
-  name_key: string | null
+interface PersonColumns extends NameHolder {
+  sort_key: string
+  /** Of names and external id. */
+  search: string
   document: string | null
 }
 
@@ -25,29 +26,41 @@ function personTable<F extends PersonFields>(name: string): Table<PersonRow<F>> 
       id: 'bigint',
       external_id: 'text',
       name_key: 'text',
+      sort_key: 'text',
+      search: 'text',
       document: 'text',
       deleted_at: 'timestamptz',
       ...changedColumns,
       doc: 'json',
     },
     keys: { pk: ['company_id', 'id'], external: ['company_id', 'external_id'], name: ['company_id', 'name_key'] },
-    indexes: [BY_CHANGE, BY_DELETION],
+    indexes: [BY_CHANGE, BY_DELETION, BY_NAME],
   })
 }
+
+/** Of a supplier. */
+const tradeNameOf = (person: object): string | null =>
+  'trade_name' in person ? (person.trade_name as string | null) : null
 
 /** How persons of a table are found, and what events do to its rows. */
 function personKind<F extends PersonFields>(persons: Table<PersonRow<F>>) {
   const byId = (id: number) => byPk(persons, id)
+  const byName = (name: string) => byKey(persons, 'name', nameKey(name))
   return {
     byId,
     byExternalId: (externalId: string) => byKey(persons, 'external', externalId),
-    byName: (name: string) => byKey(persons, 'name', nameKey(name)),
+    byName,
     on: recordHandlers<{ id: number } & F, PersonObject<F>, PersonColumns>({
       table: persons,
       byId,
       create: (data, at) => withMore(data, { created_at: at, updated_at: at }),
-      columnsOf: ({ name, document }) => ({ name_key: nameKey(name), document }),
-      freed: { name_key: null },
+      columnsOf: (person) => ({
+        sort_key: sortKey(person.name),
+        search: searchText(person.name, tradeNameOf(person), person.external_id),
+        document: person.document,
+      }),
+      freed: { name_key: null } as Partial<PersonColumns>,
+      byName,
     }),
   }
 }

@@ -1,4 +1,5 @@
 import { inZone } from '#domain/instant.ts'
+import { nameKey } from '#domain/text.ts'
 import type { Ref, Table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
 import { companyOf, timezoneOf } from './companies.ts'
@@ -8,6 +9,7 @@ import { type Changed, existing, stamp } from './define.ts'
 interface RecordObject {
   readonly id: number
   readonly external_id: string | null
+  readonly name?: string
   readonly created_at: string
   readonly updated_at: string
 }
@@ -28,12 +30,16 @@ interface RecordKind<T, D extends RecordObject, C> {
   byId(id: number): Ref<RecordRow<D> & C>
   /** The object of a record that is new `at` this time, from the event's data. */
   create(data: T, at: string): D
-  columnsOf(doc: D): C
+  /** `before` is the row that the object changes; null where it is new. */
+  columnsOf(doc: D, before: Readonly<C> | null): Omit<C, 'name_key'>
   /** Values of unique columns that a deleted record gives up. */
   readonly freed?: Partial<C>
+  /** The record that holds a name, in its column `name_key`, where names are unique. */
+  byName?(name: string): Ref<RecordRow<D> & C>
 }
 
 type Id = { readonly id: number }
+type Named = { readonly name?: string }
 
 /** An event about one record, as far as these handlers look at it. */
 interface Recorded<T extends Id> {
@@ -42,18 +48,32 @@ interface Recorded<T extends Id> {
   readonly data: T
 }
 
+/** What is unique of a record: the key of its name. */
+export interface NameHolder {
+  /** Null where the record is deleted, or another held the name before: ledgers may have doubles from before names were unique. */
+  name_key: string | null
+}
+
+/** The name's key for the record with this id, unless another one holds it. */
+export const claimOf = (name: string, holder: { readonly id: number } | null, id: number): NameHolder => ({
+  name_key: holder && holder.id !== id ? null : nameKey(name),
+})
+
 /** The object after an event with this data. Times in events are UTC; `zone` is the company's. */
 type Alter<D, E> = (doc: D, data: E, zone: string) => D
 
 /** What events do to a record's row; a projection lists these handlers under the events' names. */
 export function recordHandlers<T extends Id, D extends RecordObject, C>(kind: RecordKind<T, D, C>) {
-  const { table, byId, columnsOf, freed } = kind
+  const { table, byId, columnsOf, freed, byName } = kind
+  const nameRefs = (name: string | undefined) => (byName && name !== undefined ? [byName(name)] : [])
+  const claim = (rows: Changes, name: string | undefined, id: number): object =>
+    byName && name !== undefined ? claimOf(name, rows.get(byName(name)), id) : {}
   const refs = ({ data }: Recorded<Id>) => [byId(data.id)]
   const change = <E extends Id>(rows: Changes, event: Recorded<E>, alter: Alter<D, E>) => {
     const before = existing(rows, byId(event.data.id))
     const zone = timezoneOf(rows)
     const doc = { ...alter(before.doc, event.data, zone), updated_at: inZone(event.recorded_at, zone) }
-    return { ...before, ...stamp(event), external_id: doc.external_id, ...columnsOf(doc), doc }
+    return { ...before, ...stamp(event), external_id: doc.external_id, ...columnsOf(doc, before), doc }
   }
   /** For an event that makes another object of the record's. */
   const changing = <E extends Id>(alter: Alter<D, E>) => ({
@@ -62,18 +82,31 @@ export function recordHandlers<T extends Id, D extends RecordObject, C>(kind: Re
   })
   return {
     created: {
+      refs: ({ data }: Recorded<T & Named>) => nameRefs(data.name),
       apply(rows: Changes, event: Recorded<T>) {
         const doc = kind.create(event.data, inZone(event.recorded_at, timezoneOf(rows)))
         const { company_id } = companyOf(rows)
         const { id, external_id } = doc
-        rows.add(table, { company_id, id, external_id, deleted_at: null, ...stamp(event), ...columnsOf(doc), doc })
+        const columns = { ...columnsOf(doc, null), ...claim(rows, doc.name, id) } as C
+        rows.add(table, { company_id, id, external_id, deleted_at: null, ...stamp(event), ...columns, doc })
       },
     },
-    updated: changing<Id & { readonly changes: Partial<D> }>((doc, { changes }) => ({ ...doc, ...changes })),
+    updated: {
+      refs: (event: Recorded<Id & { readonly changes: Partial<D> }>) => [
+        ...refs(event),
+        ...nameRefs(event.data.changes.name),
+      ],
+      apply(rows: Changes, event: Recorded<Id & { readonly changes: Partial<D> }>) {
+        const { id, changes } = event.data
+        const row = change(rows, event, (doc) => ({ ...doc, ...changes }))
+        rows.put(table, { ...row, ...claim(rows, changes.name, id) })
+      },
+    },
     revived: {
-      refs,
+      refs: (event: Recorded<Id & Partial<D>>) => [...refs(event), ...nameRefs(event.data.name)],
       apply(rows: Changes, event: Recorded<Id & Partial<D>>) {
-        rows.put(table, { ...change(rows, event, (doc, fields) => ({ ...doc, ...fields })), deleted_at: null })
+        const row = change(rows, event, (doc, fields) => ({ ...doc, ...fields }))
+        rows.put(table, { ...row, ...claim(rows, row.doc.name, row.doc.id), deleted_at: null })
       },
     },
     deleted: {

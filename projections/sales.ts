@@ -1,11 +1,11 @@
 import { inZone } from '#domain/instant.ts'
-import { toCents } from '#domain/money.ts'
+import { fromCents, toCents } from '#domain/money.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
 import type { Origin } from '#ledger/envelope.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
 import { companyOf, timezoneOf } from './companies.ts'
-import { BY_CHANGE, type Changed, changedColumns, docView, existing, projection, stamp } from './define.ts'
+import { BY_CHANGE, type Changed, changedColumns, docView, existing, projection, stamp, withMore } from './define.ts'
 
 type Completed = DataOf<'SaleCompleted'>
 
@@ -17,9 +17,14 @@ export type FiscalDocument = Omit<DataOf<'FiscalDocumentRecorded'>, 'id'> & {
 
 /** A sale as the API shows it (SALE-14). Names are those of the moment of the sale. */
 export type SaleObject = Omit<Completed, 'items'> & {
+  /** The till's own identifier; null where no till uploaded it. */
+  offline_id: string | null
   status: 'completed' | 'cancelled'
   origin: Origin
-  items: Omit<Completed['items'][number], 'moves_stock'>[]
+  /** The discount of an item is in its total already. */
+  items: (Omit<Completed['items'][number], 'moves_stock'> & { discount: string })[]
+  /** Taken off at the end: the total is the subtotal less it, with the delivery fee. */
+  discount: string
   fiscal_document: FiscalDocument | null
   cancelled_at: string | null
   cancel_reason: string | null
@@ -82,7 +87,10 @@ export const saleById = (id: number) => byPk(sales, id)
 export const saleByExternalId = (externalId: string) => byKey(sales, 'external', externalId)
 
 /** What differs between sales by how they were made. */
-type Made = Pick<SaleObject, 'external_id' | 'customer' | 'payments' | 'subtotal' | 'delivery_fee'>
+type Made = Pick<
+  SaleObject,
+  'external_id' | 'offline_id' | 'customer' | 'payments' | 'subtotal' | 'discount' | 'delivery_fee'
+>
 
 type Recorded = EventOf<'SaleCompleted'> | EventOf<'OfflineSaleCompleted'> | EventOf<'OfflineSaleCancelled'>
 
@@ -91,13 +99,17 @@ function saleObject({ origin, recorded_at, data }: Recorded, made: Made, zone: s
   return {
     id: data.id,
     external_id: made.external_id,
+    offline_id: made.offline_id,
     status: 'completed',
     origin,
     customer: made.customer,
     sold_at: inZone(data.sold_at, zone),
-    items: data.items.map(({ moves_stock: _, ...item }) => item),
+    items: data.items.map(({ moves_stock: _, ...item }) =>
+      withMore(item, { discount: 'discount' in item ? discountOf(item) : NOTHING }),
+    ),
     payments: made.payments,
     subtotal: made.subtotal,
+    discount: made.discount,
     delivery_fee: made.delivery_fee,
     total: data.total,
     change: data.change,
@@ -109,13 +121,23 @@ function saleObject({ origin, recorded_at, data }: Recorded, made: Made, zone: s
   }
 }
 
-/** A till sells over the counter: to nobody by name, and without delivery. */
-const atTheCounter = ({ total, payments }: DataOf<'OfflineSaleCancelled'>): Made => ({
+const NOTHING = '0.00'
+
+/** Only tills give discounts, and old events have none. */
+const discountOf = (part: object & { readonly discount?: string | undefined }): string => part.discount ?? NOTHING
+
+/** An integration names its price as the price. */
+const throughTheApi = (data: Completed): Made => withMore(data, { offline_id: null, discount: NOTHING })
+
+/** A till sells over the counter, without delivery. */
+const atTheCounter = (data: DataOf<'OfflineSaleCancelled'>): Made => ({
   external_id: null,
-  customer: null,
-  payments: payments.map(({ status: _, ...payment }) => payment),
-  subtotal: total,
-  delivery_fee: '0.00',
+  offline_id: data.offline_id,
+  customer: data.customer ?? null,
+  payments: data.payments.map(({ status: _, ...payment }) => payment),
+  subtotal: fromCents(data.items.reduce((sum, { total }) => sum + toCents(total), 0)),
+  discount: discountOf(data),
+  delivery_fee: NOTHING,
 })
 
 export function stockMoves(items: readonly Completed['items'][number][]): SaleRow['stock_moves'] {
@@ -164,7 +186,7 @@ function changeSale(
 
 export const salesProjection = projection('sales', [sales], {
   SaleCompleted: {
-    apply: (rows, event) => addSale(rows, event, saleObject(event, event.data, timezoneOf(rows)), []),
+    apply: (rows, event) => addSale(rows, event, saleObject(event, throughTheApi(event.data), timezoneOf(rows)), []),
   },
   OfflineSaleCompleted: {
     apply(rows, event) {
@@ -213,7 +235,7 @@ export const saleView = docView(saleById)
 export type OfflineSaleWarning = DataOf<'OfflineSaleCompleted'>['warnings'][number]
 
 /** An uploaded sale by the till's own identifier, where a repeated upload finds it. */
-interface OfflineSaleRow {
+export interface OfflineSaleRow {
   company_id: number
   offline_id: string
   sale_id: number
@@ -222,6 +244,9 @@ interface OfflineSaleRow {
   actor: string | null
   recorded_at: string
   warnings: readonly OfflineSaleWarning[]
+  /** As the sale has them: what its cancellation touches is loaded at once. */
+  stock_moves: SaleRow['stock_moves']
+  receivable_ids: readonly number[]
 }
 
 /** SQL of what an index of its own finds: sales that somebody should look at, which are few. */
@@ -236,6 +261,8 @@ const offlineSales = table<OfflineSaleRow>('offline_sales', {
     actor: 'text',
     recorded_at: 'timestamptz',
     warnings: 'json',
+    stock_moves: 'json',
+    receivable_ids: 'json',
   },
   keys: { pk: ['company_id', 'offline_id'] },
   indexes: ['(company_id, sale_id)', `(company_id, sale_id) where ${HAS_WARNINGS}`],
@@ -243,14 +270,16 @@ const offlineSales = table<OfflineSaleRow>('offline_sales', {
 
 export const offlineSaleById = (offlineId: string) => byPk(offlineSales, offlineId)
 
-function remember(rows: Changes, event: EventOf<'OfflineSaleCompleted'> | EventOf<'OfflineSaleCancelled'>): void {
-  const { id, offline_id, fingerprint, warnings } = event.data
+type Uploaded = EventOf<'OfflineSaleCompleted'> | EventOf<'OfflineSaleCancelled'>
+
+function remember(rows: Changes, { actor, recorded_at, data }: Uploaded, receivable_ids: readonly number[]): void {
+  const { id: sale_id, offline_id, fingerprint, warnings, items } = data
   const { company_id } = companyOf(rows)
-  const { actor, recorded_at } = event
-  rows.add(offlineSales, { company_id, offline_id, sale_id: id, fingerprint, actor, recorded_at, warnings })
+  const known = { company_id, offline_id, sale_id, fingerprint, actor, recorded_at, warnings }
+  rows.add(offlineSales, { ...known, stock_moves: stockMoves(items), receivable_ids })
 }
 
 export const offlineSalesProjection = projection('offline_sales', [offlineSales], {
-  OfflineSaleCompleted: { apply: remember },
-  OfflineSaleCancelled: { apply: remember },
+  OfflineSaleCompleted: { apply: (rows, event) => remember(rows, event, event.data.receivable_ids) },
+  OfflineSaleCancelled: { apply: (rows, event) => remember(rows, event, []) },
 })

@@ -3,7 +3,7 @@ type KeyType = 'bigint' | 'timestamptz' | 'date' | 'uuid' | 'text'
 /** In which order records are listed, and so what a cursor holds. The first column may have a lower bound. */
 export interface Order {
   readonly name: string
-  readonly columns: readonly { readonly name: string; readonly type: KeyType }[]
+  readonly columns: readonly { readonly name: string; readonly type: KeyType; readonly collation?: 'C' }[]
   readonly descending?: true
   /** There is no index for it: all keys, `id` among them, are sorted, and only the records of the page are read. */
   readonly isSorted?: true
@@ -103,7 +103,9 @@ function textOf(
     ...filters,
     ...begin(order, start, first + filters.length),
   ]
-  const noKeys = order.columns.map(({ name, type }) => `null::${type} as ${keyColumn(name)}`)
+  const noKeys = order.columns.map(
+    (column) => `null::${column.type}${collationOf(column)} as ${keyColumn(column.name)}`,
+  )
   // The ledger's row has no key, and so comes first.
   const inOrder = order.columns.map(({ name }) => `${keyColumn(name)}${directionOf(order)} nulls first`)
   return `select l.revision, l.last_recorded_at, c.timezone, c.zone_changed, c.tableoid as tables, null::text as record, ${noKeys.join(', ')}
@@ -123,9 +125,12 @@ export function readRows(rows: readonly (LedgerRow | RecordRow)[], companyId: nu
   return [ledger as LedgerRow, records as RecordRow[]]
 }
 
+const collationOf = ({ collation }: Order['columns'][number]): string => (collation ? ` collate "${collation}"` : '')
 const directionOf = ({ descending }: Order): string => (descending ? ' desc' : '')
-const keysOf = ({ columns }: Order): string => columns.map(({ name }) => `t.${name} as ${keyColumn(name)}`).join(', ')
-const sortedBy = (order: Order): string => order.columns.map(({ name }) => `t.${name}${directionOf(order)}`).join(', ')
+const keysOf = ({ columns }: Order): string =>
+  columns.map((column) => `t.${column.name}${collationOf(column)} as ${keyColumn(column.name)}`).join(', ')
+const sortedBy = (order: Order): string =>
+  order.columns.map((column) => `t.${column.name}${collationOf(column)}${directionOf(order)}`).join(', ')
 
 /** The records of a page by walking an index. */
 const walkedPage = (source: Source, order: Order, wanted: string): string => `
@@ -151,7 +156,7 @@ function begin({ columns, descending }: Order, start: Start, next: number): stri
   const [first] = columns
   if (start === 'first' || !first) return []
   if (start === 'since') return [`t.${first.name} >= $${next}::${first.type}`]
-  const names = columns.map(({ name }) => `t.${name}`)
+  const names = columns.map((column) => `t.${column.name}${collationOf(column)}`)
   const values = columns.map(({ type }, position) => `$${next + position}::${type}`)
   return [`(${names.join(', ')}) ${descending ? '<' : '>'} (${values.join(', ')})`]
 }

@@ -7,6 +7,7 @@ import {
   type DeletedPaging,
   type Found,
   getBy,
+  hasWords,
   type Listing,
   type ListPaging,
   list,
@@ -14,10 +15,13 @@ import {
   listInOrder,
   type Page,
   type Paging,
+  wordsOf,
 } from './records.ts'
 
 /** Filters of customers and suppliers alike. */
 export interface PersonFilters {
+  /** Words that occur in names or external id. */
+  readonly q?: string
   /** A part of the name. */
   readonly name?: string
   readonly document?: string
@@ -26,13 +30,23 @@ export interface PersonFilters {
 
 type PersonQuery = ListPaging & PersonFilters
 
-const personListing = (table: 'customers' | 'suppliers'): Listing<PersonFilters> => ({
+/** Filters as conditions take them. */
+type PersonConditions = Omit<PersonFilters, 'q'> & { readonly q?: readonly string[] }
+
+const conditionsOf = <Q extends PersonFilters>(query: Q) => ({
+  ...query,
+  q: wordsOf(query.q),
+  name: containing(query.name),
+})
+
+const personListing = (table: 'customers' | 'suppliers'): Listing<PersonConditions> => ({
   resource: table,
   from: `${table} t`,
   record: 't.doc::text',
   where: 't.deleted_at is null',
   filters: {
-    name: (value) => `t.name_key like ${value}::text`,
+    q: hasWords,
+    name: (value) => `t.sort_key like ${value}::text`,
     document: (value) => `t.document = ${value}::text`,
     external_id: (value) => `t.external_id = ${value}::text`,
   },
@@ -40,21 +54,21 @@ const personListing = (table: 'customers' | 'suppliers'): Listing<PersonFilters>
 
 function listPersons(
   pool: Pool,
-  listing: Listing<PersonFilters>,
+  listing: Listing<PersonConditions>,
   companyId: number,
   query: PersonQuery,
 ): Promise<Page | Refusal> {
-  return list(pool, listing, companyId, { ...query, name: containing(query.name) })
+  return list(pool, listing, companyId, conditionsOf(query))
 }
 
 /** The same in the order of names, for people. */
 export function listPersonsByName(
   pool: Pool,
-  listing: Listing<PersonFilters>,
+  listing: Listing<PersonConditions>,
   companyId: number,
   query: Paging & PersonFilters,
 ): Promise<Page | Refusal> {
-  return listInOrder(pool, listing, BY_NAME, companyId, { ...query, name: containing(query.name) })
+  return listInOrder(pool, listing, BY_NAME, companyId, conditionsOf(query))
 }
 
 export const customerListing = personListing('customers')

@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { z } from 'zod'
 import { CalendarDate, Instant, instantsInZone, inZone } from '#domain/instant.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
-import { nameKey } from '#domain/text.ts'
+import { searchKey } from '#domain/text.ts'
 import { type CursorScope, decodeCursor, encodeCursor } from './cursor.ts'
 import {
   type Conditions,
@@ -59,7 +59,7 @@ export const NEWEST_FIRST: Order = { name: 'newest', columns: BY_ID.columns, des
 export const BY_NAME: Order = {
   name: 'by_name',
   columns: [
-    { name: 'name_key', type: 'text' },
+    { name: 'sort_key', type: 'text', collation: 'C' },
     { name: 'id', type: 'bigint' },
   ],
 }
@@ -241,7 +241,17 @@ export async function getBy(
   return { record: record === null ? null : shown(source, record, found), revision }
 }
 
-/** The pattern of names that contain a text, if there is one, for `like` on name keys: neither case nor spacing matters. */
+const patternOf = (key: string): string => `%${key.replace(/[\\%_]/g, '\\$&')}%`
+
+/** The pattern of names that contain a text, if there is one, for `like` on sort keys: neither case, accents nor spacing matter. */
 export function containing(text: string | undefined): string | undefined {
-  return text === undefined ? undefined : `%${nameKey(text).replace(/[\\%_]/g, '\\$&')}%`
+  return text === undefined ? undefined : patternOf(searchKey(text))
 }
+
+/** The patterns of a search, if there is one, for `like all` on the column `search`: each word, wherever it stands. */
+export function wordsOf(text: string | undefined): string[] | undefined {
+  return text === undefined ? undefined : searchKey(text).split(' ').map(patternOf)
+}
+
+/** SQL of the condition that a record has all words. */
+export const hasWords = (patterns: string): string => `t.search like all (${patterns}::text[])`

@@ -1,24 +1,99 @@
 import { z } from 'zod'
-import { ExternalId, text } from '#domain/text.ts'
+import { type Refusal, refuse } from '#domain/refusal.ts'
+import { ExternalId, Id, nameText } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { accept, command } from '#ledger/command.ts'
-import { categoryByExternalId, categoryByName } from '#projections/catalog.ts'
-import { duplicateOf } from '../records.ts'
+import type { AnyRef } from '#ledger/table.ts'
+import type { Rows } from '#ledger/working-set.ts'
+import { type CategoryFields, categoryByExternalId, categoryById, categoryByName } from '#projections/catalog.ts'
+import { changesBetween, duplicateOf, isEmpty, newName, type RecordId } from '../records.ts'
 
-/** POST /catalog/categories */
-export const CreateCategoryInput = z.strictObject({ external_id: ExternalId.nullish(), name: text(80) })
+const Name = nameText(80)
+
+/** POST /catalog/categories, and the body of PUT by-external, whose external id is in the path. */
+export const CreateCategoryInput = z.strictObject({ external_id: ExternalId.nullish(), name: Name })
 export type CreateCategoryInput = z.infer<typeof CreateCategoryInput>
 
 /** Creates a category with a name and an external id that no other has. */
 export const createCategory = command<CreateCategoryInput>({
-  needs: ({ name, external_id }) => [categoryByName(name), ...(external_id ? [categoryByExternalId(external_id)] : [])],
+  needs: uniqueRefs,
   ids: () => ({ category: 1 }),
-  decide(rows, { name, external_id }, { nextId }) {
-    const sameName = duplicateOf('name', rows.get(categoryByName(name)), null)
-    if (sameName) return sameName
-    const same = external_id ? duplicateOf('external_id', rows.get(categoryByExternalId(external_id)), null) : null
-    if (same) return same
-    const created = event('CategoryCreated', { id: nextId('category'), external_id: external_id ?? null, name })
+  decide(rows, { name, external_id = null }, { nextId }) {
+    const duplicate = findDuplicate(rows, { name, external_id }, null)
+    if (duplicate) return duplicate
+    const created = event('CategoryCreated', { id: nextId('category'), external_id, name })
     return accept('created', created.subject, [created])
   },
 })
+
+/** PUT /catalog/categories/by-external/{external_id}, and each item of a batch. */
+export const ReplaceCategoryInput = z.strictObject({ external_id: ExternalId, name: Name })
+export type ReplaceCategoryInput = z.infer<typeof ReplaceCategoryInput>
+
+/** Makes the category with this external id what the input says: creates, replaces or revives it. */
+export const replaceCategory = command<ReplaceCategoryInput>({
+  needs: uniqueRefs,
+  ids: () => ({ category: 1 }),
+  decide(rows, fields, { nextId }) {
+    const known = rows.get(categoryByExternalId(fields.external_id))
+    const duplicate = findDuplicate(rows, { name: newName(known, fields.name) }, known?.id ?? null)
+    if (duplicate) return duplicate
+    if (!known) {
+      const created = event('CategoryCreated', { id: nextId('category'), ...fields })
+      return accept('created', created.subject, [created])
+    }
+    const { id } = known
+    if (known.deleted_at) return accept('updated', `category/${id}`, [event('CategoryRevived', { id, ...fields })])
+    return changed(id, changesBetween(known.doc, fields))
+  },
+})
+
+/** The body of PATCH /catalog/categories/{id}: absent is left alone. */
+export const CategoryChanges = z.strictObject({ external_id: ExternalId.nullish(), name: Name.optional() })
+
+export const UpdateCategoryInput = z.strictObject({ id: Id, changes: CategoryChanges })
+export type UpdateCategoryInput = z.infer<typeof UpdateCategoryInput>
+
+/** Changes the fields that are named; its items show the new name. */
+export const updateCategory = command<UpdateCategoryInput>({
+  needs: ({ id, changes }) => [categoryById(id), ...uniqueRefs(changes)],
+  decide(rows, { id, changes: patch }) {
+    const known = rows.get(categoryById(id))
+    if (!known || known.deleted_at) return refuse('not_found')
+    const duplicate = findDuplicate(rows, { ...patch, name: newName(known, patch.name) }, id)
+    return duplicate ?? changed(id, changesBetween(known.doc, patch))
+  },
+})
+
+/** Takes a category out of lists and frees its name. Its items have none, until it is revived or they get another (ITEM-8). */
+export const deleteCategory = command<RecordId>({
+  needs: ({ id }) => [categoryById(id)],
+  decide(rows, { id }) {
+    const known = rows.get(categoryById(id))
+    if (!known || known.deleted_at) return refuse('not_found')
+    return accept('deleted', `category/${id}`, [event('CategoryDeleted', { id })])
+  },
+})
+
+type UniqueFields = Partial<{ readonly [F in keyof CategoryFields]: CategoryFields[F] | undefined }>
+
+function uniqueRefs({ name, external_id }: UniqueFields): AnyRef[] {
+  return [
+    ...(name === undefined ? [] : [categoryByName(name)]),
+    ...(external_id ? [categoryByExternalId(external_id)] : []),
+  ]
+}
+
+/** The refusal of a name or external id that another category has, the name first. */
+function findDuplicate(rows: Rows, { name, external_id }: UniqueFields, ownId: number | null): Refusal | null {
+  const sameName = name === undefined ? null : duplicateOf('name', rows.get(categoryByName(name)), ownId)
+  if (sameName || !external_id) return sameName
+  return duplicateOf('external_id', rows.get(categoryByExternalId(external_id)), ownId)
+}
+
+function changed(id: number, changes: UniqueFields) {
+  if (isEmpty(changes)) return accept('unchanged', `category/${id}`)
+  return accept('updated', `category/${id}`, [
+    event('CategoryUpdated', { id, changes: changes as Partial<CategoryFields> }),
+  ])
+}

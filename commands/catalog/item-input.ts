@@ -1,9 +1,14 @@
 import { z } from 'zod'
+import { barcodeProblem } from '#domain/barcode.ts'
 import { Cest, Gtin, Ncm } from '#domain/fiscal-codes.ts'
 import { Money } from '#domain/money.ts'
+import { orDefault } from '#domain/optional.ts'
 import { SignedQuantity, StockQuantity } from '#domain/quantity.ts'
-import { ExternalId, Id, text } from '#domain/text.ts'
+import { ExternalId, Id, nameText, text } from '#domain/text.ts'
 import { ITEM_TYPES } from '#events/catalog.ts'
+
+/** Of an item whose type is not given. */
+export const DEFAULT_TYPE = 'product'
 
 const optionalShape = {
   sku: text(60).nullish(),
@@ -20,8 +25,8 @@ const optionalShape = {
 
 /** Fields of a whole item, external id aside: POST, PUT and batch items. */
 export const itemShape = {
-  type: z.enum(ITEM_TYPES).default('product'),
-  name: text(120),
+  type: orDefault(z.enum(ITEM_TYPES), DEFAULT_TYPE),
+  name: nameText(120),
   price: Money,
   ...optionalShape,
 }
@@ -30,15 +35,15 @@ export const itemShape = {
 export const ItemChanges = z
   .strictObject({
     external_id: ExternalId.nullish(),
-    type: z.enum(ITEM_TYPES).optional(),
-    name: text(120).optional(),
+    type: z.enum(ITEM_TYPES).nullish(),
+    name: nameText(120).optional(),
     price: Money.optional(),
     ...optionalShape,
     /** Added to the stock, whatever it is by then, so that it cannot erase concurrent sales. */
-    stock_adjustment: SignedQuantity.optional(),
+    stock_adjustment: SignedQuantity.nullish(),
   })
   .superRefine(({ stock, stock_adjustment }, context) => {
-    if (stock === undefined || stock_adjustment === undefined) return
+    if (stock === undefined || typeof stock_adjustment !== 'string') return
     context.addIssue({ code: 'custom', path: ['stock_adjustment'], message: 'não pode ser enviado junto com stock' })
   })
 export type ItemChanges = z.infer<typeof ItemChanges>
@@ -52,4 +57,25 @@ export const NO_STOCK_OF_SERVICES = 'um serviço não tem estoque'
 export function checkStock({ type, stock }: Pick<ItemInput, 'type' | 'stock'>, context: z.RefinementCtx): void {
   if (type === 'product' || stock === undefined || stock === null) return
   context.addIssue({ code: 'custom', path: ['stock'], message: NO_STOCK_OF_SERVICES })
+}
+
+export const WARNING_CODES = ['barcode_check_digit', 'barcode_not_gtin'] as const
+
+/** What a caller should look at, though the request is carried out. */
+export interface Warning {
+  readonly code: (typeof WARNING_CODES)[number]
+  readonly field: string
+  /** In Portuguese. */
+  readonly message: string
+}
+
+const BARCODE_WARNINGS = {
+  wrong_check_digit: { code: 'barcode_check_digit', message: 'o dígito verificador deste GTIN está errado' },
+  not_gtin: { code: 'barcode_not_gtin', message: 'não é um GTIN-8, GTIN-12, GTIN-13 ou GTIN-14' },
+} as const
+
+/** Warnings of a barcode that is sent: shops have codes of their own, and labels with errors (ITEM-7). */
+export function itemWarnings({ barcode }: { readonly barcode?: string | null | undefined }): Warning[] {
+  const problem = barcode ? barcodeProblem(barcode) : null
+  return problem ? [{ field: 'barcode', ...BARCODE_WARNINGS[problem] }] : []
 }

@@ -7,7 +7,7 @@ import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { categoryById, type ItemFields, itemByBarcode, itemByExternalId, itemById } from '#projections/catalog.ts'
 import { changesBetween, duplicateOf, isEmpty, type RecordId } from '../records.ts'
-import { checkStock, ItemChanges, type ItemInput, itemShape } from './item-input.ts'
+import { checkStock, DEFAULT_TYPE, ItemChanges, type ItemInput, itemShape } from './item-input.ts'
 import { countStock, moveStock, normalized } from './stock.ts'
 
 /** POST /catalog/items, and the body of PUT by-external, whose external id is in the path. */
@@ -71,7 +71,8 @@ export const updateItem = command<UpdateItemInput>({
   decide(rows, { id, changes: input }) {
     const known = rows.get(itemById(id))
     if (!known || known.deleted_at) return refuse('not_found')
-    const { stock: _stock, stock_adjustment: _adjustment, ...fields } = input
+    const { stock: _stock, stock_adjustment: _adjustment, ...rest } = input
+    const fields = { ...rest, type: rest.type === null ? DEFAULT_TYPE : rest.type }
     const conflict = findConflict(rows, fields, id)
     if (conflict) return conflict
     const moved = moveStock({ id, type: fields.type ?? known.doc.type, stock: known.doc.stock }, input)
@@ -132,7 +133,8 @@ function findConflict(
   { external_id, barcode, category_id }: LinkedFields,
   ownId: number | null,
 ): Refusal | null {
-  if (category_id && !rows.get(categoryById(category_id))) return invalid('category_id', 'categoria não encontrada')
+  const category = category_id ? rows.get(categoryById(category_id)) : null
+  if (category_id && (!category || category.deleted_at)) return invalid('category_id', 'categoria não encontrada')
   const same = external_id ? duplicateOf('external_id', rows.get(itemByExternalId(external_id)), ownId) : null
   if (same || !barcode) return same
   return duplicateOf('barcode', rows.get(itemByBarcode(barcode)), ownId)

@@ -23,9 +23,9 @@ export function countStock({ id, type, stock: before }: Stocked, stock: string |
 export function moveStock(item: Stocked, { stock, stock_adjustment }: ItemChanges): NewEvent[] | Refusal {
   if (item.type === 'service') {
     if (stock) return invalid('stock', NO_STOCK_OF_SERVICES)
-    if (stock_adjustment !== undefined) return invalid('stock_adjustment', NO_STOCK_OF_SERVICES)
+    if (typeof stock_adjustment === 'string') return invalid('stock_adjustment', NO_STOCK_OF_SERVICES)
   }
-  if (stock_adjustment === undefined) return countStock(item, stock)
+  if (typeof stock_adjustment !== 'string') return countStock(item, stock)
   const after = adjusted(item, stock_adjustment)
   return isRefusal(after) ? after : [event('StockAdjusted', after)]
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Money, toCents } from '#domain/money.ts'
 import { invalid } from '#domain/refusal.ts'
-import { Email, ExternalId, text } from '#domain/text.ts'
+import { Email, ExternalId, nameText, text } from '#domain/text.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import { accept, command, isRefusal } from '#ledger/command.ts'
 import { orderByExternalId } from '#projections/orders.ts'
@@ -14,7 +14,7 @@ import { LinesInput, lineRefs, priceLines } from '../sales/lines.ts'
 
 type Placed = DataOf<'OrderPlaced'>
 
-const Buyer = z.strictObject({ name: text(120), email: Email.nullish(), document: Document.nullish() })
+const Buyer = z.strictObject({ name: nameText(120), email: Email.nullish(), document: Document.nullish() })
 
 /**
  * POST /orders. The store is named by its alias; a text that cannot be one is just not found. The buyer is a customer of the
@@ -23,11 +23,11 @@ const Buyer = z.strictObject({ name: text(120), email: Email.nullish(), document
 export const OrderInput = z
   .strictObject({
     store_alias: text(60),
-    external_id: ExternalId.optional(),
+    external_id: ExternalId.nullish(),
     ...customerShape,
     customer: Buyer.nullish(),
     items: LinesInput,
-    delivery_fee: Money.optional(),
+    delivery_fee: Money.nullish(),
   })
   .superRefine(({ customer, customer_id, customer_external_id }, context) => {
     if (customer ?? customer_id ?? customer_external_id) return
@@ -40,14 +40,14 @@ export type OrderInput = z.infer<typeof OrderInput>
 export const placeOrder = command<OrderInput>({
   needs: (input) => [
     storeByAlias(input.store_alias),
-    ...(input.external_id === undefined ? [] : [orderByExternalId(input.external_id)]),
+    ...(input.external_id ? [orderByExternalId(input.external_id)] : []),
     ...customerRefs(input),
     ...lineRefs(input.items),
   ],
   ids: () => ({ order: 1 }),
   decide(rows, input, { nextId }) {
     const { external_id } = input
-    const same = external_id === undefined ? null : rows.get(orderByExternalId(external_id))
+    const same = external_id ? rows.get(orderByExternalId(external_id)) : null
     const duplicate = duplicateOf('external_id', same, null)
     if (duplicate) return duplicate
     const store = rows.get(storeByAlias(input.store_alias))

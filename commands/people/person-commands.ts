@@ -4,7 +4,7 @@ import type { NewEvent } from '#ledger/envelope.ts'
 import type { Ref } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import type { PersonFields, PersonRow } from '#projections/people.ts'
-import { changesBetween, duplicateOf, isEmpty, type RecordId } from '../records.ts'
+import { changesBetween, duplicateOf, isEmpty, newName, type RecordId } from '../records.ts'
 import { misfit, type PersonPatch, patchOf } from './person-input.ts'
 
 /** What differs between customers and suppliers: how they are found, and their events. `F` are the recorded fields. */
@@ -45,7 +45,7 @@ export function replacePerson<F extends PersonFields, I extends { name: string; 
     ids: () => ({ [kind.name]: 1 }),
     decide(rows, input, { nextId }) {
       const known = rows.get(kind.byExternalId(input.external_id))
-      const duplicate = findDuplicate(rows, kind, { name: input.name }, known?.id ?? null)
+      const duplicate = findDuplicate(rows, kind, { name: newName(known, input.name) }, known?.id ?? null)
       if (duplicate) return duplicate
       const fields = fieldsOf(input)
       if (!known) {
@@ -74,7 +74,8 @@ export function updatePerson<F extends PersonFields>(kind: PersonKind<F>): Comma
       const known = rows.get(kind.byId(id))
       if (!known || known.deleted_at) return refuse('not_found')
       const after = patchOf(known.doc, patch)
-      const refusal = misfit(known.doc, after) ?? findDuplicate(rows, kind, after, id)
+      const unique = { ...after, name: newName(known, after.name) }
+      const refusal = misfit(known.doc, after) ?? findDuplicate(rows, kind, unique, id)
       if (refusal) return refusal
       const changes = changesBetween(known.doc, after)
       const subject = `${kind.name}/${id}`
@@ -104,7 +105,7 @@ interface Lookups<R> {
 
 /** What is absent or null cannot be a duplicate. */
 interface UniqueFields {
-  readonly name?: string
+  readonly name?: string | undefined
   readonly external_id?: string | null
 }
 

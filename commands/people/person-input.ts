@@ -1,21 +1,22 @@
 import { z } from 'zod'
 import { expects } from '#domain/portuguese.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
-import { isCnpj, isCpf } from '#domain/tax-number.ts'
-import { Email, Phone, text } from '#domain/text.ts'
+import { bareTaxNumber, isCnpj, isCpf } from '#domain/tax-number.ts'
+import { Email, nameText, Phone, text } from '#domain/text.ts'
 import { PERSON_TYPES } from '#events/persons.ts'
 import type { PersonFields } from '#projections/people.ts'
 
 /** The 26 states of Brazil and the federal district. */
 const STATES = 'AC AL AP AM BA CE DF ES GO MA MT MS MG PA PB PR PE PI RJ RN RS RO RR SC SP SE TO'.split(' ')
 
-const ZIP = 'deve ser um CEP com 8 dígitos, sem pontuação'
+const ZIP = 'deve ser um CEP com 8 dígitos, com ou sem pontuação'
 
 /** Where a person lives or works; each part may be missing. */
 const AddressInput = z.strictObject({
   zip: z
     .string(expects(ZIP))
-    .regex(/^\d{8}$/, ZIP)
+    .overwrite((value) => value.replace(/[\s.-]/g, ''))
+    .refine((value) => /^\d{8}$/.test(value), ZIP)
     .nullish(),
   street: text(120).nullish(),
   number: text(20).nullish(),
@@ -25,12 +26,17 @@ const AddressInput = z.strictObject({
   state: z.enum(STATES, expects('deve ser a sigla de um estado do Brasil, como "SP"')).nullish(),
 })
 
-const DOCUMENT = 'deve ser um CPF ou CNPJ válido, sem pontuação'
+const DOCUMENT = 'deve ser um CPF ou CNPJ válido, com ou sem pontuação'
 
-/** A tax number of a person or a company, bare. */
-export const Document = z.string(expects(DOCUMENT)).refine((value) => isCpf(value) || isCnpj(value), DOCUMENT)
+/** A tax number of a person or a company, with or without punctuation; the value is the bare one. */
+export const Document = z
+  .string(expects(DOCUMENT))
+  .overwrite(bareTaxNumber)
+  .refine((value) => isCpf(value) || isCnpj(value), DOCUMENT)
 
 const optionalShape = {
+  /** Follows from the document where it is not given. */
+  person_type: z.enum(PERSON_TYPES).nullish(),
   document: Document.nullish(),
   phone: Phone.nullish(),
   email: Email.nullish(),
@@ -40,15 +46,13 @@ const optionalShape = {
 
 /** Fields of a whole person, external id aside: POST, PUT and batch items. */
 export const personShape = {
-  name: text(120),
-  person_type: z.enum(PERSON_TYPES).default('PF'),
+  name: nameText(120),
   ...optionalShape,
 }
 
 /** Fields of PATCH: absent is left alone, null clears what may be empty. */
 export const personChangesShape = {
-  name: text(120).optional(),
-  person_type: z.enum(PERSON_TYPES).optional(),
+  name: nameText(120).optional(),
   ...optionalShape,
 }
 
@@ -58,9 +62,13 @@ type PersonInput = z.infer<typeof person>
 const personChanges = z.strictObject(personChangesShape)
 type PersonChanges = z.infer<typeof personChanges>
 
-/** Why a document does not go with the type of person, or null when it does. */
+/** The type of person that a document is of; without one, a natural person. */
+const typeOf = (document: string | null | undefined): PersonFields['person_type'] =>
+  document && isCnpj(document) ? 'PJ' : 'PF'
+
+/** Why a document does not go with the type of person, or null when it does or there is none of either. */
 function documentProblem({ person_type, document }: Pick<PersonInput, 'person_type' | 'document'>): string | null {
-  if (document === null || document === undefined) return null
+  if (!document || !person_type) return null
   if (person_type === 'PF') return isCpf(document) ? null : 'deve ser um CPF válido: o tipo de pessoa é PF'
   return isCnpj(document) ? null : 'deve ser um CNPJ válido: o tipo de pessoa é PJ'
 }
@@ -74,14 +82,15 @@ export function checkDocument(input: Pick<PersonInput, 'person_type' | 'document
 type Address = NonNullable<PersonFields['address']>
 
 /** What a PATCH names of a person with the fields `F`; of the address, some parts. */
-export type PersonPatch<F extends PersonFields> = Partial<Omit<F, 'address'>> & Pick<PersonChanges, 'address'>
+export type PersonPatch<F extends PersonFields> = Partial<Omit<F, 'address' | 'person_type'>> &
+  Pick<PersonChanges, 'address' | 'person_type'>
 
 /** A whole person as it is recorded: what was not sent is empty. */
 export function personOf(input: PersonInput & { readonly external_id?: string | null }): PersonFields {
   return {
     external_id: input.external_id ?? null,
     name: input.name,
-    person_type: input.person_type,
+    person_type: input.person_type ?? typeOf(input.document),
     document: input.document ?? null,
     phone: input.phone ?? null,
     email: input.email ?? null,
@@ -91,8 +100,15 @@ export function personOf(input: PersonInput & { readonly external_id?: string | 
 }
 
 /** The fields that a PATCH names, with the values that they would have afterwards. */
-export function patchOf<F extends PersonFields>(before: F, { address, ...rest }: PersonPatch<F>): Partial<F> {
-  const fields = rest as unknown as Partial<F>
+export function patchOf<F extends PersonFields>(
+  before: F,
+  { address, person_type, ...rest }: PersonPatch<F>,
+): Partial<F> {
+  const { document = before.document } = rest as Partial<PersonFields>
+  // A new document brings its type along; null is what a record has to which no type was given.
+  const follows = person_type === null || (person_type === undefined && rest.document)
+  const type = follows ? typeOf(document) : person_type
+  const fields = { ...rest, ...(type && { person_type: type }) } as unknown as Partial<F>
   if (address === undefined) return fields
   // Parts of an address follow the rule of PATCH too: absent is left alone.
   return { ...fields, address: address && addressOf({ ...before.address, ...address }) }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ExternalId, Id, text } from '#domain/text.ts'
+import { ExternalId, Id, nameText } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { type SupplierFields, supplierByExternalId, supplierById, supplierByName } from '#projections/people.ts'
 import { createPerson, deletePerson, type PersonKind, replacePerson, updatePerson } from './person-commands.ts'
@@ -17,7 +17,7 @@ const supplierKind: PersonKind<SupplierFields> = {
 }
 
 /** What a supplier has beside the fields of a person: the name it trades under, which need not be unique. */
-export const supplierShape = { trade_name: text(120).nullish() }
+export const supplierShape = { trade_name: nameText(120).nullish() }
 
 type SupplierInput = Parameters<typeof personOf>[0] & { readonly trade_name?: string | null }
 

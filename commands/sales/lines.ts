@@ -30,18 +30,18 @@ const IDENTIFIER = 'informe exatamente um entre catalog_item_id, catalog_item_ex
 /** A line names its article in exactly one way; an ad-hoc item (description) needs its price (SALE-2, SALE-3). */
 const LineInput = z
   .strictObject({
-    catalog_item_id: Id.optional(),
-    catalog_item_external_id: ExternalId.optional(),
-    description: text(200).optional(),
+    catalog_item_id: Id.nullish(),
+    catalog_item_external_id: ExternalId.nullish(),
+    description: text(200).nullish(),
     quantity: Quantity,
-    unit_price: Money.optional(),
+    unit_price: Money.nullish(),
   })
   .superRefine((item, context) => {
     const given = [item.catalog_item_id, item.catalog_item_external_id, item.description].filter(
-      (value) => value !== undefined,
+      (value) => value !== undefined && value !== null,
     )
     if (given.length !== 1) context.addIssue({ code: 'custom', message: IDENTIFIER })
-    else if (item.description !== undefined && item.unit_price === undefined) {
+    else if (typeof item.description === 'string' && typeof item.unit_price !== 'string') {
       context.addIssue({ code: 'custom', path: ['unit_price'], message: 'é obrigatório para um item avulso' })
     }
   })
@@ -67,8 +67,9 @@ export const lineRefs = (lines: readonly LineInput[]) => lines.flatMap((line) =>
  */
 export function priceLines(
   rows: Rows,
-  { items, delivery_fee = '0.00' }: { items: readonly LineInput[]; delivery_fee?: string | undefined },
+  { items, ...input }: { items: readonly LineInput[]; delivery_fee?: string | null | undefined },
 ): PricedLines | Refusal {
+  const delivery_fee = input.delivery_fee ?? '0.00'
   const priced: SaleItem[] = []
   for (const [position, input] of items.entries()) {
     const line = priceLine(rows, input, position)
@@ -82,8 +83,8 @@ export function priceLines(
 }
 
 function lineRef(line: LineInput) {
-  if (line.catalog_item_id !== undefined) return itemById(line.catalog_item_id)
-  if (line.catalog_item_external_id !== undefined) return itemByExternalId(line.catalog_item_external_id)
+  if (typeof line.catalog_item_id === 'number') return itemById(line.catalog_item_id)
+  if (typeof line.catalog_item_external_id === 'string') return itemByExternalId(line.catalog_item_external_id)
   return null
 }
 
@@ -91,7 +92,7 @@ function priceLine(rows: Rows, input: LineInput, position: number): SaleItem | R
   const ref = lineRef(input)
   const found = ref && rows.get(ref)
   if (ref && (!found || found.deleted_at)) {
-    const field = input.catalog_item_id === undefined ? 'catalog_item_external_id' : 'catalog_item_id'
+    const field = typeof input.catalog_item_id === 'number' ? 'catalog_item_id' : 'catalog_item_external_id'
     return invalid(`items[${position}].${field}`, 'item não encontrado no catálogo')
   }
   const unitPrice = input.unit_price ?? found?.doc.price
@@ -107,9 +108,9 @@ function priceLine(rows: Rows, input: LineInput, position: number): SaleItem | R
   }
 }
 
-const adHocItem = ({ description = '' }: LineInput) => ({
+const adHocItem = ({ description }: LineInput) => ({
   catalog_item_id: null,
   external_id: null,
-  description,
+  description: description ?? '',
   moves_stock: false,
 })

@@ -2,13 +2,13 @@ import { fromThousandths, toThousandths } from '#domain/quantity.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { itemById } from '#projections/catalog.ts'
-import { existing } from '#projections/define.ts'
 import { paymentTypeById } from '#projections/payment-types.ts'
+import { customerById } from '#projections/people.ts'
 import type { OfflineSaleWarning } from '#projections/sales.ts'
 import { quantitiesTaken } from './lines.ts'
 import type { OfflineSale } from './offline-sale-input.ts'
 
-type Parts = Pick<DataOf<'OfflineSaleCompleted'>, 'items' | 'payments'>
+type Parts = Pick<DataOf<'OfflineSaleCompleted'>, 'items' | 'payments' | 'change'>
 
 /** How far a till's clock may be ahead without a warning: clocks differ. */
 const CLOCK_TOLERANCE_MS = 5 * 60_000
@@ -21,19 +21,20 @@ export function stockAfter(rows: Rows, items: Parts['items']): { id: number; tho
   })
 }
 
-/** What somebody should look at, though the sale is recorded as it was made. */
+/** What somebody should look at, though the sale is recorded as it was made; how it was added up aside. */
 export function findWarnings(rows: Rows, sale: OfflineSale, parts: Parts, now: string): OfflineSaleWarning[] {
   return [
+    ...customerWarnings(rows, sale),
     ...productWarnings(rows, sale),
     ...stockAfter(rows, parts.items).flatMap(({ id, thousandths }) =>
       thousandths < 0 ? [warning('negative_stock', { product_id: id, found: fromThousandths(thousandths) })] : [],
     ),
-    ...paymentWarnings(rows, sale),
+    ...paymentWarnings(rows, sale, parts.change),
     ...clockWarnings(sale, now),
   ]
 }
 
-const warning = (
+export const warning = (
   code: OfflineSaleWarning['code'],
   { product_id = null, found = null, expected = null }: Partial<OfflineSaleWarning> = {},
 ): OfflineSaleWarning => ({ code, product_id, found, expected })
@@ -42,7 +43,12 @@ const warning = (
 function productWarnings(rows: Rows, { items }: OfflineSale): OfflineSaleWarning[] {
   const warnings = new Map<string, OfflineSaleWarning>()
   for (const { product_id, price } of items) {
-    const { deleted_at, doc } = existing(rows, itemById(product_id))
+    const product = rows.get(itemById(product_id))
+    if (!product) {
+      warnings.set(`${product_id}`, warning('product_unknown', { product_id }))
+      continue
+    }
+    const { deleted_at, doc } = product
     if (deleted_at) warnings.set(`${product_id}`, warning('product_deactivated', { product_id }))
     if (price === doc.price) continue
     const differs = warning('price_differs', { product_id, found: price, expected: doc.price })
@@ -51,16 +57,27 @@ function productWarnings(rows: Rows, { items }: OfflineSale): OfflineSaleWarning
   return [...warnings.values()]
 }
 
-function paymentWarnings(rows: Rows, { payments, change }: OfflineSale): OfflineSaleWarning[] {
-  const types = payments.map(({ payment_type_id, status }) => ({
-    type: existing(rows, paymentTypeById(payment_type_id)).doc,
-    isPending: status === 'pending',
-  }))
+function paymentWarnings(rows: Rows, { payments }: OfflineSale, change: string): OfflineSaleWarning[] {
+  const unknown = payments.filter(({ payment_type_id }) => !rows.get(paymentTypeById(payment_type_id)))
+  const types = payments.flatMap(({ payment_type_id, status }) => {
+    const type = rows.get(paymentTypeById(payment_type_id))?.doc
+    return type ? [{ type, isPending: status === 'pending' }] : []
+  })
   const open = types.filter(({ type, isPending }) => isPending && type.kind !== 'credit_account')
   const names = new Set(open.map(({ type }) => type.name))
-  const pending = [...names].map((found) => warning('payment_pending', { found }))
+  const pending = [
+    ...unknown.map(({ payment_type_id }) => warning('payment_type_unknown', { found: String(payment_type_id) })),
+    ...[...names].map((found) => warning('payment_pending', { found })),
+  ]
   const isGiven = change !== '0.00' && !types.some(({ type }) => type.is_cash)
   return isGiven ? [...pending, warning('change_without_cash', { found: change })] : pending
+}
+
+function customerWarnings(rows: Rows, { customer }: OfflineSale): OfflineSaleWarning[] {
+  if (!customer) return []
+  const known = customer.id === null ? null : rows.get(customerById(customer.id))
+  if (!known) return [warning('customer_unknown', { found: customer.sent })]
+  return known.deleted_at ? [warning('customer_deleted', { found: known.doc.name })] : []
 }
 
 function clockWarnings({ created_at }: OfflineSale, now: string): OfflineSaleWarning[] {

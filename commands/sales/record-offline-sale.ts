@@ -1,18 +1,28 @@
 import { addDays, dateInZone } from '#domain/instant.ts'
 import { toCents } from '#domain/money.ts'
 import { MAX_THOUSANDTHS } from '#domain/quantity.ts'
-import { type Refusal, refuse } from '#domain/refusal.ts'
+import { refuse } from '#domain/refusal.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
-import { accept, command, isRefusal } from '#ledger/command.ts'
+import { accept, command, type Decision, type DecisionContext, isRefusal } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
+import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { itemById } from '#projections/catalog.ts'
 import { ownCompany, timezoneOf } from '#projections/companies.ts'
 import { existing } from '#projections/define.ts'
 import { paymentTypeById } from '#projections/payment-types.ts'
-import { offlineSaleById } from '#projections/sales.ts'
+import { customerById } from '#projections/people.ts'
+import {
+  type OfflineSaleRow,
+  type OfflineSaleWarning,
+  offlineSaleById,
+  type SaleObject,
+  saleById,
+} from '#projections/sales.ts'
+import { cancellation, touchedBy } from './cancel-sale.ts'
 import { soldItem } from './lines.ts'
 import { fingerprintOf, type OfflineSale } from './offline-sale-input.ts'
+import { addUp, type Sums } from './offline-sale-sums.ts'
 import { findWarnings, stockAfter } from './offline-sale-warnings.ts'
 import { sumOf, takenPayments } from './payments.ts'
 
@@ -20,92 +30,189 @@ type Completed = DataOf<'OfflineSaleCompleted'>
 
 /**
  * Records a sale that a till made without a connection. It has happened, so it is recorded even where stock goes below zero
- * or a price differs; such things are warnings. The same sale again records nothing and is answered as the first time.
+ * or a price differs; such things are warnings. The same sale again records nothing and is answered as the first time; sent
+ * again as cancelled, it is cancelled (UP-16).
  */
 export const recordOfflineSale = command<OfflineSale>({
-  needs: (sale) => [
-    ownCompany,
-    offlineSaleById(sale.offline_id),
-    ...sale.items.map((item) => itemById(item.product_id)),
-    ...sale.payments.map((payment) => paymentTypeById(payment.payment_type_id)),
-  ],
-  ids: ({ status, payments }) => ({ sale: 1, receivable: status === 'completed' ? payments.length : 0 }),
-  decide(rows, sale, { now, nextId }) {
-    const fingerprint = fingerprintOf(sale)
+  needs: offlineSaleNeeds,
+  ids: offlineSaleIds,
+  needsMore(rows, sale) {
     const known = rows.get(offlineSaleById(sale.offline_id))
-    if (known) {
-      if (known.fingerprint !== fingerprint) {
-        return refuse('duplicate_resource', { field: 'offline_id', conflicting_id: known.sale_id })
-      }
-      return accept('unchanged', `sale/${known.sale_id}`, [], [], { warnings: known.warnings })
-    }
-    const found = findParts(rows, sale)
-    if (isRefusal(found)) return found
-    const id = nextId('sale')
-    const { offline_id, created_at: sold_at, total, amount_received, change } = sale
-    const warnings = findWarnings(rows, sale, found, now)
-    const data = { id, offline_id, fingerprint, sold_at, ...found, total, amount_received, change, warnings }
-    if (sale.status === 'cancelled') {
-      return accept('created', `sale/${id}`, [event('OfflineSaleCancelled', data)], [], { warnings })
-    }
-    const receivables = receivablesOf(rows, data, () => nextId('receivable'))
-    const receivable_ids = receivables.map((receivable) => (receivable.data as { id: number }).id)
-    const completed = event('OfflineSaleCompleted', { ...data, receivable_ids })
-    return accept('created', completed.subject, [completed, ...receivables], [], { warnings })
+    if (!known || isRepeated(sale, known)) return []
+    return [saleById(known.sale_id), ...touchedBy(known)]
+  },
+  decide(rows, sale, context) {
+    const known = rows.get(offlineSaleById(sale.offline_id))
+    return known ? again(rows, sale, known) : recordSale(rows, sale, context, { fingerprint: fingerprintOf(sale) })
   },
 })
 
-/** Items and payments as the sale keeps them; the refusal names all that the company does not have. */
-function findParts(rows: Rows, sale: OfflineSale): Pick<Completed, 'items' | 'payments'> | Refusal {
-  const fields: Record<string, string[]> = {}
-  const items = sale.items.flatMap(({ product_id, quantity, price, total }, position) => {
+/** The rows that the recording of a sale looks at. */
+export function offlineSaleNeeds({ offline_id, customer, items, payments }: OfflineSale): AnyRef[] {
+  return [
+    ownCompany,
+    offlineSaleById(offline_id),
+    ...(customer?.id ? [customerById(customer.id)] : []),
+    ...items.map((item) => itemById(item.product_id)),
+    ...payments.map((payment) => paymentTypeById(payment.payment_type_id)),
+  ]
+}
+
+export function offlineSaleIds({ status, payments }: OfflineSale) {
+  return { sale: 1, receivable: status === 'completed' ? payments.length : 0 }
+}
+
+/** A sale under an identifier that is known: the same, the same cancelled, or another one. */
+function again(rows: Rows, sale: OfflineSale, known: Readonly<OfflineSaleRow>): Decision {
+  const unchanged = accept('unchanged', `sale/${known.sale_id}`, [], [], { warnings: known.warnings })
+  if (isRepeated(sale, known)) return unchanged
+  const recorded = existing(rows, saleById(known.sale_id))
+  const isOfOther = fingerprintOf({ ...sale, status: 'completed' }) !== known.fingerprint
+  if (isOfOther && !isSoldAs(sale, known, recorded.doc))
+    return refuse('duplicate_resource', { field: 'offline_id', conflicting_id: known.sale_id })
+  if (sale.status === 'completed' || recorded.status === 'cancelled') return unchanged
+  const events = cancellation(rows, recorded, null)
+  return isRefusal(events) ? events : accept('updated', unchanged.subject, events, [], unchanged.remarks)
+}
+
+/** What is cancelled stays so: an upload of the completed sale that was under way meanwhile says nothing new. */
+const isRepeated = (sale: OfflineSale, { fingerprint }: Readonly<OfflineSaleRow>): boolean =>
+  fingerprintOf(sale) === fingerprint || fingerprintOf({ ...sale, status: 'cancelled' }) === fingerprint
+
+/**
+ * Whether another wording is the sale that is recorded: one that is cancelled need not say how it was paid, and one that a
+ * person has recorded stands for whatever the till says of that moment.
+ */
+function isSoldAs(
+  { status, created_at, items, total }: OfflineSale,
+  { warnings }: Readonly<OfflineSaleRow>,
+  recorded: SaleObject,
+): boolean {
+  if (Date.parse(created_at) !== Date.parse(recorded.sold_at)) return false
+  if (warnings.some(({ code }) => code === 'recorded_as_is' || code === 'recorded_corrected')) return true
+  const sold = recorded.items.map((item) => [item.catalog_item_id, item.quantity, item.unit_price])
+  const sent = items.map(({ product_id, quantity, price }) => [product_id, quantity, price])
+  return status === 'cancelled' && total === recorded.total && JSON.stringify(sent) === JSON.stringify(sold)
+}
+
+/** How a sale comes to be recorded. */
+interface Recording {
+  /** Of what the till has sent, by which it is known when it comes again. */
+  readonly fingerprint: string
+  /** What the person who records it says, where one does. */
+  readonly remark?: OfflineSaleWarning
+  /** Whatever contradicts itself, and of products and payment types that nobody knows. */
+  readonly asIs?: boolean
+}
+
+/** Records a sale that is not known yet. */
+export function recordSale(
+  rows: Rows,
+  sale: OfflineSale,
+  { now, nextId }: Pick<DecisionContext, 'now' | 'nextId'>,
+  { fingerprint, remark, asIs = false }: Recording,
+): Decision {
+  const isCash = ({ payment_type_id }: { readonly payment_type_id: number }) =>
+    rows.get(paymentTypeById(payment_type_id))?.doc.is_cash ?? false
+  const sums = addUp(sale, isCash)
+  const parts = { ...partsOf(rows, sale, sums), change: sums.change }
+  const fields = fieldErrors(rows, sale, parts, sums, asIs)
+  if (Object.keys(fields).length > 0) return refuse('validation_failed', { fields, unknown_fields: [] })
+  const warnings = [...(remark ? [remark] : []), ...sums.warnings, ...findWarnings(rows, sale, parts, now)]
+  const id = nextId('sale')
+  const { offline_id, created_at: sold_at, total } = sale
+  const { discount, amount_received } = sums
+  const customer = partyOf(rows, sale)
+  const data = { id, offline_id, fingerprint, sold_at, customer, ...parts, discount, total, amount_received, warnings }
+  if (sale.status === 'cancelled') {
+    return accept('created', `sale/${id}`, [event('OfflineSaleCancelled', data)], [], { warnings })
+  }
+  const receivables = receivablesOf(rows, data, () => nextId('receivable'))
+  const receivable_ids = receivables.map((receivable) => (receivable.data as { id: number }).id)
+  const completed = event('OfflineSaleCompleted', { ...data, receivable_ids })
+  return accept('created', completed.subject, [completed, ...receivables], [], { warnings })
+}
+
+type Parts = Pick<Completed, 'items' | 'payments' | 'change'>
+
+/** Items and payments as the sale keeps them. What is not in the catalog is called by its number. */
+function partsOf(rows: Rows, sale: OfflineSale, sums: Sums): Pick<Parts, 'items' | 'payments'> {
+  const items = sale.items.map(({ product_id, quantity, price }, position) => {
     const product = rows.get(itemById(product_id))
-    if (!product) {
-      fields[`items[${position}].product_id`] = ['produto não encontrado']
-      return []
-    }
-    const sold = soldItem(product)
+    const sold = product ? soldItem(product) : unknownItem(product_id)
+    const { total = '0.00', discount = '0.00' } = sums.lines[position] ?? {}
     const moves_stock = sold.moves_stock && sale.status === 'completed'
-    return [{ ...sold, quantity, unit_price: price, total, moves_stock }]
+    return { ...sold, quantity, unit_price: price, total, moves_stock, discount }
   })
-  const given = sale.payments.flatMap(({ payment_type_id, amount, status }, position) => {
-    const type = rows.get(paymentTypeById(payment_type_id))?.doc
-    if (!type) fields[`payments[${position}].payment_type_id`] = ['forma de pagamento não encontrada']
-    return type ? [{ type, amount, status }] : []
+  const given = sale.payments.map(({ payment_type_id, amount, status }) => {
+    const type = rows.get(paymentTypeById(payment_type_id))?.doc ?? unknownType(payment_type_id)
+    return { type, amount, status }
   })
-  // Tills name what was charged, or what was given: only the latter has the change in it.
-  const change = Math.max(sumOf(given) - toCents(sale.total), 0)
-  const payments = takenPayments(given, change)
+  const payments = takenPayments(given, Math.max(sumOf(given) - toCents(sale.total), 0))
+  return { items, payments }
+}
+
+const unknownItem = (id: number) => ({
+  catalog_item_id: null,
+  external_id: null,
+  description: `Produto ${id}`,
+  moves_stock: false,
+})
+
+const unknownType = (id: number) => ({ id, name: `Forma de pagamento ${id}`, fee_percentage: '0.00', is_cash: false })
+
+/** All that stands in the way of recording, by field. */
+function fieldErrors(
+  rows: Rows,
+  sale: OfflineSale,
+  { items }: Parts,
+  { wrong, isTooLarge }: Sums,
+  asIs: boolean,
+): Record<string, string[]> {
+  const fields: Record<string, string[]> = asIs && !isTooLarge ? {} : { ...wrong }
   for (const { id, thousandths } of stockAfter(rows, items)) {
     if (thousandths >= -MAX_THOUSANDTHS) continue
     const position = sale.items.findIndex((item) => item.product_id === id)
     fields[`items[${position}].quantity`] = ['o estoque resultante é negativo demais']
   }
-  const isWrong = Object.keys(fields).length > 0
-  return isWrong ? refuse('validation_failed', { fields, unknown_fields: [] }) : { items, payments }
+  if (asIs) return fields
+  for (const [position, { product_id }] of sale.items.entries()) {
+    if (!rows.get(itemById(product_id))) fields[`items[${position}].product_id`] = ['produto não encontrado']
+  }
+  for (const [position, { payment_type_id }] of sale.payments.entries()) {
+    if (rows.get(paymentTypeById(payment_type_id))) continue
+    fields[`payments[${position}].payment_type_id`] = ['forma de pagamento não encontrada']
+  }
+  return fields
+}
+
+/** The customer as it is called; one that was deleted since has bought all the same. */
+function partyOf(rows: Rows, { customer }: OfflineSale): NonNullable<Completed['customer']> | null {
+  const known = customer?.id ? rows.get(customerById(customer.id)) : null
+  return known ? { id: known.id, external_id: known.external_id, name: known.doc.name } : null
 }
 
 /** What is to be received for payments on credit, each due some days after the day of the sale on the company's calendar. */
 function receivablesOf(
   rows: Rows,
-  { id, sold_at, payments }: Pick<Completed, 'id' | 'sold_at' | 'payments'>,
+  { id, sold_at, customer, payments }: Pick<Completed, 'id' | 'sold_at' | 'customer' | 'payments'>,
   nextId: () => number,
 ): NewEvent[] {
   const day = dateInZone(sold_at, timezoneOf(rows))
   return payments.flatMap(({ payment_type_id, amount }) => {
-    const { kind, name, due_days } = existing(rows, paymentTypeById(payment_type_id)).doc
+    const type = rows.get(paymentTypeById(payment_type_id))?.doc
     // A payment of 0.00 leaves nothing to receive.
-    if (kind !== 'credit_account' || toCents(amount) === 0) return []
+    if (type?.kind !== 'credit_account' || toCents(amount) === 0) return []
     const receivable = event('ReceivableCreated', {
       id: nextId(),
       external_id: null,
       origin: 'sale',
-      description: `Venda ${id} a prazo: ${name}`,
-      customer_id: null,
-      customer_external_id: null,
-      customer_name: null,
+      description: `Venda ${id} a prazo: ${type.name}`,
+      customer_id: customer?.id ?? null,
+      customer_external_id: customer?.external_id ?? null,
+      customer_name: customer?.name ?? null,
       amount,
-      due_date: addDays(day, due_days),
+      due_date: addDays(day, type.due_days),
       sale_id: id,
     })
     return [receivable]

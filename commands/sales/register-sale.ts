@@ -18,10 +18,10 @@ type Completed = DataOf<'SaleCompleted'>
 
 /** The body of POST /sales. */
 export const SaleInput = z.strictObject({
-  external_id: ExternalId.optional(),
+  external_id: ExternalId.nullish(),
   ...customerShape,
-  sold_at: Instant.optional(),
-  delivery_fee: Money.optional(),
+  sold_at: Instant.nullish(),
+  delivery_fee: Money.nullish(),
   items: LinesInput,
   payments: z.array(z.strictObject({ payment_type_id: Id, amount: Money })).max(50, 'no máximo 50 pagamentos'),
 })
@@ -30,14 +30,14 @@ export type SaleInput = z.infer<typeof SaleInput>
 /** Registers a sale that is complete from the start: priced, paid in full, its stock debited (SALE-1). */
 export const registerSale = command<SaleInput>({
   needs: (input) => [
-    ...(input.external_id === undefined ? [] : [saleByExternalId(input.external_id)]),
+    ...(input.external_id ? [saleByExternalId(input.external_id)] : []),
     ...customerRefs(input),
     ...lineRefs(input.items),
     ...input.payments.map((payment) => paymentTypeById(payment.payment_type_id)),
   ],
   ids: () => ({ sale: 1 }),
   decide(rows, input, { now, nextId }) {
-    const same = input.external_id === undefined ? null : rows.get(saleByExternalId(input.external_id))
+    const same = input.external_id ? rows.get(saleByExternalId(input.external_id)) : null
     if (same) return refuse('duplicate_resource', { field: 'external_id', conflicting_id: same.id })
     if (input.sold_at && isImpossible(input.sold_at, now)) return invalid('sold_at', IMPOSSIBLE)
     const customer = findCustomer(rows, input)

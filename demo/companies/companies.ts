@@ -127,7 +127,7 @@ const grocery: DemoCompany = {
       name: 'Maria de Lourdes Sá',
       person_type: 'PF',
       document: '23456789173',
-      phone: '(11) 91234-0001',
+      phone: '11912340001',
     },
     { external_id: 'c-2', name: 'João Batista Nogueira', person_type: 'PF', document: '34567891228' },
     { external_id: 'c-3', name: 'Helena Conceição', person_type: 'PF', email: 'helena@correio.example' },

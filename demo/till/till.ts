@@ -6,7 +6,7 @@ import type { Session } from './session.ts'
 /** A result of an upload, as far as a till looks at it. */
 interface Result {
   readonly offline_id: string | null
-  readonly status: 'created' | 'duplicate' | 'error'
+  readonly status: 'created' | 'duplicate' | 'resolved' | 'error'
   readonly sale_id: number | null
   readonly message?: string
   readonly warnings?: readonly { readonly message: string }[]
@@ -16,6 +16,8 @@ interface Result {
 export interface Tally {
   readonly created: number
   readonly duplicate: number
+  /** Refused before, and resolved by a person since. */
+  readonly resolved: number
   readonly refused: number
   readonly warnings: number
   /** Ids that the service gave to the till's sales. */
@@ -55,7 +57,7 @@ export function createTill({ session, queue, world, say, portion }: Options): Ti
   const products = new Map<number, Product>()
   let types: PaymentType[] = []
   let syncedAt = ''
-  const counts = { created: 0, duplicate: 0, refused: 0, warnings: 0 }
+  const counts = { created: 0, duplicate: 0, resolved: 0, refused: 0, warnings: 0 }
   const saleIds = new Map<string, number>()
 
   const read = (path: string) => session.call({ method: 'GET', path })
@@ -124,6 +126,7 @@ export interface Report {
   /** Results of the upload. A duplicate is a sale whose first answer was lost. */
   readonly created: number
   readonly duplicate: number
+  readonly resolved: number
   readonly refused: number
   readonly warnings: number
   /** Different ids that the service gave to the sales. */

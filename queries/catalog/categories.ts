@@ -3,11 +3,13 @@ import type { Refusal } from '#domain/refusal.ts'
 import {
   BY_NAME,
   containing,
+  type DeletedPaging,
   type Found,
   getBy,
   type Listing,
   type ListPaging,
   list,
+  listDeleted,
   listInOrder,
   type Page,
   type Paging,
@@ -23,8 +25,9 @@ const categoryListing: Listing<CategoryFilters> = {
   resource: 'categories',
   from: 'categories t',
   record: 't.doc::text',
+  where: 't.deleted_at is null',
   filters: {
-    name: (value) => `t.name_key like ${value}::text`,
+    name: (value) => `t.sort_key like ${value}::text`,
     external_id: (value) => `t.external_id = ${value}::text`,
   },
 }
@@ -35,6 +38,10 @@ export function listCategories(
   query: ListPaging & CategoryFilters,
 ): Promise<Page | Refusal> {
   return list(pool, categoryListing, companyId, { ...query, name: containing(query.name) })
+}
+
+export function listDeletedCategories(pool: Pool, companyId: number, query: DeletedPaging): Promise<Page | Refusal> {
+  return listDeleted(pool, 'categories', companyId, query)
 }
 
 /** The same in the order of names, for people. */
@@ -48,3 +55,6 @@ export function listCategoriesByName(
 
 export const getCategory = (pool: Pool, companyId: number, id: number): Promise<Found> =>
   getBy(pool, categoryListing, companyId, 'id', id)
+
+export const getCategoryByExternalId = (pool: Pool, companyId: number, externalId: string): Promise<Found> =>
+  getBy(pool, categoryListing, companyId, 'external_id', externalId)

@@ -7,6 +7,7 @@ import {
   type DeletedPaging,
   type Found,
   getBy,
+  hasWords,
   type Listing,
   type ListPaging,
   list,
@@ -14,9 +15,12 @@ import {
   listInOrder,
   type Page,
   type Paging,
+  wordsOf,
 } from '../records.ts'
 
 export interface ItemFilters {
+  /** Words that occur in name, SKU, barcode or external id. */
+  readonly q?: string
   /** A part of the name. */
   readonly name?: string
   readonly type?: 'product' | 'service'
@@ -26,16 +30,31 @@ export interface ItemFilters {
   readonly external_id?: string
 }
 
-/** The category's name is joined, and put at the end of the item as catalogItemView does it: the same bytes. */
-const itemListing: Listing<ItemFilters> = {
+/** Filters as conditions take them. */
+type ItemConditions = Omit<ItemFilters, 'q'> & { readonly q?: readonly string[] }
+
+const conditionsOf = <Q extends { readonly q?: string | undefined; readonly name?: string | undefined }>(query: Q) => ({
+  ...query,
+  q: wordsOf(query.q),
+  name: containing(query.name),
+})
+
+/** The item's own text; inside of a JSON string the name of a member would be written `\\"category_id\\"`. */
+const OWN_TEXT = `case when t.category_id is not null and g.id is null
+  then replace(t.doc::text, '"category_id":' || t.category_id || ',', '"category_id":null,') else t.doc::text end`
+
+/** The category is joined, and its name put at the end of the item as catalogItemView does it: the same bytes. */
+const itemListing: Listing<ItemConditions> = {
   resource: 'catalog_items',
-  from: 'catalog_items t left join categories g on g.company_id = t.company_id and g.id = t.category_id',
-  record: `left(t.doc::text, -1) || ',"category_name":' || coalesce((g.doc -> 'name')::text, 'null') || '}'`,
+  from: `catalog_items t
+    left join categories g on g.company_id = t.company_id and g.id = t.category_id and g.deleted_at is null`,
+  record: `left(${OWN_TEXT}, -1) || ',"category_name":' || coalesce((g.doc -> 'name')::text, 'null') || '}'`,
   where: 't.deleted_at is null',
   filters: {
-    name: (value) => `t.name_key like ${value}::text`,
+    q: hasWords,
+    name: (value) => `t.sort_key like ${value}::text`,
     type: (value) => `t.type = ${value}::text`,
-    category_id: (value) => `t.category_id = ${value}::bigint`,
+    category_id: (value) => `t.category_id = ${value}::bigint and g.id is not null`,
     sku: (value) => `t.sku = ${value}::text`,
     barcode: (value) => `t.barcode = ${value}::text`,
     external_id: (value) => `t.external_id = ${value}::text`,
@@ -43,7 +62,7 @@ const itemListing: Listing<ItemFilters> = {
 }
 
 export function listItems(pool: Pool, companyId: number, query: ListPaging & ItemFilters): Promise<Page | Refusal> {
-  return list(pool, itemListing, companyId, { ...query, name: containing(query.name) })
+  return list(pool, itemListing, companyId, conditionsOf(query))
 }
 
 export function listDeletedItems(pool: Pool, companyId: number, query: DeletedPaging): Promise<Page | Refusal> {
@@ -57,26 +76,23 @@ export const getItemByExternalId = (pool: Pool, companyId: number, externalId: s
   getBy(pool, itemListing, companyId, 'external_id', externalId)
 
 interface ItemSearch {
-  /** A part of the name. */
-  readonly name?: string | undefined
+  /** Words that occur in name, SKU, barcode or external id. */
+  readonly q?: string | undefined
   readonly type?: 'product' | 'service' | undefined
   readonly category_id?: number | undefined
-  /** A barcode, an SKU or an external id: whatever stands on the label. */
-  readonly code?: string | undefined
   /** Tracked items with a stock of zero or less. */
   readonly out_of_stock?: true | undefined
 }
 
-const { name, type, category_id } = itemListing.filters
+const { q, type, category_id } = itemListing.filters
 
-const searchListing: Listing<ItemSearch> = {
+const searchListing: Listing<Omit<ItemSearch, 'q'> & { readonly q?: readonly string[] | undefined }> = {
   ...itemListing,
   resource: 'catalog_search',
   filters: {
-    name,
+    q,
     type,
     category_id,
-    code: (value) => `${value}::text in (t.barcode, t.sku, t.external_id)`,
     out_of_stock: (value) => `${value}::boolean and (t.doc ->> 'stock')::numeric <= 0`,
   },
 }
@@ -86,7 +102,7 @@ const BY_ITEM_NAME: Order = { ...BY_NAME, name: 'by_item_name', isSorted: true }
 
 /** By name, for people. */
 export function searchItems(pool: Pool, companyId: number, query: Paging & ItemSearch): Promise<Page | Refusal> {
-  return listInOrder(pool, searchListing, BY_ITEM_NAME, companyId, { ...query, name: containing(query.name) })
+  return listInOrder(pool, searchListing, BY_ITEM_NAME, companyId, { ...query, q: wordsOf(query.q) })
 }
 
 interface ShortItem {
@@ -116,15 +132,15 @@ const LOW_STOCK = 5
 const SHORT_ITEMS = {
   name: 'panel_low_stock',
   text: `with short as materialized (
-      select t.id, t.name_key, t.doc, (t.doc->>'stock')::numeric as stock
+      select t.id, t.sort_key collate "C" as sort_key, t.doc, (t.doc->>'stock')::numeric as stock
       from catalog_items t
       where t.company_id = $1 and t.type = 'product' and t.deleted_at is null and (t.doc->>'stock')::numeric <= $2::numeric
     )
     select count(*) filter (where stock <= 0) as out, count(*) filter (where stock > 0) as low,
            coalesce((
              select json_agg(json_build_object('id', id, 'name', doc->'name', 'unit', doc->'unit', 'stock', doc->'stock')
-                             order by stock, name_key, id)
-             from (select * from short order by stock, name_key, id limit $3) as shortest), '[]') as items
+                             order by stock, sort_key, id)
+             from (select * from short order by stock, sort_key, id limit $3) as shortest), '[]') as items
     from short`,
 }
 

@@ -1,9 +1,11 @@
 import type { Pool } from 'pg'
 import { inTransaction, type Transaction } from '#ledger/transaction.ts'
 import {
+  type Conditions,
   keyColumn,
   type LedgerRow,
   listStatement,
+  type Order,
   type RecordRow,
   readRows,
   type Source,
@@ -19,7 +21,7 @@ const ITEM_DETAILS = `
   left join lateral json_to_record(t.doc) as d(name json, price text, stock text, updated_at timestamptz) on true`
 
 const CATEGORY_NAME = `(
-  select (g.doc -> 'name')::text from categories g where g.company_id = t.company_id and g.id = t.category_id)`
+  select (g.doc -> 'name')::text from categories g where g.company_id = t.company_id and g.id = t.category_id and g.deleted_at is null)`
 
 /**
  * SQL of a product's JSON text (SYNC-10). Decimals are copied as they are kept, so that the numbers are
@@ -55,7 +57,8 @@ interface ProductsRead {
 }
 
 /**
- * Hands over all products of one moment, or those that changed since `lastSync` (UTC, inclusive); stock counts as a change.
+ * Hands over all products of one moment, or those that changed since `lastSync` (UTC, inclusive); stock counts as a change,
+ * and so does the product's category.
  * Null when `take` wanted no more.
  */
 export function readProducts(
@@ -65,27 +68,74 @@ export function readProducts(
   take: TakeRecords,
 ): Promise<ProductsRead | null> {
   return inSnapshot(pool, async (tx) => {
-    const order = lastSync === undefined ? BY_ID : BY_CHANGE
-    let start: Start = lastSync === undefined ? 'first' : 'since'
-    let bounds: unknown[] = lastSync === undefined ? [] : [lastSync]
-    for (let total = 0; ; start = 'after') {
-      const statement = listStatement(products, order, {}, [], start)
-      const { rows } = await tx.query<LedgerRow | RecordRow>(statement, [companyId, CHUNK_PRODUCTS, ...bounds])
-      const [ledger, found] = readRows(rows, companyId)
-      const listed = found.slice(0, CHUNK_PRODUCTS)
-      if (listed.length > 0 && !take(listed.map(({ record }) => record).join(','))) return null
-      total += listed.length
-      const last = found.length > CHUNK_PRODUCTS ? listed.at(-1) : undefined
-      if (!last) {
-        const deleted = lastSync === undefined ? null : await deletedSince(tx, companyId, lastSync)
-        return { syncTimestamp: ledger.last_recorded_at, total, deleted }
-      }
-      bounds = order.columns.map(({ name }) => last[keyColumn(name)])
+    if (lastSync === undefined) {
+      const found = await takePass(tx, companyId, { order: BY_ID, start: 'first', bounds: [], values: [] }, take)
+      return found && { syncTimestamp: found.time, total: found.total, deleted: null }
     }
+    const changed: Pass = { order: BY_CHANGE, start: 'since', bounds: [lastSync], values: [] }
+    const found = await takePass(tx, companyId, changed, take)
+    if (!found) return null
+    const categories = await changedCategories(tx, companyId, lastSync)
+    const { time } = found
+    let { total } = found
+    if (categories.length > 0) {
+      const renamed: Pass = { order: BY_ID, start: 'first', bounds: [], values: [categories, lastSync] }
+      const more = await takePass(tx, companyId, renamed, take)
+      if (!more) return null
+      total += more.total
+    }
+    return { syncTimestamp: time, total, deleted: await deletedSince(tx, companyId, lastSync) }
   })
 }
 
-/** An item that became a service is gone for tills too. A till may get ids that it never had, of items that came and went. */
+/** Products in one order. With `values`, [ids of categories, a time], those of the categories that did not change since then themselves. */
+interface Pass {
+  readonly order: Order
+  readonly start: Start
+  readonly bounds: readonly unknown[]
+  readonly values: readonly unknown[]
+}
+
+const OF_CATEGORIES: Conditions = {
+  categories: (value) => `t.category_id = any(${value}::bigint[])`,
+  before: (value) => `t.changed_at < ${value}::timestamptz`,
+}
+
+/** Hands over what a pass finds, chunk by chunk; the time is that of the ledger. Null when `take` wanted no more. */
+async function takePass(
+  tx: Transaction,
+  companyId: number,
+  { order, start: first, bounds: from, values }: Pass,
+  take: TakeRecords,
+): Promise<{ time: string; total: number } | null> {
+  const present = values.length > 0 ? Object.keys(OF_CATEGORIES) : []
+  let [start, bounds] = [first, from]
+  for (let total = 0; ; start = 'after') {
+    const statement = listStatement(products, order, OF_CATEGORIES, present, start)
+    const { rows } = await tx.query<LedgerRow | RecordRow>(statement, [companyId, CHUNK_PRODUCTS, ...values, ...bounds])
+    const [ledger, found] = readRows(rows, companyId)
+    const listed = found.slice(0, CHUNK_PRODUCTS)
+    if (listed.length > 0 && !take(listed.map(({ record }) => record).join(','))) return null
+    total += listed.length
+    const last = found.length > CHUNK_PRODUCTS ? listed.at(-1) : undefined
+    if (!last) return { time: ledger.last_recorded_at, total }
+    bounds = order.columns.map(({ name }) => last[keyColumn(name)])
+  }
+}
+
+/** Categories that got another name, were deleted or revived: tills show their products under it. */
+async function changedCategories(tx: Transaction, companyId: number, lastSync: string): Promise<number[]> {
+  const { rows } = await tx.query<{ id: number }>(
+    {
+      name: 'list_sync_categories',
+      text: 'select t.id from categories t where t.company_id = $1 and t.changed_at >= $2 order by t.changed_at, t.revision, t.id',
+    },
+    [companyId, lastSync],
+  )
+  return rows.map(({ id }) => id)
+}
+
+/** An item that became a service is gone for tills too. One that has never been a product is nothing to them. */
 async function deletedSince(tx: Transaction, companyId: number, lastSync: string): Promise<string> {
   const { rows } = await tx.query<{ ids: string }>(DELETED_SINCE, [companyId, lastSync])
   return rows[0]?.ids ?? ''
@@ -97,7 +147,7 @@ const DELETED_SINCE = {
          from (
            select t.id
            from catalog_items t
-           where t.company_id = $1 and t.changed_at >= $2
+           where t.company_id = $1 and t.changed_at >= $2 and t.was_product
              and (t.deleted_at >= $2 or t.deleted_at is null and t.type <> 'product')
            order by t.changed_at, t.revision, t.id
          ) gone`,

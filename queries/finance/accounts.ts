@@ -63,9 +63,8 @@ function accountListing(
       party_id: (value) => `t.party_id = ${value}::bigint`,
       party_external_id: (value) =>
         `t.party_id = (select p.id from ${parties} p where p.company_id = $1 and p.external_id = ${value}::text)`,
-      // A deleted party has no name key.
       party_name: (value) =>
-        `t.party_id in (select p.id from ${parties} p where p.company_id = $1 and coalesce(p.name_key, lower(p.doc ->> 'name')) like ${value}::text)`,
+        `t.party_id in (select p.id from ${parties} p where p.company_id = $1 and p.sort_key like ${value}::text)`,
       due_from: (value) => `t.due_date >= ${value}::date`,
       due_to: (value) => `t.due_date <= ${value}::date`,
       paid_from: (value) => `t.settled_on >= ${value}::date`,

@@ -68,7 +68,9 @@ export interface RefusedSaleRecord extends RefusedSale {
 export interface RefusedSaleDetails extends RefusedSaleRecord {
   /** The JSON text that was sent; null where it was too large to keep. */
   readonly sent: string | null
-  /** The sale that stands under the same identifier of the till. */
+  /** SHA-256 of it, in hex. */
+  readonly digest: string
+  /** What a person has recorded it as, or else the sale that stands under the same identifier of the till. */
   readonly sale_id: number | null
 }
 
@@ -124,8 +126,9 @@ export async function listResolvedSales(
 /** Null when the company has no such refused sale, or it is not remembered any more. */
 export async function getRefusedSale(pool: Pool, companyId: number, id: number): Promise<RefusedSaleDetails | null> {
   const { rows } = await pool.query<Stored<RefusedSaleDetails>>(
-    `select ${COLUMNS}, ${RESOLUTION}, r.payload as sent,
-       (select o.sale_id from offline_sales o where o.company_id = r.company_id and o.offline_id = r.offline_id) as sale_id
+    `select ${COLUMNS}, ${RESOLUTION}, r.payload as sent, encode(r.digest, 'hex') as digest,
+       coalesce(r.sale_id,
+         (select o.sale_id from offline_sales o where o.company_id = r.company_id and o.offline_id = r.offline_id)) as sale_id
      from ${FROM_RESOLVED} where r.company_id = $1 and r.id = $2`,
     [companyId, id],
   )

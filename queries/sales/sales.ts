@@ -26,6 +26,7 @@ interface Filters {
   readonly origin?: 'api' | 'pdv' | 'system'
   readonly external_id?: string
   readonly fiscal?: 'missing' | 'present'
+  readonly offline_id?: string
 }
 
 /** What only people look for. */
@@ -43,10 +44,9 @@ interface Days {
 
 export interface SaleFilters extends Filters, Days {}
 
-/** A deleted customer has no name key any more, but sales that people may look for. */
-const IS_OF_CUSTOMER = (name: string) => `t.customer_id in (
-  select c.id from customers c where c.company_id = $1
-    and (c.name_key like ${name}::text or (c.deleted_at is not null and lower(c.doc->>'name') like ${name}::text)))`
+/** Of deleted customers too: their sales remain. */
+const IS_OF_CUSTOMER = (name: string) =>
+  `t.customer_id in (select c.id from customers c where c.company_id = $1 and c.sort_key like ${name}::text)`
 
 export const saleListing: Listing<Filters & PeoplesFilters & Period> = {
   resource: 'sales',
@@ -58,6 +58,8 @@ export const saleListing: Listing<Filters & PeoplesFilters & Period> = {
     origin: (value) => `t.origin = ${value}::text`,
     external_id: (value) => `t.external_id = ${value}::text`,
     fiscal: (value) => `t.fiscal = ${value}::text`,
+    offline_id: (value) =>
+      `t.id = (select o.sale_id from offline_sales o where o.company_id = $1 and o.offline_id = ${value}::text)`,
     sold_from: (value) => `t.sold_at >= ${value}::timestamptz`,
     sold_before: (value) => `t.sold_at < ${value}::timestamptz`,
     id: (value) => `t.id = ${value}::bigint`,

@@ -1,4 +1,4 @@
-import express, { type Router } from 'express'
+import express, { type RequestHandler, type Router } from 'express'
 import type { AddressLimit } from '#access/minute-limit.ts'
 import type { Gate } from '#access/quota.ts'
 import { limitAnonymousBy } from '#http/middleware/anonymous-callers.ts'
@@ -6,7 +6,7 @@ import { jsonBodyUpTo } from '#http/middleware/json-body.ts'
 import { routed } from '#http/middleware/observe.ts'
 import { requireHttps } from '#http/middleware/transport.ts'
 import { placeOf } from '#http/paths.ts'
-import { Problem } from '#http/problems.ts'
+import { Problem, problemOfReason } from '#http/problems.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
 import { authenticate, requireScope } from './authenticate.ts'
 import { serveContract } from './contract/document.ts'
@@ -43,12 +43,20 @@ export interface ApiOptions extends RouteContext {
   readonly bodies: MemoryBudget
 }
 
+/** Answers are about people and money (HTTP-18): no cache between keeps them, and whoever has one asks with its ETag. */
+const keptByNobody: RequestHandler = (_request, response, next) => {
+  response.setHeader('Cache-Control', 'no-store')
+  response.setHeader('Vary', 'Accept-Encoding')
+  next()
+}
+
 /** API v1: every call is secured, admitted and counted before its path is even looked at. */
 export function apiV1(options: ApiOptions): Router {
   const router = express.Router({ caseSensitive: true, strict: true })
   const limitAnonymous = limitAnonymousBy(options.addresses)
+  router.use(keptByNobody)
   router.use(requireHttps(limitAnonymous))
-  router.all('/openapi.json', serveContract(V1_ROUTES, limitAnonymous))
+  router.all('/openapi.json', serveContract(V1_ROUTES, limitAnonymous, options.compress))
   router.use(authenticate(options.gate, limitAnonymous))
   const jsonBody = jsonBodyUpTo(MAX_BODY_BYTES, options.bodies)
   for (const [path, routes] of routesByPath()) {
@@ -57,7 +65,7 @@ export function apiV1(options: ApiOptions): Router {
     const Allow = routes.flatMap(({ method }) => (method === 'get' ? ['GET', 'HEAD'] : method.toUpperCase())).join(', ')
     one.all((_request, _response, next) => next(new Problem('method_not_allowed', undefined, { Allow })))
   }
-  router.use((_request, _response, next) => next(new Problem('not_found')))
+  router.use((_request, _response, next) => next(problemOfReason('route_not_found')))
   return router
 }
 

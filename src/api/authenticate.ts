@@ -4,7 +4,7 @@ import type { Admitted, Gate } from '#access/quota.ts'
 import { type Calendar, dateInZone } from '#domain/instant.ts'
 import type { Scope } from '#domain/scopes.ts'
 import { bearer, type LimitAnonymous, limited, showRate } from '#http/middleware/anonymous-callers.ts'
-import { Problem, type ProblemCode } from '#http/problems.ts'
+import { Problem, problemOfReason } from '#http/problems.ts'
 
 /** The company and key that a request was admitted for, and the company's day when it was. */
 export interface Caller extends Calendar {
@@ -19,24 +19,25 @@ export const admissionOf = (response: Response): Admitted => response.locals.adm
 /** Where people put keys by mistake: a query string ends up in logs and histories (KEY-6). */
 const KEY_PARAMETERS = ['api_key', 'access_token', 'token', 'key']
 
+const CHALLENGE = { 'WWW-Authenticate': 'Bearer' }
+
 /**
  * Admits a call: key, quota and add-on, in one statement. Whoever has no valid key is limited by address instead, so that
  * every answer can show a limit.
  */
 export function authenticate(gate: Gate, limitAnonymous: LimitAnonymous): RequestHandler {
   return async (request, response, next) => {
-    const refuse = async (code: ProblemCode): Promise<never> => {
+    const refuse = async (problem: Problem): Promise<never> => {
       await limitAnonymous(request, response)
-      throw new Problem(code, undefined, { 'WWW-Authenticate': 'Bearer' })
+      throw problem
     }
     // Express parses it again whenever it is asked for.
     const { query } = request
-    const misplaced = KEY_PARAMETERS.some((name) => name in query)
+    if (KEY_PARAMETERS.some((name) => name in query)) return refuse(problemOfReason('key_in_query', CHALLENGE))
     const key = bearer(request)
-    if (misplaced || key === null || !isKey(key))
-      return refuse(misplaced || key !== null ? 'invalid_token' : 'missing_token')
-    const admission = await gate.admit(hashKey(key))
-    if (admission.kind === 'invalid') return refuse('invalid_token')
+    if (key === null) return refuse(new Problem('missing_token', undefined, CHALLENGE))
+    const admission = isKey(key) ? await gate.admit(hashKey(key)) : null
+    if (!admission || admission.kind === 'invalid') return refuse(new Problem('invalid_token', undefined, CHALLENGE))
     showRate(response, admission.rate)
     response.setHeader('X-Ledger-Revision', admission.revision)
     if (admission.kind === 'limited') throw limited(admission.rate)

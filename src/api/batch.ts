@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Warning } from '#commands/catalog/item-input.ts'
 import { describeIssues, printable } from '#domain/validation.ts'
 import { messageOf, type ProblemCode } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
@@ -39,23 +40,35 @@ export function readBatch(items: readonly unknown[], schema: z.ZodType): BatchIn
   return { items, valid, invalid }
 }
 
-/** Answers 200 when all items succeeded, else 207 with an entry per failure, in the order of the list (BATCH-3). */
-export function batchReply({ items, invalid }: BatchInput): Reply {
+/**
+ * Answers 200 when all items succeeded, else 207 with an entry per failure, in the order of the list (BATCH-3). Warnings of
+ * items that succeeded have entries of their own.
+ */
+export function batchReply(
+  { items, valid, invalid }: BatchInput,
+  warningsOf: (item: unknown) => Warning[] = () => [],
+): Reply {
   return {
     status: () => 200,
     compose(results) {
       const data: string[] = []
       const errors: BatchError[] = []
+      const warnings: (Warning & { index: number })[] = []
       let next = 0
       for (const [index, item] of items.entries()) {
         const known = invalid.get(index)
+        const input = valid[next]
         const result = known ? null : results[next++]
         if (known) errors.push(known)
         else if (!result) throw new Error('a batch has a result for each valid item')
         else if (isRefusal(result)) errors.push(errorOf(index, item, result.refused, result.details))
-        else data.push(result.body)
+        else {
+          data.push(result.body)
+          for (const warning of warningsOf(input)) warnings.push({ index, ...warning })
+        }
       }
-      const meta = { succeeded: data.length, failed: errors.length, errors }
+      const counts = { succeeded: data.length, failed: errors.length, errors }
+      const meta = warnings.length > 0 ? { ...counts, warnings } : counts
       return {
         status: errors.length > 0 ? 207 : 200,
         body: `{"data":[${data.join(',')}],"meta":${JSON.stringify(meta)}}`,

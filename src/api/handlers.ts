@@ -1,15 +1,18 @@
-import { createHash } from 'node:crypto'
 import type { Request, RequestHandler, Response } from 'express'
 import { z } from 'zod'
 import type { QuotaLimits } from '#access/quota.ts'
 import type { Verifier } from '#audit/verify.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { describeIssues } from '#domain/validation.ts'
-import { sendBytes, sendJson, singleReply } from '#http/answer.ts'
+import { sendJson, singleReply } from '#http/answer.ts'
+import type { Compress } from '#http/compression.ts'
 import type { Params } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
+import { describeQuery } from '#http/query-values.ts'
+import { representationOf, sendCompressed, sendRepresentation } from '#http/representation.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { EventStore } from '#ledger/port.ts'
+import type { Idempotency } from '#ledger/write/idempotency.ts'
 import { operate } from '#ledger/write/operation.ts'
 import { asApiKey, runCommands } from '#ledger/write/run.ts'
 import type { Answer, Request as LedgerRequest } from '#ledger/write/unit-of-work.ts'
@@ -18,6 +21,7 @@ import type { DeliveryNotifier } from '#webhooks/notifier.ts'
 import { admissionOf, callerOf } from './authenticate.ts'
 import { type BatchInput, batchOf, batchReply, readBatch } from './batch.ts'
 import type { PageCache, PageMoment } from './page-cache.ts'
+import { identify } from './request-hash.ts'
 import {
   type ActionRoute,
   type BatchRoute,
@@ -34,7 +38,10 @@ export interface RouteContext extends Payments, InputDependencies {
   readonly store: EventStore
   readonly verifier: Verifier
   readonly limits: QuotaLimits
+  /** Of this installation: what hashes of requests are keyed with. */
+  readonly requestSecret: Buffer
   readonly pages: PageCache
+  readonly compress: Compress
   /** Hears of each page where it came from. */
   readonly onPage?: (from: 'memory' | 'tables') => void
   /** Wakes those who deliver. */
@@ -57,6 +64,12 @@ function parse<T>(schema: z.ZodType<T>, value: unknown): T {
   return result.data
 }
 
+function parseQuery<T>(schema: z.ZodType<T>, query: Request['query']): T {
+  const result = schema.safeParse(query)
+  if (!result.success) throw new Problem('validation_failed', { ...describeQuery(result.error, query) })
+  return result.data
+}
+
 const NO_QUERY = z.strictObject({})
 
 async function answerRead(
@@ -68,20 +81,23 @@ async function answerRead(
   const page = route.ofLedger ? pageOf(request, response) : null
   const kept = page && context.pages.find(page.key, page.moment)
   if (page) context.onPage?.(kept ? 'memory' : 'tables')
-  if (kept) return sendBytes(response, 200, kept)
-  const query = parse(route.query ?? NO_QUERY, request.query)
+  if (page && kept) {
+    const sent = await sendRepresentation(response, kept, context.compress)
+    if (sent !== kept) context.pages.keep(page.key, page.moment, sent)
+    return
+  }
+  const query = parseQuery(route.query ?? NO_QUERY, request.query)
   const { pool, store, verifier, limits } = context
   const caller = callerOf(response)
   const params = request.params as Params
   const answer = await route.read({ pool, store, verifier, limits, caller, params, query })
   if (!answer) throw new Problem('not_found')
   if (answer.revision !== undefined) response.setHeader('X-Ledger-Revision', answer.revision)
-  const bytes = Buffer.from(answer.body)
-  sendBytes(response, 200, bytes)
+  const sent = await sendRepresentation(response, representationOf(Buffer.from(answer.body)), context.compress)
   const { revision, tables } = answer
   // As of the moment at which it was read, which may be later than the one that was asked for.
   if (page && revision !== undefined && tables !== undefined)
-    context.pages.keep(page.key, { ...page.moment, revision, tables }, bytes)
+    context.pages.keep(page.key, { ...page.moment, revision, tables }, sent)
 }
 
 /** By which name a page is kept, and the moment it must be of: that at which the gate has admitted the call. */
@@ -99,17 +115,22 @@ async function answerCommand(
   request: Request,
   response: Response,
 ): Promise<void> {
-  parse(NO_QUERY, request.query)
-  const idempotency = idempotencyOf(request, response, route.idempotency === 'required')
-  const input = route.input(request.params as Params, parse(route.body ?? NO_BODY, request.body), context)
+  parseQuery(NO_QUERY, request.query)
+  const idempotency = idempotencyOf(request, response, context, route.idempotency === 'required')
+  const body = parse(route.body ?? NO_BODY, request.body)
+  const input = route.input(request.params as Params, body, context)
   if (input === null) throw new Problem('not_found')
   if (isRefusal(input)) throw new Problem(input.refused, input.details)
   await run(context, response, {
     invocations: [{ command: route.command, input }],
     idempotency,
     reply: singleReply,
+    revealsSecret: route.reveal !== undefined,
     // Once: who asks again with the same key gets the record, without its secret.
-    wrap: ({ body, replayed }) => single(route.reveal && !replayed ? withMembers(body, route.reveal(input)) : body),
+    wrap({ body: record, replayed }) {
+      const shown = route.reveal && !replayed ? withMembers(record, route.reveal(input)) : record
+      return single(shown, route.warnings?.(body))
+    },
   })
 }
 
@@ -119,12 +140,13 @@ const withMembers = (object: string, members: object): string =>
 
 async function answerOperation(
   route: OperationRoute,
-  { pool, newId, deliveryNotifier }: RouteContext,
+  context: RouteContext,
   request: Request,
   response: Response,
 ): Promise<void> {
-  parse(NO_QUERY, request.query)
-  const idempotency = idempotencyOf(request, response, false)
+  const { pool, newId, deliveryNotifier } = context
+  parseQuery(NO_QUERY, request.query)
+  const idempotency = idempotencyOf(request, response, context)
   const body = parse(route.body ?? NO_BODY, request.body)
   const params = request.params as Params
   const answer = await operate(pool, { companyId: callerOf(response).companyId, idempotency }, async (operating) => {
@@ -132,7 +154,7 @@ async function answerOperation(
     return (await result) ?? refuse('not_found')
   })
   deliveryNotifier.notify()
-  send(response, answer, ({ body }) => single(body))
+  await send(response, answer, ({ body }) => single(body), context.compress)
 }
 
 async function answerAction(
@@ -141,15 +163,15 @@ async function answerAction(
   request: Request,
   response: Response,
 ): Promise<void> {
-  parse(NO_QUERY, request.query)
-  const idempotency = idempotencyOf(request, response, false)
+  parseQuery(NO_QUERY, request.query)
+  const idempotency = idempotencyOf(request, response, context)
   const body = parse(route.body, request.body)
   const params = request.params as Params
   const requestId = response.locals.requestId as string
   const caller = callerOf(response)
   const answer = await route.act({ ...context, caller, requestId, idempotency, params, body })
   if (answer === null) throw new Problem('not_found')
-  send(response, answer, ({ body }) => single(body))
+  await send(response, answer, ({ body }) => single(body), context.compress)
 }
 
 async function answerBatch(
@@ -158,13 +180,13 @@ async function answerBatch(
   request: Request,
   response: Response,
 ): Promise<void> {
-  parse(NO_QUERY, request.query)
-  const idempotency = idempotencyOf(request, response, false)
+  parseQuery(NO_QUERY, request.query)
+  const idempotency = idempotencyOf(request, response, context)
   const input: BatchInput = readBatch(parse(batchBody, request.body).items, route.item)
   await run(context, response, {
     invocations: input.valid.map((item) => ({ command: route.batch, input: item })),
     idempotency,
-    reply: batchReply(input),
+    reply: batchReply(input, route.warnings),
     wrap: ({ body }) => body,
   })
 }
@@ -174,27 +196,41 @@ const batchBody = batchOf(z.unknown())
 
 interface Run extends Pick<LedgerRequest, 'invocations' | 'idempotency' | 'reply'> {
   readonly wrap: (answer: Answer) => string
+  readonly revealsSecret?: boolean
 }
 
 async function run(
-  { writer }: RouteContext,
+  { writer, compress }: RouteContext,
   response: Response,
-  { invocations, wrap, ...answering }: Run,
+  { invocations, wrap, revealsSecret = false, ...answering }: Run,
 ): Promise<void> {
   const acting = asApiKey(callerOf(response), response.locals.requestId as string)
   const answer = await runCommands(writer, acting, invocations, answering)
-  send(response, answer, wrap)
+  await send(response, answer, wrap, revealsSecret ? null : compress)
 }
 
-function send(response: Response, answer: Answer | Refusal, wrap: (answer: Answer) => string): void {
+/** `compress` is null where a secret is shown, whose length nobody should be able to learn from that of the answer. */
+async function send(
+  response: Response,
+  answer: Answer | Refusal,
+  wrap: (answer: Answer) => string,
+  compress: Compress | null,
+): Promise<void> {
   if (isRefusal(answer)) throw new Problem(answer.refused, answer.details)
   if (answer.replayed) response.setHeader('Idempotent-Replayed', 'true')
   response.setHeader('X-Ledger-Revision', answer.revision)
-  sendJson(response, answer.status, wrap(answer))
+  const body = wrap(answer)
+  if (compress && body !== '') await sendCompressed(response, answer.status, Buffer.from(body), compress)
+  else sendJson(response, answer.status, body)
 }
 
-/** The key and the hash of method, path and body; only a POST takes a key. */
-function idempotencyOf(request: Request, response: Response, required: boolean): Run['idempotency'] {
+/** The key with what tells its request from others; only a POST takes a key. */
+function idempotencyOf(
+  request: Request,
+  response: Response,
+  { requestSecret: secret }: RouteContext,
+  required = false,
+): Idempotency | undefined {
   if (request.method !== 'POST') return undefined
   const key = request.get('idempotency-key')
   if (key === undefined && !required) return undefined
@@ -203,9 +239,7 @@ function idempotencyOf(request: Request, response: Response, required: boolean):
     const message = key === undefined ? 'é obrigatória nesta operação' : 'deve ter de 1 a 255 caracteres ASCII visíveis'
     throw new Problem('validation_failed', { fields: { 'Idempotency-Key': [message] }, unknown_fields: [] })
   }
-  const path = request.originalUrl.split('?', 1)[0]
-  const hash = createHash('sha256').update(`POST ${path}\n`)
-  // The bytes themselves: what is not the same request to the last of them is not worth a guess.
-  if (response.locals.rawBody) hash.update(response.locals.rawBody as Buffer)
-  return { key, requestHash: hash.digest('hex') }
+  const [path = ''] = request.originalUrl.split('?', 1)
+  const rawBody = response.locals.rawBody as Buffer | undefined
+  return identify(key, { path, body: request.body, rawBody }, secret)
 }

@@ -1,3 +1,5 @@
+import type { Representation } from '#http/representation.ts'
+
 /** What a page follows from, beside the request: the same page of the same moment is the same bytes. */
 export interface PageMoment {
   /** Of the company's ledger. */
@@ -11,13 +13,13 @@ export interface PageMoment {
 /** Pages that were sent, for those who ask for them again before the company's ledger has moved. */
 export interface PageCache {
   /** `key` names the company and the whole request. Null when the page is not held, or as of another moment. */
-  find(key: string, moment: PageMoment): Buffer | null
-  keep(key: string, moment: PageMoment, body: Buffer): void
+  find(key: string, moment: PageMoment): Representation | null
+  keep(key: string, moment: PageMoment, page: Representation): void
 }
 
 interface Kept {
   readonly moment: PageMoment
-  readonly body: Buffer
+  readonly page: Representation
   readonly size_bytes: number
 }
 
@@ -47,13 +49,18 @@ export function createPageCache(capacity_bytes: number): PageCache {
       if (!kept || !isSame(kept.moment, moment)) return null
       pages.delete(key)
       pages.set(key, kept)
-      return kept.body
+      return kept.page
     },
-    keep(key, moment, body) {
-      const size_bytes = body.length + 2 * key.length + OVERHEAD_BYTES
+    keep(key, moment, page) {
+      const { etag, identity, br, gzip } = page
+      const size_bytes = [identity, br, gzip].reduce(
+        (sum, bytes) => sum + (bytes?.length ?? 0),
+        2 * key.length + OVERHEAD_BYTES,
+      )
       if (size_bytes > capacity_bytes * LARGEST_SHARE) return
       drop(key)
-      pages.set(key, { moment, body: alone(body), size_bytes })
+      const kept = { etag, identity: alone(identity), ...(br && { br: alone(br) }), ...(gzip && { gzip: alone(gzip) }) }
+      pages.set(key, { moment, page: kept, size_bytes })
       held_bytes += size_bytes
       for (const oldest of pages.keys()) {
         if (held_bytes <= capacity_bytes) return

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { type AsOfCore, type CompanyAsOf, type Moment, withCompanyAsOf } from '#audit/as-of.ts'
 import { invalid, type Refusal, type RefusalCode, refuse } from '#domain/refusal.ts'
-import { describeIssues } from '#domain/validation.ts'
 import type { Params } from '#http/paths.ts'
 import { matchPath, placeOf } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
+import { describeQuery } from '#http/query-values.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { V1_ROUTES } from './api-v1.ts'
 import type { ReadAnswer, ReadRoute } from './route.ts'
@@ -51,8 +51,9 @@ function understand(target: string): Asked | Refusal {
     const params = matchPath(route.path, path)
     if (!params) continue
     if (OF_NOW.includes(route.path)) return invalid('get', NOT_OF_THE_LEDGER)
-    const query = (route.query ?? z.strictObject({})).safeParse(queryOf(new URLSearchParams(search.join('?'))))
-    if (!query.success) return refuse('validation_failed', { ...describeIssues(query.error) })
+    const given = queryOf(new URLSearchParams(search.join('?')))
+    const query = (route.query ?? z.strictObject({})).safeParse(given)
+    if (!query.success) return refuse('validation_failed', { ...describeQuery(query.error, given) })
     return { route, params, query: query.data }
   }
   return invalid('get', 'não é um endereço de leitura da API v1, como "/sales/9"')

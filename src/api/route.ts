@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import type { z } from 'zod'
 import type { QuotaLimits } from '#access/quota.ts'
 import type { Verifier } from '#audit/verify.ts'
+import type { Warning } from '#commands/catalog/item-input.ts'
 import type { Refusal, RefusalCode } from '#domain/refusal.ts'
 import type { Scope } from '#domain/scopes.ts'
 import type { Params } from '#http/paths.ts'
@@ -17,7 +18,10 @@ import type { Caller } from './authenticate.ts'
 export const MAX_BODY_BYTES = 1_048_576
 
 /** `{"data": <record>}` */
-export const single = (record: string): string => (record === '' ? '' : `{"data":${record}}`)
+export function single(record: string, warnings: readonly Warning[] = []): string {
+  if (record === '') return ''
+  return warnings.length === 0 ? `{"data":${record}}` : `{"data":${record},"meta":${JSON.stringify({ warnings })}}`
+}
 
 /** What a read answers: the whole body's JSON text, and the ledger's revision that it shows. */
 export interface ReadAnswer {
@@ -89,6 +93,8 @@ export interface CommandRoute<B = unknown, I = unknown> extends Common {
   readonly command: Command<I>
   /** Null when the path names no possible record (an id that is not a positive integer), or what the path forbids in the body. */
   input(params: Params, body: B, dependencies: InputDependencies): I | Refusal | null
+  /** What the body is accepted with: `meta.warnings` of the answer. They follow from the body, so that a replay shows them too. */
+  warnings?: ((body: B) => Warning[]) | undefined
   /** Members that the answer shows once: not in the record, and never in a stored answer. */
   reveal?(input: I): object
 }
@@ -134,6 +140,8 @@ export interface BatchRoute<I = unknown> extends Common {
   readonly item: z.ZodType<I>
   readonly example?: object
   readonly batch: Command<I>
+  /** As of a command, of an item. */
+  warnings?: ((item: I) => Warning[]) | undefined
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: a list of routes mixes types; the helpers below checked each route

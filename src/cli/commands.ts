@@ -39,6 +39,7 @@ const ofCompany = {
   plan: optional(PLANS),
   timezone: optional('ZONE'),
   'logo-url': optional('URL'),
+  'allow-same-cnpj': toggle,
   'state-registration': optional('IE|ISENTO'),
   'tax-regime': optional(TAX_REGIMES),
 }

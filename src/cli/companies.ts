@@ -1,9 +1,11 @@
 import { RegisterCompanyInput, registerCompany, UpdateCompanyInput, updateCompany } from '#commands/companies.ts'
+import { refuse } from '#domain/refusal.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
+import { inTransaction } from '#ledger/transaction.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import type { CompanyObject } from '#projections/companies.ts'
 import type { Core } from '#service/core.ts'
-import { accepted, checked, companyOf, given, type Verbs } from './verb.ts'
+import { accepted, checked, companyOf, given, Refused, type Verbs } from './verb.ts'
 
 interface Fields {
   readonly name?: string | undefined
@@ -29,6 +31,37 @@ const inputOf = ({ name, cnpj, plan, timezone, ...optional }: Fields) =>
     tax_regime: orNone(optional['tax-regime']),
   })
 
+/**
+ * Does what gives a company its CNPJ, unless another company has that and this one has not: several have one only where the
+ * operator says so (OPS-29). @throws Refused
+ */
+async function withCnpj<T>(
+  { pool }: Core,
+  {
+    id,
+    cnpj,
+    isAllowed,
+  }: { readonly id: number | null; readonly cnpj: string | undefined; readonly isAllowed: boolean },
+  work: () => Promise<T>,
+): Promise<T> {
+  if (cnpj === undefined || isAllowed) return work()
+  return inTransaction(pool, async (tx) => {
+    // Of two operators at once, the second waits for what the first one does, and then sees it.
+    await tx.query({ name: 'lock_cnpj', text: 'select pg_advisory_xact_lock(hashtextextended($1, 0))' }, [cnpj])
+    const { rows } = await tx.query<{ company_id: number }>(
+      {
+        name: 'find_cnpj',
+        text: `select min(company_id) as company_id from companies
+               where cnpj = $1 having count(*) filter (where company_id = $2) = 0 and count(*) > 0`,
+      },
+      [cnpj, id],
+    )
+    const [other] = rows
+    if (other) throw new Refused(refuse('duplicate_resource', { field: 'cnpj', conflicting_id: other.company_id }))
+    return work()
+  })
+}
+
 const RegistrationFields = RegisterCompanyInput.omit({ id: true })
 
 /** Takes an id and makes the company's ledger, in which its registration is the first event. */
@@ -45,15 +78,19 @@ export const verbs: Verbs<'company'> = {
   'company create': {
     async run(context, values) {
       const input = checked(RegistrationFields, inputOf(values))
-      return register(await context.core(), input)
+      const core = await context.core()
+      const isAllowed = values['allow-same-cnpj'] !== undefined
+      return withCnpj(core, { id: null, cnpj: input.cnpj, isAllowed }, () => register(core, input))
     },
   },
   'company update': {
     async run(context, { company, ...values }) {
       const input = checked(UpdateCompanyInput, inputOf(values))
       const core = await context.core()
-      return accepted(
-        await runAsSystem<CompanyObject>(core.writer, await companyOf(core, company), updateCompany, input),
+      const id = await companyOf(core, company)
+      const isAllowed = values['allow-same-cnpj'] !== undefined
+      return withCnpj(core, { id, cnpj: input.cnpj, isAllowed }, async () =>
+        accepted(await runAsSystem<CompanyObject>(core.writer, id, updateCompany, input)),
       )
     },
   },

@@ -29,7 +29,7 @@ async function list({ pool }: Core, companyId: number): Promise<PaymentTypeObjec
   return rows.map((row) => row.doc)
 }
 
-/** Names are the subscriber's own and need not be unique: one that is not names nothing. */
+/** Old ledgers have types that share a name: then it names nothing. */
 async function findByName(core: Core, companyId: number, name: string | undefined): Promise<number> {
   const types = await list(core, companyId)
   const [found, ...others] = types.filter((type) => name !== undefined && nameKey(type.name) === nameKey(name))

@@ -11,7 +11,14 @@ const EXPECTED = 'deve ser um valor em texto com exatamente duas casas decimais,
  * Money in and out (VAL-1): a decimal string with exactly 2 decimals, 1 to 10 integer digits without
  * superfluous leading zeros, never negative. JSON numbers are refused: they are floats at the sender.
  */
-export const Money = z.string(expects(EXPECTED)).regex(/^(?:0|[1-9]\d{0,9})\.\d{2}$/, EXPECTED)
+export const Money = z
+  .string(expects(EXPECTED))
+  .regex(/^(?:0|[1-9]\d{0,9})\.\d{2}$/, { error: ({ input }) => faultOf(input as string) })
+
+function faultOf(text: string): string {
+  if (/^-(?:0|[1-9]\d*)\.\d{2}$/.test(text)) return 'não pode ser negativo'
+  return /^[1-9]\d{10,}\.\d{2}$/.test(text) ? `deve ser no máximo ${fromCents(MAX_CENTS)}` : EXPECTED
+}
 
 /** Cents of a text with exactly 2 decimals, also of a negative one as fromCents writes it. Throws RangeError on any other text. */
 export function toCents(text: string): number {

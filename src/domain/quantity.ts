@@ -32,7 +32,14 @@ export function fromThousandths(thousandths: number): string {
 }
 
 function decimal(pattern: RegExp) {
-  return z.string(expects(EXPECTED)).regex(pattern, { error: EXPECTED, abort: true })
+  return z.string(expects(EXPECTED)).regex(pattern, { error: ({ input }) => faultOf(input as string), abort: true })
+}
+
+/** Of a text that is no such quantity: one that is written well may be too large, or have a sign where none is taken. */
+function faultOf(text: string): string {
+  const [, sign, digits = ''] = /^(-?)(0|[1-9]\d*)(?:\.\d{1,3})?$/.exec(text) ?? []
+  if (digits.length > 9) return `deve ser no máximo ${fromThousandths(MAX_THOUSANDTHS)}`
+  return sign ? 'não pode ser negativa' : EXPECTED
 }
 
 function isNotZero(text: string): boolean {

@@ -18,18 +18,16 @@ export function isCnpj(text: string): boolean {
   return /^[0-9A-Z]{12}\d{2}$/.test(text) && !isRepeated(text) && cnpj.isValid(text, true)
 }
 
-/** The bare form of a formatted or bare company tax number. */
-const bareCnpj = (text: string): string => text.replace(/[./-]/g, '')
+/** A tax number without the punctuation that it is written with, its letters in upper case. */
+export const bareTaxNumber = (text: string): string => text.replace(/[\s./-]/g, '').toUpperCase()
 
-const FORMATTED = /^[0-9A-Z]{2}\.[0-9A-Z]{3}\.[0-9A-Z]{3}\/[0-9A-Z]{4}-\d{2}$/
 const EXPECTED = 'deve ser um CNPJ válido, como "12.345.678/0001-95"'
 
 /** A company's tax number as typed on a command line, bare or formatted; the value is the formatted one. */
 export const Cnpj = z
   .string(expects(EXPECTED))
-  .trim()
-  .refine((text) => isCnpj(FORMATTED.test(text) ? bareCnpj(text) : text), { error: EXPECTED, abort: true })
-  .overwrite((text) => cnpj.format(bareCnpj(text)))
+  .refine((text) => isCnpj(bareTaxNumber(text)), { error: EXPECTED, abort: true })
+  .overwrite((text) => cnpj.format(bareTaxNumber(text)))
 
 function isRepeated(text: string): boolean {
   return text === text.charAt(0).repeat(text.length)

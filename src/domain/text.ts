@@ -11,6 +11,23 @@ export function text(max: number) {
   return storable(z.string(expects(TEXT)).trim(), max).meta({ minLength: 1, maxLength: max })
 }
 
+/**
+ * The name of a record: one line of text(max) without characters that nobody sees (zero-width, bidi controls, soft hyphens …),
+ * with which two names would look alike and differ. What joins the parts of an emoji is no such character.
+ */
+export function nameText(max: number) {
+  return text(max).superRefine((value, context) => {
+    const hidden = INVISIBLE.exec(value.replace(EMOJI_JOINERS, ''))?.[0]
+    if (hidden === undefined) return
+    const code = (hidden.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')
+    context.addIssue({ code: 'custom', message: `não pode conter caracteres de controle ou invisíveis (U+${code})` })
+  })
+}
+
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u
+const EMOJI_JOINERS =
+  /(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}])\uFE0F|(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}]|\uFE0F)\u200D(?=\p{Extended_Pictographic})/gu
+
 /** As text(max), but null or absent clears the field or leaves it empty. */
 export function optionalText(max: number) {
   return text(max).nullable().optional()
@@ -35,13 +52,13 @@ export const Email = z
   .toLowerCase()
   .meta({ format: 'email' })
 
-const PHONE = 'deve ser um telefone com 6 a 20 caracteres entre dígitos, espaços, "+", "-", "(" e ")"'
+const PHONE = 'deve ser um telefone de 6 a 20 dígitos, com ou sem pontuação'
 
-/** A telephone number as people write it: 6 to 20 of digits, +, blanks, (, ) and -, with at least one digit. */
+/** A telephone number of 6 to 20 digits, bare or as people write it; the value is its digits. */
 export const Phone = z
   .string(expects(PHONE))
-  .trim()
-  .regex(/^(?=.*\d)[\d+ ()-]{6,20}$/, PHONE)
+  .overwrite((value) => value.replace(/[\s+().-]/g, ''))
+  .refine((value) => /^\d{6,20}$/.test(value), PHONE)
 
 const ID = 'deve ser um número inteiro positivo'
 
@@ -57,6 +74,25 @@ export function nameKey(name: string): string {
   // Normalised again at the end, because a lower-case letter may have a composed form that its capital lacks (J̌, ǰ).
   return name.normalize('NFC').trim().replace(/\s+/g, ' ').toLowerCase().normalize('NFC')
 }
+
+/**
+ * The key under which names are searched and sorted: nameKey without accents and other marks, and with `ª` and `º` as
+ * letters. In the order of code points it sorts as Portuguese does: blanks, digits, letters, `á` with `a` and `ç` with `c`.
+ */
+export function searchKey(text: string): string {
+  const key = nameKey(text)
+  if (ASCII.test(key)) return key
+  return nameKey(key.normalize('NFD').replace(/\p{M}/gu, '').replace(/ª/g, 'a').replace(/º/g, 'o'))
+}
+
+const ASCII = /^[\x20-\x7e]*$/
+
+/** As searchKey, and among names that differ in accents only, those without come first. No search key has a line end. */
+export const sortKey = (name: string): string => `${searchKey(name)}\n${nameKey(name)}`
+
+/** What a search in some fields of a record goes through: a line each. */
+export const searchText = (...fields: readonly (string | null)[]): string =>
+  fields.flatMap((field) => (field === null ? [] : searchKey(field))).join('\n')
 
 function storable(schema: z.ZodString, max: number) {
   return schema

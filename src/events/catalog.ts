@@ -19,6 +19,8 @@ const item = {
   cest: text.nullish(),
 }
 
+const category = { external_id: text.nullable(), name: text }
+
 /** The catalog. Stock has events of its own, because a movement of stock is no change of the item. */
 export const catalogEvents = {
   /** `stock` is null for services and untracked items. */
@@ -33,5 +35,9 @@ export const catalogEvents = {
     before: quantity.nullable(),
     after: quantity.nullable(),
   }),
-  CategoryCreated: eventType('category', { external_id: text.nullable(), name: text }),
+  CategoryCreated: eventType('category', category),
+  CategoryUpdated: eventType('category', { changes: z.strictObject(category).partial() }),
+  /** Its items keep its id, and show it again when it is revived. */
+  CategoryDeleted: eventType('category', {}),
+  CategoryRevived: eventType('category', category),
 } as const

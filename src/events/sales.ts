@@ -45,13 +45,27 @@ export const OFFLINE_SALE_WARNINGS = [
   'payment_pending',
   'change_without_cash',
   'created_at_in_future',
+  'line_total_rounded',
+  'line_discount',
+  'discount',
+  'total_rounded',
+  'amount_received_differs',
+  'customer_unknown',
+  'customer_deleted',
+  'product_unknown',
+  'payment_type_unknown',
+  'recorded_as_is',
+  'recorded_corrected',
 ] as const
 
 const warning = z.strictObject({
   code: z.enum(OFFLINE_SALE_WARNINGS),
   /** The product that it is about, if it is about one. */
   product_id: id.nullable(),
-  /** What the till sent or what came of it, as the price or the stock after the sale; and what the service knew instead. */
+  /**
+   * What the till sent or what came of it, as the price or the stock after the sale; and what the service knew instead. For
+   * what a person has recorded: why.
+   */
   found: text.nullable(),
   expected: text.nullable(),
 })
@@ -63,8 +77,13 @@ const offlineSale = {
   /** SHA-256 of all that the till said of it, in hex: a repeated upload is known by it. */
   fingerprint: text,
   sold_at: instant,
-  items: z.array(item),
+  /** Absent from sales of before 0.2, as are discounts, which were refused. */
+  customer: party.nullable().optional(),
+  /** The discount of an item is in its total already. */
+  items: z.array(item.extend({ discount: money.optional() })),
   payments: z.array(z.strictObject({ ...payment.shape, status: z.enum(OFFLINE_PAYMENT_STATUSES) })),
+  /** Taken off the sum of the items. */
+  discount: money.optional(),
   total: money,
   amount_received: money,
   change: money,

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { eventType, instant, text } from './define.ts'
 
-/** Outbound events of the integration API (HOOK-7). */
-export const WEBHOOK_EVENTS = [
+/** The outbound events that `*` stands for (HOOK-7); names that come later are never among them. */
+export const BASIC_WEBHOOK_EVENTS = [
   'customer.created',
   'customer.updated',
   'catalog_item.created',
@@ -13,6 +13,24 @@ export const WEBHOOK_EVENTS = [
   'sale.completed',
   'sale.cancelled',
 ] as const
+
+/** All outbound events of the integration API: those of `*`, and those that are subscribed to by name only. */
+export const WEBHOOK_EVENTS = [
+  ...BASIC_WEBHOOK_EVENTS,
+  'customer.deleted',
+  'supplier.created',
+  'supplier.updated',
+  'supplier.deleted',
+  'category.created',
+  'category.updated',
+  'category.deleted',
+  'catalog_item.deleted',
+  'receivable.updated',
+  'receivable.deleted',
+  'payable.created',
+  'payable.updated',
+  'payable.deleted',
+] as const
 export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number]
 
 /** Why an address gets no more deliveries: nobody answered there, it said that it is gone (410), or somebody asked for it. */
@@ -20,7 +38,7 @@ export const SWITCH_OFF_REASONS = ['no_response', 'gone', 'requested'] as const
 
 const webhook = {
   url: text,
-  /** Names of outbound events, or `*` for all of them. */
+  /** Names of outbound events; `*` stands for the basic ones. */
   events: z.array(text),
   description: text.nullable(),
 }

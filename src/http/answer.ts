@@ -25,7 +25,7 @@ export function sendBytes(response: Response, status: number, bytes: Buffer): vo
 /** Sends an error in the contract's shape. */
 export function sendProblem(response: Response, problem: Problem, status: number): void {
   for (const [name, value] of Object.entries(problem.headers)) response.setHeader(name, value)
-  sendJson(response, status, problemBody(problem.code, response.locals.requestId as string, problem.details))
+  sendJson(response, status, problemBody(problem, response.locals.requestId as string))
 }
 
 /** Statuses of a single command's outcomes. */

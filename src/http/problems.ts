@@ -12,7 +12,6 @@ const PROBLEMS = {
   insufficient_scope: [403, 'A chave de API não tem o escopo necessário para esta operação.'],
   owners_only: [403, 'Só o proprietário da empresa tem acesso a esta página.'],
   cross_site_form: [403, 'O formulário não veio desta página, ou a sessão mudou. Abra a página de novo e repita.'],
-  https_required: [403, 'A API só atende por HTTPS.'],
   not_found: [404, 'Registro não encontrado.'],
   method_not_allowed: [405, 'Este endereço não aceita o método usado.'],
   request_timeout: [408, 'A requisição não chegou inteira a tempo.'],
@@ -48,6 +47,21 @@ export const PROBLEM_CODES = Object.keys(PROBLEMS) as ProblemCode[]
 export const statusOf = (code: ProblemCode): number => PROBLEMS[code][0]
 export const messageOf = (code: ProblemCode): string => PROBLEMS[code][1]
 
+/** Faults that are named more closely than their code does: that code, and a message that says what to do (HTTP-16). */
+const REASONS = {
+  https_required: [
+    'insufficient_scope',
+    'A API só atende por HTTPS: repita a chamada com https:// e troque a chave, que passou aberta pela rede.',
+  ],
+  key_in_query: [
+    'invalid_token',
+    'A chave de API não pode ir na URL, que fica em registros e históricos: envie-a só no cabeçalho Authorization e troque a que foi exposta.',
+  ],
+  route_not_found: ['not_found', 'Esta rota não existe na API v1 (route_not_found): confira o caminho.'],
+} as const satisfies Record<string, readonly [ProblemCode, string]>
+
+export type Reason = keyof typeof REASONS
+
 /** An answer that is an error; thrown by the edge, never by a command. */
 export class Problem extends Error {
   override readonly name = 'Problem'
@@ -56,14 +70,17 @@ export class Problem extends Error {
     readonly details?: Readonly<Record<string, unknown>>,
     /** Headers of this answer, as Retry-After or Allow. */
     readonly headers: Readonly<Record<string, string>> = {},
+    readonly reason: Reason | null = null,
   ) {
-    super(messageOf(code))
+    super(reason === null ? messageOf(code) : REASONS[reason][1])
   }
 }
 
+/** The problem of a fault that is named closely; `details` say it to programs. */
+export const problemOfReason = (reason: Reason, headers?: Readonly<Record<string, string>>): Problem =>
+  new Problem(REASONS[reason][0], { reason }, headers, reason)
+
 /** `{error: {code, message, details?, request_id}}` */
-export function problemBody(code: ProblemCode, requestId: string, details?: Readonly<Record<string, unknown>>): string {
-  return JSON.stringify({
-    error: { code, message: messageOf(code), ...(details ? { details } : {}), request_id: requestId },
-  })
+export function problemBody({ code, message, details }: Problem, requestId: string): string {
+  return JSON.stringify({ error: { code, message, ...(details ? { details } : {}), request_id: requestId } })
 }

@@ -102,7 +102,7 @@ async function refuse(
 }
 
 function endWith(socket: Socket, code: ProblemCode, requestId: string): void {
-  const body = Buffer.from(problemBody(code, requestId))
+  const body = Buffer.from(problemBody(new Problem(code), requestId))
   const head = [
     `HTTP/1.1 ${statusOf(code)} ${code}`,
     `X-Request-Id: ${requestId}`,

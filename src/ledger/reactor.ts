@@ -9,8 +9,11 @@ import type { Changes, Rows } from './working-set.ts'
  * the transaction that applies the event, whoever applies it; a rebuild makes none (HOOK-11).
  */
 export interface Reactor {
-  /** The rows that `react` reads, told from those that are always loaded; null when the event concerns nobody. */
-  refs(rows: Rows, event: Envelope): readonly AnyRef[] | null
+  /**
+   * The rows that `react` reads, told from those that are always loaded; null when the event concerns nobody. `next` is the
+   * event that follows it in the ledger, at least where the same command has made both.
+   */
+  refs(rows: Rows, event: Envelope, next: Envelope | null): readonly AnyRef[] | null
   /** `record` is the JSON text of the event's subject as it is after the event; '' when it is gone. */
   react(rows: Changes, event: Envelope, record: string, newId: () => string): void
 }
@@ -21,11 +24,16 @@ export interface Reacting extends Loading {
 }
 
 /** Makes what follows from an event that was just projected, unless it was made before. */
-export async function reactTo(event: Envelope, ledger: OpenLedger, reacting: Reacting): Promise<void> {
+export async function reactTo(
+  event: Envelope,
+  next: Envelope | null,
+  ledger: OpenLedger,
+  reacting: Reacting,
+): Promise<void> {
   if (event.revision <= ledger.reactedRevision) return
   const rows = reacting.set.of(ledger.companyId)
   for (const reactor of reacting.reactors) {
-    const refs = reactor.refs(rows, event)
+    const refs = reactor.refs(rows, event, next)
     if (!refs) continue
     await ensure(reacting, ledger.companyId, refs)
     // As of the event: what the clock changes is told as it was then.

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { optionalText } from '#domain/text.ts'
 
 /** What became of one sale of an upload (UP-3). */
-export type SaleResult = RecordedSale | RefusedSale
+export type SaleResult = RecordedSale | ResolvedSale | RefusedSale
 
 export interface RecordedSale {
   /** As sent; null where it was no text. */
@@ -13,6 +13,14 @@ export interface RecordedSale {
   readonly sale_id: number
   /** Absent where there is nothing to say. */
   readonly warnings?: readonly object[]
+}
+
+/** Refused before, and resolved by a person without being recorded: there is nothing more to send. */
+export interface ResolvedSale {
+  readonly offline_id: string | null
+  readonly status: 'resolved'
+  readonly sale_id: null
+  readonly message: string
 }
 
 export interface RefusedSale {
@@ -41,7 +49,8 @@ const KEEP = `
     or exists (select from refused_sales same where same.company_id = $1 and same.digest = new.digest)
   on conflict (company_id, digest) do update set
     user_id = excluded.user_id, last_refused_at = excluded.last_refused_at, times = known.times + excluded.times,
-    code = excluded.code, message = excluded.message, errors = excluded.errors`
+    code = excluded.code, message = excluded.message, errors = excluded.errors
+  returning encode(digest, 'hex') as digest, settled_by is not null as is_resolved, sale_id, settled_note as note`
 
 /**
  * One under whose identifier another sale stands is a matter for people, not for the till that sent the other one. Locked in
@@ -64,20 +73,21 @@ interface Kept {
 }
 
 /**
- * Keeps what was refused, and resolves what is recorded by now. It is done before the upload is answered: a till that hears
- * of an error may rely on somebody being shown it; one that hears nothing sends everything again.
+ * Keeps what was refused, resolves what is recorded by now, and answers with what a person has done about a sale instead of
+ * refusing it again (UP-17). It is done before the upload is answered: a till that hears of an error may rely on somebody
+ * being shown it; one that hears nothing sends everything again.
  */
 export async function noteRefusals(
   pool: Pool,
   { companyId, userId }: { readonly companyId: number; readonly userId: number },
   entries: readonly Kept[],
-): Promise<void> {
+): Promise<readonly SaleResult[]> {
   const refused = distinct(entries)
   const recorded = entries.flatMap(({ result }) => (result.status === 'error' ? [] : (result.offline_id ?? [])))
   if (recorded.length > 0) await pool.query(RESOLVE_RECORDED, [companyId, recorded])
-  if (refused.length === 0) return
+  if (refused.length === 0) return entries.map(({ result }) => result)
   await pool.query(FORGET_RESOLVED, [companyId, RESOLVED_DAYS])
-  await pool.query(KEEP, [
+  const kept = await pool.query<KeptRow>(KEEP, [
     companyId,
     userId,
     refused.map(({ digest }) => digest),
@@ -89,6 +99,25 @@ export async function noteRefusals(
     refused.map(({ payload }) => payload),
     MAX_OPEN,
   ])
+  const known = new Map(kept.rows.map((row) => [row.digest, row]))
+  return entries.map(({ sale, result }) => {
+    const row = result.status === 'error' ? known.get(digestOf(sale).toString('hex')) : undefined
+    return row?.is_resolved ? resolution(result.offline_id, row) : result
+  })
+}
+
+interface KeptRow {
+  readonly digest: string
+  /** By a person. */
+  readonly is_resolved: boolean
+  readonly sale_id: number | null
+  readonly note: string | null
+}
+
+function resolution(offline_id: string | null, { sale_id, note }: KeptRow): SaleResult {
+  if (sale_id !== null) return { offline_id, status: 'duplicate', sale_id }
+  const message = 'Uma pessoa resolveu esta venda sem registrá-la.'
+  return { offline_id, status: 'resolved', sale_id, message: note === null ? message : `${message} ${note}` }
 }
 
 /** Equal sales once, in the order of their digests: two uploads at once must not wait for each other. */
@@ -97,9 +126,7 @@ function distinct(entries: readonly Kept[]) {
   for (const { sale, result } of entries) {
     if (result.status !== 'error') continue
     const text = textOf(sale)
-    const digest = createHash('sha256')
-      .update(text ?? '')
-      .digest()
+    const digest = digestOf(sale)
     const key = digest.toString('hex')
     const times = (refused.get(key)?.times ?? 0) + 1
     const isSmall = text !== null && Buffer.byteLength(text) <= MAX_PAYLOAD_BYTES
@@ -107,6 +134,11 @@ function distinct(entries: readonly Kept[]) {
   }
   return [...refused].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, refusal]) => refusal)
 }
+
+const digestOf = (sale: unknown): Buffer =>
+  createHash('sha256')
+    .update(textOf(sale) ?? '')
+    .digest()
 
 /** Null for what is nested so deeply that it can be read but not written. */
 function textOf(sale: unknown): string | null {
@@ -131,6 +163,8 @@ export const ResolutionNote = z.strictObject({ note: optionalText(2_000) })
 interface Resolution {
   readonly userId: number
   readonly note: string | null
+  /** What it was recorded as; null where it was not. */
+  readonly saleId?: number
 }
 
 /** Somebody has looked at a refused sale and done what was to do. False when it is not there, or not open any more. */
@@ -138,12 +172,12 @@ export async function resolveRefusedSale(
   pool: Pool,
   companyId: number,
   id: number,
-  { userId, note }: Resolution,
+  { userId, note, saleId }: Resolution,
 ): Promise<boolean> {
   const { rowCount } = await pool.query(
-    `update refused_sales set settled_at = now(), settled_by = $3, settled_note = $4
+    `update refused_sales set settled_at = now(), settled_by = $3, settled_note = $4, sale_id = $5
      where company_id = $1 and id = $2 and settled_at is null`,
-    [companyId, id, userId, note],
+    [companyId, id, userId, note, saleId ?? null],
   )
   return rowCount === 1
 }

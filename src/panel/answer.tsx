@@ -37,7 +37,7 @@ export function answerFailure(response: Response, problem: Problem): void {
   const fields = Object.values((problem.details?.fields ?? {}) as Record<string, string[]>).flat()
   const body = (
     <>
-      <p>{problemMessage(problem.code)}</p>
+      <p>{problemMessage(problem)}</p>
       {fields.map((message) => (
         <p key={message}>{message}</p>
       ))}
@@ -47,7 +47,7 @@ export function answerFailure(response: Response, problem: Problem): void {
       <p class="hint">Código da requisição: {response.locals.requestId as string}</p>
     </>
   )
-  const page = { title: problemTitle(problem.code), status: statusOf(problem.code), body }
+  const page = { title: problemTitle(problem), status: statusOf(problem.code), body }
   const place = response.locals.place as Place | undefined
   if (place) sendPage(response, page, place)
   else sendPlainPage(response, page)

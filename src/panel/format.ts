@@ -43,5 +43,12 @@ export function taxNumber(document: string): string {
   return document.replace(/^(.{2})(.{3})(.{3})(.{4})(.{2})$/, '$1.$2.$3/$4-$5')
 }
 
+/** The digits of a Brazilian number as people write them: `(11) 98765-4321`; any other as it is kept. */
+export function phone(number: string): string {
+  if (!/^(?:55)?[1-9]{2}\d{8,9}$/.test(number)) return number
+  const own = number.length > 11 ? number.slice(2) : number
+  return `${number.length > 11 ? '+55 ' : ''}(${own.slice(0, 2)}) ${own.slice(2, -4)}-${own.slice(-4)}`
+}
+
 /** `01310100` becomes `01310-100`. */
 export const zipCode = (zip: string): string => `${zip.slice(0, 5)}-${zip.slice(5)}`

@@ -12,6 +12,7 @@ import { orderPage } from './pages/orders.tsx'
 import { paymentTypePages } from './pages/payment-types.tsx'
 import { peoplePages } from './pages/people.tsx'
 import { profilePages } from './pages/profile.tsx'
+import { recordRefusedPages } from './pages/sales/record-refused.tsx'
 import { refusedSalePages } from './pages/sales/refused-sales.tsx'
 import { salePage } from './pages/sales/sale.tsx'
 import { saleActions } from './pages/sales/sale-actions.tsx'
@@ -36,6 +37,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...saleActions,
   tillsPage,
   ...refusedSalePages,
+  ...recordRefusedPages,
   ...peoplePages,
   ...catalogPages,
   stockForm,

@@ -127,7 +127,7 @@ async function answerOf(
     if (httpStatus >= 500) log('a notification could not be processed', error, requestId)
     return {
       outcome: httpStatus >= 500 ? 'failed' : 'refused',
-      response: problemBody(problem.code, requestId, problem.details),
+      response: problemBody(problem, requestId),
       httpStatus,
       problem,
     }

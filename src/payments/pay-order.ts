@@ -30,7 +30,7 @@ import {
 export const PayInput = z.strictObject({
   payment_method_id: text(60),
   payer_email: Email,
-  token: text(200).optional(),
+  token: text(200).nullish(),
 })
 export type PayInput = z.infer<typeof PayInput>
 
@@ -145,7 +145,7 @@ function newPayment(
     applicationFeeCents: toCents(splitOf(order.total, commission_percentage).amount),
     paymentMethodId: payment_method_id,
     payerEmail: payer_email,
-    token,
+    token: token ?? undefined,
     description: `Pedido ${order.external_id ?? order.id}`,
     notificationUrl: `${publicUrl}/webhook/paymentprovider/${order.store_alias}/${order.id}`,
   }

@@ -8,6 +8,7 @@ import { createSessions } from '#access/sessions.ts'
 import { createSyncAccess } from '#access/sync-access.ts'
 import { createPageCache } from '#api/page-cache.ts'
 import { SECRET_BYTES, secretOf } from '#domain/webhook-secret.ts'
+import { createCompress } from '#http/compression.ts'
 import { createMemoryBudget, type MemoryLimits } from '#lib/memory-budget.ts'
 import { createLiveUpdates } from '#live/updates.ts'
 import type { Metrics } from '#metrics/metrics.ts'
@@ -61,6 +62,7 @@ export function openInterfaces(
     ...core,
     limits,
     pages: createPageCache(config.PAGE_CACHE_MIB * MEBIBYTE),
+    compress: createCompress(),
     onPage: metrics.onPage,
     gate: createGate(gatePool, limits),
     addresses: createAddressLimit(limits),

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
+import { installationSecret } from '#access/installation-secret.ts'
 import { createVerifier, type Verifier } from '#audit/verify.ts'
 import { type Follower, follow } from '#ledger/follow/follower.ts'
 import { guarded, prepare } from '#ledger/follow/preparation.ts'
@@ -36,6 +37,8 @@ export interface Core {
   readonly verifier: Verifier
   /** For answers as of a moment of the past. */
   readonly asOfSemaphore: Semaphore
+  /** What hashes of requests are keyed with, in all processes of the database. */
+  readonly requestSecret: Buffer
   /** Rung when deliveries wait. */
   readonly deliveryNotifier: DeliveryNotifier
   /** Makes all tables of the read model anew from the ledgers, beside the live ones, and compares them. */
@@ -115,6 +118,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     pools: { queries: pool, writer: writerPool },
     verifier: createVerifier({ pool, store }, Date.now),
     asOfSemaphore: createSemaphore(AS_OF),
+    requestSecret: await installationSecret(pool, 'request_hashes'),
     deliveryNotifier,
     rebuild: (onProgress) => withRebuild({ ...rebuilding, onProgress }, (work) => rebuild(work)),
     follow: () => following && follow(following),

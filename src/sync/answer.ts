@@ -2,7 +2,7 @@ import type { Response } from 'express'
 import type { z } from 'zod'
 import { describeIssues } from '#domain/validation.ts'
 import { sendJson } from '#http/answer.ts'
-import { Problem, type ProblemCode } from '#http/problems.ts'
+import { Problem } from '#http/problems.ts'
 
 /** Status and message of whatever the sync interface refuses, for the people at the counter (SYNC-1). */
 const FAILURES = {
@@ -30,7 +30,8 @@ const failureStatus = (code: FailureCode): number => FAILURES[code][0]
 const failureMessage = (code: FailureCode): string => FAILURES[code][1]
 
 /** What went wrong in the terms of this interface; a problem that only API v1 knows must not occur here. */
-const failureOf = (code: ProblemCode): FailureCode => (code in FAILURES ? (code as FailureCode) : 'internal_error')
+const failureOf = ({ code, reason }: Problem): FailureCode =>
+  ([reason, code].find((name) => name !== null && name in FAILURES) as FailureCode | undefined) ?? 'internal_error'
 
 /** Under which name a body that is too large is listed among the errors. */
 const tooLarge = (limitBytes: number) => ({ body: [`deve ter no máximo ${limitBytes} bytes`] })
@@ -63,8 +64,8 @@ export function sendFailure(response: Response, code: FailureCode, { errors, hea
 }
 
 /** A problem that was thrown, in the shape of this interface. */
-export function answerProblem(response: Response, { code, details, headers }: Problem): void {
-  sendFailure(response, failureOf(code), { errors: errorsIn(details), headers })
+export function answerProblem(response: Response, problem: Problem): void {
+  sendFailure(response, failureOf(problem), { errors: errorsIn(problem.details), headers: problem.headers })
 }
 
 function errorsIn(details: Problem['details']): FieldErrors | undefined {

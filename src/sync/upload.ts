@@ -43,10 +43,9 @@ export const uploadRoute = ({ pool, writer }: Options): SyncRoute => ({
   async handle(request, response) {
     const session = sessionOf(response)
     const upload = await readUpload(parse(Body, request.body).sales)
-    const answer = await record(writer, upload, session, response.locals.requestId as string)
-    const entries = answer.results.map((result, position) => ({ sale: upload.sales[position], result }))
-    await noteRefusals(pool, session, entries)
-    sendSuccess(response, answer)
+    const results = await record(writer, upload, session, response.locals.requestId as string)
+    const entries = results.map((result, position) => ({ sale: upload.sales[position], result }))
+    sendSuccess(response, composeAnswer(await noteRefusals(pool, session, entries)))
   },
 })
 
@@ -57,14 +56,14 @@ const RESULTS: Reply = {
   withoutBodies: true,
 }
 
-async function record(writer: Writer, upload: Upload, session: SyncSession, requestId: string): Promise<UploadAnswer> {
+async function record(writer: Writer, upload: Upload, session: SyncSession, requestId: string): Promise<SaleResult[]> {
   const done: CommandResult[] = []
   for (const invocations of portionsOf(upload)) {
     const answer = await runCommands(writer, asUser(session, requestId), invocations, { reply: RESULTS })
     if (isRefusal(answer)) throw new Problem(answer.refused, answer.details)
     done.push(...(JSON.parse(answer.body) as CommandResult[]))
   }
-  return composeAnswer(upload, done)
+  return resultsOf(upload, done)
 }
 
 /** Most uploads are one portion, and one commit. A long one is cut, so that nobody has to wait for all of it. */
@@ -114,21 +113,25 @@ export async function readUpload(sales: readonly unknown[]): Promise<Upload> {
 }
 
 /** A result for each sale, in the order of the list. */
-function composeAnswer({ sales, invalid: wrong }: Upload, done: readonly CommandResult[]): UploadAnswer {
-  const counts = { created: 0, duplicate: 0, error: 0 }
+function resultsOf({ sales, invalid: wrong }: Upload, done: readonly CommandResult[]): SaleResult[] {
   let next = 0
-  const results = sales.map((sale, position) => {
+  return sales.map((sale, position) => {
     const result = wrong.get(position) ?? done[next++]
     if (!result) throw new Error('an upload has a result for each valid sale')
-    const shown = isRefusal(result) ? refusedResult(sale, result) : recordedResult(sale, result)
-    counts[shown.status] += 1
-    return shown
+    return isRefusal(result) ? refusedResult(sale, result) : recordedResult(sale, result)
   })
+}
+
+type Counts = Record<SaleResult['status'], number>
+
+function composeAnswer(results: readonly SaleResult[]): UploadAnswer {
+  const counts: Counts = { created: 0, duplicate: 0, resolved: 0, error: 0 }
+  for (const { status } of results) counts[status] += 1
   return {
     message: uploadMessage(counts),
     summary: {
-      total_processed: sales.length,
-      success_count: counts.created + counts.duplicate,
+      total_processed: results.length,
+      success_count: results.length - counts.error,
       error_count: counts.error,
     },
     results,
@@ -161,10 +164,11 @@ function offlineIdOf(sale: unknown): string | null {
 const salesText = (count: number): string => `${count} ${count === 1 ? 'venda' : 'vendas'}`
 
 /** One sentence with the counts of an upload (UP-1). */
-function uploadMessage({ created, duplicate, error }: Record<'created' | 'duplicate' | 'error', number>): string {
-  const processed = created + duplicate + error
+function uploadMessage({ created, duplicate, resolved, error }: Counts): string {
+  const processed = created + duplicate + resolved + error
   const parts = [`${created} registrada${created === 1 ? '' : 's'}`]
   if (duplicate > 0) parts.push(`${duplicate} já enviada${duplicate === 1 ? '' : 's'} antes`)
+  if (resolved > 0) parts.push(`${resolved} resolvida${resolved === 1 ? '' : 's'} no painel`)
   parts.push(`${error} com erro`)
   return `${salesText(processed)} processada${processed === 1 ? '' : 's'}: ${parts.join(', ')}.`
 }
@@ -175,9 +179,19 @@ function refusalText({ refused, details }: Refusal): { message: string; errors: 
     const errors = { offline_id: [`já usado pela venda ${details?.conflicting_id}, que é diferente`] }
     return { message: 'Outra venda já foi enviada com este offline_id.', errors }
   }
+  if (refused === 'already_settled') {
+    const errors = { status: ['uma conta a receber desta venda já foi liquidada'] }
+    return { message: 'A venda já foi recebida e não pode mais ser cancelada.', errors }
+  }
+  if (refused === 'fiscal_document_issued') {
+    const errors = { status: ['a venda tem documento fiscal autorizado'] }
+    return { message: 'A venda tem documento fiscal e não pode mais ser cancelada.', errors }
+  }
   const { fields } = details as { fields: Record<string, string[]> }
   return { message: 'A venda tem dados inválidos e não foi registrada.', errors: fields }
 }
+
+const sentence = (text: string | null): string => `${text ?? ''}${/[.!?]$/.test(text ?? '') ? '' : '.'}`
 
 /** A warning as a result shows it: numbers are JSON numbers. */
 function shownWarning({ code, product_id, found, expected }: OfflineSaleWarning): object {
@@ -196,5 +210,33 @@ function shownWarning({ code, product_id, found, expected }: OfflineSaleWarning)
       return { code, message: `Há troco de ${found} sem pagamento em dinheiro.` }
     case 'created_at_in_future':
       return { code, message: `A data da venda, ${found}, está no futuro: confira o relógio do caixa.` }
+    case 'line_total_rounded': {
+      const message = `O total do item, ${found}, difere por arredondamento de quantidade × preço, ${expected}.`
+      return { code, message, product_id, total: Number(found), expected_total: Number(expected) }
+    }
+    case 'line_discount':
+      return { code, message: `O item teve desconto de ${found}.`, product_id, discount: Number(found) }
+    case 'discount':
+      return { code, message: `A venda teve desconto de ${found}.`, discount: Number(found) }
+    case 'total_rounded': {
+      const message = `O total, ${found}, difere por arredondamento da soma dos itens, ${expected}.`
+      return { code, message, total: Number(found), expected_total: Number(expected) }
+    }
+    case 'amount_received_differs': {
+      const message = `O valor recebido, ${found}, não é o de todos os pagamentos, ${expected}.`
+      return { code, message, amount_received: Number(found), expected_amount: Number(expected) }
+    }
+    case 'customer_unknown':
+      return { code, message: `O cliente ${found} não existe: a venda foi registrada sem cliente.` }
+    case 'customer_deleted':
+      return { code, message: `O cliente ${found} está excluído no cadastro.` }
+    case 'product_unknown':
+      return { code, message: 'O produto não existe no cadastro.', product_id }
+    case 'payment_type_unknown':
+      return { code, message: `A forma de pagamento ${found} não existe.` }
+    case 'recorded_as_is':
+      return { code, message: `Uma pessoa registrou a venda como está: ${sentence(found)}` }
+    case 'recorded_corrected':
+      return { code, message: `Uma pessoa corrigiu e registrou a venda: ${sentence(found)}` }
   }
 }

@@ -1,7 +1,9 @@
 import { inZone } from '#domain/instant.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
+import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import type { Operating } from '#ledger/write/operation.ts'
 import { DELIVERY_JSON, type DeliveryObject, presentDelivery } from '#queries/webhooks.ts'
+import { isWanted } from './outbound.ts'
 import { ownKeyOf } from './outbox.ts'
 
 /** Deliveries that one replay makes at most; the answer says where to go on. */
@@ -9,6 +11,9 @@ export const REPLAY_MESSAGES = 10_000
 
 /** Messages that one replay looks at, because the company's other commands wait for it: a tenth of a second or so. */
 const REPLAY_LOOKS = 100_000
+
+/** An event is told in so many ways at most (outbound.ts). */
+const MESSAGES_OF_AN_EVENT = 2
 
 interface Endpoint {
   id: number
@@ -127,14 +132,16 @@ export async function replayMessages(
   const { rows } = await tx.query<Looked & (KeptMessage | { id: null })>(FIND_REPLAY, [
     companyId,
     after ?? -1,
-    endpoint.events.includes('*') ? null : endpoint.events,
+    WEBHOOK_EVENTS.filter((event) => isWanted(endpoint.events, event)),
     ownKeyOf(endpoint),
-    maxMessages + 1,
+    maxMessages + MESSAGES_OF_AN_EVENT,
     maxLooks,
   ])
   const [looked] = rows
   const found = rows.filter((row): row is Looked & KeptMessage => row.id !== null)
-  const messages = found.slice(0, maxMessages)
+  // All messages of the last event are in it: the next replay begins after that event.
+  const end = found[maxMessages - 1]?.revision ?? Number.POSITIVE_INFINITY
+  const messages = found.filter(({ revision }) => revision <= end)
   if (messages.length > 0) {
     await tx.query(QUEUE_REPLAY, [
       companyId,
@@ -147,8 +154,8 @@ export async function replayMessages(
     ])
   }
   // Not all that was looked for was found, or not all was looked at.
-  const isCut = found.length > maxMessages
-  const isShort = !isCut && looked?.looked_at === maxLooks
+  const isCut = found.length > messages.length
+  const isShort = !isCut && looked !== undefined && looked.looked_at >= maxLooks
   const result: ReplayResult = {
     deliveries: messages.length,
     last_revision: isShort ? looked.looked_until : (messages.at(-1)?.revision ?? null),
@@ -162,14 +169,14 @@ const FIND_REPLAY = {
   name: 'find_webhook_messages',
   text: `with looked as materialized (
            select id, event, revision, actor from webhook_messages
-           where company_id = $1 and revision > $2 order by revision limit $6)
+           where company_id = $1 and revision > $2 order by revision fetch first $6 rows with ties)
          select at.looked_at, at.looked_until, m.id, m.event, m.revision
          from (select count(*)::int as looked_at, max(revision) as looked_until from looked) as at
          left join lateral (
            select id, event, revision from looked
-           where ($3::text[] is null or event = any($3)) and ($4::text is null or actor is distinct from $4)
+           where event = any($3::text[]) and ($4::text is null or actor is distinct from $4)
            order by revision limit $5) as m on true
-         order by m.revision`,
+         order by m.revision, m.id`,
 }
 
 const QUEUE_REPLAY = {

@@ -1,13 +1,13 @@
 import type { Pool } from 'pg'
 import { inZone } from '#domain/instant.ts'
-import type { EventName } from '#events/catalogue.ts'
 import type { WebhookEvent } from '#events/webhooks.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 import type { Reactor } from '#ledger/reactor.ts'
-import { byPk, table } from '#ledger/table.ts'
+import { type AnyRef, byPk, table } from '#ledger/table.ts'
 import type { Changes, Rows } from '#ledger/working-set.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
-import { ownCompany, type WebhookRoute } from '#projections/companies.ts'
+import { companyOf, ownCompany, type WebhookRoute } from '#projections/companies.ts'
+import { dataOf, dataRefs, isWanted, outboundOf } from './outbound.ts'
 
 /** What an event is told as: one body for all endpoints, kept for later deliveries of it. */
 interface WebhookMessage {
@@ -83,32 +83,9 @@ const sequences = table<WebhookSequence>('webhook_sequences', {
 
 const sequenceOf = (webhookId: number) => byPk(sequences, webhookId)
 
-/** Which event of the ledger is which outbound event (HOOK-7); the others are told to nobody. */
-const OUTBOUND: Partial<Record<EventName, WebhookEvent>> = {
-  CustomerCreated: 'customer.created',
-  CustomerUpdated: 'customer.updated',
-  CustomerRevived: 'customer.updated',
-  CatalogItemCreated: 'catalog_item.created',
-  CatalogItemUpdated: 'catalog_item.updated',
-  CatalogItemRevived: 'catalog_item.updated',
-  ReceivableCreated: 'receivable.created',
-  // Accounts have no event for a change; to whoever keeps a copy, this one is entered again.
-  ReceivableRevived: 'receivable.created',
-  ReceivableSettled: 'receivable.settled',
-  PayableSettled: 'payable.settled',
-  SaleCompleted: 'sale.completed',
-  OfflineSaleCompleted: 'sale.completed',
-  OfflineSaleCancelled: 'sale.cancelled',
-  SaleCancelled: 'sale.cancelled',
-}
-
 /** What a message may be delivered to: endpoints that are on and want the event, but not the one of the key that caused it. */
 function wants(route: WebhookRoute, event: string, actor: string | null): boolean {
-  return (
-    route.enabled &&
-    (route.events.includes('*') || route.events.includes(event)) &&
-    (actor === null || actor !== ownKeyOf(route))
-  )
+  return route.enabled && isWanted(route.events, event) && (actor === null || actor !== ownKeyOf(route))
 }
 
 /**
@@ -122,50 +99,53 @@ function routesFor(rows: Rows, name: WebhookEvent, event: Envelope): WebhookRout
   return (rows.get(ownCompany)?.webhooks ?? []).filter((route) => wants(route, name, event.actor))
 }
 
-/**
- * The webhook outbox: the message of an event, for every company that has endpoints, and its deliveries. `data` is what the
- * GET of the record answers at the event's revision.
- */
+/** The webhook outbox: the messages of an event, for every company that has endpoints, and their deliveries. */
 export const outbox: Reactor = {
-  refs(rows, event) {
-    const name = OUTBOUND[event.type as EventName]
-    if (!name || !rows.get(ownCompany)?.webhooks.length) return null
-    return routesFor(rows, name, event).map(({ id }) => sequenceOf(id))
+  refs(rows, event, next) {
+    const names = outboundOf(event, next)
+    if (names.length === 0 || !rows.get(ownCompany)?.webhooks.length) return null
+    const told = names.flatMap((name) => routesFor(rows, name, event))
+    const refs: AnyRef[] = [...new Set(told)].map(({ id }) => sequenceOf(id))
+    return [...refs, ...dataRefs(rows, event)]
   },
   react(rows, event, record, newId) {
-    const name = OUTBOUND[event.type as EventName] as WebhookEvent
-    const company = rows.get(ownCompany)
-    if (!company || record === '') return
-    const { id, revision, actor, origin, recorded_at } = event
-    const head = JSON.stringify({ event: name, occurred_at: inZone(recorded_at, company.timezone), origin })
-    const body = `${head.slice(0, -1)},"data":${record}}`
-    rows.add(messages, {
-      company_id: company.company_id,
-      id,
-      revision,
-      event: name,
-      actor,
-      body,
-      created_at: recorded_at,
-    })
-    for (const route of routesFor(rows, name, event)) {
-      rows.add(deliveries, {
-        company_id: company.company_id,
-        id: newId(),
-        webhook_id: route.id,
-        message_id: id,
-        event: name,
-        revision,
-        sequence: nextSequence(rows, company.company_id, route.id),
-        replay: false,
-        status: 'pending',
-        attempts: [],
-        tries: 0,
-        next_attempt_at: recorded_at,
-        created_at: recorded_at,
-      })
+    for (const [position, name] of outboundOf(event, null).entries()) {
+      const data = dataOf(name, rows, event, record)
+      if (data !== null) tell(rows, event, { id: position === 0 ? event.id : newId(), name, data }, newId)
     }
   },
+}
+
+/** What an event is told as; `data` is JSON text. */
+interface Told {
+  readonly id: string
+  readonly name: WebhookEvent
+  readonly data: string
+}
+
+function tell(rows: Changes, event: Envelope, { id: message_id, name, data }: Told, newId: () => string): void {
+  const { company_id, timezone } = companyOf(rows)
+  const { revision, actor, origin, recorded_at } = event
+  const head = JSON.stringify({ event: name, occurred_at: inZone(recorded_at, timezone), origin })
+  const body = `${head.slice(0, -1)},"data":${data}}`
+  rows.add(messages, { company_id, id: message_id, revision, event: name, actor, body, created_at: recorded_at })
+  for (const route of routesFor(rows, name, event)) {
+    rows.add(deliveries, {
+      company_id,
+      id: newId(),
+      webhook_id: route.id,
+      message_id,
+      event: name,
+      revision,
+      sequence: nextSequence(rows, company_id, route.id),
+      replay: false,
+      status: 'pending',
+      attempts: [],
+      tries: 0,
+      next_attempt_at: recorded_at,
+      created_at: recorded_at,
+    })
+  }
 }
 
 function nextSequence(rows: Changes, company_id: number, webhook_id: number): number {

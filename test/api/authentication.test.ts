@@ -92,12 +92,14 @@ describe('authentication of API v1', () => {
     }
   })
 
-  it('refuses a key in the query string with 401 invalid_token, even beside a good header, and even when empty [KEY-6]', async () => {
+  it('refuses a key in the query string with 401 invalid_token, even beside a good header, and even when empty [KEY-6, HTTP-16]', async () => {
     for (const name of ['api_key', 'access_token', 'token', 'key']) {
       for (const value of [company.key, '']) {
         const query = `${name}=${value}`
-        expectProblem(await company.get(`/customers?${query}`), 401, 'invalid_token')
-        expectProblem(await ask(`/customers?limit=1&${query}`), 401, 'invalid_token')
+        for (const reply of [await company.get(`/customers?${query}`), await ask(`/customers?limit=1&${query}`)]) {
+          expect(expectProblem(reply, 401, 'invalid_token')).to.deep.equal({ reason: 'key_in_query' })
+          expect(reply.body.error.message).to.include('URL')
+        }
       }
     }
   })

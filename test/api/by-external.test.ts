@@ -8,6 +8,7 @@ const RESOURCES = [
   ['/customers', { name: 'Ana' }],
   ['/suppliers', { name: 'Moinho' }],
   ['/catalog/items', { name: 'Café', price: '10.00' }],
+  ['/catalog/categories', { name: 'Bebidas' }],
   ['/finance/receivables', account],
   ['/finance/payables', account],
 ] as const

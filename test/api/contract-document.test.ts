@@ -2,9 +2,11 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { expect } from 'chai'
 import type { z } from 'zod'
 import { V1_ROUTES } from '#api/api-v1.ts'
+import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
+import { deliveryHeaders } from '#webhooks/signature.ts'
 import { expectProblem, expectRate } from '../support/answers.ts'
 import { type Json, send, startApi, type TestApi } from '../support/api.ts'
-import { contract, expectExample, operations } from '../support/contract.ts'
+import { contract, expectDocumentedMessage, expectExample, operations } from '../support/contract.ts'
 import { useDatabase } from '../support/database.ts'
 import { rawRequest } from '../support/raw-request.ts'
 
@@ -74,6 +76,21 @@ describe('the contract as a document', () => {
         ).to.include(name)
     }
   })
+
+  it('describes every event that is sent to receivers of webhooks, with the headers of a delivery and an example [HTTP-17]', () => {
+    const webhooks = (contract.webhooks ?? {}) as Record<string, Json>
+    expect(Object.keys(webhooks)).to.have.members(WEBHOOK_EVENTS)
+    const secrets = { secret: 'whsec_a', next_secret: 'whsec_b', switch_at: '2026-11-22T00:00:00.000Z' }
+    for (const [event, { post }] of Object.entries(webhooks)) {
+      const delivery = { id: 'x', event, revision: 1, sequence: 1, body: '{}' }
+      const sent = Object.keys(deliveryHeaders(delivery, secrets, Date.parse('2026-11-21T00:00:00.000Z')))
+      const named = post.parameters.map(({ name }: Json) => name)
+      expect(named).to.have.members(sent.filter((name) => name !== 'Content-Type' && name !== 'User-Agent'))
+      const { example } = post.requestBody.content['application/json']
+      expect(example).to.include({ event })
+      expectDocumentedMessage(event, example)
+    }
+  })
 })
 
 describe('/api/v1/openapi.json', () => {
@@ -98,7 +115,7 @@ describe('/api/v1/openapi.json', () => {
     expectProblem(
       await rawRequest(api.url, { path: '/api/v1/openapi.json', headers: forwarded }),
       403,
-      'https_required',
+      'insufficient_scope',
     )
     const posted = await send(`${api.url}/api/v1/openapi.json`, 'POST', {})
     expectProblem(posted, 405, 'method_not_allowed')

@@ -54,6 +54,15 @@ describe('the contract, operation by operation', () => {
         })
       }
 
+      if (operation.method === 'GET') {
+        it('answers 304 to who has the representation already, as documented [HTTP-15, LIST-9]', async () => {
+          const call = await firstSuccess(operation)(world)
+          const reply = await sendCall(world, { operation, call }, { headers: { 'if-none-match': '*' } })
+          expect(reply.status).to.equal(304)
+          expectDocumented(operation, reply)
+        })
+      }
+
       if (operation.method === 'POST') {
         it('answers a repetition under the same Idempotency-Key alike [HTTP-15]', async () => {
           const call = await firstSuccess(operation)(world)

@@ -1,6 +1,7 @@
+import { createHash, createHmac } from 'node:crypto'
 import { expect } from 'chai'
 import { expectInvalid, expectProblem, idsIn } from '../support/answers.ts'
-import { type Reply, startApi, type TestApi, type TestCompany } from '../support/api.ts'
+import { type Reply, send, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { rawRequest } from '../support/raw-request.ts'
 
@@ -55,6 +56,93 @@ describe('Idempotency-Key', () => {
       expectReplay(first, await post(path, body, key))
       expect(await revision()).to.equal(before)
     }
+  })
+
+  it('compares what the JSON means, not how it is written [IDEM-2]', async () => {
+    const payments = `"payments": [{"payment_type_id": ${cash}, "amount": "10.00"}]`
+    const written = `{"items": [{"description": "Pão", "quantity": "1", "unit_price": "10.00"}], ${payments}}`
+    const first = await post('/sales', written, 'k')
+    expect(first.status, first.text).to.equal(201)
+    for (const same of [
+      JSON.stringify(JSON.parse(written)),
+      JSON.stringify(JSON.parse(written), null, 4),
+      `{${payments}, "items": [{"unit_price": "10.00", "quantity": "1", "description": "P\\u00e3o"}]}`,
+      written.replace(`: ${cash},`, `: ${cash}.0e0,`),
+      written.replace('"quantity": "1"', '"quantity": "2", "quantity": "1"'),
+    ])
+      expectReplay(first, await post('/sales', same, 'k'))
+    for (const other of [
+      written.replace('"1"', '"1.0"'),
+      written.replace('Pão', 'pão'),
+      written.replace('{"items"', '{"external_id": "p", "items"'),
+    ])
+      expectProblem(await post('/sales', other, 'k'), 409, 'idempotency_key_reuse')
+    const empty = await post(`/sales/${first.body.data.id}/cancel`, undefined, 'vazio')
+    expectReplay(empty, await post(`/sales/${first.body.data.id}/cancel`, {}, 'vazio'))
+  })
+
+  it('compares what has no canonical form by its bytes, and never fails [IDEM-2, HTTP-12]', async () => {
+    const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
+    for (const [name, odd] of [
+      ['numero', '1e999'],
+      ['fundo', deep],
+    ] as const) {
+      const body = `{"items": [{"external_id": "a", "name": "Ana ${name}"}, ${odd}]}`
+      const first = await post('/customers/batch', body, name)
+      expect(first.status).to.equal(207)
+      expectReplay(first, await post('/customers/batch', body, name))
+      expectProblem(await post('/customers/batch', `${body} `, name), 409, 'idempotency_key_reuse')
+    }
+  })
+
+  it('keeps nothing by which a body could be guessed, in tables and ledger [IDEM-8]', async () => {
+    const body = { name: 'Ana', document: '52998224725' }
+    await post('/customers', body, 'k')
+    const { rows } = await api.core.pool.query('select request_hash from idempotent_answers where company_id = $1', [
+      company.id,
+    ])
+    const events = []
+    for await (const event of api.core.store.read(`company-${company.id}`, 0)) events.push(event)
+    const kept = events.at(-1)?.idempotency?.request_hash
+    expect(rows).to.deep.equal([{ request_hash: kept }])
+    const text = `POST /api/v1/customers\n${JSON.stringify(body)}`
+    expect(kept).to.not.equal(createHash('sha256').update(text).digest('hex'))
+    const canonical = 'POST /api/v1/customers\n{"document":"52998224725","name":"Ana"}'
+    expect(kept).to.equal(createHmac('sha256', api.core.requestSecret).update(canonical).digest('hex'))
+    expect(api.core.requestSecret).to.have.length(32)
+  })
+
+  it('is known again after a restart and by other processes; of another installation it is 409, and does nothing [IDEM-2, IDEM-8]', async () => {
+    const first = await post('/customers', { name: 'Ana' }, 'k')
+    const again = await startApi(database.url)
+    const foreign = await startApi(database.url, { requestSecret: Buffer.alloc(32, 'x') })
+    const ask = ({ url }: TestApi) =>
+      send(
+        `${url}/api/v1/customers`,
+        'POST',
+        { name: 'Ana' },
+        { authorization: `Bearer ${company.key}`, 'idempotency-key': 'k' },
+      )
+    try {
+      expectReplay(first, await ask(again))
+      expectProblem(await ask(foreign), 409, 'idempotency_key_reuse')
+    } finally {
+      await Promise.all([again.close(), foreign.close()])
+    }
+  })
+
+  it('of an answer that version 0.1 stored is still known by the bytes [IDEM-2]', async () => {
+    const body = { name: 'Ana' }
+    const first = await post('/customers', body, 'k')
+    const former = createHash('sha256')
+      .update(`POST /api/v1/customers\n${JSON.stringify(body)}`)
+      .digest('hex')
+    await api.core.pool.query('update idempotent_answers set request_hash = $2 where company_id = $1', [
+      company.id,
+      former,
+    ])
+    expectReplay(first, await post('/customers', body, 'k'))
+    expectProblem(await post('/customers', { name: 'Bia' }, 'k'), 409, 'idempotency_key_reuse')
   })
 
   it('is not needed: without it each call stands alone', async () => {

@@ -1,17 +1,18 @@
 import { expect } from 'chai'
 import { createPageCache, type PageMoment } from '#api/page-cache.ts'
+import { representationOf } from '#http/representation.ts'
 
 const MOMENT: PageMoment = { revision: 7, tables: 16_700, today: '2026-03-10' }
 const KIB = 1_024
-const page = (size_bytes: number) => Buffer.alloc(size_bytes, 'x')
+const page = (size_bytes: number) => representationOf(Buffer.alloc(size_bytes, 'x'))
 
 describe('page cache', () => {
   it('gives a page back, the very bytes, as often as it is asked for', () => {
     const cache = createPageCache(1_000 * KIB)
-    const body = page(20 * KIB)
+    const body = { ...page(20 * KIB), br: Buffer.from('br'), gzip: Buffer.from('gzip') }
     cache.keep('1 /sales', MOMENT, body)
-    expect(cache.find('1 /sales', MOMENT)).to.equal(body)
-    expect(cache.find('1 /sales', { ...MOMENT })).to.equal(body)
+    expect(cache.find('1 /sales', MOMENT)).to.deep.equal(body)
+    expect(cache.find('1 /sales', { ...MOMENT })).to.deep.equal(body)
     expect(cache.find('2 /sales', MOMENT)).to.equal(null)
   })
 
@@ -34,7 +35,7 @@ describe('page cache', () => {
     const later = { ...MOMENT, revision: 8 }
     cache.keep('1 /sales', MOMENT, page(10))
     cache.keep('1 /sales', later, page(20))
-    expect(cache.find('1 /sales', later)?.length).to.equal(20)
+    expect(cache.find('1 /sales', later)?.identity.length).to.equal(20)
     expect(cache.find('1 /sales', MOMENT)).to.equal(null)
   })
 
@@ -51,17 +52,24 @@ describe('page cache', () => {
     const cache = createPageCache(10 * KIB)
     const body = Buffer.from('{}')
     expect(body.buffer.byteLength).to.be.above(body.length)
-    cache.keep('1 /sales', MOMENT, body)
-    const found = cache.find('1 /sales', MOMENT)
+    cache.keep('1 /sales', MOMENT, representationOf(body))
+    const found = cache.find('1 /sales', MOMENT)?.identity
     expect(found?.buffer.byteLength).to.equal(body.length)
     expect(found?.equals(body)).to.equal(true)
   })
 
   it('counts what a page takes beside its bytes, however small they are', () => {
     const cache = createPageCache(10 * KIB)
-    for (let n = 0; n < 40; n++) cache.keep(String(n), MOMENT, Buffer.from('{}'))
+    for (let n = 0; n < 40; n++) cache.keep(String(n), MOMENT, page(2))
     const held = Array.from({ length: 40 }, (_, n) => cache.find(String(n), MOMENT)).filter((found) => found !== null)
     expect(held.length).to.be.within(1, 20)
+  })
+
+  it('counts what a page takes compressed, too', () => {
+    const cache = createPageCache(10 * KIB)
+    cache.keep('a', MOMENT, page(500))
+    cache.keep('a', MOMENT, { ...page(500), gzip: Buffer.alloc(KIB) })
+    expect(cache.find('a', MOMENT)?.gzip).to.equal(undefined)
   })
 
   it('takes no page that would fill an eighth of it, and none at all without room', () => {

@@ -68,6 +68,6 @@ describe('sale payment types', () => {
     })
     await company.run(updatePaymentType, { id, name: 'Outro', fee_percentage: '0.00' })
     expect((await company.get(`/sales/${sale.body.data.id}`)).text).to.equal(sale.text)
-    expect(sale.body.data.payments[0]).to.include({ name: 'card', net: '100.00', surcharge: '5.00' })
+    expect(sale.body.data.payments[0]).to.include({ net: '100.00', surcharge: '5.00' })
   })
 })

@@ -8,7 +8,7 @@ const everything = {
   name: 'Distribuidora Bom Grão Ltda',
   person_type: 'PJ',
   document: '11222333000181',
-  phone: '(11) 3333-4444',
+  phone: '1133334444',
   email: 'vendas@bomgrao.example',
   address: {
     zip: '01310100',

@@ -23,8 +23,8 @@ describe('the guide for auditors', () => {
     directory = await mkdtemp(join(tmpdir(), 'tillbook-auditors-'))
     api = await startApi(database.url)
     company = await api.company()
-    for (const name of ['Ana\u2028"\\/', 'São João 😀', '\u007f<>&'])
-      expect((await company.post('/customers', { name })).status).to.equal(201)
+    for (const [n, notes] of ['Ana\u2028"\\/', 'São João 😀', '\u007f<>&'].entries())
+      expect((await company.post('/customers', { name: `Cliente ${n}`, notes })).status).to.equal(201)
     lines = []
     for await (const line of exportLines(api.core.store, company.id, 0)) lines.push(line)
     const [script] = snippetsOf('docs/auditors.md').filter(({ file }) => file === 'verify-export.mjs')

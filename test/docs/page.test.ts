@@ -3,6 +3,7 @@ import { createElement } from 'preact'
 import { renderToString } from 'preact-render-to-string'
 import { Markdown } from '#api/docs/markdown.tsx'
 import { docsPage } from '#api/docs/page.tsx'
+import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import { PROBLEM_CODES } from '#http/problems.ts'
 import { startApi, type TestApi } from '../support/api.ts'
 import { contract, documentedCodes, operations } from '../support/contract.ts'
@@ -12,11 +13,15 @@ const page = docsPage(contract)
 const all = (pattern: RegExp) => [...page.matchAll(pattern)].map(([, found = '']) => found)
 
 describe('the contract as a page', () => {
-  it('shows every operation, every object and every code of the contract [HTTP-14]', () => {
+  it('shows every operation, event, object and code of the contract [HTTP-14, HTTP-17]', () => {
     const ids = all(/ id="([^"]+)"/g)
     expect(ids).to.include.members(operations.map(({ id }) => id))
     const objects = Object.keys(contract.components?.schemas ?? {}).filter((name) => !name.startsWith('Error_'))
     expect(ids).to.include.members(objects.map((name) => `objeto-${name}`))
+    for (const event of WEBHOOK_EVENTS) {
+      expect(ids).to.include(`on_${event.replace('.', '_')}`)
+      expect(page).to.include(`<code>${event}</code>`)
+    }
     expect(new Set(ids).size, 'ids are unique').to.equal(ids.length)
     const codes = new Set(operations.flatMap(documentedCodes).filter((code) => !code.startsWith('item:')))
     for (const code of PROBLEM_CODES) if (codes.has(code)) expect(page).to.include(`<code>${code}</code>`)

@@ -28,6 +28,15 @@ describe('money', () => {
     }
   })
 
+  it('names the fault of what is written well: too large, or negative [HTTP-16]', () => {
+    const messageOf = (text: string) => Money.safeParse(text).error?.issues[0]?.message
+    for (const text of ['10000000000.00', '99999999999999999999.99'])
+      expect(messageOf(text)).to.equal('deve ser no máximo 9999999999.99')
+    expect(messageOf('-0.01')).to.equal('não pode ser negativo')
+    for (const text of ['10000000000', '10000000000.0', '00000000001.00', '1.000'])
+      expect(messageOf(text)).to.include('duas casas decimais')
+  })
+
   it('refuses every other form, JSON numbers first [VAL-1]', () => {
     const refused = [
       '',

@@ -32,6 +32,17 @@ describe('quantity', () => {
     }
   })
 
+  it('name the fault of what is written well: too large, or negative [HTTP-16]', () => {
+    const messagesOf = (text: string) => Quantity.safeParse(text).error?.issues.map(({ message }) => message)
+    expect(messagesOf('1000000000')).to.deep.equal(['deve ser no máximo 999999999.999'])
+    expect(messagesOf('1000000000.5')).to.deep.equal(['deve ser no máximo 999999999.999'])
+    expect(messagesOf('-1')).to.deep.equal(['não pode ser negativa'])
+    expect(messagesOf('1.2345')?.[0]).to.include('três casas decimais')
+    expect(SignedQuantity.safeParse('-1000000000').error?.issues[0]?.message).to.equal(
+      'deve ser no máximo 999999999.999',
+    )
+  })
+
   it('refuses malformed texts and JSON numbers', () => {
     for (const value of MALFORMED) {
       for (const schema of [Quantity, StockQuantity, SignedQuantity])

@@ -1,6 +1,17 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { Email, ExternalId, Id, nameKey, optionalText, Phone, text } from '#domain/text.ts'
+import {
+  Email,
+  ExternalId,
+  Id,
+  nameKey,
+  nameText,
+  optionalText,
+  Phone,
+  searchKey,
+  sortKey,
+  text,
+} from '#domain/text.ts'
 
 const accepts = (schema: { safeParse(value: unknown): { success: boolean } }, value: unknown) =>
   schema.safeParse(value).success
@@ -53,6 +64,40 @@ describe('text', () => {
   })
 })
 
+describe('name text', () => {
+  it('is one line of visible characters, in any script and with emoji [VAL-4]', () => {
+    for (const name of ['José d’Ávila & Cia.', '株式会社', 'Café ☕️', '👩🏽‍🍳 Cozinha', '🏳️‍🌈', 'كتاب']) {
+      expect(nameText(30).parse(name)).to.equal(name)
+    }
+  })
+
+  it('refuses control and invisible characters, and says which [VAL-4]', () => {
+    for (const [name, code] of [
+      ['Ana\u200bMaria', 'U+200B'],
+      ['Ana\u00ad', 'U+00AD'],
+      ['\u202eanA', 'U+202E'],
+      ['An\u2066a', 'U+2066'],
+      ['Ana\u200dMaria', 'U+200D'],
+      ['Ana\ufe0f', 'U+FE0F'],
+      ['A\u3164na', 'U+3164'],
+      ['A\ufeffna', 'U+FEFF'],
+      ['A\u0085na', 'U+0085'],
+      ['A\u2028na', 'U+2028'],
+      ['Ana\nMaria', 'U+000A'],
+      ['Ana\tMaria', 'U+0009'],
+      ['A\u{e0041}na', 'U+E0041'],
+    ]) {
+      const message = `não pode conter caracteres de controle ou invisíveis (${code})`
+      expect(
+        nameText(30)
+          .safeParse(name)
+          .error?.issues.map((issue) => issue.message),
+      ).to.deep.equal([message])
+    }
+    expect(nameText(3).safeParse('abcd').error?.issues).to.have.length(1)
+  })
+})
+
 describe('external id', () => {
   it('is taken byte for byte [REC-7]', () => {
     for (const id of ['A-1', 'a b', 'ç', 'x'.repeat(100), '../1?&#%']) expect(ExternalId.parse(id)).to.equal(id)
@@ -87,6 +132,33 @@ describe('name key', () => {
   })
 })
 
+describe('search key', () => {
+  it('ignores case, accents and blanks [LIST-11]', () => {
+    expect(searchKey('  ÁGUA  Mineral ')).to.equal('agua mineral')
+    expect(searchKey('Ac\u0327a\u0303o Nº 1ª')).to.equal('acao no 1a')
+    fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => searchKey(searchKey(text)) === searchKey(text)))
+  })
+})
+
+describe('sort key', () => {
+  const sorted = (names: readonly string[]) =>
+    [...names].sort((a, b) => Buffer.compare(Buffer.from(sortKey(a)), Buffer.from(sortKey(b))))
+
+  it('sorts names as Portuguese does, by code points [LIST-10]', () => {
+    const names = ['7 Belo', 'Açaí', 'acém', 'Água', 'agua mineral', 'Azeite', 'Érica', 'Eva', 'pais', 'país', 'Zê']
+    expect(sorted([...names].reverse())).to.deep.equal(names)
+    const letter = fc.constantFrom(...'aábcçdeéêiíoóôõuüz 019AÁÇÉZ')
+    const { compare } = new Intl.Collator('pt-BR', { sensitivity: 'base' })
+    fc.assert(
+      fc.property(fc.array(fc.string({ unit: letter, minLength: 1, maxLength: 6 }), { maxLength: 6 }), (words) => {
+        const plain = words.map((word) => word.trim().replace(/ +/g, ' ')).filter((word) => word !== '')
+        const inOrder = sorted(plain)
+        for (const [at, name] of inOrder.slice(1).entries()) expect(compare(inOrder[at] ?? '', name)).to.be.at.most(0)
+      }),
+    )
+  })
+})
+
 describe('contact fields', () => {
   it('lower-cases e-mail addresses', () => {
     expect(Email.parse(' Ana.Souza+loja@Exemplo.COM.br ')).to.equal('ana.souza+loja@exemplo.com.br')
@@ -108,9 +180,15 @@ describe('contact fields', () => {
     expect(accepts(Email, `${'a'.repeat(249)}@b.co`)).to.equal(true)
   })
 
-  it('takes telephone numbers as people write them', () => {
-    for (const phone of ['11999990000', '+55 (11) 99999-0000', '190 190']) expect(Phone.parse(phone)).to.equal(phone)
-    for (const value of ['', '12345', '1'.repeat(21), '11 9999x0000', '------', '1234\n5678', 11999990000]) {
+  it('takes telephone numbers as people write them, and keeps their digits [PERSON-4]', () => {
+    for (const [phone, digits] of [
+      ['11999990000', '11999990000'],
+      ['+55 (11) 99999-0000', '5511999990000'],
+      [' 190.190', '190190'],
+    ]) {
+      expect(Phone.parse(phone)).to.equal(digits)
+    }
+    for (const value of ['', '12345', '1'.repeat(21), '11 9999x0000', '------', 11999990000]) {
       expect(accepts(Phone, value), String(value)).to.equal(false)
     }
   })

@@ -1,8 +1,11 @@
 import { expect } from 'chai'
 import { expectProblem } from '../support/answers.ts'
-import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
+import { type Reply, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { rawRequest } from '../support/raw-request.ts'
+
+const expectPlainHttp = (reply: Reply) =>
+  expect(expectProblem(reply, 403, 'insufficient_scope')).to.deep.equal({ reason: 'https_required' })
 
 describe('plain HTTP', () => {
   const database = useDatabase()
@@ -26,7 +29,7 @@ describe('plain HTTP', () => {
     }
   })
 
-  it('is refused with 403 https_required under any other name, and not redirected [KEY-7]', async () => {
+  it('is refused with 403 insufficient_scope under any other name, told what to do, and not redirected [KEY-7, HTTP-16]', async () => {
     const hosts = [
       'api.example.com',
       'example.com:443',
@@ -40,7 +43,8 @@ describe('plain HTTP', () => {
     ]
     for (const host of hosts) {
       const reply = await ask(direct, { host })
-      expect(expectProblem(reply, 403, 'https_required'), host).to.equal(undefined)
+      expectPlainHttp(reply)
+      expect(reply.body.error.message).to.include('https://')
       expect(reply.headers.has('location')).to.equal(false)
     }
   })
@@ -56,7 +60,7 @@ describe('plain HTTP', () => {
       ['forwarded', 'for=127.0.0.1;proto=https'],
       ['via', '1.1 proxy'],
     ] as const) {
-      expectProblem(await ask(direct, { [name]: value }), 403, 'https_required')
+      expectPlainHttp(await ask(direct, { [name]: value }))
     }
   })
 
@@ -68,7 +72,7 @@ describe('plain HTTP', () => {
           path: `/api/v1${path}`,
           headers: authorization === '' ? headers : { ...headers, authorization },
         })
-        expectProblem(reply, 403, 'https_required')
+        expectPlainHttp(reply)
         expect(reply.headers.has('x-ledger-revision')).to.equal(false)
       }
     }
@@ -90,8 +94,8 @@ describe('plain HTTP', () => {
         { 'x-forwarded-for': '203.0.113.9' },
       ]
       for (const headers of plain) {
-        expectProblem(await ask(behindProxy, { host: 'api.example.com', ...headers }), 403, 'https_required')
-        expectProblem(await ask(behindProxy, { host: 'localhost', ...headers }), 403, 'https_required')
+        expectPlainHttp(await ask(behindProxy, { host: 'api.example.com', ...headers }))
+        expectPlainHttp(await ask(behindProxy, { host: 'localhost', ...headers }))
       }
     })
 

@@ -3,7 +3,7 @@ import type { Envelope } from '#ledger/envelope.ts'
 import type { Answer } from '#ledger/write/unit-of-work.ts'
 import { useDatabase } from '../support/database.ts'
 import { createOutsideStore, type FaultyStore } from '../support/outside-store.ts'
-import { addition } from './counters.ts'
+import { addition, echo } from './counters.ts'
 import { appendOf } from './event-store-contract.ts'
 import { type Sketch, sealedAfter } from './sealed-events.ts'
 import { allowNoStrayRejections } from './stray-rejections.ts'
@@ -91,6 +91,31 @@ describe('catch-up', () => {
       ])
       await assertLedger(harness, 1, 3)
     }
+  })
+
+  it('tells reactors which event follows, as the writer does [HOOK-29]', async () => {
+    const seen: (readonly [number, number | null])[] = []
+    const { refs } = echo
+    Object.assign(echo, {
+      refs: (_rows: unknown, { revision }: Envelope, next: Envelope | null) => {
+        seen.push([revision, next?.revision ?? null])
+        return []
+      },
+    })
+    try {
+      await left(added(1, 'r-1'), added(1, 'r-1'), added(2, 'r-2'))
+      await ask('new')
+    } finally {
+      Object.assign(echo, { refs })
+    }
+    // The first is the writer's, before it found out that it was too late.
+    expect(seen).to.deep.equal([
+      [0, null],
+      [0, 1],
+      [1, 2],
+      [2, null],
+      [3, null],
+    ])
   })
 
   it('stores no answer for the events of a batch', async () => {

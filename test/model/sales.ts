@@ -14,6 +14,7 @@ import {
   type Sale,
   type State,
   type Turn,
+  type Uploaded,
   units,
 } from './state.ts'
 
@@ -107,10 +108,15 @@ export function recordOffline(turn: Turn, sold: OfflineBody): object {
   const { state } = turn
   const { offline_id } = sold
   const refusal = (code: string) => ({ offline_id, status: 'error', sale_id: null, code })
-  const sent = JSON.stringify(sold)
+  const sent = JSON.stringify([sold.lines, sold.onCredit])
+  const lineTexts = JSON.stringify(sold.lines)
   const known = state.uploads.get(offline_id)
-  if (known && known.sent !== sent) return refusal('duplicate_resource')
-  if (known) return { offline_id, status: 'duplicate', sale_id: known.sale, warnings: known.warnings }
+  if (known && known.sent !== sent && !(sold.cancelled && known.sold === lineTexts))
+    return refusal('duplicate_resource')
+  if (known) {
+    if (sold.cancelled) cancelUploaded(turn, known)
+    return { offline_id, status: 'duplicate', sale_id: known.sale, warnings: known.warnings }
+  }
   if (sold.lines.some((line) => !state.items.has(line.item))) return refusal('validation_failed')
   const id = turn.newId('sale')
   const lines = sold.lines
@@ -120,14 +126,29 @@ export function recordOffline(turn: Turn, sold: OfflineBody): object {
   const warnings = warningsOf(state, sold, lines)
   const base = { id, external_id: null, origin: 'pdv', customer: null } as const
   state.sales.set(id, { ...base, cancelled: sold.cancelled, lines, total, change: 0 })
-  state.uploads.set(offline_id, { sale: id, sent, warnings })
   move(state, lines, -1)
   turn.events += 1
+  let owed: number | null = null
   if (sold.onCredit && !sold.cancelled) {
-    owe(turn, { external_id: null, origin: 'sale', amount: total })
+    owed = owe(turn, { external_id: null, origin: 'sale', amount: total }).id
     turn.events += 1
   }
+  state.uploads.set(offline_id, { sale: id, sent, sold: lineTexts, owed, warnings })
   return { offline_id, status: 'created', sale_id: id, warnings }
+}
+
+/** Nothing in the model settles what a sale made, so it goes along. */
+function cancelUploaded(turn: Turn, { sale, owed }: Uploaded): void {
+  const { sales, receivables } = turn.state
+  const known = sales.get(sale)
+  if (!known || known.cancelled) return
+  sales.set(sale, { ...known, cancelled: true })
+  move(turn.state, known.lines, 1)
+  turn.events += 1
+  const receivable = owed === null ? undefined : receivables.get(owed)
+  if (!receivable) return
+  receivables.set(receivable.id, { ...receivable, deleted: true })
+  turn.events += 1
 }
 
 /** By code and product, in no order. */

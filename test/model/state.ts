@@ -56,8 +56,11 @@ export interface Line {
 
 export interface Uploaded {
   readonly sale: number
-  /** What was sent, as text. */
+  /** What was sent, as text, whether cancelled or not; and of that, what was sold. */
   readonly sent: string
+  readonly sold: string
+  /** The receivable that it made. */
+  readonly owed: number | null
   readonly warnings: readonly string[]
 }
 

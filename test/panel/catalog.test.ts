@@ -123,10 +123,10 @@ describe('panel: catalog', () => {
       const text = await list(query)
       return all.filter((name) => text.includes(name))
     }
-    expect(await found('?name=C')).to.deep.equal(['Café', 'Chá'])
-    expect(await found('?code=789')).to.deep.equal(['Café'])
-    expect(await found('?code=CH')).to.deep.equal(['Chá'])
-    expect(await found('?code=L-1')).to.deep.equal(['Leite'])
+    expect(await found('?q=C')).to.deep.equal(['Café', 'Chá'])
+    expect(await found('?q=789')).to.deep.equal(['Café'])
+    expect(await found('?q=ch')).to.deep.equal(['Chá'])
+    expect(await found('?q=l-1')).to.deep.equal(['Leite'])
     expect(await found(`?category_id=${category_id}&type=product`)).to.deep.equal(['Café'])
     expect(await found('?type=service')).to.deep.equal(['Frete'])
     await oversell(id)
@@ -222,7 +222,7 @@ describe('panel: catalog', () => {
       `${PATH}/categorias`,
       `${PATH}/categorias/${category_id}`,
     ]
-    for (const page of [...pages, `${PATH}?name=${asked}&code=${asked}&category_id=${asked}`]) {
+    for (const page of [...pages, `${PATH}?q=${asked}&category_id=${asked}`]) {
       const { html, status } = await user.get(page)
       expect(status, page).to.equal(200)
       expect(html, page).to.include('&lt;script>')
@@ -272,15 +272,25 @@ describe('panel: catalog', () => {
       const shown = (await user.get(to ?? '')).html
       for (const text of ['Cadastro criado.', 'Bebidas', 'Categoria criada']) expect(textIn(shown)).to.include(text)
       const id = /categorias\/(\d+)/.exec(to ?? '')?.[1]
-      expect(shown)
-        .to.include(`href="${PATH}?category_id=${id}"`)
-        .and.not.to.include('/editar')
-        .and.not.to.include('/excluir')
+      expect(shown).to.include(`href="${PATH}?category_id=${id}"`)
       expect(textIn((await user.get(AT)).html)).to.match(/Bebidas B Doces/)
       expect(textIn((await user.get(`${AT}?name=doc`)).html))
         .to.include('Doces')
         .and.not.to.include('Bebidas')
-      expect((await user.get(`${AT}/${id}/editar`)).status).to.equal(404)
+    })
+
+    it('are renamed, and deleted after asking, which leaves their items without one [ITEM-8]', async () => {
+      const id = await category('Bebidas')
+      await item({ name: 'Café', category_id: id })
+      await user.submit(`${AT}/${id}/editar`, { name: 'Sucos' })
+      expect(await list())
+        .to.include('Sucos')
+        .and.not.to.include('Bebidas')
+      await user.submit(`${AT}/${id}/excluir`, {})
+      expect((await user.get(`${AT}/${id}`)).status).to.equal(404)
+      expect(await list())
+        .to.include('Café')
+        .and.not.to.include('Sucos')
     })
 
     it('have names of their own', async () => {

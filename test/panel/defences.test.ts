@@ -39,12 +39,12 @@ describe('what the panel is defended against', () => {
 
   it('addresses with a character that no text has', async () => {
     for (const path of [
-      '/clientes?name=%00',
+      '/clientes?q=%00',
       '/fornecedores?document=1%002',
       '/vendas?customer=a%00b',
       '/loja?store_alias=%00',
       '/loja?external_id=%00',
-      '/catalogo?name=%00',
+      '/catalogo?q=%00',
       '/contas-a-pagar?party_name=%00',
       '/clientes?em=%00',
     ]) {

@@ -98,9 +98,11 @@ describe('panel: tills', () => {
 
     it('name the line that an error is about, and the sale that another one stands in the way of', async () => {
       const lines = await refuse(
-        counter.sale('a', { items: [{ product_id: counter.product, quantity: 2, price: 10, total: 10 }] }),
+        counter.sale('a', { items: [{ product_id: counter.product, quantity: 2, price: 10, total: 21 }] }),
       )
-      expect(textIn(await page(lines))).to.include('Item 1, total: deve ser quantidade × preço: R$ 20,00')
+      expect(textIn(await page(lines))).to.include(
+        'Item 1, total: deve ser quantidade × preço, ou menos com desconto: R$ 20,00',
+      )
       const paid = await refuse(
         counter.sale('c', { payments: [{ payment_type_id: counter.cash, amount: 1234.5, status: 'completed' }] }),
       )
@@ -135,6 +137,153 @@ describe('panel: tills', () => {
         ...hiddenFields((await second.get('/painel/clientes/novo')).html, '/painel/clientes'),
       })
       expect(late.to).to.equal(`/painel/caixas${path}?feito=ja-resolvida`)
+    })
+
+    describe('that happened', () => {
+      const REASON = { reason: 'Cliente confirmou o valor.' }
+      const saleIn = (to: string | null): string =>
+        /^\/painel\/vendas\/(\d+)\?feito=registrada$/.exec(to ?? '')?.[1] ?? ''
+      const shownSale = async (id: string) => (await company.get(`/sales/${id}`)).body.data
+      const fieldsOf = (html: string): Record<string, string> => ({
+        ...Object.fromEntries(
+          [...html.matchAll(/<input id="campo-[^"]*" name="([^"]+)"[^>]*? value="([^"]*)"/g)].map(([, name, value]) => [
+            name,
+            value,
+          ]),
+        ),
+        ...Object.fromEntries(
+          [...html.matchAll(/<select id="campo-[^"]*" name="([^"]+)"[\s\S]*?<\/select>/g)].map(([select, name]) => [
+            name,
+            /value="([^"]*)" selected/.exec(select)?.[1] ?? '',
+          ]),
+        ),
+      })
+
+      it('are recorded as they are, by a person who says why, and the till hears of it [PANEL-23, UP-17]', async () => {
+        const path = await refuse(wrong('a'))
+        const answer = await user.submit(`/painel/caixas${path}/registrar`, REASON)
+        const id = saleIn(answer.to)
+        expect(await shownSale(id)).to.include({
+          offline_id: 'a',
+          total: '11.00',
+          subtotal: '10.00',
+          status: 'completed',
+        })
+        const shown = textIn((await user.get(`/painel/vendas/${id}`)).html)
+        expect(shown).to.include('Registrada por uma pessoa como foi enviada: Cliente confirmou o valor.')
+        expect(textIn(await page(path))).to.match(
+          /Resolvida por Pessoa \d+ O que foi feito Cliente confirmou o valor\./,
+        )
+        expect(await countRefusedSales(api.core.pool, company.id)).to.equal(0)
+        const [result] = (await upload(till, [wrong('a')])).results
+        expect(result).to.include({ offline_id: 'a', status: 'duplicate', sale_id: Number(id) })
+        expect(result.warnings.map(({ code }: { code: string }) => code)).to.include('recorded_as_is')
+        expect(await counter.stock()).to.equal('99.000')
+      })
+
+      it('are recorded corrected, whatever was wrong with them, and the rest stays as it was sent [PANEL-23, UP-17]', async () => {
+        const sent = counter.sale('a', {
+          total: '10',
+          created_at: '2026-03-10T14:00:01.234Z',
+          items: [{ product_id: 999_999, quantity: 1.5, price: 10, total: 25 }],
+        })
+        const path = await refuse(sent)
+        const form = `/painel/caixas${path}/corrigir`
+        const { html } = await user.get(form)
+        const typed = { ...hiddenFields(html, form), ...fieldsOf(html), ...REASON }
+        const refused = await user.post(form, { ...typed, 'items.0.product_id': String(counter.product) })
+        expect(refused.status).to.equal(422)
+        expect(problemsIn(refused.html).join()).to.include('Item 1: total: deve ser quantidade × preço, ou menos')
+        expect(await countRefusedSales(api.core.pool, company.id)).to.equal(1)
+        const fields = { 'items.0.product_id': String(counter.product), 'items.0.total': '10,00', total: '10' }
+        const answer = await user.post(form, {
+          ...typed,
+          ...fields,
+          _key: hiddenFields((await user.get(form)).html, form)._key ?? '',
+        })
+        const sale = await shownSale(saleIn(answer.to))
+        expect(sale).to.include({ offline_id: 'a', total: '10.00', sold_at: '2026-03-10T11:00:01.234-03:00' })
+        expect(sale.items[0]).to.include({ catalog_item_id: counter.product, quantity: '1.500', discount: '5.00' })
+        const [result] = (await upload(till, [sent])).results
+        expect(result).to.include({ offline_id: 'a', status: 'duplicate', sale_id: sale.id })
+        expect(await counter.stock()).to.equal('98.500')
+      })
+
+      it('but came under the identifier of another are recorded under one of their own [UP-17]', async () => {
+        const { results } = await upload(till, [counter.sale('a')])
+        const other = counter.sale('a', { created_at: '2026-03-10T18:00:00Z' })
+        const path = await refuse(other)
+        const id = saleIn((await user.submit(`/painel/caixas${path}/registrar`, REASON)).to)
+        expect((await shownSale(id)).offline_id).to.match(/^a~[0-9a-f]{8}$/)
+        expect(Number(id)).not.to.equal(results[0].sale_id)
+        expect((await upload(till, [other])).results[0]).to.deep.equal({
+          offline_id: 'a',
+          status: 'duplicate',
+          sale_id: Number(id),
+        })
+        expect(await counter.stock()).to.equal('98.000')
+      })
+
+      it('are recorded once, however often that is asked for', async () => {
+        const path = await refuse(wrong('a'))
+        const form = `/painel/caixas${path}/registrar`
+        const { html } = await user.get(form)
+        const sent = { ...hiddenFields(html, form), ...REASON }
+        const answers = await Promise.all([user.post(form, sent), user.post(form, sent)])
+        expect(answers.map(({ status }) => status)).to.deep.equal([303, 303])
+        expect((await company.get('/sales')).body.data).to.have.length(1)
+        expect(textIn((await user.get(form)).html)).to.include('Esta venda já está resolvida.')
+      })
+
+      it('need a reason, and all that a sale has: what is malformed is corrected first', async () => {
+        const path = await refuse(wrong('a'))
+        const answer = await user.submit(`/painel/caixas${path}/registrar`, { reason: ' ' })
+        expect(answer.status).to.equal(422)
+        expect(problemsIn(answer.html)).to.include('Por que: é obrigatório')
+        const malformed = await refuse({ offline_id: 'b' })
+        expect(textIn((await user.get(`/painel/caixas${malformed}/registrar`)).html)).to.include('corrija-a')
+        expect(await page(malformed)).not.to.include('/registrar"')
+        const form = `/painel/caixas${malformed}/corrigir`
+        const fields = {
+          created_at: '2026-03-10T11:00',
+          status: 'completed',
+          total: '10,00',
+          'items.0.product_id': String(counter.product),
+          'items.0.quantity': '1',
+          'items.0.price': '10,00',
+          'items.0.total': '10,00',
+          'payments.0.payment_type_id': String(counter.cash),
+          'payments.0.amount': '10,00',
+          'payments.0.status': 'completed',
+          ...REASON,
+        }
+        const { to } = await user.submit(form, { offline_id: 'b', ...fields })
+        expect(await shownSale(saleIn(to))).to.include({ offline_id: 'b', total: '10.00' })
+        expect((await upload(till, [{ offline_id: 'b' }])).results[0]).to.include({ status: 'duplicate' })
+      })
+
+      it('tell the till that a person has resolved them, where they were not recorded [UP-17]', async () => {
+        const path = await refuse(wrong('a'))
+        await user.submit(`/painel/caixas${path}`, { note: 'Era um teste.' }, `/painel/caixas${path}/resolver`)
+        const { results, message, summary } = await upload(till, [wrong('a')])
+        expect(results).to.deep.equal([
+          {
+            offline_id: 'a',
+            status: 'resolved',
+            sale_id: null,
+            message: 'Uma pessoa resolveu esta venda sem registrá-la. Era um teste.',
+          },
+        ])
+        expect(message).to.equal('1 venda processada: 0 registradas, 1 resolvida no painel, 0 com erro.')
+        expect(summary.error_count).to.equal(0)
+      })
+
+      it('are nobody else’s to record', async () => {
+        const path = await refuse(wrong('a'))
+        const other = await panelUser(api, await api.company())
+        for (const form of ['registrar', 'corrigir'])
+          expect((await other.get(`/painel/caixas${path}/${form}`)).status).to.equal(404)
+      })
     })
 
     it('take a note of up to 2,000 characters, and stay open with a longer one', async () => {

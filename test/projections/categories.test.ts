@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { event } from '#events/catalogue.ts'
 import { categories, categoryByExternalId, categoryById, categoryByName } from '#projections/catalog.ts'
 import { categoryCreated, companyRegistered } from '../support/facts.ts'
 import { COMPANY_ID, given, minute } from '../support/given.ts'
@@ -16,10 +17,29 @@ describe('categories projection', () => {
         id: 5,
         external_id: 'b',
         name_key: 'bebidas',
+        sort_key: 'bebidas\nbebidas',
+        deleted_at: null,
         revision: 1,
         changed_at: minute(1),
         doc: { id: 5, external_id: 'b', name: 'Bebidas', created_at: at, updated_at: at },
       })
     }
+  })
+
+  it('renames, deletes and revives a category, which frees its name meanwhile', async () => {
+    const created = categoryCreated({ id: 5, external_id: 'b', name: 'Bebidas' })
+    const renamed = event('CategoryUpdated', { id: 5, changes: { name: 'Sucos' } })
+    const deleted = event('CategoryDeleted', { id: 5 })
+    const ref = categoryById(5)
+    expect((await (await given(companyRegistered(), created, renamed)).rows(ref)).get(ref)).to.include({
+      name_key: 'sucos',
+      revision: 2,
+    })
+    const gone = await given(companyRegistered(), created, renamed, deleted)
+    expect((await gone.rows(ref)).get(ref)).to.include({ name_key: null, deleted_at: minute(3), external_id: 'b' })
+    expect(await gone.show('category/5')).to.equal(null)
+    const revived = event('CategoryRevived', { id: 5, external_id: 'b', name: 'Chás' })
+    const back = await given(companyRegistered(), created, deleted, revived)
+    expect((await back.rows(ref)).get(ref)).to.include({ name_key: 'chás', deleted_at: null })
   })
 })

@@ -18,6 +18,8 @@ describe('customers projection', () => {
       id: 3,
       external_id: 'a',
       name_key: 'josé silva',
+      sort_key: 'jose silva\njosé silva',
+      search: 'jose silva\na',
       document: '52998224725',
       deleted_at: null,
       revision: 1,

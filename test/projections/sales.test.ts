@@ -50,6 +50,7 @@ describe('sales projection', () => {
       'quantity',
       'unit_price',
       'total',
+      'discount',
     )
   })
 

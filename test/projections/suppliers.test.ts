@@ -23,6 +23,8 @@ describe('suppliers projection', () => {
       id: 3,
       external_id: 'a',
       name_key: 'moinho ltda',
+      sort_key: 'moinho ltda\nmoinho ltda',
+      search: 'moinho ltda\nmoinho\na',
       document: null,
       deleted_at: null,
       revision: 1,

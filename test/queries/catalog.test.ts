@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { deactivateItem, ReplaceItemInput, replaceItem, updateItem } from '#commands/catalog/items.ts'
+import { event } from '#events/catalogue.ts'
 import { type CategoryFilters, getCategory, listCategories } from '#queries/catalog/categories.ts'
 import { getItem, type ItemFilters, listDeletedItems, listItems } from '#queries/catalog/items.ts'
 import { useDatabase } from '../support/database.ts'
@@ -7,7 +8,7 @@ import { categoryCreated, itemCreated } from '../support/facts.ts'
 import { COMPANY_ID } from '../support/given.ts'
 import { idsOf, OTHER_COMPANY_ID, openShop, recordsOf, type Shop } from '../support/shop.ts'
 
-const AWKWARD = 'Bebidas "frias" \\ \n\t\u2028 😀'
+const AWKWARD = 'Bebidas "frias" \\ 😀 "category_id":1,'
 
 describe('queries on the catalog', () => {
   const database = useDatabase()
@@ -41,6 +42,13 @@ describe('queries on the catalog', () => {
     const every = { name: 'torrado', type: 'product', category_id: 1, sku: 'CF', barcode: '789' } as const
     expect(await items({ ...every, external_id: 'c' })).to.deep.equal([1])
     expect(await items({ ...every, external_id: 'x' })).to.deep.equal([])
+  })
+
+  it('finds words of name, SKU, barcode and external id in any order [LIST-11]', async () => {
+    expect(await items({ q: 'torrado CAFE' })).to.deep.equal([1])
+    expect(await items({ q: 'cf 789' })).to.deep.equal([1])
+    expect(await items({ q: 'CF' })).to.deep.equal([1, 2])
+    expect(await items({ q: 'cha 789' })).to.deep.equal([])
   })
 
   it('shows the name of the category, the same bytes in list, get and answer', async () => {
@@ -88,5 +96,23 @@ describe('queries on the catalog', () => {
     expect(await getItem(shop.core.pool, COMPANY_ID, 9)).to.include({ record: null })
     expect(await getCategory(shop.core.pool, COMPANY_ID, 9)).to.include({ record: null })
     expect(idsOf(await listItems(shop.core.pool, OTHER_COMPANY_ID, { limit: 50 }))).to.deep.equal([9])
+  })
+
+  it('shows an item without the category that was deleted, the same bytes in list, get and answer [ITEM-8]', async () => {
+    const category = categoryCreated({ id: 3, name: 'Sazonal' })
+    await shop.record([category, event('CategoryDeleted', { id: 3 })])
+    await shop.record([itemCreated({ id: 8, name: AWKWARD, category_id: 3 })])
+    const answer = await shop.run(updateItem, { id: 8, changes: { price: '3.00' } })
+    expect(JSON.parse(answer.body)).to.include({ category_id: null, category_name: null, name: AWKWARD })
+    const found = await getItem(shop.core.pool, COMPANY_ID, 8)
+    expect(found.record).to.equal(answer.body)
+    expect(await items({ category_id: 3 })).to.deep.equal([])
+    await shop.record([event('CategoryRevived', { id: 3, external_id: null, name: 'De volta' })])
+    expect(JSON.parse((await getItem(shop.core.pool, COMPANY_ID, 8)).record ?? '')).to.include({
+      category_id: 3,
+      category_name: 'De volta',
+    })
+    expect(await items({ category_id: 3 })).to.deep.equal([8])
+    await shop.run(deactivateItem, { id: 8 })
   })
 })

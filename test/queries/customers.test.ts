@@ -31,10 +31,11 @@ describe('queries on customers', () => {
     expect(await list({})).to.deep.equal([1, 2])
   })
 
-  it('finds a part of a name, whatever its case and spacing', async () => {
+  it('finds a part of a name, whatever its case, accents and spacing [LIST-7]', async () => {
     expect(await list({ name: 'JOSÉ' })).to.deep.equal([1])
     expect(await list({ name: ' da  SILVA ' })).to.deep.equal([1])
-    expect(await list({ name: 'jose' })).to.deep.equal([])
+    expect(await list({ name: 'jose' })).to.deep.equal([1])
+    expect(await list({ name: 'silva jose' })).to.deep.equal([])
     expect(await list({ name: 'maria' })).to.deep.equal([])
   })
 
@@ -43,6 +44,16 @@ describe('queries on customers', () => {
     expect(await list({ name: 'm_p' })).to.deep.equal([2])
     expect(await list({ name: 'j_sé' })).to.deep.equal([])
     expect(await list({ name: '\\' })).to.deep.equal([])
+  })
+
+  it('finds words of names and external id in any order [LIST-11]', async () => {
+    expect(await list({ q: 'SILVA jose' })).to.deep.equal([1])
+    expect(await list({ q: '  sil   A ' })).to.deep.equal([1])
+    expect(await list({ q: 'josé b' })).to.deep.equal([])
+    expect(await list({ q: 'preco 100% b' })).to.deep.equal([2])
+    expect(await list({ q: '_' })).to.deep.equal([2])
+    expect(await list({ q: 'maria' })).to.deep.equal([])
+    expect(await list({ q: 'outra' })).to.deep.equal([])
   })
 
   it('finds by document and external id, all filters together', async () => {

@@ -19,7 +19,7 @@ describe('how a page is found', () => {
     // Postgres must not get to know the table meanwhile: this is about the minute before.
     await shop.core.pool.query('alter table customers set (autovacuum_enabled = false)')
     await shop.core.pool.query(
-      `insert into customers select (jsonb_populate_record(c, jsonb_build_object('id', n, 'name_key', 'cliente ' || n))).*
+      `insert into customers select (jsonb_populate_record(c, jsonb_build_object('id', n, 'name_key', 'cliente ' || n, 'sort_key', 'cliente ' || n))).*
        from customers c, generate_series(2, $1::int) as n`,
       [COUNT],
     )

@@ -93,6 +93,8 @@ export interface TestApiOptions {
   readonly bodies?: MemoryBudget
   /** Pages of lists that are kept; by default as many as the service keeps. */
   readonly pages?: PageCache
+  /** Of another installation than the database's. */
+  readonly requestSecret?: Buffer
   /** Connections for queries. */
   readonly queryConnections?: number
   /** The clock by which calls are made (UTC); Postgres's own by default. Commands always go by that one. */
@@ -114,6 +116,7 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
     gate: withClock(gate, options.now),
     pages: options.pages ?? opened.pages,
     bodies: options.bodies ?? opened.bodies,
+    requestSecret: options.requestSecret ?? opened.requestSecret,
     notificationLimit: createAddressLimit({ perMinute: options.notificationsPerMinute ?? 1_000_000 }),
   }))
   return {
@@ -216,6 +219,7 @@ async function createCompany(
     expectDocumentedCall(method, path, reply)
     return reply
   }
+  const paymentTypes = new Set<string>()
   return {
     id,
     key,
@@ -223,8 +227,11 @@ async function createCompany(
     get: (path) => call('GET', path),
     post: (path, body, headers) => call('POST', path, body, headers),
     newKey: makeKey,
-    paymentType: async (kind, fee_percentage = '0.00') =>
-      (await run(createPaymentType, { name: kind, kind, fee_percentage, due_days: 30 })).id,
+    async paymentType(kind, fee_percentage = '0.00') {
+      const name = paymentTypes.has(kind) ? `${kind} ${paymentTypes.size + 1}` : kind
+      paymentTypes.add(name)
+      return (await run(createPaymentType, { name, kind, fee_percentage, due_days: 30 })).id
+    },
     run,
   }
 }

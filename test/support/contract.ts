@@ -96,6 +96,10 @@ export function expectAcceptable(operation: Operation, body: unknown): void {
 export const expectExample = (name: string, example: unknown): void =>
   expectValid(`#/components/schemas/${name}`, example, `the example of ${name}`)
 
+/** Asserts that a message to a receiver of webhooks is one that the contract describes. */
+export const expectDocumentedMessage = (event: string, body: unknown): void =>
+  expectValid(`#/webhooks/${event}/post/requestBody/content/application~1json/schema`, body, `a message of ${event}`)
+
 /** Codes of the operation's errors, and of the items of a batch as `item:<code>`. */
 export function documentedCodes(operation: Operation): string[] {
   const statuses = Object.keys(operation.node.responses ?? {})
@@ -105,9 +109,9 @@ export function documentedCodes(operation: Operation): string[] {
   return [...errors, ...schemas.map((schema) => `item:${descend(schema as Node, 'properties.code.const')}`)]
 }
 
-/** Statuses of the operation's successes. */
+/** Statuses of the operation's successes; 304, which every GET can answer, is no success of its own. */
 export const documentedSuccesses = ({ node }: Operation): string[] =>
-  Object.keys(node.responses ?? {}).filter((status) => status < '400')
+  Object.keys(node.responses ?? {}).filter((status) => status < '300')
 
 function codesAt(operation: Operation, status: string): ProblemCode[] {
   const pointer = resolve(`${pointerOf(operation)}/responses/${status}`) as string

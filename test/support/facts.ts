@@ -123,6 +123,7 @@ export const offlineSale = {
   offline_id: 'pdv-1',
   fingerprint: 'f'.repeat(64),
   sold_at: '2026-03-10T14:00:00.000Z',
+  customer: null,
   items: [
     {
       catalog_item_id: 10,
@@ -132,6 +133,7 @@ export const offlineSale = {
       unit_price: '10.00',
       total: '10.00',
       moves_stock: false,
+      discount: '0.00',
     },
   ],
   payments: [
@@ -144,6 +146,7 @@ export const offlineSale = {
       status: 'completed' as const,
     },
   ],
+  discount: '0.00',
   total: '10.00',
   amount_received: '10.00',
   change: '0.00',

@@ -12,11 +12,16 @@ interface RawRequest {
   readonly chunked?: boolean
 }
 
+/** With the body as it was sent, which may be compressed. */
+interface RawReply extends Reply {
+  readonly bytes: Buffer
+}
+
 /** An HTTP call of which nothing is added, corrected or escaped. */
 export function rawRequest(
   baseUrl: string,
   { method = 'GET', path, headers = {}, body, chunked }: RawRequest,
-): Promise<Reply> {
+): Promise<RawReply> {
   const { hostname, port } = new URL(baseUrl)
   const bytes = body === undefined ? Buffer.alloc(0) : Buffer.from(body)
   const length: Record<string, string> = chunked
@@ -32,14 +37,19 @@ export function rawRequest(
         response.on('data', (chunk: Buffer) => chunks.push(chunk))
         response.on('error', reject)
         response.on('end', () => {
-          const text = Buffer.concat(chunks).toString()
+          const bytesReceived = Buffer.concat(chunks)
+          const text = bytesReceived.toString()
           const received = new Headers()
           for (const [name, value] of Object.entries(response.headers)) received.set(name, String(value))
-          const isJson = received.get('content-type')?.startsWith('application/json') && text !== ''
+          const isJson =
+            received.get('content-type')?.startsWith('application/json') &&
+            text !== '' &&
+            !received.has('content-encoding')
           resolve({
             status: response.statusCode ?? 0,
             headers: received,
             text,
+            bytes: bytesReceived,
             body: isJson ? JSON.parse(text) : null,
           })
         })

@@ -1,5 +1,4 @@
 import { expect } from 'chai'
-import { EVENT_TYPES } from '#events/catalogue.ts'
 import { idsIn } from '../support/answers.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
@@ -60,10 +59,26 @@ describe('GET /api/sync/products since a time', () => {
     expect((await shelf.changedBy(() => shelf.patch(id, { category_id: category }))).data).to.deep.equal([id])
   })
 
-  it('needs no look at categories, since nothing renames one', () => {
-    // Whoever adds such an event has to make the products of the category count as changed.
-    const ofCategories = Object.keys(EVENT_TYPES).filter((name) => name.startsWith('Category'))
-    expect(ofCategories).to.deep.equal(['CategoryCreated'])
+  it('names the products of a category that was renamed, deleted or revived, each once [SYNC-12]', async () => {
+    const path = '/catalog/categories'
+    const category = (await company.post(path, { name: 'Bebidas', external_id: 'b' })).body.data.id
+    const [first, second] = [
+      await shelf.create({ name: 'A', category_id: category }),
+      await shelf.create({ name: 'B', category_id: category }),
+    ]
+    await shelf.create({ name: 'Sem categoria' })
+    const names = async () => (await shelf.download()).body.data.map((product: Json) => product.category_name)
+    const renamed = await shelf.changedBy(async () => {
+      await company.call('PATCH', `${path}/${category}`, { name: 'Sucos' })
+      await shelf.patch(second, { price: '2.00' })
+    })
+    expect(renamed.data).to.have.members([first, second]).and.have.length(2)
+    expect(await names()).to.deep.equal(['Sucos', 'Sucos', ''])
+    const deleted = await shelf.changedBy(() => company.call('DELETE', `${path}/${category}`))
+    expect(deleted).to.deep.equal({ data: [first, second], deleted: [] })
+    expect(await names()).to.deep.equal(['', '', ''])
+    const revived = await shelf.changedBy(() => company.call('PUT', `${path}/by-external/b`, { name: 'Chás' }))
+    expect(revived.data).to.deep.equal([first, second])
   })
 
   it('names what was deactivated as deleted [SYNC-12]', async () => {
@@ -96,6 +111,16 @@ describe('GET /api/sync/products since a time', () => {
       await shelf.patch(service, { type: 'product' })
     })
     expect({ data, deleted }).to.deep.equal({ data: [service], deleted: [product] })
+  })
+
+  it('names nothing as deleted that has never been a product [SYNC-12]', async () => {
+    const service = await shelf.create({ name: 'Entrega', type: 'service' })
+    const { data, deleted } = await shelf.changedBy(async () => {
+      await shelf.patch(service, { price: '2.00' })
+      await shelf.remove(await shelf.create({ name: 'Corte', type: 'service' }))
+      await shelf.remove(service)
+    })
+    expect({ data, deleted }).to.deep.equal({ data: [], deleted: [] })
   })
 
   it('is inclusive to the millisecond [SYNC-13]', async () => {

@@ -26,7 +26,7 @@ describe('GET /api/sync/products in full', () => {
   it('lists the products of the company by id, each with its fields [SYNC-10, SYNC-11]', async () => {
     const category = (await company.post('/catalog/categories', { name: 'Grãos & "Cia"' })).body.data.id
     const coffee = await shelf.create({
-      name: 'Café "extra"\n🥖',
+      name: 'Café "extra" 🥖',
       price: '18.90',
       barcode: '7890000010078',
       category_id: category,
@@ -38,7 +38,7 @@ describe('GET /api/sync/products in full', () => {
     const times = { updated_at: first.updated_at }
     expect(first).to.deep.equal({
       id: coffee,
-      name: 'Café "extra"\n🥖',
+      name: 'Café "extra" 🥖',
       barcode: '7890000010078',
       price: 18.9,
       stock: 12.345,

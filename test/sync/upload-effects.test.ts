@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { settleReceivable } from '#commands/finance/receivables.ts'
 import { cancelSale } from '#commands/sales/cancel-sale.ts'
+import { countRefusedSales } from '#queries/sales/offline-sales.ts'
 import { expectProblem } from '../support/answers.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
@@ -33,6 +34,7 @@ describe('uploaded sales', () => {
     expect(shown.body.data).to.deep.include({
       id,
       external_id: null,
+      offline_id: 'a',
       status: 'completed',
       origin: 'pdv',
       customer: null,
@@ -45,18 +47,77 @@ describe('uploaded sales', () => {
           quantity: '1.000',
           unit_price: '10.00',
           total: '10.00',
+          discount: '0.00',
         },
       ],
       payments: [{ payment_type_id: counter.cash, name: 'cash', amount: '10.00', surcharge: '0.00', net: '10.00' }],
+      subtotal: '10.00',
+      discount: '0.00',
       total: '10.00',
       change: '40.00',
     })
-    for (const query of ['?origin=pdv', `?updated_since=${encodeURIComponent(since)}`]) {
+    for (const query of ['?offline_id=a', '?origin=pdv', `?updated_since=${encodeURIComponent(since)}`]) {
       expect((await company.get(`/sales${query}`)).body.data).to.deep.equal([shown.body.data])
     }
     expect(await counter.stock()).to.equal('99.000')
     const summary = await company.get('/finance/summary?from=2026-03-10&to=2026-03-10')
     expect(summary.body.data.sales).to.deep.include({ count: 1, gross: '10.00' })
+  })
+
+  it('are found by the till’s identifier, which is the company’s own [UP-19, HTTP-9]', async () => {
+    await first(counter.sale('a'))
+    await counter.sell()
+    expect((await company.get('/sales?offline_id=b')).body.data).to.deep.equal([])
+    const other = await api.company()
+    expect((await other.get('/sales?offline_id=a')).body.data).to.deep.equal([])
+    const [{ offline_id }, { offline_id: none }] = (await company.get('/sales')).body.data
+    expect([offline_id, none]).to.deep.equal(['a', null])
+    expectProblem(await company.get('/sales?offline_id='), 422, 'validation_failed')
+  })
+
+  it('are cancelled by sending them again as cancelled, and told so [UP-16]', async () => {
+    const hook = await company.post('/webhooks', { url: 'https://erp.example/eventos', events: ['sale.cancelled'] })
+    const created = await first(counter.onAccount('a'))
+    const cancelled = { ...counter.onAccount('a'), status: 'cancelled' }
+    for (const sale of [cancelled, cancelled, counter.onAccount('a')])
+      expect(await first(sale)).to.deep.equal({ ...created, status: 'duplicate' })
+    const { data } = (await company.get(`/sales/${created.sale_id}`)).body
+    expect(data).to.include({ status: 'cancelled', cancel_reason: null })
+    expect(await counter.stock()).to.equal('100.000')
+    expect((await company.get('/finance/receivables')).body.data).to.deep.equal([])
+    const { rowCount } = await api.core.pool.query('select from webhook_deliveries where webhook_id = $1', [
+      hook.body.data.id,
+    ])
+    expect(rowCount).to.equal(1)
+  })
+
+  it('stay when they come as cancelled and money was received for them: a person is shown it [UP-12, UP-16]', async () => {
+    await first(counter.onAccount('a'))
+    const [receivable] = (await company.get('/finance/receivables')).body.data
+    await company.run(settleReceivable, { id: receivable.id, payment_method: 'cash' }, 'pdv')
+    const refused = await first({ ...counter.onAccount('a'), status: 'cancelled' })
+    expect(refused).to.include({ status: 'error', code: 'already_settled', sale_id: null })
+    expect(refused.errors).to.have.all.keys('status')
+    expect(await countRefusedSales(api.core.pool, company.id)).to.equal(1)
+    expect(await counter.stock()).to.equal('99.000')
+  })
+
+  it('are of the customer that the till names; of another company’s, or none at all, with a remark [UP-18]', async () => {
+    const own = (await company.post('/customers', { name: 'Ana' })).body.data.id
+    const foreign = (await (await api.company()).post('/customers', { name: 'Bia' })).body.data.id
+    const { results } = await upload(till, [
+      counter.sale('a', { customer_id: own }),
+      counter.sale('b', { customer_id: foreign }),
+      counter.sale('c', { customer_id: 'balcão' }),
+    ])
+    expect(results.map(({ warnings = [] }: Json) => warnings.map(({ code }: Json) => code))).to.deep.equal([
+      [],
+      ['customer_unknown'],
+      ['customer_unknown'],
+    ])
+    const { data } = (await company.get('/sales')).body
+    expect(data.map(({ customer }: Json) => customer?.id ?? null)).to.deep.equal([own, null, null])
+    expect((await company.get(`/sales?customer_id=${own}`)).body.data).to.have.length(1)
   })
 
   it('that were cancelled are so in API v1, and move no stock [UP-10]', async () => {

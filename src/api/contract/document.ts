@@ -1,11 +1,13 @@
 import type { RequestHandler } from 'express'
 import { createDocument, type oas31, type ZodOpenApiOverrideContext, type ZodOpenApiPathsObject } from 'zod-openapi'
-import { sendJson } from '#http/answer.ts'
+import type { Compress } from '#http/compression.ts'
 import type { LimitAnonymous } from '#http/middleware/anonymous-callers.ts'
 import { Problem } from '#http/problems.ts'
+import { type Representation, representationOf, sendRepresentation } from '#http/representation.ts'
 import type { Route } from '../route.ts'
 import { GLOSSARY } from './glossary.ts'
 import { operationOf, tagOf, templateOf } from './operation.ts'
+import { webhooksOf } from './webhooks.ts'
 
 /** What holds for every operation. Plain paragraphs, lists and code only, because the page at /docs renders just these. */
 const INTRODUCTION = `\
@@ -23,13 +25,17 @@ Cadastros, vendas e contas de uma empresa, para sistemas de terceiros. Cada empr
 
 **Listas.** \`limit\` vai de 1 a 200 (padrão 50) e \`cursor\` recebe o \`meta.next_cursor\` anterior. Sem \`updated_since\`, a ordem é a dos ids; com ele, a das mudanças, e usar \`meta.synced_at\` como o próximo \`updated_since\` nunca perde uma mudança. O que foi excluído sai das listas e aparece em \`/deleted\`.
 
-**Repetições.** Todo POST aceita \`Idempotency-Key\`: com a mesma chave e o mesmo corpo, a resposta guardada volta por 24 horas com \`Idempotent-Replayed: true\`; com outro corpo, 409 \`idempotency_key_reuse\`. Só sucessos são guardados.
+**Repetições.** Todo POST aceita \`Idempotency-Key\`: com a mesma chave e o mesmo corpo (o mesmo JSON, como quer que esteja escrito), a resposta guardada volta por 24 horas com \`Idempotent-Replayed: true\`; com outro corpo, 409 \`idempotency_key_reuse\`. Só sucessos são guardados.
 
 **Lotes.** Até 500 itens, cada um criado ou substituído pelo \`external_id\` e julgado por si; o lote conta como uma chamada. A resposta é 200 quando todos passam e 207 quando algum falha.
 
 **Erros.** \`{"error": {"code", "message", "details", "request_id"}}\`: decida pelo \`code\`, mostre a \`message\`, guarde o \`request_id\`.
 
 **Limites.** 120 chamadas por minuto e 50.000 por dia, por empresa, somadas as chaves. Toda resposta traz \`X-RateLimit-Limit\`, \`-Remaining\` e \`-Reset\`; um 429 ou 503 traz também \`Retry-After\`, em segundos.
+
+**Webhooks.** O que é enviado aos endereços registrados, evento por evento, com cabeçalhos e corpo, está na seção \`webhooks\`. \`*\` inclui os eventos básicos; os outros se pedem pelo nome, e nomes novos nunca fazem parte de \`*\`.
+
+**Conferência e compressão.** Todo GET traz \`ETag\`: enviada de volta em \`If-None-Match\`, a resposta é 304, sem corpo, se nada mudou. Respostas de mais de 1 KB vêm em \`br\` ou \`gzip\` para quem os pede em \`Accept-Encoding\`. Nenhuma resposta deve ser guardada por intermediários (\`Cache-Control: no-store\`).
 
 **Versões.** A v1 só cresce: campos, operações e códigos novos. O que for incompatível será outra versão, ao lado desta.`
 
@@ -57,6 +63,7 @@ export function contractOf(routes: readonly Route[]): oas31.OpenAPIObject {
     },
     { override: leaveAnswersOpen },
   )
+  document.webhooks = webhooksOf(document.components?.schemas as Record<string, oas31.SchemaObject>)
   describeFields(document)
   return document
 }
@@ -121,13 +128,17 @@ function visitFields(fields: Record<string, Describable>, trail: readonly string
  * `/openapi.json`, for whoever has no key yet: limited by address like every anonymous caller, and under the rule for plain HTTP
  * like every call. The text is made when it is first asked for.
  */
-export function serveContract(routes: readonly Route[], limitAnonymous: LimitAnonymous): RequestHandler {
-  let text: string | undefined
+export function serveContract(
+  routes: readonly Route[],
+  limitAnonymous: LimitAnonymous,
+  compress: Compress,
+): RequestHandler {
+  let known: Representation | undefined
   return async (request, response) => {
     await limitAnonymous(request, response)
     if (!['GET', 'HEAD'].includes(request.method))
       throw new Problem('method_not_allowed', undefined, { Allow: 'GET, HEAD' })
-    text ??= JSON.stringify(contractOf(routes))
-    sendJson(response, 200, text)
+    known ??= representationOf(Buffer.from(JSON.stringify(contractOf(routes))))
+    known = await sendRepresentation(response, known, compress)
   }
 }

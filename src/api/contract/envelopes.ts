@@ -1,10 +1,19 @@
 import { z } from 'zod'
+import { WARNING_CODES } from '#commands/catalog/item-input.ts'
 import type { RefusalCode } from '#domain/refusal.ts'
 import { DETAILS, type DetailedCode } from './errors.ts'
 import { NullableText, RecordId, Timestamp } from './formats.ts'
 
 /** `{"data": <record>}` */
 export const singleOf = (record: z.ZodType) => z.strictObject({ data: record })
+
+const warningShape = { code: z.enum(WARNING_CODES), field: z.string(), message: z.string() }
+const ShownWarning = z.strictObject(warningShape).meta({ id: 'Warning' })
+const BatchWarning = z.strictObject({ index: z.int().min(0).max(499), ...warningShape }).meta({ id: 'BatchWarning' })
+
+/** The same, with `meta` where what was sent is accepted with warnings. */
+export const warnedOf = (record: z.ZodType) =>
+  z.strictObject({ data: record, meta: z.strictObject({ warnings: z.array(ShownWarning).min(1) }).optional() })
 
 const lastPage = { has_more: false, next_cursor: null, limit: 50, synced_at: '2026-11-21T08:17:15.123-03:00' }
 
@@ -29,12 +38,13 @@ const DeletedRecord = z.strictObject({ id: RecordId, external_id: NullableText, 
 export const deletedPage = pageOf(DeletedRecord)
 
 /** The answer to a batch: the records as they now are, and an entry per item that failed. */
-export function batchResultOf(record: z.ZodType, refusals: readonly RefusalCode[]) {
+export function batchResultOf(record: z.ZodType, refusals: readonly RefusalCode[], warns: boolean) {
   const [first, ...others] = [itemError('validation_failed'), ...refusals.map(itemError)] as const
   const meta = z.strictObject({
     succeeded: z.int().min(0).max(500),
     failed: z.int().min(0).max(500),
     errors: z.array(z.discriminatedUnion('code', [first, ...others])),
+    ...(warns ? { warnings: z.array(BatchWarning).min(1).optional() } : {}),
   })
   return z.strictObject({ data: z.array(record), meta })
 }

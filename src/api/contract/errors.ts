@@ -8,7 +8,11 @@ const Shortage = z.strictObject({ catalog_item_id: RecordId, requested: ThreeDec
 
 /** The `details` of the codes that have some. */
 export const DETAILS = {
-  insufficient_scope: z.strictObject({ missing_scope: z.enum(SCOPES) }),
+  invalid_token: z.strictObject({ reason: z.literal('key_in_query') }).optional(),
+  insufficient_scope: z.union([
+    z.strictObject({ missing_scope: z.enum(SCOPES) }),
+    z.strictObject({ reason: z.literal('https_required') }),
+  ]),
   duplicate_resource: z.strictObject({
     field: z.string(),
     conflicting_id: RecordId,
@@ -41,7 +45,7 @@ const ANYWHERE: readonly ProblemCode[] = [
   'missing_token',
   'invalid_token',
   'plan_required',
-  'https_required',
+  'insufficient_scope',
   'validation_failed',
   'rate_limited',
   'internal_error',
@@ -54,7 +58,6 @@ const WITH_A_BODY: readonly ProblemCode[] = ['malformed_json', 'payload_too_larg
 /** Every code that a route may answer with: those of the edge, which follow from its shape, and its command's own. */
 export function codesOf(route: Route): ProblemCode[] {
   const codes = new Set<ProblemCode>(ANYWHERE)
-  if (route.scope !== null) codes.add('insufficient_scope')
   // Also where no record is looked for: a path that cannot be decoded names nothing.
   if (route.path.includes(':')) codes.add('not_found')
   if (route.method !== 'get') for (const code of WITH_A_BODY) codes.add(code)

@@ -9,6 +9,9 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   has_more: 'Se há mais páginas.',
   next_cursor: 'Cursor da próxima página; `null` na última.',
   limit: 'Registros por página.',
+  q: 'Palavras, em qualquer ordem, sem diferença de maiúsculas e acentos: nos nomes, no external_id e, de um item, no SKU e no código de barras.',
+  warnings:
+    'Avisos sobre o que foi aceito, cada um com `code`, `field` e `message`; ausente quando não há nenhum. Num lote, `index` diz de que item.',
   synced_at: 'Momento do livro que a página mostra: use-o como `updated_since` (ou `since`) da próxima sincronização.',
   cursor: 'O `next_cursor` da página anterior. Vale só para a mesma lista com os mesmos filtros.',
   updated_since: 'Só o que mudou desde este momento, inclusive, na ordem das mudanças.',
@@ -20,10 +23,11 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   index: 'Posição do item na lista enviada, a partir de 0.',
 
   // Parameters
-  'query.name': 'Parte do nome, sem distinguir maiúsculas.',
+  'query.name': 'Parte do nome, sem distinguir maiúsculas e acentos.',
   'query.type': 'Só itens deste tipo.',
   'query.origin': 'Só registros desta origem.',
   'path.external_id': 'O `external_id`, codificado para URL.',
+  'If-None-Match': 'A `ETag` de uma resposta anterior: se nada mudou, a resposta é 304.',
   'Idempotency-Key': 'Identifica a tentativa: repetir a chamada com a mesma chave devolve a mesma resposta.',
 
   // Errors
@@ -71,9 +75,9 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   body_bytes: 'Bytes por corpo de requisição.',
 
   // Persons
-  person_type: '`PF` (pessoa física) ou `PJ` (pessoa jurídica).',
-  document: 'CPF (11 dígitos) de PF ou CNPJ (14 caracteres) de PJ, sem pontuação.',
-  phone: 'Telefone, como se escreve.',
+  person_type: '`PF` (pessoa física) ou `PJ` (pessoa jurídica); sem ele, vale o que o documento diz.',
+  document: 'CPF (11 dígitos) de PF ou CNPJ (14 caracteres) de PJ; aceito com pontuação, guardado sem.',
+  phone: 'Telefone de 6 a 20 dígitos; aceito com pontuação, guardado sem.',
   email: 'Endereço de e-mail.',
   address: 'Endereço; `null` se desconhecido.',
   zip: 'CEP, 8 dígitos sem pontuação.',
@@ -90,8 +94,8 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   // Catalog
   type: '`product` (produto) ou `service` (serviço).',
   sku: 'Código interno do produto.',
-  barcode: 'Código de barras, único entre os itens ativos.',
-  category_id: 'Categoria do item.',
+  barcode: 'Código de barras, único entre os itens ativos; o que não é um GTIN válido é aceito com aviso.',
+  category_id: 'Categoria do item; `null` também enquanto ela está excluída.',
   category_name: 'Nome da categoria.',
   unit: 'Unidade, como `UN` ou `KG`.',
   price: 'Preço de lista.',
@@ -123,7 +127,8 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   quantity: 'Quantidade.',
   unit_price: 'Preço unitário.',
   'SaleInput.items.unit_price': 'Preço unitário; o preço de lista, se ausente.',
-  'SaleItem.total': 'Quantidade × preço unitário, arredondado ao centavo.',
+  'SaleItem.total': 'Quantidade × preço unitário, arredondado ao centavo, menos o desconto do item.',
+  'SaleItem.discount': 'Desconto do item, já descontado do total dele; só vendas de caixas o têm.',
   payments: 'Os pagamentos, que somam o total; o excedente só com dinheiro, como troco.',
   payment_type_id: 'Forma de pagamento da empresa (GET /sales/payment-types).',
   amount: 'Valor.',
@@ -131,8 +136,12 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   surcharge: 'Acréscimo da forma de pagamento, contido no valor sem o troco.',
   net: 'Valor sem o troco e sem o acréscimo.',
   subtotal: 'Soma dos itens.',
+  discount: 'Desconto dado no fim, além dos que já estão nos itens; só vendas de caixas o têm.',
+  offline_id: 'Identificador da venda no caixa que a enviou; `null` se nenhum enviou.',
+  'query.offline_id': 'Só a venda que um caixa enviou com este identificador.',
   delivery_fee: 'Taxa de entrega.',
   total: 'Valor total.',
+  'Sale.total': 'Subtotal, menos o desconto, mais a taxa de entrega.',
   change: 'Troco, que sai do dinheiro recebido.',
   fiscal:
     '`missing`: vendas concluídas sem documento fiscal em vigor; `present`: as que o têm, autorizado ou em contingência.',

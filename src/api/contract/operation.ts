@@ -56,17 +56,20 @@ const replayed = header(
   z.literal('true').optional(),
 )
 
+const etag = header('ETag', 'Identifica o conteúdo da resposta, para `If-None-Match`.', z.string())
+
 const retryAfter = header('Retry-After', 'Segundos a esperar antes de repetir a chamada.', z.int().min(1))
 
 const challenge = header('WWW-Authenticate', 'Sempre `Bearer`.', z.literal('Bearer'))
 
-/** Headers of a success. Only a POST can be a replay. */
+/** Headers of a success. Only a POST can be a replay; what a GET answers can be asked for by its ETag. */
 const successHeaders = (method: string) =>
   z.object({
     'X-Request-Id': requestId,
     ...rate,
     'X-Ledger-Revision': revision,
     ...(method === 'post' ? { 'Idempotent-Replayed': replayed } : {}),
+    ...(method === 'get' ? { ETag: etag } : {}),
   })
 
 /** Headers of an error. What fails before the call could be counted shows no limit. */
@@ -123,6 +126,7 @@ function parametersOf(route: Route) {
     ...(names.length > 0 ? { path: z.object(path) } : {}),
     ...('read' in route && route.query ? { query: route.query as unknown as ObjectSchema } : {}),
     ...(route.method === 'post' ? { header: z.object({ 'Idempotency-Key': key }) } : {}),
+    ...(route.method === 'get' ? { header: z.object({ 'If-None-Match': z.string().optional() }) } : {}),
   }
 }
 
@@ -158,6 +162,13 @@ export function successStatuses(route: Route): number[] {
   return route.method === 'put' ? [200, 201] : [201]
 }
 
+/** One component for all that is read. */
+const unchanged: ZodOpenApiResponseObject = {
+  id: 'Unchanged',
+  description: 'Nada mudou desde a resposta com a `ETag` de `If-None-Match`; esta não tem corpo.',
+  headers: successHeaders('get'),
+}
+
 function successesOf(route: Route): ZodOpenApiResponsesObject {
   const { reply } = route
   const response = (status: number): ZodOpenApiResponseObject => ({
@@ -165,7 +176,10 @@ function successesOf(route: Route): ZodOpenApiResponsesObject {
     headers: successHeaders(route.method),
     ...(reply ? { content: { [JSON_TYPE]: { schema: reply } } } : {}),
   })
-  return Object.fromEntries(successStatuses(route).map((status) => [status, response(status)]))
+  return {
+    ...Object.fromEntries(successStatuses(route).map((status) => [status, response(status)])),
+    ...(route.method === 'get' ? { 304: unchanged } : {}),
+  }
 }
 
 const errorsOf = (route: Route): ZodOpenApiResponsesObject =>

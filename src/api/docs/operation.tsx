@@ -22,6 +22,13 @@ export function operationsOf({ paths }: oas31.OpenAPIObject): Found[] {
   )
 }
 
+/** All events of the contract, in its order. */
+export const webhooksOf = ({ webhooks }: oas31.OpenAPIObject) =>
+  Object.entries((webhooks ?? {}) as Record<string, { post: oas31.OperationObject }>).map(([name, { post }]) => ({
+    name,
+    operation: post,
+  }))
+
 export const Badge = ({ method }: { readonly method: string }) => (
   <span class={`method ${method}`}>{method.toUpperCase()}</span>
 )
@@ -50,9 +57,40 @@ export const Operation = ({ found: { method, path, operation }, contract }: Oper
   </article>
 )
 
+/** An event as it is sent to an address that was registered for it. */
+export const WebhookOperation = ({
+  name,
+  operation,
+}: {
+  readonly name: string
+  readonly operation: oas31.OperationObject
+}) => (
+  <article id={operation.operationId}>
+    <h3>{operation.summary}</h3>
+    <p class="address">
+      <Badge method="post" /> <code>{name}</code>
+    </p>
+    <Markdown text={operation.description ?? ''} />
+    <WebhookBody operation={operation} />
+  </article>
+)
+
+function WebhookBody({ operation: { requestBody } }: Pick<OfContract, 'operation'>) {
+  const content = (requestBody as oas31.RequestBodyObject).content['application/json']
+  const data = (content?.schema as Schema | undefined)?.properties?.data as Schema
+  return (
+    <>
+      <p>
+        <code>data</code>: <Type schema={data} />
+      </p>
+      <Json value={content?.example} />
+    </>
+  )
+}
+
 const PLACES: Readonly<Record<string, string>> = { path: 'endereço', query: 'consulta', header: 'cabeçalho' }
 
-function Parameters({ parameters }: { readonly parameters: readonly oas31.ParameterObject[] }) {
+export function Parameters({ parameters }: { readonly parameters: readonly oas31.ParameterObject[] }) {
   if (parameters.length === 0) return null
   const properties = Object.fromEntries(
     parameters.map(({ name, description, schema }) => [name, { ...schema, description }]),

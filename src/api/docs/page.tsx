@@ -1,7 +1,7 @@
 import { renderToString } from 'preact-render-to-string'
 import type { oas31 } from 'zod-openapi'
 import { Markdown } from './markdown.tsx'
-import { Badge, type Found, Operation, operationsOf } from './operation.tsx'
+import { Badge, type Found, Operation, operationsOf, Parameters, WebhookOperation, webhooksOf } from './operation.tsx'
 import { anchorOf, FieldTable, type Schema } from './schema.tsx'
 
 /** The contract as one page for a person to read: no script, nothing from elsewhere. */
@@ -59,6 +59,7 @@ function Page({ contract }: { readonly contract: oas31.OpenAPIObject }) {
               ))}
             </section>
           ))}
+          <Webhooks contract={contract} />
           <Objects contract={contract} />
         </main>
       </body>
@@ -86,10 +87,31 @@ const Menu = ({ groups }: { readonly groups: readonly Group[] }) => (
       </details>
     ))}
     <p>
+      <a href="#eventos">Eventos de webhooks</a>
+    </p>
+    <p>
       <a href="#objetos">Objetos</a>
     </p>
   </nav>
 )
+
+/** Their headers once: they differ in the event's name only. */
+function Webhooks({ contract }: { readonly contract: oas31.OpenAPIObject }) {
+  const events = webhooksOf(contract)
+  return (
+    <section id="eventos">
+      <h2>Eventos de webhooks</h2>
+      <p>
+        Cada evento é um POST ao endereço registrado, com o corpo <code>event</code>, <code>occurred_at</code>,{' '}
+        <code>origin</code> e <code>data</code>, e estes cabeçalhos:
+      </p>
+      <Parameters parameters={(events[0]?.operation.parameters ?? []) as oas31.ParameterObject[]} />
+      {events.map(({ name, operation }) => (
+        <WebhookOperation key={name} name={name} operation={operation} />
+      ))}
+    </section>
+  )
+}
 
 /** Without those of errors, which are explained where they can happen. */
 function Objects({ contract }: { readonly contract: oas31.OpenAPIObject }) {

@@ -1,6 +1,14 @@
 import { z } from 'zod'
-import { CreateCategoryInput, createCategory } from '#commands/catalog/categories.ts'
-import { ItemChanges } from '#commands/catalog/item-input.ts'
+import {
+  CategoryChanges,
+  CreateCategoryInput,
+  createCategory,
+  deleteCategory,
+  ReplaceCategoryInput,
+  replaceCategory,
+  updateCategory,
+} from '#commands/catalog/categories.ts'
+import { ItemChanges, itemWarnings } from '#commands/catalog/item-input.ts'
 import {
   CreateItemInput,
   createItem,
@@ -13,12 +21,16 @@ import { ExternalId, text } from '#domain/text.ts'
 import { ITEM_TYPES } from '#events/catalog.ts'
 import { QueryId } from '#http/query-values.ts'
 import type { CategoryObject, ItemObject } from '#projections/catalog.ts'
-import { getCategory, listCategories } from '#queries/catalog/categories.ts'
+import {
+  getCategory,
+  getCategoryByExternalId,
+  listCategories,
+  listDeletedCategories,
+} from '#queries/catalog/categories.ts'
 import { getItem, getItemByExternalId, listDeletedItems, listItems } from '#queries/catalog/items.ts'
-import { singleOf } from '../contract/envelopes.ts'
 import { Amount, NullableText, RecordId, ThreeDecimals, Timestamp } from '../contract/formats.ts'
-import { type Route, write } from '../route.ts'
-import { getRoute, listRoute, recordRoutes } from './record-routes.ts'
+import type { Route } from '../route.ts'
+import { recordRoutes } from './record-routes.ts'
 
 /** As a request sends it. */
 const itemExample = {
@@ -102,8 +114,9 @@ const items = recordRoutes({
     replace: ['duplicate_resource'],
     update: ['duplicate_resource', 'insufficient_stock'],
   },
-  /** The name is part of a name, the others are exact. */
+  /** `q` are words of the item, the name is part of a name, the others are exact. */
   filters: {
+    q: text(120).optional(),
     name: text(120).optional(),
     sku: text(60).optional(),
     barcode: text(60).optional(),
@@ -119,40 +132,34 @@ const items = recordRoutes({
   replace: { item: ReplaceItemInput.meta({ id: 'CatalogItemBatchItem' }), command: replaceItem },
   update: { body: ItemChanges.meta({ id: 'CatalogItemChanges' }), command: updateItem },
   remove: deactivateItem,
+  warnings: itemWarnings,
 })
 
-const categories: readonly Route[] = [
-  listRoute({
-    path: '/catalog/categories',
-    scope: 'catalog:read',
-    operation: 'listCategories',
-    summary: 'Lista as categorias',
-    record: Category,
-    filters: { name: text(80).optional(), external_id: ExternalId.optional() },
-    ofLedger: true,
-    list: listCategories,
-  }),
-  getRoute({
-    path: '/catalog/categories/:id',
-    scope: 'catalog:read',
-    operation: 'getCategory',
-    summary: 'Mostra uma categoria',
-    record: Category,
-    get: getCategory,
-  }),
-  write({
-    method: 'post',
-    path: '/catalog/categories',
-    scope: 'catalog:write',
-    operation: 'createCategory',
-    summary: 'Cria uma categoria',
-    body: CreateCategoryInput.meta({ id: 'CategoryInput' }),
-    example: { external_id: 'CAT-1', name: 'Bebidas' },
-    reply: singleOf(Category),
-    refusals: ['duplicate_resource'],
-    command: createCategory,
-    input: (_params, body) => body,
-  }),
-]
+/** A category as a request sends it. */
+const categoryInput = { external_id: 'CAT-1', name: 'Bebidas' }
+
+const categories = recordRoutes({
+  path: '/catalog/categories',
+  area: 'catalog',
+  one: 'uma categoria',
+  all: 'as categorias',
+  names: ['Category', 'Categories'],
+  record: Category,
+  examples: { whole: categoryInput, changes: { name: 'Bebidas frias' } },
+  refusals: {
+    create: ['duplicate_resource'],
+    replace: ['duplicate_resource'],
+    update: ['duplicate_resource'],
+  },
+  filters: { name: text(80).optional(), external_id: ExternalId.optional() },
+  list: listCategories,
+  deleted: listDeletedCategories,
+  get: getCategory,
+  getByExternalId: getCategoryByExternalId,
+  create: { body: CreateCategoryInput.meta({ id: 'CategoryInput' }), command: createCategory },
+  replace: { item: ReplaceCategoryInput.meta({ id: 'CategoryBatchItem' }), command: replaceCategory },
+  update: { body: CategoryChanges.meta({ id: 'CategoryChanges' }), command: updateCategory },
+  remove: deleteCategory,
+})
 
 export const catalogRoutes: readonly Route[] = [...items, ...categories]

@@ -74,7 +74,7 @@ function pathDelivery(params: Params): { webhook: number; id: string } | null {
 }
 
 /** A message of which deliveries are kept: 30 days. */
-const ReplayFields = z.strictObject({ after: z.int().min(-1).optional() })
+const ReplayFields = z.strictObject({ after: z.int().min(-1).nullish() })
 
 /** What was delivered to an address, and how to have it again (HOOK-25, HOOK-27). */
 export const deliveryRoutes: readonly Route[] = [
@@ -146,7 +146,7 @@ export const deliveryRoutes: readonly Route[] = [
     refusals: ['webhook_disabled'],
     operate(operating, { params, body, newId }) {
       const id = pathId(params.id)
-      return id === null ? null : replayMessages(operating, { id, after: body.after }, newId)
+      return id === null ? null : replayMessages(operating, { id, after: body.after ?? undefined }, newId)
     },
   }),
 ]

@@ -17,6 +17,7 @@ import {
   SupplierChanges,
   updateSupplier,
 } from '#commands/people/suppliers.ts'
+import { bareTaxNumber } from '#domain/tax-number.ts'
 import { ExternalId, text } from '#domain/text.ts'
 import { PERSON_TYPES } from '#events/persons.ts'
 import type { CustomerObject, SupplierObject } from '#projections/people.ts'
@@ -95,11 +96,12 @@ const shownAt = { created_at: '2026-11-21T08:17:15.123-03:00', updated_at: '2026
 const shownCustomer = {
   id: 17,
   ...personExample,
+  phone: '11987654321',
   address: { ...personExample.address, complement: null },
   notes: null,
   ...shownAt,
 }
-const shownSupplier = { id: 5, ...supplierExample, address: null, notes: null, ...shownAt }
+const shownSupplier = { id: 5, ...supplierExample, phone: '1133334444', address: null, notes: null, ...shownAt }
 
 const Customer = z
   .strictObject(personShape)
@@ -108,6 +110,15 @@ const Customer = z
 const Supplier = z
   .strictObject({ ...personShape, trade_name: NullableText })
   .meta({ id: 'Supplier', examples: [shownSupplier] }) satisfies z.ZodType<SupplierObject>
+
+/** `q` are words of the person, the name is part of a name, the others are exact. */
+const filters = {
+  q: text(120).optional(),
+  name: text(120).optional(),
+  /** With or without punctuation. */
+  document: text(20).overwrite(bareTaxNumber).optional(),
+  external_id: ExternalId.optional(),
+}
 
 export const customerRoutes = recordRoutes({
   path: '/customers',
@@ -122,8 +133,7 @@ export const customerRoutes = recordRoutes({
     replace: ['duplicate_resource'],
     update: ['duplicate_resource'],
   },
-  /** The name is part of a name, the others are exact. */
-  filters: { name: text(120).optional(), document: text(14).optional(), external_id: ExternalId.optional() },
+  filters,
   list: listCustomers,
   deleted: listDeletedCustomers,
   get: getCustomer,
@@ -147,8 +157,7 @@ export const supplierRoutes = recordRoutes({
     replace: ['duplicate_resource'],
     update: ['duplicate_resource'],
   },
-  /** The name is part of a name, the others are exact. */
-  filters: { name: text(120).optional(), document: text(14).optional(), external_id: ExternalId.optional() },
+  filters,
   list: listSuppliers,
   deleted: listDeletedSuppliers,
   get: getSupplier,

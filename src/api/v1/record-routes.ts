@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
+import type { Warning } from '#commands/catalog/item-input.ts'
 import { atExternalId } from '#commands/records.ts'
 import type { Calendar } from '#domain/instant.ts'
 import type { Refusal, RefusalCode } from '#domain/refusal.ts'
@@ -10,7 +11,7 @@ import { Problem } from '#http/problems.ts'
 import { asInteger, QueryInstant } from '#http/query-values.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
 import type { Found, Page } from '#queries/records.ts'
-import { batchResultOf, deletedPage, pageOf, singleOf } from '../contract/envelopes.ts'
+import { batchResultOf, deletedPage, pageOf, singleOf, warnedOf } from '../contract/envelopes.ts'
 import { batch, type ReadAnswer, type ReadContext, type Route, read, single, write } from '../route.ts'
 
 const DEFAULT_LIMIT = 50
@@ -166,6 +167,8 @@ interface RecordResource<F extends z.ZodRawShape, C, R, P extends object> {
   readonly replace: { readonly item: z.ZodType<R>; readonly command: Command<R> }
   readonly update: { readonly body: z.ZodType<P>; readonly command: Command<{ id: number; changes: P }> }
   readonly remove: Command<{ id: number }>
+  /** What a body, or an item of a batch, is accepted with. */
+  warnings?(body: C | R | P): Warning[]
 }
 
 /** The routes of such a resource; fixed paths stand before those with an id. */
@@ -220,7 +223,8 @@ function readingRoutes<F extends z.ZodRawShape, C, R, P extends object>(resource
 function writingRoutes<F extends z.ZodRawShape, C extends { external_id?: string | null }, R, P extends object>(
   resource: RecordResource<F, C, R, P>,
 ): Route[] {
-  const { path, area, one, names, record, create, replace, refusals } = resource
+  const { path, area, one, names, record, create, replace, refusals, warnings } = resource
+  const reply = warnings ? warnedOf(record) : singleOf(record)
   const [name, many] = names
   const scope = `${area}:write` as const
   const { whole } = resource.examples
@@ -235,7 +239,8 @@ function writingRoutes<F extends z.ZodRawShape, C extends { external_id?: string
       summary: `Cria ${one}`,
       ...create,
       example: whole,
-      reply: singleOf(record),
+      reply,
+      warnings,
       refusals: refusals.create,
       input: (_params, body) => body,
     }),
@@ -247,8 +252,9 @@ function writingRoutes<F extends z.ZodRawShape, C extends { external_id?: string
       description: `Cada item é o de PUT by-external e é julgado por si: os erros de um não impedem os outros. Códigos com que um item pode ser recusado: ${itemCodes}.`,
       item: replace.item,
       example: { items: [whole] },
-      reply: batchResultOf(record, refusals.replace ?? []),
+      reply: batchResultOf(record, refusals.replace ?? [], warnings !== undefined),
       batch: replace.command,
+      warnings,
     }),
     write({
       method: 'put',
@@ -259,7 +265,8 @@ function writingRoutes<F extends z.ZodRawShape, C extends { external_id?: string
       description: 'Repetível. Campos opcionais ausentes são limpos; um registro excluído volta a existir.',
       body: create.body,
       example: withoutId,
-      reply: singleOf(record),
+      reply,
+      warnings,
       command: replace.command,
       refusals: refusals.replace,
       input: (params, body) => atExternalId(params.external_id ?? '', body) as R,
@@ -268,7 +275,7 @@ function writingRoutes<F extends z.ZodRawShape, C extends { external_id?: string
 }
 
 function routesById<F extends z.ZodRawShape, C, R, P extends object>(resource: RecordResource<F, C, R, P>): Route[] {
-  const { area, one, names, record, update, refusals, examples } = resource
+  const { area, one, names, record, update, refusals, examples, warnings } = resource
   const [name] = names
   const path = `${resource.path}/:id`
   const scope = `${area}:write` as const
@@ -282,7 +289,8 @@ function routesById<F extends z.ZodRawShape, C, R, P extends object>(resource: R
       description: 'Campos ausentes ficam como estão; `null` limpa os opcionais.',
       ...update,
       example: examples.changes,
-      reply: singleOf(record),
+      reply: warnings ? warnedOf(record) : singleOf(record),
+      warnings,
       refusals: refusals.update,
       input: (params, changes) => withId(params, { changes }),
     }),

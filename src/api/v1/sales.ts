@@ -65,13 +65,15 @@ export const lineExamples = [
 const shownSaleExample = {
   id: 981,
   external_id: 'PEDIDO-1001',
+  offline_id: null,
   status: 'completed',
   origin: 'api',
   customer: { id: 17, external_id: 'CLI-001', name: 'Maria da Silva' },
   sold_at: '2026-11-21T08:17:15.000-03:00',
-  items: lineExamples,
+  items: lineExamples.map((line) => ({ ...line, discount: '0.00' })),
   payments: [{ payment_type_id: 1, name: 'Dinheiro', amount: '50.00', surcharge: '0.00', net: '50.00' }],
   subtotal: '41.30',
+  discount: '0.00',
   delivery_fee: '5.00',
   total: '46.30',
   change: '3.70',
@@ -105,7 +107,7 @@ export const lineShape = {
   total: Amount,
 }
 
-const SaleItem = z.strictObject(lineShape).meta({ id: 'SaleItem' })
+const SaleItem = z.strictObject({ ...lineShape, discount: Amount }).meta({ id: 'SaleItem' })
 
 const SalePayment = z
   .strictObject({ payment_type_id: RecordId, name: z.string(), amount: Amount, surcharge: Amount, net: Amount })
@@ -130,6 +132,7 @@ const Sale = z
   .strictObject({
     id: RecordId,
     external_id: NullableText,
+    offline_id: NullableText,
     status: z.enum(['completed', 'cancelled']),
     origin: z.enum(['api', 'pdv', 'system']),
     customer: Party.nullable(),
@@ -137,6 +140,7 @@ const Sale = z
     items: z.array(SaleItem),
     payments: z.array(SalePayment),
     subtotal: Amount,
+    discount: Amount,
     delivery_fee: Amount,
     total: Amount,
     change: Amount,
@@ -178,6 +182,7 @@ export const saleRoutes: readonly Route[] = [
       customer_id: QueryId.optional(),
       external_id: ExternalId.optional(),
       fiscal: z.enum(FISCAL_STATES).optional(),
+      offline_id: ExternalId.optional(),
       sold_from: CalendarDate.optional(),
       sold_to: CalendarDate.optional(),
     },

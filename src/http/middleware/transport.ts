@@ -1,5 +1,5 @@
 import type { Request, RequestHandler } from 'express'
-import { Problem } from '../problems.ts'
+import { Problem, problemOfReason } from '../problems.ts'
 import type { LimitAnonymous } from './anonymous-callers.ts'
 
 /** Refuses a request without a Host, or with several, which may have come past a proxy as another one (RFC 9112, 3.2). */
@@ -28,7 +28,7 @@ export function requireHttps(limitAnonymous: LimitAnonymous): RequestHandler {
   return async (request, response, next) => {
     if (request.secure || isNewcomersCurl(request)) return next()
     await limitAnonymous(request, response)
-    throw new Problem('https_required')
+    throw problemOfReason('https_required')
   }
 }
 

@@ -40,7 +40,8 @@ export async function catchUp(
   const applied = new Set<string>()
   let unanswered: Envelope | null = null
   let requestId: string | null = null
-  for await (const event of readNewest(work.store, work.model, streamOf(ledger.companyId), ledger.revision + 1)) {
+  const unknown = readNewest(work.store, work.model, streamOf(ledger.companyId), ledger.revision + 1)
+  for await (const [event, next] of withNext(unknown)) {
     // The answer shows the record after the last event of its request.
     const isNextRequest = event.idempotency !== null || event.request_id !== requestId || requestId === null
     if (isNextRequest && applied.size >= maxEvents) break
@@ -48,7 +49,7 @@ export async function catchUp(
     if (unanswered && isNextRequest) unanswered = await answer(unanswered, ledger, reacting)
     await ensure(reacting, ledger.companyId, refsOf(work.model, event))
     project(work.model, work.set.of(ledger.companyId), event)
-    await reactTo(event, ledger, reacting)
+    await reactTo(event, next, ledger, reacting)
     applied.add(event.id)
     ledger.revision = event.revision
     ledger.hash = event.hash
@@ -57,6 +58,16 @@ export async function catchUp(
   }
   if (unanswered) await answer(unanswered, ledger, reacting)
   return applied
+}
+
+/** Each event with the one that follows it; null after the last. */
+async function* withNext(events: AsyncIterable<Envelope>): AsyncGenerator<[event: Envelope, next: Envelope | null]> {
+  let held: Envelope | null = null
+  for await (const event of events) {
+    if (held) yield [held, event]
+    held = event
+  }
+  if (held) yield [held, null]
 }
 
 async function answer(event: Envelope, ledger: OpenLedger, reacting: Reacting): Promise<null> {

@@ -113,10 +113,10 @@ async function runCommand(
   })
   if (isRefusal(decision)) return { result: decision, events: [], privateRows: [] }
   const events = seal(request, decision, ledger, deciding.newId)
-  for (const event of events) {
+  for (const [position, event] of events.entries()) {
     await ensure(deciding, request.companyId, refsOf(deciding.model, event))
     project(deciding.model, rows, event)
-    await reactTo(event, ledger, deciding)
+    await reactTo(event, events[position + 1] ?? null, ledger, deciding)
   }
   for (const { table, row } of decision.privateRows) rows.put(table, row)
   if (events.length > 0) ledger.commands.push(events)

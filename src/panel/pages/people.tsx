@@ -34,15 +34,13 @@ const PERSON_TYPE_NAMES: Readonly<Record<(typeof PERSON_TYPES)[number], string>>
 }
 
 const personFilters: Fields = {
-  name: { label: 'Nome', kind: line, columns: 4 },
+  q: { label: 'Busca', kind: line, columns: 4, hint: 'Palavras do nome ou o código externo.' },
   document: { label: 'CPF ou CNPJ', kind: taxNumber, columns: 4 },
-  external_id: { label: 'Código externo', kind: line, columns: 4 },
 }
 
 const PersonSearch = z.object({
-  name: text(120).optional(),
+  q: text(120).optional(),
   document: text(20).optional(),
-  external_id: text(100).optional(),
   cursor: z.string().optional(),
 })
 
@@ -51,7 +49,7 @@ const personColumns = <P extends Person>(path: string, ...afterName: Column<P>[]
   { head: 'Nome', cell: ({ id, name }) => <a href={link(`${path}/${id}`)}>{name}</a> },
   ...afterName,
   { head: 'CPF ou CNPJ', cell: ({ document }) => document && format.taxNumber(document) },
-  { head: 'Telefone', cell: ({ phone }) => phone, isExtra: true },
+  { head: 'Telefone', cell: ({ phone }) => phone && format.phone(phone), isExtra: true },
   { head: 'E-mail', cell: ({ email }) => email, isExtra: true },
 ]
 
@@ -59,7 +57,11 @@ const personColumns = <P extends Person>(path: string, ...afterName: Column<P>[]
 const personFields = (afterName: Fields = {}): Fields => ({
   name: { label: 'Nome', kind: line, isRequired: true, columns: 8 },
   ...afterName,
-  person_type: { label: 'Tipo de pessoa', kind: choice(namedOptions(PERSON_TYPE_NAMES)), isRequired: true, columns: 4 },
+  person_type: {
+    label: 'Tipo de pessoa',
+    kind: choice(namedOptions(PERSON_TYPE_NAMES), 'Conforme o documento'),
+    columns: 4,
+  },
   document: { label: 'CPF ou CNPJ', kind: taxNumber, columns: 4 },
   phone: { label: 'Telefone', kind: phone, columns: 4 },
   email: { label: 'E-mail', kind: email, columns: 4 },
@@ -81,7 +83,7 @@ const personFacts = (person: Person, { readModel }: Visit, ...afterName: Facts):
   ...afterName,
   ['Tipo de pessoa', PERSON_TYPE_NAMES[person.person_type]],
   ['CPF ou CNPJ', person.document && format.taxNumber(person.document)],
-  ['Telefone', person.phone],
+  ['Telefone', person.phone && format.phone(person.phone)],
   ['E-mail', person.email],
   ['Endereço', addressText(person.address)],
   ['Código externo', person.external_id],

@@ -10,6 +10,7 @@ export const FLASHES = {
   cancelada: 'Venda cancelada.',
   'pedido-cancelado': 'Pedido cancelado.',
   resolvida: 'Venda recusada marcada como resolvida.',
+  registrada: 'Venda do caixa registrada.',
   'ja-resolvida': 'Esta venda já estava resolvida.',
   'documento-fiscal': 'Documento fiscal registrado.',
   revogada: 'Chave revogada.',

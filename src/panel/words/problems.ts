@@ -1,7 +1,7 @@
 import type { Refusal } from '#domain/refusal.ts'
-import { messageOf, type ProblemCode } from '#http/problems.ts'
+import { messageOf, type Problem, type ProblemCode, type Reason } from '#http/problems.ts'
 
-const TITLES: Partial<Record<ProblemCode, string>> = {
+const TITLES: Partial<Record<ProblemCode | Reason, string>> = {
   not_found: 'Página não encontrada',
   owners_only: 'Sem permissão',
   cross_site_form: 'Formulário recusado',
@@ -11,10 +11,10 @@ const TITLES: Partial<Record<ProblemCode, string>> = {
   internal_error: 'Algo deu errado',
 }
 
-export const problemTitle = (code: ProblemCode): string => TITLES[code] ?? 'Não foi possível concluir'
+export const problemTitle = ({ code, reason }: Problem): string => TITLES[reason ?? code] ?? 'Não foi possível concluir'
 
 /** Said instead of the API's messages where those speak to programs. */
-const PROBLEM_TEXTS: Partial<Record<ProblemCode, string>> = {
+const PROBLEM_TEXTS: Partial<Record<ProblemCode | Reason, string>> = {
   not_found: 'Este endereço não leva a nada, ou o registro não existe mais.',
   https_required: 'O painel só atende por HTTPS.',
   malformed_json: 'O formulário não pôde ser lido. Abra a página de novo e repita.',
@@ -23,7 +23,7 @@ const PROBLEM_TEXTS: Partial<Record<ProblemCode, string>> = {
   internal_error: 'Algo falhou aqui. Tente de novo; se continuar, informe o código abaixo ao suporte.',
 }
 
-export const problemMessage = (code: ProblemCode): string => PROBLEM_TEXTS[code] ?? messageOf(code)
+export const problemMessage = ({ code, reason, message }: Problem): string => PROBLEM_TEXTS[reason ?? code] ?? message
 
 const REFUSAL_TEXTS: Partial<Record<Refusal['refused'], string>> = {
   validation_failed: 'Há campos a corrigir.',

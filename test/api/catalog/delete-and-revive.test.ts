@@ -85,22 +85,24 @@ describe('catalog items', () => {
     })
 
     it('revives a deactivated item with 200, with the stock that it was left with [REC-4]', async () => {
-      const created = await put('e', { ...coffee, barcode: '1', stock: '4' })
+      const created = await put('e', { ...coffee, barcode: '96385074', stock: '4' })
       const { id } = created.body.data
       await remove(id)
-      const reply = await put('e', { ...coffee, barcode: '1' })
+      const reply = await put('e', { ...coffee, barcode: '96385074' })
       expect(reply.status).to.equal(200)
-      expect(reply.body.data).to.include({ id, barcode: '1', stock: '4.000' })
+      expect(reply.body.data).to.include({ id, barcode: '96385074', stock: '4.000' })
       expect((await company.get(`/catalog/items/${id}`)).text).to.equal(reply.text)
       expect(idsIn(await company.get('/catalog/items/deleted'))).to.deep.equal([])
       expect((await sell(id, '4')).status).to.equal(201)
     })
 
     it('cannot revive with a barcode that was taken meanwhile: 409, and it stays deleted [REC-4]', async () => {
-      const { id } = (await put('e', { ...coffee, barcode: '1' })).body.data
+      const { id } = (await put('e', { ...coffee, barcode: '96385074' })).body.data
       await remove(id)
-      const taker = await create({ ...coffee, barcode: '1' })
-      expect(expectProblem(await put('e', { ...coffee, barcode: '1' }), 409, 'duplicate_resource')).to.deep.equal({
+      const taker = await create({ ...coffee, barcode: '96385074' })
+      expect(
+        expectProblem(await put('e', { ...coffee, barcode: '96385074' }), 409, 'duplicate_resource'),
+      ).to.deep.equal({
         field: 'barcode',
         conflicting_id: taker.id,
       })

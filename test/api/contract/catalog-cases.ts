@@ -9,27 +9,22 @@ const items = recordCases({
   unique: 'barcode',
 })
 
+const categories = recordCases({
+  path: '/catalog/categories',
+  names: ['Category', 'Categories'],
+  fresh: (world) => ({ name: world.unique('Bebidas') }),
+  changes: { external_id: null },
+  unique: 'name',
+})
+
 export const catalogCases: Cases = {
   ...items,
+  ...categories,
   updateCatalogItem: {
     ...items.updateCatalogItem,
     insufficient_stock: async (world) => {
       const { id } = await world.create('/catalog/items', { name: 'Chá', price: '9.00', stock: '2' })
       return { params: { id }, body: { stock_adjustment: '-3' } }
-    },
-  },
-  listCategories: { 200: () => ({ query: { name: 'a' } }) },
-  getCategory: {
-    200: async (world) => {
-      const { id } = await world.create('/catalog/categories', { name: world.unique('Bebidas') })
-      return { params: { id } }
-    },
-  },
-  createCategory: {
-    201: (world) => ({ body: { name: world.unique('Bebidas'), external_id: world.unique('ext') } }),
-    duplicate_resource: async (world) => {
-      const { name } = await world.create('/catalog/categories', { name: world.unique('Bebidas') })
-      return { body: { name } }
     },
   },
 }

@@ -40,9 +40,9 @@ export const EDGE: { readonly [C in ProblemCode]?: Refusal } = {
   missing_token: (world, target) => sendCall(world, target, { key: null }),
   invalid_token: (world, target) => sendCall(world, target, { key: `tb_test_${'A'.repeat(43)}` }),
   plan_required: (world, target) => sendCall(world, target, { key: world.unpaid.key }),
-  https_required: (world, target) => sendCall(world, target, { headers: { 'x-forwarded-proto': 'http' } }),
   async insufficient_scope(world, target) {
     const [scope] = target.operation.node.security?.[0]?.apiKey ?? []
+    if (!scope) return sendCall(world, target, { headers: { 'x-forwarded-proto': 'http' } })
     const { key } = await world.api.company({ scopes: SCOPES.filter((each) => each !== scope) })
     return sendCall(world, target, { key })
   },

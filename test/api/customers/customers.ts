@@ -14,7 +14,7 @@ export const everything = {
   name: 'Maria da Silva',
   person_type: 'PF',
   document: CPF,
-  phone: '+55 (11) 98765-4321',
+  phone: '5511987654321',
   email: 'maria@example.com',
   address: {
     zip: '01310100',

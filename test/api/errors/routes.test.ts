@@ -16,7 +16,7 @@ const PATHS: readonly (readonly [path: string, allow: string])[] = [
   ['/catalog/items/batch', 'POST'],
   ['/catalog/items/by-external/x', 'GET, HEAD, PUT'],
   ['/catalog/categories', 'GET, HEAD, POST'],
-  ['/catalog/categories/1', 'GET, HEAD'],
+  ['/catalog/categories/1', 'GET, HEAD, PATCH, DELETE'],
   ['/suppliers', 'GET, HEAD, POST'],
   ['/suppliers/1', 'GET, HEAD, PATCH, DELETE'],
   ['/suppliers/deleted', 'GET, HEAD'],
@@ -51,7 +51,7 @@ describe('errors of API v1: routes', () => {
     })
   }
 
-  it('that do not exist are 404 not_found [HTTP-8]', async () => {
+  it('that do not exist are 404 not_found, and told from records that do not [HTTP-8, HTTP-16]', async () => {
     for (const path of [
       '/',
       '/nothing',
@@ -68,7 +68,9 @@ describe('errors of API v1: routes', () => {
       '/../customers',
     ]) {
       for (const method of ['GET', 'POST', 'DELETE']) {
-        expect(expectProblem(await raw(method, path), 404, 'not_found'), path).to.equal(undefined)
+        const reply = await raw(method, path)
+        expect(expectProblem(reply, 404, 'not_found'), path).to.deep.equal({ reason: 'route_not_found' })
+        expect(reply.body.error.message).to.include('route_not_found')
       }
     }
   })

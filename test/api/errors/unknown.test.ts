@@ -89,7 +89,9 @@ describe('errors of API v1', () => {
       )
     })
 
-    it('twice the same parameter is 422 naming it, rather than a guess', async () => {
+    it('twice the same parameter is 422 naming it and the fault, rather than a guess [HTTP-16]', async () => {
+      const { fields } = expectProblem(await company.get('/customers?limit=1&limit=2'), 422, 'validation_failed')
+      expect(fields).to.deep.equal({ limit: ['foi informado mais de uma vez'] })
       expectInvalid(await company.get('/customers?limit=1&limit=2'), ['limit'])
       expectInvalid(await company.get('/customers?name=a&name=a'), ['name'])
       expectInvalid(await company.get('/customers?cursor=a&cursor=b'), ['cursor'])

@@ -1,7 +1,9 @@
 import { expect } from 'chai'
 import { createCustomer } from '#commands/people/customers.ts'
 import { registerSale } from '#commands/sales/register-sale.ts'
+import { BASIC_WEBHOOK_EVENTS, WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import { expectProblem } from '../../support/answers.ts'
+import type { Json } from '../../support/api.ts'
 import { useOutbox } from './outbox.ts'
 
 describe('webhook outbox', () => {
@@ -21,7 +23,7 @@ describe('webhook outbox', () => {
     expect(body).to.deep.equal({ event: 'customer.created', occurred_at: data.created_at, origin: 'api', data })
   })
 
-  it('tells every outbound event of the contract, once, with the record as it is then [HOOK-7, HOOK-8]', async () => {
+  it('tells every basic event of the contract, once, with the record as it is then [HOOK-7, HOOK-8]', async () => {
     const webhook = await register()
     const cash = await company.paymentType('cash')
     const client = await customer('Ana')
@@ -65,9 +67,85 @@ describe('webhook outbox', () => {
     expect(data[8]).to.deep.equal((await company.get(`/sales/${sale.id}`)).body.data)
   })
 
+  it('tells of an item that is deactivated, brought back, or counted, with what it is then [HOOK-7, HOOK-29]', async () => {
+    const webhook = await register()
+    const byName = await register(['catalog_item.deleted'])
+    const put = (fields: object) =>
+      company.call('PUT', '/catalog/items/by-external/c-1', { name: 'Café', price: '10.00', ...fields })
+    const { id } = (await put({ stock: '5' })).body.data
+    const patch = (fields: object) => company.call('PATCH', `/catalog/items/${id}`, fields)
+    const counted = (await patch({ stock: '7' })).body.data
+    const corrected = (await patch({ stock_adjustment: '-1' })).body.data
+    await put({ stock: '6' })
+    const both = (await put({ stock: '3', price: '11.00' })).body.data
+    const cash = await company.paymentType('cash')
+    const sale = await company.post('/sales', {
+      items: [{ catalog_item_id: id, quantity: '1' }],
+      payments: [{ payment_type_id: cash, amount: '11.00' }],
+    })
+    await company.post(`/sales/${sale.body.data.id}/cancel`, {})
+    const last = (await company.get(`/catalog/items/${id}`)).body.data
+    await company.call('DELETE', `/catalog/items/${id}`)
+    const [{ deleted_at }] = (await company.get('/catalog/items/deleted')).body.data
+    const revived = (await put({ stock: '8', price: '12.00' })).body.data
+    const told = (await queued(webhook)).filter(({ event }) => event === 'catalog_item.updated')
+    expect(told.map(({ body }) => JSON.parse(body).data)).to.deep.equal([
+      counted,
+      corrected,
+      both,
+      { ...last, deleted_at },
+      revived,
+    ])
+    const [removed, ...others] = await queued(byName)
+    expect(others).to.deep.equal([])
+    expect(removed).to.include({ event: 'catalog_item.deleted', sequence: 1, revision: told[3]?.revision })
+    expect(JSON.parse(removed?.body ?? '').data).to.deep.equal({ id, external_id: 'c-1', deleted_at })
+  })
+
+  it('tells further events to those who name them, and never as a part of * [HOOK-2, HOOK-7, HOOK-30]', async () => {
+    const names = WEBHOOK_EVENTS.filter((name) => !BASIC_WEBHOOK_EVENTS.some((basic) => basic === name))
+    const [basic, further, all] = [await register(), await register(names), await register(['*', ...names])]
+    await company.post('/catalog/categories', { name: 'Bebidas' })
+    const item = (await company.post('/catalog/items', { name: 'Café', price: '10.00' })).body.data
+    const removed: Json[] = [item]
+    const account = { description: 'Conta', amount: '10.00', due_date: '2030-01-31' }
+    for (const [path, fields, changes] of [
+      ['/customers', { name: 'Ana', external_id: 'a' }, { notes: 'x' }],
+      ['/suppliers', { name: 'Bia' }, { notes: 'x' }],
+      ['/finance/receivables', account, { amount: '11.00' }],
+      ['/finance/payables', account, { amount: '11.00' }],
+    ] as const) {
+      const { id } = (await company.post(path, fields)).body.data
+      removed.push((await company.call('PATCH', `${path}/${id}`, changes)).body.data)
+      expect((await company.call('DELETE', `${path}/${id}`)).status).to.equal(204)
+    }
+    await company.call('DELETE', `/catalog/items/${item.id}`)
+    const told = await queued(further)
+    expect(told.map(({ event }) => event)).to.have.members(names)
+    for (const { event, body } of told) {
+      const { data, occurred_at } = JSON.parse(body)
+      if (!event.endsWith('.deleted')) continue
+      const before = removed.find(({ id }) => id === data.id)
+      expect(data, event).to.deep.equal({ id: before?.id, external_id: data.external_id, deleted_at: occurred_at })
+    }
+    expect(told.find(({ event }) => event === 'customer.deleted')?.body).to.include('"external_id":"a"')
+    const inBasic = (await queued(basic)).map(({ event }) => event)
+    expect(inBasic).to.deep.equal([
+      'catalog_item.created',
+      'customer.created',
+      'customer.updated',
+      'receivable.created',
+      'catalog_item.updated',
+    ])
+    expect((await queued(all)).map(({ event }) => event)).to.have.members([...inBasic, ...names])
+    const { deliveries } = (await asRegistrar('POST', `/webhooks/${all}/replay`, {})).body.data
+    expect(deliveries).to.equal(inBasic.length + names.length)
+    expect((await asRegistrar('POST', `/webhooks/${basic}/replay`, {})).body.data.deliveries).to.equal(inBasic.length)
+  })
+
   it('tells of other channels whence they are [HOOK-7]', async () => {
     const webhook = await register()
-    await company.run(createCustomer, { name: 'Bia' } as never, 'system')
+    await company.run(createCustomer, { name: 'Bia', person_type: 'PF' }, 'system')
     const cash = await company.paymentType('cash')
     const lines = [{ description: 'Bolo', quantity: '1', unit_price: '10.00' }]
     await company.run(registerSale, { items: lines, payments: [{ payment_type_id: cash, amount: '10.00' }] }, 'pdv')
@@ -98,7 +176,7 @@ describe('webhook outbox', () => {
     expect(revisions).to.deep.equal([...revisions].sort((a, b) => a - b))
   })
 
-  it('says nothing of what is refused, changes nothing, or is deleted [HOOK-8]', async () => {
+  it('says nothing of what is refused or changes nothing, nor of deletions to who did not ask [HOOK-8]', async () => {
     const { id } = await customer('Ana')
     const webhook = await register()
     expectProblem(await company.post('/customers', { name: 'ana' }), 409, 'duplicate_resource')

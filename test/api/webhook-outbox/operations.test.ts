@@ -139,6 +139,27 @@ describe('webhook outbox: operations', () => {
     )
   })
 
+  it('replay never ends between the two messages of one event [HOOK-26]', async () => {
+    const webhook = await register(['*', 'catalog_item.deleted'])
+    const { id } = (await company.post('/catalog/items', { name: 'Café', price: '1.00' })).body.data
+    await company.call('DELETE', `/catalog/items/${id}`)
+    await customer('Ana')
+    for (const limits of [{ maxMessages: 2 }, { maxLooks: 2 }]) {
+      let after: number | undefined
+      const deliveries: number[] = []
+      for (let has_more = true; has_more; ) {
+        const reply = await operate(api.core.pool, { companyId: company.id, idempotency: undefined }, (operating) =>
+          replayMessages(operating, { id: webhook, after }, uuidv7, limits),
+        )
+        const result = JSON.parse((reply as Answer).body) as ReplayResult
+        deliveries.push(result.deliveries)
+        after = result.last_revision ?? undefined
+        has_more = result.has_more
+      }
+      expect(deliveries, JSON.stringify(limits)).to.deep.equal([3, 1])
+    }
+  })
+
   it('list deliveries newest first, page by page, with filters [HOOK-27]', async () => {
     const webhook = await register()
     for (const name of ['Ana', 'Bia', 'Caio', 'Davi', 'Eva']) await customer(name)

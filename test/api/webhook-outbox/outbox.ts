@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { type Json, type Reply, send, type TestApi, type TestCompany } from '../../support/api.ts'
+import { expectDocumentedMessage } from '../../support/contract.ts'
 import { useCompanyPerTest } from '../../support/use-api.ts'
 
 interface Queued {
@@ -51,6 +52,7 @@ export function useOutbox(): Outbox {
          where d.webhook_id = $1 order by d.sequence nulls last, d.id`,
         [webhook],
       )
+      for (const { event, body } of rows) if (event !== 'webhook.test') expectDocumentedMessage(event, JSON.parse(body))
       return rows
     },
     customer: async (name) => (await company.post('/customers', { name })).body.data,

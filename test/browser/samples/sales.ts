@@ -82,4 +82,6 @@ export const saleSamples: Samples = {
     return '/caixas/recusadas/resolvidas'
   },
   '/caixas/recusadas/:id': async (panel) => `/caixas/recusadas/${await refusedSaleOf(panel)}`,
+  '/caixas/recusadas/:id/registrar': async (panel) => `/caixas/recusadas/${await refusedSaleOf(panel)}/registrar`,
+  '/caixas/recusadas/:id/corrigir': async (panel) => `/caixas/recusadas/${await refusedSaleOf(panel)}/corrigir`,
 }

@@ -6,14 +6,16 @@ type Json = any
 
 import { CNPJ, useWords } from './words.ts'
 
+const OTHER = '12.345.678/0001-95'
+
 describe('commands of the command line', () => {
   const words = useWords()
   const { run, refused } = words
 
   it('register, change and list companies [OPS-15]', async () => {
-    const created = await run('company', 'create', '--name=Loja Verde', `--cnpj=${CNPJ}`, '--timezone=America/Manaus')
+    const created = await run('company', 'create', '--name=Loja Verde', `--cnpj=${OTHER}`, '--timezone=America/Manaus')
     expect(created).to.include({
-      cnpj: '11.222.333/0001-81',
+      cnpj: '12.345.678/0001-95',
       plan: 'basic',
       timezone: 'America/Manaus',
       logo_url: null,
@@ -27,7 +29,20 @@ describe('commands of the command line', () => {
     expect(taxed).to.deep.equal({ ...created, ...taxes })
     expect(await run('company', 'update', id, '--state-registration=', '--tax-regime=')).to.deep.equal(created)
     const listed = (await run('company', 'list')) as Json[]
-    expect(listed.map((each) => each.name)).to.deep.equal(['Loja Azul', 'Loja Verde'])
+    expect(listed.map((each) => each.name)).to.include.members(['Loja Azul', 'Loja Verde'])
+  })
+
+  it('give a CNPJ to several companies only where that is allowed [OPS-29]', async () => {
+    const taken = { refused: 'duplicate_resource', details: { field: 'cnpj', conflicting_id: Number(words.company) } }
+    const create = ['company', 'create', '--name=Filial', `--cnpj=${CNPJ}`] as const
+    expect(await refused(...create)).to.deep.equal(taken)
+    const branch = await run(...create, '--allow-same-cnpj')
+    const id = String(branch.id)
+    expect(await run('company', 'update', id, '--name=Filial 2', `--cnpj=${CNPJ}`)).to.include({ name: 'Filial 2' })
+    await run('company', 'update', id, '--cnpj=56.789.123/0001-08')
+    expect(await refused('company', 'update', id, `--cnpj=${CNPJ}`)).to.deep.equal(taken)
+    expect(await run('company', 'update', id, `--cnpj=${CNPJ}`, '--allow-same-cnpj')).to.include({ cnpj: branch.cnpj })
+    await run('company', 'update', id, '--cnpj=56.789.123/0001-08')
   })
 
   it('refuse a wrong value by the name of its field, before anything is touched [OPS-15]', async () => {
@@ -73,12 +88,22 @@ describe('commands of the command line', () => {
 
   it('do not guess which payment type is meant', async () => {
     const flags = ['--company', words.company, '--name', 'Vale', '--kind', 'other']
-    await run('payment-type', 'create', ...flags)
-    await run('payment-type', 'create', ...flags)
-    for (const name of ['Vale', 'Cheque']) {
-      const refusal = await refused('payment-type', 'update', '--company', words.company, '--name', name, '--fee', '1')
-      expect(refusal).to.deep.equal({ refused: 'not_found', details: { name } })
-    }
+    const { id } = await run('payment-type', 'create', ...flags)
+    expect(await refused('payment-type', 'create', ...flags)).to.deep.equal({
+      refused: 'duplicate_resource',
+      details: { field: 'name', conflicting_id: id },
+    })
+    const unknown = await refused(
+      'payment-type',
+      'update',
+      '--company',
+      words.company,
+      '--name',
+      'Cheque',
+      '--fee',
+      '1',
+    )
+    expect(unknown).to.deep.equal({ refused: 'not_found', details: { name: 'Cheque' } })
     expect((await refused('payment-type', 'update', '--company', words.company, '--due-days', 'x')).refused).to.equal(
       'validation_failed',
     )

@@ -30,6 +30,7 @@ describe('catalog item input', () => {
   it('takes null for whatever may be empty, and only for that', () => {
     const empty = {
       external_id: null,
+      type: null,
       sku: null,
       barcode: null,
       category_id: null,
@@ -41,7 +42,7 @@ describe('catalog item input', () => {
       stock: null,
     }
     expect(wrongFields(empty)).to.deep.equal([])
-    expect(wrongFields({ type: null, name: null, price: null })).to.have.members(['type', 'name', 'price'])
+    expect(wrongFields({ name: null, price: null })).to.have.members(['name', 'price'])
   })
 
   it('refuses malformed values', () => {
@@ -77,11 +78,11 @@ describe('catalog item input', () => {
     expect(problemsOf({ name: 'Café', price: '1.00', stock_adjustment: '1' }).unknown_fields).to.deep.equal([
       'stock_adjustment',
     ])
-    expect(patchProblems({ stock_adjustment: '-1.5' })).to.deep.equal(NONE)
+    for (const stock_adjustment of ['-1.5', null]) expect(patchProblems({ stock_adjustment })).to.deep.equal(NONE)
     for (const stock of ['1', null]) {
       expect(patchProblems({ stock, stock_adjustment: '1' }).fields).to.have.keys('stock_adjustment')
     }
-    for (const stock_adjustment of ['0', null, 1]) {
+    for (const stock_adjustment of ['0', 1]) {
       expect(patchProblems({ stock_adjustment }).fields).to.have.keys('stock_adjustment')
     }
   })

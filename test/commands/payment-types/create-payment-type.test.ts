@@ -20,6 +20,12 @@ describe('create payment type', () => {
     decided.accepts('created', paymentTypeCreated({ id: FIRST_NEW_ID, ...body, fee_percentage: '2.50' }))
   })
 
+  it('refuses a name that another has, whatever its case and blanks [TYPE-3]', async () => {
+    const scenario = await given(companyRegistered(), paymentTypeCreated({ id: 4, name: 'Cartão' }))
+    const decided = await scenario.when(createPaymentType, input({ name: ' CARTÃO ', kind: 'card' }), 'system')
+    decided.refuses('duplicate_resource', { field: 'name', conflicting_id: 4 })
+  })
+
   const internal = ['credit_account', 'exchange_credit', 'promotion', 'cashback']
   for (const kind of PAYMENT_KINDS) {
     const refused = internal.includes(kind)

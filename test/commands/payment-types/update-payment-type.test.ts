@@ -28,6 +28,19 @@ describe('update payment type', () => {
     decided.accepts('unchanged')
   })
 
+  it('refuses a name that another has, but not its own [TYPE-3]', async () => {
+    const scenario = await given(
+      companyRegistered(),
+      paymentTypeCreated({ id: 1, name: 'Pix' }),
+      paymentTypeCreated({ id: 2, name: 'PIX' }),
+      paymentTypeCreated({ id: 3, name: 'Cartão' }),
+    )
+    const taken = await scenario.when(updatePaymentType, input({ name: 'cartão' }), 'system')
+    taken.refuses('duplicate_resource', { field: 'name', conflicting_id: 3 })
+    const shared = await scenario.when(updatePaymentType, { ...input({ name: 'Pix' }), id: 2 }, 'system')
+    shared.accepts('updated', event('PaymentTypeUpdated', { id: 2, changes: { name: 'Pix' } }))
+  })
+
   it('does not know a type of another company', async () => {
     const scenario = await given(companyRegistered())
     const decided = await scenario.when(updatePaymentType, input({ name: 'Crédito' }), 'system')

@@ -15,15 +15,22 @@ const wrongFields = (body: object) => Object.keys(problemsOf({ name: 'Ana', ...b
 
 describe('person input', () => {
   it('needs a name only, of 1 to 120 characters [PERSON-1]', () => {
-    expect(CreateCustomerInput.parse({ name: 'Ana' })).to.deep.equal({ name: 'Ana', person_type: 'PF' })
+    expect(CreateCustomerInput.parse({ name: 'Ana' })).to.deep.equal({ name: 'Ana' })
     expect(problemsOf({}).fields).to.deep.equal({ name: ['é obrigatório'] })
     for (const name of ['', '   ', null, 7, 'x'.repeat(121)]) expect(wrongFields({ name })).to.deep.equal(['name'])
   })
 
   it('takes null for whatever may be empty', () => {
-    const empty = { external_id: null, document: null, phone: null, email: null, address: null, notes: null }
+    const empty = {
+      external_id: null,
+      person_type: null,
+      document: null,
+      phone: null,
+      email: null,
+      address: null,
+      notes: null,
+    }
     expect(problemsOf({ name: 'Ana', ...empty }).fields).to.deep.equal({})
-    expect(wrongFields({ person_type: null })).to.deep.equal(['person_type'])
   })
 
   it('lists unknown fields, also those of the address and those that only the service sets', () => {
@@ -38,16 +45,30 @@ describe('person input', () => {
     expect(wrongFields({ document: ALPHANUMERIC_CNPJ, person_type: 'PJ' })).to.deep.equal([])
   })
 
-  it('refuses any other document', () => {
-    expect(wrongFields({ document: CNPJ })).to.deep.equal(['document'])
+  it('takes a document with punctuation or in lower case, and keeps it bare [PERSON-3]', () => {
+    for (const [document, bare] of [
+      ['529.982.247-25', CPF],
+      [' 52998224725 ', CPF],
+      ['11.222.333/0001-81', CNPJ],
+      ['12.abc.345/01de-35', ALPHANUMERIC_CNPJ],
+    ]) {
+      expect(CreateCustomerInput.parse({ name: 'Ana', document }).document).to.equal(bare)
+    }
+  })
+
+  it('refuses any other document, and one that contradicts the type [PERSON-3]', () => {
+    expect(wrongFields({ document: CNPJ, person_type: 'PF' })).to.deep.equal(['document'])
     expect(wrongFields({ document: CPF, person_type: 'PJ' })).to.deep.equal(['document'])
-    for (const document of ['52998224724', '529.982.247-25', '00000000000', '', 'abc', 52998224725]) {
+    for (const document of ['52998224724', '529.982.247-24', '00000000000', '', 'abc', 52998224725]) {
       expect(wrongFields({ document }), String(document)).to.deep.equal(['document'])
     }
   })
 
   it('refuses an address that is no Brazilian one [PERSON-1]', () => {
-    expect(wrongFields({ address: { zip: '01001-000', state: 'XX' } })).to.deep.equal(['address.zip', 'address.state'])
+    for (const zip of ['01001000', '01001-000', '01.001-000']) {
+      expect(CreateCustomerInput.parse({ name: 'Ana', address: { zip } }).address?.zip).to.equal('01001000')
+    }
+    expect(wrongFields({ address: { zip: '0100-100', state: 'XX' } })).to.deep.equal(['address.zip', 'address.state'])
     expect(wrongFields({ address: 'Rua A' })).to.deep.equal(['address'])
     expect(wrongFields({ address: { state: 'sp' } })).to.deep.equal(['address.state'])
   })
@@ -60,7 +81,7 @@ describe('person input', () => {
 
   it('has no defaults in a PATCH, where absent means left alone', () => {
     expect(UpdateCustomerInput.parse({ id: 1, changes: {} })).to.deep.equal({ id: 1, changes: {} })
-    for (const changes of [{ name: null }, { person_type: null }, { id: 2 }]) {
+    for (const changes of [{ name: null }, { id: 2 }]) {
       expect(UpdateCustomerInput.safeParse({ id: 1, changes }).success, JSON.stringify(changes)).to.equal(false)
     }
   })

@@ -57,12 +57,17 @@ describe('input of a webhook', () => {
     const { data } = parse({ events: ['sale.cancelled', 'customer.created', 'sale.cancelled'] })
     expect(data?.events).to.deep.equal(['customer.created', 'sale.cancelled'])
     expect(parse({ events: ['*', '*'] }).data?.events).to.deep.equal(['*'])
+    expect(parse({ events: ['supplier.deleted', '*', 'supplier.created'] }).data?.events).to.deep.equal([
+      '*',
+      'supplier.created',
+      'supplier.deleted',
+    ])
   })
 
   for (const [what, fields] of [
     ['an unknown event', { events: ['sale.deleted'] }],
     ['no event', { events: [] }],
-    ['the asterisk beside a name', { events: ['*', 'sale.completed'] }],
+    ['the asterisk beside a name that it stands for', { events: ['*', 'sale.completed'] }],
     ['a test event', { events: ['webhook.test'] }],
     ['no list', { events: 'sale.completed' }],
     ['no URL', { url: undefined }],

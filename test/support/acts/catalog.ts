@@ -1,5 +1,13 @@
 import fc from 'fast-check'
-import { CreateCategoryInput, createCategory } from '#commands/catalog/categories.ts'
+import {
+  CreateCategoryInput,
+  createCategory,
+  deleteCategory,
+  ReplaceCategoryInput,
+  replaceCategory,
+  UpdateCategoryInput,
+  updateCategory,
+} from '#commands/catalog/categories.ts'
 import {
   CreateItemInput,
   createItem,
@@ -43,6 +51,21 @@ export const catalogActs = {
     schema: CreateCategoryInput,
     input: fc.record({ external_id: nullable(externalId), name }),
   },
+  replaceCategory: {
+    kind: 'category',
+    weight: 3,
+    command: replaceCategory,
+    schema: ReplaceCategoryInput,
+    input: fc.record({ external_id: externalId, name }),
+  },
+  updateCategory: {
+    kind: 'category',
+    weight: 1,
+    command: updateCategory,
+    schema: UpdateCategoryInput,
+    input: changing(fc.record({ external_id: nullable(externalId), name: maybe(name) })),
+  },
+  deleteCategory: { kind: 'category', weight: 1, command: deleteCategory, schema: RecordId, input: byId },
   createItem: { kind: 'catalog_item', weight: 4, command: createItem, schema: CreateItemInput, input: item },
   replaceItem: {
     kind: 'catalog_item',

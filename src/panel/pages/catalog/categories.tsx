@@ -1,5 +1,11 @@
 import { z } from 'zod'
-import { CreateCategoryInput, createCategory } from '#commands/catalog/categories.ts'
+import {
+  CategoryChanges,
+  CreateCategoryInput,
+  createCategory,
+  deleteCategory,
+  updateCategory,
+} from '#commands/catalog/categories.ts'
 import { text } from '#domain/text.ts'
 import type { CategoryObject } from '#projections/catalog.ts'
 import { getCategory, listCategoriesByName } from '#queries/catalog/categories.ts'
@@ -33,7 +39,6 @@ const fields: Fields = {
   external_id: { label: 'Código externo', kind: line, columns: 4, hint: 'Como outro sistema a identifica.' },
 }
 
-/** Categories stay as they were created: items refer to them. */
 export const categoryPages = recordPages<CategoryObject>({
   path: PATH,
   section: 'catalog',
@@ -65,4 +70,10 @@ export const categoryPages = recordPages<CategoryObject>({
   ),
   fields: () => fields,
   create: { schema: CreateCategoryInput, command: createCategory },
+  update: { label: 'Editar categoria', schema: CategoryChanges, command: updateCategory },
+  remove: {
+    label: 'Excluir categoria',
+    question: 'A categoria deixa de aparecer nas listas, e os itens dela ficam sem categoria.',
+    command: deleteCategory,
+  },
 })

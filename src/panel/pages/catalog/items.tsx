@@ -26,16 +26,14 @@ const PATH = '/catalogo'
 const types = namedOptions(ITEM_TYPE_NAMES)
 
 const filters = async (visit: Visit): Promise<Fields> => ({
-  name: { label: 'Nome', kind: line, columns: 4 },
-  code: { label: 'Código', kind: line, columns: 4, hint: 'De barras, SKU ou externo.' },
+  q: { label: 'Busca', kind: line, columns: 4, hint: 'Palavras do nome, SKU, código de barras ou externo.' },
   category_id: { label: 'Categoria', kind: recordChoice(await categoryOptions(visit), 'Todas'), columns: 4 },
   type: { label: 'Tipo', kind: choice(types, 'Todos'), columns: 4 },
   out_of_stock: { label: 'Sem estoque', kind: yesOrNo, columns: 4 },
 })
 
 const Search = z.object({
-  name: text(120).optional(),
-  code: text(100).optional(),
+  q: text(120).optional(),
   category_id: QueryId.optional(),
   type: z.enum(ITEM_TYPES).optional(),
   out_of_stock: z

@@ -3,7 +3,6 @@ import { statusOf } from '#http/problems.ts'
 import { ResolutionNote, resolveRefusedSale } from '#offline-sales/refused-sales.ts'
 import {
   findNamesForTill,
-  getRefusedSale,
   listRefusedSales,
   listResolvedSales,
   type RefusedSale,
@@ -19,9 +18,9 @@ import { Form } from '../../ui/form.tsx'
 import { formRoute } from '../../ui/form-pages.tsx'
 import { type Column, Pager, Table } from '../../ui/list.tsx'
 import { Actions, Badge, ButtonLink, Card, type Fact, Facts } from '../../ui/parts.tsx'
+import { asIsObstacle, PATH, recordingObstacle, refusedSaleOf, refusedTitle } from './refused-sale.ts'
 import { idsIn, reasonOf, reasonsIn, Uploaded } from './uploaded-sale.tsx'
 
-const PATH = '/caixas/recusadas'
 const RESOLVED_PATH = `${PATH}/resolvidas`
 
 /** Of a page. One more is read, to know whether there is a next page. */
@@ -97,11 +96,6 @@ function Listed<R extends RefusedSale>({ path, query, columns, found }: ListedPr
   )
 }
 
-async function refusedSaleOf({ readModel, params }: Visit): Promise<RefusedSaleDetails | null> {
-  const id = pathId(params.id)
-  return id === null ? null : getRefusedSale(readModel.pool, readModel.companyId, id)
-}
-
 async function showOne(visit: Visit, filled?: Filled): Promise<Page | null> {
   const sale = await refusedSaleOf(visit)
   if (!sale) return null
@@ -126,10 +120,11 @@ async function showOne(visit: Visit, filled?: Filled): Promise<Page | null> {
       <Card title="Envio">
         <Facts facts={factsOf(sale, timezone)} />
       </Card>
+      {recordingObstacle(sale) === null && <Recording sale={sale} />}
       {sale.settled_at === null && <Resolving visit={visit} id={sale.id} filled={filled} />}
     </>
   )
-  return { title: `Venda recusada: ${sale.offline_id || 'sem identificação'}`, body }
+  return { title: refusedTitle(sale), body }
 }
 
 /** Why it was refused, field by field, in words. */
@@ -163,6 +158,20 @@ const factsOf = (sale: RefusedSaleDetails, timezone: string): readonly Fact[] =>
       ] as const)),
 ]
 
+/** What happened at the counter belongs into the books, whatever the till made of it. */
+const Recording = ({ sale }: { readonly sale: RefusedSaleDetails }) => (
+  <Card title="Registrar">
+    <p>
+      Uma venda que aconteceu pode ser registrada aqui: como está, ainda que os valores não fechem, ou corrigida. O
+      caixa fica sabendo quando a enviar de novo.
+    </p>
+    <Actions>
+      {asIsObstacle(sale) === null && <ButtonLink to={`${PATH}/${sale.id}/registrar`}>Registrar como está</ButtonLink>}
+      <ButtonLink to={`${PATH}/${sale.id}/corrigir`}>Corrigir e registrar</ButtonLink>
+    </Actions>
+  </Card>
+)
+
 const FIELDS: Fields = {
   note: {
     label: 'O que foi feito',
@@ -189,8 +198,8 @@ const Resolving = ({ visit, id, filled }: ResolvingProps) => (
       back="/caixas"
     >
       <p>
-        Faça antes o que for preciso: corrija a venda no caixa e envie de novo, ou registre o valor de outra forma.
-        Marcada como resolvida, ela sai da lista, e não volta quando o caixa a envia de novo.
+        Para quando não há o que registrar, ou o valor já foi registrado de outra forma. Marcada como resolvida, ela sai
+        da lista, e não volta quando o caixa a envia de novo.
       </p>
     </Form>
   </Card>

@@ -79,6 +79,7 @@ function factsOf(sale: SaleObject, { has_customer }: SaleTraces, timezone: strin
     ],
     ['Origem', ORIGINS[sale.origin]],
     ['Código externo', sale.external_id],
+    ['Identificação no caixa', sale.offline_id],
     ...(sale.status === 'cancelled'
       ? ([
           ['Cancelada em', sale.cancelled_at && dateTime(sale.cancelled_at, timezone)],
@@ -98,11 +99,13 @@ const Items = ({ sale }: { readonly sale: SaleObject }) => (
         { head: 'Item', cell: ({ description }) => description },
         { head: 'Qtd.', cell: ({ quantity }) => format.quantity(quantity), isNumber: true },
         { head: 'Preço', cell: ({ unit_price }) => money(unit_price), isNumber: true, isExtra: true },
+        { head: 'Desconto', cell: ({ discount }) => money(discount), isNumber: true, isExtra: true },
         { head: 'Total', cell: ({ total }) => money(total), isNumber: true },
       ]}
     />
     <dl class="sums">
       <Sum name="Subtotal" amount={sale.subtotal} />
+      <Sum name="Desconto" amount={sale.discount} />
       <Sum name="Entrega" amount={sale.delivery_fee} />
       <Sum name="Total" amount={sale.total} />
     </dl>
@@ -174,7 +177,6 @@ const Upload = ({ sale, upload, timezone, sender }: UploadProps) => (
   <Card title="Envio do caixa">
     <Facts
       facts={[
-        ['Identificação no caixa', upload.offline_id],
         ['Enviada por', sender],
         ['Recebida em', dateTime(upload.recorded_at, timezone)],
       ]}
@@ -191,7 +193,11 @@ const Upload = ({ sale, upload, timezone, sender }: UploadProps) => (
 )
 
 /** What is odd about a sale that a till has uploaded. `product` is what the item is called. */
-function warningText({ code, found, expected }: OfflineSaleWarning, product: string, timezone: string): string {
+function warningText(
+  { code, product_id, found, expected }: OfflineSaleWarning,
+  product: string,
+  timezone: string,
+): string {
   const [seen, known] = [found ?? '', expected ?? '']
   switch (code) {
     case 'negative_stock':
@@ -208,6 +214,28 @@ function warningText({ code, found, expected }: OfflineSaleWarning, product: str
       const [sold, came] = [format.dateTime(seen, timezone), format.dateTime(known, timezone)]
       return `A venda tem data de ${sold}, mas chegou em ${came}: confira o relógio do caixa.`
     }
+    case 'line_total_rounded':
+      return `Total de ${format.money(seen)} por arredondamento, em vez de ${format.money(known)}: ${product}.`
+    case 'line_discount':
+      return `Desconto de ${format.money(seen)} no item: ${product}.`
+    case 'discount':
+      return `Desconto de ${format.money(seen)} na venda.`
+    case 'total_rounded':
+      return `Total de ${format.money(seen)} por arredondamento; os itens somavam ${format.money(known)}.`
+    case 'amount_received_differs':
+      return `Valor recebido de ${format.money(seen)}, mas os pagamentos são de ${format.money(known)}.`
+    case 'customer_unknown':
+      return `O cliente ${seen}, que o caixa informou, não existe.`
+    case 'customer_deleted':
+      return `O cliente ${seen} está excluído.`
+    case 'product_unknown':
+      return `O produto ${product_id} não existe no catálogo.`
+    case 'payment_type_unknown':
+      return `A forma de pagamento ${seen} não existe.`
+    case 'recorded_as_is':
+      return `Registrada por uma pessoa como foi enviada: ${seen}`
+    case 'recorded_corrected':
+      return `Corrigida e registrada por uma pessoa: ${seen}`
   }
 }
 

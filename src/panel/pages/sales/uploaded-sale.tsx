@@ -9,7 +9,7 @@ import { SALE_STATES } from './sales.tsx'
 /** Lines of a refused sale that are shown; the text that was sent has all of them. */
 const SHOWN = 100
 
-type Members = Readonly<Record<string, unknown>>
+export type Members = Readonly<Record<string, unknown>>
 
 interface UploadedProps {
   readonly payload: unknown
@@ -27,6 +27,7 @@ export const Uploaded = ({ payload, names, timezone }: UploadedProps) => {
           ['Identificação no caixa', text(sale.offline_id)],
           ['Data da venda', momentText(sale.created_at, timezone)],
           ['Situação', saleStatus(sale.status)],
+          ['Cliente (código)', text(sale.customer_id)],
           ['Total', amountText(sale.total)],
           ['Valor recebido', amountText(sale.amount_received)],
           ['Troco', amountText(sale.change)],
@@ -74,7 +75,7 @@ export function idsIn(payload: unknown): { products: number[]; paymentTypes: num
   return { products: ids(sale.items, 'product_id'), paymentTypes: ids(sale.payments, 'payment_type_id') }
 }
 
-const membersOf = (value: unknown): Members =>
+export const membersOf = (value: unknown): Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Members) : {}
 
 const linesOf = (list: unknown): Members[] => (Array.isArray(list) ? list.slice(0, SHOWN).map(membersOf) : [])
@@ -88,7 +89,7 @@ function text(value: unknown): string | null {
   return typeof value === 'object' ? '(não é um valor simples)' : String(value)
 }
 
-const isPlainNumber = (value: unknown): value is number =>
+export const isPlainNumber = (value: unknown): value is number =>
   typeof value === 'number' && /^-?\d+(\.\d+)?$/.test(String(value))
 
 const numberText = (value: unknown): string | null =>

@@ -10,7 +10,7 @@ import {
   WebhookFields,
 } from '#commands/webhooks.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
-import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
+import { BASIC_WEBHOOK_EVENTS, WEBHOOK_EVENTS, type WebhookEvent } from '#events/webhooks.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { urlProblem } from '#webhooks/target.ts'
 import { dateTime } from '../../format.ts'
@@ -62,9 +62,7 @@ async function webhookPage(visit: Visit): Promise<Page | null> {
 }
 
 const eventNames = (events: readonly string[]): string =>
-  events.includes('*')
-    ? 'Todos'
-    : events.map((event) => WEBHOOK_EVENT_NAMES[event as keyof typeof WEBHOOK_EVENT_NAMES]).join(' · ')
+  events.map((event) => (event === '*' ? 'Todos os básicos' : WEBHOOK_EVENT_NAMES[event as WebhookEvent])).join(' · ')
 
 interface WebhookProps {
   readonly visit: Visit
@@ -87,7 +85,7 @@ const WebhookActions = ({ visit, webhook }: WebhookProps) => {
 }
 
 const events = [
-  { value: '*', label: 'Todos, também os que vierem a existir' },
+  { value: '*', label: `Todos os básicos (${BASIC_WEBHOOK_EVENTS.length})` },
   ...optionsOf(WEBHOOK_EVENTS, (event) => WEBHOOK_EVENT_NAMES[event]),
 ]
 

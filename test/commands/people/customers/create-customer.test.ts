@@ -31,6 +31,7 @@ describe('create customer', () => {
         ...body,
         id: FIRST_NEW_ID,
         person_type: 'PJ',
+        phone: '5511912345678',
         email: 'compras@bom.example',
         address: {
           zip: '01001000',

@@ -51,9 +51,19 @@ describe('update customer', () => {
     decided.accepts('updated', updated({ address: null }))
   })
 
-  it('refuses a document that does not fit the type on record, and the reverse', async () => {
+  it('takes the type of person from a new document, and from the present one where the type is cleared [PERSON-3]', async () => {
     const scenario = await given(companyRegistered(), ana)
     const document = await scenario.when(updateCustomer, patch({ document: CNPJ }))
+    document.accepts('updated', updated({ document: CNPJ, person_type: 'PJ' }))
+    const none = await scenario.when(updateCustomer, patch({ document: null }))
+    none.accepts('updated', updated({ document: null }))
+    const cleared = await scenario.when(updateCustomer, patch({ person_type: null }))
+    cleared.accepts('updated', updated({ person_type: 'PF' }))
+  })
+
+  it('refuses a document that contradicts the type, and the reverse [PERSON-3]', async () => {
+    const scenario = await given(companyRegistered(), ana)
+    const document = await scenario.when(updateCustomer, patch({ document: CNPJ, person_type: 'PF' }))
     document.refuses('validation_failed', {
       fields: { document: ['deve ser um CPF válido: o tipo de pessoa é PF'] },
       unknown_fields: [],

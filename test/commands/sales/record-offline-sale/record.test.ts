@@ -1,10 +1,13 @@
 import { expect } from 'chai'
 import { cancelSale } from '#commands/sales/cancel-sale.ts'
 import { fingerprintOf } from '#commands/sales/offline-sale-input.ts'
+import { recordFiscalDocument } from '#commands/sales/record-fiscal-document.ts'
 import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
+import { type DataOf, event } from '#events/catalogue.ts'
 import type { Accepted } from '#ledger/command.ts'
 import { offlineSaleById } from '#projections/sales.ts'
 import {
+  customerCreated,
   itemCreated,
   offlineSale,
   offlineSaleCancelled,
@@ -12,7 +15,7 @@ import {
   paymentTypeCreated,
 } from '../../../support/facts.ts'
 import { FIRST_NEW_ID, given } from '../../../support/given.ts'
-import { ACCOUNT, CARD, CASH, input, ofProduct, paidBy, recorded, shop } from './shop.ts'
+import { ACCOUNT, CARD, CASH, input, ofProduct, paidBy, recorded, shop, warning } from './shop.ts'
 
 describe('record offline sale', () => {
   it('records what the till says, names of the catalog beside it, and debits the stock', async () => {
@@ -81,6 +84,51 @@ describe('record offline sale', () => {
     }
   })
 
+  it('takes change out of the cash, and the surcharge from what is left of it [SALE-8]', async () => {
+    const dear = paymentTypeCreated({ id: 9, name: 'Notas', fee_percentage: '25.00' })
+    const scenario = await given(...shop, dear)
+    const payments = [
+      { payment_type_id: CARD, amount: 5, status: 'completed' },
+      { payment_type_id: 9, amount: 20, status: 'completed' },
+    ]
+    const sale = input({ payments, amount_received: 25, change: 15 })
+    const { data } = recorded(await scenario.when(recordOfflineSale, sale, 'pdv'))
+    expect(data.payments).to.deep.equal([
+      { payment_type_id: CARD, name: 'Cartão', amount: '5.00', surcharge: '1.00', net: '4.00', status: 'completed' },
+      { payment_type_id: 9, name: 'Notas', amount: '20.00', surcharge: '1.00', net: '4.00', status: 'completed' },
+    ])
+  })
+
+  it('keeps discounts, of a line in it and at the end in the sale [UP-20, UP-21]', async () => {
+    const scenario = await given(...shop)
+    const items = [
+      { product_id: 10, quantity: 1, price: 10, total: 9 },
+      { product_id: 11, quantity: 2, price: 4, total: 8 },
+    ]
+    const sale = input({ items, total: 15, amount_received: 15, ...paidBy(CASH, 'completed', 15) })
+    const { warnings } = recorded(await scenario.when(recordOfflineSale, sale, 'pdv'))
+    expect(warnings).to.deep.equal([
+      warning('line_discount', { product_id: 10, found: '1.00', expected: '10.00' }),
+      warning('discount', { found: '2.00', expected: '17.00' }),
+    ])
+    const shown = (await scenario.show(`sale/${FIRST_NEW_ID}`)) as { items: { total: string; discount: string }[] }
+    expect(shown).to.include({ subtotal: '17.00', discount: '2.00', delivery_fee: '0.00', total: '15.00' })
+    expect(shown.items.map(({ total, discount }) => [total, discount])).to.deep.equal([
+      ['9.00', '1.00'],
+      ['8.00', '0.00'],
+    ])
+  })
+
+  it('is of the customer that the till names, also in what is to be received [UP-18]', async () => {
+    const scenario = await given(...shop, customerCreated({ id: 4, external_id: 'c4' }))
+    const sale = input({ customer_id: 4, ...paidBy(ACCOUNT) })
+    expect(recorded(await scenario.when(recordOfflineSale, sale, 'pdv')).warnings).to.deep.equal([])
+    const customer = { id: 4, external_id: 'c4', name: 'Ana' }
+    expect(await scenario.show(`sale/${FIRST_NEW_ID}`)).to.deep.include({ customer, offline_id: 'pdv-1' })
+    const owed = { customer_id: 4, customer_external_id: 'c4', customer_name: 'Ana' }
+    expect(await scenario.show(`receivable/${FIRST_NEW_ID}`)).to.deep.include(owed)
+  })
+
   it('moves no stock for untracked products and services', async () => {
     const service = itemCreated({ id: 12, type: 'service', name: 'Entrega' })
     const scenario = await given(...shop, service)
@@ -112,6 +160,86 @@ describe('cancelled offline sale', () => {
     expect(await scenario.show('catalog_item/10')).to.include({ stock: '5.000' })
     const cancelled = await scenario.when(cancelSale, { id: FIRST_NEW_ID }, 'system')
     cancelled.accepts('unchanged')
+  })
+})
+
+describe('an offline sale that comes again as cancelled', () => {
+  const sale = input(ofProduct(10, 2))
+  const restock = [{ catalog_item_id: 10, quantity: '2.000' }]
+  const cancelled = { status: 'cancelled', created_at: '2026-03-10T14:00:00.000Z', ...ofProduct(10, 2) }
+  const wordings: [string, object][] = [
+    ['just as it was', cancelled],
+    ['with nothing paid', { ...cancelled, payments: [], amount_received: 0 }],
+    ['paid in another way', { ...cancelled, ...paidBy(CARD, 'completed', 20) }],
+  ]
+  for (const [what, fields] of wordings) {
+    it(`is cancelled, ${what}, and stays so [UP-16]`, async () => {
+      const scenario = await given(...shop)
+      await scenario.when(recordOfflineSale, sale, 'pdv')
+      const decided = await scenario.when(recordOfflineSale, input(fields), 'pdv')
+      decided.accepts('updated', event('SaleCancelled', { id: FIRST_NEW_ID, reason: null, restock }))
+      expect((decided.decision as Accepted).remarks).to.deep.equal({ warnings: [] })
+      expect(await scenario.show('catalog_item/10')).to.include({ stock: '5.000' })
+      for (const again of [input(fields), sale]) {
+        const repeated = await scenario.when(recordOfflineSale, again, 'pdv')
+        repeated.accepts('unchanged')
+      }
+    })
+  }
+
+  it('takes its receivables along [UP-12, UP-16]', async () => {
+    const scenario = await given(...shop)
+    await scenario.when(recordOfflineSale, input(paidBy(ACCOUNT)), 'pdv')
+    const decided = await scenario.when(recordOfflineSale, input({ status: 'cancelled', ...paidBy(ACCOUNT) }), 'pdv')
+    decided.accepts(
+      'updated',
+      event('SaleCancelled', { id: FIRST_NEW_ID, reason: null, restock: [{ catalog_item_id: 10, quantity: '1.000' }] }),
+      event('ReceivableDeleted', { id: FIRST_NEW_ID }),
+    )
+  })
+
+  it('stays once it has a fiscal document [SALE-19, UP-16]', async () => {
+    const scenario = await given(...shop)
+    await scenario.when(recordOfflineSale, sale, 'pdv')
+    await scenario.when(recordFiscalDocument, { id: FIRST_NEW_ID, number: '1', status: 'authorized' }, 'pdv')
+    const decided = await scenario.when(recordOfflineSale, input(cancelled), 'pdv')
+    decided.refuses('fiscal_document_issued')
+  })
+
+  const others: [string, object][] = [
+    ['at another moment', { created_at: '2026-03-10T15:00:00.000Z' }],
+    ['of another quantity', ofProduct(10, 3)],
+    ['of another product', { items: [{ product_id: 11, quantity: 2, price: 10, total: 20 }] }],
+  ]
+  for (const [what, fields] of others) {
+    it(`is another sale ${what}, and cancels nothing [UP-5]`, async () => {
+      const scenario = await given(...shop)
+      await scenario.when(recordOfflineSale, sale, 'pdv')
+      const decided = await scenario.when(recordOfflineSale, input({ ...cancelled, ...fields }), 'pdv')
+      decided.refuses('duplicate_resource', { field: 'offline_id', conflicting_id: FIRST_NEW_ID })
+    })
+  }
+
+  it('says nothing new when it was recorded as cancelled, and is completed in an upload that was late [UP-16]', async () => {
+    const scenario = await given(...shop)
+    await scenario.when(recordOfflineSale, input(cancelled), 'pdv')
+    const late = await scenario.when(recordOfflineSale, sale, 'pdv')
+    late.accepts('unchanged')
+  })
+})
+
+describe('offline sales of before discounts', () => {
+  it('are shown without any', async () => {
+    const {
+      discount: _,
+      customer: __,
+      ...sale
+    } = offlineSaleCompleted({ id: 8 }).data as DataOf<'OfflineSaleCompleted'>
+    const items = sale.items.map(({ discount: _, ...item }) => item)
+    const scenario = await given(...shop, event('OfflineSaleCompleted', { ...sale, items }))
+    const shown = (await scenario.show('sale/8')) as { items: object[] }
+    expect(shown).to.include({ discount: '0.00', subtotal: '10.00', customer: null, offline_id: 'pdv-1' })
+    expect(shown.items[0]).to.include({ discount: '0.00' })
   })
 })
 

@@ -1,8 +1,9 @@
 import { expect } from 'chai'
 import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
+import type { Refusal } from '#domain/refusal.ts'
 import { event } from '#events/catalogue.ts'
 import { itemById } from '#projections/catalog.ts'
-import { offlineSaleCompleted } from '../../../support/facts.ts'
+import { customerCreated, offlineSaleCompleted } from '../../../support/facts.ts'
 import { given } from '../../../support/given.ts'
 import { CARD, CASH, input, ofProduct, paidBy, recorded, shop, warning } from './shop.ts'
 
@@ -25,16 +26,23 @@ describe('warnings of an offline sale', () => {
       { amount_received: 12, change: 2, ...paidBy(CARD, 'completed', 12) },
       [warning('change_without_cash', { found: '2.00' })],
     ],
-    ['is at most five minutes ahead', { created_at: '2026-03-10T15:11:00.000Z' }, []],
+    ['is of a customer that nobody knows', { customer_id: 99 }, [warning('customer_unknown', { found: '99' })]],
+    ['is of a customer that was deleted', { customer_id: 4 }, [warning('customer_deleted', { found: 'Ana' })]],
+    [
+      'was paid by card, with nothing received',
+      { amount_received: 0, ...paidBy(CARD) },
+      [warning('amount_received_differs', { found: '0.00', expected: '10.00' })],
+    ],
+    ['is at most five minutes ahead', { created_at: '2026-03-10T15:13:00.000Z' }, []],
     [
       'is from the future',
-      { created_at: '2026-03-10T15:11:00.001Z' },
-      [warning('created_at_in_future', { found: '2026-03-10T15:11:00.001Z', expected: '2026-03-10T15:06:00.000Z' })],
+      { created_at: '2026-03-10T15:13:00.001Z' },
+      [warning('created_at_in_future', { found: '2026-03-10T15:13:00.001Z', expected: '2026-03-10T15:08:00.000Z' })],
     ],
   ]
   for (const [what, fields, warnings] of cases) {
     it(`records a sale that ${what} [UP-6]`, async () => {
-      const scenario = await given(...shop)
+      const scenario = await given(...shop, customerCreated({ id: 4 }), event('CustomerDeleted', { id: 4 }))
       expect(recorded(await scenario.when(recordOfflineSale, input(fields), 'pdv')).warnings).to.deep.equal(warnings)
     })
   }
@@ -60,6 +68,14 @@ describe('refusals of an offline sale', () => {
     const scenario = await given(...shop, offlineSaleCompleted({ id: 8 }))
     const decided = await scenario.when(recordOfflineSale, input(), 'pdv')
     decided.refuses('duplicate_resource', { field: 'offline_id', conflicting_id: 8 })
+  })
+
+  it('names every amount that contradicts others [UP-7]', async () => {
+    const scenario = await given(...shop)
+    const sale = input({ total: 20, items: [{ product_id: 10, quantity: 1, price: 10, total: 10.02 }] })
+    const { decision } = await scenario.when(recordOfflineSale, sale, 'pdv')
+    expect((decision as Refusal).refused).to.equal('validation_failed')
+    expect((decision as Refusal).details?.fields).to.have.all.keys('items[0].total', 'total', 'change')
   })
 
   it('names every product and payment type that the company does not have [UP-9]', async () => {

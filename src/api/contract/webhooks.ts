@@ -1,0 +1,146 @@
+import type { oas31 } from 'zod-openapi'
+import { BASIC_WEBHOOK_EVENTS, WEBHOOK_EVENTS, type WebhookEvent } from '#events/webhooks.ts'
+import type { Origin } from '#ledger/envelope.ts'
+
+/** When an event is told, and the component that its `data` is. */
+const EVENTS: Readonly<Record<WebhookEvent, readonly [summary: string, component: string]>> = {
+  'customer.created': ['Cliente criado', 'Customer'],
+  'customer.updated': ['Cliente alterado, ou trazido de volta', 'Customer'],
+  'customer.deleted': ['Cliente excluído', 'DeletedRecord'],
+  'supplier.created': ['Fornecedor criado', 'Supplier'],
+  'supplier.updated': ['Fornecedor alterado, ou trazido de volta', 'Supplier'],
+  'supplier.deleted': ['Fornecedor excluído', 'DeletedRecord'],
+  'category.created': ['Categoria criada', 'Category'],
+  'category.updated': ['Categoria alterada, ou trazida de volta', 'Category'],
+  'category.deleted': ['Categoria excluída', 'DeletedRecord'],
+  'catalog_item.created': ['Item do catálogo criado', 'CatalogItem'],
+  'catalog_item.updated': [
+    'Item do catálogo alterado, desativado ou trazido de volta, ou com estoque contado ou corrigido',
+    'CatalogItem',
+  ],
+  'catalog_item.deleted': ['Item do catálogo desativado', 'DeletedRecord'],
+  'receivable.created': ['Conta a receber lançada, ou trazida de volta', 'Receivable'],
+  'receivable.updated': ['Conta a receber alterada', 'Receivable'],
+  'receivable.deleted': ['Conta a receber excluída', 'DeletedRecord'],
+  'receivable.settled': ['Conta a receber liquidada', 'Receivable'],
+  'payable.created': ['Conta a pagar lançada, ou trazida de volta', 'Payable'],
+  'payable.updated': ['Conta a pagar alterada', 'Payable'],
+  'payable.deleted': ['Conta a pagar excluída', 'DeletedRecord'],
+  'payable.settled': ['Conta a pagar liquidada', 'Payable'],
+  'sale.completed': ['Venda concluída, por qualquer canal', 'Sale'],
+  'sale.cancelled': ['Venda cancelada', 'Sale'],
+}
+
+type Schema = oas31.SchemaObject
+type Schemas = Readonly<Record<string, Schema>>
+
+const ORIGINS: readonly Origin[] = ['api', 'pdv', 'system']
+
+const INSTANT = '2026-11-21T08:17:15.123-03:00'
+
+/** The `webhooks` section: what every event is sent as, to the address that was registered (HOOK-9, HOOK-12). */
+export function webhooksOf(schemas: Schemas): NonNullable<oas31.OpenAPIObject['webhooks']> {
+  return Object.fromEntries(WEBHOOK_EVENTS.map((name) => [name, { post: operationOf(name, schemas) }]))
+}
+
+function operationOf(name: WebhookEvent, schemas: Schemas): oas31.OperationObject {
+  const [summary, component] = EVENTS[name]
+  const isBasic = BASIC_WEBHOOK_EVENTS.some((basic) => basic === name)
+  return {
+    operationId: `on_${name.replace('.', '_')}`,
+    tags: ['Webhooks'],
+    summary,
+    description: isBasic ? 'Incluído em `*`.' : 'Só para quem o pede pelo nome; `*` não o inclui.',
+    // Who is called checks the signature instead.
+    security: [],
+    parameters: headersOf(name),
+    requestBody: {
+      required: true,
+      content: {
+        'application/json': {
+          schema: bodyOf(name, component, schemas),
+          example: { event: name, occurred_at: INSTANT, origin: 'pdv', data: exampleOf(component, schemas) },
+        },
+      },
+    },
+    responses: {
+      '2XX': {
+        description: 'Recebido. Qualquer outra resposta, ou nenhuma em 10 segundos, é uma falha: a entrega é repetida.',
+      },
+      '410': { description: 'O endereço não existe mais: é desligado.' },
+    },
+  }
+}
+
+function bodyOf(name: WebhookEvent, component: string, schemas: Schemas): Schema {
+  return {
+    type: 'object',
+    properties: {
+      event: { type: 'string', const: name, description: 'O evento.' },
+      occurred_at: { type: 'string', format: 'date-time', description: 'Quando foi registrado.' },
+      origin: {
+        type: 'string',
+        enum: [...ORIGINS],
+        description: 'Por onde veio: a API, o ponto de venda, ou o próprio serviço.',
+      },
+      data: { ...dataOf(name, component, schemas), description: 'O registro, como era nesse momento.' },
+    },
+    required: ['event', 'occurred_at', 'origin', 'data'],
+  }
+}
+
+function dataOf(name: WebhookEvent, component: string, schemas: Schemas): Schema {
+  const record = { $ref: `#/components/schemas/${component}` }
+  if (name !== 'catalog_item.updated') return record as Schema
+  const { properties = {}, required = [] } = schemas[component] as Schema
+  const deleted_at: Schema = { type: 'string', format: 'date-time', description: 'Quando o item foi desativado.' }
+  const deactivated: Schema = {
+    type: 'object',
+    description: 'Um item desativado, como era por último.',
+    properties: { ...properties, deleted_at },
+    required: [...required, 'deleted_at'],
+  }
+  return { anyOf: [record as Schema, deactivated] }
+}
+
+const exampleOf = (component: string, schemas: Schemas): unknown => schemas[component]?.examples?.[0]
+
+/** As they are sent (src/webhooks/signature.ts): `webhook-*` are those of Standard Webhooks. */
+function headersOf(name: WebhookEvent): oas31.ParameterObject[] {
+  const signature = `sha256=${'5e'.repeat(32)}`
+  const uuid: Schema = { type: 'string', format: 'uuid' }
+  const count: Schema = { type: 'integer', minimum: 1 }
+  const delivery = '01a1b2c3-7d5e-7f00-8a9b-0c1d2e3f4a5b'
+  return [
+    header('X-Service-Event', 'Nome do evento.', { type: 'string', const: name }, name),
+    header('X-Service-Delivery', 'Id da entrega, o mesmo em toda tentativa.', uuid, delivery),
+    header('X-Service-Timestamp', 'Segundos Unix desta tentativa.', count, 1795259835),
+    header(
+      'X-Service-Signature',
+      '`sha256=` e o HMAC-SHA256, em hexadecimal minúsculo, de timestamp + `.` + corpo, com o segredo inteiro como chave.',
+      { type: 'string' },
+      signature,
+    ),
+    header('X-Service-Signature-Next', 'O mesmo com o próximo segredo; só durante uma troca.', { type: 'string' }),
+    header('X-Service-Sequence', 'Conta as entregas do endereço: 1, 2, 3 …', count, 42),
+    header('X-Service-Revision', 'Posição do evento no livro da empresa.', { type: 'integer', minimum: 0 }, 1205),
+    header('webhook-id', 'Como `X-Service-Delivery`, segundo Standard Webhooks.', uuid, delivery),
+    header('webhook-timestamp', 'Como `X-Service-Timestamp`.', count, 1795259835),
+    header(
+      'webhook-signature',
+      'Assinaturas segundo Standard Webhooks, separadas por espaço.',
+      { type: 'string' },
+      'v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=',
+    ),
+  ]
+}
+
+/** Always there, unless it has no example. */
+const header = (name: string, description: string, schema: Schema, example?: unknown): oas31.ParameterObject => ({
+  in: 'header',
+  name,
+  description,
+  required: example !== undefined,
+  schema,
+  ...(example === undefined ? {} : { example }),
+})

@@ -1,0 +1,59 @@
+import { promisify } from 'node:util'
+import { brotliCompress, constants, gzip } from 'node:zlib'
+import { createSemaphore } from '#lib/semaphore.ts'
+
+/** Codings that answers are compressed with, the better one first. */
+const CODINGS = ['br', 'gzip'] as const
+export type Coding = (typeof CODINGS)[number]
+
+/** The coding that a caller prefers by its Accept-Encoding; null when it asks for none that is known (RFC 9110, 12.5.3). */
+export function codingOf(acceptEncoding: string | undefined): Coding | null {
+  if (acceptEncoding === undefined) return null
+  const weights = new Map<string, number>()
+  for (const part of acceptEncoding.toLowerCase().split(',')) {
+    const [name = '', ...parameters] = part.split(';').map((text) => text.trim())
+    const weight = parameters.find((text) => text.startsWith('q='))
+    weights.set(name, weight === undefined ? 1 : Number(weight.slice(2)) || 0)
+  }
+  let best: Coding | null = null
+  const weightOf = (coding: Coding) => weights.get(coding) ?? weights.get('*') ?? 0
+  for (const coding of CODINGS) if (weightOf(coding) > (best === null ? 0 : weightOf(best))) best = coding
+  return best
+}
+
+/** Compresses; null when too much is being compressed already, so that the answer goes out as it is rather than late. */
+export type Compress = (bytes: Buffer, coding: Coding) => Promise<Buffer | null>
+
+/** They run on threads that passwords are hashed on too. */
+const LIMITS = { running: 2, waiting: 32 }
+const LONGEST_WAIT_MS = 500
+
+/** Of eleven; beyond it a page takes many times as long, to become a tenth smaller. */
+const BROTLI_QUALITY = 4
+
+const withGzip = promisify<Buffer, Buffer>(gzip)
+
+const COMPRESS: Readonly<Record<Coding, (bytes: Buffer) => Promise<Buffer>>> = {
+  br: (bytes) =>
+    new Promise((resolve, reject) => {
+      const params = {
+        [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY,
+        [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
+      }
+      brotliCompress(bytes, { params }, (error, compressed) => (error ? reject(error) : resolve(compressed)))
+    }),
+  gzip: withGzip,
+}
+
+export function createCompress(): Compress {
+  const semaphore = createSemaphore(LIMITS)
+  return async (bytes, coding) => {
+    const leave = await semaphore.acquire(AbortSignal.timeout(LONGEST_WAIT_MS))
+    if (!leave) return null
+    try {
+      return await COMPRESS[coding](bytes)
+    } finally {
+      leave()
+    }
+  }
+}

@@ -1,0 +1,249 @@
+import { z } from 'zod'
+import { fingerprintOf, type OfflineSale, OfflineSaleInput } from '#commands/sales/offline-sale-input.ts'
+import { type RefusedSaleRecording, recordRefusedSale } from '#commands/sales/record-refused-sale.ts'
+import { Instant, inZone } from '#domain/instant.ts'
+import { type Refusal, refuse } from '#domain/refusal.ts'
+import { text } from '#domain/text.ts'
+import { describeIssues } from '#domain/validation.ts'
+import { isRefusal } from '#ledger/command.ts'
+import { resolveRefusedSale } from '#offline-sales/refused-sales.ts'
+import { listPaymentTypes } from '#queries/payment-types.ts'
+import { findNamesForTill, type RefusedSaleDetails } from '#queries/sales/offline-sales.ts'
+import { type Field, type Fields, filledFrom, textOf } from '../../forms/form.ts'
+import {
+  amount,
+  choice,
+  integer,
+  line,
+  moment,
+  namedOptions,
+  paragraph,
+  quantity,
+  recordChoice,
+} from '../../forms/kinds.ts'
+import type { PanelRoute, Redirect, Submission, Visit } from '../../route.ts'
+import { formPages } from '../../ui/form-pages.tsx'
+import { recordsIn } from '../../ui/list.tsx'
+import { asIsObstacle, PATH, recordingObstacle, refusedSaleOf, refusedTitle } from './refused-sale.ts'
+import { idsIn, isPlainNumber, type Members, membersOf } from './uploaded-sale.tsx'
+
+/** Lines of a sale that a form has at most, those that are wrong first: forms have at most 1,000 fields. */
+const LINES = 100
+
+const REASON: Fields = {
+  reason: {
+    label: 'Por que',
+    kind: paragraph,
+    isRequired: true,
+    columns: 12,
+    hint: 'Fica com a venda, com o seu nome.',
+  },
+}
+const Reason = z.object({ reason: text(2_000) })
+
+const back = ({ id }: RefusedSaleDetails) => `${PATH}/${id}`
+
+/** What the till is known by when it sends the same again: by its values, or by its text where it has no values that make sense. */
+function fingerprintOfSent({ payload, digest }: RefusedSaleDetails): string {
+  const sent = OfflineSaleInput.safeParse(payload)
+  return sent.success ? fingerprintOf(sent.data) : digest
+}
+
+/** Another sale has the identifier already: this one gets one of its own, the same each time. */
+const ownIdentifier = ({ code, digest }: RefusedSaleDetails, offlineId: string): string =>
+  code === 'duplicate_resource' ? `${offlineId.slice(0, 90)}~${digest.slice(0, 8)}` : offlineId
+
+async function recordAndResolve(
+  submission: Submission,
+  refused: RefusedSaleDetails,
+  recording: Pick<RefusedSaleRecording, 'how' | 'reason'> & { readonly sale: OfflineSale },
+): Promise<Redirect | Refusal> {
+  const fingerprint = fingerprintOfSent(refused)
+  const answer = await submission.run(recordRefusedSale, { ...recording, fingerprint })
+  if (isRefusal(answer)) return answer
+  const saleId = (JSON.parse(answer.body) as { id: number }).id
+  const { context, session } = submission
+  const by = { userId: session.userId, note: recording.reason, saleId }
+  // Where the process ends in between, the sale is recorded and still listed: recorded again, it is found.
+  await resolveRefusedSale(context.pool, session.companyId, refused.id, by)
+  return { to: `/vendas/${saleId}`, flash: 'registrada' }
+}
+
+const asIs = formPages<RefusedSaleDetails, z.infer<typeof Reason>>({
+  path: `${PATH}/:id/registrar`,
+  section: 'tills',
+  subject: refusedSaleOf,
+  obstacle: asIsObstacle,
+  title: refusedTitle,
+  label: 'Registrar como está',
+  back,
+  intro: () => (
+    <p>
+      A venda é registrada com os valores que o caixa enviou, ainda que não fechem; o que não existe no cadastro fica
+      com o código que tem. O estoque e as contas a receber seguem a venda.
+    </p>
+  ),
+  fields: () => REASON,
+  schema: Reason,
+  async act(submission, refused, { reason }) {
+    if (asIsObstacle(refused) !== null) return { to: back(refused), flash: 'ja-resolvida' }
+    const sale = OfflineSaleInput.parse(refused.payload)
+    const offline_id = ownIdentifier(refused, sale.offline_id)
+    return recordAndResolve(submission, refused, { sale: { ...sale, offline_id }, how: 'recorded_as_is', reason })
+  },
+})
+
+const corrected = formPages<RefusedSaleDetails, Members & { readonly reason: string }>({
+  path: `${PATH}/:id/corrigir`,
+  section: 'tills',
+  subject: refusedSaleOf,
+  obstacle: recordingObstacle,
+  title: refusedTitle,
+  label: 'Registrar a venda corrigida',
+  back,
+  intro: () => <p>Corrija o que não está certo. O que não for mudado fica como o caixa enviou.</p>,
+  fields: fieldsOf,
+  initial: (refused, { readModel }) => shownOf(refused, readModel.timezone),
+  schema: z.looseObject({ reason: text(2_000) }),
+  async act(submission, refused, typed) {
+    if (recordingObstacle(refused) !== null) return { to: back(refused), flash: 'ja-resolvida' }
+    const sale = OfflineSaleInput.safeParse(await mergedOf(submission, refused, typed))
+    if (!sale.success) return dotted(refuse('validation_failed', { ...describeIssues(sale.error) }))
+    const how = 'recorded_corrected'
+    const result = await recordAndResolve(submission, refused, { sale: sale.data, how, reason: typed.reason })
+    return isRefusal(result) ? dotted(result) : result
+  },
+})
+
+export const recordRefusedPages: readonly PanelRoute[] = [...asIs, ...corrected]
+
+/** `items[0].total` becomes the name of its field, `items.0.total`. */
+function dotted(refusal: Refusal): Refusal {
+  const { fields } = refusal.details as { fields?: Record<string, string[]> }
+  if (!fields) return refusal
+  const named = Object.entries(fields).map(([path, messages]) => [path.replace(/\[(\d+)\]/g, '.$1'), messages])
+  return { ...refusal, details: { ...refusal.details, fields: Object.fromEntries(named) } }
+}
+
+/** The positions of lines that are shown: those that errors name, then the first ones; one to fill in where there is none. */
+function positionsOf({ payload, errors }: RefusedSaleDetails, list: 'items' | 'payments'): number[] {
+  const lines = membersOf(payload)[list]
+  const count = Array.isArray(lines) ? lines.length : 0
+  const named = Object.keys(errors).flatMap((path) => {
+    const position = path.startsWith(`${list}[`) ? Number.parseInt(path.slice(list.length + 1), 10) : -1
+    return position >= 0 && position < count ? [position] : []
+  })
+  const all = [...new Set([...named, ...Array.from({ length: count }, (_, position) => position)])]
+  return count === 0 ? [0] : all.slice(0, list === 'items' ? LINES : 50).sort((a, b) => a - b)
+}
+
+async function fieldsOf(refused: RefusedSaleDetails, { readModel: { pool, companyId } }: Visit): Promise<Fields> {
+  const { products } = await findNamesForTill(pool, companyId, idsIn(refused.payload))
+  const { data } = await listPaymentTypes(pool, companyId)
+  const types = recordsIn<{ id: number; name: string }>({ data }).map(({ id, name }) => ({
+    value: String(id),
+    label: name,
+  }))
+  const fields: Record<string, Field> = {
+    offline_id: { label: 'Identificação no caixa', kind: line, columns: 6 },
+    created_at: { label: 'Data da venda', kind: moment, columns: 3 },
+    status: {
+      label: 'Situação',
+      kind: choice(namedOptions({ completed: 'Concluída', cancelled: 'Cancelada' })),
+      columns: 3,
+    },
+    total: { label: 'Total', kind: amount, columns: 4 },
+    amount_received: { label: 'Valor recebido', kind: amount, columns: 4 },
+    change: { label: 'Troco', kind: amount, columns: 4 },
+  }
+  for (const at of positionsOf(refused, 'items')) {
+    const name =
+      products.get(Number(membersOf(lineOf(refused.payload, 'items', at)).product_id)) ?? 'produto não encontrado'
+    fields[`items.${at}.product_id`] = {
+      label: `Item ${at + 1}: código do produto`,
+      kind: integer,
+      columns: 3,
+      hint: name,
+    }
+    fields[`items.${at}.quantity`] = { label: `Item ${at + 1}: quantidade`, kind: quantity, columns: 3 }
+    fields[`items.${at}.price`] = { label: `Item ${at + 1}: preço`, kind: amount, columns: 3 }
+    fields[`items.${at}.total`] = { label: `Item ${at + 1}: total`, kind: amount, columns: 3 }
+  }
+  for (const at of positionsOf(refused, 'payments')) {
+    fields[`payments.${at}.payment_type_id`] = {
+      label: `Pagamento ${at + 1}: forma`,
+      kind: recordChoice(types),
+      columns: 4,
+    }
+    fields[`payments.${at}.amount`] = { label: `Pagamento ${at + 1}: valor`, kind: amount, columns: 4 }
+    const kind = choice(namedOptions({ completed: 'Pago', pending: 'Pendente' }))
+    fields[`payments.${at}.status`] = { label: `Pagamento ${at + 1}: situação`, kind, columns: 4 }
+  }
+  return { ...fields, ...REASON }
+}
+
+const lineOf = (payload: unknown, list: 'items' | 'payments', at: number): unknown => {
+  const lines = membersOf(payload)[list]
+  return Array.isArray(lines) ? lines[at] : undefined
+}
+
+/** What was sent, as far as fields can show it. */
+function shownOf({ payload }: RefusedSaleDetails, timezone: string): object {
+  const sale = membersOf(payload)
+  const sold = Instant.safeParse(sale.created_at)
+  const texts = (line: unknown) =>
+    Object.fromEntries(Object.entries(membersOf(line)).map(([name, value]) => [name, shownValue(name, value)]))
+  const lines = (list: unknown) => (Array.isArray(list) ? list.map(texts) : [])
+  return {
+    ...texts(sale),
+    created_at: sold.success ? inZone(sold.data, timezone) : null,
+    items: lines(sale.items),
+    payments: lines(sale.payments),
+  }
+}
+
+const WHOLE = ['product_id', 'payment_type_id', 'quantity']
+
+/** Amounts with the decimals that they have, two at least. */
+function shownValue(name: string, value: unknown): string | null {
+  if (typeof value === 'string') return value
+  if (!isPlainNumber(value)) return null
+  const [whole, decimals = ''] = String(value).split('.')
+  if (WHOLE.includes(name)) return String(value)
+  return `${whole}.${decimals.padEnd(2, '0')}`
+}
+
+/** What was sent, with what was typed in the place of what was shown. */
+async function mergedOf(submission: Submission, refused: RefusedSaleDetails, typed: Members): Promise<object> {
+  const { timezone } = submission.readModel
+  const fields = await fieldsOf(refused, submission)
+  const shown = filledFrom(fields, shownOf(refused, timezone), timezone)
+  const sale: Record<string, unknown> = { ...membersOf(refused.payload) }
+  for (const list of ['items', 'payments'] as const) {
+    const lines = sale[list]
+    sale[list] = Array.isArray(lines) ? lines.map((line) => ({ ...membersOf(line) })) : []
+  }
+  for (const [name, { kind }] of Object.entries(fields)) {
+    const isNumber = kind === amount || kind === quantity
+    // A number that came as text looks right: it is read as if it had been typed.
+    const isText = isNumber && typeof memberIn(sale, name) === 'string'
+    const isTyped = textOf(submission.form, name).trim() !== shown.values[name]?.[0]
+    const value = memberIn(typed, name) ?? undefined
+    if (isTyped || isText) setMember(sale, name, isNumber && typeof value === 'string' ? Number(value) : value)
+  }
+  return sale
+}
+
+/** The member that a name like `items.0.total` means. */
+const memberIn = (record: object, name: string): unknown =>
+  name.split('.').reduce<unknown>((value, part) => (value as Members | null | undefined)?.[part], record)
+
+function setMember(sale: Record<string, unknown>, name: string, value: unknown): void {
+  const [list = '', position, member] = name.split('.')
+  if (position === undefined || member === undefined) {
+    sale[list] = value
+    return
+  }
+  const lines = sale[list] as Record<string, unknown>[]
+  lines[Number(position)] = { ...lines[Number(position)], [member]: value }
+}

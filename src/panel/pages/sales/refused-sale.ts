@@ -1,0 +1,29 @@
+import { OfflineSaleInput } from '#commands/sales/offline-sale-input.ts'
+import { pathId } from '#http/paths.ts'
+import { getRefusedSale, type RefusedSale, type RefusedSaleDetails } from '#queries/sales/offline-sales.ts'
+import type { Visit } from '../../route.ts'
+
+export const PATH = '/caixas/recusadas'
+
+/** The refused sale that a path names; null where there is none. */
+export async function refusedSaleOf({ readModel, params }: Visit): Promise<RefusedSaleDetails | null> {
+  const id = pathId(params.id)
+  return id === null ? null : getRefusedSale(readModel.pool, readModel.companyId, id)
+}
+
+export const refusedTitle = ({ offline_id }: RefusedSale): string =>
+  `Venda recusada: ${offline_id || 'sem identificação'}`
+
+/** Why a refused sale cannot be recorded, corrected or not; null where it can. */
+export function recordingObstacle({ settled_at, sent, code }: RefusedSaleDetails): string | null {
+  if (settled_at !== null) return 'Esta venda já está resolvida.'
+  if (sent === null) return 'A venda era grande demais para ser guardada: registre o valor de outra forma.'
+  const isCancellation = code === 'already_settled' || code === 'fiscal_document_issued'
+  return isCancellation ? 'A venda já está registrada, e não pode mais ser cancelada.' : null
+}
+
+/** The same for one as it was sent: what is malformed cannot be. */
+export function asIsObstacle(sale: RefusedSaleDetails): string | null {
+  const isWhole = OfflineSaleInput.safeParse(sale.payload).success
+  return recordingObstacle(sale) ?? (isWhole ? null : 'Falta algo na venda para que seja registrada: corrija-a.')
+}

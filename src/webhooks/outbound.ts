@@ -1,0 +1,115 @@
+import { inZone } from '#domain/instant.ts'
+import type { EventName } from '#events/catalogue.ts'
+import { BASIC_WEBHOOK_EVENTS, type WebhookEvent } from '#events/webhooks.ts'
+import type { Envelope } from '#ledger/envelope.ts'
+import type { AnyRef, Ref } from '#ledger/table.ts'
+import type { Rows } from '#ledger/working-set.ts'
+import { catalogItemView, categoryById, itemById } from '#projections/catalog.ts'
+import { timezoneOf } from '#projections/companies.ts'
+import { payableById, receivableById } from '#projections/finance.ts'
+import { customerById, supplierById } from '#projections/people.ts'
+
+/** Which event of the ledger is told as which outbound events (HOOK-7); the others are told to nobody. */
+const OUTBOUND: Partial<Record<EventName, readonly WebhookEvent[]>> = {
+  CustomerCreated: ['customer.created'],
+  CustomerUpdated: ['customer.updated'],
+  CustomerRevived: ['customer.updated'],
+  CustomerDeleted: ['customer.deleted'],
+  SupplierCreated: ['supplier.created'],
+  SupplierUpdated: ['supplier.updated'],
+  SupplierRevived: ['supplier.updated'],
+  SupplierDeleted: ['supplier.deleted'],
+  CategoryCreated: ['category.created'],
+  CategoryUpdated: ['category.updated'],
+  CategoryRevived: ['category.updated'],
+  CategoryDeleted: ['category.deleted'],
+  CatalogItemCreated: ['catalog_item.created'],
+  CatalogItemUpdated: ['catalog_item.updated'],
+  CatalogItemRevived: ['catalog_item.updated'],
+  CatalogItemDeactivated: ['catalog_item.updated', 'catalog_item.deleted'],
+  // By somebody: what a sale or its cancellation moves has no event of its own.
+  StockAdjusted: ['catalog_item.updated'],
+  ReceivableCreated: ['receivable.created'],
+  ReceivableUpdated: ['receivable.updated'],
+  // To whoever keeps a copy, this one is entered again; who knows only the basic events would not hear of it otherwise.
+  ReceivableRevived: ['receivable.created'],
+  ReceivableDeleted: ['receivable.deleted'],
+  ReceivableSettled: ['receivable.settled'],
+  PayableCreated: ['payable.created'],
+  PayableUpdated: ['payable.updated'],
+  PayableRevived: ['payable.created'],
+  PayableDeleted: ['payable.deleted'],
+  PayableSettled: ['payable.settled'],
+  SaleCompleted: ['sale.completed'],
+  OfflineSaleCompleted: ['sale.completed'],
+  OfflineSaleCancelled: ['sale.cancelled'],
+  SaleCancelled: ['sale.cancelled'],
+}
+
+/**
+ * The outbound events of an event; `next` is the one that follows it in the ledger. Who sends price and stock in one call
+ * changes the item once, though the ledger holds two events: the second tells it.
+ */
+export function outboundOf(event: Envelope, next: Envelope | null): readonly WebhookEvent[] {
+  const isToldByNext =
+    event.type === 'StockAdjusted' &&
+    (next?.type === 'CatalogItemUpdated' || next?.type === 'CatalogItemRevived') &&
+    next.subject === event.subject &&
+    next.request_id === event.request_id
+  return isToldByNext ? [] : (OUTBOUND[event.type as EventName] ?? [])
+}
+
+/** Whether an endpoint that lists these names is told of an outbound event. */
+export const isWanted = (names: readonly string[], event: string): boolean =>
+  names.includes(event) || (names.includes('*') && BASIC_WEBHOOK_EVENTS.some((basic) => basic === event))
+
+/** What is left of a record that was deleted. */
+interface Removed {
+  readonly id: number
+  readonly external_id: string | null
+  readonly deleted_at: string | null
+}
+
+const REMOVED: Partial<Record<EventName, (id: number) => Ref<Removed>>> = {
+  CustomerDeleted: customerById as (id: number) => Ref<Removed>,
+  SupplierDeleted: supplierById as (id: number) => Ref<Removed>,
+  CategoryDeleted: categoryById as (id: number) => Ref<Removed>,
+  CatalogItemDeactivated: itemById as (id: number) => Ref<Removed>,
+  ReceivableDeleted: receivableById as (id: number) => Ref<Removed>,
+  PayableDeleted: payableById as (id: number) => Ref<Removed>,
+}
+
+function removedRef({ type, data }: Envelope): Ref<Removed> | null {
+  return REMOVED[type as EventName]?.((data as { id: number }).id) ?? null
+}
+
+/** The rows that `dataOf` reads. */
+export function dataRefs(rows: Rows, event: Envelope): readonly AnyRef[] {
+  const removed = removedRef(event)
+  if (!removed) return []
+  const { id } = event.data as { id: number }
+  const more = event.type === 'CatalogItemDeactivated' ? (catalogItemView.refsMore?.(rows, id) ?? []) : []
+  return [removed, ...more]
+}
+
+/**
+ * JSON text of what an outbound event tells: `record`, what GET of the record answers (HOOK-9). Of a deleted record, which GET
+ * does not answer, its entry in the deleted listing; of a changed item that was deactivated, its last state and `deleted_at`.
+ * Null where there is nothing to tell.
+ */
+export function dataOf(name: WebhookEvent, rows: Rows, event: Envelope, record: string): string | null {
+  const ref = removedRef(event)
+  const removed = ref && rows.get(ref)
+  if (!removed) return record === '' ? null : record
+  const { id, external_id } = removed
+  const deleted_at = inZone(event.recorded_at, timezoneOf(rows))
+  if (name !== 'catalog_item.updated') return JSON.stringify({ id, external_id, deleted_at })
+  const before: Rows = {
+    get<R>(wanted: Ref<R>) {
+      const row = rows.get(wanted)
+      return (row as unknown) === removed ? ({ ...row, deleted_at: null } as R) : row
+    },
+  }
+  const last = catalogItemView.render(before, id, event.recorded_at) as string
+  return `${last.slice(0, -1)},"deleted_at":${JSON.stringify(deleted_at)}}`
+}
