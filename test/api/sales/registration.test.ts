@@ -5,6 +5,7 @@ import { useSeller } from './seller.ts'
 const FIELDS = [
   'id',
   'external_id',
+  'offline_id',
   'status',
   'origin',
   'customer',
@@ -12,6 +13,7 @@ const FIELDS = [
   'items',
   'payments',
   'subtotal',
+  'discount',
   'delivery_fee',
   'total',
   'change',
@@ -48,6 +50,7 @@ describe('sales: registration', () => {
     expect(updated_at).to.equal(created_at)
     expect(rest).to.deep.equal({
       external_id: 'pedido/1 ç',
+      offline_id: null,
       status: 'completed',
       origin: 'api',
       customer: { id: customer.id, external_id: 'ana', name: 'Ana' },
@@ -59,6 +62,7 @@ describe('sales: registration', () => {
           description: 'Café 500 g',
           quantity: '2.000',
           unit_price: '18.90',
+          discount: '0.00',
           total: '37.80',
         },
         {
@@ -67,6 +71,7 @@ describe('sales: registration', () => {
           description: 'Café 500 g',
           quantity: '1.500',
           unit_price: '20.00',
+          discount: '0.00',
           total: '30.00',
         },
         {
@@ -75,6 +80,7 @@ describe('sales: registration', () => {
           description: 'Embrulho',
           quantity: '1.000',
           unit_price: '0.50',
+          discount: '0.00',
           total: '0.50',
         },
       ],
@@ -83,6 +89,7 @@ describe('sales: registration', () => {
         { payment_type_id: types.cash, name: 'cash', amount: '30.00', surcharge: '0.00', net: '30.00' },
       ],
       subtotal: '68.30',
+      discount: '0.00',
       delivery_fee: '5.00',
       total: '73.30',
       change: '6.70',
