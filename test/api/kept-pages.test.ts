@@ -19,6 +19,7 @@ const LISTS = [
   '/catalog/items?limit=200',
   '/catalog/items/deleted',
   '/catalog/categories',
+  '/catalog/categories/deleted',
   '/finance/receivables?limit=200',
   '/finance/receivables?status=overdue',
   '/finance/payables/deleted',
@@ -184,6 +185,7 @@ describe('pages that are kept', () => {
     const kept = V1_ROUTES.filter((route) => 'ofLedger' in route && route.ofLedger).map(({ path }) => path)
     expect(kept.sort()).to.deep.equal([
       '/catalog/categories',
+      '/catalog/categories/deleted',
       '/catalog/items',
       '/catalog/items/deleted',
       '/customers',

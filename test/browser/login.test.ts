@@ -49,12 +49,12 @@ describeInBrowser('a list of the panel, in a browser', () => {
 
   it('is searched while one types, in an address that can be kept', async () => {
     const page = await panel.openAs(panel.owner, '/painel/clientes')
-    await page.getByLabel('Nome').pressSequentially('Bruno')
+    await page.getByLabel('Busca').pressSequentially('Bruno')
     await page.getByRole('link', { name: 'Ana Souza' }).waitFor({ state: 'detached' })
     await page.getByRole('link', { name: 'Bruno Lima' }).waitFor()
-    expect(new URL(page.url()).searchParams.get('name')).to.equal('Bruno')
+    expect(new URL(page.url()).searchParams.get('q')).to.equal('Bruno')
     await page.reload()
-    expect(await page.getByLabel('Nome').inputValue()).to.equal('Bruno')
+    expect(await page.getByLabel('Busca').inputValue()).to.equal('Bruno')
     expect(await page.getByRole('link', { name: 'Ana Souza' }).count()).to.equal(0)
   })
 
@@ -67,7 +67,7 @@ describeInBrowser('a list of the panel, in a browser', () => {
 
   it('is read and searched where no script runs [PANEL-15]', async () => {
     const page = await panel.openAs(panel.owner, '/painel/clientes', { javaScriptEnabled: false })
-    await page.getByLabel('Nome').fill('Ana')
+    await page.getByLabel('Busca').fill('Ana')
     await page.getByRole('button', { name: 'Filtrar' }).click()
     await page.getByRole('link', { name: 'Bruno Lima' }).waitFor({ state: 'detached' })
     await page.getByRole('link', { name: 'Ana Souza' }).click()

@@ -159,6 +159,14 @@ describeInBrowser('an owner’s day, in a browser', () => {
       await follow(page, 'Ir para o webhook')
       await panel.company.post('/customers', { name: 'João da Entrega' })
       await until(() => receiver.received.length === 1)
+      // What was answered is recorded a moment after it was received.
+      await until(async () => {
+        const { rows } = await panel.api.core.pool.query(
+          `select 1 from webhook_deliveries where company_id = $1 and status = 'delivered'`,
+          [panel.company.id],
+        )
+        return rows.length === 1
+      })
       await page.reload()
       await page.locator('#entregas tbody').getByText('Entregue').waitFor()
       await screenshot(page, 'webhook')

@@ -27,7 +27,7 @@ describe('ledger commands', () => {
     company = await api.company()
     other = await api.company()
     customer = (await company.post('/customers', { name: 'Ana' })).body.data.id
-    await company.call('PATCH', `/customers/${customer}`, { name: 'Ana\u2028Maria' })
+    await company.call('PATCH', `/customers/${customer}`, { notes: 'Ana\u2028Maria' })
     await company.call('DELETE', `/customers/${customer}`)
   })
   after(async () => {

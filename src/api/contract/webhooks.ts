@@ -38,9 +38,13 @@ const ORIGINS: readonly Origin[] = ['api', 'pdv', 'system']
 
 const INSTANT = '2026-11-21T08:17:15.123-03:00'
 
-/** The `webhooks` section: what every event is sent as, to the address that was registered (HOOK-9, HOOK-12). */
+/**
+ * The `webhooks` section: what every event is sent as, to the address that was registered (HOOK-9, HOOK-12). A contract
+ * of some routes only has the events whose component it has.
+ */
 export function webhooksOf(schemas: Schemas): NonNullable<oas31.OpenAPIObject['webhooks']> {
-  return Object.fromEntries(WEBHOOK_EVENTS.map((name) => [name, { post: operationOf(name, schemas) }]))
+  const told = WEBHOOK_EVENTS.filter((name) => EVENTS[name][1] in schemas)
+  return Object.fromEntries(told.map((name) => [name, { post: operationOf(name, schemas) }]))
 }
 
 function operationOf(name: WebhookEvent, schemas: Schemas): oas31.OperationObject {

@@ -50,6 +50,7 @@ describe('sales: registration', () => {
     expect(updated_at).to.equal(created_at)
     expect(rest).to.deep.equal({
       external_id: 'pedido/1 ç',
+      offline_id: null,
       status: 'completed',
       origin: 'api',
       offline_id: null,
@@ -62,6 +63,7 @@ describe('sales: registration', () => {
           description: 'Café 500 g',
           quantity: '2.000',
           unit_price: '18.90',
+          discount: '0.00',
           total: '37.80',
           discount: '0.00',
         },
@@ -71,6 +73,7 @@ describe('sales: registration', () => {
           description: 'Café 500 g',
           quantity: '1.500',
           unit_price: '20.00',
+          discount: '0.00',
           total: '30.00',
           discount: '0.00',
         },
@@ -80,6 +83,7 @@ describe('sales: registration', () => {
           description: 'Embrulho',
           quantity: '1.000',
           unit_price: '0.50',
+          discount: '0.00',
           total: '0.50',
           discount: '0.00',
         },

@@ -105,13 +105,13 @@ describe('webhook outbox', () => {
   it('tells further events to those who name them, and never as a part of * [HOOK-2, HOOK-7, HOOK-30]', async () => {
     const names = WEBHOOK_EVENTS.filter((name) => !BASIC_WEBHOOK_EVENTS.some((basic) => basic === name))
     const [basic, further, all] = [await register(), await register(names), await register(['*', ...names])]
-    await company.post('/catalog/categories', { name: 'Bebidas' })
     const item = (await company.post('/catalog/items', { name: 'Café', price: '10.00' })).body.data
     const removed: Json[] = [item]
     const account = { description: 'Conta', amount: '10.00', due_date: '2030-01-31' }
     for (const [path, fields, changes] of [
       ['/customers', { name: 'Ana', external_id: 'a' }, { notes: 'x' }],
       ['/suppliers', { name: 'Bia' }, { notes: 'x' }],
+      ['/catalog/categories', { name: 'Bebidas' }, { name: 'Sucos' }],
       ['/finance/receivables', account, { amount: '11.00' }],
       ['/finance/payables', account, { amount: '11.00' }],
     ] as const) {

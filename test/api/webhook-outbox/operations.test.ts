@@ -105,7 +105,7 @@ describe('webhook outbox: operations', () => {
     expect(told.map(({ body }) => JSON.parse(body).data.name)).to.deep.equal(['Ana', 'Bia', 'Bia'])
     const none = await asRegistrar('POST', `/webhooks/${webhook}/replay`, { after: lastRevision })
     expect(none.body.data).to.deep.equal({ deliveries: 0, last_revision: null, has_more: false })
-    for (const wrong of [-2, 1.5, '1', null]) {
+    for (const wrong of [-2, 1.5, '1']) {
       expectInvalid(await asRegistrar('POST', `/webhooks/${webhook}/replay`, { after: wrong }), ['after'])
     }
   })

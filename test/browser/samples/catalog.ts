@@ -30,6 +30,8 @@ export async function catalogPath(panel: TestPanel): Promise<string> {
 
 export const itemPath = async (panel: TestPanel): Promise<string> => `${HOME}/${await itemOf(panel, { stock: '40' })}`
 
+const categoryPath = async (panel: TestPanel): Promise<string> => `${HOME}/categorias/${await categoryOf(panel)}`
+
 export const catalogSamples: Samples = {
   [HOME]: catalogPath,
   [`${HOME}/novo`]: async () => `${HOME}/novo`,
@@ -41,5 +43,7 @@ export const catalogSamples: Samples = {
     return `${HOME}/categorias`
   },
   [`${HOME}/categorias/novo`]: async () => `${HOME}/categorias/novo`,
-  [`${HOME}/categorias/:id`]: async (panel) => `${HOME}/categorias/${await categoryOf(panel)}`,
+  [`${HOME}/categorias/:id`]: categoryPath,
+  [`${HOME}/categorias/:id/editar`]: async (panel) => `${await categoryPath(panel)}/editar`,
+  [`${HOME}/categorias/:id/excluir`]: async (panel) => `${await categoryPath(panel)}/excluir`,
 }
