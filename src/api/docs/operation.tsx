@@ -50,7 +50,7 @@ export const Operation = ({ found: { method, path, operation }, contract }: Oper
       <Badge method={method} /> <code>{`/api/v1${path}`}</code>
     </p>
     <Markdown text={operation.description ?? ''} />
-    <Parameters parameters={(operation.parameters ?? []) as oas31.ParameterObject[]} />
+    <Parameters heading="h4" parameters={(operation.parameters ?? []) as oas31.ParameterObject[]} />
     <Body operation={operation} contract={contract} />
     <Success operation={operation} contract={contract} />
     <Errors operation={operation} contract={contract} />
@@ -90,7 +90,13 @@ function WebhookBody({ operation: { requestBody } }: Pick<OfContract, 'operation
 
 const PLACES: Readonly<Record<string, string>> = { path: 'endereço', query: 'consulta', header: 'cabeçalho' }
 
-export function Parameters({ parameters }: { readonly parameters: readonly oas31.ParameterObject[] }) {
+interface ParametersProps {
+  readonly parameters: readonly oas31.ParameterObject[]
+  /** One below that of what has the parameters. */
+  readonly heading: 'h3' | 'h4'
+}
+
+export function Parameters({ parameters, heading: Heading }: ParametersProps) {
   if (parameters.length === 0) return null
   const properties = Object.fromEntries(
     parameters.map(({ name, description, schema }) => [name, { ...schema, description }]),
@@ -99,7 +105,7 @@ export function Parameters({ parameters }: { readonly parameters: readonly oas31
   const places = [...new Set(parameters.map((parameter) => PLACES[parameter.in]))].join(', ')
   return (
     <>
-      <h4>Parâmetros ({places})</h4>
+      <Heading>Parâmetros ({places})</Heading>
       <FieldTable schema={{ properties, required, additionalProperties: false } as Schema} />
     </>
   )

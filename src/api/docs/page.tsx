@@ -105,7 +105,7 @@ function Webhooks({ contract }: { readonly contract: oas31.OpenAPIObject }) {
         Cada evento é um POST ao endereço registrado, com o corpo <code>event</code>, <code>occurred_at</code>,{' '}
         <code>origin</code> e <code>data</code>, e estes cabeçalhos:
       </p>
-      <Parameters parameters={(events[0]?.operation.parameters ?? []) as oas31.ParameterObject[]} />
+      <Parameters heading="h3" parameters={(events[0]?.operation.parameters ?? []) as oas31.ParameterObject[]} />
       {events.map(({ name, operation }) => (
         <WebhookOperation key={name} name={name} operation={operation} />
       ))}
