@@ -53,7 +53,6 @@ describe('sales: registration', () => {
       offline_id: null,
       status: 'completed',
       origin: 'api',
-      offline_id: null,
       customer: { id: customer.id, external_id: 'ana', name: 'Ana' },
       sold_at: '2026-03-10T12:34:56.789-03:00',
       items: [
@@ -65,7 +64,6 @@ describe('sales: registration', () => {
           unit_price: '18.90',
           discount: '0.00',
           total: '37.80',
-          discount: '0.00',
         },
         {
           catalog_item_id: id,
@@ -75,7 +73,6 @@ describe('sales: registration', () => {
           unit_price: '20.00',
           discount: '0.00',
           total: '30.00',
-          discount: '0.00',
         },
         {
           catalog_item_id: null,
@@ -85,7 +82,6 @@ describe('sales: registration', () => {
           unit_price: '0.50',
           discount: '0.00',
           total: '0.50',
-          discount: '0.00',
         },
       ],
       payments: [
