@@ -157,6 +157,7 @@ describeInBrowser('an owner’s day, in a browser', () => {
       await page.getByLabel('Endereço (URL)').fill(receiver.url)
       await press(page, 'Cadastrar')
       await follow(page, 'Ir para o webhook')
+      await page.locator('#entregas').waitFor()
       await panel.company.post('/customers', { name: 'João da Entrega' })
       await until(() => receiver.received.length === 1)
       // What was answered is recorded a moment after it was received.
