@@ -114,6 +114,7 @@ function priceItem(item: SaleBody['items'][number], rows: readonly ItemRow[]) {
     quantity: Number(item.quantity).toFixed(3),
     unit_price: unitPrice,
     total: money(Math.round((cents(unitPrice) * Math.round(Number(item.quantity) * 1000)) / 1000)),
+    discount: '0.00',
   }
 }
 
@@ -148,6 +149,7 @@ export function saleObject(
   return {
     id,
     external_id: body.external_id ?? null,
+    offline_id: null,
     status: 'completed',
     origin: 'api',
     customer,
@@ -155,6 +157,7 @@ export function saleObject(
     items: priced.items,
     payments: priced.payments,
     subtotal: priced.subtotal,
+    discount: '0.00',
     delivery_fee: body.delivery_fee ?? '0.00',
     total: priced.total,
     change: priced.change,
