@@ -33,7 +33,7 @@ interface Call {
   readonly method: 'GET' | 'POST'
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body?: Buffer
+  readonly body?: Buffer<ArrayBuffer>
 }
 
 /** Answers by status, and how long each took (ms). */
@@ -140,9 +140,9 @@ function attackBy(url: string, shop: Shop, cookie: string): Attack {
       email: `cliente${place}@exemplo.com.br`,
     })),
   })).map((body) => Buffer.from(JSON.stringify(body)))
-  const post = (path: string, token: string, bodies: readonly Buffer[]) => (count: number) => {
+  const post = (path: string, token: string, bodies: readonly Buffer<ArrayBuffer>[]) => (count: number) => {
     const headers = { ...JSON_TYPE, authorization: `Bearer ${token}` }
-    return { method: 'POST' as const, path, headers, body: bodies[count % bodies.length] as Buffer }
+    return { method: 'POST' as const, path, headers, body: bodies[count % bodies.length] as Buffer<ArrayBuffer> }
   }
   const done = [
     ...repeat('uploads', UPLOADERS, post('/api/sync/sales', shop.token, uploads)),

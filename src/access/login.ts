@@ -4,7 +4,7 @@ import type { Refusal } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { asUser, runAs } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
-import { createSemaphore } from '#lib/semaphore.ts'
+import { createTurns } from '#lib/turns.ts'
 import { type Counted, createMinuteLimit, type MinuteLimit, networkOf } from './minute-limit.ts'
 import { hashPassword, verifyPassword } from './passwords.ts'
 
@@ -70,7 +70,7 @@ export function createLogin(pool: Pool): Login {
   const ofEmail = createMinuteLimit({ perMinute: FAILURES_OF_EMAIL })
   const ofAddress = createMinuteLimit({ perMinute: FAILURES_OF_ADDRESS })
   const grants = createMinuteLimit({ perMinute: GRANTS_PER_MINUTE })
-  const semaphore = createSemaphore(VERIFICATIONS)
+  const turns = createTurns(VERIFICATIONS)
 
   async function attempt(
     { email, password }: Credentials,
@@ -100,7 +100,7 @@ export function createLogin(pool: Pool): Login {
     for (const counted of [await ofAddress.look(address), await ofEmail.look(key)]) {
       if (counted.limited) return limitedBy(counted)
     }
-    return semaphore.run(() => attempt(credentials, address))
+    return turns.run(address, () => attempt(credentials, address))
   }
 
   return {

@@ -17,6 +17,7 @@ import { operate } from '#ledger/write/operation.ts'
 import { asApiKey, runCommands } from '#ledger/write/run.ts'
 import type { Answer, Request as LedgerRequest } from '#ledger/write/unit-of-work.ts'
 import type { Payments } from '#payments/pay-order.ts'
+import type { PoolOf } from '#postgres/shared-pool.ts'
 import type { DeliveryNotifier } from '#webhooks/notifier.ts'
 import { admissionOf, callerOf } from './authenticate.ts'
 import { type BatchInput, batchOf, batchReply, readBatch } from './batch.ts'
@@ -33,8 +34,9 @@ import {
   single,
 } from './route.ts'
 
-/** What route handlers work with. */
+/** What route handlers work with; `poolOf` a company is what they read its records on. */
 export interface RouteContext extends Payments, InputDependencies {
+  readonly poolOf: PoolOf
   readonly store: EventStore
   readonly verifier: Verifier
   readonly limits: QuotaLimits
@@ -87,8 +89,9 @@ async function answerRead(
     return
   }
   const query = parseQuery(route.query ?? NO_QUERY, request.query)
-  const { pool, store, verifier, limits } = context
+  const { poolOf, store, verifier, limits } = context
   const caller = callerOf(response)
+  const pool = poolOf(caller.companyId)
   const params = request.params as Params
   const answer = await route.read({ pool, store, verifier, limits, caller, params, query })
   if (!answer) throw new Problem('not_found')
@@ -144,12 +147,13 @@ async function answerOperation(
   request: Request,
   response: Response,
 ): Promise<void> {
-  const { pool, newId, deliveryNotifier } = context
+  const { poolOf, newId, deliveryNotifier } = context
+  const { companyId } = callerOf(response)
   parseQuery(NO_QUERY, request.query)
   const idempotency = idempotencyOf(request, response, context)
   const body = parse(route.body ?? NO_BODY, request.body)
   const params = request.params as Params
-  const answer = await operate(pool, { companyId: callerOf(response).companyId, idempotency }, async (operating) => {
+  const answer = await operate(poolOf(companyId), { companyId, idempotency }, async (operating) => {
     const result = route.operate(operating, { params, body, newId })
     return (await result) ?? refuse('not_found')
   })
@@ -169,7 +173,7 @@ async function answerAction(
   const params = request.params as Params
   const requestId = response.locals.requestId as string
   const caller = callerOf(response)
-  const answer = await route.act({ ...context, caller, requestId, idempotency, params, body })
+  const answer = await route.act({ ...context, pool: context.poolOf(caller.companyId), caller, requestId, idempotency, params, body })
   if (answer === null) throw new Problem('not_found')
   await send(response, answer, ({ body }) => single(body), context.compress)
 }
@@ -182,7 +186,7 @@ async function answerBatch(
 ): Promise<void> {
   parseQuery(NO_QUERY, request.query)
   const idempotency = idempotencyOf(request, response, context)
-  const input: BatchInput = readBatch(parse(batchBody, request.body).items, route.item)
+  const input: BatchInput = await readBatch(callerOf(response).companyId, parse(batchBody, request.body).items, route.item)
   await run(context, response, {
     invocations: input.valid.map((item) => ({ command: route.batch, input: item })),
     idempotency,

@@ -1,10 +1,5 @@
+import { createSharedRoom, type Key, type SharedFigures } from './shared-room.ts'
 import { Unavailable } from './unavailable.ts'
-
-/** Bytes that may be kept in memory: for all callers, and for one company. */
-export interface MemoryLimits {
-  readonly allBytes: number
-  readonly companyBytes: number
-}
 
 /** What is kept in memory for one call. */
 export interface MemoryUse {
@@ -14,36 +9,29 @@ export interface MemoryUse {
   release(): void
 }
 
-/** Bounds memory by refusing what would exceed it. */
+/** Bounds memory by refusing what would exceed it, by key: each has its share (createSharedRoom). */
 export interface MemoryBudget {
-  /** Company 0 stands for callers whom nobody knows yet. */
-  open(companyId: number): MemoryUse
+  open(key: Key): MemoryUse
 }
 
-/** One call of a company is let through, however much it needs: what does not fit beside others must fit alone. */
-export function createMemoryBudget({ allBytes, companyBytes }: MemoryLimits): MemoryBudget {
-  const byCompany = new Map<number, number>()
-  let all = 0
-  const change = (companyId: number, bytes: number): number => {
-    const left = (byCompany.get(companyId) ?? 0) + bytes
-    all += bytes
-    if (left > 0) byCompany.set(companyId, left)
-    else byCompany.delete(companyId)
-    return left
-  }
+export function createMemoryBudget(capacity_bytes: number): MemoryBudget & SharedFigures {
+  const room = createSharedRoom(capacity_bytes)
   return {
-    open(companyId) {
+    get used() {
+      return room.used
+    },
+    get refused() {
+      return room.refused
+    },
+    open(key) {
       let own = 0
       return {
         add(bytes) {
+          if (!room.take(key, bytes, own)) throw new Unavailable('too much is kept for callers already')
           own += bytes
-          const ofCompany = change(companyId, bytes)
-          if (all > allBytes || (ofCompany > companyBytes && ofCompany > own)) {
-            throw new Unavailable('too much is kept for callers already')
-          }
         },
         release() {
-          change(companyId, -own)
+          room.give(key, own)
           own = 0
         },
       }

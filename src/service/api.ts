@@ -9,7 +9,8 @@ import { createSyncAccess } from '#access/sync-access.ts'
 import { createPageCache } from '#api/page-cache.ts'
 import { SECRET_BYTES, secretOf } from '#domain/webhook-secret.ts'
 import { createCompress } from '#http/compression.ts'
-import { createMemoryBudget, type MemoryLimits } from '#lib/memory-budget.ts'
+import { createMemoryBudget } from '#lib/memory-budget.ts'
+import { createTurns, type TurnLimits } from '#lib/turns.ts'
 import { createLiveUpdates } from '#live/updates.ts'
 import type { Metrics } from '#metrics/metrics.ts'
 import { NOTIFICATIONS_PER_MINUTE } from '#payment-notifications/receiver.ts'
@@ -20,7 +21,13 @@ import type { Running, Shared } from './role.ts'
 const MEBIBYTE = 1_048_576
 
 /** What callers' bodies may take in memory, until they are answered. A body has 1 MB, a till's list 5. */
-const BODIES: MemoryLimits = { allBytes: 64 * MEBIBYTE, companyBytes: 32 * MEBIBYTE }
+const BODIES_BYTES = 64 * MEBIBYTE
+
+/**
+ * Calls with large bodies that are read and answered: of one company, because slow senders must not keep those of others out.
+ * Of those that wait no body is read.
+ */
+const LARGE_CALLS: TurnLimits = { running: Number.POSITIVE_INFINITY, runningOfKey: 4, waiting: 256 }
 
 /** The gate sends one statement at a time. */
 const GATE_CONNECTIONS = 1
@@ -51,6 +58,8 @@ export function openInterfaces(
     application_name: 'tillbook gate',
   })
   metrics.watchPool('gate', gatePool)
+  const bodies = createMemoryBudget(BODIES_BYTES)
+  const largeCalls = createTurns(LARGE_CALLS)
   const limits = { perMinute: config.QUOTA_PER_MINUTE, perDay: config.QUOTA_PER_DAY }
   const login = createLogin(core.pool)
   const live = createLiveUpdates({
@@ -70,7 +79,8 @@ export function openInterfaces(
       tokenDays: config.SYNC_TOKEN_DAYS ?? null,
       callsPerMinute: config.SYNC_QUOTA_PER_MINUTE,
     }),
-    bodies: createMemoryBudget(BODIES),
+    bodies,
+    largeCalls,
     live,
     panel: {
       login,

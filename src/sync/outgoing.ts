@@ -2,19 +2,19 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Response } from 'express'
 import { JSON_TYPE } from '#http/answer.ts'
-import { createMemoryBudget, type MemoryLimits } from '#lib/memory-budget.ts'
-import { createSemaphore } from '#lib/semaphore.ts'
+import { createMemoryBudget } from '#lib/memory-budget.ts'
+import { createTurns } from '#lib/turns.ts'
 
 /**
- * Answers that are read at a time, of the connections for queries; reading 50,000 products takes about half a second, what
+ * Answers that are read at a time, of all companies and of one, of the connections for queries; reading 50,000 products takes about half a second, what
  * changed a few milliseconds. All tills of a chain come in the same minute of the morning, so many may wait.
  */
-const READERS = { running: 2, waiting: 1_000 }
+const READERS = { running: 3, runningOfKey: 2, waiting: 2_000 }
 /** A catalog of 50,000 products must come through a bad line. */
 const LONGEST_SENDING_MS = 5 * 60_000
 
 /** Of answers that were read and not yet taken, and of what was asked with. */
-const LIMITS: MemoryLimits = { allBytes: 256 * 1_048_576, companyBytes: 64 * 1_048_576 }
+const ROOM_BYTES = 256 * 1_048_576
 
 /** Takes the next piece of an answer; false when there is nobody left to send it to. */
 export type Write = (text: string) => boolean
@@ -32,9 +32,9 @@ interface Outgoing {
  * What is read is kept in memory until the till has taken it: a slow line must hold neither a connection nor a snapshot of
  * Postgres, and an answer whose reading fails can still be an error. Memory is bounded by refusing what would exceed it.
  */
-export function createOutgoing(limits: MemoryLimits = LIMITS): Outgoing {
-  const semaphore = createSemaphore(READERS)
-  const budget = createMemoryBudget(limits)
+export function createOutgoing(room_bytes = ROOM_BYTES): Outgoing {
+  const turns = createTurns(READERS)
+  const budget = createMemoryBudget(room_bytes)
 
   return {
     async send(response, companyId, read) {
@@ -49,7 +49,7 @@ export function createOutgoing(limits: MemoryLimits = LIMITS): Outgoing {
           return !response.closed
         }
         // Whoever has gone while waiting leaves the turn to the next.
-        await semaphore.run(async () => {
+        await turns.run(companyId, async () => {
           if (!response.closed) await read(write)
         })
         await transmit(response, chunks)

@@ -1,15 +1,17 @@
 import express, { type RequestHandler, type Router } from 'express'
-import type { Pool } from 'pg'
 import type { AddressLimit } from '#access/minute-limit.ts'
 import type { SyncAccess } from '#access/sync-access.ts'
 import { limitAnonymousBy } from '#http/middleware/anonymous-callers.ts'
 import { jsonBodyUpTo } from '#http/middleware/json-body.ts'
+import { largeInTurns } from '#http/middleware/large-calls.ts'
 import { routed } from '#http/middleware/observe.ts'
 import { type LogError, problemHandler } from '#http/middleware/problem-handler.ts'
 import { requireHttps } from '#http/middleware/transport.ts'
 import { Problem } from '#http/problems.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
+import type { Turns } from '#lib/turns.ts'
+import type { PoolOf } from '#postgres/shared-pool.ts'
 import { answerProblem } from './answer.ts'
 import { authRoutes, requireToken } from './auth.ts'
 import { productRoutes } from './products.ts'
@@ -18,12 +20,14 @@ import { configRoute, statusRoute } from './till.ts'
 import { uploadRoute } from './upload.ts'
 
 export interface SyncOptions {
-  readonly pool: Pool
+  readonly poolOf: PoolOf
   readonly writer: Writer
   readonly sync: SyncAccess
   readonly addresses: AddressLimit
   /** Room for the bodies of calls. */
   readonly bodies: MemoryBudget
+  /** Of calls with large bodies. */
+  readonly largeCalls: Turns
   readonly log: LogError
 }
 
@@ -45,7 +49,7 @@ export function syncRouter(options: SyncOptions): Router {
   router.use(neverStored, requireHttps(limitAnonymous))
   for (const route of routesOf(options)) {
     const before = [
-      ...(route.isOpen ? [] : [authenticated]),
+      ...(route.isOpen ? [] : [authenticated, largeInTurns(options.largeCalls)]),
       ...(route.bodyBytes ? [jsonBodyUpTo(route.bodyBytes, options.bodies)] : []),
     ]
     const one = router.route(route.path).all(routed(`/api${route.path}`))
@@ -61,8 +65,8 @@ export function syncRouter(options: SyncOptions): Router {
 const routesOf = (options: SyncOptions): SyncRoute[] => [
   ...authRoutes(options.sync),
   statusRoute,
-  configRoute(options.pool),
-  ...productRoutes(options.pool),
+  configRoute(options.poolOf),
+  ...productRoutes(options.poolOf),
   uploadRoute(options),
 ]
 

@@ -38,7 +38,7 @@ describe('bodies that are on their way', () => {
   before(async () => {
     api = await startApi(database.url, {
       log: () => {},
-      bodies: counted(createMemoryBudget({ allBytes: 3 * MB, companyBytes: 2 * MB })),
+      bodies: counted(createMemoryBudget(4 * MB)),
     })
     one = await api.company()
     other = await api.company()
@@ -92,7 +92,7 @@ describe('bodies that are on their way', () => {
   })
 
   it('take no room for senders who have gone before they were admitted', async () => {
-    const bodies = counted(createMemoryBudget({ allBytes: MB, companyBytes: MB }))
+    const bodies = counted(createMemoryBudget(MB))
     let passed = false
     const app = express()
     const leaves: RequestHandler = (_request, response, next) => void response.once('close', () => next())

@@ -37,7 +37,7 @@ describe('queue', () => {
 
   const start = (limits = {}): void => {
     running = []
-    queue = createQueue<Item>({ groupCommands: 32, lanes: 2, waitingCommands: 100, ...limits }, (group) => {
+    queue = createQueue<Item>({ groupCommands: 32, lanes: 2, largeLanes: 1, waitingCommands: 100, ...limits }, (group) => {
       return new Promise((resolve, reject) => {
         const leave = (settle: () => void) => () => {
           running.splice(running.indexOf(me), 1)
@@ -187,7 +187,7 @@ describe('queue', () => {
 
   it('goes on after a group that could not even be started', async () => {
     const ran: string[] = []
-    const broken = createQueue<Item>({ groupCommands: 1, lanes: 1, waitingCommands: 100 }, ([each]) => {
+    const broken = createQueue<Item>({ groupCommands: 1, lanes: 1, largeLanes: 1, waitingCommands: 100 }, ([each]) => {
       ran.push((each as Item).name)
       throw new Error('a bug before the first await')
     })

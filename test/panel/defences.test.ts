@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createMemoryBudget } from '#lib/memory-budget.ts'
+import { createMemoryBudget, type MemoryBudget } from '#lib/memory-budget.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { hiddenFields, type PanelUser, panelUser, textIn } from '../support/panel.ts'
@@ -18,8 +18,8 @@ describe('what the panel is defended against', () => {
   let opened = 0
 
   before(async () => {
-    const holdings = createMemoryBudget({ allBytes: 10 * FORM_BYTES, companyBytes: FORM_BYTES })
-    const bodies: typeof holdings = {
+    const holdings = createMemoryBudget(2 * FORM_BYTES)
+    const bodies: MemoryBudget = {
       open(companyId) {
         opened += 1
         return holdings.open(companyId)

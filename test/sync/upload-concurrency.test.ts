@@ -124,7 +124,7 @@ describe('uploads at once', () => {
       if (looking) setImmediate(take)
     }
     setImmediate(take)
-    const { invalid } = await readUpload(Array.from({ length: SALES }, () => ({ items: [] })))
+    const { invalid } = await readUpload(1, Array.from({ length: SALES }, () => ({ items: [] })))
     looking = false
     expect(invalid).to.have.length(SALES)
     expect(turns).to.be.at.least(SALES / 20)

@@ -2,11 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import express, { type Request, type RequestHandler, type Response } from 'express'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
 import { Problem } from '../problems.ts'
-
-/** Of whoever calls, once that is known. */
-interface Caller {
-  readonly companyId: number
-}
+import { shareOf } from '../share-of.ts'
 
 type Parse = (request: Request, response: Response, next: (error?: unknown) => void) => void
 
@@ -52,10 +48,9 @@ export function jsonBodyUpTo(limit: number, bodies: MemoryBudget): RequestHandle
 
 /** Holds room for a body of at most so many bytes. @throws Unavailable when there is none, and when the sender has gone. */
 export function holdBody(bodies: MemoryBudget, limit: number, { headers }: Request, response: Response): void {
-  const { caller, session } = response.locals as Response['locals'] & Partial<Record<'caller' | 'session', Caller>>
   // Whoever has gone while the key was looked up would never let go. The parser says it of those who go later.
   if (response.closed) throw Object.assign(new Error('the sender has gone'), { type: 'request.aborted', status: 400 })
-  const held = bodies.open((caller ?? session)?.companyId ?? 0)
+  const held = bodies.open(shareOf(response))
   response.once('close', held.release)
   const length = Number(headers['content-length'] ?? limit)
   // What is compressed says nothing of what it will be.

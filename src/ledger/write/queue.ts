@@ -1,3 +1,4 @@
+import { createSharedRoom, type SharedFigures } from '#lib/shared-room.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 
 export interface Queued {
@@ -10,96 +11,116 @@ export interface QueueLimits {
   readonly groupCommands: number
   /** Groups under way at once, over disjoint companies. */
   readonly lanes: number
-  /** Commands waiting; more are refused as unavailable. */
+  /** Requests larger than a group that are under way at once, beside those groups: nobody else's write waits for them. */
+  readonly largeLanes: number
+  /** Commands waiting, of all companies; one company's share is refused as unavailable beyond (createSharedRoom). */
   readonly waitingCommands: number
 }
 
-export interface Queue<T extends Queued> {
-  /** @throws Unavailable when too many commands wait already. */
+export interface Queue<T extends Queued> extends SharedFigures {
+  /** @throws Unavailable when too many commands of the company wait already. */
   push(item: T): void
   /** Resolves when nothing waits and nothing is under way. */
   idle(): Promise<void>
 }
 
-/** A request without commands counts as one, or nothing would bound how many of them wait. */
-const sizeOf = (item: Queued): number => Math.max(1, item.invocations.length)
-
 /**
- * Groups requests of any companies for one commit, in order of arrival, and runs up to `lanes` groups at once over
- * disjoint companies. There is no timer: whatever arrived while the lanes were busy is the next group.
+ * Groups requests for one commit: of each company that waits one, in turns, until the group is full, and each company's in
+ * order of arrival. Up to `lanes` groups run at once over disjoint companies. There is no timer: whatever arrived while the
+ * lanes were busy is the next group.
  */
 export function createQueue<T extends Queued>(limits: QueueLimits, runGroup: (group: T[]) => Promise<void>): Queue<T> {
-  let waiting: T[] = []
-  let waitingCommands = 0
-  let lanesBusy = 0
-  let scheduled = false
+  const room = createSharedRoom(limits.waitingCommands)
+  /** Requests that wait, by company; whose turn it is next comes first. */
+  const lines = new Map<number, T[]>()
   const busyCompanies = new Set<number>()
+  const lanesBusy = { small: 0, large: 0 }
+  let scheduled = false
   let idleCallbacks: (() => void)[] = []
 
-  function take(): T[] {
+  /** A request without commands counts as one, or nothing would bound how many wait; one beyond all bounds may wait alone. */
+  const sizeOf = (item: Queued): number => Math.min(limits.waitingCommands, Math.max(1, item.invocations.length))
+  const isLarge = (item: Queued): boolean => sizeOf(item) > limits.groupCommands
+
+  function takeFirst(companyId: number, line: T[]): T {
+    const item = line.shift() as T
+    room.give(companyId, sizeOf(item))
+    // Its next one comes after one of each other company.
+    lines.delete(companyId)
+    if (line.length > 0) lines.set(companyId, line)
+    return item
+  }
+
+  /** What comes first in the line of a company whose turn it is may be too much for the group: then so is all behind it. */
+  function takeGroup(): T[] {
     const group: T[] = []
-    const passedOver = new Set<number>(busyCompanies)
-    const rest: T[] = []
     let commands = 0
-    for (const [position, item] of waiting.entries()) {
-      if (commands >= limits.groupCommands) {
-        rest.push(...waiting.slice(position))
-        break
-      }
-      const size = sizeOf(item)
-      const fits = group.length === 0 || commands + size <= limits.groupCommands
-      if (passedOver.has(item.companyId) || !fits) {
-        // Whatever is passed over keeps its place before later requests of its company.
-        passedOver.add(item.companyId)
-        rest.push(item)
-      } else {
-        group.push(item)
-        commands += size
-      }
+    // Companies that are put at the end are met again, for their next request.
+    for (const [companyId, line] of lines) {
+      if (commands >= limits.groupCommands) break
+      const first = line[0] as T
+      if (busyCompanies.has(companyId) || commands + sizeOf(first) > limits.groupCommands) continue
+      group.push(takeFirst(companyId, line))
+      commands += sizeOf(first)
     }
-    waiting = rest
-    waitingCommands -= commands
     return group
+  }
+
+  function takeLarge(): T[] {
+    for (const [companyId, line] of lines) {
+      if (!busyCompanies.has(companyId) && isLarge(line[0] as T)) return [takeFirst(companyId, line)]
+    }
+    return []
+  }
+
+  function start(group: T[], kind: keyof typeof lanesBusy): void {
+    const companies = new Set(group.map((item) => item.companyId))
+    for (const company of companies) busyCompanies.add(company)
+    lanesBusy[kind] += 1
+    const leave = () => {
+      lanesBusy[kind] -= 1
+      for (const company of companies) busyCompanies.delete(company)
+      pump()
+      if (!isIdle()) return
+      for (const callback of idleCallbacks) callback()
+      idleCallbacks = []
+    }
+    // Whoever runs groups answers for their failures; the queue only goes on.
+    void Promise.resolve(group).then(runGroup).then(leave, leave)
   }
 
   function pump(): void {
     scheduled = false
-    while (lanesBusy < limits.lanes && waiting.length > 0) {
-      const group = take()
-      if (group.length === 0) return
-      const companies = new Set(group.map((item) => item.companyId))
-      for (const company of companies) busyCompanies.add(company)
-      lanesBusy += 1
-      const leave = () => {
-        lanesBusy -= 1
-        for (const company of companies) busyCompanies.delete(company)
-        if (waiting.length === 0 && lanesBusy === 0) {
-          for (const callback of idleCallbacks) callback()
-          idleCallbacks = []
-        }
-        pump()
+    for (const kind of ['small', 'large'] as const) {
+      while (lanesBusy[kind] < (kind === 'small' ? limits.lanes : limits.largeLanes)) {
+        const group = kind === 'small' ? takeGroup() : takeLarge()
+        if (group.length === 0) break
+        start(group, kind)
       }
-      // Whoever runs groups answers for their failures; the queue only goes on.
-      void Promise.resolve(group).then(runGroup).then(leave, leave)
     }
   }
 
+  const isIdle = (): boolean => lines.size === 0 && lanesBusy.small + lanesBusy.large === 0
+
   return {
+    get used() {
+      return room.used
+    },
+    get refused() {
+      return room.refused
+    },
     push(item) {
-      const size = sizeOf(item)
-      if (waiting.length > 0 && waitingCommands + size > limits.waitingCommands)
-        throw new Unavailable('too many commands are waiting')
-      waiting.push(item)
-      waitingCommands += size
+      const { companyId } = item
+      if (!room.take(companyId, sizeOf(item))) throw new Unavailable('too many commands of the company are waiting')
+      const line = lines.get(companyId) ?? []
+      line.push(item)
+      lines.set(companyId, line)
       // Requests that were read from sockets in the same turn of the event loop share the group.
       if (!scheduled) {
         scheduled = true
         setImmediate(pump)
       }
     },
-    idle: () =>
-      waiting.length === 0 && lanesBusy === 0
-        ? Promise.resolve()
-        : new Promise((resolve) => idleCallbacks.push(resolve)),
+    idle: () => (isIdle() ? Promise.resolve() : new Promise((resolve) => idleCallbacks.push(resolve))),
   }
 }

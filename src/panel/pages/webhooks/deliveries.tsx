@@ -155,7 +155,7 @@ const Attempts = ({ delivery, timezone }: { readonly delivery: DeliveryObject; r
 async function operated(submission: Submission, operation: Operation) {
   const { context, session } = submission
   const asked = { companyId: session.companyId, idempotency: submission.idempotency() }
-  const answer = await operate(context.pool, asked, operation)
+  const answer = await operate(context.poolOf(asked.companyId), asked, operation)
   context.deliveryNotifier.notify()
   return answer
 }
