@@ -46,7 +46,11 @@ interface Heard {
  * POST /sales and GETs of company B, one after another, alone and then beside a company A that does all it can to fill the
  * service: B is never refused, and waits for three times as long as alone, or 150 ms longer, at most (95th percentile).
  */
-export async function benchNeighbour({ database, start }: Environment, options: Options, _books: Books): Promise<Line[]> {
+export async function benchNeighbour(
+  { database, start }: Environment,
+  options: Options,
+  _books: Books,
+): Promise<Line[]> {
   if (!NEIGHBOUR_BENCHMARKS.some((name) => isSelected(options, name))) return []
   return withOwnDatabase(database.url, async (url) => {
     const [a, b] = (await createShops(url, 2)) as [Shop, Shop]

@@ -30,11 +30,7 @@ interface BatchError {
 }
 
 /** Validates each item by itself: an unknown field in one is that item's error and nobody else's. */
-export async function readBatch(
-  companyId: number,
-  items: readonly unknown[],
-  schema: z.ZodType,
-): Promise<BatchInput> {
+export async function readBatch(companyId: number, items: readonly unknown[], schema: z.ZodType): Promise<BatchInput> {
   const slices = createSlices(companyId)
   const valid: unknown[] = []
   const invalid = new Map<number, BatchError>()

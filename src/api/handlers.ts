@@ -173,7 +173,15 @@ async function answerAction(
   const params = request.params as Params
   const requestId = response.locals.requestId as string
   const caller = callerOf(response)
-  const answer = await route.act({ ...context, pool: context.poolOf(caller.companyId), caller, requestId, idempotency, params, body })
+  const answer = await route.act({
+    ...context,
+    pool: context.poolOf(caller.companyId),
+    caller,
+    requestId,
+    idempotency,
+    params,
+    body,
+  })
   if (answer === null) throw new Problem('not_found')
   await send(response, answer, ({ body }) => single(body), context.compress)
 }
@@ -186,7 +194,11 @@ async function answerBatch(
 ): Promise<void> {
   parseQuery(NO_QUERY, request.query)
   const idempotency = idempotencyOf(request, response, context)
-  const input: BatchInput = await readBatch(callerOf(response).companyId, parse(batchBody, request.body).items, route.item)
+  const input: BatchInput = await readBatch(
+    callerOf(response).companyId,
+    parse(batchBody, request.body).items,
+    route.item,
+  )
   await run(context, response, {
     invocations: input.valid.map((item) => ({ command: route.batch, input: item })),
     idempotency,

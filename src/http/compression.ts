@@ -49,7 +49,7 @@ const COMPRESS: Readonly<Record<Coding, (bytes: Buffer) => Promise<Buffer>>> = {
 export function createCompress(): Compress {
   const turns = createTurns(LIMITS)
   return async (bytes, coding, key) => {
-    const leave = await turns.take(key, AbortSignal.timeout(LONGEST_WAIT_MS))
+    const leave = await turns.enter(key, AbortSignal.timeout(LONGEST_WAIT_MS))
     if (!leave) return null
     try {
       return await COMPRESS[coding](bytes)

@@ -1,6 +1,12 @@
 import { createSharedRoom, type Key, type SharedFigures } from './shared-room.ts'
 import { Unavailable } from './unavailable.ts'
 
+/** Bytes that may be kept in memory: for all callers, and for one key however few others there are. */
+export interface MemoryLimits {
+  readonly allBytes: number
+  readonly companyBytes: number
+}
+
 /** What is kept in memory for one call. */
 export interface MemoryUse {
   /** @throws Unavailable when too much is kept already; what was added before stays until it is released. */
@@ -9,13 +15,18 @@ export interface MemoryUse {
   release(): void
 }
 
-/** Bounds memory by refusing what would exceed it, by key: each has its share (createSharedRoom). */
+/** Bounds memory by refusing what would exceed it. */
 export interface MemoryBudget {
+  /** In the name of a company's id or, of whom nobody knows yet, of an address. */
   open(key: Key): MemoryUse
 }
 
-export function createMemoryBudget(capacity_bytes: number): MemoryBudget & SharedFigures {
-  const room = createSharedRoom(capacity_bytes)
+/**
+ * Each key has its share (createSharedRoom). One call of a key is let through, however much it needs: what does not fit beside
+ * others must fit alone.
+ */
+export function createMemoryBudget({ allBytes, companyBytes }: MemoryLimits): MemoryBudget & SharedFigures {
+  const room = createSharedRoom(allBytes, companyBytes)
   return {
     get used() {
       return room.used

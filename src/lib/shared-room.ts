@@ -22,8 +22,9 @@ export interface SharedRoom extends SharedFigures {
 /**
  * A key may hold as much as it leaves free for the others (dynamic threshold; Choudhury and Hahne, 1998): alone a half, beside
  * another one that wants all a third. So there is room for a newcomer whatever the others want, without a fixed share for each.
+ * `ofKey` bounds it further.
  */
-export function createSharedRoom(capacity: number): SharedRoom {
+export function createSharedRoom(capacity: number, ofKey = capacity): SharedRoom {
   const heldBy = new Map<Key, number>()
   let used = 0
   let refused = 0
@@ -45,7 +46,7 @@ export function createSharedRoom(capacity: number): SharedRoom {
     take(key, amount, own = 0) {
       const free = capacity - used - amount
       const held = heldBy.get(key) ?? 0
-      if (free < 0 || (held > own && held + amount > free)) {
+      if (free < 0 || (held > own && held + amount > Math.min(free, ofKey))) {
         refused += 1
         return false
       }

@@ -1,30 +1,27 @@
+import { createLines } from './lines.ts'
 import type { Key } from './shared-room.ts'
 
 /** So long may work keep the event loop to itself: whoever is served between two slices waits no longer for them. */
 const SLICE_MS = 5
 
-/** Work that has to wait, by key; whose turn it is next comes first. */
-const lines = new Map<Key, (() => void)[]>()
+/** Work that waits for its next slice. */
+const lines = createLines<Key, () => void>()
 let isScheduled = false
 
 /** One slice a turn of the event loop, so that ten long works take no more of it than one. */
 function resumeOne(): void {
-  const [first] = lines
-  if (!first) return
-  const [key, line] = first
-  const resume = line.shift()
-  lines.delete(key)
-  if (line.length > 0) lines.set(key, line)
-  isScheduled = lines.size > 0
+  for (const [key, resume] of lines.firsts()) {
+    lines.take(key, resume)
+    resume()
+    break
+  }
+  isScheduled = !lines.isEmpty()
   if (isScheduled) setImmediate(resumeOne)
-  resume?.()
 }
 
 function nextSlice(key: Key): Promise<void> {
   return new Promise((resolve) => {
-    const line = lines.get(key) ?? []
-    line.push(resolve)
-    lines.set(key, line)
+    lines.add(key, resolve)
     if (isScheduled) return
     isScheduled = true
     setImmediate(resumeOne)

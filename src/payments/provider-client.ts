@@ -51,7 +51,7 @@ export function createProviderClient({
     const deadline = new AbortController()
     const timer = setTimeout(() => deadline.abort(new Error('time is up')), timeout_ms)
     const started = performance.now()
-    const release = await turns.take(accessToken, deadline.signal)
+    const release = await turns.enter(accessToken, deadline.signal)
     try {
       if (!release) throw new ProviderUnavailable('too many calls wait for the provider')
       const options = {

@@ -11,7 +11,7 @@ export type PoolOf = (companyId: number) => Pool
  */
 export function sharePool(pool: Pool, turns: Turns): PoolOf {
   async function connect(companyId: number): Promise<PoolClient> {
-    const leave = await turns.take(companyId)
+    const leave = await turns.enter(companyId)
     if (!leave) throw new Unavailable('too many wait for a connection')
     try {
       const client = await pool.connect()

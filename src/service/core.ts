@@ -11,10 +11,11 @@ import { NEXT_SCHEMA } from '#ledger/rebuild/switch-schemas.ts'
 import { createPostgresStore } from '#ledger/stores/postgres.ts'
 import type { Committed } from '#ledger/write/attempt.ts'
 import { createIdAllocator } from '#ledger/write/ids.ts'
+import type { QueueLimits } from '#ledger/write/queue.ts'
 import { createWriter, type Writer, type WriterOptions } from '#ledger/write/writer.ts'
 import { createSemaphore, type Semaphore } from '#lib/semaphore.ts'
 import type { SharedFigures } from '#lib/shared-room.ts'
-import { createTurns } from '#lib/turns.ts'
+import { createTurns, type TurnLimits } from '#lib/turns.ts'
 import { createLiveNotifier } from '#live/notifier.ts'
 import { switchOffNotices } from '#mail/switch-off-notices.ts'
 import { migrate } from '#postgres/migrate.ts'
@@ -75,16 +76,24 @@ export interface CoreOptions {
   readonly onGroup?: WriterOptions['onGroup']
 }
 
-/** Two groups under way keep Postgres busy while the next ones gather; more lanes only make the groups smaller. */
-const LANES = 2
-/** One upload or batch after the other, of companies in turns: several at once would keep processor and disk from all others. */
-const LARGE_LANES = 1
-const GROUP_COMMANDS = 32
-const WAITING_COMMANDS = 5_000
+/**
+ * Two groups under way keep Postgres busy while the next ones gather; more lanes only make the groups smaller. One upload or
+ * batch after the other, of companies in turns: several at once would keep processor and disk from all others.
+ */
+const WRITER_LIMITS: QueueLimits = { groupCommands: 32, lanes: 2, largeLanes: 1, waitingCommands: 5_000 }
+/** One for each lane, and one to resolve unknown outcomes. */
+const WRITER_CONNECTIONS = WRITER_LIMITS.lanes + WRITER_LIMITS.largeLanes + 1
 /** Reads that wait for a connection. */
 const WAITING_QUERIES = 2_000
 /** The holder of the lock, a snapshot to compare by, and companies replayed side by side. */
 const BUILD_CONNECTIONS = 4
+
+/** A company has half of the connections at most, so that others find one at once, whatever it asks for. */
+const queryTurns = (connections: number): TurnLimits => ({
+  running: connections,
+  runningOfKey: Math.ceil(connections / 2),
+  waiting: WAITING_QUERIES,
+})
 
 /** Each replays a ledger and holds one of the query connections. */
 const AS_OF = { running: 2, waiting: 16 }
@@ -95,13 +104,8 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   await migrate(options.databaseUrl)
   const pool = createPool(options.databaseUrl, { max: options.queryConnections, pipeline: true })
   // Its statements look rows up by key only: without the other plans no stale statistics can lead to a scan.
-  const writerPool = createPool(options.databaseUrl, { max: LANES + LARGE_LANES + 1, pipeline: true, keyLookupsOnly: true })
-  // Half of them at most, so that others find one at once, whatever a company asks for.
-  const queries = createTurns({
-    running: options.queryConnections,
-    runningOfKey: Math.ceil(options.queryConnections / 2),
-    waiting: WAITING_QUERIES,
-  })
+  const writerPool = createPool(options.databaseUrl, { max: WRITER_CONNECTIONS, pipeline: true, keyLookupsOnly: true })
+  const queries = createTurns(queryTurns(options.queryConnections))
   const poolOf = sharePool(pool, queries)
   const store = await storeOf(options, pool, poolOf)
   const rebuilding = { databaseUrl: options.databaseUrl, pool, store, model }
@@ -113,12 +117,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     store,
     model,
     ids: createIdAllocator(pool),
-    limits: {
-      groupCommands: GROUP_COMMANDS,
-      lanes: LANES,
-      largeLanes: LARGE_LANES,
-      waitingCommands: WAITING_COMMANDS,
-    },
+    limits: WRITER_LIMITS,
     reactors: [outbox, switchOffNotices],
     newId: uuidv7,
     onCommitted: (moved: readonly Committed[]) => {
@@ -141,7 +140,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     model,
     writer: preparation ? guarded(writer, preparation) : writer,
     pools: { queries: pool, writer: writerPool },
-    shared: { writer: writer.waiting, queries, verification: verifier.waiting },
+    shared: { commands: writer.waiting, queries, verifications: verifier.waiting },
     verifier,
     asOfSemaphore: createSemaphore(AS_OF),
     requestSecret: await installationSecret(pool, 'request_hashes'),

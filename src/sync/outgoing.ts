@@ -2,7 +2,8 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Response } from 'express'
 import { JSON_TYPE } from '#http/answer.ts'
-import { createMemoryBudget } from '#lib/memory-budget.ts'
+import { createMemoryBudget, type MemoryLimits } from '#lib/memory-budget.ts'
+import type { SharedFigures } from '#lib/shared-room.ts'
 import { createTurns } from '#lib/turns.ts'
 
 /**
@@ -14,29 +15,35 @@ const READERS = { running: 3, runningOfKey: 2, waiting: 2_000 }
 const LONGEST_SENDING_MS = 5 * 60_000
 
 /** Of answers that were read and not yet taken, and of what was asked with. */
-const ROOM_BYTES = 256 * 1_048_576
+const LIMITS: MemoryLimits = { allBytes: 256 * 1_048_576, companyBytes: 64 * 1_048_576 }
 
 /** Takes the next piece of an answer; false when there is nobody left to send it to. */
 export type Write = (text: string) => boolean
 
 /** Sends answers that may be large. */
-interface Outgoing {
+export interface Outgoing {
   /**
    * Calls `read` when it is its turn, and sends what it has written once it is done.
    * @throws Unavailable when too much is waiting already, and what `read` throws; nothing is sent then.
    */
   send(response: Response, companyId: number, read: (write: Write) => Promise<void>): Promise<void>
+  /** Answers that wait to be read. */
+  readonly waiting: SharedFigures
+  /** What was read and not yet taken. */
+  readonly bytes: SharedFigures
 }
 
 /**
  * What is read is kept in memory until the till has taken it: a slow line must hold neither a connection nor a snapshot of
  * Postgres, and an answer whose reading fails can still be an error. Memory is bounded by refusing what would exceed it.
  */
-export function createOutgoing(room_bytes = ROOM_BYTES): Outgoing {
+export function createOutgoing(limits: MemoryLimits = LIMITS): Outgoing {
   const turns = createTurns(READERS)
-  const budget = createMemoryBudget(room_bytes)
+  const budget = createMemoryBudget(limits)
 
   return {
+    waiting: turns,
+    bytes: budget,
     async send(response, companyId, read) {
       const chunks: Buffer[] = []
       const held = budget.open(companyId)

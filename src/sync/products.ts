@@ -6,7 +6,7 @@ import type { PoolOf } from '#postgres/shared-pool.ts'
 import { checkProducts, readProducts } from '#queries/catalog/products-for-till.ts'
 import { parse } from './answer.ts'
 import { sessionOf } from './auth.ts'
-import { createOutgoing, type Write } from './outgoing.ts'
+import type { Outgoing, Write } from './outgoing.ts'
 import { LIST_BODY_BYTES, type SyncRoute } from './route.ts'
 
 /** As many as a download is made for. */
@@ -15,9 +15,13 @@ const MAX_CHECKED = 50_000
 const Download = z.object({ last_sync: QueryInstant.optional() })
 const Check = z.object({ products: z.array(z.object({ id: Id, updated_at: Instant })).max(MAX_CHECKED) })
 
+interface Options {
+  readonly poolOf: PoolOf
+  readonly outgoing: Outgoing
+}
+
 /** Products for tills, all or what changed, and what changed without a till's knowledge (SYNC-10, SYNC-12, SYNC-15). */
-export function productRoutes(poolOf: PoolOf): SyncRoute[] {
-  const outgoing = createOutgoing()
+export function productRoutes({ poolOf, outgoing }: Options): SyncRoute[] {
   return [
     {
       method: 'get',

@@ -14,6 +14,7 @@ import type { Turns } from '#lib/turns.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
 import { answerProblem } from './answer.ts'
 import { authRoutes, requireToken } from './auth.ts'
+import type { Outgoing } from './outgoing.ts'
 import { productRoutes } from './products.ts'
 import type { SyncRoute } from './route.ts'
 import { configRoute, statusRoute } from './till.ts'
@@ -28,6 +29,8 @@ export interface SyncOptions {
   readonly bodies: MemoryBudget
   /** Of calls with large bodies. */
   readonly largeCalls: Turns
+  /** Answers to tills that may be large. */
+  readonly outgoing: Outgoing
   readonly log: LogError
 }
 
@@ -66,7 +69,7 @@ const routesOf = (options: SyncOptions): SyncRoute[] => [
   ...authRoutes(options.sync),
   statusRoute,
   configRoute(options.poolOf),
-  ...productRoutes(options.poolOf),
+  ...productRoutes(options),
   uploadRoute(options),
 ]
 

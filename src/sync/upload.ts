@@ -58,12 +58,7 @@ const RESULTS: Reply = {
   withoutBodies: true,
 }
 
-async function record(
-  writer: Writer,
-  upload: Upload,
-  session: SyncSession,
-  response: Response,
-): Promise<SaleResult[]> {
+async function record(writer: Writer, upload: Upload, session: SyncSession, response: Response): Promise<SaleResult[]> {
   const acting = asUser(session, response.locals.requestId as string)
   const done: CommandResult[] = []
   for (const invocations of portionsOf(upload)) {

@@ -18,7 +18,7 @@ describe('what the panel is defended against', () => {
   let opened = 0
 
   before(async () => {
-    const holdings = createMemoryBudget(2 * FORM_BYTES)
+    const holdings = createMemoryBudget({ allBytes: 10 * FORM_BYTES, companyBytes: FORM_BYTES })
     const bodies: MemoryBudget = {
       open(companyId) {
         opened += 1

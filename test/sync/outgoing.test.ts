@@ -20,7 +20,7 @@ describe('answers that may be large', () => {
   let asked = 0
 
   before(async () => {
-    const outgoing = createOutgoing(100 * MB)
+    const outgoing = createOutgoing({ allBytes: 100 * MB, companyBytes: 40 * MB })
     const app: Express = express()
     app.get('/:company', async (request, response) => {
       asked += 1

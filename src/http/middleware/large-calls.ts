@@ -4,7 +4,7 @@ import { Unavailable } from '#lib/unavailable.ts'
 import { shareOf } from '../share-of.ts'
 
 /** No sale, record or form comes near; lists of hundreds of them do. */
-const LARGE_BODY_BYTES = 65_536
+const LARGE_BODY_BYTES = 16_384
 
 /**
  * Lets large calls of a company in a few at a time, until each is answered. The bodies of those that wait are not read: they
@@ -19,7 +19,7 @@ export function largeInTurns(turns: Turns): RequestHandler {
     const gone = new AbortController()
     const leaveLine = () => gone.abort()
     response.once('close', leaveLine)
-    const leave = await turns.take(shareOf(response), gone.signal)
+    const leave = await turns.enter(shareOf(response), gone.signal)
     response.off('close', leaveLine)
     if (!leave) throw new Unavailable('too many large calls of the company are waiting')
     if (response.closed) leave()

@@ -1,3 +1,4 @@
+import { createLines } from '#lib/lines.ts'
 import { createSharedRoom, type SharedFigures } from '#lib/shared-room.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 
@@ -31,8 +32,7 @@ export interface Queue<T extends Queued> extends SharedFigures {
  */
 export function createQueue<T extends Queued>(limits: QueueLimits, runGroup: (group: T[]) => Promise<void>): Queue<T> {
   const room = createSharedRoom(limits.waitingCommands)
-  /** Requests that wait, by company; whose turn it is next comes first. */
-  const lines = new Map<number, T[]>()
+  const lines = createLines<number, T>()
   const busyCompanies = new Set<number>()
   const lanesBusy = { small: 0, large: 0 }
   let scheduled = false
@@ -40,35 +40,31 @@ export function createQueue<T extends Queued>(limits: QueueLimits, runGroup: (gr
 
   /** A request without commands counts as one, or nothing would bound how many wait; one beyond all bounds may wait alone. */
   const sizeOf = (item: Queued): number => Math.min(limits.waitingCommands, Math.max(1, item.invocations.length))
-  const isLarge = (item: Queued): boolean => sizeOf(item) > limits.groupCommands
 
-  function takeFirst(companyId: number, line: T[]): T {
-    const item = line.shift() as T
-    room.give(companyId, sizeOf(item))
-    // Its next one comes after one of each other company.
-    lines.delete(companyId)
-    if (line.length > 0) lines.set(companyId, line)
-    return item
+  function take(item: T): void {
+    lines.take(item.companyId, item)
+    room.give(item.companyId, sizeOf(item))
   }
 
-  /** What comes first in the line of a company whose turn it is may be too much for the group: then so is all behind it. */
+  /** What comes first in a line may be too much for the group: then all behind it waits too. */
   function takeGroup(): T[] {
     const group: T[] = []
     let commands = 0
-    // Companies that are put at the end are met again, for their next request.
-    for (const [companyId, line] of lines) {
+    for (const [companyId, item] of lines.firsts()) {
       if (commands >= limits.groupCommands) break
-      const first = line[0] as T
-      if (busyCompanies.has(companyId) || commands + sizeOf(first) > limits.groupCommands) continue
-      group.push(takeFirst(companyId, line))
-      commands += sizeOf(first)
+      if (busyCompanies.has(companyId) || commands + sizeOf(item) > limits.groupCommands) continue
+      take(item)
+      group.push(item)
+      commands += sizeOf(item)
     }
     return group
   }
 
   function takeLarge(): T[] {
-    for (const [companyId, line] of lines) {
-      if (!busyCompanies.has(companyId) && isLarge(line[0] as T)) return [takeFirst(companyId, line)]
+    for (const [companyId, item] of lines.firsts()) {
+      if (busyCompanies.has(companyId) || sizeOf(item) <= limits.groupCommands) continue
+      take(item)
+      return [item]
     }
     return []
   }
@@ -100,7 +96,7 @@ export function createQueue<T extends Queued>(limits: QueueLimits, runGroup: (gr
     }
   }
 
-  const isIdle = (): boolean => lines.size === 0 && lanesBusy.small + lanesBusy.large === 0
+  const isIdle = (): boolean => lines.isEmpty() && lanesBusy.small + lanesBusy.large === 0
 
   return {
     get used() {
@@ -112,9 +108,7 @@ export function createQueue<T extends Queued>(limits: QueueLimits, runGroup: (gr
     push(item) {
       const { companyId } = item
       if (!room.take(companyId, sizeOf(item))) throw new Unavailable('too many commands of the company are waiting')
-      const line = lines.get(companyId) ?? []
-      line.push(item)
-      lines.set(companyId, line)
+      lines.add(companyId, item)
       // Requests that were read from sockets in the same turn of the event loop share the group.
       if (!scheduled) {
         scheduled = true
