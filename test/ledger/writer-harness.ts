@@ -58,7 +58,7 @@ export async function openHarness(
       store,
       model: counterModel,
       ids: createIdAllocator(pool),
-      limits: { groupCommands: 32, lanes: 2, largeLanes: 1, waitingCommands: 1000 },
+      limits: { groupCommands: 32, lanes: 2, largeLanes: 1, waitingCommands: 5_000 },
       reactors: [echo],
       newId: v7,
       onCommitted: (moved) => {

@@ -126,7 +126,7 @@ describe('uploads at once', () => {
     setImmediate(take)
     const { invalid } = await readUpload(
       1,
-      Array.from({ length: SALES }, () => ({ items: [] })),
+      Array.from({ length: 20 * SALES }, () => ({ items: [] })),
     )
     looking = false
     expect(invalid).to.have.length(20 * SALES)
