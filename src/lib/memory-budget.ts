@@ -1,5 +1,5 @@
 import { createSharedRoom, type Key, type SharedFigures } from './shared-room.ts'
-import { Unavailable } from './unavailable.ts'
+import { ShareTaken } from './unavailable.ts'
 
 /** Bytes that may be kept in memory: for all callers, and for one key however few others there are. */
 export interface MemoryLimits {
@@ -9,7 +9,7 @@ export interface MemoryLimits {
 
 /** What is kept in memory for one call. */
 export interface MemoryUse {
-  /** @throws Unavailable when too much is kept already; what was added before stays until it is released. */
+  /** @throws ShareTaken when too much is kept already; what was added before stays until it is released. */
   add(bytes: number): void
   /** Once is enough, more does no harm. */
   release(): void
@@ -38,7 +38,7 @@ export function createMemoryBudget({ allBytes, companyBytes }: MemoryLimits): Me
       let own = 0
       return {
         add(bytes) {
-          if (!room.take(key, bytes, own)) throw new Unavailable('too much is kept for callers already')
+          if (!room.take(key, bytes, own)) throw new ShareTaken('too much is kept for callers already')
           own += bytes
         },
         release() {

@@ -1,6 +1,6 @@
 import { createLines } from './lines.ts'
 import { createSharedRoom, type Key, type SharedFigures } from './shared-room.ts'
-import { Unavailable } from './unavailable.ts'
+import { ShareTaken } from './unavailable.ts'
 
 export interface TurnLimits {
   /** Turns at a time. */
@@ -18,7 +18,7 @@ export interface Turns extends SharedFigures {
    * `signal` ends the waiting, or when it took too long.
    */
   enter(key: Key, signal?: AbortSignal): Promise<(() => void) | null>
-  /** Does `work` when it is its turn. @throws Unavailable where `enter` gives none. */
+  /** Does `work` when it is its turn. @throws ShareTaken where `enter` gives none. */
   run<T>(key: Key, work: () => Promise<T>, signal?: AbortSignal): Promise<T>
 }
 
@@ -97,7 +97,7 @@ export function createTurns({ running, runningOfKey = running, waiting }: TurnLi
     enter,
     async run(key, work, signal) {
       const leave = await enter(key, signal)
-      if (!leave) throw new Unavailable('too many wait for their turn')
+      if (!leave) throw new ShareTaken('too many wait for their turn')
       try {
         return await work()
       } finally {

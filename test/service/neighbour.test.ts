@@ -71,7 +71,7 @@ describe('a company beside one that fills the service', function () {
   }
   const create = (company: TestCompany, name = 'Ana') => company.post('/customers', { name })
   const refused = (reply: Awaited<ReturnType<typeof create>>) => {
-    expectProblem(reply, 503, 'unavailable')
+    expect(expectProblem(reply, 503, 'unavailable')).to.deep.equal({ reason: 'share_taken' })
     expect(reply.headers.get('retry-after')).to.equal('1')
   }
 

@@ -1,6 +1,6 @@
 import { createLines } from '#lib/lines.ts'
 import { createSharedRoom, type SharedFigures } from '#lib/shared-room.ts'
-import { Unavailable } from '#lib/unavailable.ts'
+import { ShareTaken } from '#lib/unavailable.ts'
 
 export interface Queued {
   readonly companyId: number
@@ -14,12 +14,12 @@ export interface QueueLimits {
   readonly lanes: number
   /** Requests larger than a group that are under way at once, beside those groups: nobody else's write waits for them. */
   readonly largeLanes: number
-  /** Commands waiting, of all companies; one company's share is refused as unavailable beyond (createSharedRoom). */
+  /** Commands waiting, of all companies; one company's share is refused beyond (createSharedRoom). */
   readonly waitingCommands: number
 }
 
 export interface Queue<T extends Queued> extends SharedFigures {
-  /** @throws Unavailable when too many commands of the company wait already. */
+  /** @throws ShareTaken when too many commands of the company wait already. */
   push(item: T): void
   /** Resolves when nothing waits and nothing is under way. */
   idle(): Promise<void>
@@ -107,7 +107,7 @@ export function createQueue<T extends Queued>(limits: QueueLimits, runGroup: (gr
     },
     push(item) {
       const { companyId } = item
-      if (!room.take(companyId, sizeOf(item))) throw new Unavailable('too many commands of the company are waiting')
+      if (!room.take(companyId, sizeOf(item))) throw new ShareTaken('too many commands of the company are waiting')
       lines.add(companyId, item)
       // Requests that were read from sockets in the same turn of the event loop share the group.
       if (!scheduled) {
