@@ -173,7 +173,7 @@ function watchShared(registers: Registry[]): Map<string, SharedFigures> {
   })
   new Counter({
     name: 'tillbook_shared_refused_total',
-    help: 'Calls and bodies that were refused because their company had its share',
+    help: 'Calls that were refused because the caller had its share',
     labelNames,
     registers,
     collect() {
