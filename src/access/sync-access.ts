@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { deleteInBatches } from '#postgres/purge.ts'
 import type { Holder, Login } from './login.ts'
 import { createMinuteLimit, type MinuteLimit } from './minute-limit.ts'
-import { CLOCK, opaqueTokens, revokedSurplus } from './opaque-token.ts'
+import { CLOCK, revokedSurplus, TILL_TOKENS as TOKENS } from './opaque-token.ts'
 
 /** Who may use the sync interface, and how often. */
 export interface SyncAccess {
@@ -62,8 +62,6 @@ export interface Tokens {
   renew(session: SyncSession): Promise<IssuedToken | null>
   revoke(session: SyncSession): Promise<void>
 }
-
-const TOKENS = opaqueTokens('tb_sync_')
 
 /** Tokens that expire after `days`; never, when null. */
 export function createTokens(pool: Pool, days: number | null): Tokens {

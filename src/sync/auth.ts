@@ -47,7 +47,8 @@ export function authRoutes({ login, tokens }: SyncAccess): SyncRoute[] {
       isOpen: true,
       bodyBytes: CREDENTIALS_BYTES,
       async handle(request, response) {
-        const outcome = await login.logIn(parse(Credentials, request.body), request.ip ?? '')
+        const from = { address: request.ip ?? '', keeps: 'token', kept: bearer(request) } as const
+        const outcome = await login.logIn(parse(Credentials, request.body), from)
         if (outcome.kind === 'wrong') return sendFailure(response, 'wrong_credentials')
         if (outcome.kind === 'limited') {
           return sendFailure(response, 'too_many_logins', { headers: { 'Retry-After': String(outcome.retryAfter) } })
