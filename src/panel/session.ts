@@ -68,6 +68,14 @@ export function requireSession(context: PanelContext): RequestHandler {
   }
 }
 
+/** Asks again when the form has come: a session may have ended meanwhile (KEY-21). */
+export function requireSessionStill({ panel }: PanelContext): RequestHandler {
+  return async (request, response, next) => {
+    if (request.method !== 'POST' || (await panel.sessions.isLive(sessionCookie(request) ?? ''))) next()
+    else sendToLogin(request, response)
+  }
+}
+
 function sendToLogin(request: Request, response: Response): void {
   // htmx would put the login in place of a part of the page: the whole page goes there instead.
   if (request.get('hx-request') === 'true')

@@ -30,6 +30,14 @@ export function requireToken({ tokens, calls, addresses }: Options): RequestHand
   }
 }
 
+/** Asks again when the body has come, which may take half a minute: a token may have ended meanwhile (KEY-21). */
+export const requireTokenStill =
+  (tokens: SyncAccess['tokens']): RequestHandler =>
+  async (request, _response, next) => {
+    if (!(await tokens.find(bearer(request) ?? ''))) throw new Problem('invalid_token')
+    next()
+  }
+
 /** Set by requireToken; the handler of a route that is not open never runs without it. */
 export const sessionOf = (response: Response): SyncSession => response.locals.session as SyncSession
 

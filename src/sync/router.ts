@@ -11,7 +11,7 @@ import { Problem } from '#http/problems.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
 import { answerProblem } from './answer.ts'
-import { authRoutes, requireToken } from './auth.ts'
+import { authRoutes, requireToken, requireTokenStill } from './auth.ts'
 import { productRoutes } from './products.ts'
 import type { SyncRoute } from './route.ts'
 import { configRoute, statusRoute } from './till.ts'
@@ -46,10 +46,9 @@ export function syncRouter(options: SyncOptions): Router {
   router.use(neverStored, requireHttps(limitAnonymous))
   const [known, strangers] = [roomOfCompany(options.bodies), roomOfStrangers(options.strangers.tillLogins)]
   for (const route of routesOf(options)) {
-    const before = [
-      ...(route.isOpen ? [] : [authenticated]),
-      ...(route.bodyBytes ? [jsonBodyUpTo(route.bodyBytes, route.isOpen ? strangers : known)] : []),
-    ]
+    const readBody = route.bodyBytes ? [jsonBodyUpTo(route.bodyBytes, route.isOpen ? strangers : known)] : []
+    const still = route.bodyBytes ? [requireTokenStill(options.sync.tokens)] : []
+    const before = route.isOpen ? readBody : [authenticated, ...readBody, ...still]
     const one = router.route(route.path).all(routed(`/api${route.path}`))
     one[route.method](...before, (request, response) => route.handle(request, response))
     const Allow = route.method === 'get' ? 'GET, HEAD' : 'POST'
