@@ -1,7 +1,7 @@
 import { createSharedRoom, type Key, type SharedFigures } from './shared-room.ts'
 import { ShareTaken } from './unavailable.ts'
 
-/** Bytes that may be kept in memory: for all callers, and for one key however few others there are. */
+/** Bytes that may be kept in memory: for all callers, and for one company, or one address of strangers, at most. */
 export interface MemoryLimits {
   readonly allBytes: number
   readonly companyBytes: number

@@ -29,6 +29,8 @@ const BODIES: MemoryLimits = { allBytes: 64 * MEBIBYTE, companyBytes: 32 * MEBIB
  * Of those that wait no body is read.
  */
 const LARGE_CALLS: TurnLimits = { running: Number.POSITIVE_INFINITY, runningOfKey: 4, waiting: 256 }
+/** What strangers' bodies may take, for each of the three that anybody may send. A login has up to 16 KB, a notification 8. */
+const STRANGERS: MemoryLimits = { allBytes: 16 * MEBIBYTE, companyBytes: MEBIBYTE / 2 }
 
 /** The gate sends one statement at a time. */
 const GATE_CONNECTIONS = 1
@@ -86,6 +88,11 @@ export function openInterfaces(
       callsPerMinute: config.SYNC_QUOTA_PER_MINUTE,
     }),
     bodies,
+    strangers: {
+      panelLogins: createMemoryBudget(STRANGERS),
+      tillLogins: createMemoryBudget(STRANGERS),
+      notifications: createMemoryBudget(STRANGERS),
+    },
     largeCalls,
     outgoing,
     live,

@@ -2,7 +2,7 @@ import express, { type RequestHandler, type Router } from 'express'
 import type { AddressLimit } from '#access/minute-limit.ts'
 import type { SyncAccess } from '#access/sync-access.ts'
 import { limitAnonymousBy } from '#http/middleware/anonymous-callers.ts'
-import { jsonBodyUpTo } from '#http/middleware/json-body.ts'
+import { jsonBodyUpTo, roomOfCompany, roomOfStrangers, type StrangersBodies } from '#http/middleware/json-body.ts'
 import { largeInTurns } from '#http/middleware/large-calls.ts'
 import { routed } from '#http/middleware/observe.ts'
 import { type LogError, problemHandler } from '#http/middleware/problem-handler.ts'
@@ -13,7 +13,7 @@ import type { MemoryBudget } from '#lib/memory-budget.ts'
 import type { Turns } from '#lib/turns.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
 import { answerProblem } from './answer.ts'
-import { authRoutes, requireToken } from './auth.ts'
+import { authRoutes, requireToken, requireTokenStill } from './auth.ts'
 import type { Outgoing } from './outgoing.ts'
 import { productRoutes } from './products.ts'
 import type { SyncRoute } from './route.ts'
@@ -25,8 +25,9 @@ export interface SyncOptions {
   readonly writer: Writer
   readonly sync: SyncAccess
   readonly addresses: AddressLimit
-  /** Room for the bodies of calls. */
+  /** Room for the bodies of calls, and of logins. */
   readonly bodies: MemoryBudget
+  readonly strangers: StrangersBodies
   /** Of calls with large bodies. */
   readonly largeCalls: Turns
   /** Answers to tills that may be large. */
@@ -50,11 +51,12 @@ export function syncRouter(options: SyncOptions): Router {
     }
   const authenticated = requireToken({ ...options.sync, addresses: options.addresses })
   router.use(neverStored, requireHttps(limitAnonymous))
+  const inTurns = largeInTurns(options.largeCalls)
+  const [known, strangers] = [roomOfCompany(options.bodies), roomOfStrangers(options.strangers.tillLogins)]
   for (const route of routesOf(options)) {
-    const before = [
-      ...(route.isOpen ? [] : [authenticated, largeInTurns(options.largeCalls)]),
-      ...(route.bodyBytes ? [jsonBodyUpTo(route.bodyBytes, options.bodies)] : []),
-    ]
+    const readBody = route.bodyBytes ? [jsonBodyUpTo(route.bodyBytes, route.isOpen ? strangers : known)] : []
+    const still = route.bodyBytes ? [requireTokenStill(options.sync.tokens)] : []
+    const before = route.isOpen ? readBody : [authenticated, inTurns, ...readBody, ...still]
     const one = router.route(route.path).all(routed(`/api${route.path}`))
     one[route.method](...before, (request, response) => route.handle(request, response))
     const Allow = route.method === 'get' ? 'GET, HEAD' : 'POST'

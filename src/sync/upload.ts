@@ -16,6 +16,7 @@ import { Unavailable } from '#lib/unavailable.ts'
 import { noteRefusals, type RecordedSale, type RefusedSale, type SaleResult } from '#offline-sales/refused-sales.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
 import type { OfflineSaleWarning } from '#projections/sales.ts'
+import { liveUser } from '#projections/users.ts'
 import { parse, sendSuccess } from './answer.ts'
 import { sessionOf } from './auth.ts'
 import { LIST_BODY_BYTES, type SyncRoute } from './route.ts'
@@ -59,7 +60,7 @@ const RESULTS: Reply = {
 }
 
 async function record(writer: Writer, upload: Upload, session: SyncSession, response: Response): Promise<SaleResult[]> {
-  const acting = asUser(session, response.locals.requestId as string)
+  const acting = { ...asUser(session, response.locals.requestId as string), guard: liveUser(session) }
   const done: CommandResult[] = []
   for (const invocations of portionsOf(upload)) {
     // Nobody waits for the rest: a till that has gone sends it again.
