@@ -1,3 +1,4 @@
+import { SCOPES } from '#domain/scopes.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import { COMPANY_ID } from './given.ts'
 
@@ -45,6 +46,16 @@ export const customerCreated = (fields: Partial<DataOf<'CustomerCreated'>> = {})
 
 export const supplierCreated = (fields: Partial<DataOf<'SupplierCreated'>> = {}) =>
   event('SupplierCreated', { id: 1, ...noDetails, name: 'Moinho', trade_name: null, ...fields })
+
+export const apiKeyCreated = (fields: Partial<DataOf<'ApiKeyCreated'>> = {}) =>
+  event('ApiKeyCreated', {
+    id: 1,
+    name: 'ERP',
+    prefix: 'tb_live_abcd',
+    scopes: [...SCOPES],
+    expires_at: null,
+    ...fields,
+  })
 
 export const webhookRegistered = (fields: Partial<DataOf<'WebhookRegistered'>> = {}) =>
   event('WebhookRegistered', {

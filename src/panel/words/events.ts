@@ -54,6 +54,7 @@ export const EVENTS: Readonly<Record<EventName, string>> = {
   PayableSettled: 'Conta a pagar liquidada',
   WebhookRegistered: 'Webhook cadastrado',
   WebhookUpdated: 'Webhook alterado',
+  WebhookHandedOver: 'Webhook passado adiante',
   WebhookEnabled: 'Webhook ligado',
   WebhookSwitchedOff: 'Webhook desligado',
   WebhookSecretRotated: 'Segredo do webhook trocado',

@@ -16,6 +16,7 @@ export const FLASHES = {
   revogada: 'Chave revogada.',
   ligado: 'Webhook ligado.',
   desligado: 'Webhook desligado.',
+  'webhook-passado': 'O webhook mudou de dono.',
   enviada: 'A entrega foi posta na fila. Recarregue a página para ver o resultado.',
   'senha-trocada': 'Senha trocada.',
   desativado: 'Usuário desativado.',
