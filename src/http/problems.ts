@@ -35,6 +35,7 @@ const PROBLEMS = {
   insufficient_stock: [422, 'Estoque insuficiente: nada foi registrado.'],
   payment_mismatch: [422, 'Os pagamentos não somam o total da venda.'],
   payment_refused: [422, 'O provedor de pagamento recusou os dados do pagamento: nada foi cobrado.'],
+  invitation_limit_reached: [429, 'A empresa já enviou convites demais nesta hora. Aguarde e tente de novo.'],
   rate_limited: [429, 'Limite de requisições excedido. Aguarde e tente de novo.'],
   headers_too_large: [431, 'Os cabeçalhos da requisição são grandes demais.'],
   internal_error: [500, 'Erro interno. Informe o request_id ao suporte.'],

@@ -10,11 +10,12 @@ import { answerFailure, type Place, sendPage, sendRedirect } from './answer.tsx'
 import { serveAssets } from './assets.ts'
 import { onlyBy, pagePolicy, requireOwnSite, requireText } from './guard.ts'
 import { link, PANEL } from './link.ts'
+import { linkRoutes } from './links.tsx'
 import { LIVE_PATH, liveStream } from './live.ts'
 import { loginRoutes } from './login.tsx'
 import type { FormRoute, Page, PageRoute, PanelContext, PanelRoute, Redirect, Visit } from './route.ts'
 import { PANEL_ROUTES } from './routes.ts'
-import { requireCsrf, requireSession } from './session.ts'
+import { requireCsrf, requireSession, setSessionCookie } from './session.ts'
 import { atMoment, formOf, submissionOf } from './visit.ts'
 
 /** Bytes and fields: room for about a hundred thousand characters. */
@@ -44,7 +45,7 @@ export function panel(context: PanelContext): Router {
   router.use('/assets', serveAssets())
   router.use(pagePolicy, requireHttps(limitAnonymousBy(context.addresses)), requireOwnSite)
   const readForm = formParser(context)
-  router.use(loginRoutes(context, readForm))
+  router.use(loginRoutes(context, readForm), linkRoutes(context, readForm))
   router.use(requireSession(context), readForm)
   router
     .route(LIVE_PATH)
@@ -92,6 +93,8 @@ async function submit(route: FormRoute, place: Place, request: Request, response
   requireCsrf(place.visit.session, form)
   const sender = { requestId: response.locals.requestId as string, address: request.ip ?? '' }
   const result = await route.submit(submissionOf(place.visit, form, sender))
+  if (result && 'issued' in result && result.issued)
+    setSessionCookie(request, response, result.issued.token, result.issued.expiresAt)
   answer(response, result, place)
 }
 

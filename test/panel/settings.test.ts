@@ -95,7 +95,41 @@ describe('panel: settings', () => {
 
   describe('users', () => {
     const PATH = `${HOME}/usuarios`
-    const fields = { name: 'Bia', email: 'bia@loja.example', role: 'clerk', password: 'segredo da bia' }
+    const fields = { name: 'Bia', email: 'bia@loja.example', role: 'clerk' }
+    let people = 0
+    const create = async (more: Partial<typeof fields> = {}) => {
+      const person = { ...fields, email: `bia${++people}@loja${company.id}.example`, ...more }
+      const sent = await owner.submit(`${PATH}/novo`, person)
+      const id = Math.max(...[...(await owner.get(HOME)).html.matchAll(/usuarios\/(\d+)"/g)].map(([, n]) => Number(n)))
+      return { ...person, ...sent, id, path: `${PATH}/${id}` }
+    }
+    it('are invited, and listed from then on [PANEL-28, PANEL-50]', async () => {
+      const bia = await create()
+      expect(bia.status).to.equal(200)
+      expect(await shown(bia.path))
+        .to.include(bia.email)
+        .and.to.include('Convidado')
+    })
+
+    it('are refused where a field is wrong', async () => {
+      for (const wrong of [{ name: '' }, { kind: 'ouro' }, { fee_percentage: '-1' }, { due_days: 'x' }]) {
+        const { status, html } = await owner.submit(`${PATH}/nova`, { ...card, ...wrong })
+        expect(status, JSON.stringify(wrong)).to.equal(422)
+        expect(problemsIn(html)).to.have.length.above(1)
+      }
+      expect((await company.get('/sales/payment-types')).body.data).to.deep.equal([])
+    })
+
+    it('of another company do not exist', async () => {
+      const other = await api.company()
+      const id = await other.paymentType('cash')
+      expect((await owner.get(`${PATH}/${id}`)).status).to.equal(404)
+    })
+  })
+
+  describe('users', () => {
+    const PATH = `${HOME}/usuarios`
+    const fields = { name: 'Bia', email: 'bia@loja.example', role: 'clerk' }
     let people = 0
     const create = async (more: Partial<typeof fields> = {}) => {
       const person = { ...fields, email: `bia${++people}@loja${company.id}.example`, ...more }
@@ -116,17 +150,15 @@ describe('panel: settings', () => {
       expect(await enters(bia)).to.equal(true)
     })
 
-    it('are refused where a field is wrong, and the password is not sent back [PANEL-12]', async () => {
+    it('are refused where a field is wrong [PANEL-12]', async () => {
       for (const [wrong, label] of [
         [{ email: 'bia' }, 'E-mail'],
-        [{ password: 'curta' }, 'Senha'],
         [{ role: 'rei' }, 'Papel'],
         [{ email: owner.email }, 'E-mail'],
       ] as const) {
         const { status, html } = await owner.submit(`${PATH}/novo`, { ...fields, ...wrong })
         expect(status, label).to.be.oneOf([409, 422])
         expect(problemsIn(html).join(), label).to.include(label)
-        expect(html).not.to.include('segredo da bia')
       }
     })
 
@@ -148,22 +180,6 @@ describe('panel: settings', () => {
       expect((await bia.logIn()).status).to.equal(303)
     })
 
-    it('get a new password from an owner, and whatever they had open ends', async () => {
-      const bia = await panelUser(api, company, 'clerk')
-      await owner.submit(`${PATH}/${bia.id}/senha`, { password: 'outra senha boa' })
-      expect((await bia.get('/painel/clientes')).status).to.equal(303)
-      expect((await bia.logIn()).status).to.equal(401)
-      expect((await bia.logIn('outra senha boa')).status).to.equal(303)
-    })
-
-    it('do not change their own password where nobody asks for the old one', async () => {
-      const path = `${PATH}/${owner.id}/senha`
-      const { status, html } = await owner.submit(path, { password: 'senha de um intruso' })
-      expect(status).to.equal(422)
-      expect(problemsIn(html).join()).to.include('a própria senha se troca em')
-      expect((await owner.logIn()).status).to.equal(303)
-    })
-
     it('always leave one owner [PANEL-8]', async () => {
       const { status, html } = await owner.submit(`${PATH}/${owner.id}/editar`, { name: 'Ana', role: 'clerk' })
       expect(status).to.equal(409)
@@ -173,7 +189,7 @@ describe('panel: settings', () => {
 
     it('of another company do not exist', async () => {
       const stranger = await panelUser(api, await api.company())
-      for (const page of ['', '/editar', '/senha'])
+      for (const page of ['', '/editar'])
         expect((await owner.get(`${PATH}/${stranger.id}${page}`)).status, page).to.equal(404)
       const { _csrf = '', _key = '' } = hiddenFields((await owner.get(`${PATH}/novo`)).html, `${PATH}/novo`)
       expect((await owner.post(`${PATH}/${stranger.id}/desativar`, { _csrf, _key })).status).to.equal(404)
@@ -188,9 +204,6 @@ describe('panel: settings', () => {
     const { _csrf = '', _key = '' } = hiddenFields((await clerk.get('/painel/clientes/novo')).html, '/painel/clientes')
     const role = { _csrf, _key, name: 'Rei', role: 'owner' }
     expect((await clerk.post(`${HOME}/usuarios/${clerk.id}/editar`, role)).status).to.equal(403)
-    expect(
-      (await clerk.post(`${HOME}/usuarios/${owner.id}/senha`, { _csrf, _key, password: 'x'.repeat(9) })).status,
-    ).to.equal(403)
   })
 
   describe('own password', () => {

@@ -20,6 +20,9 @@ export const companyRegistered = (fields: Partial<DataOf<'CompanyRegistered'>> =
 export const userCreated = (fields: Partial<DataOf<'UserCreated'>> = {}) =>
   event('UserCreated', { id: 1, name: 'Ana', email: 'ana@loja.example', role: 'clerk', ...fields })
 
+export const userInvited = (fields: Partial<DataOf<'UserInvited'>> = {}) =>
+  event('UserInvited', { id: 1, name: 'Ana', email: 'ana@loja.example', role: 'clerk', ...fields })
+
 export const paymentTypeCreated = (fields: Partial<DataOf<'PaymentTypeCreated'>> = {}) =>
   event('PaymentTypeCreated', {
     id: 1,
