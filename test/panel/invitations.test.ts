@@ -120,13 +120,14 @@ describe('panel: invitations', () => {
     const current = /"company">Loja (\d+)</.exec(page.html)?.[1]
     const next = [company, other].find(({ id }) => String(id) !== current)!
     const before = visitor.cookie()
-    const opened = await visitor.submit('/painel/empresas', {}, `/painel/empresas/${next.id}/abrir`)
+    const opened = await visitor.submit('/painel/empresas', { company_id: String(next.id) })
     expect(opened.to).to.equal('/painel')
     expect(visitor.cookie()).not.to.equal(before)
     expect((await visitor.get('/painel')).html).to.include(`"company">Loja ${next.id}<`)
     const stranger = await api.company()
-    const hidden = { ...fieldsOf((await visitor.get('/painel/empresas')).html) }
-    expect((await visitor.post(`/painel/empresas/${stranger.id}/abrir`, hidden)).status).to.equal(404)
+    const refused = await visitor.submit('/painel/empresas', { company_id: String(stranger.id) })
+    expect(refused.status).to.equal(422)
+    expect(problemsIn(refused.html).join()).to.include('não é uma das suas empresas')
   })
 
   it('end in one company without touching the others [TOKEN-21]', async () => {
@@ -137,8 +138,7 @@ describe('panel: invitations', () => {
     for (const [place, { visitor }] of visitors.entries()) {
       const { id } = [company, other][place] as TestCompany
       const { html } = await visitor.get('/painel/empresas')
-      if (!html.includes(`"company">Loja ${id}<`))
-        await visitor.submit('/painel/empresas', {}, `/painel/empresas/${id}/abrir`)
+      if (!html.includes(`"company">Loja ${id}<`)) await visitor.submit('/painel/empresas', { company_id: String(id) })
     }
     await company.run(deactivateUser, { id: person.id })
     const [here, there] = await Promise.all(visitors.map(({ visitor }) => visitor.get('/painel/clientes')))
@@ -203,11 +203,3 @@ describe('panel: invitations', () => {
     expect((await owner.get(`${path}/senha`)).status).to.equal(404)
   })
 })
-
-const fieldsOf = (html: string): Record<string, string> =>
-  Object.fromEntries(
-    [...html.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g)].map(([, name = '', value = '']) => [
-      name,
-      value,
-    ]),
-  )

@@ -111,45 +111,6 @@ describe('panel: settings', () => {
         .and.to.include('Convidado')
     })
 
-    it('are refused where a field is wrong', async () => {
-      for (const wrong of [{ name: '' }, { kind: 'ouro' }, { fee_percentage: '-1' }, { due_days: 'x' }]) {
-        const { status, html } = await owner.submit(`${PATH}/nova`, { ...card, ...wrong })
-        expect(status, JSON.stringify(wrong)).to.equal(422)
-        expect(problemsIn(html)).to.have.length.above(1)
-      }
-      expect((await company.get('/sales/payment-types')).body.data).to.deep.equal([])
-    })
-
-    it('of another company do not exist', async () => {
-      const other = await api.company()
-      const id = await other.paymentType('cash')
-      expect((await owner.get(`${PATH}/${id}`)).status).to.equal(404)
-    })
-  })
-
-  describe('users', () => {
-    const PATH = `${HOME}/usuarios`
-    const fields = { name: 'Bia', email: 'bia@loja.example', role: 'clerk' }
-    let people = 0
-    const create = async (more: Partial<typeof fields> = {}) => {
-      const person = { ...fields, email: `bia${++people}@loja${company.id}.example`, ...more }
-      const sent = await owner.submit(`${PATH}/novo`, person)
-      const id = Math.max(...[...(await owner.get(HOME)).html.matchAll(/usuarios\/(\d+)"/g)].map(([, n]) => Number(n)))
-      return { ...person, ...sent, id, path: `${PATH}/${id}` }
-    }
-    const enters = async ({ email, password }: { email: string; password: string }) =>
-      (await owner.post('/painel/entrar', { email, password })).status === 303
-
-    it('are created with a password that is kept nowhere in the open [PANEL-28]', async () => {
-      const bia = await create()
-      expect(bia.to).to.equal(`${HOME}?feito=criado`)
-      const { rows } = await api.core.pool.query(
-        `select count(*)::int as n from ledger.events where envelope::text like '%segredo da bia%'`,
-      )
-      expect(rows[0].n).to.equal(0)
-      expect(await enters(bia)).to.equal(true)
-    })
-
     it('are refused where a field is wrong [PANEL-12]', async () => {
       for (const [wrong, label] of [
         [{ email: 'bia' }, 'E-mail'],
