@@ -57,6 +57,8 @@ export function createInvitations({ pool, writer, login, mailer, publicUrl }: In
 
   /** The person's first password. False where there is a person, or must have been one: then it is the old one that counts. */
   async function isFirstPassword({ email }: OpenInvitation, password: string): Promise<boolean> {
+    const known = await pool.query({ ...FIND_PERSON, values: [email] })
+    if (known.rowCount !== 0) return false
     const values = [email, await hashPassword(password)]
     const { rowCount } = await pool.query({ ...ADD_PERSON, values })
     return rowCount === 1
@@ -101,6 +103,8 @@ const FIND = {
          join read.companies c on c.company_id = i.company_id
          where i.token_hash = $1 and i.expires_at > clock_timestamp()`,
 }
+
+const FIND_PERSON = { name: 'find_person_of_invitation', text: 'select from ops.persons where email = $1' }
 
 /**
  * Where an address has been somebody's already, but its password was lost with the Postgres that it was in, an invitation gives

@@ -61,14 +61,13 @@ export function createPasswordLinks(options: PasswordLinkOptions): PasswordLinks
     async use(token, password, requestId) {
       const hash = TOKENS.hashOf(token)
       if (!hash) return false
-      const password_hash = await hashPassword(password)
       const { rows } = await pool.query<{ email: string }>({ ...TAKE, values: [hash, LIVES_MINUTES] })
       const [membership] = rows[0] ? await login.membershipsOf(rows[0].email) : []
       if (!membership) return false
       const { holder } = membership
       const changed = await runAs(writer, asUser(holder, requestId), changePassword, {
         id: holder.userId,
-        password_hash,
+        password_hash: await hashPassword(password),
       })
       return !isRefusal(changed)
     },

@@ -1,7 +1,7 @@
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
 import { Password } from '#access/passwords.ts'
 import { Email } from '#domain/text.ts'
-import { limited } from '#http/middleware/anonymous-callers.ts'
+import { limitAnonymousBy, limited } from '#http/middleware/anonymous-callers.ts'
 import { routed } from '#http/middleware/observe.ts'
 import { sendPlainPage, sendRedirect } from './answer.tsx'
 import { textOf } from './forms/form.ts'
@@ -12,10 +12,15 @@ import { Alert } from './ui/parts.tsx'
 import { formOf } from './visit.ts'
 
 /** Pages behind links that people get by mail: accepting an invitation, and a new password. Nobody is logged in there. */
-export function linkRoutes({ panel }: PanelContext, readForm: RequestHandler): Router {
+export function linkRoutes({ panel, addresses }: PanelContext, readForm: RequestHandler): Router {
   const router = express.Router({ caseSensitive: true })
+  const limitAnonymous = limitAnonymousBy(addresses)
   const { invitations, passwordLinks } = panel
-  const at = (path: string) => router.route(path).all(routed(`${PANEL}${path}`))
+  const at = (path: string) =>
+    router.route(path).all(routed(`${PANEL}${path}`), async (request, response, next) => {
+      await limitAnonymous(request, response)
+      next()
+    })
 
   async function showInvitation(response: Response, code: string, problem?: string, status = 200): Promise<void> {
     const invitation = await invitations.find(code)

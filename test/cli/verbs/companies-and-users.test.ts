@@ -140,6 +140,20 @@ describe('commands of the command line', () => {
     expect(await verifyPassword(rows[0].password_hash, 'segredo-4')).to.equal(true)
   })
 
+  it('invite people by a link that is told once where no mail is set up; again is another link [OPS-15, PANEL-50]', async () => {
+    const named = ['--company', words.company, '--email', 'Caio@azul.example', '--name', 'Caio', '--role', 'clerk']
+    const first = await run('user', 'invite', ...named)
+    expect(first).to.include({ email: 'caio@azul.example', status: 'invited' })
+    expect(first.link).to.match(/\/painel\/convite\?codigo=tb_invite_[\w-]{43}$/)
+    const second = await run('user', 'invite', ...named)
+    expect(second).to.include({ id: first.id, status: 'invited' })
+    expect(second.link).not.to.equal(first.link)
+    expect(await run('user', 'deactivate', ...named.slice(0, 4))).to.include({ status: 'cancelled' })
+    expect(await run('user', 'invite', ...named)).to.include({ id: first.id, status: 'invited' })
+    const ana = ['--company', words.company, '--email', 'ana@azul.example', '--name', 'Ana', '--role', 'clerk']
+    expect((await refused('user', 'invite', ...ana)).refused).to.equal('duplicate_resource')
+  })
+
   it('refuse what would leave a company without an owner, an unknown address, and a short password', async () => {
     const ana = ['--company', words.company, '--email', 'ana@azul.example']
     for (const words of [
