@@ -84,7 +84,7 @@ export function createInvitations({ pool, writer, login, mailer, publicUrl }: In
       const invitation = await find(token)
       if (!invitation) return { kind: 'over' }
       if (!(await isFirstPassword(invitation, password))) {
-        const confirmed = await login.confirm({ email: invitation.email, password }, address)
+        const confirmed = await login.confirm({ email: invitation.email, password }, { address, isInside: false })
         if (confirmed.kind !== 'right') return confirmed
       }
       const token_hash = TOKENS.hashOf(token) as Buffer

@@ -5,18 +5,31 @@ import { isRefusal } from '#ledger/command.ts'
 import { asUser, runAs } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { createSemaphore } from '#lib/semaphore.ts'
-import { type Counted, createMinuteLimit, type MinuteLimit, networkOf } from './minute-limit.ts'
+import {
+  type Attempt,
+  countAttempt,
+  type Limited,
+  lookAtAttempt,
+  type Proof,
+  rememberOrigin,
+  takeBack,
+} from './login-limits.ts'
+import { createMinuteLimit, type MinuteLimit } from './minute-limit.ts'
+import { DEVICE_TOKENS, TILL_TOKENS } from './opaque-token.ts'
 import { hashPassword, verifyPassword } from './passwords.ts'
-
-/** Failures a minute, after which a password is not even looked at (TOKEN-7). */
-const FAILURES_OF_EMAIL = 5
-const FAILURES_OF_ADDRESS = 50
 
 /** Tokens and sessions that a user gets in a minute, by logging in or renewing: all tills of a shop in the morning. */
 const GRANTS_PER_MINUTE = 60
 
-/** A verification takes a core for about 20 ms, and one of the four threads that files and names are also looked up on. */
+/** Statements that look at limits at a time, so that a flood of guesses leaves connections to everybody else. */
+const LOOKS = { running: 2, waiting: 1_000 }
+
+/**
+ * A verification takes a core for about 20 ms, and one of the four threads that files and names are also looked up on.
+ * Whoever was here before does not queue behind strangers.
+ */
 const VERIFICATIONS = { running: 2, waiting: 1_000 }
+const VERIFICATIONS_OF_STRANGERS = { running: 1, waiting: 1_000 }
 
 export interface User {
   readonly id: number
@@ -47,25 +60,40 @@ interface Credentials {
   readonly password: string
 }
 
-/** `memberships`: one at least, in the order of the companies' names. */
-type LoginOutcome = { readonly kind: 'loggedIn'; readonly memberships: readonly Membership[] } | LoginFailure
+/** Where a login comes from, and what it shows of an earlier one: a browser its device's cookie, a till its token. */
+export interface LoginFrom {
+  readonly address: string
+  readonly keeps: 'cookie' | 'token'
+  /** Null when it has none; one that is none of ours is as good. */
+  readonly kept: string | null
+}
+
+type LoginOutcome =
+  | {
+      readonly kind: 'loggedIn'
+      /** One at least, in the order of the companies' names. */
+      readonly memberships: readonly Membership[]
+      /** For the cookie of a browser's device; null for a till. */
+      readonly device: string | null
+    }
+  | LoginFailure
 
 /** Why a login fails: the password does not fit, or there were too many guesses, which is over after so many seconds. */
-export type LoginFailure = { readonly kind: 'wrong' } | { readonly kind: 'limited'; readonly retryAfter: number }
+export type LoginFailure = { readonly kind: 'wrong' } | Limited
 
 /** The one login of tills and panel: whoever guesses at one is counted at both. */
 export interface Login {
   /** Checks a password; for the right one the caller issues a token or a session to one of the memberships (`admit`). */
-  logIn(credentials: Credentials, address: string): Promise<LoginOutcome>
-  /** Checks the password of somebody who is in already, within the same limits; tells the hash that it fits. */
+  logIn(credentials: Credentials, from: LoginFrom): Promise<LoginOutcome>
+  /** Checks a password that lets nobody in by itself, of somebody who is in already or not; tells the hash that it fits. */
   confirm(
     credentials: Credentials,
-    address: string,
+    from: { readonly address: string; readonly isInside: boolean },
   ): Promise<
     { readonly kind: 'right'; readonly person: Pick<FoundPerson, 'generation' | 'password_hash'> } | LoginFailure
   >
   /** Counts a token or session that a user is to get; refuses when it is one too many. */
-  admit(membership: Membership): Promise<Extract<LoginFailure, { kind: 'limited' }> | null>
+  admit(membership: Membership): Promise<Limited | null>
   /** The companies of whoever has an address, for one that has logged in already. */
   membershipsOf(email: string): Promise<readonly Membership[]>
   /** Tokens and sessions of a user, by its id: a new token's calls are counted anew. */
@@ -78,66 +106,64 @@ interface FoundPerson {
   readonly memberships: readonly Membership[]
 }
 
-/**
- * Failures are counted per process: they slow guessing down, they are no contract, and argon2 alone leaves no process more
- * than some hundred guesses a second.
- */
-export function createLogin(pool: Pool): Login {
-  const ofEmail = createMinuteLimit({ perMinute: FAILURES_OF_EMAIL })
-  const ofAddress = createMinuteLimit({ perMinute: FAILURES_OF_ADDRESS })
-  const grants = createMinuteLimit({ perMinute: GRANTS_PER_MINUTE })
-  const semaphore = createSemaphore(VERIFICATIONS)
+type Checked = { readonly kind: 'right'; readonly person: FoundPerson; readonly isDeviceKnown: boolean } | LoginFailure
 
-  async function attempt(
-    { email, password }: Credentials,
-    address: string,
-  ): Promise<{ readonly kind: 'right'; readonly person: FoundPerson } | LoginFailure> {
-    const key = `${address} ${email}`
-    // Counted before it is known whether the password fits, or a thousand guesses at once would all be the first.
-    const emails = await ofEmail.consume(key)
-    if (emails.limited) return limitedBy(emails)
-    const addresses = await ofAddress.consume(address)
-    if (addresses.limited) return limitedBy(addresses)
+const NO_PROOF: Proof = { device: null, token: null }
+
+/** Who guesses is refused before a password is looked at (login-limits.ts). */
+export function createLogin(pool: Pool): Login {
+  const grants = createMinuteLimit({ perMinute: GRANTS_PER_MINUTE })
+  const looks = createSemaphore(LOOKS)
+  const known = createSemaphore(VERIFICATIONS)
+  const strangers = createSemaphore(VERIFICATIONS_OF_STRANGERS)
+
+  async function verify(attempt: Attempt, password: string): Promise<Checked> {
+    const counted = await countAttempt(pool, attempt)
+    if (counted.kind === 'limited') return counted
+    let isFailure = false
     try {
-      const person = await findPerson(pool, email)
+      const person = await findPerson(pool, attempt.email)
       const fits = await verifyPassword(person?.password_hash ?? null, password)
-      if (!person || !fits) return { kind: 'wrong' }
-      await Promise.all([ofAddress.giveBack(address), ofEmail.reset(key)])
-      return { kind: 'right', person }
-    } catch (error) {
-      await Promise.all([ofAddress.giveBack(address), ofEmail.giveBack(key)])
-      throw error
+      isFailure = !person || !fits
+      return person && fits ? { kind: 'right', person, isDeviceKnown: counted.isDeviceKnown } : { kind: 'wrong' }
+    } finally {
+      if (!isFailure) await takeBack(pool, counted.keys)
     }
   }
 
-  async function check(credentials: Credentials, from: string): ReturnType<typeof attempt> {
-    const address = networkOf(from)
-    const key = `${address} ${credentials.email}`
-    for (const counted of [await ofAddress.look(address), await ofEmail.look(key)]) {
-      if (counted.limited) return limitedBy(counted)
-    }
-    return semaphore.run(() => attempt(credentials, address))
+  async function check(attempt: Attempt, password: string): Promise<Checked> {
+    const seen = await looks.run(() => lookAtAttempt(pool, attempt))
+    if (seen.kind === 'limited') return seen
+    // Counted when it is its turn: of twenty tills at once that are right, no more than two are taken for failures.
+    return (seen.standing === 'stranger' ? strangers : known).run(() => verify(attempt, password))
   }
 
   return {
     grants,
-    async logIn(credentials, address) {
-      const checked = await check(credentials, address)
+    async logIn({ email, password }, { address, keeps, kept }) {
+      const proof = {
+        device: keeps === 'cookie' ? DEVICE_TOKENS.hashOf(kept ?? '') : null,
+        token: keeps === 'token' ? TILL_TOKENS.hashOf(kept ?? '') : null,
+      }
+      const checked = await check({ email, address, proof }, password)
       if (checked.kind !== 'right') return checked
       const { memberships } = checked.person
       // Whoever belongs to no company is told what a stranger is told.
-      return memberships.length === 0 ? { kind: 'wrong' } : { kind: 'loggedIn', memberships }
+      if (memberships.length === 0) return { kind: 'wrong' }
+      // One that somebody has planted would be known to who planted it.
+      const device = keeps === 'token' ? null : checked.isDeviceKnown ? kept : DEVICE_TOKENS.make()
+      await rememberOrigin(pool, { email, address }, device === null ? null : DEVICE_TOKENS.hashOf(device))
+      return { kind: 'loggedIn', memberships, device }
     },
-    confirm: check,
+    confirm: ({ email, password }, { address, isInside }) =>
+      check({ email, address, proof: isInside ? 'inside' : NO_PROOF }, password),
     async admit({ user }) {
       const granted = await grants.consume(String(user.id))
-      return granted.limited ? limitedBy(granted) : null
+      return granted.limited ? { kind: 'limited', retryAfter: granted.retryAfter } : null
     },
     membershipsOf: async (email) => (await findPerson(pool, email))?.memberships ?? [],
   }
 }
-
-const limitedBy = ({ retryAfter }: Counted) => ({ kind: 'limited', retryAfter }) as const
 
 /** A user of a company as the statement finds it. */
 interface FoundUser extends User {
@@ -193,7 +219,7 @@ export async function changeOwnPassword(
   { current, next }: OwnPassword,
   { address, requestId }: From,
 ): Promise<PasswordOutcome> {
-  const confirmed = await login.confirm({ email, password: current }, address)
+  const confirmed = await login.confirm({ email, password: current }, { address, isInside: true })
   if (confirmed.kind !== 'right') return confirmed
   const changed = await runAs(writer, asUser({ companyId, userId }, requestId), changePassword, {
     id: userId,

@@ -7,7 +7,14 @@ import { textOf } from './forms/form.ts'
 import { onlyBy } from './guard.ts'
 import { link, PANEL } from './link.ts'
 import type { PanelContext } from './route.ts'
-import { clearSessionCookie, requireCsrf, sessionOf, setSessionCookie } from './session.ts'
+import {
+  clearSessionCookie,
+  deviceCookie,
+  requireCsrf,
+  sessionOf,
+  setDeviceCookie,
+  setSessionCookie,
+} from './session.ts'
 import { Alert } from './ui/parts.tsx'
 import { formOf } from './visit.ts'
 import { FLASHES, flashOf } from './words/flashes.ts'
@@ -26,9 +33,10 @@ export function loginRoutes(context: PanelContext, readForm: RequestHandler): Ro
     const [typed, password, next] = [textOf(form, 'email'), textOf(form, 'password'), textOf(form, 'para')]
     const email = Email.safeParse(typed)
     // What is no e-mail address belongs to nobody.
-    const outcome = email.success ? await login.logIn({ email: email.data, password }, request.ip ?? '') : WRONG
+    const from = { address: request.ip ?? '', keeps: 'cookie', kept: deviceCookie(request) } as const
+    const outcome = email.success ? await login.logIn({ email: email.data, password }, from) : WRONG
     if (outcome.kind !== 'loggedIn') return sendRefused(response, outcome, { email: typed, next })
-    const { memberships } = outcome
+    const { memberships, device } = outcome
     const [first] = memberships
     const refused = first ? await login.admit(first) : WRONG
     if (!first || refused) return sendRefused(response, refused ?? WRONG, { email: typed, next })
@@ -37,6 +45,7 @@ export function loginRoutes(context: PanelContext, readForm: RequestHandler): Ro
     // The browser forgets the session before: nobody could end it any more.
     if (before) await sessions.revoke(before)
     setSessionCookie(request, response, token, expiresAt)
+    setDeviceCookie(request, response, device)
     // Whoever belongs to several companies says first which one it is about.
     sendRedirect(response, memberships.length > 1 ? link('/empresas') : (ownPage(next) ?? link('/')))
   })

@@ -30,6 +30,14 @@ export function requireToken({ tokens, calls, addresses }: Options): RequestHand
   }
 }
 
+/** Asks again when the body has come, which may take half a minute: a token may have ended meanwhile (KEY-21). */
+export const requireTokenStill =
+  (tokens: SyncAccess['tokens']): RequestHandler =>
+  async (request, _response, next) => {
+    if (!(await tokens.find(bearer(request) ?? ''))) throw new Problem('invalid_token')
+    next()
+  }
+
 /** Set by requireToken; the handler of a route that is not open never runs without it. */
 export const sessionOf = (response: Response): SyncSession => response.locals.session as SyncSession
 
@@ -52,7 +60,8 @@ export function authRoutes({ login, tokens }: SyncAccess): SyncRoute[] {
       bodyBytes: CREDENTIALS_BYTES,
       async handle(request, response) {
         const { company_id, ...credentials } = parse(Credentials, request.body)
-        const outcome = await login.logIn(credentials, request.ip ?? '')
+        const from = { address: request.ip ?? '', keeps: 'token', kept: bearer(request) } as const
+        const outcome = await login.logIn(credentials, from)
         if (outcome.kind === 'wrong') return sendFailure(response, 'wrong_credentials')
         if (outcome.kind === 'limited') return sendTooMany(response, outcome)
         const chosen = chooseFrom(outcome.memberships, company_id ?? null)

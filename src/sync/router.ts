@@ -3,7 +3,7 @@ import type { Pool } from 'pg'
 import type { AddressLimit } from '#access/minute-limit.ts'
 import type { SyncAccess } from '#access/sync-access.ts'
 import { limitAnonymousBy } from '#http/middleware/anonymous-callers.ts'
-import { jsonBodyUpTo } from '#http/middleware/json-body.ts'
+import { jsonBodyUpTo, roomOfCompany, roomOfStrangers, type StrangersBodies } from '#http/middleware/json-body.ts'
 import { routed } from '#http/middleware/observe.ts'
 import { type LogError, problemHandler } from '#http/middleware/problem-handler.ts'
 import { requireHttps } from '#http/middleware/transport.ts'
@@ -11,7 +11,7 @@ import { Problem } from '#http/problems.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
 import { answerProblem } from './answer.ts'
-import { authRoutes, requireToken } from './auth.ts'
+import { authRoutes, requireToken, requireTokenStill } from './auth.ts'
 import { productRoutes } from './products.ts'
 import type { SyncRoute } from './route.ts'
 import { configRoute, statusRoute } from './till.ts'
@@ -22,8 +22,9 @@ export interface SyncOptions {
   readonly writer: Writer
   readonly sync: SyncAccess
   readonly addresses: AddressLimit
-  /** Room for the bodies of calls. */
+  /** Room for the bodies of calls, and of logins. */
   readonly bodies: MemoryBudget
+  readonly strangers: StrangersBodies
   readonly log: LogError
 }
 
@@ -43,11 +44,11 @@ export function syncRouter(options: SyncOptions): Router {
     }
   const authenticated = requireToken({ ...options.sync, addresses: options.addresses })
   router.use(neverStored, requireHttps(limitAnonymous))
+  const [known, strangers] = [roomOfCompany(options.bodies), roomOfStrangers(options.strangers.tillLogins)]
   for (const route of routesOf(options)) {
-    const before = [
-      ...(route.isOpen ? [] : [authenticated]),
-      ...(route.bodyBytes ? [jsonBodyUpTo(route.bodyBytes, options.bodies)] : []),
-    ]
+    const readBody = route.bodyBytes ? [jsonBodyUpTo(route.bodyBytes, route.isOpen ? strangers : known)] : []
+    const still = route.bodyBytes ? [requireTokenStill(options.sync.tokens)] : []
+    const before = route.isOpen ? readBody : [authenticated, ...readBody, ...still]
     const one = router.route(route.path).all(routed(`/api${route.path}`))
     one[route.method](...before, (request, response) => route.handle(request, response))
     const Allow = route.method === 'get' ? 'GET, HEAD' : 'POST'

@@ -58,6 +58,7 @@ describe('sessions of the panel', () => {
       userId: user.id,
       userName: user.name,
       email: user.email,
+      generation: 0,
       role: 'owner',
       companyId: company.id,
       companyName: `Loja ${company.id}`,
