@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { KEY_BYTES, newKey } from '#access/api-keys.ts'
+import { createInvitations } from '#access/invitations.ts'
 import { createLogin } from '#access/login.ts'
 import { createAddressLimit } from '#access/minute-limit.ts'
+import { createPasswordLinks } from '#access/password-links.ts'
 import { createGate } from '#access/quota.ts'
 import { createSessions } from '#access/sessions.ts'
 import { createSyncAccess } from '#access/sync-access.ts'
@@ -11,6 +13,7 @@ import { SECRET_BYTES, secretOf } from '#domain/webhook-secret.ts'
 import { createCompress } from '#http/compression.ts'
 import { createMemoryBudget, type MemoryLimits } from '#lib/memory-budget.ts'
 import { createLiveUpdates } from '#live/updates.ts'
+import { createMailer } from '#mail/mailer.ts'
 import type { Metrics } from '#metrics/metrics.ts'
 import { NOTIFICATIONS_PER_MINUTE } from '#payment-notifications/receiver.ts'
 import { createPool } from '#postgres/pool.ts'
@@ -56,6 +59,8 @@ export function openInterfaces(
   metrics.watchPool('gate', gatePool)
   const limits = { perMinute: config.QUOTA_PER_MINUTE, perDay: config.QUOTA_PER_DAY }
   const login = createLogin(core.pool)
+  const mailer = config.SMTP_URL === undefined ? null : createMailer(config.SMTP_URL, config.SMTP_FROM)
+  const links = { ...core, login, mailer, publicUrl: config.PUBLIC_URL, log }
   const live = createLiveUpdates({
     databaseUrl,
     pool: core.pool,
@@ -82,6 +87,8 @@ export function openInterfaces(
     live,
     panel: {
       login,
+      invitations: createInvitations(links),
+      passwordLinks: createPasswordLinks(links),
       sessions: createSessions(core.pool, (error) => log('the use of a session could not be noted', error)),
       newKey: () => newKey(randomBytes(KEY_BYTES)),
     },
@@ -97,7 +104,10 @@ export function openInterfaces(
   return {
     options,
     leave: live.close,
-    stop: () => gatePool.end(),
+    async stop() {
+      mailer?.close()
+      await gatePool.end()
+    },
   }
 }
 

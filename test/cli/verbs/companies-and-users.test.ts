@@ -113,9 +113,7 @@ describe('commands of the command line', () => {
     const flags = ['--company', words.company, '--name', 'Ana', '--email', 'Ana@azul.example', '--role', 'owner']
     const user = await run('user', 'create', ...flags, '--password', 'segredo-1')
     expect(user).to.have.all.keys('id', 'name', 'email', 'role', 'status', 'company_id', 'created_at', 'updated_at')
-    const { rows } = await words.core.pool.query('select password_hash from ops.user_credentials where user_id = $1', [
-      user.id,
-    ])
+    const { rows } = await words.core.pool.query('select password_hash from ops.persons where email = $1', [user.email])
     expect(await verifyPassword(rows[0].password_hash, 'segredo-1')).to.equal(true)
     const again = await refused('user', 'create', ...flags, '--password', 'segredo-2')
     expect(again).to.deep.equal({ refused: 'duplicate_resource', details: { field: 'email', conflicting_id: user.id } })
@@ -138,9 +136,7 @@ describe('commands of the command line', () => {
     expect(await status()).to.equal('active')
     const changed = await run('user', 'set-password', ...named, '--password', 'segredo-4')
     expect(JSON.stringify(changed)).not.to.include('segredo').and.not.include('argon2')
-    const { rows } = await words.core.pool.query('select password_hash from ops.user_credentials where email = $1', [
-      email,
-    ])
+    const { rows } = await words.core.pool.query('select password_hash from ops.persons where email = $1', [email])
     expect(await verifyPassword(rows[0].password_hash, 'segredo-4')).to.equal(true)
   })
 
