@@ -105,7 +105,7 @@ describe('panel: invitations', () => {
     expect(a).to.equal(b)
   })
 
-  it('let a person into a second company by the password that they have; nobody else takes the address [PANEL-52, TOKEN-21]', async () => {
+  it('let a person into a second company by the password that they have; nobody else takes the address [PANEL-52, PANEL-56, TOKEN-21]', async () => {
     const { other, boss } = await second()
     const person = await member()
     const code = codeIn((await invite(boss, person.email)).html)

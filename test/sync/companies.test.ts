@@ -1,7 +1,8 @@
 import { expect } from 'chai'
-import { createUser, deactivateUser } from '#commands/users.ts'
+import { changePassword, createUser, deactivateUser } from '#commands/users.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
+import { cheapHash } from '../support/passwords.ts'
 import { createTestUser, expectFailure, type TestUser, tillWith } from '../support/till.ts'
 
 describe('a person of several companies, at a till', () => {
@@ -45,6 +46,15 @@ describe('a person of several companies, at a till', () => {
       expect((await tillWith(api.url, user, data.token).get('/sync/status')).body.company_id).to.equal(id)
     }
     expect(expectFailure(await logIn('x'), 422)).to.have.all.keys('company_id')
+  })
+
+  it('has one password in all of them: a new one ends what is open everywhere [TOKEN-6, TOKEN-22]', async () => {
+    const tokens = await Promise.all(companies.map(async ({ id }) => (await logIn(id)).body.data.token as string))
+    await companies[1].run(changePassword, { id: otherId, password_hash: await cheapHash('outra senha boa') })
+    const replies = await Promise.all(tokens.map((token) => tillWith(api.url, user, token).get('/sync/status')))
+    expect(replies.map(({ status }) => status)).to.deep.equal([401, 401])
+    expectFailure(await logIn(companies[0].id), 401)
+    expect((await logIn(companies[0].id, 'outra senha boa')).status).to.equal(200)
   })
 
   it('is told nothing without the password [TOKEN-20]', async () => {
