@@ -9,6 +9,8 @@ export interface TurnLimits {
   readonly runningOfKey?: number
   /** Calls that wait, of all keys; one key's line is as long as its share (createSharedRoom). */
   readonly waiting: number
+  /** Bounds one key's line further. */
+  readonly waitingOfKey?: number
 }
 
 /** Something that can be done a few times at once, by one caller after the other, and by one key after the other. */
@@ -26,8 +28,9 @@ export interface Turns extends SharedFigures {
 const LONGEST_WAIT_MS = 20_000
 
 /** Turns are given round-robin: one to each key that waits, in its line to who came first. */
-export function createTurns({ running, runningOfKey = running, waiting }: TurnLimits): Turns {
-  const room = createSharedRoom(waiting)
+export function createTurns(limits: TurnLimits): Turns {
+  const { running, runningOfKey = running } = limits
+  const room = createSharedRoom(limits.waiting, limits.waitingOfKey)
   const lines = createLines<Key, () => void>()
   const runningBy = new Map<Key, number>()
   let taken = 0

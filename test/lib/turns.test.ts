@@ -72,6 +72,15 @@ describe('turns', () => {
     expect(await other).to.equal('done')
   })
 
+  it('may have shorter lines for each key than there is room', async () => {
+    const turns = createTurns({ running: 1, waiting: 100, waitingOfKey: 1 })
+    const leave = await turns.enter('a')
+    const waiting = ['a', 'b'].map((key) => turns.enter(key))
+    expect(await turns.enter('a')).to.equal(null)
+    leave?.()
+    for (const each of waiting) (await each)?.()
+  })
+
   it('are not kept for who has stopped waiting, whose place is free at once', async () => {
     const turns = createTurns({ running: 1, waiting: 1 })
     const leave = await turns.enter('a')
