@@ -160,7 +160,7 @@ async function withRebuild<T>(
   const buildPool = createPool(databaseUrl, {
     max: BUILD_CONNECTIONS,
     pipeline: true,
-    read_schema: NEXT_SCHEMA,
+    read_schemas: [NEXT_SCHEMA],
     statement_timeout_ms: 0,
     idle_in_transaction_timeout_ms: 0,
     application_name: 'tillbook rebuild',

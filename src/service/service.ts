@@ -7,6 +7,7 @@ import { countedWriter } from '#metrics/counted-writer.ts'
 import { createMetrics } from '#metrics/metrics.ts'
 import { createProviderClient } from '#payments/provider-client.ts'
 import { startEmbedded } from '#postgres/embedded.ts'
+import { assertFit } from '#postgres/requirements.ts'
 import { openInterfaces, seed } from './api.ts'
 import { createApp, interfaceRouter } from './app.ts'
 import { openCore } from './core.ts'
@@ -67,6 +68,7 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
 
   async function open(): Promise<Shared> {
     const databaseUrl = config.DATABASE_URL ?? (await openEmbedded())
+    await assertFit(databaseUrl, { undurable: config.ALLOW_UNDURABLE_POSTGRES, newId: uuidv7 })
     const opened = await openCore({
       databaseUrl,
       eventStoreUrl: config.EVENTSTORE_URL,

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { programOf } from '../support/program.ts'
+import { programOf, UNDURABLE } from '../support/program.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
@@ -16,7 +16,7 @@ export async function tillbook(env: Readonly<Record<string, string>>, ...words: 
   const { PATH = '', HOME = '' } = process.env
   const child = spawn(process.execPath, programOf('src/cli/main.ts', ...words), {
     cwd: ROOT,
-    env: { PATH, HOME, ...env },
+    env: { PATH, HOME, ...UNDURABLE, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const output = { stdout: '', stderr: '' }

@@ -35,7 +35,7 @@ export async function openReadTables(url: string, store: EventStore | null = nul
   const pool = createPool(url, { max: 4 })
   const buildPool = createPool(url, {
     max: 6,
-    read_schema: NEXT_SCHEMA,
+    read_schemas: [NEXT_SCHEMA],
     pipeline: true,
     statement_timeout_ms: 0,
     application_name: BUILDER,

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '#postgres/postmaster.ts'
-import { programOf } from './program.ts'
+import { programOf, UNDURABLE } from './program.ts'
 import { until } from './wait.ts'
 
 /** The service in a process of its own, as an operator would run it. */
@@ -25,7 +25,7 @@ export async function startService(env: Record<string, string>, { timeout_ms = 6
   const { PATH = '', HOME = '' } = process.env
   const child = spawn(process.execPath, programOf('src/main.ts'), {
     cwd: ROOT,
-    env: { PATH, HOME, NODE_ENV: 'test', ...env, PORT: port },
+    env: { PATH, HOME, NODE_ENV: 'test', ...UNDURABLE, ...env, PORT: port },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const output = collect(child)

@@ -14,3 +14,6 @@ export const programOf = (source: string, ...words: readonly string[]): string[]
   compiledOf(source),
   ...words,
 ]
+
+/** The servers of test runs are fast rather than durable (server.ts), which a program has to be told. */
+export const UNDURABLE = { ALLOW_UNDURABLE_POSTGRES: 'true' }
