@@ -135,7 +135,7 @@ async function findUser(pool: Pool, email: string): Promise<FoundUser | null> {
     name: 'find_credentials',
     text: `select c.user_id as id, u.doc->>'name' as name, c.email, c.company_id, c.password_hash, u.generation
            from ops.user_credentials c
-           join read.users u on u.company_id = c.company_id and u.id = c.user_id
+           join users u on u.company_id = c.company_id and u.id = c.user_id
            where c.email = $1 and u.doc->>'status' = 'active'`,
     values: [email],
   })

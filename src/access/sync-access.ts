@@ -115,8 +115,8 @@ const FIND = {
                 u.doc->>'role' as role, c.timezone, clock.now
          from clock
          join ops.sync_tokens t on t.hash = $1 and ${LIVE}
-         join read.users u on u.company_id = t.company_id and u.id = t.user_id and u.generation = t.generation
-         join read.companies c on c.company_id = t.company_id`,
+         join users u on u.company_id = t.company_id and u.id = t.user_id and u.generation = t.generation
+         join companies c on c.company_id = t.company_id`,
 }
 
 /** Of two at the same time the second waits for the row and then finds it revoked. */

@@ -17,8 +17,8 @@ export function createContext(env: Readonly<Record<string, string | undefined>>)
   let opening: ReturnType<typeof open> | undefined
   return {
     config,
-    async core() {
-      opening ??= open(config)
+    async core({ upgrades } = { upgrades: false }) {
+      opening ??= open(config, upgrades)
       return (await opening).core
     },
     async close() {
@@ -31,7 +31,7 @@ export function createContext(env: Readonly<Record<string, string | undefined>>)
  * The database that DATABASE_URL names, or the embedded one: that of a running service is shared, so that whoever of the two
  * ends last takes it down; without one it runs for the time of the command.
  */
-async function open(config: Config): Promise<{ core: Core; close(): Promise<void> }> {
+async function open(config: Config, upgrades: boolean): Promise<{ core: Core; close(): Promise<void> }> {
   const [{ startEmbedded }, { assertFit }, { openCore }] = await Promise.all([
     import('#postgres/embedded.ts'),
     import('#postgres/requirements.ts'),
@@ -45,6 +45,7 @@ async function open(config: Config): Promise<{ core: Core; close(): Promise<void
       databaseUrl,
       eventStoreUrl: config.EVENTSTORE_URL,
       queryConnections: CONNECTIONS,
+      upgrades,
       // A failure reaches the verb as well, and is told from there.
       log: () => {},
       onOutdated: () => {},

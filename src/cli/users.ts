@@ -29,7 +29,7 @@ async function onUser<I extends { id: number }>(
   const core = await context.core()
   const companyId = await companyOf(core, company)
   const { rows } = await core.pool.query<{ id: number }>(
-    `select id from read.users where company_id = $1 and doc->>'email' = $2`,
+    `select id from users where company_id = $1 and doc->>'email' = $2`,
     [companyId, email],
   )
   if (!rows[0]) throw new Refused(refuse('not_found', { email }))
@@ -55,7 +55,7 @@ export const verbs: Verbs<'user'> = {
       const core = await context.core()
       const companyId = await companyOf(core, company)
       const { rows } = await core.pool.query<{ doc: UserObject }>(
-        'select doc from read.users where company_id = $1 order by id',
+        'select doc from users where company_id = $1 order by id',
         [companyId],
       )
       return rows.map((row) => row.doc)

@@ -63,7 +63,7 @@ const CHANNEL = 'tillbook_start'
 /** Advisory lock, taken together with whoever else starts. */
 const LOCK = 8_314_159_267
 const PREPARED = { name: 'tillbook_start', text: 'select 1' }
-const NOTIFIED_WITHIN_MS = 5_000
+const NOTIFIED_WITHIN_MS = 3_000
 const NOTIFICATIONS = 'notifications (LISTEN)'
 const TRANSACTIONS = 'transactions'
 

@@ -8,6 +8,7 @@ import { type EventStore, isOutside } from '#ledger/port.ts'
 import type { ReadModel } from '#ledger/projection.ts'
 import { ensureReadModel, type RebuildOptions, type RebuildReport, rebuild } from '#ledger/rebuild/rebuild.ts'
 import { NEXT_SCHEMA } from '#ledger/rebuild/switch-schemas.ts'
+import { assertFits, assertNotOlder, readSchemasOf, versionOfTables } from '#ledger/rebuild/version.ts'
 import { createPostgresStore } from '#ledger/stores/postgres.ts'
 import type { Committed } from '#ledger/write/attempt.ts'
 import { createIdAllocator } from '#ledger/write/ids.ts'
@@ -59,10 +60,12 @@ export interface CoreOptions {
   readonly store?: EventStore
   /** Another read model, for tests. */
   readonly model?: ReadModel
+  /** False: a database of another version is left as it is, and refused. */
+  readonly upgrades?: boolean
   /** Connections for queries; the writer has its own. */
   readonly queryConnections: number
   readonly log: (message: string, error: unknown) => void
-  /** Called when another process has installed newer projections; this one cannot write any more. */
+  /** Called when a newer version has replaced the tables; this process cannot write any more. */
   readonly onOutdated: () => void
   /** Hears of each group that the writer has answered. */
   readonly onGroup?: WriterOptions['onGroup']
@@ -78,16 +81,28 @@ const BUILD_CONNECTIONS = 4
 /** Each replays a ledger and holds one of the query connections. */
 const AS_OF = { running: 2, waiting: 16 }
 
-/** Migrates the database, makes the read model fit, and opens the writer. */
+/**
+ * Migrates the database, makes the read model fit, and opens the writer. @throws OtherVersion before anything is touched, when
+ * the database is a newer version's, or an older one's that is not to be upgraded.
+ */
 export async function openCore(options: CoreOptions): Promise<Core> {
   const { model = readModel } = options
-  await migrate(options.databaseUrl)
-  const pool = createPool(options.databaseUrl, { max: options.queryConnections, pipeline: true })
+  const read_schemas = readSchemasOf(model)
+  const pool = createPool(options.databaseUrl, { max: options.queryConnections, pipeline: true, read_schemas })
+  const upgrades = options.upgrades ?? true
+  await assertNotOlder(pool, model)
+  await migrate(options.databaseUrl, { upgrades })
   // Its statements look rows up by key only: without the other plans no stale statistics can lead to a scan.
-  const writerPool = createPool(options.databaseUrl, { max: LANES + 1, pipeline: true, keyLookupsOnly: true })
+  const writerPool = createPool(options.databaseUrl, {
+    max: LANES + 1,
+    pipeline: true,
+    keyLookupsOnly: true,
+    read_schemas,
+  })
   const store = await storeOf(options, pool)
   const rebuilding = { databaseUrl: options.databaseUrl, pool, store, model }
-  await withRebuild(rebuilding, ensureReadModel)
+  if (upgrades || (await versionOfTables(pool)) === null) await withRebuild(rebuilding, ensureReadModel)
+  else await assertFits(pool, model)
   const deliveryNotifier = createDeliveryNotifier(pool, (error) => options.log('dispatchers could not be woken', error))
   const liveNotifier = createLiveNotifier(pool, (error) => options.log('what was committed could not be told', error))
   const writing = {

@@ -22,6 +22,7 @@ export const counters = table<CounterRow>('counters', {
 const counterById = (id: number) => byPk(counters, id)
 
 export const counterModel: ReadModel = {
+  number: 1,
   version: 'counters',
   upcast: (event) => event,
   base: [],

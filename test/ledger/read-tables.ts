@@ -10,7 +10,7 @@ import { empty, type Harness, openHarness } from './writer-harness.ts'
 export const BUILDER = 'rebuild under test'
 
 /** The counters' projections as another version of the service has them. */
-export const newer: ReadModel = { ...counterModel, version: 'newer' }
+export const newer: ReadModel = { ...counterModel, number: 2, version: 'newer' }
 
 /** A writer on counters of two companies, and the connections that a rebuild of their table needs. */
 export interface ReadTables {
