@@ -89,9 +89,13 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const { model = readModel } = options
   const read_schemas = readSchemasOf(model)
   const pool = createPool(options.databaseUrl, { max: options.queryConnections, pipeline: true, read_schemas })
-  const upgrades = options.upgrades ?? true
-  await assertNotOlder(pool, model)
-  await migrate(options.databaseUrl, { upgrades })
+  const store = await storeOf(options, pool)
+  const rebuilding = { databaseUrl: options.databaseUrl, pool, store, model }
+  await bringUp(rebuilding, options.upgrades ?? true).catch(async (error: unknown) => {
+    if (isOutside(store)) await store.close()
+    await pool.end()
+    throw error
+  })
   // Its statements look rows up by key only: without the other plans no stale statistics can lead to a scan.
   const writerPool = createPool(options.databaseUrl, {
     max: LANES + 1,
@@ -99,10 +103,6 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     keyLookupsOnly: true,
     read_schemas,
   })
-  const store = await storeOf(options, pool)
-  const rebuilding = { databaseUrl: options.databaseUrl, pool, store, model }
-  if (upgrades || (await versionOfTables(pool)) === null) await withRebuild(rebuilding, ensureReadModel)
-  else await assertFits(pool, model)
   const deliveryNotifier = createDeliveryNotifier(pool, (error) => options.log('dispatchers could not be woken', error))
   const liveNotifier = createLiveNotifier(pool, (error) => options.log('what was committed could not be told', error))
   const writing = {
@@ -152,6 +152,15 @@ export async function openCore(options: CoreOptions): Promise<Core> {
       await Promise.all([pool.end(), writerPool.end()])
     },
   }
+}
+
+/** Migrations and tables of this version, where that is wanted or nothing is there yet. @throws OtherVersion */
+async function bringUp(rebuilding: Rebuilding, upgrades: boolean): Promise<void> {
+  const { databaseUrl, pool, model } = rebuilding
+  await assertNotOlder(pool, model)
+  await migrate(databaseUrl, { upgrades })
+  if (upgrades || (await versionOfTables(pool)) === null) await withRebuild(rebuilding, ensureReadModel)
+  else await assertFits(pool, model)
 }
 
 async function storeOf({ store, eventStoreUrl }: CoreOptions, pool: Pool): Promise<EventStore> {
