@@ -57,6 +57,10 @@ const REASONS = {
     'invalid_token',
     'A chave de API não pode ir na URL, que fica em registros e históricos: envie-a só no cabeçalho Authorization e troque a que foi exposta.',
   ],
+  ledger_ahead_of_clock: [
+    'unavailable',
+    'O relógio do serviço está atrás do último registro desta empresa: nada é gravado até que o operador o corrija.',
+  ],
   route_not_found: ['not_found', 'Esta rota não existe na API v1 (route_not_found): confira o caminho.'],
 } as const satisfies Record<string, readonly [ProblemCode, string]>
 

@@ -58,7 +58,7 @@ export function createApp(options: AppOptions): App {
   app.use(
     '/health',
     probes(
-      async () => (health ? health() : { service: 'starting' }),
+      async () => (health ? health() : { parts: { service: 'starting' } }),
       () => isStopping() || isOver(),
     ),
   )

@@ -4,6 +4,7 @@ import { installationSecret } from '#access/installation-secret.ts'
 import { createVerifier, type Verifier } from '#audit/verify.ts'
 import { type Follower, follow } from '#ledger/follow/follower.ts'
 import { guarded, prepare } from '#ledger/follow/preparation.ts'
+import { createAheadCount } from '#ledger/ledgers.ts'
 import { type EventStore, isOutside } from '#ledger/port.ts'
 import type { ReadModel } from '#ledger/projection.ts'
 import { ensureReadModel, type RebuildOptions, type RebuildReport, rebuild } from '#ledger/rebuild/rebuild.ts'
@@ -48,6 +49,8 @@ export interface Core {
   follow(): Follower | null
   /** What of it can be reached: `down` in a part explains why something is refused. */
   health(): Promise<Health>
+  /** Ledgers that take no writes, because their last event lies ahead of Postgres's clock (LEDGER-20). */
+  ledgersAhead(): Promise<number>
   /** Answers what was accepted, then closes all connections. */
   close(): Promise<void>
 }
@@ -137,6 +140,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     deliveryNotifier,
     rebuild: (onProgress) => withRebuild({ ...rebuilding, onProgress }, (work) => rebuild(work)),
     follow: () => following && follow(following),
+    ledgersAhead: createAheadCount(pool, () => performance.now()),
     async health(): Promise<Health> {
       const isUp = (part: Promise<unknown>) => part.then(() => 'up' as const).catch(() => 'down' as const)
       const postgres = await isUp(pool.query('select 1'))

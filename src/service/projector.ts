@@ -21,6 +21,11 @@ export function startProjector({ config, core, metrics, logger, log }: Shared): 
   const follower = core.follow()
   if (follower)
     metrics.gauge('tillbook_projection_companies_behind', 'Companies whose rows stay behind their events', follower.lag)
+  metrics.gauge(
+    'tillbook_ledgers_ahead_of_clock',
+    'Ledgers that take no writes, because their last event lies ahead of the clock',
+    core.ledgersAhead,
+  )
   const purge = schedulePurge(
     PURGES.map((purge) => () => purge(core.pool)),
     (error) => log('what is no longer needed could not be purged', error),
