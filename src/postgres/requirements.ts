@@ -1,10 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import pg, { type Client } from 'pg'
-
-/** What DATABASE_URL leads to cannot keep what the service promises; the message is for whoever runs it. */
-export class UnfitPostgres extends Error {
-  override readonly name = 'UnfitPostgres'
-}
+import { UnfitPostgres } from '#lib/unfit-postgres.ts'
 
 interface Conditions {
   /** The server may lose what it has committed, should its machine crash. */
