@@ -162,9 +162,9 @@ const FIND = {
          from clock
          join ops.sessions s on s.hash = $1 and s.revoked_at is null and s.expires_at > clock.now
            and s.last_seen_at > clock.now - make_interval(hours => $2)
-         join read.users u on u.company_id = s.company_id and u.id = s.user_id and u.generation = s.generation
+         join users u on u.company_id = s.company_id and u.id = s.user_id and u.generation = s.generation
          join ops.persons p on p.email = u.doc->>'email' and p.generation = s.person_generation
-         join read.companies c on c.company_id = s.company_id`,
+         join companies c on c.company_id = s.company_id`,
 }
 
 /** At most once a minute, whoever else notes it. */

@@ -123,9 +123,9 @@ const FIND = {
                 u.doc->>'role' as role, u.generation, c.timezone, clock.now
          from clock
          join ops.sync_tokens t on t.hash = $1 and ${LIVE}
-         join read.users u on u.company_id = t.company_id and u.id = t.user_id and u.generation = t.generation
+         join users u on u.company_id = t.company_id and u.id = t.user_id and u.generation = t.generation
          join ops.persons p on p.email = u.doc->>'email' and p.generation = t.person_generation
-         join read.companies c on c.company_id = t.company_id`,
+         join companies c on c.company_id = t.company_id`,
 }
 
 /** Of two at the same time the second waits for the row and then finds it revoked. */
