@@ -186,7 +186,7 @@ with ${CLOCK}, unsynced as materialized (
       when exists (select from ops.login_origins where origin = $3 and account = $1) then 'device'
       when exists (
         select from ops.sync_tokens t
-        join read.users u on u.company_id = t.company_id and u.id = t.user_id
+        join users u on u.company_id = t.company_id and u.id = t.user_id
         where t.hash = $4 and u.doc->>'email' = $5
       ) then 'device'
       when exists (select from ops.login_origins where origin = $2 and account = $1) then 'network'
@@ -234,9 +234,8 @@ with ${CLOCK}, seen as (
   on conflict (origin, account) do update set seen_at = excluded.seen_at
   where o.seen_at < excluded.seen_at - interval '1 day'
 )
-delete from ops.login_origins where (origin, account) in (
-  select origin, account from ops.login_origins where account = $1 and origin <> all($2::bytea[])
-  order by seen_at desc offset $3 for update skip locked)`,
+delete from ops.login_origins where account = $1 and origin in (
+  select origin from ops.login_origins where account = $1 and origin <> all($2::bytea[]) order by seen_at desc offset $3)`,
 }
 
 /** Deletes counts that are over, and origins that nobody has come from for long. Returns how many. */

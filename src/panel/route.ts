@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import type { ComponentChildren } from 'preact'
 import type { AddressLimit } from '#access/minute-limit.ts'
 import type { QuotaLimits } from '#access/quota.ts'
-import type { PanelAccess, PanelSession } from '#access/sessions.ts'
+import type { IssuedSession, PanelAccess, PanelSession } from '#access/sessions.ts'
 import type { AsOfCore, Moment } from '#audit/as-of.ts'
 import type { Verifier } from '#audit/verify.ts'
 import type { Calendar } from '#domain/instant.ts'
@@ -117,6 +117,8 @@ export interface Redirect {
   readonly to: string
   readonly parameters?: Readonly<Record<string, string>>
   readonly flash?: FlashCode
+  /** The session that the browser goes on with. */
+  readonly issued?: IssuedSession
 }
 
 interface Common {

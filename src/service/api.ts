@@ -1,17 +1,21 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { KEY_BYTES, newKey } from '#access/api-keys.ts'
+import { createInvitations } from '#access/invitations.ts'
 import { createLogin } from '#access/login.ts'
 import { createAddressLimit } from '#access/minute-limit.ts'
+import { createPasswordLinks } from '#access/password-links.ts'
 import { createGate } from '#access/quota.ts'
 import { createSessions } from '#access/sessions.ts'
 import { createSyncAccess } from '#access/sync-access.ts'
 import { createPageCache } from '#api/page-cache.ts'
 import { SECRET_BYTES, secretOf } from '#domain/webhook-secret.ts'
 import { createCompress } from '#http/compression.ts'
+import { readSchemasOf } from '#ledger/rebuild/version.ts'
 import { createMemoryBudget, type MemoryLimits } from '#lib/memory-budget.ts'
 import { createTurns, type TurnLimits } from '#lib/turns.ts'
 import { createLiveUpdates } from '#live/updates.ts'
+import { createMailer } from '#mail/mailer.ts'
 import type { Metrics } from '#metrics/metrics.ts'
 import { NOTIFICATIONS_PER_MINUTE } from '#payment-notifications/receiver.ts'
 import { createPool } from '#postgres/pool.ts'
@@ -58,6 +62,7 @@ export function openInterfaces(
     max: GATE_CONNECTIONS,
     statement_timeout_ms: GATE_STATEMENT_TIMEOUT_MS,
     keyLookupsOnly: true,
+    read_schemas: readSchemasOf(core.model),
     application_name: 'tillbook gate',
   })
   metrics.watchPool('gate', gatePool)
@@ -70,6 +75,8 @@ export function openInterfaces(
   metrics.watchShared('download_bytes', outgoing.bytes)
   const limits = { perMinute: config.QUOTA_PER_MINUTE, perDay: config.QUOTA_PER_DAY }
   const login = createLogin(core.pool)
+  const mailer = config.SMTP_URL === undefined ? null : createMailer(config.SMTP_URL, config.SMTP_FROM)
+  const links = { ...core, login, mailer, publicUrl: config.PUBLIC_URL, log }
   const live = createLiveUpdates({
     databaseUrl,
     pool: core.pool,
@@ -98,6 +105,8 @@ export function openInterfaces(
     live,
     panel: {
       login,
+      invitations: createInvitations(links),
+      passwordLinks: createPasswordLinks(links),
       sessions: createSessions(core.pool, (error) => log('the use of a session could not be noted', error)),
       newKey: () => newKey(randomBytes(KEY_BYTES)),
     },
@@ -113,7 +122,10 @@ export function openInterfaces(
   return {
     options,
     leave: live.close,
-    stop: () => gatePool.end(),
+    async stop() {
+      mailer?.close()
+      await gatePool.end()
+    },
   }
 }
 

@@ -101,7 +101,7 @@ async function deliveryPage(visit: Visit): Promise<Page | null> {
   const body = (
     <>
       <Actions>
-        {webhook.status !== 'disabled' && (
+        {webhook.status !== 'disabled' && webhook.status !== 'paused' && (
           <ButtonForm visit={visit} to={`${here}/entregas/${id}/reenviar`} label="Reenviar" />
         )}
         <ButtonLink to={here}>Voltar ao webhook</ButtonLink>
