@@ -83,7 +83,12 @@ async function logIn(url: string, { companyId }: Shop): Promise<string> {
   })
   const userId = Number(user?.id)
   return withCore(url, async ({ pool }) => {
-    const { token } = await createSessions(pool, () => {}).issue({ userId, companyId, generation: 0 })
+    const { token } = await createSessions(pool, () => {}).issue({
+      userId,
+      companyId,
+      generation: 0,
+      personGeneration: 0,
+    })
     return `tillbook=${token}`
   })
 }
