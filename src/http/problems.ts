@@ -62,6 +62,10 @@ const REASONS = {
     'invalid_token',
     'A chave de API não pode ir na URL, que fica em registros e históricos: envie-a só no cabeçalho Authorization e troque a que foi exposta.',
   ],
+  share_taken: [
+    'unavailable',
+    'A sua empresa já tem chamadas demais em andamento (share_taken): espere que terminem e tente de novo, menos de cada vez.',
+  ],
   route_not_found: ['not_found', 'Esta rota não existe na API v1 (route_not_found): confira o caminho.'],
 } as const satisfies Record<string, readonly [ProblemCode, string]>
 

@@ -15,12 +15,14 @@ import type { Answer } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
 import type { LiveUpdates } from '#live/updates.ts'
+import type { PoolOf } from '#postgres/shared-pool.ts'
 import type { DeliveryNotifier } from '#webhooks/notifier.ts'
 import type { FormBody } from './forms/form.ts'
 import type { FlashCode } from './words/flashes.ts'
 
-/** The dependencies of the panel. From `AsOfCore`: the read model of now, and the ledger that the past is replayed from. */
+/** The dependencies of the panel; `poolOf` a company is what its pages read on. From `AsOfCore`: the read model of now, and the ledger that the past is replayed from. */
 export interface PanelContext extends AsOfCore {
+  readonly poolOf: PoolOf
   readonly writer: Writer
   readonly verifier: Verifier
   readonly deliveryNotifier: DeliveryNotifier

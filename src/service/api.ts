@@ -12,11 +12,13 @@ import { createPageCache } from '#api/page-cache.ts'
 import { SECRET_BYTES, secretOf } from '#domain/webhook-secret.ts'
 import { createCompress } from '#http/compression.ts'
 import { createMemoryBudget, type MemoryLimits } from '#lib/memory-budget.ts'
+import { createTurns, type TurnLimits } from '#lib/turns.ts'
 import { createLiveUpdates } from '#live/updates.ts'
 import { createMailer } from '#mail/mailer.ts'
 import type { Metrics } from '#metrics/metrics.ts'
 import { NOTIFICATIONS_PER_MINUTE } from '#payment-notifications/receiver.ts'
 import { createPool } from '#postgres/pool.ts'
+import { createOutgoing } from '#sync/outgoing.ts'
 import type { InterfaceOptions } from './app.ts'
 import type { Running, Shared } from './role.ts'
 
@@ -25,6 +27,11 @@ const MEBIBYTE = 1_048_576
 /** What callers' bodies may take in memory, until they are answered. A body has 1 MB, a till's list 5. */
 const BODIES: MemoryLimits = { allBytes: 64 * MEBIBYTE, companyBytes: 32 * MEBIBYTE }
 
+/**
+ * Calls with large bodies that are read and answered: of one company, because slow senders must not keep those of others out.
+ * Of those that wait no body is read.
+ */
+const LARGE_CALLS: TurnLimits = { running: Number.POSITIVE_INFINITY, runningOfKey: 4, waiting: 256 }
 /** What strangers' bodies may take, for each of the three that anybody may send. A login has up to 16 KB, a notification 8. */
 const STRANGERS: MemoryLimits = { allBytes: 16 * MEBIBYTE, companyBytes: MEBIBYTE / 2 }
 
@@ -42,7 +49,7 @@ export interface Interfaces extends Running {
 }
 
 interface InterfaceDependencies extends Pick<Shared, 'config' | 'core' | 'databaseUrl' | 'provider' | 'log'> {
-  readonly metrics: Pick<Metrics, 'onPage' | 'onNotified' | 'watchPool'>
+  readonly metrics: Pick<Metrics, 'onPage' | 'onNotified' | 'watchPool' | 'watchShared'>
 }
 
 /** Opens what all HTTP interfaces are made with, as the settings say. Is stopped after the last request was answered. */
@@ -57,6 +64,13 @@ export function openInterfaces(
     application_name: 'tillbook gate',
   })
   metrics.watchPool('gate', gatePool)
+  const bodies = createMemoryBudget(BODIES)
+  const largeCalls = createTurns(LARGE_CALLS)
+  const outgoing = createOutgoing()
+  metrics.watchShared('body_bytes', bodies)
+  metrics.watchShared('large_calls', largeCalls)
+  metrics.watchShared('downloads', outgoing.waiting)
+  metrics.watchShared('download_bytes', outgoing.bytes)
   const limits = { perMinute: config.QUOTA_PER_MINUTE, perDay: config.QUOTA_PER_DAY }
   const login = createLogin(core.pool)
   const mailer = config.SMTP_URL === undefined ? null : createMailer(config.SMTP_URL, config.SMTP_FROM)
@@ -78,12 +92,14 @@ export function openInterfaces(
       tokenDays: config.SYNC_TOKEN_DAYS ?? null,
       callsPerMinute: config.SYNC_QUOTA_PER_MINUTE,
     }),
-    bodies: createMemoryBudget(BODIES),
+    bodies,
     strangers: {
       panelLogins: createMemoryBudget(STRANGERS),
       tillLogins: createMemoryBudget(STRANGERS),
       notifications: createMemoryBudget(STRANGERS),
     },
+    largeCalls,
+    outgoing,
     live,
     panel: {
       login,

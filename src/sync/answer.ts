@@ -22,6 +22,7 @@ const FAILURES = {
   rate_limited: [429, 'Muitas requisições. Aguarde e tente novamente.'],
   too_many_logins: [429, 'Muitas tentativas de login. Aguarde e tente novamente.'],
   internal_error: [500, 'Erro interno. Informe ao suporte o X-Request-Id desta resposta.'],
+  share_taken: [503, 'Há envios demais desta empresa em andamento. Aguarde e tente novamente.'],
   unavailable: [503, 'Serviço temporariamente indisponível. Tente novamente em instantes.'],
 } as const satisfies Record<string, readonly [number, string]>
 

@@ -155,8 +155,9 @@ const Attempts = ({ delivery, timezone }: { readonly delivery: DeliveryObject; r
 /** Runs an operation on deliveries once, however often the form is sent, and wakes the dispatchers. */
 async function operated(submission: Submission, operation: Operation) {
   const { context, session } = submission
-  const asked = { companyId: session.companyId, guard: liveUser(session), idempotency: submission.idempotency() }
-  const answer = await operate(context.pool, asked, operation)
+  const { companyId } = session
+  const asked = { companyId, guard: liveUser(session), idempotency: submission.idempotency() }
+  const answer = await operate(context.poolOf(companyId), asked, operation)
   context.deliveryNotifier.notify()
   return answer
 }
