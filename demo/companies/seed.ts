@@ -111,7 +111,7 @@ async function knownNames({ pool }: Core, companyId: number) {
     pool.query<{ id: number; external_id: string }>('select id, external_id from categories where company_id = $1', [
       companyId,
     ]),
-    pool.query<{ email: string }>('select email from ops.user_credentials where company_id = $1', [companyId]),
+    pool.query<{ email: string }>(`select doc->>'email' as email from users where company_id = $1`, [companyId]),
   ])
   return {
     paymentTypes: new Set(types.rows.map((row) => row.name)),

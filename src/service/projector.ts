@@ -1,3 +1,4 @@
+import { purgeLoginLimits } from '#access/login-limits.ts'
 import { purgeSessions } from '#access/sessions.ts'
 import { purgeTokens } from '#access/sync-access.ts'
 import { sealOnSchedule } from '#audit/sealing.ts'
@@ -11,7 +12,16 @@ import { purgeDeliveries } from '#webhooks/outbox.ts'
 import type { Running, Shared } from './role.ts'
 
 /** Whatever is kept for a while only. Any number of processes may purge at once. */
-const PURGES = [purgeAnswers, purgeTokens, purgeSessions, purgeDeliveries, purgeNotifications, purgeSweeps, purgeFormer]
+const PURGES = [
+  purgeAnswers,
+  purgeTokens,
+  purgeSessions,
+  purgeLoginLimits,
+  purgeDeliveries,
+  purgeNotifications,
+  purgeSweeps,
+  purgeFormer,
+]
 
 /**
  * Keeps the read model level with a store outside Postgres, has Postgres know tables that grow, purges what is no longer needed,

@@ -1,6 +1,6 @@
 import type { ErrorRequestHandler, Response } from 'express'
 import { LedgerAhead } from '#ledger/ledgers.ts'
-import { Unavailable } from '#lib/unavailable.ts'
+import { ShareTaken, Unavailable } from '#lib/unavailable.ts'
 import { ProviderMisconfigured, ProviderUnavailable } from '#payments/provider-port.ts'
 import { isOutage } from '#postgres/outage.ts'
 import { sendProblem } from '../answer.ts'
@@ -49,6 +49,7 @@ export function problemOf(error: unknown): Problem {
   if (error instanceof ProviderMisconfigured) return new Problem('provider_configuration_invalid')
   if (error instanceof LedgerAhead)
     return problemOfReason('ledger_ahead_of_clock', { 'Retry-After': OPERATOR_RETRY_AFTER_SECONDS })
+  if (error instanceof ShareTaken) return problemOfReason('share_taken', { 'Retry-After': RETRY_AFTER_SECONDS })
   if (error instanceof Unavailable || isOutage(error))
     return new Problem('unavailable', undefined, { 'Retry-After': RETRY_AFTER_SECONDS })
   // The router throws a URIError-like error with status 400 for a path that cannot be decoded: there is no such record.
