@@ -53,18 +53,21 @@ interface InterfaceDependencies extends Pick<Shared, 'config' | 'core' | 'databa
   readonly metrics: Pick<Metrics, 'onPage' | 'onNotified' | 'watchPool' | 'watchShared'>
 }
 
+const gatePoolOf = (databaseUrl: string, { model }: Shared['core']) =>
+  createPool(databaseUrl, {
+    max: GATE_CONNECTIONS,
+    statement_timeout_ms: GATE_STATEMENT_TIMEOUT_MS,
+    keyLookupsOnly: true,
+    read_schemas: readSchemasOf(model),
+    application_name: 'tillbook gate',
+  })
+
 /** Opens what all HTTP interfaces are made with, as the settings say. Is stopped after the last request was answered. */
 export function openInterfaces(
   { config, core, databaseUrl, provider, metrics, log }: InterfaceDependencies,
   newId: () => string,
 ): Interfaces {
-  const gatePool = createPool(databaseUrl, {
-    max: GATE_CONNECTIONS,
-    statement_timeout_ms: GATE_STATEMENT_TIMEOUT_MS,
-    keyLookupsOnly: true,
-    read_schemas: readSchemasOf(core.model),
-    application_name: 'tillbook gate',
-  })
+  const gatePool = gatePoolOf(databaseUrl, core)
   metrics.watchPool('gate', gatePool)
   const bodies = createMemoryBudget(BODIES)
   const largeCalls = createTurns(LARGE_CALLS)
