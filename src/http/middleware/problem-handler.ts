@@ -7,6 +7,8 @@ import { sendProblem } from '../answer.ts'
 import { Problem, problemOfReason, statusOf } from '../problems.ts'
 
 const RETRY_AFTER_SECONDS = '1'
+/** Who is sent away at once, and asks again at once, would take more of the processor than its share: it waits for the answer. */
+const SHARE_TAKEN_DELAY_MS = 1_000
 /** Another service's trouble takes longer to pass than our own. */
 const PROVIDER_RETRY_AFTER_SECONDS = '30'
 
@@ -34,7 +36,8 @@ export function problemHandler(log: LogError, answer: AnswerProblem = answerProb
       response.destroy()
       return
     }
-    answer(response, problem)
+    if (error instanceof ShareTaken) setTimeout(() => answer(response, problem), SHARE_TAKEN_DELAY_MS)
+    else answer(response, problem)
   }
 }
 
