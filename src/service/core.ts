@@ -104,6 +104,10 @@ const queryTurns = (connections: number): TurnLimits => ({
 /** Each replays a ledger and holds one of the query connections. */
 const AS_OF = { running: 2, waiting: 16 }
 
+/** Its statements look rows up by key only: without the other plans no stale statistics can lead to a scan. */
+const writerPoolOf = (databaseUrl: string, read_schemas: ReturnType<typeof readSchemasOf>) =>
+  createPool(databaseUrl, { max: WRITER_CONNECTIONS, pipeline: true, keyLookupsOnly: true, read_schemas })
+
 /**
  * Migrates the database, makes the read model fit, and opens the writer. @throws OtherVersion before anything is touched, when
  * the database is a newer version's, or an older one's that is not to be upgraded.
@@ -121,13 +125,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     await pool.end()
     throw error
   })
-  // Its statements look rows up by key only: without the other plans no stale statistics can lead to a scan.
-  const writerPool = createPool(options.databaseUrl, {
-    max: WRITER_CONNECTIONS,
-    pipeline: true,
-    keyLookupsOnly: true,
-    read_schemas,
-  })
+  const writerPool = writerPoolOf(options.databaseUrl, read_schemas)
   const deliveryNotifier = createDeliveryNotifier(pool, (error) => options.log('dispatchers could not be woken', error))
   const liveNotifier = createLiveNotifier(pool, (error) => options.log('what was committed could not be told', error))
   const writing = {
