@@ -166,13 +166,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     rebuild: (onProgress) => withRebuild({ ...rebuilding, onProgress }, (work) => rebuild(work)),
     follow: () => following && follow(following),
     ledgersAhead: createAheadCount(pool, () => performance.now()),
-    async health(): Promise<Health> {
-      const isUp = (part: Promise<unknown>) => part.then(() => 'up' as const).catch(() => 'down' as const)
-      const postgres = await isUp(pool.query('select 1'))
-      if (!isOutside(store)) return { postgres }
-      const event_store = await isUp(store.ping())
-      return { postgres, event_store: event_store === 'up' && !preparation?.isDone() ? 'catching_up' : event_store }
-    },
+    health: () => healthOf(pool, store, () => preparation?.isDone() ?? true),
     async close() {
       await preparation?.stop()
       await writer.idle()
@@ -190,6 +184,14 @@ async function bringUp(rebuilding: Rebuilding, upgrades: boolean): Promise<void>
   await migrate(databaseUrl, { upgrades })
   if (upgrades || (await versionOfTables(pool)) === null) await withRebuild(rebuilding, ensureReadModel)
   else await assertFits(pool, model)
+}
+
+async function healthOf(pool: Pool, store: EventStore, isCaughtUp: () => boolean): Promise<Health> {
+  const isUp = (part: Promise<unknown>) => part.then(() => 'up' as const).catch(() => 'down' as const)
+  const postgres = await isUp(pool.query('select 1'))
+  if (!isOutside(store)) return { postgres }
+  const event_store = await isUp(store.ping())
+  return { postgres, event_store: event_store === 'up' && !isCaughtUp() ? 'catching_up' : event_store }
 }
 
 async function storeOf({ store, eventStoreUrl }: CoreOptions, pool: Pool, poolOf: PoolOf): Promise<EventStore> {
