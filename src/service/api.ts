@@ -70,6 +70,23 @@ const panelAccess = (links: Parameters<typeof createPasswordLinks>[0]): PanelAcc
   newKey: () => newKey(randomBytes(KEY_BYTES)),
 })
 
+/** What callers share, watched; strangers apart from companies. */
+function openShared({ watchShared }: InterfaceDependencies['metrics']) {
+  const bodies = createMemoryBudget(BODIES)
+  const largeCalls = createTurns(LARGE_CALLS)
+  const outgoing = createOutgoing()
+  watchShared('body_bytes', bodies)
+  watchShared('large_calls', largeCalls)
+  watchShared('downloads', outgoing.waiting)
+  watchShared('download_bytes', outgoing.bytes)
+  const strangers = {
+    panelLogins: createMemoryBudget(STRANGERS),
+    tillLogins: createMemoryBudget(STRANGERS),
+    notifications: createMemoryBudget(STRANGERS),
+  }
+  return { bodies, largeCalls, outgoing, strangers }
+}
+
 /** Opens what all HTTP interfaces are made with, as the settings say. Is stopped after the last request was answered. */
 export function openInterfaces(
   { config, core, databaseUrl, provider, metrics, log }: InterfaceDependencies,
@@ -77,13 +94,6 @@ export function openInterfaces(
 ): Interfaces {
   const gatePool = gatePoolOf(databaseUrl, core)
   metrics.watchPool('gate', gatePool)
-  const bodies = createMemoryBudget(BODIES)
-  const largeCalls = createTurns(LARGE_CALLS)
-  const outgoing = createOutgoing()
-  metrics.watchShared('body_bytes', bodies)
-  metrics.watchShared('large_calls', largeCalls)
-  metrics.watchShared('downloads', outgoing.waiting)
-  metrics.watchShared('download_bytes', outgoing.bytes)
   const limits = { perMinute: config.QUOTA_PER_MINUTE, perDay: config.QUOTA_PER_DAY }
   const login = createLogin(core.pool)
   const mailer = config.SMTP_URL === undefined ? null : createMailer(config.SMTP_URL, config.SMTP_FROM)
@@ -104,14 +114,7 @@ export function openInterfaces(
       tokenDays: config.SYNC_TOKEN_DAYS ?? null,
       callsPerMinute: config.SYNC_QUOTA_PER_MINUTE,
     }),
-    bodies,
-    strangers: {
-      panelLogins: createMemoryBudget(STRANGERS),
-      tillLogins: createMemoryBudget(STRANGERS),
-      notifications: createMemoryBudget(STRANGERS),
-    },
-    largeCalls,
-    outgoing,
+    ...openShared(metrics),
     live,
     panel: panelAccess({ ...core, login, mailer, publicUrl: config.PUBLIC_URL, log }),
     provider,

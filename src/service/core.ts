@@ -159,13 +159,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     rebuild: (onProgress) => withRebuild({ ...rebuilding, onProgress }, (work) => rebuild(work)),
     follow: () => following && follow(following),
     ledgersAhead: createAheadCount(pool, () => performance.now()),
-    async health(): Promise<Health> {
-      const isUp = (part: Promise<unknown>) => part.then(() => 'up' as const).catch(() => 'down' as const)
-      const postgres = await isUp(pool.query('select 1'))
-      if (!isOutside(store)) return { postgres }
-      const event_store = await isUp(store.ping())
-      return { postgres, event_store: event_store === 'up' && !preparation?.isDone() ? 'catching_up' : event_store }
-    },
+    health: () => healthOf(pool, store, () => preparation?.isDone() ?? true),
     async close() {
       await preparation?.stop()
       await writer.idle()
@@ -189,6 +183,14 @@ async function bringUp(rebuilding: Rebuilding, upgrades: boolean): Promise<void>
     await pool.end()
     throw error
   }
+}
+
+async function healthOf(pool: Pool, store: EventStore, isCaughtUp: () => boolean): Promise<Health> {
+  const isUp = (part: Promise<unknown>) => part.then(() => 'up' as const).catch(() => 'down' as const)
+  const postgres = await isUp(pool.query('select 1'))
+  if (!isOutside(store)) return { postgres }
+  const event_store = await isUp(store.ping())
+  return { postgres, event_store: event_store === 'up' && !isCaughtUp() ? 'catching_up' : event_store }
 }
 
 async function storeOf({ store, eventStoreUrl }: CoreOptions, pool: Pool, poolOf: PoolOf): Promise<EventStore> {
