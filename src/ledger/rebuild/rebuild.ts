@@ -28,7 +28,7 @@ export interface RebuildReport {
 }
 
 /** One rebuilder at a time; others wait. */
-const REBUILD_LOCK = 7_106_801
+export const REBUILD_LOCK = 7_106_801
 /** Companies replayed side by side. */
 const PARALLEL = 2
 /** Passes beside the writers before they are made to wait: each is shorter than the one before. */
