@@ -4,7 +4,9 @@ import type { Admitted, Gate } from '#access/quota.ts'
 import { type Calendar, dateInZone } from '#domain/instant.ts'
 import type { Scope } from '#domain/scopes.ts'
 import { bearer, type LimitAnonymous, limited, showRate } from '#http/middleware/anonymous-callers.ts'
+import { announcedBytes, showBytes, tooManyBytes } from '#http/middleware/body-bytes.ts'
 import { Problem, problemOfReason } from '#http/problems.ts'
+import { MAX_BODY_BYTES } from './route.ts'
 
 /** The company and key that a request was admitted for, and the company's day when it was. */
 export interface Caller extends Calendar {
@@ -36,11 +38,14 @@ export function authenticate(gate: Gate, limitAnonymous: LimitAnonymous): Reques
     if (KEY_PARAMETERS.some((name) => name in query)) return refuse(problemOfReason('key_in_query', CHALLENGE))
     const key = bearer(request)
     if (key === null) return refuse(new Problem('missing_token', undefined, CHALLENGE))
-    const admission = isKey(key) ? await gate.admit(hashKey(key)) : null
+    const bytes = announcedBytes(request, MAX_BODY_BYTES) ?? 0
+    const admission = isKey(key) ? await gate.admit(hashKey(key), bytes) : null
     if (!admission || admission.kind === 'invalid') return refuse(new Problem('invalid_token', undefined, CHALLENGE))
     showRate(response, admission.rate)
+    showBytes(response, admission.bytes)
     response.setHeader('X-Ledger-Revision', admission.revision)
     if (admission.kind === 'limited') throw limited(admission.rate)
+    if (admission.kind === 'too_many_bytes') throw tooManyBytes(admission.bytes)
     if (admission.plan !== 'api') throw new Problem('plan_required')
     const { companyId, keyId, timezone } = admission
     // By Postgres's clock, as commands decide: processes whose clocks differ agree on when a day begins.

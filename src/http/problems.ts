@@ -57,6 +57,10 @@ const REASONS = {
     'invalid_token',
     'A chave de API não pode ir na URL, que fica em registros e históricos: envie-a só no cabeçalho Authorization e troque a que foi exposta.',
   ],
+  bytes: [
+    'rate_limited',
+    'A empresa já enviou tudo o que pode enviar por dia (bytes): aguarde o dia seguinte, ou envie menos por chamada.',
+  ],
   route_not_found: ['not_found', 'Esta rota não existe na API v1 (route_not_found): confira o caminho.'],
 } as const satisfies Record<string, readonly [ProblemCode, string]>
 

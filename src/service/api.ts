@@ -11,6 +11,7 @@ import { SECRET_BYTES, secretOf } from '#domain/webhook-secret.ts'
 import { createCompress } from '#http/compression.ts'
 import { createMemoryBudget, type MemoryLimits } from '#lib/memory-budget.ts'
 import { createLiveUpdates } from '#live/updates.ts'
+import { countedGate } from '#metrics/counted-gate.ts'
 import type { Metrics } from '#metrics/metrics.ts'
 import { NOTIFICATIONS_PER_MINUTE } from '#payment-notifications/receiver.ts'
 import { createPool } from '#postgres/pool.ts'
@@ -36,7 +37,7 @@ export interface Interfaces extends Running {
 }
 
 interface InterfaceDependencies extends Pick<Shared, 'config' | 'core' | 'databaseUrl' | 'provider' | 'log'> {
-  readonly metrics: Pick<Metrics, 'onPage' | 'onNotified' | 'watchPool'>
+  readonly metrics: Pick<Metrics, 'onPage' | 'onNotified' | 'onBytes' | 'watchPool'>
 }
 
 /** Opens what all HTTP interfaces are made with, as the settings say. Is stopped after the last request was answered. */
@@ -51,7 +52,11 @@ export function openInterfaces(
     application_name: 'tillbook gate',
   })
   metrics.watchPool('gate', gatePool)
-  const limits = { perMinute: config.QUOTA_PER_MINUTE, perDay: config.QUOTA_PER_DAY }
+  const limits = {
+    perMinute: config.QUOTA_PER_MINUTE,
+    perDay: config.QUOTA_PER_DAY,
+    bytesPerDay: config.QUOTA_BYTES_PER_DAY,
+  }
   const login = createLogin(core.pool)
   const live = createLiveUpdates({
     databaseUrl,
@@ -64,7 +69,7 @@ export function openInterfaces(
     pages: createPageCache(config.PAGE_CACHE_MIB * MEBIBYTE),
     compress: createCompress(),
     onPage: metrics.onPage,
-    gate: createGate(gatePool, limits),
+    gate: countedGate(createGate(gatePool, limits), metrics),
     addresses: createAddressLimit(limits),
     sync: createSyncAccess(core.pool, login, {
       tokenDays: config.SYNC_TOKEN_DAYS ?? null,

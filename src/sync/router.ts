@@ -1,8 +1,10 @@
-import express, { type RequestHandler, type Router } from 'express'
+import express, { type RequestHandler, type Response, type Router } from 'express'
 import type { Pool } from 'pg'
 import type { AddressLimit } from '#access/minute-limit.ts'
+import type { Gate } from '#access/quota.ts'
 import type { SyncAccess } from '#access/sync-access.ts'
 import { limitAnonymousBy } from '#http/middleware/anonymous-callers.ts'
+import { announcedBytes, type ChargeBytes, chargeOrRefuse, chargeRead } from '#http/middleware/body-bytes.ts'
 import { jsonBodyUpTo } from '#http/middleware/json-body.ts'
 import { routed } from '#http/middleware/observe.ts'
 import { type LogError, problemHandler } from '#http/middleware/problem-handler.ts'
@@ -11,7 +13,7 @@ import { Problem } from '#http/problems.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
 import { answerProblem } from './answer.ts'
-import { authRoutes, requireToken } from './auth.ts'
+import { authRoutes, requireToken, sessionOf } from './auth.ts'
 import { productRoutes } from './products.ts'
 import type { SyncRoute } from './route.ts'
 import { configRoute, statusRoute } from './till.ts'
@@ -22,6 +24,8 @@ export interface SyncOptions {
   readonly writer: Writer
   readonly sync: SyncAccess
   readonly addresses: AddressLimit
+  /** Counts what tills send against their company's day. */
+  readonly gate: Gate
   /** Room for the bodies of calls. */
   readonly bodies: MemoryBudget
   readonly log: LogError
@@ -46,7 +50,7 @@ export function syncRouter(options: SyncOptions): Router {
   for (const route of routesOf(options)) {
     const before = [
       ...(route.isOpen ? [] : [authenticated]),
-      ...(route.bodyBytes ? [jsonBodyUpTo(route.bodyBytes, options.bodies)] : []),
+      ...(route.bodyBytes ? bodyOf(route, route.bodyBytes, options) : []),
     ]
     const one = router.route(route.path).all(routed(`/api${route.path}`))
     one[route.method](...before, (request, response) => route.handle(request, response))
@@ -56,6 +60,20 @@ export function syncRouter(options: SyncOptions): Router {
   router.use(refuse(new Problem('not_found')))
   router.use(problemHandler(options.log, answerProblem))
   return router
+}
+
+/** A body is counted against its company before it is read, or after where only that tells its size; that of a login is nobody's. */
+function bodyOf({ isOpen }: SyncRoute, limit: number, { bodies, gate }: SyncOptions): RequestHandler[] {
+  const read = jsonBodyUpTo(limit, bodies)
+  if (isOpen) return [read]
+  const charge: ChargeBytes = (companyId, bytes) => gate.charge(companyId, bytes)
+  const companyOf = (response: Response) => sessionOf(response).companyId
+  const announced: RequestHandler = async (request, response, next) => {
+    const bytes = announcedBytes(request, limit)
+    if (bytes !== null) await chargeOrRefuse(charge, response, companyOf(response), bytes)
+    next()
+  }
+  return [announced, read, chargeRead(charge, companyOf, limit)]
 }
 
 const routesOf = (options: SyncOptions): SyncRoute[] => [

@@ -72,6 +72,7 @@ export const PUBLIC_URL = 'https://tillbook.example'
 export interface TestApiOptions {
   readonly perMinute?: number
   readonly perDay?: number
+  readonly bytesPerDay?: number
   readonly trustProxy?: boolean
   /** Whether webhooks may call http and private addresses; true by default. */
   readonly allowPrivateTargets?: boolean
@@ -138,7 +139,7 @@ interface Serving {
   close(): Promise<void>
 }
 
-const NOT_COUNTED = { onPage: () => {}, onNotified: () => {}, watchPool: () => {} }
+const NOT_COUNTED = { onPage: () => {}, onNotified: () => {}, onBytes: () => {}, watchPool: () => {} }
 
 /** Serves a core as a process with the role `api` does; `instead` says what stands in for what such a process opens. */
 export async function serve(
@@ -154,6 +155,7 @@ export async function serve(
     WEBHOOK_ALLOW_PRIVATE: String(options.allowPrivateTargets ?? true),
     QUOTA_PER_MINUTE: String(options.perMinute ?? 1_000_000),
     QUOTA_PER_DAY: String(options.perDay ?? 1_000_000),
+    QUOTA_BYTES_PER_DAY: String(options.bytesPerDay ?? 1_000_000_000_000),
     SYNC_QUOTA_PER_MINUTE: '1000000',
     ...options.settings,
   })
@@ -186,8 +188,9 @@ export const testKey = () => newKey(randomBytes(KEY_BYTES), 'test')
 function withClock(gate: Gate, now: TestApiOptions['now']): Gate {
   if (!now) return gate
   return {
-    async admit(keyHash) {
-      const admission = await gate.admit(keyHash)
+    ...gate,
+    async admit(keyHash, bytes) {
+      const admission = await gate.admit(keyHash, bytes)
       return admission.kind === 'invalid' ? admission : { ...admission, now: now() }
     },
   }

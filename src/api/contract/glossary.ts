@@ -70,6 +70,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   limits: 'Limites que valem para a empresa.',
   requests_per_minute: 'Chamadas por minuto, somadas todas as chaves.',
   requests_per_day: 'Chamadas por dia, somadas todas as chaves.',
+  bytes_per_day: 'Bytes que a empresa pode enviar por dia em corpos de requisições, somados chaves e caixas.',
   batch_items: 'Itens por lote.',
   page_size: 'Registros por página, no máximo.',
   body_bytes: 'Bytes por corpo de requisição.',

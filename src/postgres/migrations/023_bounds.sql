@@ -1,0 +1,27 @@
+-- Bytes of bodies that a company has sent on its day, and which calls of the last statement were let through: their bytes in
+-- order of arrival, null for one that was not. `granted` is for older programs that still count beside newer ones.
+alter table ops.quotas alter column granted set default 0;
+alter table ops.quotas add column day_bytes bigint not null default 0;
+alter table ops.quotas add column passed bigint[] not null default '{}';
+
+-- Which of some calls are let through, in order of arrival: as many as are left, whose bodies together fit in the room. One that
+-- does not fit keeps none from its turn that does.
+create function ops.let_through(p_bytes bigint[], p_calls integer, p_room bigint) returns bigint[] language plpgsql immutable as $$
+declare
+  v_passed bigint[] := p_bytes;
+  v_calls integer := p_calls;
+  v_room bigint := greatest(0, p_room);
+begin
+  if cardinality(p_bytes) <= p_calls and (select sum(bytes) from unnest(p_bytes) as bytes) <= v_room then
+    return p_bytes;
+  end if;
+  for n in 1 .. cardinality(p_bytes) loop
+    if v_calls > 0 and p_bytes[n] <= v_room then
+      v_calls := v_calls - 1;
+      v_room := v_room - p_bytes[n];
+    else
+      v_passed[n] := null;
+    end if;
+  end loop;
+  return v_passed;
+end $$;
