@@ -15,6 +15,7 @@ export type RefusalCode =
   | 'payment_refused'
   | 'webhook_limit_reached'
   | 'webhook_disabled'
+  | 'replay_running'
 
 /** Why a command is refused: a code of the contract and its details. HTTP status and Portuguese message are given at the edge. */
 export interface Refusal {

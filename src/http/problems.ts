@@ -25,6 +25,7 @@ const PROBLEMS = {
   last_owner: [409, 'A empresa precisa de ao menos um proprietário ativo.'],
   webhook_limit_reached: [409, 'A empresa já tem o máximo de endereços de webhook.'],
   webhook_disabled: [409, 'O endereço de webhook está desligado: ligue-o antes.'],
+  replay_running: [409, 'Um reenvio deste endereço está em andamento: acompanhe-o e repita quando terminar.'],
   payload_too_large: [413, 'O corpo da requisição é grande demais.'],
   unsupported_media_type: [415, 'Envie o corpo como application/json em UTF-8.'],
   validation_failed: [422, 'Há campos inválidos ou desconhecidos na requisição.'],

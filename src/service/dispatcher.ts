@@ -1,3 +1,4 @@
+import { v7 as uuidv7 } from 'uuid'
 import { switchOffWebhook } from '#commands/webhooks.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import { createMailer } from '#mail/mailer.ts'
@@ -21,6 +22,7 @@ export function startDispatcher({ config, core, databaseUrl, provider, metrics, 
     allowPrivate: config.WEBHOOK_ALLOW_PRIVATE,
     clock: Date.now,
     random: Math.random,
+    newId: uuidv7,
     onRecorded: metrics.onAttempts,
     log,
   })

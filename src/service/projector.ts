@@ -8,10 +8,19 @@ import { purgeSweeps } from '#payments/sweep.ts'
 import { schedulePurge } from '#postgres/purge.ts'
 import { keepStatistics } from '#postgres/statistics.ts'
 import { purgeDeliveries } from '#webhooks/outbox.ts'
+import { purgeReplays } from '#webhooks/replays.ts'
 import type { Running, Shared } from './role.ts'
 
 /** Whatever is kept for a while only. Any number of processes may purge at once. */
-const PURGES = [purgeAnswers, purgeTokens, purgeSessions, purgeDeliveries, purgeNotifications, purgeSweeps]
+const PURGES = [
+  purgeAnswers,
+  purgeTokens,
+  purgeSessions,
+  purgeDeliveries,
+  purgeReplays,
+  purgeNotifications,
+  purgeSweeps,
+]
 
 /**
  * Keeps the read model level with a store outside Postgres, has Postgres know tables that grow, purges what is no longer needed,

@@ -17,6 +17,7 @@ export const FLASHES = {
   ligado: 'Webhook ligado.',
   desligado: 'Webhook desligado.',
   enviada: 'A entrega foi posta na fila. Recarregue a página para ver o resultado.',
+  reenvio: 'O reenvio começou. Recarregue a página para ver até onde chegou.',
   'senha-trocada': 'Senha trocada.',
   desativado: 'Usuário desativado.',
   reativado: 'Usuário reativado.',

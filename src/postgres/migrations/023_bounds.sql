@@ -25,3 +25,29 @@ begin
   end loop;
   return v_passed;
 end $$;
+
+-- The last replay of each address, while it is written and afterwards.
+create table ops.webhook_replays (
+  company_id bigint not null,
+  webhook_id bigint not null,
+  -- Exclusive, and where it ends: what came after it was asked for was delivered anyway.
+  after_revision bigint not null,
+  until_revision bigint not null,
+  -- How far its messages have been looked at.
+  last_revision bigint not null,
+  deliveries integer not null default 0,
+  status text not null check (status in ('running', 'finished', 'cancelled')),
+  requested_at timestamptz not null,
+  finished_at timestamptz,
+  -- When it goes on; null unless it is running.
+  next_step_at timestamptz,
+  primary key (company_id, webhook_id)
+);
+create index webhook_replays_due on ops.webhook_replays (next_step_at) where next_step_at is not null;
+
+-- Deliveries that replays have made on a company's day.
+create table ops.webhook_replay_days (
+  company_id bigint primary key,
+  day_ends_at timestamptz not null,
+  deliveries integer not null
+);
