@@ -3,7 +3,7 @@ import type { AddressLimit } from '#access/minute-limit.ts'
 import type { Gate } from '#access/quota.ts'
 import { limitAnonymousBy } from '#http/middleware/anonymous-callers.ts'
 import { chargeRead } from '#http/middleware/body-bytes.ts'
-import { jsonBodyUpTo } from '#http/middleware/json-body.ts'
+import { jsonBodyUpTo, roomOfCompany } from '#http/middleware/json-body.ts'
 import { routed } from '#http/middleware/observe.ts'
 import { requireHttps } from '#http/middleware/transport.ts'
 import { placeOf } from '#http/paths.ts'
@@ -59,7 +59,7 @@ export function apiV1(options: ApiOptions): Router {
   router.use(requireHttps(limitAnonymous))
   router.all('/openapi.json', serveContract(V1_ROUTES, limitAnonymous, options.compress))
   router.use(authenticate(options.gate, limitAnonymous))
-  const jsonBody = jsonBodyUpTo(MAX_BODY_BYTES, options.bodies)
+  const jsonBody = jsonBodyUpTo(MAX_BODY_BYTES, roomOfCompany(options.bodies))
   const charged = chargeRead(options.gate.charge, (response) => callerOf(response).companyId, MAX_BODY_BYTES)
   for (const [path, routes] of routesByPath()) {
     const one = router.route(path).all(routed(`/api/v1${path}`))

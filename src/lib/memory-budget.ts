@@ -1,6 +1,6 @@
 import { Unavailable } from './unavailable.ts'
 
-/** Bytes that may be kept in memory: for all callers, and for one company. */
+/** Bytes that may be kept in memory: for all callers, and for one company, or one address of strangers. */
 export interface MemoryLimits {
   readonly allBytes: number
   readonly companyBytes: number
@@ -16,34 +16,34 @@ export interface MemoryUse {
 
 /** Bounds memory by refusing what would exceed it. */
 export interface MemoryBudget {
-  /** Company 0 stands for callers whom nobody knows yet. */
-  open(companyId: number): MemoryUse
+  /** In the name of a company's id or, of whom nobody knows yet, of an address. */
+  open(key: number | string): MemoryUse
 }
 
 /** One call of a company is let through, however much it needs: what does not fit beside others must fit alone. */
 export function createMemoryBudget({ allBytes, companyBytes }: MemoryLimits): MemoryBudget {
-  const byCompany = new Map<number, number>()
+  const byKey = new Map<number | string, number>()
   let all = 0
-  const change = (companyId: number, bytes: number): number => {
-    const left = (byCompany.get(companyId) ?? 0) + bytes
+  const change = (key: number | string, bytes: number): number => {
+    const left = (byKey.get(key) ?? 0) + bytes
     all += bytes
-    if (left > 0) byCompany.set(companyId, left)
-    else byCompany.delete(companyId)
+    if (left > 0) byKey.set(key, left)
+    else byKey.delete(key)
     return left
   }
   return {
-    open(companyId) {
+    open(key) {
       let own = 0
       return {
         add(bytes) {
           own += bytes
-          const ofCompany = change(companyId, bytes)
-          if (all > allBytes || (ofCompany > companyBytes && ofCompany > own)) {
+          const ofKey = change(key, bytes)
+          if (all > allBytes || (ofKey > companyBytes && ofKey > own)) {
             throw new Unavailable('too much is kept for callers already')
           }
         },
         release() {
-          change(companyId, -own)
+          change(key, -own)
           own = 0
         },
       }

@@ -7,6 +7,7 @@ import type { AsOfCore, Moment } from '#audit/as-of.ts'
 import type { Verifier } from '#audit/verify.ts'
 import type { Calendar } from '#domain/instant.ts'
 import type { Refusal } from '#domain/refusal.ts'
+import type { StrangersBodies } from '#http/middleware/json-body.ts'
 import type { LogError } from '#http/middleware/problem-handler.ts'
 import type { Params } from '#http/paths.ts'
 import type { Command } from '#ledger/command.ts'
@@ -27,6 +28,8 @@ export interface PanelContext extends AsOfCore {
   readonly addresses: AddressLimit
   /** Room for the bodies of forms. */
   readonly bodies: MemoryBudget
+  /** Room for the login's. */
+  readonly strangers: StrangersBodies
   /** A signing secret that nobody has seen yet. */
   newSecret(): string
   /** Whether webhooks may call http and private addresses. */

@@ -23,6 +23,9 @@ const MEBIBYTE = 1_048_576
 /** What callers' bodies may take in memory, until they are answered. A body has 1 MB, a till's list 5. */
 const BODIES: MemoryLimits = { allBytes: 64 * MEBIBYTE, companyBytes: 32 * MEBIBYTE }
 
+/** What strangers' bodies may take, for each of the three that anybody may send. A login has up to 16 KB, a notification 8. */
+const STRANGERS: MemoryLimits = { allBytes: 16 * MEBIBYTE, companyBytes: MEBIBYTE / 2 }
+
 /** The gate sends one statement at a time. */
 const GATE_CONNECTIONS = 1
 
@@ -76,6 +79,11 @@ export function openInterfaces(
       callsPerMinute: config.SYNC_QUOTA_PER_MINUTE,
     }),
     bodies: createMemoryBudget(BODIES),
+    strangers: {
+      panelLogins: createMemoryBudget(STRANGERS),
+      tillLogins: createMemoryBudget(STRANGERS),
+      notifications: createMemoryBudget(STRANGERS),
+    },
     live,
     panel: {
       login,

@@ -5,7 +5,7 @@ import type { Gate } from '#access/quota.ts'
 import type { SyncAccess } from '#access/sync-access.ts'
 import { limitAnonymousBy } from '#http/middleware/anonymous-callers.ts'
 import { announcedBytes, type ChargeBytes, chargeOrRefuse, chargeRead } from '#http/middleware/body-bytes.ts'
-import { jsonBodyUpTo } from '#http/middleware/json-body.ts'
+import { jsonBodyUpTo, roomOfCompany, roomOfStrangers, type StrangersBodies } from '#http/middleware/json-body.ts'
 import { routed } from '#http/middleware/observe.ts'
 import { type LogError, problemHandler } from '#http/middleware/problem-handler.ts'
 import { requireHttps } from '#http/middleware/transport.ts'
@@ -26,8 +26,9 @@ export interface SyncOptions {
   readonly addresses: AddressLimit
   /** Counts what tills send against their company's day. */
   readonly gate: Gate
-  /** Room for the bodies of calls. */
+  /** Room for the bodies of calls, and of logins. */
   readonly bodies: MemoryBudget
+  readonly strangers: StrangersBodies
   readonly log: LogError
 }
 
@@ -47,10 +48,13 @@ export function syncRouter(options: SyncOptions): Router {
     }
   const authenticated = requireToken({ ...options.sync, addresses: options.addresses })
   router.use(neverStored, requireHttps(limitAnonymous))
+  const [known, strangers] = [roomOfCompany(options.bodies), roomOfStrangers(options.strangers.tillLogins)]
+  const readers = (isOpen: true | undefined, limit: number): RequestHandler[] =>
+    isOpen ? [jsonBodyUpTo(limit, strangers)] : counted(limit, jsonBodyUpTo(limit, known), options.gate)
   for (const route of routesOf(options)) {
     const before = [
       ...(route.isOpen ? [] : [authenticated]),
-      ...(route.bodyBytes ? bodyOf(route, route.bodyBytes, options) : []),
+      ...(route.bodyBytes ? readers(route.isOpen, route.bodyBytes) : []),
     ]
     const one = router.route(route.path).all(routed(`/api${route.path}`))
     one[route.method](...before, (request, response) => route.handle(request, response))
@@ -62,10 +66,8 @@ export function syncRouter(options: SyncOptions): Router {
   return router
 }
 
-/** A body is counted against its company before it is read, or after where only that tells its size; that of a login is nobody's. */
-function bodyOf({ isOpen }: SyncRoute, limit: number, { bodies, gate }: SyncOptions): RequestHandler[] {
-  const read = jsonBodyUpTo(limit, bodies)
-  if (isOpen) return [read]
+/** A body is counted against its company before it is read, or after where only that tells its size. */
+function counted(limit: number, read: RequestHandler, gate: Gate): RequestHandler[] {
   const charge: ChargeBytes = (companyId, bytes) => gate.charge(companyId, bytes)
   const companyOf = (response: Response) => sessionOf(response).companyId
   const announced: RequestHandler = async (request, response, next) => {

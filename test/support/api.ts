@@ -14,6 +14,7 @@ import { createPaymentType } from '#commands/payment-types.ts'
 import { readConfig } from '#config/config.ts'
 import { SCOPES, type Scope } from '#domain/scopes.ts'
 import type { PaymentKind } from '#events/companies.ts'
+import type { StrangersBodies } from '#http/middleware/json-body.ts'
 import { SERVER_LIMITS, type ServerLimits } from '#http/server.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
 import type { Origin } from '#ledger/envelope.ts'
@@ -90,8 +91,9 @@ export interface TestApiOptions {
   readonly notificationsPerMinute?: number
   /** What bounds its connections, where that is not as in production. */
   readonly server?: Partial<ServerLimits>
-  /** Room for the bodies of calls. */
+  /** Room for the bodies of calls, and for those of strangers. */
   readonly bodies?: MemoryBudget
+  readonly strangers?: StrangersBodies
   /** Pages of lists that are kept; by default as many as the service keeps. */
   readonly pages?: PageCache
   /** Of another installation than the database's. */
@@ -117,6 +119,7 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
     gate: withClock(gate, options.now),
     pages: options.pages ?? opened.pages,
     bodies: options.bodies ?? opened.bodies,
+    strangers: options.strangers ?? opened.strangers,
     requestSecret: options.requestSecret ?? opened.requestSecret,
     notificationLimit: createAddressLimit({ perMinute: options.notificationsPerMinute ?? 1_000_000 }),
   }))
