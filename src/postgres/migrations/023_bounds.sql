@@ -51,3 +51,39 @@ create table ops.webhook_replay_days (
   day_ends_at timestamptz not null,
   deliveries integer not null
 );
+
+-- What came for orders is kept whole, up to so much an hour of each store; what is signed has room of its own. Beyond it
+-- notifications are counted.
+create table ops.payment_notification_hours (
+  company_id bigint not null,
+  store_id bigint not null,
+  hour timestamptz not null,
+  is_signed boolean not null,
+  kept integer not null,
+  kept_bytes bigint not null,
+  -- Those that were only counted.
+  counted integer not null,
+  -- Whether the last one was kept.
+  fitted boolean not null,
+  primary key (company_id, store_id, hour, is_signed)
+) with (fillfactor = 50);
+create index payment_notification_hours_by_age on ops.payment_notification_hours (hour);
+
+-- Notifications that are about nobody's order: a ring of slots, the oldest gives way to the newest.
+create sequence ops.stranger_notification_ids;
+create table ops.stranger_notifications (
+  slot integer primary key,
+  id bigint not null,
+  store_alias text not null,
+  order_path text not null,
+  request_id uuid not null,
+  received_at timestamptz not null,
+  -- The beginning of the body, as JSON text; null where it was not read.
+  payload text,
+  http_status integer,
+  duration_ms integer,
+  outcome text check (outcome in ('refused', 'failed'))
+) with (fillfactor = 80);
+
+drop index ops.payment_notifications_of_nobody;
+create index payment_notifications_refused on ops.payment_notifications (received_at) where outcome = 'refused' or order_id is null;
