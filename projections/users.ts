@@ -2,6 +2,7 @@ import type { DataOf, EventOf } from '#events/catalogue.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
+import type { Guard } from '#ledger/write/unit-of-work.ts'
 import { companies, companyOf } from './companies.ts'
 import { type Changed, changedColumns, docView, existing, projection, stamp } from './define.ts'
 
@@ -27,6 +28,12 @@ export const users = table<UserRow>('users', {
 })
 
 export const userById = (id: number) => byPk(users, id)
+
+/** That a user's tokens and sessions of a generation have not ended (KEY-21). */
+export const liveUser = ({ userId, generation }: { readonly userId: number; readonly generation: number }): Guard => ({
+  needs: [userById(userId)],
+  holds: (rows) => rows.get(userById(userId))?.generation === generation,
+})
 
 /** What a user logs in with: `ops`; the password is never in an event. E-mails are unique in the whole service. */
 export interface UserCredentials {

@@ -5,18 +5,23 @@ import { isRefusal } from '#ledger/command.ts'
 import { asUser, runAs } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { createSemaphore } from '#lib/semaphore.ts'
-import { type Counted, createMinuteLimit, type MinuteLimit, networkOf } from './minute-limit.ts'
+import { type Attempt, countAttempt, type Limited, lookAtAttempt, rememberOrigin, takeBack } from './login-limits.ts'
+import { createMinuteLimit, type MinuteLimit } from './minute-limit.ts'
+import { DEVICE_TOKENS, TILL_TOKENS } from './opaque-token.ts'
 import { hashPassword, verifyPassword } from './passwords.ts'
-
-/** Failures a minute, after which a password is not even looked at (TOKEN-7). */
-const FAILURES_OF_EMAIL = 5
-const FAILURES_OF_ADDRESS = 50
 
 /** Tokens and sessions that a user gets in a minute, by logging in or renewing: all tills of a shop in the morning. */
 const GRANTS_PER_MINUTE = 60
 
-/** A verification takes a core for about 20 ms, and one of the four threads that files and names are also looked up on. */
+/** Statements that look at limits at a time, so that a flood of guesses leaves connections to everybody else. */
+const LOOKS = { running: 2, waiting: 1_000 }
+
+/**
+ * A verification takes a core for about 20 ms, and one of the four threads that files and names are also looked up on.
+ * Whoever was here before does not queue behind strangers.
+ */
 const VERIFICATIONS = { running: 2, waiting: 1_000 }
+const VERIFICATIONS_OF_STRANGERS = { running: 1, waiting: 1_000 }
 
 export interface User {
   readonly id: number
@@ -39,15 +44,31 @@ interface Credentials {
   readonly password: string
 }
 
-type LoginOutcome = { readonly kind: 'loggedIn'; readonly user: User; readonly holder: Holder } | LoginFailure
+/** Where a login comes from, and what it shows of an earlier one: a browser its device's cookie, a till its token. */
+export interface LoginFrom {
+  readonly address: string
+  readonly keeps: 'cookie' | 'token'
+  /** Null when it has none; one that is none of ours is as good. */
+  readonly kept: string | null
+}
+
+type LoginOutcome =
+  | {
+      readonly kind: 'loggedIn'
+      readonly user: User
+      readonly holder: Holder
+      /** For the cookie of a browser's device; null for a till. */
+      readonly device: string | null
+    }
+  | LoginFailure
 
 /** Why a login fails: the password does not fit, or there were too many guesses, which is over after so many seconds. */
-type LoginFailure = { readonly kind: 'wrong' } | { readonly kind: 'limited'; readonly retryAfter: number }
+type LoginFailure = { readonly kind: 'wrong' } | Limited
 
 /** The one login of tills and panel: whoever guesses at one is counted at both. */
 export interface Login {
   /** Checks a password; for the right one the caller issues a token or a session. */
-  logIn(credentials: Credentials, address: string): Promise<LoginOutcome>
+  logIn(credentials: Credentials, from: LoginFrom): Promise<LoginOutcome>
   /** Checks the password of somebody who is in already, within the same limits; tells the hash that it fits. */
   confirm(
     credentials: Credentials,
@@ -62,67 +83,61 @@ interface FoundUser extends User {
   readonly generation: number
 }
 
-/**
- * Failures are counted per process: they slow guessing down, they are no contract, and argon2 alone leaves no process more
- * than some hundred guesses a second.
- */
-export function createLogin(pool: Pool): Login {
-  const ofEmail = createMinuteLimit({ perMinute: FAILURES_OF_EMAIL })
-  const ofAddress = createMinuteLimit({ perMinute: FAILURES_OF_ADDRESS })
-  const grants = createMinuteLimit({ perMinute: GRANTS_PER_MINUTE })
-  const semaphore = createSemaphore(VERIFICATIONS)
+type Checked = { readonly kind: 'right'; readonly user: FoundUser; readonly isDeviceKnown: boolean } | LoginFailure
 
-  async function attempt(
-    { email, password }: Credentials,
-    address: string,
-  ): Promise<{ readonly kind: 'right'; readonly user: FoundUser } | LoginFailure> {
-    const key = `${address} ${email}`
-    // Counted before it is known whether the password fits, or a thousand guesses at once would all be the first.
-    const emails = await ofEmail.consume(key)
-    if (emails.limited) return limitedBy(emails)
-    const addresses = await ofAddress.consume(address)
-    if (addresses.limited) return limitedBy(addresses)
+/** Who guesses is refused before a password is looked at (login-limits.ts). */
+export function createLogin(pool: Pool): Login {
+  const grants = createMinuteLimit({ perMinute: GRANTS_PER_MINUTE })
+  const looks = createSemaphore(LOOKS)
+  const known = createSemaphore(VERIFICATIONS)
+  const strangers = createSemaphore(VERIFICATIONS_OF_STRANGERS)
+
+  async function verify(attempt: Attempt, password: string): Promise<Checked> {
+    const counted = await countAttempt(pool, attempt)
+    if (counted.kind === 'limited') return counted
+    let isFailure = false
     try {
-      const user = await findUser(pool, email)
+      const user = await findUser(pool, attempt.email)
       const fits = await verifyPassword(user?.password_hash ?? null, password)
-      if (!user || !fits) return { kind: 'wrong' }
-      await Promise.all([ofAddress.giveBack(address), ofEmail.reset(key)])
-      return { kind: 'right', user }
-    } catch (error) {
-      await Promise.all([ofAddress.giveBack(address), ofEmail.giveBack(key)])
-      throw error
+      isFailure = !user || !fits
+      return user && fits ? { kind: 'right', user, isDeviceKnown: counted.isDeviceKnown } : { kind: 'wrong' }
+    } finally {
+      if (!isFailure) await takeBack(pool, counted.keys)
     }
   }
 
-  async function check(credentials: Credentials, from: string): ReturnType<typeof attempt> {
-    const address = networkOf(from)
-    const key = `${address} ${credentials.email}`
-    for (const counted of [await ofAddress.look(address), await ofEmail.look(key)]) {
-      if (counted.limited) return limitedBy(counted)
-    }
-    return semaphore.run(() => attempt(credentials, address))
+  async function check(attempt: Attempt, password: string): Promise<Checked> {
+    const seen = await looks.run(() => lookAtAttempt(pool, attempt))
+    if (seen.kind === 'limited') return seen
+    // Counted when it is its turn: of twenty tills at once that are right, no more than two are taken for failures.
+    return (seen.standing === 'stranger' ? strangers : known).run(() => verify(attempt, password))
   }
 
   return {
     grants,
-    async logIn(credentials, address) {
-      const checked = await check(credentials, address)
+    async logIn({ email, password }, { address, keeps, kept }) {
+      const proof = {
+        device: keeps === 'cookie' ? DEVICE_TOKENS.hashOf(kept ?? '') : null,
+        token: keeps === 'token' ? TILL_TOKENS.hashOf(kept ?? '') : null,
+      }
+      const checked = await check({ email, address, proof }, password)
       if (checked.kind !== 'right') return checked
-      const { user } = checked
+      const { user, isDeviceKnown } = checked
       const granted = await grants.consume(String(user.id))
-      if (granted.limited) return limitedBy(granted)
-      const { id, name, email, company_id } = user
-      return { kind: 'loggedIn', user: { id, name, email, company_id }, holder: holderOf(user) }
+      if (granted.limited) return { kind: 'limited', retryAfter: granted.retryAfter }
+      // One that somebody has planted would be known to who planted it.
+      const device = keeps === 'token' ? null : isDeviceKnown ? kept : DEVICE_TOKENS.make()
+      await rememberOrigin(pool, { email, address }, device === null ? null : DEVICE_TOKENS.hashOf(device))
+      const { id, name, company_id } = user
+      return { kind: 'loggedIn', user: { id, name, email: user.email, company_id }, holder: holderOf(user), device }
     },
-    async confirm(credentials, address) {
-      const checked = await check(credentials, address)
+    async confirm({ email, password }, address) {
+      const checked = await check({ email, address, proof: 'inside' }, password)
       if (checked.kind !== 'right') return checked
       return { kind: 'right', holder: holderOf(checked.user), passwordHash: checked.user.password_hash }
     },
   }
 }
-
-const limitedBy = ({ retryAfter }: Counted): LoginFailure => ({ kind: 'limited', retryAfter })
 
 const holderOf = ({ id, company_id, generation }: FoundUser): Holder => ({
   userId: id,

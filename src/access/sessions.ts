@@ -26,6 +26,8 @@ export interface PanelSession extends Calendar {
   readonly userName: string
   readonly email: string
   readonly role: 'owner' | 'clerk'
+  /** Of the user when the session began. */
+  readonly generation: number
   readonly companyId: number
   readonly companyName: string
   /** `api` is the add-on: without it the company's keys get 402. */
@@ -142,7 +144,7 @@ const ISSUE = {
 const FIND = {
   name: 'find_session',
   text: `with ${CLOCK}
-         select s.user_id as "userId", u.doc->>'name' as "userName", u.doc->>'email' as email, u.doc->>'role' as role,
+         select s.user_id as "userId", u.doc->>'name' as "userName", u.doc->>'email' as email, u.doc->>'role' as role, u.generation,
                 s.company_id as "companyId", c.doc->>'name' as "companyName", c.plan, c.timezone, clock.now,
                 s.last_seen_at < clock.now - interval '1 minute' as "isSeenLate"
          from clock

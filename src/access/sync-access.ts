@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { deleteInBatches } from '#postgres/purge.ts'
 import type { Holder, Login } from './login.ts'
 import { createMinuteLimit, type MinuteLimit } from './minute-limit.ts'
-import { CLOCK, opaqueTokens, revokedSurplus } from './opaque-token.ts'
+import { CLOCK, revokedSurplus, TILL_TOKENS as TOKENS } from './opaque-token.ts'
 
 /** Who may use the sync interface, and how often. */
 export interface SyncAccess {
@@ -40,6 +40,8 @@ export interface SyncSession {
   readonly userName: string
   readonly email: string
   readonly role: string
+  /** Of the user when the token was given out. */
+  readonly generation: number
   /** The company's. */
   readonly timezone: string
   /** Postgres's clock: UTC, milliseconds, `Z`. */
@@ -62,8 +64,6 @@ export interface Tokens {
   renew(session: SyncSession): Promise<IssuedToken | null>
   revoke(session: SyncSession): Promise<void>
 }
-
-const TOKENS = opaqueTokens('tb_sync_')
 
 /** Tokens that expire after `days`; never, when null. */
 export function createTokens(pool: Pool, days: number | null): Tokens {
@@ -112,7 +112,7 @@ const FIND = {
            where t.hash = $1 and ${LIVE} and t.last_used_at < clock.now - interval '5 minutes'
          )
          select t.company_id as "companyId", t.user_id as "userId", u.doc->>'name' as "userName", u.doc->>'email' as email,
-                u.doc->>'role' as role, c.timezone, clock.now
+                u.doc->>'role' as role, u.generation, c.timezone, clock.now
          from clock
          join ops.sync_tokens t on t.hash = $1 and ${LIVE}
          join read.users u on u.company_id = t.company_id and u.id = t.user_id and u.generation = t.generation

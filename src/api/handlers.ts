@@ -14,11 +14,11 @@ import { isRefusal } from '#ledger/command.ts'
 import type { EventStore } from '#ledger/port.ts'
 import type { Idempotency } from '#ledger/write/idempotency.ts'
 import { operate } from '#ledger/write/operation.ts'
-import { asApiKey, runCommands } from '#ledger/write/run.ts'
+import { runCommands } from '#ledger/write/run.ts'
 import type { Answer, Request as LedgerRequest } from '#ledger/write/unit-of-work.ts'
 import type { Payments } from '#payments/pay-order.ts'
 import type { DeliveryNotifier } from '#webhooks/notifier.ts'
-import { admissionOf, callerOf } from './authenticate.ts'
+import { actingOf, admissionOf, CHALLENGE, callerOf } from './authenticate.ts'
 import { type BatchInput, batchOf, batchReply, readBatch } from './batch.ts'
 import type { PageCache, PageMoment } from './page-cache.ts'
 import { identify } from './request-hash.ts'
@@ -154,7 +154,8 @@ async function answerOperation(
   const idempotency = idempotencyOf(request, response, context)
   const body = parse(route.body ?? NO_BODY, request.body)
   const params = request.params as Params
-  const answer = await operate(pool, { companyId: callerOf(response).companyId, idempotency }, async (operating) => {
+  const { companyId, guard } = actingOf(response)
+  const answer = await operate(pool, { companyId, guard, idempotency }, async (operating) => {
     const result = route.operate(operating, { params, body, newId })
     return (await result) ?? refuse('not_found')
   })
@@ -172,9 +173,7 @@ async function answerAction(
   const idempotency = demandedKey(request, response, context)
   const body = parse(route.body, request.body)
   const params = request.params as Params
-  const requestId = response.locals.requestId as string
-  const caller = callerOf(response)
-  const answer = await route.act({ ...context, caller, requestId, idempotency, params, body })
+  const answer = await route.act({ ...context, acting: actingOf(response), idempotency, params, body })
   if (answer === null) throw new Problem('not_found')
   await send(response, answer, ({ body }) => single(body), context.compress)
 }
@@ -209,10 +208,12 @@ async function run(
   response: Response,
   { invocations, wrap, revealsSecret = false, ...answering }: Run,
 ): Promise<void> {
-  const acting = asApiKey(callerOf(response), response.locals.requestId as string)
-  const answer = await runCommands(writer, acting, invocations, answering)
+  const answer = await runCommands(writer, actingOf(response), invocations, answering)
   await send(response, answer, wrap, revealsSecret ? null : compress)
 }
+
+const problemOf = ({ refused, details }: Refusal): Problem =>
+  new Problem(refused, details, refused === 'invalid_token' ? CHALLENGE : undefined)
 
 /** `compress` is null where a secret is shown, whose length nobody should be able to learn from that of the answer. */
 async function send(
@@ -221,7 +222,7 @@ async function send(
   wrap: (answer: Answer) => string,
   compress: Compress | null,
 ): Promise<void> {
-  if (isRefusal(answer)) throw new Problem(answer.refused, answer.details)
+  if (isRefusal(answer)) throw problemOf(answer)
   if (answer.replayed) response.setHeader('Idempotent-Replayed', 'true')
   response.setHeader('X-Ledger-Revision', answer.revision)
   const body = wrap(answer)

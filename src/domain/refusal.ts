@@ -1,5 +1,6 @@
 /** The codes with which a command may be refused: a part of the contract (HTTP-2), shared by all channels. */
 export type RefusalCode =
+  | 'invalid_token'
   | 'not_found'
   | 'duplicate_resource'
   | 'idempotency_key_reuse'

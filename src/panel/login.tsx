@@ -6,7 +6,14 @@ import { textOf } from './forms/form.ts'
 import { onlyBy } from './guard.ts'
 import { link, PANEL } from './link.ts'
 import type { PanelContext } from './route.ts'
-import { clearSessionCookie, requireCsrf, sessionOf, setSessionCookie } from './session.ts'
+import {
+  clearSessionCookie,
+  deviceCookie,
+  requireCsrf,
+  sessionOf,
+  setDeviceCookie,
+  setSessionCookie,
+} from './session.ts'
 import { Alert } from './ui/parts.tsx'
 import { formOf } from './visit.ts'
 import { FLASHES, flashOf } from './words/flashes.ts'
@@ -25,7 +32,8 @@ export function loginRoutes(context: PanelContext, readForm: RequestHandler): Ro
     const [typed, password, next] = [textOf(form, 'email'), textOf(form, 'password'), textOf(form, 'para')]
     const email = Email.safeParse(typed)
     // What is no e-mail address belongs to nobody.
-    const outcome = email.success ? await login.logIn({ email: email.data, password }, request.ip ?? '') : WRONG
+    const from = { address: request.ip ?? '', keeps: 'cookie', kept: deviceCookie(request) } as const
+    const outcome = email.success ? await login.logIn({ email: email.data, password }, from) : WRONG
     if (outcome.kind === 'wrong') return sendLogin(response, { email: typed, next, problem: WRONG.message }, 401)
     if (outcome.kind === 'limited') {
       response.setHeader('Retry-After', outcome.retryAfter)
@@ -36,6 +44,7 @@ export function loginRoutes(context: PanelContext, readForm: RequestHandler): Ro
     // The browser forgets the session before: nobody could end it any more.
     if (before) await sessions.revoke(before)
     setSessionCookie(request, response, token, expiresAt)
+    setDeviceCookie(request, response, outcome.device)
     sendRedirect(response, ownPage(next) ?? link('/'))
   })
   enter.all(onlyBy('GET, HEAD, POST'))

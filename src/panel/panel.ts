@@ -14,7 +14,7 @@ import { LIVE_PATH, liveStream } from './live.ts'
 import { loginRoutes } from './login.tsx'
 import type { FormRoute, Page, PageRoute, PanelContext, PanelRoute, Redirect, Visit } from './route.ts'
 import { PANEL_ROUTES } from './routes.ts'
-import { requireCsrf, requireSession } from './session.ts'
+import { requireCsrf, requireSession, requireSessionStill } from './session.ts'
 import { atMoment, formOf, submissionOf } from './visit.ts'
 
 /** Bytes and fields. */
@@ -52,7 +52,11 @@ export function panel(context: PanelContext): Router {
   router.use('/assets', serveAssets())
   router.use(pagePolicy, requireHttps(limitAnonymousBy(context.addresses)), requireOwnSite)
   router.use(loginRoutes(context, formParser(roomOfStrangers(context.strangers.panelLogins), LOGIN_LIMITS)))
-  router.use(requireSession(context), formParser(roomOfCompany(context.bodies), FORM_LIMITS))
+  router.use(
+    requireSession(context),
+    formParser(roomOfCompany(context.bodies), FORM_LIMITS),
+    requireSessionStill(context),
+  )
   router
     .route(LIVE_PATH)
     .all(routed(`${PANEL}${LIVE_PATH}`))

@@ -65,7 +65,8 @@ const ATTEMPTS = '9d7a1c9e-5f0a-4a51-8f0e-6c1c2b7d4e10'
  */
 export async function payOrder(payments: Payments, paying: Paying): Promise<Answer | Refusal> {
   const { pool, writer } = payments
-  const { acting, idempotency, orderId } = paying
+  const { idempotency, orderId } = paying
+  const { guard, ...acting } = paying.acting
   const replay = await lookUpReplay(pool, acting.companyId, idempotency)
   if (replay) return replay
   const reference = await findReference(pool, acting.companyId, orderId)
@@ -73,13 +74,14 @@ export async function payOrder(payments: Payments, paying: Paying): Promise<Answ
   const attemptId = attemptOf(paying, reference)
   const { payment_method_id } = paying.payment
   const start = { id: orderId, attempt_id: attemptId, idempotency_key: idempotency.key, payment_method_id }
-  const started = await runCommand(writer, acting, startPayment, start, { reply: CREATED })
+  const started = await runCommand(writer, { ...acting, guard }, startPayment, start, { reply: CREATED })
   if (isRefusal(started)) return started
   const order = JSON.parse(started.body) as OrderObject
   const found = order.payments.find((payment) => payment.attempt_id === attemptId)
   if (!found) throw new Error(`attempt ${attemptId} was started and is not there`)
   const attempt: Attempt = { ...found, attempt_id: attemptId }
-  const made = recordKnown(order.id, attempt) ?? (await ask(payments, paying, order, attempt))
+  // What the provider was asked is recorded, whatever became of the key since.
+  const made = recordKnown(order.id, attempt) ?? (await ask(payments, { ...paying, acting }, order, attempt))
   if (isRefusal(made)) return made
   // Its answer is the request's.
   return runCommand(writer, acting, recordPayment, made, { reply: CREATED, idempotency })

@@ -1,3 +1,4 @@
+import { purgeLoginLimits } from '#access/login-limits.ts'
 import { purgeSessions } from '#access/sessions.ts'
 import { purgeTokens } from '#access/sync-access.ts'
 import { sealOnSchedule } from '#audit/sealing.ts'
@@ -16,6 +17,7 @@ const PURGES = [
   purgeAnswers,
   purgeTokens,
   purgeSessions,
+  purgeLoginLimits,
   purgeDeliveries,
   purgeReplays,
   purgeNotifications,

@@ -30,6 +30,14 @@ export function requireToken({ tokens, calls, addresses }: Options): RequestHand
   }
 }
 
+/** Asks again when the body has come, which may take half a minute: a token may have ended meanwhile (KEY-21). */
+export const requireTokenStill =
+  (tokens: SyncAccess['tokens']): RequestHandler =>
+  async (request, _response, next) => {
+    if (!(await tokens.find(bearer(request) ?? ''))) throw new Problem('invalid_token')
+    next()
+  }
+
 /** Set by requireToken; the handler of a route that is not open never runs without it. */
 export const sessionOf = (response: Response): SyncSession => response.locals.session as SyncSession
 
@@ -47,7 +55,8 @@ export function authRoutes({ login, tokens }: SyncAccess): SyncRoute[] {
       isOpen: true,
       bodyBytes: CREDENTIALS_BYTES,
       async handle(request, response) {
-        const outcome = await login.logIn(parse(Credentials, request.body), request.ip ?? '')
+        const from = { address: request.ip ?? '', keeps: 'token', kept: bearer(request) } as const
+        const outcome = await login.logIn(parse(Credentials, request.body), from)
         if (outcome.kind === 'wrong') return sendFailure(response, 'wrong_credentials')
         if (outcome.kind === 'limited') {
           return sendFailure(response, 'too_many_logins', { headers: { 'Retry-After': String(outcome.retryAfter) } })

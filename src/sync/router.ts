@@ -13,7 +13,7 @@ import { Problem } from '#http/problems.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
 import { answerProblem } from './answer.ts'
-import { authRoutes, requireToken, sessionOf } from './auth.ts'
+import { authRoutes, requireToken, requireTokenStill, sessionOf } from './auth.ts'
 import { productRoutes } from './products.ts'
 import type { SyncRoute } from './route.ts'
 import { configRoute, statusRoute } from './till.ts'
@@ -52,10 +52,9 @@ export function syncRouter(options: SyncOptions): Router {
   const readers = (isOpen: true | undefined, limit: number): RequestHandler[] =>
     isOpen ? [jsonBodyUpTo(limit, strangers)] : counted(limit, jsonBodyUpTo(limit, known), options.gate)
   for (const route of routesOf(options)) {
-    const before = [
-      ...(route.isOpen ? [] : [authenticated]),
-      ...(route.bodyBytes ? readers(route.isOpen, route.bodyBytes) : []),
-    ]
+    const readBody = route.bodyBytes ? readers(route.isOpen, route.bodyBytes) : []
+    const still = route.bodyBytes ? [requireTokenStill(options.sync.tokens)] : []
+    const before = route.isOpen ? readBody : [authenticated, ...readBody, ...still]
     const one = router.route(route.path).all(routed(`/api${route.path}`))
     one[route.method](...before, (request, response) => route.handle(request, response))
     const Allow = route.method === 'get' ? 'GET, HEAD' : 'POST'

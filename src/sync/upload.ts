@@ -14,6 +14,7 @@ import type { CommandResult, Reply } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { noteRefusals, type RecordedSale, type RefusedSale, type SaleResult } from '#offline-sales/refused-sales.ts'
 import type { OfflineSaleWarning } from '#projections/sales.ts'
+import { liveUser } from '#projections/users.ts'
 import { parse, sendSuccess } from './answer.ts'
 import { sessionOf } from './auth.ts'
 import { LIST_BODY_BYTES, type SyncRoute } from './route.ts'
@@ -57,9 +58,10 @@ const RESULTS: Reply = {
 }
 
 async function record(writer: Writer, upload: Upload, session: SyncSession, requestId: string): Promise<SaleResult[]> {
+  const acting = { ...asUser(session, requestId), guard: liveUser(session) }
   const done: CommandResult[] = []
   for (const invocations of portionsOf(upload)) {
-    const answer = await runCommands(writer, asUser(session, requestId), invocations, { reply: RESULTS })
+    const answer = await runCommands(writer, acting, invocations, { reply: RESULTS })
     if (isRefusal(answer)) throw new Problem(answer.refused, answer.details)
     done.push(...(JSON.parse(answer.body) as CommandResult[]))
   }

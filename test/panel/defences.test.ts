@@ -148,7 +148,7 @@ describe('what the panel is defended against', () => {
     const planted = `__Host-tillbook=tb_panel_${'A'.repeat(43)}`
     const body = new URLSearchParams({ email: owner.email, password: owner.password })
     const entered = await call('/painel/entrar', { method: 'POST', body, headers: { ...secure, cookie: planted } })
-    const set = entered.headers.get('set-cookie') ?? ''
+    const set = entered.headers.getSetCookie()[0] ?? ''
     expect(set).to.match(/^__Host-tillbook=tb_panel_[\w-]{43}; Path=\/; Expires=[^;]+; HttpOnly; Secure; SameSite=Lax$/)
     const [, token = ''] = /^__Host-tillbook=([^;]+)/.exec(set) ?? []
     expect(token).not.to.equal(planted.split('=')[1])

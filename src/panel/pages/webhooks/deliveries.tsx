@@ -3,6 +3,7 @@ import type { Refusal } from '#domain/refusal.ts'
 import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { type Operation, operate } from '#ledger/write/operation.ts'
+import { liveUser } from '#projections/users.ts'
 import {
   DELIVERY_STATUSES,
   type DeliveryObject,
@@ -187,7 +188,7 @@ const Attempts = ({ delivery, timezone }: { readonly delivery: DeliveryObject; r
 /** Runs an operation on deliveries once, however often the form is sent, and wakes the dispatchers. */
 async function operated(submission: Submission, operation: Operation) {
   const { context, session } = submission
-  const asked = { companyId: session.companyId, idempotency: submission.idempotency() }
+  const asked = { companyId: session.companyId, guard: liveUser(session), idempotency: submission.idempotency() }
   const answer = await operate(context.pool, asked, operation)
   context.deliveryNotifier.notify()
   return answer
