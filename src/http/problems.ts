@@ -58,7 +58,7 @@ const REASONS = {
     'invalid_token',
     'A chave de API não pode ir na URL, que fica em registros e históricos: envie-a só no cabeçalho Authorization e troque a que foi exposta.',
   ],
-  bytes: [
+  bytes_used_up: [
     'rate_limited',
     'A empresa já enviou tudo o que pode enviar por dia (bytes): aguarde o dia seguinte, ou envie menos por chamada.',
   ],

@@ -19,7 +19,7 @@ const FAILURES = {
   malformed_json: [422, 'O corpo da requisição não é um JSON válido.'],
   validation_failed: [422, 'Há dados inválidos na requisição.'],
   rate_limited: [429, 'Muitas requisições. Aguarde e tente novamente.'],
-  bytes: [429, 'A empresa já enviou todos os dados que pode enviar hoje. Guarde as vendas e envie amanhã.'],
+  bytes_used_up: [429, 'A empresa já enviou todos os dados que pode enviar hoje. Guarde as vendas e envie amanhã.'],
   too_many_logins: [429, 'Muitas tentativas de login. Aguarde e tente novamente.'],
   internal_error: [500, 'Erro interno. Informe ao suporte o X-Request-Id desta resposta.'],
   unavailable: [503, 'Serviço temporariamente indisponível. Tente novamente em instantes.'],

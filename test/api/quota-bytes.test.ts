@@ -61,7 +61,7 @@ describe('bytes a day', () => {
     await company.get('/me')
     await leave(100)
     const refused = await company.post('/customers', { name: 'Ana', notes: 'x'.repeat(200) })
-    expect(expectProblem(refused, 429, 'rate_limited')).to.deep.equal({ reason: 'bytes' })
+    expect(expectProblem(refused, 429, 'rate_limited')).to.deep.equal({ reason: 'bytes_used_up' })
     expect(Number(refused.headers.get('retry-after'))).to.be.within(1, 90_000)
     expect(refused.headers.get('x-ratelimit-bytes-remaining')).to.equal('100')
     // Nothing of its body was waited for.
@@ -98,7 +98,7 @@ describe('bytes a day', () => {
       expect(reply.status, reply.text).to.equal(201)
       expect(bytesIn(reply).remaining).to.equal(before - body.length)
       await leave(body.length - 1)
-      expect(expectProblem(await post(), 429, 'rate_limited')).to.deep.equal({ reason: 'bytes' })
+      expect(expectProblem(await post(), 429, 'rate_limited')).to.deep.equal({ reason: 'bytes_used_up' })
       expect(await left()).to.equal(body.length - 1)
       expect((await company.get('/customers')).body.data).to.have.length(1)
     })

@@ -54,4 +54,4 @@ export function showBytes(response: Response, { limit, remaining }: Pick<BytesLe
 
 /** Nothing of it was read; whoever sends it should not go on on this connection. */
 export const tooManyBytes = ({ retryAfter }: BytesLeft): Problem =>
-  problemOfReason('bytes', { 'Retry-After': String(retryAfter), Connection: 'close' })
+  problemOfReason('bytes_used_up', { 'Retry-After': String(retryAfter), Connection: 'close' })
