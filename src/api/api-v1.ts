@@ -58,7 +58,7 @@ export function apiV1(options: ApiOptions): Router {
   router.use(keptByNobody)
   router.use(requireHttps(limitAnonymous))
   router.all('/openapi.json', serveContract(V1_ROUTES, limitAnonymous, options.compress))
-  router.use(authenticate(options.gate, limitAnonymous))
+  router.use(authenticate(options.gate, limitAnonymous, MAX_BODY_BYTES))
   const jsonBody = jsonBodyUpTo(MAX_BODY_BYTES, roomOfCompany(options.bodies))
   const charged = chargeRead(options.gate.charge, (response) => callerOf(response).companyId, MAX_BODY_BYTES)
   for (const [path, routes] of routesByPath()) {

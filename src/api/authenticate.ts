@@ -8,7 +8,6 @@ import { announcedBytes, showBytes, tooManyBytes } from '#http/middleware/body-b
 import { Problem, problemOfReason } from '#http/problems.ts'
 import { type Acting, asApiKey } from '#ledger/write/run.ts'
 import { liveKey } from '#projections/api-keys.ts'
-import { MAX_BODY_BYTES } from './route.ts'
 
 /** The company and key that a request was admitted for, and the company's day when it was. */
 export interface Caller extends Calendar {
@@ -32,10 +31,10 @@ const KEY_PARAMETERS = ['api_key', 'access_token', 'token', 'key']
 export const CHALLENGE = { 'WWW-Authenticate': 'Bearer' }
 
 /**
- * Admits a call: key, quota and add-on, in one statement. Whoever has no valid key is limited by address instead, so that
+ * Admits a call: key, quota of calls and bytes, and add-on, in one statement; a body beyond `maxBodyBytes` will not be read. Whoever has no valid key is limited by address instead, so that
  * every answer can show a limit.
  */
-export function authenticate(gate: Gate, limitAnonymous: LimitAnonymous): RequestHandler {
+export function authenticate(gate: Gate, limitAnonymous: LimitAnonymous, maxBodyBytes: number): RequestHandler {
   return async (request, response, next) => {
     const refuse = async (problem: Problem): Promise<never> => {
       await limitAnonymous(request, response)
@@ -46,7 +45,7 @@ export function authenticate(gate: Gate, limitAnonymous: LimitAnonymous): Reques
     if (KEY_PARAMETERS.some((name) => name in query)) return refuse(problemOfReason('key_in_query', CHALLENGE))
     const key = bearer(request)
     if (key === null) return refuse(new Problem('missing_token', undefined, CHALLENGE))
-    const bytes = announcedBytes(request, MAX_BODY_BYTES) ?? 0
+    const bytes = announcedBytes(request, maxBodyBytes) ?? 0
     const admission = isKey(key) ? await gate.admit(hashKey(key), bytes) : null
     if (!admission || admission.kind === 'invalid') return refuse(new Problem('invalid_token', undefined, CHALLENGE))
     showRate(response, admission.rate)

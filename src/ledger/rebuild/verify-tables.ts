@@ -61,7 +61,8 @@ export async function verifyTables(options: VerifyTablesOptions, companyId: numb
     if (options.yields && !(await locked(client, 'pg_try_advisory_lock', VERIFICATION_LOCK))) return { kind: 'busy' }
     return await verifyOn(client, options, companyId)
   } finally {
-    // Its tables and locks end with it.
+    // At once: a connection that has many temporary rows to drop takes its time to end.
+    await client.query('rollback; select pg_catalog.pg_advisory_unlock_all()').catch(() => {})
     client.release(true)
   }
 }
