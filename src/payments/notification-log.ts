@@ -51,8 +51,8 @@ const RECORD = {
   name: 'record_notification',
   text: `with named as materialized (
            select o.company_id, o.store_id, o.id as order_id
-           from store_secrets k join orders o on o.company_id = k.company_id and o.store_id = k.store_id and o.id = $5::bigint
-           where k.alias = $1
+           from stores s join orders o on o.company_id = s.company_id and o.store_id = s.id and o.id = $5::bigint
+           where s.alias = $1
          ), hour as (
            insert into payment_notification_hours as h (company_id, store_id, hour, is_signed, kept, kept_bytes, counted, fitted)
            select company_id, store_id, date_trunc('hour', clock_timestamp()), $6::boolean, 1, $7::bigint, 0, true from named
@@ -172,6 +172,9 @@ export async function purgeNotifications(pool: Pool): Promise<number> {
   const refused = await deleteInBatches(pool, PURGE_REFUSED, [REFUSED_KEPT_DAYS])
   const ofOrders = await deleteInBatches(pool, PURGE_ORDERS, [ORDERS_KEPT_DAYS])
   const ofStrangers = await deleteInBatches(pool, PURGE_STRANGERS, [STRANGERS_KEPT_DAYS])
-  await deleteInBatches(pool, PURGE_HOURS, [ORDERS_KEPT_DAYS])
   return refused + ofOrders + ofStrangers
 }
+
+/** Deletes how many notifications came in hours of which none is kept any more. Returns how many rows. */
+export const purgeNotificationHours = (pool: Pool): Promise<number> =>
+  deleteInBatches(pool, PURGE_HOURS, [ORDERS_KEPT_DAYS])

@@ -4,7 +4,7 @@ import { purgeTokens } from '#access/sync-access.ts'
 import { sealOnSchedule } from '#audit/sealing.ts'
 import { checkTablesOnSchedule, tableCheckFigures } from '#audit/table-checks.ts'
 import { purgeAnswers } from '#ledger/write/idempotency.ts'
-import { purgeNotifications } from '#payments/notification-log.ts'
+import { purgeNotificationHours, purgeNotifications } from '#payments/notification-log.ts'
 import { purgeSweeps } from '#payments/sweep.ts'
 import { schedulePurge } from '#postgres/purge.ts'
 import { keepStatistics } from '#postgres/statistics.ts'
@@ -21,6 +21,7 @@ const PURGES = [
   purgeDeliveries,
   purgeReplays,
   purgeNotifications,
+  purgeNotificationHours,
   purgeSweeps,
 ]
 
@@ -54,7 +55,7 @@ export function startProjector({ config, core, metrics, logger, log }: Shared): 
   )
   metrics.gauge(
     'tillbook_tables_check_overdue_seconds',
-    'How long the company that waits longest to be compared with its ledger has been due',
+    'For how long the longest awaited comparison of tables with a ledger has been due',
     async () => (await tableCheckFigures(core.pool)).overdue_seconds,
   )
   return {

@@ -44,6 +44,7 @@ create table ops.webhook_replays (
   primary key (company_id, webhook_id)
 );
 create index webhook_replays_due on ops.webhook_replays (next_step_at) where next_step_at is not null;
+create index webhook_replays_by_age on ops.webhook_replays (finished_at);
 
 -- Deliveries that replays have made on a company's day.
 create table ops.webhook_replay_days (
@@ -82,8 +83,9 @@ create table ops.stranger_notifications (
   payload text,
   http_status integer,
   duration_ms integer,
-  outcome text check (outcome in ('refused', 'failed'))
+  outcome text
 ) with (fillfactor = 80);
+create index stranger_notifications_by_age on ops.stranger_notifications (received_at);
 
 drop index ops.payment_notifications_of_nobody;
 create index payment_notifications_refused on ops.payment_notifications (received_at) where outcome = 'refused' or order_id is null;
