@@ -234,9 +234,8 @@ with ${CLOCK}, seen as (
   on conflict (origin, account) do update set seen_at = excluded.seen_at
   where o.seen_at < excluded.seen_at - interval '1 day'
 )
-delete from ops.login_origins where (origin, account) in (
-  select origin, account from ops.login_origins where account = $1 and origin <> all($2::bytea[])
-  order by seen_at desc offset $3 for update skip locked)`,
+delete from ops.login_origins where account = $1 and origin in (
+  select origin from ops.login_origins where account = $1 and origin <> all($2::bytea[]) order by seen_at desc offset $3)`,
 }
 
 /** Deletes counts that are over, and origins that nobody has come from for long. Returns how many. */

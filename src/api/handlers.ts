@@ -17,6 +17,7 @@ import { operate } from '#ledger/write/operation.ts'
 import { runCommands } from '#ledger/write/run.ts'
 import type { Answer, Request as LedgerRequest } from '#ledger/write/unit-of-work.ts'
 import type { Payments } from '#payments/pay-order.ts'
+import type { PoolOf } from '#postgres/shared-pool.ts'
 import type { DeliveryNotifier } from '#webhooks/notifier.ts'
 import { actingOf, admissionOf, CHALLENGE, callerOf } from './authenticate.ts'
 import { type BatchInput, batchOf, batchReply, readBatch } from './batch.ts'
@@ -33,8 +34,9 @@ import {
   single,
 } from './route.ts'
 
-/** What route handlers work with. */
+/** What route handlers work with; `poolOf` a company is what they read its records on. */
 export interface RouteContext extends Payments, InputDependencies {
+  readonly poolOf: PoolOf
   /** A uuid for each delivery. */
   readonly newId: () => string
   readonly store: EventStore
@@ -89,8 +91,9 @@ async function answerRead(
     return
   }
   const query = parseQuery(route.query ?? NO_QUERY, request.query)
-  const { pool, store, verifier, limits } = context
+  const { poolOf, store, verifier, limits } = context
   const caller = callerOf(response)
+  const pool = poolOf(caller.companyId)
   const params = request.params as Params
   const answer = await route.read({ pool, store, verifier, limits, caller, params, query })
   if (!answer) throw new Problem('not_found')
@@ -149,13 +152,13 @@ async function answerOperation(
   request: Request,
   response: Response,
 ): Promise<void> {
-  const { pool, newId, deliveryNotifier } = context
+  const { poolOf, newId, deliveryNotifier } = context
   parseQuery(NO_QUERY, request.query)
   const idempotency = idempotencyOf(request, response, context)
   const body = parse(route.body ?? NO_BODY, request.body)
   const params = request.params as Params
   const { companyId, guard } = actingOf(response)
-  const answer = await operate(pool, { companyId, guard, idempotency }, async (operating) => {
+  const answer = await operate(poolOf(companyId), { companyId, guard, idempotency }, async (operating) => {
     const result = route.operate(operating, { params, body, newId })
     return (await result) ?? refuse('not_found')
   })
@@ -173,7 +176,9 @@ async function answerAction(
   const idempotency = demandedKey(request, response, context)
   const body = parse(route.body, request.body)
   const params = request.params as Params
-  const answer = await route.act({ ...context, acting: actingOf(response), idempotency, params, body })
+  const acting = actingOf(response)
+  const pool = context.poolOf(acting.companyId)
+  const answer = await route.act({ ...context, pool, acting, idempotency, params, body })
   if (answer === null) throw new Problem('not_found')
   await send(response, answer, ({ body }) => single(body), context.compress)
 }
@@ -186,7 +191,11 @@ async function answerBatch(
 ): Promise<void> {
   parseQuery(NO_QUERY, request.query)
   const idempotency = idempotencyOf(request, response, context)
-  const input: BatchInput = readBatch(parse(batchBody, request.body).items, route.item)
+  const input: BatchInput = await readBatch(
+    callerOf(response).companyId,
+    parse(batchBody, request.body).items,
+    route.item,
+  )
   await run(context, response, {
     invocations: input.valid.map((item) => ({ command: route.batch, input: item })),
     idempotency,

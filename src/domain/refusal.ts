@@ -17,6 +17,9 @@ export type RefusalCode =
   | 'webhook_limit_reached'
   | 'webhook_disabled'
   | 'replay_running'
+  | 'webhook_paused'
+  | 'invitation_limit_reached'
+  | 'insufficient_scope'
 
 /** Why a command is refused: a code of the contract and its details. HTTP status and Portuguese message are given at the edge. */
 export interface Refusal {

@@ -10,11 +10,12 @@ import { answerFailure, type Place, sendPage, sendRedirect } from './answer.tsx'
 import { serveAssets } from './assets.ts'
 import { onlyBy, pagePolicy, requireOwnSite, requireText } from './guard.ts'
 import { link, PANEL } from './link.ts'
+import { linkRoutes } from './links.tsx'
 import { LIVE_PATH, liveStream } from './live.ts'
 import { loginRoutes } from './login.tsx'
 import type { FormRoute, Page, PageRoute, PanelContext, PanelRoute, Redirect, Visit } from './route.ts'
 import { PANEL_ROUTES } from './routes.ts'
-import { requireCsrf, requireSession, requireSessionStill } from './session.ts'
+import { requireCsrf, requireSession, requireSessionStill, setSessionCookie } from './session.ts'
 import { atMoment, formOf, submissionOf } from './visit.ts'
 
 /** Bytes and fields. */
@@ -51,7 +52,8 @@ export function panel(context: PanelContext): Router {
   const router = express.Router({ caseSensitive: true })
   router.use('/assets', serveAssets())
   router.use(pagePolicy, requireHttps(limitAnonymousBy(context.addresses)), requireOwnSite)
-  router.use(loginRoutes(context, formParser(roomOfStrangers(context.strangers.panelLogins), LOGIN_LIMITS)))
+  const readStrangersForm = formParser(roomOfStrangers(context.strangers.panelLogins), LOGIN_LIMITS)
+  router.use(loginRoutes(context, readStrangersForm), linkRoutes(context, readStrangersForm))
   router.use(
     requireSession(context),
     formParser(roomOfCompany(context.bodies), FORM_LIMITS),
@@ -103,6 +105,8 @@ async function submit(route: FormRoute, place: Place, request: Request, response
   requireCsrf(place.visit.session, form)
   const sender = { requestId: response.locals.requestId as string, address: request.ip ?? '' }
   const result = await route.submit(submissionOf(place.visit, form, sender))
+  if (result && 'issued' in result && result.issued)
+    setSessionCookie(request, response, result.issued.token, result.issued.expiresAt)
   answer(response, result, place)
 }
 

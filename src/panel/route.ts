@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import type { ComponentChildren } from 'preact'
 import type { AddressLimit } from '#access/minute-limit.ts'
 import type { QuotaLimits } from '#access/quota.ts'
-import type { PanelAccess, PanelSession } from '#access/sessions.ts'
+import type { IssuedSession, PanelAccess, PanelSession } from '#access/sessions.ts'
 import type { AsOfCore, Moment } from '#audit/as-of.ts'
 import type { Verifier } from '#audit/verify.ts'
 import type { Calendar } from '#domain/instant.ts'
@@ -15,12 +15,14 @@ import type { Answer } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
 import type { LiveUpdates } from '#live/updates.ts'
+import type { PoolOf } from '#postgres/shared-pool.ts'
 import type { DeliveryNotifier } from '#webhooks/notifier.ts'
 import type { FormBody } from './forms/form.ts'
 import type { FlashCode } from './words/flashes.ts'
 
-/** The dependencies of the panel. From `AsOfCore`: the read model of now, and the ledger that the past is replayed from. */
+/** The dependencies of the panel; `poolOf` a company is what its pages read on. From `AsOfCore`: the read model of now, and the ledger that the past is replayed from. */
 export interface PanelContext extends AsOfCore {
+  readonly poolOf: PoolOf
   readonly writer: Writer
   readonly verifier: Verifier
   readonly deliveryNotifier: DeliveryNotifier
@@ -115,6 +117,8 @@ export interface Redirect {
   readonly to: string
   readonly parameters?: Readonly<Record<string, string>>
   readonly flash?: FlashCode
+  /** The session that the browser goes on with. */
+  readonly issued?: IssuedSession
 }
 
 interface Common {

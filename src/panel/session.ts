@@ -38,7 +38,7 @@ export function setSessionCookie(request: Request, response: Response, token: st
   response.cookie(nameFor(request), token, { ...attributesFor(request), expires: new Date(expiresAt) })
 }
 
-/** Stays when somebody logs out: it opens nothing, and says at the next login that this device has been here (TOKEN-20). */
+/** Stays when somebody logs out: it opens nothing, and says at the next login that this device has been here (TOKEN-10). */
 export function setDeviceCookie(request: Request, response: Response, device: string | null): void {
   if (device === null) return
   response.cookie(deviceNameFor(request), device, { ...attributesFor(request), maxAge: DEVICE_DAYS * 86_400_000 })

@@ -20,7 +20,7 @@ export function visitOf(context: PanelContext, session: PanelSession, request: R
   return {
     context,
     session,
-    readModel: { companyId, pool: context.pool, timezone, today, moment: null },
+    readModel: { companyId, pool: context.poolOf(companyId), timezone, today, moment: null },
     params: {},
     query,
     path: request.path,

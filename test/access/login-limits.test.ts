@@ -68,7 +68,7 @@ describe('limits of logins, as they are counted', () => {
     }
   })
 
-  it('knows a device and a network by account, and a device also beside another account [TOKEN-20]', async () => {
+  it('knows a device and a network by account, and a device also beside another account [TOKEN-10]', async () => {
     const device = randomBytes(32)
     const shown = { proof: { device, token: null } }
     expect(await count(shown)).to.include({ standing: 'stranger', isDeviceKnown: false })

@@ -23,6 +23,7 @@ import type { EventStore } from '#ledger/port.ts'
 import { runAs } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
+import type { Turns } from '#lib/turns.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
 import { openInterfaces } from '#service/api.ts'
 import { createApp, type InterfaceOptions, interfaceRouter } from '#service/app.ts'
@@ -93,6 +94,8 @@ export interface TestApiOptions {
   readonly server?: Partial<ServerLimits>
   /** Room for the bodies of calls, and for those of strangers. */
   readonly bodies?: MemoryBudget
+  /** Turns of calls with large bodies; by default as the service gives them. */
+  readonly largeCalls?: Turns
   readonly strangers?: StrangersBodies
   /** Pages of lists that are kept; by default as many as the service keeps. */
   readonly pages?: PageCache
@@ -119,6 +122,7 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
     gate: withClock(gate, options.now),
     pages: options.pages ?? opened.pages,
     bodies: options.bodies ?? opened.bodies,
+    largeCalls: options.largeCalls ?? opened.largeCalls,
     strangers: options.strangers ?? opened.strangers,
     requestSecret: options.requestSecret ?? opened.requestSecret,
     notificationLimit: createAddressLimit({ perMinute: options.notificationsPerMinute ?? 1_000_000 }),
@@ -142,7 +146,13 @@ interface Serving {
   close(): Promise<void>
 }
 
-const NOT_COUNTED = { onPage: () => {}, onNotified: () => {}, onBytes: () => {}, watchPool: () => {} }
+const NOT_COUNTED = {
+  onPage: () => {},
+  onNotified: () => {},
+  onBytes: () => {},
+  watchPool: () => {},
+  watchShared: () => {},
+}
 
 /** Serves a core as a process with the role `api` does; `instead` says what stands in for what such a process opens. */
 export async function serve(

@@ -72,6 +72,10 @@ export function usePanelUser(role?: 'owner' | 'clerk', options?: Parameters<Test
   return { api, company: standIn('the company', () => company), user: standIn('the user', () => user) }
 }
 
+/** A browser without anybody logged in. */
+export const browser = (url: string): Pick<PanelUser, 'get' | 'post' | 'submit' | 'cookie'> =>
+  userWithBrowser(url, { id: 0, email: '', password: '' })
+
 function userWithBrowser(url: string, person: Pick<PanelUser, 'id' | 'email' | 'password'>): PanelUser {
   const cookies = new Map<string, string>()
   const cookie = () => [...cookies].map((pair) => pair.join('=')).join('; ')

@@ -48,7 +48,7 @@ describe('limits of logins', () => {
     }
   })
 
-  it('whoever comes from a network of before, or with a token of before, is not held back by the failures of others [TOKEN-7, TOKEN-20]', async () => {
+  it('whoever comes from a network of before, or with a token of before, is not held back by the failures of others [TOKEN-7, TOKEN-10]', async () => {
     const { token } = (await enter('203.0.113.5')).body.data
     for (let n = 0; n < 12; n++) await guess(`2001:db8:20${n}::1`)
     expectFailure(await enter('2001:db8:1ff::1'), 429)
@@ -62,7 +62,7 @@ describe('limits of logins', () => {
     expectFailure(ofAnother, 429)
   })
 
-  it('a network and a device of before have limits of their own [TOKEN-7, TOKEN-20]', async () => {
+  it('a network and a device of before have limits of their own [TOKEN-7, TOKEN-10]', async () => {
     const { token } = (await enter('203.0.112.5')).body.data
     for (let n = 0; n < 5; n++) expectFailure(await guess('198.51.100.2', user.email, token), 401)
     expectFailure(await enter('198.51.100.2', token), 429)
@@ -71,7 +71,7 @@ describe('limits of logins', () => {
     expect((await enter('198.51.100.2')).status).to.equal(200)
   })
 
-  it('fifty failures with invented accounts hold back strangers behind their address, and nobody who was there before [TOKEN-7, TOKEN-20]', async () => {
+  it('fifty failures with invented accounts hold back strangers behind their address, and nobody who was there before [TOKEN-7, TOKEN-10]', async () => {
     const { token } = (await enter('198.51.101.1')).body.data
     const replies = await times(60, (n) => guess('192.0.2.7', `alvo${n}@loja.example`))
     expect(statuses(replies)).to.deep.equal([...Array(50).fill(401), ...Array(10).fill(429)])

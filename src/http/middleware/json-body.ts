@@ -3,6 +3,7 @@ import express, { type Request, type RequestHandler, type Response } from 'expre
 import { networkOf } from '#access/minute-limit.ts'
 import type { MemoryBudget, MemoryUse } from '#lib/memory-budget.ts'
 import { Problem } from '../problems.ts'
+import { shareOf } from '../share-of.ts'
 
 /** Where the body of a request is kept until its answer, in the name of whoever sends it. */
 export type Room = (request: Request, response: Response) => MemoryUse
@@ -10,8 +11,8 @@ export type Room = (request: Request, response: Response) => MemoryUse
 /** For calls of those who are known by now. */
 export const roomOfCompany =
   (bodies: MemoryBudget): Room =>
-  (_request, { locals }) =>
-    bodies.open(((locals.caller ?? locals.session) as { readonly companyId: number }).companyId)
+  (_request, response) =>
+    bodies.open(shareOf(response))
 
 /** Room for what anybody may send. Each has its own, so that none of them takes it from another. */
 export interface StrangersBodies {

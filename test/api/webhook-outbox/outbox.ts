@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { v7 as uuidv7 } from 'uuid'
+import { SCOPES } from '#domain/scopes.ts'
 import { stepReplay } from '#webhooks/replays.ts'
 import { type Json, type Reply, send, type TestApi, type TestCompany } from '../../support/api.ts'
 import { expectDocumentedMessage } from '../../support/contract.ts'
@@ -35,7 +36,7 @@ export function useOutbox(): Outbox {
   let registrar: string
 
   beforeEach('create the key of the registrar', async () => {
-    registrar = (await company.newKey(['webhooks:manage', 'customers:write'])).key
+    registrar = (await company.newKey([...SCOPES])).key
   })
 
   const asRegistrar: Outbox['asRegistrar'] = (method, path, body, headers = {}) =>

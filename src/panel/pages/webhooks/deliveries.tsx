@@ -134,7 +134,7 @@ async function deliveryPage(visit: Visit): Promise<Page | null> {
   const body = (
     <>
       <Actions>
-        {webhook.status !== 'disabled' && (
+        {webhook.status !== 'disabled' && webhook.status !== 'paused' && (
           <ButtonForm visit={visit} to={`${here}/entregas/${id}/reenviar`} label="Reenviar" />
         )}
         <ButtonLink to={here}>Voltar ao webhook</ButtonLink>
@@ -188,8 +188,9 @@ const Attempts = ({ delivery, timezone }: { readonly delivery: DeliveryObject; r
 /** Runs an operation on deliveries once, however often the form is sent, and wakes the dispatchers. */
 async function operated(submission: Submission, operation: Operation) {
   const { context, session } = submission
-  const asked = { companyId: session.companyId, guard: liveUser(session), idempotency: submission.idempotency() }
-  const answer = await operate(context.pool, asked, operation)
+  const { companyId } = session
+  const asked = { companyId, guard: liveUser(session), idempotency: submission.idempotency() }
+  const answer = await operate(context.poolOf(companyId), asked, operation)
   context.deliveryNotifier.notify()
   return answer
 }
