@@ -32,7 +32,7 @@ export async function startFaultyApi(core: Core, databaseUrl: string): Promise<F
     const pool = { query: fail, connect: fail } as unknown as Pool
     const writer = { run: fail } as unknown as Writer
     return {
-      handlers: await listen({ ...core, pool, writer }),
+      handlers: await listen({ ...core, pool, poolOf: () => pool, writer }),
       gate: await listen(core, { gate: { admit: fail, charge: fail } }),
     }
   }

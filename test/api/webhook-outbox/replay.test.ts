@@ -163,6 +163,21 @@ describe('webhook outbox: replay', () => {
     expect(await step()).to.equal(null)
   })
 
+  it('waits while its address is paused, and goes on afterwards [HOOK-43]', async () => {
+    const webhook = await register()
+    await customer('Ana')
+    await start(webhook)
+    const plan = (name: string) =>
+      api.core.pool.query('update read.companies set plan = $2 where company_id = $1', [company.id, name])
+    await plan('basic')
+    expect(await step()).to.equal(false)
+    await plan('api')
+    expect(await state(webhook)).to.include({ status: 'running', deliveries: 0 })
+    await passTime()
+    expect(await step()).to.equal(true)
+    expect(await state(webhook)).to.include({ status: 'finished', deliveries: 1 })
+  })
+
   it('is written by dispatchers, who hear of it, and holds no query connection meanwhile [HOOK-41]', async () => {
     const webhook = await register()
     await customer('Ana')
