@@ -48,8 +48,8 @@ with clock as materialized (
   select asked.position::int, s.api_key_id, c.company_id, c.timezone, c.plan, l.revision, c.tableoid as tables, k.doc -> 'scopes' as scopes
   from unnest($1::bytea[]) with ordinality as asked(hash, position)
   join ops.api_key_secrets s on s.hash = asked.hash
-  join read.api_keys k on k.company_id = s.company_id and k.id = s.api_key_id
-  join read.companies c on c.company_id = s.company_id
+  join api_keys k on k.company_id = s.company_id and k.id = s.api_key_id
+  join companies c on c.company_id = s.company_id
   join ops.ledgers l on l.company_id = s.company_id
   cross join clock
   where k.revoked_at is null and (k.expires_at is null or k.expires_at > clock.now)
@@ -122,7 +122,7 @@ with clock as materialized (
   insert into ops.quotas as q (company_id, minute_ends_at, minute_count, day_ends_at, day_count, day_bytes, passed)
   select company_id, now, 0, ops.end_of_day(now, timezone), 0, ${SUM}, passed
   from (select c.company_id, c.timezone, clock.now, ops.let_through(array[$2::bigint], 1, $3::bigint) as passed
-    from read.companies c cross join clock where c.company_id = $1) as first
+    from companies c cross join clock where c.company_id = $1) as first
   on conflict (company_id) do update set (day_ends_at, day_count, day_bytes, passed) = (
     select case when q.day_ends_at > now then q.day_ends_at else excluded.day_ends_at end, day_used, bytes_used + ${SUM}, passed
     from (

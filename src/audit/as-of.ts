@@ -9,6 +9,7 @@ import { replay } from '#ledger/rebuild/replay.ts'
 import { indexDdl, tableDdl } from '#ledger/table.ts'
 import { transactionOn } from '#ledger/transaction.ts'
 import type { Semaphore } from '#lib/semaphore.ts'
+import { correctionsOf, tellingFrom } from './clock-corrections.ts'
 import { headOf, type Ledgers } from './verify.ts'
 
 /** A moment of a ledger, inclusive: a revision, or a time (UTC). */
@@ -50,7 +51,8 @@ export function withCompanyAsOf<T>(
       return invalid('at', `o livro vai da revisão 0 à ${head.revision}`)
     const client = await pool.connect()
     try {
-      const last = await replayInto(client, core, companyId, at, head.revision)
+      const telling = 'time' in at ? tellingFrom(await correctionsOf(pool, companyId), at.time) : 0
+      const last = await replayInto(client, core, companyId, { ...at, telling }, head.revision)
       if (!last) return invalid('at', 'é antes do primeiro evento do livro')
       const calendar = await calendarOf(client, 'time' in at ? at.time : last.recorded_at)
       return await work({ companyId, pool: onlyOf(client), store, revision: last.revision, calendar })
@@ -82,7 +84,7 @@ async function replayInto(
   client: PoolClient,
   { store, model }: Pick<AsOfCore, 'store' | 'model'>,
   companyId: number,
-  at: Moment,
+  at: Moment & { readonly telling: number },
   headRevision: number,
 ): Promise<Envelope | null> {
   const tables = model.projections.flatMap((projection) => projection.tables)
@@ -91,7 +93,7 @@ async function replayInto(
   let last: Envelope | null = null
   async function* upToThen(): AsyncGenerator<Envelope> {
     for await (const event of readNewest(store, model, streamOf(companyId), 0)) {
-      if (event.revision > lastRevision || ('time' in at && event.recorded_at > at.time)) return
+      if (event.revision > lastRevision || isLater(event, at)) return
       last = event
       yield event
     }
@@ -104,6 +106,10 @@ async function replayInto(
   await client.query(`analyze ${tables.map(({ name }) => `pg_temp.${name}`).join(', ')}`)
   return last
 }
+
+/** Whether it came after a time, which events before the last correction of the clock by then cannot have. */
+const isLater = ({ recorded_at, revision }: Envelope, at: Moment & { readonly telling: number }): boolean =>
+  'time' in at && revision >= at.telling && recorded_at > at.time
 
 async function notePosition(client: PoolClient, companyId: number, last: Envelope): Promise<void> {
   await client.query(

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
+import type { Pool } from 'pg'
 import { KEY_BYTES, newKey } from '#access/api-keys.ts'
 import { createInvitations } from '#access/invitations.ts'
 import { createLogin } from '#access/login.ts'
@@ -12,6 +13,8 @@ import { createPageCache } from '#api/page-cache.ts'
 import type { Config } from '#config/config.ts'
 import { SECRET_BYTES, secretOf } from '#domain/webhook-secret.ts'
 import { createCompress } from '#http/compression.ts'
+import type { ReadModel } from '#ledger/projection.ts'
+import { readSchemasOf } from '#ledger/rebuild/version.ts'
 import { createMemoryBudget, type MemoryLimits } from '#lib/memory-budget.ts'
 import { createTurns, type TurnLimits } from '#lib/turns.ts'
 import { createLiveUpdates } from '#live/updates.ts'
@@ -59,12 +62,7 @@ export function openInterfaces(
   { config, core, databaseUrl, provider, metrics, log }: InterfaceDependencies,
   newId: () => string,
 ): Interfaces {
-  const gatePool = createPool(databaseUrl, {
-    max: GATE_CONNECTIONS,
-    statement_timeout_ms: GATE_STATEMENT_TIMEOUT_MS,
-    keyLookupsOnly: true,
-    application_name: 'tillbook gate',
-  })
+  const gatePool = createGatePool(databaseUrl, core.model)
   metrics.watchPool('gate', gatePool)
   const bodies = createMemoryBudget(BODIES)
   const largeCalls = createTurns(LARGE_CALLS)
@@ -128,6 +126,15 @@ export function openInterfaces(
     },
   }
 }
+
+const createGatePool = (databaseUrl: string, model: ReadModel): Pool =>
+  createPool(databaseUrl, {
+    max: GATE_CONNECTIONS,
+    statement_timeout_ms: GATE_STATEMENT_TIMEOUT_MS,
+    keyLookupsOnly: true,
+    read_schemas: readSchemasOf(model),
+    application_name: 'tillbook gate',
+  })
 
 const limitsOf = (config: Config): QuotaLimits => ({
   perMinute: config.QUOTA_PER_MINUTE,
