@@ -5,10 +5,11 @@ import { createInvitations } from '#access/invitations.ts'
 import { createLogin } from '#access/login.ts'
 import { createAddressLimit } from '#access/minute-limit.ts'
 import { createPasswordLinks } from '#access/password-links.ts'
-import { createGate } from '#access/quota.ts'
+import { createGate, type QuotaLimits } from '#access/quota.ts'
 import { createSessions, type PanelAccess } from '#access/sessions.ts'
 import { createSyncAccess } from '#access/sync-access.ts'
 import { createPageCache } from '#api/page-cache.ts'
+import type { Config } from '#config/config.ts'
 import { SECRET_BYTES, secretOf } from '#domain/webhook-secret.ts'
 import { createCompress } from '#http/compression.ts'
 import { readSchemasOf } from '#ledger/rebuild/version.ts'
@@ -16,6 +17,7 @@ import { createMemoryBudget, type MemoryLimits } from '#lib/memory-budget.ts'
 import { createTurns, type TurnLimits } from '#lib/turns.ts'
 import { createLiveUpdates } from '#live/updates.ts'
 import { createMailer } from '#mail/mailer.ts'
+import { countedGate } from '#metrics/counted-gate.ts'
 import type { Metrics } from '#metrics/metrics.ts'
 import { NOTIFICATIONS_PER_MINUTE } from '#payment-notifications/receiver.ts'
 import { createPool } from '#postgres/pool.ts'
@@ -50,7 +52,7 @@ export interface Interfaces extends Running {
 }
 
 interface InterfaceDependencies extends Pick<Shared, 'config' | 'core' | 'databaseUrl' | 'provider' | 'log'> {
-  readonly metrics: Pick<Metrics, 'onPage' | 'onNotified' | 'watchPool' | 'watchShared'>
+  readonly metrics: Pick<Metrics, 'onPage' | 'onNotified' | 'onBytes' | 'watchPool' | 'watchShared'>
 }
 
 const gatePoolOf = (databaseUrl: string, { model }: Shared['core']) =>
@@ -94,7 +96,7 @@ export function openInterfaces(
 ): Interfaces {
   const gatePool = gatePoolOf(databaseUrl, core)
   metrics.watchPool('gate', gatePool)
-  const limits = { perMinute: config.QUOTA_PER_MINUTE, perDay: config.QUOTA_PER_DAY }
+  const limits = limitsOf(config)
   const login = createLogin(core.pool)
   const mailer = config.SMTP_URL === undefined ? null : createMailer(config.SMTP_URL, config.SMTP_FROM)
   const live = createLiveUpdates({
@@ -108,7 +110,7 @@ export function openInterfaces(
     pages: createPageCache(config.PAGE_CACHE_MIB * MEBIBYTE),
     compress: createCompress(),
     onPage: metrics.onPage,
-    gate: createGate(gatePool, limits),
+    gate: countedGate(createGate(gatePool, limits), metrics),
     addresses: createAddressLimit(limits),
     sync: createSyncAccess(core.pool, login, {
       tokenDays: config.SYNC_TOKEN_DAYS ?? null,
@@ -135,6 +137,12 @@ export function openInterfaces(
     },
   }
 }
+
+const limitsOf = (config: Config): QuotaLimits => ({
+  perMinute: config.QUOTA_PER_MINUTE,
+  perDay: config.QUOTA_PER_DAY,
+  bytesPerDay: config.QUOTA_BYTES_PER_DAY,
+})
 
 /**
  * Makes the demonstration companies where they are asked for, and says where they can be found; null when there are none. Not

@@ -9,6 +9,7 @@ import { type EventStore, isOutside } from '#ledger/port.ts'
 import type { ReadModel } from '#ledger/projection.ts'
 import { ensureReadModel, type RebuildOptions, type RebuildReport, rebuild } from '#ledger/rebuild/rebuild.ts'
 import { NEXT_SCHEMA } from '#ledger/rebuild/switch-schemas.ts'
+import { type TablesVerification, type VerifyTablesOptions, verifyTables } from '#ledger/rebuild/verify-tables.ts'
 import { assertFits, assertNotOlder, readSchemasOf, versionOfTables } from '#ledger/rebuild/version.ts'
 import { createPostgresStore } from '#ledger/stores/postgres.ts'
 import type { Committed } from '#ledger/write/attempt.ts'
@@ -53,6 +54,8 @@ export interface Core {
   readonly deliveryNotifier: DeliveryNotifier
   /** Makes all tables of the read model anew from the ledgers, beside the live ones, and compares them. */
   rebuild(onProgress?: (events: number) => void): Promise<RebuildReport>
+  /** Compares a company's rows in all tables of the read model with those that its ledger makes, as of one revision. */
+  verifyTables(companyId: number, options?: Pick<VerifyTablesOptions, 'pace' | 'yields'>): Promise<TablesVerification>
   /** Applies what other processes leave behind in a store outside Postgres; null where the store needs nobody for that. */
   follow(): Follower | null
   /** What of it can be reached: `down` in a part explains why something is refused. */
@@ -157,6 +160,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     requestSecret: await installationSecret(pool, 'request_hashes'),
     deliveryNotifier,
     rebuild: (onProgress) => withRebuild({ ...rebuilding, onProgress }, (work) => rebuild(work)),
+    verifyTables: (companyId, verifying = {}) => verifyApart({ ...rebuilding, ...verifying }, companyId),
     follow: () => following && follow(following),
     ledgersAhead: createAheadCount(pool, () => performance.now()),
     health: () => healthOf(pool, store, () => preparation?.isDone() ?? true),
@@ -223,5 +227,25 @@ async function withRebuild<T>(
     return await work({ ...rest, buildPool, onProgress })
   } finally {
     await buildPool.end()
+  }
+}
+
+interface VerifyingApart extends Omit<VerifyTablesOptions, 'pool'> {
+  readonly databaseUrl: string
+}
+
+/** A verification has a connection of its own: it takes long, and its tables end with it. */
+async function verifyApart({ databaseUrl, ...rest }: VerifyingApart, companyId: number): Promise<TablesVerification> {
+  const pool = createPool(databaseUrl, {
+    max: 1,
+    pipeline: true,
+    statement_timeout_ms: 0,
+    idle_in_transaction_timeout_ms: 0,
+    application_name: 'tillbook verification',
+  })
+  try {
+    return await verifyTables({ ...rest, pool }, companyId)
+  } finally {
+    await pool.end()
   }
 }
