@@ -48,6 +48,7 @@ export const companies = table<CompanyRow>('companies', {
   },
   keys: { pk: ['company_id'] },
   indexes: ['(cnpj)'],
+  past: { id: 'company_id', without: ['active_keys', 'active_owners', 'webhooks'] },
 })
 
 /** The company whose rows these are. */

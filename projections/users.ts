@@ -24,6 +24,7 @@ interface UserRow extends Changed {
 export const users = table<UserRow>('users', {
   columns: { company_id: 'bigint', id: 'bigint', generation: 'integer', ...changedColumns, doc: 'json' },
   keys: { pk: ['company_id', 'id'] },
+  past: { id: 'id' },
 })
 
 export const userById = (id: number) => byPk(users, id)

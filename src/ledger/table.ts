@@ -19,6 +19,36 @@ export interface Table<R> {
   readonly keys: { readonly pk: readonly (keyof R & string)[]; readonly [key: string]: readonly (keyof R & string)[] }
   /** Further indexes for queries: the text after `create index on <table>`. */
   readonly indexes: readonly string[]
+  /** How rows are found as they were; without it nobody looks at their past. */
+  readonly past?: Past<keyof R & string>
+}
+
+/** How past states of a company's rows are found again (decision 37). Each row has the `revision` of its last change. */
+export interface Past<C extends string = string> {
+  /** An integer by which a company's rows are told apart. */
+  readonly id: C
+  /** Columns that depend on other rows than their own: only commands look at them, and no past state has them. */
+  readonly without?: readonly C[]
+  /** Rows are only added. */
+  readonly isFixed?: true
+  /** Rows change so often that a state is kept now and then; only where it says nothing about persons. */
+  readonly keepsStates?: true
+}
+
+/** What a working set keeps in each row that can be looked back at. The table's own columns come first. */
+export interface Lineage {
+  /** The event that made the row. */
+  first_revision: number
+  /** The last one that changed more of it than `doc`. */
+  columns_revision: number
+  /** Those that changed it before `revision`, ascending, as far as they are not in `row_pasts`; null where there are none. */
+  past_revisions: number[] | null
+}
+
+export const LINEAGE: { readonly [C in keyof Lineage]: ColumnType } = {
+  first_revision: 'bigint',
+  columns_revision: 'bigint',
+  past_revisions: 'json',
 }
 
 /** A row wanted by one of its keys, without the company, which the holder of the rows adds. */
@@ -37,9 +67,11 @@ export type AnyRef = Ref<any>
 /** Declares a table; keys and columns are checked against the row's type by the compiler. */
 export function table<R extends object>(
   name: string,
-  declaration: Pick<Table<R>, 'columns' | 'keys'> & { indexes?: readonly string[]; global?: boolean },
+  declaration: Pick<Table<R>, 'columns' | 'keys' | 'past'> & { indexes?: readonly string[]; global?: boolean },
 ): Table<R> {
-  return { global: false, indexes: [], name, ...declaration }
+  const { past, columns } = declaration
+  const traced = past && !past.isFixed ? { ...columns, ...LINEAGE } : columns
+  return { global: false, indexes: [], name, ...declaration, columns: traced }
 }
 
 export const byPk = <R>(table: Table<R>, ...values: KeyValue[]): Ref<R> => ({ table, by: 'pk', values })

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 import { installationSecret } from '#access/installation-secret.ts'
+import type { AsOfBounds } from '#audit/as-of.ts'
 import { createVerifier, type Verifier } from '#audit/verify.ts'
 import { type Follower, follow } from '#ledger/follow/follower.ts'
 import { guarded, prepare } from '#ledger/follow/preparation.ts'
@@ -12,7 +13,7 @@ import { createPostgresStore } from '#ledger/stores/postgres.ts'
 import type { Committed } from '#ledger/write/attempt.ts'
 import { createIdAllocator } from '#ledger/write/ids.ts'
 import { createWriter, type Writer, type WriterOptions } from '#ledger/write/writer.ts'
-import { createSemaphore, type Semaphore } from '#lib/semaphore.ts'
+import { createTurns } from '#lib/turns.ts'
 import { createLiveNotifier } from '#live/notifier.ts'
 import { switchOffNotices } from '#mail/switch-off-notices.ts'
 import { migrate } from '#postgres/migrate.ts'
@@ -36,7 +37,7 @@ export interface Core {
   /** Verifies ledgers, a few at a time. */
   readonly verifier: Verifier
   /** For answers as of a moment of the past. */
-  readonly asOfSemaphore: Semaphore
+  readonly asOf: AsOfBounds
   /** What hashes of requests are keyed with, in all processes of the database. */
   readonly requestSecret: Buffer
   /** Rung when deliveries wait. */
@@ -64,6 +65,8 @@ export interface CoreOptions {
   readonly log: (message: string, error: unknown) => void
   /** Called when another process has installed newer projections; this one cannot write any more. */
   readonly onOutdated: () => void
+  /** Longest time for an answer as of a moment of the past. */
+  readonly asOfTimeoutMs?: number
   /** Hears of each group that the writer has answered. */
   readonly onGroup?: WriterOptions['onGroup']
 }
@@ -75,8 +78,9 @@ const WAITING_COMMANDS = 5_000
 /** The holder of the lock, a snapshot to compare by, and companies replayed side by side. */
 const BUILD_CONNECTIONS = 4
 
-/** Each replays a ledger and holds one of the query connections. */
-const AS_OF = { running: 2, waiting: 16 }
+/** Each holds one of the query connections. */
+const AS_OF = { running: 2, waiting: 4 }
+const AS_OF_TIMEOUT_MS = 10_000
 
 /** Migrates the database, makes the read model fit, and opens the writer. */
 export async function openCore(options: CoreOptions): Promise<Core> {
@@ -117,7 +121,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     writer: preparation ? guarded(writer, preparation) : writer,
     pools: { queries: pool, writer: writerPool },
     verifier: createVerifier({ pool, store }, Date.now),
-    asOfSemaphore: createSemaphore(AS_OF),
+    asOf: { turns: createTurns(AS_OF), timeoutMs: options.asOfTimeoutMs ?? AS_OF_TIMEOUT_MS },
     requestSecret: await installationSecret(pool, 'request_hashes'),
     deliveryNotifier,
     rebuild: (onProgress) => withRebuild({ ...rebuilding, onProgress }, (work) => rebuild(work)),
