@@ -41,6 +41,7 @@ async function open(config: Config): Promise<{ core: Core; close(): Promise<void
       databaseUrl: embedded?.url ?? config.DATABASE_URL ?? '',
       eventStoreUrl: config.EVENTSTORE_URL,
       queryConnections: CONNECTIONS,
+      asOfTimeoutMs: config.AS_OF_SECONDS * 1000,
       // A failure reaches the verb as well, and is told from there.
       log: () => {},
       onOutdated: () => {},

@@ -57,6 +57,14 @@ const REASONS = {
     'invalid_token',
     'A chave de API não pode ir na URL, que fica em registros e históricos: envie-a só no cabeçalho Authorization e troque a que foi exposta.',
   ],
+  as_of_busy: [
+    'unavailable',
+    'Já há consultas demais a datas passadas desta empresa. Espere que terminem e tente de novo.',
+  ],
+  as_of_timeout: [
+    'unavailable',
+    'A consulta a esta data demorou demais. Tente de novo, com filtros ou uma data mais recente.',
+  ],
   route_not_found: ['not_found', 'Esta rota não existe na API v1 (route_not_found): confira o caminho.'],
 } as const satisfies Record<string, readonly [ProblemCode, string]>
 

@@ -71,6 +71,7 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
       databaseUrl,
       eventStoreUrl: config.EVENTSTORE_URL,
       queryConnections: QUERY_CONNECTIONS,
+      asOfTimeoutMs: config.AS_OF_SECONDS * 1000,
       log,
       // Newer projections were installed by another process: this one must not write and cannot serve.
       onOutdated: onFailure,
