@@ -10,7 +10,7 @@ import { customerListing, getCustomer, listPersonsByName } from '#queries/people
 import { getSale, getSaleTraces, listLatestSales } from '#queries/sales/sales.ts'
 import type { Core } from '#service/core.ts'
 import type { Books } from './books.ts'
-import { administer } from './database.ts'
+import { administer, withOwnDatabase } from './database.ts'
 import type { Environment } from './environment.ts'
 import { fill } from './history.ts'
 import { isNamed, type Options } from './options.ts'
@@ -36,32 +36,38 @@ export const AS_OF_BENCHMARKS: readonly string[] = [RECORD, WEEK, FIRST_DAY]
 const TARGETS = { [RECORD]: 100, [WEEK]: 500, [FIRST_DAY]: 5_000 } as const
 
 /** A company with 1,000,000 events. It takes minutes to fill it, so it has to be asked for by name. */
-export async function benchAsOf({ database }: Environment, options: Options, books: Books): Promise<Line[]> {
+export async function benchAsOf({ database }: Environment, options: Options, _books: Books): Promise<Line[]> {
   if (!isNamed(options, AS_OF_BENCHMARKS)) return []
-  const [shop] = await createShops(database.url, 1)
-  if (!shop) throw new Error('there is no shop to look back at')
-  return withCore(database.url, async (core) => {
-    const revision = await grow(core, database.url, shop, books)
-    const week = revision - WEEK_EVENTS
-    const ids = { sale: await idAt(core, shop, 'sales', week), customer: await idAt(core, shop, 'customers', week) }
-    const record: Page[] = [
-      [
-        'sale',
-        (past) =>
-          Promise.all([
-            getSale(past.pool, shop.companyId, ids.sale),
-            getSaleTraces(past.pool, shop.companyId, ids.sale),
-          ]),
-      ],
-      ['item', (past) => getItem(past.pool, shop.companyId, shop.items[0]?.id ?? 0)],
-      ['customer', (past) => getCustomer(past.pool, shop.companyId, ids.customer)],
-    ]
-    return [
-      await slowest(core, shop, RECORD, week, record, options),
-      await slowest(core, shop, WEEK, week, PAGES, options),
-      await slowest(core, shop, FIRST_DAY, 1_000, PAGES, options),
-    ]
+  // Alone there: all ledgers of a database are rebuilt together.
+  return withOwnDatabase(database.url, async (url) => {
+    const [shop] = await createShops(url, 1)
+    if (!shop) throw new Error('there is no shop to look back at')
+    await withCore(url, (core) => grow(core, url, shop))
+    return withCore(url, (core) => lookBack(core, shop, options))
   })
+}
+
+export async function lookBack(core: Core, shop: Shop, options: Options): Promise<Line[]> {
+  const { rows } = await core.pool.query<{ revision: number }>('select revision from ledgers where company_id = $1', [
+    shop.companyId,
+  ])
+  const revision = rows[0]?.revision ?? 0
+  const week = revision - WEEK_EVENTS
+  const ids = { sale: await idAt(core, shop, 'sales', week), customer: await idAt(core, shop, 'customers', week) }
+  const record: Page[] = [
+    [
+      'sale',
+      (past) =>
+        Promise.all([getSale(past.pool, shop.companyId, ids.sale), getSaleTraces(past.pool, shop.companyId, ids.sale)]),
+    ],
+    ['item', (past) => getItem(past.pool, shop.companyId, shop.items[0]?.id ?? 0)],
+    ['customer', (past) => getCustomer(past.pool, shop.companyId, ids.customer)],
+  ]
+  return [
+    await slowest(core, shop, RECORD, week, record, options),
+    await slowest(core, shop, WEEK, week, PAGES, options),
+    await slowest(core, shop, FIRST_DAY, 1_000, PAGES, options),
+  ]
 }
 
 interface Past {
@@ -87,17 +93,15 @@ const PAGES: readonly Page[] = [
   ],
 ]
 
-async function grow(core: Core, databaseUrl: string, shop: Shop, books: Books): Promise<number> {
+export async function grow(core: Core, databaseUrl: string, shop: Shop): Promise<void> {
   const start = performance.now()
   const early = await fill(core, shop.companyId, EARLY_EVENTS)
   const sales = EVENTS - WEEK_EVENTS - early
   const ids = await seedSales(core, databaseUrl, shop, sales)
-  books.acknowledgeUploaded(sales)
   const customers = await customersOf(core, shop)
   for (let done = 0; done < WEEK_EVENTS; done += BATCH) {
     const happened = Array.from({ length: BATCH }, (_, n) => lately(shop, done + n, ids, customers))
     await run(core, shop.companyId, happened)
-    books.acknowledgeUploaded(happened.filter(({ command }) => command === registerSale).length)
   }
   await administer(databaseUrl, (client) =>
     client.query('vacuum (analyze) read.sales, read.receivables, ledger.events'),
@@ -111,7 +115,6 @@ async function grow(core: Core, databaseUrl: string, shop: Shop, books: Books): 
   console.log(
     `${revision + 1} events are there after ${seconds} s; row_pasts has ${Math.round(bytes / revision)} bytes an event`,
   )
-  return revision
 }
 
 /** What happens in the last week: most of it sales, and changes of what has been there for long. */

@@ -116,7 +116,7 @@ export const catalogItems = table<ItemRow>('catalog_items', {
   },
   keys: { pk: ['company_id', 'id'], external: ['company_id', 'external_id'], barcode: ['company_id', 'barcode'] },
   indexes: [BY_CHANGE, BY_DELETION],
-  past: { id: 'id', keepsStates: true },
+  past: { id: 'id', isBusy: true },
 })
 
 export const itemById = (id: number) => byPk(catalogItems, id)

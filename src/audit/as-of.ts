@@ -90,9 +90,9 @@ async function lookBack<T>(
       ? await eventAt(store, companyId, at.revision)
       : await lastBefore(store, companyId, at.time, head.revision)
   if (!last) return invalid('at', 'é antes do primeiro evento do livro')
-  const { revision } = last
+  const { revision, recorded_at: recordedAt } = last
   return onConnection(core, signal, async (client) => {
-    const past = await openPast(client, { store, model, companyId, revision, signal }, last)
+    const past = await openPast(client, { store, model, companyId, revision, recordedAt, signal }, last)
     const timezone = past.company.timezone as string
     const calendar = { timezone, today: dateInZone('time' in at ? at.time : last.recorded_at, timezone) }
     return work({ companyId, pool: past.pool, store, revision, calendar })

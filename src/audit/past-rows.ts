@@ -29,6 +29,8 @@ export interface Ledger {
   readonly model: ReadModel
   readonly companyId: number
   readonly revision: number
+  /** Time of that event. */
+  readonly recordedAt: string
   /** Ends whatever is under way. */
   readonly signal: AbortSignal
 }
@@ -62,14 +64,19 @@ export async function coursesOf(
 
 /** From the last state before the moment to the part that the moment lies in. */
 const ROW_PASTS = `select p.row_id, p.revision, p.revisions, case when p.revision <= $4 then p.state end as state
-  from ${READ_SCHEMA}.row_pasts p
-  where p.company_id = $1 and p.of_table = $2 and p.row_id = any($3::bigint[])
-    and p.revision >= coalesce((
-      select max(s.revision) from ${READ_SCHEMA}.row_pasts s
-      where s.company_id = $1 and s.of_table = $2 and s.row_id = p.row_id and s.revision <= $4 and s.state is not null), 0)
-    and p.revision <= coalesce((
-      select min(n.revision) from ${READ_SCHEMA}.row_pasts n
-      where n.company_id = $1 and n.of_table = $2 and n.row_id = p.row_id and n.revision > $4), $4)
+  from unnest($3::bigint[]) as wanted(id)
+  left join lateral (
+    select s.revision from ${READ_SCHEMA}.row_pasts s
+    where s.company_id = $1 and s.of_table = $2 and s.row_id = wanted.id and s.revision <= $4 and s.state is not null
+    order by s.revision desc limit 1) first on true
+  left join lateral (
+    select n.revision from ${READ_SCHEMA}.row_pasts n
+    where n.company_id = $1 and n.of_table = $2 and n.row_id = wanted.id and n.revision > $4
+    order by n.revision limit 1) last on true
+  cross join lateral (
+    select * from ${READ_SCHEMA}.row_pasts p
+    where p.company_id = $1 and p.of_table = $2 and p.row_id = wanted.id
+      and p.revision between coalesce(first.revision, 0) and coalesce(last.revision, $4)) p
   order by p.row_id, p.revision`
 
 /** The row that every projection may read (its `base`), at any revision. */

@@ -1,7 +1,7 @@
 import pg, { type Pool, type PoolClient, type QueryConfig, type QueryResult } from 'pg'
 import type { Envelope } from '#ledger/envelope.ts'
 import { READ_SCHEMA } from '#ledger/projection.ts'
-import { type AnyTable, copyLines, copyStatement, LINEAGE, tableDdl } from '#ledger/table.ts'
+import { type AnyTable, type ColumnType, copyLines, copyStatement, isLineage, tableDdl } from '#ledger/table.ts'
 import { transactionOn } from '#ledger/transaction.ts'
 import type { Look, Looking } from '#queries/looking.ts'
 import { type BaseRow, type Changed, coursesOf, type Ledger, type Row, remake } from './past-rows.ts'
@@ -26,10 +26,11 @@ interface PastTable {
   /** Where rows are kept that are not now what they were then. */
   readonly remade: AnyTable
   readonly mentioned: RegExp
-  isOpen: boolean
-  /** All rows that have changed since are there; or those of which more than `doc` has. */
+  /** Whether there are any of these. */
+  isRemade: boolean
+  /** All that have changed since are there, or those of which more than `doc` has; else those that were asked for. */
   has: 'asked' | 'columns' | 'all'
-  /** Those that were asked for by their ids. */
+  /** Ids that were asked for. */
   readonly asked: Set<number>
   /** What its view shows. */
   shows: string
@@ -44,12 +45,12 @@ export async function openPast(client: PoolClient, ledger: Ledger, last: Envelop
   const base = await openBase(client, ledger, last)
   const tables = ledger.model.projections.flatMap((projection) => projection.tables).filter(({ past }) => past)
   const past = tables.filter((table) => table !== base.ref.table).map(pastTableOf)
-  const ask = (query: Partial<Looking> & QueryConfig) => askPast(client, ledger, past, base, query)
+  const looker = { client, ledger, base, tables: past }
   let turn: Promise<unknown> = Promise.resolve()
   /** One after the other: each may have to make what it looks at first. */
   const query = (text: string | QueryConfig, values?: unknown[]): Promise<QueryResult> => {
     const asked = typeof text === 'string' ? { text, ...(values && { values }) } : text
-    const answer = turn.then(() => ask(asked))
+    const answer = turn.then(() => ask(looker, asked))
     turn = answer.catch(() => {})
     return answer
   }
@@ -89,9 +90,8 @@ async function openBase(client: PoolClient, ledger: Ledger, last: Envelope): Pro
 
 function pastTableOf(table: AnyTable): PastTable {
   const { name, past } = table
-  const hidden: readonly string[] = [...(past?.without ?? []), ...Object.keys(LINEAGE)]
-  const columns = Object.keys(table.columns).filter((column) => !hidden.includes(column))
-  const kept = Object.fromEntries(columns.map((column) => [column, table.columns[column]]))
+  const columns = Object.keys(table.columns).filter((column) => !isLineage(column) && !past?.without?.includes(column))
+  const kept = Object.fromEntries(columns.map((column) => [column, table.columns[column] as ColumnType]))
   return {
     table,
     idColumn: past?.id ?? '',
@@ -99,12 +99,12 @@ function pastTableOf(table: AnyTable): PastTable {
     remade: {
       name: `past_${name}`,
       global: false,
-      columns: { ...kept, columns_revision: LINEAGE.columns_revision },
+      columns: past?.isBusy ? { ...kept, columns_revision: 'bigint' } : kept,
       keys: { pk: table.keys.pk },
       indexes: [],
     },
     mentioned: new RegExp(`\\b${name}\\b`),
-    isOpen: false,
+    isRemade: false,
     has: 'asked',
     asked: new Set(),
     shows: '',
@@ -112,108 +112,110 @@ function pastTableOf(table: AnyTable): PastTable {
 }
 
 const keep = (client: PoolClient, table: AnyTable, rows: readonly Row[]): Promise<void> =>
-  transactionOn(client).copy(
-    copyStatement(table),
-    copyLines(
-      table,
-      rows.map((row) => ({ ...row, columns_revision: 0 })),
-    ),
-  )
+  transactionOn(client).copy(copyStatement(table), copyLines(table, rows))
 
-async function askPast(
-  client: PoolClient,
-  ledger: Ledger,
-  past: readonly PastTable[],
-  base: BaseRow,
-  { looks = {}, ...query }: Partial<Looking> & QueryConfig,
-): Promise<QueryResult> {
-  const named = past.filter(({ mentioned }) => mentioned.test(query.text))
-  const make: Make = (one, which) => remakeRows(client, ledger, one, base, which)
+/** What it takes to look back. */
+interface Looker {
+  readonly client: PoolClient
+  readonly ledger: Ledger
+  readonly base: BaseRow
+  readonly tables: readonly PastTable[]
+}
+
+/** Answers a statement as of then, once what it looks at is there. */
+async function ask(looker: Looker, { looks = {}, ...query }: Partial<Looking> & QueryConfig): Promise<QueryResult> {
+  const { client, ledger, tables } = looker
+  const named = tables.filter(({ mentioned }) => mentioned.test(query.text))
   for (const one of named) {
-    const look: Look | undefined = looks[one.table.name]
-    await prepare(one, look, make, (asked) => askPast(client, ledger, past, base, asked))
-    await show(client, ledger, one, look === 'columns' || look === 'answered')
+    const look = looks[one.table.name]
+    await prepare(looker, one, look)
+    await show(looker, one, isByColumns(one, look))
   }
   ledger.signal.throwIfAborted()
   const answer = await client.query(query)
-  const answered = named.filter(({ table }) => looks[table.name] === 'answered')
+  const ids = answer.rows.flatMap(({ key_id }: { key_id?: unknown }) => (typeof key_id === 'number' ? [key_id] : []))
   let isOther = false
-  for (const one of answered) {
-    const ids = answer.rows.flatMap(({ key_id }: { key_id?: unknown }) => (typeof key_id === 'number' ? [key_id] : []))
-    if (await make(one, ids)) isOther = true
-    await show(client, ledger, one, true)
+  for (const one of named) {
+    if (looks[one.table.name] !== 'answered' || !isByColumns(one, 'answered')) continue
+    if (!(await remakeRows(looker, one, ids))) continue
+    await show(looker, one, true)
+    isOther = true
   }
   return isOther ? client.query(query) : answer
 }
 
-/** Makes rows that are not now what they were: those with these ids, those of which columns have changed, or all. Returns whether there were any. */
-type Make = (one: PastTable, which: readonly number[] | 'columns' | 'all') => Promise<boolean>
+/** Whether a statement may look at rows of a busy table whose `doc` has changed since. */
+const isByColumns = ({ table, has }: PastTable, look: Look | undefined): boolean =>
+  table.past?.isBusy === true && has !== 'all' && (look === 'columns' || look === 'answered')
 
 /** Makes what a statement looks at of a table, before it is asked. */
-async function prepare(
-  one: PastTable,
-  look: Look | undefined,
-  make: Make,
-  ask: (query: Looking) => Promise<QueryResult>,
-): Promise<void> {
-  if (one.table.past?.isFixed) return
-  if (look === undefined) {
-    if (one.has !== 'all') await make(one, 'all')
+async function prepare(looker: Looker, one: PastTable, look: Look | undefined): Promise<void> {
+  if (one.table.past?.isFixed || one.has === 'all') return
+  if (isByColumns(one, look)) {
+    if (one.has === 'columns') return
+    await remakeRows(looker, one, 'columns')
+    one.has = 'columns'
+  } else if (look === undefined || typeof look === 'string') {
+    await remakeRows(looker, one, 'all')
     one.has = 'all'
-  } else if (look === 'columns' || look === 'answered') {
-    if (one.has === 'asked') await make(one, 'columns')
-    if (one.has === 'asked') one.has = 'columns'
   } else if ('text' in look) {
-    const { rows } = await ask(look)
-    await make(
+    const { rows } = await ask(looker, look)
+    await remakeRows(
+      looker,
       one,
       rows.map(({ id }: { id: number }) => id),
     )
-  } else await make(one, look)
+  } else await remakeRows(looker, one, look)
 }
 
+/**
+ * Makes the rows that are not now what they were: those with these ids, those of which columns have changed, or all. Returns
+ * whether there were any that had not been made before.
+ */
 async function remakeRows(
-  client: PoolClient,
-  ledger: Ledger,
+  { client, ledger, base }: Looker,
   one: PastTable,
-  base: BaseRow,
-  which: Parameters<Make>[1],
+  which: readonly number[] | 'columns' | 'all',
 ): Promise<boolean> {
-  const { table, idColumn, remade, asked } = one
-  if (table.past?.isFixed || one.has === 'all') return false
-  const ids = typeof which === 'string' ? null : which.filter((id) => !asked.has(id))
+  const ids = typeof which === 'string' ? null : which.filter((id) => !one.asked.has(id))
   if (ids?.length === 0) return false
-  await open(client, one)
-  const { companyId, revision } = ledger
-  const wanted = [
-    `t.company_id = ${companyId}`,
-    `t.revision > ${revision} and t.first_revision <= ${revision} and t.first_revision < t.revision`,
-    ...(which === 'columns' ? [`t.columns_revision > ${revision}`] : []),
-    ...(ids ? [`t.${idColumn} = any('{${ids.map(Number).join()}}'::bigint[])`] : []),
-    `not exists (select from pg_temp.${remade.name} p where p.company_id = t.company_id and p.${idColumn} = t.${idColumn})`,
-  ]
-  await client.query(`declare changed no scroll cursor for
-    select t.${idColumn} as id, t.revision, t.past_revisions from ${READ_SCHEMA}.${table.name} t where ${wanted.join(' and ')}`)
+  await client.query(`declare changed no scroll cursor for ${changedSince(one, ledger, which === 'columns', ids)}`)
   let made = 0
   for (;;) {
     ledger.signal.throwIfAborted()
     const { rows } = await client.query<Changed>(`fetch ${BATCH_ROWS} from changed`)
+    if (rows.length > 0 && !one.isRemade) {
+      await client.query(tableDdl(one.remade, 'pg_temp'))
+      one.isRemade = true
+    }
     if (rows.length > 0) {
-      const courses = await coursesOf(client, ledger, table, rows)
-      await keep(client, remade, await remake(ledger, table, courses, base))
+      const courses = await coursesOf(client, ledger, one.table, rows)
+      await keep(client, one.remade, await remake(ledger, one.table, courses, base))
     }
     made += rows.length
     if (rows.length < BATCH_ROWS) break
   }
   await client.query('close changed')
-  if (made >= BATCH_ROWS) await client.query(`analyze pg_temp.${remade.name}`)
-  for (const id of ids ?? []) asked.add(id)
+  if (made >= BATCH_ROWS) await client.query(`analyze pg_temp.${one.remade.name}`)
+  for (const id of ids ?? []) one.asked.add(id)
   return made > 0
 }
 
-async function open(client: PoolClient, one: PastTable): Promise<void> {
-  if (!one.isOpen) await client.query(tableDdl(one.remade, 'pg_temp'))
-  one.isOpen = true
+/** SQL of the rows that were there then and have changed since, without those that were made again already. */
+function changedSince(
+  { table, idColumn, remade, isRemade }: PastTable,
+  { companyId, revision }: Ledger,
+  inColumns: boolean,
+  ids: readonly number[] | null,
+): string {
+  const conditions = [
+    `t.company_id = ${companyId}`,
+    `t.revision > ${revision} and t.first_revision <= ${revision} and t.first_revision < t.revision`,
+    ...(inColumns ? [`t.columns_revision > ${revision}`] : []),
+    ...(ids ? [`t.${idColumn} = any('{${ids.map(Number).join()}}'::bigint[])`] : []),
+    ...(isRemade ? [`not exists (select from pg_temp.${remade.name} p where p.${idColumn} = t.${idColumn})`] : []),
+  ]
+  return `select t.${idColumn} as id, t.revision, t.past_revisions from ${READ_SCHEMA}.${table.name} t where ${conditions.join(' and ')}`
 }
 
 /**
@@ -221,26 +223,18 @@ async function open(client: PoolClient, one: PastTable): Promise<void> {
  * of their own, so that Postgres takes them for parts of one table and walks the indexes of both in the order of a list. By
  * columns a row is also what it was where no more than its `doc` has changed since.
  */
-async function show(
-  client: PoolClient,
-  { companyId, revision }: Ledger,
-  one: PastTable,
-  byColumns: boolean,
-): Promise<void> {
-  const { table, columns, idColumn, remade, asked, has } = one
-  const live = `${READ_SCHEMA}.${table.name}`
-  const asThen = `u.revision <= ${revision}`
+async function show({ client, ledger }: Looker, one: PastTable, byColumns: boolean): Promise<void> {
+  const { table, columns, idColumn, remade, asked, isRemade } = one
+  const { companyId, revision, recordedAt } = ledger
   const names = columns.join(', ')
-  let shows: string
-  if (table.past?.isFixed) shows = `select ${names} from ${live} u where u.company_id = ${companyId} and ${asThen}`
-  else {
-    await open(client, one)
-    const others = `u.${idColumn} <> all('{${[...asked].join()}}'::bigint[])`
-    const valid = byColumns && has !== 'all' ? `(${asThen} or u.columns_revision <= ${revision} and ${others})` : asThen
-    shows = `select ${names} from (
-        select ${names}, columns_revision from ${live} union all select ${names}, columns_revision from pg_temp.${remade.name}
-      ) u where u.company_id = ${companyId} and ${valid}`
-  }
+  const all = table.past?.isBusy ? `${names}, columns_revision` : names
+  const live = `select ${all} from ${READ_SCHEMA}.${table.name}`
+  // The time says nothing new, but lists go by an index of it that may leave out most of what came afterwards.
+  const asThen = `u.revision <= ${revision}${table.past?.isFixed ? '' : ` and u.changed_at <= '${recordedAt}'::timestamptz`}`
+  const others = `u.${idColumn} <> all('{${[...asked].join()}}'::bigint[])`
+  const valid = byColumns ? `(u.revision <= ${revision} or u.columns_revision <= ${revision} and ${others})` : asThen
+  const shows = `select ${names} from (${live}${isRemade ? ` union all select ${all} from pg_temp.${remade.name}` : ''}) u
+    where u.company_id = ${companyId} and ${valid}`
   if (one.shows === shows) return
   await client.query(`create or replace temp view ${table.name} as ${shows}`)
   one.shows = shows

@@ -1,4 +1,4 @@
-import { type AnyTable, LINEAGE, type Lineage, table } from './table.ts'
+import { type AnyTable, isLineage, type Lineage, table } from './table.ts'
 
 /** Part of a row's past that its own list had no more room for. */
 export interface RowPast {
@@ -9,7 +9,7 @@ export interface RowPast {
   revision: number
   /** Of events that changed the row, ascending. */
   revisions: readonly number[]
-  /** The row after the last of them; null where its table keeps no states. */
+  /** The row after the last of them; null where its table is not busy. */
   state: object | null
 }
 
@@ -36,28 +36,40 @@ type Traced = Row & Lineage & { company_id: number; revision: number }
  * `revision` as it is belongs to columns that no past state has. Returns what the row has no more room for.
  */
 export function trace(table: AnyTable, row: Row, before: Row | null): RowPast | null {
+  const { past } = table
+  if (!past || past.isFixed) return null
   const after = row as Traced
+  const { revision } = after
   if (!before) {
-    Object.assign(after, { first_revision: after.revision, columns_revision: after.revision, past_revisions: null })
+    Object.assign(after, {
+      first_revision: revision,
+      past_revisions: null,
+      ...(past.isBusy && { columns_revision: revision }),
+    })
     return null
   }
-  const { first_revision, columns_revision, past_revisions, revision, company_id } = before as Traced
-  after.first_revision = first_revision
-  after.columns_revision = hasSameColumns(table, row, before) ? columns_revision : after.revision
-  if (revision === after.revision) return null
-  const revisions = past_revisions ? [...past_revisions, revision] : [revision]
+  const former = before as Traced
+  after.first_revision = former.first_revision
+  if (past.isBusy && !hasSameColumns(table, row, before)) after.columns_revision = revision
+  if (former.revision === revision) return null
+  const revisions = former.past_revisions ? [...former.past_revisions, former.revision] : [former.revision]
   const isFull = revisions.length === LISTED
   after.past_revisions = isFull ? null : revisions
-  if (!isFull || !table.past) return null
-  const row_id = before[table.past.id] as number
-  const state = table.past.keepsStates ? stateOf(table, before) : null
-  return { company_id, of_table: table.name, row_id, revision, revisions, state }
+  if (!isFull) return null
+  return {
+    company_id: former.company_id,
+    of_table: table.name,
+    row_id: before[past.id] as number,
+    revision: former.revision,
+    revisions,
+    state: past.isBusy ? stateOf(table, before) : null,
+  }
 }
 
 /** The row without its lineage. */
 function stateOf({ columns }: AnyTable, row: Row): Row {
   const state: Row = {}
-  for (const name in columns) if (!(name in LINEAGE)) state[name] = row[name]
+  for (const name in columns) if (!isLineage(name)) state[name] = row[name]
   return state
 }
 
@@ -67,14 +79,12 @@ const comparable = new WeakMap<AnyTable, readonly string[]>()
 function comparableOf(table: AnyTable): readonly string[] {
   const known = comparable.get(table)
   if (known) return known
-  const { columns, past } = table
-  const apart = ['doc', 'revision', 'changed_at', ...Object.keys(LINEAGE), ...(past?.without ?? [])]
-  const found = Object.keys(columns).filter((column) => !apart.includes(column))
+  const apart = ['doc', 'revision', 'changed_at']
+  const found = Object.keys(table.columns).filter((column) => !apart.includes(column) && !isLineage(column))
   comparable.set(table, found)
   return found
 }
 
-/** An equal object made anew counts as a change: then looking back takes longer, and shows the same. */
 function hasSameColumns(table: AnyTable, row: Row, before: Row): boolean {
   for (const column of comparableOf(table)) if ((row[column] ?? null) !== (before[column] ?? null)) return false
   return true

@@ -31,24 +31,36 @@ export interface Past<C extends string = string> {
   readonly without?: readonly C[]
   /** Rows are only added. */
   readonly isFixed?: true
-  /** Rows change so often that a state is kept now and then; only where it says nothing about persons. */
-  readonly keepsStates?: true
+  /**
+   * Rows change so often, and mostly in their `doc` alone, that a state of each is kept now and then, and that lists look at
+   * the past of what they show only. Not where rows say something about persons.
+   */
+  readonly isBusy?: true
 }
 
 /** What a working set keeps in each row that can be looked back at. The table's own columns come first. */
 export interface Lineage {
   /** The event that made the row. */
   first_revision: number
-  /** The last one that changed more of it than `doc`. */
-  columns_revision: number
   /** Those that changed it before `revision`, ascending, as far as they are not in `row_pasts`; null where there are none. */
   past_revisions: number[] | null
+  /** The last one that changed more of it than `doc`; of busy tables only. */
+  columns_revision?: number
 }
 
-export const LINEAGE: { readonly [C in keyof Lineage]: ColumnType } = {
+const LINEAGE: { readonly [C in keyof Required<Lineage>]: ColumnType } = {
   first_revision: 'bigint',
-  columns_revision: 'bigint',
   past_revisions: 'json',
+  columns_revision: 'bigint',
+}
+
+/** Names of the columns that the working set keeps of itself. */
+export const isLineage = (column: string): boolean => column in LINEAGE
+
+function lineageOf(past: Past | undefined): Record<string, ColumnType> {
+  if (!past || past.isFixed) return {}
+  const { columns_revision, ...all } = LINEAGE
+  return past.isBusy ? { ...all, columns_revision } : all
 }
 
 /** A row wanted by one of its keys, without the company, which the holder of the rows adds. */
@@ -69,9 +81,8 @@ export function table<R extends object>(
   name: string,
   declaration: Pick<Table<R>, 'columns' | 'keys' | 'past'> & { indexes?: readonly string[]; global?: boolean },
 ): Table<R> {
-  const { past, columns } = declaration
-  const traced = past && !past.isFixed ? { ...columns, ...LINEAGE } : columns
-  return { global: false, indexes: [], name, ...declaration, columns: traced }
+  const columns = { ...declaration.columns, ...lineageOf(declaration.past) }
+  return { global: false, indexes: [], name, ...declaration, columns }
 }
 
 export const byPk = <R>(table: Table<R>, ...values: KeyValue[]): Ref<R> => ({ table, by: 'pk', values })

@@ -150,7 +150,7 @@ function changesOf(companyId: number, stateOf: (table: AnyTable) => TableState):
     const before = indexOf(state, 'pk').get(pk)
     if (isNew && before) throw new Error(`row ${table.name} ${pk} exists already`)
     index(state, pk, row, before)
-    const past = table.past && !table.past.isFixed ? trace(table, row, before ?? null) : null
+    const past = trace(table, row, before ?? null)
     if (past) put(rowPasts, { ...past }, true)
     const isAbsent = isNew || before === null || state.added.has(pk)
     ;(isAbsent ? state.added : state.changed).set(pk, row)

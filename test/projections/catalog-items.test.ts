@@ -40,6 +40,7 @@ describe('catalog items projection', () => {
       was_product: true,
       deleted_at: null,
       ...lineageOf(1),
+      columns_revision: 1,
       doc: { ...tracked.data, stock_updated_at: at(1), created_at: at(1), updated_at: at(1) },
     })
   })

@@ -28,7 +28,6 @@ export const lineageOf = (n: number) => ({
   revision: n,
   changed_at: minute(n),
   first_revision: n,
-  columns_revision: n,
   past_revisions: null,
 })
 
