@@ -62,7 +62,10 @@ export async function coursesOf(
   })
 }
 
-/** From the last state before the moment to the part that the moment lies in. */
+/**
+ * From the last state before the moment to the part that the moment lies in. The offset keeps Postgres from reading all of the
+ * past first and looking for its bounds afterwards.
+ */
 const ROW_PASTS = `select p.row_id, p.revision, p.revisions, case when p.revision <= $4 then p.state end as state
   from unnest($3::bigint[]) as wanted(id)
   left join lateral (
@@ -76,7 +79,8 @@ const ROW_PASTS = `select p.row_id, p.revision, p.revisions, case when p.revisio
   cross join lateral (
     select * from ${READ_SCHEMA}.row_pasts p
     where p.company_id = $1 and p.of_table = $2 and p.row_id = wanted.id
-      and p.revision between coalesce(first.revision, 0) and coalesce(last.revision, $4)) p
+      and p.revision between coalesce(first.revision, 0) and coalesce(last.revision, $4)
+    offset 0) p
   order by p.row_id, p.revision`
 
 /** The row that every projection may read (its `base`), at any revision. */
