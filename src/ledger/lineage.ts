@@ -1,4 +1,4 @@
-import { type AnyTable, isLineage, type Lineage, table } from './table.ts'
+import { type AnyTable, isLineage, type Lineage, type Past, table } from './table.ts'
 
 /** Part of a row's past that its own list had no more room for. */
 export interface RowPast {
@@ -41,29 +41,27 @@ export function trace(table: AnyTable, row: Row, before: Row | null): RowPast | 
   const after = row as Traced
   const { revision } = after
   if (!before) {
-    Object.assign(after, {
-      first_revision: revision,
-      past_revisions: null,
-      ...(past.isBusy && { columns_revision: revision }),
-    })
+    after.first_revision = revision
+    after.past_revisions = null
+    if (past.isBusy) after.columns_revision = revision
     return null
   }
   const former = before as Traced
   after.first_revision = former.first_revision
   if (past.isBusy && !hasSameColumns(table, row, before)) after.columns_revision = revision
   if (former.revision === revision) return null
-  const revisions = former.past_revisions ? [...former.past_revisions, former.revision] : [former.revision]
+  // The list goes over to the new row: nobody looks at the former one's any more.
+  const revisions = former.past_revisions ?? []
+  revisions.push(former.revision)
   const isFull = revisions.length === LISTED
   after.past_revisions = isFull ? null : revisions
-  if (!isFull) return null
-  return {
-    company_id: former.company_id,
-    of_table: table.name,
-    row_id: before[past.id] as number,
-    revision: former.revision,
-    revisions,
-    state: past.isBusy ? stateOf(table, before) : null,
-  }
+  return isFull ? pastOf(table, past, former, revisions) : null
+}
+
+function pastOf(table: AnyTable, { id, isBusy }: Past, row: Traced, revisions: readonly number[]): RowPast {
+  const { company_id, revision } = row
+  const state = isBusy ? stateOf(table, row) : null
+  return { company_id, of_table: table.name, row_id: row[id] as number, revision, revisions, state }
 }
 
 /** The row without its lineage. */
@@ -86,6 +84,6 @@ function comparableOf(table: AnyTable): readonly string[] {
 }
 
 function hasSameColumns(table: AnyTable, row: Row, before: Row): boolean {
-  for (const column of comparableOf(table)) if ((row[column] ?? null) !== (before[column] ?? null)) return false
+  for (const column of comparableOf(table)) if (row[column] !== before[column]) return false
   return true
 }
