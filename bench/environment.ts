@@ -19,7 +19,7 @@ export interface Environment {
   readonly service: Child
   readonly floorA: Child
   /** Starts another floor; it is stopped with everything else. */
-  start(program: string, env: Record<string, string>): Promise<Child>
+  start(program: string, env: Record<string, string>, how?: Starting): Promise<Child>
 }
 
 /** No call is refused, and still every call is counted. */

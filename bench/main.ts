@@ -5,6 +5,7 @@ import { BATCH_BENCHMARK, benchBatch } from './batch.ts'
 import { Books } from './books.ts'
 import { withEnvironment } from './environment.ts'
 import { benchGrowth, GROWTH_BENCHMARKS } from './growth.ts'
+import { benchNeighbour, NEIGHBOUR_BENCHMARKS } from './neighbour.ts'
 import { isSelected, type Options, readOptions } from './options.ts'
 import { benchProducts, PRODUCTS_BENCHMARK } from './products.ts'
 import { benchRebuild, REBUILD_BENCHMARK } from './rebuild.ts'
@@ -28,6 +29,7 @@ const NAMES = [
   ...AS_OF_BENCHMARKS,
   REBUILD_BENCHMARK,
   ...WEBHOOK_BENCHMARKS,
+  ...NEIGHBOUR_BENCHMARKS,
   ...GROWTH_BENCHMARKS,
 ]
 const BENCHMARKS = [
@@ -39,6 +41,7 @@ const BENCHMARKS = [
   benchAsOf,
   benchRebuild,
   benchWebhooks,
+  benchNeighbour,
   benchGrowth,
 ]
 

@@ -13,8 +13,10 @@ export interface WebhookRoute {
   /** Names of outbound events, or `*` for all. */
   events: string[]
   enabled: boolean
-  /** Who registered it: what a key does is not told to the endpoints that it registered. */
-  registered_by: string | null
+  /** The key that it belongs to, whose own doings it is not told of; null where it is the company's own. */
+  api_key_id: number | null
+  /** Of that key; null where it is the company's own, which may be told of everything. */
+  scopes: string[] | null
 }
 
 interface CompanyRow extends Changed {
@@ -25,7 +27,7 @@ interface CompanyRow extends Changed {
   plan: string
   cnpj: string
   /** Keys that are not revoked, expired ones among them. At most five may be active (KEY-4). */
-  active_keys: { id: number; expires_at: string | null }[]
+  active_keys: { id: number; expires_at: string | null; scopes: string[] }[]
   /** Ids of the users who are owners and active; the last one cannot be taken away. */
   active_owners: number[]
   /** Its webhook endpoints, so that rendering messages needs no look-up of its own. */
@@ -81,6 +83,20 @@ function companyRow(event: EventOf<'CompanyRegistered'>): CompanyRow {
   return { company_id: id, timezone, zone_changed: false, plan, cnpj, ...none, ...stamp(event), doc }
 }
 
+/** The key that acted; null where it was a person or the service itself. */
+export function keyIdOf(actor: string | null): number | null {
+  return actor?.startsWith('api_key/') ? Number(actor.slice('api_key/'.length)) : null
+}
+
+/** The scopes of a key that is not revoked; none of any other. */
+export const scopesOfKey = ({ active_keys }: Pick<CompanyRow, 'active_keys'>, keyId: number): string[] =>
+  active_keys.find(({ id }) => id === keyId)?.scopes ?? []
+
+const webhookOwner = (company: CompanyRow, api_key_id: number | null) => ({
+  api_key_id,
+  scopes: api_key_id === null ? null : scopesOfKey(company, api_key_id),
+})
+
 /** For an event that changes what is known of one endpoint. */
 const routing = <E extends { data: { id: number } }>(
   change: (route: WebhookRoute, event: E) => WebhookRoute | null,
@@ -108,7 +124,8 @@ export const companiesProjection = projection('companies', [companies], {
   ApiKeyCreated: {
     apply(rows, event) {
       const before = companyOf(rows)
-      const key = { id: event.data.id, expires_at: event.data.expires_at }
+      const { id, expires_at, scopes } = event.data
+      const key = { id, expires_at, scopes }
       rows.put(companies, { ...before, active_keys: [...before.active_keys, key] })
     },
   },
@@ -122,14 +139,23 @@ export const companiesProjection = projection('companies', [companies], {
     apply(rows, event) {
       const before = companyOf(rows)
       const { id, events } = event.data
-      const route = { id, events, enabled: true, registered_by: event.actor }
-      rows.put(companies, { ...before, webhooks: [...before.webhooks, route] })
+      const owner = webhookOwner(before, keyIdOf(event.actor))
+      rows.put(companies, { ...before, webhooks: [...before.webhooks, { id, events, enabled: true, ...owner }] })
     },
   },
   WebhookUpdated: routing((route, event: EventOf<'WebhookUpdated'>) => ({
     ...route,
     events: event.data.changes.events ?? route.events,
   })),
+  WebhookHandedOver: {
+    apply(rows, event) {
+      const before = companyOf(rows)
+      const { id, api_key_id } = event.data
+      const owner = webhookOwner(before, api_key_id)
+      const webhooks = before.webhooks.map((route) => (route.id === id ? { ...route, ...owner } : route))
+      rows.put(companies, { ...before, webhooks })
+    },
+  },
   WebhookEnabled: routing((route) => ({ ...route, enabled: true })),
   WebhookSwitchedOff: routing((route) => ({ ...route, enabled: false })),
   WebhookDeleted: routing(() => null),

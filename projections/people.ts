@@ -43,8 +43,18 @@ function personTable<F extends PersonFields>(name: string): Table<PersonRow<F>> 
 const tradeNameOf = (person: object): string | null =>
   'trade_name' in person ? (person.trade_name as string | null) : null
 
+/** What takes the place of a deleted person's own data; the ledger alone still knows them (PERSON-10). */
+const FORGOTTEN = {
+  name: '',
+  document: null,
+  phone: null,
+  email: null,
+  address: null,
+  notes: null,
+} satisfies Partial<PersonFields>
+
 /** How persons of a table are found, and what events do to its rows. */
-function personKind<F extends PersonFields>(persons: Table<PersonRow<F>>) {
+function personKind<F extends PersonFields>(persons: Table<PersonRow<F>>, forgotten: Partial<F>) {
   const byId = (id: number) => byPk(persons, id)
   const byName = (name: string) => byKey(persons, 'name', nameKey(name))
   return {
@@ -61,6 +71,7 @@ function personKind<F extends PersonFields>(persons: Table<PersonRow<F>>) {
         document: person.document,
       }),
       freed: { name_key: null } as Partial<PersonColumns>,
+      forgotten: forgotten as Partial<PersonObject<F>>,
       byName,
     }),
   }
@@ -70,7 +81,7 @@ export type CustomerObject = PersonObject<PersonFields>
 
 export const customers = personTable<PersonFields>('customers')
 
-const customer = personKind(customers)
+const customer = personKind(customers, FORGOTTEN)
 
 export const customerById = customer.byId
 export const customerByExternalId = customer.byExternalId
@@ -92,7 +103,7 @@ export type SupplierObject = PersonObject<SupplierFields>
 
 export const suppliers = personTable<SupplierFields>('suppliers')
 
-const supplier = personKind(suppliers)
+const supplier = personKind(suppliers, { ...FORGOTTEN, trade_name: null })
 
 export const supplierById = supplier.byId
 export const supplierByExternalId = supplier.byExternalId

@@ -15,9 +15,12 @@ import {
   type Paging,
 } from './records.ts'
 
-type Stored = Pick<WebhookRow, 'enabled' | 'watched_since'> & {
+type Stored = Pick<WebhookRow, 'enabled' | 'watched_since' | 'api_key_id'> & {
   doc: WebhookObject
   health: Omit<WebhookHealth, 'company_id' | 'webhook_id'>
+  plan: string
+  key: { revoked_at: string | null; expires_at: string | null }
+  now: string
 }
 
 const utc = (printed: string | null): string | null => (printed === null ? null : new Date(printed).toISOString())
@@ -25,21 +28,25 @@ const utc = (printed: string | null): string | null => (printed === null ? null 
 /** Endpoints with how they answer, which dispatchers note outside of the read model. */
 const webhookListing: Listing<object> = {
   resource: 'webhooks',
-  from: 'webhooks t left join webhook_health h on h.company_id = t.company_id and h.webhook_id = t.id',
-  record: `json_build_object('doc', t.doc, 'enabled', t.enabled, 'watched_since', t.watched_since, 'health',
+  from: `webhooks t join companies c on c.company_id = t.company_id
+         left join api_keys k on k.company_id = t.company_id and k.id = t.api_key_id
+         left join webhook_health h on h.company_id = t.company_id and h.webhook_id = t.id`,
+  record: `json_build_object('doc', t.doc, 'enabled', t.enabled, 'watched_since', t.watched_since, 'api_key_id', t.api_key_id,
+             'plan', c.plan, 'now', clock_timestamp(), 'key', json_build_object('revoked_at', k.revoked_at, 'expires_at', k.expires_at), 'health',
              json_build_object('last_success_at', h.last_success_at, 'failing_since', h.failing_since,
                                'no_response_since', h.no_response_since))::text`,
   where: 't.deleted_at is null',
   filters: {},
   present(record, timezone) {
-    const { doc, enabled, watched_since, health } = record as Stored
+    const { doc, enabled, watched_since, api_key_id, health, plan, key, now } = record as Stored
     const state = webhookState(
-      { enabled, watched_since: utc(watched_since) ?? '' },
+      { enabled, watched_since: utc(watched_since) ?? '', api_key_id },
       {
         last_success_at: utc(health.last_success_at),
         failing_since: utc(health.failing_since),
         no_response_since: utc(health.no_response_since),
       },
+      { plan, key: { revoked_at: key.revoked_at, expires_at: utc(key.expires_at) }, now: utc(now) ?? '' },
       timezone,
     )
     const [created_at, updated_at] = [localTime(doc.created_at, timezone), localTime(doc.updated_at, timezone)]

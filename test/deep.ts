@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 
 /**
- * `npm run test:deep -- [test/crash …] [--depth 20] [--seed 1234] [--only text of a title]`: the suites that try random
- * cases, or those of them in the folders that are named, with so many times as many cases as in `npm test`.
+ * `npm run test:deep -- [test/crash …] [--depth 20] [--seed 1234] [--only text of a title]`: what `npm test` leaves out
+ * because it ends processes and moves whole installations, and the suites that try random cases, with so many times as many
+ * of them as in `npm test`; or those of them in the folders and files that are named.
  */
 const { values, positionals } = parseArgs({
   options: { depth: { type: 'string', default: '10' }, seed: { type: 'string' }, only: { type: 'string' } },
@@ -19,11 +20,23 @@ for (const name of ['depth', 'seed'] as const) {
   process.exit(2)
 }
 
-const folders = positionals.length > 0 ? positionals : ['test']
-const files = folders.flatMap((folder) =>
-  readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .map((file) => join(folder, file))
-    .filter((file) => file.endsWith('.test.ts') && /(random|scenario)\.ts'/.test(readFileSync(file, 'utf8'))),
+/** As in package.json's `test`. */
+const LEFT_OUT = ['test/crash', 'test/ops']
+const isDeep = (file: string): boolean =>
+  LEFT_OUT.some((folder) => file.startsWith(join(folder, '/'))) || readFileSync(file, 'utf8').includes("/random.ts'")
+
+const places = positionals.length > 0 ? positionals : ['test']
+for (const place of places) {
+  if (existsSync(place)) continue
+  process.stderr.write(`there is no ${place}\n`)
+  process.exit(2)
+}
+const files = places.flatMap((place) =>
+  statSync(place).isFile()
+    ? [place]
+    : readdirSync(place, { recursive: true, encoding: 'utf8' })
+        .map((file) => join(place, file))
+        .filter((file) => file.endsWith('.test.ts') && isDeep(file)),
 )
 const seed = values.seed ?? String(1 + Math.floor(Math.random() * 2 ** 31))
 const env = { ...process.env, TEST_DEPTH: values.depth, TEST_SEED: seed }

@@ -124,12 +124,13 @@ async function ensurePassword(
   email: string,
   known: string | undefined,
 ): Promise<string> {
-  const { rows } = await pool.query<{ user_id: number; password_hash: string }>(
-    'select user_id, password_hash from ops.user_credentials where company_id = $1 and email = $2',
+  const { rows } = await pool.query<{ id: number; password_hash: string | null }>(
+    `select u.id, p.password_hash from read.users u left join ops.persons p on p.email = u.email
+     where u.company_id = $1 and u.email = $2`,
     [companyId, email],
   )
-  if (!rows[0]) throw new Error(`demonstration user ${email} has no password`)
-  const { user_id: id, password_hash } = rows[0]
+  if (!rows[0]) throw new Error(`demonstration user ${email} does not exist`)
+  const { id, password_hash } = rows[0]
   if (known !== undefined && (await verifyPassword(password_hash, known))) return known
   const password = randomBytes(PASSWORD_BYTES).toString('base64url')
   const input = { id, password_hash: await hashPassword(password) }

@@ -114,7 +114,7 @@ async function knownNames({ pool }: Core, companyId: number) {
       'select id, external_id from read.categories where company_id = $1',
       [companyId],
     ),
-    pool.query<{ email: string }>('select email from ops.user_credentials where company_id = $1', [companyId]),
+    pool.query<{ email: string }>(`select doc->>'email' as email from read.users where company_id = $1`, [companyId]),
   ])
   return {
     paymentTypes: new Set(types.rows.map((row) => row.name)),

@@ -45,7 +45,7 @@ interface Days {
 
 export interface SaleFilters extends Filters, Days {}
 
-/** Of deleted customers too: their sales remain. */
+/** Of a deleted customer no name is left to be found by; its sales keep the one that they were made with. */
 const IS_OF_CUSTOMER = (name: string) =>
   `t.customer_id in (select c.id from customers c where c.company_id = $1 and c.sort_key like ${name}::text)`
 

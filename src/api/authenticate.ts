@@ -5,6 +5,8 @@ import { type Calendar, dateInZone } from '#domain/instant.ts'
 import type { Scope } from '#domain/scopes.ts'
 import { bearer, type LimitAnonymous, limited, showRate } from '#http/middleware/anonymous-callers.ts'
 import { Problem, problemOfReason } from '#http/problems.ts'
+import { type Acting, asApiKey } from '#ledger/write/run.ts'
+import { liveKey } from '#projections/api-keys.ts'
 
 /** The company and key that a request was admitted for, and the company's day when it was. */
 export interface Caller extends Calendar {
@@ -16,10 +18,16 @@ export interface Caller extends Calendar {
 export const callerOf = (response: Response): Caller => response.locals.caller as Caller
 export const admissionOf = (response: Response): Admitted => response.locals.admission as Admitted
 
+/** As whom the request's commands are run, as long as its key is not revoked. */
+export function actingOf(response: Response): Acting {
+  const caller = callerOf(response)
+  return { ...asApiKey(caller, response.locals.requestId as string), guard: liveKey(caller.keyId) }
+}
+
 /** Where people put keys by mistake: a query string ends up in logs and histories (KEY-6). */
 const KEY_PARAMETERS = ['api_key', 'access_token', 'token', 'key']
 
-const CHALLENGE = { 'WWW-Authenticate': 'Bearer' }
+export const CHALLENGE = { 'WWW-Authenticate': 'Bearer' }
 
 /**
  * Admits a call: key, quota and add-on, in one statement. Whoever has no valid key is limited by address instead, so that

@@ -89,8 +89,13 @@ export const COMMANDS = {
   'payment-type list': { summary: 'lists the ways to pay of a company', flags: { company: required('ID') } },
 
   'user create': {
-    summary: 'lets a person log in at the counter and in the panel',
+    summary: 'lets a person log in at the counter and in the panel; one whom another company knows keeps the password',
     flags: { ...user, name: required('NAME'), password: secret(required('PASSWORD')), role: required(ROLES) },
+  },
+  'user invite': {
+    summary:
+      'asks a person to join the company, by a link that is mailed, or shown this once where no mail is set up; again: another link',
+    flags: { ...user, name: required('NAME'), role: required(ROLES) },
   },
   'user list': {
     summary: 'lists the users of a company, also inactive ones',
@@ -101,10 +106,14 @@ export const COMMANDS = {
     flags: { ...user, name: optional('NAME'), role: optional(ROLES) },
   },
   'user set-password': {
-    summary: 'gives a user another password and ends whatever was open with the old one, in the panel and at tills',
+    summary: 'gives a person another password and ends whatever was open with the old one, in all companies',
     flags: { ...user, password: secret(required('PASSWORD')) },
   },
-  'user deactivate': { summary: 'shuts a user out, in the panel and at tills, from the next call on', flags: user },
+  'user deactivate': {
+    summary:
+      'shuts a user out of the company, in the panel and at tills, from the next call on; takes an invitation back',
+    flags: user,
+  },
   'user reactivate': { summary: 'lets a user log in again', flags: user },
 
   'key create': {

@@ -49,6 +49,12 @@ export const companyEvents = {
   PaymentTypeCreated: eventType('payment_type', paymentType),
   PaymentTypeUpdated: eventType('payment_type', { changes: z.strictObject(paymentType).partial() }),
   UserCreated: eventType('user', { name: personal(text), email: personal(text), role: z.enum(ROLES) }),
+  /** Somebody was asked to join the company, and belongs to it when the invitation is accepted. */
+  UserInvited: eventType('user', { name: personal(text), email: personal(text), role: z.enum(ROLES) }),
+  /** With another link; the one before is over. */
+  UserInvitationRenewed: eventType('user', {}),
+  UserInvitationCancelled: eventType('user', {}),
+  UserJoined: eventType('user', {}),
   UserUpdated: eventType('user', {
     changes: z.strictObject({ name: personal(text), role: z.enum(ROLES) }).partial(),
   }),

@@ -7,6 +7,7 @@ import { singleReply } from '#http/answer.ts'
 import { Problem, problemOfReason } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { asUser, runCommand } from '#ledger/write/run.ts'
+import { liveUser } from '#projections/users.ts'
 import { type FormBody, formBody, textOf } from './forms/form.ts'
 import type { PanelContext, Submission, Visit } from './route.ts'
 import { flashOf } from './words/flashes.ts'
@@ -19,7 +20,7 @@ export function visitOf(context: PanelContext, session: PanelSession, request: R
   return {
     context,
     session,
-    readModel: { companyId, pool: context.pool, timezone, today, moment: null },
+    readModel: { companyId, pool: context.poolOf(companyId), timezone, today, moment: null },
     params: {},
     query,
     path: request.path,
@@ -47,6 +48,7 @@ export function submissionOf(visit: Visit, form: FormBody, { requestId, address 
   const requestHash = createHmac('sha256', visit.session.csrfToken)
     .update(JSON.stringify([visit.path, content]))
     .digest('hex')
+  const acting = { ...asUser(visit.session, requestId), guard: liveUser(visit.session) }
   let asked = 0
   const idempotency = () => ({ key: `painel:${key}:${asked++}`, requestHash })
   return {
@@ -56,7 +58,7 @@ export function submissionOf(visit: Visit, form: FormBody, { requestId, address 
     address,
     idempotency,
     run: (command, input) =>
-      runCommand(visit.context.writer, asUser(visit.session, requestId), command, input, {
+      runCommand(visit.context.writer, acting, command, input, {
         idempotency: idempotency(),
         reply: singleReply,
       }),

@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { KEY_BYTES, newKey } from '#access/api-keys.ts'
+import { createInvitations } from '#access/invitations.ts'
 import { createLogin } from '#access/login.ts'
 import { createAddressLimit } from '#access/minute-limit.ts'
+import { createPasswordLinks } from '#access/password-links.ts'
 import { createGate } from '#access/quota.ts'
 import { createSessions } from '#access/sessions.ts'
 import { createSyncAccess } from '#access/sync-access.ts'
@@ -10,10 +12,13 @@ import { createPageCache } from '#api/page-cache.ts'
 import { SECRET_BYTES, secretOf } from '#domain/webhook-secret.ts'
 import { createCompress } from '#http/compression.ts'
 import { createMemoryBudget, type MemoryLimits } from '#lib/memory-budget.ts'
+import { createTurns, type TurnLimits } from '#lib/turns.ts'
 import { createLiveUpdates } from '#live/updates.ts'
+import { createMailer } from '#mail/mailer.ts'
 import type { Metrics } from '#metrics/metrics.ts'
 import { NOTIFICATIONS_PER_MINUTE } from '#payment-notifications/receiver.ts'
 import { createPool } from '#postgres/pool.ts'
+import { createOutgoing } from '#sync/outgoing.ts'
 import type { InterfaceOptions } from './app.ts'
 import type { Running, Shared } from './role.ts'
 
@@ -21,6 +26,14 @@ const MEBIBYTE = 1_048_576
 
 /** What callers' bodies may take in memory, until they are answered. A body has 1 MB, a till's list 5. */
 const BODIES: MemoryLimits = { allBytes: 64 * MEBIBYTE, companyBytes: 32 * MEBIBYTE }
+
+/**
+ * Calls with large bodies that are read and answered: of one company, because slow senders must not keep those of others out.
+ * Of those that wait no body is read.
+ */
+const LARGE_CALLS: TurnLimits = { running: Number.POSITIVE_INFINITY, runningOfKey: 4, waiting: 256 }
+/** What strangers' bodies may take, for each of the three that anybody may send. A login has up to 16 KB, a notification 8. */
+const STRANGERS: MemoryLimits = { allBytes: 16 * MEBIBYTE, companyBytes: MEBIBYTE / 2 }
 
 /** The gate sends one statement at a time. */
 const GATE_CONNECTIONS = 1
@@ -36,7 +49,7 @@ export interface Interfaces extends Running {
 }
 
 interface InterfaceDependencies extends Pick<Shared, 'config' | 'core' | 'databaseUrl' | 'provider' | 'log'> {
-  readonly metrics: Pick<Metrics, 'onPage' | 'onNotified' | 'watchPool'>
+  readonly metrics: Pick<Metrics, 'onPage' | 'onNotified' | 'watchPool' | 'watchShared'>
 }
 
 /** Opens what all HTTP interfaces are made with, as the settings say. Is stopped after the last request was answered. */
@@ -51,8 +64,17 @@ export function openInterfaces(
     application_name: 'tillbook gate',
   })
   metrics.watchPool('gate', gatePool)
+  const bodies = createMemoryBudget(BODIES)
+  const largeCalls = createTurns(LARGE_CALLS)
+  const outgoing = createOutgoing()
+  metrics.watchShared('body_bytes', bodies)
+  metrics.watchShared('large_calls', largeCalls)
+  metrics.watchShared('downloads', outgoing.waiting)
+  metrics.watchShared('download_bytes', outgoing.bytes)
   const limits = { perMinute: config.QUOTA_PER_MINUTE, perDay: config.QUOTA_PER_DAY }
   const login = createLogin(core.pool)
+  const mailer = config.SMTP_URL === undefined ? null : createMailer(config.SMTP_URL, config.SMTP_FROM)
+  const links = { ...core, login, mailer, publicUrl: config.PUBLIC_URL, log }
   const live = createLiveUpdates({
     databaseUrl,
     pool: core.pool,
@@ -70,10 +92,19 @@ export function openInterfaces(
       tokenDays: config.SYNC_TOKEN_DAYS ?? null,
       callsPerMinute: config.SYNC_QUOTA_PER_MINUTE,
     }),
-    bodies: createMemoryBudget(BODIES),
+    bodies,
+    strangers: {
+      panelLogins: createMemoryBudget(STRANGERS),
+      tillLogins: createMemoryBudget(STRANGERS),
+      notifications: createMemoryBudget(STRANGERS),
+    },
+    largeCalls,
+    outgoing,
     live,
     panel: {
       login,
+      invitations: createInvitations(links),
+      passwordLinks: createPasswordLinks(links),
       sessions: createSessions(core.pool, (error) => log('the use of a session could not be noted', error)),
       newKey: () => newKey(randomBytes(KEY_BYTES)),
     },
@@ -89,7 +120,10 @@ export function openInterfaces(
   return {
     options,
     leave: live.close,
-    stop: () => gatePool.end(),
+    async stop() {
+      mailer?.close()
+      await gatePool.end()
+    },
   }
 }
 

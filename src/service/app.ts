@@ -1,11 +1,11 @@
 import type { Server } from 'node:http'
 import express, { type RequestHandler, type Response, type Router } from 'express'
-import helmet from 'helmet'
 import { type ApiOptions, apiV1, V1_ROUTES } from '#api/api-v1.ts'
 import { serveDocs } from '#api/docs/serve.ts'
 import { type Call, observe, requestId } from '#http/middleware/observe.ts'
 import { answerProblem, type LogError, problemHandler } from '#http/middleware/problem-handler.ts'
-import { requireHost } from '#http/middleware/transport.ts'
+import { securityHeaders } from '#http/middleware/security-headers.ts'
+import { foldForwardedProto, requireHost } from '#http/middleware/transport.ts'
 import { Problem } from '#http/problems.ts'
 import { type ServerLimits, serverOf } from '#http/server.ts'
 import { type MetricsOptions, serveMetrics } from '#metrics/serve.ts'
@@ -52,7 +52,7 @@ export function createApp(options: AppOptions): App {
   app.disable('x-powered-by')
   if (onAnswered) app.use(observe(onAnswered))
   app.use(requestId(newId))
-  app.use(requireHost)
+  app.use(securityHeaders, foldForwardedProto, requireHost)
   app.use(
     '/health',
     probes(async () => (health ? health() : { service: 'starting' }), isStopping),
@@ -79,7 +79,6 @@ export interface InterfaceOptions extends ApiOptions, SyncOptions, NotificationO
 /** Everything that is for callers. */
 export function interfaceRouter(options: InterfaceOptions): Router {
   const router = express.Router()
-  router.use(helmet())
   router.use(PANEL, panel(options))
   router.get('/', (_request, response) => response.redirect(302, PANEL))
   router.use('/docs', serveDocs(V1_ROUTES))

@@ -12,12 +12,15 @@ import { NEXT_SCHEMA } from '#ledger/rebuild/switch-schemas.ts'
 import { createPostgresStore } from '#ledger/stores/postgres.ts'
 import type { Committed } from '#ledger/write/attempt.ts'
 import { createIdAllocator } from '#ledger/write/ids.ts'
+import type { QueueLimits } from '#ledger/write/queue.ts'
 import { createWriter, type Writer, type WriterOptions } from '#ledger/write/writer.ts'
-import { createTurns } from '#lib/turns.ts'
+import type { SharedFigures } from '#lib/shared-room.ts'
+import { createTurns, type TurnLimits } from '#lib/turns.ts'
 import { createLiveNotifier } from '#live/notifier.ts'
 import { switchOffNotices } from '#mail/switch-off-notices.ts'
 import { migrate } from '#postgres/migrate.ts'
 import { createPool } from '#postgres/pool.ts'
+import { type PoolOf, sharePool } from '#postgres/shared-pool.ts'
 import { ID_COLUMNS, readModel } from '#projections/index.ts'
 import { createDeliveryNotifier, type DeliveryNotifier } from '#webhooks/notifier.ts'
 import { outbox } from '#webhooks/outbox.ts'
@@ -27,13 +30,17 @@ export type Health = Record<string, 'up' | 'down' | 'catching_up'>
 
 /** The ledger with its read model, without any interface: what the service, the command line and tests build on. */
 export interface Core {
-  /** For queries and operational statements. */
+  /** For queries and operational statements that are of no company, or that come before it is known. */
   readonly pool: Pool
+  /** For those of a company: its share of the same connections. */
+  readonly poolOf: PoolOf
   readonly store: EventStore
   readonly model: ReadModel
   readonly writer: Writer
   /** All that it holds open to Postgres, by name. */
   readonly pools: Readonly<Record<string, Pool>>
+  /** What companies share, by name. */
+  readonly shared: Readonly<Record<string, SharedFigures>>
   /** Verifies ledgers, a few at a time. */
   readonly verifier: Verifier
   /** For answers as of a moment of the past. */
@@ -71,15 +78,27 @@ export interface CoreOptions {
   readonly onGroup?: WriterOptions['onGroup']
 }
 
-/** Two groups under way keep Postgres busy while the next ones gather; more lanes only make the groups smaller. */
-const LANES = 2
-const GROUP_COMMANDS = 32
-const WAITING_COMMANDS = 5_000
+/**
+ * Two groups under way keep Postgres busy while the next ones gather; more lanes only make the groups smaller. One upload or
+ * batch after the other, of companies in turns: several at once would keep processor and disk from all others.
+ */
+const WRITER_LIMITS: QueueLimits = { groupCommands: 32, lanes: 2, largeLanes: 1, waitingCommands: 5_000 }
+/** One for each lane, and one to resolve unknown outcomes. */
+const WRITER_CONNECTIONS = WRITER_LIMITS.lanes + WRITER_LIMITS.largeLanes + 1
+/** Reads that wait for a connection. */
+const WAITING_QUERIES = 2_000
 /** The holder of the lock, a snapshot to compare by, and companies replayed side by side. */
 const BUILD_CONNECTIONS = 4
 
+/** A company has half of the connections at most, so that others find one at once, whatever it asks for. */
+const queryTurns = (connections: number): TurnLimits => ({
+  running: connections,
+  runningOfKey: Math.ceil(connections / 2),
+  waiting: WAITING_QUERIES,
+})
+
 /** Each holds one of the query connections. */
-const AS_OF = { running: 2, waiting: 4 }
+const AS_OF: TurnLimits = { running: 2, runningOfKey: 1, waiting: 64, waitingOfKey: 4 }
 const AS_OF_TIMEOUT_MS = 10_000
 
 /** Migrates the database, makes the read model fit, and opens the writer. */
@@ -88,8 +107,10 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   await migrate(options.databaseUrl)
   const pool = createPool(options.databaseUrl, { max: options.queryConnections, pipeline: true })
   // Its statements look rows up by key only: without the other plans no stale statistics can lead to a scan.
-  const writerPool = createPool(options.databaseUrl, { max: LANES + 1, pipeline: true, keyLookupsOnly: true })
-  const store = await storeOf(options, pool)
+  const writerPool = createPool(options.databaseUrl, { max: WRITER_CONNECTIONS, pipeline: true, keyLookupsOnly: true })
+  const queries = createTurns(queryTurns(options.queryConnections))
+  const poolOf = sharePool(pool, queries)
+  const store = await storeOf(options, pool, poolOf)
   const rebuilding = { databaseUrl: options.databaseUrl, pool, store, model }
   await withRebuild(rebuilding, ensureReadModel)
   const deliveryNotifier = createDeliveryNotifier(pool, (error) => options.log('dispatchers could not be woken', error))
@@ -99,7 +120,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     store,
     model,
     ids: createIdAllocator(pool),
-    limits: { groupCommands: GROUP_COMMANDS, lanes: LANES, waitingCommands: WAITING_COMMANDS },
+    limits: WRITER_LIMITS,
     reactors: [outbox, switchOffNotices],
     newId: uuidv7,
     onCommitted: (moved: readonly Committed[]) => {
@@ -114,14 +135,18 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const following = isOutside(store) ? { ...writing, store } : null
   const preparation = following && prepare(following, ID_COLUMNS)
   await preparation?.tried
+  const verifier = createVerifier({ pool, store }, Date.now)
+  const asOfTurns = createTurns(AS_OF)
   return {
     pool,
+    poolOf,
     store,
     model,
     writer: preparation ? guarded(writer, preparation) : writer,
     pools: { queries: pool, writer: writerPool },
-    verifier: createVerifier({ pool, store }, Date.now),
-    asOf: { turns: createTurns(AS_OF), timeoutMs: options.asOfTimeoutMs ?? AS_OF_TIMEOUT_MS },
+    shared: { commands: writer.waiting, queries, verifications: verifier.waiting, as_of: asOfTurns },
+    verifier,
+    asOf: { turns: asOfTurns, timeoutMs: options.asOfTimeoutMs ?? AS_OF_TIMEOUT_MS },
     requestSecret: await installationSecret(pool, 'request_hashes'),
     deliveryNotifier,
     rebuild: (onProgress) => withRebuild({ ...rebuilding, onProgress }, (work) => rebuild(work)),
@@ -143,9 +168,9 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   }
 }
 
-async function storeOf({ store, eventStoreUrl }: CoreOptions, pool: Pool): Promise<EventStore> {
+async function storeOf({ store, eventStoreUrl }: CoreOptions, pool: Pool, poolOf: PoolOf): Promise<EventStore> {
   if (store) return store
-  if (eventStoreUrl === undefined) return createPostgresStore(pool)
+  if (eventStoreUrl === undefined) return createPostgresStore(pool, poolOf)
   // Its client is large: whoever has no EventStoreDB should not wait for it.
   const { createEventStoreDb } = await import('#ledger/stores/eventstoredb.ts')
   return createEventStoreDb(eventStoreUrl)

@@ -1,3 +1,4 @@
+import { purgeLoginLimits } from '#access/login-limits.ts'
 import { purgeSessions } from '#access/sessions.ts'
 import { purgeTokens } from '#access/sync-access.ts'
 import { sealOnSchedule } from '#audit/sealing.ts'
@@ -10,7 +11,15 @@ import { purgeDeliveries } from '#webhooks/outbox.ts'
 import type { Running, Shared } from './role.ts'
 
 /** Whatever is kept for a while only. Any number of processes may purge at once. */
-const PURGES = [purgeAnswers, purgeTokens, purgeSessions, purgeDeliveries, purgeNotifications, purgeSweeps]
+const PURGES = [
+  purgeAnswers,
+  purgeTokens,
+  purgeSessions,
+  purgeLoginLimits,
+  purgeDeliveries,
+  purgeNotifications,
+  purgeSweeps,
+]
 
 /**
  * Keeps the read model level with a store outside Postgres, has Postgres know tables that grow, purges what is no longer needed,

@@ -80,6 +80,7 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
     closing.push(opened.close)
     const core = { ...opened, writer: countedWriter(opened.writer, metrics) }
     for (const [name, pool] of Object.entries(core.pools)) metrics.watchPool(name, pool)
+    for (const [name, figures] of Object.entries(core.shared)) metrics.watchShared(name, figures)
     const provider = createProviderClient({ baseUrl: config.PAYMENT_PROVIDER_URL })
     closing.push(provider.close)
     return { config, databaseUrl, core, provider, metrics, seedDemo, logger, log }

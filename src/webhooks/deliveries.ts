@@ -1,10 +1,9 @@
 import { inZone } from '#domain/instant.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
-import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
+import { isAskedFor, mayBeTold, WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import type { Operating } from '#ledger/write/operation.ts'
 import { DELIVERY_JSON, type DeliveryObject, presentDelivery } from '#queries/webhooks.ts'
-import { isWanted } from './outbound.ts'
-import { ownKeyOf } from './outbox.ts'
+import { OPEN_ENDPOINTS } from './claims.ts'
 
 /** Deliveries that one replay makes at most; the answer says where to go on. */
 export const REPLAY_MESSAGES = 10_000
@@ -20,7 +19,11 @@ interface Endpoint {
   url: string
   events: string[]
   enabled: boolean
-  registered_by: string | null
+  /** Whether it is on and need not wait. */
+  open: boolean
+  api_key_id: number | null
+  /** Of its key; null where it is the company's own. */
+  scopes: string[] | null
   timezone: string
 }
 
@@ -29,15 +32,17 @@ async function findEndpoint({ tx, companyId }: Operating, webhookId: number): Pr
   const { rows } = await tx.query<Endpoint>(
     {
       name: 'find_webhook_endpoint',
-      text: `select w.id, w.url, w.doc->'events' as events, w.enabled, w.registered_by, c.timezone
+      text: `select w.id, w.url, w.doc->'events' as events, w.enabled, w.api_key_id, o.id is not null as open, o.scopes, c.timezone
              from webhooks w join companies c on c.company_id = w.company_id
+             left join ${OPEN_ENDPOINTS} o on o.company_id = w.company_id and o.id = w.id
              where w.company_id = $1 and w.id = $2 and w.deleted_at is null`,
     },
     [companyId, webhookId],
   )
   const [endpoint] = rows
   if (!endpoint) return refuse('not_found')
-  return endpoint.enabled ? endpoint : refuse('webhook_disabled')
+  if (!endpoint.enabled) return refuse('webhook_disabled')
+  return endpoint.open ? endpoint : refuse('webhook_paused')
 }
 
 /**
@@ -118,7 +123,7 @@ export interface ReplayResult {
 
 /**
  * New deliveries, with new ids and the next sequence numbers, of every kept message after a revision (exclusive) that the
- * endpoint asks for, also those missed while it was off. What its own key did is left out here too.
+ * endpoint asks for and may be told of, also those missed while it was off. What its own key did is left out here too.
  */
 export async function replayMessages(
   operating: Operating,
@@ -132,8 +137,8 @@ export async function replayMessages(
   const { rows } = await tx.query<Looked & (KeptMessage | { id: null })>(FIND_REPLAY, [
     companyId,
     after ?? -1,
-    WEBHOOK_EVENTS.filter((event) => isWanted(endpoint.events, event)),
-    ownKeyOf(endpoint),
+    WEBHOOK_EVENTS.filter((event) => isAskedFor(endpoint.events, event) && mayBeTold(endpoint.scopes, event)),
+    endpoint.api_key_id === null ? null : `api_key/${endpoint.api_key_id}`,
     maxMessages + MESSAGES_OF_AN_EVENT,
     maxLooks,
   ])

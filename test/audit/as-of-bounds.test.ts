@@ -17,7 +17,7 @@ describe('looking back', () => {
 
   const core = (timeoutMs: number): AsOfCore => ({
     ...api.core,
-    asOf: { turns: createTurns({ running: 2, waiting: 1 }), timeoutMs },
+    asOf: { turns: createTurns({ running: 2, runningOfKey: 1, waiting: 8, waitingOfKey: 1 }), timeoutMs },
   })
   /** The reason of a refusal to look back. */
   const reasonOf = (work: Promise<unknown>) =>
@@ -101,7 +101,7 @@ describe('looking back', () => {
       const { enter } = turns
       const signals: AbortSignal[] = []
       turns.enter = (key, signal) => {
-        signals.push(signal)
+        if (signal) signals.push(signal)
         return enter(key, signal)
       }
       const leave = await enter(company.id, new AbortController().signal)

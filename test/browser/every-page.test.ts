@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import type { Page } from 'playwright-core'
 import { PANEL_ROUTES } from '#panel/routes.ts'
 import { check } from '../support/browser/accessibility.ts'
 import { tabThrough } from '../support/browser/keyboard.ts'
@@ -17,10 +18,15 @@ describe('every page of the panel', () => {
 
 describeInBrowser('every page of the panel, in a browser', () => {
   const panel = usePanel()
+  let page: Page
+
+  before('log in', async () => {
+    page = await panel.openAs(panel.owner, '/painel/', { kept: true })
+  })
 
   for (const [route, sample] of Object.entries(SAMPLES))
     it(`can be used by everybody: ${route} [PANEL-14]`, async () => {
-      const page = await panel.openAs(panel.owner, `/painel${await sample(panel)}`)
+      await page.goto(`/painel${await sample(panel)}`)
       expect(await page.locator('main h1').textContent()).to.not.equal('')
       await check(page)
       await tabThrough(page)
@@ -34,7 +40,7 @@ describeInBrowser('every page of the panel, in a browser', () => {
     })
 
   it('can be used by everybody when there is no such page', async () => {
-    const page = await panel.openAs(panel.owner, '/painel/nenhures')
+    await page.goto('/painel/nenhures')
     await check(page)
     await tabThrough(page)
   })

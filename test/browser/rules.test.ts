@@ -83,7 +83,7 @@ describeInBrowser('what every page is held to', () => {
     it('names the field that has no label, and the text that has no contrast', async () => {
       const page = await show(main('<input name="nome"><p class="pale">pálido</p>', '.pale { color: #bbb }'))
       const failure = await failureOf(check(page))
-      expect(failure).to.include('at 360 px').and.include('label (critical)').and.include('input')
+      expect(failure).to.include('at 1440 px').and.include('label (critical)').and.include('input')
       expect(failure).to.include('color-contrast (serious)').and.include('class="pale"')
     })
 

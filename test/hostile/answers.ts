@@ -32,7 +32,7 @@ export function expectAnswered(path: string, reply: Reply): void {
 /** As routes are matched: below /api, and not of API v1. */
 const isSync = (path: string): boolean => /^\/api(?![^/?])(?!\/v1(?![^/?]))/i.test(path)
 
-const isPanel = (path: string): boolean => path.startsWith(`${PANEL}/`) || path === PANEL
+const isPanel = (path: string): boolean => `${path.split('?')[0]}/`.startsWith(`${PANEL}/`)
 
 function expectError({ body, headers }: Reply, title: string): void {
   expect(body, title).to.have.all.keys('error')

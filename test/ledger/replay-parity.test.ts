@@ -211,7 +211,7 @@ for (const { name, store, runs, expected } of REPLAYS)
     /** What a company keeps apart from its ledger, in every form in which an event could hold it. */
     async function secretsOf(companyId: number): Promise<string[]> {
       const { rows } = await core.pool.query<{ secret: string }>(
-        `select password_hash as secret from ops.user_credentials where company_id = $1
+        `select password_hash as secret from ops.persons where $1 > 0
        union all
        select unnest(array[encode(hash, 'hex'), replace(encode(hash, 'base64'), '=', '')]) from ops.api_key_secrets where company_id = $1`,
         [companyId],

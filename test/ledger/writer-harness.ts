@@ -58,7 +58,7 @@ export async function openHarness(
       store,
       model: counterModel,
       ids: createIdAllocator(pool),
-      limits: { groupCommands: 32, lanes: 2, waitingCommands: 1000 },
+      limits: { groupCommands: 32, lanes: 2, largeLanes: 1, waitingCommands: 5_000 },
       reactors: [echo],
       newId: v7,
       onCommitted: (moved) => {
@@ -69,7 +69,7 @@ export async function openHarness(
     })
   const another = () => {
     const writerPool = createPool(url, {
-      max: 3,
+      max: 4,
       pipeline: true,
       keyLookupsOnly: true,
       lock_timeout_ms,

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { revokeApiKey } from '#commands/api-keys.ts'
 import { switchOffWebhook } from '#commands/webhooks.ts'
 import { hiddenFields, panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
 
@@ -120,6 +121,25 @@ describe('panel: integrations', () => {
       for (const press of ['first', 'second'])
         expect((await owner.post(`${path}/excluir`, form)).to, press).to.equal(`${HOME}?feito=excluido`)
       expect((await owner.get(path)).status).to.equal(404)
+    })
+
+    it('belong to the company, wait while a key has them that is revoked, and are handed on [HOOK-51, HOOK-53, HOOK-54]', async () => {
+      const path = await registered()
+      expect(await shown(path)).to.include('Pertence a A empresa')
+      const key = await company.newKey(['catalog:read', 'customers:read', 'sales:read', 'finance:read'])
+      const handed = await owner.submit(`${path}/passar`, { api_key_id: String(key.id) })
+      expect(handed.to).to.equal(`${path}?feito=webhook-passado`)
+      await company.run(revokeApiKey, { id: key.id })
+      expect(await shown(path))
+        .to.include('Pausado')
+        .and.to.include('A chave do webhook foi revogada')
+        .and.not.to.include('Enviar teste')
+      await owner.submit(`${path}/passar`, { api_key_id: '' })
+      expect(await shown(path)).to.include('Ativo')
+      const other = await company.newKey(['webhooks:manage'])
+      await owner.submit(`${path}/editar`, { url: URL, events: 'sale.completed' })
+      const refused = await owner.submit(`${path}/passar`, { api_key_id: String(other.id) })
+      expect(problemsIn(refused.html).join()).to.include('a chave não tem o escopo sales:read')
     })
 
     it('get another secret, shown once, with an overlap [PANEL-25]', async () => {

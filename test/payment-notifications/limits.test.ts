@@ -5,7 +5,17 @@ import { send } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { startFaultyApi } from '../support/faulty-api.ts'
 import { until } from '../support/wait.ts'
-import { addressOf, notify, type OnlineShop, openShop, paymentOf, stubProvider, told } from './shop.ts'
+import {
+  addressOf,
+  notify,
+  type OnlineShop,
+  openShop,
+  paymentOf,
+  SECRET,
+  signedHeaders,
+  stubProvider,
+  told,
+} from './shop.ts'
 
 describe('limits of the receiver of notifications', () => {
   const database = useDatabase()
@@ -47,6 +57,23 @@ describe('limits of the receiver of notifications', () => {
       const [id, body] = expected === 400 ? [order.id, '{'] : [0, plan]
       expect((await notify(shop, id, body)).status).to.equal(expected)
     }
+  })
+
+  it('counts nothing that is signed, and lets it in whatever else came from its address; what is signed wrongly counts [RCV-21]', async () => {
+    await open({ notificationsPerMinute: 2 })
+    const signing = { ...shop, alias: await shop.store({ secret: SECRET }) }
+    const { id } = await shop.order(signing.alias)
+    const signed = () => notify(signing, id, told('1', { type: 'plan' }), signedHeaders('1', SECRET))
+    const forged = () => notify(signing, id, told('1', { type: 'plan' }), signedHeaders('1', 'another-secret'))
+    for (let n = 0; n < 5; n++) expect((await signed()).status).to.equal(200)
+    const others = [
+      await forged(),
+      await notify(shop, order.id, plan),
+      await forged(),
+      await notify(shop, order.id, plan),
+    ]
+    expect(others.map(({ status }) => status)).to.deep.equal([401, 200, 429, 429])
+    expect((await signed()).status).to.equal(200)
   })
 
   it('counts the client behind a trusted proxy [RCV-10]', async () => {

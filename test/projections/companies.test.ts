@@ -50,7 +50,7 @@ describe('companies projection', () => {
   it('counts the keys that are not revoked', async () => {
     const scenario = await given(companyRegistered(), key(1), key(2, minute(60)), event('ApiKeyRevoked', { id: 1 }))
     const rows = await scenario.rows(ownCompany, apiKeyById(1))
-    expect(rows.get(ownCompany)?.active_keys).to.deep.equal([{ id: 2, expires_at: minute(60) }])
+    expect(rows.get(ownCompany)?.active_keys).to.deep.equal([{ id: 2, scopes: ['sales:read'], expires_at: minute(60) }])
     expect(rows.get(apiKeyById(1))).to.include({ revoked_at: minute(3), revision: 3 })
     expect(rows.get(apiKeyById(1))?.doc).to.include({ revoked_at: minute(3), created_at: minute(1) })
   })

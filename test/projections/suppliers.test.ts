@@ -37,12 +37,14 @@ describe('suppliers projection', () => {
     expect(rows.get(customerByExternalId('a'))).to.equal(null)
   })
 
-  it('frees the name of a deleted supplier, and revives it under its id', async () => {
+  it('frees the name of a deleted supplier, and revives it under its id [PERSON-10]', async () => {
     const deleted = event('SupplierDeleted', { id: 3 })
     const gone = await given(companyRegistered(), created, deleted)
     const rows = await gone.rows(byId, supplierByName('Moinho Ltda'), supplierByExternalId('a'))
     expect(rows.get(supplierByName('Moinho Ltda'))).to.equal(null)
-    expect(rows.get(supplierByExternalId('a'))).to.include({ id: 3, deleted_at: minute(2) })
+    const forgotten = rows.get(supplierByExternalId('a'))
+    expect(forgotten).to.include({ id: 3, deleted_at: minute(2) })
+    expect(forgotten?.doc).to.include({ name: '', trade_name: null })
     const fields = { ...noDetails, external_id: 'a', name: 'Novo', trade_name: null }
     const back = await given(companyRegistered(), created, deleted, event('SupplierRevived', { id: 3, ...fields }))
     const row = (await back.rows(byId)).get(byId)

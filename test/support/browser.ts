@@ -58,6 +58,8 @@ function hasBrowser(): boolean {
 export interface OpenOptions extends BrowserContextOptions {
   /** What is told of these pages that is no problem, because the test is about it. */
   readonly mayDo?: RegExp
+  /** For all tests that follow, which then need no new process of the browser for each page. */
+  readonly kept?: boolean
 }
 
 export interface TestBrowser {
@@ -72,17 +74,22 @@ const TIMEOUT_MS = 30_000
 
 /** Pages of whatever answers at `origin`, which is asked for when the first is opened. They are closed, and judged, after each test. */
 export function useBrowser(origin: () => string): TestBrowser {
-  let opened: { context: BrowserContext; problems: readonly string[]; mayDo: RegExp | undefined }[] = []
+  let opened: { context: BrowserContext; problems: string[]; mayDo: RegExp | undefined; kept: boolean }[] = []
+
+  const close = async (which: typeof opened) => void (await Promise.all(which.map(({ context }) => context.close())))
 
   afterEach('the pages did what they may', async () => {
-    const ended = opened
-    opened = []
-    await Promise.all(ended.map(({ context }) => context.close()))
-    const problems = ended.flatMap(({ problems, mayDo }) => problems.filter((problem) => !mayDo?.test(problem)))
+    const looked = opened
+    opened = looked.filter(({ kept }) => kept)
+    await close(looked.filter(({ kept }) => !kept))
+    const problems = looked.flatMap(({ problems, mayDo }) =>
+      problems.splice(0).filter((problem) => !mayDo?.test(problem)),
+    )
     if (problems.length > 0) throw new Error(`what no page may do:\n  ${problems.join('\n  ')}`)
   })
+  after('close the pages that were kept', () => close(opened))
 
-  const context: TestBrowser['context'] = async ({ mayDo, ...options } = {}) => {
+  const context: TestBrowser['context'] = async ({ mayDo, kept = false, ...options } = {}) => {
     const browser = await sharedBrowser()
     const context = await browser.newContext({
       baseURL: origin(),
@@ -94,7 +101,7 @@ export function useBrowser(origin: () => string): TestBrowser {
       ...options,
     })
     context.setDefaultTimeout(TIMEOUT_MS)
-    opened.push({ context, problems: watch(context, origin()), mayDo })
+    opened.push({ context, problems: watch(context, origin()), mayDo, kept })
     return context
   }
 

@@ -269,6 +269,10 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   events: 'Nomes dos eventos entregues; `*` são todos, também os que ainda virão.',
   secret: 'Segredo das assinaturas: aparece uma única vez.',
   overlap_hours: 'Horas em que o segredo antigo ainda assina.',
+  api_key_id:
+    'Chave a que o endereço pertence, cujos escopos limitam o que ele recebe; `null` se é da própria empresa.',
+  pause_reason:
+    'Por que as entregas esperam: falta o adicional de API, ou a chave do endereço foi revogada ou venceu; `null` se não esperam.',
   last_success_at: 'Última entrega respondida com 2xx.',
   failing_since: 'Primeira falha depois do último sucesso; `null` se não há.',
   webhook_id: 'O endereço.',

@@ -115,7 +115,7 @@ export const deliveryRoutes: readonly Route[] = [
     description:
       'O evento é `webhook.test`. A entrega é tentada uma vez, não conta na sequência do endereço nem na sua saúde. A resposta é a entrega ainda pendente; o resultado aparece em `GET /webhooks/{id}/deliveries/{delivery_id}`.',
     reply: singleOf(Delivery),
-    refusals: ['webhook_disabled'],
+    refusals: ['webhook_disabled', 'webhook_paused'],
     operate(operating, { params, newId }) {
       const id = pathId(params.id)
       return id === null ? null : sendTest(operating, id, newId)
@@ -128,7 +128,7 @@ export const deliveryRoutes: readonly Route[] = [
     summary: 'Repete uma entrega',
     description: 'Com o mesmo id e a mesma sequência, e de novo com todas as tentativas.',
     reply: singleOf(Delivery),
-    refusals: ['webhook_disabled'],
+    refusals: ['webhook_disabled', 'webhook_paused'],
     operate(operating, { params }) {
       const named = pathDelivery(params)
       return named && redeliver(operating, named.webhook, named.id)
@@ -143,7 +143,7 @@ export const deliveryRoutes: readonly Route[] = [
     body: ReplayFields,
     example: { after: 1204 },
     reply: singleOf(Replay),
-    refusals: ['webhook_disabled'],
+    refusals: ['webhook_disabled', 'webhook_paused'],
     operate(operating, { params, body, newId }) {
       const id = pathId(params.id)
       return id === null ? null : replayMessages(operating, { id, after: body.after ?? undefined }, newId)

@@ -5,7 +5,6 @@ import { NOTIFICATION_OUTCOMES, ORDER_STATUSES } from '#domain/orders.ts'
 import { ExternalId, text } from '#domain/text.ts'
 import { ORDER_ALARMS } from '#events/orders.ts'
 import { pathId, withId } from '#http/paths.ts'
-import { asApiKey } from '#ledger/write/run.ts'
 import { PayInput, payOrder } from '#payments/pay-order.ts'
 import type { PaymentObject } from '#projections/order-payments.ts'
 import type { OrderObject } from '#projections/orders.ts'
@@ -246,15 +245,15 @@ export const orderRoutes: readonly Route[] = [
     operation: 'payOrder',
     summary: 'Inicia um pagamento do pedido no provedor',
     description:
-      'Responde com o pedido. Um pedido que ainda não foi pago aceita novas tentativas. Use uma `Idempotency-Key`: repetir a chamada com ela, também depois de um 503, nunca cobra duas vezes.',
+      'Responde com o pedido. Um pedido que ainda não foi pago aceita novas tentativas, cada uma com a sua `Idempotency-Key`, que é obrigatória: repetir a chamada com ela, também depois de um 503, nunca cobra duas vezes.',
     body: PayInput.meta({ id: 'PayInput' }),
     example: payExample,
     reply: singleOf(Order),
     refusals: ['order_already_paid', 'payment_refused', 'provider_configuration_invalid'],
-    act({ caller, requestId, idempotency, params, body, ...payments }) {
+    act({ acting, idempotency, params, body, ...payments }) {
       const orderId = pathId(params.id)
       if (orderId === null) return null
-      return payOrder(payments, { acting: asApiKey(caller, requestId), idempotency, orderId, payment: body })
+      return payOrder(payments, { acting, idempotency, orderId, payment: body })
     },
   }),
   read({

@@ -27,5 +27,5 @@ export function showRate(response: Response, rate: Rate): void {
   response.setHeader('X-RateLimit-Reset', rate.reset)
 }
 
-export const limited = (rate: Rate): Problem =>
+export const limited = (rate: Pick<Rate, 'retryAfter'>): Problem =>
   new Problem('rate_limited', undefined, { 'Retry-After': String(rate.retryAfter) })

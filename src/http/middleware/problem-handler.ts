@@ -1,9 +1,9 @@
 import type { ErrorRequestHandler, Response } from 'express'
-import { Unavailable } from '#lib/unavailable.ts'
+import { ShareTaken, Unavailable } from '#lib/unavailable.ts'
 import { ProviderMisconfigured, ProviderUnavailable } from '#payments/provider-port.ts'
 import { isOutage } from '#postgres/outage.ts'
 import { sendProblem } from '../answer.ts'
-import { Problem, statusOf } from '../problems.ts'
+import { Problem, problemOfReason, statusOf } from '../problems.ts'
 
 const RETRY_AFTER_SECONDS = '1'
 /** Another service's trouble takes longer to pass than our own. */
@@ -43,6 +43,7 @@ export function problemOf(error: unknown): Problem {
   if (error instanceof ProviderUnavailable)
     return new Problem('unavailable', undefined, { 'Retry-After': PROVIDER_RETRY_AFTER_SECONDS })
   if (error instanceof ProviderMisconfigured) return new Problem('provider_configuration_invalid')
+  if (error instanceof ShareTaken) return problemOfReason('share_taken', { 'Retry-After': RETRY_AFTER_SECONDS })
   if (error instanceof Unavailable || isOutage(error))
     return new Problem('unavailable', undefined, { 'Retry-After': RETRY_AFTER_SECONDS })
   // The router throws a URIError-like error with status 400 for a path that cannot be decoded: there is no such record.

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { Refusal } from '#domain/refusal.ts'
+import { type Refusal, refuse } from '#domain/refusal.ts'
 import { clock, lock, open } from '../ledgers.ts'
 import { inTransaction, type Transaction } from '../transaction.ts'
 import { createWorkingSet } from '../working-set.ts'
@@ -29,7 +29,7 @@ class Refused extends Error {
  */
 export async function operate(
   pool: Pool,
-  { companyId, idempotency }: Pick<Request, 'companyId' | 'idempotency'>,
+  { companyId, idempotency, guard }: Pick<Request, 'companyId' | 'idempotency' | 'guard'>,
   operation: Operation,
 ): Promise<Answer | Refusal> {
   try {
@@ -38,9 +38,10 @@ export async function operate(
       if (!row) throw new Error(`company ${companyId} has no ledger`)
       const ledger = open(row, (await clock(tx)).now)
       const set = createWorkingSet()
-      set.want(companyId, answerRefs(idempotency))
+      set.want(companyId, [...answerRefs(idempotency), ...(guard?.needs ?? [])])
       await Promise.all(set.load(tx))
       const rows = set.of(companyId)
+      if (guard?.holds(rows, ledger.lastRecordedAt) === false) return refuse('invalid_token')
       const replay = findReplay(rows, idempotency, ledger)
       if (replay) return replay
       const body = await operation({ tx, companyId, now: ledger.lastRecordedAt })

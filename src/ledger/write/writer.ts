@@ -1,5 +1,6 @@
 import type { Pool, PoolClient } from 'pg'
 import type { Refusal } from '#domain/refusal.ts'
+import type { SharedFigures } from '#lib/shared-room.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { isOutage } from '#postgres/outage.ts'
 import { type AttemptOptions, attempt, InDoubt } from './attempt.ts'
@@ -8,7 +9,7 @@ import { type Doubtful, findStored } from './resolve.ts'
 import type { Answer, Decided, Request } from './unit-of-work.ts'
 
 export interface WriterOptions extends AttemptOptions {
-  /** Connections with `pipeline: true`; as many as there are lanes, and one to resolve unknown outcomes. */
+  /** Connections with `pipeline: true`; as many as there are lanes of either kind, and one to resolve unknown outcomes. */
   readonly pool: Pool
   readonly limits: QueueLimits
   /** Hears of each group when all its requests are answered. */
@@ -38,7 +39,7 @@ interface Pending extends Doubtful {
 const RESOLVE_ATTEMPTS = 5
 
 /** The unit of work: many commands, one commit (LEDGER-6). */
-export function createWriter(options: WriterOptions): Writer {
+export function createWriter(options: WriterOptions): Writer & { readonly waiting: SharedFigures } {
   const queue = createQueue<Pending>(options.limits, async (group) => {
     const began = performance.now()
     await runGroup(options, group, RESOLVE_ATTEMPTS).catch((error: unknown) => {
@@ -53,6 +54,7 @@ export function createWriter(options: WriterOptions): Writer {
         queue.push({ ...request, resolve, reject, inDoubt: [] })
       }),
     idle: () => queue.idle(),
+    waiting: queue,
   }
 }
 

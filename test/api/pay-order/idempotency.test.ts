@@ -1,6 +1,7 @@
 import { expect } from 'chai'
+import { revokeApiKey } from '#commands/api-keys.ts'
 import { type ProviderPayment, ProviderUnavailable } from '#payments/provider-port.ts'
-import { expectProblem } from '../../support/answers.ts'
+import { expectInvalid, expectProblem } from '../../support/answers.ts'
 import { startApi } from '../../support/api.ts'
 
 import { lostAnswer } from '../../support/memory-provider.ts'
@@ -92,6 +93,28 @@ describe('payment of an order with an Idempotency-Key', () => {
       expectProblem(await pay(id, 'k', { ...card, token: 'other' }), 409, 'idempotency_key_reuse')
       expectProblem(await pay(another.id, 'k'), 409, 'idempotency_key_reuse')
     }
+    expect(provider.payments).to.have.length(1)
+  })
+
+  it('is demanded: without it nothing is tried, however often it is called at once [PAY-15]', async () => {
+    const { id } = await place()
+    const replies = await Promise.all([pay(id, null), pay(id, null), pay(id, null)])
+    for (const reply of replies) expectInvalid(reply, ['Idempotency-Key'])
+    expectInvalid(await pay(9_000_001, null), ['Idempotency-Key'])
+    expect(provider.calls).to.have.length(0)
+    expect((await show(id)).payments).to.deep.equal([])
+  })
+
+  it('records what the provider has made, also when the API key was revoked while it was asked [KEY-21]', async () => {
+    const { id } = await place()
+    const { id: keyId, key } = await company.newKey(['orders:write'])
+    const headers = { authorization: `Bearer ${key}`, 'idempotency-key': 'k' }
+    provider.twist(async (charge) => {
+      await company.run(revokeApiKey, { id: keyId })
+      return charge()
+    })
+    expect((await company.call('POST', `/orders/${id}/payments`, card, headers)).status).to.equal(201)
+    expectProblem(await company.call('POST', `/orders/${id}/payments`, card, headers), 401, 'invalid_token')
     expect(provider.payments).to.have.length(1)
   })
 

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { SCOPES } from '#domain/scopes.ts'
 import { type Json, type Reply, send, type TestApi, type TestCompany } from '../../support/api.ts'
 import { expectDocumentedMessage } from '../../support/contract.ts'
 import { useCompanyPerTest } from '../../support/use-api.ts'
@@ -31,7 +32,7 @@ export function useOutbox(): Outbox {
   let registrar: string
 
   beforeEach('create the key of the registrar', async () => {
-    registrar = (await company.newKey(['webhooks:manage', 'customers:write'])).key
+    registrar = (await company.newKey([...SCOPES])).key
   })
 
   const asRegistrar: Outbox['asRegistrar'] = (method, path, body, headers = {}) =>

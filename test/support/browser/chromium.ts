@@ -64,6 +64,9 @@ async function launch(): Promise<Browser> {
       // Letters look the same on every machine that has the same fonts.
       '--font-render-hinting=none',
       '--disable-lcd-text',
+      // There is none on most machines of CI, and imitating one takes as much time as the pages.
+      '--disable-gpu',
+      '--disable-software-rasterizer',
     ],
   })
 }

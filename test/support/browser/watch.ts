@@ -11,7 +11,7 @@ const STATUS_IN_CONSOLE =
  * Notes whatever no page may do, for as long as the context is open: ask another host than the service, break its own
  * Content-Security-Policy, throw, complain in the console, or need something that is not there. Returns the growing list.
  */
-export function watch(context: BrowserContext, origin: string): readonly string[] {
+export function watch(context: BrowserContext, origin: string): string[] {
   const problems: string[] = []
   const foreign = (url: string) => /^(https?|wss?):/.test(url) && new URL(url).host !== new URL(origin).host
   const note = (url: string, what: string) => problems.push(`${url.replace(origin, '')}: ${what}`)

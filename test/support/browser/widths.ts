@@ -7,7 +7,7 @@ export const WIDE = { width: 1440, height: 900 }
 /** Does something at both widths, on the page as it stands, and puts its size back. */
 export async function atBothWidths(page: Page, work: (width: number) => Promise<void>): Promise<void> {
   const before = page.viewportSize() ?? WIDE
-  for (const size of [NARROW, WIDE]) {
+  for (const size of [WIDE, NARROW]) {
     await page.setViewportSize(size)
     await work(size.width)
   }

@@ -3,6 +3,7 @@ import type { Refusal } from '#domain/refusal.ts'
 import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { type Operation, operate } from '#ledger/write/operation.ts'
+import { liveUser } from '#projections/users.ts'
 import { DELIVERY_STATUSES, type DeliveryObject, getDelivery, getMessage, listDeliveries } from '#queries/webhooks.ts'
 import { type ReplayResult, redeliver, replayMessages, sendTest } from '#webhooks/deliveries.ts'
 import { dateTimeSeconds, decimal } from '../../format.ts'
@@ -100,7 +101,7 @@ async function deliveryPage(visit: Visit): Promise<Page | null> {
   const body = (
     <>
       <Actions>
-        {webhook.status !== 'disabled' && (
+        {webhook.status !== 'disabled' && webhook.status !== 'paused' && (
           <ButtonForm visit={visit} to={`${here}/entregas/${id}/reenviar`} label="Reenviar" />
         )}
         <ButtonLink to={here}>Voltar ao webhook</ButtonLink>
@@ -154,8 +155,9 @@ const Attempts = ({ delivery, timezone }: { readonly delivery: DeliveryObject; r
 /** Runs an operation on deliveries once, however often the form is sent, and wakes the dispatchers. */
 async function operated(submission: Submission, operation: Operation) {
   const { context, session } = submission
-  const asked = { companyId: session.companyId, idempotency: submission.idempotency() }
-  const answer = await operate(context.pool, asked, operation)
+  const { companyId } = session
+  const asked = { companyId, guard: liveUser(session), idempotency: submission.idempotency() }
+  const answer = await operate(context.poolOf(companyId), asked, operation)
   context.deliveryNotifier.notify()
   return answer
 }

@@ -5,12 +5,12 @@ import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { createPool } from '#postgres/pool.ts'
 import { tillbook } from '../cli/tillbook.ts'
+import { tablesOf } from '../ledger/outside-service.ts'
 import { type Json, type Reply, send } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { type FakeEventStoreDb, startFakeEventStoreDb } from '../support/fake-eventstoredb/server.ts'
 import { type Service, startService } from '../support/process.ts'
 import { until } from '../support/wait.ts'
-import { tablesOf } from './outside-service.ts'
 
 const ROUNDS = 2
 const SALES = 40

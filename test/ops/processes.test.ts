@@ -1,12 +1,12 @@
 import type { ServerResponse } from 'node:http'
 import { expect } from 'chai'
 import { createCustomer } from '#commands/people/customers.ts'
+import { createFleet, type Fleet, times } from '../service/fleet.ts'
 import { type Json, type Reply, send, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import type { Service } from '../support/process.ts'
 import { until } from '../support/wait.ts'
 import { type Receiver, startReceiver } from '../webhooks/receiver.ts'
-import { createFleet, type Fleet, times } from './fleet.ts'
 
 describe('two processes of each role on one database', function () {
   this.timeout(180_000)
