@@ -19,6 +19,12 @@ export interface WebhookRoute {
   scopes: string[] | null
 }
 
+/** An event that was recorded at an earlier time than the one before it. */
+export interface ClockCorrection {
+  readonly revision: number
+  readonly recorded_at: string
+}
+
 interface CompanyRow extends Changed {
   company_id: number
   timezone: string
@@ -32,6 +38,8 @@ interface CompanyRow extends Changed {
   active_owners: number[]
   /** Its webhook endpoints, so that rendering messages needs no look-up of its own. */
   webhooks: WebhookRoute[]
+  /** Where times of its ledger went back, oldest first: between them they never do. */
+  clock_corrections: ClockCorrection[]
   doc: CompanyObject
 }
 
@@ -45,12 +53,13 @@ export const companies = table<CompanyRow>('companies', {
     active_keys: 'json',
     active_owners: 'json',
     webhooks: 'json',
+    clock_corrections: 'json',
     ...changedColumns,
     doc: 'json',
   },
   keys: { pk: ['company_id'] },
   indexes: ['(cnpj)'],
-  past: { id: 'company_id', without: ['active_keys', 'active_owners', 'webhooks'] },
+  past: { id: 'company_id', without: ['active_keys', 'active_owners', 'webhooks', 'clock_corrections'] },
 })
 
 /** The company whose rows these are. */
@@ -79,7 +88,7 @@ function companyRow(event: EventOf<'CompanyRegistered'>): CompanyRow {
   const { id, name, cnpj, plan, timezone, logo_url, state_registration = null, tax_regime = null } = event.data
   const taxed = { state_registration, tax_regime }
   const doc = { id, name, cnpj, plan, timezone, logo_url, ...taxed, created_at: event.recorded_at }
-  const none = { active_keys: [], active_owners: [], webhooks: [] }
+  const none = { active_keys: [], active_owners: [], webhooks: [], clock_corrections: [] }
   return { company_id: id, timezone, zone_changed: false, plan, cnpj, ...none, ...stamp(event), doc }
 }
 
@@ -119,6 +128,13 @@ export const companiesProjection = projection('companies', [companies], {
       const { timezone, plan, cnpj } = doc
       const zone_changed = before.zone_changed || timezone !== before.timezone
       rows.put(companies, { ...before, timezone, zone_changed, plan, cnpj, ...stamp(event), doc })
+    },
+  },
+  CompanyClockCorrected: {
+    apply(rows, event) {
+      const before = companyOf(rows)
+      const { revision, recorded_at } = event
+      rows.put(companies, { ...before, clock_corrections: [...before.clock_corrections, { revision, recorded_at }] })
     },
   },
   ApiKeyCreated: {

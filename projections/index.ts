@@ -16,8 +16,8 @@ import { storesProjection, storeView } from './stores.ts'
 import { usersProjection, userView } from './users.ts'
 import { webhooksProjection, webhookView } from './webhooks.ts'
 
-/** Raised when a projection writes something else from the same events; the next start then rebuilds the tables. */
-const MEANING = 3
+/** Raised when tables change, or a projection writes something else from the same events; the next start then rebuilds them. */
+const NUMBER = 3
 
 /** In the order in which they see each event; the company comes first, because the others read it. */
 const projections = [
@@ -58,7 +58,8 @@ const views: ReadModel['views'] = {
 }
 
 export const readModel: ReadModel = {
-  version: versionOf(projections, MEANING),
+  number: NUMBER,
+  version: versionOf(projections, NUMBER),
   projections,
   views: Object.fromEntries(Object.entries(views).map(([type, view]) => [type, onCompanysClock(view)])),
   upcast: upcasterOf(EVENT_TYPES),

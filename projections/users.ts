@@ -42,10 +42,20 @@ export const users = table<UserRow>('users', {
 
 export const userById = (id: number) => byPk(users, id)
 
-/** That a user's tokens and sessions of a generation have not ended (KEY-21). */
-export const liveUser = ({ userId, generation }: { readonly userId: number; readonly generation: number }): Guard => ({
-  needs: [userById(userId)],
-  holds: (rows) => rows.get(userById(userId))?.generation === generation,
+/** Whose token or session a request came with. */
+interface Caller {
+  readonly userId: number
+  readonly generation: number
+  readonly email: string
+  readonly personGeneration: number
+}
+
+/** That a user's tokens and sessions of a generation have not ended, in this company or by a new password in another (KEY-21). */
+export const liveUser = ({ userId, generation, email, personGeneration }: Caller): Guard => ({
+  needs: [userById(userId), personByEmail(email)],
+  holds: (rows) =>
+    rows.get(userById(userId))?.generation === generation &&
+    rows.get(personByEmail(email))?.generation === personGeneration,
 })
 
 export const userByEmail = (email: string) => byKey(users, 'email', email)

@@ -72,7 +72,7 @@ export function createInvitations({ pool, writer, login, mailer, publicUrl }: In
     async send({ link }, { email, companyId }) {
       if (!mailer) return false
       const { rows } = await pool.query<{ name: string }>(
-        `select doc ->> 'name' as name from read.companies where company_id = $1`,
+        `select doc ->> 'name' as name from companies where company_id = $1`,
         [companyId],
       )
       const letter = invitationLetter(rows[0]?.name ?? '', link, INVITATION_DAYS)
@@ -99,8 +99,8 @@ const FIND = {
   name: 'find_invitation',
   text: `select i.user_id as "userId", i.company_id as "companyId", c.doc ->> 'name' as "companyName", u.doc ->> 'email' as email
          from ops.invitations i
-         join read.users u on u.company_id = i.company_id and u.id = i.user_id and u.doc ->> 'status' = 'invited'
-         join read.companies c on c.company_id = i.company_id
+         join users u on u.company_id = i.company_id and u.id = i.user_id and u.doc ->> 'status' = 'invited'
+         join companies c on c.company_id = i.company_id
          where i.token_hash = $1 and i.expires_at > clock_timestamp()`,
 }
 
@@ -114,6 +114,6 @@ const ADD_PERSON = {
   name: 'add_person',
   text: `insert into ops.persons (email, password_hash, generation)
          select $1, $2, 0 where not exists (
-           select from read.users where email = $1 and doc ->> 'status' in ('active', 'inactive'))
+           select from users where email = $1 and doc ->> 'status' in ('active', 'inactive'))
          on conflict do nothing`,
 }

@@ -186,7 +186,7 @@ with ${CLOCK}, unsynced as materialized (
       when exists (select from ops.login_origins where origin = $3 and account = $1) then 'device'
       when exists (
         select from ops.sync_tokens t
-        join read.users u on u.company_id = t.company_id and u.id = t.user_id
+        join users u on u.company_id = t.company_id and u.id = t.user_id
         where t.hash = $4 and u.doc->>'email' = $5
       ) then 'device'
       when exists (select from ops.login_origins where origin = $2 and account = $1) then 'network'

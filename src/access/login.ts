@@ -177,7 +177,7 @@ async function findPerson(pool: Pool, email: string): Promise<FoundPerson | null
     text: `select p.password_hash, p.generation, array(
              select json_build_object('id', u.id, 'name', u.doc->'name', 'company_id', u.company_id,
                'company_name', c.doc->'name', 'generation', u.generation)
-             from read.users u join read.companies c on c.company_id = u.company_id
+             from users u join companies c on c.company_id = u.company_id
              where u.email = p.email and u.doc->>'status' = 'active'
              order by c.doc->>'name', c.company_id) as users
            from ops.persons p where p.email = $1`,

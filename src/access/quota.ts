@@ -202,8 +202,8 @@ with clock as materialized (
   select asked.position::int, asked.calls, s.api_key_id, c.company_id, c.timezone, c.plan, l.revision, c.tableoid as tables, k.doc -> 'scopes' as scopes
   from unnest($1::bytea[], $2::int[]) with ordinality as asked(hash, calls, position)
   join ops.api_key_secrets s on s.hash = asked.hash
-  join read.api_keys k on k.company_id = s.company_id and k.id = s.api_key_id
-  join read.companies c on c.company_id = s.company_id
+  join api_keys k on k.company_id = s.company_id and k.id = s.api_key_id
+  join companies c on c.company_id = s.company_id
   join ops.ledgers l on l.company_id = s.company_id
   cross join clock
   where k.revoked_at is null and (k.expires_at is null or k.expires_at > clock.now)

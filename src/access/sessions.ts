@@ -30,6 +30,8 @@ export interface PanelSession extends Calendar {
   readonly role: 'owner' | 'clerk'
   /** Of the user when the session began. */
   readonly generation: number
+  /** Of the person. */
+  readonly personGeneration: number
   readonly companyId: number
   readonly companyName: string
   /** `api` is the add-on: without it the company's keys get 402. */
@@ -156,15 +158,15 @@ const ISSUE = {
 const FIND = {
   name: 'find_session',
   text: `with ${CLOCK}
-         select s.user_id as "userId", u.doc->>'name' as "userName", u.doc->>'email' as email, u.doc->>'role' as role, u.generation,
+         select s.user_id as "userId", u.doc->>'name' as "userName", u.doc->>'email' as email, u.doc->>'role' as role, u.generation, p.generation as "personGeneration",
                 s.company_id as "companyId", c.doc->>'name' as "companyName", c.plan, c.timezone, clock.now,
                 s.last_seen_at < clock.now - interval '1 minute' as "isSeenLate"
          from clock
          join ops.sessions s on s.hash = $1 and s.revoked_at is null and s.expires_at > clock.now
            and s.last_seen_at > clock.now - make_interval(hours => $2)
-         join read.users u on u.company_id = s.company_id and u.id = s.user_id and u.generation = s.generation
+         join users u on u.company_id = s.company_id and u.id = s.user_id and u.generation = s.generation
          join ops.persons p on p.email = u.doc->>'email' and p.generation = s.person_generation
-         join read.companies c on c.company_id = s.company_id`,
+         join companies c on c.company_id = s.company_id`,
 }
 
 /** At most once a minute, whoever else notes it. */

@@ -42,6 +42,8 @@ export interface SyncSession {
   readonly role: string
   /** Of the user when the token was given out. */
   readonly generation: number
+  /** Of the person. */
+  readonly personGeneration: number
   /** The company's. */
   readonly timezone: string
   /** Postgres's clock: UTC, milliseconds, `Z`. */
@@ -120,12 +122,12 @@ const FIND = {
            where t.hash = $1 and ${LIVE} and t.last_used_at < clock.now - interval '5 minutes'
          )
          select t.company_id as "companyId", t.user_id as "userId", u.doc->>'name' as "userName", u.doc->>'email' as email,
-                u.doc->>'role' as role, u.generation, c.timezone, clock.now
+                u.doc->>'role' as role, u.generation, p.generation as "personGeneration", c.timezone, clock.now
          from clock
          join ops.sync_tokens t on t.hash = $1 and ${LIVE}
-         join read.users u on u.company_id = t.company_id and u.id = t.user_id and u.generation = t.generation
+         join users u on u.company_id = t.company_id and u.id = t.user_id and u.generation = t.generation
          join ops.persons p on p.email = u.doc->>'email' and p.generation = t.person_generation
-         join read.companies c on c.company_id = t.company_id`,
+         join companies c on c.company_id = t.company_id`,
 }
 
 /** Of two at the same time the second waits for the row and then finds it revoked. */

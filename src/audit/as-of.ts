@@ -6,6 +6,7 @@ import type { EventStore } from '#ledger/port.ts'
 import type { ReadModel } from '#ledger/projection.ts'
 import type { Turns } from '#lib/turns.ts'
 import { Unavailable } from '#lib/unavailable.ts'
+import { correctionsOf } from './clock-corrections.ts'
 import { openPast } from './past-tables.ts'
 import { headOf, type Ledgers } from './verify.ts'
 
@@ -85,14 +86,16 @@ async function lookBack<T>(
   if (head.revision < 0) return refuse('not_found', { company_id: companyId })
   if ('revision' in at && (at.revision < 0 || at.revision > head.revision))
     return invalid('at', `o livro vai da revisão 0 à ${head.revision}`)
+  const corrections = await correctionsOf(pool, companyId)
   const last =
     'revision' in at
       ? await eventAt(store, companyId, at.revision)
-      : await lastBefore(store, companyId, at.time, head.revision)
+      : await lastBefore(store, companyId, at.time, { headRevision: head.revision, corrections })
   if (!last) return invalid('at', 'é antes do primeiro evento do livro')
-  const { revision, recorded_at: recordedAt } = last
+  const { revision } = last
+  const until = corrections.length > 0 ? null : last.recorded_at
   return onConnection(core, signal, async (client) => {
-    const past = await openPast(client, { store, model, companyId, revision, recordedAt, signal }, last)
+    const past = await openPast(client, { store, model, companyId, revision, until, signal }, last)
     const timezone = past.company.timezone as string
     const calendar = { timezone, today: dateInZone('time' in at ? at.time : last.recorded_at, timezone) }
     return work({ companyId, pool: past.pool, store, revision, calendar })
@@ -101,7 +104,7 @@ async function lookBack<T>(
 
 /** A connection whose statement is cancelled with the signal. Its tables, settings and plans end with it. */
 async function onConnection<T>(
-  { pool, model, asOf }: AsOfCore,
+  { pool, asOf }: AsOfCore,
   signal: AbortSignal,
   work: (client: PoolClient) => Promise<T>,
 ): Promise<T> {
@@ -113,8 +116,6 @@ async function onConnection<T>(
   }
   signal.addEventListener('abort', cancel, { once: true })
   try {
-    const { rows } = await client.query<{ version: string }>('select version from read_model')
-    if (rows[0]?.version !== model.version) throw new Unavailable('the read model has another version')
     // For a statement that begins as it is cancelled.
     await client.query(`set statement_timeout = ${asOf.timeoutMs}`)
     return await work(client)
@@ -129,15 +130,20 @@ async function eventAt(store: EventStore, companyId: number, revision: number): 
   throw new Error(`the ledger of company ${companyId} has no event ${revision}`)
 }
 
-/** The last event up to a time, inclusive; null when there is none. Time never goes back within a ledger. */
+/**
+ * The last event up to a time, inclusive; null when there is none. Times never go back but where the clock was corrected: what
+ * was recorded before the last correction by then was before it, and what comes after the next one was after it.
+ */
 async function lastBefore(
   store: EventStore,
   companyId: number,
   time: string,
-  headRevision: number,
+  { headRevision, corrections }: { headRevision: number; corrections: Awaited<ReturnType<typeof correctionsOf>> },
 ): Promise<Envelope | null> {
-  let found: Envelope | null = null
-  let [low, high] = [0, headRevision]
+  const place = corrections.findLastIndex(({ recorded_at }) => recorded_at <= time)
+  const begin = corrections[place]?.revision ?? 0
+  let [low, high] = [begin, (corrections[place + 1]?.revision ?? headRevision + 1) - 1]
+  let found = begin === 0 ? null : await eventAt(store, companyId, begin - 1)
   while (low <= high) {
     const middle = low + Math.floor((high - low) / 2)
     const event = await eventAt(store, companyId, middle)

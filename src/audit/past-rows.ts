@@ -29,8 +29,8 @@ export interface Ledger {
   readonly model: ReadModel
   readonly companyId: number
   readonly revision: number
-  /** Time of that event. */
-  readonly recordedAt: string
+  /** The time by which all of it had happened; null where the clock was corrected, and times say little. */
+  readonly until: string | null
   /** Ends whatever is under way. */
   readonly signal: AbortSignal
 }

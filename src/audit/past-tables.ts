@@ -1,8 +1,17 @@
 import pg, { type Pool, type PoolClient, type QueryConfig, type QueryResult } from 'pg'
 import type { Envelope } from '#ledger/envelope.ts'
 import { READ_SCHEMA } from '#ledger/projection.ts'
-import { type AnyTable, type ColumnType, copyLines, copyStatement, isLineage, tableDdl } from '#ledger/table.ts'
+import {
+  type AnyRef,
+  type AnyTable,
+  type ColumnType,
+  copyLines,
+  copyStatement,
+  isLineage,
+  tableDdl,
+} from '#ledger/table.ts'
 import { transactionOn } from '#ledger/transaction.ts'
+import { Unavailable } from '#lib/unavailable.ts'
 import type { Look, Looking } from '#queries/looking.ts'
 import { type BaseRow, type Changed, coursesOf, type Ledger, type Row, remake } from './past-rows.ts'
 
@@ -41,7 +50,12 @@ interface PastTable {
  * all others and are the only ones: they end with the connection, and a statement that needs a table of now fails.
  */
 export async function openPast(client: PoolClient, ledger: Ledger, last: Envelope): Promise<PastTables> {
-  await client.query('begin isolation level repeatable read; set local search_path = pg_temp; set local jit = off')
+  const [{ table }] = ledger.model.base as [AnyRef]
+  // No rebuild puts other tables in the place of these until it is over.
+  await client.query(`begin isolation level repeatable read; set local search_path = pg_temp; set local jit = off;
+    lock table ${READ_SCHEMA}.${table.name} in access share mode`)
+  const { rows } = await client.query<{ version: string }>('select version from ops.read_model')
+  if (rows[0]?.version !== ledger.model.version) throw new Unavailable('the read model has another version')
   const base = await openBase(client, ledger, last)
   const tables = ledger.model.projections.flatMap((projection) => projection.tables).filter(({ past }) => past)
   const past = tables.filter((table) => table !== base.ref.table).map(pastTableOf)
@@ -225,12 +239,14 @@ function changedSince(
  */
 async function show({ client, ledger }: Looker, one: PastTable, byColumns: boolean): Promise<void> {
   const { table, columns, idColumn, remade, asked, isRemade } = one
-  const { companyId, revision, recordedAt } = ledger
+  const { companyId, revision, until } = ledger
   const names = columns.join(', ')
   const all = table.past?.isBusy ? `${names}, columns_revision` : names
   const live = `select ${all} from ${READ_SCHEMA}.${table.name}`
   // The time says nothing new, but lists go by an index of it that may leave out most of what came afterwards.
-  const asThen = `u.revision <= ${revision}${table.past?.isFixed ? '' : ` and u.changed_at <= '${recordedAt}'::timestamptz`}`
+  const inTime =
+    until === null || table.past?.isFixed ? '' : ` and u.changed_at <= ${pg.escapeLiteral(until)}::timestamptz`
+  const asThen = `u.revision <= ${revision}${inTime}`
   const others = `u.${idColumn} <> all('{${[...asked].join()}}'::bigint[])`
   const valid = byColumns ? `(u.revision <= ${revision} or u.columns_revision <= ${revision} and ${others})` : asThen
   const shows = `select ${names} from (${live}${isRemade ? ` union all select ${all} from pg_temp.${remade.name}` : ''}) u

@@ -209,6 +209,12 @@ export const COMMANDS = {
     summary: 'answers a GET of API v1 as it was answered at a revision or time; what is not of the ledger has no past',
     flags: { company: required('ID'), at: required('TIME|REVISION'), get: required('/sales/9') },
   },
+  'ledger correct-clock': {
+    summary:
+      'records that the clock ran ahead when the last event of a company was recorded, so that its ledger takes writes again, by the clock as it is now',
+    flags: { company: required('ID') },
+    positional: 'company',
+  },
   'ledger copy': {
     summary:
       'copies all ledgers to an EventStoreDB, unchanged, and reads them back; what is there already is compared, so an interrupted copy is just run again',

@@ -34,7 +34,7 @@ async function onUser<I extends { id: number }>(
   const core = await context.core()
   const companyId = await companyOf(core, company)
   const { rows } = await core.pool.query<{ id: number }>(
-    `select id from read.users where company_id = $1 and doc->>'email' = $2`,
+    `select id from users where company_id = $1 and doc->>'email' = $2`,
     [companyId, email],
   )
   if (!rows[0]) throw new Refused(refuse('not_found', { email }))
@@ -57,7 +57,7 @@ async function invite(context: Context, company: string, fields: z.infer<typeof 
     const invitation = invitations.create()
     const token_hash = invitation.tokenHash
     const { rows } = await pool.query<{ id: number }>(
-      `select id from read.users where company_id = $1 and email = $2 and doc->>'status' in ('invited', 'cancelled')`,
+      `select id from users where company_id = $1 and email = $2 and doc->>'status' in ('invited', 'cancelled')`,
       [companyId, fields.email],
     )
     const [open] = rows
@@ -89,7 +89,7 @@ export const verbs: Verbs<'user'> = {
       const core = await context.core()
       const companyId = await companyOf(core, company)
       const { rows } = await core.pool.query<{ doc: UserObject }>(
-        'select doc from read.users where company_id = $1 order by id',
+        'select doc from users where company_id = $1 order by id',
         [companyId],
       )
       return rows.map((row) => row.doc)

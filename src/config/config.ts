@@ -127,6 +127,8 @@ const settings = z.object({
   DATA_DIR: z.string().default('./data'),
   /** A Postgres of one's own, instead of the embedded one. */
   DATABASE_URL: databaseUrl.optional(),
+  /** A Postgres that may lose what it has committed, should its machine crash, is good enough. */
+  ALLOW_UNDURABLE_POSTGRES: flag.default(false),
   /** An EventStoreDB (or KurrentDB) that keeps the ledgers, instead of the Postgres of the read model. */
   EVENTSTORE_URL: eventStoreUrl.optional(),
   /** Demonstration companies at the start; by default only with the embedded Postgres. */

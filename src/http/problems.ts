@@ -74,6 +74,10 @@ const REASONS = {
     'unavailable',
     'A sua empresa já tem chamadas demais em andamento (share_taken): espere que terminem e tente de novo, menos de cada vez.',
   ],
+  ledger_ahead_of_clock: [
+    'unavailable',
+    'O relógio do serviço está atrás do último registro desta empresa: nada é gravado até que o operador o corrija.',
+  ],
   route_not_found: ['not_found', 'Esta rota não existe na API v1 (route_not_found): confira o caminho.'],
 } as const satisfies Record<string, readonly [ProblemCode, string]>
 

@@ -11,6 +11,7 @@ import { createSyncAccess } from '#access/sync-access.ts'
 import { createPageCache } from '#api/page-cache.ts'
 import { SECRET_BYTES, secretOf } from '#domain/webhook-secret.ts'
 import { createCompress } from '#http/compression.ts'
+import { readSchemasOf } from '#ledger/rebuild/version.ts'
 import { createMemoryBudget, type MemoryLimits } from '#lib/memory-budget.ts'
 import { createTurns, type TurnLimits } from '#lib/turns.ts'
 import { createLiveUpdates } from '#live/updates.ts'
@@ -61,6 +62,7 @@ export function openInterfaces(
     max: GATE_CONNECTIONS,
     statement_timeout_ms: GATE_STATEMENT_TIMEOUT_MS,
     keyLookupsOnly: true,
+    read_schemas: readSchemasOf(core.model),
     application_name: 'tillbook gate',
   })
   metrics.watchPool('gate', gatePool)

@@ -24,6 +24,8 @@ export interface AppOptions {
   /** A uuid for each request. */
   readonly newId: () => string
   readonly isStopping: () => boolean
+  /** Whether a newer version serves in the place of this process. */
+  readonly isOver?: () => boolean
   /** Hears of each call that has ended. */
   readonly onAnswered?: (call: Call) => void
   /** Without it there is no /metrics. */
@@ -44,7 +46,7 @@ export interface App {
 const RETRY_AFTER_SECONDS = '5'
 
 export function createApp(options: AppOptions): App {
-  const { trustProxy, newId, isStopping, onAnswered, figures, limits, log } = options
+  const { trustProxy, newId, isStopping, isOver = () => false, onAnswered, figures, limits, log } = options
   let health: Health | null = null
   const app = express()
   app.set('trust proxy', trustProxy)
@@ -55,14 +57,17 @@ export function createApp(options: AppOptions): App {
   app.use(securityHeaders, foldForwardedProto, requireHost)
   app.use(
     '/health',
-    probes(async () => (health ? health() : { service: 'starting' }), isStopping),
+    probes(
+      async () => (health ? health() : { parts: { service: 'starting' } }),
+      () => isStopping() || isOver(),
+    ),
   )
   if (figures) app.all('/metrics', serveMetrics(figures))
-  const unavailableUntilOpen: RequestHandler = (_request, response, next) => {
-    if (health) next()
+  const unavailableUnlessOpen: RequestHandler = (_request, response, next) => {
+    if (health && !isOver()) next()
     else answerInShape(response, new Problem('unavailable', undefined, { 'Retry-After': RETRY_AFTER_SECONDS }))
   }
-  app.use(unavailableUntilOpen)
+  app.use(unavailableUnlessOpen)
   return {
     server: serverOf(app, { newId, answer: answerInShape, ...(limits && { limits }) }),
     open(found, interfaces) {

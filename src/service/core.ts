@@ -5,10 +5,12 @@ import type { AsOfBounds } from '#audit/as-of.ts'
 import { createVerifier, type Verifier } from '#audit/verify.ts'
 import { type Follower, follow } from '#ledger/follow/follower.ts'
 import { guarded, prepare } from '#ledger/follow/preparation.ts'
+import { createAheadCount } from '#ledger/ledgers.ts'
 import { type EventStore, isOutside } from '#ledger/port.ts'
 import type { ReadModel } from '#ledger/projection.ts'
 import { ensureReadModel, type RebuildOptions, type RebuildReport, rebuild } from '#ledger/rebuild/rebuild.ts'
 import { NEXT_SCHEMA } from '#ledger/rebuild/switch-schemas.ts'
+import { assertFits, assertNotOlder, readSchemasOf, versionOfTables } from '#ledger/rebuild/version.ts'
 import { createPostgresStore } from '#ledger/stores/postgres.ts'
 import type { Committed } from '#ledger/write/attempt.ts'
 import { createIdAllocator } from '#ledger/write/ids.ts'
@@ -55,6 +57,8 @@ export interface Core {
   follow(): Follower | null
   /** What of it can be reached: `down` in a part explains why something is refused. */
   health(): Promise<Health>
+  /** Ledgers that take no writes, because their last event lies ahead of Postgres's clock (LEDGER-20). */
+  ledgersAhead(): Promise<number>
   /** Answers what was accepted, then closes all connections. */
   close(): Promise<void>
 }
@@ -67,10 +71,12 @@ export interface CoreOptions {
   readonly store?: EventStore
   /** Another read model, for tests. */
   readonly model?: ReadModel
+  /** False: a database of another version is left as it is, and refused. */
+  readonly upgrades?: boolean
   /** Connections for queries; the writer has its own. */
   readonly queryConnections: number
   readonly log: (message: string, error: unknown) => void
-  /** Called when another process has installed newer projections; this one cannot write any more. */
+  /** Called when a newer version has replaced the tables; this process cannot write any more. */
   readonly onOutdated: () => void
   /** Longest time for an answer as of a moment of the past. */
   readonly asOfTimeoutMs?: number
@@ -101,18 +107,30 @@ const queryTurns = (connections: number): TurnLimits => ({
 const AS_OF: TurnLimits = { running: 2, runningOfKey: 1, waiting: 64, waitingOfKey: 4 }
 const AS_OF_TIMEOUT_MS = 10_000
 
-/** Migrates the database, makes the read model fit, and opens the writer. */
+/**
+ * Migrates the database, makes the read model fit, and opens the writer. @throws OtherVersion before anything is touched, when
+ * the database is a newer version's, or an older one's that is not to be upgraded.
+ */
 export async function openCore(options: CoreOptions): Promise<Core> {
   const { model = readModel } = options
-  await migrate(options.databaseUrl)
-  const pool = createPool(options.databaseUrl, { max: options.queryConnections, pipeline: true })
-  // Its statements look rows up by key only: without the other plans no stale statistics can lead to a scan.
-  const writerPool = createPool(options.databaseUrl, { max: WRITER_CONNECTIONS, pipeline: true, keyLookupsOnly: true })
+  const read_schemas = readSchemasOf(model)
+  const pool = createPool(options.databaseUrl, { max: options.queryConnections, pipeline: true, read_schemas })
   const queries = createTurns(queryTurns(options.queryConnections))
   const poolOf = sharePool(pool, queries)
   const store = await storeOf(options, pool, poolOf)
   const rebuilding = { databaseUrl: options.databaseUrl, pool, store, model }
-  await withRebuild(rebuilding, ensureReadModel)
+  await bringUp(rebuilding, options.upgrades ?? true).catch(async (error: unknown) => {
+    if (isOutside(store)) await store.close()
+    await pool.end()
+    throw error
+  })
+  // Its statements look rows up by key only: without the other plans no stale statistics can lead to a scan.
+  const writerPool = createPool(options.databaseUrl, {
+    max: WRITER_CONNECTIONS,
+    pipeline: true,
+    keyLookupsOnly: true,
+    read_schemas,
+  })
   const deliveryNotifier = createDeliveryNotifier(pool, (error) => options.log('dispatchers could not be woken', error))
   const liveNotifier = createLiveNotifier(pool, (error) => options.log('what was committed could not be told', error))
   const writing = {
@@ -151,13 +169,8 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     deliveryNotifier,
     rebuild: (onProgress) => withRebuild({ ...rebuilding, onProgress }, (work) => rebuild(work)),
     follow: () => following && follow(following),
-    async health(): Promise<Health> {
-      const isUp = (part: Promise<unknown>) => part.then(() => 'up' as const).catch(() => 'down' as const)
-      const postgres = await isUp(pool.query('select 1'))
-      if (!isOutside(store)) return { postgres }
-      const event_store = await isUp(store.ping())
-      return { postgres, event_store: event_store === 'up' && !preparation?.isDone() ? 'catching_up' : event_store }
-    },
+    ledgersAhead: createAheadCount(pool, () => performance.now()),
+    health: () => healthOf(pool, store, () => preparation?.isDone() ?? true),
     async close() {
       await preparation?.stop()
       await writer.idle()
@@ -166,6 +179,23 @@ export async function openCore(options: CoreOptions): Promise<Core> {
       await Promise.all([pool.end(), writerPool.end()])
     },
   }
+}
+
+async function healthOf(pool: Pool, store: EventStore, isPrepared: () => boolean): Promise<Health> {
+  const isUp = (part: Promise<unknown>) => part.then(() => 'up' as const).catch(() => 'down' as const)
+  const postgres = await isUp(pool.query('select 1'))
+  if (!isOutside(store)) return { postgres }
+  const event_store = await isUp(store.ping())
+  return { postgres, event_store: event_store === 'up' && !isPrepared() ? 'catching_up' : event_store }
+}
+
+/** Migrations and tables of this version, where that is wanted or nothing is there yet. @throws OtherVersion */
+async function bringUp(rebuilding: Rebuilding, upgrades: boolean): Promise<void> {
+  const { databaseUrl, pool, model } = rebuilding
+  await assertNotOlder(pool, model)
+  await migrate(databaseUrl, { upgrades })
+  if (upgrades || (await versionOfTables(pool)) === null) await withRebuild(rebuilding, ensureReadModel)
+  else await assertFits(pool, model)
 }
 
 async function storeOf({ store, eventStoreUrl }: CoreOptions, pool: Pool, poolOf: PoolOf): Promise<EventStore> {
@@ -189,7 +219,7 @@ async function withRebuild<T>(
   const buildPool = createPool(databaseUrl, {
     max: BUILD_CONNECTIONS,
     pipeline: true,
-    read_schema: NEXT_SCHEMA,
+    read_schemas: [NEXT_SCHEMA],
     statement_timeout_ms: 0,
     idle_in_transaction_timeout_ms: 0,
     application_name: 'tillbook rebuild',

@@ -2,6 +2,7 @@ import { purgeLoginLimits } from '#access/login-limits.ts'
 import { purgeSessions } from '#access/sessions.ts'
 import { purgeTokens } from '#access/sync-access.ts'
 import { sealOnSchedule } from '#audit/sealing.ts'
+import { purgeFormer } from '#ledger/rebuild/version.ts'
 import { purgeAnswers } from '#ledger/write/idempotency.ts'
 import { purgeNotifications } from '#payments/notification-log.ts'
 import { purgeSweeps } from '#payments/sweep.ts'
@@ -19,6 +20,7 @@ const PURGES = [
   purgeDeliveries,
   purgeNotifications,
   purgeSweeps,
+  purgeFormer,
 ]
 
 /**
@@ -29,6 +31,11 @@ export function startProjector({ config, core, metrics, logger, log }: Shared): 
   const follower = core.follow()
   if (follower)
     metrics.gauge('tillbook_projection_companies_behind', 'Companies whose rows stay behind their events', follower.lag)
+  metrics.gauge(
+    'tillbook_ledgers_ahead_of_clock',
+    'Ledgers that take no writes, because their last event lies ahead of the clock',
+    core.ledgersAhead,
+  )
   const purge = schedulePurge(
     PURGES.map((purge) => () => purge(core.pool)),
     (error) => log('what is no longer needed could not be purged', error),

@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { inZone } from '#domain/instant.ts'
 import { isAskedFor, mayBeTold, type WebhookEvent } from '#events/webhooks.ts'
 import type { Envelope } from '#ledger/envelope.ts'
-import type { Reactor } from '#ledger/reactor.ts'
+import type { Made, Reactor } from '#ledger/reactor.ts'
 import { type AnyRef, byPk, table } from '#ledger/table.ts'
 import type { Changes, Rows } from '#ledger/working-set.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
@@ -105,10 +105,10 @@ export const outbox: Reactor = {
     const refs: AnyRef[] = [...new Set(told)].map(({ id }) => sequenceOf(id))
     return [...refs, ...dataRefs(rows, event)]
   },
-  react(rows, event, record, newId) {
+  react(rows, event, record, made) {
     for (const [position, name] of outboundOf(event, null).entries()) {
       const data = dataOf(name, rows, event, record)
-      if (data !== null) tell(rows, event, { id: position === 0 ? event.id : newId(), name, data }, newId)
+      if (data !== null) tell(rows, event, { id: position === 0 ? event.id : made.newId(), name, data }, made)
     }
   },
 }
@@ -120,12 +120,12 @@ interface Told {
   readonly data: string
 }
 
-function tell(rows: Changes, event: Envelope, { id: message_id, name, data }: Told, newId: () => string): void {
+function tell(rows: Changes, event: Envelope, { id: message_id, name, data }: Told, { newId, now }: Made): void {
   const { company_id, timezone } = companyOf(rows)
   const { revision, actor, origin, recorded_at } = event
   const head = JSON.stringify({ event: name, occurred_at: inZone(recorded_at, timezone), origin })
   const body = `${head.slice(0, -1)},"data":${data}}`
-  rows.add(messages, { company_id, id: message_id, revision, event: name, actor, body, created_at: recorded_at })
+  rows.add(messages, { company_id, id: message_id, revision, event: name, actor, body, created_at: now })
   for (const route of routesFor(rows, name, event)) {
     rows.add(deliveries, {
       company_id,
@@ -139,8 +139,8 @@ function tell(rows: Changes, event: Envelope, { id: message_id, name, data }: To
       status: 'pending',
       attempts: [],
       tries: 0,
-      next_attempt_at: recorded_at,
-      created_at: recorded_at,
+      next_attempt_at: now,
+      created_at: now,
     })
   }
 }

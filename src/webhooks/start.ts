@@ -7,6 +7,8 @@ import { type SwitchOff, watchEndpoints } from './watch.ts'
 
 export interface WebhookOptions {
   readonly databaseUrl: string
+  /** Where the tables of the read model are looked for; the live ones by default. */
+  readonly readSchemas?: readonly string[]
   /** Of this process, if commands run in it: their deliveries need not wait for what Postgres announces. */
   readonly notifier?: DeliveryNotifier
   readonly switchOff: SwitchOff
@@ -45,6 +47,7 @@ export function startWebhooks(options: WebhookOptions): { stop(): Promise<void> 
   const pool = createPool(databaseUrl, {
     max: CONNECTIONS,
     keyLookupsOnly: true,
+    ...(options.readSchemas && { read_schemas: options.readSchemas }),
     lock_timeout_ms: LOCK_TIMEOUT_MS,
     application_name: 'tillbook webhooks',
   })

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
-import { Pool } from 'pg'
 import {
   type Attempt,
   countAttempt,
@@ -9,6 +8,7 @@ import {
   rememberOrigin,
   takeBack,
 } from '#access/login-limits.ts'
+import { createPool } from '#postgres/pool.ts'
 import { useApi } from '../support/use-api.ts'
 
 const NO_PROOF = { device: null, token: null }
@@ -90,7 +90,7 @@ describe('limits of logins, as they are counted', () => {
   })
 
   it('is exact for attempts at once, on connections of their own [TOKEN-7]', async () => {
-    const pool = new Pool({ connectionString: api.databaseUrl, max: 10 })
+    const pool = createPool(api.databaseUrl, { max: 10 })
     try {
       const all = await Promise.all(Array.from({ length: 100 }, () => countAttempt(pool, attempt())))
       expect(all.filter(({ kind }) => kind === 'admitted')).to.have.length(10)

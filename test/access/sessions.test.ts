@@ -59,6 +59,7 @@ describe('sessions of the panel', () => {
       userName: user.name,
       email: user.email,
       generation: 0,
+      personGeneration: 0,
       role: 'owner',
       companyId: company.id,
       companyName: `Loja ${company.id}`,

@@ -291,7 +291,7 @@ export function describeEventVersions(name: string, open: () => OutsideStore | n
       expect(await past.catch((error: unknown) => error))
         .to.be.instanceOf(Unavailable)
         .with.property('message', 'the read model has another version')
-      const buildPool = createPool(database.url, { max: 4, pipeline: true, read_schema: NEXT_SCHEMA })
+      const buildPool = createPool(database.url, { max: 4, pipeline: true, read_schemas: [NEXT_SCHEMA] })
       const { pool, store } = core
       isOlder(await rebuild({ pool, buildPool, store, model: readModel }).catch((error: unknown) => error))
       await buildPool.end()

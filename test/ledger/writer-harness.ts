@@ -45,8 +45,9 @@ export async function openHarness(
       if (rows.length === 0) await pool.query(counterDdl)
     })
   await pool.query(
-    'insert into ops.read_model (version) values ($1) on conflict (only_row) do update set version = excluded.version',
-    [counterModel.version],
+    `insert into ops.read_model (version, number) values ($1, $2)
+     on conflict (only_row) do update set version = excluded.version, number = excluded.number`,
+    [counterModel.version, counterModel.number],
   )
   for (const company of companies) await ensureLedger(pool, company)
   const store = outside ?? createPostgresStore(pool)

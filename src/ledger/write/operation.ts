@@ -36,7 +36,9 @@ export async function operate(
     return await inTransaction(pool, async (tx) => {
       const row = (await lock(tx, [companyId])).get(companyId)
       if (!row) throw new Error(`company ${companyId} has no ledger`)
-      const ledger = open(row, (await clock(tx)).now)
+      const { now } = await clock(tx)
+      // No event is recorded: what is done is done by the clock, whatever time the ledger has come to.
+      const ledger = { ...open(row, now), lastRecordedAt: now }
       const set = createWorkingSet()
       set.want(companyId, [...answerRefs(idempotency), ...(guard?.needs ?? [])])
       await Promise.all(set.load(tx))
@@ -44,7 +46,7 @@ export async function operate(
       if (guard?.holds(rows, ledger.lastRecordedAt) === false) return refuse('invalid_token')
       const replay = findReplay(rows, idempotency, ledger)
       if (replay) return replay
-      const body = await operation({ tx, companyId, now: ledger.lastRecordedAt })
+      const body = await operation({ tx, companyId, now })
       if (typeof body !== 'string') throw new Refused(body)
       if (idempotency) {
         storeAnswer(rows, idempotency, { status: 200, body }, ledger)

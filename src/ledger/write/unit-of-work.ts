@@ -2,7 +2,7 @@ import { type Refusal, refuse } from '#domain/refusal.ts'
 import { createSlices } from '#lib/slices.ts'
 import { type Accepted, type Invocation, isRefusal, type OutcomeKind, type PrivateRow } from '../command.ts'
 import { type Envelope, hashOf, type IdempotencyRecord, type Origin, streamOf } from '../envelope.ts'
-import type { OpenLedger } from '../ledgers.ts'
+import { LedgerAhead, type OpenLedger } from '../ledgers.ts'
 import { ensure, project, type ReadModel, refsOf, render } from '../projection.ts'
 import { type Reacting, reactTo } from '../reactor.ts'
 import type { AnyRef } from '../table.ts'
@@ -56,7 +56,7 @@ export interface Deciding extends Reacting {
 
 /** The result of one request and the ids of its events, by which it is found again after an unknown outcome. */
 export interface Decided {
-  readonly answer: Answer | Refusal
+  readonly answer: Answer | Refusal | LedgerAhead
   readonly eventIds: readonly string[]
   /** Revision of the first of them, if there are any. */
   readonly fromRevision: number
@@ -82,6 +82,9 @@ export async function decideRequest(request: Request, ledger: OpenLedger, decidi
     return { answer: refuse('invalid_token'), eventIds: [], fromRevision, privateRows: [] }
   const replay = findReplay(rows, request.idempotency, ledger)
   if (replay) return { answer: replay, eventIds: [], fromRevision, privateRows: [] }
+  const { aheadUntil } = ledger
+  if (aheadUntil !== null && !correctsClock(request))
+    return { answer: new LedgerAhead(request.companyId, aheadUntil), eventIds: [], fromRevision, privateRows: [] }
   const results: CommandResult[] = []
   const eventIds: string[] = []
   const privateRows: PrivateRow[] = []
@@ -97,6 +100,9 @@ export async function decideRequest(request: Request, ledger: OpenLedger, decidi
   if (request.idempotency && !isRefusal(answer)) storeAnswer(rows, request.idempotency, answer, ledger)
   return { answer, eventIds, fromRevision, privateRows }
 }
+
+const correctsClock = ({ invocations }: Request): boolean =>
+  invocations.length === 1 && invocations[0]?.command.correctsClock === true
 
 function answerOf(request: Request, results: readonly CommandResult[], revision: number): Answer | Refusal {
   if (request.reply.compose) return { ...request.reply.compose(results), replayed: false, revision }
@@ -116,12 +122,18 @@ async function runCommand(
   if (command.needsMore) await ensure(deciding, request.companyId, command.needsMore(rows, input))
   const decision = command.decide(rows, input, {
     companyId: request.companyId,
-    now: ledger.lastRecordedAt,
+    now: ledger.aheadUntil === null ? ledger.lastRecordedAt : ledger.now,
+    aheadUntil: ledger.aheadUntil,
     origin: request.origin,
     actor: request.actor,
     nextId: (kind) => deciding.ids.next(kind),
   })
   if (isRefusal(decision)) return { result: decision, events: [], privateRows: [] }
+  if (ledger.aheadUntil !== null) {
+    // What was accepted is the correction: the one event that may be earlier than the one before it.
+    ledger.lastRecordedAt = ledger.now
+    ledger.aheadUntil = null
+  }
   const events = seal(request, decision, ledger, deciding.newId)
   for (const [position, event] of events.entries()) {
     await ensure(deciding, request.companyId, refsOf(deciding.model, event))

@@ -3,6 +3,7 @@ import type { Refusal } from '#domain/refusal.ts'
 import type { SharedFigures } from '#lib/shared-room.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { isOutage } from '#postgres/outage.ts'
+import { LedgerAhead } from '../ledgers.ts'
 import { type AttemptOptions, attempt, InDoubt } from './attempt.ts'
 import { createQueue, type QueueLimits } from './queue.ts'
 import { type Doubtful, findStored } from './resolve.ts'
@@ -66,7 +67,7 @@ async function runGroup(options: WriterOptions, group: readonly Pending[], attem
     if (error instanceof InDoubt) return resolveOutcomes(options, group, decided, attemptsLeft)
     return failed(options, group, attemptsLeft, error)
   }
-  for (const [position, request] of group.entries()) request.resolve((decided[position] as Decided).answer)
+  for (const [position, request] of group.entries()) settle(request, decided[position] as Decided)
 }
 
 /** Nothing was appended. One request's bug, or its lock, must not fail its neighbours: they run apart from each other. */
@@ -104,9 +105,14 @@ async function resolveOutcomes(
     for (const request of group) request.reject(new Unavailable('the outcome is unknown'))
     return
   }
-  for (const [request, past] of found) request.resolve(past.answer)
+  for (const [request, past] of found) settle(request, past)
   const open = group.filter((request) => !found.has(request))
   if (open.length > 0) await runGroup(options, open, attemptsLeft - 1)
+}
+
+function settle(request: Pending, { answer }: Decided): void {
+  if (answer instanceof LedgerAhead) request.reject(answer)
+  else request.resolve(answer)
 }
 
 async function withClient<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {

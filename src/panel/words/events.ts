@@ -10,6 +10,7 @@ export const ORIGINS: Readonly<Record<Origin, string>> = { api: 'API', pdv: 'Pon
 export const EVENTS: Readonly<Record<EventName, string>> = {
   CompanyRegistered: 'Empresa registrada',
   CompanyUpdated: 'Dados da empresa alterados',
+  CompanyClockCorrected: 'Relógio corrigido',
   PaymentTypeCreated: 'Forma de pagamento criada',
   PaymentTypeUpdated: 'Forma de pagamento alterada',
   UserCreated: 'Usuário criado',

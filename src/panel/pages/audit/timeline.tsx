@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { correctionsOf } from '#audit/clock-corrections.ts'
 import { eventAt, type TimelineFilters, timeline } from '#audit/timeline.ts'
 import { headOf } from '#audit/verify.ts'
 import { ID_KINDS } from '#domain/id-kinds.ts'
@@ -93,7 +94,8 @@ async function events(visit: Visit, { antes, ...asked }: ReturnType<typeof Searc
   const { revision } = await headOf(readModel.pool, readModel.companyId)
   const before = Math.min(antes === undefined ? revision + 1 : Number(antes), revision + 1)
   const filters = filtersOf(asked, readModel.timezone)
-  const found = await timeline(context.store, readModel.companyId, before, filters, EVENTS_OF_A_PAGE)
+  const corrections = await correctionsOf(readModel.pool, readModel.companyId)
+  const found = await timeline(context.store, readModel.companyId, corrections, before, filters, EVENTS_OF_A_PAGE)
   const actors = await namesOfActors(readModel, found.events)
   return (
     <>
