@@ -6,7 +6,7 @@ import { createLogin } from '#access/login.ts'
 import { createAddressLimit } from '#access/minute-limit.ts'
 import { createPasswordLinks } from '#access/password-links.ts'
 import { createGate } from '#access/quota.ts'
-import { createSessions } from '#access/sessions.ts'
+import { createSessions, type PanelAccess } from '#access/sessions.ts'
 import { createSyncAccess } from '#access/sync-access.ts'
 import { createPageCache } from '#api/page-cache.ts'
 import { SECRET_BYTES, secretOf } from '#domain/webhook-secret.ts'
@@ -53,18 +53,29 @@ interface InterfaceDependencies extends Pick<Shared, 'config' | 'core' | 'databa
   readonly metrics: Pick<Metrics, 'onPage' | 'onNotified' | 'watchPool' | 'watchShared'>
 }
 
+const gatePoolOf = (databaseUrl: string, { model }: Shared['core']) =>
+  createPool(databaseUrl, {
+    max: GATE_CONNECTIONS,
+    statement_timeout_ms: GATE_STATEMENT_TIMEOUT_MS,
+    keyLookupsOnly: true,
+    read_schemas: readSchemasOf(model),
+    application_name: 'tillbook gate',
+  })
+
+const panelAccess = (links: Parameters<typeof createPasswordLinks>[0]): PanelAccess => ({
+  login: links.login,
+  invitations: createInvitations(links),
+  passwordLinks: createPasswordLinks(links),
+  sessions: createSessions(links.pool, (error) => links.log('the use of a session could not be noted', error)),
+  newKey: () => newKey(randomBytes(KEY_BYTES)),
+})
+
 /** Opens what all HTTP interfaces are made with, as the settings say. Is stopped after the last request was answered. */
 export function openInterfaces(
   { config, core, databaseUrl, provider, metrics, log }: InterfaceDependencies,
   newId: () => string,
 ): Interfaces {
-  const gatePool = createPool(databaseUrl, {
-    max: GATE_CONNECTIONS,
-    statement_timeout_ms: GATE_STATEMENT_TIMEOUT_MS,
-    keyLookupsOnly: true,
-    read_schemas: readSchemasOf(core.model),
-    application_name: 'tillbook gate',
-  })
+  const gatePool = gatePoolOf(databaseUrl, core)
   metrics.watchPool('gate', gatePool)
   const bodies = createMemoryBudget(BODIES)
   const largeCalls = createTurns(LARGE_CALLS)
@@ -76,7 +87,6 @@ export function openInterfaces(
   const limits = { perMinute: config.QUOTA_PER_MINUTE, perDay: config.QUOTA_PER_DAY }
   const login = createLogin(core.pool)
   const mailer = config.SMTP_URL === undefined ? null : createMailer(config.SMTP_URL, config.SMTP_FROM)
-  const links = { ...core, login, mailer, publicUrl: config.PUBLIC_URL, log }
   const live = createLiveUpdates({
     databaseUrl,
     pool: core.pool,
@@ -103,13 +113,7 @@ export function openInterfaces(
     largeCalls,
     outgoing,
     live,
-    panel: {
-      login,
-      invitations: createInvitations(links),
-      passwordLinks: createPasswordLinks(links),
-      sessions: createSessions(core.pool, (error) => log('the use of a session could not be noted', error)),
-      newKey: () => newKey(randomBytes(KEY_BYTES)),
-    },
+    panel: panelAccess({ ...core, login, mailer, publicUrl: config.PUBLIC_URL, log }),
     provider,
     onNotified: metrics.onNotified,
     notificationLimit: createAddressLimit({ perMinute: NOTIFICATIONS_PER_MINUTE }),

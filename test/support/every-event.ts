@@ -27,6 +27,7 @@ import {
   storeCreated,
   supplierCreated,
   userCreated,
+  userInvited,
   webhookRegistered,
 } from './facts.ts'
 import { COMPANY_ID, from, ledgerOf } from './given.ts'
@@ -55,11 +56,11 @@ export const EVERY_EVENT = ledgerOf(
   event('UserPasswordChanged', { id: 1 }),
   event('UserDeactivated', { id: 1 }),
   event('UserReactivated', { id: 1 }),
-  event('UserInvited', { id: 3, name: 'Caio', email: 'caio@loja.example', role: 'clerk' }),
+  userInvited({ id: 3, email: 'caio@loja.example' }),
+  event('UserInvitationCancelled', { id: 3 }),
   event('UserInvitationRenewed', { id: 3 }),
   event('UserJoined', { id: 3 }),
-  event('UserInvited', { id: 4, name: 'Davi', email: 'caio@loja.example', role: 'clerk' }),
-  event('UserInvitationCancelled', { id: 4 }),
+  userInvited({ id: 4, email: 'caio@loja.example' }),
   event('ApiKeyCreated', { id: 1, name: 'ERP', prefix: 'tb_live_abc', scopes: ['sales:read'], expires_at: null }),
   event('ApiKeyRevoked', { id: 1 }),
   paymentTypeCreated(),
