@@ -107,7 +107,7 @@ const queryTurns = (connections: number): TurnLimits => ({
 })
 
 /** Each holds one of the query connections. */
-const AS_OF: TurnLimits = { running: 2, runningOfKey: 1, waiting: 64, waitingOfKey: 4 }
+const AS_OF: TurnLimits = { running: 2, runningOfKey: 1, waiting: 256, waitingOfKey: 32 }
 const AS_OF_TIMEOUT_MS = 10_000
 
 /** Its statements look rows up by key only: without the other plans no stale statistics can lead to a scan. */
@@ -176,14 +176,6 @@ export async function openCore(options: CoreOptions): Promise<Core> {
       await Promise.all([pool.end(), writerPool.end()])
     },
   }
-}
-
-async function healthOf(pool: Pool, store: EventStore, isPrepared: () => boolean): Promise<Health> {
-  const isUp = (part: Promise<unknown>) => part.then(() => 'up' as const).catch(() => 'down' as const)
-  const postgres = await isUp(pool.query('select 1'))
-  if (!isOutside(store)) return { postgres }
-  const event_store = await isUp(store.ping())
-  return { postgres, event_store: event_store === 'up' && !isPrepared() ? 'catching_up' : event_store }
 }
 
 /** Migrations and tables of this version, where that is wanted or nothing is there yet; else what was opened is closed. @throws OtherVersion */
