@@ -1,19 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import type { Pool } from 'pg'
 import { KEY_BYTES, newKey } from '#access/api-keys.ts'
 import { createInvitations } from '#access/invitations.ts'
 import { createLogin } from '#access/login.ts'
 import { createAddressLimit } from '#access/minute-limit.ts'
 import { createPasswordLinks } from '#access/password-links.ts'
 import { createGate, type QuotaLimits } from '#access/quota.ts'
-import { createSessions } from '#access/sessions.ts'
+import { createSessions, type PanelAccess } from '#access/sessions.ts'
 import { createSyncAccess } from '#access/sync-access.ts'
 import { createPageCache } from '#api/page-cache.ts'
 import type { Config } from '#config/config.ts'
 import { SECRET_BYTES, secretOf } from '#domain/webhook-secret.ts'
 import { createCompress } from '#http/compression.ts'
-import type { ReadModel } from '#ledger/projection.ts'
 import { readSchemasOf } from '#ledger/rebuild/version.ts'
 import { createMemoryBudget, type MemoryLimits } from '#lib/memory-budget.ts'
 import { createTurns, type TurnLimits } from '#lib/turns.ts'
@@ -57,24 +55,50 @@ interface InterfaceDependencies extends Pick<Shared, 'config' | 'core' | 'databa
   readonly metrics: Pick<Metrics, 'onPage' | 'onNotified' | 'onBytes' | 'watchPool' | 'watchShared'>
 }
 
+const gatePoolOf = (databaseUrl: string, { model }: Shared['core']) =>
+  createPool(databaseUrl, {
+    max: GATE_CONNECTIONS,
+    statement_timeout_ms: GATE_STATEMENT_TIMEOUT_MS,
+    keyLookupsOnly: true,
+    read_schemas: readSchemasOf(model),
+    application_name: 'tillbook gate',
+  })
+
+const panelAccess = (links: Parameters<typeof createPasswordLinks>[0]): PanelAccess => ({
+  login: links.login,
+  invitations: createInvitations(links),
+  passwordLinks: createPasswordLinks(links),
+  sessions: createSessions(links.pool, (error) => links.log('the use of a session could not be noted', error)),
+  newKey: () => newKey(randomBytes(KEY_BYTES)),
+})
+
+/** What callers share, watched; strangers apart from companies. */
+function openShared({ watchShared }: InterfaceDependencies['metrics']) {
+  const bodies = createMemoryBudget(BODIES)
+  const largeCalls = createTurns(LARGE_CALLS)
+  const outgoing = createOutgoing()
+  watchShared('body_bytes', bodies)
+  watchShared('large_calls', largeCalls)
+  watchShared('downloads', outgoing.waiting)
+  watchShared('download_bytes', outgoing.bytes)
+  const strangers = {
+    panelLogins: createMemoryBudget(STRANGERS),
+    tillLogins: createMemoryBudget(STRANGERS),
+    notifications: createMemoryBudget(STRANGERS),
+  }
+  return { bodies, largeCalls, outgoing, strangers }
+}
+
 /** Opens what all HTTP interfaces are made with, as the settings say. Is stopped after the last request was answered. */
 export function openInterfaces(
   { config, core, databaseUrl, provider, metrics, log }: InterfaceDependencies,
   newId: () => string,
 ): Interfaces {
-  const gatePool = createGatePool(databaseUrl, core.model)
+  const gatePool = gatePoolOf(databaseUrl, core)
   metrics.watchPool('gate', gatePool)
-  const bodies = createMemoryBudget(BODIES)
-  const largeCalls = createTurns(LARGE_CALLS)
-  const outgoing = createOutgoing()
-  metrics.watchShared('body_bytes', bodies)
-  metrics.watchShared('large_calls', largeCalls)
-  metrics.watchShared('downloads', outgoing.waiting)
-  metrics.watchShared('download_bytes', outgoing.bytes)
   const limits = limitsOf(config)
   const login = createLogin(core.pool)
   const mailer = config.SMTP_URL === undefined ? null : createMailer(config.SMTP_URL, config.SMTP_FROM)
-  const links = { ...core, login, mailer, publicUrl: config.PUBLIC_URL, log }
   const live = createLiveUpdates({
     databaseUrl,
     pool: core.pool,
@@ -92,22 +116,9 @@ export function openInterfaces(
       tokenDays: config.SYNC_TOKEN_DAYS ?? null,
       callsPerMinute: config.SYNC_QUOTA_PER_MINUTE,
     }),
-    bodies,
-    strangers: {
-      panelLogins: createMemoryBudget(STRANGERS),
-      tillLogins: createMemoryBudget(STRANGERS),
-      notifications: createMemoryBudget(STRANGERS),
-    },
-    largeCalls,
-    outgoing,
+    ...openShared(metrics),
     live,
-    panel: {
-      login,
-      invitations: createInvitations(links),
-      passwordLinks: createPasswordLinks(links),
-      sessions: createSessions(core.pool, (error) => log('the use of a session could not be noted', error)),
-      newKey: () => newKey(randomBytes(KEY_BYTES)),
-    },
+    panel: panelAccess({ ...core, login, mailer, publicUrl: config.PUBLIC_URL, log }),
     provider,
     onNotified: metrics.onNotified,
     notificationLimit: createAddressLimit({ perMinute: NOTIFICATIONS_PER_MINUTE }),
@@ -126,15 +137,6 @@ export function openInterfaces(
     },
   }
 }
-
-const createGatePool = (databaseUrl: string, model: ReadModel): Pool =>
-  createPool(databaseUrl, {
-    max: GATE_CONNECTIONS,
-    statement_timeout_ms: GATE_STATEMENT_TIMEOUT_MS,
-    keyLookupsOnly: true,
-    read_schemas: readSchemasOf(model),
-    application_name: 'tillbook gate',
-  })
 
 const limitsOf = (config: Config): QuotaLimits => ({
   perMinute: config.QUOTA_PER_MINUTE,

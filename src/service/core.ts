@@ -107,6 +107,9 @@ const queryTurns = (connections: number): TurnLimits => ({
 /** Each replays a ledger and holds one of the query connections. */
 const AS_OF = { running: 2, waiting: 16 }
 
+/** Its statements look rows up by key only: without the other plans no stale statistics can lead to a scan. */
+const WRITER_POOL = { max: WRITER_CONNECTIONS, pipeline: true, keyLookupsOnly: true } as const
+
 /**
  * Migrates the database, makes the read model fit, and opens the writer. @throws OtherVersion before anything is touched, when
  * the database is a newer version's, or an older one's that is not to be upgraded.
@@ -119,18 +122,8 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const poolOf = sharePool(pool, queries)
   const store = await storeOf(options, pool, poolOf)
   const rebuilding = { databaseUrl: options.databaseUrl, pool, store, model }
-  await bringUp(rebuilding, options.upgrades ?? true).catch(async (error: unknown) => {
-    if (isOutside(store)) await store.close()
-    await pool.end()
-    throw error
-  })
-  // Its statements look rows up by key only: without the other plans no stale statistics can lead to a scan.
-  const writerPool = createPool(options.databaseUrl, {
-    max: WRITER_CONNECTIONS,
-    pipeline: true,
-    keyLookupsOnly: true,
-    read_schemas,
-  })
+  await bringUp(rebuilding, options.upgrades ?? true)
+  const writerPool = createPool(options.databaseUrl, { ...WRITER_POOL, read_schemas })
   const deliveryNotifier = createDeliveryNotifier(pool, (error) => options.log('dispatchers could not be woken', error))
   const liveNotifier = createLiveNotifier(pool, (error) => options.log('what was committed could not be told', error))
   const writing = {
@@ -170,7 +163,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     verifyTables: (companyId, verifying = {}) => verifyApart({ ...rebuilding, ...verifying }, companyId),
     follow: () => following && follow(following),
     ledgersAhead: createAheadCount(pool, () => performance.now()),
-    health: () => healthOf(pool, store, () => preparation?.isDone() === true),
+    health: () => healthOf(pool, store, () => preparation?.isDone() ?? true),
     async close() {
       await preparation?.stop()
       await writer.idle()
@@ -181,21 +174,27 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   }
 }
 
-async function healthOf(pool: Pool, store: EventStore, isPrepared: () => boolean): Promise<Health> {
+/** Migrations and tables of this version, where that is wanted or nothing is there yet; else what was opened is closed. @throws OtherVersion */
+async function bringUp(rebuilding: Rebuilding, upgrades: boolean): Promise<void> {
+  const { databaseUrl, pool, store, model } = rebuilding
+  try {
+    await assertNotOlder(pool, model)
+    await migrate(databaseUrl, { upgrades })
+    if (upgrades || (await versionOfTables(pool)) === null) await withRebuild(rebuilding, ensureReadModel)
+    else await assertFits(pool, model)
+  } catch (error) {
+    if (isOutside(store)) await store.close()
+    await pool.end()
+    throw error
+  }
+}
+
+async function healthOf(pool: Pool, store: EventStore, isCaughtUp: () => boolean): Promise<Health> {
   const isUp = (part: Promise<unknown>) => part.then(() => 'up' as const).catch(() => 'down' as const)
   const postgres = await isUp(pool.query('select 1'))
   if (!isOutside(store)) return { postgres }
   const event_store = await isUp(store.ping())
-  return { postgres, event_store: event_store === 'up' && !isPrepared() ? 'catching_up' : event_store }
-}
-
-/** Migrations and tables of this version, where that is wanted or nothing is there yet. @throws OtherVersion */
-async function bringUp(rebuilding: Rebuilding, upgrades: boolean): Promise<void> {
-  const { databaseUrl, pool, model } = rebuilding
-  await assertNotOlder(pool, model)
-  await migrate(databaseUrl, { upgrades })
-  if (upgrades || (await versionOfTables(pool)) === null) await withRebuild(rebuilding, ensureReadModel)
-  else await assertFits(pool, model)
+  return { postgres, event_store: event_store === 'up' && !isCaughtUp() ? 'catching_up' : event_store }
 }
 
 async function storeOf({ store, eventStoreUrl }: CoreOptions, pool: Pool, poolOf: PoolOf): Promise<EventStore> {

@@ -34,6 +34,7 @@ import {
   storeCreated,
   supplierCreated,
   userCreated,
+  userInvited,
   webhookRegistered,
 } from '../support/facts.ts'
 import { COMPANY_ID, from, ledgerOf } from '../support/given.ts'
@@ -60,6 +61,10 @@ const ledger = ledgerOf(
   event('UserPasswordChanged', { id: 1 }),
   event('UserDeactivated', { id: 1 }),
   event('UserReactivated', { id: 1 }),
+  userInvited({ id: 3, email: 'caio@loja.example' }),
+  event('UserInvitationCancelled', { id: 3 }),
+  event('UserInvitationRenewed', { id: 3 }),
+  event('UserJoined', { id: 3 }),
   event('ApiKeyCreated', { id: 1, name: 'ERP', prefix: 'tb_live_abc', scopes: ['sales:read'], expires_at: null }),
   event('ApiKeyRevoked', { id: 1 }),
   paymentTypeCreated(),
@@ -106,6 +111,7 @@ const ledger = ledgerOf(
   event('WebhookUpdated', { id: 1, changes: { url: 'https://erp.example/outro' } }),
   event('WebhookSwitchedOff', { id: 1, reason: 'no_response' }),
   event('WebhookEnabled', { id: 1 }),
+  event('WebhookHandedOver', { id: 1, api_key_id: 1 }),
   event('WebhookSecretRotated', { id: 1, overlap_ends_at: null }),
   event('WebhookDeleted', { id: 2 }),
   from('pdv', offlineSaleCompleted({ id: 10, items: [line], receivable_ids: [6] })),

@@ -37,10 +37,7 @@ export const by = (actor: string, event: NewEvent): Past => ({ ...event, actor }
 
 /** Rows that the events so far have made; what no event made is known to be absent. */
 export interface Scenario {
-  /**
-   * Runs a command, from the channel `api` and by key 1 unless told otherwise, on a ledger that may be ahead of the clock. Its
-   * events become part of the scenario.
-   */
+  /** Runs a command, from the channel `api` and by key 1 unless told otherwise, on a ledger that may be ahead of the clock. Its events become part of the scenario. */
   when<I>(command: Command<I>, input: I, origin?: Origin, actor?: string, aheadUntil?: string | null): Promise<Decided>
   /** Rows as a decision sees them, loaded as far as `refs` says. */
   rows(...refs: AnyRef[]): Promise<Rows>

@@ -8,7 +8,7 @@ const AHEAD = '2036-03-10T15:00:00.000Z'
 describe('correct the clock of a ledger', () => {
   it('records until when the last event before was ahead [LEDGER-21]', async () => {
     const scenario = await given(companyRegistered())
-    const decided = await scenario.when(correctClock, {}, 'system', AHEAD)
+    const decided = await scenario.when(correctClock, {}, 'system', undefined, AHEAD)
     decided.accepts('updated', event('CompanyClockCorrected', { id: COMPANY_ID, ahead_until: AHEAD }))
   })
 
@@ -21,7 +21,7 @@ describe('correct the clock of a ledger', () => {
 
   it('does not know a company that was never registered', async () => {
     const scenario = await given()
-    const decided = await scenario.when(correctClock, {}, 'system', AHEAD)
+    const decided = await scenario.when(correctClock, {}, 'system', undefined, AHEAD)
     decided.refuses('not_found')
   })
 })
