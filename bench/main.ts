@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
-import { AS_OF_BENCHMARK, benchAsOf } from './as-of.ts'
+import { AS_OF_BENCHMARKS, benchAsOf } from './as-of.ts'
 import { BATCH_BENCHMARK, benchBatch } from './batch.ts'
 import { Books } from './books.ts'
 import { withEnvironment } from './environment.ts'
@@ -26,7 +26,7 @@ const NAMES = [
   BATCH_BENCHMARK,
   ...SALES_LIST_BENCHMARKS,
   PRODUCTS_BENCHMARK,
-  AS_OF_BENCHMARK,
+  ...AS_OF_BENCHMARKS,
   REBUILD_BENCHMARK,
   ...WEBHOOK_BENCHMARKS,
   ...NEIGHBOUR_BENCHMARKS,

@@ -25,6 +25,7 @@ const apiKeys = table<ApiKeyRow>('api_keys', {
     doc: 'json',
   },
   keys: { pk: ['company_id', 'id'] },
+  past: { id: 'id' },
 })
 
 export const apiKeyById = (id: number) => byPk(apiKeys, id)

@@ -59,6 +59,7 @@ export const companies = table<CompanyRow>('companies', {
   },
   keys: { pk: ['company_id'] },
   indexes: ['(cnpj)'],
+  past: { id: 'company_id', without: ['active_keys', 'active_owners', 'webhooks', 'clock_corrections'] },
 })
 
 /** The company whose rows these are. */

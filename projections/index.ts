@@ -1,10 +1,12 @@
 import { EVENT_TYPES } from '#events/catalogue.ts'
 import { upcasterOf } from '#events/define.ts'
 import type { Sequences } from '#ledger/follow/preparation.ts'
+import { rowPasts } from '#ledger/lineage.ts'
 import { type ReadModel, versionOf } from '#ledger/projection.ts'
 import { apiKeysProjection, apiKeyView } from './api-keys.ts'
 import { catalogItemsProjection, catalogItemView, categoriesProjection, categoryView } from './catalog.ts'
 import { companiesProjection, companyView, onCompanysClock, ownCompany } from './companies.ts'
+import { projection } from './define.ts'
 import { payablesProjection, payableView, receivablesProjection, receivableView } from './finance.ts'
 import { ordersProjection, orderView } from './orders.ts'
 import { paymentTypesProjection, paymentTypeView } from './payment-types.ts'
@@ -34,6 +36,8 @@ const projections = [
   webhooksProjection,
   storesProjection,
   ordersProjection,
+  // Written by the working set, whatever changes rows.
+  projection('row_pasts', [rowPasts], {}),
 ]
 
 const views: ReadModel['views'] = {

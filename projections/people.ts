@@ -1,7 +1,7 @@
 import { nameKey, searchText, sortKey } from '#domain/text.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import { byKey, byPk, type Table, table } from '#ledger/table.ts'
-import { BY_CHANGE, BY_DELETION, BY_NAME, changedColumns, docView, projection, withMore } from './define.ts'
+import { BY_CHANGE, BY_DELETION, BY_NAME, BY_PAST, changedColumns, docView, projection, withMore } from './define.ts'
 import { type NameHolder, type RecordRow, recordHandlers } from './records.ts'
 
 /** Fields of customers and suppliers alike that a caller sets. */
@@ -34,7 +34,8 @@ function personTable<F extends PersonFields>(name: string): Table<PersonRow<F>> 
       doc: 'json',
     },
     keys: { pk: ['company_id', 'id'], external: ['company_id', 'external_id'], name: ['company_id', 'name_key'] },
-    indexes: [BY_CHANGE, BY_DELETION, BY_NAME],
+    indexes: [BY_CHANGE, BY_DELETION, BY_NAME, BY_PAST],
+    past: { id: 'id', without: ['name_key'] },
   })
 }
 

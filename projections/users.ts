@@ -37,6 +37,7 @@ export const users = table<UserRow>('users', {
   keys: { pk: ['company_id', 'id'], email: ['company_id', 'email'] },
   // A person's companies.
   indexes: ['(email)'],
+  past: { id: 'id', without: ['email'] },
 })
 
 export const userById = (id: number) => byPk(users, id)

@@ -36,6 +36,7 @@ export const webhooks = table<WebhookRow>('webhooks', {
     doc: 'json',
   },
   keys: { pk: ['company_id', 'id'] },
+  past: { id: 'id' },
 })
 
 export const webhookById = (id: number) => byPk(webhooks, id)

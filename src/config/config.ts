@@ -141,6 +141,8 @@ const settings = z.object({
   QUOTA_BYTES_PER_DAY: integer(1_048_576, 1_000_000_000_000_000).default(1_073_741_824),
   /** Room in memory for pages of lists that may be asked for again, in MiB; 0 keeps none. */
   PAGE_CACHE_MIB: integer(0, 65_536).default(16),
+  /** Seconds that an answer as of a moment of the past may take, and may wait for its turn. */
+  AS_OF_SECONDS: decimal(0.1, 600).default(10),
   /** Calls a minute of a token of the sync interface. */
   SYNC_QUOTA_PER_MINUTE: integer(1, 1_000_000).default(600),
   /** Days until such a token expires; by default it lives until its user logs out. */

@@ -67,6 +67,14 @@ const REASONS = {
     'rate_limited',
     'A empresa já enviou tudo o que pode enviar por dia (bytes): aguarde o dia seguinte, ou envie menos por chamada.',
   ],
+  as_of_busy: [
+    'unavailable',
+    'Já há consultas demais a datas passadas desta empresa. Espere que terminem e tente de novo.',
+  ],
+  as_of_timeout: [
+    'unavailable',
+    'A consulta a esta data demorou demais. Tente de novo, com filtros ou uma data mais recente.',
+  ],
   share_taken: [
     'unavailable',
     'A sua empresa já tem chamadas demais em andamento (share_taken): espere que terminem e tente de novo, menos de cada vez.',

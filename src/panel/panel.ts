@@ -90,9 +90,18 @@ function handlerOf(route: PanelRoute): RequestHandler {
     if (route.access === 'owner' && visit.session.role !== 'owner') throw new Problem('owners_only')
     requireText(visit.query)
     if ('submit' in route) return submit(route, place, request, response)
-    const shown = route.asOf ? await atMoment(visit, (then) => showAt(route, then)) : await showAt(route, visit)
+    const shown = route.asOf
+      ? await atMoment(visit, (then) => showAt(route, then), goneFrom(response))
+      : await showAt(route, visit)
     answer(response, shown.page, { ...place, visit: shown.visit })
   }
+}
+
+/** Aborted when the connection ends, as it does when somebody does not wait any longer. */
+function goneFrom(response: Response): AbortSignal {
+  const gone = new AbortController()
+  response.once('close', () => gone.abort())
+  return gone.signal
 }
 
 const showAt = async (route: PageRoute, visit: Visit) => ({

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 import { installationSecret } from '#access/installation-secret.ts'
+import type { AsOfBounds } from '#audit/as-of.ts'
 import { createVerifier, type Verifier } from '#audit/verify.ts'
 import { type Follower, follow } from '#ledger/follow/follower.ts'
 import { guarded, prepare } from '#ledger/follow/preparation.ts'
@@ -16,7 +17,6 @@ import type { Committed } from '#ledger/write/attempt.ts'
 import { createIdAllocator } from '#ledger/write/ids.ts'
 import type { QueueLimits } from '#ledger/write/queue.ts'
 import { createWriter, type Writer, type WriterOptions } from '#ledger/write/writer.ts'
-import { createSemaphore, type Semaphore } from '#lib/semaphore.ts'
 import type { SharedFigures } from '#lib/shared-room.ts'
 import { createTurns, type TurnLimits } from '#lib/turns.ts'
 import { createLiveNotifier } from '#live/notifier.ts'
@@ -47,7 +47,7 @@ export interface Core {
   /** Verifies ledgers, a few at a time. */
   readonly verifier: Verifier
   /** For answers as of a moment of the past. */
-  readonly asOfSemaphore: Semaphore
+  readonly asOf: AsOfBounds
   /** What hashes of requests are keyed with, in all processes of the database. */
   readonly requestSecret: Buffer
   /** Rung when deliveries wait. */
@@ -81,6 +81,8 @@ export interface CoreOptions {
   readonly log: (message: string, error: unknown) => void
   /** Called when a newer version has replaced the tables; this process cannot write any more. */
   readonly onOutdated: () => void
+  /** Longest time for an answer as of a moment of the past. */
+  readonly asOfTimeoutMs?: number
   /** Hears of each group that the writer has answered. */
   readonly onGroup?: WriterOptions['onGroup']
 }
@@ -104,8 +106,9 @@ const queryTurns = (connections: number): TurnLimits => ({
   waiting: WAITING_QUERIES,
 })
 
-/** Each replays a ledger and holds one of the query connections. */
-const AS_OF = { running: 2, waiting: 16 }
+/** Each holds one of the query connections. */
+const AS_OF: TurnLimits = { running: 2, runningOfKey: 1, waiting: 64, waitingOfKey: 4 }
+const AS_OF_TIMEOUT_MS = 10_000
 
 /** Its statements look rows up by key only: without the other plans no stale statistics can lead to a scan. */
 const WRITER_POOL = { max: WRITER_CONNECTIONS, pipeline: true, keyLookupsOnly: true } as const
@@ -147,6 +150,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const preparation = following && prepare(following, ID_COLUMNS)
   await preparation?.tried
   const verifier = createVerifier({ pool, store }, Date.now)
+  const asOfTurns = createTurns(AS_OF)
   return {
     pool,
     poolOf,
@@ -154,9 +158,9 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     model,
     writer: preparation ? guarded(writer, preparation) : writer,
     pools: { queries: pool, writer: writerPool },
-    shared: { commands: writer.waiting, queries, verifications: verifier.waiting },
+    shared: { commands: writer.waiting, queries, verifications: verifier.waiting, as_of: asOfTurns },
     verifier,
-    asOfSemaphore: createSemaphore(AS_OF),
+    asOf: { turns: asOfTurns, timeoutMs: options.asOfTimeoutMs ?? AS_OF_TIMEOUT_MS },
     requestSecret: await installationSecret(pool, 'request_hashes'),
     deliveryNotifier,
     rebuild: (onProgress) => withRebuild({ ...rebuilding, onProgress }, (work) => rebuild(work)),

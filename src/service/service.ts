@@ -90,6 +90,7 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
       databaseUrl,
       eventStoreUrl: config.EVENTSTORE_URL,
       queryConnections: QUERY_CONNECTIONS,
+      asOfTimeoutMs: config.AS_OF_SECONDS * 1000,
       log,
       onOutdated: succession.onReplaced,
       onGroup: metrics.onGroup,

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { type DataOf, EVENT_TYPES, event } from '#events/catalogue.ts'
 import { customerByExternalId, customerById, customerByName, customers } from '#projections/people.ts'
 import { companyRegistered, customerCreated, noDetails } from '../support/facts.ts'
-import { COMPANY_ID, given, minute } from '../support/given.ts'
+import { COMPANY_ID, given, lineageOf, minute } from '../support/given.ts'
 
 const created = customerCreated({ id: 3, external_id: 'a', name: 'José  Silva', document: '52998224725' })
 const deleted = event('CustomerDeleted', { id: 3 })
@@ -22,8 +22,7 @@ describe('customers projection', () => {
       search: 'jose silva\na',
       document: '52998224725',
       deleted_at: null,
-      revision: 1,
-      changed_at: minute(1),
+      ...lineageOf(1),
       doc: {
         ...created.data,
         created_at: '2026-03-10T12:01:00.000-03:00',

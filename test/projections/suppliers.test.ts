@@ -8,7 +8,7 @@ import {
   suppliers,
 } from '#projections/people.ts'
 import { companyRegistered, noDetails, supplierCreated } from '../support/facts.ts'
-import { COMPANY_ID, given, minute } from '../support/given.ts'
+import { COMPANY_ID, given, lineageOf, minute } from '../support/given.ts'
 
 const created = supplierCreated({ id: 3, external_id: 'a', name: 'Moinho  Ltda', trade_name: 'Moinho' })
 const byId = supplierById(3)
@@ -27,8 +27,7 @@ describe('suppliers projection', () => {
       search: 'moinho ltda\nmoinho\na',
       document: null,
       deleted_at: null,
-      revision: 1,
-      changed_at: minute(1),
+      ...lineageOf(1),
       doc: {
         ...created.data,
         created_at: '2026-03-10T12:01:00.000-03:00',

@@ -23,6 +23,14 @@ const MINUTE_MS = 60_000
 /** Time of event `n` of a scenario: UTC, as it is recorded. */
 export const minute = (n: number): string => new Date(START_MS + n * MINUTE_MS).toISOString()
 
+/** What event `n` of a scenario leaves in a row that it makes, beside what the row is about. */
+export const lineageOf = (n: number) => ({
+  revision: n,
+  changed_at: minute(n),
+  first_revision: n,
+  past_revisions: null,
+})
+
 /** An event of the past, with what its envelope says beside it. */
 interface Past extends NewEvent {
   readonly origin?: Origin

@@ -64,6 +64,16 @@ export function createPostgresStore(pool: Pool, poolOf: PoolOf = () => pool): Ev
         from += READ_BATCH
       }
     },
+    async *pick(stream, revisions) {
+      for (let start = 0; start < revisions.length; start += READ_BATCH) {
+        const { rows } = await pool.query<{ envelope: Envelope }>({
+          name: 'pick_events',
+          text: 'select envelope from ledger.events where stream = $1 and revision = any($2::bigint[]) order by revision',
+          values: [stream, revisions.slice(start, start + READ_BATCH)],
+        })
+        for (const row of rows) yield row.envelope
+      }
+    },
     async *streams() {
       const { rows } = await pool.query<{ stream: string }>(
         'select stream from ledger.events where revision = 0 order by stream',
