@@ -166,6 +166,52 @@ export async function getMessage(pool: Pool, companyId: number, deliveryId: stri
   return rows[0]?.body ?? null
 }
 
+/** The last replay of an endpoint as the API shows it. */
+export interface ReplayObject {
+  status: 'running' | 'finished' | 'cancelled'
+  /** Revisions: after the first (exclusive), up to the second, looked at up to the third. */
+  after: number
+  until_revision: number
+  last_revision: number
+  /** How many it has made so far. */
+  deliveries: number
+  requested_at: string
+  finished_at: string | null
+}
+
+/** SQL of a replay's JSON; `t` is its row. */
+export const REPLAY_JSON = `json_build_object('status', t.status, 'after', t.after_revision, 'until_revision', t.until_revision,
+  'last_revision', t.last_revision, 'deliveries', t.deliveries, 'requested_at', t.requested_at, 'finished_at', t.finished_at)`
+
+/** The same with times on the company's clock. */
+export function presentReplay(record: unknown, timezone: string): ReplayObject {
+  const replay = record as ReplayObject
+  const { requested_at, finished_at } = replay
+  return {
+    ...replay,
+    requested_at: localTime(requested_at, timezone),
+    finished_at: finished_at && localTime(finished_at, timezone),
+  }
+}
+
+/** The last replay of an endpoint; no record where there was none. */
+export async function getReplay(pool: Pool, companyId: number, webhookId: number): Promise<Found> {
+  const { rows } = await pool.query<{ revision: number; timezone: string; record: object | null }>({
+    name: 'get_webhook_replay',
+    text: `select l.revision, c.timezone,
+                  (select ${REPLAY_JSON} from webhook_replays t
+                   join webhooks w on w.company_id = t.company_id and w.id = t.webhook_id and w.deleted_at is null
+                   where t.company_id = $1 and t.webhook_id = $2) as record
+           from ledgers l join companies c on c.company_id = l.company_id
+           where l.company_id = $1`,
+    values: [companyId, webhookId],
+  })
+  const [found] = rows
+  if (!found) throw new Error(`company ${companyId} has no ledger`)
+  const { record, revision, timezone } = found
+  return { record: record && JSON.stringify(presentReplay(record, timezone)), revision }
+}
+
 interface ListedNotice {
   readonly kind: 'webhook_switched_off'
   readonly data: { readonly webhook_id: number; readonly url: string; readonly reason: 'no_response' | 'gone' }

@@ -2,6 +2,7 @@ import express, { type RequestHandler, type Router } from 'express'
 import type { AddressLimit } from '#access/minute-limit.ts'
 import type { Gate } from '#access/quota.ts'
 import { limitAnonymousBy } from '#http/middleware/anonymous-callers.ts'
+import { chargeRead } from '#http/middleware/body-bytes.ts'
 import { jsonBodyUpTo, roomOfCompany } from '#http/middleware/json-body.ts'
 import { largeInTurns } from '#http/middleware/large-calls.ts'
 import { routed } from '#http/middleware/observe.ts'
@@ -10,7 +11,7 @@ import { placeOf } from '#http/paths.ts'
 import { Problem, problemOfReason } from '#http/problems.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
 import type { Turns } from '#lib/turns.ts'
-import { authenticate, requireScope } from './authenticate.ts'
+import { authenticate, callerOf, requireScope } from './authenticate.ts'
 import { serveContract } from './contract/document.ts'
 import { handlerOf, type RouteContext } from './handlers.ts'
 import { MAX_BODY_BYTES, type Route } from './route.ts'
@@ -61,8 +62,12 @@ export function apiV1(options: ApiOptions): Router {
   router.use(keptByNobody)
   router.use(requireHttps(limitAnonymous))
   router.all('/openapi.json', serveContract(V1_ROUTES, limitAnonymous, options.compress))
-  router.use(authenticate(options.gate, limitAnonymous))
-  const readBody = [largeInTurns(options.largeCalls), jsonBodyUpTo(MAX_BODY_BYTES, roomOfCompany(options.bodies))]
+  router.use(authenticate(options.gate, limitAnonymous, MAX_BODY_BYTES))
+  const readBody = [
+    largeInTurns(options.largeCalls),
+    jsonBodyUpTo(MAX_BODY_BYTES, roomOfCompany(options.bodies)),
+    chargeRead(options.gate.charge, (response) => callerOf(response).companyId, MAX_BODY_BYTES),
+  ]
   for (const [path, routes] of routesByPath()) {
     const one = router.route(path).all(routed(`/api/v1${path}`))
     for (const route of routes) one[route.method](requireScope(route.scope), ...readBody, handlerOf(route, options))

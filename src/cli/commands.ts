@@ -221,6 +221,11 @@ export const COMMANDS = {
     flags: { to: required('esdb://HOST:2113') },
   },
 
+  'projections verify': {
+    summary: 'compares the tables of a company, or of all, with a replay of the ledger; exit code 1 where rows differ',
+    flags: { company: optional('ID') },
+    positional: 'company',
+  },
   'projections rebuild': { summary: 'makes all tables of the read model anew from the ledgers', flags: {} },
 
   'provider-sandbox': {

@@ -137,6 +137,8 @@ const settings = z.object({
   QUOTA_PER_MINUTE: integer(1, 1_000_000).default(120),
   /** Calls on a company's calendar day, all its keys summed. */
   QUOTA_PER_DAY: integer(1, 1_000_000_000).default(50_000),
+  /** Bytes of bodies on a company's calendar day, all its keys and tills summed. */
+  QUOTA_BYTES_PER_DAY: integer(1_048_576, 1_000_000_000_000_000).default(1_073_741_824),
   /** Room in memory for pages of lists that may be asked for again, in MiB; 0 keeps none. */
   PAGE_CACHE_MIB: integer(0, 65_536).default(16),
   /** Seconds that an answer as of a moment of the past may take, and may wait for its turn. */

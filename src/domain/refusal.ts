@@ -16,6 +16,7 @@ export type RefusalCode =
   | 'payment_refused'
   | 'webhook_limit_reached'
   | 'webhook_disabled'
+  | 'replay_running'
   | 'webhook_paused'
   | 'invitation_limit_reached'
   | 'insufficient_scope'

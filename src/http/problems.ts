@@ -25,6 +25,7 @@ const PROBLEMS = {
   last_owner: [409, 'A empresa precisa de ao menos um proprietário ativo.'],
   webhook_limit_reached: [409, 'A empresa já tem o máximo de endereços de webhook.'],
   webhook_disabled: [409, 'O endereço de webhook está desligado: ligue-o antes.'],
+  replay_running: [409, 'Um reenvio deste endereço está em andamento: acompanhe-o e repita quando terminar.'],
   webhook_paused: [
     409,
     'O endereço de webhook está pausado: a chave dele foi revogada ou venceu, ou falta o adicional de API.',
@@ -61,6 +62,10 @@ const REASONS = {
   key_in_query: [
     'invalid_token',
     'A chave de API não pode ir na URL, que fica em registros e históricos: envie-a só no cabeçalho Authorization e troque a que foi exposta.',
+  ],
+  bytes_used_up: [
+    'rate_limited',
+    'A empresa já enviou tudo o que pode enviar por dia (bytes): aguarde o dia seguinte, ou envie menos por chamada.',
   ],
   as_of_busy: [
     'unavailable',

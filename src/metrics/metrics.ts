@@ -19,6 +19,8 @@ export interface Metrics {
   onGroup(group: GroupFigures): void
   onAttempts(results: readonly Result[]): void
   onNotified(outcome: NotificationOutcome): void
+  /** Bodies were counted against their companies' days, or refused. */
+  onBytes(outcome: 'admitted' | 'refused', bytes: number): void
   /** A figure that is asked for whenever figures are read; one that cannot be had is left out. */
   gauge(name: string, help: string, read: () => number | Promise<number>): void
   /** What callers share is watched from now on, by a name that tells its unit. */
@@ -74,7 +76,7 @@ export function createMetrics(): Metrics {
   }
 }
 
-function requestFigures(registers: Registry[]): Pick<Metrics, 'onAnswered' | 'onPage' | 'onNotified'> {
+function requestFigures(registers: Registry[]): Pick<Metrics, 'onAnswered' | 'onPage' | 'onNotified' | 'onBytes'> {
   const seconds = new Histogram({
     name: 'tillbook_http_request_seconds',
     help: 'Time from a request to the end of its answer',
@@ -85,6 +87,12 @@ function requestFigures(registers: Registry[]): Pick<Metrics, 'onAnswered' | 'on
   const notifications = new Counter({
     name: 'tillbook_payment_notifications_total',
     help: 'Notifications of the payment provider, by how they were dealt with',
+    labelNames: ['outcome'],
+    registers,
+  })
+  const bytes = new Counter({
+    name: 'tillbook_body_bytes_total',
+    help: 'Bytes of bodies that were counted against their companies, or refused because a day was exhausted',
     labelNames: ['outcome'],
     registers,
   })
@@ -99,6 +107,7 @@ function requestFigures(registers: Registry[]): Pick<Metrics, 'onAnswered' | 'on
     onAnswered: ({ method, route, status, duration_seconds }) =>
       seconds.observe({ method, route, status }, duration_seconds),
     onNotified: (outcome) => notifications.inc({ outcome }),
+    onBytes: (outcome, count) => bytes.inc({ outcome }, count),
   }
 }
 

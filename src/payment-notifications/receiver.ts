@@ -47,15 +47,10 @@ export function notificationReceiver(options: NotificationOptions): Router {
   return router
 }
 
-/**
- * Counts a notification against its address; null while there is room. The first refusal of an address's minute is kept; a
- * flood must not fill the log. @throws Problem beyond that.
- */
+/** Counts a notification against its address; null while there is room. */
 async function countAddress({ notificationLimit }: NotificationOptions, { ip = '' }: Request): Promise<Problem | null> {
   const counted = await notificationLimit.consume(ip)
-  if (!counted.limited) return null
-  if (counted.used > counted.limit + 1) throw limited(counted)
-  return limited(counted)
+  return counted.limited ? limited(counted) : null
 }
 
 const parse = express.raw({ limit: MAX_BODY_BYTES, type: () => true })
@@ -83,7 +78,7 @@ function bodyOf(bodies: MemoryBudget, request: Request, response: Response): Pro
 
 /**
  * Counts, keeps, processes, answers, keeps the answer. The provider has few addresses, which many shops' payments share: what
- * is signed does not count (RCV-21). So only what says that it is signed is read before it is counted.
+ * is signed does not count (RCV-21).
  */
 async function receive(options: NotificationOptions, request: Request, response: Response): Promise<void> {
   const startedAt = performance.now()
@@ -93,15 +88,18 @@ async function receive(options: NotificationOptions, request: Request, response:
   const orderId = pathId(orderPath)
   const signature = request.get('x-signature')
   const providerRequestId = request.get('x-request-id')
-  const unread = signature === undefined ? await countAddress(options, request) : null
-  const body = unread ?? (await bodyOf(options.strangers.notifications, request, response))
+  const tooMany = signature === undefined ? await countAddress(options, request) : null
+  // Read also where it is refused: what is somebody's is kept whole, and nobody learns whether it is (RCV-32).
+  const body = await bodyOf(options.strangers.notifications, request, response)
   const sender =
-    body instanceof Problem
+    tooMany || body instanceof Problem
       ? NOBODY
       : await findSender(options.pool, { storeAlias, payload: body, signature, providerRequestId })
-  const refused = signature !== undefined && !sender.isSigned ? await countAddress(options, request) : null
+  const { isSigned } = sender
+  const refused = tooMany ?? (signature !== undefined && !isSigned ? await countAddress(options, request) : null)
   const payload = body instanceof Problem ? null : body.text
-  const id = await recordArrival(options.pool, { storePath, orderPath, orderId, requestId, payload })
+  const about = { storePath, orderPath, orderId, requestId, payload }
+  const kept = await recordArrival(options.pool, { ...about, isSigned, isLimited: refused !== null })
   const answer = await answerOf(options, requestId, async () => {
     if (refused) throw refused
     if (body instanceof Problem) throw body
@@ -109,9 +107,10 @@ async function receive(options: NotificationOptions, request: Request, response:
   })
   options.onNotified?.(answer.outcome)
   const durationMs = Math.round(performance.now() - startedAt)
-  await recordConclusion(options.pool, id, { ...answer, durationMs }).catch((error: unknown) =>
-    options.log(`the answer to notification ${id} could not be kept`, error, requestId),
-  )
+  if (kept)
+    await recordConclusion(options.pool, kept, { ...answer, durationMs }).catch((error: unknown) =>
+      options.log(`the answer to notification ${kept.id} could not be kept`, error, requestId),
+    )
   if (answer.problem) sendProblem(response, answer.problem, answer.httpStatus)
   else sendJson(response, answer.httpStatus, answer.response)
 }

@@ -5,10 +5,11 @@ import { createInvitations } from '#access/invitations.ts'
 import { createLogin } from '#access/login.ts'
 import { createAddressLimit } from '#access/minute-limit.ts'
 import { createPasswordLinks } from '#access/password-links.ts'
-import { createGate } from '#access/quota.ts'
+import { createGate, type QuotaLimits } from '#access/quota.ts'
 import { createSessions, type PanelAccess } from '#access/sessions.ts'
 import { createSyncAccess } from '#access/sync-access.ts'
 import { createPageCache } from '#api/page-cache.ts'
+import type { Config } from '#config/config.ts'
 import { SECRET_BYTES, secretOf } from '#domain/webhook-secret.ts'
 import { createCompress } from '#http/compression.ts'
 import { readSchemasOf } from '#ledger/rebuild/version.ts'
@@ -16,6 +17,7 @@ import { createMemoryBudget, type MemoryLimits } from '#lib/memory-budget.ts'
 import { createTurns, type TurnLimits } from '#lib/turns.ts'
 import { createLiveUpdates } from '#live/updates.ts'
 import { createMailer } from '#mail/mailer.ts'
+import { countedGate } from '#metrics/counted-gate.ts'
 import type { Metrics } from '#metrics/metrics.ts'
 import { NOTIFICATIONS_PER_MINUTE } from '#payment-notifications/receiver.ts'
 import { createPool } from '#postgres/pool.ts'
@@ -50,7 +52,7 @@ export interface Interfaces extends Running {
 }
 
 interface InterfaceDependencies extends Pick<Shared, 'config' | 'core' | 'databaseUrl' | 'provider' | 'log'> {
-  readonly metrics: Pick<Metrics, 'onPage' | 'onNotified' | 'watchPool' | 'watchShared'>
+  readonly metrics: Pick<Metrics, 'onPage' | 'onNotified' | 'onBytes' | 'watchPool' | 'watchShared'>
 }
 
 const gatePoolOf = (databaseUrl: string, { model }: Shared['core']) =>
@@ -70,6 +72,23 @@ const panelAccess = (links: Parameters<typeof createPasswordLinks>[0]): PanelAcc
   newKey: () => newKey(randomBytes(KEY_BYTES)),
 })
 
+/** What callers share, watched; strangers apart from companies. */
+function openShared({ watchShared }: InterfaceDependencies['metrics']) {
+  const bodies = createMemoryBudget(BODIES)
+  const largeCalls = createTurns(LARGE_CALLS)
+  const outgoing = createOutgoing()
+  watchShared('body_bytes', bodies)
+  watchShared('large_calls', largeCalls)
+  watchShared('downloads', outgoing.waiting)
+  watchShared('download_bytes', outgoing.bytes)
+  const strangers = {
+    panelLogins: createMemoryBudget(STRANGERS),
+    tillLogins: createMemoryBudget(STRANGERS),
+    notifications: createMemoryBudget(STRANGERS),
+  }
+  return { bodies, largeCalls, outgoing, strangers }
+}
+
 /** Opens what all HTTP interfaces are made with, as the settings say. Is stopped after the last request was answered. */
 export function openInterfaces(
   { config, core, databaseUrl, provider, metrics, log }: InterfaceDependencies,
@@ -77,14 +96,7 @@ export function openInterfaces(
 ): Interfaces {
   const gatePool = gatePoolOf(databaseUrl, core)
   metrics.watchPool('gate', gatePool)
-  const bodies = createMemoryBudget(BODIES)
-  const largeCalls = createTurns(LARGE_CALLS)
-  const outgoing = createOutgoing()
-  metrics.watchShared('body_bytes', bodies)
-  metrics.watchShared('large_calls', largeCalls)
-  metrics.watchShared('downloads', outgoing.waiting)
-  metrics.watchShared('download_bytes', outgoing.bytes)
-  const limits = { perMinute: config.QUOTA_PER_MINUTE, perDay: config.QUOTA_PER_DAY }
+  const limits = limitsOf(config)
   const login = createLogin(core.pool)
   const mailer = config.SMTP_URL === undefined ? null : createMailer(config.SMTP_URL, config.SMTP_FROM)
   const live = createLiveUpdates({
@@ -98,20 +110,13 @@ export function openInterfaces(
     pages: createPageCache(config.PAGE_CACHE_MIB * MEBIBYTE),
     compress: createCompress(),
     onPage: metrics.onPage,
-    gate: createGate(gatePool, limits),
+    gate: countedGate(createGate(gatePool, limits), metrics),
     addresses: createAddressLimit(limits),
     sync: createSyncAccess(core.pool, login, {
       tokenDays: config.SYNC_TOKEN_DAYS ?? null,
       callsPerMinute: config.SYNC_QUOTA_PER_MINUTE,
     }),
-    bodies,
-    strangers: {
-      panelLogins: createMemoryBudget(STRANGERS),
-      tillLogins: createMemoryBudget(STRANGERS),
-      notifications: createMemoryBudget(STRANGERS),
-    },
-    largeCalls,
-    outgoing,
+    ...openShared(metrics),
     live,
     panel: panelAccess({ ...core, login, mailer, publicUrl: config.PUBLIC_URL, log }),
     provider,
@@ -132,6 +137,12 @@ export function openInterfaces(
     },
   }
 }
+
+const limitsOf = (config: Config): QuotaLimits => ({
+  perMinute: config.QUOTA_PER_MINUTE,
+  perDay: config.QUOTA_PER_DAY,
+  bytesPerDay: config.QUOTA_BYTES_PER_DAY,
+})
 
 /**
  * Makes the demonstration companies where they are asked for, and says where they can be found; null when there are none. Not

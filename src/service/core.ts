@@ -10,6 +10,7 @@ import { type EventStore, isOutside } from '#ledger/port.ts'
 import type { ReadModel } from '#ledger/projection.ts'
 import { ensureReadModel, type RebuildOptions, type RebuildReport, rebuild } from '#ledger/rebuild/rebuild.ts'
 import { NEXT_SCHEMA } from '#ledger/rebuild/switch-schemas.ts'
+import { type TablesVerification, type VerifyTablesOptions, verifyTables } from '#ledger/rebuild/verify-tables.ts'
 import { assertFits, assertNotOlder, readSchemasOf, versionOfTables } from '#ledger/rebuild/version.ts'
 import { createPostgresStore } from '#ledger/stores/postgres.ts'
 import type { Committed } from '#ledger/write/attempt.ts'
@@ -53,6 +54,8 @@ export interface Core {
   readonly deliveryNotifier: DeliveryNotifier
   /** Makes all tables of the read model anew from the ledgers, beside the live ones, and compares them. */
   rebuild(onProgress?: (events: number) => void): Promise<RebuildReport>
+  /** Compares a company's rows in all tables of the read model with those that its ledger makes, as of one revision. */
+  verifyTables(companyId: number, options?: Pick<VerifyTablesOptions, 'pace' | 'yields'>): Promise<TablesVerification>
   /** Applies what other processes leave behind in a store outside Postgres; null where the store needs nobody for that. */
   follow(): Follower | null
   /** What of it can be reached: `down` in a part explains why something is refused. */
@@ -104,7 +107,7 @@ const queryTurns = (connections: number): TurnLimits => ({
 })
 
 /** Each holds one of the query connections. */
-const AS_OF: TurnLimits = { running: 2, runningOfKey: 1, waiting: 64, waitingOfKey: 4 }
+const AS_OF: TurnLimits = { running: 2, runningOfKey: 1, waiting: 256, waitingOfKey: 32 }
 const AS_OF_TIMEOUT_MS = 10_000
 
 /** Its statements look rows up by key only: without the other plans no stale statistics can lead to a scan. */
@@ -161,6 +164,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     requestSecret: await installationSecret(pool, 'request_hashes'),
     deliveryNotifier,
     rebuild: (onProgress) => withRebuild({ ...rebuilding, onProgress }, (work) => rebuild(work)),
+    verifyTables: (companyId, verifying = {}) => verifyApart({ ...rebuilding, ...verifying }, companyId),
     follow: () => following && follow(following),
     ledgersAhead: createAheadCount(pool, () => performance.now()),
     health: () => healthOf(pool, store, () => preparation?.isDone() ?? true),
@@ -172,14 +176,6 @@ export async function openCore(options: CoreOptions): Promise<Core> {
       await Promise.all([pool.end(), writerPool.end()])
     },
   }
-}
-
-async function healthOf(pool: Pool, store: EventStore, isPrepared: () => boolean): Promise<Health> {
-  const isUp = (part: Promise<unknown>) => part.then(() => 'up' as const).catch(() => 'down' as const)
-  const postgres = await isUp(pool.query('select 1'))
-  if (!isOutside(store)) return { postgres }
-  const event_store = await isUp(store.ping())
-  return { postgres, event_store: event_store === 'up' && !isPrepared() ? 'catching_up' : event_store }
 }
 
 /** Migrations and tables of this version, where that is wanted or nothing is there yet; else what was opened is closed. @throws OtherVersion */
@@ -195,6 +191,14 @@ async function bringUp(rebuilding: Rebuilding, upgrades: boolean): Promise<void>
     await pool.end()
     throw error
   }
+}
+
+async function healthOf(pool: Pool, store: EventStore, isCaughtUp: () => boolean): Promise<Health> {
+  const isUp = (part: Promise<unknown>) => part.then(() => 'up' as const).catch(() => 'down' as const)
+  const postgres = await isUp(pool.query('select 1'))
+  if (!isOutside(store)) return { postgres }
+  const event_store = await isUp(store.ping())
+  return { postgres, event_store: event_store === 'up' && !isCaughtUp() ? 'catching_up' : event_store }
 }
 
 async function storeOf({ store, eventStoreUrl }: CoreOptions, pool: Pool, poolOf: PoolOf): Promise<EventStore> {
@@ -227,5 +231,25 @@ async function withRebuild<T>(
     return await work({ ...rest, buildPool, onProgress })
   } finally {
     await buildPool.end()
+  }
+}
+
+interface VerifyingApart extends Omit<VerifyTablesOptions, 'pool'> {
+  readonly databaseUrl: string
+}
+
+/** A verification has a connection of its own: it takes long, and its tables end with it. */
+async function verifyApart({ databaseUrl, ...rest }: VerifyingApart, companyId: number): Promise<TablesVerification> {
+  const pool = createPool(databaseUrl, {
+    max: 1,
+    pipeline: true,
+    statement_timeout_ms: 0,
+    idle_in_transaction_timeout_ms: 0,
+    application_name: 'tillbook verification',
+  })
+  try {
+    return await verifyTables({ ...rest, pool }, companyId)
+  } finally {
+    await pool.end()
   }
 }

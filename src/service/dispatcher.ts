@@ -1,3 +1,4 @@
+import { v7 as uuidv7 } from 'uuid'
 import { switchOffWebhook } from '#commands/webhooks.ts'
 import { readSchemasOf } from '#ledger/rebuild/version.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
@@ -23,6 +24,7 @@ export function startDispatcher({ config, core, databaseUrl, provider, metrics, 
     allowPrivate: config.WEBHOOK_ALLOW_PRIVATE,
     clock: Date.now,
     random: Math.random,
+    newId: uuidv7,
     onRecorded: metrics.onAttempts,
     log,
   })

@@ -20,6 +20,7 @@ const FAILURES = {
   company_required: [422, 'Informe em company_id uma das empresas deste usuário.'],
   validation_failed: [422, 'Há dados inválidos na requisição.'],
   rate_limited: [429, 'Muitas requisições. Aguarde e tente novamente.'],
+  bytes_used_up: [429, 'A empresa já enviou todos os dados que pode enviar hoje. Guarde as vendas e envie amanhã.'],
   too_many_logins: [429, 'Muitas tentativas de login. Aguarde e tente novamente.'],
   internal_error: [500, 'Erro interno. Informe ao suporte o X-Request-Id desta resposta.'],
   share_taken: [503, 'Há envios demais desta empresa em andamento. Aguarde e tente novamente.'],

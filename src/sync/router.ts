@@ -1,7 +1,9 @@
-import express, { type RequestHandler, type Router } from 'express'
+import express, { type RequestHandler, type Response, type Router } from 'express'
 import type { AddressLimit } from '#access/minute-limit.ts'
+import type { Gate } from '#access/quota.ts'
 import type { SyncAccess } from '#access/sync-access.ts'
 import { limitAnonymousBy } from '#http/middleware/anonymous-callers.ts'
+import { announcedBytes, type ChargeBytes, chargeOrRefuse, chargeRead } from '#http/middleware/body-bytes.ts'
 import { jsonBodyUpTo, roomOfCompany, roomOfStrangers, type StrangersBodies } from '#http/middleware/json-body.ts'
 import { largeInTurns } from '#http/middleware/large-calls.ts'
 import { routed } from '#http/middleware/observe.ts'
@@ -13,7 +15,7 @@ import type { MemoryBudget } from '#lib/memory-budget.ts'
 import type { Turns } from '#lib/turns.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
 import { answerProblem } from './answer.ts'
-import { authRoutes, requireToken, requireTokenStill } from './auth.ts'
+import { authRoutes, requireToken, requireTokenStill, sessionOf } from './auth.ts'
 import type { Outgoing } from './outgoing.ts'
 import { productRoutes } from './products.ts'
 import type { SyncRoute } from './route.ts'
@@ -25,6 +27,8 @@ export interface SyncOptions {
   readonly writer: Writer
   readonly sync: SyncAccess
   readonly addresses: AddressLimit
+  /** Counts what tills send against their company's day. */
+  readonly gate: Gate
   /** Room for the bodies of calls, and of logins. */
   readonly bodies: MemoryBudget
   readonly strangers: StrangersBodies
@@ -53,8 +57,10 @@ export function syncRouter(options: SyncOptions): Router {
   router.use(neverStored, requireHttps(limitAnonymous))
   const inTurns = largeInTurns(options.largeCalls)
   const [known, strangers] = [roomOfCompany(options.bodies), roomOfStrangers(options.strangers.tillLogins)]
+  const readers = (isOpen: true | undefined, limit: number): RequestHandler[] =>
+    isOpen ? [jsonBodyUpTo(limit, strangers)] : counted(limit, jsonBodyUpTo(limit, known), options.gate)
   for (const route of routesOf(options)) {
-    const readBody = route.bodyBytes ? [jsonBodyUpTo(route.bodyBytes, route.isOpen ? strangers : known)] : []
+    const readBody = route.bodyBytes ? readers(route.isOpen, route.bodyBytes) : []
     const still = route.bodyBytes ? [requireTokenStill(options.sync.tokens)] : []
     const before = route.isOpen ? readBody : [authenticated, inTurns, ...readBody, ...still]
     const one = router.route(route.path).all(routed(`/api${route.path}`))
@@ -65,6 +71,18 @@ export function syncRouter(options: SyncOptions): Router {
   router.use(refuse(new Problem('not_found')))
   router.use(problemHandler(options.log, answerProblem))
   return router
+}
+
+/** A body is counted against its company before it is read, or after where only that tells its size. */
+function counted(limit: number, read: RequestHandler, gate: Gate): RequestHandler[] {
+  const charge: ChargeBytes = (companyId, bytes) => gate.charge(companyId, bytes)
+  const companyOf = (response: Response) => sessionOf(response).companyId
+  const announced: RequestHandler = async (request, response, next) => {
+    const bytes = announcedBytes(request, limit)
+    if (bytes !== null) await chargeOrRefuse(charge, response, companyOf(response), bytes)
+    next()
+  }
+  return [announced, read, chargeRead(charge, companyOf, limit)]
 }
 
 const routesOf = (options: SyncOptions): SyncRoute[] => [

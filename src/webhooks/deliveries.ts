@@ -5,12 +5,6 @@ import type { Operating } from '#ledger/write/operation.ts'
 import { DELIVERY_JSON, type DeliveryObject, presentDelivery } from '#queries/webhooks.ts'
 import { OPEN_ENDPOINTS } from './claims.ts'
 
-/** Deliveries that one replay makes at most; the answer says where to go on. */
-export const REPLAY_MESSAGES = 10_000
-
-/** Messages that one replay looks at, because the company's other commands wait for it: a tenth of a second or so. */
-const REPLAY_LOOKS = 100_000
-
 /** An event is told in so many ways at most (outbound.ts). */
 const MESSAGES_OF_AN_EVENT = 2
 
@@ -28,7 +22,7 @@ interface Endpoint {
 }
 
 /** An endpoint that can be delivered to. */
-async function findEndpoint({ tx, companyId }: Operating, webhookId: number): Promise<Endpoint | Refusal> {
+export async function findEndpoint({ tx, companyId }: Operating, webhookId: number): Promise<Endpoint | Refusal> {
   const { rows } = await tx.query<Endpoint>(
     {
       name: 'find_webhook_endpoint',
@@ -113,7 +107,7 @@ interface Looked {
   readonly looked_until: number | null
 }
 
-/** What a replay has queued, and where the next one goes on. */
+/** What one step of a replay has queued, and where the next one goes on. */
 export interface ReplayResult {
   deliveries: number
   /** Revision after which to go on, or of the last event that was queued; null when there was none. */
@@ -122,25 +116,26 @@ export interface ReplayResult {
 }
 
 /**
- * New deliveries, with new ids and the next sequence numbers, of every kept message after a revision (exclusive) that the
+ * New deliveries, with new ids and the next sequence numbers, of every kept message between two revisions (the first exclusive) that the
  * endpoint asks for and may be told of, also those missed while it was off. What its own key did is left out here too.
  */
 export async function replayMessages(
   operating: Operating,
-  { id, after }: { id: number; after: number | undefined },
+  { id, after, until }: { readonly id: number; readonly after: number; readonly until: number },
   newId: () => string,
-  { maxMessages = REPLAY_MESSAGES, maxLooks = REPLAY_LOOKS } = {},
+  { maxMessages, maxLooks }: { readonly maxMessages: number; readonly maxLooks: number },
 ): Promise<string | Refusal> {
   const endpoint = await findEndpoint(operating, id)
   if ('refused' in endpoint) return endpoint
   const { tx, companyId, now } = operating
   const { rows } = await tx.query<Looked & (KeptMessage | { id: null })>(FIND_REPLAY, [
     companyId,
-    after ?? -1,
+    after,
     WEBHOOK_EVENTS.filter((event) => isAskedFor(endpoint.events, event) && mayBeTold(endpoint.scopes, event)),
     endpoint.api_key_id === null ? null : `api_key/${endpoint.api_key_id}`,
     maxMessages + MESSAGES_OF_AN_EVENT,
     maxLooks,
+    until,
   ])
   const [looked] = rows
   const found = rows.filter((row): row is Looked & KeptMessage => row.id !== null)
@@ -174,7 +169,7 @@ const FIND_REPLAY = {
   name: 'find_webhook_messages',
   text: `with looked as materialized (
            select id, event, revision, actor from webhook_messages
-           where company_id = $1 and revision > $2 order by revision fetch first $6 rows with ties)
+           where company_id = $1 and revision > $2 and revision <= $7 order by revision fetch first $6 rows with ties)
          select at.looked_at, at.looked_until, m.id, m.event, m.revision
          from (select count(*)::int as looked_at, max(revision) as looked_until from looked) as at
          left join lateral (

@@ -69,7 +69,8 @@ describe('demonstration data', () => {
 
     const start = (on: Core = core) => seedDemo(on, { baseUrl: BASE_URL, demoFile })
     const read = async (): Promise<DemoFile> => JSON.parse(await readFile(demoFile, 'utf8'))
-    const admit = (key: string) => createGate(core.pool, { perMinute: 1000, perDay: 1000 }).admit(hashKey(key))
+    const admit = (key: string) =>
+      createGate(core.pool, { perMinute: 1000, perDay: 1000, bytesPerDay: 1_000_000 }).admit(hashKey(key))
     const revisions = async () =>
       (await core.pool.query('select company_id, revision from ops.ledgers order by company_id')).rows
     const hashOf = async (email: string): Promise<string> =>

@@ -40,7 +40,7 @@ describe('writer', () => {
       await assertLedger(harness, 1, 20)
     })
 
-    it('lets others have their turn while it decides on a request of many commands', async () => {
+    it('lets others have their turn while it decides on a request of many commands [OPS-61]', async () => {
       let turns = 0
       let isOver = false
       const count = () => {
@@ -49,7 +49,12 @@ describe('writer', () => {
       }
       setImmediate(count)
       const seen: number[] = []
-      const inputs = times(200, () => ({ id: 1, by: 1, onDecide: () => seen.push(turns) }))
+      const decide = () => {
+        seen.push(turns)
+        const end = performance.now() + 0.3
+        while (performance.now() < end);
+      }
+      const inputs = times(200, () => ({ id: 1, by: 1, onDecide: decide }))
       await harness.writer.run(additions(1, inputs))
       isOver = true
       expect(seen).to.have.length(200)

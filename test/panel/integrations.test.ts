@@ -1,6 +1,8 @@
 import { expect } from 'chai'
+import { v7 as uuidv7 } from 'uuid'
 import { revokeApiKey } from '#commands/api-keys.ts'
 import { switchOffWebhook } from '#commands/webhooks.ts'
+import { stepReplay } from '#webhooks/replays.ts'
 import { hiddenFields, panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
 
 const HOME = '/painel/integracoes'
@@ -170,7 +172,11 @@ describe('panel: integrations', () => {
       expect(test.to).to.match(/entregas\/[0-9a-f-]+\?feito=enviada$/)
       expect(await shown(test.to ?? '')).to.include('Entrega de teste do Tillbook')
 
-      expect(textIn((await owner.submit(`${path}/reenviar`, { after: '' })).html)).to.include('Entregas criadas: 1.')
+      expect((await owner.submit(`${path}/reenviar`, { after: '' })).to).to.equal(`${path}?feito=reenvio`)
+      expect(await shown(path)).to.match(/Último reenvio Situação Em andamento Entregas criadas 0/)
+      expect(textIn((await owner.submit(`${path}/reenviar`, { after: '' })).html)).to.include('está em andamento')
+      while ((await stepReplay(api.core.pool, uuidv7)) !== null);
+      expect(await shown(path)).to.match(/Último reenvio Situação Terminado Entregas criadas 1/)
       expect((await owner.submit(`${path}/reenviar`, { after: 'x' })).status).to.equal(422)
       const deliveries = (await company.get(`${path.replace(HOME, '')}/deliveries`)).body.data
       expect(deliveries.map(({ event, replay }: { event: string; replay: boolean }) => [event, replay])).to.deep.equal([

@@ -7,7 +7,7 @@ import { Unavailable } from '#lib/unavailable.ts'
 import { expectProblem } from '../support/answers.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
-import { openTill, type TestTill } from '../support/till.ts'
+import { expectFailure, openTill, type TestTill } from '../support/till.ts'
 import { until } from '../support/wait.ts'
 import { bytesOf, openWire, type Wire } from '../support/wire.ts'
 
@@ -23,6 +23,7 @@ describe('a company beside one that fills the service', function () {
   let greedy: TestCompany
   let other: TestCompany
   let till: TestTill
+  let greedyTill: TestTill
   const wires: Wire[] = []
   const largeCalls = createTurns({ running: Number.POSITIVE_INFINITY, runningOfKey: 1, waiting: 2 })
   /** Large calls that have had their turn. */
@@ -46,6 +47,7 @@ describe('a company beside one that fills the service', function () {
     greedy = await api.company()
     other = await api.company()
     till = await openTill(api.url, other)
+    greedyTill = await openTill(api.url, greedy)
   })
   after(() => api.close())
   afterEach(() => {
@@ -144,6 +146,9 @@ describe('a company beside one that fills the service', function () {
     const waiting = sendBatch(greedy)
     await until(() => largeCalls.used === 1)
     refused(await sendBatch(greedy))
+    const upload = { sales: items }
+    expectFailure(await greedyTill.post('/sync/sales', upload), 503, /demais/)
+    expect((await till.post('/sync/sales', upload)).status).to.equal(200)
     expect((await sendBatch(other)).status).to.equal(200)
     expect((await create(greedy, 'Pequena')).status, 'what is small waits for nothing').to.equal(201)
     wire.close()

@@ -74,6 +74,7 @@ export const PUBLIC_URL = 'https://tillbook.example'
 export interface TestApiOptions {
   readonly perMinute?: number
   readonly perDay?: number
+  readonly bytesPerDay?: number
   readonly trustProxy?: boolean
   /** Whether webhooks may call http and private addresses; true by default. */
   readonly allowPrivateTargets?: boolean
@@ -145,7 +146,13 @@ interface Serving {
   close(): Promise<void>
 }
 
-const NOT_COUNTED = { onPage: () => {}, onNotified: () => {}, watchPool: () => {}, watchShared: () => {} }
+const NOT_COUNTED = {
+  onPage: () => {},
+  onNotified: () => {},
+  onBytes: () => {},
+  watchPool: () => {},
+  watchShared: () => {},
+}
 
 /** Serves a core as a process with the role `api` does; `instead` says what stands in for what such a process opens. */
 export async function serve(
@@ -161,6 +168,7 @@ export async function serve(
     WEBHOOK_ALLOW_PRIVATE: String(options.allowPrivateTargets ?? true),
     QUOTA_PER_MINUTE: String(options.perMinute ?? 1_000_000),
     QUOTA_PER_DAY: String(options.perDay ?? 1_000_000),
+    QUOTA_BYTES_PER_DAY: String(options.bytesPerDay ?? 1_000_000_000_000),
     SYNC_QUOTA_PER_MINUTE: '1000000',
     ...options.settings,
   })
@@ -193,8 +201,9 @@ export const testKey = () => newKey(randomBytes(KEY_BYTES), 'test')
 function withClock(gate: Gate, now: TestApiOptions['now']): Gate {
   if (!now) return gate
   return {
-    async admit(keyHash) {
-      const admission = await gate.admit(keyHash)
+    ...gate,
+    async admit(keyHash, bytes) {
+      const admission = await gate.admit(keyHash, bytes)
       return admission.kind === 'invalid' ? admission : { ...admission, now: now() }
     },
   }

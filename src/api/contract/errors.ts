@@ -9,6 +9,7 @@ const Shortage = z.strictObject({ catalog_item_id: RecordId, requested: ThreeDec
 /** The `details` of the codes that have some. */
 export const DETAILS = {
   invalid_token: z.strictObject({ reason: z.literal('key_in_query') }).optional(),
+  rate_limited: z.strictObject({ reason: z.literal('bytes_used_up') }).optional(),
   insufficient_scope: z.union([
     z.strictObject({ missing_scope: z.enum(SCOPES) }),
     z.strictObject({ reason: z.literal('https_required') }),

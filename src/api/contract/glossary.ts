@@ -70,6 +70,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   limits: 'Limites que valem para a empresa.',
   requests_per_minute: 'Chamadas por minuto, somadas todas as chaves.',
   requests_per_day: 'Chamadas por dia, somadas todas as chaves.',
+  bytes_per_day: 'Bytes que a empresa pode enviar por dia em corpos de requisições, somados chaves e caixas.',
   batch_items: 'Itens por lote.',
   page_size: 'Registros por página, no máximo.',
   body_bytes: 'Bytes por corpo de requisição.',
@@ -291,7 +292,10 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   next_attempt_at: 'Próxima tentativa; `null` se não haverá.',
   after: 'Revisão depois da qual os eventos são entregues de novo.',
   deliveries: 'Quantas entregas foram criadas.',
-  last_revision: 'Revisão do último evento, a partir da qual continuar; `null` se não houve nenhum.',
+  until_revision: 'Revisão até a qual os eventos são entregues de novo: a de quando foi pedido.',
+  last_revision: 'Até que revisão os eventos já foram vistos.',
+  requested_at: 'Quando foi pedido.',
+  finished_at: 'Quando terminou; `null` enquanto continua.',
 
   // Audit
   'query.after': 'Só o que vem depois desta revisão; desde o primeiro evento, se ausente.',

@@ -31,7 +31,7 @@ export interface RebuildReport {
 }
 
 /** One rebuilder at a time; others wait. */
-const REBUILD_LOCK = 7_106_801
+export const REBUILD_LOCK = 7_106_801
 /** Companies replayed side by side. */
 const PARALLEL = 2
 /** Passes beside the writers before each attempt to make them wait: each pass is shorter than the one before. */

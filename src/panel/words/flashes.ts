@@ -18,6 +18,7 @@ export const FLASHES = {
   desligado: 'Webhook desligado.',
   'webhook-passado': 'O webhook mudou de dono.',
   enviada: 'A entrega foi posta na fila. Recarregue a página para ver o resultado.',
+  reenvio: 'O reenvio começou. Recarregue a página para ver até onde chegou.',
   'senha-trocada': 'Senha trocada.',
   convidado: 'Convite enviado.',
   'convite-nao-enviado': 'O convite foi criado, mas o e-mail não pôde ser enviado: envie-o de novo mais tarde.',

@@ -42,6 +42,13 @@ const delivered: Case = async (world) => {
   return { params: { id, delivery_id: test.body.data.id } }
 }
 
+/** A call about an address that is being replayed. */
+const replaying: Case = async (world) => {
+  const id = await registered(world)
+  await world.company.post(`/webhooks/${id}/replay`, {})
+  return { params: { id } }
+}
+
 export const webhookCases: Cases = {
   listWebhooks: {
     200: async (world) => {
@@ -83,6 +90,8 @@ export const webhookCases: Cases = {
   replayWebhook: {
     200: about({ after: -1 }),
     webhook_disabled: async (world) => ({ ...(await off(world)), body: {} }),
+    replay_running: async (world) => ({ ...(await replaying(world)), body: {} }),
     webhook_paused: paused(about({ after: -1 })),
   },
+  getWebhookReplay: { 200: replaying },
 }

@@ -4,8 +4,17 @@ import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { type Operation, operate } from '#ledger/write/operation.ts'
 import { liveUser } from '#projections/users.ts'
-import { DELIVERY_STATUSES, type DeliveryObject, getDelivery, getMessage, listDeliveries } from '#queries/webhooks.ts'
-import { type ReplayResult, redeliver, replayMessages, sendTest } from '#webhooks/deliveries.ts'
+import {
+  DELIVERY_STATUSES,
+  type DeliveryObject,
+  getDelivery,
+  getMessage,
+  getReplay,
+  listDeliveries,
+  type ReplayObject,
+} from '#queries/webhooks.ts'
+import { redeliver, sendTest } from '#webhooks/deliveries.ts'
+import { startReplay } from '#webhooks/replays.ts'
 import { dateTimeSeconds, decimal } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
 import { choice, integer, optionsOf } from '../../forms/kinds.ts'
@@ -62,18 +71,42 @@ export async function DeliveryList({ visit, webhook }: { readonly visit: Visit; 
       listDeliveries(pool, companyId, webhook.id, { ...search, limit: DELIVERIES_OF_A_PAGE }),
     ),
   )
+  const { record } = await getReplay(pool, companyId, webhook.id)
   return (
-    <List
-      visit={visit}
-      id="entregas"
-      filters={FILTERS}
-      list={deliveries}
-      caption="Entregas dos últimos 30 dias"
-      columns={columnsOf(timezone)}
-      empty="Nenhuma entrega."
-    />
+    <>
+      {record && <LastReplay replay={JSON.parse(record) as ReplayObject} timezone={timezone} />}
+      <List
+        visit={visit}
+        id="entregas"
+        filters={FILTERS}
+        list={deliveries}
+        caption="Entregas dos últimos 30 dias"
+        columns={columnsOf(timezone)}
+        empty="Nenhuma entrega."
+      />
+    </>
   )
 }
+
+const REPLAY_STATES: Readonly<Record<ReplayObject['status'], State>> = {
+  running: ['warn', 'Em andamento'],
+  finished: ['good', 'Terminado'],
+  cancelled: ['plain', 'Cancelado'],
+}
+
+const LastReplay = ({ replay, timezone }: { readonly replay: ReplayObject; readonly timezone: string }) => (
+  <Card title="Último reenvio">
+    <Facts
+      facts={[
+        ['Situação', <StateBadge state={REPLAY_STATES[replay.status]} />],
+        ['Entregas criadas', decimal(String(replay.deliveries))],
+        ['Até a revisão', `${Math.max(0, replay.last_revision)} de ${replay.until_revision}`],
+        ['Pedido em', dateTimeSeconds(replay.requested_at, timezone)],
+        ['Terminado em', replay.finished_at && dateTimeSeconds(replay.finished_at, timezone)],
+      ]}
+    />
+  </Card>
+)
 
 const REPLAY: Fields = {
   after: {
@@ -170,25 +203,6 @@ async function queue(submission: Submission, webhook: ShownWebhook, operation: O
   return { to: `${webhookPath(webhook)}/entregas/${delivery.id}`, flash: 'enviada' }
 }
 
-/** How many deliveries were created, and a button to continue where there were too many for one run. */
-function replayedPage(
-  visit: Visit,
-  webhook: ShownWebhook,
-  { deliveries, last_revision, has_more }: ReplayResult,
-): Page {
-  const here = webhookPath(webhook)
-  const body = (
-    <>
-      <p>{`Entregas criadas: ${decimal(String(deliveries))}.`}</p>
-      {has_more && last_revision !== null && (
-        <ButtonForm visit={visit} to={`${here}/reenviar`} label="Continuar" values={{ after: String(last_revision) }} />
-      )}
-      <ButtonLink to={here}>Voltar ao webhook</ButtonLink>
-    </>
-  )
-  return { title: 'Eventos reenviados', body }
-}
-
 const at = { section: 'integrations', access: 'owner' } as const
 const one = `${WEBHOOKS_PATH}/:id`
 
@@ -217,7 +231,9 @@ export const deliveryPages: readonly PanelRoute[] = [
     subject: webhookOf,
     title: () => 'Reenviar eventos',
     intro: () => (
-      <p>Cria novas entregas do que este webhook assina, também do que ele perdeu enquanto estava desligado.</p>
+      <p>
+        Cria aos poucos novas entregas do que este webhook assina, também do que ele perdeu enquanto estava desligado.
+      </p>
     ),
     label: 'Reenviar',
     back: webhookPath,
@@ -225,10 +241,8 @@ export const deliveryPages: readonly PanelRoute[] = [
     schema: ReplayForm,
     async act(submission, webhook, { after }) {
       const wanted = { id: webhook.id, after: after ?? undefined }
-      const answer = await operated(submission, (operating) =>
-        replayMessages(operating, wanted, submission.context.newId),
-      )
-      return isRefusal(answer) ? answer : replayedPage(submission, webhook, JSON.parse(answer.body) as ReplayResult)
+      const answer = await operated(submission, (operating) => startReplay(operating, wanted))
+      return isRefusal(answer) ? answer : { to: webhookPath(webhook), flash: 'reenvio' }
     },
   }),
 ]
