@@ -47,7 +47,7 @@ export async function benchAsOf({ database }: Environment, options: Options, _bo
   })
 }
 
-export async function lookBack(core: Core, shop: Shop, options: Options): Promise<Line[]> {
+async function lookBack(core: Core, shop: Shop, options: Options): Promise<Line[]> {
   const { rows } = await core.pool.query<{ revision: number }>('select revision from ledgers where company_id = $1', [
     shop.companyId,
   ])
@@ -93,7 +93,7 @@ const PAGES: readonly Page[] = [
   ],
 ]
 
-export async function grow(core: Core, databaseUrl: string, shop: Shop): Promise<void> {
+async function grow(core: Core, databaseUrl: string, shop: Shop): Promise<void> {
   const start = performance.now()
   const early = await fill(core, shop.companyId, EARLY_EVENTS)
   const sales = EVENTS - WEEK_EVENTS - early

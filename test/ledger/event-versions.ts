@@ -96,6 +96,7 @@ function cornerOf(store: OutsideStore): OutsideStore {
         log.push({ stream, revision, position: String(log.length) })
     },
     read: (stream, from) => store.read(`${corner}${stream}`, from),
+    pick: (stream, revisions) => store.pick(`${corner}${stream}`, revisions),
     async *streams() {
       yield* new Set(log.map(({ stream }) => stream))
     },
