@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 
 /**
- * `npm run test:deep -- [test/crash …] [--depth 20] [--seed 1234] [--only text of a title]`: what `npm test` leaves out
- * because it ends processes and moves whole installations, and the suites that try random cases, with so many times as many
- * of them as in `npm test`; or those of them in the folders and files that are named.
+ * `npm run test:deep -- [test/crash …] [--depth 20] [--seed 1234] [--only text of a title]`: what `npm test` leaves out,
+ * and the other suites that try random cases, with so many times as many of them as there; or those of them in the folders and
+ * files that are named.
  */
 const { values, positionals } = parseArgs({
   options: { depth: { type: 'string', default: '10' }, seed: { type: 'string' }, only: { type: 'string' } },
@@ -21,7 +21,7 @@ for (const name of ['depth', 'seed'] as const) {
 }
 
 /** As in package.json's `test`. */
-const LEFT_OUT = ['test/crash', 'test/ops']
+const LEFT_OUT = ['test/crash', 'test/ops', 'test/hostile', 'test/model']
 const isDeep = (file: string): boolean =>
   LEFT_OUT.some((folder) => file.startsWith(join(folder, '/'))) || readFileSync(file, 'utf8').includes("/random.ts'")
 

@@ -7,7 +7,7 @@ import { atBothWidths, expectNoSidewaysScrolling, WIDE } from './widths.ts'
 /** WCAG 2.2 up to level AA, and what axe recommends beyond it: landmarks, one main heading, their order. */
 const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 
-/** Colours are the same at both widths, and looking at them takes as long as all else. */
+/** Colours are the same at both widths, and looking at them takes as long as all else together. */
 const AT_ONE_WIDTH = { 'color-contrast': { enabled: false } }
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
