@@ -35,6 +35,8 @@ import {
 
 /** What route handlers work with. */
 export interface RouteContext extends Payments, InputDependencies {
+  /** A uuid for each delivery. */
+  readonly newId: () => string
   readonly store: EventStore
   readonly verifier: Verifier
   readonly limits: QuotaLimits
@@ -116,7 +118,10 @@ async function answerCommand(
   response: Response,
 ): Promise<void> {
   parseQuery(NO_QUERY, request.query)
-  const idempotency = idempotencyOf(request, response, context, route.idempotency === 'required')
+  const idempotency =
+    route.idempotency === 'required'
+      ? demandedKey(request, response, context)
+      : idempotencyOf(request, response, context)
   const body = parse(route.body ?? NO_BODY, request.body)
   const input = route.input(request.params as Params, body, context)
   if (input === null) throw new Problem('not_found')
@@ -164,7 +169,7 @@ async function answerAction(
   response: Response,
 ): Promise<void> {
   parseQuery(NO_QUERY, request.query)
-  const idempotency = idempotencyOf(request, response, context)
+  const idempotency = demandedKey(request, response, context)
   const body = parse(route.body, request.body)
   const params = request.params as Params
   const requestId = response.locals.requestId as string
@@ -224,21 +229,26 @@ async function send(
   else sendJson(response, answer.status, body)
 }
 
+const keyProblem = (message: string): Problem =>
+  new Problem('validation_failed', { fields: { 'Idempotency-Key': [message] }, unknown_fields: [] })
+
+function demandedKey(request: Request, response: Response, context: RouteContext): Idempotency {
+  const idempotency = idempotencyOf(request, response, context)
+  if (!idempotency) throw keyProblem('é obrigatória nesta operação')
+  return idempotency
+}
+
 /** The key with what tells its request from others; only a POST takes a key. */
 function idempotencyOf(
   request: Request,
   response: Response,
   { requestSecret: secret }: RouteContext,
-  required = false,
 ): Idempotency | undefined {
   if (request.method !== 'POST') return undefined
   const key = request.get('idempotency-key')
-  if (key === undefined && !required) return undefined
+  if (key === undefined) return undefined
   // Header values are bytes; anything but printable ASCII would be stored as something else than was meant.
-  if (key === undefined || !/^[\x20-\x7e]{1,255}$/.test(key)) {
-    const message = key === undefined ? 'é obrigatória nesta operação' : 'deve ter de 1 a 255 caracteres ASCII visíveis'
-    throw new Problem('validation_failed', { fields: { 'Idempotency-Key': [message] }, unknown_fields: [] })
-  }
+  if (!/^[\x20-\x7e]{1,255}$/.test(key)) throw keyProblem('deve ter de 1 a 255 caracteres ASCII visíveis')
   const [path = ''] = request.originalUrl.split('?', 1)
   const rawBody = response.locals.rawBody as Buffer | undefined
   return identify(key, { path, body: request.body, rawBody }, secret)

@@ -9,8 +9,9 @@ import type { Params } from '#http/paths.ts'
 import type { ProblemCode } from '#http/problems.ts'
 import type { Command } from '#ledger/command.ts'
 import type { EventStore } from '#ledger/port.ts'
+import type { Idempotency } from '#ledger/write/idempotency.ts'
 import type { Operating } from '#ledger/write/operation.ts'
-import type { Answer, Request } from '#ledger/write/unit-of-work.ts'
+import type { Answer } from '#ledger/write/unit-of-work.ts'
 import type { Payments } from '#payments/pay-order.ts'
 import type { Caller } from './authenticate.ts'
 
@@ -88,7 +89,7 @@ export interface CommandRoute<B = unknown, I = unknown> extends Common {
   readonly refusals?: readonly RefusalCode[]
   /** Where a POST or PUT creates nothing. */
   readonly status?: 200
-  /** Settlement demands an Idempotency-Key; every other POST takes one. */
+  /** Settlement demands an Idempotency-Key, as actions do; every other POST takes one. */
   readonly idempotency?: 'required'
   readonly command: Command<I>
   /** Null when the path names no possible record (an id that is not a positive integer), or what the path forbids in the body. */
@@ -119,12 +120,15 @@ export interface OperationCall<B> {
 export interface ActionContext<B> extends Payments {
   readonly caller: Caller
   readonly requestId: string
-  readonly idempotency: Request['idempotency']
+  readonly idempotency: Idempotency
   readonly params: Params
   readonly body: B
 }
 
-/** Creates something in more than one unit of work, as asking the payment provider in between: a POST that answers 201. */
+/**
+ * Creates something in more than one unit of work, as asking the payment provider in between: a POST that answers 201. What
+ * was done outside cannot be taken back, so that it demands an Idempotency-Key.
+ */
 export interface ActionRoute<B = unknown> extends Common {
   readonly method: 'post'
   readonly body: z.ZodType<B>
@@ -146,6 +150,10 @@ export interface BatchRoute<I = unknown> extends Common {
 
 // biome-ignore lint/suspicious/noExplicitAny: a list of routes mixes types; the helpers below checked each route
 export type Route = ReadRoute<any> | CommandRoute<any, any> | BatchRoute<any> | OperationRoute<any> | ActionRoute<any>
+
+/** Whether calls are refused without an Idempotency-Key. */
+export const demandsKey = (route: Route): boolean =>
+  'act' in route || ('command' in route && route.idempotency === 'required')
 
 export const read = <Q>(route: Omit<ReadRoute<Q>, 'method'>): Route => ({ method: 'get', ...route })
 export const write = <B, I>(route: CommandRoute<B, I>): Route => route

@@ -8,9 +8,9 @@ import { splitOf } from '#domain/orders.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { Email, text } from '#domain/text.ts'
 import { isRefusal } from '#ledger/command.ts'
-import { lookUpReplay } from '#ledger/write/idempotency.ts'
+import { type Idempotency, lookUpReplay } from '#ledger/write/idempotency.ts'
 import { type Acting, runCommand } from '#ledger/write/run.ts'
-import type { Answer, Request } from '#ledger/write/unit-of-work.ts'
+import type { Answer } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { PaymentObject } from '#projections/order-payments.ts'
 import type { OrderObject } from '#projections/orders.ts'
@@ -41,11 +41,10 @@ export interface Payments {
   readonly provider: PaymentProvider
   /** Where the provider reaches the service; no slash at its end. */
   readonly publicUrl: string
-  /** An id for an attempt that no Idempotency-Key stands for. */
-  readonly newId: () => string
 }
 
-interface Paying extends Pick<Request, 'idempotency'> {
+interface Paying {
+  readonly idempotency: Idempotency
   readonly acting: Acting
   readonly orderId: number
   readonly payment: PayInput
@@ -54,7 +53,7 @@ interface Paying extends Pick<Request, 'idempotency'> {
 /** A payment that an attempt of ours is to make. */
 type Attempt = PaymentObject & { readonly attempt_id: string }
 
-/** Namespace of the ids of attempts that an Idempotency-Key stands for; any fixed one would do. */
+/** Namespace of the ids of attempts; any fixed one would do. */
 const ATTEMPTS = '9d7a1c9e-5f0a-4a51-8f0e-6c1c2b7d4e10'
 
 /**
@@ -71,9 +70,9 @@ export async function payOrder(payments: Payments, paying: Paying): Promise<Answ
   if (replay) return replay
   const reference = await findReference(pool, acting.companyId, orderId)
   if (reference === null) return refuse('not_found')
-  const attemptId = attemptOf(paying, reference, payments.newId)
+  const attemptId = attemptOf(paying, reference)
   const { payment_method_id } = paying.payment
-  const start = { id: orderId, attempt_id: attemptId, idempotency_key: idempotency?.key ?? null, payment_method_id }
+  const start = { id: orderId, attempt_id: attemptId, idempotency_key: idempotency.key, payment_method_id }
   const started = await runCommand(writer, acting, startPayment, start, { reply: CREATED })
   if (isRefusal(started)) return started
   const order = JSON.parse(started.body) as OrderObject
@@ -87,10 +86,8 @@ export async function payOrder(payments: Payments, paying: Paying): Promise<Answ
 }
 
 /** A key and a request mean one attempt of an order, whichever process they come to and however often. */
-function attemptOf({ idempotency }: Paying, reference: string, newId: () => string): string {
-  if (!idempotency) return newId()
-  return uuidv5(`${reference}\n${idempotency.requestHash}\n${idempotency.key}`, ATTEMPTS)
-}
+const attemptOf = ({ idempotency: { requestHash, key } }: Paying, reference: string): string =>
+  uuidv5(`${reference}\n${requestHash}\n${key}`, ATTEMPTS)
 
 /** What is known of an attempt's payment; null when the provider has to be asked. */
 function recordKnown(orderId: number, payment: Attempt): RecordPaymentInput | null {

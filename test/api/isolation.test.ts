@@ -108,7 +108,11 @@ describe("another company's records", () => {
       ['POST', '/orders/ID/payments', theirs.order, { payment_method_id: 'pix', payer_email: 'ana@example.com' }],
     ]
     for (const [method, path, id, body] of routes) {
-      await expectAlike((asked) => company.call(method, path.replace('ID', String(asked)), body), id, MISSING)
+      await expectAlike(
+        (asked) => company.call(method, path.replace('ID', String(asked)), body, { 'idempotency-key': 'k' }),
+        id,
+        MISSING,
+      )
     }
     await expectAlike((id) => company.get(`/sales/by-external/${id}`), 'pedido', 'nenhum')
   })

@@ -95,7 +95,7 @@ describe('orders', () => {
     expect(cancelled.body.data.cancelled_at).to.match(LOCAL_TIME)
     expect((await cancel()).text).to.equal(cancelled.text)
     const pix = { payment_method_id: 'pix', payer_email: 'ana@example.com' }
-    expectInvalid(await company.post(`/orders/${id}/payments`, pix), ['status'])
+    expectInvalid(await company.post(`/orders/${id}/payments`, pix, { 'idempotency-key': 'k' }), ['status'])
     expect(idsIn(await company.get('/orders?status=cancelled'))).to.deep.equal([id])
     expectProblem(await (await api.company()).post(`/orders/${id}/cancel`, {}), 404, 'not_found')
     expectInvalid(await cancel({ motive: 'x' }), [], ['motive'])
@@ -187,7 +187,11 @@ describe('orders', () => {
     const payment = { payment_method_id: 'pix', payer_email: 'ana@example.com' }
     for (const target of [id, 9_000_001]) {
       expectProblem(await theirs.get(`/orders/${target}`), 404, 'not_found')
-      expectProblem(await theirs.post(`/orders/${target}/payments`, payment), 404, 'not_found')
+      expectProblem(
+        await theirs.post(`/orders/${target}/payments`, payment, { 'idempotency-key': 'k' }),
+        404,
+        'not_found',
+      )
     }
     expect((await theirs.get('/orders')).body.data).to.deep.equal([])
   })

@@ -99,8 +99,8 @@ function ofProvider(): Target {
     query: [],
     async prepare(world) {
       const paying = CASES.payOrder?.[201] as NonNullable<(typeof CASES)[string][string]>
-      const { params, body } = await paying(world)
-      await world.company.post(`/orders/${params?.id}/payments`, body)
+      const { params, body, headers } = await paying(world)
+      await world.company.post(`/orders/${params?.id}/payments`, body, headers)
       const { data } = (await world.company.get(`/orders/${params?.id}`)).body
       return {
         method: 'POST',

@@ -79,7 +79,7 @@ describe('a payment that is interrupted', () => {
 
   const pay = (orderId: number, key: string, writer: Writer = api.core.writer) =>
     payOrder(
-      { pool: api.core.pool, writer, provider, publicUrl: 'https://tillbook.example', newId: uuidv7 },
+      { pool: api.core.pool, writer, provider, publicUrl: 'https://tillbook.example' },
       {
         acting: asApiKey({ companyId: company.id, keyId: 1 }, uuidv7()),
         idempotency: { key, requestHash: 'a'.repeat(64) },
@@ -126,7 +126,7 @@ describe('a payment that is interrupted', () => {
       open = resolve
     })
     for (const _ of ids) provider.twist(async (charge) => gate.then(charge))
-    const paying = ids.map((id) => company.post(`/orders/${id}/payments`, card))
+    const paying = ids.map((id) => company.post(`/orders/${id}/payments`, card, { 'idempotency-key': `k-${id}` }))
     await until(() => provider.calls.length === ids.length)
     const listed = await company.get(`/orders?status=pending&limit=200`)
     expect(listed.body.data.map((order: Json) => order.id)).to.include.members(ids)

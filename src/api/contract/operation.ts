@@ -3,7 +3,7 @@ import type { ZodOpenApiOperationObject, ZodOpenApiResponseObject, ZodOpenApiRes
 import { ExternalId, Id } from '#domain/text.ts'
 import { messageOf, type ProblemCode } from '#http/problems.ts'
 import { batchOf } from '../batch.ts'
-import type { Route } from '../route.ts'
+import { demandsKey, type Route } from '../route.ts'
 import { codesByStatus, ERROR_SCHEMAS, takesBody } from './errors.ts'
 
 /** A group of operations, as readers look for them. */
@@ -120,8 +120,7 @@ const IdempotencyKey = z
 function parametersOf(route: Route) {
   const names = parameterNames(route.path)
   const path = Object.fromEntries(names.map((name) => [name, pathParameter(name)]))
-  const required = 'command' in route && route.idempotency === 'required'
-  const key = required ? IdempotencyKey : IdempotencyKey.optional()
+  const key = demandsKey(route) ? IdempotencyKey : IdempotencyKey.optional()
   return {
     ...(names.length > 0 ? { path: z.object(path) } : {}),
     ...('read' in route && route.query ? { query: route.query as unknown as ObjectSchema } : {}),

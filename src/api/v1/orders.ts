@@ -246,7 +246,7 @@ export const orderRoutes: readonly Route[] = [
     operation: 'payOrder',
     summary: 'Inicia um pagamento do pedido no provedor',
     description:
-      'Responde com o pedido. Um pedido que ainda não foi pago aceita novas tentativas. Use uma `Idempotency-Key`: repetir a chamada com ela, também depois de um 503, nunca cobra duas vezes.',
+      'Responde com o pedido. Um pedido que ainda não foi pago aceita novas tentativas, cada uma com a sua `Idempotency-Key`, que é obrigatória: repetir a chamada com ela, também depois de um 503, nunca cobra duas vezes.',
     body: PayInput.meta({ id: 'PayInput' }),
     example: payExample,
     reply: singleOf(Order),

@@ -25,6 +25,8 @@ export async function placeOrder(world: World, alias?: string) {
   return world.create('/orders', order)
 }
 
+const key = (world: World) => ({ 'idempotency-key': world.unique('key') })
+
 export const orderCases: Cases = {
   listOrders: {
     200: async (world) => {
@@ -36,7 +38,7 @@ export const orderCases: Cases = {
     200: async (world) => {
       const { id } = await placeOrder(world)
       world.provider.status = 'approved'
-      await world.company.post(`/orders/${id}/payments`, pix)
+      await world.company.post(`/orders/${id}/payments`, pix, key(world))
       return { params: { id } }
     },
   },
@@ -46,7 +48,7 @@ export const orderCases: Cases = {
     order_already_paid: async (world) => {
       const { id } = await placeOrder(world)
       world.provider.status = 'approved'
-      await world.company.post(`/orders/${id}/payments`, pix)
+      await world.company.post(`/orders/${id}/payments`, pix, key(world))
       return { params: { id }, body: {} }
     },
   },
@@ -82,24 +84,25 @@ export const orderCases: Cases = {
       return {
         params: { id: (await placeOrder(world)).id },
         body: { ...pix, payment_method_id: 'visa', token: 'cartao' },
+        headers: key(world),
       }
     },
     order_already_paid: async (world) => {
       const { id } = await placeOrder(world)
       world.provider.status = 'approved'
-      await world.company.post(`/orders/${id}/payments`, pix)
-      return { params: { id }, body: pix }
+      await world.company.post(`/orders/${id}/payments`, pix, key(world))
+      return { params: { id }, body: pix, headers: key(world) }
     },
     payment_refused: async (world) => {
       const { id } = await placeOrder(world)
       world.provider.twist(() => {
         throw new ProviderRefused([{ code: '2067', description: 'Invalid user identification number' }])
       })
-      return { params: { id }, body: pix }
+      return { params: { id }, body: pix, headers: key(world) }
     },
     provider_configuration_invalid: async (world) => {
       const { id } = await placeOrder(world, await openStore(world, {}))
-      return { params: { id }, body: pix }
+      return { params: { id }, body: pix, headers: key(world) }
     },
   },
 }

@@ -17,8 +17,8 @@ interface Cashier {
   alias(): string
   /** Places an order. */
   place(unit_price?: string): Promise<Json>
-  /** Pays an order under an Idempotency-Key, if there is one. */
-  pay(id: number, key?: string, body?: object): Promise<Reply>
+  /** Pays an order under an Idempotency-Key, of which each attempt has another one by default; null sends none. */
+  pay(id: number, key?: string | null, body?: object): Promise<Reply>
   show(id: number): Promise<Json>
   /** What the service does when the provider tells of a payment. */
   tell(orderId: number, payment: ProviderPayment): ReturnType<typeof applyPayment>
@@ -31,6 +31,7 @@ export function useCashier(): Cashier {
   const { api, company } = useCompanyPerTest({ provider, log: (_message, error) => logged.push(error) })
   let alias: string
   let stores = 0
+  let attempts = 0
 
   beforeEach('open a store', async () => {
     alias = `loja-${++stores}`
@@ -56,8 +57,8 @@ export function useCashier(): Cashier {
       const items = [{ description: 'Cesta', quantity: '1', unit_price }]
       return (await company.post('/orders', { store_alias: alias, customer: { name: 'Ana' }, items })).body.data
     },
-    pay: (id, key, body = card) =>
-      company.post(`/orders/${id}/payments`, body, key === undefined ? {} : { 'idempotency-key': key }),
+    pay: (id, key = `tentativa-${++attempts}`, body = card) =>
+      company.post(`/orders/${id}/payments`, body, key === null ? {} : { 'idempotency-key': key }),
     show: async (id) => (await company.get(`/orders/${id}`)).body.data,
     tell: (orderId, payment) =>
       applyPayment(api.core.writer, { companyId: company.id, orderId, requestId: null }, payment),

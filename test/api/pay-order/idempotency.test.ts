@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { type ProviderPayment, ProviderUnavailable } from '#payments/provider-port.ts'
-import { expectProblem } from '../../support/answers.ts'
+import { expectInvalid, expectProblem } from '../../support/answers.ts'
 import { startApi } from '../../support/api.ts'
 
 import { lostAnswer } from '../../support/memory-provider.ts'
@@ -93,6 +93,15 @@ describe('payment of an order with an Idempotency-Key', () => {
       expectProblem(await pay(another.id, 'k'), 409, 'idempotency_key_reuse')
     }
     expect(provider.payments).to.have.length(1)
+  })
+
+  it('is demanded: without it nothing is tried, however often it is called at once [PAY-15]', async () => {
+    const { id } = await place()
+    const replies = await Promise.all([pay(id, null), pay(id, null), pay(id, null)])
+    for (const reply of replies) expectInvalid(reply, ['Idempotency-Key'])
+    expectInvalid(await pay(9_000_001, null), ['Idempotency-Key'])
+    expect(provider.calls).to.have.length(0)
+    expect((await show(id)).payments).to.deep.equal([])
   })
 
   it('answers 409 for a key of another operation before anything is charged', async () => {
