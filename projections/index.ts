@@ -15,7 +15,7 @@ import { usersProjection, userView } from './users.ts'
 import { webhooksProjection, webhookView } from './webhooks.ts'
 
 /** Raised when a projection writes something else from the same events; the next start then rebuilds the tables. */
-const MEANING = 2
+const MEANING = 3
 
 /** In the order in which they see each event; the company comes first, because the others read it. */
 const projections = [

@@ -6,7 +6,7 @@ import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
 import { companyOf, timezoneOf } from './companies.ts'
 import { BY_CHANGE, type Changed, changedColumns, docView, existing, projection, stamp } from './define.ts'
-import { attemptRefused, attemptStarted, type PaymentObject, paymentRecorded } from './order-payments.ts'
+import { attemptRefused, attemptStarted, type Moment, type PaymentObject, paymentRecorded } from './order-payments.ts'
 
 type Placed = DataOf<'OrderPlaced'>
 
@@ -111,10 +111,15 @@ interface OrderChange {
   readonly row?: Partial<Pick<OrderRow, 'carried_by' | 'attempted_at'>>
 }
 
-function changeOrder(rows: Changes, event: OrderEvent, change: (row: Readonly<OrderRow>, at: string) => OrderChange) {
+function changeOrder(
+  rows: Changes,
+  event: OrderEvent,
+  change: (row: Readonly<OrderRow>, moment: Moment) => OrderChange,
+) {
   const before = existing(rows, orderById(event.data.id))
-  const at = inZone(event.recorded_at, timezoneOf(rows))
-  const changed = change(before, at)
+  const timezone = timezoneOf(rows)
+  const at = inZone(event.recorded_at, timezone)
+  const changed = change(before, { at, timezone })
   const row = { ...before, ...changed.row }
   const doc = { ...before.doc, ...changed.doc, updated_at: at }
   doc.payment = foremost(doc, row.carried_by)
@@ -128,9 +133,11 @@ function foremost({ status, payments }: OrderObject, carriedBy: string | null): 
   return carrierOf(payments, carriedBy) ?? last
 }
 
-const changing = <E extends OrderEvent>(change: (row: Readonly<OrderRow>, event: E, at: string) => OrderChange) => ({
+const changing = <E extends OrderEvent>(
+  change: (row: Readonly<OrderRow>, event: E, at: string, moment: Moment) => OrderChange,
+) => ({
   refs: (event: E) => [orderById(event.data.id)],
-  apply: (rows: Changes, event: E) => changeOrder(rows, event, (row, at) => change(row, event, at)),
+  apply: (rows: Changes, event: E) => changeOrder(rows, event, (row, moment) => change(row, event, moment.at, moment)),
 })
 
 /**
@@ -193,8 +200,8 @@ export const ordersProjection = projection('orders', [orders, paymentKeys], {
     ],
     apply(rows, event) {
       const { data, recorded_at } = event
-      changeOrder(rows, event, ({ doc }, at) => ({
-        doc: { payments: attemptStarted(doc.payments, data, at) },
+      changeOrder(rows, event, ({ doc }, moment) => ({
+        doc: { payments: attemptStarted(doc.payments, data, moment) },
         row: { attempted_at: recorded_at },
       }))
       if (data.idempotency_key === null) return
@@ -210,8 +217,8 @@ export const ordersProjection = projection('orders', [orders, paymentKeys], {
   PaymentRefused: changing(({ doc }, { data }: EventOf<'PaymentRefused'>, at) => ({
     doc: { payments: attemptRefused(doc.payments, data, at) },
   })),
-  PaymentRecorded: changing(({ doc }, { data }: EventOf<'PaymentRecorded'>, at) => ({
-    doc: { payments: paymentRecorded(doc.payments, data, doc.total, at) },
+  PaymentRecorded: changing(({ doc }, { data }: EventOf<'PaymentRecorded'>, _at, moment) => ({
+    doc: { payments: paymentRecorded(doc.payments, data, doc.total, moment) },
   })),
   OrderAlarmRaised: changing(({ doc }, { data }: EventOf<'OrderAlarmRaised'>, raised_at) => {
     const { code, provider_payment_id } = data

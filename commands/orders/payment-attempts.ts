@@ -18,6 +18,10 @@ export const StartPaymentInput = z.strictObject({
   /** Of the request; one key stands for one attempt. */
   idempotency_key: z.string().nullable(),
   payment_method_id: text(60),
+  /** Of a card. */
+  installments: z.int().positive().nullish(),
+  /** Time to pay; null of a card, which is decided at once. */
+  expires_in_minutes: z.int().positive().nullish(),
 })
 export type StartPaymentInput = z.infer<typeof StartPaymentInput>
 
@@ -55,12 +59,19 @@ export const startPayment = command<StartPaymentInput>({
       attempt_id,
       idempotency_key,
       payment_method_id,
+      ...(input.installments ? { installments: input.installments } : {}),
+      ...(input.expires_in_minutes ? { expires_at: minutesAfter(now, input.expires_in_minutes) } : {}),
       amount: order.doc.total,
       commission_percentage: store.doc.commission_percentage,
     })
     return accept('created', started.subject, [started])
   },
 })
+
+const MINUTE_MS = 60_000
+
+const minutesAfter = (at: string, minutes: number): string =>
+  new Date(Date.parse(at) + minutes * MINUTE_MS).toISOString()
 
 const attemptOf = (order: Readonly<OrderRow> | null, attemptId: string) =>
   order?.doc.payments.find((payment) => payment.attempt_id === attemptId)

@@ -1,8 +1,16 @@
 import { z } from 'zod'
-import { carrierOf, hasBeenPaid, judge, orderStatusOf, splitOf, statusOfProvider } from '#domain/orders.ts'
+import {
+  carrierOf,
+  hasBeenPaid,
+  judge,
+  type OrderStatus,
+  orderStatusOf,
+  splitOf,
+  statusOfProvider,
+} from '#domain/orders.ts'
 import { refuse } from '#domain/refusal.ts'
 import { Id, text } from '#domain/text.ts'
-import { type DataOf, event } from '#events/catalogue.ts'
+import { type DataOf, EVENT_TYPES, event } from '#events/catalogue.ts'
 import { accept, command } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
 import { type PaymentObject, paymentRecorded } from '#projections/order-payments.ts'
@@ -18,6 +26,7 @@ export const RecordPaymentInput = z.strictObject({
   provider_status: text(100),
   status_detail: text(200).nullable(),
   live_mode: z.boolean(),
+  ...EVENT_TYPES.PaymentRecorded.data.pick({ pix: true, boleto: true, card: true }).shape,
 })
 export type RecordPaymentInput = z.infer<typeof RecordPaymentInput>
 
@@ -35,7 +44,7 @@ export const recordPayment = command<RecordPaymentInput>({
     return order ? [storeById(order.store_id)] : []
   },
   decide(rows, input, { now }) {
-    const { id, provider_payment_id, attempt_id, ...told } = input
+    const { id, provider_payment_id, attempt_id, pix, boleto, card, ...told } = input
     const order = rows.get(orderById(id))
     if (!order) return refuse('not_found')
     const { payments, total } = order.doc
@@ -54,8 +63,9 @@ export const recordPayment = command<RecordPaymentInput>({
       attempt_id: attempt?.attempt_id ?? null,
       commission_percentage: (attempt ?? known ?? store.doc).commission_percentage,
       ...(isMove ? { ...told, status } : statusOf(known as PaymentObject)),
+      ...newDetails({ pix, boleto, card }, known, status),
     }
-    const after = paymentRecorded(payments, recorded, total, now)
+    const after = paymentRecorded(payments, recorded, total, { at: now, timezone: 'UTC' })
     return accept('updated', `order/${id}`, [
       event('PaymentRecorded', recorded),
       ...orderFollows(order, after, recorded),
@@ -63,8 +73,22 @@ export const recordPayment = command<RecordPaymentInput>({
   },
 })
 
+/** What is not known yet of what a payment is made with; nobody pays a Pix or a boleto that does not wait. */
+function newDetails(
+  { pix, boleto, card }: Pick<Recorded, 'pix' | 'boleto' | 'card'>,
+  known: PaymentObject | null,
+  status: OrderStatus | null,
+): Pick<Recorded, 'pix' | 'boleto' | 'card'> {
+  const isWaiting = status === 'pending'
+  return {
+    ...(pix && isWaiting && !known?.pix ? { pix } : {}),
+    ...(boleto && isWaiting && !known?.boleto ? { boleto } : {}),
+    ...(card && !known?.card?.last_four ? { card } : {}),
+  }
+}
+
 /** What an event says of a payment's state, as it is known. */
-function statusOf({ provider_status, status_detail, status, live_mode }: PaymentObject) {
+function statusOf({ provider_status, provider_status_detail: status_detail, status, live_mode }: PaymentObject) {
   if (provider_status === null || live_mode === null) throw new Error('a payment is known without its state')
   return { provider_status, status_detail, status, live_mode }
 }

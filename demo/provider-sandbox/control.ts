@@ -168,14 +168,15 @@ export const sandboxHelp = (url: string): string => `
   Start the service with it, and create a payment of an order (docs/online-store.md):
     PAYMENT_PROVIDER_URL=${url} npm start
 
-  Card tokens: APRO approves at once, OTHE rejects at once; any other payment stays pending.
+  Card tokens: APRO approves at once, OTHE rejects at once; any other payment stays pending until it is paid or its time is over.
+  Cards: 4… visa, 5… master, 636… elo, 37… amex, in up to 12 instalments of at least R$ 5,00.
   Access tokens that begin with INVALID are refused. Payments are forgotten when this ends.
 
   What has been paid, and what was told:
     curl -s ${url}/sandbox/payments
     curl -s ${url}/sandbox/notifications
   What happens to a payment; each tells the service with a signed notification:
-    curl -sX POST ${url}/sandbox/payments/ID/approve     also: reject cancel refund charge-back
+    curl -sX POST ${url}/sandbox/payments/ID/approve     also: expire reject cancel refund charge-back
   Tell it again, five times side by side:
     curl -sX POST ${url}/sandbox/payments/ID/notify -H 'Content-Type: application/json' -d '{"times":5,"at_once":true}'
   Tell a lie: bad_signature unsigned other_order (with url) other_amount other_mode unknown_payment other_type

@@ -89,10 +89,10 @@ async function answerRead(
     return
   }
   const query = parseQuery(route.query ?? NO_QUERY, request.query)
-  const { pool, store, verifier, limits } = context
+  const { pool, store, verifier, limits, provider } = context
   const caller = callerOf(response)
   const params = request.params as Params
-  const answer = await route.read({ pool, store, verifier, limits, caller, params, query })
+  const answer = await route.read({ pool, store, verifier, limits, provider, caller, params, query })
   if (!answer) throw new Problem('not_found')
   if (answer.revision !== undefined) response.setHeader('X-Ledger-Revision', answer.revision)
   const sent = await sendRepresentation(response, representationOf(Buffer.from(answer.body)), context.compress)

@@ -13,6 +13,7 @@ import type { Idempotency } from '#ledger/write/idempotency.ts'
 import type { Operating } from '#ledger/write/operation.ts'
 import type { Answer } from '#ledger/write/unit-of-work.ts'
 import type { Payments } from '#payments/pay-order.ts'
+import type { PaymentProvider } from '#payments/provider-port.ts'
 import type { Caller } from './authenticate.ts'
 
 /** 1 MB (HTTP-7). */
@@ -54,6 +55,7 @@ export interface ReadContext<Q> {
   readonly store: EventStore
   readonly verifier: Verifier
   readonly limits: QuotaLimits
+  readonly provider: Pick<PaymentProvider, 'getPaymentMethods' | 'getCardOptions'>
   readonly caller: Caller
   readonly params: Params
   readonly query: Q
@@ -69,6 +71,8 @@ export interface ReadRoute<Q = unknown> extends Common {
    * one of them changes. What is in `ops` moves without the ledger.
    */
   readonly ofLedger?: boolean
+  /** Codes that it may refuse with, beside those of any read. */
+  readonly refusals?: readonly ProblemCode[]
   read(context: ReadContext<Q>): Promise<ReadAnswer | null>
 }
 

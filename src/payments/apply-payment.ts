@@ -37,6 +37,7 @@ export const recordOf = (orderId: number, payment: ProviderPayment): RecordPayme
     provider_status: payment.status,
     status_detail: payment.statusDetail,
     live_mode: payment.liveMode,
+    ...payment.details,
   })
 
 /**

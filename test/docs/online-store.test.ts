@@ -22,7 +22,10 @@ const ROOT = process.cwd()
 const EXPECTED: Readonly<Record<string, string>> = {
   'A store': '{"alias":"minha-loja","enabled":true,"has_notification_secret":true}\n{"delivery":"send","signs":true}\n',
   'An order': '{"status":"pending","total":"99.90","payment":null}\n',
-  'A payment': '{"status":"pending","payment":"pending"}\n',
+  'A payment':
+    '{"status":"pending","payment":{"status":"pending","status_detail":"Aguardando o pagamento do comprador.",' +
+    '"pix":["expires_at","qr_code","qr_code_base64","ticket_url"]}}\n' +
+    '[["pix","card","boleto"],"visa",{"installments":2,"installment_amount":"51.45","total_amount":"102.90"}]\n',
   'The buyer pays':
     '{"processed":true,"status":"paid","message":"Notificação processada."}\n' +
     '{"status":"paid","released":true,"commission":{"percentage":"5.00","amount":"5.00","store_amount":"94.90"}}\n',

@@ -31,6 +31,8 @@ export function stubProvider(): StubProvider {
     asked: [],
     before: () => {},
     createPayment: () => Promise.reject(new Error('no payment is made here')),
+    getPaymentMethods: () => Promise.reject(new Error('nobody asks how to pay here')),
+    getCardOptions: () => Promise.reject(new Error('nobody asks how to pay here')),
     async getPayment(_account, id) {
       stub.asked.push(id)
       await stub.before()
@@ -123,6 +125,7 @@ export const paymentOf = (order: OrderObject, changes: Partial<ProviderPayment> 
   attemptId: order.payments[0]?.attempt_id ?? null,
   amountCents: 4630,
   liveMode: false,
+  details: {},
   ...changes,
 })
 

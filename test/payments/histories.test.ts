@@ -131,7 +131,8 @@ describe('an order, whatever happens to its payments and to the news of them,', 
   async function pay(order: OrderObject, { token, provider, writes, isRepeated }: Action & { do: 'pay' }) {
     const before = ofOrder(order).length
     const headers = { 'idempotency-key': `key-${++keys}` }
-    const body = { payment_method_id: token ? 'visa' : 'pix', payer_email: 'maria@example.com', token }
+    const payer = { email: 'maria@example.com' }
+    const body = token ? { method: 'card', brand: 'visa', token, payer } : { method: 'pix', payer }
     const post = (): Promise<Reply> => shop.company.post(`/orders/${order.id}/payments`, body, headers)
     writerFaults.push(...writes)
     if (provider) providerFaults.push(provider)

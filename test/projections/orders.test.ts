@@ -44,13 +44,19 @@ describe('the orders read model', () => {
     expect(started.payments).to.deep.equal([
       {
         attempt_id: attemptId(1),
+        method: 'pix',
         provider_payment_id: null,
         provider_status: null,
-        status_detail: null,
+        provider_status_detail: null,
         status: 'pending',
+        status_detail: null,
         payment_method_id: 'pix',
         amount: '100.00',
         commission_percentage: '5.00',
+        expires_at: null,
+        pix: null,
+        boleto: null,
+        card: null,
         live_mode: null,
         refusal: null,
         started_at: local(3),
@@ -66,10 +72,30 @@ describe('the orders read model', () => {
       ...started.payment,
       provider_payment_id: 'p1',
       provider_status: 'approved',
-      status_detail: 'accredited',
+      provider_status_detail: 'accredited',
       status: 'paid',
+      status_detail: 'Pagamento aprovado.',
       live_mode: false,
       updated_at: local(4),
+    })
+  })
+
+  it('shows what there is to pay with as long as the payment waits, on the company’s calendar [PAY-23]', async () => {
+    const slip = { barcode: '2379', digitable_line: '2379 3', ticket_url: null }
+    const boleto = [
+      paymentStarted(1, { payment_method_id: 'bolbradesco', expires_at: '2026-03-14T01:30:00.000Z' }),
+      paymentRecorded(1, { boleto: slip }),
+    ]
+    expect((await orderAfter(...boleto)).payment).to.deep.include({
+      method: 'boleto',
+      expires_at: '2026-03-13T22:30:00.000-03:00',
+      boleto: { ...slip, due_on: '2026-03-13' },
+    })
+    expect((await orderAfter(...boleto, paymentRecorded(1, approved))).payment).to.include({ boleto: null })
+    const card = paymentStarted(1, { payment_method_id: 'visa', installments: 3 })
+    const known = { last_four: '5682', installments: 3 }
+    expect((await orderAfter(card, paymentRecorded(1, { ...approved, card: known }))).payment).to.deep.include({
+      card: { ...known, brand: 'visa' },
     })
   })
 

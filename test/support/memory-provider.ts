@@ -44,6 +44,7 @@ export function createMemoryProvider(): MemoryProvider {
           attemptId: payment.attemptId,
           amountCents: payment.amountCents,
           liveMode: !account.sandbox,
+          details: {},
         }
         byAttempt.set(payment.attemptId, made)
         provider.payments.push(made)
@@ -53,6 +54,11 @@ export function createMemoryProvider(): MemoryProvider {
       return twist ? twist(charge, payment) : charge()
     },
     getPayment: async (_account, id) => provider.payments.find((payment) => payment.id === id) ?? null,
+    getPaymentMethods: async () => ['pix', 'bolbradesco', 'visa'],
+    getCardOptions: async (_account, amountCents, bin) =>
+      bin.startsWith('4')
+        ? { brand: 'visa', installments: [{ installments: 1, installmentCents: amountCents, totalCents: amountCents }] }
+        : null,
     findPayments: async (_account, reference) =>
       provider.payments.filter((payment) => payment.externalReference === reference),
   }

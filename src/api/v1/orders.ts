@@ -1,12 +1,15 @@
 import { z } from 'zod'
 import { CancelOrderInput, cancelOrder } from '#commands/orders/cancel-order.ts'
 import { OrderInput, placeOrder } from '#commands/orders/place-order.ts'
+import { ONLINE_METHODS } from '#domain/online-payment.ts'
 import { NOTIFICATION_OUTCOMES, ORDER_STATUSES } from '#domain/orders.ts'
 import { ExternalId, text } from '#domain/text.ts'
 import { ORDER_ALARMS } from '#events/orders.ts'
 import { pathId, withId } from '#http/paths.ts'
 import { asApiKey } from '#ledger/write/run.ts'
-import { PayInput, payOrder } from '#payments/pay-order.ts'
+import { PayInput } from '#payments/pay-input.ts'
+import { payOrder } from '#payments/pay-order.ts'
+import { type PaymentOptionsObject, paymentOptions } from '#payments/payment-options.ts'
 import type { PaymentObject } from '#projections/order-payments.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import {
@@ -18,7 +21,7 @@ import {
 } from '#queries/orders.ts'
 import { pageOf, singleOf } from '../contract/envelopes.ts'
 import { Amount, NullableText, RecordId, Timestamp } from '../contract/formats.ts'
-import { action, type Route, read, write } from '../route.ts'
+import { action, type Route, read, single, write } from '../route.ts'
 import { answerPage, getByExternalRoute, getRoute, listRoute, pageQuery } from './record-routes.ts'
 import { lineExamples, lineShape } from './sales.ts'
 
@@ -34,21 +37,28 @@ const orderExample = {
   delivery_fee: '8.70',
 }
 
-/** A payment as a request sends it; the token is the provider's, of a card. */
+/** A payment as a request sends it; what it does not say of the payer, the order's customer does. */
 const payExample = {
-  payment_method_id: 'pix',
-  payer_email: 'maria@exemplo.com.br',
+  method: 'pix',
+  payer: { email: 'maria@exemplo.com.br' },
+  expires_in_minutes: 60,
 }
 
 const paymentExample = {
   attempt_id: '5f0c9a62-8b1e-5c3a-9f43-2b8f5d1c7e90',
+  method: 'card',
   provider_payment_id: '1325908722',
   provider_status: 'approved',
-  status_detail: 'accredited',
+  provider_status_detail: 'accredited',
   status: 'paid',
-  payment_method_id: 'pix',
+  status_detail: 'Pagamento aprovado.',
+  payment_method_id: 'visa',
   amount: '50.00',
   commission_percentage: '5.00',
+  expires_at: null,
+  pix: null,
+  boleto: null,
+  card: { last_four: '6351', brand: 'visa', installments: 2 },
   live_mode: true,
   refusal: null,
   started_at: '2026-11-21T08:20:01.007-03:00',
@@ -91,16 +101,44 @@ const OrderCustomer = z
 
 const OrderItem = z.strictObject(lineShape).meta({ id: 'OrderItem' })
 
+const Pix = z
+  .strictObject({
+    qr_code: z.string(),
+    qr_code_base64: NullableText,
+    ticket_url: NullableText,
+    expires_at: Timestamp.nullable(),
+  })
+  .meta({ id: 'Pix' })
+
+const Boleto = z
+  .strictObject({
+    barcode: z.string(),
+    digitable_line: NullableText,
+    ticket_url: NullableText,
+    due_on: z.iso.date().nullable(),
+  })
+  .meta({ id: 'Boleto' })
+
+const OrderCard = z
+  .strictObject({ last_four: NullableText, brand: z.string(), installments: z.int().positive().nullable() })
+  .meta({ id: 'OrderCard' })
+
 const OrderPayment = z
   .strictObject({
     attempt_id: z.uuid().nullable(),
+    method: z.enum(ONLINE_METHODS).nullable(),
     provider_payment_id: NullableText,
     provider_status: NullableText,
-    status_detail: NullableText,
+    provider_status_detail: NullableText,
     status: z.enum(ORDER_STATUSES),
+    status_detail: NullableText,
     payment_method_id: NullableText,
     amount: Amount,
     commission_percentage: Amount,
+    expires_at: Timestamp.nullable(),
+    pix: Pix.nullable(),
+    boleto: Boleto.nullable(),
+    card: OrderCard.nullable(),
     live_mode: z.boolean().nullable(),
     refusal: NullableText,
     started_at: Timestamp,
@@ -145,6 +183,36 @@ const Order = z
     updated_at: Timestamp,
   })
   .meta({ id: 'Order', examples: [shownOrderExample] }) satisfies z.ZodType<OrderObject>
+
+const InstallmentOption = z
+  .strictObject({ installments: z.int().positive(), installment_amount: Amount, total_amount: Amount })
+  .meta({ id: 'InstallmentOption' })
+
+const PaymentOptions = z
+  .strictObject({
+    amount: Amount,
+    methods: z.array(z.enum(ONLINE_METHODS)),
+    card: z
+      .strictObject({ brand: z.string(), installments: z.array(InstallmentOption) })
+      .meta({ id: 'CardOptions' })
+      .nullable(),
+  })
+  .meta({
+    id: 'PaymentOptions',
+    examples: [
+      {
+        amount: '50.00',
+        methods: ['pix', 'card', 'boleto'],
+        card: {
+          brand: 'visa',
+          installments: [
+            { installments: 1, installment_amount: '50.00', total_amount: '50.00' },
+            { installments: 2, installment_amount: '26.12', total_amount: '52.24' },
+          ],
+        },
+      },
+    ],
+  }) satisfies z.ZodType<PaymentOptionsObject>
 
 const notificationExample = {
   id: 311,
@@ -246,7 +314,7 @@ export const orderRoutes: readonly Route[] = [
     operation: 'payOrder',
     summary: 'Inicia um pagamento do pedido no provedor',
     description:
-      'Responde com o pedido. Um pedido que ainda não foi pago aceita novas tentativas, cada uma com a sua `Idempotency-Key`, que é obrigatória: repetir a chamada com ela, também depois de um 503, nunca cobra duas vezes.',
+      'Responde com o pedido, que traz em `payment` o código do Pix, a linha do boleto ou o cartão. O que falta em `payer` vem do cliente do pedido: o e-mail é sempre exigido e, para um boleto, também documento e endereço inteiro. Os dados de quem paga vão ao provedor e não são guardados. Um pedido que ainda não foi pago aceita novas tentativas, cada uma com a sua `Idempotency-Key`, que é obrigatória: repetir a chamada com ela, também depois de um 503, nunca cobra duas vezes.',
     body: PayInput.meta({ id: 'PayInput' }),
     example: payExample,
     reply: singleOf(Order),
@@ -255,6 +323,28 @@ export const orderRoutes: readonly Route[] = [
       const orderId = pathId(params.id)
       if (orderId === null) return null
       return payOrder(payments, { acting: asApiKey(caller, requestId), idempotency, orderId, payment: body })
+    },
+  }),
+  read({
+    path: '/orders/:id/payment-options',
+    scope: 'orders:read',
+    operation: 'getPaymentOptions',
+    summary: 'Mostra como o pedido pode ser pago no provedor',
+    description:
+      'Pergunta ao provedor, a cada chamada, que meios a conta da loja aceita e, com `bin`, em quantas parcelas o cartão paga o total do pedido.',
+    query: z.strictObject({
+      bin: z
+        .string()
+        .regex(/^\d{6,8}$/, 'deve ter os 6 a 8 primeiros dígitos do cartão')
+        .optional(),
+    }),
+    reply: singleOf(PaymentOptions),
+    refusals: ['provider_configuration_invalid'],
+    async read({ pool, provider, caller, params, query }) {
+      const orderId = pathId(params.id)
+      if (orderId === null) return null
+      const options = await paymentOptions({ pool, provider }, { ...caller, orderId, bin: query.bin })
+      return options && { body: single(JSON.stringify(options)) }
     },
   }),
   read({

@@ -4,7 +4,7 @@ import { send } from '../../support/api.ts'
 import type { Cases } from './case.ts'
 import type { World } from './world.ts'
 
-const pix = { payment_method_id: 'pix', payer_email: 'ana@exemplo.com.br' }
+const pix = { method: 'pix', payer: { email: 'ana@exemplo.com.br' } }
 
 /** The alias of a new store, which can be paid if it has its credentials. */
 async function openStore(world: World, credentials: object = { access_token: 'TEST-token' }): Promise<string> {
@@ -78,12 +78,18 @@ export const orderCases: Cases = {
       return { body: { ...adHoc(store_alias), external_id } }
     },
   },
+  getPaymentOptions: {
+    200: async (world) => ({ params: { id: (await placeOrder(world)).id }, query: { bin: '423564' } }),
+    provider_configuration_invalid: async (world) => ({
+      params: { id: (await placeOrder(world, await openStore(world, {}))).id },
+    }),
+  },
   payOrder: {
     201: async (world) => {
       world.provider.status = 'pending'
       return {
         params: { id: (await placeOrder(world)).id },
-        body: { ...pix, payment_method_id: 'visa', token: 'cartao' },
+        body: { method: 'card', brand: 'visa', token: 'cartao', installments: 2, payer: pix.payer },
         headers: key(world),
       }
     },
