@@ -37,6 +37,15 @@ export interface PaymentObject {
 
 type Payments = readonly PaymentObject[]
 
+/** Whether the payment may still come in: it waits at the provider, or nothing was heard of it. */
+export const isOpen = ({ status, refusal }: PaymentObject): boolean => status === 'pending' && refusal === null
+
+/** The first moment, in UTC, at which the time to pay of something that waits is over; null where none has an end. */
+export function nextExpiry(payments: Payments): string | null {
+  const ends = payments.filter(isOpen).flatMap(({ expires_at }) => expires_at ?? [])
+  return ends.map((at) => new Date(at).toISOString()).sort()[0] ?? null
+}
+
 /** When something is said of an order, and the clock on which it is shown. */
 export interface Moment {
   readonly at: string

@@ -6,7 +6,14 @@ import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
 import { companyOf, timezoneOf } from './companies.ts'
 import { BY_CHANGE, type Changed, changedColumns, docView, existing, projection, stamp } from './define.ts'
-import { attemptRefused, attemptStarted, type Moment, type PaymentObject, paymentRecorded } from './order-payments.ts'
+import {
+  attemptRefused,
+  attemptStarted,
+  type Moment,
+  nextExpiry,
+  type PaymentObject,
+  paymentRecorded,
+} from './order-payments.ts'
 
 type Placed = DataOf<'OrderPlaced'>
 
@@ -51,6 +58,8 @@ export interface OrderRow extends Changed {
   carried_by: string | null
   /** Start of the latest attempt to pay: where to look for payments that no notification told of. */
   attempted_at: string | null
+  /** When the time to pay of something that waits is over. */
+  expires_at: string | null
   doc: OrderObject
 }
 
@@ -66,11 +75,12 @@ export const orders = table<OrderRow>('orders', {
     total_cents: 'bigint',
     carried_by: 'text',
     attempted_at: 'timestamptz',
+    expires_at: 'timestamptz',
     ...changedColumns,
     doc: 'json',
   },
   keys: { pk: ['company_id', 'id'], external: ['company_id', 'external_id'] },
-  indexes: [BY_CHANGE, '(attempted_at) where attempted_at is not null'],
+  indexes: [BY_CHANGE, '(attempted_at) where attempted_at is not null', '(expires_at) where expires_at is not null'],
 })
 
 export const orderById = (id: number) => byPk(orders, id)
@@ -123,7 +133,7 @@ function changeOrder(
   const row = { ...before, ...changed.row }
   const doc = { ...before.doc, ...changed.doc, updated_at: at }
   doc.payment = foremost(doc, row.carried_by)
-  rows.put(orders, { ...row, status: doc.status, ...stamp(event), doc })
+  rows.put(orders, { ...row, status: doc.status, expires_at: nextExpiry(doc.payments), ...stamp(event), doc })
 }
 
 /** The payment that an order is about: the one that paid it, or was given back, or else the latest. */
@@ -188,6 +198,7 @@ export const ordersProjection = projection('orders', [orders, paymentKeys], {
         total_cents: toCents(total),
         carried_by: null,
         attempted_at: null,
+        expires_at: null,
         ...stamp(event),
         doc,
       })

@@ -53,6 +53,15 @@ export function providerApi({ book, notifier }: Provider): Router {
     else refuse(response, 404, [2000, 'Payment not found'])
   })
 
+  router.put('/payments/:id', (request, response) => {
+    const { id } = request.params
+    if (!book.get(id, accountOf(request))) return refuse(response, 404, [2000, 'Payment not found'])
+    const moved = request.body?.status === 'cancelled' ? book.move(id, 'cancel') : null
+    if (!moved) return refuse(response, 400, [2041, 'The action requested is not valid for the current payment state'])
+    void notifier.tell(moved)
+    response.json(moved)
+  })
+
   router.get('/payment_methods', (_request, response) => void response.json(METHODS))
 
   router.get('/payment_methods/installments', (request, response) => {

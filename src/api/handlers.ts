@@ -26,6 +26,7 @@ import {
   type ActionRoute,
   type BatchRoute,
   type CommandRoute,
+  demandsKey,
   type InputDependencies,
   type OperationRoute,
   type ReadRoute,
@@ -163,13 +164,15 @@ async function answerOperation(
 }
 
 async function answerAction(
-  route: ActionRoute,
+  route: ActionRoute<unknown, Idempotency | undefined>,
   context: RouteContext,
   request: Request,
   response: Response,
 ): Promise<void> {
   parseQuery(NO_QUERY, request.query)
-  const idempotency = demandedKey(request, response, context)
+  const idempotency = demandsKey(route)
+    ? demandedKey(request, response, context)
+    : idempotencyOf(request, response, context)
   const body = parse(route.body, request.body)
   const params = request.params as Params
   const requestId = response.locals.requestId as string

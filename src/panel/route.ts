@@ -14,6 +14,7 @@ import type { Answer } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
 import type { LiveUpdates } from '#live/updates.ts'
+import type { PaymentProvider } from '#payments/provider-port.ts'
 import type { DeliveryNotifier } from '#webhooks/notifier.ts'
 import type { FormBody } from './forms/form.ts'
 import type { FlashCode } from './words/flashes.ts'
@@ -21,6 +22,7 @@ import type { FlashCode } from './words/flashes.ts'
 /** The dependencies of the panel. From `AsOfCore`: the read model of now, and the ledger that the past is replayed from. */
 export interface PanelContext extends AsOfCore {
   readonly writer: Writer
+  readonly provider: PaymentProvider
   readonly verifier: Verifier
   readonly deliveryNotifier: DeliveryNotifier
   readonly limits: QuotaLimits

@@ -15,6 +15,7 @@ import type { OrderObject } from '#projections/orders.ts'
 import { findPayableOrder } from '#queries/orders.ts'
 import { findStore, type StoreAccess } from '#queries/stores.ts'
 import { recordOf } from './apply-payment.ts'
+import { cancelLatePayments } from './cancel-order.ts'
 import { expiryOf, type PayInput, payerOf, paymentMethodIdOf } from './pay-input.ts'
 import {
   type NewPayment,
@@ -82,7 +83,9 @@ export async function payOrder(payments: Payments, paying: Paying): Promise<Answ
   const made = recordKnown(order.id, attempt) ?? (await ask(payments, paying, order, attempt, payer))
   if (isRefusal(made)) return made
   // Its answer is the request's.
-  return runCommand(writer, acting, recordPayment, made, { reply: CREATED, idempotency })
+  const answer = await runCommand(writer, acting, recordPayment, made, { reply: CREATED, idempotency })
+  if (!isRefusal(answer)) await cancelLatePayments(payments, acting, JSON.parse(answer.body))
+  return answer
 }
 
 /** A key and a request mean one attempt of an order, whichever process they come to and however often. */

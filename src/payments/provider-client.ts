@@ -99,6 +99,16 @@ export function createProviderClient({
       return answerOf(account, call, (answer) => (answer === null ? null : readPayment(answer, account))).catch(fail)
     },
 
+    async cancelPayment(account, id) {
+      // Answered 400 for what no longer waits: then it counts as what it has become.
+      const call: Call = (config) =>
+        new Payment(config).cancel({ id }).catch((error: unknown) => {
+          nullIfUnknown(error)
+          return new Payment(config).get({ id })
+        })
+      return answerOf(account, call, (answer) => readPayment(answer, account)).catch(fail)
+    },
+
     async findPayments(account, external_reference) {
       const options = { external_reference, sort: 'date_created', criteria: 'desc', limit: FOUND_PAYMENTS } as const
       const call: Call = (config) => new Payment(config).search({ options })

@@ -85,6 +85,8 @@ interface InstallmentOption {
 export interface PaymentProvider {
   /** @throws ProviderRefused, ProviderMisconfigured (no payment was made), ProviderUnavailable (nobody knows) */
   createPayment(account: ProviderAccount, payment: NewPayment): Promise<ProviderPayment>
+  /** Cancels a payment that waits; answers it as it then stands, whatever it has become meanwhile. @throws ProviderUnavailable, ProviderMisconfigured */
+  cancelPayment(account: ProviderAccount, id: string): Promise<ProviderPayment>
   /** Null when the provider knows no such payment. @throws ProviderUnavailable, ProviderMisconfigured */
   getPayment(account: ProviderAccount, id: string): Promise<ProviderPayment | null>
   /** The provider's names of the means of payment that the account takes. @throws ProviderUnavailable, ProviderMisconfigured */

@@ -31,6 +31,13 @@ export function stubProvider(): StubProvider {
     asked: [],
     before: () => {},
     createPayment: () => Promise.reject(new Error('no payment is made here')),
+    async cancelPayment(_account, id) {
+      const payment = stub.payments.get(id)
+      if (!payment) throw new Error('no such payment')
+      const ended = payment.status === 'pending' ? { ...payment, status: 'cancelled' } : payment
+      stub.payments.set(id, ended)
+      return ended
+    },
     getPaymentMethods: () => Promise.reject(new Error('nobody asks how to pay here')),
     getCardOptions: () => Promise.reject(new Error('nobody asks how to pay here')),
     async getPayment(_account, id) {

@@ -54,6 +54,14 @@ export function createMemoryProvider(): MemoryProvider {
       return twist ? twist(charge, payment) : charge()
     },
     getPayment: async (_account, id) => provider.payments.find((payment) => payment.id === id) ?? null,
+    async cancelPayment(_account, id) {
+      const at = provider.payments.findIndex((payment) => payment.id === id)
+      const payment = provider.payments[at]
+      if (!payment) throw new Error('no such payment')
+      const ended = payment.status === 'pending' ? { ...payment, status: 'cancelled' } : payment
+      provider.payments[at] = ended
+      return ended
+    },
     getPaymentMethods: async () => ['pix', 'bolbradesco', 'visa'],
     getCardOptions: async (_account, amountCents, bin) =>
       bin.startsWith('4')

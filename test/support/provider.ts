@@ -8,6 +8,7 @@ const nobody = async (): Promise<never> => {
 export const noProvider: PaymentProvider = {
   createPayment: nobody,
   getPayment: nobody,
+  cancelPayment: nobody,
   getPaymentMethods: nobody,
   getCardOptions: nobody,
   findPayments: nobody,

@@ -1,12 +1,13 @@
 import { z } from 'zod'
-import { CancelOrderInput, cancelOrder } from '#commands/orders/cancel-order.ts'
+import { CancelOrderInput } from '#commands/orders/cancel-order.ts'
 import { OrderInput, placeOrder } from '#commands/orders/place-order.ts'
 import { ONLINE_METHODS } from '#domain/online-payment.ts'
 import { NOTIFICATION_OUTCOMES, ORDER_STATUSES } from '#domain/orders.ts'
 import { ExternalId, text } from '#domain/text.ts'
 import { ORDER_ALARMS } from '#events/orders.ts'
-import { pathId, withId } from '#http/paths.ts'
+import { pathId } from '#http/paths.ts'
 import { asApiKey } from '#ledger/write/run.ts'
+import { cancelWithProvider } from '#payments/cancel-order.ts'
 import { PayInput } from '#payments/pay-input.ts'
 import { payOrder } from '#payments/pay-order.ts'
 import { type PaymentOptionsObject, paymentOptions } from '#payments/payment-options.ts'
@@ -21,7 +22,7 @@ import {
 } from '#queries/orders.ts'
 import { pageOf, singleOf } from '../contract/envelopes.ts'
 import { Amount, NullableText, RecordId, Timestamp } from '../contract/formats.ts'
-import { action, type Route, read, single, write } from '../route.ts'
+import { action, type Route, read, repeatableAction, single, write } from '../route.ts'
 import { answerPage, getByExternalRoute, getRoute, listRoute, pageQuery } from './record-routes.ts'
 import { lineExamples, lineShape } from './sales.ts'
 
@@ -292,21 +293,24 @@ export const orderRoutes: readonly Route[] = [
     command: placeOrder,
     input: (_params, body) => body,
   }),
-  write({
-    method: 'post',
+  repeatableAction({
     path: '/orders/:id/cancel',
     scope: 'orders:write',
     operation: 'cancelOrder',
     summary: 'Cancela um pedido que não foi pago',
     description:
-      'O pedido não aceita novas tentativas de pagamento. O provedor não é avisado: se uma tentativa pendente ainda for aprovada lá, o pedido fica pago, com um alarme. Cancelar de novo responde 200 com o pedido como está.',
+      'O pedido não aceita novas tentativas de pagamento. O que espera no provedor é cancelado lá antes: se foi aprovado nesse meio-tempo, a resposta é 409 e o pedido fica pago; se for aprovado depois, fica pago com um alarme. Cancelar de novo responde 200 com o pedido como está.',
     body: CancelOrderInput.omit({ id: true }),
     example: { reason: 'Desistência do cliente' },
     status: 200,
     reply: singleOf(Order),
-    refusals: ['order_already_paid'],
-    command: cancelOrder,
-    input: (params, body) => withId(params, body),
+    refusals: ['order_already_paid', 'provider_configuration_invalid'],
+    act({ caller, requestId, idempotency, params, body, ...payments }) {
+      const orderId = pathId(params.id)
+      if (orderId === null) return null
+      const acting = asApiKey(caller, requestId)
+      return cancelWithProvider(payments, { acting, idempotency, orderId, reason: body.reason ?? null })
+    },
   }),
   action({
     path: '/orders/:id/payments',

@@ -1,3 +1,5 @@
+import { v7 as uuidv7 } from 'uuid'
+import { startPayment } from '#commands/orders/payment-attempts.ts'
 import { createStore } from '#commands/stores.ts'
 import { ProviderRefused } from '#payments/provider-port.ts'
 import { send } from '../../support/api.ts'
@@ -49,6 +51,12 @@ export const orderCases: Cases = {
       const { id } = await placeOrder(world)
       world.provider.status = 'approved'
       await world.company.post(`/orders/${id}/payments`, pix, key(world))
+      return { params: { id }, body: {} }
+    },
+    provider_configuration_invalid: async (world) => {
+      const { id } = await placeOrder(world, await openStore(world, {}))
+      const attempt = { attempt_id: uuidv7(), idempotency_key: null, payment_method_id: 'pix' }
+      await world.company.run(startPayment, { id, ...attempt })
       return { params: { id }, body: {} }
     },
   },

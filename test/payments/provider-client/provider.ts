@@ -54,6 +54,7 @@ export const callsOf = (client: PaymentProvider, of: ProviderAccount = account) 
   () => client.createPayment(of, newPayment()),
   () => client.getPayment(of, '1'),
   () => client.findPayments(of, 'order-17'),
+  () => client.cancelPayment(of, '1'),
   () => client.getPaymentMethods(of),
   () => client.getCardOptions(of, 4630, '423564'),
 ]
