@@ -1,6 +1,6 @@
 import { dateInZone, inZone } from '#domain/instant.ts'
 import { methodOf, type OnlineMethod, stateInPortuguese } from '#domain/online-payment.ts'
-import type { OrderStatus } from '#domain/orders.ts'
+import type { DisputeStatus, OrderStatus } from '#domain/orders.ts'
 import type { DataOf } from '#events/catalogue.ts'
 
 type Recorded = DataOf<'PaymentRecorded'>
@@ -21,6 +21,9 @@ export interface PaymentObject {
   status_detail: string | null
   payment_method_id: string | null
   amount: string
+  /** Given back of it so far. */
+  refunded: string
+  dispute: DisputeObject | null
   commission_percentage: string
   /** When the time to pay is over; null of cards. */
   expires_at: string | null
@@ -29,10 +32,18 @@ export interface PaymentObject {
   boleto: (NonNullable<Recorded['boleto']> & { due_on: string | null }) | null
   card: { last_four: string | null; brand: string; installments: number | null } | null
   live_mode: boolean | null
+  /** When the provider last changed it, as far as it says. */
+  provider_updated_at: string | null
   /** Why the provider made no payment of the attempt; null otherwise. */
   refusal: string | null
   started_at: string
   updated_at: string
+}
+
+/** A buyer's claim against a payment. */
+export interface DisputeObject {
+  status: DisputeStatus
+  since: string
 }
 
 type Payments = readonly PaymentObject[]
@@ -70,12 +81,15 @@ export function attemptStarted(
     status_detail: null,
     payment_method_id,
     amount,
+    refunded: '0.00',
+    dispute: null,
     commission_percentage,
     expires_at: expires_at === undefined ? null : inZone(expires_at, timezone),
     pix: null,
     boleto: null,
     card: method === 'card' ? { last_four: null, brand: payment_method_id, installments } : null,
     live_mode: null,
+    provider_updated_at: null,
     refusal: null,
     started_at: at,
     updated_at: at,
@@ -98,7 +112,7 @@ export function paymentRecorded(
   total: string,
   { at, timezone }: Moment,
 ): PaymentObject[] {
-  const { attempt_id, provider_payment_id, provider_status, status_detail, status, live_mode } = data
+  const { attempt_id, provider_payment_id, provider_status, status_detail, status, live_mode, changed_at } = data
   const attempt = payments.find((payment) => attempt_id !== null && payment.attempt_id === attempt_id)
   const known = payments.find((payment) => payment.provider_payment_id === provider_payment_id)
   const before = attempt ?? known
@@ -112,10 +126,14 @@ export function paymentRecorded(
     status_detail: stateInPortuguese(provider_status, status_detail),
     payment_method_id: before?.payment_method_id ?? null,
     amount: total,
+    // Of a payment that was given or taken back nothing is left, also where an event of before does not say so.
+    refunded: status === 'refunded' ? total : (data.refunded ?? '0.00'),
+    dispute: disputeOf(data, known, at),
     commission_percentage: data.commission_percentage,
     expires_at: before?.expires_at ?? null,
     ...detailsOf(data, before, known, timezone),
     live_mode,
+    provider_updated_at: changed_at === undefined ? null : inZone(changed_at, timezone),
     refusal: null,
     started_at: before?.started_at ?? at,
     updated_at: at,
@@ -125,6 +143,11 @@ export function paymentRecorded(
     if (payment === before) return [recorded]
     return payment === known ? [] : [payment]
   })
+}
+
+function disputeOf({ dispute }: Recorded, known: PaymentObject | undefined, since: string): DisputeObject | null {
+  if (dispute === undefined) return null
+  return known?.dispute?.status === dispute ? known.dispute : { status: dispute, since }
 }
 
 function detailsOf(

@@ -1,6 +1,6 @@
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
 import type { z } from 'zod'
-import { type Book, type Cause, Charge, chargeProblem, type SandboxPayment } from './book.ts'
+import { type Book, type Cause, Charge, chargeProblem, type SandboxPayment, type SandboxRefund } from './book.ts'
 import { cardOptions, METHODS } from './methods.ts'
 import type { Notifier } from './notifications.ts'
 
@@ -15,6 +15,8 @@ export function providerApi({ book, notifier }: Provider): Router {
   const router = express.Router()
   /** Payments by account and idempotency key, with the body that made them. */
   const made = new Map<string, { body: string; id: string }>()
+  /** Refunds likewise. */
+  const refunded = new Map<string, SandboxRefund>()
   router.use(authenticate)
 
   router.post('/payments', (request, response) => {
@@ -51,6 +53,19 @@ export function providerApi({ book, notifier }: Provider): Router {
     const payment = book.get(request.params.id, accountOf(request))
     if (payment) response.json(payment)
     else refuse(response, 404, [2000, 'Payment not found'])
+  })
+
+  router.post('/payments/:id/refunds', (request, response) => {
+    const { id } = request.params
+    const key = request.get('x-idempotency-key')
+    if (!key) return refuse(response, 400, [4292, "Header X-Idempotency-Key can't be null"])
+    if (!book.get(id, accountOf(request))) return refuse(response, 404, [2000, 'Payment not found'])
+    const name = JSON.stringify([accountOf(request), id, key])
+    const refund = refunded.get(name) ?? book.refund(id, request.body?.amount ?? null)
+    if (!refund) return refuse(response, 400, [2063, 'The action requested is not valid for the current payment state'])
+    if (!refunded.has(name)) void notifier.tell(book.get(id) as SandboxPayment)
+    refunded.set(name, refund)
+    response.status(201).json(refund)
   })
 
   router.put('/payments/:id', (request, response) => {

@@ -8,8 +8,12 @@ export const MOVES = {
   expire: { from: ['pending'], status: 'cancelled', detail: 'expired' },
   reject: { from: ['pending'], status: 'rejected', detail: 'cc_rejected_other_reason' },
   cancel: { from: ['pending'], status: 'cancelled', detail: 'by_collector' },
-  refund: { from: ['approved'], status: 'refunded', detail: 'refunded' },
-  'charge-back': { from: ['approved'], status: 'charged_back', detail: 'settled' },
+  refund: { from: ['approved', 'in_mediation'], status: 'refunded', detail: 'refunded' },
+  mediate: { from: ['approved'], status: 'in_mediation', detail: 'pending' },
+  'settle-mediation': { from: ['in_mediation'], status: 'approved', detail: 'accredited' },
+  'charge-back': { from: ['approved', 'in_mediation'], status: 'charged_back', detail: 'in_process' },
+  'lose-dispute': { from: ['charged_back'], status: 'charged_back', detail: 'settled' },
+  'win-dispute': { from: ['charged_back'], status: 'charged_back', detail: 'reimbursed' },
 } as const
 
 export type Move = keyof typeof MOVES
@@ -23,6 +27,8 @@ export interface SandboxPayment {
   readonly status_detail: string
   readonly external_reference: string | null
   readonly transaction_amount: number
+  readonly transaction_amount_refunded: number
+  readonly refunds: readonly SandboxRefund[]
   readonly currency_id: 'BRL'
   readonly application_fee: number
   readonly payment_method_id: string
@@ -59,6 +65,15 @@ const Payer = z.object({
 
 /** Of a boleto the provider wants to know all of whom pays. */
 const WholePayer = Payer.required()
+
+/** Money that was given back, as the provider shows it. */
+export interface SandboxRefund {
+  readonly id: number
+  readonly payment_id: number
+  readonly amount: number
+  readonly status: 'approved'
+  readonly date_created: string
+}
 
 /** What a payment is made with. */
 export const Charge = z.object({
@@ -98,6 +113,8 @@ export interface Book {
   /** Newest first. */
   find(account: string, externalReference: string): SandboxPayment[]
   all(): SandboxPayment[]
+  /** Gives back an amount, or all that is left; null when the payment has not so much to give. */
+  refund(id: string, amount: number | null): SandboxRefund | null
   /** Null when the payment is not where the move begins. */
   move(id: string, move: Move): SandboxPayment | null
   accountOf(id: string): string | null
@@ -108,10 +125,61 @@ interface Kept {
   payment: SandboxPayment
 }
 
+const cents = (amount: number): number => Math.round(amount * 100)
+
 /** Card tokens that decide at once; any other leaves the payment pending. */
 const DECIDING: Readonly<Record<string, Move>> = { APRO: 'approve', OTHE: 'reject' }
 
 const FIRST_ID = 1_300_000_000
+
+function pendingPayment(
+  id: number,
+  charge: Charge,
+  { at, liveMode }: { at: string; liveMode: boolean },
+): SandboxPayment {
+  return {
+    id,
+    status: 'pending',
+    status_detail: 'pending_waiting_payment',
+    external_reference: charge.external_reference ?? null,
+    transaction_amount: charge.transaction_amount,
+    transaction_amount_refunded: 0,
+    refunds: [],
+    currency_id: 'BRL',
+    application_fee: charge.application_fee ?? 0,
+    payment_method_id: charge.payment_method_id,
+    payer: charge.payer,
+    installments: charge.installments ?? 1,
+    date_of_expiration: charge.date_of_expiration ?? null,
+    ...instructionsOf(id, charge),
+    description: charge.description ?? null,
+    notification_url: charge.notification_url ?? null,
+    live_mode: liveMode,
+    metadata: charge.metadata ?? {},
+    date_created: at,
+    date_last_updated: at,
+  }
+}
+
+/** A payment after an amount, or all that is left, was given back; null when it has not so much. */
+function givenBack(payment: SandboxPayment, amount: number | null, { id, at }: { id: number; at: string }) {
+  const before = cents(payment.transaction_amount_refunded)
+  const left = cents(payment.transaction_amount) - before
+  const given = amount === null ? left : cents(amount)
+  if (given <= 0 || given > left) return null
+  const refund: SandboxRefund = {
+    id,
+    payment_id: payment.id,
+    amount: given / 100,
+    status: 'approved',
+    date_created: at,
+  }
+  const { status, detail } = MOVES.refund
+  const state = given < left ? { status_detail: 'partially_refunded' } : { status, status_detail: detail }
+  const refunds = [...payment.refunds, refund]
+  const transaction_amount_refunded = (before + given) / 100
+  return { refund, payment: { ...payment, ...state, transaction_amount_refunded, refunds, date_last_updated: at } }
+}
 
 /** `liveMode` is what the payments say of themselves: a sandbox is none, unless a test wants to see a production store. */
 export function createBook({ now, liveMode }: { now: () => Date; liveMode: boolean }): Book {
@@ -121,8 +189,12 @@ export function createBook({ now, liveMode }: { now: () => Date; liveMode: boole
 
   function moved(payment: SandboxPayment, move: Move): SandboxPayment {
     const { status, detail } = MOVES[move]
-    return { ...payment, status, status_detail: detail, date_last_updated: now().toISOString() }
+    return { ...payment, status, status_detail: detail, date_last_updated: after(payment) }
   }
+
+  /** No two changes of a payment have the same time: by it they are told apart. */
+  const after = ({ date_last_updated }: SandboxPayment): string =>
+    new Date(Math.max(now().getTime(), Date.parse(date_last_updated) + 1)).toISOString()
 
   /** A payment as it is by now: one that nobody paid in time has expired. */
   function current(id: string): Kept | undefined {
@@ -135,27 +207,7 @@ export function createBook({ now, liveMode }: { now: () => Date; liveMode: boole
 
   return {
     charge(account, { token, ...charge }) {
-      const at = now().toISOString()
-      const pending: SandboxPayment = {
-        id: ++lastId,
-        status: 'pending',
-        status_detail: 'pending_waiting_payment',
-        external_reference: charge.external_reference ?? null,
-        transaction_amount: charge.transaction_amount,
-        currency_id: 'BRL',
-        application_fee: charge.application_fee ?? 0,
-        payment_method_id: charge.payment_method_id,
-        payer: charge.payer,
-        installments: charge.installments ?? 1,
-        date_of_expiration: charge.date_of_expiration ?? null,
-        ...instructionsOf(lastId, { ...charge, token }),
-        description: charge.description ?? null,
-        notification_url: charge.notification_url ?? null,
-        live_mode: liveMode,
-        metadata: charge.metadata ?? {},
-        date_created: at,
-        date_last_updated: at,
-      }
+      const pending = pendingPayment(++lastId, { token, ...charge }, { at: now().toISOString(), liveMode })
       const decision = token === undefined ? undefined : DECIDING[token]
       const payment = decision ? moved(pending, decision) : pending
       payments.set(String(payment.id), { account, payment })
@@ -172,10 +224,23 @@ export function createBook({ now, liveMode }: { now: () => Date; liveMode: boole
         .map(({ payment }) => payment)
         .reverse(),
     all: () => [...payments.keys()].map((id) => (current(id) as Kept).payment),
+    refund(id, amount) {
+      const found = current(id)
+      if (!found || !MOVES.refund.from.some((status) => status === found.payment.status)) return null
+      const given = givenBack(found.payment, amount, { id: lastId + 1, at: after(found.payment) })
+      if (!given) return null
+      lastId += 1
+      found.payment = given.payment
+      return given.refund
+    },
     move(id, move) {
+      if (move === 'refund') return this.refund(id, null) && this.get(id)
       const found = current(id)
       const from: readonly Status[] = MOVES[move].from
       if (!found || !from.includes(found.payment.status)) return null
+      // What was decided stays so.
+      if (found.payment.status_detail === MOVES[move].detail || found.payment.status_detail === 'reimbursed')
+        return null
       found.payment = moved(found.payment, move)
       return found.payment
     },

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { ORDER_STATUSES } from '#domain/orders.ts'
-import { eventType, id, instant, money, percentage, personal, text } from './define.ts'
+import { DISPUTE_STATUSES, ORDER_STATUSES } from '#domain/orders.ts'
+import { eventType, id, instant, money, percentage, personal, quantity, text } from './define.ts'
 import { line } from './sales.ts'
 
 /** Why somebody should look at an order: money came in that it did not ask for. */
@@ -69,7 +69,28 @@ export const orderEvents = {
     pix: pix.optional(),
     boleto: boleto.optional(),
     card: card.optional(),
+    /** Given back of it so far; absent where nothing was, and from old events. */
+    refunded: money.optional(),
+    dispute: z.enum(DISPUTE_STATUSES).optional(),
+    /** When the provider last changed it; absent where it does not say, and from old events. */
+    changed_at: instant.optional(),
   }),
+  /** Somebody wants money to be given back, recorded before the provider hears of it. The same refund starts again after it was refused. */
+  OrderRefundRequested: eventType('order', {
+    ...ofPayment,
+    /** The provider's idempotency key: however often it is asked, it gives back once. */
+    refund_id: z.uuid(),
+    /** Of the request; one key means one refund. */
+    idempotency_key: text,
+    amount: money,
+    /** Goods that come back with it. */
+    restock: z.array(z.strictObject({ catalog_item_id: id, quantity })),
+  }),
+  /** The provider gave nothing back. */
+  OrderRefundRefused: eventType('order', { refund_id: z.uuid(), reason: text }),
+  OrderRefundCompleted: eventType('order', { refund_id: z.uuid(), provider_refund_id: text }),
+  /** A part was given back, or one payment of several: the order stays paid. `refunded` is of the payment so far. */
+  OrderPartiallyRefunded: eventType('order', { ...ofPayment, refunded: money }),
   OrderAlarmRaised: eventType('order', { ...ofPayment, code: z.enum(ORDER_ALARMS) }),
   /** Released: goods may leave. `provider_payment_id` is the payment that did it. */
   OrderPaid: eventType('order', ofPayment),

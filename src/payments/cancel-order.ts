@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { cancelOrder } from '#commands/orders/cancel-order.ts'
 import { toCents } from '#domain/money.ts'
-import { hasBeenPaid, statusOfProvider } from '#domain/orders.ts'
+import { hasBeenPaid, isPending } from '#domain/orders.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { type Idempotency, lookUpReplay } from '#ledger/write/idempotency.ts'
@@ -85,5 +85,5 @@ async function cancelOpenPayments(
 /** A payment as it stands after it was cancelled if it still waited; null when there is none. */
 export async function endPayment(provider: PaymentProvider, account: ProviderAccount, id: string) {
   const payment = await provider.getPayment(account, id)
-  return payment && statusOfProvider(payment.status) === 'pending' ? provider.cancelPayment(account, id) : payment
+  return payment && isPending(payment.status) ? provider.cancelPayment(account, id) : payment
 }

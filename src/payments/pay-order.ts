@@ -163,9 +163,9 @@ function newPayment(
 
 const MAX_REASON = 500
 
-const reasonOf = ({ causes }: ProviderRefused): string =>
+export const reasonOf = ({ causes }: ProviderRefused): string =>
   [...causes.map(({ code, description }) => `${code}: ${description}`).join('; ')].slice(0, MAX_REASON).join('') ||
   'sem motivo informado'
 
 /** The request is one POST that creates a payment, whatever its last command finds. */
-const CREATED = { status: () => 201 }
+export const CREATED = { status: () => 201 }

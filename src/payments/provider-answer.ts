@@ -72,6 +72,8 @@ const payment = detailed.extend({
   transaction_amount: amount,
   currency_id: text(10).nullish(),
   live_mode: z.boolean().nullish(),
+  transaction_amount_refunded: amount.nullish(),
+  date_last_updated: z.iso.datetime({ offset: true }).nullish().catch(null),
   metadata: z.object({ attempt_id: z.uuid().nullable().catch(null) }).nullish(),
 })
 
@@ -94,6 +96,8 @@ function present(found: z.infer<typeof payment>, { sandbox }: Pick<ProviderAccou
     attemptId: found.metadata?.attempt_id ?? null,
     amountCents: (found.currency_id ?? CURRENCY) === CURRENCY ? found.transaction_amount : null,
     liveMode: found.live_mode ?? !sandbox,
+    refundedCents: found.transaction_amount_refunded ?? 0,
+    changedAt: found.date_last_updated ? new Date(found.date_last_updated).toISOString() : null,
     details: detailsOf(found),
   }
 }
@@ -112,6 +116,11 @@ function detailsOf(found: z.infer<typeof detailed>): PaymentDetails {
   const last_four = card?.last_four_digits ?? null
   return last_four === null ? {} : { card: { last_four, installments: installments ?? null } }
 }
+
+const refund = z.object({ id: identifier, payment_id: identifier, amount })
+
+/** The id of a refund that was made. @throws z.ZodError when the answer is not what the provider's API describes. */
+export const readRefund = (answer: unknown): string => refund.parse(answer).id
 
 /** Every account takes some. */
 const methods = z.array(z.object({ id: text(60), status: text(60).nullish() })).min(1)

@@ -1,4 +1,4 @@
-import { buildError, MercadoPagoConfig, Payment, PaymentMethod } from 'mercadopago'
+import { buildError, MercadoPagoConfig, Payment, PaymentMethod, PaymentRefund } from 'mercadopago'
 import { Agent, type Dispatcher, fetch } from 'undici'
 import { fromCents } from '#domain/money.ts'
 import { isCpf } from '#domain/tax-number.ts'
@@ -9,6 +9,7 @@ import {
   readMade,
   readMethods,
   readPayment,
+  readRefund,
   readSearch,
   statusOf,
 } from './provider-answer.ts'
@@ -97,6 +98,15 @@ export function createProviderClient({
     async getPayment(account, id) {
       const call: Call = (config) => new Payment(config).get({ id }).catch(nullIfUnknown)
       return answerOf(account, call, (answer) => (answer === null ? null : readPayment(answer, account))).catch(fail)
+    },
+
+    async createRefund(account, { refundId, paymentId, amountCents }) {
+      const requestOptions = { idempotencyKey: refundId }
+      const body = { amount: asNumber(amountCents) }
+      const call: Call = (config) => new PaymentRefund(config).create({ payment_id: paymentId, body, requestOptions })
+      return answerOf(account, call, readRefund).catch((error: unknown) => {
+        throw providerError(error, [account.accessToken])
+      })
     },
 
     async cancelPayment(account, id) {

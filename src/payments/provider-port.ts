@@ -60,6 +60,10 @@ export interface ProviderPayment {
   /** Null when it is in another currency. */
   readonly amountCents: number | null
   readonly liveMode: boolean
+  /** Given back by refunds so far. */
+  readonly refundedCents: number
+  /** When the provider last changed it, in UTC; null where it does not say. */
+  readonly changedAt: string | null
   readonly details: PaymentDetails
 }
 
@@ -81,12 +85,22 @@ interface InstallmentOption {
   readonly totalCents: number
 }
 
+/** Money to be given back of a payment. */
+export interface NewRefund {
+  /** Goes out as the provider's idempotency key. */
+  readonly refundId: string
+  readonly paymentId: string
+  readonly amountCents: number
+}
+
 /** What the service asks of a payment provider. No connection or lock of the database is held meanwhile. */
 export interface PaymentProvider {
   /** @throws ProviderRefused, ProviderMisconfigured (no payment was made), ProviderUnavailable (nobody knows) */
   createPayment(account: ProviderAccount, payment: NewPayment): Promise<ProviderPayment>
   /** Cancels a payment that waits; answers it as it then stands, whatever it has become meanwhile. @throws ProviderUnavailable, ProviderMisconfigured */
   cancelPayment(account: ProviderAccount, id: string): Promise<ProviderPayment>
+  /** Answers the refund's id. @throws ProviderRefused, ProviderMisconfigured (nothing was given back), ProviderUnavailable (nobody knows) */
+  createRefund(account: ProviderAccount, refund: NewRefund): Promise<string>
   /** Null when the provider knows no such payment. @throws ProviderUnavailable, ProviderMisconfigured */
   getPayment(account: ProviderAccount, id: string): Promise<ProviderPayment | null>
   /** The provider's names of the means of payment that the account takes. @throws ProviderUnavailable, ProviderMisconfigured */

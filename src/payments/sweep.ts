@@ -1,13 +1,14 @@
 import type { Pool } from 'pg'
 import { refusePayment } from '#commands/orders/payment-attempts.ts'
-import { statusOfProvider } from '#domain/orders.ts'
-import { runAsSystem } from '#ledger/write/run.ts'
+import { isPending } from '#domain/orders.ts'
+import { asSystem, runAsSystem } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { isOutage } from '#postgres/outage.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 import type { PaymentObject } from '#projections/order-payments.ts'
 import { isOpen } from '#projections/order-payments.ts'
+import type { RefundObject } from '#projections/order-refunds.ts'
 import { findStore } from '#queries/stores.ts'
 import { applyPayment, fits } from './apply-payment.ts'
 import {
@@ -16,6 +17,7 @@ import {
   type ProviderPayment,
   ProviderUnavailable,
 } from './provider-port.ts'
+import { giveBack } from './refund-order.ts'
 
 /** Longest and shortest time between two looks for what is due. */
 const SLOWEST_MS = 30_000
@@ -104,6 +106,8 @@ async function lookAt({ pool, writer, provider }: SweepOptions, claim: SweepClai
   if (!store) throw new Error(`order ${orderId} is of a store that is not there`)
   const { sandbox } = store
   const account = { accessToken: store.accessToken ?? '', sandbox }
+  for (const refund of claim.refunds.filter(({ status }) => status === 'pending'))
+    await giveBack({ writer, provider }, { acting: asSystem(companyId), orderId, account }, refund)
   let applied = 0
   const heard = new Set<string | null>()
   for await (const found of paymentsOf(provider, account, claim)) {
@@ -129,7 +133,7 @@ const hasExpired = ({ lookedAt }: SweepClaim, { expires_at }: Pick<PaymentObject
 
 /** Whether a payment waits that is no longer waited for: its time is over, or its order cancelled. */
 function isOver(claim: SweepClaim, payment: ProviderPayment): boolean {
-  if (statusOfProvider(payment.status) !== 'pending') return false
+  if (!isPending(payment.status)) return false
   const known = claim.payments.find(
     ({ provider_payment_id, attempt_id }) =>
       provider_payment_id === payment.id || (attempt_id !== null && attempt_id === payment.attemptId),
@@ -167,6 +171,7 @@ interface SweepClaim {
   readonly totalCents: number
   /** As they are known. */
   readonly payments: readonly PaymentObject[]
+  readonly refunds: readonly RefundObject[]
   /** By its store. */
   readonly isCancelled: boolean
   /** The database's clock. */
@@ -178,7 +183,7 @@ interface SweepClaim {
 /** What is told of the orders that were claimed. */
 const CLAIMED = `
     select o.company_id as "companyId", o.id as "orderId", o.store_alias as "storeAlias", o.total_cents as "totalCents",
-           o.provider_reference as reference, o.doc -> 'payments' as payments,
+           o.provider_reference as reference, o.doc -> 'payments' as payments, o.doc -> 'refunds' as refunds,
            o.doc ->> 'cancelled_at' is not null as "isCancelled", clock_timestamp() as "lookedAt"
     from claimed c join orders o on o.company_id = c.company_id and o.id = c.order_id`
 

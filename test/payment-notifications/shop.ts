@@ -31,6 +31,7 @@ export function stubProvider(): StubProvider {
     asked: [],
     before: () => {},
     createPayment: () => Promise.reject(new Error('no payment is made here')),
+    createRefund: () => Promise.reject(new Error('nothing is given back here')),
     async cancelPayment(_account, id) {
       const payment = stub.payments.get(id)
       if (!payment) throw new Error('no such payment')
@@ -132,6 +133,8 @@ export const paymentOf = (order: OrderObject, changes: Partial<ProviderPayment> 
   attemptId: order.payments[0]?.attempt_id ?? null,
   amountCents: 4630,
   liveMode: false,
+  refundedCents: 0,
+  changedAt: null,
   details: {},
   ...changes,
 })

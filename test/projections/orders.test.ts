@@ -52,12 +52,15 @@ describe('the orders read model', () => {
         status_detail: null,
         payment_method_id: 'pix',
         amount: '100.00',
+        refunded: '0.00',
+        dispute: null,
         commission_percentage: '5.00',
         expires_at: null,
         pix: null,
         boleto: null,
         card: null,
         live_mode: null,
+        provider_updated_at: null,
         refusal: null,
         started_at: local(3),
         updated_at: local(3),
@@ -106,7 +109,7 @@ describe('the orders read model', () => {
       status: 'paid',
       released_at: local(5),
       refunded_at: null,
-      commission: { ...split, reversed_at: null },
+      commission: { ...split, refunded: '0.00', reversed_at: null },
       updated_at: local(6),
     })
     const refund = [
@@ -118,7 +121,9 @@ describe('the orders read model', () => {
       status: 'refunded',
       released_at: local(5),
       refunded_at: local(8),
-      commission: { ...split, reversed_at: local(9) },
+      commission: { ...split, refunded: '5.00', reversed_at: local(9) },
+      refunded_total: '100.00',
+      partially_refunded: false,
     })
   })
 
@@ -135,6 +140,41 @@ describe('the orders read model', () => {
     ]
     expect((await orderAfter(...paid, ...refunded, late)).payment).to.include({ provider_payment_id: 'p1' })
     expect((await orderAfter(paymentStarted(1), paymentStarted(2))).payment).to.include({ attempt_id: attemptId(2) })
+  })
+
+  it('shows what went back of a payment, and of the commission what the rest no longer gives, to the cent [ORDER-11, ORDER-13]', async () => {
+    const [, ...paid] = orderPaid()
+    for (const [refunded, commission] of [
+      ['0.10', '0.00'],
+      ['0.11', '0.01'],
+      ['33.33', '1.67'],
+      ['99.99', '5.00'],
+    ] as const)
+      expect(await orderAfter(...paid, paymentRecorded(1, { ...approved, refunded })), refunded).to.deep.include({
+        status: 'paid',
+        refunded_total: refunded,
+        partially_refunded: true,
+        commission: {
+          percentage: '5.00',
+          amount: '5.00',
+          store_amount: '95.00',
+          refunded: commission,
+          reversed_at: null,
+        },
+      })
+  })
+
+  it('shows the latest dispute, and since when it stands so [ORDER-14]', async () => {
+    const [, ...paid] = orderPaid()
+    const open = paymentRecorded(1, { ...approved, dispute: 'open' })
+    const { dispute, payment } = await orderAfter(...paid, open, open)
+    expect([dispute, payment?.dispute]).to.deep.equal(Array(2).fill({ status: 'open', since: local(7) }))
+    expect(
+      (await orderAfter(...paid, open, paymentRecorded(1, { ...approved, dispute: 'won' }))).dispute,
+    ).to.deep.equal({
+      status: 'won',
+      since: local(8),
+    })
   })
 
   it('keeps alarms in their order', async () => {

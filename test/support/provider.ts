@@ -9,6 +9,7 @@ export const noProvider: PaymentProvider = {
   createPayment: nobody,
   getPayment: nobody,
   cancelPayment: nobody,
+  createRefund: nobody,
   getPaymentMethods: nobody,
   getCardOptions: nobody,
   findPayments: nobody,

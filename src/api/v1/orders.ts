@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { CancelOrderInput } from '#commands/orders/cancel-order.ts'
 import { OrderInput, placeOrder } from '#commands/orders/place-order.ts'
+import { RefundInput } from '#commands/orders/refunds.ts'
 import { ONLINE_METHODS } from '#domain/online-payment.ts'
-import { NOTIFICATION_OUTCOMES, ORDER_STATUSES } from '#domain/orders.ts'
+import { DISPUTE_STATUSES, NOTIFICATION_OUTCOMES, ORDER_STATUSES } from '#domain/orders.ts'
 import { ExternalId, text } from '#domain/text.ts'
 import { ORDER_ALARMS } from '#events/orders.ts'
 import { pathId } from '#http/paths.ts'
@@ -11,7 +12,9 @@ import { cancelWithProvider } from '#payments/cancel-order.ts'
 import { PayInput } from '#payments/pay-input.ts'
 import { payOrder } from '#payments/pay-order.ts'
 import { type PaymentOptionsObject, paymentOptions } from '#payments/payment-options.ts'
+import { refundOrder } from '#payments/refund-order.ts'
 import type { PaymentObject } from '#projections/order-payments.ts'
+import { REFUND_STATUSES, type RefundObject } from '#projections/order-refunds.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import {
   getOrder,
@@ -21,7 +24,7 @@ import {
   type NotificationObject,
 } from '#queries/orders.ts'
 import { pageOf, singleOf } from '../contract/envelopes.ts'
-import { Amount, NullableText, RecordId, Timestamp } from '../contract/formats.ts'
+import { Amount, NullableText, RecordId, ThreeDecimals, Timestamp } from '../contract/formats.ts'
 import { action, type Route, read, repeatableAction, single, write } from '../route.ts'
 import { answerPage, getByExternalRoute, getRoute, listRoute, pageQuery } from './record-routes.ts'
 import { lineExamples, lineShape } from './sales.ts'
@@ -55,12 +58,15 @@ const paymentExample = {
   status_detail: 'Pagamento aprovado.',
   payment_method_id: 'visa',
   amount: '50.00',
+  refunded: '20.00',
+  dispute: null,
   commission_percentage: '5.00',
   expires_at: null,
   pix: null,
   boleto: null,
   card: { last_four: '6351', brand: 'visa', installments: 2 },
   live_mode: true,
+  provider_updated_at: '2026-11-21T09:02:11.004-03:00',
   refusal: null,
   started_at: '2026-11-21T08:20:01.007-03:00',
   updated_at: '2026-11-21T08:21:40.512-03:00',
@@ -80,7 +86,23 @@ const shownOrderExample = {
   total: '50.00',
   payment: paymentExample,
   payments: [paymentExample],
-  commission: { percentage: '5.00', amount: '2.50', store_amount: '47.50', reversed_at: null },
+  commission: { percentage: '5.00', amount: '2.50', store_amount: '47.50', refunded: '1.00', reversed_at: null },
+  refunded_total: '20.00',
+  partially_refunded: true,
+  dispute: null,
+  refunds: [
+    {
+      refund_id: 'b0a6a0c4-6a2e-5f0e-9d5b-8d7f3c1e2a90',
+      provider_payment_id: '1325908722',
+      provider_refund_id: '1325910023',
+      amount: '20.00',
+      status: 'completed',
+      refusal: null,
+      restock: [{ catalog_item_id: 9, quantity: '1.000' }],
+      requested_at: '2026-11-21T09:02:10.480-03:00',
+      completed_at: '2026-11-21T09:02:11.131-03:00',
+    },
+  ],
   alarms: [],
   released_at: '2026-11-21T08:21:40.512-03:00',
   refunded_at: null,
@@ -101,6 +123,8 @@ const OrderCustomer = z
   .meta({ id: 'OrderCustomer' })
 
 const OrderItem = z.strictObject(lineShape).meta({ id: 'OrderItem' })
+
+const Dispute = z.strictObject({ status: z.enum(DISPUTE_STATUSES), since: Timestamp }).meta({ id: 'Dispute' })
 
 const Pix = z
   .strictObject({
@@ -135,12 +159,15 @@ const OrderPayment = z
     status_detail: NullableText,
     payment_method_id: NullableText,
     amount: Amount,
+    refunded: Amount,
+    dispute: Dispute.nullable(),
     commission_percentage: Amount,
     expires_at: Timestamp.nullable(),
     pix: Pix.nullable(),
     boleto: Boleto.nullable(),
     card: OrderCard.nullable(),
     live_mode: z.boolean().nullable(),
+    provider_updated_at: Timestamp.nullable(),
     refusal: NullableText,
     started_at: Timestamp,
     updated_at: Timestamp,
@@ -152,9 +179,24 @@ const Commission = z
     percentage: Amount,
     amount: Amount,
     store_amount: Amount,
+    refunded: Amount,
     reversed_at: Timestamp.nullable(),
   })
   .meta({ id: 'Commission' })
+
+const Refund = z
+  .strictObject({
+    refund_id: z.uuid(),
+    provider_payment_id: z.string(),
+    provider_refund_id: NullableText,
+    amount: Amount,
+    status: z.enum(REFUND_STATUSES),
+    refusal: NullableText,
+    restock: z.array(z.strictObject({ catalog_item_id: RecordId, quantity: ThreeDecimals })),
+    requested_at: Timestamp,
+    completed_at: Timestamp.nullable(),
+  })
+  .meta({ id: 'Refund' }) satisfies z.ZodType<RefundObject>
 
 const OrderAlarm = z
   .strictObject({ code: z.enum(ORDER_ALARMS), provider_payment_id: z.string(), raised_at: Timestamp })
@@ -175,6 +217,10 @@ const Order = z
     payment: OrderPayment.nullable(),
     payments: z.array(OrderPayment),
     commission: Commission.nullable(),
+    refunded_total: Amount,
+    partially_refunded: z.boolean(),
+    dispute: Dispute.nullable(),
+    refunds: z.array(Refund),
     alarms: z.array(OrderAlarm),
     released_at: Timestamp.nullable(),
     refunded_at: Timestamp.nullable(),
@@ -327,6 +373,23 @@ export const orderRoutes: readonly Route[] = [
       const orderId = pathId(params.id)
       if (orderId === null) return null
       return payOrder(payments, { acting: asApiKey(caller, requestId), idempotency, orderId, payment: body })
+    },
+  }),
+  action({
+    path: '/orders/:id/refunds',
+    scope: 'orders:write',
+    operation: 'refundOrder',
+    summary: 'Devolve um pagamento do pedido, inteiro ou em parte',
+    description:
+      'Responde com o pedido, com a devolução feita no provedor. Sem `amount`, devolve o que resta do pagamento. A `Idempotency-Key` é obrigatória: repetir a chamada com ela, também depois de um 503, devolve uma só vez.',
+    body: RefundInput.meta({ id: 'RefundInput' }),
+    example: { amount: '20.00', restock: [{ catalog_item_id: 9, quantity: '1' }] },
+    reply: singleOf(Order),
+    refusals: ['order_not_paid', 'refund_refused', 'provider_configuration_invalid'],
+    act({ caller, requestId, idempotency, params, body, ...payments }) {
+      const orderId = pathId(params.id)
+      if (orderId === null) return null
+      return refundOrder(payments, { acting: asApiKey(caller, requestId), idempotency, orderId, refund: body })
     },
   }),
   read({

@@ -74,6 +74,10 @@ export const EVENTS: Readonly<Record<EventName, string>> = {
   OrderCancelled: 'Pagamento do pedido cancelado',
   OrderCancelledByStore: 'Pedido cancelado pela loja',
   OrderRefunded: 'Pedido reembolsado',
+  OrderPartiallyRefunded: 'Pedido reembolsado em parte',
+  OrderRefundRequested: 'Devolução pedida',
+  OrderRefundRefused: 'Devolução recusada pelo provedor',
+  OrderRefundCompleted: 'Devolução feita',
   CommissionSplit: 'Comissão dividida',
   CommissionReversed: 'Comissão estornada',
 }

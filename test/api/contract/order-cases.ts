@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid'
 import { startPayment } from '#commands/orders/payment-attempts.ts'
 import { createStore } from '#commands/stores.ts'
-import { ProviderRefused } from '#payments/provider-port.ts'
+import { ProviderMisconfigured, ProviderRefused } from '#payments/provider-port.ts'
 import { send } from '../../support/api.ts'
 import type { Cases } from './case.ts'
 import type { World } from './world.ts'
@@ -25,6 +25,13 @@ const adHoc = (store_alias: string) => ({
 export async function placeOrder(world: World, alias?: string) {
   const order = { ...adHoc(alias ?? (await openStore(world))), external_id: world.unique('pedido') }
   return world.create('/orders', order)
+}
+
+async function paidOrder(world: World): Promise<number> {
+  const { id } = await placeOrder(world)
+  world.provider.status = 'approved'
+  await world.company.post(`/orders/${id}/payments`, pix, key(world))
+  return id
 }
 
 const key = (world: World) => ({ 'idempotency-key': world.unique('key') })
@@ -84,6 +91,32 @@ export const orderCases: Cases = {
     duplicate_resource: async (world) => {
       const { store_alias, external_id } = await placeOrder(world)
       return { body: { ...adHoc(store_alias), external_id } }
+    },
+  },
+  refundOrder: {
+    201: async (world) => ({
+      params: { id: await paidOrder(world) },
+      body: { amount: '4.00' },
+      headers: key(world),
+    }),
+    order_not_paid: async (world) => ({
+      params: { id: (await placeOrder(world)).id },
+      body: {},
+      headers: key(world),
+    }),
+    refund_refused: async (world) => {
+      const id = await paidOrder(world)
+      world.provider.twistRefund(() => {
+        throw new ProviderRefused([{ code: '2063', description: 'not possible' }])
+      })
+      return { params: { id }, body: {}, headers: key(world) }
+    },
+    provider_configuration_invalid: async (world) => {
+      const id = await paidOrder(world)
+      world.provider.twistRefund(() => {
+        throw new ProviderMisconfigured('401')
+      })
+      return { params: { id }, body: {}, headers: key(world) }
     },
   },
   getPaymentOptions: {

@@ -55,6 +55,7 @@ describe('payment of an order', () => {
       percentage: '3.33',
       amount: '2.38',
       store_amount: '69.14',
+      refunded: '0.00',
       reversed_at: null,
     })
     expect(data.released_at).to.equal(data.updated_at)

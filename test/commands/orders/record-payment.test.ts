@@ -50,7 +50,7 @@ describe('record payment', () => {
       status: 'paid',
       released_at: inZone(minute(6), 'America/Sao_Paulo'),
       refunded_at: null,
-      commission: { percentage: '3.33', amount: '3.33', store_amount: '96.67', reversed_at: null },
+      commission: { percentage: '3.33', amount: '3.33', store_amount: '96.67', refunded: '0.00', reversed_at: null },
     })
   })
 
@@ -113,11 +113,11 @@ describe('record payment', () => {
     const refund = await scenario.when(recordPayment, told(1, 'charged_back'))
     refund.accepts(
       'updated',
-      paymentRecorded(1, { ...refunded, provider_status: 'charged_back' }),
+      paymentRecorded(1, { ...refunded, provider_status: 'charged_back', dispute: 'open' }),
       event('OrderRefunded', ofPayment(1)),
       event('CommissionReversed', ofPayment(1)),
     )
-    for (const status of ['approved', 'refunded', 'pending']) {
+    for (const status of ['approved', 'charged_back', 'pending']) {
       const decided = await scenario.when(recordPayment, told(1, status))
       decided.accepts('unchanged')
     }
@@ -132,7 +132,11 @@ describe('record payment', () => {
       event('OrderAlarmRaised', { ...ofPayment(2), code: 'second_payment' }),
     )
     const refund = await scenario.when(recordPayment, told(2, 'refunded'))
-    refund.accepts('updated', paymentRecorded(2, refunded))
+    refund.accepts(
+      'updated',
+      paymentRecorded(2, refunded),
+      event('OrderPartiallyRefunded', { ...ofPayment(2), refunded: '100.00' }),
+    )
     expect(await scenario.show('order/1')).to.include({ status: 'paid' })
   })
 
@@ -143,6 +147,7 @@ describe('record payment', () => {
     refund.accepts(
       'updated',
       paymentRecorded(1, refunded),
+      event('OrderPartiallyRefunded', { ...ofPayment(1), refunded: '100.00' }),
       event('CommissionReversed', ofPayment(1)),
       event('CommissionSplit', { ...ofPayment(2), percentage: '10.00', amount: '10.00', store_amount: '90.00' }),
     )
@@ -156,6 +161,40 @@ describe('record payment', () => {
       event('OrderRefunded', ofPayment(2)),
       event('CommissionReversed', ofPayment(2)),
     )
+  })
+
+  it('takes over what was given back in part, and raises no alarm when a dispute is won [ORDER-11, ORDER-14]', async () => {
+    const scenario = await given(...store, ...orderPaid())
+    const part = await scenario.when(recordPayment, told(1, 'approved', { refunded: '30.00' }))
+    part.accepts(
+      'updated',
+      paymentRecorded(1, { ...approved, refunded: '30.00' }),
+      event('OrderPartiallyRefunded', { ...ofPayment(1), refunded: '30.00' }),
+    )
+    const less = await scenario.when(recordPayment, told(1, 'approved', { refunded: '10.00' }))
+    less.accepts('unchanged')
+    const mediated = await scenario.when(recordPayment, told(1, 'in_mediation', { refunded: '30.00' }))
+    const disputed = { provider_status: 'in_mediation', status: 'paid', refunded: '30.00', dispute: 'open' } as const
+    mediated.accepts('updated', paymentRecorded(1, disputed))
+    await scenario.when(recordPayment, told(1, 'charged_back', { refunded: '30.00' }))
+    expect(await scenario.show('order/1')).to.deep.include({ status: 'refunded', refunded_total: '100.00' })
+    const won = await scenario.when(
+      recordPayment,
+      told(1, 'charged_back', { status_detail: 'reimbursed', refunded: '30.00' }),
+    )
+    won.accepts(
+      'updated',
+      paymentRecorded(1, {
+        provider_status: 'charged_back',
+        status_detail: 'reimbursed',
+        status: 'paid',
+        refunded: '30.00',
+        dispute: 'won',
+      }),
+      event('OrderPaid', ofPayment(1)),
+      commissionSplit(1),
+    )
+    expect(await scenario.show('order/1')).to.deep.include({ status: 'paid', refunded_total: '30.00', alarms: [] })
   })
 
   it('refunds an order whose approval it never saw, without a commission', async () => {

@@ -60,6 +60,8 @@ describe('client of the payment provider against a provider that answers anythin
       attemptId: null,
       amountCents: 4630,
       liveMode: false,
+      refundedCents: 0,
+      changedAt: null,
       details: {},
     })
     provider.answer = json(201, shown({ external_reference: 'order-18', transaction_amount: 1 }))

@@ -55,6 +55,7 @@ export const callsOf = (client: PaymentProvider, of: ProviderAccount = account) 
   () => client.getPayment(of, '1'),
   () => client.findPayments(of, 'order-17'),
   () => client.cancelPayment(of, '1'),
+  () => client.createRefund(of, { refundId: '1', paymentId: '1', amountCents: 1 }),
   () => client.getPaymentMethods(of),
   () => client.getCardOptions(of, 4630, '423564'),
 ]

@@ -28,6 +28,8 @@ describe('client of the payment provider against the sandbox', () => {
       attemptId: newPayment().attemptId,
       amountCents: 4630,
       liveMode: false,
+      refundedCents: 0,
+      changedAt: payment.changedAt,
       details: payment.details,
     })
     expect(payment.details.pix).to.have.all.keys('qr_code', 'qr_code_base64', 'ticket_url')
