@@ -305,6 +305,7 @@ export const ordersProjection = projection('orders', [orders, paymentKeys], {
   OrderPending: changing(() => ({ doc: { status: 'pending', refunded_at: null } })),
   OrderFailed: changing(() => ({ doc: { status: 'failed' } })),
   OrderCancelled: changing(() => ({ doc: { status: 'cancelled' } })),
+  OrderExpired: changing(() => ({ doc: { status: 'cancelled' } })),
   OrderCancelledByStore: changing((_row, { data: { reason } }: EventOf<'OrderCancelledByStore'>, cancelled_at) => ({
     doc: { status: 'cancelled', cancelled_at, cancel_reason: reason },
   })),

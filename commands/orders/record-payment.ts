@@ -78,7 +78,7 @@ export const recordPayment = command<RecordPaymentInput>({
     const after = paymentRecorded(payments, recorded, total, { at: now, timezone: 'UTC' })
     return accept('updated', `order/${id}`, [
       event('PaymentRecorded', recorded),
-      ...orderFollows(order, after, recorded),
+      ...orderFollows(order, after, recorded, now),
     ])
   },
 })
@@ -173,28 +173,44 @@ const MOVES = {
   refunded: 'OrderRefunded',
 } as const
 
-/** What follows for the order: an alarm, its own move, and the commission of the payment that carries it from now on. */
-function orderFollows(order: Readonly<OrderRow>, after: Payments, recorded: Recorded): NewEvent[] {
+/** What follows for the order: an alarm, the commission, and its own move. */
+function orderFollows(order: Readonly<OrderRow>, after: Payments, recorded: Recorded, now: string): NewEvent[] {
   const { id, provider_payment_id } = recorded
   const isNewMoney =
     recorded.status === 'paid' &&
     !order.doc.payments.some((payment) => isSame(payment, recorded) && hasBeenPaid([payment]))
   const alarm = isNewMoney && alarmOf(order)
   const events = alarm ? [event('OrderAlarmRaised', { id, provider_payment_id, code: alarm })] : []
+  // Whoever is told of the order's own move sees the commission with it.
+  events.push(...commissionFollows(order, after))
   const status = orderStatusOf(after, order.doc.cancelled_at !== null)
   const refunded = refundedOf(after, recorded)
-  if (status !== order.status) events.push(event(MOVES[status], { id, provider_payment_id }))
-  else if (status === 'paid' && refunded > refundedOf(order.doc.payments, recorded))
+  if (status !== order.status) {
+    const move = status === 'cancelled' && isExpired(after, recorded, now) ? 'OrderExpired' : MOVES[status]
+    events.push(event(move, { id, provider_payment_id }))
+  } else if (status === 'paid' && refunded > refundedOf(order.doc.payments, recorded))
     events.push(event('OrderPartiallyRefunded', { id, provider_payment_id, refunded: fromCents(refunded) }))
-  const carrier = carrierOf(after, order.carried_by)
-  const carriedBy = carrier?.provider_payment_id ?? null
-  if (carriedBy === order.carried_by) return events
-  if (order.carried_by !== null) events.push(event('CommissionReversed', { id, provider_payment_id: order.carried_by }))
-  if (carrier && carriedBy !== null) {
-    const split = splitOf(carrier.amount, carrier.commission_percentage)
-    events.push(event('CommissionSplit', { id, provider_payment_id: carriedBy, ...split }))
-  }
   return events
+}
+
+/** Whether nobody paid in time: the provider says so, or it was cancelled because the time was over. */
+const isExpired = (after: Payments, recorded: Recorded, now: string): boolean =>
+  recorded.status_detail === 'expired' ||
+  after.some(
+    (payment) =>
+      isSame(payment, recorded) && payment.expires_at !== null && Date.parse(payment.expires_at) <= Date.parse(now),
+  )
+
+/** The commission of the payment that carries the order from now on. */
+function commissionFollows({ doc, carried_by }: Readonly<OrderRow>, after: Payments): NewEvent[] {
+  const { id } = doc
+  const carrier = carrierOf(after, carried_by)
+  const carriedBy = carrier?.provider_payment_id ?? null
+  if (carriedBy === carried_by) return []
+  const reversed = carried_by === null ? [] : [event('CommissionReversed', { id, provider_payment_id: carried_by })]
+  if (!carrier || carriedBy === null) return reversed
+  const split = splitOf(carrier.amount, carrier.commission_percentage)
+  return [...reversed, event('CommissionSplit', { id, provider_payment_id: carriedBy, ...split })]
 }
 
 /** Why an order does not ask for the money that comes in; null where it does. */

@@ -99,6 +99,8 @@ export const orderEvents = {
   OrderFailed: eventType('order', ofPayment),
   /** What the provider tells of a payment; a store that gives up an order is the next one. */
   OrderCancelled: eventType('order', ofPayment),
+  /** Nobody paid in time; it can be tried again. */
+  OrderExpired: eventType('order', ofPayment),
   OrderCancelledByStore: eventType('order', { reason: text.nullable() }),
   OrderRefunded: eventType('order', ofPayment),
   /** The payment carries the order from now on, and is shared: amount + store_amount is what was paid. */

@@ -30,6 +30,11 @@ export const WEBHOOK_EVENTS = [
   'payable.created',
   'payable.updated',
   'payable.deleted',
+  'order.created',
+  'order.paid',
+  'order.refunded',
+  'order.cancelled',
+  'order.expired',
 ] as const
 export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number]
 

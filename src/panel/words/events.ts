@@ -72,6 +72,7 @@ export const EVENTS: Readonly<Record<EventName, string>> = {
   OrderFailed: 'Pagamento do pedido falhou',
   OrderPending: 'Pedido de novo aguardando pagamento',
   OrderCancelled: 'Pagamento do pedido cancelado',
+  OrderExpired: 'Prazo de pagamento do pedido passou',
   OrderCancelledByStore: 'Pedido cancelado pela loja',
   OrderRefunded: 'Pedido reembolsado',
   OrderPartiallyRefunded: 'Pedido reembolsado em parte',

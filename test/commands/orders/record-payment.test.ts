@@ -42,13 +42,13 @@ describe('record payment', () => {
     decided.accepts(
       'updated',
       paymentRecorded(1, { ...approved, status_detail: 'accredited', commission_percentage: '3.33' }),
-      event('OrderPaid', ofPayment(1)),
       event('CommissionSplit', { ...ofPayment(1), percentage: '3.33', amount: '3.33', store_amount: '96.67' }),
+      event('OrderPaid', ofPayment(1)),
     )
     const order = await scenario.show('order/1')
     expect(order).to.deep.include({
       status: 'paid',
-      released_at: inZone(minute(6), 'America/Sao_Paulo'),
+      released_at: inZone(minute(7), 'America/Sao_Paulo'),
       refunded_at: null,
       commission: { percentage: '3.33', amount: '3.33', store_amount: '96.67', refunded: '0.00', reversed_at: null },
     })
@@ -60,7 +60,7 @@ describe('record payment', () => {
     const first = await scenario.when(recordPayment, told(1, 'rejected'))
     first.accepts('updated', paymentRecorded(1, rejected), event('OrderFailed', ofPayment(1)))
     const second = await scenario.when(recordPayment, told(2, 'approved'))
-    second.accepts('updated', paymentRecorded(2, approved), event('OrderPaid', ofPayment(2)), commissionSplit(2))
+    second.accepts('updated', paymentRecorded(2, approved), commissionSplit(2), event('OrderPaid', ofPayment(2)))
   })
 
   it('waits again while a payment is pending, also after another was rejected, and then shows the last one’s outcome [ORDER-5]', async () => {
@@ -94,8 +94,8 @@ describe('record payment', () => {
     refund.accepts(
       'updated',
       paymentRecorded(1, refunded),
-      event('OrderPending', ofPayment(1)),
       event('CommissionReversed', ofPayment(1)),
+      event('OrderPending', ofPayment(1)),
     )
     const attempt = { id: 1, attempt_id: attemptId(3), idempotency_key: null, payment_method_id: 'pix' }
     const third = await scenario.when(startPayment, attempt)
@@ -114,8 +114,8 @@ describe('record payment', () => {
     refund.accepts(
       'updated',
       paymentRecorded(1, { ...refunded, provider_status: 'charged_back', dispute: 'open' }),
-      event('OrderRefunded', ofPayment(1)),
       event('CommissionReversed', ofPayment(1)),
+      event('OrderRefunded', ofPayment(1)),
     )
     for (const status of ['approved', 'charged_back', 'pending']) {
       const decided = await scenario.when(recordPayment, told(1, status))
@@ -147,9 +147,9 @@ describe('record payment', () => {
     refund.accepts(
       'updated',
       paymentRecorded(1, refunded),
-      event('OrderPartiallyRefunded', { ...ofPayment(1), refunded: '100.00' }),
       event('CommissionReversed', ofPayment(1)),
       event('CommissionSplit', { ...ofPayment(2), percentage: '10.00', amount: '10.00', store_amount: '90.00' }),
+      event('OrderPartiallyRefunded', { ...ofPayment(1), refunded: '100.00' }),
     )
     const order = (await scenario.show('order/1')) as { payment: object }
     expect(order).to.deep.include({ status: 'paid', refunded_at: null })
@@ -158,8 +158,8 @@ describe('record payment', () => {
     last.accepts(
       'updated',
       paymentRecorded(2, { ...refunded, commission_percentage: '10.00' }),
-      event('OrderRefunded', ofPayment(2)),
       event('CommissionReversed', ofPayment(2)),
+      event('OrderRefunded', ofPayment(2)),
     )
   })
 
@@ -191,8 +191,8 @@ describe('record payment', () => {
         refunded: '30.00',
         dispute: 'won',
       }),
-      event('OrderPaid', ofPayment(1)),
       commissionSplit(1),
+      event('OrderPaid', ofPayment(1)),
     )
     expect(await scenario.show('order/1')).to.deep.include({ status: 'paid', refunded_total: '30.00', alarms: [] })
   })
@@ -213,8 +213,8 @@ describe('record payment', () => {
       'updated',
       paymentRecorded(2, approved),
       event('OrderAlarmRaised', { ...ofPayment(2), code: 'paid_after_refund' }),
-      event('OrderPaid', ofPayment(2)),
       commissionSplit(2),
+      event('OrderPaid', ofPayment(2)),
     )
     expect(await scenario.show('order/1')).to.deep.include({ status: 'paid', refunded_at: null })
   })
@@ -239,8 +239,8 @@ describe('record payment: whose attempt', () => {
     unnamed.accepts(
       'updated',
       paymentRecorded(1, { ...approved, attempt_id: null }),
-      event('OrderPaid', ofPayment(1)),
       commissionSplit(1),
+      event('OrderPaid', ofPayment(1)),
     )
     const named = await scenario.when(recordPayment, told(1, 'pending'))
     named.accepts('updated', paymentRecorded(1, approved))
@@ -256,8 +256,8 @@ describe('record payment: whose attempt', () => {
     decided.accepts(
       'updated',
       paymentRecorded(9, { ...approved, attempt_id: null }),
-      event('OrderPaid', ofPayment(9)),
       commissionSplit(9),
+      event('OrderPaid', ofPayment(9)),
     )
   })
 
