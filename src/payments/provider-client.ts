@@ -151,7 +151,9 @@ async function getJson(path: string, { accessToken }: ProviderAccount, dispatche
 
 /** What no text of the provider's may repeat: credentials, the card, and who pays. */
 const secretsOf = ({ accessToken }: ProviderAccount, { token, payer }: NewPayment): string[] =>
-  [accessToken, token, payer.email, payer.document, payer.name].filter((secret) => typeof secret === 'string')
+  [accessToken, token, payer.email, payer.document, payer.name, payer.address?.zip_code, payer.address?.street].filter(
+    (secret) => typeof secret === 'string',
+  )
 
 /** A refusal is an answer to what was sent; a question cannot be refused. */
 function fail(error: unknown): never {

@@ -39,6 +39,14 @@ describe('client of the payment provider against a provider that fails', () => {
     })
   }
 
+  it('shows a refusal without who pays [PAY-8]', async () => {
+    const payer = { email: 'ana@example.com', name: 'Ana Souza', document: '52998224725', address: null }
+    const description = 'ana@example.com (Ana Souza, 52998224725) is blocked'
+    provider.answer = json(400, { message: 'no', cause: [{ code: 1, description }] })
+    const error = await failure(provider.clientOf().createPayment(account, newPayment({ payer })))
+    expect((error as ProviderRefused).causes[0]?.description).to.equal('… (…, …) is blocked')
+  })
+
   it('shows a refusal bounded, and without what was sent', async () => {
     const description = `${CARD_TOKEN} is no token ${'x'.repeat(5000)}`
     provider.answer = json(400, {
