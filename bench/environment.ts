@@ -19,11 +19,16 @@ export interface Environment {
   readonly service: Child
   readonly floorA: Child
   /** Starts another floor; it is stopped with everything else. */
-  start(program: string, env: Record<string, string>): Promise<Child>
+  start(program: string, env: Record<string, string>, how?: Starting): Promise<Child>
 }
 
 /** No call is refused, and still every call is counted. */
-const QUOTAS = { QUOTA_PER_MINUTE: '1000000', QUOTA_PER_DAY: '1000000000', SYNC_QUOTA_PER_MINUTE: '1000000' }
+const QUOTAS = {
+  QUOTA_PER_MINUTE: '1000000',
+  QUOTA_PER_DAY: '1000000000',
+  QUOTA_BYTES_PER_DAY: '1000000000000000',
+  SYNC_QUOTA_PER_MINUTE: '1000000',
+}
 
 /** Runs `work` in a complete environment and takes it down whatever happens; a signal ends it too. */
 export async function withEnvironment(

@@ -1,10 +1,11 @@
 import { writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
-import { AS_OF_BENCHMARK, benchAsOf } from './as-of.ts'
+import { AS_OF_BENCHMARKS, benchAsOf } from './as-of.ts'
 import { BATCH_BENCHMARK, benchBatch } from './batch.ts'
 import { Books } from './books.ts'
 import { withEnvironment } from './environment.ts'
 import { benchGrowth, GROWTH_BENCHMARKS } from './growth.ts'
+import { benchNeighbour, NEIGHBOUR_BENCHMARKS } from './neighbour.ts'
 import { isSelected, type Options, readOptions } from './options.ts'
 import { benchProducts, PRODUCTS_BENCHMARK } from './products.ts'
 import { benchRebuild, REBUILD_BENCHMARK } from './rebuild.ts'
@@ -25,9 +26,10 @@ const NAMES = [
   BATCH_BENCHMARK,
   ...SALES_LIST_BENCHMARKS,
   PRODUCTS_BENCHMARK,
-  AS_OF_BENCHMARK,
+  ...AS_OF_BENCHMARKS,
   REBUILD_BENCHMARK,
   ...WEBHOOK_BENCHMARKS,
+  ...NEIGHBOUR_BENCHMARKS,
   ...GROWTH_BENCHMARKS,
 ]
 const BENCHMARKS = [
@@ -39,6 +41,7 @@ const BENCHMARKS = [
   benchAsOf,
   benchRebuild,
   benchWebhooks,
+  benchNeighbour,
   benchGrowth,
 ]
 

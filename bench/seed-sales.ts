@@ -2,8 +2,6 @@ import type pg from 'pg'
 import { registerSale, SaleInput } from '#commands/sales/register-sale.ts'
 import { invoke } from '#ledger/command.ts'
 import { canonicalJson, type Envelope, streamOf } from '#ledger/envelope.ts'
-import { catalogItems, type ItemObject } from '#projections/catalog.ts'
-import { type SaleObject, type SaleRow, sales } from '#projections/sales.ts'
 import type { Core } from '#service/core.ts'
 import { administer } from './database.ts'
 import { saleBody } from './sale-requests.ts'
@@ -18,8 +16,7 @@ const HASH = 'e'.repeat(64)
 
 /**
  * Gives a company without sales `count` of them and returns their ids. The first is made by the service's own command; Postgres
- * repeats its event, hashed and chained as ever, and its row, and the items are left as all of them together leave them:
- * a rebuild makes the same tables.
+ * repeats its event, hashed and chained as ever; then the tables are made anew.
  */
 export async function seedSales(core: Core, databaseUrl: string, shop: Shop, count: number): Promise<number[]> {
   const { companyId } = shop
@@ -32,9 +29,8 @@ export async function seedSales(core: Core, databaseUrl: string, shop: Shop, cou
     const from = await takeIds(client, count - 1)
     await client.query('begin')
     await repeatEvents(client, pattern, from, count - 1)
-    const row = await repeatRow(client, companyId, first, pattern.revision, from, count - 1)
-    await takeStock(client, row, pattern.revision + count - 1, count - 1)
     await client.query('commit')
+    await core.rebuild()
     return [first, ...Array.from({ length: count - 1 }, (_, place) => from + place + 1)]
   })
 }
@@ -91,58 +87,4 @@ async function repeatEvents(client: pg.Client, event: Envelope, from: number, co
     ...[companyId, event.stream, canonicalJson(hashed), JSON.stringify(stored)],
     ...[event.revision, from, count, event.hash, event.recorded_at],
   ])
-}
-
-async function repeatRow(
-  client: pg.Client,
-  companyId: number,
-  id: number,
-  revision: number,
-  from: number,
-  count: number,
-): Promise<Pick<SaleRow, 'company_id' | 'stock_moves'>> {
-  const { rows } = await client.query<{ doc: SaleObject; stock_moves: SaleRow['stock_moves'] }>(
-    'select doc, stock_moves from read.sales where company_id = $1 and id = $2',
-    [companyId, id],
-  )
-  const [row] = rows
-  if (!row) throw new Error(`sale ${id} is not there`)
-  const pattern = JSON.stringify({ ...row.doc, id: SALE, external_id: `semente-${SALE}` } satisfies SaleObject)
-  const own: Readonly<Record<string, string>> = {
-    id: '$3 + n',
-    external_id: `'semente-' || ($3 + n)`,
-    revision: '$4 + n',
-    doc: `replace($5, '${SALE}', ($3 + n)::text)::json`,
-  }
-  const columns = Object.keys(sales.columns)
-  await client.query(
-    `insert into read.sales (${columns.join(', ')})
-     select ${columns.map((column) => own[column] ?? `t.${column}`).join(', ')}
-     from read.sales t, generate_series(1, $6::bigint) as n where t.company_id = $1 and t.id = $2 order by n`,
-    [companyId, id, from, revision, pattern, count],
-  )
-  return { company_id: companyId, stock_moves: row.stock_moves }
-}
-
-/** All were made in the same moment, so only stock and revision differ from what the first has left. */
-async function takeStock(
-  client: pg.Client,
-  { company_id, stock_moves }: Pick<SaleRow, 'company_id' | 'stock_moves'>,
-  revision: number,
-  count: number,
-): Promise<void> {
-  for (const { catalog_item_id, quantity } of stock_moves) {
-    const key = [company_id, catalog_item_id]
-    const { rows } = await client.query<{ doc: ItemObject }>(
-      `select doc from read.${catalogItems.name} where company_id = $1 and id = $2`,
-      key,
-    )
-    const [row] = rows
-    if (!row) throw new Error(`item ${catalog_item_id} is not there`)
-    const stock = (Number(row.doc.stock) - Number(quantity) * count).toFixed(3)
-    await client.query(
-      `update read.${catalogItems.name} set doc = $3, revision = $4 where company_id = $1 and id = $2`,
-      [...key, JSON.stringify({ ...row.doc, stock } satisfies ItemObject), revision],
-    )
-  }
 }

@@ -120,7 +120,7 @@ async function createShop(core: Core, number: number): Promise<Shop> {
     ),
   ])
   const [, , userId, card, ...items] = created as [number, number, number, number, ...number[]]
-  const { token } = await createTokens(core.pool, null).issue({ userId, companyId, generation: 0 })
+  const { token } = await createTokens(core.pool, null).issue({ userId, companyId, generation: 0, personGeneration: 0 })
   return {
     companyId,
     name,

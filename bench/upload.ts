@@ -65,7 +65,8 @@ function createUploads(shops: readonly Shop[]): () => string {
   }
 }
 
-function offlineSale(shop: Shop, offline_id: string) {
+/** A sale of a few items, paid by card, as a till sends it. */
+export function offlineSale(shop: Shop, offline_id: string) {
   const { items, cents } = pickItems(shop)
   const total = cents / 100
   return {

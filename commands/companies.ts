@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { StateRegistration } from '#domain/fiscal-codes.ts'
 import { isTimeZone } from '#domain/instant.ts'
-import { refuse } from '#domain/refusal.ts'
+import { invalid, refuse } from '#domain/refusal.ts'
 import { Cnpj } from '#domain/tax-number.ts'
 import { Id, text } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
@@ -63,5 +63,17 @@ export const updateCompany = command<UpdateCompanyInput>({
     const changes = changesBetween(company.doc, input)
     if (isEmpty(changes)) return accept('unchanged', `company/${companyId}`)
     return accept('updated', `company/${companyId}`, [event('CompanyUpdated', { id: companyId, changes })])
+  },
+})
+
+/** Records that the clock ran ahead when the last event was recorded, so that the ledger goes on by the clock as it is. */
+export const correctClock = command<object>({
+  correctsClock: true,
+  needs: () => [ownCompany],
+  decide(rows, _input, { companyId, aheadUntil }) {
+    if (!rows.get(ownCompany)) return refuse('not_found')
+    if (aheadUntil === null) return invalid('company', 'o livro não está adiantado em relação ao relógio')
+    const subject = `company/${companyId}`
+    return accept('updated', subject, [event('CompanyClockCorrected', { id: companyId, ahead_until: aheadUntil })])
   },
 })

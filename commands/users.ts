@@ -1,18 +1,12 @@
 import { z } from 'zod'
-import { invalid, refuse } from '#domain/refusal.ts'
+import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { Email, Id, text } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { ROLES } from '#events/companies.ts'
 import { accept, command } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { companyOf, ownCompany } from '#projections/companies.ts'
-import {
-  credentialsByEmail,
-  credentialsById,
-  type UserCredentials,
-  userById,
-  userCredentials,
-} from '#projections/users.ts'
+import { type Person, personByEmail, persons, userByEmail, userById } from '#projections/users.ts'
 import { changesBetween, isEmpty, type RecordId } from './records.ts'
 
 /** The password comes hashed: neither it nor its hash may enter an event. */
@@ -24,23 +18,26 @@ export const CreateUserInput = z.strictObject({
 })
 export type CreateUserInput = z.infer<typeof CreateUserInput>
 
-/** Lets a person log in, at the counter and in the panel. The e-mail belongs to one user of the whole service. */
+/** The refusal of an address that a user of the company has; whoever it belongs to elsewhere is nobody's business here. */
+export function takenEmail(rows: Rows, email: string): Refusal | null {
+  const holder = rows.get(userByEmail(email))
+  return holder && refuse('duplicate_resource', { field: 'email', conflicting_id: holder.id })
+}
+
+/**
+ * Lets a person log in to the company, at the counter and in the panel, without being asked: for operators. The password is for
+ * a person whom no company knows; another one's stays as it is.
+ */
 export const createUser = command<CreateUserInput>({
-  needs: ({ email }) => [credentialsByEmail(email)],
+  needs: ({ email }) => [userByEmail(email), personByEmail(email)],
   ids: () => ({ user: 1 }),
-  decide(rows, { password_hash, ...user }, { companyId, nextId }) {
-    const holder = rows.get(credentialsByEmail(user.email))
-    // Named only if it is the company's own: nobody learns of other companies' users.
-    const conflicting_id = holder?.company_id === companyId ? holder.user_id : undefined
-    if (holder) return refuse('duplicate_resource', { field: 'email', ...(conflicting_id && { conflicting_id }) })
+  decide(rows, { password_hash, ...user }, { nextId }) {
+    const taken = takenEmail(rows, user.email)
+    if (taken) return taken
     const created = event('UserCreated', { id: nextId('user'), ...user })
-    const credentials: UserCredentials = {
-      user_id: Number(created.subject.slice('user/'.length)),
-      company_id: companyId,
-      email: user.email,
-      password_hash,
-    }
-    return accept('created', created.subject, [created], [{ table: userCredentials, row: credentials }])
+    const person: Person = { email: user.email, password_hash, generation: 0 }
+    const isKnown = rows.get(personByEmail(user.email)) !== null
+    return accept('created', created.subject, [created], isKnown ? [] : [{ table: persons, row: person }])
   },
 })
 
@@ -73,38 +70,40 @@ export const ChangePasswordInput = z.strictObject({
 })
 export type ChangePasswordInput = z.infer<typeof ChangePasswordInput>
 
-/** Gives a user another password and ends all sessions and tokens of the old one, in the same transaction. */
+/** Gives a person another password and ends whatever was open with the old one, in all companies, in the same transaction. */
 export const changePassword = command<ChangePasswordInput>({
-  needs: ({ id }) => [userById(id), credentialsById(id)],
-  // Credentials are lost with the Postgres they were in, the user is not; another may have taken the e-mail meanwhile.
+  needs: ({ id }) => [userById(id)],
   needsMore(rows, { id }) {
     const user = rows.get(userById(id))
-    return user ? [credentialsByEmail(user.doc.email)] : []
+    return user ? [personByEmail(user.doc.email)] : []
   },
-  decide(rows, { id, password_hash, verified_hash }, { companyId }) {
+  decide(rows, { id, password_hash, verified_hash }) {
     const user = rows.get(userById(id))
-    if (!user) return refuse('not_found')
-    if (verified_hash !== undefined && rows.get(credentialsById(id))?.password_hash !== verified_hash)
-      return invalid('current_password', 'está incorreta')
+    // Whoever has not accepted an invitation is nobody whose password this company could change.
+    if (user?.doc.status !== 'active' && user?.doc.status !== 'inactive') return refuse('not_found')
     const { email } = user.doc
-    const holder = rows.get(credentialsByEmail(email))
-    if (holder && holder.user_id !== id) return refuse('duplicate_resource', { field: 'email' })
-    const credentials: UserCredentials = { user_id: id, company_id: companyId, email, password_hash }
+    // None where it was lost with the Postgres that it was in.
+    const person = rows.get(personByEmail(email))
+    if (verified_hash !== undefined && person?.password_hash !== verified_hash)
+      return invalid('current_password', 'está incorreta')
+    const row: Person = { email, password_hash, generation: (person?.generation ?? 0) + 1 }
     const changed = event('UserPasswordChanged', { id })
-    return accept('updated', changed.subject, [changed], [{ table: userCredentials, row: credentials }])
+    return accept('updated', changed.subject, [changed], [{ table: persons, row }])
   },
 })
 
 /**
- * Shuts a user out, from the next call on, wherever they are logged in. Name, e-mail and history stay. Nobody does it to
- * themselves: they could not undo it.
+ * Shuts a user out of the company, from the next call on, wherever they are logged in to it; other companies are untouched. An
+ * invitation is taken back. Name, e-mail and history stay. Nobody does it to themselves: they could not undo it.
  */
 export const deactivateUser = command<RecordId>({
   needs: ({ id }) => [ownCompany, userById(id)],
   decide(rows, { id }, { actor }) {
     const known = rows.get(userById(id))
     if (!known) return refuse('not_found')
-    if (known.doc.status === 'inactive') return accept('unchanged', `user/${id}`)
+    const { status } = known.doc
+    if (status === 'inactive' || status === 'cancelled') return accept('unchanged', `user/${id}`)
+    if (status === 'invited') return accept('updated', `user/${id}`, [event('UserInvitationCancelled', { id })])
     if (actor === `user/${id}`) return invalid('id', 'não pode ser o próprio usuário')
     if (isLastOwner(rows, id)) return refuse('last_owner')
     return accept('updated', `user/${id}`, [event('UserDeactivated', { id })])
@@ -118,6 +117,7 @@ export const reactivateUser = command<RecordId>({
     const known = rows.get(userById(id))
     if (!known) return refuse('not_found')
     if (known.doc.status === 'active') return accept('unchanged', `user/${id}`)
+    if (known.doc.status !== 'inactive') return invalid('id', 'só entra na empresa quem aceita o convite')
     return accept('updated', `user/${id}`, [event('UserReactivated', { id })])
   },
 })

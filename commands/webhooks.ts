@@ -1,12 +1,20 @@
 import { z } from 'zod'
 import { orDefault } from '#domain/optional.ts'
-import { refuse } from '#domain/refusal.ts'
-import { optionalText } from '#domain/text.ts'
+import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
+import { Id, optionalText } from '#domain/text.ts'
 import { secretsAt } from '#domain/webhook-secret.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
-import { BASIC_WEBHOOK_EVENTS, WEBHOOK_EVENTS } from '#events/webhooks.ts'
+import {
+  BASIC_WEBHOOK_EVENTS,
+  isAskedFor,
+  mayBeTold,
+  readScopeOf,
+  WEBHOOK_EVENTS,
+  type WebhookEvent,
+} from '#events/webhooks.ts'
 import { accept, command } from '#ledger/command.ts'
-import { ownCompany } from '#projections/companies.ts'
+import type { Rows } from '#ledger/working-set.ts'
+import { companyOf, keyIdOf, ownCompany, scopesOfKey } from '#projections/companies.ts'
 import { type WebhookSecret, webhookById, webhookSecretById, webhookSecrets } from '#projections/webhooks.ts'
 import { changesBetween, isEmpty, type RecordId } from './records.ts'
 
@@ -47,11 +55,33 @@ export const MAX_WEBHOOKS = 50
 /** `secret` is shown once by the caller, and kept beside the ledger. */
 type RegisterWebhookInput = z.infer<typeof WebhookFields> & { readonly secret: string }
 
-/** Registers an endpoint for outbound events. */
+/** What whoever acts may read: the scopes of a key, null for people and the service itself, who may everything. */
+function scopesOfActor(rows: Rows, actor: string | null): readonly string[] | null {
+  const keyId = keyIdOf(actor)
+  return keyId === null ? null : scopesOfKey(companyOf(rows), keyId)
+}
+
+/** The refusal of a key that may not read what these names stand for; `*` stands for what it may (HOOK-50). */
+function lacking(scopes: readonly string[] | null, names: readonly string[]): Refusal | null {
+  const unreadable = named(names).find((event) => !mayBeTold(scopes, event))
+  return unreadable ? refuse('insufficient_scope', { missing_scope: readScopeOf(unreadable) }) : null
+}
+
+const named = (names: readonly string[]): WebhookEvent[] => WEBHOOK_EVENTS.filter((event) => names.includes(event))
+
+/** What an endpoint is told of in the end: what it asks for, as far as whoever it belongs to may read it. */
+const toldOf = (names: readonly string[], scopes: readonly string[] | null): WebhookEvent[] =>
+  WEBHOOK_EVENTS.filter((event) => isAskedFor(names, event) && mayBeTold(scopes, event))
+
+const routeOf = (rows: Rows, webhookId: number) => companyOf(rows).webhooks.find(({ id }) => id === webhookId)
+
+/** Registers an endpoint for outbound events. It belongs to the key that does, or to the company where a person does (HOOK-51). */
 export const registerWebhook = command<RegisterWebhookInput>({
   needs: () => [ownCompany],
   ids: () => ({ webhook: 1 }),
-  decide(rows, { url, events, description, secret }, { companyId, nextId }) {
+  decide(rows, { url, events, description, secret }, { companyId, nextId, actor }) {
+    const refusal = lacking(scopesOfActor(rows, actor), events)
+    if (refusal) return refusal
     if ((rows.get(ownCompany)?.webhooks.length ?? 0) >= MAX_WEBHOOKS) return refuse('webhook_limit_reached')
     const id = nextId('webhook')
     const registered = event('WebhookRegistered', { id, url, events, description: description ?? null })
@@ -62,16 +92,51 @@ export const registerWebhook = command<RegisterWebhookInput>({
 
 type UpdateWebhookInput = RecordId & z.infer<typeof WebhookChanges>
 
-/** Changes what is delivered, and where. What is on its way already goes to the new URL too. */
+/**
+ * Changes what is delivered, and where. What is on its way already goes to the new URL too: a key that changes either can
+ * read all that the endpoint is told of, before and after (HOOK-52).
+ */
 export const updateWebhook = command<UpdateWebhookInput>({
-  needs: ({ id }) => [webhookById(id)],
-  decide(rows, { id, ...fields }) {
+  needs: ({ id }) => [webhookById(id), ownCompany],
+  decide(rows, { id, ...fields }, { actor }) {
     const webhook = rows.get(webhookById(id))
     if (!webhook || webhook.deleted_at) return refuse('not_found')
     const { url, events, description } = webhook.doc
     const changes = changesBetween({ url, events, description }, fields)
     if (isEmpty(changes)) return accept('unchanged', `webhook/${id}`)
+    if (changes.url !== undefined || changes.events !== undefined) {
+      const owners = routeOf(rows, id)?.scopes ?? null
+      const told = toldOf([...events, ...(changes.events ?? [])], owners)
+      const refusal = lacking(scopesOfActor(rows, actor), [...told, ...(changes.events ?? [])])
+      if (refusal) return refusal
+      const beyond = named(changes.events ?? []).find((event) => !mayBeTold(owners, event))
+      if (beyond) return invalid('events', `"${beyond}" exige que a chave do endereço tenha ${readScopeOf(beyond)}`)
+    }
     return accept('updated', `webhook/${id}`, [event('WebhookUpdated', { id, changes })])
+  },
+})
+
+/** Absent: to the key that acts. Null: to the company itself. */
+export const HandOverFields = z.strictObject({ api_key_id: Id.nullish() })
+
+/**
+ * Gives an endpoint to a key, or to the company itself: from then on it is told of what that one may read, what has waited
+ * while it was paused included (HOOK-54).
+ */
+export const handOverWebhook = command<RecordId & z.infer<typeof HandOverFields>>({
+  needs: ({ id }) => [webhookById(id), ownCompany],
+  decide(rows, { id, api_key_id: wanted }, { actor, now }) {
+    const webhook = rows.get(webhookById(id))
+    if (!webhook || webhook.deleted_at) return refuse('not_found')
+    const api_key_id = wanted === undefined ? keyIdOf(actor) : wanted
+    const key = companyOf(rows).active_keys.find((one) => one.id === api_key_id)
+    if (api_key_id !== null && (!key || (key.expires_at !== null && key.expires_at <= now)))
+      return invalid('api_key_id', 'não é uma chave ativa')
+    const refusal = lacking(key?.scopes ?? null, webhook.doc.events)
+    if (refusal && wanted === undefined) return refusal
+    if (refusal) return invalid('api_key_id', `a chave não tem o escopo ${refusal.details?.missing_scope}`)
+    if (webhook.api_key_id === api_key_id) return accept('unchanged', `webhook/${id}`)
+    return accept('updated', `webhook/${id}`, [event('WebhookHandedOver', { id, api_key_id })])
   },
 })
 
@@ -103,10 +168,13 @@ type RotateSecretInput = RecordId & z.infer<typeof RotationFields> & { readonly 
 
 /** Gives an endpoint a new secret. During the overlap both sign, so that a receiver can change over without losing a delivery. */
 export const rotateSecret = command<RotateSecretInput>({
-  needs: ({ id }) => [webhookById(id), webhookSecretById(id)],
-  decide(rows, { id, overlap_hours, secret }, { companyId, now }) {
+  needs: ({ id }) => [webhookById(id), webhookSecretById(id), ownCompany],
+  decide(rows, { id, overlap_hours, secret }, { companyId, now, actor }) {
     const webhook = rows.get(webhookById(id))
     if (!webhook || webhook.deleted_at) return refuse('not_found')
+    const told = toldOf(webhook.doc.events, routeOf(rows, id)?.scopes ?? null)
+    const refusal = lacking(scopesOfActor(rows, actor), told)
+    if (refusal) return refusal
     const known = rows.get(webhookSecretById(id))
     // None where a crash has left the endpoint without one.
     const before = known && secretsAt(known, Date.parse(now)).secret

@@ -1,5 +1,6 @@
 import type { DataOf } from '#events/catalogue.ts'
 import { byPk, table } from '#ledger/table.ts'
+import type { Guard } from '#ledger/write/unit-of-work.ts'
 import { companyOf } from './companies.ts'
 import { type Changed, changedColumns, docView, existing, projection, stamp } from './define.ts'
 
@@ -24,6 +25,7 @@ const apiKeys = table<ApiKeyRow>('api_keys', {
     doc: 'json',
   },
   keys: { pk: ['company_id', 'id'] },
+  past: { id: 'id' },
 })
 
 export const apiKeyById = (id: number) => byPk(apiKeys, id)
@@ -57,6 +59,16 @@ export const apiKeysProjection = projection('api_keys', [apiKeys], {
       const revoked_at = event.recorded_at
       rows.put(apiKeys, { ...before, revoked_at, ...stamp(event), doc: { ...before.doc, revoked_at } })
     },
+  },
+})
+
+/** That a key can still be used (KEY-21). */
+export const liveKey = (id: number): Guard => ({
+  needs: [apiKeyById(id)],
+  holds(rows, now) {
+    const key = rows.get(apiKeyById(id))
+    if (!key || key.revoked_at !== null) return false
+    return key.expires_at === null || Date.parse(key.expires_at) > Date.parse(now)
   },
 })
 

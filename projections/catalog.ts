@@ -45,6 +45,7 @@ export const categories = table<CategoryRow>('categories', {
   },
   keys: { pk: ['company_id', 'id'], external: ['company_id', 'external_id'], name: ['company_id', 'name_key'] },
   indexes: [BY_CHANGE, BY_DELETION, BY_NAME],
+  past: { id: 'id', without: ['name_key'] },
 })
 
 export const categoryById = (id: number) => byPk(categories, id)
@@ -115,6 +116,7 @@ export const catalogItems = table<ItemRow>('catalog_items', {
   },
   keys: { pk: ['company_id', 'id'], external: ['company_id', 'external_id'], barcode: ['company_id', 'barcode'] },
   indexes: [BY_CHANGE, BY_DELETION],
+  past: { id: 'id', isBusy: true },
 })
 
 export const itemById = (id: number) => byPk(catalogItems, id)
@@ -152,6 +154,7 @@ function setStock(
   id: number,
   stock: (before: string | null) => string | null,
 ): void {
+  if (!rows.wants(itemById(id))) return
   const before = existing(rows, itemById(id))
   const doc = {
     ...before.doc,

@@ -13,8 +13,16 @@ export interface WebhookRoute {
   /** Names of outbound events, or `*` for all. */
   events: string[]
   enabled: boolean
-  /** Who registered it: what a key does is not told to the endpoints that it registered. */
-  registered_by: string | null
+  /** The key that it belongs to, whose own doings it is not told of; null where it is the company's own. */
+  api_key_id: number | null
+  /** Of that key; null where it is the company's own, which may be told of everything. */
+  scopes: string[] | null
+}
+
+/** An event that was recorded at an earlier time than the one before it. */
+export interface ClockCorrection {
+  readonly revision: number
+  readonly recorded_at: string
 }
 
 interface CompanyRow extends Changed {
@@ -25,11 +33,13 @@ interface CompanyRow extends Changed {
   plan: string
   cnpj: string
   /** Keys that are not revoked, expired ones among them. At most five may be active (KEY-4). */
-  active_keys: { id: number; expires_at: string | null }[]
+  active_keys: { id: number; expires_at: string | null; scopes: string[] }[]
   /** Ids of the users who are owners and active; the last one cannot be taken away. */
   active_owners: number[]
   /** Its webhook endpoints, so that rendering messages needs no look-up of its own. */
   webhooks: WebhookRoute[]
+  /** Where times of its ledger went back, oldest first: between them they never do. */
+  clock_corrections: ClockCorrection[]
   doc: CompanyObject
 }
 
@@ -43,11 +53,13 @@ export const companies = table<CompanyRow>('companies', {
     active_keys: 'json',
     active_owners: 'json',
     webhooks: 'json',
+    clock_corrections: 'json',
     ...changedColumns,
     doc: 'json',
   },
   keys: { pk: ['company_id'] },
   indexes: ['(cnpj)'],
+  past: { id: 'company_id', without: ['active_keys', 'active_owners', 'webhooks', 'clock_corrections'] },
 })
 
 /** The company whose rows these are. */
@@ -76,9 +88,23 @@ function companyRow(event: EventOf<'CompanyRegistered'>): CompanyRow {
   const { id, name, cnpj, plan, timezone, logo_url, state_registration = null, tax_regime = null } = event.data
   const taxed = { state_registration, tax_regime }
   const doc = { id, name, cnpj, plan, timezone, logo_url, ...taxed, created_at: event.recorded_at }
-  const none = { active_keys: [], active_owners: [], webhooks: [] }
+  const none = { active_keys: [], active_owners: [], webhooks: [], clock_corrections: [] }
   return { company_id: id, timezone, zone_changed: false, plan, cnpj, ...none, ...stamp(event), doc }
 }
+
+/** The key that acted; null where it was a person or the service itself. */
+export function keyIdOf(actor: string | null): number | null {
+  return actor?.startsWith('api_key/') ? Number(actor.slice('api_key/'.length)) : null
+}
+
+/** The scopes of a key that is not revoked; none of any other. */
+export const scopesOfKey = ({ active_keys }: Pick<CompanyRow, 'active_keys'>, keyId: number): string[] =>
+  active_keys.find(({ id }) => id === keyId)?.scopes ?? []
+
+const webhookOwner = (company: CompanyRow, api_key_id: number | null) => ({
+  api_key_id,
+  scopes: api_key_id === null ? null : scopesOfKey(company, api_key_id),
+})
 
 /** For an event that changes what is known of one endpoint. */
 const routing = <E extends { data: { id: number } }>(
@@ -104,10 +130,18 @@ export const companiesProjection = projection('companies', [companies], {
       rows.put(companies, { ...before, timezone, zone_changed, plan, cnpj, ...stamp(event), doc })
     },
   },
+  CompanyClockCorrected: {
+    apply(rows, event) {
+      const before = companyOf(rows)
+      const { revision, recorded_at } = event
+      rows.put(companies, { ...before, clock_corrections: [...before.clock_corrections, { revision, recorded_at }] })
+    },
+  },
   ApiKeyCreated: {
     apply(rows, event) {
       const before = companyOf(rows)
-      const key = { id: event.data.id, expires_at: event.data.expires_at }
+      const { id, expires_at, scopes } = event.data
+      const key = { id, expires_at, scopes }
       rows.put(companies, { ...before, active_keys: [...before.active_keys, key] })
     },
   },
@@ -121,14 +155,23 @@ export const companiesProjection = projection('companies', [companies], {
     apply(rows, event) {
       const before = companyOf(rows)
       const { id, events } = event.data
-      const route = { id, events, enabled: true, registered_by: event.actor }
-      rows.put(companies, { ...before, webhooks: [...before.webhooks, route] })
+      const owner = webhookOwner(before, keyIdOf(event.actor))
+      rows.put(companies, { ...before, webhooks: [...before.webhooks, { id, events, enabled: true, ...owner }] })
     },
   },
   WebhookUpdated: routing((route, event: EventOf<'WebhookUpdated'>) => ({
     ...route,
     events: event.data.changes.events ?? route.events,
   })),
+  WebhookHandedOver: {
+    apply(rows, event) {
+      const before = companyOf(rows)
+      const { id, api_key_id } = event.data
+      const owner = webhookOwner(before, api_key_id)
+      const webhooks = before.webhooks.map((route) => (route.id === id ? { ...route, ...owner } : route))
+      rows.put(companies, { ...before, webhooks })
+    },
+  },
   WebhookEnabled: routing((route) => ({ ...route, enabled: true })),
   WebhookSwitchedOff: routing((route) => ({ ...route, enabled: false })),
   WebhookDeleted: routing(() => null),

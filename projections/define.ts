@@ -34,6 +34,9 @@ export const changedColumns = { revision: 'bigint', changed_at: 'timestamptz' } 
 /** Index for lists with `updated_since`, which go by (time and revision of the last change, id). */
 export const BY_CHANGE = '(company_id, changed_at, revision, id)'
 
+/** Index for what was changed since a revision and was there already, of tables that grow with events. */
+export const BY_PAST = '(company_id, revision, first_revision) where first_revision < revision'
+
 /** Index for lists by name. Code points, whatever the collation of the database: sort keys are made for that. */
 export const BY_NAME = '(company_id, sort_key collate "C", id)'
 

@@ -4,7 +4,7 @@ import type { DataOf } from '#events/catalogue.ts'
 import type { RecordView } from '#ledger/projection.ts'
 import { byKey, byPk, type Ref, type Table, table } from '#ledger/table.ts'
 import { ownCompany, timezoneOf } from './companies.ts'
-import { BY_CHANGE, BY_DELETION, changedColumns, projection, withMore } from './define.ts'
+import { BY_CHANGE, BY_DELETION, BY_PAST, changedColumns, projection, withMore } from './define.ts'
 import { type RecordRow, recordHandlers } from './records.ts'
 
 type Created = DataOf<'ReceivableCreated'>
@@ -62,10 +62,12 @@ function accountTable<P>(name: 'receivables' | 'payables'): Table<AccountRow<P>>
     indexes: [
       BY_CHANGE,
       BY_DELETION,
+      BY_PAST,
       '(company_id, status, due_date)',
       '(company_id, settled_on) where settled_on is not null',
       '(company_id, party_id) where party_id is not null',
     ],
+    past: { id: 'id' },
   })
 }
 

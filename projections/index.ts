@@ -1,10 +1,12 @@
 import { EVENT_TYPES } from '#events/catalogue.ts'
 import { upcasterOf } from '#events/define.ts'
 import type { Sequences } from '#ledger/follow/preparation.ts'
+import { rowPasts } from '#ledger/lineage.ts'
 import { type ReadModel, versionOf } from '#ledger/projection.ts'
 import { apiKeysProjection, apiKeyView } from './api-keys.ts'
 import { catalogItemsProjection, catalogItemView, categoriesProjection, categoryView } from './catalog.ts'
 import { companiesProjection, companyView, onCompanysClock, ownCompany } from './companies.ts'
+import { projection } from './define.ts'
 import { payablesProjection, payableView, receivablesProjection, receivableView } from './finance.ts'
 import { ordersProjection, orderView } from './orders.ts'
 import { paymentTypesProjection, paymentTypeView } from './payment-types.ts'
@@ -14,8 +16,8 @@ import { storesProjection, storeView } from './stores.ts'
 import { usersProjection, userView } from './users.ts'
 import { webhooksProjection, webhookView } from './webhooks.ts'
 
-/** Raised when a projection writes something else from the same events; the next start then rebuilds the tables. */
-const MEANING = 3
+/** Raised when tables change, or a projection writes something else from the same events; the next start then rebuilds them. */
+const NUMBER = 4
 
 /** In the order in which they see each event; the company comes first, because the others read it. */
 const projections = [
@@ -34,6 +36,8 @@ const projections = [
   webhooksProjection,
   storesProjection,
   ordersProjection,
+  // Written by the working set, whatever changes rows.
+  projection('row_pasts', [rowPasts], {}),
 ]
 
 const views: ReadModel['views'] = {
@@ -54,7 +58,8 @@ const views: ReadModel['views'] = {
 }
 
 export const readModel: ReadModel = {
-  version: versionOf(projections, MEANING),
+  number: NUMBER,
+  version: versionOf(projections, NUMBER),
   projections,
   views: Object.fromEntries(Object.entries(views).map(([type, view]) => [type, onCompanysClock(view)])),
   upcast: upcasterOf(EVENT_TYPES),

@@ -5,7 +5,7 @@ import type { DataOf, EventOf } from '#events/catalogue.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
 import { companyOf, timezoneOf } from './companies.ts'
-import { BY_CHANGE, type Changed, changedColumns, docView, existing, projection, stamp } from './define.ts'
+import { BY_CHANGE, BY_PAST, type Changed, changedColumns, docView, existing, projection, stamp } from './define.ts'
 import {
   attemptRefused,
   attemptStarted,
@@ -92,7 +92,13 @@ export const orders = table<OrderRow>('orders', {
     doc: 'json',
   },
   keys: { pk: ['company_id', 'id'], external: ['company_id', 'external_id'] },
-  indexes: [BY_CHANGE, '(attempted_at) where attempted_at is not null', '(expires_at) where expires_at is not null'],
+  indexes: [
+    BY_CHANGE,
+    BY_PAST,
+    '(attempted_at) where attempted_at is not null',
+    '(expires_at) where expires_at is not null',
+  ],
+  past: { id: 'id' },
 })
 
 export const orderById = (id: number) => byPk(orders, id)

@@ -1,7 +1,7 @@
 import { nameKey, searchText, sortKey } from '#domain/text.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import { byKey, byPk, type Table, table } from '#ledger/table.ts'
-import { BY_CHANGE, BY_DELETION, BY_NAME, changedColumns, docView, projection, withMore } from './define.ts'
+import { BY_CHANGE, BY_DELETION, BY_NAME, BY_PAST, changedColumns, docView, projection, withMore } from './define.ts'
 import { type NameHolder, type RecordRow, recordHandlers } from './records.ts'
 
 /** Fields of customers and suppliers alike that a caller sets. */
@@ -34,7 +34,8 @@ function personTable<F extends PersonFields>(name: string): Table<PersonRow<F>> 
       doc: 'json',
     },
     keys: { pk: ['company_id', 'id'], external: ['company_id', 'external_id'], name: ['company_id', 'name_key'] },
-    indexes: [BY_CHANGE, BY_DELETION, BY_NAME],
+    indexes: [BY_CHANGE, BY_DELETION, BY_NAME, BY_PAST],
+    past: { id: 'id', without: ['name_key'] },
   })
 }
 
@@ -42,8 +43,18 @@ function personTable<F extends PersonFields>(name: string): Table<PersonRow<F>> 
 const tradeNameOf = (person: object): string | null =>
   'trade_name' in person ? (person.trade_name as string | null) : null
 
+/** What takes the place of a deleted person's own data; the ledger alone still knows them (PERSON-10). */
+const FORGOTTEN = {
+  name: '',
+  document: null,
+  phone: null,
+  email: null,
+  address: null,
+  notes: null,
+} satisfies Partial<PersonFields>
+
 /** How persons of a table are found, and what events do to its rows. */
-function personKind<F extends PersonFields>(persons: Table<PersonRow<F>>) {
+function personKind<F extends PersonFields>(persons: Table<PersonRow<F>>, forgotten: Partial<F>) {
   const byId = (id: number) => byPk(persons, id)
   const byName = (name: string) => byKey(persons, 'name', nameKey(name))
   return {
@@ -60,6 +71,7 @@ function personKind<F extends PersonFields>(persons: Table<PersonRow<F>>) {
         document: person.document,
       }),
       freed: { name_key: null } as Partial<PersonColumns>,
+      forgotten: forgotten as Partial<PersonObject<F>>,
       byName,
     }),
   }
@@ -69,7 +81,7 @@ export type CustomerObject = PersonObject<PersonFields>
 
 export const customers = personTable<PersonFields>('customers')
 
-const customer = personKind(customers)
+const customer = personKind(customers, FORGOTTEN)
 
 export const customerById = customer.byId
 export const customerByExternalId = customer.byExternalId
@@ -91,7 +103,7 @@ export type SupplierObject = PersonObject<SupplierFields>
 
 export const suppliers = personTable<SupplierFields>('suppliers')
 
-const supplier = personKind(suppliers)
+const supplier = personKind(suppliers, { ...FORGOTTEN, trade_name: null })
 
 export const supplierById = supplier.byId
 export const supplierByExternalId = supplier.byExternalId

@@ -34,6 +34,8 @@ interface RecordKind<T, D extends RecordObject, C> {
   columnsOf(doc: D, before: Readonly<C> | null): Omit<C, 'name_key'>
   /** Values of unique columns that a deleted record gives up. */
   readonly freed?: Partial<C>
+  /** What takes the place of fields whose values a deleted record must not keep. */
+  readonly forgotten?: Partial<D>
   /** The record that holds a name, in its column `name_key`, where names are unique. */
   byName?(name: string): Ref<RecordRow<D> & C>
 }
@@ -64,7 +66,7 @@ type Alter<D, E> = (doc: D, data: E, zone: string) => D
 
 /** What events do to a record's row; a projection lists these handlers under the events' names. */
 export function recordHandlers<T extends Id, D extends RecordObject, C>(kind: RecordKind<T, D, C>) {
-  const { table, byId, columnsOf, freed, byName } = kind
+  const { table, byId, columnsOf, freed, forgotten, byName } = kind
   const nameRefs = (name: string | undefined) => (byName && name !== undefined ? [byName(name)] : [])
   const claim = (rows: Changes, name: string | undefined, id: number): object =>
     byName && name !== undefined ? claimOf(name, rows.get(byName(name)), id) : {}
@@ -113,7 +115,9 @@ export function recordHandlers<T extends Id, D extends RecordObject, C>(kind: Re
       refs,
       apply(rows: Changes, event: Recorded<Id>) {
         const before = existing(rows, byId(event.data.id))
-        rows.put(table, { ...before, ...freed, deleted_at: event.recorded_at, ...stamp(event) })
+        const doc = forgotten ? { ...before.doc, ...forgotten } : before.doc
+        const columns = forgotten ? columnsOf(doc, before) : {}
+        rows.put(table, { ...before, ...columns, ...freed, doc, deleted_at: event.recorded_at, ...stamp(event) })
       },
     },
     changing,

@@ -5,7 +5,17 @@ import type { Origin } from '#ledger/envelope.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
 import { companyOf, timezoneOf } from './companies.ts'
-import { BY_CHANGE, type Changed, changedColumns, docView, existing, projection, stamp, withMore } from './define.ts'
+import {
+  BY_CHANGE,
+  BY_PAST,
+  type Changed,
+  changedColumns,
+  docView,
+  existing,
+  projection,
+  stamp,
+  withMore,
+} from './define.ts'
 
 type Completed = DataOf<'SaleCompleted'>
 
@@ -76,11 +86,13 @@ export const sales = table<SaleRow>('sales', {
   keys: { pk: ['company_id', 'id'], external: ['company_id', 'external_id'] },
   indexes: [
     BY_CHANGE,
+    BY_PAST,
     '(company_id, sold_at)',
     '(company_id, customer_id, id) where customer_id is not null',
     '(company_id, fiscal, id)',
     `(company_id, id) where ${IS_CANCELLED}`,
   ],
+  past: { id: 'id' },
 })
 
 export const saleById = (id: number) => byPk(sales, id)
@@ -243,6 +255,7 @@ export interface OfflineSaleRow {
   /** Who uploaded it, as `user/3`, and when it was recorded. */
   actor: string | null
   recorded_at: string
+  revision: number
   warnings: readonly OfflineSaleWarning[]
   /** As the sale has them: what its cancellation touches is loaded at once. */
   stock_moves: SaleRow['stock_moves']
@@ -260,22 +273,28 @@ const offlineSales = table<OfflineSaleRow>('offline_sales', {
     fingerprint: 'text',
     actor: 'text',
     recorded_at: 'timestamptz',
+    revision: 'bigint',
     warnings: 'json',
     stock_moves: 'json',
     receivable_ids: 'json',
   },
   keys: { pk: ['company_id', 'offline_id'] },
   indexes: ['(company_id, sale_id)', `(company_id, sale_id) where ${HAS_WARNINGS}`],
+  past: { id: 'sale_id', isFixed: true },
 })
 
 export const offlineSaleById = (offlineId: string) => byPk(offlineSales, offlineId)
 
 type Uploaded = EventOf<'OfflineSaleCompleted'> | EventOf<'OfflineSaleCancelled'>
 
-function remember(rows: Changes, { actor, recorded_at, data }: Uploaded, receivable_ids: readonly number[]): void {
+function remember(
+  rows: Changes,
+  { actor, recorded_at, revision, data }: Uploaded,
+  receivable_ids: readonly number[],
+): void {
   const { id: sale_id, offline_id, fingerprint, warnings, items } = data
   const { company_id } = companyOf(rows)
-  const known = { company_id, offline_id, sale_id, fingerprint, actor, recorded_at, warnings }
+  const known = { company_id, offline_id, sale_id, fingerprint, actor, recorded_at, revision, warnings }
   rows.add(offlineSales, { ...known, stock_moves: stockMoves(items), receivable_ids })
 }
 

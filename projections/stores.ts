@@ -26,6 +26,7 @@ export const stores = table<StoreRow>('stores', {
   columns: { company_id: 'bigint', id: 'bigint', alias: 'text', enabled: 'boolean', ...changedColumns, doc: 'json' },
   keys: { pk: ['company_id', 'id'], alias: ['company_id', 'alias'] },
   indexes: ['(alias)'],
+  past: { id: 'id' },
 })
 
 export const storeById = (id: number) => byPk(stores, id)

@@ -2,12 +2,14 @@ import type { DataOf, EventOf } from '#events/catalogue.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
+import type { Guard } from '#ledger/write/unit-of-work.ts'
 import { companies, companyOf } from './companies.ts'
 import { type Changed, changedColumns, docView, existing, projection, stamp } from './define.ts'
 
 /** A person who logs in at the counter or in the panel. */
 export type UserObject = DataOf<'UserCreated'> & {
-  status: 'active' | 'inactive'
+  /** `invited` until the invitation is accepted, `cancelled` when it was taken back; only who is active logs in. */
+  status: 'active' | 'inactive' | 'invited' | 'cancelled'
   company_id: number
   created_at: string
   updated_at: string
@@ -16,46 +18,99 @@ export type UserObject = DataOf<'UserCreated'> & {
 interface UserRow extends Changed {
   company_id: number
   id: number
+  /** Null where another user of the company has the address: ledgers may hold doubles from restored installations. */
+  email: string | null
   /** Tokens and sessions belong to the generation in which they were given out; those of an earlier one have ended. */
   generation: number
   doc: UserObject
 }
 
 export const users = table<UserRow>('users', {
-  columns: { company_id: 'bigint', id: 'bigint', generation: 'integer', ...changedColumns, doc: 'json' },
-  keys: { pk: ['company_id', 'id'] },
+  columns: {
+    company_id: 'bigint',
+    id: 'bigint',
+    email: 'text',
+    generation: 'integer',
+    ...changedColumns,
+    doc: 'json',
+  },
+  keys: { pk: ['company_id', 'id'], email: ['company_id', 'email'] },
+  // A person's companies.
+  indexes: ['(email)'],
+  past: { id: 'id', without: ['email'] },
 })
 
 export const userById = (id: number) => byPk(users, id)
 
-/** What a user logs in with: `ops`; the password is never in an event. E-mails are unique in the whole service. */
-export interface UserCredentials {
-  user_id: number
-  company_id: number
-  email: string
-  password_hash: string
+/** Whose token or session a request came with. */
+interface Caller {
+  readonly userId: number
+  readonly generation: number
+  readonly email: string
+  readonly personGeneration: number
 }
 
-export const userCredentials = table<UserCredentials>('user_credentials', {
-  global: true,
-  columns: { user_id: 'bigint', company_id: 'bigint', email: 'text', password_hash: 'text' },
-  keys: { pk: ['user_id'], email: ['email'] },
+/** That a user's tokens and sessions of a generation have not ended, in this company or by a new password in another (KEY-21). */
+export const liveUser = ({ userId, generation, email, personGeneration }: Caller): Guard => ({
+  needs: [userById(userId), personByEmail(email)],
+  holds: (rows) =>
+    rows.get(userById(userId))?.generation === generation &&
+    rows.get(personByEmail(email))?.generation === personGeneration,
 })
 
-export const credentialsById = (id: number) => byPk(userCredentials, id)
-export const credentialsByEmail = (email: string) => byKey(userCredentials, 'email', email)
+export const userByEmail = (email: string) => byKey(users, 'email', email)
+
+/** Who logs in, by e-mail, to all companies that the person is a user of: `ops`; the password is never in an event. */
+export interface Person {
+  email: string
+  password_hash: string
+  /** Each new password begins another one: what was open with the one before has ended, in all companies. */
+  generation: number
+}
+
+export const persons = table<Person>('persons', {
+  global: true,
+  columns: { email: 'text', password_hash: 'text', generation: 'integer' },
+  keys: { pk: ['email'] },
+})
+
+export const personByEmail = (email: string) => byPk(persons, email)
+
+/** The link of an invitation: `ops`; an event tells that somebody was invited, never by which link. */
+export interface Invitation {
+  company_id: number
+  user_id: number
+  token_hash: Buffer | null
+  expires_at: string
+}
+
+export const invitations = table<Invitation>('invitations', {
+  columns: { company_id: 'bigint', user_id: 'bigint', token_hash: 'bytea', expires_at: 'timestamptz' },
+  keys: { pk: ['company_id', 'user_id'] },
+})
+
+export const invitationOf = (userId: number) => byPk(invitations, userId)
+
+/** How many a company has invited in the hour under way: `ops`. */
+export interface InvitationCount {
+  company_id: number
+  hour_ends_at: string
+  invited: number
+}
+
+export const invitationCounts = table<InvitationCount>('invitation_counts', {
+  columns: { company_id: 'bigint', hour_ends_at: 'timestamptz', invited: 'integer' },
+  keys: { pk: ['company_id'] },
+})
+
+export const ownInvitationCount = byPk(invitationCounts)
 
 export const usersProjection = projection('users', [users], {
-  UserCreated: {
-    apply(rows, event) {
-      const { company_id } = companyOf(rows)
-      const { id, name, email, role } = event.data
-      const at = event.recorded_at
-      const doc: UserObject = { id, name, email, role, status: 'active', company_id, created_at: at, updated_at: at }
-      rows.add(users, { company_id, id, generation: 0, ...stamp(event), doc })
-      noteOwner(rows, doc)
-    },
-  },
+  UserCreated: added('active'),
+  UserInvited: added('invited'),
+  UserInvitationRenewed: changed((user) => ({ doc: { ...user.doc, status: 'invited' } })),
+  UserInvitationCancelled: changed((user) => ({ doc: { ...user.doc, status: 'cancelled' } })),
+  UserJoined: changed((user) => ({ doc: { ...user.doc, status: 'active' } })),
   UserUpdated: changed((user, { data }: EventOf<'UserUpdated'>) => ({ doc: { ...user.doc, ...data.changes } })),
   UserDeactivated: changed((user) => ({
     doc: { ...user.doc, status: 'inactive' },
@@ -64,6 +119,21 @@ export const usersProjection = projection('users', [users], {
   UserReactivated: changed((user) => ({ doc: { ...user.doc, status: 'active' } })),
   UserPasswordChanged: changed((user) => ({ doc: user.doc, generation: user.generation + 1 })),
 })
+
+function added(status: UserObject['status']) {
+  return {
+    refs: ({ data }: EventOf<'UserCreated' | 'UserInvited'>) => [userByEmail(data.email)],
+    apply(rows: Changes, event: EventOf<'UserCreated' | 'UserInvited'>) {
+      const { company_id } = companyOf(rows)
+      const { id, name, email, role } = event.data
+      const at = event.recorded_at
+      const doc: UserObject = { id, name, email, role, status, company_id, created_at: at, updated_at: at }
+      const claimed = rows.get(userByEmail(email)) ? null : email
+      rows.add(users, { company_id, id, email: claimed, generation: 0, ...stamp(event), doc })
+      noteOwner(rows, doc)
+    },
+  }
+}
 
 function changed<E extends Pick<Envelope, 'recorded_at' | 'revision'> & { data: { id: number } }>(
   change: (user: Readonly<UserRow>, event: E) => Pick<UserRow, 'doc'> & Partial<UserRow>,

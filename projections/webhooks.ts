@@ -3,7 +3,8 @@ import type { DataOf } from '#events/catalogue.ts'
 import type { RecordView } from '#ledger/projection.ts'
 import { byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
-import { companyOf, ownCompany, timezoneOf } from './companies.ts'
+import { apiKeyById } from './api-keys.ts'
+import { companyOf, keyIdOf, ownCompany, timezoneOf } from './companies.ts'
 import { type Changed, changedColumns, existing, projection, stamp } from './define.ts'
 
 /** A webhook endpoint as the ledger knows it; how it answers is added when it is shown. */
@@ -16,8 +17,8 @@ export interface WebhookRow extends Changed {
   enabled: boolean
   /** Since when its answers count: then it was registered or switched on, or its URL changed. */
   watched_since: string
-  /** `api_key/7`, `user/3`, or null for the service itself. */
-  registered_by: string | null
+  /** The key that it belongs to; null where it is the company's own. */
+  api_key_id: number | null
   deleted_at: string | null
   doc: WebhookObject
 }
@@ -29,12 +30,13 @@ export const webhooks = table<WebhookRow>('webhooks', {
     url: 'text',
     enabled: 'boolean',
     watched_since: 'timestamptz',
-    registered_by: 'text',
+    api_key_id: 'bigint',
     deleted_at: 'timestamptz',
     ...changedColumns,
     doc: 'json',
   },
   keys: { pk: ['company_id', 'id'] },
+  past: { id: 'id' },
 })
 
 export const webhookById = (id: number) => byPk(webhooks, id)
@@ -113,7 +115,7 @@ export const webhooksProjection = projection('webhooks', [webhooks], {
         url,
         enabled: true,
         watched_since: event.recorded_at,
-        registered_by: event.actor,
+        api_key_id: keyIdOf(event.actor),
         deleted_at: null,
         ...stamp(event),
         doc: { id, url, events, description, created_at: at, updated_at: at },
@@ -126,33 +128,62 @@ export const webhooksProjection = projection('webhooks', [webhooks], {
     watched_since: changes.url === undefined ? row.watched_since : recorded_at,
     doc: { ...row.doc, ...changes },
   })),
+  WebhookHandedOver: changing<DataOf<'WebhookHandedOver'>>((_row, { data: { api_key_id }, recorded_at }) => ({
+    api_key_id,
+    watched_since: recorded_at,
+  })),
   WebhookEnabled: changing((_row, { recorded_at }) => ({ enabled: true, watched_since: recorded_at })),
   WebhookSwitchedOff: changing(() => ({ enabled: false })),
   WebhookSecretRotated: changing(() => ({})),
   WebhookDeleted: changing((_row, { recorded_at }) => ({ enabled: false, deleted_at: recorded_at })),
 })
 
-/** What is shown of how an endpoint answers, on the company's clock. */
+/** What a pause depends on beside the endpoint: the company's plan, and the key that the endpoint belongs to. */
+interface PausedBy {
+  readonly plan: string
+  readonly key: { readonly revoked_at: string | null; readonly expires_at: string | null } | null
+  /** UTC. */
+  readonly now: string
+}
+
+/** Why an endpoint has to wait (HOOK-53); null when it has not. */
+function pauseReason(api_key_id: number | null, { plan, key, now }: PausedBy) {
+  if (plan !== 'api') return 'plan_required'
+  if (api_key_id === null) return null
+  if (!key || key.revoked_at !== null) return 'key_revoked'
+  return key.expires_at !== null && key.expires_at <= now ? 'key_expired' : null
+}
+
+/** What is shown of how an endpoint does, on the company's clock. */
 export function webhookState(
-  { enabled, watched_since }: Pick<WebhookRow, 'enabled' | 'watched_since'>,
+  { enabled, watched_since, api_key_id }: Pick<WebhookRow, 'enabled' | 'watched_since' | 'api_key_id'>,
   health: Omit<WebhookHealth, 'company_id' | 'webhook_id'> | null,
+  pausedBy: PausedBy,
   zone: string,
 ) {
   const counts = (at: string | null | undefined): at is string => typeof at === 'string' && at >= watched_since
   const failing = counts(health?.failing_since) ? health.failing_since : null
   const silent = counts(health?.no_response_since)
+  const pause_reason = enabled ? pauseReason(api_key_id, pausedBy) : null
   return {
-    status: enabled ? (silent ? 'no_response' : 'active') : 'disabled',
+    api_key_id,
+    status: enabled ? (pause_reason ? 'paused' : silent ? 'no_response' : 'active') : 'disabled',
+    pause_reason,
     last_success_at: health?.last_success_at ? inZone(health.last_success_at, zone) : null,
     failing_since: failing && inZone(failing, zone),
   } as const
 }
 
+const keyRefs = (keyId: number | null | undefined) => (typeof keyId === 'number' ? [apiKeyById(keyId)] : [])
+
 export const webhookView: RecordView = {
   refs: (id) => [webhookById(id), healthById(id), ownCompany],
-  render(rows, id) {
+  refsMore: (rows, id) => keyRefs(rows.get(webhookById(id))?.api_key_id),
+  render(rows, id, now) {
     const row = rows.get(webhookById(id))
     if (!row || row.deleted_at) return null
-    return JSON.stringify({ ...row.doc, ...webhookState(row, rows.get(healthById(id)), timezoneOf(rows)) })
+    const [keyRef] = keyRefs(row.api_key_id)
+    const pausedBy = { plan: companyOf(rows).plan, key: keyRef ? rows.get(keyRef) : null, now }
+    return JSON.stringify({ ...row.doc, ...webhookState(row, rows.get(healthById(id)), pausedBy, timezoneOf(rows)) })
   },
 }

@@ -74,6 +74,8 @@ export async function listApiKeys(pool: Pool, companyId: number): Promise<Listed
 interface CountedCalls {
   readonly minute: number
   readonly day: number
+  /** Of bodies, on the day under way. */
+  readonly bytes: number
 }
 
 /** How much of its quota a company has used in the minute and the day under way. */
@@ -81,9 +83,10 @@ export async function getCalls(pool: Pool, companyId: number): Promise<CountedCa
   const { rows } = await pool.query<CountedCalls>({
     name: 'get_calls',
     text: `select case when minute_ends_at > now() then minute_count else 0 end as minute,
-                  case when day_ends_at > now() then day_count else 0 end as day
+                  case when day_ends_at > now() then day_count else 0 end as day,
+                  case when day_ends_at > now() then day_bytes else 0 end as bytes
            from quotas where company_id = $1`,
     values: [companyId],
   })
-  return rows[0] ?? { minute: 0, day: 0 }
+  return rows[0] ?? { minute: 0, day: 0, bytes: 0 }
 }

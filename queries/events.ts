@@ -7,9 +7,10 @@ import { type Envelope, streamOf } from '#ledger/envelope.ts'
 import type { EventStore } from '#ledger/port.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { search, searchNewest } from '#ledger/reading.ts'
-import { type AnyRef, loadStatement } from '#ledger/table.ts'
+import type { AnyRef } from '#ledger/table.ts'
 import { ID_COLUMNS, readModel } from '#projections/index.ts'
 import { decodeCursor, encodeCursor } from './cursor.ts'
+import { looking } from './looking.ts'
 import type { Page, Paging } from './records.ts'
 
 interface EventFilters {
@@ -83,9 +84,18 @@ async function hasEver(pool: Pool, companyId: number, subject: string): Promise<
 }
 
 async function isThere(pool: Pool, companyId: number, { table, by, values }: AnyRef): Promise<boolean> {
-  const key = table.global ? values : [companyId, ...values]
-  const { rowCount } = await pool.query({ ...loadStatement(table, by), values: key.map((value) => [value]) })
-  return (rowCount ?? 0) > 0
+  const key = table.global ? [...values] : [companyId, ...values]
+  const id = values.at(-1)
+  const columns = table.keys[by] as readonly string[]
+  const { rows } = await pool.query(
+    looking({
+      name: `is_there_${table.name}_${by}`,
+      text: `select 1 from ${table.name} t where ${columns.map((column, place) => `t.${column} = $${place + 1}`).join(' and ')}`,
+      values: key,
+      looks: { [table.name]: typeof id === 'number' ? [id] : 'columns' },
+    }),
+  )
+  return rows.length > 0
 }
 
 /** What happened, where, and by whom; `recorded_at` on the company's clock. */
@@ -133,11 +143,14 @@ export async function getRow(
   id: number,
 ): Promise<Record<string, unknown> | null> {
   const [table, column] = ID_COLUMNS[kind]
-  const { rows } = await pool.query<{ doc: Record<string, unknown> }>({
-    name: `get_row_${kind}`,
-    text: `select t.doc from ${table} t where t.company_id = $1 and t.${column} = $2::bigint`,
-    values: [companyId, id],
-  })
+  const { rows } = await pool.query<{ doc: Record<string, unknown> }>(
+    looking({
+      name: `get_row_${kind}`,
+      text: `select t.doc from ${table} t where t.company_id = $1 and t.${column} = $2::bigint`,
+      values: [companyId, id],
+      looks: { [table]: [id] },
+    }),
+  )
   return rows[0]?.doc ?? null
 }
 
@@ -147,15 +160,19 @@ export async function listActors(
   companyId: number,
   actors: readonly string[],
 ): Promise<Map<string, string>> {
-  const { rows } = await pool.query<{ actor: string; name: string }>({
+  const users = idsOf('user/', actors)
+  const api_keys = idsOf('api_key/', actors)
+  const statement = looking({
     name: 'list_actors',
     text: `select 'user/' || u.id as actor, u.doc->>'name' as name from users u
            where u.company_id = $1 and u.id = any($2::bigint[])
            union all
            select 'api_key/' || k.id, 'Chave ' || (k.doc->>'name') from api_keys k
            where k.company_id = $1 and k.id = any($3::bigint[])`,
-    values: [companyId, idsOf('user/', actors), idsOf('api_key/', actors)],
+    values: [companyId, users, api_keys],
+    looks: { users, api_keys },
   })
+  const { rows } = await pool.query<{ actor: string; name: string }>(statement)
   return new Map(rows.map(({ actor, name }) => [actor, name]))
 }
 

@@ -18,12 +18,17 @@ export interface Source {
   readonly record: string | ((today: string) => string)
   /** SQL of what all listed records have in common. */
   readonly where?: string
+  /** Other tables, of which conditions look at columns only (looking.ts). */
+  readonly lookedUp?: readonly string[]
   /** Makes the API's object of a record, where SQL cannot; its instants are on the company's clock then. */
   present?(record: unknown, timezone: string): object
 }
 
 /** Conditions by name, as SQL with a placeholder for the value; those of a source that depends on the day get that one too. */
 export type Conditions = Readonly<Record<string, (parameter: string, today: string) => string>>
+
+/** The listed table. */
+export const tableOf = ({ from }: Source): string => from.slice(0, from.indexOf(' '))
 
 /** Whether a source depends on the company's day, which is then parameter $3 of its statements. */
 export const isDaily = ({ record }: Source): boolean => typeof record === 'function'

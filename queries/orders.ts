@@ -15,7 +15,7 @@ import {
   type Page,
   type Paging,
 } from './records.ts'
-import { findStore, type StoreAccess } from './stores.ts'
+import type { StoreAccess } from './stores.ts'
 
 interface OrderFilters {
   readonly status?: OrderStatus
@@ -71,10 +71,12 @@ export interface NotifiedOrder {
   readonly totalCents: number
 }
 
-/** The order that the URL of a notification names; null when the store is missing or disabled, or the order is not its own. */
-export async function findNotifiedOrder(pool: Pool, alias: string, orderId: number): Promise<NotifiedOrder | null> {
-  const store = await findStore(pool, alias)
-  if (!store?.enabled) return null
+/** The order that the URL of a notification names; null when it is not the store's own. */
+export async function findNotifiedOrder(
+  pool: Pool,
+  store: StoreAccess,
+  orderId: number,
+): Promise<NotifiedOrder | null> {
   const { rows } = await pool.query<Omit<NotifiedOrder, 'store'>>({
     name: 'find_notified_order',
     text: `select id, status, provider_reference as reference, total_cents as "totalCents" from orders where company_id = $1 and id = $2 and store_id = $3`,

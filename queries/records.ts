@@ -16,7 +16,9 @@ import {
   recordOf,
   type Source,
   type Start,
+  tableOf,
 } from './list-statement.ts'
+import { type Look, looking } from './looking.ts'
 
 export interface Page {
   /** JSON texts of the records, joined by commas. */
@@ -158,10 +160,19 @@ async function fetchPage(
   const present = Object.keys(conditions).filter((name) => values[name] !== undefined)
   const start: Start = cursor !== undefined ? 'after' : since !== undefined ? 'since' : 'first'
   const bounds = start === 'since' ? [since] : after
-  const { rows } = await pool.query<LedgerRow | RecordRow>({
-    ...listStatement(source, order, conditions, present, start),
-    values: [companyId, limit, ...(isDaily(source) ? [today] : []), ...present.map((name) => values[name]), ...bounds],
-  })
+  const { rows } = await pool.query<LedgerRow | RecordRow>(
+    looking({
+      ...listStatement(source, order, conditions, present, start),
+      values: [
+        companyId,
+        limit,
+        ...(isDaily(source) ? [today] : []),
+        ...present.map((name) => values[name]),
+        ...bounds,
+      ],
+      looks: looksOf(source, order, conditions, present),
+    }),
+  )
   const [ledger, found] = readRows(rows, companyId)
   const listed = found.slice(0, limit)
   const last = found.length > limit ? listed.at(-1) : undefined
@@ -173,6 +184,21 @@ async function fetchPage(
     revision: ledger.revision,
     tables: ledger.tables,
   }
+}
+
+/** A page shows all of its own records only, unless which ones these are depends on more than columns. */
+function looksOf(
+  source: Source,
+  order: Order,
+  conditions: Conditions,
+  present: readonly string[],
+): Readonly<Record<string, Look>> {
+  const lookedUp = (source.lookedUp ?? []).map((table) => [table, 'columns'] as const)
+  const names = order.columns.map(({ name }) => name)
+  const isByColumns = names.includes('id') && !names.includes('changed_at')
+  const asksDocs = present.some((name) => conditions[name]?.('', '').includes('doc'))
+  const own = isByColumns && !asksDocs ? [[tableOf(source), 'answered'] as const] : []
+  return Object.fromEntries([...lookedUp, ...own])
 }
 
 type Clock = Pick<LedgerRow, 'timezone' | 'zone_changed'>
@@ -226,7 +252,11 @@ export async function getBy(
 ): Promise<Found> {
   const { resource, from, where } = source
   const live = where ? ` and ${where}` : ''
-  const { rows } = await pool.query<Found & Clock>({
+  const table = tableOf(source)
+  const idOf = `select t.id from ${table} t where t.company_id = $1 and t.${column} = $2::${COLUMNS[column]}`
+  const look: Look =
+    typeof value === 'number' ? [value] : { text: idOf, values: [companyId, value], looks: { [table]: 'columns' } }
+  const statement = looking({
     name: `get_${resource}_by_${column}`,
     text: `select l.revision, c.timezone, c.zone_changed,
                   (select ${recordOf(source)} from ${from} where t.company_id = $1 and t.${column} = $2::${COLUMNS[column]}${live}) as record
@@ -234,7 +264,9 @@ export async function getBy(
            join companies c on c.company_id = l.company_id
            where l.company_id = $1`,
     values: [companyId, value, ...(isDaily(source) ? [today] : [])],
+    looks: { [table]: look },
   })
+  const { rows } = await pool.query<Found & Clock>(statement)
   const [found] = rows
   if (!found) throw new Error(`company ${companyId} is not registered`)
   const { record, revision } = found

@@ -15,9 +15,12 @@ import {
   type Paging,
 } from './records.ts'
 
-type Stored = Pick<WebhookRow, 'enabled' | 'watched_since'> & {
+type Stored = Pick<WebhookRow, 'enabled' | 'watched_since' | 'api_key_id'> & {
   doc: WebhookObject
   health: Omit<WebhookHealth, 'company_id' | 'webhook_id'>
+  plan: string
+  key: { revoked_at: string | null; expires_at: string | null }
+  now: string
 }
 
 const utc = (printed: string | null): string | null => (printed === null ? null : new Date(printed).toISOString())
@@ -25,21 +28,25 @@ const utc = (printed: string | null): string | null => (printed === null ? null 
 /** Endpoints with how they answer, which dispatchers note outside of the read model. */
 const webhookListing: Listing<object> = {
   resource: 'webhooks',
-  from: 'webhooks t left join webhook_health h on h.company_id = t.company_id and h.webhook_id = t.id',
-  record: `json_build_object('doc', t.doc, 'enabled', t.enabled, 'watched_since', t.watched_since, 'health',
+  from: `webhooks t join companies c on c.company_id = t.company_id
+         left join api_keys k on k.company_id = t.company_id and k.id = t.api_key_id
+         left join webhook_health h on h.company_id = t.company_id and h.webhook_id = t.id`,
+  record: `json_build_object('doc', t.doc, 'enabled', t.enabled, 'watched_since', t.watched_since, 'api_key_id', t.api_key_id,
+             'plan', c.plan, 'now', clock_timestamp(), 'key', json_build_object('revoked_at', k.revoked_at, 'expires_at', k.expires_at), 'health',
              json_build_object('last_success_at', h.last_success_at, 'failing_since', h.failing_since,
                                'no_response_since', h.no_response_since))::text`,
   where: 't.deleted_at is null',
   filters: {},
   present(record, timezone) {
-    const { doc, enabled, watched_since, health } = record as Stored
+    const { doc, enabled, watched_since, api_key_id, health, plan, key, now } = record as Stored
     const state = webhookState(
-      { enabled, watched_since: utc(watched_since) ?? '' },
+      { enabled, watched_since: utc(watched_since) ?? '', api_key_id },
       {
         last_success_at: utc(health.last_success_at),
         failing_since: utc(health.failing_since),
         no_response_since: utc(health.no_response_since),
       },
+      { plan, key: { revoked_at: key.revoked_at, expires_at: utc(key.expires_at) }, now: utc(now) ?? '' },
       timezone,
     )
     const [created_at, updated_at] = [localTime(doc.created_at, timezone), localTime(doc.updated_at, timezone)]
@@ -157,6 +164,52 @@ export async function getMessage(pool: Pool, companyId: number, deliveryId: stri
     values: [companyId, deliveryId],
   })
   return rows[0]?.body ?? null
+}
+
+/** The last replay of an endpoint as the API shows it. */
+export interface ReplayObject {
+  status: 'running' | 'finished' | 'cancelled'
+  /** Revisions: after the first (exclusive), up to the second, looked at up to the third. */
+  after: number
+  until_revision: number
+  last_revision: number
+  /** How many it has made so far. */
+  deliveries: number
+  requested_at: string
+  finished_at: string | null
+}
+
+/** SQL of a replay's JSON; `t` is its row. */
+export const REPLAY_JSON = `json_build_object('status', t.status, 'after', t.after_revision, 'until_revision', t.until_revision,
+  'last_revision', t.last_revision, 'deliveries', t.deliveries, 'requested_at', t.requested_at, 'finished_at', t.finished_at)`
+
+/** The same with times on the company's clock. */
+export function presentReplay(record: unknown, timezone: string): ReplayObject {
+  const replay = record as ReplayObject
+  const { requested_at, finished_at } = replay
+  return {
+    ...replay,
+    requested_at: localTime(requested_at, timezone),
+    finished_at: finished_at && localTime(finished_at, timezone),
+  }
+}
+
+/** The last replay of an endpoint; no record where there was none. */
+export async function getReplay(pool: Pool, companyId: number, webhookId: number): Promise<Found> {
+  const { rows } = await pool.query<{ revision: number; timezone: string; record: object | null }>({
+    name: 'get_webhook_replay',
+    text: `select l.revision, c.timezone,
+                  (select ${REPLAY_JSON} from webhook_replays t
+                   join webhooks w on w.company_id = t.company_id and w.id = t.webhook_id and w.deleted_at is null
+                   where t.company_id = $1 and t.webhook_id = $2) as record
+           from ledgers l join companies c on c.company_id = l.company_id
+           where l.company_id = $1`,
+    values: [companyId, webhookId],
+  })
+  const [found] = rows
+  if (!found) throw new Error(`company ${companyId} has no ledger`)
+  const { record, revision, timezone } = found
+  return { record: record && JSON.stringify(presentReplay(record, timezone)), revision }
 }
 
 interface ListedNotice {

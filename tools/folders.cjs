@@ -7,7 +7,7 @@ exports.FOLDERS = [
     'src/domain',
     'values and pure rules: money, quantities, instants, tax numbers, scopes, refusals, what becomes of an order and who gets its money',
   ],
-  ['src/lib', 'tools without a business: semaphore, memory budget, retry, repeat, files'],
+  ['src/lib', 'tools without a business: turns and room shared by key, memory budget, slices, retry, repeat, files'],
   [
     'src/postgres',
     'embedded server and its supervision, pool, listener, purging, migrations of the schemas `ops` and `ledger`',

@@ -77,7 +77,7 @@ function customerWarnings(rows: Rows, { customer }: OfflineSale): OfflineSaleWar
   if (!customer) return []
   const known = customer.id === null ? null : rows.get(customerById(customer.id))
   if (!known) return [warning('customer_unknown', { found: customer.sent })]
-  return known.deleted_at ? [warning('customer_deleted', { found: known.doc.name })] : []
+  return known.deleted_at ? [warning('customer_deleted', { found: customer.sent })] : []
 }
 
 function clockWarnings({ created_at }: OfflineSale, now: string): OfflineSaleWarning[] {

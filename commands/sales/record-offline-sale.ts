@@ -186,10 +186,15 @@ function fieldErrors(
   return fields
 }
 
+/** What a customer is called whose name went with its deletion (PERSON-10). */
+const DELETED_CUSTOMER = 'Cliente excluído'
+
 /** The customer as it is called; one that was deleted since has bought all the same. */
 function partyOf(rows: Rows, { customer }: OfflineSale): NonNullable<Completed['customer']> | null {
   const known = customer?.id ? rows.get(customerById(customer.id)) : null
-  return known ? { id: known.id, external_id: known.external_id, name: known.doc.name } : null
+  if (!known) return null
+  const name = known.deleted_at ? DELETED_CUSTOMER : known.doc.name
+  return { id: known.id, external_id: known.external_id, name }
 }
 
 /** What is to be received for payments on credit, each due some days after the day of the sale on the company's calendar. */

@@ -69,7 +69,7 @@ export async function ensureAccess(
 ): Promise<DemoAccess> {
   const { email } = demo.user
   const { rows } = await core.pool.query<{ name: string }>(
-    `select doc->>'name' as name from read.companies where company_id = $1`,
+    `select doc->>'name' as name from companies where company_id = $1`,
     [companyId],
   )
   return {
@@ -110,7 +110,7 @@ async function ensureKey(
 async function liveKeys({ pool }: Core, companyId: number, name: string) {
   const { rows } = await pool.query<{ id: number; hash: Buffer }>(
     `select k.id, s.hash
-     from read.api_keys k join ops.api_key_secrets s on s.company_id = k.company_id and s.api_key_id = k.id
+     from api_keys k join ops.api_key_secrets s on s.company_id = k.company_id and s.api_key_id = k.id
      where k.company_id = $1 and k.doc->>'name' = $2 and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())
      order by k.id`,
     [companyId, name],
@@ -124,12 +124,13 @@ async function ensurePassword(
   email: string,
   known: string | undefined,
 ): Promise<string> {
-  const { rows } = await pool.query<{ user_id: number; password_hash: string }>(
-    'select user_id, password_hash from ops.user_credentials where company_id = $1 and email = $2',
+  const { rows } = await pool.query<{ id: number; password_hash: string | null }>(
+    `select u.id, p.password_hash from users u left join ops.persons p on p.email = u.email
+     where u.company_id = $1 and u.email = $2`,
     [companyId, email],
   )
-  if (!rows[0]) throw new Error(`demonstration user ${email} has no password`)
-  const { user_id: id, password_hash } = rows[0]
+  if (!rows[0]) throw new Error(`demonstration user ${email} does not exist`)
+  const { id, password_hash } = rows[0]
   if (known !== undefined && (await verifyPassword(password_hash, known))) return known
   const password = randomBytes(PASSWORD_BYTES).toString('base64url')
   const input = { id, password_hash: await hashPassword(password) }
@@ -165,7 +166,7 @@ async function ensureStore(core: Core, companyId: number, wanted: DemoCompany['s
 async function knownStore({ pool }: Core, companyId: number): Promise<DemoAccess['store']> {
   const { rows } = await pool.query<{ alias: string; notification_secret: string }>(
     `select k.alias, k.notification_secret
-     from ops.store_secrets k join read.stores s on s.company_id = k.company_id and s.id = k.store_id
+     from ops.store_secrets k join stores s on s.company_id = k.company_id and s.id = k.store_id
      where k.company_id = $1 and (s.doc->>'sandbox')::boolean and k.notification_secret is not null
      order by s.id limit 1`,
     [companyId],

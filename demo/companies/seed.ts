@@ -29,7 +29,7 @@ export async function seedDemo(
   try {
     await session.query('select pg_advisory_lock($1)', [DEMO_LOCK])
     const { rowCount: foreign } = await session.query(
-      'select from read.companies where not exists (select from ops.demo_companies) limit 1',
+      'select from companies where not exists (select from ops.demo_companies) limit 1',
     )
     if (foreign) {
       session.release(true)
@@ -107,14 +107,11 @@ async function accepted<I>({ writer }: Core, companyId: number, command: Command
 /** What commands could not recognise by themselves as done already. */
 async function knownNames({ pool }: Core, companyId: number) {
   const [types, categories, users] = await Promise.all([
-    pool.query<{ name: string }>(`select doc->>'name' as name from read.payment_types where company_id = $1`, [
+    pool.query<{ name: string }>(`select doc->>'name' as name from payment_types where company_id = $1`, [companyId]),
+    pool.query<{ id: number; external_id: string }>('select id, external_id from categories where company_id = $1', [
       companyId,
     ]),
-    pool.query<{ id: number; external_id: string }>(
-      'select id, external_id from read.categories where company_id = $1',
-      [companyId],
-    ),
-    pool.query<{ email: string }>('select email from ops.user_credentials where company_id = $1', [companyId]),
+    pool.query<{ email: string }>(`select doc->>'email' as email from users where company_id = $1`, [companyId]),
   ])
   return {
     paymentTypes: new Set(types.rows.map((row) => row.name)),

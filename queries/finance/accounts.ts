@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import type { Refusal } from '#domain/refusal.ts'
 import { type Order, TODAY } from '../list-statement.ts'
+import { looking } from '../looking.ts'
 import {
   containing,
   type DeletedPaging,
@@ -56,6 +57,7 @@ function accountListing(
     from: `${table} t`,
     record: (today) => `left(t.doc::text, -1) || ',"is_overdue":' || ${isOverdue(today)}::text || '}'`,
     where: 't.deleted_at is null',
+    lookedUp: [parties],
     filters: {
       status: (value) => `t.status = ${value}::text`,
       overdue: (value, today) => `${value}::boolean and ${isOverdue(today)}`,
@@ -188,23 +190,23 @@ export const MOST_SUMMED = 10_000
 /** Adds up what a search finds. `today` decides what is overdue. */
 export async function sumAccounts(
   pool: Pool,
-  { resource, where, filters }: AccountListing,
+  { resource, where, lookedUp = [], filters }: AccountListing,
   companyId: number,
   search: AccountSearch,
   today: string,
 ): Promise<FoundSums> {
   const conditions = Object.entries(conditionsOf(search)).filter(([, value]) => value !== undefined)
   const wanted = conditions.map(([name], position) => filters[name as keyof typeof filters](`$${4 + position}`, TODAY))
-  const { rows } = await pool.query<FoundSums>(
-    `select ${sum('amount_cents', 'true')} as found, ${sum('amount_cents', 'is_overdue')} as overdue
+  const text = `select ${sum('amount_cents', 'true')} as found, ${sum('amount_cents', 'is_overdue')} as overdue
      from (
        select t.amount_cents, t.status = 'pending' and t.due_date < ${TODAY} as is_overdue
        from ${resource} t
        where ${['t.company_id = $1', where, ...wanted].join(' and ')}
        limit $2::bigint + 1
-     ) found`,
-    [companyId, MOST_SUMMED, today, ...conditions.map(([, value]) => value)],
-  )
+     ) found`
+  const values = [companyId, MOST_SUMMED, today, ...conditions.map(([, value]) => value)]
+  const looks = Object.fromEntries([resource, ...lookedUp].map((table) => [table, 'columns'] as const))
+  const { rows } = await pool.query<FoundSums>(looking({ text, values, looks }))
   const [sums] = rows
   if (!sums) throw new Error('adding up always answers a row')
   return sums

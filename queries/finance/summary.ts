@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { addDays, type Calendar, startOfDay } from '#domain/instant.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
+import { looking } from '../looking.ts'
 import { money, type Sum, sum } from '../sums.ts'
 
 /** Pending accounts by due date, settled ones by accounting date; the overdue ones are among the pending ones. */
@@ -58,6 +59,8 @@ const SUMMARY = {
     where l.company_id = $1`,
 }
 
+const OF_SUMMARY = { receivables: 'columns', payables: 'columns', sales: 'columns' } as const
+
 type SummaryRow = Omit<Summary, 'from' | 'to'> & { revision: number }
 
 /** Adds up a period in one snapshot. It ends today and begins with the month of its last day, unless it says otherwise. */
@@ -71,7 +74,8 @@ export async function summarize(
   const { from = `${to.slice(0, 8)}01` } = period
   if (from > to) return invalid('from', `não pode ser depois de ${to}, o último dia do período`)
   const bounds = [startOfDay(from, timezone), startOfDay(addDays(to, 1), timezone)]
-  const { rows } = await pool.query<SummaryRow>({ ...SUMMARY, values: [companyId, from, to, today, ...bounds] })
+  const values = [companyId, from, to, today, ...bounds]
+  const { rows } = await pool.query<SummaryRow>(looking({ ...SUMMARY, values, looks: OF_SUMMARY }))
   const [row] = rows
   if (!row) throw new Error(`company ${companyId} has no ledger`)
   const { revision, receivables, payables, sales, balance } = row

@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { addDays, startOfDay } from '#domain/instant.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { IS_CANCELLED, type OfflineSaleWarning } from '#projections/sales.ts'
+import { type Look, looking } from '../looking.ts'
 import {
   containing,
   type Found,
@@ -44,7 +45,7 @@ interface Days {
 
 export interface SaleFilters extends Filters, Days {}
 
-/** Of deleted customers too: their sales remain. */
+/** Of a deleted customer no name is left to be found by; its sales keep the one that they were made with. */
 const IS_OF_CUSTOMER = (name: string) =>
   `t.customer_id in (select c.id from customers c where c.company_id = $1 and c.sort_key like ${name}::text)`
 
@@ -52,6 +53,7 @@ export const saleListing: Listing<Filters & PeoplesFilters & Period> = {
   resource: 'sales',
   from: 'sales t',
   record: 't.doc::text',
+  lookedUp: ['customers'],
   filters: {
     status: (value) => `t.status = ${value}::text`,
     customer_id: (value) => `t.customer_id = ${value}::bigint`,
@@ -150,8 +152,16 @@ const TRACES = `
     from offline_sales t where t.company_id = s.company_id and t.sale_id = s.id) upload on true
   where s.company_id = $1 and s.id = $2`
 
+const CUSTOMER_OF =
+  'select s.customer_id as id from sales s where s.company_id = $1 and s.id = $2 and s.customer_id is not null'
+const RECEIVABLES_OF = `select made.value::bigint as id from sales s cross join json_array_elements_text(s.receivable_ids) made
+  where s.company_id = $1 and s.id = $2`
+
 /** Null when there is no such sale. */
 export async function getSaleTraces(pool: Pool, companyId: number, id: number): Promise<SaleTraces | null> {
-  const { rows } = await pool.query<SaleTraces>({ name: 'sale_traces', text: TRACES, values: [companyId, id] })
+  const values = [companyId, id]
+  const ofSale = (text: string): Look => ({ text, values, looks: { sales: [id] } })
+  const looks = { sales: [id], customers: ofSale(CUSTOMER_OF), receivables: ofSale(RECEIVABLES_OF) }
+  const { rows } = await pool.query<SaleTraces>(looking({ name: 'sale_traces', text: TRACES, values, looks }))
   return rows[0] ?? null
 }

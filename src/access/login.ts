@@ -5,18 +5,31 @@ import { isRefusal } from '#ledger/command.ts'
 import { asUser, runAs } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { createSemaphore } from '#lib/semaphore.ts'
-import { type Counted, createMinuteLimit, type MinuteLimit, networkOf } from './minute-limit.ts'
+import {
+  type Attempt,
+  countAttempt,
+  type Limited,
+  lookAtAttempt,
+  type Proof,
+  rememberOrigin,
+  takeBack,
+} from './login-limits.ts'
+import { createMinuteLimit, type MinuteLimit } from './minute-limit.ts'
+import { DEVICE_TOKENS, TILL_TOKENS } from './opaque-token.ts'
 import { hashPassword, verifyPassword } from './passwords.ts'
-
-/** Failures a minute, after which a password is not even looked at (TOKEN-7). */
-const FAILURES_OF_EMAIL = 5
-const FAILURES_OF_ADDRESS = 50
 
 /** Tokens and sessions that a user gets in a minute, by logging in or renewing: all tills of a shop in the morning. */
 const GRANTS_PER_MINUTE = 60
 
-/** A verification takes a core for about 20 ms, and one of the four threads that files and names are also looked up on. */
+/** Statements that look at limits at a time, so that a flood of guesses leaves connections to everybody else. */
+const LOOKS = { running: 2, waiting: 1_000 }
+
+/**
+ * A verification takes a core for about 20 ms, and one of the four threads that files and names are also looked up on.
+ * Whoever was here before does not queue behind strangers.
+ */
 const VERIFICATIONS = { running: 2, waiting: 1_000 }
+const VERIFICATIONS_OF_STRANGERS = { running: 1, waiting: 1_000 }
 
 export interface User {
   readonly id: number
@@ -29,8 +42,16 @@ export interface User {
 export interface Holder {
   readonly userId: number
   readonly companyId: number
-  /** Of the user when the password was looked at: a token that is issued after a new one was set has ended before it begins. */
+  /** Of user and person when the password was looked at: a token that is issued after a change has ended before it begins. */
   readonly generation: number
+  readonly personGeneration: number
+}
+
+/** A company that a person logs in to, and as which of its users. */
+export interface Membership {
+  readonly companyName: string
+  readonly user: User
+  readonly holder: Holder
 }
 
 interface Credentials {
@@ -39,107 +60,138 @@ interface Credentials {
   readonly password: string
 }
 
-type LoginOutcome = { readonly kind: 'loggedIn'; readonly user: User; readonly holder: Holder } | LoginFailure
+/** Where a login comes from, and what it shows of an earlier one: a browser its device's cookie, a till its token. */
+export interface LoginFrom {
+  readonly address: string
+  readonly keeps: 'cookie' | 'token'
+  /** Null when it has none; one that is none of ours is as good. */
+  readonly kept: string | null
+}
+
+type LoginOutcome =
+  | {
+      readonly kind: 'loggedIn'
+      /** One at least, in the order of the companies' names. */
+      readonly memberships: readonly Membership[]
+      /** For the cookie of a browser's device; null for a till. */
+      readonly device: string | null
+    }
+  | LoginFailure
 
 /** Why a login fails: the password does not fit, or there were too many guesses, which is over after so many seconds. */
-type LoginFailure = { readonly kind: 'wrong' } | { readonly kind: 'limited'; readonly retryAfter: number }
+export type LoginFailure = { readonly kind: 'wrong' } | Limited
 
 /** The one login of tills and panel: whoever guesses at one is counted at both. */
 export interface Login {
-  /** Checks a password; for the right one the caller issues a token or a session. */
-  logIn(credentials: Credentials, address: string): Promise<LoginOutcome>
-  /** Checks the password of somebody who is in already, within the same limits; tells the hash that it fits. */
+  /** Checks a password; for the right one the caller issues a token or a session to one of the memberships (`admit`). */
+  logIn(credentials: Credentials, from: LoginFrom): Promise<LoginOutcome>
+  /** Checks a password that lets nobody in by itself, of somebody who is in already or not; tells the hash that it fits. */
   confirm(
     credentials: Credentials,
-    address: string,
-  ): Promise<{ readonly kind: 'right'; readonly holder: Holder; readonly passwordHash: string } | LoginFailure>
+    from: { readonly address: string; readonly isInside: boolean },
+  ): Promise<
+    { readonly kind: 'right'; readonly person: Pick<FoundPerson, 'generation' | 'password_hash'> } | LoginFailure
+  >
+  /** Counts a token or session that a user is to get; refuses when it is one too many. */
+  admit(membership: Membership): Promise<Limited | null>
+  /** The companies of whoever has an address, for one that has logged in already. */
+  membershipsOf(email: string): Promise<readonly Membership[]>
   /** Tokens and sessions of a user, by its id: a new token's calls are counted anew. */
   readonly grants: MinuteLimit
 }
 
-interface FoundUser extends User {
+interface FoundPerson {
   readonly password_hash: string
   readonly generation: number
+  readonly memberships: readonly Membership[]
 }
 
-/**
- * Failures are counted per process: they slow guessing down, they are no contract, and argon2 alone leaves no process more
- * than some hundred guesses a second.
- */
-export function createLogin(pool: Pool): Login {
-  const ofEmail = createMinuteLimit({ perMinute: FAILURES_OF_EMAIL })
-  const ofAddress = createMinuteLimit({ perMinute: FAILURES_OF_ADDRESS })
-  const grants = createMinuteLimit({ perMinute: GRANTS_PER_MINUTE })
-  const semaphore = createSemaphore(VERIFICATIONS)
+type Checked = { readonly kind: 'right'; readonly person: FoundPerson; readonly isDeviceKnown: boolean } | LoginFailure
 
-  async function attempt(
-    { email, password }: Credentials,
-    address: string,
-  ): Promise<{ readonly kind: 'right'; readonly user: FoundUser } | LoginFailure> {
-    const key = `${address} ${email}`
-    // Counted before it is known whether the password fits, or a thousand guesses at once would all be the first.
-    const emails = await ofEmail.consume(key)
-    if (emails.limited) return limitedBy(emails)
-    const addresses = await ofAddress.consume(address)
-    if (addresses.limited) return limitedBy(addresses)
+const NO_PROOF: Proof = { device: null, token: null }
+
+/** Who guesses is refused before a password is looked at (login-limits.ts). */
+export function createLogin(pool: Pool): Login {
+  const grants = createMinuteLimit({ perMinute: GRANTS_PER_MINUTE })
+  const looks = createSemaphore(LOOKS)
+  const known = createSemaphore(VERIFICATIONS)
+  const strangers = createSemaphore(VERIFICATIONS_OF_STRANGERS)
+
+  async function verify(attempt: Attempt, password: string): Promise<Checked> {
+    const counted = await countAttempt(pool, attempt)
+    if (counted.kind === 'limited') return counted
+    let isFailure = false
     try {
-      const user = await findUser(pool, email)
-      const fits = await verifyPassword(user?.password_hash ?? null, password)
-      if (!user || !fits) return { kind: 'wrong' }
-      await Promise.all([ofAddress.giveBack(address), ofEmail.reset(key)])
-      return { kind: 'right', user }
-    } catch (error) {
-      await Promise.all([ofAddress.giveBack(address), ofEmail.giveBack(key)])
-      throw error
+      const person = await findPerson(pool, attempt.email)
+      const fits = await verifyPassword(person?.password_hash ?? null, password)
+      isFailure = !person || !fits
+      return person && fits ? { kind: 'right', person, isDeviceKnown: counted.isDeviceKnown } : { kind: 'wrong' }
+    } finally {
+      if (!isFailure) await takeBack(pool, counted.keys)
     }
   }
 
-  async function check(credentials: Credentials, from: string): ReturnType<typeof attempt> {
-    const address = networkOf(from)
-    const key = `${address} ${credentials.email}`
-    for (const counted of [await ofAddress.look(address), await ofEmail.look(key)]) {
-      if (counted.limited) return limitedBy(counted)
-    }
-    return semaphore.run(() => attempt(credentials, address))
+  async function check(attempt: Attempt, password: string): Promise<Checked> {
+    const seen = await looks.run(() => lookAtAttempt(pool, attempt))
+    if (seen.kind === 'limited') return seen
+    // Counted when it is its turn: of twenty tills at once that are right, no more than two are taken for failures.
+    return (seen.standing === 'stranger' ? strangers : known).run(() => verify(attempt, password))
   }
 
   return {
     grants,
-    async logIn(credentials, address) {
-      const checked = await check(credentials, address)
+    async logIn({ email, password }, { address, keeps, kept }) {
+      const proof = {
+        device: keeps === 'cookie' ? DEVICE_TOKENS.hashOf(kept ?? '') : null,
+        token: keeps === 'token' ? TILL_TOKENS.hashOf(kept ?? '') : null,
+      }
+      const checked = await check({ email, address, proof }, password)
       if (checked.kind !== 'right') return checked
-      const { user } = checked
+      const { memberships } = checked.person
+      // Whoever belongs to no company is told what a stranger is told.
+      if (memberships.length === 0) return { kind: 'wrong' }
+      // One that somebody has planted would be known to who planted it.
+      const device = keeps === 'token' ? null : checked.isDeviceKnown ? kept : DEVICE_TOKENS.make()
+      await rememberOrigin(pool, { email, address }, device === null ? null : DEVICE_TOKENS.hashOf(device))
+      return { kind: 'loggedIn', memberships, device }
+    },
+    confirm: ({ email, password }, { address, isInside }) =>
+      check({ email, address, proof: isInside ? 'inside' : NO_PROOF }, password),
+    async admit({ user }) {
       const granted = await grants.consume(String(user.id))
-      if (granted.limited) return limitedBy(granted)
-      const { id, name, email, company_id } = user
-      return { kind: 'loggedIn', user: { id, name, email, company_id }, holder: holderOf(user) }
+      return granted.limited ? { kind: 'limited', retryAfter: granted.retryAfter } : null
     },
-    async confirm(credentials, address) {
-      const checked = await check(credentials, address)
-      if (checked.kind !== 'right') return checked
-      return { kind: 'right', holder: holderOf(checked.user), passwordHash: checked.user.password_hash }
-    },
+    membershipsOf: async (email) => (await findPerson(pool, email))?.memberships ?? [],
   }
 }
 
-const limitedBy = ({ retryAfter }: Counted): LoginFailure => ({ kind: 'limited', retryAfter })
+/** A user of a company as the statement finds it. */
+interface FoundUser extends User {
+  readonly generation: number
+  readonly company_name: string
+}
 
-const holderOf = ({ id, company_id, generation }: FoundUser): Holder => ({
-  userId: id,
-  companyId: company_id,
-  generation,
-})
-
-async function findUser(pool: Pool, email: string): Promise<FoundUser | null> {
-  const { rows } = await pool.query<FoundUser>({
-    name: 'find_credentials',
-    text: `select c.user_id as id, u.doc->>'name' as name, c.email, c.company_id, c.password_hash, u.generation
-           from ops.user_credentials c
-           join read.users u on u.company_id = c.company_id and u.id = c.user_id
-           where c.email = $1 and u.doc->>'status' = 'active'`,
+async function findPerson(pool: Pool, email: string): Promise<FoundPerson | null> {
+  const { rows } = await pool.query<Omit<FoundPerson, 'memberships'> & { users: readonly FoundUser[] }>({
+    name: 'find_person',
+    text: `select p.password_hash, p.generation, array(
+             select json_build_object('id', u.id, 'name', u.doc->'name', 'company_id', u.company_id,
+               'company_name', c.doc->'name', 'generation', u.generation)
+             from users u join companies c on c.company_id = u.company_id
+             where u.email = p.email and u.doc->>'status' = 'active'
+             order by c.doc->>'name', c.company_id) as users
+           from ops.persons p where p.email = $1`,
     values: [email],
   })
-  return rows[0] ?? null
+  const [found] = rows
+  if (!found) return null
+  const { users, generation: personGeneration, password_hash } = found
+  const memberships = users.map(({ id, name, company_id, company_name, generation }) => ({
+    companyName: company_name,
+    user: { id, name, email, company_id },
+    holder: { userId: id, companyId: company_id, generation, personGeneration },
+  }))
+  return { password_hash, generation: personGeneration, memberships }
 }
 
 interface OwnPassword {
@@ -150,16 +202,16 @@ interface OwnPassword {
 }
 
 /** Where the request came from, as the events and the limits of failures know it. */
-interface From {
+export interface From {
   readonly address: string
   readonly requestId: string
 }
 
-type PasswordOutcome = { readonly kind: 'changed'; readonly holder: Holder } | LoginFailure | Refusal
+type PasswordOutcome = { readonly kind: 'changed' } | LoginFailure | Refusal
 
 /**
- * Changes the password of whoever is logged in. It closes all tokens and sessions of the user, this one too: the caller issues a
- * new one to the `holder`. `wrong` is the current password; guesses at it count as those of a login.
+ * Changes the password of whoever is logged in. It closes all tokens and sessions of the person, in all companies, this one too.
+ * `wrong` is the current password; guesses at it count as those of a login.
  */
 export async function changeOwnPassword(
   { login, writer }: { readonly login: Login; readonly writer: Writer },
@@ -167,15 +219,12 @@ export async function changeOwnPassword(
   { current, next }: OwnPassword,
   { address, requestId }: From,
 ): Promise<PasswordOutcome> {
-  const confirmed = await login.confirm({ email, password: current }, address)
+  const confirmed = await login.confirm({ email, password: current }, { address, isInside: true })
   if (confirmed.kind !== 'right') return confirmed
   const changed = await runAs(writer, asUser({ companyId, userId }, requestId), changePassword, {
     id: userId,
     password_hash: await hashPassword(next),
-    verified_hash: confirmed.passwordHash,
+    verified_hash: confirmed.person.password_hash,
   })
-  if (isRefusal(changed)) return changed
-  // The password was the confirmed one until then, so no other change lies in between. Whoever was shut out meanwhile stays out.
-  const { holder } = confirmed
-  return { kind: 'changed', holder: { ...holder, generation: holder.generation + 1 } }
+  return isRefusal(changed) ? changed : { kind: 'changed' }
 }

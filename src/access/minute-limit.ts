@@ -1,4 +1,4 @@
-import { isIPv6 } from 'node:net'
+import { isIPv4, isIPv6 } from 'node:net'
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 import type { Rate } from './quota.ts'
 
@@ -24,12 +24,6 @@ export interface Counted extends Rate {
 export interface MinuteLimit {
   /** Counts a call. */
   consume(key: string): Promise<Counted>
-  /** What the next call would be told, without counting it. */
-  look(key: string): Promise<Counted>
-  /** Takes a counted call back. */
-  giveBack(key: string): Promise<void>
-  /** Forgets what a key has used. */
-  reset(key: string): Promise<void>
 }
 
 export function createMinuteLimit({ perMinute, known = KNOWN_KEYS }: MinuteLimitOptions): MinuteLimit {
@@ -37,16 +31,13 @@ export function createMinuteLimit({ perMinute, known = KNOWN_KEYS }: MinuteLimit
   /** In the order in which their minutes began. */
   const keys = new Set<string>()
 
-  async function forget(key: string): Promise<void> {
-    keys.delete(key)
-    await limiter.delete(key)
-  }
-
   async function remember(key: string): Promise<void> {
     keys.delete(key)
     keys.add(key)
     const [longest = ''] = keys
-    if (keys.size > known) await forget(longest)
+    if (keys.size <= known) return
+    keys.delete(longest)
+    await limiter.delete(longest)
   }
 
   function counted(used: number, endsInMs: number, limited: boolean): Counted {
@@ -66,16 +57,6 @@ export function createMinuteLimit({ perMinute, known = KNOWN_KEYS }: MinuteLimit
       if (isFirstInDuration) await remember(key)
       return counted(consumedPoints, msBeforeNext, consumedPoints > perMinute)
     },
-    async look(key) {
-      const found = await limiter.get(key)
-      if (!found) return counted(0, WINDOW_SECONDS * 1000, false)
-      return counted(found.consumedPoints, found.msBeforeNext, found.consumedPoints >= perMinute)
-    },
-    async giveBack(key) {
-      // A minute that is over has nothing to give back to.
-      if (await limiter.get(key)) await limiter.reward(key)
-    },
-    reset: forget,
   }
 }
 
@@ -85,7 +66,7 @@ function refusal(refused: unknown): RateLimiterRes {
 }
 
 /** Counts anonymous callers by their address, or by their network. */
-export type AddressLimit = Pick<MinuteLimit, 'consume'>
+export type AddressLimit = MinuteLimit
 
 export function createAddressLimit(options: MinuteLimitOptions): AddressLimit {
   const limit = createMinuteLimit(options)
@@ -98,11 +79,18 @@ const WITH_PORT = /^(?:([\d.]+)|\[(.+)\])(?::\d+)?$/
 const MAPPED = /^::ffff:(?=[\d.]+$)/i
 
 /** An address of IPv4, or the first half of one of IPv6: whoever has one of 2^64 neighbours has them all. */
-export function networkOf(told: string): string {
-  const [, v4, v6] = WITH_PORT.exec(told) ?? []
-  const address = (v4 ?? v6 ?? told).replace(MAPPED, '')
+export const networkOf = (told: string): string => beginningOf(told, { v4: 4, v6: 4 })
+
+/** What whoever has an address may have at the price of one: 256 addresses of IPv4, a /48 of IPv6. */
+export const widerNetworkOf = (told: string): string => beginningOf(told, { v4: 3, v6: 3 })
+
+/** The first bytes of an address of IPv4, or groups of one of IPv6; what is neither stays. */
+function beginningOf(told: string, { v4, v6 }: { readonly v4: number; readonly v6: number }): string {
+  const [, plain, bracketed] = WITH_PORT.exec(told) ?? []
+  const address = (plain ?? bracketed ?? told).replace(MAPPED, '')
+  if (isIPv4(address)) return address.split('.').slice(0, v4).join('.')
   if (!isIPv6(address)) return address
   const [head = [], tail = []] = address.split('::').map((part) => part.split(':').filter((group) => group !== ''))
   const zeros = Array<string>(8 - head.length - tail.length).fill('0')
-  return [...head, ...zeros, ...tail].slice(0, 4).join(':')
+  return [...head, ...zeros, ...tail].slice(0, v6).join(':')
 }

@@ -20,6 +20,10 @@ export function opaqueTokens(prefix: string): OpaqueTokens {
   }
 }
 
+/** What a browser keeps of an earlier login, and what a till does: it is no credential, but says that its owner is no stranger. */
+export const DEVICE_TOKENS = opaqueTokens('tb_device_')
+export const TILL_TOKENS = opaqueTokens('tb_sync_')
+
 /** The moment of a statement, to the millisecond: `clock`, a common table expression. */
 export const CLOCK = `clock as materialized (select date_trunc('milliseconds', clock_timestamp()) as now)`
 

@@ -3,8 +3,10 @@ import type { Pool } from 'pg'
 import { type Calendar, dateInZone } from '#domain/instant.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 import type { NewKey } from './api-keys.ts'
+import type { Invitations } from './invitations.ts'
 import type { Holder, Login } from './login.ts'
 import { CLOCK, opaqueTokens, revokedSurplus } from './opaque-token.ts'
+import type { PasswordLinks } from './password-links.ts'
 
 /** A session ends when nobody has used it for so long, and after so many days at the latest. */
 const IDLE_HOURS = 12
@@ -26,6 +28,10 @@ export interface PanelSession extends Calendar {
   readonly userName: string
   readonly email: string
   readonly role: 'owner' | 'clerk'
+  /** Of the user when the session began. */
+  readonly generation: number
+  /** Of the person. */
+  readonly personGeneration: number
   readonly companyId: number
   readonly companyName: string
   /** `api` is the add-on: without it the company's keys get 402. */
@@ -35,7 +41,7 @@ export interface PanelSession extends Calendar {
 }
 
 /** What the cookie gets, once. */
-interface IssuedSession {
+export interface IssuedSession {
   readonly token: string
   /** UTC; the session ends then, however much it is used. */
   readonly expiresAt: string
@@ -56,6 +62,8 @@ export interface Sessions {
 /** What the panel lets people in by. */
 export interface PanelAccess {
   readonly login: Login
+  readonly invitations: Invitations
+  readonly passwordLinks: PasswordLinks
   readonly sessions: Sessions
   /** A key that nobody has seen yet, for an owner to give to an integration. */
   newKey(): NewKey
@@ -92,9 +100,17 @@ export function createSessions(pool: Pool, onError: (error: unknown) => void): S
   }
 
   return {
-    async issue({ userId, companyId, generation }) {
+    async issue({ userId, companyId, generation, personGeneration }) {
       const token = TOKENS.make()
-      const values = [TOKENS.hashOf(token), userId, companyId, LONGEST_DAYS, LIVE_SESSIONS_OF_USER - 1, generation]
+      const values = [
+        TOKENS.hashOf(token),
+        userId,
+        companyId,
+        LONGEST_DAYS,
+        LIVE_SESSIONS_OF_USER - 1,
+        generation,
+        personGeneration,
+      ]
       const { rows } = await pool.query<{ expires_at: string }>({ ...ISSUE, values })
       if (!rows[0]) throw new Error('no session was stored')
       return { token, expiresAt: rows[0].expires_at }
@@ -134,22 +150,23 @@ export function csrfMatches({ csrfToken }: Pick<PanelSession, 'csrfToken'>, give
 const ISSUE = {
   name: 'issue_session',
   text: `with ${CLOCK}, ${revokedSurplus('ops.sessions', 'last_seen_at')}
-         insert into ops.sessions (hash, user_id, company_id, generation, created_at, last_seen_at, expires_at)
-         select $1, $2, $3, $6, now, now, now + make_interval(days => $4) from clock
+         insert into ops.sessions (hash, user_id, company_id, generation, person_generation, created_at, last_seen_at, expires_at)
+         select $1, $2, $3, $6, $7, now, now, now + make_interval(days => $4) from clock
          returning expires_at`,
 }
 
 const FIND = {
   name: 'find_session',
   text: `with ${CLOCK}
-         select s.user_id as "userId", u.doc->>'name' as "userName", u.doc->>'email' as email, u.doc->>'role' as role,
+         select s.user_id as "userId", u.doc->>'name' as "userName", u.doc->>'email' as email, u.doc->>'role' as role, u.generation, p.generation as "personGeneration",
                 s.company_id as "companyId", c.doc->>'name' as "companyName", c.plan, c.timezone, clock.now,
                 s.last_seen_at < clock.now - interval '1 minute' as "isSeenLate"
          from clock
          join ops.sessions s on s.hash = $1 and s.revoked_at is null and s.expires_at > clock.now
            and s.last_seen_at > clock.now - make_interval(hours => $2)
-         join read.users u on u.company_id = s.company_id and u.id = s.user_id and u.generation = s.generation
-         join read.companies c on c.company_id = s.company_id`,
+         join users u on u.company_id = s.company_id and u.id = s.user_id and u.generation = s.generation
+         join ops.persons p on p.email = u.doc->>'email' and p.generation = s.person_generation
+         join companies c on c.company_id = s.company_id`,
 }
 
 /** At most once a minute, whoever else notes it. */

@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { deleteInBatches } from '#postgres/purge.ts'
 import type { Holder, Login } from './login.ts'
 import { createMinuteLimit, type MinuteLimit } from './minute-limit.ts'
-import { CLOCK, opaqueTokens, revokedSurplus } from './opaque-token.ts'
+import { CLOCK, revokedSurplus, TILL_TOKENS as TOKENS } from './opaque-token.ts'
 
 /** Who may use the sync interface, and how often. */
 export interface SyncAccess {
@@ -40,6 +40,10 @@ export interface SyncSession {
   readonly userName: string
   readonly email: string
   readonly role: string
+  /** Of the user when the token was given out. */
+  readonly generation: number
+  /** Of the person. */
+  readonly personGeneration: number
   /** The company's. */
   readonly timezone: string
   /** Postgres's clock: UTC, milliseconds, `Z`. */
@@ -63,8 +67,6 @@ export interface Tokens {
   revoke(session: SyncSession): Promise<void>
 }
 
-const TOKENS = opaqueTokens('tb_sync_')
-
 /** Tokens that expire after `days`; never, when null. */
 export function createTokens(pool: Pool, days: number | null): Tokens {
   const issued = async (statement: { name: string; text: string }, values: (hash: Buffer | null) => unknown[]) => {
@@ -76,8 +78,16 @@ export function createTokens(pool: Pool, days: number | null): Tokens {
     return rows[0] ? { token, expiresAt: rows[0].expires_at } : null
   }
   return {
-    async issue({ userId, companyId, generation }) {
-      const token = await issued(ISSUE, (hash) => [hash, userId, companyId, days, LIVE_TOKENS_OF_USER - 1, generation])
+    async issue({ userId, companyId, generation, personGeneration }) {
+      const generations = [generation, personGeneration]
+      const token = await issued(ISSUE, (hash) => [
+        hash,
+        userId,
+        companyId,
+        days,
+        LIVE_TOKENS_OF_USER - 1,
+        ...generations,
+      ])
       if (!token) throw new Error('no token was stored')
       return token
     },
@@ -94,13 +104,13 @@ export function createTokens(pool: Pool, days: number | null): Tokens {
   }
 }
 
-const INSERT = `insert into ops.sync_tokens (hash, user_id, company_id, generation, created_at, last_used_at, expires_at)`
+const INSERT = `insert into ops.sync_tokens (hash, user_id, company_id, generation, person_generation, created_at, last_used_at, expires_at)`
 const LIVE = `t.revoked_at is null and (t.expires_at is null or t.expires_at > clock.now)`
 
 const ISSUE = {
   name: 'issue_sync_token',
   text: `with ${CLOCK}, ${revokedSurplus('ops.sync_tokens', 'last_used_at')}
-         ${INSERT} select $1, $2, $3, $6, now, now, now + make_interval(days => $4) from clock
+         ${INSERT} select $1, $2, $3, $6, $7, now, now, now + make_interval(days => $4) from clock
          returning expires_at`,
 }
 
@@ -112,11 +122,12 @@ const FIND = {
            where t.hash = $1 and ${LIVE} and t.last_used_at < clock.now - interval '5 minutes'
          )
          select t.company_id as "companyId", t.user_id as "userId", u.doc->>'name' as "userName", u.doc->>'email' as email,
-                u.doc->>'role' as role, c.timezone, clock.now
+                u.doc->>'role' as role, u.generation, p.generation as "personGeneration", c.timezone, clock.now
          from clock
          join ops.sync_tokens t on t.hash = $1 and ${LIVE}
-         join read.users u on u.company_id = t.company_id and u.id = t.user_id and u.generation = t.generation
-         join read.companies c on c.company_id = t.company_id`,
+         join users u on u.company_id = t.company_id and u.id = t.user_id and u.generation = t.generation
+         join ops.persons p on p.email = u.doc->>'email' and p.generation = t.person_generation
+         join companies c on c.company_id = t.company_id`,
 }
 
 /** Of two at the same time the second waits for the row and then finds it revoked. */
@@ -125,9 +136,9 @@ const RENEW = {
   text: `with ${CLOCK}, old as (
            update ops.sync_tokens t set revoked_at = clock.now from clock
            where t.hash = $2 and ${LIVE}
-           returning t.user_id, t.company_id, t.generation, clock.now
+           returning t.user_id, t.company_id, t.generation, t.person_generation, clock.now
          )
-         ${INSERT} select $1, user_id, company_id, generation, now, now, now + make_interval(days => $3) from old
+         ${INSERT} select $1, user_id, company_id, generation, person_generation, now, now, now + make_interval(days => $3) from old
          returning expires_at`,
 }
 

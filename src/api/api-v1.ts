@@ -2,13 +2,16 @@ import express, { type RequestHandler, type Router } from 'express'
 import type { AddressLimit } from '#access/minute-limit.ts'
 import type { Gate } from '#access/quota.ts'
 import { limitAnonymousBy } from '#http/middleware/anonymous-callers.ts'
-import { jsonBodyUpTo } from '#http/middleware/json-body.ts'
+import { chargeRead } from '#http/middleware/body-bytes.ts'
+import { jsonBodyUpTo, roomOfCompany } from '#http/middleware/json-body.ts'
+import { largeInTurns } from '#http/middleware/large-calls.ts'
 import { routed } from '#http/middleware/observe.ts'
 import { requireHttps } from '#http/middleware/transport.ts'
 import { placeOf } from '#http/paths.ts'
 import { Problem, problemOfReason } from '#http/problems.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
-import { authenticate, requireScope } from './authenticate.ts'
+import type { Turns } from '#lib/turns.ts'
+import { authenticate, callerOf, requireScope } from './authenticate.ts'
 import { serveContract } from './contract/document.ts'
 import { handlerOf, type RouteContext } from './handlers.ts'
 import { MAX_BODY_BYTES, type Route } from './route.ts'
@@ -41,6 +44,8 @@ export interface ApiOptions extends RouteContext {
   readonly addresses: AddressLimit
   /** Room for the bodies of calls. */
   readonly bodies: MemoryBudget
+  /** Of calls with large bodies. */
+  readonly largeCalls: Turns
 }
 
 /** Answers are about people and money (HTTP-18): no cache between keeps them, and whoever has one asks with its ETag. */
@@ -57,11 +62,15 @@ export function apiV1(options: ApiOptions): Router {
   router.use(keptByNobody)
   router.use(requireHttps(limitAnonymous))
   router.all('/openapi.json', serveContract(V1_ROUTES, limitAnonymous, options.compress))
-  router.use(authenticate(options.gate, limitAnonymous))
-  const jsonBody = jsonBodyUpTo(MAX_BODY_BYTES, options.bodies)
+  router.use(authenticate(options.gate, limitAnonymous, MAX_BODY_BYTES))
+  const readBody = [
+    largeInTurns(options.largeCalls),
+    jsonBodyUpTo(MAX_BODY_BYTES, roomOfCompany(options.bodies)),
+    chargeRead(options.gate.charge, (response) => callerOf(response).companyId, MAX_BODY_BYTES),
+  ]
   for (const [path, routes] of routesByPath()) {
     const one = router.route(path).all(routed(`/api/v1${path}`))
-    for (const route of routes) one[route.method](requireScope(route.scope), jsonBody, handlerOf(route, options))
+    for (const route of routes) one[route.method](requireScope(route.scope), ...readBody, handlerOf(route, options))
     const Allow = routes.flatMap(({ method }) => (method === 'get' ? ['GET', 'HEAD'] : method.toUpperCase())).join(', ')
     one.all((_request, _response, next) => next(new Problem('method_not_allowed', undefined, { Allow })))
   }

@@ -4,7 +4,10 @@ import type { Admitted, Gate } from '#access/quota.ts'
 import { type Calendar, dateInZone } from '#domain/instant.ts'
 import type { Scope } from '#domain/scopes.ts'
 import { bearer, type LimitAnonymous, limited, showRate } from '#http/middleware/anonymous-callers.ts'
+import { announcedBytes, showBytes, tooManyBytes } from '#http/middleware/body-bytes.ts'
 import { Problem, problemOfReason } from '#http/problems.ts'
+import { type Acting, asApiKey } from '#ledger/write/run.ts'
+import { liveKey } from '#projections/api-keys.ts'
 
 /** The company and key that a request was admitted for, and the company's day when it was. */
 export interface Caller extends Calendar {
@@ -16,16 +19,22 @@ export interface Caller extends Calendar {
 export const callerOf = (response: Response): Caller => response.locals.caller as Caller
 export const admissionOf = (response: Response): Admitted => response.locals.admission as Admitted
 
+/** As whom the request's commands are run, as long as its key is not revoked. */
+export function actingOf(response: Response): Acting {
+  const caller = callerOf(response)
+  return { ...asApiKey(caller, response.locals.requestId as string), guard: liveKey(caller.keyId) }
+}
+
 /** Where people put keys by mistake: a query string ends up in logs and histories (KEY-6). */
 const KEY_PARAMETERS = ['api_key', 'access_token', 'token', 'key']
 
-const CHALLENGE = { 'WWW-Authenticate': 'Bearer' }
+export const CHALLENGE = { 'WWW-Authenticate': 'Bearer' }
 
 /**
- * Admits a call: key, quota and add-on, in one statement. Whoever has no valid key is limited by address instead, so that
+ * Admits a call: key, quota of calls and bytes, and add-on, in one statement; a body beyond `maxBodyBytes` will not be read. Whoever has no valid key is limited by address instead, so that
  * every answer can show a limit.
  */
-export function authenticate(gate: Gate, limitAnonymous: LimitAnonymous): RequestHandler {
+export function authenticate(gate: Gate, limitAnonymous: LimitAnonymous, maxBodyBytes: number): RequestHandler {
   return async (request, response, next) => {
     const refuse = async (problem: Problem): Promise<never> => {
       await limitAnonymous(request, response)
@@ -36,11 +45,14 @@ export function authenticate(gate: Gate, limitAnonymous: LimitAnonymous): Reques
     if (KEY_PARAMETERS.some((name) => name in query)) return refuse(problemOfReason('key_in_query', CHALLENGE))
     const key = bearer(request)
     if (key === null) return refuse(new Problem('missing_token', undefined, CHALLENGE))
-    const admission = isKey(key) ? await gate.admit(hashKey(key)) : null
+    const bytes = announcedBytes(request, maxBodyBytes) ?? 0
+    const admission = isKey(key) ? await gate.admit(hashKey(key), bytes) : null
     if (!admission || admission.kind === 'invalid') return refuse(new Problem('invalid_token', undefined, CHALLENGE))
     showRate(response, admission.rate)
+    showBytes(response, admission.bytes)
     response.setHeader('X-Ledger-Revision', admission.revision)
     if (admission.kind === 'limited') throw limited(admission.rate)
+    if (admission.kind === 'too_many_bytes') throw tooManyBytes(admission.bytes)
     if (admission.plan !== 'api') throw new Problem('plan_required')
     const { companyId, keyId, timezone } = admission
     // By Postgres's clock, as commands decide: processes whose clocks differ agree on when a day begins.

@@ -4,6 +4,7 @@ import { describeIssues, printable } from '#domain/validation.ts'
 import { messageOf, type ProblemCode } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { Reply } from '#ledger/write/unit-of-work.ts'
+import { createSlices } from '#lib/slices.ts'
 
 /** Items of a batch at most (BATCH-1). */
 export const MAX_BATCH_ITEMS = 500
@@ -29,10 +30,12 @@ interface BatchError {
 }
 
 /** Validates each item by itself: an unknown field in one is that item's error and nobody else's. */
-export function readBatch(items: readonly unknown[], schema: z.ZodType): BatchInput {
+export async function readBatch(companyId: number, items: readonly unknown[], schema: z.ZodType): Promise<BatchInput> {
+  const slices = createSlices(companyId)
   const valid: unknown[] = []
   const invalid = new Map<number, BatchError>()
   for (const [index, item] of items.entries()) {
+    if (index > 0) await slices()
     const parsed = schema.safeParse(item)
     if (parsed.success) valid.push(parsed.data)
     else invalid.set(index, errorOf(index, item, 'validation_failed', { ...describeIssues(parsed.error) }))

@@ -14,11 +14,12 @@ import { isRefusal } from '#ledger/command.ts'
 import type { EventStore } from '#ledger/port.ts'
 import type { Idempotency } from '#ledger/write/idempotency.ts'
 import { operate } from '#ledger/write/operation.ts'
-import { asApiKey, runCommands } from '#ledger/write/run.ts'
+import { runCommands } from '#ledger/write/run.ts'
 import type { Answer, Request as LedgerRequest } from '#ledger/write/unit-of-work.ts'
 import type { Payments } from '#payments/pay-order.ts'
+import type { PoolOf } from '#postgres/shared-pool.ts'
 import type { DeliveryNotifier } from '#webhooks/notifier.ts'
-import { admissionOf, callerOf } from './authenticate.ts'
+import { actingOf, admissionOf, CHALLENGE, callerOf } from './authenticate.ts'
 import { type BatchInput, batchOf, batchReply, readBatch } from './batch.ts'
 import type { PageCache, PageMoment } from './page-cache.ts'
 import { identify } from './request-hash.ts'
@@ -34,8 +35,9 @@ import {
   single,
 } from './route.ts'
 
-/** What route handlers work with. */
+/** What route handlers work with; `poolOf` a company is what they read its records on. */
 export interface RouteContext extends Payments, InputDependencies {
+  readonly poolOf: PoolOf
   /** A uuid for each delivery. */
   readonly newId: () => string
   readonly store: EventStore
@@ -90,8 +92,9 @@ async function answerRead(
     return
   }
   const query = parseQuery(route.query ?? NO_QUERY, request.query)
-  const { pool, store, verifier, limits, provider } = context
+  const { poolOf, store, verifier, limits, provider } = context
   const caller = callerOf(response)
+  const pool = poolOf(caller.companyId)
   const params = request.params as Params
   const answer = await route.read({ pool, store, verifier, limits, provider, caller, params, query })
   if (!answer) throw new Problem('not_found')
@@ -150,12 +153,13 @@ async function answerOperation(
   request: Request,
   response: Response,
 ): Promise<void> {
-  const { pool, newId, deliveryNotifier } = context
+  const { poolOf, newId, deliveryNotifier } = context
   parseQuery(NO_QUERY, request.query)
   const idempotency = idempotencyOf(request, response, context)
   const body = parse(route.body ?? NO_BODY, request.body)
   const params = request.params as Params
-  const answer = await operate(pool, { companyId: callerOf(response).companyId, idempotency }, async (operating) => {
+  const { companyId, guard } = actingOf(response)
+  const answer = await operate(poolOf(companyId), { companyId, guard, idempotency }, async (operating) => {
     const result = route.operate(operating, { params, body, newId })
     return (await result) ?? refuse('not_found')
   })
@@ -175,9 +179,9 @@ async function answerAction(
     : idempotencyOf(request, response, context)
   const body = parse(route.body, request.body)
   const params = request.params as Params
-  const requestId = response.locals.requestId as string
-  const caller = callerOf(response)
-  const answer = await route.act({ ...context, caller, requestId, idempotency, params, body })
+  const acting = actingOf(response)
+  const pool = context.poolOf(acting.companyId)
+  const answer = await route.act({ ...context, pool, acting, idempotency, params, body })
   if (answer === null) throw new Problem('not_found')
   await send(response, answer, ({ body }) => single(body), context.compress)
 }
@@ -190,7 +194,11 @@ async function answerBatch(
 ): Promise<void> {
   parseQuery(NO_QUERY, request.query)
   const idempotency = idempotencyOf(request, response, context)
-  const input: BatchInput = readBatch(parse(batchBody, request.body).items, route.item)
+  const input: BatchInput = await readBatch(
+    callerOf(response).companyId,
+    parse(batchBody, request.body).items,
+    route.item,
+  )
   await run(context, response, {
     invocations: input.valid.map((item) => ({ command: route.batch, input: item })),
     idempotency,
@@ -212,10 +220,12 @@ async function run(
   response: Response,
   { invocations, wrap, revealsSecret = false, ...answering }: Run,
 ): Promise<void> {
-  const acting = asApiKey(callerOf(response), response.locals.requestId as string)
-  const answer = await runCommands(writer, acting, invocations, answering)
+  const answer = await runCommands(writer, actingOf(response), invocations, answering)
   await send(response, answer, wrap, revealsSecret ? null : compress)
 }
+
+const problemOf = ({ refused, details }: Refusal): Problem =>
+  new Problem(refused, details, refused === 'invalid_token' ? CHALLENGE : undefined)
 
 /** `compress` is null where a secret is shown, whose length nobody should be able to learn from that of the answer. */
 async function send(
@@ -224,7 +234,7 @@ async function send(
   wrap: (answer: Answer) => string,
   compress: Compress | null,
 ): Promise<void> {
-  if (isRefusal(answer)) throw new Problem(answer.refused, answer.details)
+  if (isRefusal(answer)) throw problemOf(answer)
   if (answer.replayed) response.setHeader('Idempotent-Replayed', 'true')
   response.setHeader('X-Ledger-Revision', answer.revision)
   const body = wrap(answer)

@@ -74,7 +74,7 @@ async function answerTo(
   { companyId, pool, store, calendar }: CompanyAsOf,
 ): Promise<ReadAnswer | Refusal> {
   const caller = { companyId, keyId: 0, ...calendar }
-  const limits = { perMinute: 0, perDay: 0 }
+  const limits = { perMinute: 0, perDay: 0, bytesPerDay: 0 }
   const askNobody = () => Promise.reject(new Error('the provider tells what is offered now'))
   const provider = { getPaymentMethods: askNobody, getCardOptions: askNobody }
   const verifier = { verify: () => Promise.reject(new Error('the ledger is verified as it is stored now')) }

@@ -11,6 +11,7 @@ import type { Command } from '#ledger/command.ts'
 import type { EventStore } from '#ledger/port.ts'
 import type { Idempotency } from '#ledger/write/idempotency.ts'
 import type { Operating } from '#ledger/write/operation.ts'
+import type { Acting } from '#ledger/write/run.ts'
 import type { Answer } from '#ledger/write/unit-of-work.ts'
 import type { Payments } from '#payments/pay-order.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
@@ -122,8 +123,7 @@ export interface OperationCall<B> {
 
 /** A request on its way to becoming an answer, whatever units of work that takes. */
 export interface ActionContext<B, K = Idempotency> extends Payments {
-  readonly caller: Caller
-  readonly requestId: string
+  readonly acting: Acting
   readonly idempotency: K
   readonly params: Params
   readonly body: B

@@ -4,11 +4,10 @@ import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
 import type { EventStore } from '#ledger/port.ts'
 import type { ReadModel } from '#ledger/projection.ts'
-import { readNewest } from '#ledger/reading.ts'
-import { replay } from '#ledger/rebuild/replay.ts'
-import { indexDdl, tableDdl } from '#ledger/table.ts'
-import { transactionOn } from '#ledger/transaction.ts'
-import type { Semaphore } from '#lib/semaphore.ts'
+import type { Turns } from '#lib/turns.ts'
+import { Unavailable } from '#lib/unavailable.ts'
+import { correctionsOf } from './clock-corrections.ts'
+import { openPast } from './past-tables.ts'
 import { headOf, type Ledgers } from './verify.ts'
 
 /** A moment of a ledger, inclusive: a revision, or a time (UTC). */
@@ -26,94 +25,132 @@ export interface CompanyAsOf {
   readonly calendar: Calendar
 }
 
-/** What it takes; each needs a connection for the tables and another one to read the ledger, so only a few run at a time. */
+/** What it takes; each holds a connection, and reads the ledger through another one. */
 export interface AsOfCore extends Ledgers {
   readonly model: ReadModel
-  readonly asOfSemaphore: Semaphore
+  readonly asOf: AsOfBounds
 }
 
+export interface AsOfBounds {
+  /** One of a company at a time. */
+  readonly turns: Turns
+  /** Longest wait for its turn, and longest time for what is done then. */
+  readonly timeoutMs: number
+}
+
+/** Too many look back for the same company (`as_of_busy`), or it took too long (`as_of_timeout`). */
+export class PastUnavailable extends Unavailable {
+  constructor(readonly reason: 'as_of_busy' | 'as_of_timeout') {
+    super(reason === 'as_of_busy' ? 'too many look back at this company' : 'looking back took too long')
+  }
+}
+
+const NEVER = new AbortController().signal
+
 /**
- * Replays one company up to a moment into temporary tables, which only this connection sees and which end with it,
- * whatever happens to the work or to the process. Refuses a moment that the ledger does not have.
+ * Does something with a company as it was at a moment (decision 37): rows that are still what they were are read where they
+ * are, the others made again from the events that have changed them. Refuses a moment that the ledger does not have. Ends
+ * when `gone` says that nobody waits for it any more. @throws PastUnavailable
  */
-export function withCompanyAsOf<T>(
+export async function withCompanyAsOf<T>(
   core: AsOfCore,
   companyId: number,
   at: Moment,
   work: (asOf: CompanyAsOf) => Promise<T>,
+  gone: AbortSignal = NEVER,
 ): Promise<T | Refusal> {
-  const { pool, store, asOfSemaphore } = core
-  return asOfSemaphore.run(async () => {
-    const head = await headOf(pool, companyId)
-    if (head.revision < 0) return refuse('not_found', { company_id: companyId })
-    if ('revision' in at && (at.revision < 0 || at.revision > head.revision))
-      return invalid('at', `o livro vai da revisão 0 à ${head.revision}`)
-    const client = await pool.connect()
-    try {
-      const last = await replayInto(client, core, companyId, at, head.revision)
-      if (!last) return invalid('at', 'é antes do primeiro evento do livro')
-      const calendar = await calendarOf(client, 'time' in at ? at.time : last.recorded_at)
-      return await work({ companyId, pool: onlyOf(client), store, revision: last.revision, calendar })
-    } finally {
-      // Its tables, settings and plans end with it.
-      client.release(true)
-    }
+  const { turns, timeoutMs } = core.asOf
+  const leave = await turns.enter(companyId, AbortSignal.any([gone, AbortSignal.timeout(timeoutMs)]))
+  if (!leave) throw new PastUnavailable('as_of_busy')
+  const deadline = AbortSignal.timeout(timeoutMs)
+  const signal = AbortSignal.any([gone, deadline])
+  try {
+    return await lookBack(core, companyId, at, work, signal)
+  } catch (error) {
+    if (deadline.aborted) throw new PastUnavailable('as_of_timeout')
+    throw error
+  } finally {
+    leave()
+  }
+}
+
+async function lookBack<T>(
+  core: AsOfCore,
+  companyId: number,
+  at: Moment,
+  work: (asOf: CompanyAsOf) => Promise<T>,
+  signal: AbortSignal,
+): Promise<T | Refusal> {
+  const { pool, store, model } = core
+  const head = await headOf(pool, companyId)
+  if (head.revision < 0) return refuse('not_found', { company_id: companyId })
+  if ('revision' in at && (at.revision < 0 || at.revision > head.revision))
+    return invalid('at', `o livro vai da revisão 0 à ${head.revision}`)
+  const corrections = await correctionsOf(pool, companyId)
+  const last =
+    'revision' in at
+      ? await eventAt(store, companyId, at.revision)
+      : await lastBefore(store, companyId, at.time, { headRevision: head.revision, corrections })
+  if (!last) return invalid('at', 'é antes do primeiro evento do livro')
+  const { revision } = last
+  const until = corrections.length > 0 ? null : last.recorded_at
+  return onConnection(core, signal, async (client) => {
+    const past = await openPast(client, { store, model, companyId, revision, until, signal }, last)
+    const timezone = past.company.timezone as string
+    const calendar = { timezone, today: dateInZone('time' in at ? at.time : last.recorded_at, timezone) }
+    return work({ companyId, pool: past.pool, store, revision, calendar })
   })
 }
 
-/** A pool is asked to `query` only: what would connect anew would see the tables of now. */
-const onlyOf = (client: PoolClient): Pool => ({ query: client.query.bind(client) }) as unknown as Pool
-
-/** Every name means a temporary table, or nothing; young tables have no statistics, so rows are looked up by key. */
-const SETTINGS = `
-  set temp_buffers = '32MB';
-  set search_path = pg_temp;
-  begin;
-  set local jit = off;
-  set local enable_seqscan = off;
-  set local enable_hashjoin = off;
-  set local enable_mergejoin = off;
-  set local plan_cache_mode = force_generic_plan;`
-
-const LEDGERS = 'create table pg_temp.ledgers (like ops.ledgers including all);'
-
-/** Returns the last event of then; null when there is none. */
-async function replayInto(
-  client: PoolClient,
-  { store, model }: Pick<AsOfCore, 'store' | 'model'>,
-  companyId: number,
-  at: Moment,
-  headRevision: number,
-): Promise<Envelope | null> {
-  const tables = model.projections.flatMap((projection) => projection.tables)
-  await client.query([SETTINGS, LEDGERS, ...tables.map((table) => tableDdl(table, 'pg_temp'))].join('\n'))
-  const lastRevision = 'revision' in at ? at.revision : headRevision
-  let last: Envelope | null = null
-  async function* upToThen(): AsyncGenerator<Envelope> {
-    for await (const event of readNewest(store, model, streamOf(companyId), 0)) {
-      if (event.revision > lastRevision || ('time' in at && event.recorded_at > at.time)) return
-      last = event
-      yield event
-    }
+/** A connection whose statement is cancelled with the signal. Its tables, settings and plans end with it. */
+async function onConnection<T>(
+  { pool, asOf }: AsOfCore,
+  signal: AbortSignal,
+  work: (client: PoolClient) => Promise<T>,
+): Promise<T> {
+  signal.throwIfAborted()
+  const client = await pool.connect()
+  const { processID } = client as unknown as { processID: number }
+  const cancel = () => {
+    pool.query('select pg_cancel_backend($1)', [processID]).catch(() => {})
   }
-  await replay(transactionOn(client), model, companyId, upToThen(), lastRevision)
-  if (last) await notePosition(client, companyId, last)
-  // Made when the tables are full, which is faster.
-  await client.query(tables.flatMap((table) => indexDdl(table, 'pg_temp')).join('\n'))
-  await client.query('commit')
-  await client.query(`analyze ${tables.map(({ name }) => `pg_temp.${name}`).join(', ')}`)
-  return last
+  signal.addEventListener('abort', cancel, { once: true })
+  try {
+    // For a statement that begins as it is cancelled.
+    await client.query(`set statement_timeout = ${asOf.timeoutMs}`)
+    return await work(client)
+  } finally {
+    signal.removeEventListener('abort', cancel)
+    client.release(true)
+  }
 }
 
-async function notePosition(client: PoolClient, companyId: number, last: Envelope): Promise<void> {
-  await client.query(
-    `insert into pg_temp.ledgers (company_id, revision, reacted_revision, hash, last_recorded_at) values ($1, $2, $2, $3, $4)`,
-    [companyId, last.revision, last.hash, last.recorded_at],
-  )
+async function eventAt(store: EventStore, companyId: number, revision: number): Promise<Envelope> {
+  for await (const event of store.pick(streamOf(companyId), [revision])) return event
+  throw new Error(`the ledger of company ${companyId} has no event ${revision}`)
 }
 
-async function calendarOf(client: PoolClient, time: string): Promise<Calendar> {
-  const { rows } = await client.query<{ timezone: string }>('select timezone from pg_temp.companies')
-  const timezone = rows[0]?.timezone ?? 'UTC'
-  return { timezone, today: dateInZone(time, timezone) }
+/**
+ * The last event up to a time, inclusive; null when there is none. Times never go back but where the clock was corrected: what
+ * was recorded before the last correction by then was before it, and what comes after the next one was after it.
+ */
+async function lastBefore(
+  store: EventStore,
+  companyId: number,
+  time: string,
+  { headRevision, corrections }: { headRevision: number; corrections: Awaited<ReturnType<typeof correctionsOf>> },
+): Promise<Envelope | null> {
+  const place = corrections.findLastIndex(({ recorded_at }) => recorded_at <= time)
+  const begin = corrections[place]?.revision ?? 0
+  let [low, high] = [begin, (corrections[place + 1]?.revision ?? headRevision + 1) - 1]
+  let found = begin === 0 ? null : await eventAt(store, companyId, begin - 1)
+  while (low <= high) {
+    const middle = low + Math.floor((high - low) / 2)
+    const event = await eventAt(store, companyId, middle)
+    if (event.recorded_at <= time) {
+      found = event
+      low = middle + 1
+    } else high = middle - 1
+  }
+  return found
 }

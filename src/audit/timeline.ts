@@ -1,6 +1,8 @@
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
 import type { EventStore } from '#ledger/port.ts'
 import { search } from '#ledger/reading.ts'
+import type { ClockCorrection } from '#projections/companies.ts'
+import { tellingFrom } from './clock-corrections.ts'
 
 /** Which events of a ledger are wanted; what is null may be anything. */
 export interface TimelineFilters {
@@ -31,13 +33,14 @@ const LOOKED_THROUGH = 40_000
 export async function timeline(
   store: EventStore,
   companyId: number,
+  corrections: readonly ClockCorrection[],
   before: number,
   { since, until, ...filters }: TimelineFilters,
   limit: number,
 ): Promise<Timeline> {
   const stream = streamOf(companyId)
-  const first = since === null ? 0 : await revisionAt(store, stream, since, before)
-  let end = until === null ? before : await revisionAt(store, stream, until, before)
+  const first = since === null ? 0 : await revisionAt(store, stream, corrections, since, before)
+  let end = until === null ? before : await revisionAt(store, stream, corrections, until, before)
   const lowest = Math.max(first, end - LOOKED_THROUGH)
   const found: Envelope[] = []
   while (end > lowest && found.length <= limit) {
@@ -76,9 +79,19 @@ async function eventsIn(
   return events
 }
 
-/** The first revision below `end` that was recorded at a time or later, or `end`: times never go back, so it is found by halves. */
-async function revisionAt(store: EventStore, stream: string, time: string, end: number): Promise<number> {
-  let [low, high] = [0, end]
+/**
+ * The first revision below `end` that was recorded at a time or later, or `end`. Between corrections of the clock times never go
+ * back, so it is found by halves.
+ */
+async function revisionAt(
+  store: EventStore,
+  stream: string,
+  corrections: readonly ClockCorrection[],
+  time: string,
+  end: number,
+): Promise<number> {
+  const next = corrections.find(({ recorded_at }) => recorded_at > time)?.revision ?? end
+  let [low, high] = [Math.min(tellingFrom(corrections, time), end), Math.min(next, end)]
   while (low < high) {
     const middle = Math.floor((low + high) / 2)
     const event = await eventAt(store, stream, middle)

@@ -1,7 +1,8 @@
 import type { Pool } from 'pg'
 import { GENESIS_HASH, streamOf } from '#ledger/envelope.ts'
 import type { EventStore, StoredEvent } from '#ledger/port.ts'
-import { createSemaphore } from '#lib/semaphore.ts'
+import type { SharedFigures } from '#lib/shared-room.ts'
+import { createTurns } from '#lib/turns.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { type Anchor, type Verification, type Walk, walk } from './walk.ts'
 
@@ -60,8 +61,8 @@ async function* asRead(store: EventStore, stream: string, fromRevision: number):
 
 /** Longest time that one call spends; it then answers how far it came. */
 const LONGEST_MS = 10_000
-/** It takes the processor: a few at a time, so that sales go on. */
-const LIMITS = { running: 2, waiting: 32 }
+/** It takes the processor: a few companies at a time, so that sales go on. */
+const LIMITS = { running: 2, waiting: 64 }
 
 /** Verifies ledgers for callers of the service. */
 export interface Verifier {
@@ -78,8 +79,8 @@ export interface Verified {
 }
 
 /** `clock` is in milliseconds. */
-export function createVerifier(ledgers: Ledgers, clock: () => number): Verifier {
-  const semaphore = createSemaphore(LIMITS)
+export function createVerifier(ledgers: Ledgers, clock: () => number): Verifier & { readonly waiting: SharedFigures } {
+  const turns = createTurns(LIMITS)
   const running = new Map<number, { readonly after: Anchor | null; readonly result: Promise<Verified> }>()
 
   async function run(companyId: number, after: Anchor | null): Promise<Verified> {
@@ -91,13 +92,14 @@ export function createVerifier(ledgers: Ledgers, clock: () => number): Verifier 
   }
 
   return {
+    waiting: turns,
     verify(companyId, after) {
       const current = running.get(companyId)
       if (current) {
         if (isSame(current.after, after)) return current.result
         return Promise.reject(new Unavailable('the ledger is being verified'))
       }
-      const result = semaphore.run(() => run(companyId, after)).finally(() => running.delete(companyId))
+      const result = turns.run(companyId, () => run(companyId, after)).finally(() => running.delete(companyId))
       running.set(companyId, { after, result })
       return result
     },

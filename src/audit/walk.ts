@@ -1,3 +1,4 @@
+import type { EventName } from '#events/catalogue.ts'
 import { type Envelope, GENESIS_HASH, hashOf } from '#ledger/envelope.ts'
 import type { StoredEvent } from '#ledger/port.ts'
 
@@ -159,6 +160,9 @@ function isHashOf(hash: string, hashed: Omit<Envelope, 'hash'>): boolean {
   }
 }
 
+/** The one event that says of itself that time goes back with it (LEDGER-20). */
+const CLOCK_CORRECTED: EventName = 'CompanyClockCorrected'
+
 /** What is wrong with an event that should come next after a place. */
 function faultOf(event: Envelope, beside: StoredEvent['beside'], after: Place): Fault | null {
   const { hash, ...hashed } = event
@@ -166,7 +170,7 @@ function faultOf(event: Envelope, beside: StoredEvent['beside'], after: Place): 
   if (event.revision !== after.revision + 1) return 'wrong_revision'
   if (!isHashOf(hash, hashed)) return 'wrong_hash'
   if (event.previous_hash !== after.hash) return 'broken_chain'
-  if (event.recorded_at < after.recordedAt) return 'time_goes_back'
+  if (event.recorded_at < after.recordedAt && event.type !== CLOCK_CORRECTED) return 'time_goes_back'
   const kept = Object.entries(beside)
   return kept.some(([name, value]) => event[name as keyof Envelope] !== value) ? 'columns_differ' : null
 }

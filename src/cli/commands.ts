@@ -89,8 +89,13 @@ export const COMMANDS = {
   'payment-type list': { summary: 'lists the ways to pay of a company', flags: { company: required('ID') } },
 
   'user create': {
-    summary: 'lets a person log in at the counter and in the panel',
+    summary: 'lets a person log in at the counter and in the panel; one whom another company knows keeps the password',
     flags: { ...user, name: required('NAME'), password: secret(required('PASSWORD')), role: required(ROLES) },
+  },
+  'user invite': {
+    summary:
+      'asks a person to join the company, by a link that is mailed, or shown this once where no mail is set up; again: another link',
+    flags: { ...user, name: required('NAME'), role: required(ROLES) },
   },
   'user list': {
     summary: 'lists the users of a company, also inactive ones',
@@ -101,10 +106,14 @@ export const COMMANDS = {
     flags: { ...user, name: optional('NAME'), role: optional(ROLES) },
   },
   'user set-password': {
-    summary: 'gives a user another password and ends whatever was open with the old one, in the panel and at tills',
+    summary: 'gives a person another password and ends whatever was open with the old one, in all companies',
     flags: { ...user, password: secret(required('PASSWORD')) },
   },
-  'user deactivate': { summary: 'shuts a user out, in the panel and at tills, from the next call on', flags: user },
+  'user deactivate': {
+    summary:
+      'shuts a user out of the company, in the panel and at tills, from the next call on; takes an invitation back',
+    flags: user,
+  },
   'user reactivate': { summary: 'lets a user log in again', flags: user },
 
   'key create': {
@@ -200,12 +209,23 @@ export const COMMANDS = {
     summary: 'answers a GET of API v1 as it was answered at a revision or time; what is not of the ledger has no past',
     flags: { company: required('ID'), at: required('TIME|REVISION'), get: required('/sales/9') },
   },
+  'ledger correct-clock': {
+    summary:
+      'records that the clock ran ahead when the last event of a company was recorded, so that its ledger takes writes again, by the clock as it is now',
+    flags: { company: required('ID') },
+    positional: 'company',
+  },
   'ledger copy': {
     summary:
       'copies all ledgers to an EventStoreDB, unchanged, and reads them back; what is there already is compared, so an interrupted copy is just run again',
     flags: { to: required('esdb://HOST:2113') },
   },
 
+  'projections verify': {
+    summary: 'compares the tables of a company, or of all, with a replay of the ledger; exit code 1 where rows differ',
+    flags: { company: optional('ID') },
+    positional: 'company',
+  },
   'projections rebuild': { summary: 'makes all tables of the read model anew from the ledgers', flags: {} },
 
   'provider-sandbox': {

@@ -97,7 +97,7 @@ export const verbs: Verbs<'company'> = {
   'company list': {
     async run(context) {
       const { pool } = await context.core()
-      const { rows } = await pool.query<{ doc: CompanyObject }>('select doc from read.companies order by company_id')
+      const { rows } = await pool.query<{ doc: CompanyObject }>('select doc from companies order by company_id')
       return rows.map((row) => row.doc)
     },
   },

@@ -1,3 +1,4 @@
+import { v7 as uuidv7 } from 'uuid'
 import { type Config, readConfig } from '#config/config.ts'
 import type { Core } from '#service/core.ts'
 import type { Context } from './verb.ts'
@@ -16,8 +17,8 @@ export function createContext(env: Readonly<Record<string, string | undefined>>)
   let opening: ReturnType<typeof open> | undefined
   return {
     config,
-    async core() {
-      opening ??= open(config)
+    async core({ upgrades } = { upgrades: false }) {
+      opening ??= open(config, upgrades)
       return (await opening).core
     },
     async close() {
@@ -30,17 +31,22 @@ export function createContext(env: Readonly<Record<string, string | undefined>>)
  * The database that DATABASE_URL names, or the embedded one: that of a running service is shared, so that whoever of the two
  * ends last takes it down; without one it runs for the time of the command.
  */
-async function open(config: Config): Promise<{ core: Core; close(): Promise<void> }> {
-  const [{ startEmbedded }, { openCore }] = await Promise.all([
+async function open(config: Config, upgrades: boolean): Promise<{ core: Core; close(): Promise<void> }> {
+  const [{ startEmbedded }, { assertFit }, { openCore }] = await Promise.all([
     import('#postgres/embedded.ts'),
+    import('#postgres/requirements.ts'),
     import('#service/core.ts'),
   ])
   const embedded = config.DATABASE_URL === undefined ? await startEmbedded({ dataDir: config.DATA_DIR }) : null
   try {
+    const databaseUrl = embedded?.url ?? config.DATABASE_URL ?? ''
+    await assertFit(databaseUrl, { undurable: config.ALLOW_UNDURABLE_POSTGRES, newId: uuidv7 })
     const core = await openCore({
-      databaseUrl: embedded?.url ?? config.DATABASE_URL ?? '',
+      databaseUrl,
       eventStoreUrl: config.EVENTSTORE_URL,
       queryConnections: CONNECTIONS,
+      asOfTimeoutMs: config.AS_OF_SECONDS * 1000,
+      upgrades,
       // A failure reaches the verb as well, and is told from there.
       log: () => {},
       onOutdated: () => {},

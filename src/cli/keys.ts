@@ -32,9 +32,7 @@ export const verbs: Verbs<'key'> = {
     async run(context, { key }) {
       const id = idOf(key)
       const { pool, writer } = await context.core()
-      const { rows } = await pool.query<{ company_id: number }>('select company_id from read.api_keys where id = $1', [
-        id,
-      ])
+      const { rows } = await pool.query<{ company_id: number }>('select company_id from api_keys where id = $1', [id])
       if (!rows[0]) throw new Refused(refuse('not_found', { key_id: id }))
       return accepted(await runAsSystem<ApiKeyObject>(writer, rows[0].company_id, revokeApiKey, { id }))
     },

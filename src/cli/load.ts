@@ -18,6 +18,7 @@ const FILES: Readonly<Record<string, () => Promise<{ readonly verbs: object }>>>
   'ledger export': ledger,
   'ledger history': ledger,
   'ledger as-of': ledger,
+  'ledger correct-clock': () => import('./ledger-clock.ts'),
   'ledger copy': () => import('./ledger-copy.ts'),
   projections: () => import('./projections.ts'),
   'provider-sandbox': () => import('./provider-sandbox.ts'),

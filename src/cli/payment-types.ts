@@ -23,7 +23,7 @@ const inputOf = ({ name, kind, fee, 'due-days': days }: Fields) =>
 
 async function list({ pool }: Core, companyId: number): Promise<PaymentTypeObject[]> {
   const { rows } = await pool.query<{ doc: PaymentTypeObject }>(
-    'select doc from read.payment_types where company_id = $1 order by id',
+    'select doc from payment_types where company_id = $1 order by id',
     [companyId],
   )
   return rows.map((row) => row.doc)

@@ -1,6 +1,8 @@
 import { WrongSetting } from '#config/config.ts'
 import { messageOf } from '#http/problems.ts'
+import { OtherVersion } from '#lib/other-version.ts'
 import { Unavailable } from '#lib/unavailable.ts'
+import { UnfitPostgres } from '#lib/unfit-postgres.ts'
 import { isOutage } from '#postgres/outage.ts'
 import type { Typed } from './arguments.ts'
 import { COMMANDS, type Name } from './commands.ts'
@@ -48,6 +50,8 @@ function problemOf(error: unknown): Told {
   }
   const message = error instanceof Error ? error.message : String(error)
   if (error instanceof WrongSetting) return { code: 'wrong_setting', message }
+  if (error instanceof UnfitPostgres) return { code: 'unfit_postgres', message }
+  if (error instanceof OtherVersion) return { code: 'other_version', message }
   return { code: error instanceof Unavailable || isOutage(error) ? 'unavailable' : 'internal_error', message }
 }
 

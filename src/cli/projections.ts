@@ -1,10 +1,42 @@
+import { checkTables } from '#audit/table-checks.ts'
+import type { RowDifference } from '#ledger/rebuild/verify-tables.ts'
 import { readModel } from '#projections/index.ts'
-import type { Verbs } from './verb.ts'
+import type { Core } from '#service/core.ts'
+import { companyOf, type Verb, type Verbs } from './verb.ts'
+
+/** What was found of one company. */
+interface Told {
+  readonly company_id: number
+  readonly revision: number
+  readonly equal: boolean
+  readonly differences: readonly RowDifference[]
+}
+
+const verifyVerb: Verb<'projections verify'> = {
+  async run(context, { company }) {
+    const core = await context.core()
+    if (company !== undefined) return verifyOne(core, await companyOf(core, company))
+    const { rows } = await core.pool.query<{ company_id: number }>('select company_id from ledgers order by company_id')
+    const told: Told[] = []
+    for (const { company_id } of rows) told.push(await verifyOne(core, company_id))
+    return told
+  },
+  isBad: (result) => [result].flat().some((each) => !(each as Told).equal),
+}
+
+/** @throws Error while a rebuild is under way: nothing could be said of the tables. */
+async function verifyOne(core: Core, companyId: number): Promise<Told> {
+  const found = await checkTables(core, companyId)
+  if (found.kind !== 'verified') throw new Error('the tables are being made anew: verify them when that is done')
+  const { revision, differences } = found
+  return { company_id: companyId, revision, equal: differences.length === 0, differences }
+}
 
 export const verbs: Verbs<'projections'> = {
+  'projections verify': verifyVerb,
   'projections rebuild': {
     async run(context) {
-      const core = await context.core()
+      const core = await context.core({ upgrades: true })
       const { events, companies, parity } = await core.rebuild((count) => process.stderr.write(`${count} events\n`))
       return { version: readModel.version, events, companies, parity }
     },

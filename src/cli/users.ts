@@ -1,4 +1,8 @@
+import type { z } from 'zod'
+import { createInvitations } from '#access/invitations.ts'
+import { createLogin } from '#access/login.ts'
 import { hashPassword, Password } from '#access/passwords.ts'
+import { InviteFields, inviteUser, renewInvitation } from '#commands/invitations.ts'
 import {
   CreateUserInput,
   changePassword,
@@ -11,6 +15,7 @@ import {
 import { refuse } from '#domain/refusal.ts'
 import type { Command } from '#ledger/command.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
+import { createMailer } from '#mail/mailer.ts'
 import type { UserObject } from '#projections/users.ts'
 import { accepted, type Context, checked, companyOf, given, Refused, type Verb, type Verbs } from './verb.ts'
 
@@ -29,7 +34,7 @@ async function onUser<I extends { id: number }>(
   const core = await context.core()
   const companyId = await companyOf(core, company)
   const { rows } = await core.pool.query<{ id: number }>(
-    `select id from read.users where company_id = $1 and doc->>'email' = $2`,
+    `select id from users where company_id = $1 and doc->>'email' = $2`,
     [companyId, email],
   )
   if (!rows[0]) throw new Refused(refuse('not_found', { email }))
@@ -40,7 +45,36 @@ const switching = (command: Command<{ id: number }>): Verb<'user deactivate' | '
   run: (context, { company, ...values }) => onUser(context, company, checked(NamedByEmail, values), command),
 })
 
+/** Sends an invitation's link, or tells it where there is no mail; one that is open, or was taken back, is sent again. */
+async function invite(context: Context, company: string, fields: z.infer<typeof InviteFields>): Promise<object> {
+  const { SMTP_URL, SMTP_FROM, PUBLIC_URL: publicUrl } = context.config
+  const core = await context.core()
+  const { pool, writer } = core
+  const companyId = await companyOf(core, company)
+  const mailer = SMTP_URL === undefined ? null : createMailer(SMTP_URL, SMTP_FROM)
+  try {
+    const invitations = createInvitations({ pool, writer, login: createLogin(pool), mailer, publicUrl })
+    const invitation = invitations.create()
+    const token_hash = invitation.tokenHash
+    const { rows } = await pool.query<{ id: number }>(
+      `select id from users where company_id = $1 and email = $2 and doc->>'status' in ('invited', 'cancelled')`,
+      [companyId, fields.email],
+    )
+    const [open] = rows
+    const user = accepted(
+      open
+        ? await runAsSystem<UserObject>(writer, companyId, renewInvitation, { id: open.id, token_hash })
+        : await runAsSystem<UserObject>(writer, companyId, inviteUser, { ...fields, token_hash }),
+    )
+    const isSent = await invitations.send(invitation, { email: fields.email, companyId })
+    return isSent ? user : { ...user, link: invitation.link }
+  } finally {
+    mailer?.close()
+  }
+}
+
 export const verbs: Verbs<'user'> = {
+  'user invite': { run: (context, { company, ...values }) => invite(context, company, checked(InviteFields, values)) },
   'user create': {
     async run(context, { company, ...values }) {
       const { password, ...fields } = checked(UserFields, values)
@@ -55,7 +89,7 @@ export const verbs: Verbs<'user'> = {
       const core = await context.core()
       const companyId = await companyOf(core, company)
       const { rows } = await core.pool.query<{ doc: UserObject }>(
-        'select doc from read.users where company_id = $1 order by id',
+        'select doc from users where company_id = $1 order by id',
         [companyId],
       )
       return rows.map((row) => row.doc)

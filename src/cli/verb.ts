@@ -13,8 +13,11 @@ type Values<F extends Flags> = {
 /** What a verb works with. */
 export interface Context {
   readonly config: Config
-  /** The service's own data, opened when it is first asked for and closed by whoever runs the verb. */
-  core(): Promise<Core>
+  /**
+   * The service's own data, opened when it is first asked for and closed by whoever runs the verb. A database of another
+   * version is brought up to date only by a verb that says so (OPS-38).
+   */
+  core(options?: { readonly upgrades: boolean }): Promise<Core>
 }
 
 /** What is behind the words that name a verb. */
@@ -63,7 +66,7 @@ export function idOf(text: string): number {
 /** The company that a command is for. @throws Refused when there is none. */
 export async function companyOf({ pool }: Core, text: string): Promise<number> {
   const id = idOf(text)
-  const { rowCount } = await pool.query('select from read.companies where company_id = $1', [id])
+  const { rowCount } = await pool.query('select from companies where company_id = $1', [id])
   if (rowCount === 0) throw new Refused(refuse('not_found', { company_id: id }))
   return id
 }

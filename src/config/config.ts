@@ -127,6 +127,8 @@ const settings = z.object({
   DATA_DIR: z.string().default('./data'),
   /** A Postgres of one's own, instead of the embedded one. */
   DATABASE_URL: databaseUrl.optional(),
+  /** A Postgres that may lose what it has committed, should its machine crash, is good enough. */
+  ALLOW_UNDURABLE_POSTGRES: flag.default(false),
   /** An EventStoreDB (or KurrentDB) that keeps the ledgers, instead of the Postgres of the read model. */
   EVENTSTORE_URL: eventStoreUrl.optional(),
   /** Demonstration companies at the start; by default only with the embedded Postgres. */
@@ -135,8 +137,12 @@ const settings = z.object({
   QUOTA_PER_MINUTE: integer(1, 1_000_000).default(120),
   /** Calls on a company's calendar day, all its keys summed. */
   QUOTA_PER_DAY: integer(1, 1_000_000_000).default(50_000),
+  /** Bytes of bodies on a company's calendar day, all its keys and tills summed. */
+  QUOTA_BYTES_PER_DAY: integer(1_048_576, 1_000_000_000_000_000).default(1_073_741_824),
   /** Room in memory for pages of lists that may be asked for again, in MiB; 0 keeps none. */
   PAGE_CACHE_MIB: integer(0, 65_536).default(16),
+  /** Seconds that an answer as of a moment of the past may take, and may wait for its turn. */
+  AS_OF_SECONDS: decimal(0.1, 600).default(10),
   /** Calls a minute of a token of the sync interface. */
   SYNC_QUOTA_PER_MINUTE: integer(1, 1_000_000).default(600),
   /** Days until such a token expires; by default it lives until its user logs out. */

@@ -1,5 +1,6 @@
 /** The codes with which a command may be refused: a part of the contract (HTTP-2), shared by all channels. */
 export type RefusalCode =
+  | 'invalid_token'
   | 'not_found'
   | 'duplicate_resource'
   | 'idempotency_key_reuse'
@@ -17,6 +18,10 @@ export type RefusalCode =
   | 'payment_refused'
   | 'webhook_limit_reached'
   | 'webhook_disabled'
+  | 'replay_running'
+  | 'webhook_paused'
+  | 'invitation_limit_reached'
+  | 'insufficient_scope'
 
 /** Why a command is refused: a code of the contract and its details. HTTP status and Portuguese message are given at the edge. */
 export interface Refusal {

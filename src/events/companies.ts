@@ -46,9 +46,17 @@ const paymentType = {
 export const companyEvents = {
   CompanyRegistered: eventType('company', company),
   CompanyUpdated: eventType('company', { changes: z.strictObject(company).partial() }),
+  /** The last event before was recorded by a clock that ran ahead; from here on times are those of the clock again (LEDGER-20). */
+  CompanyClockCorrected: eventType('company', { ahead_until: instant }),
   PaymentTypeCreated: eventType('payment_type', paymentType),
   PaymentTypeUpdated: eventType('payment_type', { changes: z.strictObject(paymentType).partial() }),
   UserCreated: eventType('user', { name: personal(text), email: personal(text), role: z.enum(ROLES) }),
+  /** Somebody was asked to join the company, and belongs to it when the invitation is accepted. */
+  UserInvited: eventType('user', { name: personal(text), email: personal(text), role: z.enum(ROLES) }),
+  /** With another link; the one before is over. */
+  UserInvitationRenewed: eventType('user', {}),
+  UserInvitationCancelled: eventType('user', {}),
+  UserJoined: eventType('user', {}),
   UserUpdated: eventType('user', {
     changes: z.strictObject({ name: personal(text), role: z.enum(ROLES) }).partial(),
   }),

@@ -1,6 +1,7 @@
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
-import { createSemaphore } from '#lib/semaphore.ts'
+import type { Key } from '#lib/shared-room.ts'
+import { createTurns } from '#lib/turns.ts'
 
 /** Codings that answers are compressed with, the better one first. */
 const CODINGS = ['br', 'gzip'] as const
@@ -21,11 +22,11 @@ export function codingOf(acceptEncoding: string | undefined): Coding | null {
   return best
 }
 
-/** Compresses; null when too much is being compressed already, so that the answer goes out as it is rather than late. */
-export type Compress = (bytes: Buffer, coding: Coding) => Promise<Buffer | null>
+/** Compresses; null when too much of the key is being compressed already, so that the answer goes out as it is rather than late. */
+export type Compress = (bytes: Buffer, coding: Coding, key: Key) => Promise<Buffer | null>
 
 /** They run on threads that passwords are hashed on too. */
-const LIMITS = { running: 2, waiting: 32 }
+const LIMITS = { running: 2, waiting: 64 }
 const LONGEST_WAIT_MS = 500
 
 /** Of eleven; beyond it a page takes many times as long, to become a tenth smaller. */
@@ -46,9 +47,9 @@ const COMPRESS: Readonly<Record<Coding, (bytes: Buffer) => Promise<Buffer>>> = {
 }
 
 export function createCompress(): Compress {
-  const semaphore = createSemaphore(LIMITS)
-  return async (bytes, coding) => {
-    const leave = await semaphore.acquire(AbortSignal.timeout(LONGEST_WAIT_MS))
+  const turns = createTurns(LIMITS)
+  return async (bytes, coding, key) => {
+    const leave = await turns.enter(key, AbortSignal.timeout(LONGEST_WAIT_MS))
     if (!leave) return null
     try {
       return await COMPRESS[coding](bytes)

@@ -26,6 +26,11 @@ const PROBLEMS = {
   last_owner: [409, 'A empresa precisa de ao menos um proprietário ativo.'],
   webhook_limit_reached: [409, 'A empresa já tem o máximo de endereços de webhook.'],
   webhook_disabled: [409, 'O endereço de webhook está desligado: ligue-o antes.'],
+  replay_running: [409, 'Um reenvio deste endereço está em andamento: acompanhe-o e repita quando terminar.'],
+  webhook_paused: [
+    409,
+    'O endereço de webhook está pausado: a chave dele foi revogada ou venceu, ou falta o adicional de API.',
+  ],
   payload_too_large: [413, 'O corpo da requisição é grande demais.'],
   unsupported_media_type: [415, 'Envie o corpo como application/json em UTF-8.'],
   validation_failed: [422, 'Há campos inválidos ou desconhecidos na requisição.'],
@@ -33,6 +38,7 @@ const PROBLEMS = {
   payment_mismatch: [422, 'Os pagamentos não somam o total da venda.'],
   payment_refused: [422, 'O provedor de pagamento recusou os dados do pagamento: nada foi cobrado.'],
   refund_refused: [422, 'O provedor de pagamento recusou a devolução: nada foi devolvido.'],
+  invitation_limit_reached: [429, 'A empresa já enviou convites demais nesta hora. Aguarde e tente de novo.'],
   rate_limited: [429, 'Limite de requisições excedido. Aguarde e tente de novo.'],
   headers_too_large: [431, 'Os cabeçalhos da requisição são grandes demais.'],
   internal_error: [500, 'Erro interno. Informe o request_id ao suporte.'],
@@ -58,6 +64,26 @@ const REASONS = {
   key_in_query: [
     'invalid_token',
     'A chave de API não pode ir na URL, que fica em registros e históricos: envie-a só no cabeçalho Authorization e troque a que foi exposta.',
+  ],
+  bytes_used_up: [
+    'rate_limited',
+    'A empresa já enviou tudo o que pode enviar por dia (bytes): aguarde o dia seguinte, ou envie menos por chamada.',
+  ],
+  as_of_busy: [
+    'unavailable',
+    'Já há consultas demais a datas passadas desta empresa. Espere que terminem e tente de novo.',
+  ],
+  as_of_timeout: [
+    'unavailable',
+    'A consulta a esta data demorou demais. Tente de novo, com filtros ou uma data mais recente.',
+  ],
+  share_taken: [
+    'unavailable',
+    'A sua empresa já tem chamadas demais em andamento (share_taken): espere que terminem e tente de novo, menos de cada vez.',
+  ],
+  ledger_ahead_of_clock: [
+    'unavailable',
+    'O relógio do serviço está atrás do último registro desta empresa: nada é gravado até que o operador o corrija.',
   ],
   route_not_found: ['not_found', 'Esta rota não existe na API v1 (route_not_found): confira o caminho.'],
 } as const satisfies Record<string, readonly [ProblemCode, string]>

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Response } from 'express'
 import { sendBytes } from './answer.ts'
 import { type Coding, type Compress, codingOf } from './compression.ts'
+import { shareOf } from './share-of.ts'
 
 /** What is answered, as it is and in the codings that somebody has asked for. */
 export interface Representation extends Readonly<Partial<Record<Coding, Buffer>>> {
@@ -56,7 +57,7 @@ async function sendCoded<R extends Omit<Representation, 'etag'>>(
 ): Promise<R> {
   const { identity } = representation
   const coding = identity.length < COMPRESSED_FROM_BYTES ? null : codingOf(response.req.headers['accept-encoding'])
-  const coded = coding && (representation[coding] ?? (await compress(identity, coding)))
+  const coded = coding && (representation[coding] ?? (await compress(identity, coding, shareOf(response))))
   if (!coding || !coded) {
     sendBytes(response, status, identity)
     return representation

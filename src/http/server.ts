@@ -3,13 +3,14 @@ import { createServer, IncomingMessage, type Server, ServerResponse } from 'node
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Express } from 'express'
 import gracefulShutdown from 'http-graceful-shutdown'
+import type { Pace } from './pace.ts'
 import { answerUnreadable, type UnreadableOptions } from './unreadable.ts'
 
 /** What bounds the connections of a server, so that slow, silent or many callers cannot keep it from the others. */
-export interface ServerLimits {
+export interface ServerLimits extends Pace {
   /** A request's headers must have arrived within this, from the connection's beginning or its last answer's end. */
   readonly headers_ms: number
-  /** All of a request must have arrived within this. */
+  /** All of a request must have arrived within this; its body has less. */
   readonly request_ms: number
   /** An answer of which nothing is taken for so long is given up. */
   readonly stalled_ms: number
@@ -25,6 +26,10 @@ export interface ServerLimits {
 export const SERVER_LIMITS: ServerLimits = {
   headers_ms: 15_000,
   request_ms: 60_000,
+  body_ms: 30_000,
+  grace_ms: 5_000,
+  bytesPerSecond: 1_024,
+  look_ms: 1_000,
   stalled_ms: 60_000,
   keepAlive_ms: 65_000,
   check_ms: 5_000,
@@ -32,7 +37,7 @@ export const SERVER_LIMITS: ServerLimits = {
   connections: 5_000,
 }
 
-interface ServerOptions extends UnreadableOptions {
+interface ServerOptions extends Omit<UnreadableOptions, 'pace'> {
   readonly limits?: ServerLimits
 }
 
@@ -62,7 +67,7 @@ export function serverOf(app: Express, { limits = SERVER_LIMITS, ...unreadable }
   )
   server.maxConnections = limits.connections
   server.timeout = limits.stalled_ms
-  answerUnreadable(server, unreadable)
+  answerUnreadable(server, { ...unreadable, pace: limits })
   return server
 }
 

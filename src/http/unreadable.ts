@@ -3,12 +3,15 @@ import type { Socket } from 'node:net'
 import type { Response } from 'express'
 import { JSON_TYPE } from './answer.ts'
 import type { AnswerProblem } from './middleware/problem-handler.ts'
+import { SECURITY_HEADERS } from './middleware/security-headers.ts'
+import { type Pace, watchPace } from './pace.ts'
 import { Problem, type ProblemCode, problemBody, statusOf } from './problems.ts'
 
 export interface UnreadableOptions {
   /** Ids of requests that no route sees. */
   readonly newId: () => string
   readonly answer: AnswerProblem
+  readonly pace: Pace
 }
 
 /** What is under way on a connection; requests may arrive before the ones before them are answered. */
@@ -23,12 +26,21 @@ interface Line {
  * Answers what Node's own server would answer without an id and in no shape, or not at all: bytes that are no HTTP, headers
  * beyond all measure, requests that do not arrive. And ends the connections whose caller takes no answer.
  */
-export function answerUnreadable(server: Server, { newId, answer }: UnreadableOptions): void {
+export function answerUnreadable(server: Server, options: UnreadableOptions): void {
+  const { newId, pace } = options
   const lines = new WeakMap<object, Line>()
   const lineOf = (socket: object): Line => {
     const line = lines.get(socket) ?? { last: null, unanswered: new Set(), isRefused: false }
     lines.set(socket, line)
     return line
+  }
+
+  const giveUp = (socket: Socket, code: ProblemCode | null) => {
+    const line = lineOf(socket)
+    if (line.isRefused) return
+    line.isRefused = true
+    if (code === null || !socket.writable) socket.destroy()
+    else void refuse(line, socket, code, options)
   }
 
   server.on('connection', (socket) =>
@@ -40,20 +52,17 @@ export function answerUnreadable(server: Server, { newId, answer }: UnreadableOp
     const line = lineOf(request.socket)
     line.last = { request, response }
     line.unanswered.add(response)
-    response.once('close', () => line.unanswered.delete(response))
+    const unwatch = watchPace(request, pace, () => giveUp(request.socket, 'request_timeout'))
+    response.once('close', () => {
+      unwatch()
+      line.unanswered.delete(response)
+    })
   })
   // Nobody has to fulfil an expectation (RFC 9110); Node would refuse those that it does not know.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
   server.on('connect', (_request, socket: Socket) => endWith(socket, 'method_not_allowed', newId()))
 
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    const line = lineOf(socket)
-    if (line.isRefused) return
-    line.isRefused = true
-    const code = problemOf(error.code)
-    if (code === null || !socket.writable) socket.destroy()
-    else void refuse(line, socket, code, { newId, answer })
-  })
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => giveUp(socket, problemOf(error.code)))
 
   // Also comes when an answer takes its time to be made: that is nobody's fault on the other side.
   server.on('timeout', (socket: Socket) => {
@@ -108,6 +117,8 @@ function endWith(socket: Socket, code: ProblemCode, requestId: string): void {
     `X-Request-Id: ${requestId}`,
     `Content-Type: ${JSON_TYPE}`,
     `Content-Length: ${body.length}`,
+    'Cache-Control: no-store',
+    ...SECURITY_HEADERS.map(([name, value]) => `${name}: ${value}`),
     'Connection: close',
   ]
   socket.write(Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), body]))

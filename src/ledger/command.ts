@@ -33,6 +33,8 @@ export interface DecisionContext {
   readonly companyId: number
   /** recorded_at of the events to come: UTC, milliseconds, `Z`. */
   readonly now: string
+  /** Time of the ledger's last event where that lies ahead of the clock, by which `now` then is; else null (LEDGER-20). */
+  readonly aheadUntil: string | null
   /** The channel that the command came through; some refusals are of the channel `api` only. */
   readonly origin: Origin
   readonly actor: string | null
@@ -42,6 +44,8 @@ export interface DecisionContext {
 
 /** What may happen: the rows it needs, and a pure, synchronous decision on them. */
 export interface Command<I> {
+  /** May record something though the ledger's last event lies ahead of the clock: that this is so, and nothing else. */
+  readonly correctsClock?: true
   /** Rows known from the input alone. */
   needs(input: I): readonly AnyRef[]
   /** Rows known only from what was found, as the items of a sale; asked once, when `needs` are loaded. */

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { Unavailable } from '#lib/unavailable.ts'
 import { type Envelope, GENESIS_HASH } from './envelope.ts'
 import type { Statement, Transaction } from './transaction.ts'
 
@@ -19,12 +20,26 @@ export interface OpenLedger {
   revision: number
   hash: string
   lastRecordedAt: string
+  /** Time of the last event where it lies ahead of the clock, which events would be stamped with for as long; else null. */
+  aheadUntil: string | null
+  /** Postgres's clock when the ledger was locked. */
+  readonly now: string
   /** Reactors have seen everything up to it. */
   readonly reactedRevision: number
   /** Whether anything was made that others wait for. */
   hasReacted: boolean
   readonly commands: Envelope[][]
 }
+
+/** The last event lies ahead of the clock: nothing is recorded before an operator has seen to it (LEDGER-20). */
+export class LedgerAhead extends Unavailable {
+  constructor(companyId: number, until: string) {
+    super(`the ledger of company ${companyId} is ahead of the clock, until ${until}`)
+  }
+}
+
+/** So much a clock may be set back, as by synchronisation, before anybody has to know. */
+const AHEAD_MS = 60_000
 
 const EPOCH = '1970-01-01T00:00:00.000Z'
 
@@ -70,6 +85,10 @@ export async function clock(tx: Transaction): Promise<{ now: string; version: st
   return row
 }
 
+/** A ledger's last time where it lies too far ahead of the clock; else null. */
+export const aheadUntil = (last: string, now: string): string | null =>
+  Date.parse(last) - Date.parse(now) > AHEAD_MS ? last : null
+
 /** A locked ledger made ready for decisions; time never goes back within a stream, whatever the clock does. */
 export function open(row: LedgerRow, now: string): OpenLedger {
   const last = row.last_recorded_at ?? EPOCH
@@ -79,6 +98,8 @@ export function open(row: LedgerRow, now: string): OpenLedger {
     revision: row.revision,
     hash: row.revision < 0 ? GENESIS_HASH : row.hash,
     lastRecordedAt: now > last ? now : last,
+    aheadUntil: aheadUntil(last, now),
+    now,
     reactedRevision: row.reacted_revision,
     hasReacted: false,
     commands: [],
@@ -101,4 +122,32 @@ export async function ensureLedger(pool: Pool, companyId: number): Promise<void>
     companyId,
     GENESIS_HASH,
   ])
+}
+
+/** Ledgers whose last event lies ahead of the clock; looks at every ledger, and so not more often than is worth it. */
+export function createAheadCount(pool: Pool, now_ms: () => number): () => Promise<number> {
+  let asked_ms = Number.NEGATIVE_INFINITY
+  let found: Promise<number> = Promise.resolve(0)
+  return () => {
+    if (now_ms() - asked_ms > AHEAD_FRESH_MS) {
+      asked_ms = now_ms()
+      found = countAhead(pool)
+      // Heard of by whoever asked; the next one asks again.
+      found.catch(() => {
+        asked_ms = Number.NEGATIVE_INFINITY
+      })
+    }
+    return found
+  }
+}
+
+const AHEAD_FRESH_MS = 5_000
+
+async function countAhead(pool: Pool): Promise<number> {
+  const { rows } = await pool.query<{ count: number }>({
+    name: 'count_ledgers_ahead',
+    text: `select count(*)::int as count from ops.ledgers
+           where last_recorded_at > clock_timestamp() + make_interval(secs => ${AHEAD_MS / 1000})`,
+  })
+  return rows[0]?.count ?? 0
 }

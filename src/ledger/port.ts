@@ -44,6 +44,8 @@ export interface EventStore {
   append(appends: readonly Append[], tx: Transaction): Promise<void>
   /** Events of one stream from a revision (inclusive) on, in order, as they were stored, of whatever version. */
   read(stream: string, fromRevision: number): AsyncIterable<Envelope>
+  /** Single events of one stream, by their revisions (ascending, none twice), in order, as they were stored. */
+  pick(stream: string, revisions: readonly number[]): AsyncIterable<Envelope>
   /** Names of all company streams, for a start on a read model that does not know them yet. */
   streams(): AsyncIterable<string>
   /** Looks events up by their type or subject. A store that cannot is read through instead (src/ledger/reading.ts). */
@@ -78,6 +80,23 @@ export interface StoredEvent {
   readonly json: string
   /** What the store keeps a second time, beside the envelope, by the envelope's names. */
   readonly beside: Readonly<Record<string, unknown>>
+}
+
+/** First and last revision, both inclusive. */
+export type RevisionRange = readonly [first: number, last: number]
+
+/**
+ * Ascending revisions as ranges of at most `longest`; those that lie no more than `gap` apart are joined, because a store
+ * outside Postgres takes as long for one event as for dozens in a row.
+ */
+export function rangesOf(revisions: readonly number[], gap: number, longest: number): RevisionRange[] {
+  const ranges: [number, number][] = []
+  for (const revision of revisions) {
+    const range = ranges.at(-1)
+    if (range && revision - range[1] <= gap && revision - range[0] < longest) range[1] = revision
+    else ranges.push([revision, revision])
+  }
+  return ranges
 }
 
 /** That an event was appended to a stream, as a store outside Postgres tells it. */

@@ -28,7 +28,9 @@ export interface RecordView {
 
 /** All that the ledger has to know of the business: which events change which rows, and how a record is shown. */
 export interface ReadModel {
-  /** Changes when tables or their meaning change; a process with another version must not write. */
+  /** Grows whenever tables or their meaning change: a program whose number is lower than that of the tables is older than they are. */
+  readonly number: number
+  /** Of the number and the tables' declarations; a process with another version must not write. */
   readonly version: string
   readonly projections: readonly Projection[]
   readonly views: Readonly<Record<string, RecordView>>
@@ -44,10 +46,10 @@ export interface ReadModel {
 /** Schema of all tables that projections write; it can be dropped and rebuilt from the ledgers. */
 export const READ_SCHEMA = 'read'
 
-/** The version of a read model: its tables' DDL and a number that grows when a projection's meaning changes. */
-export function versionOf(projections: readonly Projection[], meaning: number): string {
+/** The version of a read model: its number and its tables' DDL. */
+export function versionOf(projections: readonly Projection[], number: number): string {
   const ddl = projections.flatMap((projection) => projection.tables.map((table) => ddlOf(table, READ_SCHEMA)))
-  return `${meaning}-${createHash('sha256').update(ddl.join('\n')).digest('hex').slice(0, 12)}`
+  return `${number}-${createHash('sha256').update(ddl.join('\n')).digest('hex').slice(0, 12)}`
 }
 
 /** Handlers by type of event: of fifteen projections one or two care for it. */

@@ -14,8 +14,15 @@ export interface Reactor {
    * event that follows it in the ledger, at least where the same command has made both.
    */
   refs(rows: Rows, event: Envelope, next: Envelope | null): readonly AnyRef[] | null
-  /** `record` is the JSON text of the event's subject as it is after the event; '' when it is gone. */
-  react(rows: Changes, event: Envelope, record: string, newId: () => string): void
+  /** `record` is the JSON text of the event's subject as it is after the event; '' when it is gone. `made` is of what follows. */
+  react(rows: Changes, event: Envelope, record: string, made: Made): void
+}
+
+/** What rows that follow from an event are made with. */
+export interface Made {
+  readonly newId: () => string
+  /** Postgres's clock: what is due, is due by it, whatever time the event was recorded at (LEDGER-22). */
+  readonly now: string
 }
 
 export interface Reacting extends Loading {
@@ -32,13 +39,14 @@ export async function reactTo(
 ): Promise<void> {
   if (event.revision <= ledger.reactedRevision) return
   const rows = reacting.set.of(ledger.companyId)
+  const made = { newId: reacting.newId, now: ledger.now }
   for (const reactor of reacting.reactors) {
     const refs = reactor.refs(rows, event, next)
     if (!refs) continue
     await ensure(reacting, ledger.companyId, refs)
     // As of the event: what the clock changes is told as it was then.
     const at = { companyId: ledger.companyId, now: event.recorded_at }
-    reactor.react(rows, event, await render(event.subject, at, reacting), reacting.newId)
+    reactor.react(rows, event, await render(event.subject, at, reacting), made)
     ledger.hasReacted = true
   }
 }

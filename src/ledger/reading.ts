@@ -16,6 +16,16 @@ export async function* readNewest(
   for await (const event of store.read(stream, fromRevision)) yield upcast(event)
 }
 
+/** Single events of a stream, by their revisions (ascending), in the newest version of their types. */
+export async function* pickNewest(
+  store: EventStore,
+  { upcast }: ReadModel,
+  stream: string,
+  revisions: readonly number[],
+): AsyncGenerator<Envelope> {
+  for await (const event of store.pick(stream, revisions)) yield upcast(event)
+}
+
 /** The same of events that are looked for; the text of those that are in their newest version stays as it is stored. */
 export async function searchNewest(
   store: EventStore,

@@ -19,6 +19,48 @@ export interface Table<R> {
   readonly keys: { readonly pk: readonly (keyof R & string)[]; readonly [key: string]: readonly (keyof R & string)[] }
   /** Further indexes for queries: the text after `create index on <table>`. */
   readonly indexes: readonly string[]
+  /** How rows are found as they were; without it nobody looks at their past. */
+  readonly past?: Past<keyof R & string>
+}
+
+/** How past states of a company's rows are found again (decision 37). Each row has the `revision` of its last change. */
+export interface Past<C extends string = string> {
+  /** An integer by which a company's rows are told apart. */
+  readonly id: C
+  /** Columns that depend on other rows than their own: only commands look at them, and no past state has them. */
+  readonly without?: readonly C[]
+  /** Rows are only added. */
+  readonly isFixed?: true
+  /**
+   * Rows change so often, and mostly in their `doc` alone, that a state of each is kept now and then, and that lists look at
+   * the past of what they show only. Not where rows say something about persons.
+   */
+  readonly isBusy?: true
+}
+
+/** What a working set keeps in each row that can be looked back at. The table's own columns come first. */
+export interface Lineage {
+  /** The event that made the row. */
+  first_revision: number
+  /** Those that changed it before `revision`, ascending, as far as they are not in `row_pasts`; null where there are none. */
+  past_revisions: number[] | null
+  /** The last one that changed more of it than `doc`; of busy tables only. */
+  columns_revision?: number
+}
+
+const LINEAGE: { readonly [C in keyof Required<Lineage>]: ColumnType } = {
+  first_revision: 'bigint',
+  past_revisions: 'json',
+  columns_revision: 'bigint',
+}
+
+/** Names of the columns that the working set keeps of itself. */
+export const isLineage = (column: string): boolean => column in LINEAGE
+
+function lineageOf(past: Past | undefined): Record<string, ColumnType> {
+  if (!past || past.isFixed) return {}
+  const { columns_revision, ...all } = LINEAGE
+  return past.isBusy ? { ...all, columns_revision } : all
 }
 
 /** A row wanted by one of its keys, without the company, which the holder of the rows adds. */
@@ -37,9 +79,10 @@ export type AnyRef = Ref<any>
 /** Declares a table; keys and columns are checked against the row's type by the compiler. */
 export function table<R extends object>(
   name: string,
-  declaration: Pick<Table<R>, 'columns' | 'keys'> & { indexes?: readonly string[]; global?: boolean },
+  declaration: Pick<Table<R>, 'columns' | 'keys' | 'past'> & { indexes?: readonly string[]; global?: boolean },
 ): Table<R> {
-  return { global: false, indexes: [], name, ...declaration }
+  const columns = { ...declaration.columns, ...lineageOf(declaration.past) }
+  return { global: false, indexes: [], name, ...declaration, columns }
 }
 
 export const byPk = <R>(table: Table<R>, ...values: KeyValue[]): Ref<R> => ({ table, by: 'pk', values })

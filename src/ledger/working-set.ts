@@ -1,3 +1,4 @@
+import { rowPasts, trace } from './lineage.ts'
 import {
   type AnyRef,
   type AnyTable,
@@ -22,6 +23,8 @@ export interface Changes extends Rows {
   add<R>(table: Table<R>, row: R): void
   /** A row that takes the place of the one with its primary key. */
   put<R>(table: Table<R>, row: R): void
+  /** Whether a row is asked for. Where a past state of one row is made, an event that changed several changes just that one. */
+  wants<R>(ref: Ref<R>): boolean
 }
 
 /**
@@ -147,6 +150,8 @@ function changesOf(companyId: number, stateOf: (table: AnyTable) => TableState):
     const before = indexOf(state, 'pk').get(pk)
     if (isNew && before) throw new Error(`row ${table.name} ${pk} exists already`)
     index(state, pk, row, before)
+    const past = trace(table, row, before ?? null)
+    if (past) put(rowPasts, { ...past }, true)
     const isAbsent = isNew || before === null || state.added.has(pk)
     ;(isAbsent ? state.added : state.changed).set(pk, row)
   }
@@ -158,6 +163,7 @@ function changesOf(companyId: number, stateOf: (table: AnyTable) => TableState):
     },
     add: (table, row) => put(table, row as Row, true),
     put: (table, row) => put(table, row as Row, false),
+    wants: () => true,
   }
 }
 

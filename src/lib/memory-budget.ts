@@ -1,6 +1,7 @@
-import { Unavailable } from './unavailable.ts'
+import { createSharedRoom, type Key, type SharedFigures } from './shared-room.ts'
+import { ShareTaken } from './unavailable.ts'
 
-/** Bytes that may be kept in memory: for all callers, and for one company. */
+/** Bytes that may be kept in memory: for all callers, and for one company, or one address of strangers, at most. */
 export interface MemoryLimits {
   readonly allBytes: number
   readonly companyBytes: number
@@ -8,7 +9,7 @@ export interface MemoryLimits {
 
 /** What is kept in memory for one call. */
 export interface MemoryUse {
-  /** @throws Unavailable when too much is kept already; what was added before stays until it is released. */
+  /** @throws ShareTaken when too much is kept already; what was added before stays until it is released. */
   add(bytes: number): void
   /** Once is enough, more does no harm. */
   release(): void
@@ -16,34 +17,32 @@ export interface MemoryUse {
 
 /** Bounds memory by refusing what would exceed it. */
 export interface MemoryBudget {
-  /** Company 0 stands for callers whom nobody knows yet. */
-  open(companyId: number): MemoryUse
+  /** In the name of a company's id or, of whom nobody knows yet, of an address. */
+  open(key: Key): MemoryUse
 }
 
-/** One call of a company is let through, however much it needs: what does not fit beside others must fit alone. */
-export function createMemoryBudget({ allBytes, companyBytes }: MemoryLimits): MemoryBudget {
-  const byCompany = new Map<number, number>()
-  let all = 0
-  const change = (companyId: number, bytes: number): number => {
-    const left = (byCompany.get(companyId) ?? 0) + bytes
-    all += bytes
-    if (left > 0) byCompany.set(companyId, left)
-    else byCompany.delete(companyId)
-    return left
-  }
+/**
+ * Each key has its share (createSharedRoom). One call of a key is let through, however much it needs: what does not fit beside
+ * others must fit alone.
+ */
+export function createMemoryBudget({ allBytes, companyBytes }: MemoryLimits): MemoryBudget & SharedFigures {
+  const room = createSharedRoom(allBytes, companyBytes)
   return {
-    open(companyId) {
+    get used() {
+      return room.used
+    },
+    get refused() {
+      return room.refused
+    },
+    open(key) {
       let own = 0
       return {
         add(bytes) {
+          if (!room.take(key, bytes, own)) throw new ShareTaken('too much is kept for callers already')
           own += bytes
-          const ofCompany = change(companyId, bytes)
-          if (all > allBytes || (ofCompany > companyBytes && ofCompany > own)) {
-            throw new Unavailable('too much is kept for callers already')
-          }
         },
         release() {
-          change(companyId, -own)
+          room.give(key, own)
           own = 0
         },
       }

@@ -2,3 +2,6 @@
 export class Unavailable extends Error {
   override readonly name = 'Unavailable'
 }
+
+/** The caller has its share of what all share; others are served. */
+export class ShareTaken extends Unavailable {}

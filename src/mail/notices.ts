@@ -140,8 +140,8 @@ with due as (
   returning n.company_id, n.id, n.kind, n.data, n.created_at, n.next_email_at
 )
 select taken.*, c.doc ->> 'name' as name, c.timezone, array(
-    select s.email from users u join user_credentials s on s.user_id = u.id
-    where u.company_id = taken.company_id and u.doc ->> 'status' = 'active' order by s.email) as users
+    select u.doc ->> 'email' from users u
+    where u.company_id = taken.company_id and u.doc ->> 'status' = 'active' order by 1) as users
 from taken join companies c on c.company_id = taken.company_id`,
 }
 

@@ -40,17 +40,17 @@ export const switchOffNotices: Reactor = {
     if (event.type !== 'WebhookSwitchedOff' || reasonOf(event) === 'requested') return null
     return [webhookById(parseSubject(event.subject).id)]
   },
-  react(rows, event) {
+  react(rows, event, _record, { now }) {
     const webhook_id = parseSubject(event.subject).id
     rows.add(notices, {
       company_id: companyOf(rows).company_id,
       id: event.id,
       kind: 'webhook_switched_off',
       data: { webhook_id, url: rows.get(webhookById(webhook_id))?.url ?? '', reason: reasonOf(event) },
-      created_at: event.recorded_at,
+      created_at: now,
       emailed_at: null,
       email_tries: 0,
-      next_email_at: event.recorded_at,
+      next_email_at: now,
     })
   },
 }

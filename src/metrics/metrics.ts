@@ -2,6 +2,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import type { NotificationOutcome } from '#domain/orders.ts'
 import type { Call } from '#http/middleware/observe.ts'
 import type { GroupFigures } from '#ledger/write/writer.ts'
+import type { SharedFigures } from '#lib/shared-room.ts'
 import type { Result } from '#webhooks/results.ts'
 
 /** What a process counts of itself, and how it is read (docs/operations.md). No figure names a company. */
@@ -18,8 +19,12 @@ export interface Metrics {
   onGroup(group: GroupFigures): void
   onAttempts(results: readonly Result[]): void
   onNotified(outcome: NotificationOutcome): void
+  /** Bodies were counted against their companies' days, or refused. */
+  onBytes(outcome: 'admitted' | 'refused', bytes: number): void
   /** A figure that is asked for whenever figures are read; one that cannot be had is left out. */
   gauge(name: string, help: string, read: () => number | Promise<number>): void
+  /** What callers share is watched from now on, by a name that tells its unit. */
+  watchShared(resource: string, figures: SharedFigures): void
   /** Connections of a pool are counted from now on. */
   watchPool(name: string, pool: PoolFigures): void
 }
@@ -45,6 +50,7 @@ export function createMetrics(): Metrics {
   collectDefaultMetrics({ register: registry })
   const registers = [registry]
   const pools = watchPools(registers)
+  const shared = watchShared(registers)
   return {
     contentType: registry.contentType,
     read: () => registry.metrics(),
@@ -65,11 +71,12 @@ export function createMetrics(): Metrics {
         },
       })
     },
+    watchShared: (resource, figures) => shared.set(resource, figures),
     watchPool: (name, pool) => pools.set(name, pool),
   }
 }
 
-function requestFigures(registers: Registry[]): Pick<Metrics, 'onAnswered' | 'onPage' | 'onNotified'> {
+function requestFigures(registers: Registry[]): Pick<Metrics, 'onAnswered' | 'onPage' | 'onNotified' | 'onBytes'> {
   const seconds = new Histogram({
     name: 'tillbook_http_request_seconds',
     help: 'Time from a request to the end of its answer',
@@ -80,6 +87,12 @@ function requestFigures(registers: Registry[]): Pick<Metrics, 'onAnswered' | 'on
   const notifications = new Counter({
     name: 'tillbook_payment_notifications_total',
     help: 'Notifications of the payment provider, by how they were dealt with',
+    labelNames: ['outcome'],
+    registers,
+  })
+  const bytes = new Counter({
+    name: 'tillbook_body_bytes_total',
+    help: 'Bytes of bodies that were counted against their companies, or refused because a day was exhausted',
     labelNames: ['outcome'],
     registers,
   })
@@ -94,6 +107,7 @@ function requestFigures(registers: Registry[]): Pick<Metrics, 'onAnswered' | 'on
     onAnswered: ({ method, route, status, duration_seconds }) =>
       seconds.observe({ method, route, status }, duration_seconds),
     onNotified: (outcome) => notifications.inc({ outcome }),
+    onBytes: (outcome, count) => bytes.inc({ outcome }, count),
   }
 }
 
@@ -151,6 +165,32 @@ function deliveryFigures(registers: Registry[]): Pick<Metrics, 'onAttempts'> {
       for (const { status, attempt } of results) seconds.observe({ outcome: status }, attempt.duration_ms / 1000)
     },
   }
+}
+
+/** One figure for all that is shared: how much is taken, and how often somebody was sent away. */
+function watchShared(registers: Registry[]): Map<string, SharedFigures> {
+  const shared = new Map<string, SharedFigures>()
+  const labelNames = ['resource'] as const
+  new Gauge({
+    name: 'tillbook_shared_used',
+    help: 'What callers have taken of what they share, or how many wait for it',
+    labelNames,
+    registers,
+    collect() {
+      for (const [resource, { used }] of shared) this.set({ resource }, used)
+    },
+  })
+  new Counter({
+    name: 'tillbook_shared_refused_total',
+    help: 'Calls that were refused because the caller had its share',
+    labelNames,
+    registers,
+    collect() {
+      this.reset()
+      for (const [resource, { refused }] of shared) this.inc({ resource }, refused)
+    },
+  })
+  return shared
 }
 
 /** One gauge for all pools: connections that work, that are idle, and calls that wait for one. */

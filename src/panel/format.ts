@@ -7,6 +7,11 @@ export function decimal(text: string): string {
   return fraction === undefined ? grouped : `${grouped},${fraction}`
 }
 
+const MEBIBYTE = 1_048_576
+
+/** Bytes as MiB with one decimal, without the unit. */
+export const mebibytes = (bytes: number): string => decimal((bytes / MEBIBYTE).toFixed(1))
+
 /** `-1234.50` becomes `−R$ 1.234,50`, with a no-break space. */
 export function money(amount: string): string {
   const isNegative = amount.startsWith('-')

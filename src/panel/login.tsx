@@ -1,4 +1,5 @@
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
+import type { LoginFailure } from '#access/login.ts'
 import { Email } from '#domain/text.ts'
 import { routed } from '#http/middleware/observe.ts'
 import { sendPlainPage, sendRedirect } from './answer.tsx'
@@ -6,7 +7,14 @@ import { textOf } from './forms/form.ts'
 import { onlyBy } from './guard.ts'
 import { link, PANEL } from './link.ts'
 import type { PanelContext } from './route.ts'
-import { clearSessionCookie, requireCsrf, sessionOf, setSessionCookie } from './session.ts'
+import {
+  clearSessionCookie,
+  deviceCookie,
+  requireCsrf,
+  sessionOf,
+  setDeviceCookie,
+  setSessionCookie,
+} from './session.ts'
 import { Alert } from './ui/parts.tsx'
 import { formOf } from './visit.ts'
 import { FLASHES, flashOf } from './words/flashes.ts'
@@ -25,18 +33,21 @@ export function loginRoutes(context: PanelContext, readForm: RequestHandler): Ro
     const [typed, password, next] = [textOf(form, 'email'), textOf(form, 'password'), textOf(form, 'para')]
     const email = Email.safeParse(typed)
     // What is no e-mail address belongs to nobody.
-    const outcome = email.success ? await login.logIn({ email: email.data, password }, request.ip ?? '') : WRONG
-    if (outcome.kind === 'wrong') return sendLogin(response, { email: typed, next, problem: WRONG.message }, 401)
-    if (outcome.kind === 'limited') {
-      response.setHeader('Retry-After', outcome.retryAfter)
-      return sendLogin(response, { email: typed, next, problem: tooMany(outcome.retryAfter) }, 429)
-    }
+    const from = { address: request.ip ?? '', keeps: 'cookie', kept: deviceCookie(request) } as const
+    const outcome = email.success ? await login.logIn({ email: email.data, password }, from) : WRONG
+    if (outcome.kind !== 'loggedIn') return sendRefused(response, outcome, { email: typed, next })
+    const { memberships, device } = outcome
+    const [first] = memberships
+    const refused = first ? await login.admit(first) : WRONG
+    if (!first || refused) return sendRefused(response, refused ?? WRONG, { email: typed, next })
     const before = await sessionOf(context, request)
-    const { token, expiresAt } = await sessions.issue(outcome.holder)
+    const { token, expiresAt } = await sessions.issue(first.holder)
     // The browser forgets the session before: nobody could end it any more.
     if (before) await sessions.revoke(before)
     setSessionCookie(request, response, token, expiresAt)
-    sendRedirect(response, ownPage(next) ?? link('/'))
+    setDeviceCookie(request, response, device)
+    // Whoever belongs to several companies says first which one it is about.
+    sendRedirect(response, memberships.length > 1 ? link('/empresas') : (ownPage(next) ?? link('/')))
   })
   enter.all(onlyBy('GET, HEAD, POST'))
   router
@@ -63,7 +74,15 @@ const tooMany = (seconds: number): string => `Muitas tentativas. Aguarde ${secon
 
 /** The page to go on to, if it is one of the panel: `para` comes from the address, where anybody could name another site. */
 const ownPage = (path: string): string | null =>
-  /^\/painel(?=[/?]|$)(?!\/(?:entrar|sair|ao-vivo)\b)[\w/?=&%.:+-]*$/.test(path) ? path : null
+  /^\/painel(?=[/?]|$)(?!\/(?:entrar|sair|ao-vivo|convite|esqueci|nova-senha)\b)[\w/?=&%.:+-]*$/.test(path)
+    ? path
+    : null
+
+function sendRefused(response: Response, failure: LoginFailure, typed: Pick<LoginPage, 'email' | 'next'>): void {
+  if (failure.kind === 'limited') response.setHeader('Retry-After', failure.retryAfter)
+  const [status, problem] = failure.kind === 'wrong' ? [401, WRONG.message] : [429, tooMany(failure.retryAfter)]
+  sendLogin(response, { ...typed, problem }, status as number)
+}
 
 interface LoginPage {
   readonly email: string
@@ -94,6 +113,7 @@ function sendLogin(response: Response, { email, next, flash, problem }: LoginPag
         <button type="submit" class="main">
           Entrar
         </button>
+        <a href={link('/esqueci')}>Esqueci a senha</a>
       </div>
     </form>
   )

@@ -1,6 +1,6 @@
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
 import { limitAnonymousBy } from '#http/middleware/anonymous-callers.ts'
-import { bodyProblem, holdBody } from '#http/middleware/json-body.ts'
+import { bodyProblem, holdBody, type Room, roomOfCompany, roomOfStrangers } from '#http/middleware/json-body.ts'
 import { routed } from '#http/middleware/observe.ts'
 import { problemHandler } from '#http/middleware/problem-handler.ts'
 import { requireHttps } from '#http/middleware/transport.ts'
@@ -10,42 +10,55 @@ import { answerFailure, type Place, sendPage, sendRedirect } from './answer.tsx'
 import { serveAssets } from './assets.ts'
 import { onlyBy, pagePolicy, requireOwnSite, requireText } from './guard.ts'
 import { link, PANEL } from './link.ts'
+import { linkRoutes } from './links.tsx'
 import { LIVE_PATH, liveStream } from './live.ts'
 import { loginRoutes } from './login.tsx'
 import type { FormRoute, Page, PageRoute, PanelContext, PanelRoute, Redirect, Visit } from './route.ts'
 import { PANEL_ROUTES } from './routes.ts'
-import { requireCsrf, requireSession } from './session.ts'
+import { requireCsrf, requireSession, requireSessionStill, setSessionCookie } from './session.ts'
 import { atMoment, formOf, submissionOf } from './visit.ts'
 
-/** Bytes and fields: room for about a hundred thousand characters. */
-const FORM_LIMITS = { limit: 400_000, parameterLimit: 1_000 }
+/** Bytes and fields. */
+interface FormLimits {
+  readonly limit: number
+  readonly parameterLimit: number
+}
+
+/** Room for about a hundred thousand characters. */
+const FORM_LIMITS: FormLimits = { limit: 400_000, parameterLimit: 1_000 }
+
+/** Of a login, which anybody may send. */
+const LOGIN_LIMITS: FormLimits = { limit: 16_384, parameterLimit: 20 }
 
 const FORM_TYPE = 'application/x-www-form-urlencoded'
 
-const parseForm = express.urlencoded({ extended: false, ...FORM_LIMITS })
-
-/** Reads the form of a request. Room for it is held in the name of whoever is logged in, so that no anonymous caller can take it away. */
-const formParser =
-  ({ bodies }: PanelContext): RequestHandler =>
-  (request, response, next) => {
+/** Reads the form of a request. */
+function formParser(room: Room, limits: FormLimits): RequestHandler {
+  const parseForm = express.urlencoded({ extended: false, ...limits })
+  return (request, response, next) => {
     if (request.method !== 'POST') return next()
     const { 'content-length': length, 'transfer-encoding': encoding } = request.headers
     const isSent = encoding !== undefined || Number(length ?? 0) > 0
     if (isSent && !request.is(FORM_TYPE)) throw new Problem('unsupported_media_type')
-    holdBody(bodies, FORM_LIMITS.limit, request, response)
+    holdBody(room, limits.limit, request, response)
     parseForm(request, response, (error?: unknown) =>
-      next(error === undefined ? undefined : bodyProblem(error, FORM_LIMITS.limit, request)),
+      next(error === undefined ? undefined : bodyProblem(error, limits.limit, request)),
     )
   }
+}
 
 /** The subscribers' panel: pages for people, made on the server. */
 export function panel(context: PanelContext): Router {
   const router = express.Router({ caseSensitive: true })
   router.use('/assets', serveAssets())
   router.use(pagePolicy, requireHttps(limitAnonymousBy(context.addresses)), requireOwnSite)
-  const readForm = formParser(context)
-  router.use(loginRoutes(context, readForm))
-  router.use(requireSession(context), readForm)
+  const readStrangersForm = formParser(roomOfStrangers(context.strangers.panelLogins), LOGIN_LIMITS)
+  router.use(loginRoutes(context, readStrangersForm), linkRoutes(context, readStrangersForm))
+  router.use(
+    requireSession(context),
+    formParser(roomOfCompany(context.bodies), FORM_LIMITS),
+    requireSessionStill(context),
+  )
   router
     .route(LIVE_PATH)
     .all(routed(`${PANEL}${LIVE_PATH}`))
@@ -77,9 +90,18 @@ function handlerOf(route: PanelRoute): RequestHandler {
     if (route.access === 'owner' && visit.session.role !== 'owner') throw new Problem('owners_only')
     requireText(visit.query)
     if ('submit' in route) return submit(route, place, request, response)
-    const shown = route.asOf ? await atMoment(visit, (then) => showAt(route, then)) : await showAt(route, visit)
+    const shown = route.asOf
+      ? await atMoment(visit, (then) => showAt(route, then), goneFrom(response))
+      : await showAt(route, visit)
     answer(response, shown.page, { ...place, visit: shown.visit })
   }
+}
+
+/** Aborted when the connection ends, as it does when somebody does not wait any longer. */
+function goneFrom(response: Response): AbortSignal {
+  const gone = new AbortController()
+  response.once('close', () => gone.abort())
+  return gone.signal
 }
 
 const showAt = async (route: PageRoute, visit: Visit) => ({
@@ -92,6 +114,8 @@ async function submit(route: FormRoute, place: Place, request: Request, response
   requireCsrf(place.visit.session, form)
   const sender = { requestId: response.locals.requestId as string, address: request.ip ?? '' }
   const result = await route.submit(submissionOf(place.visit, form, sender))
+  if (result && 'issued' in result && result.issued)
+    setSessionCookie(request, response, result.issued.token, result.issued.expiresAt)
   answer(response, result, place)
 }
 

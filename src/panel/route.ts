@@ -2,25 +2,29 @@ import type { Pool } from 'pg'
 import type { ComponentChildren } from 'preact'
 import type { AddressLimit } from '#access/minute-limit.ts'
 import type { QuotaLimits } from '#access/quota.ts'
-import type { PanelAccess, PanelSession } from '#access/sessions.ts'
+import type { IssuedSession, PanelAccess, PanelSession } from '#access/sessions.ts'
 import type { AsOfCore, Moment } from '#audit/as-of.ts'
 import type { Verifier } from '#audit/verify.ts'
 import type { Calendar } from '#domain/instant.ts'
 import type { Refusal } from '#domain/refusal.ts'
+import type { StrangersBodies } from '#http/middleware/json-body.ts'
 import type { LogError } from '#http/middleware/problem-handler.ts'
 import type { Params } from '#http/paths.ts'
 import type { Command } from '#ledger/command.ts'
+import type { Acting } from '#ledger/write/run.ts'
 import type { Answer } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
 import type { LiveUpdates } from '#live/updates.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
+import type { PoolOf } from '#postgres/shared-pool.ts'
 import type { DeliveryNotifier } from '#webhooks/notifier.ts'
 import type { FormBody } from './forms/form.ts'
 import type { FlashCode } from './words/flashes.ts'
 
-/** The dependencies of the panel. From `AsOfCore`: the read model of now, and the ledger that the past is replayed from. */
+/** The dependencies of the panel; `poolOf` a company is what its pages read on. From `AsOfCore`: the read model of now, and the ledger that the past is replayed from. */
 export interface PanelContext extends AsOfCore {
+  readonly poolOf: PoolOf
   readonly writer: Writer
   readonly provider: PaymentProvider
   readonly verifier: Verifier
@@ -29,6 +33,8 @@ export interface PanelContext extends AsOfCore {
   readonly addresses: AddressLimit
   /** Room for the bodies of forms. */
   readonly bodies: MemoryBudget
+  /** Room for the login's. */
+  readonly strangers: StrangersBodies
   /** A signing secret that nobody has seen yet. */
   newSecret(): string
   /** Whether webhooks may call http and private addresses. */
@@ -96,6 +102,8 @@ export interface Submission extends Visit {
   /** Runs a command once, however often the form is sent. */
   run<I>(command: Command<I>, input: I): Promise<Answer | Refusal>
   readonly requestId: string
+  /** The user, as long as the session is. */
+  readonly acting: Acting
   /** IP address that it comes from. */
   readonly address: string
   /** The next idempotency key of this form, for what is done without a command. */
@@ -114,6 +122,8 @@ export interface Redirect {
   readonly to: string
   readonly parameters?: Readonly<Record<string, string>>
   readonly flash?: FlashCode
+  /** The session that the browser goes on with. */
+  readonly issued?: IssuedSession
 }
 
 interface Common {

@@ -5,6 +5,7 @@ import { verifyForm } from './pages/audit/verification.tsx'
 import { categoryPages } from './pages/catalog/categories.tsx'
 import { catalogPages } from './pages/catalog/items.tsx'
 import { stockForm } from './pages/catalog/stock.tsx'
+import { companyPages } from './pages/companies.tsx'
 import { financePages } from './pages/finance/accounts.tsx'
 import { integrationsPage } from './pages/integrations.tsx'
 import { orderCancellation } from './pages/order-cancellation.tsx'
@@ -29,6 +30,7 @@ import type { PanelRoute } from './route.ts'
 export const PANEL_ROUTES: readonly PanelRoute[] = [
   startPage,
   ...profilePages,
+  ...companyPages,
   ...settingsPages,
   ...paymentTypePages,
   ...userPages,

@@ -13,13 +13,22 @@ const SECURE_NAME = '__Host-tillbook'
 const PLAIN_NAME = 'tillbook'
 
 const nameFor = (request: Request): string => (request.secure ? SECURE_NAME : PLAIN_NAME)
+const deviceNameFor = (request: Request): string => `${nameFor(request)}-device`
+
+/** Longest that browsers keep a cookie. */
+const DEVICE_DAYS = 400
 
 const attributesFor = (request: Request) =>
   ({ httpOnly: true, sameSite: 'lax', secure: request.secure, path: '/' }) as const
 
 /** The session's token that a browser sends; null when it has none. */
-export function sessionCookie(request: Request): string | null {
-  const wanted = `${nameFor(request)}=`
+export const sessionCookie = (request: Request): string | null => cookieOf(request, nameFor(request))
+
+/** What the browser keeps of an earlier login, whoever logged in and out since; null when nobody did. */
+export const deviceCookie = (request: Request): string | null => cookieOf(request, deviceNameFor(request))
+
+function cookieOf(request: Request, name: string): string | null {
+  const wanted = `${name}=`
   const pair = request.headers.cookie?.split(/; */, 50).find((one) => one.startsWith(wanted))
   return pair === undefined ? null : pair.slice(wanted.length)
 }
@@ -27,6 +36,12 @@ export function sessionCookie(request: Request): string | null {
 /** No script can read it, and no other site's form is sent with it. */
 export function setSessionCookie(request: Request, response: Response, token: string, expiresAt: string): void {
   response.cookie(nameFor(request), token, { ...attributesFor(request), expires: new Date(expiresAt) })
+}
+
+/** Stays when somebody logs out: it opens nothing, and says at the next login that this device has been here (TOKEN-10). */
+export function setDeviceCookie(request: Request, response: Response, device: string | null): void {
+  if (device === null) return
+  response.cookie(deviceNameFor(request), device, { ...attributesFor(request), maxAge: DEVICE_DAYS * 86_400_000 })
 }
 
 export function clearSessionCookie(request: Request, response: Response): void {
@@ -50,6 +65,14 @@ export function requireSession(context: PanelContext): RequestHandler {
       return next()
     }
     sendToLogin(request, response)
+  }
+}
+
+/** Asks again when the form has come: a session may have ended meanwhile (KEY-21). */
+export function requireSessionStill({ panel }: PanelContext): RequestHandler {
+  return async (request, response, next) => {
+    if (request.method !== 'POST' || (await panel.sessions.isLive(sessionCookie(request) ?? ''))) next()
+    else sendToLogin(request, response)
   }
 }
 

@@ -1,12 +1,13 @@
 import { createHmac } from 'node:crypto'
 import type { Request } from 'express'
 import type { PanelSession } from '#access/sessions.ts'
-import { type Moment, withCompanyAsOf } from '#audit/as-of.ts'
+import { type CompanyAsOf, type Moment, PastUnavailable, withCompanyAsOf } from '#audit/as-of.ts'
 import { Instant, localInstant } from '#domain/instant.ts'
 import { singleReply } from '#http/answer.ts'
-import { Problem } from '#http/problems.ts'
+import { Problem, problemOfReason } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { asUser, runCommand } from '#ledger/write/run.ts'
+import { liveUser } from '#projections/users.ts'
 import { type FormBody, formBody, textOf } from './forms/form.ts'
 import type { PanelContext, Submission, Visit } from './route.ts'
 import { flashOf } from './words/flashes.ts'
@@ -19,7 +20,7 @@ export function visitOf(context: PanelContext, session: PanelSession, request: R
   return {
     context,
     session,
-    readModel: { companyId, pool: context.pool, timezone, today, moment: null },
+    readModel: { companyId, pool: context.poolOf(companyId), timezone, today, moment: null },
     params: {},
     query,
     path: request.path,
@@ -47,34 +48,40 @@ export function submissionOf(visit: Visit, form: FormBody, { requestId, address 
   const requestHash = createHmac('sha256', visit.session.csrfToken)
     .update(JSON.stringify([visit.path, content]))
     .digest('hex')
+  const acting = { ...asUser(visit.session, requestId), guard: liveUser(visit.session) }
   let asked = 0
   const idempotency = () => ({ key: `painel:${key}:${asked++}`, requestHash })
   return {
     ...visit,
     form,
     requestId,
+    acting,
     address,
     idempotency,
     run: (command, input) =>
-      runCommand(visit.context.writer, asUser(visit.session, requestId), command, input, {
+      runCommand(visit.context.writer, acting, command, input, {
         idempotency: idempotency(),
         reply: singleReply,
       }),
   }
 }
 
-/** Shows something as of the moment that `?em=` names, or as it is now where it names none. */
-export async function atMoment<T>(visit: Visit, show: (visit: Visit) => Promise<T>): Promise<T> {
+/** How long whoever looks back too often, or too far, should leave it alone. */
+const RETRY_AFTER = { 'Retry-After': '10' }
+
+/** Shows something as of the moment that `?em=` names, or as it is now where it names none; `gone` ends it. */
+export async function atMoment<T>(visit: Visit, show: (visit: Visit) => Promise<T>, gone: AbortSignal): Promise<T> {
   const asked = visit.query.em?.trim()
   if (!asked) return show(visit)
   const at = momentOf(asked, visit.readModel.timezone)
   if (!at)
     throw new Problem('validation_failed', { fields: { em: ['não é uma data com hora, nem uma revisão do livro'] } })
   const { companyId } = visit.session
-  const shown = await withCompanyAsOf(visit.context, companyId, at, async ({ pool, calendar, revision }) => {
-    return {
-      of: await show({ ...visit, readModel: { companyId, pool, ...calendar, moment: { asked, at, revision } } }),
-    }
+  const showThen = async ({ pool, calendar, revision }: CompanyAsOf) => ({
+    of: await show({ ...visit, readModel: { companyId, pool, ...calendar, moment: { asked, at, revision } } }),
+  })
+  const shown = await withCompanyAsOf(visit.context, companyId, at, showThen, gone).catch((error: unknown) => {
+    throw error instanceof PastUnavailable ? problemOfReason(error.reason, RETRY_AFTER) : error
   })
   if (isRefusal(shown)) throw new Problem('validation_failed', shown.details)
   return shown.of

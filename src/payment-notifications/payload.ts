@@ -39,8 +39,8 @@ const MAX_DEPTH = 32
 export interface Payload {
   /** JSON text for the log: the body itself, or a string that holds it where it is no JSON. */
   readonly text: string
-  /** @throws Problem malformed_json, invalid_notification */
-  read(): Told
+  /** What it says, or why that cannot be made out: malformed_json, invalid_notification. */
+  readonly told: Told | Problem
 }
 
 export function payloadOf(bytes: Buffer): Payload {
@@ -48,15 +48,23 @@ export function payloadOf(bytes: Buffer): Payload {
   const value = parsed(bytes, body)
   return {
     text: value === undefined ? JSON.stringify(body) : body,
-    read() {
-      if (value === undefined) throw new Problem('malformed_json')
-      const { type } = valid(anyType, value)
-      if (type !== 'payment') return { type, dataId: dataIdOf.safeParse(value).data?.data.id ?? null, liveMode: null }
-      const { data, live_mode } = valid(ofPayment, value)
-      return { type, dataId: data.id, liveMode: live_mode }
-    },
+    told: value === undefined ? new Problem('malformed_json') : toldBy(value),
   }
 }
+
+function toldBy(value: unknown): Told | Problem {
+  const any = anyType.safeParse(value)
+  if (!any.success) return invalid(any.error)
+  const { type } = any.data
+  if (type !== 'payment') return { type, dataId: dataIdOf.safeParse(value).data?.data.id ?? null, liveMode: null }
+  const payment = ofPayment.safeParse(value)
+  if (!payment.success) return invalid(payment.error)
+  const { data, live_mode } = payment.data
+  return { type, dataId: data.id, liveMode: live_mode }
+}
+
+const invalid = (error: z.ZodError): Problem =>
+  new Problem('invalid_notification', { fields: describeIssues(error).fields })
 
 /** Undefined when it is no JSON, or none that can be kept as it is. */
 function parsed(bytes: Buffer, body: string): unknown {
@@ -71,10 +79,4 @@ function parsed(bytes: Buffer, body: string): unknown {
 function isDeeper(value: unknown, depth: number): boolean {
   if (typeof value !== 'object' || value === null) return false
   return depth === 0 || Object.values(value).some((member) => isDeeper(member, depth - 1))
-}
-
-function valid<T>(schema: z.ZodType<T>, value: unknown): T {
-  const result = schema.safeParse(value)
-  if (!result.success) throw new Problem('invalid_notification', { fields: describeIssues(result.error).fields })
-  return result.data
 }

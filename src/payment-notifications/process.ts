@@ -6,7 +6,8 @@ import { applyPayment, fits, type PaymentOutcome } from '#payments/apply-payment
 import { isSigned } from '#payments/origin.ts'
 import type { PaymentProvider, ProviderPayment } from '#payments/provider-port.ts'
 import { findNotifiedOrder, type NotifiedOrder } from '#queries/orders.ts'
-import type { Payload, Told } from './payload.ts'
+import { findStore, type StoreAccess } from '#queries/stores.ts'
+import type { Payload } from './payload.ts'
 
 /** What the provider is told in Portuguese, for whoever reads its panel or our log. */
 const MESSAGES = {
@@ -25,16 +26,40 @@ export interface Processing {
   readonly provider: PaymentProvider
 }
 
-interface Received {
-  /** Null when the address names no possible store; the same with the order. */
+interface Sent {
+  /** Null when the address names no possible store. */
   readonly storeAlias: string | null
+  readonly payload: Payload
+  /** Headers of the provider. */
+  readonly signature: string | undefined
+  readonly providerRequestId: string | undefined
+}
+
+/** Whom a notification is for, and whether it comes from the provider for certain. */
+export interface Sender {
+  /** Null when there is no such store, or it takes none. */
+  readonly store: StoreAccess | null
+  /** Signed with the store's notification secret. */
+  readonly isSigned: boolean
+}
+
+/** Looks for the store and checks the signature; nothing is looked up about its orders (RCV-20). */
+export async function findSender(pool: Pool, sent: Sent): Promise<Sender> {
+  const { storeAlias, payload, signature, providerRequestId: requestId } = sent
+  const store = storeAlias === null ? null : await findStore(pool, storeAlias)
+  if (!store?.enabled) return { store: null, isSigned: false }
+  const { notificationSecret: secret } = store
+  if (secret === null || payload.told instanceof Problem) return { store, isSigned: false }
+  return { store, isSigned: isSigned({ dataId: payload.told.dataId, signature, requestId }, secret) }
+}
+
+interface Received {
+  readonly sender: Sender
+  /** Null when the address names no possible order. */
   readonly orderId: number | null
   readonly payload: Payload
   /** Our own id of the request. */
   readonly requestId: string
-  /** Headers of the provider. */
-  readonly signature: string | undefined
-  readonly providerRequestId: string | undefined
 }
 
 /** A notification that is answered 200. */
@@ -54,12 +79,14 @@ interface Processed {
  * @throws Problem for whatever is not answered 200; the provider's own errors; Unavailable
  */
 export async function processNotification(context: Processing, received: Received): Promise<Processed> {
-  const told = received.payload.read()
-  const { orderId, storeAlias } = received
-  if (storeAlias === null || orderId === null) throw new Problem('not_found')
-  const order = await findNotifiedOrder(context.pool, storeAlias, orderId)
+  const { orderId, payload, sender } = received
+  const { told } = payload
+  if (told instanceof Problem) throw told
+  if (!sender.store) throw new Problem('not_found')
+  // A store that was ever given a secret wants to see it used; without one, only the fetch protects.
+  if (sender.store.isSigning && !sender.isSigned) throw new Problem('invalid_signature')
+  const order = orderId === null ? null : await findNotifiedOrder(context.pool, sender.store, orderId)
   if (!order) throw new Problem('not_found')
-  requireOrigin(order, told, received)
   if (told.type !== 'payment' || told.dataId === null) return ignored(order, MESSAGES.otherType)
   if (told.liveMode === order.store.sandbox) return ignored(order, MESSAGES.otherMode)
   const payment = await fetchPayment(context, order, told.dataId)
@@ -77,14 +104,6 @@ export async function processNotification(context: Processing, received: Receive
       message: MESSAGES[outcome],
     },
   }
-}
-
-/** A store with a notification secret wants to see it used; without one, only the fetch protects. */
-function requireOrigin({ store }: NotifiedOrder, { dataId }: Told, received: Received): void {
-  if (!store.isSigning) return
-  const { signature, providerRequestId: requestId } = received
-  const { notificationSecret: secret } = store
-  if (secret === null || !isSigned({ dataId, signature, requestId }, secret)) throw new Problem('invalid_signature')
 }
 
 async function fetchPayment(

@@ -1,9 +1,9 @@
-import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
+import express, { type Request, type Response, type Router } from 'express'
 import type { AddressLimit } from '#access/minute-limit.ts'
 import { Alias } from '#commands/stores.ts'
 import { sendJson, sendProblem } from '#http/answer.ts'
 import { limited } from '#http/middleware/anonymous-callers.ts'
-import { holdBody, tooLarge } from '#http/middleware/json-body.ts'
+import { holdBody, roomOfStrangers, type StrangersBodies, tooLarge } from '#http/middleware/json-body.ts'
 import { routed } from '#http/middleware/observe.ts'
 import { type LogError, problemOf } from '#http/middleware/problem-handler.ts'
 import { pathId } from '#http/paths.ts'
@@ -12,7 +12,7 @@ import type { MemoryBudget } from '#lib/memory-budget.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { type Conclusion, recordArrival, recordConclusion } from '#payments/notification-log.ts'
 import { type Payload, payloadOf } from './payload.ts'
-import { type Processing, processNotification } from './process.ts'
+import { findSender, type Processing, processNotification, type Sender } from './process.ts'
 
 /** From one IP address (RCV-10). */
 export const NOTIFICATIONS_PER_MINUTE = 60
@@ -20,16 +20,16 @@ export const NOTIFICATIONS_PER_MINUTE = 60
 /** Below /webhook. */
 const PATH = '/paymentprovider/:store_alias/:order_id'
 
-/** A notification has some 300 bytes. */
-const MAX_BODY_BYTES = 64 * 1024
+/** The provider's notifications of payments have some 300 bytes, of other types up to 2 KB. */
+const MAX_BODY_BYTES = 8_192
 
 export interface NotificationOptions extends Processing {
   /** Of an IP address; NOTIFICATIONS_PER_MINUTE in production. */
   readonly notificationLimit: AddressLimit
   /** Hears how each notification was dealt with. */
   readonly onNotified?: ((outcome: Conclusion['outcome']) => void) | undefined
-  /** Room for the bodies of calls. */
-  readonly bodies: MemoryBudget
+  /** Room for the bodies of notifications. */
+  readonly strangers: StrangersBodies
   readonly log: LogError
 }
 
@@ -40,24 +40,17 @@ export interface NotificationOptions extends Processing {
 export function notificationReceiver(options: NotificationOptions): Router {
   const router = express.Router({ caseSensitive: true, strict: true })
   const one = router.route(PATH).all(routed(`/webhook${PATH}`))
-  one.post(limitAddress(options), async (request, response) =>
-    receive(options, request, response, await bodyOf(options.bodies, request, response)),
-  )
+  one.post((request, response) => receive(options, request, response))
   one.all(() => {
     throw new Problem('method_not_allowed', undefined, { Allow: 'POST' })
   })
   return router
 }
 
-/** Beyond the limit nothing is read. The first refusal of an address's minute is kept; a flood must not fill the log. */
-function limitAddress(options: NotificationOptions): RequestHandler {
-  return async (request, response, next) => {
-    response.locals.startedAt = performance.now()
-    const counted = await options.notificationLimit.consume(request.ip ?? '')
-    if (!counted.limited) return next()
-    if (counted.used > counted.limit + 1) throw limited(counted)
-    await receive(options, request, response, limited(counted))
-  }
+/** Counts a notification against its address; null while there is room. */
+async function countAddress({ notificationLimit }: NotificationOptions, { ip = '' }: Request): Promise<Problem | null> {
+  const counted = await notificationLimit.consume(ip)
+  return counted.limited ? limited(counted) : null
 }
 
 const parse = express.raw({ limit: MAX_BODY_BYTES, type: () => true })
@@ -66,9 +59,9 @@ const parse = express.raw({ limit: MAX_BODY_BYTES, type: () => true })
 function bodyOf(bodies: MemoryBudget, request: Request, response: Response): Promise<Payload | Problem> {
   return new Promise((resolve, reject) => {
     try {
-      holdBody(bodies, MAX_BODY_BYTES, request, response)
+      holdBody(roomOfStrangers(bodies), MAX_BODY_BYTES, request, response)
     } catch (error) {
-      if (error instanceof Unavailable) resolve(problemOf(error))
+      if (error instanceof Problem || error instanceof Unavailable) resolve(problemOf(error))
       else reject(error)
       return
     }
@@ -83,33 +76,46 @@ function bodyOf(bodies: MemoryBudget, request: Request, response: Response): Pro
   })
 }
 
-/** Keeps, processes, answers, keeps the answer. A problem stands for a body that was not read, and why. */
-async function receive(
-  options: NotificationOptions,
-  request: Request,
-  response: Response,
-  body: Payload | Problem,
-): Promise<void> {
+/**
+ * Counts, keeps, processes, answers, keeps the answer. The provider has few addresses, which many shops' payments share: what
+ * is signed does not count (RCV-21).
+ */
+async function receive(options: NotificationOptions, request: Request, response: Response): Promise<void> {
+  const startedAt = performance.now()
   const { store_alias: storePath, order_id: orderPath } = request.params as { store_alias: string; order_id: string }
   const requestId = response.locals.requestId as string
   const storeAlias = Alias.safeParse(storePath).data ?? null
   const orderId = pathId(orderPath)
+  const signature = request.get('x-signature')
+  const providerRequestId = request.get('x-request-id')
+  const tooMany = signature === undefined ? await countAddress(options, request) : null
+  // Read also where it is refused: what is somebody's is kept whole, and nobody learns whether it is (RCV-32).
+  const body = await bodyOf(options.strangers.notifications, request, response)
+  const sender =
+    tooMany || body instanceof Problem
+      ? NOBODY
+      : await findSender(options.pool, { storeAlias, payload: body, signature, providerRequestId })
+  const { isSigned } = sender
+  const refused = tooMany ?? (signature !== undefined && !isSigned ? await countAddress(options, request) : null)
   const payload = body instanceof Problem ? null : body.text
-  const id = await recordArrival(options.pool, { storePath, orderPath, orderId, requestId, payload })
+  const about = { storePath, orderPath, orderId, requestId, payload }
+  const kept = await recordArrival(options.pool, { ...about, isSigned, isLimited: refused !== null })
   const answer = await answerOf(options, requestId, async () => {
+    if (refused) throw refused
     if (body instanceof Problem) throw body
-    const signature = request.get('x-signature')
-    const providerRequestId = request.get('x-request-id')
-    return processNotification(options, { storeAlias, orderId, payload: body, requestId, signature, providerRequestId })
+    return processNotification(options, { sender, orderId, payload: body, requestId })
   })
   options.onNotified?.(answer.outcome)
-  const durationMs = Math.round(performance.now() - (response.locals.startedAt as number))
-  await recordConclusion(options.pool, id, { ...answer, durationMs }).catch((error: unknown) =>
-    options.log(`the answer to notification ${id} could not be kept`, error, requestId),
-  )
+  const durationMs = Math.round(performance.now() - startedAt)
+  if (kept)
+    await recordConclusion(options.pool, kept, { ...answer, durationMs }).catch((error: unknown) =>
+      options.log(`the answer to notification ${kept.id} could not be kept`, error, requestId),
+    )
   if (answer.problem) sendProblem(response, answer.problem, answer.httpStatus)
   else sendJson(response, answer.httpStatus, answer.response)
 }
+
+const NOBODY: Sender = { store: null, isSigned: false }
 
 type Answer = Omit<Conclusion, 'durationMs'> & { readonly problem?: Problem }
 

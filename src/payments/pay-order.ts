@@ -58,7 +58,8 @@ const ATTEMPTS = '9d7a1c9e-5f0a-4a51-8f0e-6c1c2b7d4e10'
  */
 export async function payOrder(payments: Payments, paying: Paying): Promise<Answer | Refusal> {
   const { pool, writer } = payments
-  const { acting, idempotency, orderId } = paying
+  const { idempotency, orderId } = paying
+  const { guard, ...acting } = paying.acting
   const replay = await lookUpReplay(pool, acting.companyId, idempotency)
   if (replay) return replay
   const payable = await findPayableOrder(pool, acting.companyId, orderId)
@@ -74,13 +75,14 @@ export async function payOrder(payments: Payments, paying: Paying): Promise<Answ
     installments: paying.payment.installments ?? null,
     expires_in_minutes: expiryOf(paying.payment),
   }
-  const started = await runCommand(writer, acting, startPayment, start, { reply: CREATED })
+  const started = await runCommand(writer, { ...acting, guard }, startPayment, start, { reply: CREATED })
   if (isRefusal(started)) return started
   const order = JSON.parse(started.body) as OrderObject
   const found = order.payments.find((payment) => payment.attempt_id === attemptId)
   if (!found) throw new Error(`attempt ${attemptId} was started and is not there`)
   const attempt: Attempt = { ...found, attempt_id: attemptId, payment_method_id: start.payment_method_id }
-  const made = recordKnown(order.id, attempt) ?? (await ask(payments, paying, order, attempt, payer))
+  // What the provider was asked is recorded, whatever became of the key since.
+  const made = recordKnown(order.id, attempt) ?? (await ask(payments, { ...paying, acting }, order, attempt, payer))
   if (isRefusal(made)) return made
   // Its answer is the request's.
   const answer = await runCommand(writer, acting, recordPayment, made, { reply: CREATED, idempotency })

@@ -2,7 +2,7 @@ import { buildError, MercadoPagoConfig, Payment, PaymentMethod, PaymentRefund } 
 import { Agent, type Dispatcher, fetch } from 'undici'
 import { fromCents } from '#domain/money.ts'
 import { isCpf } from '#domain/tax-number.ts'
-import { createSemaphore, type SemaphoreLimits } from '#lib/semaphore.ts'
+import { createTurns, type TurnLimits } from '#lib/turns.ts'
 import {
   providerError,
   readCardOptions,
@@ -25,7 +25,8 @@ import {
 
 /** From the call to the last byte of the answer, waiting for a free place included (PAY-7). */
 const TIMEOUT_MS = 4_000
-const LIMITS: SemaphoreLimits = { running: 32, waiting: 256 }
+/** Half of them for one store at most: the provider may be slow with it alone. */
+const LIMITS: TurnLimits = { running: 32, runningOfKey: 16, waiting: 512 }
 
 /** The newest payments of one order that are looked at: an order has one or two, and each new attempt is a person's doing. */
 const FOUND_PAYMENTS = 50
@@ -34,7 +35,7 @@ interface ProviderClientOptions {
   /** Of the provider's API, without a slash at the end. */
   readonly baseUrl: string
   readonly timeout_ms?: number
-  readonly limits?: SemaphoreLimits
+  readonly limits?: TurnLimits
 }
 
 interface ProviderClient extends PaymentProvider {
@@ -54,7 +55,7 @@ export function createProviderClient({
   limits = LIMITS,
 }: ProviderClientOptions): ProviderClient {
   const transport = createTransport(baseUrl)
-  const semaphore = createSemaphore(limits)
+  const turns = createTurns(limits)
 
   async function answerOf<T>(account: ProviderAccount, call: Call, read: (answer: unknown) => T): Promise<T> {
     const { accessToken } = account
@@ -62,7 +63,7 @@ export function createProviderClient({
     const deadline = new AbortController()
     const timer = setTimeout(() => deadline.abort(new Error('time is up')), timeout_ms)
     const started = performance.now()
-    const release = await semaphore.acquire(deadline.signal)
+    const release = await turns.enter(accessToken, deadline.signal)
     try {
       if (!release) throw new ProviderUnavailable('too many calls wait for the provider')
       const dispatcher = transport.until(deadline.signal)

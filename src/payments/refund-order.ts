@@ -49,8 +49,9 @@ const REFUNDS = '0c3f6a52-7f0d-4f3e-9a41-5d8f5b8e2c77'
  */
 export async function refundOrder(
   context: Refunding,
-  { acting, idempotency, orderId, refund }: Refund,
+  { acting: caller, idempotency, orderId, refund }: Refund,
 ): Promise<Answer | Refusal> {
+  const { guard, ...acting } = caller
   const { pool, writer, provider } = context
   const replay = await lookUpReplay(pool, acting.companyId, idempotency)
   if (replay) return replay
@@ -59,7 +60,7 @@ export async function refundOrder(
   const reference = found.order.provider_reference
   const refund_id = uuidv5(`${reference}\n${idempotency.requestHash}\n${idempotency.key}`, REFUNDS)
   const request = { ...refund, id: orderId, refund_id, idempotency_key: idempotency.key }
-  const order = await runAs<OrderObject, typeof request>(writer, acting, requestRefund, request)
+  const order = await runAs<OrderObject, typeof request>(writer, { ...acting, guard }, requestRefund, request)
   if (isRefusal(order)) return order
   const asked = order.refunds.find((each) => each.refund_id === refund_id)
   if (!asked) throw new Error(`refund ${refund_id} was requested and is not there`)

@@ -7,8 +7,8 @@ interface PoolOptions {
   readonly pipeline?: boolean
   /** Every statement finds its rows by key: rules out the plans that stale statistics of a young table could lead to. */
   readonly keyLookupsOnly?: boolean
-  /** Schema of the read model's tables, where it is not the live one. */
-  readonly read_schema?: string
+  /** Schemas in which tables of the read model are looked for, before those of what cannot be derived. */
+  readonly read_schemas?: readonly string[]
   readonly application_name?: string
   readonly connect_timeout_ms?: number
   readonly statement_timeout_ms?: number
@@ -24,13 +24,40 @@ interface PoolOptions {
  */
 const SILENCE_FACTOR = 2
 
-// Without bitmaps, an index that has the order of a list always beats another one and a sort. Of a table that has just grown
-// the planner believes that there is little to sort, and would sort a company's whole history for each page.
-const sessionOf = (readSchema: string) =>
-  `-c TimeZone=UTC -c DateStyle=ISO -c search_path=${readSchema},ops,ledger -c enable_bitmapscan=off`
-// A plan that cannot do without what is switched off counts as so expensive that older servers would compile it each time.
-const KEY_LOOKUPS_ONLY =
-  '-c jit=off -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c plan_cache_mode=force_generic_plan'
+const STATEMENT_TIMEOUT_MS = 30_000
+
+/**
+ * What a session is told as soon as it is open, rather than in its startup packet, of which poolers take a few names only.
+ * Without bitmaps, an index that has the order of a list always beats another one and a sort. Of a table that has just grown
+ * the planner believes that there is little to sort, and would sort a company's whole history for each page.
+ */
+const SESSION = { TimeZone: 'UTC', DateStyle: 'ISO', enable_bitmapscan: 'off' }
+/** A plan that cannot do without what is switched off counts as so expensive that older servers would compile it each time. */
+const KEY_LOOKUPS_ONLY = {
+  jit: 'off',
+  enable_seqscan: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+  plan_cache_mode: 'force_generic_plan',
+}
+
+/** What is acknowledged is on disk, whatever the database has set (OPS-33); where more is asked for, as remote_apply, it stays. */
+const DURABLE = `select set_config('synchronous_commit', 'on', false)
+  where current_setting('synchronous_commit') in ('off', 'local', 'remote_write')`
+
+/** Statements that bring a session into the state that everything relies on. */
+function sessionOf(options: PoolOptions): string {
+  const schemas = [...(options.read_schemas ?? ['read']), 'ops', 'ledger']
+  const settings = {
+    ...SESSION,
+    ...(options.keyLookupsOnly && KEY_LOOKUPS_ONLY),
+    statement_timeout: options.statement_timeout_ms ?? STATEMENT_TIMEOUT_MS,
+    lock_timeout: options.lock_timeout_ms ?? 10_000,
+    idle_in_transaction_session_timeout: options.idle_in_transaction_timeout_ms ?? 60_000,
+  }
+  const sets = Object.entries(settings).map(([name, value]) => `set ${name} = '${value}'`)
+  return [...sets, `set search_path = ${schemas.join(', ')}`, DURABLE].join(';\n')
+}
 
 type Parse = (text: string) => unknown
 
@@ -59,20 +86,17 @@ const PARSERS: ReadonlyMap<number, Parse> = new Map<number, Parse>([
  * stay text, json is parsed. No wait is without end, and a lost connection never ends the process.
  */
 export function createPool(url: string, options: PoolOptions): pg.Pool {
-  const session = sessionOf(options.read_schema ?? 'read')
-  const { statement_timeout_ms = 30_000 } = options
+  const session = sessionOf(options)
   const pool = new pg.Pool({
     connectionString: url,
     max: options.max,
     pipeline: options.pipeline ?? false,
     application_name: options.application_name ?? 'tillbook',
     keepAlive: true,
-    options: options.keyLookupsOnly ? `${session} ${KEY_LOOKUPS_ONLY}` : session,
     connectionTimeoutMillis: options.connect_timeout_ms ?? 10_000,
-    statement_timeout: statement_timeout_ms,
-    query_timeout: statement_timeout_ms * SILENCE_FACTOR,
-    lock_timeout: options.lock_timeout_ms ?? 10_000,
-    idle_in_transaction_session_timeout: options.idle_in_transaction_timeout_ms ?? 60_000,
+    query_timeout: (options.statement_timeout_ms ?? STATEMENT_TIMEOUT_MS) * SILENCE_FACTOR,
+    // Nobody gets the connection before this is done.
+    onConnect: (client) => client.query(session),
     types: { getTypeParser: parserOf },
   })
   const report = options.on_error ?? (() => {})

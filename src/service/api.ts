@@ -1,19 +1,27 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { KEY_BYTES, newKey } from '#access/api-keys.ts'
+import { createInvitations } from '#access/invitations.ts'
 import { createLogin } from '#access/login.ts'
 import { createAddressLimit } from '#access/minute-limit.ts'
-import { createGate } from '#access/quota.ts'
-import { createSessions } from '#access/sessions.ts'
+import { createPasswordLinks } from '#access/password-links.ts'
+import { createGate, type QuotaLimits } from '#access/quota.ts'
+import { createSessions, type PanelAccess } from '#access/sessions.ts'
 import { createSyncAccess } from '#access/sync-access.ts'
 import { createPageCache } from '#api/page-cache.ts'
+import type { Config } from '#config/config.ts'
 import { SECRET_BYTES, secretOf } from '#domain/webhook-secret.ts'
 import { createCompress } from '#http/compression.ts'
+import { readSchemasOf } from '#ledger/rebuild/version.ts'
 import { createMemoryBudget, type MemoryLimits } from '#lib/memory-budget.ts'
+import { createTurns, type TurnLimits } from '#lib/turns.ts'
 import { createLiveUpdates } from '#live/updates.ts'
+import { createMailer } from '#mail/mailer.ts'
+import { countedGate } from '#metrics/counted-gate.ts'
 import type { Metrics } from '#metrics/metrics.ts'
 import { NOTIFICATIONS_PER_MINUTE } from '#payment-notifications/receiver.ts'
 import { createPool } from '#postgres/pool.ts'
+import { createOutgoing } from '#sync/outgoing.ts'
 import type { InterfaceOptions } from './app.ts'
 import type { Running, Shared } from './role.ts'
 
@@ -21,6 +29,14 @@ const MEBIBYTE = 1_048_576
 
 /** What callers' bodies may take in memory, until they are answered. A body has 1 MB, a till's list 5. */
 const BODIES: MemoryLimits = { allBytes: 64 * MEBIBYTE, companyBytes: 32 * MEBIBYTE }
+
+/**
+ * Calls with large bodies that are read and answered: of one company, because slow senders must not keep those of others out.
+ * Of those that wait no body is read.
+ */
+const LARGE_CALLS: TurnLimits = { running: Number.POSITIVE_INFINITY, runningOfKey: 4, waiting: 256 }
+/** What strangers' bodies may take, for each of the three that anybody may send. A login has up to 16 KB, a notification 8. */
+const STRANGERS: MemoryLimits = { allBytes: 16 * MEBIBYTE, companyBytes: MEBIBYTE / 2 }
 
 /** The gate sends one statement at a time. */
 const GATE_CONNECTIONS = 1
@@ -36,7 +52,41 @@ export interface Interfaces extends Running {
 }
 
 interface InterfaceDependencies extends Pick<Shared, 'config' | 'core' | 'databaseUrl' | 'provider' | 'log'> {
-  readonly metrics: Pick<Metrics, 'onPage' | 'onNotified' | 'watchPool'>
+  readonly metrics: Pick<Metrics, 'onPage' | 'onNotified' | 'onBytes' | 'watchPool' | 'watchShared'>
+}
+
+const gatePoolOf = (databaseUrl: string, { model }: Shared['core']) =>
+  createPool(databaseUrl, {
+    max: GATE_CONNECTIONS,
+    statement_timeout_ms: GATE_STATEMENT_TIMEOUT_MS,
+    keyLookupsOnly: true,
+    read_schemas: readSchemasOf(model),
+    application_name: 'tillbook gate',
+  })
+
+const panelAccess = (links: Parameters<typeof createPasswordLinks>[0]): PanelAccess => ({
+  login: links.login,
+  invitations: createInvitations(links),
+  passwordLinks: createPasswordLinks(links),
+  sessions: createSessions(links.pool, (error) => links.log('the use of a session could not be noted', error)),
+  newKey: () => newKey(randomBytes(KEY_BYTES)),
+})
+
+/** What callers share, watched; strangers apart from companies. */
+function openShared({ watchShared }: InterfaceDependencies['metrics']) {
+  const bodies = createMemoryBudget(BODIES)
+  const largeCalls = createTurns(LARGE_CALLS)
+  const outgoing = createOutgoing()
+  watchShared('body_bytes', bodies)
+  watchShared('large_calls', largeCalls)
+  watchShared('downloads', outgoing.waiting)
+  watchShared('download_bytes', outgoing.bytes)
+  const strangers = {
+    panelLogins: createMemoryBudget(STRANGERS),
+    tillLogins: createMemoryBudget(STRANGERS),
+    notifications: createMemoryBudget(STRANGERS),
+  }
+  return { bodies, largeCalls, outgoing, strangers }
 }
 
 /** Opens what all HTTP interfaces are made with, as the settings say. Is stopped after the last request was answered. */
@@ -44,15 +94,11 @@ export function openInterfaces(
   { config, core, databaseUrl, provider, metrics, log }: InterfaceDependencies,
   newId: () => string,
 ): Interfaces {
-  const gatePool = createPool(databaseUrl, {
-    max: GATE_CONNECTIONS,
-    statement_timeout_ms: GATE_STATEMENT_TIMEOUT_MS,
-    keyLookupsOnly: true,
-    application_name: 'tillbook gate',
-  })
+  const gatePool = gatePoolOf(databaseUrl, core)
   metrics.watchPool('gate', gatePool)
-  const limits = { perMinute: config.QUOTA_PER_MINUTE, perDay: config.QUOTA_PER_DAY }
+  const limits = limitsOf(config)
   const login = createLogin(core.pool)
+  const mailer = config.SMTP_URL === undefined ? null : createMailer(config.SMTP_URL, config.SMTP_FROM)
   const live = createLiveUpdates({
     databaseUrl,
     pool: core.pool,
@@ -64,19 +110,15 @@ export function openInterfaces(
     pages: createPageCache(config.PAGE_CACHE_MIB * MEBIBYTE),
     compress: createCompress(),
     onPage: metrics.onPage,
-    gate: createGate(gatePool, limits),
+    gate: countedGate(createGate(gatePool, limits), metrics),
     addresses: createAddressLimit(limits),
     sync: createSyncAccess(core.pool, login, {
       tokenDays: config.SYNC_TOKEN_DAYS ?? null,
       callsPerMinute: config.SYNC_QUOTA_PER_MINUTE,
     }),
-    bodies: createMemoryBudget(BODIES),
+    ...openShared(metrics),
     live,
-    panel: {
-      login,
-      sessions: createSessions(core.pool, (error) => log('the use of a session could not be noted', error)),
-      newKey: () => newKey(randomBytes(KEY_BYTES)),
-    },
+    panel: panelAccess({ ...core, login, mailer, publicUrl: config.PUBLIC_URL, log }),
     provider,
     onNotified: metrics.onNotified,
     notificationLimit: createAddressLimit({ perMinute: NOTIFICATIONS_PER_MINUTE }),
@@ -89,9 +131,18 @@ export function openInterfaces(
   return {
     options,
     leave: live.close,
-    stop: () => gatePool.end(),
+    async stop() {
+      mailer?.close()
+      await gatePool.end()
+    },
   }
 }
+
+const limitsOf = (config: Config): QuotaLimits => ({
+  perMinute: config.QUOTA_PER_MINUTE,
+  perDay: config.QUOTA_PER_DAY,
+  bytesPerDay: config.QUOTA_BYTES_PER_DAY,
+})
 
 /**
  * Makes the demonstration companies where they are asked for, and says where they can be found; null when there are none. Not

@@ -1,11 +1,11 @@
 import type { Server } from 'node:http'
 import express, { type RequestHandler, type Response, type Router } from 'express'
-import helmet from 'helmet'
 import { type ApiOptions, apiV1, V1_ROUTES } from '#api/api-v1.ts'
 import { serveDocs } from '#api/docs/serve.ts'
 import { type Call, observe, requestId } from '#http/middleware/observe.ts'
 import { answerProblem, type LogError, problemHandler } from '#http/middleware/problem-handler.ts'
-import { requireHost } from '#http/middleware/transport.ts'
+import { securityHeaders } from '#http/middleware/security-headers.ts'
+import { foldForwardedProto, requireHost } from '#http/middleware/transport.ts'
 import { Problem } from '#http/problems.ts'
 import { type ServerLimits, serverOf } from '#http/server.ts'
 import { type MetricsOptions, serveMetrics } from '#metrics/serve.ts'
@@ -24,6 +24,8 @@ export interface AppOptions {
   /** A uuid for each request. */
   readonly newId: () => string
   readonly isStopping: () => boolean
+  /** Whether a newer version serves in the place of this process. */
+  readonly isOver?: () => boolean
   /** Hears of each call that has ended. */
   readonly onAnswered?: (call: Call) => void
   /** Without it there is no /metrics. */
@@ -44,7 +46,7 @@ export interface App {
 const RETRY_AFTER_SECONDS = '5'
 
 export function createApp(options: AppOptions): App {
-  const { trustProxy, newId, isStopping, onAnswered, figures, limits, log } = options
+  const { trustProxy, newId, isStopping, isOver = () => false, onAnswered, figures, limits, log } = options
   let health: Health | null = null
   const app = express()
   app.set('trust proxy', trustProxy)
@@ -52,17 +54,20 @@ export function createApp(options: AppOptions): App {
   app.disable('x-powered-by')
   if (onAnswered) app.use(observe(onAnswered))
   app.use(requestId(newId))
-  app.use(requireHost)
+  app.use(securityHeaders, foldForwardedProto, requireHost)
   app.use(
     '/health',
-    probes(async () => (health ? health() : { service: 'starting' }), isStopping),
+    probes(
+      async () => (health ? health() : { parts: { service: 'starting' } }),
+      () => isStopping() || isOver(),
+    ),
   )
   if (figures) app.all('/metrics', serveMetrics(figures))
-  const unavailableUntilOpen: RequestHandler = (_request, response, next) => {
-    if (health) next()
+  const unavailableUnlessOpen: RequestHandler = (_request, response, next) => {
+    if (health && !isOver()) next()
     else answerInShape(response, new Problem('unavailable', undefined, { 'Retry-After': RETRY_AFTER_SECONDS }))
   }
-  app.use(unavailableUntilOpen)
+  app.use(unavailableUnlessOpen)
   return {
     server: serverOf(app, { newId, answer: answerInShape, ...(limits && { limits }) }),
     open(found, interfaces) {
@@ -79,7 +84,6 @@ export interface InterfaceOptions extends ApiOptions, SyncOptions, NotificationO
 /** Everything that is for callers. */
 export function interfaceRouter(options: InterfaceOptions): Router {
   const router = express.Router()
-  router.use(helmet())
   router.use(PANEL, panel(options))
   router.get('/', (_request, response) => response.redirect(302, PANEL))
   router.use('/docs', serveDocs(V1_ROUTES))

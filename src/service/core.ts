@@ -1,22 +1,29 @@
 import type { Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 import { installationSecret } from '#access/installation-secret.ts'
+import type { AsOfBounds } from '#audit/as-of.ts'
 import { createVerifier, type Verifier } from '#audit/verify.ts'
 import { type Follower, follow } from '#ledger/follow/follower.ts'
 import { guarded, prepare } from '#ledger/follow/preparation.ts'
+import { createAheadCount } from '#ledger/ledgers.ts'
 import { type EventStore, isOutside } from '#ledger/port.ts'
 import type { ReadModel } from '#ledger/projection.ts'
 import { ensureReadModel, type RebuildOptions, type RebuildReport, rebuild } from '#ledger/rebuild/rebuild.ts'
 import { NEXT_SCHEMA } from '#ledger/rebuild/switch-schemas.ts'
+import { type TablesVerification, type VerifyTablesOptions, verifyTables } from '#ledger/rebuild/verify-tables.ts'
+import { assertFits, assertNotOlder, readSchemasOf, versionOfTables } from '#ledger/rebuild/version.ts'
 import { createPostgresStore } from '#ledger/stores/postgres.ts'
 import type { Committed } from '#ledger/write/attempt.ts'
 import { createIdAllocator } from '#ledger/write/ids.ts'
+import type { QueueLimits } from '#ledger/write/queue.ts'
 import { createWriter, type Writer, type WriterOptions } from '#ledger/write/writer.ts'
-import { createSemaphore, type Semaphore } from '#lib/semaphore.ts'
+import type { SharedFigures } from '#lib/shared-room.ts'
+import { createTurns, type TurnLimits } from '#lib/turns.ts'
 import { createLiveNotifier } from '#live/notifier.ts'
 import { switchOffNotices } from '#mail/switch-off-notices.ts'
 import { migrate } from '#postgres/migrate.ts'
 import { createPool } from '#postgres/pool.ts'
+import { type PoolOf, sharePool } from '#postgres/shared-pool.ts'
 import { ID_COLUMNS, readModel } from '#projections/index.ts'
 import { createDeliveryNotifier, type DeliveryNotifier } from '#webhooks/notifier.ts'
 import { outbox } from '#webhooks/outbox.ts'
@@ -26,27 +33,35 @@ export type Health = Record<string, 'up' | 'down' | 'catching_up'>
 
 /** The ledger with its read model, without any interface: what the service, the command line and tests build on. */
 export interface Core {
-  /** For queries and operational statements. */
+  /** For queries and operational statements that are of no company, or that come before it is known. */
   readonly pool: Pool
+  /** For those of a company: its share of the same connections. */
+  readonly poolOf: PoolOf
   readonly store: EventStore
   readonly model: ReadModel
   readonly writer: Writer
   /** All that it holds open to Postgres, by name. */
   readonly pools: Readonly<Record<string, Pool>>
+  /** What companies share, by name. */
+  readonly shared: Readonly<Record<string, SharedFigures>>
   /** Verifies ledgers, a few at a time. */
   readonly verifier: Verifier
   /** For answers as of a moment of the past. */
-  readonly asOfSemaphore: Semaphore
+  readonly asOf: AsOfBounds
   /** What hashes of requests are keyed with, in all processes of the database. */
   readonly requestSecret: Buffer
   /** Rung when deliveries wait. */
   readonly deliveryNotifier: DeliveryNotifier
   /** Makes all tables of the read model anew from the ledgers, beside the live ones, and compares them. */
   rebuild(onProgress?: (events: number) => void): Promise<RebuildReport>
+  /** Compares a company's rows in all tables of the read model with those that its ledger makes, as of one revision. */
+  verifyTables(companyId: number, options?: Pick<VerifyTablesOptions, 'pace' | 'yields'>): Promise<TablesVerification>
   /** Applies what other processes leave behind in a store outside Postgres; null where the store needs nobody for that. */
   follow(): Follower | null
   /** What of it can be reached: `down` in a part explains why something is refused. */
   health(): Promise<Health>
+  /** Ledgers that take no writes, because their last event lies ahead of Postgres's clock (LEDGER-20). */
+  ledgersAhead(): Promise<number>
   /** Answers what was accepted, then closes all connections. */
   close(): Promise<void>
 }
@@ -59,35 +74,59 @@ export interface CoreOptions {
   readonly store?: EventStore
   /** Another read model, for tests. */
   readonly model?: ReadModel
+  /** False: a database of another version is left as it is, and refused. */
+  readonly upgrades?: boolean
   /** Connections for queries; the writer has its own. */
   readonly queryConnections: number
   readonly log: (message: string, error: unknown) => void
-  /** Called when another process has installed newer projections; this one cannot write any more. */
+  /** Called when a newer version has replaced the tables; this process cannot write any more. */
   readonly onOutdated: () => void
+  /** Longest time for an answer as of a moment of the past. */
+  readonly asOfTimeoutMs?: number
   /** Hears of each group that the writer has answered. */
   readonly onGroup?: WriterOptions['onGroup']
 }
 
-/** Two groups under way keep Postgres busy while the next ones gather; more lanes only make the groups smaller. */
-const LANES = 2
-const GROUP_COMMANDS = 32
-const WAITING_COMMANDS = 5_000
+/**
+ * Two groups under way keep Postgres busy while the next ones gather; more lanes only make the groups smaller. One upload or
+ * batch after the other, of companies in turns: several at once would keep processor and disk from all others.
+ */
+const WRITER_LIMITS: QueueLimits = { groupCommands: 32, lanes: 2, largeLanes: 1, waitingCommands: 5_000 }
+/** One for each lane, and one to resolve unknown outcomes. */
+const WRITER_CONNECTIONS = WRITER_LIMITS.lanes + WRITER_LIMITS.largeLanes + 1
+/** Reads that wait for a connection. */
+const WAITING_QUERIES = 2_000
 /** The holder of the lock, a snapshot to compare by, and companies replayed side by side. */
 const BUILD_CONNECTIONS = 4
 
-/** Each replays a ledger and holds one of the query connections. */
-const AS_OF = { running: 2, waiting: 16 }
+/** A company has half of the connections at most, so that others find one at once, whatever it asks for. */
+const queryTurns = (connections: number): TurnLimits => ({
+  running: connections,
+  runningOfKey: Math.ceil(connections / 2),
+  waiting: WAITING_QUERIES,
+})
 
-/** Migrates the database, makes the read model fit, and opens the writer. */
+/** Each holds one of the query connections. */
+const AS_OF: TurnLimits = { running: 2, runningOfKey: 1, waiting: 256, waitingOfKey: 32 }
+const AS_OF_TIMEOUT_MS = 10_000
+
+/** Its statements look rows up by key only: without the other plans no stale statistics can lead to a scan. */
+const WRITER_POOL = { max: WRITER_CONNECTIONS, pipeline: true, keyLookupsOnly: true } as const
+
+/**
+ * Migrates the database, makes the read model fit, and opens the writer. @throws OtherVersion before anything is touched, when
+ * the database is a newer version's, or an older one's that is not to be upgraded.
+ */
 export async function openCore(options: CoreOptions): Promise<Core> {
   const { model = readModel } = options
-  await migrate(options.databaseUrl)
-  const pool = createPool(options.databaseUrl, { max: options.queryConnections, pipeline: true })
-  // Its statements look rows up by key only: without the other plans no stale statistics can lead to a scan.
-  const writerPool = createPool(options.databaseUrl, { max: LANES + 1, pipeline: true, keyLookupsOnly: true })
-  const store = await storeOf(options, pool)
+  const read_schemas = readSchemasOf(model)
+  const pool = createPool(options.databaseUrl, { max: options.queryConnections, pipeline: true, read_schemas })
+  const queries = createTurns(queryTurns(options.queryConnections))
+  const poolOf = sharePool(pool, queries)
+  const store = await storeOf(options, pool, poolOf)
   const rebuilding = { databaseUrl: options.databaseUrl, pool, store, model }
-  await withRebuild(rebuilding, ensureReadModel)
+  await bringUp(rebuilding, options.upgrades ?? true)
+  const writerPool = createPool(options.databaseUrl, { ...WRITER_POOL, read_schemas })
   const deliveryNotifier = createDeliveryNotifier(pool, (error) => options.log('dispatchers could not be woken', error))
   const liveNotifier = createLiveNotifier(pool, (error) => options.log('what was committed could not be told', error))
   const writing = {
@@ -95,7 +134,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     store,
     model,
     ids: createIdAllocator(pool),
-    limits: { groupCommands: GROUP_COMMANDS, lanes: LANES, waitingCommands: WAITING_COMMANDS },
+    limits: WRITER_LIMITS,
     reactors: [outbox, switchOffNotices],
     newId: uuidv7,
     onCommitted: (moved: readonly Committed[]) => {
@@ -110,25 +149,25 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const following = isOutside(store) ? { ...writing, store } : null
   const preparation = following && prepare(following, ID_COLUMNS)
   await preparation?.tried
+  const verifier = createVerifier({ pool, store }, Date.now)
+  const asOfTurns = createTurns(AS_OF)
   return {
     pool,
+    poolOf,
     store,
     model,
     writer: preparation ? guarded(writer, preparation) : writer,
     pools: { queries: pool, writer: writerPool },
-    verifier: createVerifier({ pool, store }, Date.now),
-    asOfSemaphore: createSemaphore(AS_OF),
+    shared: { commands: writer.waiting, queries, verifications: verifier.waiting, as_of: asOfTurns },
+    verifier,
+    asOf: { turns: asOfTurns, timeoutMs: options.asOfTimeoutMs ?? AS_OF_TIMEOUT_MS },
     requestSecret: await installationSecret(pool, 'request_hashes'),
     deliveryNotifier,
     rebuild: (onProgress) => withRebuild({ ...rebuilding, onProgress }, (work) => rebuild(work)),
+    verifyTables: (companyId, verifying = {}) => verifyApart({ ...rebuilding, ...verifying }, companyId),
     follow: () => following && follow(following),
-    async health(): Promise<Health> {
-      const isUp = (part: Promise<unknown>) => part.then(() => 'up' as const).catch(() => 'down' as const)
-      const postgres = await isUp(pool.query('select 1'))
-      if (!isOutside(store)) return { postgres }
-      const event_store = await isUp(store.ping())
-      return { postgres, event_store: event_store === 'up' && !preparation?.isDone() ? 'catching_up' : event_store }
-    },
+    ledgersAhead: createAheadCount(pool, () => performance.now()),
+    health: () => healthOf(pool, store, () => preparation?.isDone() ?? true),
     async close() {
       await preparation?.stop()
       await writer.idle()
@@ -139,9 +178,32 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   }
 }
 
-async function storeOf({ store, eventStoreUrl }: CoreOptions, pool: Pool): Promise<EventStore> {
+/** Migrations and tables of this version, where that is wanted or nothing is there yet; else what was opened is closed. @throws OtherVersion */
+async function bringUp(rebuilding: Rebuilding, upgrades: boolean): Promise<void> {
+  const { databaseUrl, pool, store, model } = rebuilding
+  try {
+    await assertNotOlder(pool, model)
+    await migrate(databaseUrl, { upgrades })
+    if (upgrades || (await versionOfTables(pool)) === null) await withRebuild(rebuilding, ensureReadModel)
+    else await assertFits(pool, model)
+  } catch (error) {
+    if (isOutside(store)) await store.close()
+    await pool.end()
+    throw error
+  }
+}
+
+async function healthOf(pool: Pool, store: EventStore, isCaughtUp: () => boolean): Promise<Health> {
+  const isUp = (part: Promise<unknown>) => part.then(() => 'up' as const).catch(() => 'down' as const)
+  const postgres = await isUp(pool.query('select 1'))
+  if (!isOutside(store)) return { postgres }
+  const event_store = await isUp(store.ping())
+  return { postgres, event_store: event_store === 'up' && !isCaughtUp() ? 'catching_up' : event_store }
+}
+
+async function storeOf({ store, eventStoreUrl }: CoreOptions, pool: Pool, poolOf: PoolOf): Promise<EventStore> {
   if (store) return store
-  if (eventStoreUrl === undefined) return createPostgresStore(pool)
+  if (eventStoreUrl === undefined) return createPostgresStore(pool, poolOf)
   // Its client is large: whoever has no EventStoreDB should not wait for it.
   const { createEventStoreDb } = await import('#ledger/stores/eventstoredb.ts')
   return createEventStoreDb(eventStoreUrl)
@@ -160,7 +222,7 @@ async function withRebuild<T>(
   const buildPool = createPool(databaseUrl, {
     max: BUILD_CONNECTIONS,
     pipeline: true,
-    read_schema: NEXT_SCHEMA,
+    read_schemas: [NEXT_SCHEMA],
     statement_timeout_ms: 0,
     idle_in_transaction_timeout_ms: 0,
     application_name: 'tillbook rebuild',
@@ -169,5 +231,25 @@ async function withRebuild<T>(
     return await work({ ...rest, buildPool, onProgress })
   } finally {
     await buildPool.end()
+  }
+}
+
+interface VerifyingApart extends Omit<VerifyTablesOptions, 'pool'> {
+  readonly databaseUrl: string
+}
+
+/** A verification has a connection of its own: it takes long, and its tables end with it. */
+async function verifyApart({ databaseUrl, ...rest }: VerifyingApart, companyId: number): Promise<TablesVerification> {
+  const pool = createPool(databaseUrl, {
+    max: 1,
+    pipeline: true,
+    statement_timeout_ms: 0,
+    idle_in_transaction_timeout_ms: 0,
+    application_name: 'tillbook verification',
+  })
+  try {
+    return await verifyTables({ ...rest, pool }, companyId)
+  } finally {
+    await pool.end()
   }
 }

@@ -1,4 +1,6 @@
+import { v7 as uuidv7 } from 'uuid'
 import { switchOffWebhook } from '#commands/webhooks.ts'
+import { readSchemasOf } from '#ledger/rebuild/version.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import { createMailer } from '#mail/mailer.ts'
 import { startNotices } from '#mail/notices.ts'
@@ -14,6 +16,7 @@ import type { Running, Shared } from './role.ts'
 export function startDispatcher({ config, core, databaseUrl, provider, metrics, logger, log }: Shared): Running {
   const webhooks = startWebhooks({
     databaseUrl,
+    readSchemas: readSchemasOf(core.model),
     notifier: core.deliveryNotifier,
     switchOff: (companyId, id, reason) => runAsSystem(core.writer, companyId, switchOffWebhook, { id, reason }),
     retrySeconds: config.WEBHOOK_RETRY_SECONDS,
@@ -21,6 +24,7 @@ export function startDispatcher({ config, core, databaseUrl, provider, metrics, 
     allowPrivate: config.WEBHOOK_ALLOW_PRIVATE,
     clock: Date.now,
     random: Math.random,
+    newId: uuidv7,
     onRecorded: metrics.onAttempts,
     log,
   })

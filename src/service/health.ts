@@ -3,15 +3,23 @@ import type { Role } from '#config/config.ts'
 import { sendJson } from '#http/answer.ts'
 import type { Core } from './core.ts'
 
-/** States of the parts that a process needs, by name: `up`, or why it cannot serve. */
-export type Health = () => Promise<Readonly<Record<string, string>>>
+/** What a process has found out about itself. */
+interface Found {
+  /** States of the parts that it needs, by name: `up`, or why it cannot serve. */
+  readonly parts: Readonly<Record<string, string>>
+  /** Ledgers that take no writes, whoever asks: no reason to ask another process. */
+  readonly ledgers_ahead_of_clock?: number
+}
+
+export type Health = () => Promise<Found>
 
 /** A process that only delivers goes on delivering without the event store: it is not its part. */
-export function healthOf(roles: readonly Role[], core: Pick<Core, 'health'>): Health {
+export function healthOf(roles: readonly Role[], core: Pick<Core, 'health' | 'ledgersAhead'>): Health {
   const needsStore = roles.some((role) => role !== 'dispatcher')
   return async () => {
-    const { postgres, ...others } = await core.health()
-    return { postgres: postgres ?? 'down', ...(needsStore && others) }
+    const [{ postgres, ...others }, ahead] = await Promise.all([core.health(), core.ledgersAhead().catch(() => 0)])
+    const parts = { postgres: postgres ?? 'down', ...(needsStore && others) }
+    return { parts, ...(ahead > 0 && { ledgers_ahead_of_clock: ahead }) }
   }
 }
 
@@ -20,11 +28,12 @@ export function probes(health: Health, isStopping: () => boolean): Router {
   const router = express.Router()
   router.get('/live', (_request, response) => sendJson(response, 200, '{"status":"live"}'))
   router.get('/ready', async (_request, response) => {
-    const found = await health()
-    const isReady = Object.values(found).every((state) => state === 'up') && !isStopping()
+    const { parts, ...rest } = await health()
+    const isReady = Object.values(parts).every((state) => state === 'up') && !isStopping()
     const body = {
       status: isReady ? 'ready' : 'not_ready',
-      parts: { ...found, ...(isStopping() ? { service: 'stopping' } : {}) },
+      parts: { ...parts, ...(isStopping() ? { service: 'stopping' } : {}) },
+      ...rest,
     }
     sendJson(response, isReady ? 200 : 503, JSON.stringify(body))
   })

@@ -1,25 +1,45 @@
+import { purgeLoginLimits } from '#access/login-limits.ts'
 import { purgeSessions } from '#access/sessions.ts'
 import { purgeTokens } from '#access/sync-access.ts'
 import { sealOnSchedule } from '#audit/sealing.ts'
+import { checkTablesOnSchedule, tableCheckFigures } from '#audit/table-checks.ts'
+import { purgeFormer } from '#ledger/rebuild/version.ts'
 import { purgeAnswers } from '#ledger/write/idempotency.ts'
-import { purgeNotifications } from '#payments/notification-log.ts'
+import { purgeNotificationHours, purgeNotifications } from '#payments/notification-log.ts'
 import { purgeSweeps } from '#payments/sweep.ts'
 import { schedulePurge } from '#postgres/purge.ts'
 import { keepStatistics } from '#postgres/statistics.ts'
 import { purgeDeliveries } from '#webhooks/outbox.ts'
+import { purgeReplays } from '#webhooks/replays.ts'
 import type { Running, Shared } from './role.ts'
 
 /** Whatever is kept for a while only. Any number of processes may purge at once. */
-const PURGES = [purgeAnswers, purgeTokens, purgeSessions, purgeDeliveries, purgeNotifications, purgeSweeps]
+const PURGES = [
+  purgeAnswers,
+  purgeTokens,
+  purgeSessions,
+  purgeLoginLimits,
+  purgeDeliveries,
+  purgeReplays,
+  purgeNotifications,
+  purgeNotificationHours,
+  purgeSweeps,
+  purgeFormer,
+]
 
 /**
  * Keeps the read model level with a store outside Postgres, has Postgres know tables that grow, purges what is no longer needed,
- * and seals ledgers on schedule.
+ * seals ledgers on schedule, and compares the tables of each company with its ledger.
  */
 export function startProjector({ config, core, metrics, logger, log }: Shared): Running {
   const follower = core.follow()
   if (follower)
     metrics.gauge('tillbook_projection_companies_behind', 'Companies whose rows stay behind their events', follower.lag)
+  metrics.gauge(
+    'tillbook_ledgers_ahead_of_clock',
+    'Ledgers that take no writes, because their last event lies ahead of the clock',
+    core.ledgersAhead,
+  )
   const purge = schedulePurge(
     PURGES.map((purge) => () => purge(core.pool)),
     (error) => log('what is no longer needed could not be purged', error),
@@ -29,10 +49,26 @@ export function startProjector({ config, core, metrics, logger, log }: Shared): 
     onSealed: ({ company_id, revision, hash }) => logger.info({ company_id, revision, hash }, 'a ledger was sealed'),
     onError: (error) => log('a ledger could not be sealed', error),
   })
+  const checks = checkTablesOnSchedule(core, {
+    isBehind: () => (follower?.lag() ?? 0) > 0,
+    onDifferent: (company_id, revision, differences) =>
+      logger.error({ company_id, revision, differences }, 'tables differ from what the ledger says'),
+    onError: (error) => log('tables could not be compared with a ledger', error),
+  })
+  metrics.gauge(
+    'tillbook_tables_unequal_companies',
+    'Companies whose tables differed from a replay of their ledger when they were last compared',
+    async () => (await tableCheckFigures(core.pool)).unequal,
+  )
+  metrics.gauge(
+    'tillbook_tables_check_overdue_seconds',
+    'For how long the longest awaited comparison of tables with a ledger has been due',
+    async () => (await tableCheckFigures(core.pool)).overdue_seconds,
+  )
   return {
     async stop() {
       purge.stop()
-      await Promise.all([follower?.stop(), statistics.stop(), sealing.stop()])
+      await Promise.all([follower?.stop(), statistics.stop(), sealing.stop(), checks.stop()])
     },
   }
 }

@@ -7,6 +7,7 @@ import { countedWriter } from '#metrics/counted-writer.ts'
 import { createMetrics } from '#metrics/metrics.ts'
 import { createProviderClient } from '#payments/provider-client.ts'
 import { startEmbedded } from '#postgres/embedded.ts'
+import { assertFit } from '#postgres/requirements.ts'
 import { openInterfaces, seed } from './api.ts'
 import { createApp, interfaceRouter } from './app.ts'
 import { openCore } from './core.ts'
@@ -15,6 +16,7 @@ import { healthOf } from './health.ts'
 import { type Log, sparing } from './log.ts'
 import { startProjector } from './projector.ts'
 import type { Running, SeedDemo, Shared } from './role.ts'
+import { createSuccession } from './succession.ts'
 
 /** Connections for queries; the writer and the gate have their own. */
 const QUERY_CONNECTIONS = 8
@@ -33,8 +35,23 @@ const logOf = (logger: Logger): Log =>
     () => performance.now(),
   )
 
-const embeddedOf = ({ DATA_DIR }: Config, logger: Logger, log: Log, onFailure: () => void) =>
-  startEmbedded({ dataDir: DATA_DIR, log: (line) => logger.info(line), onTrouble: log, onGivenUp: onFailure })
+interface Opening extends Pick<ServiceOptions, 'config' | 'logger' | 'onFailure'> {
+  readonly log: Log
+  readonly closing: (() => Promise<void>)[]
+}
+
+/** URL of the Postgres that the settings name, or of the embedded one, which has all that the service needs. */
+async function openPostgres({ config, logger, log, closing, onFailure }: Opening): Promise<string> {
+  let url = config.DATABASE_URL
+  if (url === undefined) {
+    const told = { log: (line: string) => logger.info(line), onTrouble: log, onGivenUp: onFailure }
+    const embedded = await startEmbedded({ dataDir: config.DATA_DIR, ...told })
+    closing.push(embedded.stop)
+    url = embedded.url
+  }
+  await assertFit(url, { undurable: config.ALLOW_UNDURABLE_POSTGRES, newId: uuidv7 })
+  return url
+}
 
 export interface ServiceOptions {
   readonly config: Config
@@ -55,39 +72,37 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
   const background: Running[] = []
   /** What has been opened so far, to be closed in the opposite order. */
   const closing: (() => Promise<void>)[] = []
+  const succession = createSuccession({ isApi, log, onEnd: onFailure })
 
   const app = createApp({
     trustProxy: config.TRUST_PROXY,
     newId: uuidv7,
     isStopping: () => stopping,
+    isOver: succession.isOver,
     onAnswered: metrics.onAnswered,
     figures: { metrics, token: config.METRICS_TOKEN ?? null },
     log,
   })
 
   async function open(): Promise<Shared> {
-    const databaseUrl = config.DATABASE_URL ?? (await openEmbedded())
+    const databaseUrl = await openPostgres({ config, logger, log, closing, onFailure })
     const opened = await openCore({
       databaseUrl,
       eventStoreUrl: config.EVENTSTORE_URL,
       queryConnections: QUERY_CONNECTIONS,
+      asOfTimeoutMs: config.AS_OF_SECONDS * 1000,
       log,
-      // Newer projections were installed by another process: this one must not write and cannot serve.
-      onOutdated: onFailure,
+      onOutdated: succession.onReplaced,
       onGroup: metrics.onGroup,
     })
     closing.push(opened.close)
-    const core = { ...opened, writer: countedWriter(opened.writer, metrics) }
+    const core = { ...opened, writer: countedWriter(succession.held(opened.writer), metrics) }
+    background.push(succession.watch(core))
     for (const [name, pool] of Object.entries(core.pools)) metrics.watchPool(name, pool)
+    for (const [name, figures] of Object.entries(core.shared)) metrics.watchShared(name, figures)
     const provider = createProviderClient({ baseUrl: config.PAYMENT_PROVIDER_URL })
     closing.push(provider.close)
     return { config, databaseUrl, core, provider, metrics, seedDemo, logger, log }
-  }
-
-  async function openEmbedded(): Promise<string> {
-    const postgres = await embeddedOf(config, logger, log, onFailure)
-    closing.push(postgres.stop)
-    return postgres.url
   }
 
   function serve(shared: Shared): Router {
@@ -107,6 +122,7 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
       if (config.ROLES.includes('projector')) background.push(startProjector(shared))
       if (config.ROLES.includes('dispatcher')) background.push(startDispatcher(shared))
       const demoFile = isApi ? await seed(shared) : null
+      if (isApi) succession.succeed(shared.core)
       app.open(healthOf(config.ROLES, shared.core), isApi ? serve(shared) : undefined)
       isOpen = true
       logger.info({ roles: config.ROLES }, 'at work')

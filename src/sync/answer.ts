@@ -17,10 +17,13 @@ const FAILURES = {
   payload_too_large: [413, 'O corpo da requisição é grande demais.'],
   unsupported_media_type: [415, 'Envie o corpo como application/json em UTF-8.'],
   malformed_json: [422, 'O corpo da requisição não é um JSON válido.'],
+  company_required: [422, 'Informe em company_id uma das empresas deste usuário.'],
   validation_failed: [422, 'Há dados inválidos na requisição.'],
   rate_limited: [429, 'Muitas requisições. Aguarde e tente novamente.'],
+  bytes_used_up: [429, 'A empresa já enviou todos os dados que pode enviar hoje. Guarde as vendas e envie amanhã.'],
   too_many_logins: [429, 'Muitas tentativas de login. Aguarde e tente novamente.'],
   internal_error: [500, 'Erro interno. Informe ao suporte o X-Request-Id desta resposta.'],
+  share_taken: [503, 'Há envios demais desta empresa em andamento. Aguarde e tente novamente.'],
   unavailable: [503, 'Serviço temporariamente indisponível. Tente novamente em instantes.'],
 } as const satisfies Record<string, readonly [number, string]>
 
@@ -51,15 +54,20 @@ export function sendSuccess(response: Response, rest: object): void {
 
 interface FailureRest {
   readonly errors?: FieldErrors | undefined
+  readonly data?: object
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Sends `{success: false, message, errors?}` (SYNC-1). */
-export function sendFailure(response: Response, code: FailureCode, { errors, headers = {} }: FailureRest = {}): void {
+/** Sends `{success: false, message, errors?, data?}` (SYNC-1, TOKEN-20). */
+export function sendFailure(
+  response: Response,
+  code: FailureCode,
+  { errors, data, headers = {} }: FailureRest = {},
+): void {
   const status = failureStatus(code)
   if (status === 401) response.setHeader('WWW-Authenticate', 'Bearer')
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
-  const body = { success: false, message: failureMessage(code), ...(errors ? { errors } : {}) }
+  const body = { success: false, message: failureMessage(code), ...(errors && { errors }), ...(data && { data }) }
   sendJson(response, status, JSON.stringify(body))
 }
 

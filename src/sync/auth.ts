@@ -1,9 +1,9 @@
 import type { RequestHandler, Response } from 'express'
 import { z } from 'zod'
-import type { User } from '#access/login.ts'
+import type { Membership, User } from '#access/login.ts'
 import type { AddressLimit } from '#access/minute-limit.ts'
 import type { IssuedToken, SyncAccess, SyncSession } from '#access/sync-access.ts'
-import { Email } from '#domain/text.ts'
+import { Email, Id } from '#domain/text.ts'
 import { bearer, limitAnonymousBy, limited } from '#http/middleware/anonymous-callers.ts'
 import { Problem } from '#http/problems.ts'
 import { LOGGED_IN, LOGGED_OUT, parse, sendFailure, sendSuccess, TOKEN_RENEWED } from './answer.ts'
@@ -30,13 +30,25 @@ export function requireToken({ tokens, calls, addresses }: Options): RequestHand
   }
 }
 
+/** Asks again when the body has come, which may take half a minute: a token may have ended meanwhile (KEY-21). */
+export const requireTokenStill =
+  (tokens: SyncAccess['tokens']): RequestHandler =>
+  async (request, _response, next) => {
+    if (!(await tokens.find(bearer(request) ?? ''))) throw new Problem('invalid_token')
+    next()
+  }
+
 /** Set by requireToken; the handler of a route that is not open never runs without it. */
 export const sessionOf = (response: Response): SyncSession => response.locals.session as SyncSession
 
 /** Nobody has a longer password; hashing one would only take time. */
 const MAX_PASSWORD_LENGTH = 200
 
-const Credentials = z.object({ email: Email, password: z.string().min(1).max(MAX_PASSWORD_LENGTH) })
+const Credentials = z.object({
+  email: Email,
+  password: z.string().min(1).max(MAX_PASSWORD_LENGTH),
+  company_id: Id.nullish(),
+})
 
 /** Login, refresh, logout, user (TOKEN-1, TOKEN-5, TOKEN-9). */
 export function authRoutes({ login, tokens }: SyncAccess): SyncRoute[] {
@@ -47,12 +59,16 @@ export function authRoutes({ login, tokens }: SyncAccess): SyncRoute[] {
       isOpen: true,
       bodyBytes: CREDENTIALS_BYTES,
       async handle(request, response) {
-        const outcome = await login.logIn(parse(Credentials, request.body), request.ip ?? '')
+        const { company_id, ...credentials } = parse(Credentials, request.body)
+        const from = { address: request.ip ?? '', keeps: 'token', kept: bearer(request) } as const
+        const outcome = await login.logIn(credentials, from)
         if (outcome.kind === 'wrong') return sendFailure(response, 'wrong_credentials')
-        if (outcome.kind === 'limited') {
-          return sendFailure(response, 'too_many_logins', { headers: { 'Retry-After': String(outcome.retryAfter) } })
-        }
-        sendToken(response, LOGGED_IN, await tokens.issue(outcome.holder), outcome.user)
+        if (outcome.kind === 'limited') return sendTooMany(response, outcome)
+        const chosen = chooseFrom(outcome.memberships, company_id ?? null)
+        if (!chosen) return sendCompanies(response, outcome.memberships)
+        const refused = await login.admit(chosen)
+        if (refused) return sendTooMany(response, refused)
+        sendToken(response, LOGGED_IN, await tokens.issue(chosen.holder), chosen.user)
       },
     },
     {
@@ -81,6 +97,22 @@ export function authRoutes({ login, tokens }: SyncAccess): SyncRoute[] {
       handle: async (_request, response) => sendSuccess(response, { data: userOf(sessionOf(response)) }),
     },
   ]
+}
+
+function sendTooMany(response: Response, { retryAfter }: { readonly retryAfter: number }): void {
+  sendFailure(response, 'too_many_logins', { headers: { 'Retry-After': String(retryAfter) } })
+}
+
+/** The company that a login is for: the one that it names, or the only one (TOKEN-20). */
+const chooseFrom = (memberships: readonly Membership[], companyId: number | null): Membership | undefined =>
+  companyId === null
+    ? memberships.find(() => memberships.length === 1)
+    : memberships.find(({ user }) => user.company_id === companyId)
+
+/** Which companies there are to choose from, for whoever has shown the password. */
+function sendCompanies(response: Response, memberships: readonly Membership[]): void {
+  const companies = memberships.map(({ user, companyName }) => ({ id: user.company_id, name: companyName }))
+  sendFailure(response, 'company_required', { data: { companies } })
 }
 
 /** The answer of a login (TOKEN-1). */

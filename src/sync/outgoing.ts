@@ -3,13 +3,14 @@ import { pipeline } from 'node:stream/promises'
 import type { Response } from 'express'
 import { JSON_TYPE } from '#http/answer.ts'
 import { createMemoryBudget, type MemoryLimits } from '#lib/memory-budget.ts'
-import { createSemaphore } from '#lib/semaphore.ts'
+import type { SharedFigures } from '#lib/shared-room.ts'
+import { createTurns } from '#lib/turns.ts'
 
 /**
- * Answers that are read at a time, of the connections for queries; reading 50,000 products takes about half a second, what
+ * Answers that are read at a time, of all companies and of one, of the connections for queries; reading 50,000 products takes about half a second, what
  * changed a few milliseconds. All tills of a chain come in the same minute of the morning, so many may wait.
  */
-const READERS = { running: 2, waiting: 1_000 }
+const READERS = { running: 3, runningOfKey: 2, waiting: 2_000 }
 /** A catalog of 50,000 products must come through a bad line. */
 const LONGEST_SENDING_MS = 5 * 60_000
 
@@ -20,12 +21,16 @@ const LIMITS: MemoryLimits = { allBytes: 256 * 1_048_576, companyBytes: 64 * 1_0
 export type Write = (text: string) => boolean
 
 /** Sends answers that may be large. */
-interface Outgoing {
+export interface Outgoing {
   /**
    * Calls `read` when it is its turn, and sends what it has written once it is done.
    * @throws Unavailable when too much is waiting already, and what `read` throws; nothing is sent then.
    */
   send(response: Response, companyId: number, read: (write: Write) => Promise<void>): Promise<void>
+  /** Answers that wait to be read. */
+  readonly waiting: SharedFigures
+  /** What was read and not yet taken. */
+  readonly bytes: SharedFigures
 }
 
 /**
@@ -33,10 +38,12 @@ interface Outgoing {
  * Postgres, and an answer whose reading fails can still be an error. Memory is bounded by refusing what would exceed it.
  */
 export function createOutgoing(limits: MemoryLimits = LIMITS): Outgoing {
-  const semaphore = createSemaphore(READERS)
+  const turns = createTurns(READERS)
   const budget = createMemoryBudget(limits)
 
   return {
+    waiting: turns,
+    bytes: budget,
     async send(response, companyId, read) {
       const chunks: Buffer[] = []
       const held = budget.open(companyId)
@@ -49,7 +56,7 @@ export function createOutgoing(limits: MemoryLimits = LIMITS): Outgoing {
           return !response.closed
         }
         // Whoever has gone while waiting leaves the turn to the next.
-        await semaphore.run(async () => {
+        await turns.run(companyId, async () => {
           if (!response.closed) await read(write)
         })
         await transmit(response, chunks)

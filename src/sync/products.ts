@@ -1,12 +1,12 @@
-import type { Pool } from 'pg'
 import { z } from 'zod'
 import { Instant } from '#domain/instant.ts'
 import { Id } from '#domain/text.ts'
 import { QueryInstant } from '#http/query-values.ts'
+import type { PoolOf } from '#postgres/shared-pool.ts'
 import { checkProducts, readProducts } from '#queries/catalog/products-for-till.ts'
 import { parse } from './answer.ts'
 import { sessionOf } from './auth.ts'
-import { createOutgoing, type Write } from './outgoing.ts'
+import type { Outgoing, Write } from './outgoing.ts'
 import { LIST_BODY_BYTES, type SyncRoute } from './route.ts'
 
 /** As many as a download is made for. */
@@ -15,9 +15,13 @@ const MAX_CHECKED = 50_000
 const Download = z.object({ last_sync: QueryInstant.optional() })
 const Check = z.object({ products: z.array(z.object({ id: Id, updated_at: Instant })).max(MAX_CHECKED) })
 
+interface Options {
+  readonly poolOf: PoolOf
+  readonly outgoing: Outgoing
+}
+
 /** Products for tills, all or what changed, and what changed without a till's knowledge (SYNC-10, SYNC-12, SYNC-15). */
-export function productRoutes(pool: Pool): SyncRoute[] {
-  const outgoing = createOutgoing()
+export function productRoutes({ poolOf, outgoing }: Options): SyncRoute[] {
   return [
     {
       method: 'get',
@@ -27,7 +31,7 @@ export function productRoutes(pool: Pool): SyncRoute[] {
         const { last_sync } = parse(Download, request.query)
         await outgoing.send(response, companyId, async (write) => {
           write('{"success":true,"data":[')
-          const read = await readProducts(pool, companyId, last_sync, separated(write))
+          const read = await readProducts(poolOf(companyId), companyId, last_sync, separated(write))
           if (!read) return
           write(`],"sync_timestamp":"${read.syncTimestamp}","total":${read.total}`)
           write(read.deleted === null ? '}' : `,"deleted":[${read.deleted}]}`)
@@ -45,7 +49,7 @@ export function productRoutes(pool: Pool): SyncRoute[] {
           let found = false
           const conflicts = separated(write)
           write('{"success":true,"conflicts":[')
-          const checkedAt = await checkProducts(pool, companyId, products, (records) => {
+          const checkedAt = await checkProducts(poolOf(companyId), companyId, products, (records) => {
             found = true
             return conflicts(records)
           })

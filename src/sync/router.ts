@@ -1,29 +1,41 @@
-import express, { type RequestHandler, type Router } from 'express'
-import type { Pool } from 'pg'
+import express, { type RequestHandler, type Response, type Router } from 'express'
 import type { AddressLimit } from '#access/minute-limit.ts'
+import type { Gate } from '#access/quota.ts'
 import type { SyncAccess } from '#access/sync-access.ts'
 import { limitAnonymousBy } from '#http/middleware/anonymous-callers.ts'
-import { jsonBodyUpTo } from '#http/middleware/json-body.ts'
+import { announcedBytes, type ChargeBytes, chargeOrRefuse, chargeRead } from '#http/middleware/body-bytes.ts'
+import { jsonBodyUpTo, roomOfCompany, roomOfStrangers, type StrangersBodies } from '#http/middleware/json-body.ts'
+import { largeInTurns } from '#http/middleware/large-calls.ts'
 import { routed } from '#http/middleware/observe.ts'
 import { type LogError, problemHandler } from '#http/middleware/problem-handler.ts'
 import { requireHttps } from '#http/middleware/transport.ts'
 import { Problem } from '#http/problems.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
+import type { Turns } from '#lib/turns.ts'
+import type { PoolOf } from '#postgres/shared-pool.ts'
 import { answerProblem } from './answer.ts'
-import { authRoutes, requireToken } from './auth.ts'
+import { authRoutes, requireToken, requireTokenStill, sessionOf } from './auth.ts'
+import type { Outgoing } from './outgoing.ts'
 import { productRoutes } from './products.ts'
 import type { SyncRoute } from './route.ts'
 import { configRoute, statusRoute } from './till.ts'
 import { uploadRoute } from './upload.ts'
 
 export interface SyncOptions {
-  readonly pool: Pool
+  readonly poolOf: PoolOf
   readonly writer: Writer
   readonly sync: SyncAccess
   readonly addresses: AddressLimit
-  /** Room for the bodies of calls. */
+  /** Counts what tills send against their company's day. */
+  readonly gate: Gate
+  /** Room for the bodies of calls, and of logins. */
   readonly bodies: MemoryBudget
+  readonly strangers: StrangersBodies
+  /** Of calls with large bodies. */
+  readonly largeCalls: Turns
+  /** Answers to tills that may be large. */
+  readonly outgoing: Outgoing
   readonly log: LogError
 }
 
@@ -43,11 +55,14 @@ export function syncRouter(options: SyncOptions): Router {
     }
   const authenticated = requireToken({ ...options.sync, addresses: options.addresses })
   router.use(neverStored, requireHttps(limitAnonymous))
+  const inTurns = largeInTurns(options.largeCalls)
+  const [known, strangers] = [roomOfCompany(options.bodies), roomOfStrangers(options.strangers.tillLogins)]
+  const readers = (isOpen: true | undefined, limit: number): RequestHandler[] =>
+    isOpen ? [jsonBodyUpTo(limit, strangers)] : counted(limit, jsonBodyUpTo(limit, known), options.gate)
   for (const route of routesOf(options)) {
-    const before = [
-      ...(route.isOpen ? [] : [authenticated]),
-      ...(route.bodyBytes ? [jsonBodyUpTo(route.bodyBytes, options.bodies)] : []),
-    ]
+    const readBody = route.bodyBytes ? readers(route.isOpen, route.bodyBytes) : []
+    const still = route.bodyBytes ? [requireTokenStill(options.sync.tokens)] : []
+    const before = route.isOpen ? readBody : [authenticated, inTurns, ...readBody, ...still]
     const one = router.route(route.path).all(routed(`/api${route.path}`))
     one[route.method](...before, (request, response) => route.handle(request, response))
     const Allow = route.method === 'get' ? 'GET, HEAD' : 'POST'
@@ -58,11 +73,23 @@ export function syncRouter(options: SyncOptions): Router {
   return router
 }
 
+/** A body is counted against its company before it is read, or after where only that tells its size. */
+function counted(limit: number, read: RequestHandler, gate: Gate): RequestHandler[] {
+  const charge: ChargeBytes = (companyId, bytes) => gate.charge(companyId, bytes)
+  const companyOf = (response: Response) => sessionOf(response).companyId
+  const announced: RequestHandler = async (request, response, next) => {
+    const bytes = announcedBytes(request, limit)
+    if (bytes !== null) await chargeOrRefuse(charge, response, companyOf(response), bytes)
+    next()
+  }
+  return [announced, read, chargeRead(charge, companyOf, limit)]
+}
+
 const routesOf = (options: SyncOptions): SyncRoute[] => [
   ...authRoutes(options.sync),
   statusRoute,
-  configRoute(options.pool),
-  ...productRoutes(options.pool),
+  configRoute(options.poolOf),
+  ...productRoutes(options),
   uploadRoute(options),
 ]
 

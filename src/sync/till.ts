@@ -1,5 +1,5 @@
-import type { Pool } from 'pg'
 import { sendJson } from '#http/answer.ts'
+import type { PoolOf } from '#postgres/shared-pool.ts'
 import { getConfig } from '#queries/companies.ts'
 import { sendSuccess } from './answer.ts'
 import { sessionOf } from './auth.ts'
@@ -25,11 +25,11 @@ export const statusRoute: SyncRoute = {
 }
 
 /** The company, its payment types, and who is logged in (SYNC-9). */
-export const configRoute = (pool: Pool): SyncRoute => ({
+export const configRoute = (poolOf: PoolOf): SyncRoute => ({
   method: 'get',
   path: '/sync/config',
   async handle(_request, response) {
     const { companyId, userId } = sessionOf(response)
-    sendJson(response, 200, `{"success":true,"data":${await getConfig(pool, companyId, userId)}}`)
+    sendJson(response, 200, `{"success":true,"data":${await getConfig(poolOf(companyId), companyId, userId)}}`)
   },
 })

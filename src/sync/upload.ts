@@ -1,5 +1,4 @@
-import { setImmediate as othersTurn } from 'node:timers/promises'
-import type { Pool } from 'pg'
+import type { Response } from 'express'
 import { z } from 'zod'
 import type { SyncSession } from '#access/sync-access.ts'
 import { type OfflineSale, OfflineSaleInput } from '#commands/sales/offline-sale-input.ts'
@@ -12,8 +11,12 @@ import { parseSubject } from '#ledger/projection.ts'
 import { asUser, runCommands } from '#ledger/write/run.ts'
 import type { CommandResult, Reply } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
+import { createSlices } from '#lib/slices.ts'
+import { Unavailable } from '#lib/unavailable.ts'
 import { noteRefusals, type RecordedSale, type RefusedSale, type SaleResult } from '#offline-sales/refused-sales.ts'
+import type { PoolOf } from '#postgres/shared-pool.ts'
 import type { OfflineSaleWarning } from '#projections/sales.ts'
+import { liveUser } from '#projections/users.ts'
 import { parse, sendSuccess } from './answer.ts'
 import { sessionOf } from './auth.ts'
 import { LIST_BODY_BYTES, type SyncRoute } from './route.ts'
@@ -28,7 +31,7 @@ const PORTION_LINES = 1_000
 const Body = z.object({ sales: z.array(z.unknown()).max(MAX_SALES, `no máximo ${MAX_SALES} vendas por envio`) })
 
 interface Options {
-  readonly pool: Pool
+  readonly poolOf: PoolOf
   readonly writer: Writer
 }
 
@@ -36,16 +39,16 @@ interface Options {
  * Sales made offline (UP-1): each is recorded or refused by itself, and the answer is 200 whatever became of
  * them. Sending an upload again records nothing twice, so a till that heard no answer just does so.
  */
-export const uploadRoute = ({ pool, writer }: Options): SyncRoute => ({
+export const uploadRoute = ({ poolOf, writer }: Options): SyncRoute => ({
   method: 'post',
   path: '/sync/sales',
   bodyBytes: LIST_BODY_BYTES,
   async handle(request, response) {
     const session = sessionOf(response)
-    const upload = await readUpload(parse(Body, request.body).sales)
-    const results = await record(writer, upload, session, response.locals.requestId as string)
+    const upload = await readUpload(session.companyId, parse(Body, request.body).sales)
+    const results = await record(writer, upload, session, response)
     const entries = results.map((result, position) => ({ sale: upload.sales[position], result }))
-    sendSuccess(response, composeAnswer(await noteRefusals(pool, session, entries)))
+    sendSuccess(response, composeAnswer(await noteRefusals(poolOf(session.companyId), session, entries)))
   },
 })
 
@@ -56,10 +59,13 @@ const RESULTS: Reply = {
   withoutBodies: true,
 }
 
-async function record(writer: Writer, upload: Upload, session: SyncSession, requestId: string): Promise<SaleResult[]> {
+async function record(writer: Writer, upload: Upload, session: SyncSession, response: Response): Promise<SaleResult[]> {
+  const acting = { ...asUser(session, response.locals.requestId as string), guard: liveUser(session) }
   const done: CommandResult[] = []
   for (const invocations of portionsOf(upload)) {
-    const answer = await runCommands(writer, asUser(session, requestId), invocations, { reply: RESULTS })
+    // Nobody waits for the rest: a till that has gone sends it again.
+    if (response.closed) throw new Unavailable('the till has gone')
+    const answer = await runCommands(writer, acting, invocations, { reply: RESULTS })
     if (isRefusal(answer)) throw new Problem(answer.refused, answer.details)
     done.push(...(JSON.parse(answer.body) as CommandResult[]))
   }
@@ -96,18 +102,16 @@ interface Upload {
   readonly invalid: ReadonlyMap<number, Refusal>
 }
 
-/** Sales that are validated at a stretch: one of 500 wrong items takes some milliseconds, in which nobody else is served. */
-const STRETCH = 10
-
 /** Validates each sale by itself. */
-export async function readUpload(sales: readonly unknown[]): Promise<Upload> {
+export async function readUpload(companyId: number, sales: readonly unknown[]): Promise<Upload> {
+  const slices = createSlices(companyId)
   const invocations: Invocation[] = []
   const wrong = new Map<number, Refusal>()
   for (const [position, sale] of sales.entries()) {
+    if (position > 0) await slices()
     const parsed = OfflineSaleInput.safeParse(sale)
     if (parsed.success) invocations.push(invoke(recordOfflineSale, parsed.data))
     else wrong.set(position, refuse('validation_failed', { ...describeIssues(parsed.error) }))
-    if (position % STRETCH === STRETCH - 1) await othersTurn()
   }
   return { sales, invocations, invalid: wrong }
 }

@@ -16,6 +16,19 @@ export const WAITING_ENDPOINTS = `endpoint as (
     where d.status = 'pending' and d.webhook_id > a.webhook_id order by d.webhook_id, d.next_attempt_at limit 1) as next
 )`
 
+/**
+ * A part of statements: endpoints that may be delivered to now (HOOK-53), with the scopes of the key that each belongs to,
+ * null where it is the company's own.
+ */
+export const OPEN_ENDPOINTS = `(
+  select w.company_id, w.id, w.url, w.watched_since, k.doc -> 'scopes' as scopes
+  from webhooks w
+  join companies c on c.company_id = w.company_id and c.plan = 'api'
+  left join api_keys k on k.company_id = w.company_id and k.id = w.api_key_id
+  where w.enabled and (w.api_key_id is null
+    or k.id is not null and k.revoked_at is null and (k.expires_at is null or k.expires_at > statement_timestamp()))
+)`
+
 /** A delivery that is this process's to send until its lease ends. */
 export interface Claim extends Sendable {
   readonly company_id: number
@@ -28,6 +41,8 @@ export interface Claim extends Sendable {
   /** As the endpoint had it, to the microsecond: answers are about this generation of it. */
   readonly watched_since: string
   readonly failing: boolean
+  /** Of the key that the endpoint belongs to, as they are now; null where it is the company's own. */
+  readonly scopes: readonly string[] | null
 }
 
 export interface Claimed {
@@ -78,12 +93,12 @@ const TAKE_DUE = {
 with recursive clock as materialized (
   select date_trunc('milliseconds', statement_timestamp()) as now, set_config('synchronous_commit', 'off', true)
 ), ${WAITING_ENDPOINTS}, due as (
-  select a.company_id, a.webhook_id, a.next_attempt_at, w.url, w.watched_since, state.failing, state.failing or state.slow as strained,
+  select a.company_id, a.webhook_id, a.next_attempt_at, w.url, w.watched_since, w.scopes, state.failing, state.failing or state.slow as strained,
     case when state.failing then ${PER_ENDPOINT.failing} when h.last_success_at is null then ${PER_ENDPOINT.unproven}
       when state.slow then ${PER_ENDPOINT.slow} else ${PER_ENDPOINT.sound} end
       - coalesce(($1::jsonb -> a.webhook_id::text -> 'attempts')::int, 0) as free
   from endpoint a cross join clock
-  join webhooks w on w.company_id = a.company_id and w.id = a.webhook_id and w.enabled
+  join ${OPEN_ENDPOINTS} w on w.company_id = a.company_id and w.id = a.webhook_id
   left join webhook_health h on h.company_id = a.company_id and h.webhook_id = a.webhook_id
   cross join lateral (
     select coalesce(h.failing_since >= w.watched_since, false) as failing,
@@ -96,7 +111,7 @@ with recursive clock as materialized (
 ), share as (
   select *, least(free, greatest(1, room / waiting)) as claimable from ranked where place <= room
 ), picked as materialized (
-  select s.company_id, one.id, s.webhook_id, one.message_id, s.url, s.watched_since, s.failing
+  select s.company_id, one.id, s.webhook_id, one.message_id, s.url, s.watched_since, s.scopes, s.failing
   from share s cross join clock cross join lateral (
     select id, message_id from webhook_deliveries x
     where x.status = 'pending' and x.webhook_id = s.webhook_id and x.next_attempt_at <= clock.now
@@ -106,7 +121,7 @@ with recursive clock as materialized (
   from picked p cross join clock
   where d.company_id = p.company_id and d.id = p.id and d.webhook_id = p.webhook_id and d.message_id = p.message_id
   returning d.company_id, d.id, d.webhook_id, d.message_id, d.event, d.revision, d.sequence, d.tries,
-    d.next_attempt_at as leased_until, p.url, p.watched_since::text, p.failing
+    d.next_attempt_at as leased_until, p.url, p.watched_since::text, p.scopes, p.failing
 )
 select waiting.next_due_ms, t.*, s.secret, s.next_secret, s.switch_at, coalesce(m.body, test.body) as body
 from (
@@ -158,5 +173,5 @@ select
   (select count(*)::int from (
     select from webhook_deliveries where status = 'pending' limit ${MOST_COUNTED}) as counted) as pending,
   (select greatest(0, coalesce(extract(epoch from clock_timestamp() - min(a.next_attempt_at)), 0))::float8
-   from endpoint a join webhooks w on w.company_id = a.company_id and w.id = a.webhook_id and w.enabled) as oldest_due_seconds`,
+   from endpoint a join ${OPEN_ENDPOINTS} w on w.company_id = a.company_id and w.id = a.webhook_id) as oldest_due_seconds`,
 }

@@ -1,16 +1,9 @@
 import { inZone } from '#domain/instant.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
-import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
+import { isAskedFor, mayBeTold, WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import type { Operating } from '#ledger/write/operation.ts'
 import { DELIVERY_JSON, type DeliveryObject, presentDelivery } from '#queries/webhooks.ts'
-import { isWanted } from './outbound.ts'
-import { ownKeyOf } from './outbox.ts'
-
-/** Deliveries that one replay makes at most; the answer says where to go on. */
-export const REPLAY_MESSAGES = 10_000
-
-/** Messages that one replay looks at, because the company's other commands wait for it: a tenth of a second or so. */
-const REPLAY_LOOKS = 100_000
+import { OPEN_ENDPOINTS } from './claims.ts'
 
 /** An event is told in so many ways at most (outbound.ts). */
 const MESSAGES_OF_AN_EVENT = 2
@@ -20,24 +13,30 @@ interface Endpoint {
   url: string
   events: string[]
   enabled: boolean
-  registered_by: string | null
+  /** Whether it is on and need not wait. */
+  open: boolean
+  api_key_id: number | null
+  /** Of its key; null where it is the company's own. */
+  scopes: string[] | null
   timezone: string
 }
 
 /** An endpoint that can be delivered to. */
-async function findEndpoint({ tx, companyId }: Operating, webhookId: number): Promise<Endpoint | Refusal> {
+export async function findEndpoint({ tx, companyId }: Operating, webhookId: number): Promise<Endpoint | Refusal> {
   const { rows } = await tx.query<Endpoint>(
     {
       name: 'find_webhook_endpoint',
-      text: `select w.id, w.url, w.doc->'events' as events, w.enabled, w.registered_by, c.timezone
+      text: `select w.id, w.url, w.doc->'events' as events, w.enabled, w.api_key_id, o.id is not null as open, o.scopes, c.timezone
              from webhooks w join companies c on c.company_id = w.company_id
+             left join ${OPEN_ENDPOINTS} o on o.company_id = w.company_id and o.id = w.id
              where w.company_id = $1 and w.id = $2 and w.deleted_at is null`,
     },
     [companyId, webhookId],
   )
   const [endpoint] = rows
   if (!endpoint) return refuse('not_found')
-  return endpoint.enabled ? endpoint : refuse('webhook_disabled')
+  if (!endpoint.enabled) return refuse('webhook_disabled')
+  return endpoint.open ? endpoint : refuse('webhook_paused')
 }
 
 /**
@@ -108,7 +107,7 @@ interface Looked {
   readonly looked_until: number | null
 }
 
-/** What a replay has queued, and where the next one goes on. */
+/** What one step of a replay has queued, and where the next one goes on. */
 export interface ReplayResult {
   deliveries: number
   /** Revision after which to go on, or of the last event that was queued; null when there was none. */
@@ -117,25 +116,26 @@ export interface ReplayResult {
 }
 
 /**
- * New deliveries, with new ids and the next sequence numbers, of every kept message after a revision (exclusive) that the
- * endpoint asks for, also those missed while it was off. What its own key did is left out here too.
+ * New deliveries, with new ids and the next sequence numbers, of every kept message between two revisions (the first exclusive) that the
+ * endpoint asks for and may be told of, also those missed while it was off. What its own key did is left out here too.
  */
 export async function replayMessages(
   operating: Operating,
-  { id, after }: { id: number; after: number | undefined },
+  { id, after, until }: { readonly id: number; readonly after: number; readonly until: number },
   newId: () => string,
-  { maxMessages = REPLAY_MESSAGES, maxLooks = REPLAY_LOOKS } = {},
+  { maxMessages, maxLooks }: { readonly maxMessages: number; readonly maxLooks: number },
 ): Promise<string | Refusal> {
   const endpoint = await findEndpoint(operating, id)
   if ('refused' in endpoint) return endpoint
   const { tx, companyId, now } = operating
   const { rows } = await tx.query<Looked & (KeptMessage | { id: null })>(FIND_REPLAY, [
     companyId,
-    after ?? -1,
-    WEBHOOK_EVENTS.filter((event) => isWanted(endpoint.events, event)),
-    ownKeyOf(endpoint),
+    after,
+    WEBHOOK_EVENTS.filter((event) => isAskedFor(endpoint.events, event) && mayBeTold(endpoint.scopes, event)),
+    endpoint.api_key_id === null ? null : `api_key/${endpoint.api_key_id}`,
     maxMessages + MESSAGES_OF_AN_EVENT,
     maxLooks,
+    until,
   ])
   const [looked] = rows
   const found = rows.filter((row): row is Looked & KeptMessage => row.id !== null)
@@ -169,7 +169,7 @@ const FIND_REPLAY = {
   name: 'find_webhook_messages',
   text: `with looked as materialized (
            select id, event, revision, actor from webhook_messages
-           where company_id = $1 and revision > $2 order by revision fetch first $6 rows with ties)
+           where company_id = $1 and revision > $2 and revision <= $7 order by revision fetch first $6 rows with ties)
          select at.looked_at, at.looked_until, m.id, m.event, m.revision
          from (select count(*)::int as looked_at, max(revision) as looked_until from looked) as at
          left join lateral (

@@ -1,9 +1,10 @@
 import type { Pool } from 'pg'
+import { mayBeTold, type WebhookEvent } from '#events/webhooks.ts'
 import { repeat } from '#lib/repeat.ts'
 import { type Claim, takeDue } from './claims.ts'
 import { type InFlight, InFlightLimiter } from './in-flight.ts'
 import { createRecorder, type Result, recordResults, resultOf } from './results.ts'
-import type { Sender } from './sender.ts'
+import type { Attempt, Sender } from './sender.ts'
 
 /** Sends what is due, for as long as it runs. */
 export interface Dispatcher {
@@ -39,6 +40,18 @@ const LEASE_MARGIN_MS = 9_000
 /** While so many results cannot be recorded, nothing more is sent. */
 const UNRECORDED = 512
 
+/** What has waited since other keys had it, or from before scopes counted, is not for whoever has the endpoint now (HOOK-55). */
+const isAllowed = ({ event, sequence, scopes }: Claim): boolean =>
+  sequence === null || mayBeTold(scopes, event as WebhookEvent)
+
+const withheld = (now: number): Attempt => ({
+  at: new Date(now).toISOString(),
+  status: null,
+  duration_ms: 0,
+  error: 'insufficient_scope',
+  response: null,
+})
+
 interface Finished {
   readonly inFlight: InFlight
   readonly result: Result
@@ -69,12 +82,12 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   })
 
   async function attempt(claim: Claim, inFlight: InFlight): Promise<void> {
-    const outcome = await sender.send(claim)
+    const outcome = isAllowed(claim) ? await sender.send(claim) : withheld(clock())
     const result = resultOf(claim, outcome, options.retrySeconds, options.random())
     if (outcome.error === 'gone' && claim.sequence !== null) options.onGone(claim)
     unrecorded += 1
     // What a failure means for the endpoint has to be known before it gets another delivery.
-    if (result.status === 'delivered') limiter.release(inFlight)
+    if (outcome.error === null || outcome.error === 'insufficient_scope') limiter.release(inFlight)
     recorder.add({ inFlight, result })
     taking.now()
   }

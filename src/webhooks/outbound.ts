@@ -1,6 +1,6 @@
 import { inZone } from '#domain/instant.ts'
 import type { EventName } from '#events/catalogue.ts'
-import { BASIC_WEBHOOK_EVENTS, type WebhookEvent } from '#events/webhooks.ts'
+import type { WebhookEvent } from '#events/webhooks.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 import type { AnyRef, Ref } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
@@ -65,10 +65,6 @@ export function outboundOf(event: Envelope, next: Envelope | null): readonly Web
     next.request_id === event.request_id
   return isToldByNext ? [] : (OUTBOUND[event.type as EventName] ?? [])
 }
-
-/** Whether an endpoint that lists these names is told of an outbound event. */
-export const isWanted = (names: readonly string[], event: string): boolean =>
-  names.includes(event) || (names.includes('*') && BASIC_WEBHOOK_EVENTS.some((basic) => basic === event))
 
 /** What is left of a record that was deleted. */
 interface Removed {

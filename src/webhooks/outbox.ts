@@ -1,13 +1,13 @@
 import type { Pool } from 'pg'
 import { inZone } from '#domain/instant.ts'
-import type { WebhookEvent } from '#events/webhooks.ts'
+import { isAskedFor, mayBeTold, type WebhookEvent } from '#events/webhooks.ts'
 import type { Envelope } from '#ledger/envelope.ts'
-import type { Reactor } from '#ledger/reactor.ts'
+import type { Made, Reactor } from '#ledger/reactor.ts'
 import { type AnyRef, byPk, table } from '#ledger/table.ts'
 import type { Changes, Rows } from '#ledger/working-set.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
-import { companyOf, ownCompany, type WebhookRoute } from '#projections/companies.ts'
-import { dataOf, dataRefs, isWanted, outboundOf } from './outbound.ts'
+import { companyOf, keyIdOf, ownCompany, type WebhookRoute } from '#projections/companies.ts'
+import { dataOf, dataRefs, outboundOf } from './outbound.ts'
 
 /** What an event is told as: one body for all endpoints, kept for later deliveries of it. */
 interface WebhookMessage {
@@ -83,17 +83,14 @@ const sequences = table<WebhookSequence>('webhook_sequences', {
 
 const sequenceOf = (webhookId: number) => byPk(sequences, webhookId)
 
-/** What a message may be delivered to: endpoints that are on and want the event, but not the one of the key that caused it. */
-function wants(route: WebhookRoute, event: string, actor: string | null): boolean {
-  return route.enabled && isWanted(route.events, event) && (actor === null || actor !== ownKeyOf(route))
-}
-
 /**
- * The key whose doings an endpoint is not told of, which avoids loops (HOOK-10). It is about keys: a user of the
- * panel wants to hear of what the shop does.
+ * Whether a message is for an endpoint: it is on, asks for the event and may be told of it (HOOK-50), and the event is not
+ * its own key's doing, which avoids loops (HOOK-10). One that is paused is queued for, and goes on with it (HOOK-53).
  */
-export const ownKeyOf = ({ registered_by }: Pick<WebhookRoute, 'registered_by'>): string | null =>
-  registered_by?.startsWith('api_key/') ? registered_by : null
+function wants(route: WebhookRoute, event: WebhookEvent, actor: string | null): boolean {
+  const isOwnDoing = route.api_key_id !== null && route.api_key_id === keyIdOf(actor)
+  return route.enabled && isAskedFor(route.events, event) && mayBeTold(route.scopes, event) && !isOwnDoing
+}
 
 function routesFor(rows: Rows, name: WebhookEvent, event: Envelope): WebhookRoute[] {
   return (rows.get(ownCompany)?.webhooks ?? []).filter((route) => wants(route, name, event.actor))
@@ -108,10 +105,10 @@ export const outbox: Reactor = {
     const refs: AnyRef[] = [...new Set(told)].map(({ id }) => sequenceOf(id))
     return [...refs, ...dataRefs(rows, event)]
   },
-  react(rows, event, record, newId) {
+  react(rows, event, record, made) {
     for (const [position, name] of outboundOf(event, null).entries()) {
       const data = dataOf(name, rows, event, record)
-      if (data !== null) tell(rows, event, { id: position === 0 ? event.id : newId(), name, data }, newId)
+      if (data !== null) tell(rows, event, { id: position === 0 ? event.id : made.newId(), name, data }, made)
     }
   },
 }
@@ -123,12 +120,12 @@ interface Told {
   readonly data: string
 }
 
-function tell(rows: Changes, event: Envelope, { id: message_id, name, data }: Told, newId: () => string): void {
+function tell(rows: Changes, event: Envelope, { id: message_id, name, data }: Told, { newId, now }: Made): void {
   const { company_id, timezone } = companyOf(rows)
   const { revision, actor, origin, recorded_at } = event
   const head = JSON.stringify({ event: name, occurred_at: inZone(recorded_at, timezone), origin })
   const body = `${head.slice(0, -1)},"data":${data}}`
-  rows.add(messages, { company_id, id: message_id, revision, event: name, actor, body, created_at: recorded_at })
+  rows.add(messages, { company_id, id: message_id, revision, event: name, actor, body, created_at: now })
   for (const route of routesFor(rows, name, event)) {
     rows.add(deliveries, {
       company_id,
@@ -142,8 +139,8 @@ function tell(rows: Changes, event: Envelope, { id: message_id, name, data }: To
       status: 'pending',
       attempts: [],
       tries: 0,
-      next_attempt_at: recorded_at,
-      created_at: recorded_at,
+      next_attempt_at: now,
+      created_at: now,
     })
   }
 }
@@ -154,7 +151,7 @@ function nextSequence(rows: Changes, company_id: number, webhook_id: number): nu
   return last_sequence
 }
 
-/** How long deliveries that are over, and messages, are kept: so far back a redelivery or a replay can reach. */
+/** How long deliveries and messages are kept: so far back a redelivery, a replay or the end of a pause can reach. */
 const RETENTION_DAYS = 30
 
 /** Deletes deliveries past their retention, then messages that no delivery needs any more. Returns how many rows. */
@@ -163,7 +160,9 @@ export async function purgeDeliveries(pool: Pool): Promise<number> {
     pool,
     `delete from webhook_deliveries where (company_id, id) in (
        select company_id, id from webhook_deliveries
-       where created_at < now() - make_interval(days => $1) and status <> 'pending'
+       where created_at < now() - make_interval(days => $1)
+         -- What has waited for so long is of an endpoint that is paused.
+         and (status <> 'pending' or next_attempt_at < now() - make_interval(days => $1))
        limit $2 for update skip locked)`,
     [RETENTION_DAYS],
   )

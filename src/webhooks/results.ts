@@ -20,7 +20,7 @@ export function retryDelay_ms(retrySeconds: readonly number[], tries: number, ra
 export interface Result {
   readonly claim: Claim
   readonly attempt: Attempt
-  readonly status: 'delivered' | 'failed' | 'pending'
+  readonly status: 'delivered' | 'failed' | 'pending' | 'cancelled'
   /** Until the next attempt; null when there is none. */
   readonly retry_ms: number | null
 }
@@ -28,6 +28,7 @@ export interface Result {
 /** Decides what an attempt means for its delivery. `random` is 0 up to but excluding 1. */
 export function resultOf(claim: Claim, attempt: Attempt, retrySeconds: readonly number[], random: number): Result {
   if (attempt.error === null) return { claim, attempt, status: 'delivered', retry_ms: null }
+  if (attempt.error === 'insufficient_scope') return { claim, attempt, status: 'cancelled', retry_ms: null }
   // A test is sent once; an endpoint that is gone is not asked again.
   const isLast = claim.sequence === null || attempt.error === 'gone'
   const retry_ms = isLast ? null : retryDelay_ms(retrySeconds, claim.tries + 1, random)
@@ -46,12 +47,12 @@ interface Health {
   exhausted: boolean
 }
 
-/** Sums results up by endpoint, in the order in which they came. Tests say nothing about an endpoint. */
+/** Sums results up by endpoint, in the order in which they came. Tests, and what was not sent, say nothing about an endpoint. */
 export function healthOf(results: readonly Result[]): Health[] {
   const byEndpoint = new Map<string, Health>()
   for (const { claim, status } of results) {
     const { company_id, webhook_id, watched_since, sequence } = claim
-    if (sequence === null) continue
+    if (sequence === null || status === 'cancelled') continue
     const key = `${webhook_id} ${watched_since}`
     const known = byEndpoint.get(key)
     const health = known ?? {

@@ -147,6 +147,8 @@ type FailureCode =
   | 'redirect'
   | 'gone'
   | 'http_status'
+  /** Nothing was sent: the endpoint may not be told of it (HOOK-55). */
+  | 'insufficient_scope'
 
 /** What a status means; null for success. Redirects are not followed: whoever moves tells us the new URL. */
 function failureOfStatus(status: number): FailureCode | null {

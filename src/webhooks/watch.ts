@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { type Repetition, repeat } from '#lib/repeat.ts'
-import { type Claim, WAITING_ENDPOINTS } from './claims.ts'
+import { type Claim, OPEN_ENDPOINTS, WAITING_ENDPOINTS } from './claims.ts'
 
 /** Runs the command that switches an endpoint off; of several processes that do so, the ledger lets one. */
 export type SwitchOff = (companyId: number, webhookId: number, reason: 'no_response' | 'gone') => Promise<unknown>
@@ -86,8 +86,8 @@ const FIND_SILENT = {
   name: 'find_silent_webhooks',
   text: `
 select w.company_id, w.id
-from webhook_health h join webhooks w on w.company_id = h.company_id and w.id = h.webhook_id
-where w.enabled and h.no_response_since >= w.watched_since
+from webhook_health h join ${OPEN_ENDPOINTS} w on w.company_id = h.company_id and w.id = h.webhook_id
+where h.no_response_since >= w.watched_since
   and h.no_response_since <= statement_timestamp() - make_interval(secs => $1::float8 * 3600)
 order by h.no_response_since limit $2`,
 }

@@ -4,7 +4,7 @@ import { type Core, openCore } from '#service/core.ts'
 import { useDatabase } from '../support/database.ts'
 import type { KeyedCompany } from './keyed-company.ts'
 
-export const LIMITS = { perMinute: 120, perDay: 50_000 }
+export const LIMITS = { perMinute: 120, perDay: 50_000, bytesPerDay: 1_073_741_824 }
 
 /** The windows of a company's quota, as they are stored. */
 interface Windows {

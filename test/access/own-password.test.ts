@@ -9,6 +9,7 @@ import { useDatabase } from '../support/database.ts'
 import { createTestUser, type TestUser } from '../support/till.ts'
 
 const FROM = { address: '192.0.2.1', requestId: '019990c5-0000-7000-8000-000000000001' }
+const AT_TILL = { address: FROM.address, keeps: 'token', kept: null } as const
 const NEXT = 'uma senha nova'
 
 describe('the own password', () => {
@@ -34,9 +35,9 @@ describe('the own password', () => {
   after(() => api.close())
 
   async function enter(password: string) {
-    const outcome = await login.logIn({ email: user.email, password }, FROM.address)
+    const outcome = await login.logIn({ email: user.email, password }, AT_TILL)
     if (outcome.kind !== 'loggedIn') throw new Error(outcome.kind)
-    const issued = await sessions.issue(outcome.holder)
+    const issued = await sessions.issue(outcome.memberships[0]!.holder)
     const found = await sessions.find(issued.token)
     if (!found) throw new Error('there is no session')
     return { token: issued.token, session: found }
@@ -53,10 +54,8 @@ describe('the own password', () => {
     const outcome = await change()
     if (isRefusal(outcome) || outcome.kind !== 'changed') throw new Error(JSON.stringify(outcome))
     for (const each of [token, elsewhere.token]) expect(await sessions.find(each)).to.equal(null)
-    const next = await sessions.issue(outcome.holder)
-    expect(await sessions.find(next.token)).to.include({ userId: user.id, companyId: company.id })
-    await enter(NEXT)
-    expect(await login.logIn(user, FROM.address)).to.deep.equal({ kind: 'wrong' })
+    expect((await enter(NEXT)).session).to.include({ userId: user.id, companyId: company.id })
+    expect(await login.logIn(user, AT_TILL)).to.deep.equal({ kind: 'wrong' })
   })
 
   it('changes by an event that says who did it, and holds neither password nor hash', async () => {
@@ -71,7 +70,7 @@ describe('the own password', () => {
     expect(await change()).to.have.property('kind', 'limited')
     expect(await eventsOfUser()).to.have.length(1)
     expect(await sessions.find(token)).not.to.equal(null)
-    expect(await createLogin(api.core.pool).logIn(user, FROM.address)).to.have.property('kind', 'loggedIn')
+    expect(await createLogin(api.core.pool).logIn(user, AT_TILL)).to.have.property('kind', 'loggedIn')
   })
 
   it('is changed once by two who both know the old one at the same time', async () => {

@@ -54,7 +54,7 @@ describe('quota: windows', () => {
 
   it('leaves the minute alone when the day is exhausted', async () => {
     const company = await keyedCompany(keeping.core)
-    const gate = createGate(keeping.pools[0], { perMinute: 10, perDay: 3 })
+    const gate = createGate(keeping.pools[0], { perMinute: 10, perDay: 3, bytesPerDay: 1_000_000 })
     await Promise.all([1, 2, 3, 4, 5].map(() => gate.admit(company.hash)))
     const before = await windowsOf(company)
     expect(before).to.include({ minute_count: 3, day_count: 3 })
@@ -72,7 +72,7 @@ describe('quota: windows', () => {
   it('tells of the window that is nearer to exhaustion [RATE-2]', async () => {
     const company = await keyedCompany(keeping.core)
     const rate = async (perMinute: number, perDay: number) =>
-      ((await createGate(keeping.pools[0], { perMinute, perDay }).admit(company.hash)) as Admitted).rate
+      ((await createGate(keeping.pools[0], { ...LIMITS, perMinute, perDay }).admit(company.hash)) as Admitted).rate
     expect(await rate(10, 1000)).to.include({ limit: 10, remaining: 9 })
     expect(await rate(10, 11)).to.include({ limit: 10, remaining: 8 })
     expect(await rate(10, 9)).to.include({ limit: 9, remaining: 6 })
@@ -80,7 +80,7 @@ describe('quota: windows', () => {
 
   it('sends the caller away until the later end when both windows are exhausted', async () => {
     const company = await keyedCompany(keeping.core)
-    const gate = createGate(keeping.pools[0], { perMinute: 1, perDay: 1 })
+    const gate = createGate(keeping.pools[0], { perMinute: 1, perDay: 1, bytesPerDay: 1_000_000 })
     await gate.admit(company.hash)
     await keeping.core.pool.query(
       `update ops.quotas set day_ends_at = now() + interval '20 s', minute_ends_at = now() + interval '50 s' where company_id = $1`,

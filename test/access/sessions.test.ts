@@ -38,7 +38,7 @@ describe('sessions of the panel', () => {
   after(() => api.close())
 
   const issue = async (of = user): Promise<string> =>
-    (await sessions.issue({ userId: of.id, companyId: company.id, generation: 0 })).token
+    (await sessions.issue({ userId: of.id, companyId: company.id, generation: 0, personGeneration: 0 })).token
   const found = async (token: string): Promise<PanelSession> => {
     const session = await sessions.find(token)
     if (!session) throw new Error('there is no such session')
@@ -58,6 +58,8 @@ describe('sessions of the panel', () => {
       userId: user.id,
       userName: user.name,
       email: user.email,
+      generation: 0,
+      personGeneration: 0,
       role: 'owner',
       companyId: company.id,
       companyName: `Loja ${company.id}`,
@@ -86,7 +88,12 @@ describe('sessions of the panel', () => {
   })
 
   it('are not found by what is no token of the panel', async () => {
-    const till = await createTokens(pool, null).issue({ userId: user.id, companyId: company.id, generation: 0 })
+    const till = await createTokens(pool, null).issue({
+      userId: user.id,
+      companyId: company.id,
+      generation: 0,
+      personGeneration: 0,
+    })
     const token = await issue()
     for (const other of ['', 'x', token.slice(0, -1), `${token} `, token.toUpperCase(), till.token]) {
       expect(await sessions.find(other), other).to.equal(null)
@@ -104,7 +111,12 @@ describe('sessions of the panel', () => {
   })
 
   it('end after 7 days, however much they are used [PANEL-4]', async () => {
-    const { token, expiresAt } = await sessions.issue({ userId: user.id, companyId: company.id, generation: 0 })
+    const { token, expiresAt } = await sessions.issue({
+      userId: user.id,
+      companyId: company.id,
+      generation: 0,
+      personGeneration: 0,
+    })
     const { created_at, expires_at } = await row()
     expect(expires_at).to.equal(expiresAt)
     expect(Date.parse(expires_at) - Date.parse(created_at)).to.equal(7 * 86_400_000)

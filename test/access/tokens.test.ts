@@ -25,7 +25,7 @@ describe('tokens', () => {
   after(() => api.close())
 
   const issue = async (of = user): Promise<string> =>
-    (await tokens.issue({ userId: of.id, companyId: company.id, generation: 0 })).token
+    (await tokens.issue({ userId: of.id, companyId: company.id, generation: 0, personGeneration: 0 })).token
   const kept = async (): Promise<number> =>
     (await pool.query('select count(*)::int as n from ops.sync_tokens where user_id = $1', [user.id])).rows[0].n
   const age = (column: string, days: number) =>

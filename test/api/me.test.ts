@@ -43,7 +43,7 @@ describe('/me', () => {
     expect(created_at).to.match(LOCAL_TIME)
     expect(server_time).to.match(LOCAL_TIME)
     expect(Math.abs(Date.parse(server_time) - Date.now())).to.be.below(5_000)
-    expect(limits).to.deep.include({ requests_per_minute: 77, requests_per_day: 777 })
+    expect(limits).to.deep.include({ requests_per_minute: 77, requests_per_day: 777, bytes_per_day: 1_000_000_000_000 })
     expect(reply.text).to.not.include(key)
   })
 

@@ -7,7 +7,13 @@ import { describeInBrowser, usePanel } from '../support/browser.ts'
 import { SAMPLES } from './samples/all.ts'
 
 /** Nobody needs to have logged in. */
-const OPEN_PAGES = ['/painel/entrar', '/painel/entrar?feito=saiu']
+const OPEN_PAGES = [
+  '/painel/entrar',
+  '/painel/entrar?feito=saiu',
+  '/painel/esqueci',
+  '/painel/nova-senha?codigo=x',
+  '/painel/convite?codigo=x',
+]
 
 describe('every page of the panel', () => {
   it('has a sample that is looked at in a browser', () => {

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
+import { v7 as uuidv7 } from 'uuid'
 import { startWebhooks } from '#webhooks/start.ts'
 import { check } from '../support/browser/accessibility.ts'
 import { screenshot } from '../support/browser/screenshot.ts'
@@ -144,6 +145,7 @@ describeInBrowser('an owner’s day, in a browser', () => {
         allowPrivate: true,
         clock: Date.now,
         random: () => 0,
+        newId: uuidv7,
         log: (message, error) => console.error(message, error),
       })
     })

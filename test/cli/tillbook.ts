@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { programOf } from '../support/program.ts'
+import { programIn, programOf, UNDURABLE } from '../support/program.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
@@ -12,11 +12,18 @@ export interface Ended {
 }
 
 /** The command line in a process of its own, as an operator calls it. */
-export async function tillbook(env: Readonly<Record<string, string>>, ...words: string[]): Promise<Ended> {
+export const tillbook = (env: Readonly<Record<string, string>>, ...words: string[]): Promise<Ended> =>
+  run(programOf('src/cli/main.ts', ...words), env)
+
+/** That of another version, compiled to another folder. */
+export const tillbookIn = (folder: string, env: Readonly<Record<string, string>>, ...words: string[]): Promise<Ended> =>
+  run(programIn(folder, 'src/cli/main.ts', ...words), env)
+
+async function run(program: readonly string[], env: Readonly<Record<string, string>>): Promise<Ended> {
   const { PATH = '', HOME = '' } = process.env
-  const child = spawn(process.execPath, programOf('src/cli/main.ts', ...words), {
+  const child = spawn(process.execPath, program, {
     cwd: ROOT,
-    env: { PATH, HOME, ...env },
+    env: { PATH, HOME, ...UNDURABLE, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const output = { stdout: '', stderr: '' }

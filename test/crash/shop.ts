@@ -1,4 +1,5 @@
 import { createStore } from '#commands/stores.ts'
+import { SCOPES } from '#domain/scopes.ts'
 import { startApi } from '../support/api.ts'
 import { panelUser } from '../support/panel.ts'
 import { openTill } from '../support/till.ts'
@@ -34,7 +35,7 @@ export async function openShops(databaseUrl: string, count: number, webhookUrl: 
         const { id } = (await company.post('/catalog/items', { name, price: '10.00', stock: String(stock) })).body.data
         products.set(id, stock)
       }
-      const listener = await company.newKey(['webhooks:manage'])
+      const listener = await company.newKey([...SCOPES])
       const registered = await company.post(
         '/webhooks',
         { url: webhookUrl, events: ['*'] },

@@ -29,6 +29,7 @@ export async function startSurroundings(): Promise<Surroundings> {
       PAYMENT_PROVIDER_URL: sandbox.url,
       QUOTA_PER_MINUTE: '1000000',
       QUOTA_PER_DAY: '1000000',
+      QUOTA_BYTES_PER_DAY: '1000000000000',
       SYNC_QUOTA_PER_MINUTE: '1000000',
       LOG_LEVEL: 'warn',
     },

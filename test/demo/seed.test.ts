@@ -69,12 +69,12 @@ describe('demonstration data', () => {
 
     const start = (on: Core = core) => seedDemo(on, { baseUrl: BASE_URL, demoFile })
     const read = async (): Promise<DemoFile> => JSON.parse(await readFile(demoFile, 'utf8'))
-    const admit = (key: string) => createGate(core.pool, { perMinute: 1000, perDay: 1000 }).admit(hashKey(key))
+    const admit = (key: string) =>
+      createGate(core.pool, { perMinute: 1000, perDay: 1000, bytesPerDay: 1_000_000 }).admit(hashKey(key))
     const revisions = async () =>
       (await core.pool.query('select company_id, revision from ops.ledgers order by company_id')).rows
     const hashOf = async (email: string): Promise<string> =>
-      (await core.pool.query('select password_hash from ops.user_credentials where email = $1', [email])).rows[0]
-        .password_hash
+      (await core.pool.query('select password_hash from ops.persons where email = $1', [email])).rows[0].password_hash
 
     /** Everything that demo.json promises. */
     async function expectAccess(): Promise<DemoFile> {
@@ -124,7 +124,7 @@ describe('demonstration data', () => {
                   (select count(*) from read.categories where company_id = $1) as categories,
                   (select count(*) from read.catalog_items where company_id = $1) as items,
                   (select count(*) from read.customers where company_id = $1) as customers,
-                  (select count(*) from ops.user_credentials where company_id = $1) as users,
+                  (select count(*) from read.users where company_id = $1) as users,
                   (select count(*) from read.api_keys where company_id = $1 and revoked_at is null) as keys`,
           [id],
         )

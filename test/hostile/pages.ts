@@ -34,7 +34,7 @@ export const pageText: fc.Arbitrary<string> = fc.oneof(
 const ODD_ADDRESS = /\s(?:href|src|action|formaction|hx-get|hx-post|sse-connect)="\s*(?!\/(?!\/)|#|https?:\/\/)/i
 
 /** Hashes of passwords, tokens of tills and sessions, keys, and what webhooks are signed with. */
-const SECRET = /\$argon2|\btb_(?:panel|sync|live|test)_[\w-]{20}|\bwhsec_[\w+/=]{20}/
+const SECRET = /\$argon2|\btb_(?:panel|sync|live|test|invite|password)_[\w-]{20}|\bwhsec_[\w+/=]{20}/
 
 /** Asserts that an answer is a page or a redirection of the panel, whatever was asked. */
 export function expectPage(path: string, reply: Reply): void {

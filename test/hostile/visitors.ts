@@ -53,14 +53,20 @@ export async function secretsOf({ api, company }: TestPanel, visitors: readonly 
   const { rows } = await api.core.pool.query<{ secret: string }>(
     `select access_token as secret from ops.store_secrets union select notification_secret from ops.store_secrets
      union select secret from ops.webhook_secrets union select next_secret from ops.webhook_secrets
-     union select password_hash from ops.user_credentials`,
+     union select password_hash from ops.persons`,
   )
   const tokens = visitors.map(({ cookie }) => cookie.split('=')[1] ?? '')
   return [...rows.map(({ secret }) => secret), ...tokens, company.key].filter(Boolean)
 }
 
 /** Routes whose answer to a form tells a secret that they have just made, this once. */
-const MAKING_SECRETS = ['/integracoes/chaves', '/integracoes/webhooks', '/integracoes/webhooks/:id/trocar-segredo']
+const MAKING_SECRETS = [
+  '/configuracoes/usuarios/novo',
+  '/configuracoes/usuarios/:id/convidar',
+  '/integracoes/chaves',
+  '/integracoes/webhooks',
+  '/integracoes/webhooks/:id/trocar-segredo',
+]
 export const makesSecret = (route: PanelRoute): boolean => 'submit' in route && MAKING_SECRETS.includes(route.path)
 
 /** How everything stands that a form could change: the ledger, and what is kept beside it. */
@@ -75,7 +81,7 @@ const digest = (table: string, columns: string) =>
 const STANDING = `select concat_ws(' ', ${[
   digest('ledgers', 'company_id, revision'),
   digest('api_key_secrets', 'api_key_id, hash'),
-  digest('user_credentials', 'user_id, email, password_hash'),
+  digest('persons', 'email, password_hash, generation'),
   digest('sessions', 'hash, revoked_at'),
   digest('sync_tokens', 'hash, revoked_at'),
   digest('store_secrets', 'store_id, alias, access_token, notification_secret'),

@@ -3,12 +3,12 @@ import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express'
-import { jsonBodyUpTo } from '#http/middleware/json-body.ts'
+import { jsonBodyUpTo, roomOfStrangers } from '#http/middleware/json-body.ts'
 import { createMemoryBudget, type MemoryBudget } from '#lib/memory-budget.ts'
 import { expectProblem } from '../support/answers.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
-import { createTestUser, expectFailure, logIn } from '../support/till.ts'
+import { createTestUser, logIn } from '../support/till.ts'
 import { until } from '../support/wait.ts'
 import { bytesOf, exchange, openWire, type Wire } from '../support/wire.ts'
 
@@ -38,7 +38,13 @@ describe('bodies that are on their way', () => {
   before(async () => {
     api = await startApi(database.url, {
       log: () => {},
-      bodies: counted(createMemoryBudget({ allBytes: 3 * MB, companyBytes: 2 * MB })),
+      trustProxy: true,
+      bodies: counted(createMemoryBudget({ allBytes: 4 * MB, companyBytes: 2 * MB })),
+      strangers: {
+        panelLogins: counted(createMemoryBudget({ allBytes: MB, companyBytes: 32_768 })),
+        tillLogins: counted(createMemoryBudget({ allBytes: MB, companyBytes: 32_768 })),
+        notifications: counted(createMemoryBudget({ allBytes: MB, companyBytes: 16_384 })),
+      },
     })
     one = await api.company()
     other = await api.company()
@@ -62,9 +68,29 @@ describe('bodies that are on their way', () => {
     await until(() => held > before)
     return wire
   }
+  const enterPanel = (...headers: (readonly [string, string])[]) =>
+    exchange(
+      api.url,
+      bytesOf({
+        method: 'POST',
+        path: '/painel/entrar',
+        headers: [['Content-Type', 'application/x-www-form-urlencoded'], ...headers],
+        body: 'email=ninguem%40loja.example&password=palpite',
+      }),
+    )
+  const tell = (...headers: (readonly [string, string])[]) =>
+    exchange(
+      api.url,
+      bytesOf({
+        method: 'POST',
+        path: '/webhook/paymentprovider/loja/1',
+        headers,
+        body: '{"type":"plan","data":{"id":"1"}}',
+      }),
+    )
   const create = (company: TestCompany) => company.post('/customers', { name: 'Ana', notes: 'x'.repeat(1_000) })
 
-  it('of one company leave room for the others [OPS-25]', async () => {
+  it('of one company leave room for the others [OPS-25, OPS-60]', async () => {
     await slowly('/api/v1/customers', headersOf(one), MB)
     await slowly('/api/v1/customers', headersOf(one), MB)
     const refused = await create(one)
@@ -76,19 +102,65 @@ describe('bodies that are on their way', () => {
     expect((await create(one)).status).to.be.oneOf([201, 409])
   })
 
-  it('of all are bounded together, in every interface [OPS-25]', async () => {
+  it('of all companies are bounded together, and leave logins and notifications their own room [OPS-25, HTTP-31]', async () => {
     const user = await createTestUser(one)
-    await slowly('/api/v1/customers', headersOf(one), MB)
-    await slowly('/api/v1/customers', headersOf(other), MB)
-    await slowly('/api/v1/customers', headersOf(other), MB - 20)
+    for (const company of [one, one, other]) await slowly('/api/v1/customers', headersOf(company), MB)
+    await slowly('/api/v1/customers', headersOf(await api.company()), MB - 20)
     expectProblem(await create(one), 503, 'unavailable')
-    expectFailure(await logIn(api.url, user), 503)
-    const path = '/webhook/paymentprovider/loja/1'
-    const told = await exchange(api.url, bytesOf({ method: 'POST', path, body: '{"type":"plan","data":{"id":"1"}}' }))
-    expect([told.status, told.body.error.code]).to.deep.equal([503, 'unavailable'])
-    for (const wire of wires) wire.close()
-    await until(() => held === 0)
     expect((await logIn(api.url, user)).status).to.equal(200)
+    expect((await tell()).status).to.equal(404)
+    expect((await enterPanel()).status).to.equal(401)
+  })
+
+  describe('of strangers', () => {
+    const [LOGIN, TILL, TOLD] = ['/painel/entrar', '/api/auth/login', '/webhook/paymentprovider/loja/1']
+    const FORM = ['Content-Type', 'application/x-www-form-urlencoded'] as const
+    const JSON_BODY = ['Content-Type', 'application/json'] as const
+    const from = (address: string) =>
+      [
+        ['X-Forwarded-For', address],
+        ['X-Forwarded-Proto', 'https'],
+      ] as const
+
+    it('leave room for other addresses, an IPv6 network being one, and each interface for the others [HTTP-31]', async () => {
+      const user = await createTestUser(one)
+      const served = async (path: string, address: string): Promise<number> => {
+        if (path === LOGIN) return (await enterPanel(...from(address))).status
+        if (path === TOLD) return (await tell(...from(address))).status
+        return (await logIn(api.url, user, Object.fromEntries(from(address)))).status
+      }
+      for (const [path, type] of [
+        [LOGIN, FORM],
+        [TILL, JSON_BODY],
+        [TOLD, JSON_BODY],
+      ] as const) {
+        const limit = path === TOLD ? 8_192 : 16_384
+        for (const n of [1, 2]) await slowly(path, [type, ...from(`2001:db8:1:2::${n}`)], limit)
+        for (const each of [LOGIN, TILL, TOLD]) {
+          const [same, other] = [await served(each, '2001:db8:1:2::3'), await served(each, '2001:db8:1:3::1')]
+          expect(same === 503, `${each} while ${path} is held`).to.equal(each === path)
+          expect(other, `${each} while ${path} is held`).to.be.oneOf([200, 401, 404])
+        }
+        for (const wire of wires.splice(0)) wire.close()
+        await until(() => held === 0)
+      }
+    })
+
+    it('are small: larger ones are 413 without being read [HTTP-31]', async () => {
+      for (const [path, type, limit] of [
+        [LOGIN, FORM, 16_384],
+        [TILL, JSON_BODY, 16_384],
+        [TOLD, JSON_BODY, 8_192],
+      ] as const) {
+        const length = ['Content-Length', String(limit + 1)] as const
+        const wire = await openWire(api.url)
+        wires.push(wire)
+        wire.write(bytesOf({ method: 'POST', path, headers: [type, length] }))
+        const [reply] = await wire.answered(1)
+        expect([reply?.status, reply?.headers.get('connection')], path).to.deep.equal([413, 'close'])
+      }
+      expect(held).to.equal(0)
+    })
   })
 
   it('take no room for senders who have gone before they were admitted', async () => {
@@ -96,7 +168,7 @@ describe('bodies that are on their way', () => {
     let passed = false
     const app = express()
     const leaves: RequestHandler = (_request, response, next) => void response.once('close', () => next())
-    app.post('/', leaves, jsonBodyUpTo(MB, bodies), () => {})
+    app.post('/', leaves, jsonBodyUpTo(MB, roomOfStrangers(bodies)), () => {})
     app.use(((_error, _request, _response, _next) => {
       passed = true
     }) as ErrorRequestHandler)

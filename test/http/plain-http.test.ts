@@ -49,6 +49,13 @@ describe('plain HTTP', () => {
     }
   })
 
+  it('is told from HTTPS by a trusted proxy, in capitals too [KEY-20]', async () => {
+    for (const proto of ['https', 'HTTPS', 'Https', 'HTTPS, http'])
+      expect((await ask(behindProxy, { 'x-forwarded-proto': proto })).status, proto).to.equal(200)
+    for (const proto of ['HTTP', 'http, HTTPS', 'httpss'])
+      expectPlainHttp(await ask(behindProxy, { 'x-forwarded-proto': proto }))
+  })
+
   it('is refused as soon as anybody forwarded the call, whatever a header claims [KEY-7]', async () => {
     for (const [name, value] of [
       ['x-forwarded-for', '203.0.113.9'],

@@ -22,6 +22,7 @@ export const counters = table<CounterRow>('counters', {
 const counterById = (id: number) => byPk(counters, id)
 
 export const counterModel: ReadModel = {
+  number: 1,
   version: 'counters',
   upcast: (event) => event,
   base: [],
@@ -69,7 +70,7 @@ export const echoes = table<EchoRow>('echoes', {
 
 export const echo: Reactor = {
   refs: () => [],
-  react(rows, event, record, newId) {
+  react(rows, event, record, { newId }) {
     const company_id = Number(event.stream.split('-')[1])
     rows.add(echoes, { company_id, id: newId(), event_id: event.id, record: JSON.parse(record) })
   },

@@ -122,7 +122,7 @@ export function describeEventStore(name: string, open: () => Promise<OpenStore>)
       expect(await read()).to.deep.equal([...begun, ...(winners[0] as Envelope[])])
     })
 
-    it('reads 2,000 events in order, from any revision', async () => {
+    it('reads 2,000 events in order, from any revision, and some of them', async () => {
       let last: Envelope | null = null
       const ids: string[] = []
       for (let part = 0; part < 4; part++) {
@@ -137,6 +137,14 @@ export function describeEventStore(name: string, open: () => Promise<OpenStore>)
         expect(part.map((event) => event.id)).to.deep.equal(ids.slice(from))
         expect(part.map((event) => event.revision)).to.deep.equal(ids.map((_, position) => position).slice(from))
       }
+      // Single ones, and many that lie apart: more than a batch, a range or what is read at a time.
+      for (const wanted of [[0], [1999], [3, 4, 5, 900, 1700], ids.flatMap((_, n) => (n % 3 === 1 ? [n] : []))]) {
+        const picked = await collect(opened.store.pick(stream, wanted))
+        expect(picked.map((event) => [event.revision, event.id])).to.deep.equal(wanted.map((n) => [n, ids[n]]))
+      }
+      const far = ids.flatMap((_, n) => (n % 97 === 0 ? [n] : []))
+      expect((await collect(opened.store.pick(stream, far))).map(({ revision }) => revision)).to.deep.equal(far)
+      expect(await collect(opened.store.pick(stream, []))).to.deep.equal([])
     })
 
     it('takes 3 MiB of 500 commands at once, whole and in order', async () => {

@@ -288,8 +288,10 @@ export function describeEventVersions(name: string, open: () => OutsideStore | n
       isOlder(await catchUp(readModel).catch((error: unknown) => error))
       expect(await head()).to.deep.equal(before)
       const past = withCompanyAsOf({ ...core, model: readModel }, companyId, { revision: 5 }, async () => {})
-      isOlder(await past.catch((error: unknown) => error))
-      const buildPool = createPool(database.url, { max: 4, pipeline: true, read_schema: NEXT_SCHEMA })
+      expect(await past.catch((error: unknown) => error))
+        .to.be.instanceOf(Unavailable)
+        .with.property('message', 'the read model has another version')
+      const buildPool = createPool(database.url, { max: 4, pipeline: true, read_schemas: [NEXT_SCHEMA] })
       const { pool, store } = core
       isOlder(await rebuild({ pool, buildPool, store, model: readModel }).catch((error: unknown) => error))
       await buildPool.end()

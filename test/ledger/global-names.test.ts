@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { registerCompany } from '#commands/companies.ts'
 import { CreateStoreInput, createStore } from '#commands/stores.ts'
-import { CreateUserInput, createUser } from '#commands/users.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import { findStore } from '#queries/stores.ts'
@@ -11,9 +10,8 @@ import { companyRegistered } from '../support/facts.ts'
 import { untilBlocked } from '../support/lock-waits.ts'
 
 const COMPANIES = [1, 2]
-const TAKEN = { refused: 'duplicate_resource', details: { field: 'email' } }
+const TAKEN = { refused: 'duplicate_resource', details: { field: 'alias' } }
 
-const user = (email: string) => CreateUserInput.parse({ name: 'Rui', email, role: 'owner', password_hash: 'x' })
 const store = (alias: string) => CreateStoreInput.parse({ alias, commission_percentage: '5' })
 
 describe('names that are unique in the whole service', () => {
@@ -28,16 +26,6 @@ describe('names that are unique in the whole service', () => {
     }
   })
   after(() => core.close())
-
-  it('are given once, whoever asks at the same time', async () => {
-    const emails = Array.from({ length: 20 }, (_, index) => `rui${index}@ipe.example`)
-    const asked = emails.flatMap((email) =>
-      COMPANIES.map((id) => runAsSystem(core.writer, id, createUser, user(email))),
-    )
-    const answers = await Promise.all(asked)
-    expect(answers.filter((answer) => (answer as { id?: number }).id)).to.have.length(emails.length)
-    expect(answers.filter((answer) => 'refused' in (answer as object))).to.deep.equal(emails.map(() => TAKEN))
-  })
 
   it('belong to one store, whichever company and process asks at the same time [STORE-1]', async () => {
     const another = await openCore({
@@ -78,8 +66,10 @@ describe('names that are unique in the whole service', () => {
     const other = await core.pool.connect()
     try {
       await other.query('begin')
-      await other.query(`insert into ops.user_credentials values (900, $1, 'ana@ipe.example', 'x')`, [COMPANIES[0]])
-      const answer = runAsSystem(core.writer, COMPANIES[1] as number, createUser, user('ana@ipe.example'))
+      await other.query(`insert into ops.store_secrets (store_id, company_id, alias) values (900, $1, 'padaria')`, [
+        COMPANIES[0],
+      ])
+      const answer = runAsSystem(core.writer, COMPANIES[1] as number, createStore, store('padaria'))
       await untilBlocked(core.pool)
       await other.query('commit')
       expect(await answer).to.deep.equal(TAKEN)

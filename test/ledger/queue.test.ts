@@ -37,22 +37,25 @@ describe('queue', () => {
 
   const start = (limits = {}): void => {
     running = []
-    queue = createQueue<Item>({ groupCommands: 32, lanes: 2, waitingCommands: 100, ...limits }, (group) => {
-      return new Promise((resolve, reject) => {
-        const leave = (settle: () => void) => () => {
-          running.splice(running.indexOf(me), 1)
-          settle()
-          return settled()
-        }
-        const me: Running = {
-          names: group.map(({ name }) => name),
-          companies: new Set(group.map(({ companyId }) => companyId)),
-          end: leave(resolve),
-          fail: leave(() => reject(new Error('a bug in a group'))),
-        }
-        running.push(me)
-      })
-    })
+    queue = createQueue<Item>(
+      { groupCommands: 32, lanes: 2, largeLanes: 1, waitingCommands: 100, ...limits },
+      (group) => {
+        return new Promise((resolve, reject) => {
+          const leave = (settle: () => void) => () => {
+            running.splice(running.indexOf(me), 1)
+            settle()
+            return settled()
+          }
+          const me: Running = {
+            names: group.map(({ name }) => name),
+            companies: new Set(group.map(({ companyId }) => companyId)),
+            end: leave(resolve),
+            fail: leave(() => reject(new Error('a bug in a group'))),
+          }
+          running.push(me)
+        })
+      },
+    )
   }
   const push = async (...items: Item[]): Promise<void> => {
     for (const each of items) queue.push(each)
@@ -65,12 +68,24 @@ describe('queue', () => {
   allowNoStrayRejections()
   beforeEach(() => start())
 
-  it('groups what arrived in one turn, of any companies, in order of arrival', async () => {
+  it('groups what arrived in one turn: one of each company, and again', async () => {
     await push(item(1, 'a'), item(2, 'b'), item(1, 'c'), item(3, 'd'))
-    expect(groups()).to.deep.equal([['a', 'b', 'c', 'd']])
+    expect(groups()).to.deep.equal([['a', 'b', 'd', 'c']])
+  })
+
+  it('takes the companies in turns, so that one that sends much fills no group of others [OPS-60]', async () => {
+    start({ lanes: 1 })
+    await push(item(1, 'under way'))
+    const many = range(100, 'a')
+    await push(...many.slice(0, 40).map((name) => item(2, name)), item(3, 'b0'), item(3, 'b1'), item(4, 'c0'))
+    await first().end()
+    expect(groups()).to.deep.equal([['a0', 'b0', 'c0', 'a1', 'b1', ...many.slice(2, 29)]])
+    await first().end()
+    expect(groups()).to.deep.equal([many.slice(29, 40)])
   })
 
   it('groups 32 commands and no more', async () => {
+    start({ waitingCommands: 1_000 })
     const names = range(70)
     await push(...names.map((name) => item(1, name)))
     expect(groups()).to.deep.equal([names.slice(0, 32)])
@@ -90,7 +105,7 @@ describe('queue', () => {
     expect(groups()).to.deep.equal([['small', 'after'], ['large']])
     start()
     await push(item(1, 'large', 90), item(2, 'after'))
-    expect(groups()).to.deep.equal([['large'], ['after']])
+    expect(groups()).to.deep.equal([['after'], ['large']])
   })
 
   it('runs two groups at once, and only over disjoint companies', async () => {
@@ -120,13 +135,19 @@ describe('queue', () => {
     expect(groups()).to.deep.equal([['a']])
   })
 
-  it('takes a large request next when it waited first, and not for ever later ones that fit better', async () => {
-    start({ lanes: 1, waitingCommands: 1000 })
-    await push(item(1, 'a'), item(2, 'large', 500), item(3, 'b'))
-    expect(groups()).to.deep.equal([['a', 'b']])
-    await push(...range(40, 'late-').map((name) => item(4, name)))
+  it('has a lane of their own for large requests, of companies in turns: small ones of others wait for none of them [OPS-60]', async () => {
+    start({ lanes: 1, waitingCommands: 10_000 })
+    await push(item(1, 'large 1', 500), item(1, 'small after large'), item(1, 'large 2', 500), item(2, 'large 3', 500))
+    expect(groups()).to.deep.equal([['large 1']])
+    await push(item(3, 'small'))
+    expect(groups()).to.deep.equal([['large 1'], ['small']])
     await first().end()
-    expect(groups()).to.deep.equal([['large']])
+    expect(groups(), 'the companies in turns, each in order').to.deep.equal([['small'], ['large 3']])
+    await first().end()
+    expect(groups()).to.deep.equal([['large 3'], ['small after large']])
+    await first().end()
+    await first().end()
+    expect(groups()).to.deep.equal([['large 2']])
   })
 
   it('starts the next group as soon as a lane is free, with all that arrived meanwhile', async () => {
@@ -138,15 +159,17 @@ describe('queue', () => {
     expect(groups()).to.deep.equal([['b', 'c', 'd']])
   })
 
-  it('refuses as unavailable what would make too many commands wait, and accepts again when some have gone [HTTP-13, OPS-28]', async () => {
+  it('refuses as unavailable what a company sends beyond its share, and nobody else [HTTP-13, OPS-28, OPS-60]', async () => {
     await push(item(1, 'under way'))
-    await push(item(1, 'a', 60), item(1, 'b', 40))
-    expect(() => queue.push(item(2, 'c'))).to.throw(Unavailable)
+    await push(item(1, 'a', 30), item(1, 'b', 20))
+    expect(() => queue.push(item(1, 'c'))).to.throw(Unavailable)
+    expect([queue.used, queue.refused]).to.deep.equal([50, 1])
+    await push(item(2, 'd', 31))
+    expect(groups()).to.deep.equal([['under way'], ['d']])
     await first().end()
-    expect(groups()).to.deep.equal([['a']])
-    await push(item(2, 'd', 60))
-    expect(groups()).to.deep.equal([['a'], ['d']])
-    expect(() => queue.push(item(3, 'e', 61))).to.throw(Unavailable)
+    expect(groups()).to.deep.equal([['d'], ['a']])
+    await push(item(1, 'f'))
+    expect(queue.used).to.equal(21)
   })
 
   it('accepts a request larger than the bound when nothing else waits: it could never be accepted otherwise', async () => {
@@ -155,7 +178,7 @@ describe('queue', () => {
   })
 
   it('counts a request without commands as one, so that they cannot pile up', () => {
-    for (const name of range(100)) queue.push(item(1, name, 0))
+    for (const name of range(50)) queue.push(item(1, name, 0))
     expect(() => queue.push(item(1, 'one more', 0))).to.throw(Unavailable)
   })
 
@@ -187,7 +210,7 @@ describe('queue', () => {
 
   it('goes on after a group that could not even be started', async () => {
     const ran: string[] = []
-    const broken = createQueue<Item>({ groupCommands: 1, lanes: 1, waitingCommands: 100 }, ([each]) => {
+    const broken = createQueue<Item>({ groupCommands: 1, lanes: 1, largeLanes: 1, waitingCommands: 100 }, ([each]) => {
       ran.push((each as Item).name)
       throw new Error('a bug before the first await')
     })
@@ -219,7 +242,7 @@ describe('queue', () => {
                 expect([...companies].filter((id) => other.companies.has(id))).to.deep.equal([])
             }
           }
-          expect(running.length).to.be.at.most(2)
+          expect(running.length).to.be.at.most(3)
         }
         const end = async (how: 'end' | 'fail'): Promise<void> => {
           const group = running.at(-1)

@@ -2,6 +2,9 @@ import { expect } from 'chai'
 import { ensureLedger } from '#ledger/ledgers.ts'
 import { type ReadModel, versionOf } from '#ledger/projection.ts'
 import { ensureReadModel } from '#ledger/rebuild/rebuild.ts'
+import { purgeFormer, readSchemasOf } from '#ledger/rebuild/version.ts'
+import { OtherVersion } from '#lib/other-version.ts'
+import { createPool } from '#postgres/pool.ts'
 import { useDatabase } from '../support/database.ts'
 import { createOutsideStore } from '../support/outside-store.ts'
 import { until } from '../support/wait.ts'
@@ -55,7 +58,35 @@ describe('read schema', () => {
     expect(await given.rows()).to.deep.equal(before)
     expect(await given.version()).to.deep.equal([{ version: 'newer' }])
     expect(await ensure(newer)).to.equal(null)
-    expect(await given.schemas()).to.deep.equal(['read'])
+    expect(await given.schemas()).to.deep.equal(['read', 'read_1'])
+  })
+
+  it('is refused by a program that is older than it, which touches nothing [OPS-37]', async () => {
+    await given.fill()
+    await ensure(newer)
+    const failure = await ensure(counterModel).catch((error: unknown) => error)
+    expect(failure).to.be.instanceOf(OtherVersion)
+    expect(String(failure)).to.include('a newer version of this program (number 2, and this one makes 1)')
+    expect(await given.version()).to.deep.equal([{ version: 'newer' }])
+    expect(await given.schemas()).to.deep.equal(['read', 'read_1'])
+  })
+
+  it('stays what it was for the older processes that still read, until their tables are emptied [OPS-37]', async () => {
+    await given.fill()
+    const older = createPool(database.url, { max: 1, read_schemas: readSchemasOf(counterModel) })
+    const sum = async () =>
+      (await older.query({ name: 'sum', text: 'select sum(value)::int from counters' })).rows[0].sum
+    expect(await sum()).to.equal(60)
+    await ensure(newer)
+    await given.harness.pool.query('update read.counters set value = 100')
+    expect(await sum(), 'as it was').to.equal(60)
+    expect(await purgeFormer(given.pool), 'not yet').to.equal(0)
+    await given.harness.pool.query(`update ops.read_model set since = since - interval '11 minutes'`)
+    expect(await purgeFormer(given.pool)).to.equal(1)
+    expect(await purgeFormer(given.pool)).to.equal(0)
+    const failure = await sum().catch((error: unknown) => error)
+    await older.end()
+    expect(failure, 'rather than what it does not understand').to.match(/"value" does not exist/)
   })
 
   it('is made anew when it is gone [OPS-12]', async () => {
@@ -75,7 +106,7 @@ describe('read schema', () => {
     expect(await given.version()).to.deep.equal([{ version: counterModel.version }])
     await given.fill(4, 100)
     expect(await ensure(newer)).to.include({ events: 64 })
-    expect(await given.schemas()).to.deep.equal(['read'])
+    expect(await given.schemas()).to.deep.equal(['read', 'read_1'])
   })
 
   it('is made once by processes that start together, the others waiting for as long as that takes [OPS-12]', async () => {

@@ -10,7 +10,7 @@ import { empty, type Harness, openHarness } from './writer-harness.ts'
 export const BUILDER = 'rebuild under test'
 
 /** The counters' projections as another version of the service has them. */
-export const newer: ReadModel = { ...counterModel, version: 'newer' }
+export const newer: ReadModel = { ...counterModel, number: 2, version: 'newer' }
 
 /** A writer on counters of two companies, and the connections that a rebuild of their table needs. */
 export interface ReadTables {
@@ -35,7 +35,7 @@ export async function openReadTables(url: string, store: EventStore | null = nul
   const pool = createPool(url, { max: 4 })
   const buildPool = createPool(url, {
     max: 6,
-    read_schema: NEXT_SCHEMA,
+    read_schemas: [NEXT_SCHEMA],
     pipeline: true,
     statement_timeout_ms: 0,
     application_name: BUILDER,

@@ -86,6 +86,7 @@ describe('a search in a ledger', () => {
           yield { ...(template as Envelope), revision }
         }
       },
+      async *pick() {},
       async *streams() {},
     }
     const far = { toRevision: 10 * EVENTS_OF_A_SCAN, types: ['Unheard'], subject: null, limit: 5 }

@@ -45,8 +45,9 @@ export async function openHarness(
       if (rows.length === 0) await pool.query(counterDdl)
     })
   await pool.query(
-    'insert into ops.read_model (version) values ($1) on conflict (only_row) do update set version = excluded.version',
-    [counterModel.version],
+    `insert into ops.read_model (version, number) values ($1, $2)
+     on conflict (only_row) do update set version = excluded.version, number = excluded.number`,
+    [counterModel.version, counterModel.number],
   )
   for (const company of companies) await ensureLedger(pool, company)
   const store = outside ?? createPostgresStore(pool)
@@ -58,7 +59,7 @@ export async function openHarness(
       store,
       model: counterModel,
       ids: createIdAllocator(pool),
-      limits: { groupCommands: 32, lanes: 2, waitingCommands: 1000 },
+      limits: { groupCommands: 32, lanes: 2, largeLanes: 1, waitingCommands: 5_000 },
       reactors: [echo],
       newId: v7,
       onCommitted: (moved) => {
@@ -69,7 +70,7 @@ export async function openHarness(
     })
   const another = () => {
     const writerPool = createPool(url, {
-      max: 3,
+      max: 4,
       pipeline: true,
       keyLookupsOnly: true,
       lock_timeout_ms,

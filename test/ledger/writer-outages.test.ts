@@ -190,7 +190,7 @@ describe('writer, when Postgres fails it', () => {
   })
 
   it('writes nothing into tables of another version, says that it is outdated, and is unavailable [LEDGER-12]', async () => {
-    await harness.pool.query(`update ops.read_model set version = 'newer'`)
+    await harness.pool.query(`update ops.read_model set version = 'newer', number = 2`)
     const failures = await Promise.all([failureOf(run(1, 'key')), failureOf(run(2)), failureOf(run(2))])
     for (const failure of failures) expect(failure).to.be.instanceOf(Unavailable)
     expect(harness.logged).to.include('outdated')

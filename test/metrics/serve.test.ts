@@ -32,7 +32,7 @@ describe('/metrics', () => {
     const sale = sales.route('/api/v1/sales/:id').all(routed('/api/v1/sales/:id'))
     sale.get((_request, response) => void response.json({}))
     sale.post((request) => void request.socket.destroy())
-    open(async () => ({}), sales)
+    open(async () => ({ parts: {} }), sales)
     servers.push(server)
     await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}`

@@ -91,7 +91,7 @@ async function openTill({ core: { pool } }: TestApi, companyId: number, userId: 
     [companyId, userId],
   )
   const { generation, start } = rows[0] as { generation: number; start: number }
-  const { token } = await createTokens(pool, null).issue({ companyId, userId, generation })
+  const { token } = await createTokens(pool, null).issue({ companyId, userId, generation, personGeneration: 0 })
   return { token, start }
 }
 

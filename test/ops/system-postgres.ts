@@ -16,15 +16,17 @@ export interface SystemPostgres {
   stop(): Promise<void>
 }
 
-const PROGRAMS = ['initdb', 'pg_ctl', 'postgres', 'pg_dump', 'pg_restore', 'createdb']
+/** What a server, its standby and its dumps take. */
+const PROGRAMS = ['pg_basebackup', 'initdb', 'pg_ctl', 'postgres', 'pg_dump', 'pg_restore', 'createdb']
 /** Where Debian and Ubuntu keep them, by version. */
 const DEBIAN = '/usr/lib/postgresql'
 const OLDEST = 15
+export const NOT_INSTALLED = `no PostgreSQL ${OLDEST} or newer with server and client programs is installed`
 
 /** Starts one with nothing in it; where there is none, the reason. A dump needs programs as new as the server, which npm's Postgres lacks. */
 export async function startSystemPostgres(): Promise<SystemPostgres | string> {
   const programs = await findPrograms()
-  if (!programs) return `no PostgreSQL ${OLDEST} or newer with server and client programs is installed`
+  if (!programs) return NOT_INSTALLED
   const owner = await accountForPostgres()
   const home = await mkdtemp(join(tmpdir(), 'tillbook-system-postgres-'))
   if (owner) await chown(home, owner.uid, owner.gid)
@@ -44,7 +46,8 @@ export async function startSystemPostgres(): Promise<SystemPostgres | string> {
   }
 }
 
-async function findPrograms(): Promise<string | null> {
+/** The folder of the newest that are complete. */
+export async function findPrograms(): Promise<string | null> {
   const versions = await readdir(DEBIAN).catch(() => [])
   const newestFirst = versions.sort((a, b) => Number(b) - Number(a)).map((version) => join(DEBIAN, version, 'bin'))
   for (const folder of [...newestFirst, ...(process.env.PATH ?? '').split(delimiter)]) {
@@ -63,7 +66,7 @@ async function versionOf(folder: string): Promise<number> {
 }
 
 /** PostgreSQL does not run as root. */
-async function accountForPostgres(): Promise<{ uid: number; gid: number } | null> {
+export async function accountForPostgres(): Promise<{ uid: number; gid: number } | null> {
   if (process.getuid?.() !== 0) return null
   const [uid, gid] = await Promise.all(['-u', '-g'].map((flag) => run('id', [flag, 'postgres'])))
   return { uid: Number(uid?.stdout), gid: Number(gid?.stdout) }

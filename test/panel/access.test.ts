@@ -58,6 +58,37 @@ describe('access to the panel', () => {
     expect(Number(headers.get('retry-after'))).to.be.above(0)
   })
 
+  it('knows a browser that was here before, whatever others guess beside it, and opens nothing by that [PANEL-40]', async () => {
+    const [, device = ''] = (await owner.logIn()).headers.getSetCookie()
+    expect(device).to.match(
+      /^tillbook-device=tb_device_[\w-]{43}; Max-Age=34560000; Path=\/; Expires=[^;]+; HttpOnly; SameSite=Lax$/,
+    )
+    await owner.submit('/painel/clientes', {}, '/painel/sair')
+    const [cookie = ''] = device.split(';')
+    expect(owner.cookie()).to.include(cookie)
+    expect((await stranger('/painel/clientes', { headers: { cookie } })).status).to.equal(303)
+    const enter = (password: string) =>
+      stranger('/painel/entrar', { method: 'POST', body: new URLSearchParams({ email: owner.email, password }) })
+    for (let n = 0; n < 10; n++) expect((await enter('uma senha errada')).status).to.equal(401)
+    expect((await enter(owner.password)).status).to.equal(429)
+    const again = await owner.logIn()
+    expect(again.status).to.equal(303)
+    expect(again.headers.getSetCookie()[1]).to.include(`${cookie};`)
+  })
+
+  it('knows a browser for several who share it, and takes no cookie that was made elsewhere [PANEL-40]', async () => {
+    const other = await panelUser(api, company)
+    const body = new URLSearchParams({ email: other.email, password: other.password })
+    const deviceOf = async (cookie: string) => {
+      const { headers } = await stranger('/painel/entrar', { method: 'POST', body, headers: { cookie } })
+      return /^tillbook-device=([^;]+)/.exec(headers.getSetCookie()[1] ?? '')?.[1]
+    }
+    const [, mine = ''] = /tillbook-device=([^;]+)/.exec(owner.cookie()) ?? []
+    expect(await deviceOf(`tillbook-device=${mine}`)).to.equal(mine)
+    const planted = `tb_device_${'A'.repeat(43)}`
+    expect(await deviceOf(`tillbook-device=${planted}`)).not.to.equal(planted)
+  })
+
   it('ends the session when somebody leaves [PANEL-4]', async () => {
     const { to } = await owner.submit('/painel/clientes', {}, '/painel/sair')
     expect(to).to.match(/^\/painel\/entrar/)

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { checkTables } from '#audit/table-checks.ts'
 import { panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
 
 describe('panel: audit', () => {
@@ -83,6 +84,26 @@ describe('panel: audit', () => {
     )
     const altered = textIn((await verify()).html)
     expect(altered).to.include('O livro foi alterado').and.to.include('O conteúdo do evento foi alterado.')
+  })
+
+  it('tells owners which records are not what the ledger says, without their values [OPS-47]', async () => {
+    const id = await customer('Maria')
+    await checkTables(api.core, company.id)
+    expect(await shown('/painel/auditoria')).to.match(/Registros conferidos com o livro em .*, até a revisão/)
+    await api.core.pool.query(
+      `update read.customers set doc = replace(doc::text, 'Maria', 'Mario')::json where id = $1`,
+      [id],
+    )
+    await checkTables(api.core, company.id)
+    expect(await shown('/painel/auditoria'))
+      .to.include(`customers ${id} Alterado fora do livro doc.name`)
+      .and.not.include('Mario')
+    expect(await shown('/painel')).to.include('Registros que não conferem com o livro: 1')
+    const clerk = await panelUser(api, company, 'clerk')
+    expect(textIn((await clerk.get('/painel')).html)).not.to.include('não conferem')
+    const other = await panelUser(api, await api.company(), 'owner')
+    for (const path of ['/painel', '/painel/auditoria'])
+      expect(textIn((await other.get(path)).html), path).not.to.include('não conferem')
   })
 
   it('leads to any record as it was at a date and time [PANEL-18]', async () => {

@@ -1,5 +1,8 @@
 import { expect } from 'chai'
+import { v7 as uuidv7 } from 'uuid'
+import { revokeApiKey } from '#commands/api-keys.ts'
 import { switchOffWebhook } from '#commands/webhooks.ts'
+import { stepReplay } from '#webhooks/replays.ts'
 import { hiddenFields, panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
 
 const HOME = '/painel/integracoes'
@@ -122,6 +125,25 @@ describe('panel: integrations', () => {
       expect((await owner.get(path)).status).to.equal(404)
     })
 
+    it('belong to the company, wait while a key has them that is revoked, and are handed on [HOOK-51, HOOK-53, HOOK-54]', async () => {
+      const path = await registered()
+      expect(await shown(path)).to.include('Pertence a A empresa')
+      const key = await company.newKey(['catalog:read', 'customers:read', 'sales:read', 'finance:read'])
+      const handed = await owner.submit(`${path}/passar`, { api_key_id: String(key.id) })
+      expect(handed.to).to.equal(`${path}?feito=webhook-passado`)
+      await company.run(revokeApiKey, { id: key.id })
+      expect(await shown(path))
+        .to.include('Pausado')
+        .and.to.include('A chave do webhook foi revogada')
+        .and.not.to.include('Enviar teste')
+      await owner.submit(`${path}/passar`, { api_key_id: '' })
+      expect(await shown(path)).to.include('Ativo')
+      const other = await company.newKey(['webhooks:manage'])
+      await owner.submit(`${path}/editar`, { url: URL, events: 'sale.completed' })
+      const refused = await owner.submit(`${path}/passar`, { api_key_id: String(other.id) })
+      expect(problemsIn(refused.html).join()).to.include('a chave não tem o escopo sales:read')
+    })
+
     it('get another secret, shown once, with an overlap [PANEL-25]', async () => {
       const path = await registered()
       const { html } = await owner.submit(`${path}/trocar-segredo`, { overlap_hours: '2' })
@@ -150,7 +172,11 @@ describe('panel: integrations', () => {
       expect(test.to).to.match(/entregas\/[0-9a-f-]+\?feito=enviada$/)
       expect(await shown(test.to ?? '')).to.include('Entrega de teste do Tillbook')
 
-      expect(textIn((await owner.submit(`${path}/reenviar`, { after: '' })).html)).to.include('Entregas criadas: 1.')
+      expect((await owner.submit(`${path}/reenviar`, { after: '' })).to).to.equal(`${path}?feito=reenvio`)
+      expect(await shown(path)).to.match(/Último reenvio Situação Em andamento Entregas criadas 0/)
+      expect(textIn((await owner.submit(`${path}/reenviar`, { after: '' })).html)).to.include('está em andamento')
+      while ((await stepReplay(api.core.pool, uuidv7)) !== null);
+      expect(await shown(path)).to.match(/Último reenvio Situação Terminado Entregas criadas 1/)
       expect((await owner.submit(`${path}/reenviar`, { after: 'x' })).status).to.equal(422)
       const deliveries = (await company.get(`${path.replace(HOME, '')}/deliveries`)).body.data
       expect(deliveries.map(({ event, replay }: { event: string; replay: boolean }) => [event, replay])).to.deep.equal([

@@ -95,7 +95,7 @@ describe('panel: settings', () => {
 
   describe('users', () => {
     const PATH = `${HOME}/usuarios`
-    const fields = { name: 'Bia', email: 'bia@loja.example', role: 'clerk', password: 'segredo da bia' }
+    const fields = { name: 'Bia', email: 'bia@loja.example', role: 'clerk' }
     let people = 0
     const create = async (more: Partial<typeof fields> = {}) => {
       const person = { ...fields, email: `bia${++people}@loja${company.id}.example`, ...more }
@@ -103,30 +103,23 @@ describe('panel: settings', () => {
       const id = Math.max(...[...(await owner.get(HOME)).html.matchAll(/usuarios\/(\d+)"/g)].map(([, n]) => Number(n)))
       return { ...person, ...sent, id, path: `${PATH}/${id}` }
     }
-    const enters = async ({ email, password }: { email: string; password: string }) =>
-      (await owner.post('/painel/entrar', { email, password })).status === 303
-
-    it('are created with a password that is kept nowhere in the open [PANEL-28]', async () => {
+    it('are invited, and listed from then on [PANEL-28, PANEL-50]', async () => {
       const bia = await create()
-      expect(bia.to).to.equal(`${HOME}?feito=criado`)
-      const { rows } = await api.core.pool.query(
-        `select count(*)::int as n from ledger.events where envelope::text like '%segredo da bia%'`,
-      )
-      expect(rows[0].n).to.equal(0)
-      expect(await enters(bia)).to.equal(true)
+      expect(bia.status).to.equal(200)
+      expect(await shown(bia.path))
+        .to.include(bia.email)
+        .and.to.include('Convidado')
     })
 
-    it('are refused where a field is wrong, and the password is not sent back [PANEL-12]', async () => {
+    it('are refused where a field is wrong [PANEL-12]', async () => {
       for (const [wrong, label] of [
         [{ email: 'bia' }, 'E-mail'],
-        [{ password: 'curta' }, 'Senha'],
         [{ role: 'rei' }, 'Papel'],
         [{ email: owner.email }, 'E-mail'],
       ] as const) {
         const { status, html } = await owner.submit(`${PATH}/novo`, { ...fields, ...wrong })
         expect(status, label).to.be.oneOf([409, 422])
         expect(problemsIn(html).join(), label).to.include(label)
-        expect(html).not.to.include('segredo da bia')
       }
     })
 
@@ -148,22 +141,6 @@ describe('panel: settings', () => {
       expect((await bia.logIn()).status).to.equal(303)
     })
 
-    it('get a new password from an owner, and whatever they had open ends', async () => {
-      const bia = await panelUser(api, company, 'clerk')
-      await owner.submit(`${PATH}/${bia.id}/senha`, { password: 'outra senha boa' })
-      expect((await bia.get('/painel/clientes')).status).to.equal(303)
-      expect((await bia.logIn()).status).to.equal(401)
-      expect((await bia.logIn('outra senha boa')).status).to.equal(303)
-    })
-
-    it('do not change their own password where nobody asks for the old one', async () => {
-      const path = `${PATH}/${owner.id}/senha`
-      const { status, html } = await owner.submit(path, { password: 'senha de um intruso' })
-      expect(status).to.equal(422)
-      expect(problemsIn(html).join()).to.include('a própria senha se troca em')
-      expect((await owner.logIn()).status).to.equal(303)
-    })
-
     it('always leave one owner [PANEL-8]', async () => {
       const { status, html } = await owner.submit(`${PATH}/${owner.id}/editar`, { name: 'Ana', role: 'clerk' })
       expect(status).to.equal(409)
@@ -173,7 +150,7 @@ describe('panel: settings', () => {
 
     it('of another company do not exist', async () => {
       const stranger = await panelUser(api, await api.company())
-      for (const page of ['', '/editar', '/senha'])
+      for (const page of ['', '/editar'])
         expect((await owner.get(`${PATH}/${stranger.id}${page}`)).status, page).to.equal(404)
       const { _csrf = '', _key = '' } = hiddenFields((await owner.get(`${PATH}/novo`)).html, `${PATH}/novo`)
       expect((await owner.post(`${PATH}/${stranger.id}/desativar`, { _csrf, _key })).status).to.equal(404)
@@ -188,9 +165,6 @@ describe('panel: settings', () => {
     const { _csrf = '', _key = '' } = hiddenFields((await clerk.get('/painel/clientes/novo')).html, '/painel/clientes')
     const role = { _csrf, _key, name: 'Rei', role: 'owner' }
     expect((await clerk.post(`${HOME}/usuarios/${clerk.id}/editar`, role)).status).to.equal(403)
-    expect(
-      (await clerk.post(`${HOME}/usuarios/${owner.id}/senha`, { _csrf, _key, password: 'x'.repeat(9) })).status,
-    ).to.equal(403)
   })
 
   describe('own password', () => {

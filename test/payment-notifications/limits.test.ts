@@ -5,7 +5,17 @@ import { send } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { startFaultyApi } from '../support/faulty-api.ts'
 import { until } from '../support/wait.ts'
-import { addressOf, notify, type OnlineShop, openShop, paymentOf, stubProvider, told } from './shop.ts'
+import {
+  addressOf,
+  notify,
+  type OnlineShop,
+  openShop,
+  paymentOf,
+  SECRET,
+  signedHeaders,
+  stubProvider,
+  told,
+} from './shop.ts'
 
 describe('limits of the receiver of notifications', () => {
   const database = useDatabase()
@@ -26,7 +36,7 @@ describe('limits of the receiver of notifications', () => {
   const from = (address: string) => ({ 'x-forwarded-for': address })
   const plan = { type: 'plan' }
 
-  it('takes 60 a minute from one address, then answers 429 until the minute is over [RCV-10]', async () => {
+  it('takes 60 a minute from one address, then answers 429 until the minute is over, and keeps every one [RCV-10, RCV-11]', async () => {
     await open({ notificationsPerMinute: NOTIFICATIONS_PER_MINUTE })
     const before = (await shop.kept()).length
     const statuses: number[] = []
@@ -35,10 +45,25 @@ describe('limits of the receiver of notifications', () => {
     const { status, body, headers } = await notify(shop, order.id, plan)
     expect([status, body.error.code]).to.deep.equal([429, 'rate_limited'])
     expect(Number(headers.get('retry-after'))).to.be.within(1, 60)
-    // The first refusal is kept, the flood is not.
+    // Each is kept whole, with its answer.
     const kept = (await shop.kept()).slice(before)
-    expect(kept).to.have.length(61)
-    expect(kept.at(-1)).to.include({ outcome: 'refused', http_status: 429, payload: null, order_id: order.id })
+    expect(kept.map(({ http_status }) => http_status)).to.deep.equal([...Array(60).fill(200), ...Array(6).fill(429)])
+    for (const { payload, order_id } of kept)
+      expect({ payload, order_id }).to.deep.equal({ payload: JSON.stringify(plan), order_id: order.id })
+    expect(JSON.parse(kept.at(-1)?.response ?? '')).to.deep.equal(body)
+  })
+
+  it('keeps nothing of nobody’s beyond the limit, and answers alike [RCV-10, RCV-32]', async () => {
+    await open({ notificationsPerMinute: 1 })
+    await notify(shop, order.id, plan)
+    const [known, unknown] = [await notify(shop, order.id, plan), await notify(shop, 999_999, plan)]
+    const { request_id: _, ...error } = known.body.error
+    expect([unknown.status, unknown.body.error]).to.deep.equal([
+      429,
+      { ...error, request_id: unknown.body.error.request_id },
+    ])
+    expect(await shop.strangers()).to.deep.equal([])
+    expect((await shop.kept()).at(-1)).to.include({ http_status: 429, order_id: order.id })
   })
 
   it('counts what is refused too, before it is read [RCV-10]', async () => {
@@ -47,6 +72,23 @@ describe('limits of the receiver of notifications', () => {
       const [id, body] = expected === 400 ? [order.id, '{'] : [0, plan]
       expect((await notify(shop, id, body)).status).to.equal(expected)
     }
+  })
+
+  it('counts nothing that is signed, and lets it in whatever else came from its address; what is signed wrongly counts [RCV-21]', async () => {
+    await open({ notificationsPerMinute: 2 })
+    const signing = { ...shop, alias: await shop.store({ secret: SECRET }) }
+    const { id } = await shop.order(signing.alias)
+    const signed = () => notify(signing, id, told('1', { type: 'plan' }), signedHeaders('1', SECRET))
+    const forged = () => notify(signing, id, told('1', { type: 'plan' }), signedHeaders('1', 'another-secret'))
+    for (let n = 0; n < 5; n++) expect((await signed()).status).to.equal(200)
+    const others = [
+      await forged(),
+      await notify(shop, order.id, plan),
+      await forged(),
+      await notify(shop, order.id, plan),
+    ]
+    expect(others.map(({ status }) => status)).to.deep.equal([401, 200, 429, 429])
+    expect((await signed()).status).to.equal(200)
   })
 
   it('counts the client behind a trusted proxy [RCV-10]', async () => {

@@ -4,8 +4,9 @@ import { ProviderUnavailable } from '#payments/provider-port.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import type { Json } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
+import { panelUser, textIn } from '../support/panel.ts'
 import { until } from '../support/wait.ts'
-import { notify, type OnlineShop, openShop, paymentOf, stubProvider, told } from './shop.ts'
+import { notify, type OnlineShop, openShop, paymentOf, SECRET, signedHeaders, stubProvider, told } from './shop.ts'
 
 describe('the log of notifications', () => {
   const database = useDatabase()
@@ -108,29 +109,106 @@ describe('the log of notifications', () => {
     expect((await listed()).data[0]).to.include({ outcome: 'applied' })
   })
 
-  it('is without rows of requests that name no order, which are kept apart [RCV-11]', async () => {
-    await notify({ ...shop, alias: 'nao-existe' }, order.id, told('1'))
+  it('keeps of what is about nobody’s order its beginning only, apart [RCV-30]', async () => {
+    await shop.api.core.pool.query('delete from stranger_notifications')
+    const body = { ...told('1'), text: 'é'.repeat(2_000) }
+    await notify({ ...shop, alias: 'a'.repeat(150) }, order.id, body)
+    await notify(shop, 999_999, 'no json')
     expect((await listed()).data).to.deep.equal([])
-    expect((await shop.kept()).at(-1)).to.include({ company_id: null, order_id: null, outcome: 'refused' })
+    const [long, short] = await shop.strangers()
+    expect(long).to.include({
+      store_alias: 'a'.repeat(64),
+      order_path: String(order.id),
+      http_status: 404,
+      outcome: 'refused',
+    })
+    expect(JSON.stringify(body).startsWith((long?.payload ?? 'x').replace(/\uFFFD$/, ''))).to.equal(true)
+    const { rows } = await shop.api.core.pool.query<{ bytes: number }>(
+      'select max(pg_column_size(s.*)) as bytes from stranger_notifications s',
+    )
+    expect(rows[0]?.bytes).to.be.within(700, 1_024)
+    expect(short).to.include({ store_alias: shop.alias, http_status: 400, outcome: 'refused', payload: '"no json"' })
   })
 
-  it('forgets strangers’ requests after a month, and those about orders after more than a year [RCV-11]', async () => {
+  it('keeps so many of nobody’s, the newest, however many come [RCV-30]', async () => {
+    const { pool } = shop.api.core
+    await pool.query('delete from stranger_notifications')
+    await notify(shop, 999_999, 'first')
+    // As if all other slots had been filled since.
+    await pool.query(
+      `select setval('ops.stranger_notification_ids', last_value + 49999) from ops.stranger_notification_ids`,
+    )
+    await notify(shop, 999_999, 'second')
+    expect((await shop.strangers()).map(({ payload, http_status }) => [payload, http_status])).to.deep.equal([
+      ['"second"', 400],
+    ])
+  })
+
+  it('keeps what is signed and what is not up to 8 MiB an hour of each store, and counts the rest, which is shown [RCV-31]', async () => {
+    const { pool } = shop.api.core
+    const owner = await panelUser(shop.api, shop.company, 'owner')
+    const signing = { ...shop, alias: await shop.store({ secret: SECRET }) }
+    const { id } = await shop.order(signing.alias)
+    const signed = () => notify(signing, id, told('1', { type: 'plan' }), signedHeaders('1', SECRET))
+    const forged = () => notify(signing, id, told('1', { type: 'plan' }))
+    expect([(await forged()).status, (await signed()).status]).to.deep.equal([401, 200])
+    const before = (await shop.kept()).length
+    // A stranger has filled the hour.
+    await pool.query(
+      `update payment_notification_hours set kept_bytes = 8388608 - 1024
+       where not is_signed and store_id = (select id from stores where alias = $1)`,
+      [signing.alias],
+    )
+    const replies = [await forged(), await forged(), await signed(), await notify(shop, order.id, { type: 'plan' })]
+    expect(replies.map(({ status }) => status)).to.deep.equal([401, 401, 200, 200])
+    const kept = (await shop.kept()).slice(before)
+    expect(kept.map(({ http_status, order_id }) => [http_status, order_id])).to.deep.equal([
+      [200, id],
+      [200, order.id],
+    ])
+    const { rows } = await pool.query<{ is_signed: boolean; kept: number; counted: number; store_id: number }>(
+      `select h.store_id, is_signed, kept, counted from payment_notification_hours h join stores s on s.id = h.store_id
+       where s.alias = $1 order by is_signed`,
+      [signing.alias],
+    )
+    expect(rows.map(({ store_id: _, ...row }) => row)).to.deep.equal([
+      { is_signed: false, kept: 1, counted: 2 },
+      { is_signed: true, kept: 2, counted: 0 },
+    ])
+    const page = textIn((await owner.get(`/painel/loja/lojas/${rows[0]?.store_id}`)).html)
+    expect(page).to.include('só foram contadas, porque vieram demais em uma hora: 2.')
+    // The next hour begins anew.
+    await pool.query(`update payment_notification_hours set hour = hour - interval '1 hour'`)
+    await forged()
+    expect((await shop.kept()).slice(before)).to.have.length(3)
+  })
+
+  it('forgets strangers’ requests after a month, refused ones after three, and those about orders after more than a year [RCV-11, RCV-30]', async () => {
     const { pool } = shop.api.core
     await pool.query('delete from payment_notifications')
-    const insert = `insert into payment_notifications (store_alias, order_path, company_id, order_id, request_id, received_at)
-      values ($1, '1', $2, $3, gen_random_uuid(), now() - make_interval(days => $4))`
-    for (const [name, days] of [
-      ['kept', 29],
-      ['gone', 31],
+    await pool.query('delete from stranger_notifications')
+    const insert = `insert into payment_notifications (store_alias, order_path, company_id, order_id, request_id, received_at, outcome)
+      values ($1, '1', $2, $3, gen_random_uuid(), now() - make_interval(days => $4), $5)`
+    for (const [name, days, outcome] of [
+      ['kept', 89, 'refused'],
+      ['gone', 91, 'refused'],
+      ['kept', 399, 'applied'],
+      ['gone', 401, 'applied'],
+      ['kept', 399, null],
     ])
-      await pool.query(insert, [name, null, null, days])
-    for (const [name, days] of [
-      ['kept', 399],
-      ['gone', 401],
+      await pool.query(insert, [name, shop.company.id, order.id, days, outcome])
+    for (const [slot, days] of [
+      [1, 29],
+      [2, 31],
     ])
-      await pool.query(insert, [name, shop.company.id, order.id, days])
-    expect(await purgeNotifications(pool)).to.equal(2)
+      await pool.query(
+        `insert into stranger_notifications (slot, id, store_alias, order_path, request_id, received_at)
+         values ($1::int, $1::int, 'x', '1', gen_random_uuid(), now() - make_interval(days => $2))`,
+        [slot, days],
+      )
+    expect(await purgeNotifications(pool)).to.equal(3)
     const { rows } = await pool.query<{ store_alias: string }>('select store_alias from payment_notifications')
-    expect(rows).to.deep.equal([{ store_alias: 'kept' }, { store_alias: 'kept' }])
+    expect(rows.map(({ store_alias }) => store_alias)).to.deep.equal(['kept', 'kept', 'kept'])
+    expect(await shop.strangers()).to.have.length(1)
   })
 })

@@ -194,6 +194,23 @@ describe('the receiver of payment notifications', () => {
       expect(provider.asked).to.deep.equal([])
     })
 
+    it('tells nothing of its orders to who does not sign: those that are there and those that are not are alike [RCV-20]', async () => {
+      const answers: unknown[] = []
+      const foreign = await shop.order()
+      for (const order of [mine.id, foreign.id, 999_999_999, 0, 'abc']) {
+        for (const headers of [{}, signedHeaders(id, 'another-secret')]) {
+          const { status, body } = await notify(signedShop, order, told(id), headers)
+          const { request_id: _, ...error } = body.error
+          answers.push([status, error])
+        }
+        expect((await notify(signedShop, order, told(id), signedHeaders(id, SECRET))).status).to.equal(
+          order === mine.id ? 200 : 404,
+        )
+      }
+      expect(answers[0]).to.have.property('0', 401)
+      for (const answer of answers) expect(answer).to.deep.equal(answers[0])
+    })
+
     it('wants a signature for other types too [RCV-6]', async () => {
       const body = told(id, { type: 'plan' })
       expect((await notify(signedShop, mine.id, body)).status).to.equal(401)

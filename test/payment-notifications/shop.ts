@@ -57,10 +57,22 @@ export function stubProvider(): StubProvider {
 
 /** A notification as kept. */
 export interface Kept {
+  readonly request_id: string
   readonly company_id: number | null
   readonly order_id: number | null
   readonly payload: string | null
   readonly response: string | null
+  readonly http_status: number | null
+  readonly duration_ms: number | null
+  readonly outcome: string | null
+}
+
+/** A notification about nobody's order as kept. */
+export interface Stranger {
+  readonly request_id: string
+  readonly store_alias: string
+  readonly order_path: string
+  readonly payload: string | null
   readonly http_status: number | null
   readonly duration_ms: number | null
   readonly outcome: string | null
@@ -76,8 +88,10 @@ export interface OnlineShop {
   store(options?: { secret?: string | null; sandbox?: boolean; token?: string | null }): Promise<string>
   orderNow(id: number): Promise<OrderObject>
   revision(): Promise<number>
-  /** Everything that is in the log, oldest first. */
+  /** Everything that is in the log of orders, oldest first. */
   kept(): Promise<Kept[]>
+  /** What is kept of nobody's, oldest first. */
+  strangers(): Promise<Stranger[]>
   close(): Promise<void>
 }
 
@@ -119,6 +133,9 @@ export async function openShop(databaseUrl: string, options: TestApiOptions): Pr
     },
     async kept() {
       return (await pool.query<Kept>('select * from payment_notifications order by id')).rows
+    },
+    async strangers() {
+      return (await pool.query<Stranger>('select * from stranger_notifications order by id')).rows
     },
     close: () => api.close(),
   }

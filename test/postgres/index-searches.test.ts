@@ -2,10 +2,11 @@ import { expect } from 'chai'
 import type { Pool, QueryConfig } from 'pg'
 import { purgeTokens } from '#access/sync-access.ts'
 import { purgeAnswers } from '#ledger/write/idempotency.ts'
-import { purgeNotifications } from '#payments/notification-log.ts'
+import { purgeNotificationHours, purgeNotifications } from '#payments/notification-log.ts'
 import { claimSweeps, purgeSweeps } from '#payments/sweep.ts'
 import { createPool } from '#postgres/pool.ts'
 import { purgeDeliveries } from '#webhooks/outbox.ts'
+import { purgeReplays } from '#webhooks/replays.ts'
 import { startApi } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 
@@ -15,6 +16,8 @@ const RECURRING: Record<string, readonly [column: string, run: (pool: Pool) => P
   'purge of tokens': ['LEAST', purgeTokens],
   'purge of deliveries': ['created_at', purgeDeliveries],
   'purge of notifications': ['received_at', purgeNotifications],
+  'purge of hours of notifications': ['hour', purgeNotificationHours],
+  'purge of replays': ['finished_at', purgeReplays],
   'purge of sweeps': ['attempted_at', purgeSweeps],
   'claim of sweeps': ['attempted_at', (pool) => claimSweeps(pool, [60, 300], 8)],
 }

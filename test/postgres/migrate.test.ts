@@ -5,6 +5,7 @@ import { expect } from 'chai'
 import { migrate } from '#postgres/migrate.ts'
 import { useDatabase } from '../support/database.ts'
 import { administer } from '../support/server.ts'
+import { until } from '../support/wait.ts'
 
 describe('migrate', () => {
   const database = useDatabase()
@@ -15,7 +16,9 @@ describe('migrate', () => {
     folder = await mkdtemp(join(tmpdir(), 'tillbook-migrations-'))
     lines = []
     await administer(database.url, (client) =>
-      client.query('drop schema if exists ops cascade; drop schema if exists trial cascade'),
+      client.query(
+        'drop schema if exists ops cascade; drop schema if exists trial cascade; drop schema if exists ops_trial cascade',
+      ),
     )
   })
   afterEach(() => rm(folder, { recursive: true }))
@@ -64,6 +67,63 @@ describe('migrate', () => {
     await rm(join(folder, '002_future.sql'))
     const failure = await run().catch((error) => error)
     expect(failure).to.match(/newer version.*002_future/)
+  })
+
+  it('locks nothing where there is nothing to do [OPS-36]', async () => {
+    await write('001_schema.sql', 'create schema trial;')
+    await run()
+    await administer(database.url, async (other) => {
+      // All that a migration could want; whoever waits for any of it never comes back.
+      await other.query('begin; lock table ops.migrations in exclusive mode; select pg_advisory_lock(8314159266)')
+      await run()
+    })
+    expect(lines).to.have.length(1)
+  })
+
+  it('upgrades no database that was not to be, unless there is nothing in it [OPS-38]', async () => {
+    await write('001_schema.sql', 'create schema trial;')
+    const careful = () => migrate(database.url, { folder, log: (line) => lines.push(line), upgrades: false })
+    await careful()
+    await careful()
+    await write('002_more.sql', 'create table trial.notes (id int);')
+    expect(await careful().catch((error) => error)).to.match(/older version of this program: start the service/)
+    expect(lines).to.deep.equal(['migration 001_schema applied'])
+  })
+
+  it('waits for a long reader without holding others up, says for whom, and goes on by itself [OPS-36]', async () => {
+    await write('001_schema.sql', 'create schema ops_trial; create table ops_trial.notes (id int); ')
+    await run()
+    await write(
+      '002_more.sql',
+      'create table ops_trial.more (id int); alter table ops_trial.notes add column text text;',
+    )
+    await administer(database.url, async (dump) => {
+      await dump.query(`set application_name = 'pg_dump'; begin; lock table ops_trial.notes in access share mode`)
+      const { rows } = await dump.query('select pg_backend_pid() as pid')
+      const migrating = run()
+      let isDone = false
+      const writing = administer(database.url, async (writer) => {
+        const waits_ms: number[] = []
+        for (; !isDone; ) {
+          const began = performance.now()
+          await writer.query('insert into ops_trial.notes (id) values (1)')
+          waits_ms.push(performance.now() - began)
+        }
+        return waits_ms
+      })
+      await until(() => lines.length > 3, { what: 'several attempts' })
+      expect(lines.at(-1)).to.match(
+        new RegExp(`waits for process ${rows[0].pid} .pg_dump, idle in transaction, query of 20`),
+      )
+      isDone = true
+      const waits_ms = await writing
+      expect(waits_ms.length).to.be.above(100)
+      // Twice the wait that is allowed, because the machine is shared.
+      expect(Math.max(...waits_ms)).to.be.below(200)
+      await dump.query('commit')
+      await migrating
+    })
+    expect(lines.at(-1)).to.equal('migration 002_more applied')
   })
 })
 

@@ -9,7 +9,7 @@ import {
   receivableCreated,
   settlement,
 } from '../support/facts.ts'
-import { COMPANY_ID, from, given, minute } from '../support/given.ts'
+import { COMPANY_ID, from, given, lineageOf, minute } from '../support/given.ts'
 
 const ana = { customer_id: 9, customer_external_id: 'c9', customer_name: 'Ana' }
 const created = receivableCreated({ id: 3, external_id: 'a', ...ana })
@@ -33,8 +33,7 @@ describe('receivables projection', () => {
       due_date: '2026-03-10',
       settled_on: null,
       deleted_at: null,
-      revision: 1,
-      changed_at: minute(1),
+      ...lineageOf(1),
       doc: {
         ...created.data,
         status: 'pending',

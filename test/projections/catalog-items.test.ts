@@ -9,7 +9,7 @@ import {
   saleCompleted,
   stockCounted,
 } from '../support/facts.ts'
-import { COMPANY_ID, given, minute } from '../support/given.ts'
+import { COMPANY_ID, given, lineageOf, minute } from '../support/given.ts'
 
 const tracked = itemCreated({ id: 3, external_id: 'c', sku: 'CF-1', barcode: '789', category_id: 5, stock: '5.000' })
 const category = categoryCreated({ id: 5, name: 'Bebidas "frias"' })
@@ -39,8 +39,8 @@ describe('catalog items projection', () => {
       type: 'product',
       was_product: true,
       deleted_at: null,
-      revision: 1,
-      changed_at: minute(1),
+      ...lineageOf(1),
+      columns_revision: 1,
       doc: { ...tracked.data, stock_updated_at: at(1), created_at: at(1), updated_at: at(1) },
     })
   })

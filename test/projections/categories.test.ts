@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { event } from '#events/catalogue.ts'
 import { categories, categoryByExternalId, categoryById, categoryByName } from '#projections/catalog.ts'
 import { categoryCreated, companyRegistered } from '../support/facts.ts'
-import { COMPANY_ID, given, minute } from '../support/given.ts'
+import { COMPANY_ID, given, lineageOf, minute } from '../support/given.ts'
 
 describe('categories projection', () => {
   it('makes a row that is found by id, name and external id', async () => {
@@ -19,8 +19,7 @@ describe('categories projection', () => {
         name_key: 'bebidas',
         sort_key: 'bebidas\nbebidas',
         deleted_at: null,
-        revision: 1,
-        changed_at: minute(1),
+        ...lineageOf(1),
         doc: { id: 5, external_id: 'b', name: 'Bebidas', created_at: at, updated_at: at },
       })
     }

@@ -35,6 +35,15 @@ describe('companies projection', () => {
     expect(doc).to.include({ state_registration: null, tax_regime: null })
   })
 
+  it('knows where times of its ledger went back [LEDGER-21]', async () => {
+    const corrected = event('CompanyClockCorrected', { id: COMPANY_ID, ahead_until: '2036-03-10T15:00:00.000Z' })
+    const scenario = await given(companyRegistered(), corrected, corrected)
+    expect((await scenario.rows(ownCompany)).get(ownCompany)?.clock_corrections).to.deep.equal([
+      { revision: 1, recorded_at: minute(1) },
+      { revision: 2, recorded_at: minute(2) },
+    ])
+  })
+
   it('remembers for ever that its zone was another', async () => {
     const to = (changes: object) => event('CompanyUpdated', { id: COMPANY_ID, changes })
     const changed = async (...events: NewEvent[]) => {
@@ -50,7 +59,7 @@ describe('companies projection', () => {
   it('counts the keys that are not revoked', async () => {
     const scenario = await given(companyRegistered(), key(1), key(2, minute(60)), event('ApiKeyRevoked', { id: 1 }))
     const rows = await scenario.rows(ownCompany, apiKeyById(1))
-    expect(rows.get(ownCompany)?.active_keys).to.deep.equal([{ id: 2, expires_at: minute(60) }])
+    expect(rows.get(ownCompany)?.active_keys).to.deep.equal([{ id: 2, scopes: ['sales:read'], expires_at: minute(60) }])
     expect(rows.get(apiKeyById(1))).to.include({ revoked_at: minute(3), revision: 3 })
     expect(rows.get(apiKeyById(1))?.doc).to.include({ revoked_at: minute(3), created_at: minute(1) })
   })

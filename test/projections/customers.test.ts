@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { type DataOf, event } from '#events/catalogue.ts'
+import { type DataOf, EVENT_TYPES, event } from '#events/catalogue.ts'
 import { customerByExternalId, customerById, customerByName, customers } from '#projections/people.ts'
 import { companyRegistered, customerCreated, noDetails } from '../support/facts.ts'
-import { COMPANY_ID, given, minute } from '../support/given.ts'
+import { COMPANY_ID, given, lineageOf, minute } from '../support/given.ts'
 
 const created = customerCreated({ id: 3, external_id: 'a', name: 'José  Silva', document: '52998224725' })
 const deleted = event('CustomerDeleted', { id: 3 })
@@ -22,8 +22,7 @@ describe('customers projection', () => {
       search: 'jose silva\na',
       document: '52998224725',
       deleted_at: null,
-      revision: 1,
-      changed_at: minute(1),
+      ...lineageOf(1),
       doc: {
         ...created.data,
         created_at: '2026-03-10T12:01:00.000-03:00',
@@ -62,6 +61,19 @@ describe('customers projection', () => {
     const row = rows.get(customerByExternalId('a'))
     expect(row).to.include({ id: 3, name_key: null, deleted_at: minute(2), revision: 2, changed_at: minute(2) })
     expect(await scenario.show('customer/3')).to.equal(null)
+  })
+
+  it('keeps nothing of a deleted customer that its events mark as personal [PERSON-10]', async () => {
+    const address = { zip: '1', street: 'Rua', number: '9', complement: 'a', district: 'b', city: 'c', state: 'SP' }
+    const told = { phone: '11999990000', email: 'jose@ex.example', notes: 'alérgico', address }
+    const scenario = await given(companyRegistered(), customerCreated({ ...created.data, ...told }), deleted)
+    const row = (await scenario.rows(byId)).get(byId)
+    expect(row).to.include({ name_key: null, sort_key: '\n', search: '\na', document: null, external_id: 'a' })
+    const personal = Object.entries(EVENT_TYPES.CustomerCreated.data.shape).filter(
+      ([, field]) => field.meta()?.personal,
+    )
+    expect(personal).to.have.length(6)
+    for (const [name] of personal) expect(row?.doc, name).to.have.property(name).that.is.oneOf([null, ''])
   })
 
   it('revives a customer under its id, with the time of its creation', async () => {

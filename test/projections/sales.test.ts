@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { event } from '#events/catalogue.ts'
 import { saleByExternalId, saleById, sales } from '#projections/sales.ts'
 import { companyRegistered, fiscalDocument, itemCreated, saleCompleted } from '../support/facts.ts'
-import { COMPANY_ID, from, given, minute } from '../support/given.ts'
+import { COMPANY_ID, from, given, lineageOf, minute } from '../support/given.ts'
 
 const line = {
   catalog_item_id: 3,
@@ -37,8 +37,7 @@ describe('sales projection', () => {
       fiscal: 'missing',
       stock_moves: [{ catalog_item_id: 3, quantity: '2.000' }],
       receivable_ids: [],
-      revision: 2,
-      changed_at: minute(2),
+      ...lineageOf(2),
     })
     expect(doc).to.deep.include({ status: 'completed', origin: 'pdv', customer, change: '0.00' })
     expect(doc).to.include({ sold_at: '2026-03-10T11:00:00.000-03:00', created_at: '2026-03-10T12:02:00.000-03:00' })

@@ -8,7 +8,7 @@ import {
   suppliers,
 } from '#projections/people.ts'
 import { companyRegistered, noDetails, supplierCreated } from '../support/facts.ts'
-import { COMPANY_ID, given, minute } from '../support/given.ts'
+import { COMPANY_ID, given, lineageOf, minute } from '../support/given.ts'
 
 const created = supplierCreated({ id: 3, external_id: 'a', name: 'Moinho  Ltda', trade_name: 'Moinho' })
 const byId = supplierById(3)
@@ -27,8 +27,7 @@ describe('suppliers projection', () => {
       search: 'moinho ltda\nmoinho\na',
       document: null,
       deleted_at: null,
-      revision: 1,
-      changed_at: minute(1),
+      ...lineageOf(1),
       doc: {
         ...created.data,
         created_at: '2026-03-10T12:01:00.000-03:00',
@@ -38,12 +37,14 @@ describe('suppliers projection', () => {
     expect(rows.get(customerByExternalId('a'))).to.equal(null)
   })
 
-  it('frees the name of a deleted supplier, and revives it under its id', async () => {
+  it('frees the name of a deleted supplier, and revives it under its id [PERSON-10]', async () => {
     const deleted = event('SupplierDeleted', { id: 3 })
     const gone = await given(companyRegistered(), created, deleted)
     const rows = await gone.rows(byId, supplierByName('Moinho Ltda'), supplierByExternalId('a'))
     expect(rows.get(supplierByName('Moinho Ltda'))).to.equal(null)
-    expect(rows.get(supplierByExternalId('a'))).to.include({ id: 3, deleted_at: minute(2) })
+    const forgotten = rows.get(supplierByExternalId('a'))
+    expect(forgotten).to.include({ id: 3, deleted_at: minute(2) })
+    expect(forgotten?.doc).to.include({ name: '', trade_name: null })
     const fields = { ...noDetails, external_id: 'a', name: 'Novo', trade_name: null }
     const back = await given(companyRegistered(), created, deleted, event('SupplierRevived', { id: 3, ...fields }))
     const row = (await back.rows(byId)).get(byId)

@@ -22,6 +22,7 @@ export function createFleet(databaseUrl: string): Fleet {
     WEBHOOK_ALLOW_PRIVATE: 'true',
     QUOTA_PER_MINUTE: '1000000',
     QUOTA_PER_DAY: '1000000',
+    QUOTA_BYTES_PER_DAY: '1000000000000',
     LOG_LEVEL: 'warn',
   }
   const start: Fleet['start'] = (roles, env) => {

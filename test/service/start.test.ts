@@ -43,11 +43,20 @@ describe('a process that starts and stops', function () {
 
 describe('readiness of a role', () => {
   const health = async () => ({ postgres: 'up', event_store: 'down' }) as const
+  const ledgersAhead = async () => 0
 
   it('depends on the event store, unless the process only delivers [OPS-7]', async () => {
-    expect(await healthOf(['dispatcher'], { health })()).to.deep.equal({ postgres: 'up' })
+    expect(await healthOf(['dispatcher'], { health, ledgersAhead })()).to.deep.equal({ parts: { postgres: 'up' } })
     for (const roles of [['api'], ['projector'], ['projector', 'dispatcher']] as const) {
-      expect(await healthOf(roles, { health })()).to.deep.equal({ postgres: 'up', event_store: 'down' })
+      const parts = { postgres: 'up', event_store: 'down' }
+      expect(await healthOf(roles, { health, ledgersAhead })()).to.deep.equal({ parts })
     }
+  })
+
+  it('tells of ledgers that are ahead of the clock, and does not depend on them [LEDGER-20]', async () => {
+    expect(await healthOf(['dispatcher'], { health, ledgersAhead: async () => 2 })()).to.deep.equal({
+      parts: { postgres: 'up' },
+      ledgers_ahead_of_clock: 2,
+    })
   })
 })

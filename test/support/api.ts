@@ -14,6 +14,7 @@ import { createPaymentType } from '#commands/payment-types.ts'
 import { readConfig } from '#config/config.ts'
 import { SCOPES, type Scope } from '#domain/scopes.ts'
 import type { PaymentKind } from '#events/companies.ts'
+import type { StrangersBodies } from '#http/middleware/json-body.ts'
 import { SERVER_LIMITS, type ServerLimits } from '#http/server.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
 import type { Origin } from '#ledger/envelope.ts'
@@ -22,6 +23,7 @@ import type { EventStore } from '#ledger/port.ts'
 import { runAs } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
+import type { Turns } from '#lib/turns.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
 import { openInterfaces } from '#service/api.ts'
 import { createApp, type InterfaceOptions, interfaceRouter } from '#service/app.ts'
@@ -72,6 +74,7 @@ export const PUBLIC_URL = 'https://tillbook.example'
 export interface TestApiOptions {
   readonly perMinute?: number
   readonly perDay?: number
+  readonly bytesPerDay?: number
   readonly trustProxy?: boolean
   /** Whether webhooks may call http and private addresses; true by default. */
   readonly allowPrivateTargets?: boolean
@@ -89,8 +92,11 @@ export interface TestApiOptions {
   readonly notificationsPerMinute?: number
   /** What bounds its connections, where that is not as in production. */
   readonly server?: Partial<ServerLimits>
-  /** Room for the bodies of calls. */
+  /** Room for the bodies of calls, and for those of strangers. */
   readonly bodies?: MemoryBudget
+  /** Turns of calls with large bodies; by default as the service gives them. */
+  readonly largeCalls?: Turns
+  readonly strangers?: StrangersBodies
   /** Pages of lists that are kept; by default as many as the service keeps. */
   readonly pages?: PageCache
   /** Of another installation than the database's. */
@@ -116,6 +122,8 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
     gate: withClock(gate, options.now),
     pages: options.pages ?? opened.pages,
     bodies: options.bodies ?? opened.bodies,
+    largeCalls: options.largeCalls ?? opened.largeCalls,
+    strangers: options.strangers ?? opened.strangers,
     requestSecret: options.requestSecret ?? opened.requestSecret,
     notificationLimit: createAddressLimit({ perMinute: options.notificationsPerMinute ?? 1_000_000 }),
   }))
@@ -138,7 +146,13 @@ interface Serving {
   close(): Promise<void>
 }
 
-const NOT_COUNTED = { onPage: () => {}, onNotified: () => {}, watchPool: () => {} }
+const NOT_COUNTED = {
+  onPage: () => {},
+  onNotified: () => {},
+  onBytes: () => {},
+  watchPool: () => {},
+  watchShared: () => {},
+}
 
 /** Serves a core as a process with the role `api` does; `instead` says what stands in for what such a process opens. */
 export async function serve(
@@ -154,6 +168,7 @@ export async function serve(
     WEBHOOK_ALLOW_PRIVATE: String(options.allowPrivateTargets ?? true),
     QUOTA_PER_MINUTE: String(options.perMinute ?? 1_000_000),
     QUOTA_PER_DAY: String(options.perDay ?? 1_000_000),
+    QUOTA_BYTES_PER_DAY: String(options.bytesPerDay ?? 1_000_000_000_000),
     SYNC_QUOTA_PER_MINUTE: '1000000',
     ...options.settings,
   })
@@ -186,8 +201,9 @@ export const testKey = () => newKey(randomBytes(KEY_BYTES), 'test')
 function withClock(gate: Gate, now: TestApiOptions['now']): Gate {
   if (!now) return gate
   return {
-    async admit(keyHash) {
-      const admission = await gate.admit(keyHash)
+    ...gate,
+    async admit(keyHash, bytes) {
+      const admission = await gate.admit(keyHash, bytes)
       return admission.kind === 'invalid' ? admission : { ...admission, now: now() }
     },
   }

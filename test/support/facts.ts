@@ -1,3 +1,4 @@
+import { SCOPES } from '#domain/scopes.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import { COMPANY_ID } from './given.ts'
 
@@ -18,6 +19,9 @@ export const companyRegistered = (fields: Partial<DataOf<'CompanyRegistered'>> =
 
 export const userCreated = (fields: Partial<DataOf<'UserCreated'>> = {}) =>
   event('UserCreated', { id: 1, name: 'Ana', email: 'ana@loja.example', role: 'clerk', ...fields })
+
+export const userInvited = (fields: Partial<DataOf<'UserInvited'>> = {}) =>
+  event('UserInvited', { id: 1, name: 'Ana', email: 'ana@loja.example', role: 'clerk', ...fields })
 
 export const paymentTypeCreated = (fields: Partial<DataOf<'PaymentTypeCreated'>> = {}) =>
   event('PaymentTypeCreated', {
@@ -45,6 +49,16 @@ export const customerCreated = (fields: Partial<DataOf<'CustomerCreated'>> = {})
 
 export const supplierCreated = (fields: Partial<DataOf<'SupplierCreated'>> = {}) =>
   event('SupplierCreated', { id: 1, ...noDetails, name: 'Moinho', trade_name: null, ...fields })
+
+export const apiKeyCreated = (fields: Partial<DataOf<'ApiKeyCreated'>> = {}) =>
+  event('ApiKeyCreated', {
+    id: 1,
+    name: 'ERP',
+    prefix: 'tb_live_abcd',
+    scopes: [...SCOPES],
+    expires_at: null,
+    ...fields,
+  })
 
 export const webhookRegistered = (fields: Partial<DataOf<'WebhookRegistered'>> = {}) =>
   event('WebhookRegistered', {

@@ -31,7 +31,10 @@ export async function startFaultyApi(core: Core, databaseUrl: string): Promise<F
     const fail = () => Promise.reject(error)
     const pool = { query: fail, connect: fail } as unknown as Pool
     const writer = { run: fail } as unknown as Writer
-    return { handlers: await listen({ ...core, pool, writer }), gate: await listen(core, { gate: { admit: fail } }) }
+    return {
+      handlers: await listen({ ...core, pool, poolOf: () => pool, writer }),
+      gate: await listen(core, { gate: { admit: fail, charge: fail } }),
+    }
   }
 
   return {

@@ -23,18 +23,30 @@ const MINUTE_MS = 60_000
 /** Time of event `n` of a scenario: UTC, as it is recorded. */
 export const minute = (n: number): string => new Date(START_MS + n * MINUTE_MS).toISOString()
 
+/** What event `n` of a scenario leaves in a row that it makes, beside what the row is about. */
+export const lineageOf = (n: number) => ({
+  revision: n,
+  changed_at: minute(n),
+  first_revision: n,
+  past_revisions: null,
+})
+
 /** An event of the past, with what its envelope says beside it. */
 interface Past extends NewEvent {
   readonly origin?: Origin
+  readonly actor?: string | null
 }
 
 /** An event that another channel caused. */
 export const from = (origin: Origin, event: NewEvent): Past => ({ ...event, origin })
 
+/** An event that somebody caused: `api_key/7`. */
+export const by = (actor: string, event: NewEvent): Past => ({ ...event, actor })
+
 /** Rows that the events so far have made; what no event made is known to be absent. */
 export interface Scenario {
-  /** Runs a command, from the channel `api` unless told otherwise. Its events become part of the scenario. */
-  when<I>(command: Command<I>, input: I, origin?: Origin): Promise<Decided>
+  /** Runs a command, from the channel `api` and by key 1 unless told otherwise, on a ledger that may be ahead of the clock. Its events become part of the scenario. */
+  when<I>(command: Command<I>, input: I, origin?: Origin, actor?: string, aheadUntil?: string | null): Promise<Decided>
   /** Rows as a decision sees them, loaded as far as `refs` says. */
   rows(...refs: AnyRef[]): Promise<Rows>
   /** The record as the API shows it at a moment (UTC), that of the last event by default; null when it is gone. */
@@ -72,13 +84,13 @@ export async function given(...events: readonly Past[]): Promise<Scenario> {
   }
   for (const event of events) await happen(event)
   return {
-    async when(command, input, origin = 'api') {
+    async when(command, input, origin = 'api', actor = 'api_key/1', aheadUntil = null) {
       await load([...readModel.base, ...command.needs(input)])
       if (command.needsMore) await load(command.needsMore(rows, input))
       const nextId = lease(taken, command.ids?.(input) ?? {})
       const now = minute(revision + 1)
-      const decision = command.decide(rows, input, { companyId: COMPANY_ID, now, origin, actor: 'api_key/1', nextId })
-      if (!isRefusal(decision)) for (const event of decision.events) await happen({ ...event, origin })
+      const decision = command.decide(rows, input, { companyId: COMPANY_ID, now, aheadUntil, origin, actor, nextId })
+      if (!isRefusal(decision)) for (const event of decision.events) await happen({ ...event, origin, actor })
       return decided(decision)
     },
     async rows(...refs) {
@@ -101,7 +113,7 @@ async function show(set: WorkingSet, load: (refs: readonly AnyRef[]) => Promise<
 export const ledgerOf = (...events: readonly Past[]): Envelope[] => events.map(envelopeOf)
 
 /** The envelope of an event, whose data must be just what its type declares: an unknown or missing member fails the test. */
-function envelopeOf({ origin = 'api', ...event }: Past, revision: number): Envelope {
+function envelopeOf({ origin = 'api', actor = null, ...event }: Past, revision: number): Envelope {
   const type = EVENT_TYPES[event.type as EventName]
   expect(type, `event type ${event.type}`).to.be.an('object')
   expect(type.data.parse(event.data)).to.deep.equal(event.data)
@@ -113,7 +125,7 @@ function envelopeOf({ origin = 'api', ...event }: Past, revision: number): Envel
     revision,
     recorded_at: minute(revision),
     origin,
-    actor: null,
+    actor,
     request_id: null,
     idempotency: null,
     previous_hash: GENESIS_HASH,

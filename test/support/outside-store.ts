@@ -76,6 +76,13 @@ export function createOutsideStore({ maxAppendBytes = MAX_APPEND_BYTES } = {}): 
       if (failed) throw failed.reason
       if (fault !== 'none') throw new Error('14 UNAVAILABLE: after the append')
     },
+    async *pick(stream, revisions) {
+      if (store.down) throw new Error('14 UNAVAILABLE')
+      for (const revision of revisions) {
+        const event = eventsOf(stream)[revision]
+        if (event) yield structuredClone(event)
+      }
+    },
     async *read(stream, fromRevision) {
       if (store.down) throw new Error('14 UNAVAILABLE')
       for (const event of eventsOf(stream).slice(fromRevision)) yield structuredClone(event)

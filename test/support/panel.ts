@@ -14,7 +14,7 @@ export interface PanelReply {
   readonly to: string | null
 }
 
-/** A person with a browser that keeps a cookie and runs no scripts. */
+/** A person with a browser that keeps cookies and runs no scripts. */
 export interface PanelUser {
   readonly id: number
   readonly email: string
@@ -72,14 +72,22 @@ export function usePanelUser(role?: 'owner' | 'clerk', options?: Parameters<Test
   return { api, company: standIn('the company', () => company), user: standIn('the user', () => user) }
 }
 
+/** A browser without anybody logged in. */
+export const browser = (url: string): Pick<PanelUser, 'get' | 'post' | 'submit' | 'cookie'> =>
+  userWithBrowser(url, { id: 0, email: '', password: '' })
+
 function userWithBrowser(url: string, person: Pick<PanelUser, 'id' | 'email' | 'password'>): PanelUser {
-  let cookie = ''
+  const cookies = new Map<string, string>()
+  const cookie = () => [...cookies].map((pair) => pair.join('=')).join('; ')
 
   async function call(method: string, path: string, fields?: FormFields, headers: Record<string, string> = {}) {
     const body = fields && new URLSearchParams(pairsOf(fields))
-    const sent = { cookie, ...(body && { 'sec-fetch-site': 'same-origin' }), ...headers }
+    const sent = { cookie: cookie(), ...(body && { 'sec-fetch-site': 'same-origin' }), ...headers }
     const response = await fetch(url + path, { method, headers: sent, redirect: 'manual', ...(body && { body }) })
-    for (const one of response.headers.getSetCookie()) cookie = one.split(';', 1)[0] ?? ''
+    for (const one of response.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(one) ?? []
+      cookies.set(name, value)
+    }
     const { status } = response
     return { status, headers: response.headers, html: await response.text(), to: response.headers.get('location') }
   }
@@ -93,7 +101,7 @@ function userWithBrowser(url: string, person: Pick<PanelUser, 'id' | 'email' | '
       const { html } = await call('GET', page)
       return post(action, { ...hiddenFields(html, action), ...fields })
     },
-    cookie: () => cookie,
+    cookie,
     logIn: (password = person.password) => post('/painel/entrar', { email: person.email, password }),
   }
 }

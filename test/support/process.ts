@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '#postgres/postmaster.ts'
-import { programOf } from './program.ts'
+import { programIn, programOf, UNDURABLE } from './program.ts'
 import { until } from './wait.ts'
 
 /** The service in a process of its own, as an operator would run it. */
@@ -13,21 +13,36 @@ export interface Service {
   output(): string
   /** SIGTERM, then its exit code; null if a signal ended it. */
   stop(signal?: NodeJS.Signals): Promise<number | null>
+  /** Its exit code when it ends by itself. */
+  ended(): Promise<number | null>
   /** SIGKILL: no chance to clean up. */
   kill(): Promise<void>
 }
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
+interface Starting {
+  readonly timeout_ms?: number
+  /** Of another version, compiled there. */
+  readonly folder?: string
+}
+
 /** Starts it with `env` on top of a plain environment, and waits until it is ready. */
-export async function startService(env: Record<string, string>, { timeout_ms = 60_000 } = {}): Promise<Service> {
+export async function startService(
+  env: Record<string, string>,
+  { timeout_ms = 60_000, folder }: Starting = {},
+): Promise<Service> {
   const port = env.PORT ?? String(await freePort(null))
   const { PATH = '', HOME = '' } = process.env
-  const child = spawn(process.execPath, programOf('src/main.ts'), {
-    cwd: ROOT,
-    env: { PATH, HOME, NODE_ENV: 'test', ...env, PORT: port },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
+  const child = spawn(
+    process.execPath,
+    folder === undefined ? programOf('src/main.ts') : programIn(folder, 'src/main.ts'),
+    {
+      cwd: ROOT,
+      env: { PATH, HOME, NODE_ENV: 'test', ...UNDURABLE, ...env, PORT: port },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  )
   const output = collect(child)
   const url = `http://127.0.0.1:${port}`
   try {
@@ -47,6 +62,10 @@ export async function startService(env: Record<string, string>, { timeout_ms = 6
     url,
     pid: child.pid ?? 0,
     output,
+    async ended() {
+      if (!hasExited(child)) await once(child, 'exit')
+      return child.exitCode
+    },
     async stop(signal = 'SIGTERM') {
       await end(child, signal)
       return child.exitCode

@@ -1,16 +1,30 @@
 import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 
-const { build, compiledOf } = createRequire(import.meta.url)('../../tools/compiled.cjs') as {
-  build(): void
-  compiledOf(source: string): string
-}
+const { build } = createRequire(import.meta.url)('../../tools/compiled.cjs') as { build(): void }
 
 /** Compiles the product, unless that is done: once for a run, before any program is started. */
 export { build as buildPrograms }
 
+const DIST = fileURLToPath(new URL('../../dist/', import.meta.url))
+
+/** A path below the folder of what is compiled. */
+export const compiledAt = (path: string): string => join(DIST, path)
+
+/** Where the code of a source file is run from. */
+export const compiledOf = (source: string, folder: string = DIST): string =>
+  join(folder, source.replace(/\.tsx?$/, '.js'))
+
 /** What node is given to run a program of the product, as `src/main.ts`: its compiled form, which starts much faster. */
-export const programOf = (source: string, ...words: readonly string[]): string[] => [
+export const programOf = (source: string, ...words: readonly string[]): string[] => programIn(DIST, source, ...words)
+
+/** The same of another version, compiled to another folder. */
+export const programIn = (folder: string, source: string, ...words: readonly string[]): string[] => [
   '--enable-source-maps',
-  compiledOf(source),
+  compiledOf(source, folder),
   ...words,
 ]
+
+/** The servers of test runs are fast rather than durable (server.ts), which a program has to be told. */
+export const UNDURABLE = { ALLOW_UNDURABLE_POSTGRES: 'true' }

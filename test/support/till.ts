@@ -34,8 +34,11 @@ export async function createTestUser(company: TestCompany, role: 'owner' | 'cler
 }
 
 /** `POST /api/auth/login` */
-export const logIn = (url: string, { email, password }: { email: string; password: string }): Promise<Reply> =>
-  send(`${url}/api/auth/login`, 'POST', { email, password })
+export const logIn = (
+  url: string,
+  { email, password }: { email: string; password: string },
+  headers: Record<string, string> = {},
+): Promise<Reply> => send(`${url}/api/auth/login`, 'POST', { email, password }, headers)
 
 /** Calls with a token, of whatever service shares the database. */
 export function tillWith(url: string, user: TestUser, token: string): TestTill {

@@ -28,9 +28,9 @@ describe('a user who is', () => {
 
   const sessions = () => createSessions(other.core.pool, () => {})
   const holderOf = async (): Promise<Holder> => {
-    const outcome = await createLogin(api.core.pool).logIn(user, '192.0.2.1')
+    const outcome = await createLogin(api.core.pool).logIn(user, { address: '192.0.2.1', keeps: 'token', kept: null })
     if (outcome.kind !== 'loggedIn') throw new Error(outcome.kind)
-    return outcome.holder
+    return outcome.memberships[0]!.holder
   }
 
   /** Logged in at a till and in the panel; tells whether both still are. */

@@ -1,3 +1,4 @@
+import { v7 as uuidv7 } from 'uuid'
 import { switchOffWebhook } from '#commands/webhooks.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import { startWebhooks, type WebhookOptions } from '#webhooks/start.ts'
@@ -38,6 +39,7 @@ export async function startDelivering(
     allowPrivate: true,
     clock: Date.now,
     random: () => 0,
+    newId: uuidv7,
     log: (_message, error) => errors.push(error),
     ...options,
   })

@@ -1,3 +1,4 @@
+import { v7 as uuidv7 } from 'uuid'
 import { startWebhooks } from '../../dist/src/webhooks/start.js'
 
 /** Delivers what waits in the database DATABASE_URL until somebody ends the process. */
@@ -9,6 +10,7 @@ startWebhooks({
   allowPrivate: true,
   clock: Date.now,
   random: Math.random,
+  newId: uuidv7,
   log: (message, error) => console.error(message, error),
 })
 

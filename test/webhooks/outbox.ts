@@ -29,14 +29,19 @@ export const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 export async function createEndpoints(pool: Pool): Promise<void> {
   await pool.query(`create schema if not exists read; create sequence ops.test_revisions`)
   await pool.query(`create table read.webhooks (company_id bigint not null, id bigint not null, url text not null,
-    enabled boolean not null, watched_since timestamptz not null, registered_by text, deleted_at timestamptz, doc json not null,
+    enabled boolean not null, watched_since timestamptz not null, api_key_id bigint, deleted_at timestamptz, doc json not null,
     primary key (company_id, id))`)
+  await pool.query('create table read.companies (company_id bigint primary key, plan text not null)')
+  await pool.query(`create table read.api_keys (company_id bigint not null, id bigint not null, revoked_at timestamptz,
+    expires_at timestamptz, doc json not null, primary key (company_id, id))`)
 }
 
 /** Registers an endpoint; of company 1 unless told otherwise. */
 export async function addEndpoint(pool: Pool, url: string, companyId = 1): Promise<TestEndpoint> {
   const { rows } = await pool.query<{ id: number }>(
-    `with endpoint as (
+    `with company as (
+       insert into read.companies values ($1, 'api') on conflict do nothing),
+     endpoint as (
        insert into read.webhooks (company_id, id, url, enabled, watched_since, doc)
        values ($1, nextval('ops.webhook_ids'), $2, true, date_trunc('milliseconds', clock_timestamp()), '{}') returning id),
      secret as (insert into webhook_secrets (company_id, webhook_id, secret) select $1, id, $3 from endpoint)

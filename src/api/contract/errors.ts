@@ -11,6 +11,7 @@ const Refused = z.strictObject({ causes: z.array(z.strictObject({ code: z.string
 /** The `details` of the codes that have some. */
 export const DETAILS = {
   invalid_token: z.strictObject({ reason: z.literal('key_in_query') }).optional(),
+  rate_limited: z.strictObject({ reason: z.literal('bytes_used_up') }).optional(),
   insufficient_scope: z.union([
     z.strictObject({ missing_scope: z.enum(SCOPES) }),
     z.strictObject({ reason: z.literal('https_required') }),
@@ -28,6 +29,7 @@ export const DETAILS = {
   }),
   insufficient_stock: z.strictObject({ ...Shortage.shape, items: z.array(Shortage).min(1) }),
   payment_mismatch: z.strictObject({ total: Amount, paid: Amount }),
+  unavailable: z.strictObject({ reason: z.enum(['share_taken', 'ledger_ahead_of_clock']) }).optional(),
   payment_refused: Refused,
   refund_refused: Refused,
 } as const satisfies Partial<Record<ProblemCode, z.ZodType>>

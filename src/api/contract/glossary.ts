@@ -70,6 +70,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   limits: 'Limites que valem para a empresa.',
   requests_per_minute: 'Chamadas por minuto, somadas todas as chaves.',
   requests_per_day: 'Chamadas por dia, somadas todas as chaves.',
+  bytes_per_day: 'Bytes que a empresa pode enviar por dia em corpos de requisições, somados chaves e caixas.',
   batch_items: 'Itens por lote.',
   page_size: 'Registros por página, no máximo.',
   body_bytes: 'Bytes por corpo de requisição.',
@@ -259,7 +260,6 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   'Refund.refusal': 'Por que o provedor nada devolveu; `null` se devolveu, ou ainda não se sabe.',
   restock: 'Os itens do pedido que voltam ao estoque com a devolução.',
   'restock.quantity': 'Quantidade que volta.',
-  requested_at: 'Quando foi pedida.',
   completed_at: 'Quando o provedor a fez; `null` se não fez.',
   'RefundInput.amount': 'Quanto devolver; se ausente, o que resta do pagamento.',
   'RefundInput.provider_payment_id':
@@ -326,6 +326,10 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   events: 'Nomes dos eventos entregues; `*` são todos, também os que ainda virão.',
   secret: 'Segredo das assinaturas: aparece uma única vez.',
   overlap_hours: 'Horas em que o segredo antigo ainda assina.',
+  api_key_id:
+    'Chave a que o endereço pertence, cujos escopos limitam o que ele recebe; `null` se é da própria empresa.',
+  pause_reason:
+    'Por que as entregas esperam: falta o adicional de API, ou a chave do endereço foi revogada ou venceu; `null` se não esperam.',
   last_success_at: 'Última entrega respondida com 2xx.',
   failing_since: 'Primeira falha depois do último sucesso; `null` se não há.',
   webhook_id: 'O endereço.',
@@ -344,7 +348,10 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   next_attempt_at: 'Próxima tentativa; `null` se não haverá.',
   after: 'Revisão depois da qual os eventos são entregues de novo.',
   deliveries: 'Quantas entregas foram criadas.',
-  last_revision: 'Revisão do último evento, a partir da qual continuar; `null` se não houve nenhum.',
+  until_revision: 'Revisão até a qual os eventos são entregues de novo: a de quando foi pedido.',
+  last_revision: 'Até que revisão os eventos já foram vistos.',
+  requested_at: 'Quando foi pedido.',
+  finished_at: 'Quando terminou; `null` enquanto continua.',
 
   // Audit
   'query.after': 'Só o que vem depois desta revisão; desde o primeiro evento, se ausente.',

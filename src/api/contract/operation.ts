@@ -41,6 +41,12 @@ const requestId = header('X-Request-Id', 'Identifica a chamada; nos erros é igu
 const rate = {
   'X-RateLimit-Limit': header('X-RateLimit-Limit', 'Limite da janela mais próxima de se esgotar.', z.int().min(1)),
   'X-RateLimit-Remaining': header('X-RateLimit-Remaining', 'Chamadas que restam nessa janela.', z.int().min(0)),
+  'X-RateLimit-Bytes-Limit': header(
+    'X-RateLimit-Bytes-Limit',
+    'Bytes que a empresa pode enviar por dia em corpos de requisições, somados chaves e caixas; 0 para quem não se identifica.',
+    z.int().min(0),
+  ),
+  'X-RateLimit-Bytes-Remaining': header('X-RateLimit-Bytes-Remaining', 'Bytes que restam nesse dia.', z.int().min(0)),
   'X-RateLimit-Reset': header('X-RateLimit-Reset', 'Fim dessa janela, em segundos Unix.', z.int().min(0)),
 }
 

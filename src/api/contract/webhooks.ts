@@ -1,5 +1,5 @@
 import type { oas31 } from 'zod-openapi'
-import { BASIC_WEBHOOK_EVENTS, WEBHOOK_EVENTS, type WebhookEvent } from '#events/webhooks.ts'
+import { BASIC_WEBHOOK_EVENTS, readScopeOf, WEBHOOK_EVENTS, type WebhookEvent } from '#events/webhooks.ts'
 import type { Origin } from '#ledger/envelope.ts'
 
 /** When an event is told, and the component that its `data` is. */
@@ -59,7 +59,7 @@ function operationOf(name: WebhookEvent, schemas: Schemas): oas31.OperationObjec
     operationId: `on_${name.replace('.', '_')}`,
     tags: ['Webhooks'],
     summary,
-    description: isBasic ? 'Incluído em `*`.' : 'Só para quem o pede pelo nome; `*` não o inclui.',
+    description: `${isBasic ? 'Incluído em `*`.' : 'Só para quem o pede pelo nome; `*` não o inclui.'} Exige o escopo \`${readScopeOf(name)}\` da chave do endereço.`,
     // Who is called checks the signature instead.
     security: [],
     parameters: headersOf(name),

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import { type Params, pathId } from '#http/paths.ts'
-import { DELIVERY_STATUSES, getDelivery, getWebhook, listDeliveries } from '#queries/webhooks.ts'
-import { REPLAY_MESSAGES, redeliver, replayMessages, sendTest } from '#webhooks/deliveries.ts'
+import { DELIVERY_STATUSES, getDelivery, getReplay, getWebhook, listDeliveries } from '#queries/webhooks.ts'
+import { redeliver, sendTest } from '#webhooks/deliveries.ts'
+import { REPLAY_LIMITS, startReplay } from '#webhooks/replays.ts'
 import { pageOf, singleOf } from '../contract/envelopes.ts'
 import { NullableText, RecordId, Timestamp } from '../contract/formats.ts'
 import { operation, type Route, read } from '../route.ts'
@@ -58,10 +59,33 @@ const Delivery = z
     ],
   })
 
-/** What a replay has queued (src/webhooks/deliveries.ts). */
+/** How far a replay has come (src/webhooks/replays.ts). */
 const Replay = z
-  .strictObject({ deliveries: z.int().min(0), last_revision: z.int().min(0).nullable(), has_more: z.boolean() })
-  .meta({ id: 'WebhookReplay', examples: [{ deliveries: 42, last_revision: 1246, has_more: false }] })
+  .strictObject({
+    status: z.enum(['running', 'finished', 'cancelled']),
+    after: z.int().min(-1),
+    until_revision: z.int().min(0),
+    last_revision: z.int().min(-1),
+    deliveries: z.int().min(0),
+    requested_at: Timestamp,
+    finished_at: Timestamp.nullable(),
+  })
+  .meta({
+    id: 'WebhookReplay',
+    examples: [
+      {
+        status: 'running',
+        after: 1204,
+        until_revision: 98_310,
+        last_revision: 41_002,
+        deliveries: 3_500,
+        requested_at: '2026-11-21T08:17:15.123-03:00',
+        finished_at: null,
+      },
+    ],
+  })
+
+const { pendingOfEndpoint, pendingOfCompany, perDay } = REPLAY_LIMITS
 
 const scope = 'webhooks:manage'
 
@@ -115,7 +139,7 @@ export const deliveryRoutes: readonly Route[] = [
     description:
       'O evento é `webhook.test`. A entrega é tentada uma vez, não conta na sequência do endereço nem na sua saúde. A resposta é a entrega ainda pendente; o resultado aparece em `GET /webhooks/{id}/deliveries/{delivery_id}`.',
     reply: singleOf(Delivery),
-    refusals: ['webhook_disabled'],
+    refusals: ['webhook_disabled', 'webhook_paused'],
     operate(operating, { params, newId }) {
       const id = pathId(params.id)
       return id === null ? null : sendTest(operating, id, newId)
@@ -128,10 +152,22 @@ export const deliveryRoutes: readonly Route[] = [
     summary: 'Repete uma entrega',
     description: 'Com o mesmo id e a mesma sequência, e de novo com todas as tentativas.',
     reply: singleOf(Delivery),
-    refusals: ['webhook_disabled'],
+    refusals: ['webhook_disabled', 'webhook_paused'],
     operate(operating, { params }) {
       const named = pathDelivery(params)
       return named && redeliver(operating, named.webhook, named.id)
+    },
+  }),
+  read({
+    path: '/webhooks/:id/replay',
+    scope,
+    operation: 'getWebhookReplay',
+    summary: 'Diz até onde chegou o último reenvio',
+    description: '404 se o endereço não teve nenhum nos últimos 30 dias.',
+    reply: singleOf(Replay),
+    async read({ pool, caller, params }) {
+      const id = pathId(params.id)
+      return id === null ? null : answerRecord(await getReplay(pool, caller.companyId, id))
     },
   }),
   operation<z.infer<typeof ReplayFields>>({
@@ -139,14 +175,14 @@ export const deliveryRoutes: readonly Route[] = [
     scope,
     operation: 'replayWebhook',
     summary: 'Entrega de novo todos os eventos depois de uma revisão',
-    description: `Cria novas entregas (\`replay: true\`) dos eventos que o endereço assina e cuja revisão é maior que \`after\` (sem \`after\`, de todos os guardados), também dos que ele perdeu enquanto estava desligado. No máximo ${REPLAY_MESSAGES} por chamada: com \`has_more\`, que também pode vir com menos ou nenhuma, continue a partir de \`last_revision\`.`,
+    description: `Cria aos poucos novas entregas (\`replay: true\`) dos eventos que o endereço assina e cuja revisão é maior que \`after\` (sem \`after\`, de todos os guardados), até a revisão de agora, também dos que ele perdeu enquanto estava desligado. A resposta é o reenvio, que continua em segundo plano: \`GET /webhooks/{id}/replay\` diz até onde chegou. Um por vez por endereço. Espera enquanto houver ${pendingOfEndpoint} entregas pendentes para o endereço ou ${pendingOfCompany} para a empresa; cada empresa tem ${perDay} entregas reenviadas por dia, e o que passar disso continua no dia seguinte. Desligar o endereço cancela o reenvio.`,
     body: ReplayFields,
     example: { after: 1204 },
     reply: singleOf(Replay),
-    refusals: ['webhook_disabled'],
-    operate(operating, { params, body, newId }) {
+    refusals: ['webhook_disabled', 'webhook_paused', 'replay_running'],
+    operate(operating, { params, body }) {
       const id = pathId(params.id)
-      return id === null ? null : replayMessages(operating, { id, after: body.after ?? undefined }, newId)
+      return id === null ? null : startReplay(operating, { id, after: body.after ?? undefined })
     },
   }),
 ]

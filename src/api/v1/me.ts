@@ -29,6 +29,7 @@ const example = {
   limits: {
     requests_per_minute: 120,
     requests_per_day: 50_000,
+    bytes_per_day: 1_073_741_824,
     batch_items: 500,
     page_size: 200,
     body_bytes: 1_048_576,
@@ -58,6 +59,7 @@ const Me = z
     limits: z.strictObject({
       requests_per_minute: z.int(),
       requests_per_day: z.int(),
+      bytes_per_day: z.int(),
       batch_items: z.int(),
       page_size: z.int(),
       body_bytes: z.int(),
@@ -79,7 +81,12 @@ export const meRoute = read({
     if (!found) return null
     const data = {
       ...found.me,
-      limits: { requests_per_minute: limits.perMinute, requests_per_day: limits.perDay, ...FIXED_LIMITS },
+      limits: {
+        requests_per_minute: limits.perMinute,
+        requests_per_day: limits.perDay,
+        bytes_per_day: limits.bytesPerDay,
+        ...FIXED_LIMITS,
+      },
     }
     return { body: JSON.stringify({ data }), revision: found.revision }
   },

@@ -7,7 +7,6 @@ import { DISPUTE_STATUSES, NOTIFICATION_OUTCOMES, ORDER_STATUSES } from '#domain
 import { ExternalId, text } from '#domain/text.ts'
 import { ORDER_ALARMS } from '#events/orders.ts'
 import { pathId } from '#http/paths.ts'
-import { asApiKey } from '#ledger/write/run.ts'
 import { cancelWithProvider } from '#payments/cancel-order.ts'
 import { PayInput } from '#payments/pay-input.ts'
 import { payOrder } from '#payments/pay-order.ts'
@@ -351,10 +350,9 @@ export const orderRoutes: readonly Route[] = [
     status: 200,
     reply: singleOf(Order),
     refusals: ['order_already_paid', 'provider_configuration_invalid'],
-    act({ caller, requestId, idempotency, params, body, ...payments }) {
+    act({ acting, idempotency, params, body, ...payments }) {
       const orderId = pathId(params.id)
       if (orderId === null) return null
-      const acting = asApiKey(caller, requestId)
       return cancelWithProvider(payments, { acting, idempotency, orderId, reason: body.reason ?? null })
     },
   }),
@@ -369,10 +367,10 @@ export const orderRoutes: readonly Route[] = [
     example: payExample,
     reply: singleOf(Order),
     refusals: ['order_already_paid', 'payment_refused', 'provider_configuration_invalid'],
-    act({ caller, requestId, idempotency, params, body, ...payments }) {
+    act({ acting, idempotency, params, body, ...payments }) {
       const orderId = pathId(params.id)
       if (orderId === null) return null
-      return payOrder(payments, { acting: asApiKey(caller, requestId), idempotency, orderId, payment: body })
+      return payOrder(payments, { acting, idempotency, orderId, payment: body })
     },
   }),
   action({
@@ -386,10 +384,10 @@ export const orderRoutes: readonly Route[] = [
     example: { amount: '20.00', restock: [{ catalog_item_id: 9, quantity: '1' }] },
     reply: singleOf(Order),
     refusals: ['order_not_paid', 'refund_refused', 'provider_configuration_invalid'],
-    act({ caller, requestId, idempotency, params, body, ...payments }) {
+    act({ acting, idempotency, params, body, ...payments }) {
       const orderId = pathId(params.id)
       if (orderId === null) return null
-      return refundOrder(payments, { acting: asApiKey(caller, requestId), idempotency, orderId, refund: body })
+      return refundOrder(payments, { acting, idempotency, orderId, refund: body })
     },
   }),
   read({

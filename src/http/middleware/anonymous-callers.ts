@@ -2,6 +2,10 @@ import type { Request, Response } from 'express'
 import type { AddressLimit } from '#access/minute-limit.ts'
 import type { Rate } from '#access/quota.ts'
 import { Problem } from '../problems.ts'
+import { showBytes } from './body-bytes.ts'
+
+/** Of whoever is not known nothing is read that would be kept. */
+const NOBODYS_BYTES = { limit: 0, remaining: 0 }
 
 /** The credential of a call; empty when the header says something else than a bearer, null when there is none. */
 export function bearer(request: Request): string | null {
@@ -17,6 +21,7 @@ export function limitAnonymousBy(addresses: AddressLimit): LimitAnonymous {
   return async (request, response) => {
     const rate = await addresses.consume(request.ip ?? '')
     showRate(response, rate)
+    showBytes(response, NOBODYS_BYTES)
     if (rate.limited) throw limited(rate)
   }
 }
@@ -27,5 +32,5 @@ export function showRate(response: Response, rate: Rate): void {
   response.setHeader('X-RateLimit-Reset', rate.reset)
 }
 
-export const limited = (rate: Rate): Problem =>
+export const limited = (rate: Pick<Rate, 'retryAfter'>): Problem =>
   new Problem('rate_limited', undefined, { 'Retry-After': String(rate.retryAfter) })

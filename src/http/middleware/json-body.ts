@@ -1,12 +1,31 @@
 import { isUtf8 } from 'node:buffer'
 import express, { type Request, type RequestHandler, type Response } from 'express'
-import type { MemoryBudget } from '#lib/memory-budget.ts'
+import { networkOf } from '#access/minute-limit.ts'
+import type { MemoryBudget, MemoryUse } from '#lib/memory-budget.ts'
 import { Problem } from '../problems.ts'
+import { shareOf } from '../share-of.ts'
 
-/** Of whoever calls, once that is known. */
-interface Caller {
-  readonly companyId: number
+/** Where the body of a request is kept until its answer, in the name of whoever sends it. */
+export type Room = (request: Request, response: Response) => MemoryUse
+
+/** For calls of those who are known by now. */
+export const roomOfCompany =
+  (bodies: MemoryBudget): Room =>
+  (_request, response) =>
+    bodies.open(shareOf(response))
+
+/** Room for what anybody may send. Each has its own, so that none of them takes it from another. */
+export interface StrangersBodies {
+  readonly panelLogins: MemoryBudget
+  readonly tillLogins: MemoryBudget
+  readonly notifications: MemoryBudget
 }
+
+/** For calls of those whom nobody knows, by their address. */
+export const roomOfStrangers =
+  (bodies: MemoryBudget): Room =>
+  (request) =>
+    bodies.open(networkOf(request.ip ?? ''))
 
 type Parse = (request: Request, response: Response, next: (error?: unknown) => void) => void
 
@@ -29,7 +48,7 @@ const METHODS_WITHOUT_BODY = ['GET', 'HEAD']
  * Reads the body of a request that may have one, of at most so many bytes; an absent body is an empty object. Room for it is
  * held from its first byte until its request is answered, so that many slow ones cannot fill the memory.
  */
-export function jsonBodyUpTo(limit: number, bodies: MemoryBudget): RequestHandler {
+export function jsonBodyUpTo(limit: number, room: Room): RequestHandler {
   const parse = parserUpTo(limit)
   return (request, response, next) => {
     const { 'content-type': type, 'content-length': length, 'transfer-encoding': encoding } = request.headers
@@ -43,23 +62,27 @@ export function jsonBodyUpTo(limit: number, bodies: MemoryBudget): RequestHandle
       next(new Problem('unsupported_media_type'))
       return
     }
-    holdBody(bodies, limit, request, response)
+    holdBody(room, limit, request, response)
     parse(request, response, (error?: unknown) =>
       next(error === undefined ? undefined : bodyProblem(error, limit, request)),
     )
   }
 }
 
-/** Holds room for a body of at most so many bytes. @throws Unavailable when there is none, and when the sender has gone. */
-export function holdBody(bodies: MemoryBudget, limit: number, { headers }: Request, response: Response): void {
-  const { caller, session } = response.locals as Response['locals'] & Partial<Record<'caller' | 'session', Caller>>
+/**
+ * Holds room for a body of at most so many bytes.
+ * @throws Problem where more of them are announced; Unavailable when there is no room; and when the sender has gone.
+ */
+export function holdBody(room: Room, limit: number, request: Request, response: Response): void {
+  const { headers } = request
+  const length = Number(headers['content-length'] ?? limit)
+  if (length > limit) throw tooLarge(limit)
   // Whoever has gone while the key was looked up would never let go. The parser says it of those who go later.
   if (response.closed) throw Object.assign(new Error('the sender has gone'), { type: 'request.aborted', status: 400 })
-  const held = bodies.open((caller ?? session)?.companyId ?? 0)
+  const held = room(request, response)
   response.once('close', held.release)
-  const length = Number(headers['content-length'] ?? limit)
   // What is compressed says nothing of what it will be.
-  held.add(headers['content-encoding'] === undefined ? Math.min(length, limit) : limit)
+  held.add(headers['content-encoding'] === undefined ? length : limit)
 }
 
 /** Whoever sends too much should not send more of it on this connection. */

@@ -1,13 +1,19 @@
 import type { ErrorRequestHandler, Response } from 'express'
-import { Unavailable } from '#lib/unavailable.ts'
+import { LedgerAhead } from '#ledger/ledgers.ts'
+import { ShareTaken, Unavailable } from '#lib/unavailable.ts'
 import { ProviderMisconfigured, ProviderUnavailable } from '#payments/provider-port.ts'
 import { isOutage } from '#postgres/outage.ts'
 import { sendProblem } from '../answer.ts'
-import { Problem, statusOf } from '../problems.ts'
+import { Problem, problemOfReason, statusOf } from '../problems.ts'
 
 const RETRY_AFTER_SECONDS = '1'
+/** Who is sent away at once, and asks again at once, would take more of the processor than its share: it waits for the answer. */
+const SHARE_TAKEN_DELAY_MS = 1_000
 /** Another service's trouble takes longer to pass than our own. */
 const PROVIDER_RETRY_AFTER_SECONDS = '30'
+
+/** Somebody has to look at it first. */
+const OPERATOR_RETRY_AFTER_SECONDS = '60'
 
 /** Sends a problem in the shape of the interface that was called. */
 export type AnswerProblem = (response: Response, problem: Problem) => void
@@ -30,7 +36,8 @@ export function problemHandler(log: LogError, answer: AnswerProblem = answerProb
       response.destroy()
       return
     }
-    answer(response, problem)
+    if (error instanceof ShareTaken) setTimeout(() => answer(response, problem), SHARE_TAKEN_DELAY_MS)
+    else answer(response, problem)
   }
 }
 
@@ -43,6 +50,9 @@ export function problemOf(error: unknown): Problem {
   if (error instanceof ProviderUnavailable)
     return new Problem('unavailable', undefined, { 'Retry-After': PROVIDER_RETRY_AFTER_SECONDS })
   if (error instanceof ProviderMisconfigured) return new Problem('provider_configuration_invalid')
+  if (error instanceof ShareTaken) return problemOfReason('share_taken', { 'Retry-After': RETRY_AFTER_SECONDS })
+  if (error instanceof LedgerAhead)
+    return problemOfReason('ledger_ahead_of_clock', { 'Retry-After': OPERATOR_RETRY_AFTER_SECONDS })
   if (error instanceof Unavailable || isOutage(error))
     return new Problem('unavailable', undefined, { 'Retry-After': RETRY_AFTER_SECONDS })
   // The router throws a URIError-like error with status 400 for a path that cannot be decoded: there is no such record.

@@ -13,6 +13,13 @@ export const requireHost: RequestHandler = ({ rawHeaders, httpVersion }, _respon
   else next(new Problem('malformed_request'))
 }
 
+/** Names of protocols have no case (RFC 3986, 3.1), but Express takes only `https` for one. */
+export const foldForwardedProto: RequestHandler = ({ headers }, _response, next) => {
+  const proto = headers['x-forwarded-proto']
+  if (typeof proto === 'string') headers['x-forwarded-proto'] = proto.toLowerCase()
+  next()
+}
+
 const LOOPBACK_ADDRESS = /^(127\.\d+\.\d+\.\d+|::1|::ffff:127\.\d+\.\d+\.\d+)$/
 const LOOPBACK_HOST = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?$/i
 const FORWARDING = ['forwarded', 'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'x-real-ip', 'via']

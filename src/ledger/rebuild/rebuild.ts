@@ -2,12 +2,13 @@ import type { Pool, PoolClient } from 'pg'
 import { companyOf, streamOf } from '../envelope.ts'
 import { ensureLedger } from '../ledgers.ts'
 import type { EventStore } from '../port.ts'
-import { READ_SCHEMA, type ReadModel } from '../projection.ts'
+import type { ReadModel } from '../projection.ts'
 import { readNewest } from '../reading.ts'
 import { type AnyTable, indexDdl, tableDdl } from '../table.ts'
 import { inTransaction } from '../transaction.ts'
 import { replay } from './replay.ts'
 import { dropLeftovers, NEXT_SCHEMA, switchSchemas, type TableParity } from './switch-schemas.ts'
+import { fits, versionOfTables } from './version.ts'
 
 export interface RebuildOptions {
   /** Connections that see the live tables. */
@@ -18,6 +19,8 @@ export interface RebuildOptions {
   readonly model: ReadModel
   /** Told now and then how many events have been applied so far. */
   readonly onProgress?: (events: number) => void
+  /** Told what it waits for, in words for the operator; on standard error by default. */
+  readonly tell?: (line: string) => void
 }
 
 export interface RebuildReport {
@@ -28,10 +31,10 @@ export interface RebuildReport {
 }
 
 /** One rebuilder at a time; others wait. */
-const REBUILD_LOCK = 7_106_801
+export const REBUILD_LOCK = 7_106_801
 /** Companies replayed side by side. */
 const PARALLEL = 2
-/** Passes beside the writers before they are made to wait: each is shorter than the one before. */
+/** Passes beside the writers before each attempt to make them wait: each pass is shorter than the one before. */
 const PASSES = 5
 /** So few events are caught up while the writers wait. */
 const NEARLY_DONE = 500
@@ -41,10 +44,17 @@ const PROGRESS_EVENTS = 10_000
 /**
  * Makes all tables anew from the ledgers, beside the live ones: reads and writes go on, but for a short wait at the switch.
  * It makes no answers and no deliveries. `isDone` is asked once it is this process's turn; then null is returned.
+ * @throws OtherVersion when the tables are a newer version's (OPS-37).
  */
 export function rebuild(options: RebuildOptions): Promise<RebuildReport>
 export function rebuild(options: RebuildOptions, isDone: () => Promise<boolean>): Promise<RebuildReport | null>
-export async function rebuild(options: RebuildOptions, isDone = async () => false): Promise<RebuildReport | null> {
+export async function rebuild(
+  options: RebuildOptions,
+  isDone = async () => {
+    await fits(options.pool, options.model)
+    return false
+  },
+): Promise<RebuildReport | null> {
   const holder = await options.buildPool.connect()
   try {
     await holder.query('set lock_timeout = 0')
@@ -55,15 +65,6 @@ export async function rebuild(options: RebuildOptions, isDone = async () => fals
     // The lock goes with its connection.
     holder.release(true)
   }
-}
-
-/** Whether the tables are there and belong to the read model. */
-async function fits(pool: Pool, { version }: ReadModel): Promise<boolean> {
-  const { rows } = await pool.query(
-    'select 1 from ops.read_model where version = $1 and exists (select from pg_namespace where nspname = $2)',
-    [version, READ_SCHEMA],
-  )
-  return rows.length > 0
 }
 
 /**
@@ -77,31 +78,32 @@ export async function ensureReadModel(options: RebuildOptions): Promise<RebuildR
 
 async function rebuildAlone(options: RebuildOptions, holder: PoolClient): Promise<RebuildReport> {
   const { pool, store, model } = options
-  await dropLeftovers(holder)
-  await createTables(holder, model)
+  const tell = options.tell ?? ((line: string) => process.stderr.write(`${line}\n`))
   const before = await versionOfTables(pool)
+  await dropLeftovers(holder, { tell })
+  await createTables(holder, model)
   for await (const stream of store.streams()) {
     const companyId = companyOf(stream)
     if (companyId !== null) await ensureLedger(pool, companyId)
   }
   const work: Work = { ...options, built: new Map(), events: 0, isFirst: before === null }
-  for (let pass = 0; pass < PASSES; pass++) {
-    const applied = await replayAll(work)
-    if (pass === 0) await createIndexes(work)
-    if (applied <= NEARLY_DONE) break
-  }
+  await replayAll(work)
+  await createIndexes(work)
   const parity = await switchSchemas({
     holder,
     buildPool: options.buildPool,
     model,
+    tell,
+    before,
+    async keepUp() {
+      for (let pass = 0; pass < PASSES; pass++) if ((await replayAll(work)) <= NEARLY_DONE) break
+    },
     // What came since the last pass, while the writers wait.
     async finish() {
       await replayAll(work)
       if (work.isFirst) await adoptHeads(work, holder)
     },
-    isComparable: before === model.version,
   })
-  await dropLeftovers(holder)
   return { events: work.events, companies: work.built.size, parity }
 }
 
@@ -112,12 +114,6 @@ interface Work extends RebuildOptions {
   events: number
   /** Whether this Postgres has never had tables: what the store holds then is all there is to know, to its end. */
   readonly isFirst: boolean
-}
-
-/** Version of the live tables; null where there never were any. */
-async function versionOfTables(pool: Pool): Promise<string | null> {
-  const { rows } = await pool.query<{ version: string }>('select version from ops.read_model')
-  return rows[0]?.version ?? null
 }
 
 /** Applies what each ledger holds beyond what was applied, some companies side by side. Returns the number of events. */

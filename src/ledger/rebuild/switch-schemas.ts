@@ -1,6 +1,8 @@
 import type { Pool, PoolClient } from 'pg'
+import { isInTheWay, LOCK_TIMEOUT_MS, patiently } from '#postgres/patience.ts'
 import { READ_SCHEMA, type ReadModel } from '../projection.ts'
 import type { AnyTable, ColumnType } from '../table.ts'
+import { schemaOfFormer, type TablesVersion } from './version.ts'
 
 /** Where a rebuild makes the tables that will take the place of the live ones. */
 export const NEXT_SCHEMA = 'read_next'
@@ -13,75 +15,125 @@ interface Switch {
   readonly holder: PoolClient
   readonly buildPool: Pool
   readonly model: ReadModel
-  /** Brings the new tables to where the live ones are; nobody writes meanwhile. */
+  /** What the live tables were of, if there were any. */
+  readonly before: TablesVersion | null
+  /** Brings the new tables close to where the live ones are, beside the writers. */
+  keepUp(): Promise<void>
+  /** Brings them to the same place; nobody reads or writes meanwhile. */
   finish(): Promise<void>
-  /** Whether the live tables should hold the same as the new ones. */
-  readonly isComparable: boolean
+  readonly tell: (line: string) => void
 }
 
-/** Longest wait for units of work and queries under way; writers that come after wait for it too. */
-const LOCK_TIMEOUT_MS = 3000
-const ATTEMPTS = 20
-/** lock_not_available, deadlock_detected */
-const IN_THE_WAY = ['55P03', '40P01']
-
-/** Puts the new tables in the place of the live ones, in one short transaction, and compares them afterwards. */
+/**
+ * Puts the new tables in the place of the live ones, in one short transaction, and compares them afterwards where they should
+ * hold the same. What is read or written meanwhile waits; a long transaction in the way, as a dump's, is waited for without
+ * holding anybody up (OPS-36).
+ */
 export async function switchSchemas(options: Switch): Promise<TableParity[] | null> {
-  for (let attempt = 1; ; attempt++) {
-    const snapshot = await options.buildPool.connect()
+  const { holder, buildPool, model, before, tell } = options
+  const parity = await patiently({ client: holder, what: 'the switch to the new tables', tell }, async () => {
+    await options.keepUp()
+    const snapshot = await buildPool.connect()
     try {
       const replaced = await switchOnce(options, snapshot)
-      return options.isComparable && replaced > 0
-        ? await compareSchemas(snapshot, options.model, { live: FORMER_SCHEMA, rebuilt: READ_SCHEMA })
-        : null
+      const isComparable = before?.version === model.version && replaced > 0
+      return isComparable ? await compareSchemas(snapshot, model, { live: FORMER_SCHEMA, rebuilt: READ_SCHEMA }) : null
     } catch (error) {
-      await options.holder.query('rollback')
-      if (attempt === ATTEMPTS || !IN_THE_WAY.includes((error as { code?: string }).code ?? '')) throw error
+      await holder.query('rollback')
+      throw error
     } finally {
       // Its transaction goes with it.
       snapshot.release(true)
     }
-  }
+  })
+  await dropLeftovers(holder, { schemas: [NEXT_SCHEMA, FORMER_SCHEMA], isUrgent: false, tell })
+  return parity
 }
 
 /** Returns how many tables were there before. */
-async function switchOnce({ holder, finish, model }: Switch, snapshot: PoolClient): Promise<number> {
+async function switchOnce({ holder, finish, model, before }: Switch, snapshot: PoolClient): Promise<number> {
+  const live = await tablesIn(holder, READ_SCHEMA)
   await holder.query('begin')
   await holder.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`)
   // Before the tables: a unit of work that holds a ledger still reads and writes them until it commits. The whole table,
   // because a ledger that another process adds meanwhile would be written by its older projections.
   await holder.query('lock table ops.ledgers in exclusive mode')
+  // Before anything is done that an attempt in vain would have others wait for.
+  await lockAll(holder, live)
   await finish()
   await snapshot.query('begin isolation level repeatable read read only')
   // The first statement takes the snapshot: from here on both are seen as they are now.
   await snapshot.query('select')
-  const replaced = await moveTables(holder, READ_SCHEMA, FORMER_SCHEMA)
+  await moveTables(holder, READ_SCHEMA, placeOfFormer(before, model))
   await moveTables(holder, NEXT_SCHEMA, READ_SCHEMA)
   await holder.query(
-    'insert into ops.read_model (version) values ($1) on conflict (only_row) do update set version = excluded.version',
-    [model.version],
+    `insert into ops.read_model (version, number, since, served_at) values ($1, $2, clock_timestamp(), $3)
+     on conflict (only_row) do update
+     set version = excluded.version, number = excluded.number, since = excluded.since,
+       served_at = case when read_model.version = excluded.version then read_model.served_at end`,
+    [model.version, model.number, before === null ? new Date() : null],
   )
   await holder.query('commit')
-  return replaced
+  return live.length
+}
+
+/** Of one version, processes go over to the new tables; those of an older one go on reading what they know. */
+const placeOfFormer = (before: TablesVersion | null, { number }: ReadModel): string =>
+  before !== null && before.number < number ? schemaOfFormer(before.number) : FORMER_SCHEMA
+
+/** Waits for all of them no longer than for one. */
+async function lockAll(client: PoolClient, tables: readonly string[]): Promise<void> {
+  if (tables.length === 0) return
+  await client.query(`set local statement_timeout = ${LOCK_TIMEOUT_MS}`)
+  await client.query(`lock table ${tables.map((name) => `${READ_SCHEMA}.${name}`).join(', ')} in access exclusive mode`)
+  await client.query('set local statement_timeout = 0')
+}
+
+async function tablesIn(client: PoolClient, schema: string): Promise<string[]> {
+  const { rows } = await client.query<{ name: string }>(
+    'select tablename as name from pg_tables where schemaname = $1 order by tablename',
+    [schema],
+  )
+  return rows.map(({ name }) => name)
 }
 
 /**
  * Table by table rather than by renaming the schema: a change of the table itself makes every connection forget its prepared
  * plans, which would otherwise go on with the old tables under their new name.
  */
-async function moveTables(client: PoolClient, from: string, to: string): Promise<number> {
+async function moveTables(client: PoolClient, from: string, to: string): Promise<void> {
   await client.query(`create schema if not exists ${to}`)
-  const { rows } = await client.query<{ name: string }>(
-    'select tablename as name from pg_tables where schemaname = $1',
-    [from],
-  )
-  for (const { name } of rows) await client.query(`alter table ${from}.${name} set schema ${to}`)
-  return rows.length
+  for (const name of await tablesIn(client, from)) await client.query(`alter table ${from}.${name} set schema ${to}`)
+}
+
+interface Leftovers {
+  /** By default also what was kept for processes of older versions. */
+  readonly schemas?: readonly string[]
+  /** False: what somebody still reads is left to the next rebuild. */
+  readonly isUrgent?: boolean
+  readonly tell: (line: string) => void
 }
 
 /** Removes what a rebuild leaves behind, or one that was killed has left. */
-export async function dropLeftovers(client: PoolClient): Promise<void> {
-  await client.query(`drop schema if exists ${NEXT_SCHEMA}, ${FORMER_SCHEMA} cascade`)
+export async function dropLeftovers(client: PoolClient, { schemas, isUrgent = true, tell }: Leftovers): Promise<void> {
+  const names = schemas ?? (await schemasOfRebuilds(client))
+  if (names.length === 0) return
+  // In one text, and so in one transaction.
+  const drop = () =>
+    client.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}; drop schema if exists ${names.join(', ')} cascade`)
+  if (isUrgent) await patiently({ client, what: 'the removal of earlier tables', tell }, drop)
+  else
+    await drop().catch((error: unknown) => {
+      if (!isInTheWay(error)) throw error
+    })
+}
+
+async function schemasOfRebuilds(client: PoolClient): Promise<string[]> {
+  const { rows } = await client.query<{ name: string }>(
+    `select nspname as name from pg_namespace where nspname in ($1, $2) or nspname ~ '^${READ_SCHEMA}_[0-9]+$'`,
+    [NEXT_SCHEMA, FORMER_SCHEMA],
+  )
+  return rows.map(({ name }) => name)
 }
 
 /** What a table holds: the number of its rows, and a digest of all their values, whatever their order. */

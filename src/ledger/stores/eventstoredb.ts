@@ -14,7 +14,15 @@ import {
 } from '@eventstore/db-client'
 import { Unavailable } from '#lib/unavailable.ts'
 import { companyOf, type Envelope, STREAM_PREFIX } from '../envelope.ts'
-import { type Append, chunksOf, type Note, type OutsideStore, WrongExpectedRevision } from '../port.ts'
+import {
+  type Append,
+  chunksOf,
+  type Note,
+  type OutsideStore,
+  type RevisionRange,
+  rangesOf,
+  WrongExpectedRevision,
+} from '../port.ts'
 import { type CircuitBreaker, createCircuitBreaker, withTimeout } from './circuit-breaker.ts'
 import { createClient, createOpenStreams, type OpenStreams } from './eventstoredb-client.ts'
 
@@ -22,6 +30,9 @@ import { createClient, createOpenStreams, type OpenStreams } from './eventstored
 const MAX_APPEND_BYTES = 900_000
 /** Events fetched at a time while reading; memory does not grow with the length of a stream. */
 const PAGE = 500
+/** Events between two that are wanted which are rather read with them than left out by another call. */
+const PICK_GAP = 32
+const PICKS_AT_ONCE = 8
 /** The call ends first; whatever is not settled a second later (a cluster is being searched for) is unknown. */
 const APPEND_DEADLINE_MS = 4000
 const APPEND_TIMEOUT_MS = 5000
@@ -48,6 +59,7 @@ export function createEventStoreDb(url: string): OutsideStore {
     transactional: false,
     append: (appends) => appendAll(connection, appends),
     read: (stream, fromRevision) => reachable(readStream(connection, stream, fromRevision)),
+    pick: (stream, revisions) => reachable(pickEvents(connection, stream, revisions)),
     async *streams() {
       const known = new Set<string>()
       for await (const { stream } of reachable(notes(connection, null))) {
@@ -127,6 +139,33 @@ async function* readStream(
     if (page.length < PAGE) return
     from += PAGE
   }
+}
+
+/** A read for each range, some at a time. */
+async function* pickEvents(
+  connection: Connection,
+  stream: string,
+  revisions: readonly number[],
+): AsyncIterable<Envelope> {
+  const wanted = new Set(revisions)
+  const ranges = rangesOf(revisions, PICK_GAP, PAGE)
+  for (let start = 0; start < ranges.length; start += PICKS_AT_ONCE) {
+    const reads = ranges.slice(start, start + PICKS_AT_ONCE).map((range) => readRange(connection, stream, range))
+    for (const events of await Promise.all(reads)) {
+      for (const event of events) if (wanted.has(event.revision)) yield event
+    }
+  }
+}
+
+async function readRange({ client, open, breaker }: Connection, stream: string, [first, last]: RevisionRange) {
+  const options = {
+    fromRevision: BigInt(first),
+    direction: FORWARDS,
+    maxCount: last - first + 1,
+    requiresLeader: true,
+  } as const
+  const resolved = await breaker.call(() => open.toEnd(client.readStream(stream, options), READ_SILENCE_MS))
+  return resolved.flatMap(({ event }) => (event ? [toEnvelope(event)] : []))
 }
 
 /** Reading from a position includes it, and readAll knows no filter. */

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
-import type { Envelope } from '../envelope.ts'
+import type { PoolOf } from '#postgres/shared-pool.ts'
+import { companyOf, type Envelope } from '../envelope.ts'
 import {
   type Append,
   type EventStore,
@@ -22,8 +23,15 @@ const appendEvents: Statement = {
 /** SQLSTATE that `ledger.append_events` raises for a wrong expected revision; the message is the stream. */
 const WRONG_EXPECTED_REVISION = 'TB001'
 
-/** Ledgers in the same Postgres as the read model: an append takes part in the transaction. `pool` serves reads only. */
-export function createPostgresStore(pool: Pool): EventStore {
+/**
+ * Ledgers in the same Postgres as the read model: an append takes part in the transaction. `pool` serves reads only; those of
+ * a company's ledger are made on what `poolOf` lends to it.
+ */
+export function createPostgresStore(pool: Pool, poolOf: PoolOf = () => pool): EventStore {
+  const readersOf = (stream: string): Pool => {
+    const companyId = companyOf(stream)
+    return companyId === null ? pool : poolOf(companyId)
+  }
   return {
     transactional: true,
     async append(appends, tx) {
@@ -47,7 +55,7 @@ export function createPostgresStore(pool: Pool): EventStore {
     async *read(stream, fromRevision) {
       let from = fromRevision
       for (;;) {
-        const { rows } = await pool.query<{ envelope: Envelope }>(
+        const { rows } = await readersOf(stream).query<{ envelope: Envelope }>(
           'select envelope from ledger.events where stream = $1 and revision >= $2 order by revision limit $3',
           [stream, from, READ_BATCH],
         )
@@ -56,14 +64,24 @@ export function createPostgresStore(pool: Pool): EventStore {
         from += READ_BATCH
       }
     },
+    async *pick(stream, revisions) {
+      for (let start = 0; start < revisions.length; start += READ_BATCH) {
+        const { rows } = await pool.query<{ envelope: Envelope }>({
+          name: 'pick_events',
+          text: 'select envelope from ledger.events where stream = $1 and revision = any($2::bigint[]) order by revision',
+          values: [stream, revisions.slice(start, start + READ_BATCH)],
+        })
+        for (const row of rows) yield row.envelope
+      }
+    },
     async *streams() {
       const { rows } = await pool.query<{ stream: string }>(
         'select stream from ledger.events where revision = 0 order by stream',
       )
       for (const row of rows) yield row.stream
     },
-    search: (stream, search) => searchEvents(pool, stream, search),
-    stored: (stream, afterRevision) => storedEvents(pool, stream, afterRevision),
+    search: (stream, search) => searchEvents(readersOf(stream), stream, search),
+    stored: (stream, afterRevision) => storedEvents(readersOf(stream), stream, afterRevision),
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { Unavailable } from '#lib/unavailable.ts'
 import { type Envelope, streamOf } from '../envelope.ts'
-import { advance, clock, lock, lockIfFree, type OpenLedger, open } from '../ledgers.ts'
+import { advance, aheadUntil, clock, lock, lockIfFree, type OpenLedger, open } from '../ledgers.ts'
 import type { EventStore } from '../port.ts'
 import { ensure, project, type ReadModel, refsOf, render } from '../projection.ts'
 import { type Reacting, type Reactor, reactTo } from '../reactor.ts'
@@ -54,6 +54,7 @@ export async function catchUp(
     ledger.revision = event.revision
     ledger.hash = event.hash
     ledger.lastRecordedAt = event.recorded_at
+    ledger.aheadUntil = aheadUntil(event.recorded_at, ledger.now)
     if (event.idempotency) unanswered = event
   }
   if (unanswered) await answer(unanswered, ledger, reacting)

@@ -54,11 +54,11 @@ export const answerRefs = (idempotency: Idempotency | undefined) =>
 export function findReplay(
   rows: Rows,
   idempotency: Idempotency | undefined,
-  { revision, lastRecordedAt }: Pick<OpenLedger, 'revision' | 'lastRecordedAt'>,
+  { revision, now }: Pick<OpenLedger, 'revision' | 'now'>,
 ): Replay | Refusal | null {
   const [ref] = answerRefs(idempotency)
   const stored = ref ? rows.get(ref) : null
-  return stored && idempotency ? replayOf({ ...stored, revision, now: lastRecordedAt }, idempotency) : null
+  return stored && idempotency ? replayOf({ ...stored, revision, now }, idempotency) : null
 }
 
 /**

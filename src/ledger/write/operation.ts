@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { Refusal } from '#domain/refusal.ts'
+import { type Refusal, refuse } from '#domain/refusal.ts'
 import { clock, lock, open } from '../ledgers.ts'
 import { inTransaction, type Transaction } from '../transaction.ts'
 import { createWorkingSet } from '../working-set.ts'
@@ -29,21 +29,24 @@ class Refused extends Error {
  */
 export async function operate(
   pool: Pool,
-  { companyId, idempotency }: Pick<Request, 'companyId' | 'idempotency'>,
+  { companyId, idempotency, guard }: Pick<Request, 'companyId' | 'idempotency' | 'guard'>,
   operation: Operation,
 ): Promise<Answer | Refusal> {
   try {
     return await inTransaction(pool, async (tx) => {
       const row = (await lock(tx, [companyId])).get(companyId)
       if (!row) throw new Error(`company ${companyId} has no ledger`)
-      const ledger = open(row, (await clock(tx)).now)
+      const { now } = await clock(tx)
+      // No event is recorded: what is done is done by the clock, whatever time the ledger has come to.
+      const ledger = { ...open(row, now), lastRecordedAt: now }
       const set = createWorkingSet()
-      set.want(companyId, answerRefs(idempotency))
+      set.want(companyId, [...answerRefs(idempotency), ...(guard?.needs ?? [])])
       await Promise.all(set.load(tx))
       const rows = set.of(companyId)
+      if (guard?.holds(rows, ledger.lastRecordedAt) === false) return refuse('invalid_token')
       const replay = findReplay(rows, idempotency, ledger)
       if (replay) return replay
-      const body = await operation({ tx, companyId, now: ledger.lastRecordedAt })
+      const body = await operation({ tx, companyId, now })
       if (typeof body !== 'string') throw new Refused(body)
       if (idempotency) {
         storeAnswer(rows, idempotency, { status: 200, body }, ledger)

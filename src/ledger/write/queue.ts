@@ -1,4 +1,6 @@
-import { Unavailable } from '#lib/unavailable.ts'
+import { createLines } from '#lib/lines.ts'
+import { createSharedRoom, type SharedFigures } from '#lib/shared-room.ts'
+import { ShareTaken } from '#lib/unavailable.ts'
 
 export interface Queued {
   readonly companyId: number
@@ -10,96 +12,109 @@ export interface QueueLimits {
   readonly groupCommands: number
   /** Groups under way at once, over disjoint companies. */
   readonly lanes: number
-  /** Commands waiting; more are refused as unavailable. */
+  /** Requests larger than a group that are under way at once, beside those groups: nobody else's write waits for them. */
+  readonly largeLanes: number
+  /** Commands waiting, of all companies; one company's share is refused beyond (createSharedRoom). */
   readonly waitingCommands: number
 }
 
-export interface Queue<T extends Queued> {
-  /** @throws Unavailable when too many commands wait already. */
+export interface Queue<T extends Queued> extends SharedFigures {
+  /** @throws ShareTaken when too many commands of the company wait already. */
   push(item: T): void
   /** Resolves when nothing waits and nothing is under way. */
   idle(): Promise<void>
 }
 
-/** A request without commands counts as one, or nothing would bound how many of them wait. */
-const sizeOf = (item: Queued): number => Math.max(1, item.invocations.length)
-
 /**
- * Groups requests of any companies for one commit, in order of arrival, and runs up to `lanes` groups at once over
- * disjoint companies. There is no timer: whatever arrived while the lanes were busy is the next group.
+ * Groups requests for one commit: of each company that waits one, in turns, until the group is full, and each company's in
+ * order of arrival. Up to `lanes` groups run at once over disjoint companies. There is no timer: whatever arrived while the
+ * lanes were busy is the next group.
  */
 export function createQueue<T extends Queued>(limits: QueueLimits, runGroup: (group: T[]) => Promise<void>): Queue<T> {
-  let waiting: T[] = []
-  let waitingCommands = 0
-  let lanesBusy = 0
-  let scheduled = false
+  const room = createSharedRoom(limits.waitingCommands)
+  const lines = createLines<number, T>()
   const busyCompanies = new Set<number>()
+  const lanesBusy = { small: 0, large: 0 }
+  let scheduled = false
   let idleCallbacks: (() => void)[] = []
 
-  function take(): T[] {
+  /** A request without commands counts as one, or nothing would bound how many wait; one beyond all bounds may wait alone. */
+  const sizeOf = (item: Queued): number => Math.min(limits.waitingCommands, Math.max(1, item.invocations.length))
+
+  function take(item: T): void {
+    lines.take(item.companyId, item)
+    room.give(item.companyId, sizeOf(item))
+  }
+
+  /** What comes first in a line may be too much for the group: then all behind it waits too. */
+  function takeGroup(): T[] {
     const group: T[] = []
-    const passedOver = new Set<number>(busyCompanies)
-    const rest: T[] = []
     let commands = 0
-    for (const [position, item] of waiting.entries()) {
-      if (commands >= limits.groupCommands) {
-        rest.push(...waiting.slice(position))
-        break
-      }
-      const size = sizeOf(item)
-      const fits = group.length === 0 || commands + size <= limits.groupCommands
-      if (passedOver.has(item.companyId) || !fits) {
-        // Whatever is passed over keeps its place before later requests of its company.
-        passedOver.add(item.companyId)
-        rest.push(item)
-      } else {
-        group.push(item)
-        commands += size
-      }
+    for (const [companyId, item] of lines.firsts()) {
+      if (commands >= limits.groupCommands) break
+      if (busyCompanies.has(companyId) || commands + sizeOf(item) > limits.groupCommands) continue
+      take(item)
+      group.push(item)
+      commands += sizeOf(item)
     }
-    waiting = rest
-    waitingCommands -= commands
     return group
+  }
+
+  function takeLarge(): T[] {
+    for (const [companyId, item] of lines.firsts()) {
+      if (busyCompanies.has(companyId) || sizeOf(item) <= limits.groupCommands) continue
+      take(item)
+      return [item]
+    }
+    return []
+  }
+
+  function start(group: T[], kind: keyof typeof lanesBusy): void {
+    const companies = new Set(group.map((item) => item.companyId))
+    for (const company of companies) busyCompanies.add(company)
+    lanesBusy[kind] += 1
+    const leave = () => {
+      lanesBusy[kind] -= 1
+      for (const company of companies) busyCompanies.delete(company)
+      pump()
+      if (!isIdle()) return
+      for (const callback of idleCallbacks) callback()
+      idleCallbacks = []
+    }
+    // Whoever runs groups answers for their failures; the queue only goes on.
+    void Promise.resolve(group).then(runGroup).then(leave, leave)
   }
 
   function pump(): void {
     scheduled = false
-    while (lanesBusy < limits.lanes && waiting.length > 0) {
-      const group = take()
-      if (group.length === 0) return
-      const companies = new Set(group.map((item) => item.companyId))
-      for (const company of companies) busyCompanies.add(company)
-      lanesBusy += 1
-      const leave = () => {
-        lanesBusy -= 1
-        for (const company of companies) busyCompanies.delete(company)
-        if (waiting.length === 0 && lanesBusy === 0) {
-          for (const callback of idleCallbacks) callback()
-          idleCallbacks = []
-        }
-        pump()
+    for (const kind of ['small', 'large'] as const) {
+      while (lanesBusy[kind] < (kind === 'small' ? limits.lanes : limits.largeLanes)) {
+        const group = kind === 'small' ? takeGroup() : takeLarge()
+        if (group.length === 0) break
+        start(group, kind)
       }
-      // Whoever runs groups answers for their failures; the queue only goes on.
-      void Promise.resolve(group).then(runGroup).then(leave, leave)
     }
   }
 
+  const isIdle = (): boolean => lines.isEmpty() && lanesBusy.small + lanesBusy.large === 0
+
   return {
+    get used() {
+      return room.used
+    },
+    get refused() {
+      return room.refused
+    },
     push(item) {
-      const size = sizeOf(item)
-      if (waiting.length > 0 && waitingCommands + size > limits.waitingCommands)
-        throw new Unavailable('too many commands are waiting')
-      waiting.push(item)
-      waitingCommands += size
+      const { companyId } = item
+      if (!room.take(companyId, sizeOf(item))) throw new ShareTaken('too many commands of the company are waiting')
+      lines.add(companyId, item)
       // Requests that were read from sockets in the same turn of the event loop share the group.
       if (!scheduled) {
         scheduled = true
         setImmediate(pump)
       }
     },
-    idle: () =>
-      waiting.length === 0 && lanesBusy === 0
-        ? Promise.resolve()
-        : new Promise((resolve) => idleCallbacks.push(resolve)),
+    idle: () => (isIdle() ? Promise.resolve() : new Promise((resolve) => idleCallbacks.push(resolve))),
   }
 }

@@ -4,7 +4,7 @@ import type { Answer, Request } from './unit-of-work.ts'
 import type { Writer } from './writer.ts'
 
 /** For whom and through which channel something is done; all of it is told in the events. */
-export type Acting = Pick<Request, 'companyId' | 'origin' | 'actor' | 'requestId'>
+export type Acting = Pick<Request, 'companyId' | 'origin' | 'actor' | 'requestId' | 'guard'>
 
 /** A program, through the integration API. */
 export const asApiKey = (

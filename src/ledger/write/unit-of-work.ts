@@ -1,13 +1,21 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Refusal } from '#domain/refusal.ts'
+import { type Refusal, refuse } from '#domain/refusal.ts'
+import { createSlices } from '#lib/slices.ts'
 import { type Accepted, type Invocation, isRefusal, type OutcomeKind, type PrivateRow } from '../command.ts'
 import { type Envelope, hashOf, type IdempotencyRecord, type Origin, streamOf } from '../envelope.ts'
-import type { OpenLedger } from '../ledgers.ts'
+import { LedgerAhead, type OpenLedger } from '../ledgers.ts'
 import { ensure, project, type ReadModel, refsOf, render } from '../projection.ts'
 import { type Reacting, reactTo } from '../reactor.ts'
 import type { AnyRef } from '../table.ts'
+import type { Rows } from '../working-set.ts'
 import { answerRefs, findReplay, type Idempotency, storeAnswer } from './idempotency.ts'
 import type { IdLease } from './ids.ts'
+
+/** What has still to hold when a request is decided, as that the key it came with was not revoked while it waited. */
+export interface Guard {
+  readonly needs: readonly AnyRef[]
+  /** `now` is the ledger's: UTC. */
+  holds(rows: Rows, now: string): boolean
+}
 
 /** A request as the writer takes it: one command, or the many of a batch or upload, of one company. */
 export interface Request {
@@ -16,6 +24,7 @@ export interface Request {
   readonly origin: Origin
   readonly actor: string | null
   readonly requestId: string | null
+  readonly guard?: Guard | undefined
   readonly idempotency?: Idempotency | undefined
   readonly reply: Reply
 }
@@ -47,7 +56,7 @@ export interface Deciding extends Reacting {
 
 /** The result of one request and the ids of its events, by which it is found again after an unknown outcome. */
 export interface Decided {
-  readonly answer: Answer | Refusal
+  readonly answer: Answer | Refusal | LedgerAhead
   readonly eventIds: readonly string[]
   /** Revision of the first of them, if there are any. */
   readonly fromRevision: number
@@ -60,24 +69,28 @@ export function needsOf({ base }: ReadModel, request: Request): AnyRef[] {
   return [
     ...base,
     ...answerRefs(request.idempotency),
+    ...(request.guard?.needs ?? []),
     ...request.invocations.flatMap(({ command, input }) => command.needs(input)),
   ]
 }
-
-/** An upload of 1,000 sales takes the processor for a good part of a second: after so many commands, others have their turn. */
-const COMMANDS_OF_A_TURN = 32
 
 /** Decides and projects the commands of a request in order, on the working set only. A refused command changes nothing. */
 export async function decideRequest(request: Request, ledger: OpenLedger, deciding: Deciding): Promise<Decided> {
   const rows = deciding.set.of(request.companyId)
   const fromRevision = ledger.revision + 1
+  if (request.guard?.holds(rows, ledger.lastRecordedAt) === false)
+    return { answer: refuse('invalid_token'), eventIds: [], fromRevision, privateRows: [] }
   const replay = findReplay(rows, request.idempotency, ledger)
   if (replay) return { answer: replay, eventIds: [], fromRevision, privateRows: [] }
+  const { aheadUntil } = ledger
+  if (aheadUntil !== null && !correctsClock(request))
+    return { answer: new LedgerAhead(request.companyId, aheadUntil), eventIds: [], fromRevision, privateRows: [] }
   const results: CommandResult[] = []
   const eventIds: string[] = []
   const privateRows: PrivateRow[] = []
+  const slices = createSlices(request.companyId)
   for (const [position, invocation] of request.invocations.entries()) {
-    if (position > 0 && position % COMMANDS_OF_A_TURN === 0) await nextTurn()
+    if (position > 0) await slices()
     const ran = await runCommand(request, invocation, ledger, deciding)
     results.push(ran.result)
     for (const event of ran.events) eventIds.push(event.id)
@@ -87,6 +100,9 @@ export async function decideRequest(request: Request, ledger: OpenLedger, decidi
   if (request.idempotency && !isRefusal(answer)) storeAnswer(rows, request.idempotency, answer, ledger)
   return { answer, eventIds, fromRevision, privateRows }
 }
+
+const correctsClock = ({ invocations }: Request): boolean =>
+  invocations.length === 1 && invocations[0]?.command.correctsClock === true
 
 function answerOf(request: Request, results: readonly CommandResult[], revision: number): Answer | Refusal {
   if (request.reply.compose) return { ...request.reply.compose(results), replayed: false, revision }
@@ -106,12 +122,18 @@ async function runCommand(
   if (command.needsMore) await ensure(deciding, request.companyId, command.needsMore(rows, input))
   const decision = command.decide(rows, input, {
     companyId: request.companyId,
-    now: ledger.lastRecordedAt,
+    now: ledger.aheadUntil === null ? ledger.lastRecordedAt : ledger.now,
+    aheadUntil: ledger.aheadUntil,
     origin: request.origin,
     actor: request.actor,
     nextId: (kind) => deciding.ids.next(kind),
   })
   if (isRefusal(decision)) return { result: decision, events: [], privateRows: [] }
+  if (ledger.aheadUntil !== null) {
+    // What was accepted is the correction: the one event that may be earlier than the one before it.
+    ledger.lastRecordedAt = ledger.now
+    ledger.aheadUntil = null
+  }
   const events = seal(request, decision, ledger, deciding.newId)
   for (const [position, event] of events.entries()) {
     await ensure(deciding, request.companyId, refsOf(deciding.model, event))

@@ -1,14 +1,16 @@
 import type { Pool, PoolClient } from 'pg'
 import type { Refusal } from '#domain/refusal.ts'
+import type { SharedFigures } from '#lib/shared-room.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { isOutage } from '#postgres/outage.ts'
+import { LedgerAhead } from '../ledgers.ts'
 import { type AttemptOptions, attempt, InDoubt } from './attempt.ts'
 import { createQueue, type QueueLimits } from './queue.ts'
 import { type Doubtful, findStored } from './resolve.ts'
 import type { Answer, Decided, Request } from './unit-of-work.ts'
 
 export interface WriterOptions extends AttemptOptions {
-  /** Connections with `pipeline: true`; as many as there are lanes, and one to resolve unknown outcomes. */
+  /** Connections with `pipeline: true`; as many as there are lanes of either kind, and one to resolve unknown outcomes. */
   readonly pool: Pool
   readonly limits: QueueLimits
   /** Hears of each group when all its requests are answered. */
@@ -38,7 +40,7 @@ interface Pending extends Doubtful {
 const RESOLVE_ATTEMPTS = 5
 
 /** The unit of work: many commands, one commit (LEDGER-6). */
-export function createWriter(options: WriterOptions): Writer {
+export function createWriter(options: WriterOptions): Writer & { readonly waiting: SharedFigures } {
   const queue = createQueue<Pending>(options.limits, async (group) => {
     const began = performance.now()
     await runGroup(options, group, RESOLVE_ATTEMPTS).catch((error: unknown) => {
@@ -53,6 +55,7 @@ export function createWriter(options: WriterOptions): Writer {
         queue.push({ ...request, resolve, reject, inDoubt: [] })
       }),
     idle: () => queue.idle(),
+    waiting: queue,
   }
 }
 
@@ -64,7 +67,7 @@ async function runGroup(options: WriterOptions, group: readonly Pending[], attem
     if (error instanceof InDoubt) return resolveOutcomes(options, group, decided, attemptsLeft)
     return failed(options, group, attemptsLeft, error)
   }
-  for (const [position, request] of group.entries()) request.resolve((decided[position] as Decided).answer)
+  for (const [position, request] of group.entries()) settle(request, decided[position] as Decided)
 }
 
 /** Nothing was appended. One request's bug, or its lock, must not fail its neighbours: they run apart from each other. */
@@ -102,9 +105,14 @@ async function resolveOutcomes(
     for (const request of group) request.reject(new Unavailable('the outcome is unknown'))
     return
   }
-  for (const [request, past] of found) request.resolve(past.answer)
+  for (const [request, past] of found) settle(request, past)
   const open = group.filter((request) => !found.has(request))
   if (open.length > 0) await runGroup(options, open, attemptsLeft - 1)
+}
+
+function settle(request: Pending, { answer }: Decided): void {
+  if (answer instanceof LedgerAhead) request.reject(answer)
+  else request.resolve(answer)
 }
 
 async function withClient<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {

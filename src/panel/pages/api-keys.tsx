@@ -51,7 +51,7 @@ const KeyForm = CreateApiKeyInput.pick({ name: true, expires_at: true, scopes: t
 /** Keys of a company, those in use first. */
 export const KeyTable = ({ keys, visit }: { readonly keys: readonly ListedApiKey[]; readonly visit: Visit }) => {
   const { timezone } = visit.readModel
-  const isActive = (key: ListedApiKey) => statusOf(key, visit.session.now) === 'active'
+  const isActive = (key: ListedApiKey) => keyStatus(key, visit.session.now) === 'active'
   return (
     <Table
       caption="Chaves de API"
@@ -70,13 +70,13 @@ export const KeyTable = ({ keys, visit }: { readonly keys: readonly ListedApiKey
 
 const STATES = { active: ['good', 'Ativa'], revoked: ['plain', 'Revogada'], expired: ['plain', 'Vencida'] } as const
 
-function statusOf({ revoked_at, expires_at }: ListedApiKey, now: string): keyof typeof STATES {
+export function keyStatus({ revoked_at, expires_at }: ListedApiKey, now: string): keyof typeof STATES {
   if (revoked_at !== null) return 'revoked'
   return expires_at !== null && expires_at <= now ? 'expired' : 'active'
 }
 
 const KeyBadge = ({ apiKey, now }: { readonly apiKey: ListedApiKey; readonly now: string }) => (
-  <StateBadge state={STATES[statusOf(apiKey, now)]} />
+  <StateBadge state={STATES[keyStatus(apiKey, now)]} />
 )
 
 /** `key` is null when the form was sent once more: nobody sees a key twice. */
@@ -155,7 +155,9 @@ export const apiKeyPages: readonly PanelRoute[] = [
     path: `${PATH}/:id/revogar`,
     subject: keyOf,
     title: ({ name }) => `Revogar ${name}`,
-    intro: () => <p>A próxima chamada com esta chave já será recusada, e isso não se desfaz.</p>,
+    intro: () => (
+      <p>A próxima chamada com esta chave já será recusada, e os webhooks dela param. Isso não se desfaz.</p>
+    ),
     label: 'Revogar',
     isDangerous: true,
     back: ({ id }) => `${PATH}/${id}`,

@@ -1,6 +1,6 @@
 import { getCalls, listApiKeys } from '#queries/api-keys.ts'
 import { listNotices, listWebhooks } from '#queries/webhooks.ts'
-import { dateTime, decimal } from '../format.ts'
+import { dateTime, decimal, mebibytes } from '../format.ts'
 import type { Page, PanelRoute, Visit } from '../route.ts'
 import { recordsIn } from '../ui/list.tsx'
 import { Actions, ButtonLink, Card, Facts } from '../ui/parts.tsx'
@@ -25,7 +25,7 @@ async function showIntegrations(visit: Visit): Promise<Page> {
     listNotices(pool, companyId),
   ])
   const webhooks = recordsIn<ShownWebhook>(page)
-  const { perMinute, perDay } = visit.context.limits
+  const { perMinute, perDay, bytesPerDay } = visit.context.limits
   const body = (
     <>
       {visit.session.plan !== 'api' && (
@@ -58,6 +58,7 @@ async function showIntegrations(visit: Visit): Promise<Page> {
         <Facts
           facts={[
             ['Chamadas hoje', `${decimal(String(calls.day))} de ${decimal(String(perDay))}`],
+            ['Dados enviados hoje', `${mebibytes(calls.bytes)} de ${mebibytes(bytesPerDay)} MiB`],
             ['Chamadas neste minuto', `${decimal(String(calls.minute))} de ${decimal(String(perMinute))}`],
           ]}
         />

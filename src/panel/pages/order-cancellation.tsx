@@ -1,6 +1,5 @@
 import { CancelOrderInput } from '#commands/orders/cancel-order.ts'
 import { isRefusal } from '#ledger/command.ts'
-import { asUser } from '#ledger/write/run.ts'
 import { cancelWithProvider } from '#payments/cancel-order.ts'
 import { paragraph } from '../forms/kinds.ts'
 import { formPages } from '../ui/form-pages.tsx'
@@ -26,8 +25,7 @@ export const orderCancellation = formPages({
   fields: () => ({ reason: { label: 'Motivo', kind: paragraph, columns: 12, hint: 'Fica no histórico do pedido.' } }),
   schema: CancelOrderInput.omit({ id: true }),
   problem: ({ refused }) => (refused === 'order_already_paid' ? PAID : undefined),
-  async act({ context, session, requestId, idempotency }, { id: orderId }, { reason = null }) {
-    const acting = asUser(session, requestId)
+  async act({ context, acting, idempotency }, { id: orderId }, { reason = null }) {
     const answer = await cancelWithProvider(context, { acting, idempotency: idempotency(), orderId, reason })
     return isRefusal(answer) ? answer : { to: `${PATH}/${orderId}`, flash: 'pedido-cancelado' }
   },

@@ -47,12 +47,13 @@ const showProfile = async ({ session }: Visit): Promise<Page> => ({
       </Card>
       <Actions>
         <ButtonLink to={`${PATH}/senha`}>Trocar senha</ButtonLink>
+        <ButtonLink to="/empresas">Trocar de empresa</ButtonLink>
       </Actions>
     </>
   ),
 })
 
-/** Every session of the user ends with the old password, this one too. */
+/** Every session of the person ends with the old password, this one too. */
 async function change(
   { session, context, address, requestId }: Submission,
   { current_password: current, new_password: next }: z.infer<typeof PasswordForm>,
@@ -74,7 +75,7 @@ export const profilePages: readonly PanelRoute[] = [
     section: 'profile',
     subject: ({ session }) => session,
     title: () => 'Trocar senha',
-    intro: () => <p>Depois disso é preciso entrar de novo, em todos os navegadores e caixas.</p>,
+    intro: () => <p>Depois disso é preciso entrar de novo, em todos os navegadores, caixas e empresas.</p>,
     label: 'Trocar senha',
     back: () => PATH,
     fields: () => FIELDS,

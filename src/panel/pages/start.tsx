@@ -1,3 +1,4 @@
+import { findTableCheck } from '#audit/table-checks.ts'
 import { toCents } from '#domain/money.ts'
 import { type LowStock, lowStock } from '#queries/catalog/items.ts'
 import { type RecentEvents, recentEvents } from '#queries/events.ts'
@@ -29,12 +30,13 @@ async function showStart(visit: Visit): Promise<Page> {
   const { readModel, context, query } = visit
   const { pool, companyId } = readModel
   const isPart = query.parte === FIGURES
-  const [recent, today, accounts, refused, alarmed, days, stock] = await Promise.all([
+  const [recent, today, accounts, refused, alarmed, check, days, stock] = await Promise.all([
     recentEvents(context, companyId, EVENTS),
     salesToday(pool, companyId, readModel),
     openAccounts(pool, companyId, readModel),
     countRefusedSales(pool, companyId),
     countAlarms(pool, companyId),
+    visit.session.role === 'owner' ? findTableCheck(context.pool, companyId) : null,
     isPart ? null : salesByDay(pool, companyId, readModel, DAYS),
     isPart ? null : lowStock(pool, companyId, SHORT_ITEMS),
   ])
@@ -51,7 +53,7 @@ async function showStart(visit: Visit): Promise<Page> {
         hx-swap="outerHTML"
       >
         <p class="hint">Atualizado em {dateTimeSeconds(visit.session.now, readModel.timezone)}.</p>
-        <Attention refused={refused} alarmed={alarmed} />
+        <Attention refused={refused} alarmed={alarmed} differing={check?.differences.length ?? 0} />
         <div class="cards">
           <SalesFigures today={today} />
           <AccountFigures title="A receber" path="/contas-a-receber" side={accounts.receivables} />
@@ -77,9 +79,11 @@ interface AttentionProps {
   readonly refused: number
   /** Orders that were paid when they should not have been. */
   readonly alarmed: number
+  /** Rows that are not what the ledger says; owners only are told. */
+  readonly differing: number
 }
 
-const Attention = ({ refused, alarmed }: AttentionProps) => (
+const Attention = ({ refused, alarmed, differing }: AttentionProps) => (
   <>
     {refused > 0 && (
       <p class="problem" role="note">
@@ -89,6 +93,11 @@ const Attention = ({ refused, alarmed }: AttentionProps) => (
     {alarmed > 0 && (
       <p class="problem" role="note">
         <a href={link('/loja')}>{`Pedidos da loja online com alarme: ${alarmed}`}</a>
+      </p>
+    )}
+    {differing > 0 && (
+      <p class="problem" role="note">
+        <a href={link('/auditoria')}>{`Registros que não conferem com o livro: ${differing}`}</a>
       </p>
     )}
   </>

@@ -8,9 +8,10 @@ import {
   updateStore,
 } from '#commands/stores.ts'
 import { pathId } from '#http/paths.ts'
+import { COUNTED_DAYS, countUnkept } from '#payments/notification-log.ts'
 import type { StoreObject } from '#projections/stores.ts'
 import { listStores } from '#queries/stores.ts'
-import { dateTime, percentage } from '../format.ts'
+import { dateTime, decimal, percentage } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { line, password, percent, yesOrNo } from '../forms/kinds.ts'
 import { link } from '../link.ts'
@@ -113,6 +114,7 @@ async function showStore(visit: Visit): Promise<Page | null> {
   if (!store) return null
   const here = `${PATH}/${store.id}`
   const { enabled } = store
+  const unkept = await countUnkept(visit.context.pool, visit.session.companyId, store.id)
   const body = (
     <>
       <Actions>
@@ -140,6 +142,11 @@ async function showStore(visit: Visit): Promise<Page | null> {
           <code>{`${visit.context.publicUrl}/webhook/paymentprovider/${store.alias}/{pedido}`}</code>
         </p>
         <p class="hint">É informado ao provedor em cada pagamento; não é preciso cadastrá-lo.</p>
+        {unkept > 0 && (
+          <p class="problem" role="note">
+            {`Notificações dos últimos ${COUNTED_DAYS} dias que só foram contadas, porque vieram demais em uma hora: ${decimal(String(unkept))}.`}
+          </p>
+        )}
       </Card>
       {await History({ visit, subject: `store/${store.id}` })}
     </>

@@ -1,32 +1,31 @@
-import { z } from 'zod'
-import { hashPassword, Password } from '#access/passwords.ts'
-import {
-  CreateUserInput,
-  changePassword,
-  createUser,
-  deactivateUser,
-  reactivateUser,
-  updateUser,
-} from '#commands/users.ts'
-import { invalid } from '#domain/refusal.ts'
+import type { z } from 'zod'
+import type { NewInvitation } from '#access/invitations.ts'
+import { InviteFields, inviteUser, renewInvitation } from '#commands/invitations.ts'
+import { CreateUserInput, deactivateUser, reactivateUser, updateUser } from '#commands/users.ts'
+import type { Refusal } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { UserObject } from '#projections/users.ts'
 import { getUser } from '#queries/users.ts'
 import { dateTime } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
-import { choice, email, line, namedOptions, password } from '../forms/kinds.ts'
+import { choice, email, line, namedOptions } from '../forms/kinds.ts'
 import { link } from '../link.ts'
-import type { Page, PanelRoute, Visit } from '../route.ts'
+import type { Page, PanelRoute, Redirect, Submission, Visit } from '../route.ts'
 import { ButtonForm } from '../ui/form.tsx'
 import { buttonRoute, formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { History } from '../ui/history.tsx'
 import { Table } from '../ui/list.tsx'
-import { Actions, ButtonLink, Card, Facts, StateBadge } from '../ui/parts.tsx'
+import { Actions, ButtonLink, Card, Facts, Secret, StateBadge } from '../ui/parts.tsx'
 import { recordOf } from '../ui/record-pages.tsx'
 
 export const ROLE_NAMES = { owner: 'Proprietário', clerk: 'Atendente' } as const
 
-const STATES = { active: ['good', 'Ativo'], inactive: ['plain', 'Desativado'] } as const
+const STATES = {
+  active: ['good', 'Ativo'],
+  inactive: ['plain', 'Desativado'],
+  invited: ['plain', 'Convidado'],
+  cancelled: ['plain', 'Convite cancelado'],
+} as const
 
 const HOME = '/configuracoes'
 const USERS_PATH = `${HOME}/usuarios`
@@ -35,15 +34,8 @@ const at = { section: 'settings', access: 'owner' } as const
 
 const name = { label: 'Nome', kind: line, isRequired: true } as const
 const role = { label: 'Papel', kind: choice(namedOptions(ROLE_NAMES)), isRequired: true } as const
-const secret = {
-  label: 'Senha',
-  kind: password('new-password'),
-  isRequired: true,
-  hint: 'De 8 a 200 caracteres. A pessoa pode trocá-la depois.',
-} as const
-const NEW: Fields = { name, role, email: { label: 'E-mail', kind: email, isRequired: true }, password: secret }
+const NEW: Fields = { name, role, email: { label: 'E-mail', kind: email, isRequired: true } }
 
-const NewUser = CreateUserInput.omit({ password_hash: true }).extend({ password: Password })
 const Changes = CreateUserInput.pick({ name: true, role: true })
 
 type User = Omit<UserObject, 'company_id'>
@@ -59,13 +51,16 @@ async function showUser(visit: Visit): Promise<Page | null> {
   if (!user) return null
   const here = `${USERS_PATH}/${user.id}`
   const isActive = user.status === 'active'
+  const hasJoined = isActive || user.status === 'inactive'
   const isSelf = user.id === visit.session.userId
   const body = (
     <>
       <Actions>
         <ButtonLink to={`${here}/editar`}>Editar</ButtonLink>
-        <ButtonLink to={isSelf ? '/conta/senha' : `${here}/senha`}>Trocar senha</ButtonLink>
-        {!isSelf && (
+        {isSelf && <ButtonLink to="/conta/senha">Trocar senha</ButtonLink>}
+        {!hasJoined && <ButtonForm visit={visit} to={`${here}/convidar`} label="Enviar convite de novo" />}
+        {user.status === 'invited' && <ButtonForm visit={visit} to={`${here}/desativar`} label="Cancelar convite" />}
+        {hasJoined && !isSelf && (
           <ButtonForm
             visit={visit}
             to={`${here}/${isActive ? 'desativar' : 'reativar'}`}
@@ -90,21 +85,64 @@ async function showUser(visit: Visit): Promise<Page | null> {
   return { title: user.name, body }
 }
 
-/** People who may log in, their roles and passwords. */
+/**
+ * Sends the link of an invitation, or shows it where there is no mail. Of a form that came twice nobody sees the link again, and
+ * nobody gets two messages.
+ */
+async function handOver(
+  { context, session, requestId }: Submission,
+  invitation: NewInvitation,
+  { email }: Pick<User, 'email'>,
+  isReplayed: boolean,
+): Promise<Page | Redirect> {
+  const { invitations } = context.panel
+  if (isReplayed) return { to: HOME, flash: 'convidado' }
+  try {
+    if (await invitations.send(invitation, { email, companyId: session.companyId }))
+      return { to: HOME, flash: 'convidado' }
+  } catch (error) {
+    context.log('an invitation could not be e-mailed', error, requestId)
+    return { to: HOME, flash: 'convite-nao-enviado' }
+  }
+  const body = (
+    <>
+      <Secret title="Endereço do convite" secret={invitation.link}>
+        <p class="hint">Este serviço não envia e-mails: entregue o endereço à pessoa. Serve uma vez, por sete dias.</p>
+      </Secret>
+      <ButtonLink to={HOME}>Ir para as configurações</ButtonLink>
+    </>
+  )
+  return { title: 'Convite criado', body }
+}
+
+async function invite(
+  submission: Submission,
+  fields: z.infer<typeof InviteFields>,
+): Promise<Page | Redirect | Refusal> {
+  const invitation = submission.context.panel.invitations.create()
+  const answer = await submission.run(inviteUser, { ...fields, token_hash: invitation.tokenHash })
+  return isRefusal(answer) ? answer : handOver(submission, invitation, fields, answer.replayed)
+}
+
+async function inviteAgain(submission: Submission, { id, email }: User): Promise<Page | Redirect | Refusal> {
+  const invitation = submission.context.panel.invitations.create()
+  const answer = await submission.run(renewInvitation, { id, token_hash: invitation.tokenHash })
+  return isRefusal(answer) ? answer : handOver(submission, invitation, { email }, answer.replayed)
+}
+
+/** People who may log in, their roles, and who is invited. A password is the person's: nobody else sets it. */
 export const userPages: readonly PanelRoute[] = [
   ...formPages({
     ...at,
     path: `${USERS_PATH}/novo`,
     subject: () => ({}),
-    title: () => 'Novo usuário',
-    label: 'Criar usuário',
+    title: () => 'Convidar usuário',
+    intro: () => <p>A pessoa recebe um endereço em que aceita o convite, com a senha que já tem ou com uma nova.</p>,
+    label: 'Convidar',
     back: () => HOME,
     fields: () => NEW,
-    schema: NewUser,
-    async act(submission, _, { password: chosen, ...fields }) {
-      const password_hash = await hashPassword(chosen)
-      return runAndRedirect(submission, createUser, { ...fields, password_hash }, { to: HOME, flash: 'criado' })
-    },
+    schema: InviteFields,
+    act: (submission, _, fields) => invite(submission, fields),
   }),
   { ...at, path: ONE, show: showUser },
   ...formPages({
@@ -120,29 +158,18 @@ export const userPages: readonly PanelRoute[] = [
     act: (submission, { id }, changes) =>
       runAndRedirect(submission, updateUser, { id, ...changes }, { to: `${USERS_PATH}/${id}`, flash: 'alterado' }),
   }),
-  ...formPages({
-    ...at,
-    path: `${ONE}/senha`,
-    subject: userOf,
-    title: (user) => `Nova senha de ${user.name}`,
-    intro: () => <p>O que estiver aberto com a senha antiga, no painel e nos caixas, é encerrado.</p>,
-    label: 'Trocar senha',
-    back: ({ id }) => `${USERS_PATH}/${id}`,
-    fields: () => ({ password: secret }),
-    schema: z.object({ password: Password }),
-    async act(submission, { id }, { password: chosen }) {
-      // Whoever finds a panel open must not keep it: the own password takes the old one.
-      if (id === submission.session.userId) return invalid('password', 'a própria senha se troca em "Minha conta"')
-      const answer = await submission.run(changePassword, { id, password_hash: await hashPassword(chosen) })
-      return isRefusal(answer) ? answer : { to: `${USERS_PATH}/${id}`, flash: 'senha-trocada' }
-    },
-  }),
+  buttonRoute({ ...at, path: `${ONE}/convidar`, subject: userOf, act: inviteAgain }),
   buttonRoute({
     ...at,
     path: `${ONE}/desativar`,
     subject: userOf,
-    act: (submission, { id }) =>
-      runAndRedirect(submission, deactivateUser, { id }, { to: `${USERS_PATH}/${id}`, flash: 'desativado' }),
+    act: (submission, { id, status }) =>
+      runAndRedirect(
+        submission,
+        deactivateUser,
+        { id },
+        { to: `${USERS_PATH}/${id}`, flash: status === 'invited' ? 'convite-cancelado' : 'desativado' },
+      ),
   }),
   buttonRoute({
     ...at,
@@ -168,7 +195,7 @@ export const UserTable = ({ users }: { readonly users: readonly UserObject[] }) 
     />
     <Actions>
       <ButtonLink to={`${USERS_PATH}/novo`} isMain>
-        Novo usuário
+        Convidar usuário
       </ButtonLink>
     </Actions>
   </>

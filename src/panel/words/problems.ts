@@ -26,6 +26,7 @@ const PROBLEM_TEXTS: Partial<Record<ProblemCode | Reason, string>> = {
 export const problemMessage = ({ code, reason, message }: Problem): string => PROBLEM_TEXTS[reason ?? code] ?? message
 
 const REFUSAL_TEXTS: Partial<Record<Refusal['refused'], string>> = {
+  invalid_token: 'A sessão terminou: nada foi registrado. Entre de novo.',
   validation_failed: 'Há campos a corrigir.',
   idempotency_key_reuse: 'Este formulário já foi enviado com outros dados. Abra a página de novo e repita.',
   managed_by_pdv: 'Este registro é mantido por uma venda e não pode ser alterado aqui.',

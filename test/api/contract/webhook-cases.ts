@@ -1,4 +1,5 @@
-import { MAX_WEBHOOKS, switchOffWebhook } from '#commands/webhooks.ts'
+import { revokeApiKey } from '#commands/api-keys.ts'
+import { handOverWebhook, MAX_WEBHOOKS, switchOffWebhook } from '#commands/webhooks.ts'
 import type { Case, Cases } from './case.ts'
 import type { World } from './world.ts'
 
@@ -24,10 +25,28 @@ const off: Case = async (world) => {
   return { params: { id } }
 }
 
+/** The same call about an address that has been given to a key which is revoked. */
+const paused =
+  (call: Case): Case =>
+  async (world) => {
+    const made = await call(world)
+    const { id: api_key_id } = await world.company.newKey(['sales:read', 'customers:read'])
+    await world.company.run(handOverWebhook, { id: Number(made.params?.id), api_key_id })
+    await world.company.run(revokeApiKey, { id: api_key_id })
+    return made
+  }
+
 const delivered: Case = async (world) => {
   const id = await registered(world)
   const test = await world.company.post(`/webhooks/${id}/test`)
   return { params: { id, delivery_id: test.body.data.id } }
+}
+
+/** A call about an address that is being replayed. */
+const replaying: Case = async (world) => {
+  const id = await registered(world)
+  await world.company.post(`/webhooks/${id}/replay`, {})
+  return { params: { id } }
 }
 
 export const webhookCases: Cases = {
@@ -57,7 +76,8 @@ export const webhookCases: Cases = {
     200: async (world) => ({ ...(await delivered(world)), query: { status: 'pending', event: 'webhook.test' } }),
   },
   getWebhookDelivery: { 200: delivered },
-  testWebhook: { 200: about(), webhook_disabled: off },
+  takeOverWebhook: { 200: paused(about()) },
+  testWebhook: { 200: about(), webhook_disabled: off, webhook_paused: paused(about()) },
   redeliverWebhook: {
     200: delivered,
     async webhook_disabled(world) {
@@ -65,9 +85,13 @@ export const webhookCases: Cases = {
       await world.company.post(`/webhooks/${call.params?.id}/disable`)
       return call
     },
+    webhook_paused: paused(delivered),
   },
   replayWebhook: {
     200: about({ after: -1 }),
     webhook_disabled: async (world) => ({ ...(await off(world)), body: {} }),
+    replay_running: async (world) => ({ ...(await replaying(world)), body: {} }),
+    webhook_paused: paused(about({ after: -1 })),
   },
+  getWebhookReplay: { 200: replaying },
 }

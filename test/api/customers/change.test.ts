@@ -4,7 +4,7 @@ import type { Json } from '../../support/api.ts'
 import { everything, useCustomers } from './customers.ts'
 
 describe('customers', () => {
-  const { company, create, patch, remove, revision } = useCustomers()
+  const { api, company, create, patch, remove, revision } = useCustomers()
 
   describe('PATCH', () => {
     it('changes what is named and leaves the rest alone [REC-5]', async () => {
@@ -91,6 +91,24 @@ describe('customers', () => {
         conflicting_id: id,
         deleted: true,
       })
+    })
+
+    it('leaves nothing personal in the read model, but the name on the sale that was made [PERSON-10]', async () => {
+      const { id } = await create(everything)
+      const item = { description: 'Bala', quantity: '1', unit_price: '2.00' }
+      const payments = [{ payment_type_id: await company.paymentType('cash'), amount: '2.00' }]
+      const sale = await company.post('/sales', { customer_id: id, items: [item], payments })
+      await remove(id)
+      const { rows } = await api.core.pool.query<{ kept: string }>(
+        'select to_jsonb(c)::text as kept from read.customers c where company_id = $1 and id = $2',
+        [company.id, id],
+      )
+      const { address, external_id: _external, person_type: _type, ...told } = everything
+      const { state: _state, ...where } = address
+      for (const value of [...Object.values(told), ...Object.values(where)]) {
+        expect(rows[0]?.kept).to.not.contain(value)
+      }
+      expect((await company.get(`/sales/${sale.body.data.id}`)).body.data.customer.name).to.equal(everything.name)
     })
 
     it('shows in the deleted listing as {id, external_id, deleted_at} [LIST-6]', async () => {

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { revokeApiKey } from '#commands/api-keys.ts'
 import { type ProviderPayment, ProviderUnavailable } from '#payments/provider-port.ts'
 import { expectInvalid, expectProblem } from '../../support/answers.ts'
 import { startApi } from '../../support/api.ts'
@@ -102,6 +103,19 @@ describe('payment of an order with an Idempotency-Key', () => {
     expectInvalid(await pay(9_000_001, null), ['Idempotency-Key'])
     expect(provider.calls).to.have.length(0)
     expect((await show(id)).payments).to.deep.equal([])
+  })
+
+  it('records what the provider has made, also when the API key was revoked while it was asked [KEY-21]', async () => {
+    const { id } = await place()
+    const { id: keyId, key } = await company.newKey(['orders:write'])
+    const headers = { authorization: `Bearer ${key}`, 'idempotency-key': 'k' }
+    provider.twist(async (charge) => {
+      await company.run(revokeApiKey, { id: keyId })
+      return charge()
+    })
+    expect((await company.call('POST', `/orders/${id}/payments`, card, headers)).status).to.equal(201)
+    expectProblem(await company.call('POST', `/orders/${id}/payments`, card, headers), 401, 'invalid_token')
+    expect(provider.payments).to.have.length(1)
   })
 
   it('answers 409 for a key of another operation before anything is charged', async () => {

@@ -1,15 +1,10 @@
 import { expect } from 'chai'
-import { v7 as uuidv7 } from 'uuid'
-import { isRefusal } from '#ledger/command.ts'
-import { operate } from '#ledger/write/operation.ts'
-import type { Answer } from '#ledger/write/unit-of-work.ts'
-import { type ReplayResult, replayMessages } from '#webhooks/deliveries.ts'
 import { expectInvalid, expectProblem } from '../../support/answers.ts'
 import type { Json } from '../../support/api.ts'
 import { useOutbox } from './outbox.ts'
 
 describe('webhook outbox: operations', () => {
-  const { api, company, asRegistrar, register, queued, customer } = useOutbox()
+  const { api, asRegistrar, register, queued, customer } = useOutbox()
 
   it('test queues one delivery that belongs to no event [HOOK-24]', async () => {
     const webhook = await register(['sale.completed'])
@@ -77,86 +72,6 @@ describe('webhook outbox: operations', () => {
     for (const id of [missing, 'x', '7']) {
       const refused = await asRegistrar('POST', `/webhooks/${webhook}/deliveries/${id}/redeliver`)
       expectProblem(refused, 404, 'not_found')
-    }
-  })
-
-  it('replay makes new deliveries of all that an address wants, also of what it missed [HOOK-26]', async () => {
-    const webhook = await register(['customer.created'])
-    await asRegistrar('POST', `/webhooks/${webhook}/disable`)
-    const first = await company.post('/customers', { name: 'Ana' })
-    await company.post('/catalog/items', { name: 'Café', price: '1.00' })
-    await asRegistrar('POST', '/customers', { name: 'Feita por quem registrou' })
-    const last = await company.post('/customers', { name: 'Bia' })
-    expect(await queued(webhook)).to.deep.equal([])
-    expectProblem(await asRegistrar('POST', `/webhooks/${webhook}/replay`, {}), 409, 'webhook_disabled')
-    await asRegistrar('POST', `/webhooks/${webhook}/enable`)
-    const all = await asRegistrar('POST', `/webhooks/${webhook}/replay`, {})
-    const lastRevision = Number(last.headers.get('x-ledger-revision'))
-    expect(all.body.data).to.deep.equal({ deliveries: 2, last_revision: lastRevision, has_more: false })
-    const after = Number(first.headers.get('x-ledger-revision'))
-    const some = await asRegistrar('POST', `/webhooks/${webhook}/replay`, { after })
-    expect(some.body.data.deliveries).to.equal(1)
-    const told = await queued(webhook)
-    expect(told.map(({ sequence, replay }) => [sequence, replay])).to.deep.equal([
-      [1, true],
-      [2, true],
-      [3, true],
-    ])
-    expect(told.map(({ body }) => JSON.parse(body).data.name)).to.deep.equal(['Ana', 'Bia', 'Bia'])
-    const none = await asRegistrar('POST', `/webhooks/${webhook}/replay`, { after: lastRevision })
-    expect(none.body.data).to.deep.equal({ deliveries: 0, last_revision: null, has_more: false })
-    for (const wrong of [-2, 1.5, '1']) {
-      expectInvalid(await asRegistrar('POST', `/webhooks/${webhook}/replay`, { after: wrong }), ['after'])
-    }
-  })
-
-  it('replay stops where it has made or looked at so many, and says where to go on [HOOK-26]', async () => {
-    const webhook = await register(['customer.created'])
-    for (const name of ['Ana', 'Bia', 'Caio']) await customer(name)
-    for (const name of ['Café', 'Chá', 'Mate']) await company.post('/catalog/items', { name, price: '1.00' })
-    await customer('Davi')
-    const replays = async (limits: { maxMessages?: number; maxLooks?: number }) => {
-      const results: ReplayResult[] = []
-      let after: number | undefined
-      do {
-        const reply = await operate(api.core.pool, { companyId: company.id, idempotency: undefined }, (operating) =>
-          replayMessages(operating, { id: webhook, after }, uuidv7, limits),
-        )
-        expect(isRefusal(reply)).to.equal(false)
-        results.push(JSON.parse((reply as Answer).body))
-        after = results.at(-1)!.last_revision ?? undefined
-      } while (results.at(-1)!.has_more)
-      return results.map(({ deliveries }) => deliveries)
-    }
-    expect(await replays({})).to.deep.equal([4])
-    expect(await replays({ maxMessages: 3 })).to.deep.equal([3, 1])
-    expect(await replays({ maxMessages: 4 })).to.deep.equal([4])
-    expect(await replays({ maxLooks: 5 })).to.deep.equal([3, 1])
-    expect(await replays({ maxLooks: 3 })).to.deep.equal([3, 0, 1])
-    expect(await replays({ maxLooks: 7 })).to.deep.equal([4, 0])
-    expect((await queued(webhook)).map(({ sequence }) => sequence)).to.deep.equal(
-      Array.from({ length: 28 }, (_, index) => index + 1),
-    )
-  })
-
-  it('replay never ends between the two messages of one event [HOOK-26]', async () => {
-    const webhook = await register(['*', 'catalog_item.deleted'])
-    const { id } = (await company.post('/catalog/items', { name: 'Café', price: '1.00' })).body.data
-    await company.call('DELETE', `/catalog/items/${id}`)
-    await customer('Ana')
-    for (const limits of [{ maxMessages: 2 }, { maxLooks: 2 }]) {
-      let after: number | undefined
-      const deliveries: number[] = []
-      for (let has_more = true; has_more; ) {
-        const reply = await operate(api.core.pool, { companyId: company.id, idempotency: undefined }, (operating) =>
-          replayMessages(operating, { id: webhook, after }, uuidv7, limits),
-        )
-        const result = JSON.parse((reply as Answer).body) as ReplayResult
-        deliveries.push(result.deliveries)
-        after = result.last_revision ?? undefined
-        has_more = result.has_more
-      }
-      expect(deliveries, JSON.stringify(limits)).to.deep.equal([3, 1])
     }
   })
 

@@ -1,4 +1,7 @@
 import { expect } from 'chai'
+import { v7 as uuidv7 } from 'uuid'
+import { SCOPES } from '#domain/scopes.ts'
+import { stepReplay } from '#webhooks/replays.ts'
 import { type Json, type Reply, send, type TestApi, type TestCompany } from '../../support/api.ts'
 import { expectDocumentedMessage } from '../../support/contract.ts'
 import { useCompanyPerTest } from '../../support/use-api.ts'
@@ -22,6 +25,8 @@ interface Outbox {
   register(events?: readonly string[]): Promise<number>
   /** What waits for an address, in the order of its sequence. */
   queued(webhook: number): Promise<Queued[]>
+  /** Has everything after a revision delivered once more; answers how many deliveries were made. */
+  replayed(webhook: number, after?: number): Promise<number>
   /** Creates a customer. */
   customer(name: string): Promise<Json>
 }
@@ -31,7 +36,7 @@ export function useOutbox(): Outbox {
   let registrar: string
 
   beforeEach('create the key of the registrar', async () => {
-    registrar = (await company.newKey(['webhooks:manage', 'customers:write'])).key
+    registrar = (await company.newKey([...SCOPES])).key
   })
 
   const asRegistrar: Outbox['asRegistrar'] = (method, path, body, headers = {}) =>
@@ -54,6 +59,14 @@ export function useOutbox(): Outbox {
       )
       for (const { event, body } of rows) if (event !== 'webhook.test') expectDocumentedMessage(event, JSON.parse(body))
       return rows
+    },
+    async replayed(webhook, after) {
+      const reply = await asRegistrar('POST', `/webhooks/${webhook}/replay`, { after })
+      expect(reply.status, reply.text).to.equal(200)
+      while ((await stepReplay(api.core.pool, uuidv7)) !== null);
+      const { status, deliveries } = (await asRegistrar('GET', `/webhooks/${webhook}/replay`)).body.data
+      expect(status).to.equal('finished')
+      return deliveries
     },
     customer: async (name) => (await company.post('/customers', { name })).body.data,
   }

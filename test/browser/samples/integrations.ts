@@ -29,7 +29,7 @@ async function deliveryOf(panel: TestPanel): Promise<string> {
 
 const keyOf = async ({ company }: TestPanel): Promise<number> => (await company.get('/me')).body.data.key.id
 
-const webhookPages = ['', '/editar', '/trocar-segredo', '/excluir', '/reenviar'].map((rest) => [
+const webhookPages = ['', '/editar', '/passar', '/trocar-segredo', '/excluir', '/reenviar'].map((rest) => [
   `${HOME}/webhooks/:id${rest}`,
   async (panel: TestPanel) => `${HOME}/webhooks/${await webhookOf(panel)}${rest}`,
 ])

@@ -5,7 +5,7 @@ const HOME = '/configuracoes'
 
 const paymentTypeOf = ({ company }: TestPanel): Promise<number> => company.paymentType('credit_account', '2.50')
 
-const users = ['', '/editar', '/senha'].map((rest) => [
+const users = ['', '/editar'].map((rest) => [
   `${HOME}/usuarios/:id${rest}`,
   async ({ clerk }: TestPanel) => `${HOME}/usuarios/${clerk.id}${rest}`,
 ])
@@ -13,6 +13,7 @@ const users = ['', '/editar', '/senha'].map((rest) => [
 export const settingsSamples: Samples = {
   '/conta': async () => '/conta',
   '/conta/senha': async () => '/conta/senha',
+  '/empresas': async () => '/empresas',
   [HOME]: async (panel) => {
     await paymentTypeOf(panel)
     return HOME

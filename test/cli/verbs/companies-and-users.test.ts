@@ -113,9 +113,7 @@ describe('commands of the command line', () => {
     const flags = ['--company', words.company, '--name', 'Ana', '--email', 'Ana@azul.example', '--role', 'owner']
     const user = await run('user', 'create', ...flags, '--password', 'segredo-1')
     expect(user).to.have.all.keys('id', 'name', 'email', 'role', 'status', 'company_id', 'created_at', 'updated_at')
-    const { rows } = await words.core.pool.query('select password_hash from ops.user_credentials where user_id = $1', [
-      user.id,
-    ])
+    const { rows } = await words.core.pool.query('select password_hash from ops.persons where email = $1', [user.email])
     expect(await verifyPassword(rows[0].password_hash, 'segredo-1')).to.equal(true)
     const again = await refused('user', 'create', ...flags, '--password', 'segredo-2')
     expect(again).to.deep.equal({ refused: 'duplicate_resource', details: { field: 'email', conflicting_id: user.id } })
@@ -138,10 +136,22 @@ describe('commands of the command line', () => {
     expect(await status()).to.equal('active')
     const changed = await run('user', 'set-password', ...named, '--password', 'segredo-4')
     expect(JSON.stringify(changed)).not.to.include('segredo').and.not.include('argon2')
-    const { rows } = await words.core.pool.query('select password_hash from ops.user_credentials where email = $1', [
-      email,
-    ])
+    const { rows } = await words.core.pool.query('select password_hash from ops.persons where email = $1', [email])
     expect(await verifyPassword(rows[0].password_hash, 'segredo-4')).to.equal(true)
+  })
+
+  it('invite people by a link that is told once where no mail is set up; again is another link [OPS-15, PANEL-50]', async () => {
+    const named = ['--company', words.company, '--email', 'Caio@azul.example', '--name', 'Caio', '--role', 'clerk']
+    const first = await run('user', 'invite', ...named)
+    expect(first).to.include({ email: 'caio@azul.example', status: 'invited' })
+    expect(first.link).to.match(/\/painel\/convite\?codigo=tb_invite_[\w-]{43}$/)
+    const second = await run('user', 'invite', ...named)
+    expect(second).to.include({ id: first.id, status: 'invited' })
+    expect(second.link).not.to.equal(first.link)
+    expect(await run('user', 'deactivate', ...named.slice(0, 4))).to.include({ status: 'cancelled' })
+    expect(await run('user', 'invite', ...named)).to.include({ id: first.id, status: 'invited' })
+    const ana = ['--company', words.company, '--email', 'ana@azul.example', '--name', 'Ana', '--role', 'clerk']
+    expect((await refused('user', 'invite', ...ana)).refused).to.equal('duplicate_resource')
   })
 
   it('refuse what would leave a company without an owner, an unknown address, and a short password', async () => {

@@ -27,7 +27,7 @@ describe('commands of the command line', () => {
       'sales:write,sales:read',
     )
     expect(Object.keys(created).slice(0, 2)).to.deep.equal(['id', 'key'])
-    const gate = createGate(words.core.pool, { perMinute: 100, perDay: 100 })
+    const gate = createGate(words.core.pool, { perMinute: 100, perDay: 100, bytesPerDay: 1_000_000 })
     expect(await gate.admit(hashKey(created.key))).to.deep.include({
       kind: 'admitted',
       companyId: Number(words.company),

@@ -4,21 +4,21 @@ import { invalid } from '#domain/refusal.ts'
 import { event } from '#events/catalogue.ts'
 import type { DecisionContext } from '#ledger/command.ts'
 import type { Changes } from '#ledger/working-set.ts'
-import { type UserCredentials, userById, userCredentials } from '#projections/users.ts'
-import { companyRegistered, userCreated } from '../../support/facts.ts'
+import { type Person, persons, userById } from '#projections/users.ts'
+import { companyRegistered, userCreated, userInvited } from '../../support/facts.ts'
 import { COMPANY_ID, given } from '../../support/given.ts'
 
 const EMAIL = 'ana@loja.example'
-const OLD: UserCredentials = { user_id: 3, company_id: COMPANY_ID, email: EMAIL, password_hash: '$argon2id$old' }
+const OLD: Person = { email: EMAIL, password_hash: '$argon2id$old', generation: 4 }
 const NEW = { id: 3, password_hash: '$argon2id$new' }
 
-/** Decides for user 3, whose credentials no event makes. */
-async function decide(input: ChangePasswordInput, kept: UserCredentials | null = OLD) {
+/** Decides for user 3, whose person no event makes. */
+async function decide(input: ChangePasswordInput, kept: Person | null = OLD) {
   const scenario = await given(companyRegistered(), userCreated({ id: 3, email: EMAIL, role: 'clerk' }))
   const rows = await scenario.rows(...changePassword.needs(input))
   const more = changePassword.needsMore?.(rows, input) ?? []
   await scenario.rows(...more)
-  if (kept) (rows as Changes).put(userCredentials, kept)
+  if (kept) (rows as Changes).put(persons, kept)
   return changePassword.decide(rows, input, { companyId: COMPANY_ID } as Partial<DecisionContext> as DecisionContext)
 }
 
@@ -27,7 +27,7 @@ describe('change password', () => {
     outcome: 'updated',
     subject: 'user/3',
     events: [event('UserPasswordChanged', { id: 3 })],
-    privateRows: [{ table: userCredentials, row: { ...OLD, password_hash: NEW.password_hash } }],
+    privateRows: [{ table: persons, row: { ...OLD, password_hash: NEW.password_hash, generation: 5 } }],
   }
 
   it('keeps the hash beside the event, which only says that it happened', async () => {
@@ -41,13 +41,14 @@ describe('change password', () => {
     expect(await decide(stale, null)).to.deep.equal(invalid('current_password', 'está incorreta'))
   })
 
-  it('gives a password to a user whose credentials were lost', async () => {
-    expect(await decide(NEW, null)).to.deep.equal(changed)
+  it('gives a password to a person whose own was lost', async () => {
+    const row = { email: EMAIL, password_hash: NEW.password_hash, generation: 1 }
+    expect(await decide(NEW, null)).to.deep.equal({ ...changed, privateRows: [{ table: persons, row }] })
   })
 
-  it('refuses where another has taken the address of lost credentials, without saying who', async () => {
-    const taken = { ...OLD, user_id: 4, company_id: COMPANY_ID + 1 }
-    expect(await decide(NEW, taken)).to.deep.equal({ refused: 'duplicate_resource', details: { field: 'email' } })
+  it('is not for whoever has only been invited [TOKEN-23]', async () => {
+    const scenario = await given(companyRegistered(), userInvited({ id: 3, email: EMAIL }))
+    ;(await scenario.when(changePassword, NEW)).refuses('not_found')
   })
 
   it('begins another generation of tokens each time', async () => {

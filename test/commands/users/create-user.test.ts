@@ -1,10 +1,9 @@
 import { expect } from 'chai'
 import { CreateUserInput, createUser } from '#commands/users.ts'
 import { event } from '#events/catalogue.ts'
-import type { DecisionContext } from '#ledger/command.ts'
-import { createWorkingSet } from '#ledger/working-set.ts'
-import { type UserCredentials, userCredentials } from '#projections/users.ts'
-import { companyRegistered } from '../../support/facts.ts'
+import type { Changes } from '#ledger/working-set.ts'
+import { persons } from '#projections/users.ts'
+import { companyRegistered, userCreated } from '../../support/facts.ts'
 import { COMPANY_ID, FIRST_NEW_ID, given } from '../../support/given.ts'
 
 const input = CreateUserInput.parse({
@@ -13,14 +12,6 @@ const input = CreateUserInput.parse({
   role: 'clerk',
   password_hash: '$argon2id$x',
 })
-
-/** Decides where the address has an owner already: no event makes such a row, because it belongs to the whole service. */
-function decideWhereTaken(owner: Partial<UserCredentials>) {
-  const rows = createWorkingSet().of(COMPANY_ID)
-  rows.put(userCredentials, { user_id: 5, company_id: 1, email: 'rui@ipe.example', password_hash: '', ...owner })
-  const context = { companyId: COMPANY_ID, nextId: () => FIRST_NEW_ID } as Partial<DecisionContext> as DecisionContext
-  return createUser.decide(rows, input, context)
-}
 
 describe('create user', () => {
   it('records name, address and role', async () => {
@@ -35,18 +26,24 @@ describe('create user', () => {
     const scenario = await given(companyRegistered())
     const { decision } = await scenario.when(createUser, input, 'system')
     const { email, password_hash } = input
-    const row = { user_id: FIRST_NEW_ID, company_id: COMPANY_ID, email, password_hash }
-    expect(decision).to.have.deep.property('privateRows', [{ table: userCredentials, row }])
+    const row = { email, password_hash, generation: 0 }
+    expect(decision).to.have.deep.property('privateRows', [{ table: persons, row }])
     expect(JSON.stringify('events' in decision && decision.events)).not.to.include('argon2')
   })
 
-  it('refuses an address that a user of the company has, and says who', () => {
-    const details = { field: 'email', conflicting_id: 5 }
-    expect(decideWhereTaken({ company_id: COMPANY_ID })).to.deep.equal({ refused: 'duplicate_resource', details })
+  it('leaves the password alone of a person whom another company knows [TOKEN-22]', async () => {
+    const scenario = await given(companyRegistered())
+    const rows = (await scenario.rows(...createUser.needs(input))) as Changes
+    rows.put(persons, { email: input.email, password_hash: '$argon2id$theirs', generation: 3 })
+    const { decision } = await scenario.when(createUser, input, 'system')
+    expect(decision).to.have.deep.property('privateRows', [])
   })
 
-  it('refuses an address that a user of another company has, without saying who', () => {
-    const details = { field: 'email' }
-    expect(decideWhereTaken({ company_id: COMPANY_ID + 1 })).to.deep.equal({ refused: 'duplicate_resource', details })
+  it('refuses an address that a user of the company has, and says who', async () => {
+    const scenario = await given(companyRegistered(), userCreated({ id: 5, email: input.email }))
+    ;(await scenario.when(createUser, input, 'system')).refuses('duplicate_resource', {
+      field: 'email',
+      conflicting_id: 5,
+    })
   })
 })

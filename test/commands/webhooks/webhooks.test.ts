@@ -12,8 +12,15 @@ import {
 import { event } from '#events/catalogue.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { type WebhookSecret, webhookSecrets } from '#projections/webhooks.ts'
-import { companyRegistered, webhookRegistered } from '../../support/facts.ts'
+import { apiKeyCreated, companyRegistered, webhookRegistered } from '../../support/facts.ts'
 import { COMPANY_ID, FIRST_NEW_ID, given, minute } from '../../support/given.ts'
+
+/** Its key 1, which acts, may do everything; key 2 manages webhooks and reads customers. */
+const shop = [
+  companyRegistered(),
+  apiKeyCreated(),
+  apiKeyCreated({ id: 2, scopes: ['customers:read', 'webhooks:manage'] }),
+]
 
 const address = { url: 'https://erp.example/eventos', events: ['sale.completed'], description: null }
 
@@ -27,7 +34,7 @@ function secretLeftBy({ decision }: { decision: object }): Partial<WebhookSecret
 
 describe('register webhook', () => {
   it('records the address, and keeps its secret beside the ledger [HOOK-1]', async () => {
-    const scenario = await given(companyRegistered())
+    const scenario = await given(...shop)
     const decided = await scenario.when(registerWebhook, { ...address, secret: 'whsec_x' })
     decided.accepts('created', event('WebhookRegistered', { id: FIRST_NEW_ID, ...address }))
     expect(secretLeftBy(decided)).to.include({ webhook_id: FIRST_NEW_ID, secret: 'whsec_x', next_secret: null })
@@ -41,7 +48,7 @@ describe('register webhook', () => {
 
   it('takes so many and no more; a deleted one makes room [HOOK-4]', async () => {
     const many = Array.from({ length: 50 }, (_, index) => webhookRegistered({ id: index + 1 }))
-    const scenario = await given(companyRegistered(), ...many)
+    const scenario = await given(...shop, ...many)
     const refused = await scenario.when(registerWebhook, { ...address, secret: 'whsec_x' })
     refused.refuses('webhook_limit_reached')
     await scenario.when(deleteWebhook, { id: 3 })
@@ -79,7 +86,7 @@ describe('input of a webhook', () => {
 
 describe('update webhook', () => {
   it('records what changed, and nothing when nothing did', async () => {
-    const scenario = await given(companyRegistered(), webhookRegistered({ id: 1 }))
+    const scenario = await given(...shop, webhookRegistered({ id: 1 }))
     const changed = await scenario.when(updateWebhook, { id: 1, events: ['*'], url: address.url })
     changed.accepts('updated', event('WebhookUpdated', { id: 1, changes: { events: ['*'] } }))
     const same = await scenario.when(updateWebhook, { id: 1, events: ['*'] })
@@ -87,7 +94,7 @@ describe('update webhook', () => {
   })
 
   it('refuses an address that is not there any more', async () => {
-    const scenario = await given(companyRegistered(), webhookRegistered({ id: 1 }), event('WebhookDeleted', { id: 1 }))
+    const scenario = await given(...shop, webhookRegistered({ id: 1 }), event('WebhookDeleted', { id: 1 }))
     for (const id of [1, 2]) {
       const decided = await scenario.when(updateWebhook, { id, events: ['*'] })
       decided.refuses('not_found')
@@ -98,7 +105,7 @@ describe('update webhook', () => {
 
 describe('switching a webhook', () => {
   it('goes off with a reason and on again, once each', async () => {
-    const scenario = await given(companyRegistered(), webhookRegistered({ id: 1 }))
+    const scenario = await given(...shop, webhookRegistered({ id: 1 }))
     const off = await scenario.when(switchOffWebhook, { id: 1, reason: 'gone' })
     off.accepts('updated', event('WebhookSwitchedOff', { id: 1, reason: 'gone' }))
     expect(await scenario.show('webhook/1')).to.include({ status: 'disabled' })
@@ -112,7 +119,7 @@ describe('switching a webhook', () => {
   })
 
   it('refuses an address that is not there', async () => {
-    const scenario = await given(companyRegistered())
+    const scenario = await given(...shop)
     for (const decided of [
       await scenario.when(enableWebhook, { id: 1 }),
       await scenario.when(switchOffWebhook, { id: 1, reason: 'requested' }),
@@ -134,7 +141,7 @@ describe('rotate secret', () => {
 
   /** A scenario in which the secret of address 1 is `row`. */
   async function withSecret(row: Partial<WebhookSecret>) {
-    const scenario = await given(companyRegistered(), webhookRegistered({ id: 1 }))
+    const scenario = await given(...shop, webhookRegistered({ id: 1 }))
     const keys = { company_id: COMPANY_ID, webhook_id: 1 }
     const before: WebhookSecret = { ...keys, secret: 'whsec_old', next_secret: null, switch_at: null, ...row }
     const rows = (await scenario.rows()) as unknown as { put(table: typeof webhookSecrets, row: WebhookSecret): void }
@@ -145,7 +152,7 @@ describe('rotate secret', () => {
   it('lets both sign until the overlap ends [HOOK-28]', async () => {
     const scenario = await withSecret({})
     const decided = await scenario.when(rotateSecret, { id: 1, overlap_hours: 24, secret: 'whsec_new' })
-    const overlap_ends_at = '2026-03-11T15:02:00.000Z'
+    const overlap_ends_at = '2026-03-11T15:04:00.000Z'
     decided.accepts('updated', event('WebhookSecretRotated', { id: 1, overlap_ends_at }))
     expect(secretLeftBy(decided)).to.include({
       secret: 'whsec_old',
@@ -174,7 +181,7 @@ describe('rotate secret', () => {
   })
 
   it('gives an address a secret that has lost its own', async () => {
-    const scenario = await given(companyRegistered(), webhookRegistered({ id: 1 }))
+    const scenario = await given(...shop, webhookRegistered({ id: 1 }))
     const decided = await scenario.when(rotateSecret, { id: 1, overlap_hours: 24, secret: 'whsec_new' })
     decided.accepts('updated', event('WebhookSecretRotated', { id: 1, overlap_ends_at: null }))
     expect(secretLeftBy(decided)).to.include({ secret: 'whsec_new', next_secret: null })

@@ -3,7 +3,7 @@ import { bytesOf, exchange } from '../../support/wire.ts'
 import { expectRefusal, ID, JSON_TYPE, useConnections } from './connections.ts'
 
 describe('the server', () => {
-  const { api, company, wireTo, key, creating } = useConnections()
+  const { api, company, wireTo, key, creating, me } = useConnections()
 
   describe('answers what is no HTTP with 400, an id, and the end of the connection [OPS-27]', () => {
     const odd: Record<string, string> = {
@@ -63,6 +63,26 @@ describe('the server', () => {
     }
     const path = `/${'x'.repeat(16_400)}`
     expectRefusal(await exchange(api.url, bytesOf({ method: 'GET', path })), 431, 'headers_too_large')
+  })
+
+  it('tells browsers the same with every answer, whether a route has given it or none [HTTP-32]', async () => {
+    const ofRoute = (await exchange(api.url, me())).headers
+    const policies = [...ofRoute].filter(([name]) =>
+      /^(content-security|cross-origin|strict-|x-(?!ratelimit|ledger|request))/.test(name),
+    )
+    expect(policies.length).to.be.above(8)
+    const path = `/${'x'.repeat(16_384)}`
+    for (const [status, bytes] of [
+      [431, bytesOf({ method: 'GET', path })],
+      [400, 'nonsense\r\n\r\n'],
+      [405, 'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n'],
+      [400, 'GET /api/v1/me HTTP/1.1\r\n\r\n'],
+      [200, bytesOf({ method: 'GET', path: '/health/live' })],
+    ] as const) {
+      const { status: answered, headers } = await exchange(api.url, bytes)
+      expect(answered).to.equal(status)
+      for (const [name, value] of policies) expect(headers.get(name), `${status} ${name}`).to.equal(value)
+    }
   })
 
   it('answers CONNECT with 405, and takes no expectation amiss', async () => {

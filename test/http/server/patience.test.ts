@@ -41,7 +41,7 @@ describe('the server', () => {
         ['/webhook/paymentprovider/loja/1', 'error'],
       ] as const) {
         const wire = await wireTo(quick.url)
-        wire.write(bytesOf({ method: 'POST', path, headers: [key(), JSON_TYPE, ['Content-Length', '100000']] }))
+        wire.write(bytesOf({ method: 'POST', path, headers: [key(), JSON_TYPE, ['Content-Length', '8000']] }))
         wire.write('{"name":"')
         const dribble = setInterval(() => wire.write('x'), 20)
         try {
@@ -54,6 +54,51 @@ describe('the server', () => {
         }
       }
       expect((await company.get('/customers?name=xxx')).body.data).to.deep.equal([])
+    })
+
+    it('ends a request whose body comes too slowly, or not whole in its time, and no other [HTTP-30]', async () => {
+      const paced = await startApi(api.databaseUrl, {
+        server: { grace_ms: 100, bytesPerSecond: 10_000, body_ms: 1_000, look_ms: 50 },
+      })
+      const head = (length: number) =>
+        bytesOf({
+          method: 'POST',
+          path: '/api/v1/customers',
+          headers: [key(), JSON_TYPE, ['Content-Length', `${length}`]],
+        })
+      const sending = async (bytesEachTime: number, length: number) => {
+        const wire = await wireTo(paced.url)
+        const began = performance.now()
+        wire.write(head(length))
+        let sent = 0
+        const flow = setInterval(() => {
+          const next = Math.min(bytesEachTime, length - sent)
+          if (next > 0) wire.write(`${sent === 0 ? '"' : ''}${'x'.repeat(next - (sent === 0 ? 1 : 0))}`)
+          sent += next
+        }, 20)
+        try {
+          const [reply] = await wire.answered(1)
+          if (reply?.status === 408) await wire.ended()
+          return { status: reply?.status, passed: performance.now() - began, code: reply?.body.error.code }
+        } finally {
+          clearInterval(flow)
+        }
+      }
+      try {
+        // 50 bytes a second; 50,000 a second of far too much; 50,000 a second of what comes whole in time.
+        const [dripping, endless, swift] = await Promise.all([
+          sending(1, 10_000),
+          sending(1_000, 500_000),
+          sending(1_000, 30_000),
+        ])
+        expect(dripping).to.include({ status: 408, code: 'request_timeout' })
+        expect(dripping.passed).to.be.below(900)
+        expect(endless).to.include({ status: 408 })
+        expect(endless.passed).to.be.within(1_000, 1_900)
+        expect(swift).to.include({ status: 400, code: 'malformed_json' })
+      } finally {
+        await paced.close()
+      }
     })
 
     it('ends a connection whose request was answered before its body had come', async () => {

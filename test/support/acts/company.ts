@@ -1,7 +1,9 @@
 import fc from 'fast-check'
+import { z } from 'zod'
 import { hashKey } from '#access/api-keys.ts'
 import { CreateApiKeyInput, createApiKey, revokeApiKey } from '#commands/api-keys.ts'
 import { UpdateCompanyInput, updateCompany } from '#commands/companies.ts'
+import { InviteFields, inviteUser } from '#commands/invitations.ts'
 import {
   CreatePaymentTypeInput,
   createPaymentType,
@@ -83,6 +85,19 @@ export const companyActs = {
       email: fc.uuid().map((id) => `${id}@example.com`),
       role,
       password_hash: fc.constant(PASSWORD_HASH),
+    }),
+  },
+  inviteUser: {
+    kind: 'user',
+    weight: 1,
+    command: inviteUser,
+    schema: InviteFields.extend({ token_hash: z.instanceof(Buffer) }),
+    input: fc.record({
+      name,
+      email: fc.uuid().map((id) => `${id}@example.com`),
+      role,
+      // Hashes are unique in the service.
+      token_hash: fc.uuid().map((id) => hashKey(KEY + id)),
     }),
   },
   updateUser: {

@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { correctionsOf } from '#audit/clock-corrections.ts'
+import { findTableCheck } from '#audit/table-checks.ts'
 import { eventAt, type TimelineFilters, timeline } from '#audit/timeline.ts'
 import { headOf } from '#audit/verify.ts'
 import { ID_KINDS } from '#domain/id-kinds.ts'
@@ -16,6 +18,7 @@ import { namesOfActors } from '../../ui/history.tsx'
 import { Table } from '../../ui/list.tsx'
 import { Actions, Alert, ButtonLink, Card, Facts } from '../../ui/parts.tsx'
 import { EVENTS, eventName, KINDS, ORIGINS, subjectName, subjectPath } from '../../words/events.ts'
+import { LastCheck } from './table-check.tsx'
 
 const PATH = '/auditoria'
 const EVENTS_OF_A_PAGE = 50
@@ -75,8 +78,10 @@ async function showTimeline(visit: Visit): Promise<Page> {
   const filled = query.success
     ? filledWith(FILTERS, asked)
     : filledWith(FILTERS, asked, { refused: 'validation_failed', details: { ...describeIssues(query.error) } })
+  const check = await findTableCheck(visit.context.pool, visit.session.companyId)
   const body = (
     <>
+      <LastCheck check={check} timezone={visit.session.timezone} />
       <Actions>
         <ButtonForm visit={visit} to={`${PATH}/conferir`} label="Conferir o livro" />
         <ButtonLink to={`${PATH}/como-era`}>Como era em…</ButtonLink>
@@ -93,7 +98,8 @@ async function events(visit: Visit, { antes, ...asked }: ReturnType<typeof Searc
   const { revision } = await headOf(readModel.pool, readModel.companyId)
   const before = Math.min(antes === undefined ? revision + 1 : Number(antes), revision + 1)
   const filters = filtersOf(asked, readModel.timezone)
-  const found = await timeline(context.store, readModel.companyId, before, filters, EVENTS_OF_A_PAGE)
+  const corrections = await correctionsOf(readModel.pool, readModel.companyId)
+  const found = await timeline(context.store, readModel.companyId, corrections, before, filters, EVENTS_OF_A_PAGE)
   const actors = await namesOfActors(readModel, found.events)
   return (
     <>

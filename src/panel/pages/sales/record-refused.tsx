@@ -65,7 +65,7 @@ async function recordAndResolve(
   const { context, session } = submission
   const by = { userId: session.userId, note: recording.reason, saleId }
   // Where the process ends in between, the sale is recorded and still listed: recorded again, it is found.
-  await resolveRefusedSale(context.pool, session.companyId, refused.id, by)
+  await resolveRefusedSale(context.poolOf(session.companyId), session.companyId, refused.id, by)
   return { to: `/vendas/${saleId}`, flash: 'registrada' }
 }
 

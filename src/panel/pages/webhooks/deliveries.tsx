@@ -3,8 +3,18 @@ import type { Refusal } from '#domain/refusal.ts'
 import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { type Operation, operate } from '#ledger/write/operation.ts'
-import { DELIVERY_STATUSES, type DeliveryObject, getDelivery, getMessage, listDeliveries } from '#queries/webhooks.ts'
-import { type ReplayResult, redeliver, replayMessages, sendTest } from '#webhooks/deliveries.ts'
+import { liveUser } from '#projections/users.ts'
+import {
+  DELIVERY_STATUSES,
+  type DeliveryObject,
+  getDelivery,
+  getMessage,
+  getReplay,
+  listDeliveries,
+  type ReplayObject,
+} from '#queries/webhooks.ts'
+import { redeliver, sendTest } from '#webhooks/deliveries.ts'
+import { startReplay } from '#webhooks/replays.ts'
 import { dateTimeSeconds, decimal } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
 import { choice, integer, optionsOf } from '../../forms/kinds.ts'
@@ -61,18 +71,42 @@ export async function DeliveryList({ visit, webhook }: { readonly visit: Visit; 
       listDeliveries(pool, companyId, webhook.id, { ...search, limit: DELIVERIES_OF_A_PAGE }),
     ),
   )
+  const { record } = await getReplay(pool, companyId, webhook.id)
   return (
-    <List
-      visit={visit}
-      id="entregas"
-      filters={FILTERS}
-      list={deliveries}
-      caption="Entregas dos últimos 30 dias"
-      columns={columnsOf(timezone)}
-      empty="Nenhuma entrega."
-    />
+    <>
+      {record && <LastReplay replay={JSON.parse(record) as ReplayObject} timezone={timezone} />}
+      <List
+        visit={visit}
+        id="entregas"
+        filters={FILTERS}
+        list={deliveries}
+        caption="Entregas dos últimos 30 dias"
+        columns={columnsOf(timezone)}
+        empty="Nenhuma entrega."
+      />
+    </>
   )
 }
+
+const REPLAY_STATES: Readonly<Record<ReplayObject['status'], State>> = {
+  running: ['warn', 'Em andamento'],
+  finished: ['good', 'Terminado'],
+  cancelled: ['plain', 'Cancelado'],
+}
+
+const LastReplay = ({ replay, timezone }: { readonly replay: ReplayObject; readonly timezone: string }) => (
+  <Card title="Último reenvio">
+    <Facts
+      facts={[
+        ['Situação', <StateBadge state={REPLAY_STATES[replay.status]} />],
+        ['Entregas criadas', decimal(String(replay.deliveries))],
+        ['Até a revisão', `${Math.max(0, replay.last_revision)} de ${replay.until_revision}`],
+        ['Pedido em', dateTimeSeconds(replay.requested_at, timezone)],
+        ['Terminado em', replay.finished_at && dateTimeSeconds(replay.finished_at, timezone)],
+      ]}
+    />
+  </Card>
+)
 
 const REPLAY: Fields = {
   after: {
@@ -100,7 +134,7 @@ async function deliveryPage(visit: Visit): Promise<Page | null> {
   const body = (
     <>
       <Actions>
-        {webhook.status !== 'disabled' && (
+        {webhook.status !== 'disabled' && webhook.status !== 'paused' && (
           <ButtonForm visit={visit} to={`${here}/entregas/${id}/reenviar`} label="Reenviar" />
         )}
         <ButtonLink to={here}>Voltar ao webhook</ButtonLink>
@@ -154,8 +188,9 @@ const Attempts = ({ delivery, timezone }: { readonly delivery: DeliveryObject; r
 /** Runs an operation on deliveries once, however often the form is sent, and wakes the dispatchers. */
 async function operated(submission: Submission, operation: Operation) {
   const { context, session } = submission
-  const asked = { companyId: session.companyId, idempotency: submission.idempotency() }
-  const answer = await operate(context.pool, asked, operation)
+  const { companyId } = session
+  const asked = { companyId, guard: liveUser(session), idempotency: submission.idempotency() }
+  const answer = await operate(context.poolOf(companyId), asked, operation)
   context.deliveryNotifier.notify()
   return answer
 }
@@ -166,25 +201,6 @@ async function queue(submission: Submission, webhook: ShownWebhook, operation: O
   if (isRefusal(answer)) return answer
   const delivery = JSON.parse(answer.body) as DeliveryObject
   return { to: `${webhookPath(webhook)}/entregas/${delivery.id}`, flash: 'enviada' }
-}
-
-/** How many deliveries were created, and a button to continue where there were too many for one run. */
-function replayedPage(
-  visit: Visit,
-  webhook: ShownWebhook,
-  { deliveries, last_revision, has_more }: ReplayResult,
-): Page {
-  const here = webhookPath(webhook)
-  const body = (
-    <>
-      <p>{`Entregas criadas: ${decimal(String(deliveries))}.`}</p>
-      {has_more && last_revision !== null && (
-        <ButtonForm visit={visit} to={`${here}/reenviar`} label="Continuar" values={{ after: String(last_revision) }} />
-      )}
-      <ButtonLink to={here}>Voltar ao webhook</ButtonLink>
-    </>
-  )
-  return { title: 'Eventos reenviados', body }
 }
 
 const at = { section: 'integrations', access: 'owner' } as const
@@ -215,7 +231,9 @@ export const deliveryPages: readonly PanelRoute[] = [
     subject: webhookOf,
     title: () => 'Reenviar eventos',
     intro: () => (
-      <p>Cria novas entregas do que este webhook assina, também do que ele perdeu enquanto estava desligado.</p>
+      <p>
+        Cria aos poucos novas entregas do que este webhook assina, também do que ele perdeu enquanto estava desligado.
+      </p>
     ),
     label: 'Reenviar',
     back: webhookPath,
@@ -223,10 +241,8 @@ export const deliveryPages: readonly PanelRoute[] = [
     schema: ReplayForm,
     async act(submission, webhook, { after }) {
       const wanted = { id: webhook.id, after: after ?? undefined }
-      const answer = await operated(submission, (operating) =>
-        replayMessages(operating, wanted, submission.context.newId),
-      )
-      return isRefusal(answer) ? answer : replayedPage(submission, webhook, JSON.parse(answer.body) as ReplayResult)
+      const answer = await operated(submission, (operating) => startReplay(operating, wanted))
+      return isRefusal(answer) ? answer : { to: webhookPath(webhook), flash: 'reenvio' }
     },
   }),
 ]

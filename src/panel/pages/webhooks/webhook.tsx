@@ -1,6 +1,8 @@
 import {
   deleteWebhook,
   enableWebhook,
+  HandOverFields,
+  handOverWebhook,
   RotationFields,
   registerWebhook,
   rotateSecret,
@@ -12,17 +14,20 @@ import {
 import { invalid, type Refusal } from '#domain/refusal.ts'
 import { BASIC_WEBHOOK_EVENTS, WEBHOOK_EVENTS, type WebhookEvent } from '#events/webhooks.ts'
 import { isRefusal } from '#ledger/command.ts'
+import { type ListedApiKey, listApiKeys } from '#queries/api-keys.ts'
 import { urlProblem } from '#webhooks/target.ts'
 import { dateTime } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
-import { choices, integer, line, optionsOf, webAddress } from '../../forms/kinds.ts'
+import { choices, integer, line, optionsOf, recordChoice, webAddress } from '../../forms/kinds.ts'
 import type { Page, PanelRoute, Visit } from '../../route.ts'
 import { ButtonForm } from '../../ui/form.tsx'
 import { buttonRoute, formPages, removalPages, runAndRedirect } from '../../ui/form-pages.tsx'
 import { History } from '../../ui/history.tsx'
 import { Actions, ButtonLink, Card, Facts, Secret } from '../../ui/parts.tsx'
+import { keyStatus } from '../api-keys.tsx'
 import { DeliveryList } from './deliveries.tsx'
 import {
+  PAUSED_BECAUSE,
   type ShownWebhook,
   WEBHOOK_EVENT_NAMES,
   WEBHOOKS_PATH,
@@ -47,6 +52,8 @@ async function webhookPage(visit: Visit): Promise<Page | null> {
           facts={[
             ['Endereço', webhook.url],
             ['Situação', <WebhookBadge status={webhook.status} />],
+            ['Pausado porque', webhook.pause_reason && PAUSED_BECAUSE[webhook.pause_reason]],
+            ['Pertence a', ownerName(webhook, await listApiKeys(visit.readModel.pool, visit.readModel.companyId))],
             ['Descrição', webhook.description],
             ['Avisos', eventNames(webhook.events)],
             ['Último sucesso', time(webhook.last_success_at) ?? 'Nunca'],
@@ -61,6 +68,25 @@ async function webhookPage(visit: Visit): Promise<Page | null> {
   return { title: 'Webhook', body }
 }
 
+const COMPANY = 'A empresa'
+
+/** The company, or the key whose scopes limit what is told. */
+function ownerName({ api_key_id }: ShownWebhook, keys: readonly ListedApiKey[]): string {
+  const key = keys.find(({ id }) => id === api_key_id)
+  return key ? `Chave ${keyName(key)}` : COMPANY
+}
+
+const keyName = ({ name, prefix }: ListedApiKey): string => `${name} (${prefix}…)`
+
+/** The keys that an endpoint may be given to; without one it is the company's own. */
+async function ownerFields(visit: Visit): Promise<Fields> {
+  const { readModel, session } = visit
+  const keys = await listApiKeys(readModel.pool, readModel.companyId)
+  const active = keys.filter((key) => keyStatus(key, session.now) === 'active')
+  const options = active.map((key) => ({ value: String(key.id), label: `Chave ${keyName(key)}` }))
+  return { api_key_id: { label: 'Pertence a', kind: recordChoice(options, COMPANY), columns: 12 } }
+}
+
 const eventNames = (events: readonly string[]): string =>
   events.map((event) => (event === '*' ? 'Todos os básicos' : WEBHOOK_EVENT_NAMES[event as WebhookEvent])).join(' · ')
 
@@ -72,12 +98,14 @@ interface WebhookProps {
 const WebhookActions = ({ visit, webhook }: WebhookProps) => {
   const here = webhookPath(webhook)
   const isOff = webhook.status === 'disabled'
+  const isOpen = !isOff && webhook.status !== 'paused'
   return (
     <Actions>
-      {!isOff && <ButtonForm visit={visit} to={`${here}/testar`} label="Enviar teste" />}
-      {!isOff && <ButtonLink to={`${here}/reenviar`}>Reenviar eventos</ButtonLink>}
+      {isOpen && <ButtonForm visit={visit} to={`${here}/testar`} label="Enviar teste" />}
+      {isOpen && <ButtonLink to={`${here}/reenviar`}>Reenviar eventos</ButtonLink>}
       <ButtonForm visit={visit} to={`${here}/${isOff ? 'ligar' : 'desligar'}`} label={isOff ? 'Ligar' : 'Desligar'} />
       <ButtonLink to={`${here}/editar`}>Editar</ButtonLink>
+      <ButtonLink to={`${here}/passar`}>Passar adiante</ButtonLink>
       <ButtonLink to={`${here}/trocar-segredo`}>Trocar segredo</ButtonLink>
       <ButtonLink to={`${here}/excluir`}>Excluir</ButtonLink>
     </Actions>
@@ -160,6 +188,30 @@ export const webhookPages: readonly PanelRoute[] = [
       const answer = refusedUrl(submission, changes.url) ?? (await submission.run(updateWebhook, { id, ...changes }))
       return isRefusal(answer) ? answer : { to: webhookPath({ id }), flash: 'alterado' }
     },
+  }),
+  ...formPages({
+    ...at,
+    path: `${one}/passar`,
+    subject: webhookOf,
+    title: () => 'Passar o webhook adiante',
+    intro: () => (
+      <p>
+        O webhook da empresa recebe tudo o que pede. O de uma chave recebe só o que ela pode ler, e espera enquanto ela
+        não vale. Se estava pausado, continua de onde parou.
+      </p>
+    ),
+    label: 'Passar',
+    back: webhookPath,
+    fields: (_webhook, visit) => ownerFields(visit),
+    initial: (webhook) => webhook,
+    schema: HandOverFields,
+    act: (submission, { id }, { api_key_id = null }) =>
+      runAndRedirect(
+        submission,
+        handOverWebhook,
+        { id, api_key_id },
+        { to: webhookPath({ id }), flash: 'webhook-passado' },
+      ),
   }),
   ...formPages({
     ...at,

@@ -23,7 +23,14 @@ export const webhookOf = (visit: Visit): Promise<ShownWebhook | null> =>
 const STATES: Readonly<Record<ShownWebhook['status'], State>> = {
   active: ['good', 'Ativo'],
   no_response: ['bad', 'Sem resposta'],
+  paused: ['bad', 'Pausado'],
   disabled: ['plain', 'Desligado'],
+}
+
+export const PAUSED_BECAUSE: Readonly<Record<NonNullable<ShownWebhook['pause_reason']>, string>> = {
+  plan_required: 'A conta não tem o adicional de API.',
+  key_revoked: 'A chave do webhook foi revogada: passe-o para outra chave ou para a empresa.',
+  key_expired: 'A chave do webhook venceu: passe-o para outra chave ou para a empresa.',
 }
 
 export const WEBHOOK_EVENT_NAMES: Readonly<Record<WebhookEvent | 'webhook.test', string>> = {

@@ -129,6 +129,14 @@ describe('record offline sale', () => {
     expect(await scenario.show(`receivable/${FIRST_NEW_ID}`)).to.deep.include(owed)
   })
 
+  it('is of a customer who was deleted, by no name any more [UP-18, PERSON-10]', async () => {
+    const gone = event('CustomerDeleted', { id: 4 })
+    const scenario = await given(...shop, customerCreated({ id: 4, external_id: 'c4' }), gone)
+    await scenario.when(recordOfflineSale, input({ customer_id: 4 }), 'pdv')
+    const customer = { id: 4, external_id: 'c4', name: 'Cliente excluído' }
+    expect(await scenario.show(`sale/${FIRST_NEW_ID}`)).to.deep.include({ customer })
+  })
+
   it('moves no stock for untracked products and services', async () => {
     const service = itemCreated({ id: 12, type: 'service', name: 'Entrega' })
     const scenario = await given(...shop, service)

@@ -27,7 +27,7 @@ describe('warnings of an offline sale', () => {
       [warning('change_without_cash', { found: '2.00' })],
     ],
     ['is of a customer that nobody knows', { customer_id: 99 }, [warning('customer_unknown', { found: '99' })]],
-    ['is of a customer that was deleted', { customer_id: 4 }, [warning('customer_deleted', { found: 'Ana' })]],
+    ['is of a customer that was deleted', { customer_id: 4 }, [warning('customer_deleted', { found: '4' })]],
     [
       'was paid by card, with nothing received',
       { amount_received: 0, ...paidBy(CARD) },

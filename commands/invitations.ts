@@ -1,0 +1,94 @@
+import type { z } from 'zod'
+import { type Refusal, refuse } from '#domain/refusal.ts'
+import { event } from '#events/catalogue.ts'
+import { accept, command, type DecisionContext, type PrivateRow } from '#ledger/command.ts'
+import type { Rows } from '#ledger/working-set.ts'
+import {
+  type Invitation,
+  type InvitationCount,
+  invitationCounts,
+  invitationOf,
+  invitations,
+  ownInvitationCount,
+  userByEmail,
+  userById,
+} from '#projections/users.ts'
+import type { RecordId } from './records.ts'
+import { CreateUserInput, takenEmail } from './users.ts'
+
+/** How long a link can be accepted. */
+export const INVITATION_DAYS = 7
+/** Invitations of a company in an hour, those that are sent again too: each is an e-mail to somebody who may not want it. */
+export const INVITATIONS_PER_HOUR = 20
+
+const HOUR_MS = 3_600_000
+
+/** What a person says of whom they invite. */
+export const InviteFields = CreateUserInput.omit({ password_hash: true })
+
+/** `token_hash` is of the link's token, which itself only the caller knows. */
+type InviteInput = z.infer<typeof InviteFields> & { readonly token_hash: Buffer }
+
+/**
+ * Asks somebody to join the company. Whether anybody has the address is neither looked at nor told: who accepts shows it
+ * (PANEL-51).
+ */
+export const inviteUser = command<InviteInput>({
+  needs: ({ email }) => [userByEmail(email), ownInvitationCount],
+  ids: () => ({ user: 1 }),
+  decide(rows, { token_hash, ...user }, context) {
+    const refusal = takenEmail(rows, user.email) ?? tooMany(rows, context)
+    if (refusal) return refusal
+    const invited = event('UserInvited', { id: context.nextId('user'), ...user })
+    const id = (invited.data as RecordId).id
+    return accept('created', invited.subject, [invited], linkRows(rows, id, token_hash, context))
+  },
+})
+
+/** Sends an invitation again, also one that was taken back or is over; the link before is worth nothing any more. */
+export const renewInvitation = command<RecordId & Pick<InviteInput, 'token_hash'>>({
+  needs: ({ id }) => [userById(id), ownInvitationCount],
+  decide(rows, { id, token_hash }, context) {
+    const status = rows.get(userById(id))?.doc.status
+    if (status !== 'invited' && status !== 'cancelled') return refuse('not_found')
+    const refusal = tooMany(rows, context)
+    if (refusal) return refusal
+    const renewed = event('UserInvitationRenewed', { id })
+    return accept('updated', renewed.subject, [renewed], linkRows(rows, id, token_hash, context))
+  },
+})
+
+/** Whoever is invited joins, once, by the link that was sent last, until it is over (PANEL-52). */
+export const acceptInvitation = command<RecordId & Pick<InviteInput, 'token_hash'>>({
+  needs: ({ id }) => [userById(id), invitationOf(id)],
+  decide(rows, { id, token_hash }, { companyId, now }) {
+    const link = rows.get(invitationOf(id))
+    if (!link?.token_hash?.equals(token_hash) || link.expires_at <= now) return refuse('not_found')
+    if (rows.get(userById(id))?.doc.status !== 'invited') return refuse('not_found')
+    const used: Invitation = { company_id: companyId, user_id: id, token_hash: null, expires_at: link.expires_at }
+    const joined = event('UserJoined', { id })
+    return accept('updated', joined.subject, [joined], [{ table: invitations, row: used }])
+  },
+})
+
+/** Where the company stands in its hour, which begins with its first invitation. */
+function countOf(rows: Rows, { companyId, now }: DecisionContext): InvitationCount {
+  const known = rows.get(ownInvitationCount)
+  if (known && known.hour_ends_at > now) return known
+  const hour_ends_at = new Date(Date.parse(now) + HOUR_MS).toISOString()
+  return { company_id: companyId, hour_ends_at, invited: 0 }
+}
+
+function tooMany(rows: Rows, context: DecisionContext): Refusal | null {
+  return countOf(rows, context).invited < INVITATIONS_PER_HOUR ? null : refuse('invitation_limit_reached')
+}
+
+function linkRows(rows: Rows, user_id: number, token_hash: Buffer, context: DecisionContext): PrivateRow[] {
+  const count = countOf(rows, context)
+  const expires_at = new Date(Date.parse(context.now) + INVITATION_DAYS * 24 * HOUR_MS).toISOString()
+  const link: Invitation = { company_id: context.companyId, user_id, token_hash, expires_at }
+  return [
+    { table: invitations, row: link },
+    { table: invitationCounts, row: { ...count, invited: count.invited + 1 } },
+  ]
+}

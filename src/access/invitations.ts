@@ -1,0 +1,119 @@
+import { randomUUID } from 'node:crypto'
+import type { Pool } from 'pg'
+import { acceptInvitation, INVITATION_DAYS } from '#commands/invitations.ts'
+import { isRefusal } from '#ledger/command.ts'
+import { asUser, runAs } from '#ledger/write/run.ts'
+import type { Writer } from '#ledger/write/writer.ts'
+import { invitationLetter } from '#mail/letters.ts'
+import type { Mailer } from '#mail/mailer.ts'
+import type { From, Login, LoginFailure } from './login.ts'
+import { opaqueTokens } from './opaque-token.ts'
+import { hashPassword } from './passwords.ts'
+
+/** An invitation that can be accepted. */
+export interface OpenInvitation {
+  readonly userId: number
+  readonly companyId: number
+  readonly companyName: string
+  readonly email: string
+}
+
+/** What an invitation is sent with; only its hash is kept. */
+export interface NewInvitation {
+  readonly tokenHash: Buffer
+  readonly link: string
+}
+
+export interface Invitations {
+  create(): NewInvitation
+  /** Sends the link to whoever is invited; tells whether it was sent, or has to be handed over by whoever invites. */
+  send(invitation: NewInvitation, to: { readonly email: string; readonly companyId: number }): Promise<boolean>
+  find(token: string): Promise<OpenInvitation | null>
+  /**
+   * Lets whoever has the link join, by the password that they have, in whichever company, or choose now where no company knows
+   * them. `over`: the link was used, replaced, taken back, or is too old.
+   */
+  accept(token: string, password: string, from: From): Promise<{ readonly kind: 'joined' | 'over' } | LoginFailure>
+}
+
+interface InvitationOptions {
+  readonly pool: Pool
+  readonly writer: Writer
+  readonly login: Login
+  /** Null: links are shown to whoever invites. */
+  readonly mailer: Mailer | null
+  readonly publicUrl: string
+}
+
+const TOKENS = opaqueTokens('tb_invite_')
+
+export function createInvitations({ pool, writer, login, mailer, publicUrl }: InvitationOptions): Invitations {
+  async function find(token: string): Promise<OpenInvitation | null> {
+    const hash = TOKENS.hashOf(token)
+    if (!hash) return null
+    const { rows } = await pool.query<OpenInvitation>({ ...FIND, values: [hash] })
+    return rows[0] ?? null
+  }
+
+  /** The person's first password. False where there is a person, or must have been one: then it is the old one that counts. */
+  async function isFirstPassword({ email }: OpenInvitation, password: string): Promise<boolean> {
+    const known = await pool.query({ ...FIND_PERSON, values: [email] })
+    if (known.rowCount !== 0) return false
+    const values = [email, await hashPassword(password)]
+    const { rowCount } = await pool.query({ ...ADD_PERSON, values })
+    return rowCount === 1
+  }
+
+  return {
+    create() {
+      const token = TOKENS.make()
+      return { tokenHash: TOKENS.hashOf(token) as Buffer, link: `${publicUrl}/painel/convite?codigo=${token}` }
+    },
+    async send({ link }, { email, companyId }) {
+      if (!mailer) return false
+      const { rows } = await pool.query<{ name: string }>(
+        `select doc ->> 'name' as name from companies where company_id = $1`,
+        [companyId],
+      )
+      const letter = invitationLetter(rows[0]?.name ?? '', link, INVITATION_DAYS)
+      await mailer.send({ id: randomUUID(), to: [email], ...letter })
+      return true
+    },
+    find,
+    async accept(token, password, { address, requestId }) {
+      const invitation = await find(token)
+      if (!invitation) return { kind: 'over' }
+      if (!(await isFirstPassword(invitation, password))) {
+        const confirmed = await login.confirm({ email: invitation.email, password }, { address, isInside: false })
+        if (confirmed.kind !== 'right') return confirmed
+      }
+      const token_hash = TOKENS.hashOf(token) as Buffer
+      const input = { id: invitation.userId, token_hash }
+      const joined = await runAs(writer, asUser(invitation, requestId), acceptInvitation, input)
+      return { kind: isRefusal(joined) ? 'over' : 'joined' }
+    },
+  }
+}
+
+const FIND = {
+  name: 'find_invitation',
+  text: `select i.user_id as "userId", i.company_id as "companyId", c.doc ->> 'name' as "companyName", u.doc ->> 'email' as email
+         from ops.invitations i
+         join users u on u.company_id = i.company_id and u.id = i.user_id and u.doc ->> 'status' = 'invited'
+         join companies c on c.company_id = i.company_id
+         where i.token_hash = $1 and i.expires_at > clock_timestamp()`,
+}
+
+const FIND_PERSON = { name: 'find_person_of_invitation', text: 'select from ops.persons where email = $1' }
+
+/**
+ * Where an address has been somebody's already, but its password was lost with the Postgres that it was in, an invitation gives
+ * no other one: with it whoever invites could enter the companies of before.
+ */
+const ADD_PERSON = {
+  name: 'add_person',
+  text: `insert into ops.persons (email, password_hash, generation)
+         select $1, $2, 0 where not exists (
+           select from users where email = $1 and doc ->> 'status' in ('active', 'inactive'))
+         on conflict do nothing`,
+}

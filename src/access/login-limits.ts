@@ -1,0 +1,249 @@
+import { createHash } from 'node:crypto'
+import type { Pool } from 'pg'
+import { deleteInBatches } from '#postgres/purge.ts'
+import { networkOf, widerNetworkOf } from './minute-limit.ts'
+import { CLOCK } from './opaque-token.ts'
+
+/** Failures that are looked at; windows begin with the first of them. */
+interface Limit {
+  readonly perMinute: number
+  readonly perHour: number
+}
+
+/** Of one device at one account, and of somebody inside who is asked again: a stolen cookie or session is no free pass. */
+const OF_DEVICE: Limit = { perMinute: 5, perHour: 30 }
+/** Of one account: from each network that it has logged in from, and from all others together. */
+const OF_ACCOUNT: Limit = { perMinute: 10, perHour: 60 }
+/** Of strangers from one address (of IPv6 its /64), whomever they guess at. */
+const OF_ADDRESS: Limit = { perMinute: 50, perHour: 500 }
+/** The same from its network: whoever has one address or one /64 may have its neighbours too. */
+const OF_NETWORK: Limit = { perMinute: 200, perHour: 2_000 }
+/** Of all strangers: verifying so many takes two fifths of a core, and bounds what is kept of those whom nobody knows. */
+const OF_STRANGERS: Limit = { perMinute: 1_200, perHour: 20_000 }
+
+/** What an account's logins are known by, at most: the longest unseen are forgotten first. */
+const ORIGINS_OF_ACCOUNT = 50
+const ORIGINS_KEPT_DAYS = 400
+
+/** What says that a device has logged in before: the hash of a browser's cookie or of a till's earlier token. */
+export interface Proof {
+  readonly device: Buffer | null
+  readonly token: Buffer | null
+}
+
+/** Somebody who is about to have a password looked at. */
+export interface Attempt {
+  /** As `Email` gives it; whether anybody has it makes no difference. */
+  readonly email: string
+  readonly address: string
+  /** `inside`: somebody who is logged in is asked again. */
+  readonly proof: Proof | 'inside'
+}
+
+/** From most to least known: a device or a network that the account has logged in with, or neither. */
+export type Standing = 'device' | 'network' | 'stranger'
+
+/** A counter of the failures of whoever has a standing; of several the first that is exhausted refuses. */
+interface Counter extends Limit {
+  readonly standing: Standing
+  readonly key: Buffer
+}
+
+/** The counters of an attempt, by each standing that it may turn out to have. */
+export function countersOf({ email, address, proof }: Attempt): Counter[] {
+  const network = widerNetworkOf(address)
+  const known = proof === 'inside' ? 'inside' : (proof.device ?? proof.token)?.toString('hex')
+  return [
+    ...(known === undefined
+      ? []
+      : [{ standing: 'device', key: digest('device', email, known), ...OF_DEVICE } as const]),
+    { standing: 'network', key: digest('network of account', email, network), ...OF_ACCOUNT },
+    { standing: 'stranger', key: digest('account', email), ...OF_ACCOUNT },
+    { standing: 'stranger', key: digest('address', networkOf(address)), ...OF_ADDRESS },
+    { standing: 'stranger', key: digest('network', network), ...OF_NETWORK },
+    { standing: 'stranger', key: digest('strangers'), ...OF_STRANGERS },
+  ]
+}
+
+const digest = (...parts: readonly string[]): Buffer => createHash('sha256').update(parts.join('\n')).digest()
+
+const accountOf = (email: string): Buffer => digest('account', email)
+const networkOrigin = (address: string): Buffer => digest('network', widerNetworkOf(address))
+
+/** An attempt that may be looked at, to be taken back when its password was right. */
+export interface Admitted {
+  readonly kind: 'admitted'
+  readonly standing: Standing
+  /** Whether anybody has logged in with the device that was shown. */
+  readonly isDeviceKnown: boolean
+  /** What it was counted against. */
+  readonly keys: readonly Buffer[]
+}
+
+/** One that must not be looked at, for so many seconds. */
+export interface Limited {
+  readonly kind: 'limited'
+  readonly retryAfter: number
+}
+
+interface CountedRow {
+  standing: Standing
+  is_device_known: boolean
+  counted: number
+  /** Seconds; null where every counter has room. */
+  retry_after: number | null
+}
+
+/** When a counter was exhausted between being read and being counted: its minute may just have begun. */
+const RETRY_AFTER_SECONDS = 60
+
+/**
+ * Counts an attempt as a failure, before anybody knows whether it is one: or a thousand at once would all be the first. One
+ * that is refused counts for nothing. Exact over all processes, for known and unknown accounts alike.
+ */
+export const countAttempt = (pool: Pool, attempt: Attempt): Promise<Admitted | Limited> => judge(pool, attempt, true)
+
+/** What `countAttempt` would say, without counting. */
+export const lookAtAttempt = (pool: Pool, attempt: Attempt): Promise<Admitted | Limited> => judge(pool, attempt, false)
+
+async function judge(pool: Pool, attempt: Attempt, isCounting: boolean): Promise<Admitted | Limited> {
+  const { email, address, proof } = attempt
+  const counters = countersOf(attempt)
+  const { device, token } = proof === 'inside' ? { device: null, token: null } : proof
+  const { rows } = await pool.query<CountedRow>({
+    ...COUNT,
+    values: [
+      accountOf(email),
+      networkOrigin(address),
+      device,
+      token,
+      email,
+      proof === 'inside',
+      isCounting,
+      counters.map(({ standing }) => standing),
+      counters.map(({ key }) => key),
+      counters.map(({ perMinute }) => perMinute),
+      counters.map(({ perHour }) => perHour),
+    ],
+  })
+  const [row] = rows as [CountedRow]
+  const { standing, is_device_known: isDeviceKnown, retry_after } = row
+  const keys = counters.filter((counter) => counter.standing === standing).map(({ key }) => key)
+  if (retry_after !== null || (isCounting && row.counted < keys.length))
+    return { kind: 'limited', retryAfter: Math.max(1, Math.ceil(retry_after ?? RETRY_AFTER_SECONDS)) }
+  return { kind: 'admitted', standing, isDeviceKnown, keys }
+}
+
+/** Takes an attempt back that was no failure. */
+export async function takeBack(pool: Pool, keys: readonly Buffer[]): Promise<void> {
+  await pool.query({ ...TAKE_BACK, values: [keys] })
+}
+
+/** Remembers where an account has logged in from; null for a caller that keeps no cookie. */
+export async function rememberOrigin(
+  pool: Pool,
+  { email, address }: Pick<Attempt, 'email' | 'address'>,
+  device: Buffer | null,
+): Promise<void> {
+  const origins = device === null ? [networkOrigin(address)] : [networkOrigin(address), device]
+  await pool.query({ ...REMEMBER, values: [accountOf(email), origins, ORIGINS_OF_ACCOUNT - origins.length] })
+}
+
+/** Strangers have the most counters. */
+const MOST_COUNTERS = 4
+
+/** Counts against the n-th counter if all before it had room, on its newest row: whoever else counts waits for that. */
+const step = (place: number): string => `step_${place} as (
+  insert into ops.login_failures as f (key, minute_ends_at, minute_count, hour_ends_at, hour_count)
+  select key, now + interval '1 minute', 1, now + interval '1 hour', 1
+  from asked cross join clock
+  where place = ${place} and $7::boolean and not exists (select from full_ones)${place === 1 ? '' : ` and exists (select from step_${place - 1})`}
+  on conflict (key) do update set
+    minute_count = case when f.minute_ends_at > (select now from clock) then f.minute_count + 1 else 1 end,
+    minute_ends_at = case when f.minute_ends_at > (select now from clock) then f.minute_ends_at else excluded.minute_ends_at end,
+    hour_count = case when f.hour_ends_at > (select now from clock) then f.hour_count + 1 else 1 end,
+    hour_ends_at = case when f.hour_ends_at > (select now from clock) then f.hour_ends_at else excluded.hour_ends_at end
+  where (f.minute_ends_at <= (select now from clock) or f.minute_count < (select per_minute from asked where place = ${place}))
+    and (f.hour_ends_at <= (select now from clock) or f.hour_count < (select per_hour from asked where place = ${place}))
+  returning f.key
+)`
+
+const STEPS = Array.from({ length: MOST_COUNTERS }, (_, position) => position + 1)
+
+/**
+ * $1 account, $2 origin of the network, $3 device and $4 token (hashes, or null), $5 e-mail, $6 whether somebody inside is asked;
+ * $7 whether to count; $8 to $11 the counters: standing, key, limits. Finds the standing and counts against its counters, against none where one of
+ * them is exhausted. All attempts lock counters in the same order. Counting need not survive a crash of Postgres.
+ */
+const COUNT = {
+  name: 'count_login_attempt',
+  text: `
+with ${CLOCK}, unsynced as materialized (
+  select set_config('synchronous_commit', 'off', true)
+), known as materialized (
+  select case
+      when $6::boolean then 'device'
+      when exists (select from ops.login_origins where origin = $3 and account = $1) then 'device'
+      when exists (
+        select from ops.sync_tokens t
+        join users u on u.company_id = t.company_id and u.id = t.user_id
+        where t.hash = $4 and u.doc->>'email' = $5
+      ) then 'device'
+      when exists (select from ops.login_origins where origin = $2 and account = $1) then 'network'
+      else 'stranger'
+    end as standing
+  from unsynced
+), asked as materialized (
+  select row_number() over (order by n) as place, key, per_minute, per_hour
+  from unnest($8::text[], $9::bytea[], $10::int[], $11::int[]) with ordinality as a (standing, key, per_minute, per_hour, n)
+  join known using (standing)
+), full_ones as materialized (
+  select case when f.hour_ends_at > now and f.hour_count >= a.per_hour then f.hour_ends_at else f.minute_ends_at end as ends_at
+  from asked a
+  join ops.login_failures f on f.key = a.key
+  cross join clock
+  where (f.hour_ends_at > now and f.hour_count >= a.per_hour) or (f.minute_ends_at > now and f.minute_count >= a.per_minute)
+), ${STEPS.map(step).join(', ')}
+select known.standing,
+  exists (select from ops.login_origins where origin = $3) as is_device_known,
+  (${STEPS.map((place) => `(select count(*) from step_${place})`).join(' + ')})::int as counted,
+  (select date_part('epoch', max(ends_at) - (select now from clock)) from full_ones) as retry_after
+from known`,
+}
+
+/** In the order of the counters, as they were locked. What has begun anew since has nothing to give back. */
+const TAKE_BACK = {
+  name: 'take_login_attempt_back',
+  text: `
+with held as materialized (
+  select f.key from unnest($1::bytea[]) with ordinality as k (key, n) join ops.login_failures f on f.key = k.key
+  order by k.n for update of f
+)
+update ops.login_failures f
+set minute_count = greatest(0, f.minute_count - 1), hour_count = greatest(0, f.hour_count - 1)
+from held where f.key = held.key`,
+}
+
+/** $1 account, $2 origins, $3 how many others may stay. */
+const REMEMBER = {
+  name: 'remember_login_origin',
+  text: `
+with ${CLOCK}, seen as (
+  insert into ops.login_origins as o (origin, account, seen_at)
+  select origin, $1, now from unnest($2::bytea[]) as a (origin) cross join clock order by origin
+  on conflict (origin, account) do update set seen_at = excluded.seen_at
+  where o.seen_at < excluded.seen_at - interval '1 day'
+)
+delete from ops.login_origins where account = $1 and origin in (
+  select origin from ops.login_origins where account = $1 and origin <> all($2::bytea[]) order by seen_at desc offset $3)`,
+}
+
+/** Deletes counts that are over, and origins that nobody has come from for long. Returns how many. */
+export async function purgeLoginLimits(pool: Pool): Promise<number> {
+  const failures = `delete from ops.login_failures where key in (
+    select key from ops.login_failures where hour_ends_at < now() limit $1 for update skip locked)`
+  const origins = `delete from ops.login_origins where (origin, account) in (
+    select origin, account from ops.login_origins where seen_at < now() - make_interval(days => $1)
+    limit $2 for update skip locked)`
+  return (await deleteInBatches(pool, failures, [])) + (await deleteInBatches(pool, origins, [ORIGINS_KEPT_DAYS]))
+}

@@ -1,0 +1,88 @@
+import { randomUUID } from 'node:crypto'
+import type { Pool } from 'pg'
+import { changePassword } from '#commands/users.ts'
+import { isRefusal } from '#ledger/command.ts'
+import { asUser, runAs } from '#ledger/write/run.ts'
+import type { Writer } from '#ledger/write/writer.ts'
+import { passwordLetter } from '#mail/letters.ts'
+import type { Mailer } from '#mail/mailer.ts'
+import type { Login } from './login.ts'
+import { type AddressLimit, createAddressLimit } from './minute-limit.ts'
+import { opaqueTokens } from './opaque-token.ts'
+import { hashPassword } from './passwords.ts'
+
+/** How long a link lives, and how soon another one is sent to the same address: whoever asks cannot flood somebody's mail. */
+const LIVES_MINUTES = 60
+const PAUSE_MINUTES = 10
+/** Links that a network asks for. */
+const ASKED_PER_MINUTE = 10
+
+/** How a password that was forgotten is replaced: by whoever reads the mail of its address, and by nobody else. */
+export interface PasswordLinks {
+  /** Whether there is mail at all. */
+  readonly isAvailable: boolean
+  readonly asked: AddressLimit
+  /** Sends a link if somebody has the address and is in a company. Nobody waits for it: the time would tell. */
+  ask(email: string): void
+  /** Sets the password by a link, once. False when it is over. */
+  use(token: string, password: string, requestId: string): Promise<boolean>
+}
+
+interface PasswordLinkOptions {
+  readonly pool: Pool
+  readonly writer: Writer
+  readonly login: Login
+  readonly mailer: Mailer | null
+  readonly publicUrl: string
+  readonly log: (message: string, error: unknown) => void
+}
+
+const TOKENS = opaqueTokens('tb_password_')
+
+export function createPasswordLinks(options: PasswordLinkOptions): PasswordLinks {
+  const { pool, writer, login, mailer, publicUrl, log } = options
+
+  async function send(mailer: Mailer, email: string): Promise<void> {
+    if ((await login.membershipsOf(email)).length === 0) return
+    const token = TOKENS.make()
+    const values = [email, TOKENS.hashOf(token), PAUSE_MINUTES]
+    const { rowCount } = await pool.query({ ...KEEP, values })
+    if (rowCount === 0) return
+    const letter = passwordLetter(`${publicUrl}/painel/nova-senha?codigo=${token}`, LIVES_MINUTES)
+    await mailer.send({ id: randomUUID(), to: [email], ...letter })
+  }
+
+  return {
+    isAvailable: mailer !== null,
+    asked: createAddressLimit({ perMinute: ASKED_PER_MINUTE }),
+    ask(email) {
+      if (mailer) void send(mailer, email).catch((error) => log('a link to a new password could not be sent', error))
+    },
+    async use(token, password, requestId) {
+      const hash = TOKENS.hashOf(token)
+      if (!hash) return false
+      const { rows } = await pool.query<{ email: string }>({ ...TAKE, values: [hash, LIVES_MINUTES] })
+      const [membership] = rows[0] ? await login.membershipsOf(rows[0].email) : []
+      if (!membership) return false
+      const { holder } = membership
+      const changed = await runAs(writer, asUser(holder, requestId), changePassword, {
+        id: holder.userId,
+        password_hash: await hashPassword(password),
+      })
+      return !isRefusal(changed)
+    },
+  }
+}
+
+const KEEP = {
+  name: 'keep_password_link',
+  text: `insert into ops.password_links as l (email, token_hash, sent_at) values ($1, $2, clock_timestamp())
+         on conflict (email) do update set token_hash = excluded.token_hash, sent_at = excluded.sent_at
+         where l.sent_at < clock_timestamp() - make_interval(mins => $3)`,
+}
+
+const TAKE = {
+  name: 'take_password_link',
+  text: `delete from ops.password_links
+         where token_hash = $1 and sent_at > clock_timestamp() - make_interval(mins => $2) returning email`,
+}

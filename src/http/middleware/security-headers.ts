@@ -1,0 +1,19 @@
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import type { RequestHandler } from 'express'
+import helmet from 'helmet'
+
+/** What every answer tells browsers, also one that no route gives (HTTP-32); pages may set some of them otherwise. */
+export const SECURITY_HEADERS: readonly (readonly [name: string, value: string])[] = headersOfHelmet()
+
+function headersOfHelmet(): [string, string][] {
+  const request = new IncomingMessage(new Socket())
+  const response = new ServerResponse(request)
+  helmet()(request, response, () => {})
+  return response.getHeaderNames().map((name) => [name, String(response.getHeader(name))])
+}
+
+export const securityHeaders: RequestHandler = (_request, response, next) => {
+  for (const [name, value] of SECURITY_HEADERS) response.setHeader(name, value)
+  next()
+}

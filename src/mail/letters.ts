@@ -1,0 +1,33 @@
+/** A message about the way in, to one person; its link is for nobody else. */
+interface Letter {
+  readonly subject: string
+  readonly text: string
+}
+
+export const invitationLetter = (companyName: string, link: string, days: number): Letter => ({
+  subject: `Convite para ${companyName} no Tillbook`,
+  text: `Olá,
+
+${companyName} convidou você para entrar na empresa no Tillbook. Abra este endereço para aceitar, em até ${days} dias:
+
+${link}
+
+Se não conhece a empresa, ignore esta mensagem: nada acontece.
+
+Tillbook
+`,
+})
+
+export const passwordLetter = (link: string, minutes: number): Letter => ({
+  subject: 'Nova senha no Tillbook',
+  text: `Olá,
+
+alguém pediu uma nova senha para este endereço. Se foi você, escolha-a aqui, em até ${minutes} minutos:
+
+${link}
+
+Se não foi você, ignore esta mensagem: a senha continua a mesma.
+
+Tillbook
+`,
+})

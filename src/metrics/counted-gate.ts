@@ -1,0 +1,19 @@
+import type { Gate } from '#access/quota.ts'
+import type { Metrics } from './metrics.ts'
+
+/** A gate that tells how many bytes of bodies were counted, and how many refused. */
+export function countedGate(gate: Gate, { onBytes }: Pick<Metrics, 'onBytes'>): Gate {
+  return {
+    async admit(keyHash, bytes = 0) {
+      const admission = await gate.admit(keyHash, bytes)
+      if (admission.kind === 'admitted') onBytes('admitted', bytes)
+      if (admission.kind === 'too_many_bytes') onBytes('refused', bytes)
+      return admission
+    },
+    async charge(companyId, bytes) {
+      const charge = await gate.charge(companyId, bytes)
+      onBytes(charge.isCounted ? 'admitted' : 'refused', bytes)
+      return charge
+    },
+  }
+}

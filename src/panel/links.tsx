@@ -1,0 +1,156 @@
+import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
+import { Password } from '#access/passwords.ts'
+import { Email } from '#domain/text.ts'
+import { limitAnonymousBy, limited } from '#http/middleware/anonymous-callers.ts'
+import { routed } from '#http/middleware/observe.ts'
+import { sendPlainPage, sendRedirect } from './answer.tsx'
+import { textOf } from './forms/form.ts'
+import { onlyBy } from './guard.ts'
+import { link, PANEL } from './link.ts'
+import type { PanelContext } from './route.ts'
+import { Alert } from './ui/parts.tsx'
+import { formOf } from './visit.ts'
+
+/** Pages behind links that people get by mail: accepting an invitation, and a new password. Nobody is logged in there. */
+export function linkRoutes({ panel, addresses }: PanelContext, readForm: RequestHandler): Router {
+  const router = express.Router({ caseSensitive: true })
+  const limitAnonymous = limitAnonymousBy(addresses)
+  const { invitations, passwordLinks } = panel
+  const at = (path: string) =>
+    router.route(path).all(routed(`${PANEL}${path}`), async (request, response, next) => {
+      await limitAnonymous(request, response)
+      next()
+    })
+
+  async function showInvitation(response: Response, code: string, problem?: string, status = 200): Promise<void> {
+    const invitation = await invitations.find(code)
+    if (!invitation) return sendOver(response, 'Este convite não vale mais. Peça outro a quem convidou você.')
+    const { companyName, email } = invitation
+    sendPasswordForm(response, {
+      to: '/convite',
+      title: 'Aceitar convite',
+      label: 'Entrar na empresa',
+      code,
+      problem,
+      status,
+      hint: `${companyName} convidou ${email}. Se você já usa o Tillbook com este e-mail, informe a senha que já tem; se não, escolha uma.`,
+    })
+  }
+
+  async function accept(request: Request, response: Response): Promise<void> {
+    const { code, password, problem } = passwordIn(request)
+    if (problem) return showInvitation(response, code, problem, 422)
+    const from = { address: request.ip ?? '', requestId: response.locals.requestId as string }
+    const outcome = await invitations.accept(code, password, from)
+    if (outcome.kind === 'over') return showInvitation(response, code)
+    if (outcome.kind === 'wrong')
+      return showInvitation(response, code, 'A senha não é a que você já tem neste e-mail.', 401)
+    if (outcome.kind === 'limited') throw limited(outcome)
+    sendRedirect(response, link('/entrar', { feito: 'convite-aceito' }))
+  }
+
+  at('/convite')
+    .get((request, response) => showInvitation(response, codeOf(request)))
+    .post(readForm, accept)
+    .all(onlyBy('GET, HEAD, POST'))
+  at('/esqueci')
+    .get((_request, response) => sendForgotten(response, passwordLinks.isAvailable))
+    .post(readForm, async (request, response) => {
+      const counted = await passwordLinks.asked.consume(request.ip ?? '')
+      if (counted.limited) throw limited(counted)
+      const email = Email.safeParse(textOf(formOf(request), 'email'))
+      if (email.success) passwordLinks.ask(email.data)
+      sendRedirect(response, link('/entrar', { feito: 'link-enviado' }))
+    })
+    .all(onlyBy('GET, HEAD, POST'))
+  at('/nova-senha')
+    .get((request, response) => sendNewPassword(response, codeOf(request)))
+    .post(readForm, async (request, response) => {
+      const { code, password, problem } = passwordIn(request)
+      if (problem) return sendNewPassword(response, code, problem)
+      const isSet = await passwordLinks.use(code, password, response.locals.requestId as string)
+      if (!isSet) return sendOver(response, 'Este endereço não vale mais. Peça outro em "Esqueci a senha".')
+      sendRedirect(response, link('/entrar', { feito: 'senha-trocada' }))
+    })
+    .all(onlyBy('GET, HEAD, POST'))
+  return router
+}
+
+const codeOf = ({ query }: Request): string => String(query.codigo ?? '')
+
+function passwordIn(request: Request): { code: string; password: string; problem?: string | undefined } {
+  const form = formOf(request)
+  const [code, typed] = [textOf(form, 'codigo'), textOf(form, 'password')]
+  const parsed = Password.safeParse(typed)
+  if (!parsed.success) return { code, password: '', problem: `A senha ${parsed.error.issues[0]?.message}.` }
+  const problem = typed === textOf(form, 'repeated') ? undefined : 'As duas senhas não são iguais.'
+  return { code, password: parsed.data, problem }
+}
+
+const sendOver = (response: Response, message: string): void =>
+  sendPlainPage(response, { title: 'Endereço vencido', status: 410, body: <Alert>{message}</Alert> })
+
+const sendNewPassword = (response: Response, code: string, problem?: string): void =>
+  sendPasswordForm(response, {
+    to: '/nova-senha',
+    title: 'Nova senha',
+    label: 'Trocar senha',
+    code,
+    problem,
+    status: problem ? 422 : 200,
+    hint: 'O que estiver aberto com a senha antiga é encerrado, no painel e nos caixas, em todas as suas empresas.',
+  })
+
+interface PasswordForm {
+  readonly to: string
+  readonly title: string
+  readonly label: string
+  readonly code: string
+  readonly hint: string
+  readonly problem?: string | undefined
+  readonly status: number
+}
+
+function sendPasswordForm(response: Response, { to, title, label, code, hint, problem, status }: PasswordForm): void {
+  const body = (
+    <form method="post" action={link(to)} class="form">
+      {problem && <Alert>{problem}</Alert>}
+      <p>{hint}</p>
+      <input type="hidden" name="codigo" value={code} />
+      <div class="field w12">
+        <label for="password">Senha</label>
+        <input id="password" name="password" type="password" autocomplete="new-password" required maxlength={200} />
+      </div>
+      <div class="field w12">
+        <label for="repeated">Senha, de novo</label>
+        <input id="repeated" name="repeated" type="password" autocomplete="new-password" required maxlength={200} />
+      </div>
+      <div class="actions">
+        <button type="submit" class="main">
+          {label}
+        </button>
+      </div>
+    </form>
+  )
+  sendPlainPage(response, { title, status, body })
+}
+
+function sendForgotten(response: Response, isAvailable: boolean): void {
+  const body = isAvailable ? (
+    <form method="post" action={link('/esqueci')} class="form">
+      <p>Enviamos um endereço para escolher outra senha, se alguém usa o Tillbook com este e-mail.</p>
+      <div class="field w12">
+        <label for="email">E-mail</label>
+        <input id="email" name="email" type="email" autocomplete="username" required />
+      </div>
+      <div class="actions">
+        <button type="submit" class="main">
+          Enviar
+        </button>
+      </div>
+    </form>
+  ) : (
+    <p>Este serviço não envia e-mails: peça uma nova senha a quem o opera.</p>
+  )
+  sendPlainPage(response, { title: 'Esqueci a senha', body })
+}

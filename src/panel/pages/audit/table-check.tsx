@@ -1,0 +1,44 @@
+import type { TableCheck } from '#audit/table-checks.ts'
+import type { RowDifference } from '#ledger/rebuild/verify-tables.ts'
+import { dateTime } from '../../format.ts'
+import { Table } from '../../ui/list.tsx'
+import { Badge, Card } from '../../ui/parts.tsx'
+
+const FOUND: Readonly<Record<RowDifference['found'], string>> = {
+  changed: 'Alterado fora do livro',
+  missing: 'Falta: o livro o registra',
+  unknown: 'O livro não o registra',
+}
+
+interface LastCheckProps {
+  /** Null before the first one. */
+  readonly check: TableCheck | null
+  readonly timezone: string
+}
+
+/** Whether what is shown and sold by is what the ledger says. Values are left out: the ledger has the right ones. */
+export const LastCheck = ({ check, timezone }: LastCheckProps) => {
+  if (!check) return null
+  const { differences, checked_at, revision } = check
+  const at = `Registros conferidos com o livro em ${dateTime(checked_at, timezone)}, até a revisão ${revision}.`
+  if (differences.length === 0) return <p class="hint">{at}</p>
+  return (
+    <Card title="Registros que não conferem com o livro">
+      <p role="alert">
+        <Badge tone="bad">Há registros alterados</Badge> {at} Avise quem opera o serviço: os registros podem ser
+        refeitos a partir do livro.
+      </p>
+      <Table
+        caption="Registros que não conferem com o livro"
+        rows={differences}
+        empty=""
+        columns={[
+          { head: 'Tabela', cell: ({ table }) => <code>{table}</code> },
+          { head: 'Registro', cell: ({ key }) => Object.values(key).join(', ') },
+          { head: 'O que há', cell: ({ found }) => FOUND[found] },
+          { head: 'Campos', cell: ({ fields }) => fields.join(', ') },
+        ]}
+      />
+    </Card>
+  )
+}

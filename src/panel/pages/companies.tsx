@@ -1,0 +1,42 @@
+import { z } from 'zod'
+import type { Membership } from '#access/login.ts'
+import { invalid, type Refusal } from '#domain/refusal.ts'
+import { Id } from '#domain/text.ts'
+import { Problem } from '#http/problems.ts'
+import { recordChoice } from '../forms/kinds.ts'
+import type { PanelRoute, Redirect, Submission } from '../route.ts'
+import { formPages } from '../ui/form-pages.tsx'
+
+/** The person's session goes on as another one, in the company that was chosen. */
+async function open(
+  { context, session }: Submission,
+  memberships: readonly Membership[],
+  companyId: number,
+): Promise<Redirect | Refusal> {
+  const chosen = memberships.find(({ user }) => user.company_id === companyId)
+  if (!chosen) return invalid('company_id', 'não é uma das suas empresas')
+  if (companyId === session.companyId) return { to: '/' }
+  const { login, sessions } = context.panel
+  const limited = await login.admit(chosen)
+  if (limited) throw new Problem('rate_limited', undefined, { 'Retry-After': String(limited.retryAfter) })
+  const issued = await sessions.issue(chosen.holder)
+  await sessions.revoke(session)
+  return { to: '/', issued }
+}
+
+/** One person may belong to several companies: which of them the panel shows. */
+export const companyPages: readonly PanelRoute[] = formPages({
+  path: '/empresas',
+  section: 'profile',
+  subject: ({ context, session }) => context.panel.login.membershipsOf(session.email),
+  title: () => 'Escolher a empresa',
+  label: 'Abrir',
+  back: () => '/',
+  fields: (memberships) => {
+    const options = memberships.map(({ companyName, user }) => ({ value: String(user.company_id), label: companyName }))
+    return { company_id: { label: 'Empresa', kind: recordChoice(options), isRequired: true, columns: 12 } }
+  },
+  initial: (_memberships, { session }) => ({ company_id: session.companyId }),
+  schema: z.object({ company_id: Id }),
+  act: (submission, memberships, { company_id }) => open(submission, memberships, company_id),
+})

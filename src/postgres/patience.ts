@@ -1,0 +1,60 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { ClientBase } from 'pg'
+
+/**
+ * Longest that one attempt waits for a lock. Whoever comes after it waits for as long, whatever they want of the table: a
+ * reader that is asked to wait behind a change of it would otherwise wait for as long as the slowest reader before it (OPS-36).
+ */
+export const LOCK_TIMEOUT_MS = 50
+
+const PAUSE_MIN_MS = 250
+const PAUSE_MAX_MS = 15_000
+
+/** lock_not_available, deadlock_detected, query_canceled (time-out) */
+const IN_THE_WAY = ['55P03', '40P01', '57014']
+
+/** Whether a statement was given up because others held what it needs. */
+export const isInTheWay = (error: unknown): boolean =>
+  IN_THE_WAY.includes(String((error as { code?: unknown } | null)?.code ?? ''))
+
+interface Patient {
+  /** Finds out who is in the way. */
+  readonly client: ClientBase
+  /** What is waited for, for the operator. */
+  readonly what: string
+  readonly tell: (line: string) => void
+}
+
+/**
+ * Has `attempt` made until nothing is in its way any more, however long that takes: attempts are short, pauses grow to 15
+ * seconds, and after each failure it is told which sessions are waited for. `attempt` leaves no transaction open.
+ */
+export async function patiently<T>({ client, what, tell }: Patient, attempt: () => Promise<T>): Promise<T> {
+  for (let pause_ms = PAUSE_MIN_MS; ; pause_ms = Math.min(pause_ms * 2, PAUSE_MAX_MS)) {
+    try {
+      return await attempt()
+    } catch (error) {
+      if (!isInTheWay(error)) throw error
+    }
+    tell(`${what} waits for ${await sessionsInTheWay(client)}`)
+    await delay(pause_ms)
+  }
+}
+
+/** Sessions that have held something of the service's tables for a while, the oldest first. */
+async function sessionsInTheWay(client: ClientBase): Promise<string> {
+  const { rows } = await client.query<{ pid: number; name: string; since: string; state: string }>(
+    `select a.pid, coalesce(nullif(a.application_name, ''), 'without a name') as name, a.state,
+       to_char(a.query_start at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as since
+     from pg_stat_activity a
+     where a.datname = current_database() and a.pid <> pg_backend_pid()
+       and a.xact_start < clock_timestamp() - make_interval(secs => $1::float8 / 1000)
+       and exists (
+         select from pg_locks l join pg_class c on c.oid = l.relation join pg_namespace n on n.oid = c.relnamespace
+         where l.pid = a.pid and l.granted and n.nspname ~ '^(ops|ledger|read)')
+     order by a.xact_start limit 3`,
+    [LOCK_TIMEOUT_MS],
+  )
+  if (rows.length === 0) return 'short transactions that come one after the other'
+  return rows.map(({ pid, name, state, since }) => `process ${pid} (${name}, ${state}, query of ${since})`).join(', ')
+}

@@ -1,0 +1,121 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import pg, { type Client } from 'pg'
+import { UnfitPostgres } from '#lib/unfit-postgres.ts'
+
+interface Conditions {
+  /** The server may lose what it has committed, should its machine crash. */
+  readonly undurable: boolean
+  /** Tells this start from all others. */
+  readonly newId: () => string
+}
+
+/**
+ * Tries all that the service needs of Postgres, or of a pooler before it, on two connections that take turns (OPS-34, OPS-35).
+ * Nothing is left behind. @throws UnfitPostgres saying in one sentence what is missing.
+ */
+export async function assertFit(url: string, { undurable, newId }: Conditions): Promise<void> {
+  await onClient(url, async (client) => {
+    if (!undurable) await assertDurable(client)
+    const missing = await onClient(url, (other) => missingOf(client, other, newId()))
+    if (missing.length === 0) return
+    throw new UnfitPostgres(
+      `what DATABASE_URL names does not keep ${missing.join(', ')} from one transaction to the next: connect to Postgres itself, or have the pooler pool sessions (pool_mode = session)`,
+    )
+  })
+}
+
+const CONNECT_TIMEOUT_MS = 10_000
+/** A statement that a pooler never passes on is given up. */
+const QUERY_TIMEOUT_MS = 10_000
+
+async function onClient<T>(url: string, work: (client: Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({
+    connectionString: url,
+    application_name: 'tillbook start',
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    query_timeout: QUERY_TIMEOUT_MS,
+  })
+  // What is lost between statements shows with the next one.
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    return await work(client)
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
+
+async function assertDurable(client: Client): Promise<void> {
+  const { rows } = await client.query<{ name: string }>(
+    `select name from pg_settings where name in ('fsync', 'full_page_writes') and setting = 'off' order by name`,
+  )
+  if (rows.length === 0) return
+  throw new UnfitPostgres(
+    `Postgres runs with ${rows.map(({ name }) => name).join(' and ')} switched off, so that a crash of its machine may lose what was acknowledged: switch on what is off, or set ALLOW_UNDURABLE_POSTGRES=true where nothing has to last`,
+  )
+}
+
+const CHANNEL = 'tillbook_start'
+/** Advisory lock, taken together with whoever else starts. */
+const LOCK = 8_314_159_267
+const PREPARED = { name: 'tillbook_start', text: 'select 1' }
+const NOTIFIED_WITHIN_MS = 3_000
+const NOTIFICATIONS = 'notifications (LISTEN)'
+const TRANSACTIONS = 'transactions'
+
+/** Something that a session keeps: how it is given, and whether it is still there. */
+interface Trait {
+  readonly name: string
+  give(client: Client, id: string): Promise<unknown>
+  isKept(client: Client, id: string): Promise<boolean>
+}
+
+const TRAITS: readonly Trait[] = [
+  {
+    name: 'settings of a session (SET)',
+    give: (client, id) => client.query(`select set_config('tillbook.start', $1, false)`, [id]),
+    isKept: (client, id) => isTrue(client, `current_setting('tillbook.start', true) = $1`, [id]),
+  },
+  {
+    name: 'named prepared statements',
+    give: (client) => client.query(PREPARED),
+    isKept: async (client) => (await client.query(PREPARED)).rows.length === 1,
+  },
+  {
+    name: 'advisory locks',
+    give: (client) => client.query('select pg_advisory_lock_shared($1)', [LOCK]),
+    isKept: (client) =>
+      isTrue(
+        client,
+        `exists (select from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()
+                 and (classid::bigint << 32 | objid::bigint) = $1)`,
+        [LOCK],
+      ),
+  },
+]
+
+async function isTrue(client: Client, condition: string, values: readonly unknown[]): Promise<boolean> {
+  const { rows } = await client.query<{ value: boolean | null }>(`select ${condition} as value`, [...values])
+  return rows[0]?.value === true
+}
+
+/** Names of what `client` does not keep while `other` is in a transaction, which takes its place where transactions are pooled. */
+async function missingOf(client: Client, other: Client, id: string): Promise<string[]> {
+  const notified = new Promise<boolean>((resolve) => client.once('notification', () => resolve(true)))
+  const missing = new Set<string>()
+  const note = async (name: string, work: () => Promise<unknown>) => {
+    const isDone = await work().catch(() => false)
+    if (isDone === false) missing.add(name)
+  }
+  for (const { name, give } of TRAITS) await note(name, () => give(client, id))
+  await note(NOTIFICATIONS, () => client.query(`listen ${CHANNEL}`))
+  await note(TRANSACTIONS, () => other.query('begin'))
+  await note(TRANSACTIONS, () => other.query('select 1'))
+  for (const { name, isKept } of TRAITS) await note(name, () => isKept(client, id))
+  await note(TRANSACTIONS, () => other.query('commit'))
+  await note(NOTIFICATIONS, async () => {
+    await other.query('select pg_notify($1, $2)', [CHANNEL, ''])
+    return Promise.race([notified, delay(NOTIFIED_WITHIN_MS, false, { ref: false })])
+  })
+  return [...TRAITS.map(({ name }) => name), NOTIFICATIONS, TRANSACTIONS].filter((name) => missing.has(name))
+}

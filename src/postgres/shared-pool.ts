@@ -1,0 +1,40 @@
+import type { Pool, PoolClient } from 'pg'
+import type { Turns } from '#lib/turns.ts'
+import { ShareTaken } from '#lib/unavailable.ts'
+
+/** The pool as one company may use it. */
+export type PoolOf = (companyId: number) => Pool
+
+/**
+ * Lends a pool's connections in turns: a company that wants more of them than it may have waits for its own.
+ * What is lent has `query` and `connect` only. @throws ShareTaken where `turns` gives none.
+ */
+export function sharePool(pool: Pool, turns: Turns): PoolOf {
+  async function connect(companyId: number): Promise<PoolClient> {
+    const leave = await turns.enter(companyId)
+    if (!leave) throw new ShareTaken('too many wait for a connection')
+    try {
+      const client = await pool.connect()
+      // The driver makes it anew for each who has the connection.
+      const { release } = client
+      client.release = (broken) => {
+        leave()
+        release.call(client, broken)
+      }
+      return client
+    } catch (error) {
+      leave()
+      throw error
+    }
+  }
+
+  type Query = (...statement: unknown[]) => Promise<unknown>
+  const query = pool.query.bind(pool) as Query
+  return (companyId) => {
+    const lent = {
+      connect: () => connect(companyId),
+      query: (...statement: unknown[]) => turns.run(companyId, () => query(...statement)),
+    }
+    return lent as unknown as Pool
+  }
+}

@@ -1,0 +1,224 @@
+import type { Pool } from 'pg'
+import { type Refusal, refuse } from '#domain/refusal.ts'
+import { isRefusal } from '#ledger/command.ts'
+import { type Operating, operate } from '#ledger/write/operation.ts'
+import { type Repetition, repeat } from '#lib/repeat.ts'
+import { deleteInBatches } from '#postgres/purge.ts'
+import { presentReplay, REPLAY_JSON } from '#queries/webhooks.ts'
+import { findEndpoint, type ReplayResult, replayMessages } from './deliveries.ts'
+
+/** What bounds replays: so much is written at a time, waits to be delivered, and is made in a day (HOOK-42). */
+export interface ReplayLimits {
+  /** Deliveries, and messages that are looked at, of one step: the company's commands wait for it. */
+  readonly stepDeliveries: number
+  readonly stepLooks: number
+  /** Pending deliveries, of whatever origin, beyond which a replay waits. */
+  readonly pendingOfEndpoint: number
+  readonly pendingOfCompany: number
+  /** Of a company, on its own calendar day. */
+  readonly perDay: number
+}
+
+export const REPLAY_LIMITS: ReplayLimits = {
+  stepDeliveries: 500,
+  stepLooks: 5_000,
+  pendingOfEndpoint: 2_000,
+  pendingOfCompany: 10_000,
+  perDay: 100_000,
+}
+
+/**
+ * Notes that an endpoint wants all kept messages after a revision (exclusive) once more, up to the present one; dispatchers write
+ * the deliveries. Answers the replay; refuses a second one while the first is under way.
+ */
+export async function startReplay(
+  operating: Operating,
+  { id, after }: { readonly id: number; readonly after: number | undefined },
+): Promise<string | Refusal> {
+  const endpoint = await findEndpoint(operating, id)
+  if ('refused' in endpoint) return endpoint
+  const { tx, companyId, now } = operating
+  const { rows } = await tx.query<{ record: object }>(START, [companyId, id, after ?? -1, now])
+  const [started] = rows
+  return started ? JSON.stringify(presentReplay(started.record, endpoint.timezone)) : refuse('replay_running')
+}
+
+/** A running replay gives way to none. */
+const START = {
+  name: 'start_webhook_replay',
+  text: `insert into webhook_replays as t (company_id, webhook_id, after_revision, until_revision, last_revision, status, requested_at, next_step_at)
+         select $1, $2, $3, revision, $3, 'running', $4, clock_timestamp() from ledgers where company_id = $1
+         on conflict (company_id, webhook_id) do update set after_revision = excluded.after_revision,
+           until_revision = excluded.until_revision, last_revision = excluded.last_revision, deliveries = 0,
+           status = 'running', requested_at = excluded.requested_at, finished_at = null, next_step_at = excluded.next_step_at
+           where t.status <> 'running'
+         returning ${REPLAY_JSON} as record`,
+}
+
+interface Due {
+  readonly company_id: number
+  readonly webhook_id: number
+}
+
+interface Running {
+  readonly last_revision: number
+  readonly until_revision: number
+  readonly pending_of_endpoint: number
+  readonly pending_of_company: number
+  readonly made_today: number
+  readonly day_ends_at: string
+}
+
+/** While too much waits to be delivered, a replay is looked at again after this. */
+const WAIT_SECONDS = 1
+
+/**
+ * Takes a step of the replay that has waited longest. Each is one transaction under the ledger's lock, so that a crash loses
+ * none and makes none twice. Returns whether deliveries were made; null when no replay is due.
+ */
+export async function stepReplay(
+  pool: Pool,
+  newId: () => string,
+  limits: ReplayLimits = REPLAY_LIMITS,
+): Promise<boolean | null> {
+  const { rows } = await pool.query<Due>(NEXT_DUE)
+  const [due] = rows
+  if (!due) return null
+  const { company_id: companyId, webhook_id: id } = due
+  const answer = await operate(pool, { companyId, idempotency: undefined }, async (operating) =>
+    JSON.stringify(await step(operating, id, newId, limits)),
+  )
+  return !isRefusal(answer) && (JSON.parse(answer.body) as number) > 0
+}
+
+/** Returns how many deliveries it has made. */
+async function step(operating: Operating, id: number, newId: () => string, limits: ReplayLimits): Promise<number> {
+  const { tx, companyId, now } = operating
+  const { pendingOfEndpoint, pendingOfCompany, perDay } = limits
+  const { rows } = await tx.query<Running>(LOOK, [companyId, id, now, pendingOfEndpoint, pendingOfCompany])
+  const [running] = rows
+  // Another process was first.
+  if (!running) return 0
+  const isOver = running.made_today >= perDay
+  const room = Math.min(
+    limits.stepDeliveries,
+    pendingOfEndpoint - running.pending_of_endpoint,
+    pendingOfCompany - running.pending_of_company,
+    perDay - running.made_today,
+  )
+  if (room <= 0) {
+    await tx.query(WAIT, [companyId, id, isOver ? running.day_ends_at : null, WAIT_SECONDS])
+    return 0
+  }
+  const { last_revision: after, until_revision: until } = running
+  const wanted = { id, after, until }
+  const answer = await replayMessages(operating, wanted, newId, { maxMessages: room, maxLooks: limits.stepLooks })
+  if (typeof answer !== 'string') {
+    const isGone = answer.refused === 'not_found' || answer.refused === 'webhook_disabled'
+    await (isGone ? tx.query(CANCEL, [companyId, id, now]) : tx.query(WAIT, [companyId, id, null, WAIT_SECONDS]))
+    return 0
+  }
+  const { deliveries, last_revision, has_more } = JSON.parse(answer) as ReplayResult
+  const reached = has_more && last_revision !== null ? last_revision : until
+  await tx.query(ADVANCE, [companyId, id, reached, deliveries, now])
+  if (deliveries > 0) await tx.query(COUNT_DAY, [companyId, running.day_ends_at, deliveries])
+  return deliveries
+}
+
+const NEXT_DUE = {
+  name: 'next_due_webhook_replay',
+  text: `select company_id, webhook_id from webhook_replays where next_step_at <= clock_timestamp() order by next_step_at limit 1`,
+}
+
+/** Pending deliveries are counted as far as they matter. */
+const LOOK = {
+  name: 'look_at_webhook_replay',
+  text: `select r.last_revision, r.until_revision,
+           (select count(*) from (
+             select from webhook_deliveries d where d.status = 'pending' and d.webhook_id = $2 limit $4) as of_endpoint) as pending_of_endpoint,
+           (select coalesce(sum(counted), 0)::bigint from webhooks w cross join lateral (
+             select count(*) as counted from (
+               select from webhook_deliveries d where d.status = 'pending' and d.webhook_id = w.id limit $5) as pending) as of_endpoint
+            where w.company_id = $1) as pending_of_company,
+           case when y.day_ends_at > $3::timestamptz then y.deliveries else 0 end as made_today,
+           case when y.day_ends_at > $3::timestamptz then y.day_ends_at else ops.end_of_day($3::timestamptz, c.timezone) end as day_ends_at
+         from webhook_replays r join companies c on c.company_id = r.company_id
+         left join webhook_replay_days y on y.company_id = r.company_id
+         where r.company_id = $1 and r.webhook_id = $2 and r.next_step_at <= clock_timestamp()
+         for update of r`,
+}
+
+const WAIT = {
+  name: 'put_webhook_replay_off',
+  text: `update webhook_replays set next_step_at = coalesce($3::timestamptz, clock_timestamp() + make_interval(secs => $4))
+         where company_id = $1 and webhook_id = $2`,
+}
+
+const CANCEL = {
+  name: 'cancel_webhook_replay',
+  text: `update webhook_replays set status = 'cancelled', next_step_at = null, finished_at = $3
+         where company_id = $1 and webhook_id = $2`,
+}
+
+const ADVANCE = {
+  name: 'advance_webhook_replay',
+  text: `update webhook_replays set last_revision = $3, deliveries = deliveries + $4,
+           status = case when $3 < until_revision then 'running' else 'finished' end,
+           next_step_at = case when $3 < until_revision then clock_timestamp() end,
+           finished_at = case when $3 < until_revision then null else $5::timestamptz end
+         where company_id = $1 and webhook_id = $2`,
+}
+
+const COUNT_DAY = {
+  name: 'count_replayed_deliveries',
+  text: `insert into webhook_replay_days as y (company_id, day_ends_at, deliveries) values ($1, $2, $3)
+         on conflict (company_id) do update set day_ends_at = excluded.day_ends_at,
+           deliveries = excluded.deliveries + case when y.day_ends_at = excluded.day_ends_at then y.deliveries else 0 end`,
+}
+
+interface ReplaysOptions {
+  readonly pool: Pool
+  readonly newId: () => string
+  /** Hears that deliveries wait. */
+  readonly onQueued: () => void
+  /** How often replays are looked for, should nothing announce them. */
+  readonly poll_ms: number
+  readonly log: (message: string, error: unknown) => void
+}
+
+/** Writes the deliveries of replays for as long as it runs; any number of processes may do so on one database. */
+export function writeReplays({ pool, newId, onQueued, poll_ms, log }: ReplaysOptions): Repetition {
+  let isStopping = false
+  const steps = repeat(
+    async () => {
+      while (!isStopping) {
+        const made = await stepReplay(pool, newId)
+        if (made === null) return
+        if (made) onQueued()
+      }
+    },
+    poll_ms,
+    (error) => log('replays could not be continued', error),
+  )
+  return {
+    now: steps.now,
+    stop() {
+      isStopping = true
+      return steps.stop()
+    },
+  }
+}
+
+/** Of endpoints that are gone, too: for as long as deliveries are kept. */
+const RETENTION_DAYS = 30
+
+/** Deletes replays that ended long ago. Returns how many. */
+export function purgeReplays(pool: Pool): Promise<number> {
+  return deleteInBatches(
+    pool,
+    `delete from webhook_replays where (company_id, webhook_id) in (
+       select company_id, webhook_id from webhook_replays
+       where status <> 'running' and finished_at < now() - make_interval(days => $1) limit $2 for update skip locked)`,
+    [RETENTION_DAYS],
+  )
+}

@@ -1,0 +1,149 @@
+import { expect } from 'chai'
+import { revokeApiKey } from '#commands/api-keys.ts'
+import { changePassword } from '#commands/users.ts'
+import { createMemoryBudget } from '#lib/memory-budget.ts'
+import { expectProblem } from '../support/answers.ts'
+import type { Reply } from '../support/api.ts'
+import { untilBlocked } from '../support/lock-waits.ts'
+import { offlineSaleOf } from '../support/offline-sales.ts'
+import { hiddenFields, panelUser } from '../support/panel.ts'
+import { cheapHash } from '../support/passwords.ts'
+import { createTestUser, expectFailure, openTill } from '../support/till.ts'
+import { useCompanyPerTest } from '../support/use-api.ts'
+import { until } from '../support/wait.ts'
+import { bytesOf, openWire, type RawCall } from '../support/wire.ts'
+
+describe('a POST whose credential ends before it is decided', () => {
+  /** Requests that the writer has got. */
+  let written = 0
+  /** Bodies that the service has begun to read. */
+  let begun = 0
+  const budget = createMemoryBudget({ allBytes: 1_000_000, companyBytes: 1_000_000 })
+  const { api, company } = useCompanyPerTest({
+    bodies: {
+      open(key) {
+        begun += 1
+        return budget.open(key)
+      },
+    },
+    wrapWriter: ({ run, idle }) => ({
+      idle,
+      run(request) {
+        written += 1
+        return run(request)
+      },
+    }),
+  })
+
+  const revision = async () => Number((await company.get('/me')).headers.get('x-ledger-revision'))
+
+  /** Sends a call but for the last byte of its body, and that as soon as `end` is done. */
+  async function endMidway(call: RawCall, end: () => Promise<unknown>): Promise<Reply> {
+    const bytes = bytesOf(call)
+    const before = begun
+    const wire = await openWire(api.url)
+    try {
+      wire.write(bytes.subarray(0, -1))
+      await until(() => begun > before)
+      await end()
+      wire.write(bytes.subarray(-1))
+      return (await wire.answered(1))[0] as Reply
+    } finally {
+      wire.close()
+    }
+  }
+
+  /** Sends a call that comes to be decided behind `end`, which waits for a lock. */
+  async function endBefore(end: () => Promise<unknown>, call: () => Promise<Reply>, isCommand = true): Promise<Reply> {
+    const blocker = await api.core.pool.connect()
+    try {
+      await blocker.query('begin')
+      await blocker.query('select from ops.ledgers where company_id = $1 for update', [company.id])
+      const ending = end()
+      await untilBlocked(api.core.pool, 1)
+      const before = written
+      const called = call()
+      if (isCommand) await until(() => written > before)
+      else await untilBlocked(api.core.pool, 2)
+      await blocker.query('rollback')
+      await ending
+      return await called
+    } finally {
+      blocker.release(true)
+    }
+  }
+
+  describe('is refused, and leaves nothing behind, when', () => {
+    it('its key is revoked while its body is on its way [KEY-21]', async () => {
+      const { id, key } = await company.newKey(['customers:write'])
+      const headers = [
+        ['Authorization', `Bearer ${key}`],
+        ['Content-Type', 'application/json'],
+      ] as const
+      const call = { method: 'POST', path: '/api/v1/customers', headers, body: '{"name":"Ana"}' }
+      const reply = await endMidway(call, () => company.run(revokeApiKey, { id }))
+      expectProblem(reply, 401, 'invalid_token')
+      expect(reply.headers.get('www-authenticate')).to.equal('Bearer')
+      expect((await company.get('/customers')).body.data).to.deep.equal([])
+    })
+
+    it('its key is revoked while it waits for its turn [KEY-21]', async () => {
+      const { data } = (await company.post('/webhooks', { url: 'https://example.com/', events: ['*'] })).body
+      for (const [path, body] of [
+        ['/customers', { name: 'Ana' }],
+        ['/customers/batch', { items: [{ external_id: 'a', name: 'Ana' }] }],
+        [`/webhooks/${data.id}/test`, {}],
+      ] as const) {
+        const { id, key } = await company.newKey(['customers:write', 'webhooks:manage'])
+        const reply = await endBefore(
+          () => company.run(revokeApiKey, { id }),
+          () => company.call('POST', path, body, { authorization: `Bearer ${key}` }),
+          !path.endsWith('/test'),
+        )
+        expectProblem(reply, 401, 'invalid_token')
+      }
+      expect((await company.get('/customers')).body.data).to.deep.equal([])
+    })
+
+    it('its till logs out while its upload is on its way [KEY-21]', async () => {
+      const till = await openTill(api.url, company)
+      const headers = [
+        ['Authorization', `Bearer ${till.token}`],
+        ['Content-Type', 'application/json'],
+      ] as const
+      const body = JSON.stringify({ sales: [offlineSaleOf()] })
+      const before = await revision()
+      const call = { method: 'POST', path: '/api/sync/sales', headers, body }
+      expectFailure(await endMidway(call, () => till.post('/auth/logout')), 401, /Faça login novamente/)
+      expect(await revision()).to.equal(before)
+    })
+
+    it('its user gets another password while its upload waits for its turn [KEY-21]', async () => {
+      const user = await createTestUser(company)
+      const till = await openTill(api.url, company, user)
+      const password_hash = await cheapHash('outra senha boa')
+      const reply = await endBefore(
+        () => company.run(changePassword, { id: user.id, password_hash }),
+        () => till.post('/sync/sales', { sales: [offlineSaleOf()] }),
+      )
+      expectFailure(reply, 401, /Faça login novamente/)
+      const { rows } = await api.core.pool.query('select from ops.refused_sales where company_id = $1', [company.id])
+      expect(rows).to.deep.equal([])
+    })
+
+    it('its session ends while its form is on its way [KEY-21]', async () => {
+      const owner = await panelUser(api, company)
+      const form = hiddenFields((await owner.get('/painel/clientes/novo')).html, '/painel/clientes')
+      const headers = [
+        ['Cookie', owner.cookie()],
+        ['Content-Type', 'application/x-www-form-urlencoded'],
+      ] as const
+      const body = new URLSearchParams({ ...form, name: 'Maria', person_type: 'PF' }).toString()
+      const call = { method: 'POST', path: '/painel/clientes', headers, body }
+      const reply = await endMidway(call, () => owner.submit('/painel/clientes', {}, '/painel/sair'))
+      expect(reply.status).to.equal(303)
+      expect(reply.headers.get('location')).to.match(/^\/painel\/entrar/)
+      expect((await company.get('/customers')).body.data).to.deep.equal([])
+    })
+  })
+})

@@ -1,0 +1,200 @@
+import { expect } from 'chai'
+import { v7 as uuidv7 } from 'uuid'
+import { REPLAY_LIMITS, type ReplayLimits, stepReplay, writeReplays } from '#webhooks/replays.ts'
+import { expectInvalid, expectProblem } from '../../support/answers.ts'
+import { until } from '../../support/wait.ts'
+import { useOutbox } from './outbox.ts'
+
+describe('webhook outbox: replay', () => {
+  const { api, company, asRegistrar, register, queued, replayed, customer } = useOutbox()
+
+  afterEach(() => api.core.pool.query('delete from webhook_replays'))
+
+  const start = (webhook: number, body: object = {}) => asRegistrar('POST', `/webhooks/${webhook}/replay`, body)
+  const state = async (webhook: number) => (await asRegistrar('GET', `/webhooks/${webhook}/replay`)).body.data
+  const step = (limits: Partial<ReplayLimits> = {}) =>
+    stepReplay(api.core.pool, uuidv7, { ...REPLAY_LIMITS, ...limits })
+  const revision = async () => Number((await company.get('/me')).headers.get('x-ledger-revision'))
+  /** What waits for an address has been delivered. */
+  const delivered = (webhook: number) =>
+    api.core.pool.query(
+      `update webhook_deliveries set status = 'delivered', next_attempt_at = null where webhook_id = $1`,
+      [webhook],
+    )
+  /** Replays that wait need not wait any longer. */
+  const passTime = () =>
+    api.core.pool.query('update webhook_replays set next_step_at = now() where next_step_at is not null')
+
+  it('makes new deliveries of all that an address wants, also of what it missed, and none of what came later [HOOK-26]', async () => {
+    const webhook = await register(['customer.created'])
+    await asRegistrar('POST', `/webhooks/${webhook}/disable`)
+    const first = await company.post('/customers', { name: 'Ana' })
+    await company.post('/catalog/items', { name: 'Café', price: '1.00' })
+    await asRegistrar('POST', '/customers', { name: 'Feita por quem registrou' })
+    await company.post('/customers', { name: 'Bia' })
+    expect(await queued(webhook)).to.deep.equal([])
+    expectProblem(await start(webhook), 409, 'webhook_disabled')
+    expectProblem(await asRegistrar('GET', `/webhooks/${webhook}/replay`), 404, 'not_found')
+    await asRegistrar('POST', `/webhooks/${webhook}/enable`)
+    const until_revision = await revision()
+    const asked = (await start(webhook)).body.data
+    expect(asked).to.deep.include({ status: 'running', after: -1, last_revision: -1, until_revision, deliveries: 0 })
+    expect(asked).to.deep.equal(await state(webhook))
+    await customer('Caio')
+    expect(await step()).to.equal(true)
+    expect(await step()).to.equal(null)
+    const done = await state(webhook)
+    expect(done).to.deep.include({ status: 'finished', last_revision: until_revision, deliveries: 2 })
+    expect(done.finished_at).to.be.a('string')
+    expect(await replayed(webhook, Number(first.headers.get('x-ledger-revision')))).to.equal(2)
+    const told = await queued(webhook)
+    expect(told.map(({ sequence, replay }) => [sequence, replay])).to.deep.equal([
+      [1, false],
+      [2, true],
+      [3, true],
+      [4, true],
+      [5, true],
+    ])
+    expect(told.map(({ body }) => JSON.parse(body).data.name)).to.deep.equal(['Caio', 'Ana', 'Bia', 'Bia', 'Caio'])
+    expect(await replayed(webhook, await revision())).to.equal(0)
+    for (const wrong of [-2, 1.5, '1']) expectInvalid(await start(webhook, { after: wrong }), ['after'])
+  })
+
+  it('is one at a time of an address, however often and at once it is asked for; others go on [HOOK-40]', async () => {
+    const [webhook, other] = [await register(), await register()]
+    await customer('Ana')
+    const replies = await Promise.all(Array.from({ length: 32 }, () => start(webhook)))
+    expect(replies.filter(({ status }) => status === 200)).to.have.length(1)
+    for (const reply of replies) if (reply.status !== 200) expectProblem(reply, 409, 'replay_running')
+    expect((await start(other)).status).to.equal(200)
+    while ((await step()) !== null);
+    expect((await queued(webhook)).filter(({ replay }) => replay)).to.have.length(1)
+    expect((await start(webhook)).status).to.equal(200)
+    const headers = { 'idempotency-key': 'r' }
+    while ((await step()) !== null);
+    const [once, again] = [1, 2].map(() => asRegistrar('POST', `/webhooks/${webhook}/replay`, {}, headers))
+    expect((await once)?.text).to.equal((await again)?.text)
+  })
+
+  it('goes on in bounded steps where another process has left it, and makes nothing twice [HOOK-41]', async () => {
+    const webhook = await register(['customer.created'])
+    for (const name of ['Ana', 'Bia', 'Caio']) await customer(name)
+    for (const name of ['Café', 'Chá', 'Mate']) await company.post('/catalog/items', { name, price: '1.00' })
+    await customer('Davi')
+    const stepsOf = async (limits: Partial<ReplayLimits>) => {
+      await start(webhook)
+      const made: number[] = []
+      for (let before = 0; (await step(limits)) !== null; before += made.at(-1) ?? 0)
+        made.push((await state(webhook)).deliveries - before)
+      return made
+    }
+    expect(await stepsOf({})).to.deep.equal([4])
+    expect(await stepsOf({ stepDeliveries: 3 })).to.deep.equal([3, 1])
+    expect(await stepsOf({ stepDeliveries: 4 })).to.deep.equal([4])
+    expect(await stepsOf({ stepLooks: 5 })).to.deep.equal([3, 1])
+    expect(await stepsOf({ stepLooks: 3 })).to.deep.equal([3, 0, 1])
+    await start(webhook)
+    await step({ stepDeliveries: 1 })
+    await Promise.all(Array.from({ length: 6 }, () => step({ stepDeliveries: 1 })))
+    expect(await state(webhook)).to.deep.include({ status: 'finished', deliveries: 4 })
+    expect((await queued(webhook)).map(({ sequence }) => sequence)).to.deep.equal(
+      Array.from({ length: 28 }, (_, index) => index + 1),
+    )
+  })
+
+  it('never ends a step between the two messages of one event [HOOK-26]', async () => {
+    const webhook = await register(['*', 'catalog_item.deleted'])
+    const { id } = (await company.post('/catalog/items', { name: 'Café', price: '1.00' })).body.data
+    await company.call('DELETE', `/catalog/items/${id}`)
+    await customer('Ana')
+    for (const limits of [{ stepDeliveries: 2 }, { stepLooks: 2 }]) {
+      await start(webhook)
+      await step(limits)
+      expect(await state(webhook), JSON.stringify(limits)).to.include({ deliveries: 3 })
+      await step(limits)
+      expect(await state(webhook)).to.include({ deliveries: 4 })
+      while ((await step()) !== null);
+    }
+  })
+
+  it('waits while too much waits for the address or the company, and for the next day [HOOK-42]', async () => {
+    const [webhook, other] = [await register(['customer.created']), await register(['customer.created'])]
+    for (const name of ['Ana', 'Bia', 'Caio']) await customer(name)
+    await delivered(webhook)
+    await delivered(other)
+    const limits = { pendingOfEndpoint: 2, pendingOfCompany: 3, perDay: 5 }
+    await start(webhook)
+    await start(other)
+    // Each gets what is left, by turns.
+    expect([await step(limits), await step(limits)]).to.deep.equal([true, true])
+    expect([(await state(webhook)).deliveries, (await state(other)).deliveries]).to.deep.equal([2, 1])
+    expect([await step(limits), await step(limits), await step(limits)]).to.deep.equal([false, false, null])
+    await delivered(webhook)
+    await passTime()
+    await step(limits)
+    await step(limits)
+    const made = (await state(webhook)).deliveries + (await state(other)).deliveries
+    expect(made).to.equal(5)
+    // The day is exhausted: waiting for deliveries does not help.
+    await delivered(webhook)
+    await delivered(other)
+    await passTime()
+    expect([await step(limits), await step(limits), await step(limits)]).to.include(null)
+    const running =
+      "select next_step_at > now() + interval '2 seconds' as waits from webhook_replays where status = 'running'"
+    expect((await api.core.pool.query(running)).rows).to.deep.equal([{ waits: true }])
+    await api.core.pool.query(`update webhook_replay_days set day_ends_at = day_ends_at - interval '2 days'`)
+    await passTime()
+    while ((await step(limits)) !== null);
+    expect((await state(webhook)).deliveries + (await state(other)).deliveries).to.equal(6)
+  })
+
+  it('ends with an address that is switched off or deleted [HOOK-43]', async () => {
+    await customer('Ana')
+    const off = await register()
+    await start(off)
+    await asRegistrar('POST', `/webhooks/${off}/disable`)
+    await step()
+    expect(await state(off)).to.include({ status: 'cancelled', deliveries: 0 })
+    const gone = await register()
+    await start(gone)
+    await asRegistrar('DELETE', `/webhooks/${gone}`)
+    expect(await step()).to.equal(false)
+    expect(await step()).to.equal(null)
+  })
+
+  it('waits while its address is paused, and goes on afterwards [HOOK-43]', async () => {
+    const webhook = await register()
+    await customer('Ana')
+    await start(webhook)
+    const plan = (name: string) =>
+      api.core.pool.query('update read.companies set plan = $2 where company_id = $1', [company.id, name])
+    await plan('basic')
+    expect(await step()).to.equal(false)
+    await plan('api')
+    expect(await state(webhook)).to.include({ status: 'running', deliveries: 0 })
+    await passTime()
+    expect(await step()).to.equal(true)
+    expect(await state(webhook)).to.include({ status: 'finished', deliveries: 1 })
+  })
+
+  it('is written by dispatchers, who hear of it, and holds no query connection meanwhile [HOOK-41]', async () => {
+    const webhook = await register()
+    await customer('Ana')
+    let heard = 0
+    const errors: unknown[] = []
+    const replays = writeReplays({
+      pool: api.core.pool,
+      newId: uuidv7,
+      onQueued: () => heard++,
+      poll_ms: 60_000,
+      log: (_message, error) => errors.push(error),
+    })
+    await start(webhook)
+    replays.now()
+    await until(async () => (await state(webhook)).status === 'finished')
+    await replays.stop()
+    expect(heard).to.equal(1)
+    expect(errors).to.deep.equal([])
+  })
+})

@@ -1,0 +1,64 @@
+import { expect } from 'chai'
+import { revokeApiKey } from '#commands/api-keys.ts'
+import { updateCompany } from '#commands/companies.ts'
+import { expectInvalid, expectProblem } from '../../support/answers.ts'
+import { send } from '../../support/api.ts'
+import { useOutbox } from './outbox.ts'
+
+const url = 'https://erp.example/eventos'
+
+describe('webhook outbox: scopes', () => {
+  const { api, company, queued, customer } = useOutbox()
+
+  const caller = (key: string) => (method: string, path: string, body?: object) =>
+    send(`${api.url}/api/v1${path}`, method, body, { authorization: `Bearer ${key}` })
+
+  it('a key with webhooks:manage alone is told of nothing, and gets nothing by replay [HOOK-50, HOOK-26]', async () => {
+    await customer('Ana')
+    const call = caller((await company.newKey(['webhooks:manage'])).key)
+    const { id } = (await call('POST', '/webhooks', { url, events: ['*'] })).body.data
+    await customer('Bia')
+    expect((await call('POST', `/webhooks/${id}/replay`, {})).body.data.deliveries).to.equal(0)
+    expect(await queued(id)).to.deep.equal([])
+    const named = await call('POST', '/webhooks', { url, events: ['customer.created'] })
+    expect(expectProblem(named, 403, 'insufficient_scope')).to.deep.equal({ missing_scope: 'customers:read' })
+  })
+
+  it('`*` is what the key may read [HOOK-50]', async () => {
+    const call = caller((await company.newKey(['webhooks:manage', 'customers:read'])).key)
+    const { id } = (await call('POST', '/webhooks', { url, events: ['*'] })).body.data
+    await customer('Ana')
+    await company.post('/catalog/items', { type: 'product', name: 'Pão', price: '1.00' })
+    expect((await queued(id)).map(({ event }) => event)).to.deep.equal(['customer.created'])
+  })
+
+  it('of a revoked key pause, keep what happens, and go on with whoever takes them over [HOOK-53, HOOK-54]', async () => {
+    const first = await company.newKey(['webhooks:manage', 'customers:read'])
+    const { id } = (await caller(first.key)('POST', '/webhooks', { url, events: ['*'] })).body.data
+    await company.run(revokeApiKey, { id: first.id })
+    await customer('Ana')
+    const shown = (await company.get(`/webhooks/${id}`)).body.data
+    expect(shown).to.include({ api_key_id: first.id, status: 'paused', pause_reason: 'key_revoked' })
+    expect((await company.get('/webhooks')).body.data).to.deep.equal([shown])
+    for (const path of ['test', 'replay'])
+      expectProblem(await company.post(`/webhooks/${id}/${path}`, {}), 409, 'webhook_paused')
+    const taken = await company.post(`/webhooks/${id}/take-over`)
+    expect(taken.status, taken.text).to.equal(200)
+    expect(taken.body.data).to.include({ status: 'active', pause_reason: null })
+    expect((await queued(id)).map(({ status, event }) => [status, event])).to.deep.equal([
+      ['pending', 'customer.created'],
+    ])
+    await customer('Bia')
+    expect(await queued(id)).to.have.length(1)
+  })
+
+  it('of a company without the add-on pause [HOOK-53]', async () => {
+    const call = caller((await company.newKey(['webhooks:manage', 'customers:read'])).key)
+    const { id } = (await call('POST', '/webhooks', { url, events: ['*'] })).body.data
+    await company.run(updateCompany, { plan: 'basic' })
+    expectProblem(await call('GET', `/webhooks/${id}`), 402, 'plan_required')
+    await company.run(updateCompany, { plan: 'api' })
+    expect((await call('GET', `/webhooks/${id}`)).body.data).to.include({ status: 'active' })
+    expectInvalid(await call('POST', `/webhooks/${id}/take-over`, { api_key_id: null }), [], ['api_key_id'])
+  })
+})

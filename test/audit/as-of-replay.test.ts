@@ -1,0 +1,244 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import type { Pool } from 'pg'
+import { withCompanyAsOf } from '#audit/as-of.ts'
+import { registerCompany } from '#commands/companies.ts'
+import { createPaymentType } from '#commands/payment-types.ts'
+import type { IdKind } from '#domain/id-kinds.ts'
+import type { Calendar } from '#domain/instant.ts'
+import { type Invocation, invoke, isRefusal } from '#ledger/command.ts'
+import type { Origin } from '#ledger/envelope.ts'
+import { ensureLedger } from '#ledger/ledgers.ts'
+import { getItem, getItemByExternalId, listItems, searchItems } from '#queries/catalog/items.ts'
+import { getRow, listActors } from '#queries/events.ts'
+import {
+  getAccount,
+  listAccounts,
+  payableListing,
+  receivableListing,
+  searchAccounts,
+  sumAccounts,
+} from '#queries/finance/accounts.ts'
+import { summarize } from '#queries/finance/summary.ts'
+import { listOrders } from '#queries/orders.ts'
+import {
+  customerListing,
+  getCustomer,
+  listDeletedCustomers,
+  listPersonsByName,
+  supplierListing,
+} from '#queries/people.ts'
+import { listUploads } from '#queries/sales/offline-sales.ts'
+import { getSale, getSaleTraces, listLatestSales, listSales } from '#queries/sales/sales.ts'
+import { listStores } from '#queries/stores.ts'
+import { listUsers } from '#queries/users.ts'
+import { type Core, openCore } from '#service/core.ts'
+import { useDatabase } from '../support/database.ts'
+import { createOutsideStore } from '../support/outside-store.ts'
+import { explore } from '../support/random.ts'
+import { invocationOf, type Known, kindOf, type Step, step } from '../support/random-history.ts'
+import { withReplayedPast } from '../support/replayed-past.ts'
+
+interface Past extends Calendar {
+  readonly pool: Pool
+  readonly companyId: number
+  readonly known: Known
+}
+
+type Ask = (past: Past, cursor: { cursor?: string }) => Promise<unknown>
+
+const LIMIT = { limit: 3 }
+const SINCE = { updated_since: '2020-01-01T00:00:00.000Z' }
+
+/** Lists with what people and programs can ask of them, page by page. */
+const LISTS: Readonly<Record<string, Ask>> = {
+  sales: ({ pool, companyId, timezone }, page) => listLatestSales(pool, companyId, { ...LIMIT, ...page, timezone }),
+  'cancelled sales': ({ pool, companyId, timezone }, page) =>
+    listLatestSales(pool, companyId, { ...LIMIT, ...page, timezone, status: 'cancelled' }),
+  'sales of a customer': ({ pool, companyId, timezone }, page) =>
+    listLatestSales(pool, companyId, { ...LIMIT, ...page, timezone, customer: 'a' }),
+  'sales without a document': ({ pool, companyId, timezone }, page) =>
+    listSales(pool, companyId, { ...LIMIT, ...page, timezone, fiscal: 'missing' }),
+  'sales that changed': ({ pool, companyId, timezone }, page) =>
+    listSales(pool, companyId, { ...LIMIT, ...page, timezone, ...SINCE }),
+  items: ({ pool, companyId }, page) => searchItems(pool, companyId, { ...LIMIT, ...page }),
+  'items that are out of stock': ({ pool, companyId }, page) =>
+    searchItems(pool, companyId, { ...LIMIT, ...page, out_of_stock: true }),
+  'items with a letter': ({ pool, companyId }, page) => searchItems(pool, companyId, { ...LIMIT, ...page, q: 'a' }),
+  'items that changed': ({ pool, companyId }, page) => listItems(pool, companyId, { ...LIMIT, ...page, ...SINCE }),
+  customers: ({ pool, companyId }, page) =>
+    listPersonsByName(pool, customerListing, companyId, { ...LIMIT, ...page, q: 'a' }),
+  suppliers: ({ pool, companyId }, page) => listPersonsByName(pool, supplierListing, companyId, { ...LIMIT, ...page }),
+  'deleted customers': ({ pool, companyId }, page) => listDeletedCustomers(pool, companyId, { ...LIMIT, ...page }),
+  'pending receivables': ({ pool, companyId, today }, page) =>
+    searchAccounts(pool, receivableListing, companyId, { ...LIMIT, ...page }, today),
+  'settled receivables of somebody': ({ pool, companyId, today }, page) =>
+    searchAccounts(pool, receivableListing, companyId, { ...LIMIT, ...page, view: 'settled', party_name: 'a' }, today),
+  'overdue payables': ({ pool, companyId, today }, page) =>
+    listAccounts(pool, payableListing, companyId, { ...LIMIT, ...page, status: 'overdue' }, today),
+  orders: ({ pool, companyId }, page) => listOrders(pool, companyId, { ...LIMIT, ...page }),
+  users: ({ pool, companyId }, page) => listUsers(pool, companyId, { ...LIMIT, ...page }),
+  uploads: ({ pool, companyId }, page) => listUploads(pool, companyId, { ...LIMIT, ...page, warned: false }),
+}
+
+const OTHERS: Readonly<Record<string, Ask>> = {
+  summary: ({ pool, companyId, ...calendar }) =>
+    summarize(pool, companyId, { from: '1999-01-01', to: '2099-12-31' }, calendar),
+  'sum of accounts': ({ pool, companyId, today }) =>
+    sumAccounts(pool, receivableListing, companyId, { view: 'all', party_name: 'a' }, today),
+  stores: ({ pool, companyId }) => listStores(pool, companyId),
+  actors: ({ pool, companyId, known }) =>
+    listActors(
+      pool,
+      companyId,
+      (known.get('user') ?? []).map((id) => `user/${id}`),
+    ),
+}
+
+/** What is asked of single records, by kind. */
+const RECORDS: Readonly<Record<string, (past: Past, id: number) => Promise<unknown>>> = {
+  sale: async ({ pool, companyId }, id) => [
+    await getSaleTraces(pool, companyId, id),
+    await getSale(pool, companyId, id),
+  ],
+  catalog_item: async ({ pool, companyId }, id) => [
+    await getItem(pool, companyId, id),
+    await getItemByExternalId(pool, companyId, 'a'),
+  ],
+  customer: ({ pool, companyId }, id) => getCustomer(pool, companyId, id),
+  receivable: ({ pool, companyId, today }, id) => getAccount(pool, receivableListing, companyId, id, today),
+}
+
+const ROWS: readonly IdKind[] = ['company', 'user', 'api_key', 'payment_type', 'category', 'payable', 'order', 'store']
+
+const history = fc.array(fc.record({ step, origin: fc.constantFrom<Origin[]>('api', 'pdv', 'system') }), {
+  minLength: 60,
+  maxLength: 90,
+})
+
+const STORES = [
+  { name: 'of a store in Postgres', store: undefined, runs: 2 },
+  { name: 'of a store outside Postgres', store: createOutsideStore(), runs: 1 },
+]
+
+for (const { name, store, runs } of STORES)
+  describe(`as of, ${name}`, () => {
+    const database = useDatabase()
+    let core: Core
+
+    before(async () => {
+      core = await openCore({
+        databaseUrl: database.url,
+        queryConnections: 4,
+        log: console.error,
+        onOutdated: () => {},
+        ...(store && { store }),
+      })
+    })
+    after(() => core.close())
+
+    async function run(companyId: number, invocation: Invocation, origin: Origin = 'system'): Promise<number | null> {
+      const answer = await core.writer.run({
+        companyId,
+        invocations: [invocation],
+        origin,
+        actor: null,
+        requestId: null,
+        reply: { status: () => 200 },
+      })
+      return isRefusal(answer) || answer.body === '' ? null : (JSON.parse(answer.body) as { id: number }).id
+    }
+
+    async function open(): Promise<{ companyId: number; known: Known }> {
+      const { rows } = await core.pool.query<{ id: number }>(`select nextval('ops.company_ids') as id`)
+      const companyId = rows[0]?.id ?? 0
+      await ensureLedger(core.pool, companyId)
+      const company = { id: companyId, name: 'Loja', cnpj: '11.222.333/0001-81', plan: 'api', logo_url: null } as const
+      await run(companyId, invoke(registerCompany, { ...company, timezone: 'America/Sao_Paulo' }))
+      const cash = { name: 'Dinheiro', kind: 'cash', fee_percentage: '0.00', due_days: 30 } as const
+      const id = await run(companyId, invoke(createPaymentType, cash))
+      return { companyId, known: new Map([['payment_type', [id ?? 0]]]) }
+    }
+
+    async function play(companyId: number, known: Known, steps: readonly { step: Step; origin: Origin }[]) {
+      for (const { step: each, origin } of steps) {
+        const invocation = invocationOf(each, known)
+        const id = invocation && (await run(companyId, invocation, origin))
+        const ids = known.get(kindOf(each)) ?? []
+        if (id !== null && !ids.includes(id)) known.set(kindOf(each), [...ids, id])
+      }
+    }
+
+    /** All that can be asked, by name. */
+    function questions(known: Known): [string, (past: Past) => Promise<unknown>][] {
+      const lists = Object.entries(LISTS).map(([list, ask]) => [list, pages(ask)] as const)
+      const others = Object.entries(OTHERS).map(([other, ask]) => [other, (past: Past) => ask(past, {})] as const)
+      const records = Object.entries(RECORDS).flatMap(([kind, get]) =>
+        (known.get(kind) ?? []).slice(0, 3).map((id) => [`${kind}/${id}`, (past: Past) => get(past, id)] as const),
+      )
+      const rows = ROWS.flatMap((kind) =>
+        (known.get(kind) ?? []).slice(0, 2).map((id) => {
+          return [`row of ${kind}/${id}`, ({ pool, companyId }: Past) => getRow(pool, companyId, kind, id)] as const
+        }),
+      )
+      return [...lists, ...others, ...records, ...rows].map(([asked, ask]) => [asked, ask])
+    }
+
+    it('shows to the last byte what a replay of the whole ledger does, whatever is asked first and whatever afterwards [ASOF-1] [ASOF-4]', async () => {
+      await explore(
+        fc.asyncProperty(history, fc.array(fc.nat(), { minLength: 3, maxLength: 3 }), async (steps, places) => {
+          const { companyId, known } = await open()
+          await play(companyId, known, steps)
+          const { rows } = await core.pool.query<{ revision: number }>(
+            'select revision from ledgers where company_id = $1',
+            [companyId],
+          )
+          const head = rows[0]?.revision ?? 0
+          for (const place of places) {
+            const revision = place % (head + 1)
+            const asked = questions(known)
+            const expected = new Map<string, string>()
+            await withReplayedPast(core, companyId, revision, async ({ pool, calendar }) => {
+              for (const [question, ask] of asked)
+                expected.set(question, textOf(await ask({ pool, companyId, known, ...calendar })))
+            })
+            // Each in a past of its own, in which nothing was looked at before; and all in one.
+            const groups = [...asked.map((one) => [one]), rotated(asked, place)]
+            for (const group of groups) {
+              await withCompanyAsOf(core, companyId, { revision }, async ({ pool, calendar }) => {
+                for (const [question, ask] of group) {
+                  const answer = textOf(await ask({ pool, companyId, known, ...calendar }))
+                  expect(answer, `${question} at ${revision} of ${head}`).to.equal(expected.get(question))
+                }
+                return null
+              })
+            }
+          }
+        }),
+        runs,
+      )
+    }).timeout(240_000)
+  })
+
+/** All pages of a list, at most some. */
+const pages =
+  (ask: Ask) =>
+  async (past: Past): Promise<unknown> => {
+    const found: unknown[] = []
+    let cursor: { cursor?: string } = {}
+    for (let page = 0; page < 5; page++) {
+      const answer = (await ask(past, cursor)) as { next: string | null; tables?: number }
+      // Which tables they are is no part of what they say.
+      found.push({ ...answer, tables: null })
+      if (!answer.next) break
+      cursor = { cursor: answer.next }
+    }
+    return found
+  }
+
+const rotated = <T>(items: readonly T[], by: number): T[] => {
+  const at = by % items.length
+  return [...items.slice(at), ...items.slice(0, at)]
+}
+
+const textOf = (answer: unknown): string => JSON.stringify(answer) ?? 'undefined'

@@ -1,0 +1,166 @@
+import { expect } from 'chai'
+import { v7 as uuidv7 } from 'uuid'
+import { withCompanyAsOf } from '#audit/as-of.ts'
+import { correctionsOf } from '#audit/clock-corrections.ts'
+import { timeline } from '#audit/timeline.ts'
+import { verifyLedger } from '#audit/verify.ts'
+import { understand } from '#cli/arguments.ts'
+import { load } from '#cli/load.ts'
+import { Refused } from '#cli/verb.ts'
+import { readConfig } from '#config/config.ts'
+import { streamOf } from '#ledger/envelope.ts'
+import type { EventStore } from '#ledger/port.ts'
+import { inTransaction } from '#ledger/transaction.ts'
+import { catchUpCompany } from '#ledger/write/catch-up.ts'
+import { createIdAllocator } from '#ledger/write/ids.ts'
+import { outbox } from '#webhooks/outbox.ts'
+import { collect } from '../ledger/event-store-contract.ts'
+import { sealedAfter } from '../ledger/sealed-events.ts'
+import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
+import { useDatabase } from '../support/database.ts'
+import { customerCreated } from '../support/facts.ts'
+import { createOutsideStore } from '../support/outside-store.ts'
+
+const YEARS_MS = 10 * 365 * 86_400_000
+const NO_FILTERS = { types: null, subject: null, origin: null, actor: null, since: null, until: null }
+const AHEAD_ID = 900_001
+
+for (const [name, open] of [
+  ['Postgres', () => undefined],
+  ['a store outside', createOutsideStore],
+] as const) {
+  describe(`a ledger in ${name} whose last event lies ahead of the clock`, () => {
+    const database = useDatabase(name === 'Postgres' ? 'withReadModel' : 'withoutReadModel')
+    let api: TestApi
+    let store: EventStore
+    let company: TestCompany
+    let other: TestCompany
+    /** Time of the last event before the clock ran ahead. */
+    let beforehand: string
+    let stored: Json
+
+    before(async () => {
+      const outside = open()
+      api = await startApi(database.url, outside ? { store: outside } : {})
+      store = api.core.store
+      other = await api.company()
+      company = await api.company()
+      await company.post('/webhooks', { url: 'http://127.0.0.1:1/', events: ['*'] })
+      stored = (await company.post('/customers', { name: 'Ana' }, { 'idempotency-key': 'before' })).body
+      beforehand = (await eventsOf()).at(-1)?.recorded_at ?? ''
+      await recordAhead()
+    })
+    after(() => api.close())
+
+    const eventsOf = () => collect(store.read(streamOf(company.id), 0))
+    const now = () => new Date().toISOString()
+
+    /** What a clock that ran ten years ahead has recorded, applied as a writer would have. */
+    async function recordAhead(): Promise<void> {
+      const { pool, model } = api.core
+      const last = (await eventsOf()).at(-1)
+      if (!last) throw new Error('nothing was recorded')
+      const commands = [sealedAfter(last.stream, last, [customerCreated({ id: AHEAD_ID })], Date.now() + YEARS_MS)]
+      await inTransaction(pool, (tx) =>
+        store.append([{ stream: last.stream, expectedRevision: last.revision, commands }], tx),
+      )
+      const told = { onCommitted: () => {}, onOutdated: () => {} }
+      const options = { pool, store, model, ids: createIdAllocator(pool), reactors: [outbox], newId: uuidv7, ...told }
+      await catchUpCompany(options, company.id, { waits: true })
+    }
+
+    async function correct(): Promise<Json> {
+      const { name: verbName, values } = understand(['ledger', 'correct-clock', String(company.id)])
+      const verb = await load(verbName)
+      return verb.run({ config: readConfig({}), core: async () => api.core }, values as Parameters<typeof verb.run>[1])
+    }
+
+    it('takes no writes, and says why; others in the same group are recorded [LEDGER-20]', async () => {
+      const [reply, ...others] = await Promise.all([
+        company.post('/customers', { name: 'Bia' }),
+        other.post('/customers', { name: 'Bia' }),
+        other.post('/customers', { name: 'Caio' }),
+      ])
+      expect(reply?.status).to.equal(503)
+      expect(reply?.headers.get('retry-after')).to.equal('60')
+      expect(reply?.body.error).to.include({ code: 'unavailable' })
+      expect(reply?.body.error.details).to.deep.equal({ reason: 'ledger_ahead_of_clock' })
+      expect(others.map(({ status }) => status)).to.deep.equal([201, 201])
+      const batch = await company.post('/customers/batch', { items: [{ name: 'Bia' }] }, { 'idempotency-key': 'batch' })
+      expect(batch.status).to.equal(503)
+    })
+
+    it('answers reads, and again what it has answered before [LEDGER-20]', async () => {
+      expect((await company.get(`/customers/${stored.data.id}`)).status).to.equal(200)
+      const again = await company.post('/customers', { name: 'Ana' }, { 'idempotency-key': 'before' })
+      expect(again.body).to.deep.equal(stored)
+    })
+
+    it('is counted, for health and metrics [LEDGER-20]', async () => {
+      expect(await api.core.ledgersAhead()).to.equal(1)
+      const health = await (await fetch(`${api.url}/health/ready`)).json()
+      expect(health).to.deep.include({ status: 'ready', ledgers_ahead_of_clock: 1 })
+    })
+
+    it('makes deliveries that are due by the clock all the same [LEDGER-22]', async () => {
+      const { rows } = await api.core.pool.query(
+        `select count(*) as count, max(next_attempt_at) <= clock_timestamp() as due, max(created_at) <= clock_timestamp() as made
+         from webhook_deliveries where company_id = $1`,
+        [company.id],
+      )
+      expect(rows).to.deep.equal([{ count: 1, due: true, made: true }])
+    })
+
+    it('goes on by the clock as it is, when an operator has recorded that it ran ahead [LEDGER-21]', async () => {
+      await api.core.pool.query(
+        `update webhook_deliveries set next_attempt_at = now() + interval '10 years', created_at = now() + interval '10 years'
+         where company_id = $1`,
+        [company.id],
+      )
+      const told = await correct()
+      expect(told).to.include({ company_id: company.id, brought_back: 1 })
+      expect(Math.abs(Date.parse(told.last_recorded_at) - Date.now())).to.be.below(60_000)
+      expect((await company.post('/customers', { name: 'Bia' })).status).to.equal(201)
+      const [ahead, corrected, next] = (await eventsOf()).slice(-3)
+      expect(corrected).to.deep.include({ type: 'CompanyClockCorrected', origin: 'system' })
+      expect(corrected?.data).to.deep.equal({ id: company.id, ahead_until: ahead?.recorded_at })
+      expect([beforehand, corrected?.recorded_at, next?.recorded_at, now()]).to.satisfy(isAscending)
+      const { rows } = await api.core.pool.query(
+        'select from webhook_deliveries where company_id = $1 and greatest(next_attempt_at, created_at) > clock_timestamp()',
+        [company.id],
+      )
+      expect(rows).to.deep.equal([])
+    })
+
+    it('verifies with its correction, and not without one [LEDGER-21]', async () => {
+      const { valid, checked } = await verifyLedger(api.core, company.id, {})
+      expect({ valid, checked }).to.deep.equal({ valid: true, checked: (await eventsOf()).length })
+    })
+
+    it('is shown as it was at a time, whatever its events say of theirs [LEDGER-21]', async () => {
+      const revisionAt = (time: string) =>
+        withCompanyAsOf(api.core, company.id, { time }, async ({ revision }) => revision)
+      const events = await eventsOf()
+      expect(await revisionAt(now())).to.equal(events.length - 1)
+      expect(await revisionAt(beforehand)).to.equal(events.length - 4)
+      const corrections = await correctionsOf(api.core.pool, company.id)
+      const since = async (time: string) => {
+        const page = await timeline(store, company.id, corrections, events.length, { ...NO_FILTERS, since: time }, 50)
+        return page.events.map(({ type }) => type)
+      }
+      expect(await since(corrections[0]?.recorded_at ?? '')).to.deep.equal(['CustomerCreated', 'CompanyClockCorrected'])
+      expect(await since(beforehand))
+        .to.include.members(['CustomerCreated', 'CompanyClockCorrected'])
+        .and.have.length(4)
+    })
+
+    it('is not corrected where there is nothing to correct [LEDGER-21]', async () => {
+      const error = await correct().catch((reason: unknown) => reason)
+      expect((error as Refused).refusal.refused).to.equal('validation_failed')
+      expect(error).to.be.instanceOf(Refused)
+    })
+  })
+}
+
+const isAscending = (times: readonly (string | undefined)[]): boolean =>
+  times.every((time, n) => n === 0 || (times[n - 1] ?? '') <= (time ?? ''))

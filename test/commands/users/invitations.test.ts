@@ -1,0 +1,119 @@
+import { expect } from 'chai'
+import {
+  acceptInvitation,
+  INVITATIONS_PER_HOUR,
+  InviteFields,
+  inviteUser,
+  renewInvitation,
+} from '#commands/invitations.ts'
+import { deactivateUser, reactivateUser } from '#commands/users.ts'
+import { event } from '#events/catalogue.ts'
+import type { Accepted } from '#ledger/command.ts'
+import type { Changes } from '#ledger/working-set.ts'
+import { companyOf } from '#projections/companies.ts'
+import { type Invitation, invitations } from '#projections/users.ts'
+import { companyRegistered, userCreated, userInvited } from '../../support/facts.ts'
+import { COMPANY_ID, FIRST_NEW_ID, given, minute, type Scenario } from '../../support/given.ts'
+
+const HASH = Buffer.alloc(32, 1)
+const OTHER = Buffer.alloc(32, 2)
+const rui = InviteFields.parse({ name: 'Rui', email: ' Rui@Ipe.example', role: 'owner' })
+
+const withLink = async (scenario: Scenario, link: Partial<Invitation>) => {
+  const row = { company_id: COMPANY_ID, user_id: 3, token_hash: HASH, expires_at: minute(99), ...link }
+  ;((await scenario.rows()) as Changes).put(invitations, row)
+  return scenario
+}
+
+describe('invite user', () => {
+  it('records who is invited, keeps the link beside the ledger, and lets nobody in yet [PANEL-50]', async () => {
+    const scenario = await given(companyRegistered())
+    const decided = await scenario.when(inviteUser, { ...rui, token_hash: HASH })
+    const user = { id: FIRST_NEW_ID, name: 'Rui', email: 'rui@ipe.example', role: 'owner' } as const
+    decided.accepts('created', event('UserInvited', user))
+    const [link] = (decided.decision as Accepted).privateRows
+    expect(link?.row).to.deep.equal({
+      company_id: COMPANY_ID,
+      user_id: FIRST_NEW_ID,
+      token_hash: HASH,
+      expires_at: '2026-03-17T15:01:00.000Z',
+    })
+    expect(await scenario.show(`user/${FIRST_NEW_ID}`)).to.include({ ...user, status: 'invited' })
+    expect(companyOf(await scenario.rows()).active_owners).to.deep.equal([])
+  })
+
+  it('knows the addresses of the own company only [PANEL-51]', async () => {
+    const scenario = await given(companyRegistered(), userCreated({ id: 5, email: 'rui@ipe.example' }))
+    const decided = await scenario.when(inviteUser, { ...rui, token_hash: HASH })
+    decided.refuses('duplicate_resource', { field: 'email', conflicting_id: 5 })
+    expect(inviteUser.needs({ ...rui, token_hash: HASH }).map(({ table }) => table.name)).to.deep.equal([
+      'users',
+      'invitation_counts',
+    ])
+  })
+
+  it('goes on for so many in an hour, those that are sent again too [PANEL-53]', async () => {
+    const scenario = await given(companyRegistered())
+    for (let n = 1; n < INVITATIONS_PER_HOUR; n++) {
+      const { decision } = await scenario.when(inviteUser, { ...rui, email: `rui${n}@ipe.example`, token_hash: HASH })
+      for (const { table, row } of (decision as Accepted).privateRows)
+        ((await scenario.rows()) as Changes).put(table, row)
+    }
+    const again = await scenario.when(renewInvitation, { id: FIRST_NEW_ID, token_hash: OTHER })
+    again.accepts('updated', event('UserInvitationRenewed', { id: FIRST_NEW_ID }))
+    for (const { table, row } of (again.decision as Accepted).privateRows)
+      ((await scenario.rows()) as Changes).put(table, row)
+    ;(await scenario.when(inviteUser, { ...rui, token_hash: HASH })).refuses('invitation_limit_reached')
+    ;(await scenario.when(renewInvitation, { id: FIRST_NEW_ID, token_hash: HASH })).refuses('invitation_limit_reached')
+  })
+
+  it('is taken back, sent again, and over for whoever has joined [PANEL-50]', async () => {
+    const scenario = await given(companyRegistered(), userInvited({ id: 3 }))
+    ;(await scenario.when(reactivateUser, { id: 3 })).refuses('validation_failed', {
+      fields: { id: ['só entra na empresa quem aceita o convite'] },
+      unknown_fields: [],
+    })
+    ;(await scenario.when(deactivateUser, { id: 3 })).accepts('updated', event('UserInvitationCancelled', { id: 3 }))
+    ;(await scenario.when(deactivateUser, { id: 3 })).accepts('unchanged')
+    expect(await scenario.show('user/3')).to.include({ status: 'cancelled' })
+    ;(await scenario.when(renewInvitation, { id: 3, token_hash: HASH })).accepts(
+      'updated',
+      event('UserInvitationRenewed', { id: 3 }),
+    )
+    expect(await scenario.show('user/3')).to.include({ status: 'invited' })
+    const joined = await given(companyRegistered(), userInvited({ id: 3 }), event('UserJoined', { id: 3 }))
+    for (const id of [3, 9]) (await joined.when(renewInvitation, { id, token_hash: HASH })).refuses('not_found')
+  })
+})
+
+describe('accept invitation', () => {
+  const invited = async (link: Partial<Invitation> = {}) =>
+    withLink(await given(companyRegistered(), userInvited({ id: 3, role: 'owner' })), link)
+
+  it('lets whoever has the link in, once [PANEL-52]', async () => {
+    const scenario = await invited()
+    const decided = await scenario.when(acceptInvitation, { id: 3, token_hash: HASH })
+    decided.accepts('updated', event('UserJoined', { id: 3 }))
+    expect((decided.decision as Accepted).privateRows[0]?.row).to.include({ token_hash: null })
+    expect(await scenario.show('user/3')).to.include({ status: 'active' })
+    expect(companyOf(await scenario.rows()).active_owners).to.deep.equal([3])
+    ;(await scenario.when(acceptInvitation, { id: 3, token_hash: HASH })).refuses('not_found')
+  })
+
+  for (const [what, link] of [
+    ['another link', { token_hash: OTHER }],
+    ['one that was used', { token_hash: null }],
+    ['one that is over', { expires_at: minute(2) }],
+  ] as const) {
+    it(`refuses ${what} [PANEL-52]`, async () => {
+      const scenario = await invited(link)
+      ;(await scenario.when(acceptInvitation, { id: 3, token_hash: HASH })).refuses('not_found')
+    })
+  }
+
+  it('refuses one that was taken back [PANEL-52]', async () => {
+    const scenario = await invited()
+    await scenario.when(deactivateUser, { id: 3 })
+    ;(await scenario.when(acceptInvitation, { id: 3, token_hash: HASH })).refuses('not_found')
+  })
+})

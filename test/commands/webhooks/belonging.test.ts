@@ -1,0 +1,129 @@
+import { expect } from 'chai'
+import { handOverWebhook, registerWebhook, rotateSecret, updateWebhook } from '#commands/webhooks.ts'
+import { event } from '#events/catalogue.ts'
+import { readScopeOf, WEBHOOK_EVENTS } from '#events/webhooks.ts'
+import { ownCompany } from '#projections/companies.ts'
+import { apiKeyCreated, companyRegistered, webhookRegistered } from '../../support/facts.ts'
+import { by, COMPANY_ID, FIRST_NEW_ID, given, minute } from '../../support/given.ts'
+
+const address = { url: 'https://erp.example/eventos', description: null }
+
+/** Key 1 may do everything; key 2 manages webhooks and reads customers; key 3 is over. */
+const shop = [
+  companyRegistered(),
+  apiKeyCreated(),
+  apiKeyCreated({ id: 2, scopes: ['customers:read', 'webhooks:manage'] }),
+  apiKeyCreated({ id: 3, expires_at: minute(4) }),
+]
+const CLERK = 'api_key/2'
+const PERSON = 'user/9'
+
+const shownBy = async (scenario: Awaited<ReturnType<typeof given>>, id: number) =>
+  (await scenario.show(`webhook/${id}`)) as Record<string, unknown>
+
+describe('webhooks of a key', () => {
+  it('need the scope that reads what each event tells [HOOK-50]', () => {
+    const scopes = WEBHOOK_EVENTS.map((name) => [name.split('.')[0], readScopeOf(name)])
+    expect(new Map(scopes as [string, string][])).to.deep.equal(
+      new Map([
+        ['customer', 'customers:read'],
+        ['catalog_item', 'catalog:read'],
+        ['receivable', 'finance:read'],
+        ['payable', 'finance:read'],
+        ['sale', 'sales:read'],
+        ['supplier', 'suppliers:read'],
+        ['category', 'catalog:read'],
+      ]),
+    )
+  })
+
+  it('are not registered for what it may not read; `*` is what it may [HOOK-50]', async () => {
+    const scenario = await given(...shop)
+    const named = { ...address, events: ['customer.created', 'sale.completed'], secret: 'whsec_x' }
+    const refused = await scenario.when(registerWebhook, named, 'api', CLERK)
+    refused.refuses('insufficient_scope', { missing_scope: 'sales:read' })
+    const all = await scenario.when(registerWebhook, { ...address, events: ['*'], secret: 'whsec_x' }, 'api', CLERK)
+    all.accepts('created', event('WebhookRegistered', { id: FIRST_NEW_ID, ...address, events: ['*'] }))
+    expect(await shownBy(scenario, FIRST_NEW_ID)).to.include({ api_key_id: 2, status: 'active', pause_reason: null })
+  })
+
+  it('belong to the company where a person registers them, and are told of everything [HOOK-51]', async () => {
+    const scenario = await given(...shop)
+    const events = ['sale.completed']
+    const made = await scenario.when(registerWebhook, { ...address, events, secret: 'whsec_x' }, 'pdv', PERSON)
+    made.accepts('created', event('WebhookRegistered', { id: FIRST_NEW_ID, ...address, events }))
+    expect(await shownBy(scenario, FIRST_NEW_ID)).to.include({ api_key_id: null })
+  })
+
+  it('are led elsewhere only by a key that may read what they are told of [HOOK-52]', async () => {
+    const scenario = await given(...shop, webhookRegistered({ id: 1, events: ['*'] }))
+    const url = 'https://evil.example/'
+    const refusal = ['insufficient_scope', { missing_scope: 'catalog:read' }] as const
+    const led = await scenario.when(updateWebhook, { id: 1, url }, 'api', CLERK)
+    led.refuses(...refusal)
+    const widened = await scenario.when(updateWebhook, { id: 1, events: ['*', 'customer.deleted'] }, 'api', CLERK)
+    widened.refuses(...refusal)
+    const rotated = await scenario.when(rotateSecret, { id: 1, overlap_hours: 0, secret: 'whsec_n' }, 'api', CLERK)
+    rotated.refuses(...refusal)
+    const described = await scenario.when(updateWebhook, { id: 1, description: 'ERP' }, 'api', CLERK)
+    described.accepts('updated', event('WebhookUpdated', { id: 1, changes: { description: 'ERP' } }))
+  })
+
+  it('ask for nothing that the key they belong to may not read, whoever changes them [HOOK-52]', async () => {
+    const scenario = await given(...shop, by(CLERK, webhookRegistered({ id: 1, events: ['*'] })))
+    const events = ['sale.completed']
+    const decided = await scenario.when(updateWebhook, { id: 1, events }, 'pdv', PERSON)
+    const message = '"sale.completed" exige que a chave do endereço tenha sales:read'
+    decided.refuses('validation_failed', { fields: { events: [message] }, unknown_fields: [] })
+  })
+
+  it('are handed over to a key that may read what they name, or to the company [HOOK-54]', async () => {
+    const scenario = await given(...shop, webhookRegistered({ id: 1, events: ['sale.completed'] }))
+    const taken = await scenario.when(handOverWebhook, { id: 1 }, 'api', CLERK)
+    taken.refuses('insufficient_scope', { missing_scope: 'sales:read' })
+    const cannot = (message: string) =>
+      ['validation_failed', { fields: { api_key_id: [message] }, unknown_fields: [] }] as const
+    const narrow = await scenario.when(handOverWebhook, { id: 1, api_key_id: 2 }, 'pdv', PERSON)
+    narrow.refuses(...cannot('a chave não tem o escopo sales:read'))
+    for (const api_key_id of [3, 99]) {
+      const gone = await scenario.when(handOverWebhook, { id: 1, api_key_id }, 'pdv', PERSON)
+      gone.refuses(...cannot('não é uma chave ativa'))
+    }
+    const given1 = await scenario.when(handOverWebhook, { id: 1 })
+    given1.accepts('updated', event('WebhookHandedOver', { id: 1, api_key_id: 1 }))
+    expect(await shownBy(scenario, 1)).to.include({ api_key_id: 1 })
+    const again = await scenario.when(handOverWebhook, { id: 1, api_key_id: 1 }, 'pdv', PERSON)
+    again.accepts('unchanged')
+    const back = await scenario.when(handOverWebhook, { id: 1, api_key_id: null }, 'pdv', PERSON)
+    back.accepts('updated', event('WebhookHandedOver', { id: 1, api_key_id: null }))
+    expect((await scenario.rows(ownCompany)).get(ownCompany)?.webhooks[0]).to.include({
+      api_key_id: null,
+      scopes: null,
+    })
+    const none = await scenario.when(handOverWebhook, { id: 7 })
+    none.refuses('not_found')
+  })
+})
+
+describe('pauses of webhooks', () => {
+  const ofKey = (id: number) => by(`api_key/${id}`, webhookRegistered({ id, events: ['*'] }))
+
+  it('begin when the key is revoked or expires, or the plan ends, and are shown with their reason [HOOK-53]', async () => {
+    const scenario = await given(...shop, ofKey(1), ofKey(3), webhookRegistered({ id: 7 }))
+    expect(await scenario.show('webhook/3', minute(3))).to.include({ status: 'active', pause_reason: null })
+    expect(await scenario.show('webhook/3', minute(4))).to.include({ status: 'paused', pause_reason: 'key_expired' })
+    const revoked = await given(...shop, ofKey(1), webhookRegistered({ id: 7 }), event('ApiKeyRevoked', { id: 1 }))
+    expect(await shownBy(revoked, 1)).to.include({ status: 'paused', pause_reason: 'key_revoked' })
+    expect(await shownBy(revoked, 7)).to.include({ status: 'active', pause_reason: null })
+    const lapsed = event('CompanyUpdated', { id: COMPANY_ID, changes: { plan: 'basic' } })
+    const unpaid = await given(...shop, ofKey(1), webhookRegistered({ id: 7 }), lapsed)
+    for (const id of [1, 7])
+      expect(await shownBy(unpaid, id)).to.include({ status: 'paused', pause_reason: 'plan_required' })
+  })
+
+  it('leave one that is switched off as it is', async () => {
+    const off = event('WebhookSwitchedOff', { id: 1, reason: 'requested' })
+    const scenario = await given(...shop, ofKey(1), off, event('ApiKeyRevoked', { id: 1 }))
+    expect(await shownBy(scenario, 1)).to.include({ status: 'disabled', pause_reason: null })
+  })
+})

@@ -1,0 +1,115 @@
+import { expect } from 'chai'
+import type { Pool } from 'pg'
+import type { EventStore } from '#ledger/port.ts'
+import { type VerifyTablesOptions, verifyTables } from '#ledger/rebuild/verify-tables.ts'
+import { createPool } from '#postgres/pool.ts'
+import { useDatabase } from '../support/database.ts'
+import { addition, counterModel } from './counters.ts'
+import { newer, openReadTables, type ReadTables } from './read-tables.ts'
+
+describe('verification of tables', () => {
+  const database = useDatabase()
+  let given: ReadTables
+  let pool: Pool
+  beforeEach(async () => {
+    given = await openReadTables(database.url)
+    pool = createPool(database.url, { max: 4, pipeline: true, statement_timeout_ms: 0 })
+    await given.fill()
+  })
+  afterEach(async () => {
+    await pool.end()
+    await given.close()
+  })
+
+  const verify = (companyId = 1, options: Partial<VerifyTablesOptions> = {}) =>
+    verifyTables({ pool, store: given.harness.store, model: counterModel, ...options }, companyId)
+  const change = (text: string) => given.harness.pool.query(text)
+
+  it('finds nothing where the tables are what the ledger makes, also of an empty ledger and of none [OPS-45]', async () => {
+    expect(await verify()).to.deep.equal({ kind: 'verified', revision: 29, differences: [] })
+    await change(`insert into ops.ledgers (company_id, hash) values (7, 'x')`)
+    for (const id of [7, 8]) expect(await verify(id)).to.deep.equal({ kind: 'verified', revision: -1, differences: [] })
+  })
+
+  it('names table, key and fields of each row that is not what the ledger makes, and no value [OPS-45]', async () => {
+    const changed = (fields: string[], id = 0) => [{ table: 'counters', key: { id }, found: 'changed', fields }]
+    for (const [text, differences] of [
+      ['update read.counters set value = value + 1 where company_id = 1 and id = 0', changed(['value'])],
+      ['update read.counters set value = null where company_id = 1 and id = 0', changed(['value'])],
+      [`update read.counters set doc = (doc::text || ' ')::json where company_id = 1 and id = 0`, changed(['doc'])],
+      ['update read.counters set doc = null where company_id = 1 and id = 0', changed(['doc'])],
+      [
+        `update read.counters set doc = jsonb_set(doc::jsonb, '{value}', '99') where company_id = 1 and id = 2`,
+        changed(['doc.value'], 2),
+      ],
+      [
+        'delete from read.counters where company_id = 1 and id = 2',
+        [{ table: 'counters', key: { id: 2 }, found: 'missing', fields: [] }],
+      ],
+      [
+        `insert into read.counters values (1, 99, 1, '{}')`,
+        [{ table: 'counters', key: { id: 99 }, found: 'unknown', fields: [] }],
+      ],
+    ] as const) {
+      await change('create table ops.kept as select * from read.counters')
+      await change(text)
+      expect(await verify(), text).to.deep.equal({ kind: 'verified', revision: 29, differences })
+      expect(await verify(2), text).to.deep.include({ differences: [] })
+      await change('truncate read.counters')
+      await change('insert into read.counters select * from ops.kept')
+      await change('drop table ops.kept')
+    }
+    expect(await verify()).to.deep.include({ differences: [] })
+  })
+
+  it('compares as of one revision while the company goes on, portion by portion [OPS-45]', async () => {
+    let portions = 0
+    const pace = async () => {
+      portions += 1
+      await given.fill(40, 1_000 * portions)
+    }
+    // Between the last look at the ledger and the snapshot, too.
+    const store: EventStore = {
+      ...given.harness.store,
+      async *read(stream, from) {
+        if (from > 0) await given.harness.writer.run(addition(1, { id: 9, by: 1 }))
+        yield* given.harness.store.read(stream, from)
+      },
+    }
+    const found = await verify(1, { pace, store })
+    expect(found).to.deep.include({ kind: 'verified', differences: [] })
+    expect(found).to.have.property('revision').that.is.at.least(49)
+    expect(portions).to.equal(1)
+  })
+
+  it('leaves tables of another version, and those that are being made anew, alone [OPS-45]', async () => {
+    expect(await verify(1, { model: newer })).to.deep.equal({ kind: 'other_version' })
+    const rebuilder = await given.pool.connect()
+    await rebuilder.query('select pg_advisory_lock(7106801)')
+    expect(await verify()).to.deep.equal({ kind: 'busy' })
+    rebuilder.release(true)
+  })
+
+  it('is done by one process at a time where it yields, and holds nothing while it waits [OPS-46]', async () => {
+    let inner: unknown
+    let held: unknown
+    const pace = async () => {
+      inner = await verify(2, { yields: true })
+      held = (
+        await change(`select xact_start from pg_stat_activity
+          where datname = current_database() and pid in (select pid from pg_locks where locktype = 'advisory' and objid = 7106802)`)
+      ).rows
+    }
+    expect(await verify(1, { pace, yields: true })).to.deep.include({ kind: 'verified' })
+    expect(inner).to.deep.equal({ kind: 'busy' })
+    expect(held).to.deep.equal([{ xact_start: null }])
+    expect(await verify(2, { yields: true })).to.deep.include({ kind: 'verified' })
+  })
+
+  it('fails where the ledger ends before the tables do', async () => {
+    await change('update ops.ledgers set revision = 99 where company_id = 1')
+    expect(await verify().catch(({ message }: Error) => message)).to.equal(
+      'the ledger of company 1 ends before its tables do',
+    )
+  })
+})

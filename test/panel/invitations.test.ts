@@ -1,0 +1,205 @@
+import { expect } from 'chai'
+import { deactivateUser } from '#commands/users.ts'
+import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
+import { useDatabase } from '../support/database.ts'
+import { type Mailbox, openMailbox } from '../support/mailbox.ts'
+import { browser, type PanelUser, panelUser, problemsIn, textIn } from '../support/panel.ts'
+import { until } from '../support/wait.ts'
+
+const USERS = '/painel/configuracoes/usuarios'
+const PASSWORD = 'senha da contadora'
+let people = 0
+
+describe('panel: invitations', () => {
+  const database = useDatabase()
+  let mailbox: Mailbox
+  /** Without mail, and with it. */
+  let api: TestApi
+  let mailing: TestApi
+  let company: TestCompany
+  let owner: PanelUser
+
+  before(async () => {
+    mailbox = await openMailbox()
+    api = await startApi(database.url)
+    mailing = await startApi(database.url, { settings: { SMTP_URL: mailbox.url } })
+  })
+  beforeEach(async () => {
+    company = await api.company()
+    owner = await panelUser(api, company)
+  })
+  after(async () => {
+    await Promise.all([api.close(), mailing.close()])
+    await mailbox.close()
+  })
+
+  const newAddress = () => `contadora${++people}@escritorio.example`
+  const invite = (by: PanelUser, email: string, fields: object = {}) =>
+    by.submit(`${USERS}/novo`, { name: 'Contadora', role: 'clerk', email, ...fields })
+  const codeIn = (text: string) => /codigo=(tb_\w+_[\w-]{43})/.exec(text)?.[1] ?? ''
+  /** As whoever is invited would, in a browser of their own. */
+  const accept = (code: string, password = PASSWORD, repeated = password) =>
+    browser(api.url).post('/painel/convite', { codigo: code, password, repeated })
+  /** Somebody who is in a company, and who has the password of PASSWORD. */
+  async function member(of = company, by = owner): Promise<{ email: string; id: number }> {
+    const email = newAddress()
+    expect((await accept(codeIn((await invite(by, email)).html))).to).to.equal('/painel/entrar?feito=convite-aceito')
+    const { rows } = await api.core.pool.query('select id from read.users where company_id = $1 and email = $2', [
+      of.id,
+      email,
+    ])
+    return { email, id: rows[0].id }
+  }
+  const enter = async (email: string, password = PASSWORD) => {
+    const visitor = browser(api.url)
+    return { visitor, reply: await visitor.post('/painel/entrar', { email, password }) }
+  }
+  async function second() {
+    const other = await api.company()
+    return { other, boss: await panelUser(api, other) }
+  }
+
+  it('show the link once where no mail is set up; by it the person chooses a password and is in, once [PANEL-50, PANEL-52]', async () => {
+    const email = newAddress()
+    const { html, status } = await invite(owner, email)
+    expect(status).to.equal(200)
+    const code = codeIn(html)
+    expect(textIn((await browser(api.url).get(`/painel/convite?codigo=${code}`)).html)).to.include(email)
+    expect((await enter(email)).reply.status).to.equal(401)
+    const { rows } = await api.core.pool.query(
+      `select 1 from ledger.events where envelope::text like $1
+       union all select 1 from ops.invitations i where i::text like $1`,
+      [`%${code.slice(-20)}%`],
+    )
+    expect(rows).to.deep.equal([])
+    const short = await accept(code, 'curta')
+    expect(problemsIn(short.html).join()).to.include('8 a 200')
+    expect(problemsIn((await accept(code, PASSWORD, 'outra coisa')).html).join()).to.include('não são iguais')
+    expect((await accept(code)).to).to.equal('/painel/entrar?feito=convite-aceito')
+    const { visitor, reply } = await enter(email)
+    expect(reply.to).to.equal('/painel')
+    expect((await visitor.get('/painel/clientes')).status).to.equal(200)
+    expect((await accept(code)).status).to.equal(410)
+    const page = await browser(api.url).get(`/painel/convite?codigo=${code}`)
+    expect([page.status, (await browser(api.url).get('/painel/convite?codigo=x')).status]).to.deep.equal([410, 410])
+  })
+
+  it('are answered alike whether the address is known or not, to the last byte but the link [PANEL-51]', async () => {
+    const { boss } = await second()
+    const known = await member()
+    const same = ({ status, html, to }: { status: number; html: string; to: string | null }) => [
+      status,
+      to,
+      html.replaceAll(codeIn(html), '').replace(/usuarios\/\d+/g, ''),
+    ]
+    const [first, other] = [await invite(boss, known.email), await invite(boss, newAddress())]
+    expect(same(first)).to.deep.equal(same(other))
+    const pages = await Promise.all(
+      [first, other].map(({ html }) => browser(api.url).get(`/painel/convite?codigo=${codeIn(html)}`)),
+    )
+    const [a, b] = pages.map(({ html }) =>
+      textIn(html)
+        .replace(/contadora\d+/g, '')
+        .replace(/\s+/g, ' '),
+    )
+    expect(a).to.equal(b)
+  })
+
+  it('let a person into a second company by the password that they have; nobody else takes the address [PANEL-52, PANEL-56, TOKEN-21]', async () => {
+    const { other, boss } = await second()
+    const person = await member()
+    const code = codeIn((await invite(boss, person.email)).html)
+    const stolen = await accept(code, 'senha de um dono curioso')
+    expect(stolen.status).to.equal(401)
+    expect((await enter(person.email)).reply.to).to.equal('/painel')
+    expect((await accept(code)).to).to.equal('/painel/entrar?feito=convite-aceito')
+    const { visitor, reply } = await enter(person.email)
+    expect(reply.to).to.equal('/painel/empresas')
+    const page = await visitor.get('/painel/empresas')
+    for (const { id } of [company, other]) expect(textIn(page.html)).to.include(`Loja ${id}`)
+    const current = /"company">Loja (\d+)</.exec(page.html)?.[1]
+    const next = [company, other].find(({ id }) => String(id) !== current)!
+    const before = visitor.cookie()
+    const opened = await visitor.submit('/painel/empresas', { company_id: String(next.id) })
+    expect(opened.to).to.equal('/painel')
+    expect(visitor.cookie()).not.to.equal(before)
+    expect((await visitor.get('/painel')).html).to.include(`"company">Loja ${next.id}<`)
+    const stranger = await api.company()
+    const refused = await visitor.submit('/painel/empresas', { company_id: String(stranger.id) })
+    expect(refused.status).to.equal(422)
+    expect(problemsIn(refused.html).join()).to.include('não é uma das suas empresas')
+  })
+
+  it('end in one company without touching the others [TOKEN-21]', async () => {
+    const { other, boss } = await second()
+    const person = await member()
+    await accept(codeIn((await invite(boss, person.email)).html))
+    const visitors = [await enter(person.email), await enter(person.email)]
+    for (const [place, { visitor }] of visitors.entries()) {
+      const { id } = [company, other][place] as TestCompany
+      const { html } = await visitor.get('/painel/empresas')
+      if (!html.includes(`"company">Loja ${id}<`)) await visitor.submit('/painel/empresas', { company_id: String(id) })
+    }
+    await company.run(deactivateUser, { id: person.id })
+    const [here, there] = await Promise.all(visitors.map(({ visitor }) => visitor.get('/painel/clientes')))
+    expect([here?.status, there?.status]).to.deep.equal([303, 200])
+    expect((await enter(person.email)).reply.to).to.equal('/painel')
+  })
+
+  it('are listed, taken back and sent again, when the link before is over [PANEL-50]', async () => {
+    const email = newAddress()
+    const first = codeIn((await invite(owner, email)).html)
+    const { rows } = await api.core.pool.query('select id from read.users where email = $1', [email])
+    const path = `${USERS}/${rows[0].id}`
+    expect(textIn((await owner.get('/painel/configuracoes')).html)).to.include('Convidado')
+    const again = codeIn((await owner.submit(path, {}, `${path}/convidar`)).html)
+    expect((await accept(first)).status).to.equal(410)
+    await owner.submit(path, {}, `${path}/desativar`)
+    expect((await accept(again)).status).to.equal(410)
+    expect(textIn((await owner.get(path)).html)).to.include('Convite cancelado')
+    const last = codeIn((await owner.submit(path, {}, `${path}/convidar`)).html)
+    expect((await accept(last)).to).to.equal('/painel/entrar?feito=convite-aceito')
+    expect((await owner.get(path)).html).not.to.include(`${path}/convidar`)
+  })
+
+  it('are mailed where mail is set up, and shown to nobody else [PANEL-50]', async () => {
+    const boss = await panelUser(mailing, company)
+    const email = newAddress()
+    const sent = await invite(boss, email)
+    expect(sent.to).to.equal('/painel/configuracoes?feito=convidado')
+    const letter = mailbox.letters.at(-1)
+    expect(letter?.to).to.deep.equal([email])
+    expect(letter?.text).to.include(`Loja ${company.id}`)
+    expect((await accept(codeIn(letter?.text ?? ''))).to).to.equal('/painel/entrar?feito=convite-aceito')
+  })
+
+  it('a forgotten password is replaced by a link to the address, once, and everything open ends, in all companies [PANEL-55]', async () => {
+    const person = await member()
+    const { visitor } = await enter(person.email)
+    const ask = async (email: string) => browser(mailing.url).post('/painel/esqueci', { email })
+    const count = mailbox.letters.length
+    const answers = [await ask(newAddress()), await ask(person.email)]
+    expect(new Set(answers.map(({ to }) => to))).to.deep.equal(new Set(['/painel/entrar?feito=link-enviado']))
+    await until(() => mailbox.letters.length > count)
+    expect(mailbox.letters.slice(count).map(({ to }) => to)).to.deep.equal([[person.email]])
+    await ask(person.email)
+    const code = codeIn(mailbox.letters.at(-1)?.text ?? '')
+    const set = (password: string) =>
+      browser(api.url).post('/painel/nova-senha', { codigo: code, password, repeated: password })
+    expect((await set('curta')).status).to.equal(422)
+    expect((await set('outra senha boa')).to).to.equal('/painel/entrar?feito=senha-trocada')
+    expect((await visitor.get('/painel/clientes')).status).to.equal(303)
+    expect((await enter(person.email)).reply.status).to.equal(401)
+    expect((await enter(person.email, 'outra senha boa')).reply.status).to.equal(303)
+    expect((await set('mais uma senha boa')).status).to.equal(410)
+    expect(mailbox.letters).to.have.length(count + 1)
+    expect(textIn((await browser(api.url).get('/painel/esqueci')).html)).to.include('não envia e-mails')
+  })
+
+  it('give an owner no way to another person’s password [PANEL-54]', async () => {
+    const person = await member()
+    const path = `${USERS}/${person.id}`
+    expect((await owner.get(path)).html).not.to.include('senha')
+    expect((await owner.get(`${path}/senha`)).status).to.equal(404)
+  })
+})

@@ -1,0 +1,81 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { access, chown, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { promisify } from 'node:util'
+import pg from 'pg'
+import { freePort } from '#postgres/postmaster.ts'
+import { until } from './wait.ts'
+
+const run = promisify(execFile)
+
+/** A pooler of connections in front of a test server. */
+export interface Pooler {
+  readonly url: string
+  stop(): Promise<void>
+}
+
+/** Starts PgBouncer in front of a database, with nothing set but the mode; where it is not installed, the reason. */
+export async function startPgBouncer(databaseUrl: string, mode: 'session' | 'transaction'): Promise<Pooler | string> {
+  const program = await findProgram()
+  if (program === null) return 'PgBouncer is not installed'
+  const { hostname, port: serverPort, username, password, pathname } = new URL(databaseUrl)
+  const home = await mkdtemp(join(tmpdir(), 'tillbook-pgbouncer-'))
+  const owner = await ordinaryUser()
+  const port = await freePort(null)
+  const target = `host=${hostname} port=${serverPort} user=${username} password=${decodeURIComponent(password)}`
+  const settings = [
+    '[databases]',
+    `* = ${target}`,
+    '[pgbouncer]',
+    'listen_addr = 127.0.0.1',
+    `listen_port = ${port}`,
+    'unix_socket_dir =',
+    'auth_type = any',
+    `pool_mode = ${mode}`,
+    'default_pool_size = 40',
+  ]
+  const file = join(home, 'pgbouncer.ini')
+  await writeFile(file, `${settings.join('\n')}\n`)
+  if (owner) for (const path of [home, file]) await chown(path, owner.uid, owner.gid)
+  const child = spawn(program, [file], { cwd: '/', stdio: 'ignore', ...owner })
+  const url = `postgres://${username}@127.0.0.1:${port}${pathname}`
+  await until(() => answers(url), { what: 'an answer of PgBouncer' })
+  return { url, stop: () => stop(child, home) }
+}
+
+async function stop(child: ChildProcess, home: string): Promise<void> {
+  const ended = once(child, 'exit')
+  child.kill('SIGTERM')
+  await ended
+  await rm(home, { recursive: true })
+}
+
+async function answers(url: string): Promise<boolean> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  await client.end()
+  return true
+}
+
+async function findProgram(): Promise<string | null> {
+  for (const folder of [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin']) {
+    const path = join(folder, 'pgbouncer')
+    if (
+      await access(path).then(
+        () => true,
+        () => false,
+      )
+    )
+      return path
+  }
+  return null
+}
+
+/** PgBouncer does not run as root. */
+async function ordinaryUser(): Promise<{ uid: number; gid: number } | null> {
+  if (process.getuid?.() !== 0) return null
+  const [uid, gid] = await Promise.all(['-u', '-g'].map((flag) => run('id', [flag, 'nobody'])))
+  return { uid: Number(uid?.stdout), gid: Number(gid?.stdout) }
+}

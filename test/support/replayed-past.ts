@@ -1,0 +1,58 @@
+import type { Pool, PoolClient } from 'pg'
+import { type Calendar, dateInZone } from '#domain/instant.ts'
+import { type Envelope, streamOf } from '#ledger/envelope.ts'
+import type { EventStore } from '#ledger/port.ts'
+import type { ReadModel } from '#ledger/projection.ts'
+import { readNewest } from '#ledger/reading.ts'
+import { replay } from '#ledger/rebuild/replay.ts'
+import { tableDdl } from '#ledger/table.ts'
+import { transactionOn } from '#ledger/transaction.ts'
+
+interface Ledgers {
+  readonly pool: Pool
+  readonly store: EventStore
+  readonly model: ReadModel
+}
+
+/** A company as a replay of its whole ledger up to a revision makes it: what looking back must show, whatever it does to be fast. */
+export async function withReplayedPast<T>(
+  core: Ledgers,
+  companyId: number,
+  revision: number,
+  work: (past: { readonly pool: Pool; readonly calendar: Calendar }) => Promise<T>,
+): Promise<T> {
+  const client = await core.pool.connect()
+  try {
+    const last = await replayInto(client, core, companyId, revision)
+    const { rows } = await client.query<{ timezone: string }>('select timezone from pg_temp.companies')
+    const timezone = rows[0]?.timezone ?? 'UTC'
+    const calendar = { timezone, today: dateInZone(last.recorded_at, timezone) }
+    return await work({ pool: { query: client.query.bind(client) } as unknown as Pool, calendar })
+  } finally {
+    client.release(true)
+  }
+}
+
+const SETTINGS = `set search_path = pg_temp; begin;
+  create table pg_temp.ledgers (like ops.ledgers including all);`
+
+async function replayInto(client: PoolClient, { store, model }: Ledgers, companyId: number, revision: number) {
+  const tables = model.projections.flatMap((projection) => projection.tables)
+  await client.query([SETTINGS, ...tables.map((table) => tableDdl(table, 'pg_temp'))].join('\n'))
+  let last: Envelope | undefined
+  async function* upToThen(): AsyncGenerator<Envelope> {
+    for await (const event of readNewest(store, model, streamOf(companyId), 0)) {
+      if (event.revision > revision) return
+      last = event
+      yield event
+    }
+  }
+  await replay(transactionOn(client), model, companyId, upToThen(), revision)
+  if (!last) throw new Error('there is nothing to replay')
+  await client.query(
+    `insert into pg_temp.ledgers (company_id, revision, reacted_revision, hash, last_recorded_at) values ($1, $2, $2, $3, $4)`,
+    [companyId, last.revision, last.hash, last.recorded_at],
+  )
+  await client.query('commit')
+  return last
+}
