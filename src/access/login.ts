@@ -4,7 +4,8 @@ import type { Refusal } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { asUser, runAs } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
-import { createSemaphore } from '#lib/semaphore.ts'
+import { createTurns, type Turns } from '#lib/turns.ts'
+import { Unavailable } from '#lib/unavailable.ts'
 import {
   type Attempt,
   countAttempt,
@@ -14,7 +15,7 @@ import {
   rememberOrigin,
   takeBack,
 } from './login-limits.ts'
-import { createMinuteLimit, type MinuteLimit } from './minute-limit.ts'
+import { createMinuteLimit, type MinuteLimit, networkOf } from './minute-limit.ts'
 import { DEVICE_TOKENS, TILL_TOKENS } from './opaque-token.ts'
 import { hashPassword, verifyPassword } from './passwords.ts'
 
@@ -108,14 +109,25 @@ interface FoundPerson {
 
 type Checked = { readonly kind: 'right'; readonly person: FoundPerson; readonly isDeviceKnown: boolean } | LoginFailure
 
+/** Addresses take turns. @throws Unavailable when too many of one wait already */
+async function inTurn<T>(turns: Turns, { address }: Attempt, work: () => Promise<T>): Promise<T> {
+  const leave = await turns.enter(networkOf(address))
+  if (!leave) throw new Unavailable('too many logins wait')
+  try {
+    return await work()
+  } finally {
+    leave()
+  }
+}
+
 const NO_PROOF: Proof = { device: null, token: null }
 
 /** Who guesses is refused before a password is looked at (login-limits.ts). */
 export function createLogin(pool: Pool): Login {
   const grants = createMinuteLimit({ perMinute: GRANTS_PER_MINUTE })
-  const looks = createSemaphore(LOOKS)
-  const known = createSemaphore(VERIFICATIONS)
-  const strangers = createSemaphore(VERIFICATIONS_OF_STRANGERS)
+  const looks = createTurns(LOOKS)
+  const known = createTurns(VERIFICATIONS)
+  const strangers = createTurns(VERIFICATIONS_OF_STRANGERS)
 
   async function verify(attempt: Attempt, password: string): Promise<Checked> {
     const counted = await countAttempt(pool, attempt)
@@ -132,10 +144,10 @@ export function createLogin(pool: Pool): Login {
   }
 
   async function check(attempt: Attempt, password: string): Promise<Checked> {
-    const seen = await looks.run(() => lookAtAttempt(pool, attempt))
+    const seen = await inTurn(looks, attempt, () => lookAtAttempt(pool, attempt))
     if (seen.kind === 'limited') return seen
     // Counted when it is its turn: of twenty tills at once that are right, no more than two are taken for failures.
-    return (seen.standing === 'stranger' ? strangers : known).run(() => verify(attempt, password))
+    return inTurn(seen.standing === 'stranger' ? strangers : known, attempt, () => verify(attempt, password))
   }
 
   return {
