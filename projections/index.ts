@@ -17,7 +17,7 @@ import { usersProjection, userView } from './users.ts'
 import { webhooksProjection, webhookView } from './webhooks.ts'
 
 /** Raised when tables change, or a projection writes something else from the same events; the next start then rebuilds them. */
-const NUMBER = 3
+const NUMBER = 4
 
 /** In the order in which they see each event; the company comes first, because the others read it. */
 const projections = [

@@ -1,41 +1,95 @@
-import type { OrderStatus } from '#domain/orders.ts'
+import { dateInZone, inZone } from '#domain/instant.ts'
+import { methodOf, type OnlineMethod, stateInPortuguese } from '#domain/online-payment.ts'
+import type { DisputeStatus, OrderStatus } from '#domain/orders.ts'
 import type { DataOf } from '#events/catalogue.ts'
+
+type Recorded = DataOf<'PaymentRecorded'>
 
 /** An attempt to pay an order, and what became of it, as the API shows it. The provider's fields are null until it tells of a payment. */
 export interface PaymentObject {
   /** Null for a payment that none of our attempts is known to have made. */
   attempt_id: string | null
+  /** Null for such a payment. */
+  method: OnlineMethod | null
   provider_payment_id: string | null
-  /** In the provider's words. */
+  /** In the provider's words; its detail likewise. */
   provider_status: string | null
-  status_detail: string | null
+  provider_status_detail: string | null
   /** In ours. An attempt that the provider refused is `failed`, without moving the order. */
   status: OrderStatus
+  /** In Portuguese. */
+  status_detail: string | null
   payment_method_id: string | null
   amount: string
+  /** Given back of it so far. */
+  refunded: string
+  dispute: DisputeObject | null
   commission_percentage: string
+  /** When the time to pay is over; null of cards. */
+  expires_at: string | null
+  /** What there is to pay with; null as soon as the payment no longer waits. The same of a boleto. */
+  pix: (NonNullable<Recorded['pix']> & { expires_at: string | null }) | null
+  boleto: (NonNullable<Recorded['boleto']> & { due_on: string | null }) | null
+  card: { last_four: string | null; brand: string; installments: number | null } | null
   live_mode: boolean | null
+  /** When the provider last changed it, as far as it says. */
+  provider_updated_at: string | null
   /** Why the provider made no payment of the attempt; null otherwise. */
   refusal: string | null
   started_at: string
   updated_at: string
 }
 
+/** A buyer's claim against a payment. */
+export interface DisputeObject {
+  status: DisputeStatus
+  since: string
+}
+
 type Payments = readonly PaymentObject[]
 
+/** Whether the payment may still come in: it waits at the provider, or nothing was heard of it. */
+export const isOpen = ({ status, refusal }: PaymentObject): boolean => status === 'pending' && refusal === null
+
+/** The first moment, in UTC, at which the time to pay of something that waits is over; null where none has an end. */
+export function nextExpiry(payments: Payments): string | null {
+  const ends = payments.filter(isOpen).flatMap(({ expires_at }) => expires_at ?? [])
+  return ends.map((at) => new Date(at).toISOString()).sort()[0] ?? null
+}
+
+/** When something is said of an order, and the clock on which it is shown. */
+export interface Moment {
+  readonly at: string
+  readonly timezone: string
+}
+
 /** An attempt that was refused before starts again, as the latest. */
-export function attemptStarted(payments: Payments, data: DataOf<'PaymentStarted'>, at: string): PaymentObject[] {
-  const { attempt_id, payment_method_id, amount, commission_percentage } = data
+export function attemptStarted(
+  payments: Payments,
+  data: DataOf<'PaymentStarted'>,
+  { at, timezone }: Moment,
+): PaymentObject[] {
+  const { attempt_id, payment_method_id, amount, commission_percentage, installments = 1, expires_at } = data
+  const method = methodOf(payment_method_id)
   const started: PaymentObject = {
     attempt_id,
+    method,
     provider_payment_id: null,
     provider_status: null,
-    status_detail: null,
+    provider_status_detail: null,
     status: 'pending',
+    status_detail: null,
     payment_method_id,
     amount,
+    refunded: '0.00',
+    dispute: null,
     commission_percentage,
+    expires_at: expires_at === undefined ? null : inZone(expires_at, timezone),
+    pix: null,
+    boleto: null,
+    card: method === 'card' ? { last_four: null, brand: payment_method_id, installments } : null,
     live_mode: null,
+    provider_updated_at: null,
     refusal: null,
     started_at: at,
     updated_at: at,
@@ -54,31 +108,61 @@ export function attemptRefused(payments: Payments, data: DataOf<'PaymentRefused'
 /** The payment takes the place of what was known of it, and of the attempt that made it. */
 export function paymentRecorded(
   payments: Payments,
-  data: DataOf<'PaymentRecorded'>,
+  data: Recorded,
   total: string,
-  at: string,
+  { at, timezone }: Moment,
 ): PaymentObject[] {
-  const { attempt_id, provider_payment_id, provider_status, status_detail, status, live_mode } = data
+  const { attempt_id, provider_payment_id, provider_status, status_detail, status, live_mode, changed_at } = data
   const attempt = payments.find((payment) => attempt_id !== null && payment.attempt_id === attempt_id)
   const known = payments.find((payment) => payment.provider_payment_id === provider_payment_id)
+  const before = attempt ?? known
   const recorded: PaymentObject = {
     attempt_id,
+    method: before?.method ?? null,
     provider_payment_id,
     provider_status,
-    status_detail,
+    provider_status_detail: status_detail,
     status,
-    payment_method_id: (attempt ?? known)?.payment_method_id ?? null,
+    status_detail: stateInPortuguese(provider_status, status_detail),
+    payment_method_id: before?.payment_method_id ?? null,
     amount: total,
+    // Of a payment that was given or taken back nothing is left, also where an event of before does not say so.
+    refunded: status === 'refunded' ? total : (data.refunded ?? '0.00'),
+    dispute: disputeOf(data, known, at),
     commission_percentage: data.commission_percentage,
+    expires_at: before?.expires_at ?? null,
+    ...detailsOf(data, before, known, timezone),
     live_mode,
+    provider_updated_at: changed_at === undefined ? null : inZone(changed_at, timezone),
     refusal: null,
-    started_at: (attempt ?? known)?.started_at ?? at,
+    started_at: before?.started_at ?? at,
     updated_at: at,
   }
-  const replaced = attempt ?? known
-  if (!replaced) return [...payments, recorded]
+  if (!before) return [...payments, recorded]
   return payments.flatMap((payment) => {
-    if (payment === replaced) return [recorded]
+    if (payment === before) return [recorded]
     return payment === known ? [] : [payment]
   })
+}
+
+function disputeOf({ dispute }: Recorded, known: PaymentObject | undefined, since: string): DisputeObject | null {
+  if (dispute === undefined) return null
+  return known?.dispute?.status === dispute ? known.dispute : { status: dispute, since }
+}
+
+function detailsOf(
+  { status, pix, boleto, card }: Recorded,
+  before: PaymentObject | undefined,
+  known: PaymentObject | undefined,
+  timezone: string,
+): Pick<PaymentObject, 'pix' | 'boleto' | 'card'> {
+  const expires_at = before?.expires_at ?? null
+  const due_on = expires_at === null ? null : dateInZone(new Date(expires_at).toISOString(), timezone)
+  const isWaiting = status === 'pending'
+  const brand = before?.card?.brand
+  return {
+    pix: isWaiting ? (pix ? { ...pix, expires_at } : (known?.pix ?? null)) : null,
+    boleto: isWaiting ? (boleto ? { ...boleto, due_on } : (known?.boleto ?? null)) : null,
+    card: card && brand !== undefined ? { ...card, brand } : (before?.card ?? null),
+  }
 }

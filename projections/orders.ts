@@ -1,12 +1,21 @@
 import { inZone } from '#domain/instant.ts'
-import { toCents } from '#domain/money.ts'
-import { carrierOf, type OrderStatus } from '#domain/orders.ts'
+import { fromCents, toCents } from '#domain/money.ts'
+import { carrierOf, commissionRefunded, type OrderStatus } from '#domain/orders.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
 import { companyOf, timezoneOf } from './companies.ts'
 import { BY_CHANGE, BY_PAST, type Changed, changedColumns, docView, existing, projection, stamp } from './define.ts'
-import { attemptRefused, attemptStarted, type PaymentObject, paymentRecorded } from './order-payments.ts'
+import {
+  attemptRefused,
+  attemptStarted,
+  type DisputeObject,
+  type Moment,
+  nextExpiry,
+  type PaymentObject,
+  paymentRecorded,
+} from './order-payments.ts'
+import { type RefundObject, refundCompleted, refundRefused, refundRequested } from './order-refunds.ts'
 
 type Placed = DataOf<'OrderPlaced'>
 
@@ -22,6 +31,14 @@ export type OrderObject = Omit<Placed, 'store_id' | 'customer'> & {
   /** In the order in which they became known. */
   payments: PaymentObject[]
   commission: CommissionObject | null
+  /** Of all its payments. */
+  refunded_total: string
+  /** Whether a part of the payment that carries it was given back. */
+  partially_refunded: boolean
+  /** The latest of its payments'. */
+  dispute: DisputeObject | null
+  /** Those that were asked for here, in the order of asking. */
+  refunds: RefundObject[]
   alarms: AlarmObject[]
   released_at: string | null
   refunded_at: string | null
@@ -33,6 +50,8 @@ export type OrderObject = Omit<Placed, 'store_id' | 'customer'> & {
 }
 
 type CommissionObject = Pick<DataOf<'CommissionSplit'>, 'percentage' | 'amount' | 'store_amount'> & {
+  /** Given back of `amount` so far. */
+  refunded: string
   reversed_at: string | null
 }
 
@@ -49,8 +68,10 @@ export interface OrderRow extends Changed {
   total_cents: number
   /** The payment that carries the order, by the provider's id; null while it is not paid. */
   carried_by: string | null
-  /** Start of the latest attempt to pay: where to look for payments that no notification told of. */
+  /** Start of the latest attempt to pay or to give back: where to look for what no notification told of. */
   attempted_at: string | null
+  /** When the time to pay of something that waits is over. */
+  expires_at: string | null
   doc: OrderObject
 }
 
@@ -66,22 +87,29 @@ export const orders = table<OrderRow>('orders', {
     total_cents: 'bigint',
     carried_by: 'text',
     attempted_at: 'timestamptz',
+    expires_at: 'timestamptz',
     ...changedColumns,
     doc: 'json',
   },
   keys: { pk: ['company_id', 'id'], external: ['company_id', 'external_id'] },
-  indexes: [BY_CHANGE, BY_PAST, '(attempted_at) where attempted_at is not null'],
+  indexes: [
+    BY_CHANGE,
+    BY_PAST,
+    '(attempted_at) where attempted_at is not null',
+    '(expires_at) where expires_at is not null',
+  ],
   past: { id: 'id' },
 })
 
 export const orderById = (id: number) => byPk(orders, id)
 export const orderByExternalId = (externalId: string) => byKey(orders, 'external', externalId)
 
-/** The latest attempt to pay that an Idempotency-Key stands for, whatever order it was for. */
+/** The latest attempt to pay, or refund, that an Idempotency-Key stands for, whatever order it was for. */
 export interface PaymentKeyRow {
   company_id: number
   idempotency_key: string
   order_id: number
+  /** Of an attempt or a refund. */
   attempt_id: string
   started_at: string
 }
@@ -112,15 +140,44 @@ interface OrderChange {
   readonly row?: Partial<Pick<OrderRow, 'carried_by' | 'attempted_at'>>
 }
 
-function changeOrder(rows: Changes, event: OrderEvent, change: (row: Readonly<OrderRow>, at: string) => OrderChange) {
+function changeOrder(
+  rows: Changes,
+  event: OrderEvent,
+  change: (row: Readonly<OrderRow>, moment: Moment) => OrderChange,
+) {
   const before = existing(rows, orderById(event.data.id))
-  const at = inZone(event.recorded_at, timezoneOf(rows))
-  const changed = change(before, at)
+  const timezone = timezoneOf(rows)
+  const at = inZone(event.recorded_at, timezone)
+  const changed = change(before, { at, timezone })
   const row = { ...before, ...changed.row }
   const doc = { ...before.doc, ...changed.doc, updated_at: at }
   doc.payment = foremost(doc, row.carried_by)
-  rows.put(orders, { ...row, status: doc.status, ...stamp(event), doc })
+  Object.assign(doc, returned(doc, row.carried_by))
+  rows.put(orders, { ...row, status: doc.status, expires_at: nextExpiry(doc.payments), ...stamp(event), doc })
 }
+
+/** What follows from the payments about the money that went back. */
+function returned(
+  { status, payments, commission }: OrderObject,
+  carriedBy: string | null,
+): Pick<OrderObject, 'refunded_total' | 'partially_refunded' | 'dispute' | 'commission'> {
+  const carrier = carrierOf(payments, carriedBy)
+  const disputes = payments.flatMap(({ dispute }) => dispute ?? [])
+  const total = payments.reduce((sum, { refunded }) => sum + toCents(refunded), 0)
+  return {
+    refunded_total: fromCents(total),
+    partially_refunded: status === 'paid' && carrier !== null && toCents(carrier.refunded) > 0,
+    dispute: disputes.sort((a, b) => Date.parse(a.since) - Date.parse(b.since)).at(-1) ?? null,
+    commission: commission && {
+      ...commission,
+      refunded: shareReturned(commission, carriedBy === null ? null : carrier),
+    },
+  }
+}
+
+/** Of a commission whose payment was given back everything is returned. */
+const shareReturned = ({ amount, percentage }: CommissionObject, carrier: PaymentObject | null): string =>
+  carrier === null ? amount : commissionRefunded(carrier.amount, percentage, carrier.refunded)
 
 /** The payment that an order is about: the one that paid it, or was given back, or else the latest. */
 function foremost({ status, payments }: OrderObject, carriedBy: string | null): PaymentObject | null {
@@ -129,9 +186,11 @@ function foremost({ status, payments }: OrderObject, carriedBy: string | null): 
   return carrierOf(payments, carriedBy) ?? last
 }
 
-const changing = <E extends OrderEvent>(change: (row: Readonly<OrderRow>, event: E, at: string) => OrderChange) => ({
+const changing = <E extends OrderEvent>(
+  change: (row: Readonly<OrderRow>, event: E, at: string, moment: Moment) => OrderChange,
+) => ({
   refs: (event: E) => [orderById(event.data.id)],
-  apply: (rows: Changes, event: E) => changeOrder(rows, event, (row, at) => change(row, event, at)),
+  apply: (rows: Changes, event: E) => changeOrder(rows, event, (row, moment) => change(row, event, moment.at, moment)),
 })
 
 /**
@@ -156,6 +215,10 @@ function orderObject(event: EventOf<'OrderPlaced'>, at: string): OrderObject {
     payment: null,
     payments: [],
     commission: null,
+    refunded_total: '0.00',
+    partially_refunded: false,
+    dispute: null,
+    refunds: [],
     alarms: [],
     released_at: null,
     refunded_at: null,
@@ -182,6 +245,7 @@ export const ordersProjection = projection('orders', [orders, paymentKeys], {
         total_cents: toCents(total),
         carried_by: null,
         attempted_at: null,
+        expires_at: null,
         ...stamp(event),
         doc,
       })
@@ -194,8 +258,8 @@ export const ordersProjection = projection('orders', [orders, paymentKeys], {
     ],
     apply(rows, event) {
       const { data, recorded_at } = event
-      changeOrder(rows, event, ({ doc }, at) => ({
-        doc: { payments: attemptStarted(doc.payments, data, at) },
+      changeOrder(rows, event, ({ doc }, moment) => ({
+        doc: { payments: attemptStarted(doc.payments, data, moment) },
         row: { attempted_at: recorded_at },
       }))
       if (data.idempotency_key === null) return
@@ -208,11 +272,36 @@ export const ordersProjection = projection('orders', [orders, paymentKeys], {
       })
     },
   },
+  OrderRefundRequested: {
+    refs: ({ data: { id, idempotency_key } }) => [orderById(id), paymentByKey(idempotency_key)],
+    apply(rows, event) {
+      const { data, recorded_at } = event
+      changeOrder(rows, event, ({ doc }, { at }) => ({
+        doc: { refunds: refundRequested(doc.refunds, data, at) },
+        // News of what becomes of it may be lost too.
+        row: { attempted_at: recorded_at },
+      }))
+      rows.put(paymentKeys, {
+        company_id: companyOf(rows).company_id,
+        idempotency_key: data.idempotency_key,
+        order_id: data.id,
+        attempt_id: data.refund_id,
+        started_at: recorded_at,
+      })
+    },
+  },
+  OrderRefundRefused: changing(({ doc }, { data }: EventOf<'OrderRefundRefused'>) => ({
+    doc: { refunds: refundRefused(doc.refunds, data) },
+  })),
+  OrderRefundCompleted: changing(({ doc }, { data }: EventOf<'OrderRefundCompleted'>, at) => ({
+    doc: { refunds: refundCompleted(doc.refunds, data, at) },
+  })),
+  OrderPartiallyRefunded: changing(() => ({})),
   PaymentRefused: changing(({ doc }, { data }: EventOf<'PaymentRefused'>, at) => ({
     doc: { payments: attemptRefused(doc.payments, data, at) },
   })),
-  PaymentRecorded: changing(({ doc }, { data }: EventOf<'PaymentRecorded'>, at) => ({
-    doc: { payments: paymentRecorded(doc.payments, data, doc.total, at) },
+  PaymentRecorded: changing(({ doc }, { data }: EventOf<'PaymentRecorded'>, _at, moment) => ({
+    doc: { payments: paymentRecorded(doc.payments, data, doc.total, moment) },
   })),
   OrderAlarmRaised: changing(({ doc }, { data }: EventOf<'OrderAlarmRaised'>, raised_at) => {
     const { code, provider_payment_id } = data
@@ -222,6 +311,7 @@ export const ordersProjection = projection('orders', [orders, paymentKeys], {
   OrderPending: changing(() => ({ doc: { status: 'pending', refunded_at: null } })),
   OrderFailed: changing(() => ({ doc: { status: 'failed' } })),
   OrderCancelled: changing(() => ({ doc: { status: 'cancelled' } })),
+  OrderExpired: changing(() => ({ doc: { status: 'cancelled' } })),
   OrderCancelledByStore: changing((_row, { data: { reason } }: EventOf<'OrderCancelledByStore'>, cancelled_at) => ({
     doc: { status: 'cancelled', cancelled_at, cancel_reason: reason },
   })),
@@ -229,7 +319,7 @@ export const ordersProjection = projection('orders', [orders, paymentKeys], {
   CommissionSplit: changing((_row, { data }: EventOf<'CommissionSplit'>) => {
     const { percentage, amount, store_amount, provider_payment_id } = data
     return {
-      doc: { commission: { percentage, amount, store_amount, reversed_at: null } },
+      doc: { commission: { percentage, amount, store_amount, refunded: '0.00', reversed_at: null } },
       row: { carried_by: provider_payment_id },
     }
   }),

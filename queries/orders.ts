@@ -1,6 +1,8 @@
 import type { Pool } from 'pg'
 import type { NotificationOutcome, OrderStatus } from '#domain/orders.ts'
 import type { Refusal } from '#domain/refusal.ts'
+import type { OrderObject } from '#projections/orders.ts'
+import type { PersonFields } from '#projections/people.ts'
 import type { Order } from './list-statement.ts'
 import {
   type Found,
@@ -41,14 +43,24 @@ export const getOrder = (pool: Pool, companyId: number, id: number): Promise<Fou
 export const getOrderByExternalId = (pool: Pool, companyId: number, externalId: string): Promise<Found> =>
   getBy(pool, orderListing, companyId, 'external_id', externalId)
 
-/** The reference that an order's payments carry at the provider; null when the company has no such order. */
-export async function findReference(pool: Pool, companyId: number, orderId: number): Promise<string | null> {
-  const { rows } = await pool.query<{ reference: string }>({
-    name: 'find_order_reference',
-    text: 'select provider_reference as reference from orders where company_id = $1 and id = $2',
+interface PayableOrder {
+  readonly order: OrderObject
+  /** Of the company's customer, if the order is one's and the record still has it. */
+  readonly address: PersonFields['address']
+}
+
+/** An order with what its buyer's record adds; null when the company has no such order. */
+export async function findPayableOrder(pool: Pool, companyId: number, orderId: number): Promise<PayableOrder | null> {
+  const { rows } = await pool.query<PayableOrder>({
+    name: 'find_payable_order',
+    text: `select o.doc as order, c.doc -> 'address' as address
+           from orders o
+           left join customers c on c.company_id = o.company_id and c.id = (o.doc -> 'customer' ->> 'id')::bigint
+             and c.deleted_at is null
+           where o.company_id = $1 and o.id = $2`,
     values: [companyId, orderId],
   })
-  return rows[0]?.reference ?? null
+  return rows[0] ?? null
 }
 
 export interface NotifiedOrder {

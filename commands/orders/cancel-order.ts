@@ -11,8 +11,8 @@ export const CancelOrderInput = z.strictObject({ id: Id, reason: optionalText(50
 export type CancelOrderInput = z.infer<typeof CancelOrderInput>
 
 /**
- * Gives up an order that is not paid: it takes no further attempts (ORDER-9). The provider is not told, so an attempt that
- * waits there may still be approved, which `recordPayment` takes over with an alarm. Refused with `order_already_paid` for a
+ * Gives up an order that is not paid: it takes no further attempts (ORDER-9). What waits at the provider is cancelled there
+ * before; an attempt that is approved nevertheless `recordPayment` takes over with an alarm. Refused with `order_already_paid` for a
  * paid or refunded order; cancelling twice answers the state.
  */
 export const cancelOrder = command<CancelOrderInput>({

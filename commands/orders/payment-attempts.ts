@@ -18,6 +18,10 @@ export const StartPaymentInput = z.strictObject({
   /** Of the request; one key stands for one attempt. */
   idempotency_key: z.string().nullable(),
   payment_method_id: text(60),
+  /** Of a card. */
+  installments: z.int().positive().nullish(),
+  /** Time to pay; null of a card, which is decided at once. */
+  expires_in_minutes: z.int().positive().nullish(),
 })
 export type StartPaymentInput = z.infer<typeof StartPaymentInput>
 
@@ -33,8 +37,7 @@ export const startPayment = command<StartPaymentInput>({
   ],
   needsMore: (rows, input) => {
     const order = rows.get(orderById(input.id))
-    const claim = claimOf(rows, input)
-    return [...(order ? [storeById(order.store_id)] : []), ...(claim ? [orderById(claim.order_id)] : [])]
+    return [...(order ? [storeById(order.store_id)] : []), ...keyHolderRefs(rows, input.idempotency_key)]
   },
   decide(rows, input, { now }) {
     const { id, attempt_id, idempotency_key, payment_method_id } = input
@@ -42,7 +45,7 @@ export const startPayment = command<StartPaymentInput>({
     if (!order) return refuse('not_found')
     const known = attemptOf(order, attempt_id)
     if (known && known.provider_payment_id !== null) return accept('unchanged', `order/${id}`)
-    if (isTaken(rows, input, now)) return refuse('idempotency_key_reuse')
+    if (isKeyTaken(rows, input, now)) return refuse('idempotency_key_reuse')
     if (hasBeenPaid(order.doc.payments)) return refuse('order_already_paid')
     if (order.doc.cancelled_at !== null) return invalid('status', 'o pedido está cancelado')
     const store = rows.get(storeById(order.store_id))
@@ -55,6 +58,8 @@ export const startPayment = command<StartPaymentInput>({
       attempt_id,
       idempotency_key,
       payment_method_id,
+      ...(input.installments ? { installments: input.installments } : {}),
+      ...(input.expires_in_minutes ? { expires_at: minutesAfter(now, input.expires_in_minutes) } : {}),
       amount: order.doc.total,
       commission_percentage: store.doc.commission_percentage,
     })
@@ -62,19 +67,35 @@ export const startPayment = command<StartPaymentInput>({
   },
 })
 
+const MINUTE_MS = 60_000
+
+const minutesAfter = (at: string, minutes: number): string =>
+  new Date(Date.parse(at) + minutes * MINUTE_MS).toISOString()
+
 const attemptOf = (order: Readonly<OrderRow> | null, attemptId: string) =>
   order?.doc.payments.find((payment) => payment.attempt_id === attemptId)
 
-const claimOf = (rows: Rows, { idempotency_key }: StartPaymentInput): Readonly<PaymentKeyRow> | null =>
-  idempotency_key === null ? null : rows.get(paymentByKey(idempotency_key))
+const claimOf = (rows: Rows, key: string | null): Readonly<PaymentKeyRow> | null =>
+  key === null ? null : rows.get(paymentByKey(key))
 
-/** Whether the key stands for another attempt that may still charge somebody: its answer is not stored yet. */
-function isTaken(rows: Rows, input: StartPaymentInput, now: string): boolean {
-  const claim = claimOf(rows, input)
-  if (!claim || claim.attempt_id === input.attempt_id) return false
+/** The order of whatever an Idempotency-Key stands for. */
+export const keyHolderRefs = (rows: Rows, key: string | null) => {
+  const claim = claimOf(rows, key)
+  return claim ? [orderById(claim.order_id)] : []
+}
+
+/** An attempt or a refund under a key. */
+type Keyed = Pick<StartPaymentInput, 'idempotency_key' | 'attempt_id'>
+
+/** Whether the key stands for another attempt or refund that may still move money: its answer is not stored yet. */
+export function isKeyTaken(rows: Rows, { idempotency_key, attempt_id }: Keyed, now: string): boolean {
+  const claim = claimOf(rows, idempotency_key)
+  if (!claim || claim.attempt_id === attempt_id) return false
   if (Date.parse(now) - Date.parse(claim.started_at) >= ANSWER_RETENTION_MS) return false
-  const holder = attemptOf(rows.get(orderById(claim.order_id)), claim.attempt_id)
-  return holder !== undefined && holder.refusal === null
+  const holder = rows.get(orderById(claim.order_id))
+  const refund = holder?.doc.refunds.find(({ refund_id }) => refund_id === claim.attempt_id)
+  const attempt = attemptOf(holder, claim.attempt_id)
+  return (refund !== undefined && refund.status !== 'refused') || (attempt !== undefined && attempt.refusal === null)
 }
 
 export const RefusePaymentInput = z.strictObject({ id: Id, attempt_id: z.uuid(), reason: text(500) })

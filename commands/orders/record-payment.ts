@@ -1,8 +1,19 @@
 import { z } from 'zod'
-import { carrierOf, hasBeenPaid, judge, orderStatusOf, splitOf, statusOfProvider } from '#domain/orders.ts'
+import { fromCents, toCents } from '#domain/money.ts'
+import {
+  carrierOf,
+  disputeAfter,
+  hasBeenPaid,
+  judge,
+  type OrderStatus,
+  orderStatusOf,
+  type PaymentState,
+  readStatus,
+  splitOf,
+} from '#domain/orders.ts'
 import { refuse } from '#domain/refusal.ts'
 import { Id, text } from '#domain/text.ts'
-import { type DataOf, event } from '#events/catalogue.ts'
+import { type DataOf, EVENT_TYPES, event } from '#events/catalogue.ts'
 import { accept, command } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
 import { type PaymentObject, paymentRecorded } from '#projections/order-payments.ts'
@@ -18,6 +29,13 @@ export const RecordPaymentInput = z.strictObject({
   provider_status: text(100),
   status_detail: text(200).nullable(),
   live_mode: z.boolean(),
+  ...EVENT_TYPES.PaymentRecorded.data.pick({
+    pix: true,
+    boleto: true,
+    card: true,
+    refunded: true,
+    changed_at: true,
+  }).shape,
 })
 export type RecordPaymentInput = z.infer<typeof RecordPaymentInput>
 
@@ -35,14 +53,15 @@ export const recordPayment = command<RecordPaymentInput>({
     return order ? [storeById(order.store_id)] : []
   },
   decide(rows, input, { now }) {
-    const { id, provider_payment_id, attempt_id, ...told } = input
+    const { id, provider_payment_id, attempt_id } = input
     const order = rows.get(orderById(id))
     if (!order) return refuse('not_found')
     const { payments, total } = order.doc
     const known = payments.find((payment) => payment.provider_payment_id === provider_payment_id) ?? null
     const attempt = attemptBehind(payments, known, attempt_id)
-    const status = statusOfProvider(told.provider_status)
-    const isMove = status !== null && judge(known?.status ?? null, status) === 'applied'
+    const before = known && stateKnown(known)
+    const told = stateTold(input, total)
+    const isMove = told !== null && judge(before, told) === 'applied'
     // Which attempt made it is worth recording even where the status is not new.
     const isFound = known !== null && attempt !== null && attempt !== known
     if (!isMove && !isFound) return accept('unchanged', `order/${id}`)
@@ -53,20 +72,85 @@ export const recordPayment = command<RecordPaymentInput>({
       provider_payment_id,
       attempt_id: attempt?.attempt_id ?? null,
       commission_percentage: (attempt ?? known ?? store.doc).commission_percentage,
-      ...(isMove ? { ...told, status } : statusOf(known as PaymentObject)),
+      ...(isMove ? newState(input, told, before) : stateOf(known as PaymentObject)),
+      ...newDetails(input, known, told?.status ?? null),
     }
-    const after = paymentRecorded(payments, recorded, total, now)
+    const after = paymentRecorded(payments, recorded, total, { at: now, timezone: 'UTC' })
     return accept('updated', `order/${id}`, [
       event('PaymentRecorded', recorded),
-      ...orderFollows(order, after, recorded),
+      ...orderFollows(order, after, recorded, now),
     ])
   },
 })
 
+/** What is not known yet of what a payment is made with; nobody pays a Pix or a boleto that does not wait. */
+function newDetails(
+  { pix, boleto, card }: Pick<Recorded, 'pix' | 'boleto' | 'card'>,
+  known: PaymentObject | null,
+  status: OrderStatus | null,
+): Pick<Recorded, 'pix' | 'boleto' | 'card'> {
+  const isWaiting = status === 'pending'
+  return {
+    ...(pix && isWaiting && !known?.pix ? { pix } : {}),
+    ...(boleto && isWaiting && !known?.boleto ? { boleto } : {}),
+    ...(card && !known?.card?.last_four ? { card } : {}),
+  }
+}
+
+/** What is known of a payment, as moves are judged. */
+export const stateKnown = ({ status, dispute, refunded, provider_updated_at }: PaymentObject): PaymentState => ({
+  status,
+  dispute: dispute?.status ?? null,
+  refundedCents: toCents(refunded),
+  changedAt: provider_updated_at === null ? null : Date.parse(provider_updated_at),
+})
+
+/** What the provider says of a payment, as moves are judged; null of a status that was never heard of. */
+export function stateTold(
+  { provider_status, status_detail, refunded, changed_at }: RecordPaymentInput,
+  total: string,
+): PaymentState | null {
+  const read = readStatus(provider_status, status_detail)
+  if (!read) return null
+  // A refund that is whole need not say so; of a payment that was taken back nothing is left.
+  const refundedCents = toCents(read.status === 'refunded' ? total : (refunded ?? '0.00'))
+  return { ...read, refundedCents, changedAt: changed_at === undefined ? null : Date.parse(changed_at) }
+}
+
+type StateFields = Pick<
+  Recorded,
+  'provider_status' | 'status_detail' | 'status' | 'live_mode' | 'refunded' | 'dispute' | 'changed_at'
+>
+
+/** What an event says of a payment's new state. */
+function newState(input: RecordPaymentInput, told: PaymentState, before: PaymentState | null): StateFields {
+  const { provider_status, status_detail, live_mode, changed_at } = input
+  const dispute = disputeAfter(before, told)
+  return {
+    provider_status,
+    status_detail,
+    status: told.status,
+    live_mode,
+    ...(told.refundedCents > 0 && told.status === 'paid' && { refunded: fromCents(told.refundedCents) }),
+    ...(dispute && { dispute }),
+    ...(changed_at !== undefined && { changed_at }),
+  }
+}
+
 /** What an event says of a payment's state, as it is known. */
-function statusOf({ provider_status, status_detail, status, live_mode }: PaymentObject) {
+function stateOf(payment: PaymentObject): StateFields {
+  const { provider_status, provider_status_detail: status_detail, status, live_mode } = payment
   if (provider_status === null || live_mode === null) throw new Error('a payment is known without its state')
-  return { provider_status, status_detail, status, live_mode }
+  const { refunded, dispute, provider_updated_at } = payment
+  return {
+    provider_status,
+    status_detail,
+    status,
+    live_mode,
+    ...(toCents(refunded) > 0 && status === 'paid' && { refunded }),
+    ...(dispute && { dispute: dispute.status }),
+    ...(provider_updated_at !== null && { changed_at: new Date(provider_updated_at).toISOString() }),
+  }
 }
 
 /**
@@ -89,25 +173,44 @@ const MOVES = {
   refunded: 'OrderRefunded',
 } as const
 
-/** What follows for the order: an alarm, its own move, and the commission of the payment that carries it from now on. */
-function orderFollows(order: Readonly<OrderRow>, after: Payments, recorded: Recorded): NewEvent[] {
+/** What follows for the order: an alarm, the commission, and its own move. */
+function orderFollows(order: Readonly<OrderRow>, after: Payments, recorded: Recorded, now: string): NewEvent[] {
   const { id, provider_payment_id } = recorded
   const isNewMoney =
     recorded.status === 'paid' &&
-    !order.doc.payments.some((payment) => isSame(payment, recorded) && payment.status === 'paid')
+    !order.doc.payments.some((payment) => isSame(payment, recorded) && hasBeenPaid([payment]))
   const alarm = isNewMoney && alarmOf(order)
   const events = alarm ? [event('OrderAlarmRaised', { id, provider_payment_id, code: alarm })] : []
+  // Whoever is told of the order's own move sees the commission with it.
+  events.push(...commissionFollows(order, after))
   const status = orderStatusOf(after, order.doc.cancelled_at !== null)
-  if (status !== order.status) events.push(event(MOVES[status], { id, provider_payment_id }))
-  const carrier = carrierOf(after, order.carried_by)
-  const carriedBy = carrier?.provider_payment_id ?? null
-  if (carriedBy === order.carried_by) return events
-  if (order.carried_by !== null) events.push(event('CommissionReversed', { id, provider_payment_id: order.carried_by }))
-  if (carrier && carriedBy !== null) {
-    const split = splitOf(carrier.amount, carrier.commission_percentage)
-    events.push(event('CommissionSplit', { id, provider_payment_id: carriedBy, ...split }))
-  }
+  const refunded = refundedOf(after, recorded)
+  if (status !== order.status) {
+    const move = status === 'cancelled' && isExpired(after, recorded, now) ? 'OrderExpired' : MOVES[status]
+    events.push(event(move, { id, provider_payment_id }))
+  } else if (status === 'paid' && refunded > refundedOf(order.doc.payments, recorded))
+    events.push(event('OrderPartiallyRefunded', { id, provider_payment_id, refunded: fromCents(refunded) }))
   return events
+}
+
+/** Whether nobody paid in time: the provider says so, or it was cancelled because the time was over. */
+const isExpired = (after: Payments, recorded: Recorded, now: string): boolean =>
+  recorded.status_detail === 'expired' ||
+  after.some(
+    (payment) =>
+      isSame(payment, recorded) && payment.expires_at !== null && Date.parse(payment.expires_at) <= Date.parse(now),
+  )
+
+/** The commission of the payment that carries the order from now on. */
+function commissionFollows({ doc, carried_by }: Readonly<OrderRow>, after: Payments): NewEvent[] {
+  const { id } = doc
+  const carrier = carrierOf(after, carried_by)
+  const carriedBy = carrier?.provider_payment_id ?? null
+  if (carriedBy === carried_by) return []
+  const reversed = carried_by === null ? [] : [event('CommissionReversed', { id, provider_payment_id: carried_by })]
+  if (!carrier || carriedBy === null) return reversed
+  const split = splitOf(carrier.amount, carrier.commission_percentage)
+  return [...reversed, event('CommissionSplit', { id, provider_payment_id: carriedBy, ...split })]
 }
 
 /** Why an order does not ask for the money that comes in; null where it does. */
@@ -116,6 +219,9 @@ function alarmOf({ status, doc }: Readonly<OrderRow>): DataOf<'OrderAlarmRaised'
   if (hasBeenPaid(doc.payments)) return 'paid_after_refund'
   return doc.cancelled_at === null ? null : 'paid_after_cancellation'
 }
+
+const refundedOf = (payments: Payments, recorded: Recorded): number =>
+  payments.reduce((sum, payment) => (isSame(payment, recorded) ? sum + toCents(payment.refunded) : sum), 0)
 
 const isSame = (payment: PaymentObject, { provider_payment_id }: Recorded): boolean =>
   payment.provider_payment_id === provider_payment_id

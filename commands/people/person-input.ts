@@ -12,7 +12,7 @@ const STATES = 'AC AL AP AM BA CE DF ES GO MA MT MS MG PA PB PR PE PI RJ RN RS R
 const ZIP = 'deve ser um CEP com 8 dígitos, com ou sem pontuação'
 
 /** Where a person lives or works; each part may be missing. */
-const AddressInput = z.strictObject({
+export const AddressInput = z.strictObject({
   zip: z
     .string(expects(ZIP))
     .overwrite((value) => value.replace(/[\s.-]/g, ''))

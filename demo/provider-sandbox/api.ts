@@ -1,6 +1,7 @@
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
 import type { z } from 'zod'
-import { type Book, Charge, type SandboxPayment } from './book.ts'
+import { type Book, type Cause, Charge, chargeProblem, type SandboxPayment, type SandboxRefund } from './book.ts'
+import { cardOptions, METHODS } from './methods.ts'
 import type { Notifier } from './notifications.ts'
 
 /** What the endpoints work with. */
@@ -9,13 +10,13 @@ export interface Provider {
   readonly notifier: Notifier
 }
 
-const METHODS = ['pix', 'bolbradesco', 'visa', 'master', 'elo', 'amex']
-
 /** The endpoints of the provider that deal with payments, as its public documentation describes them. */
 export function providerApi({ book, notifier }: Provider): Router {
   const router = express.Router()
   /** Payments by account and idempotency key, with the body that made them. */
   const made = new Map<string, { body: string; id: string }>()
+  /** Refunds likewise. */
+  const refunded = new Map<string, SandboxRefund>()
   router.use(authenticate)
 
   router.post('/payments', (request, response) => {
@@ -30,8 +31,10 @@ export function providerApi({ book, notifier }: Provider): Router {
     if (before) return void response.status(201).json(book.get(before.id))
     const asked = Charge.safeParse(request.body)
     if (!asked.success) return refuse(response, 400, ...asked.error.issues.map(causeOf))
-    if (!METHODS.includes(asked.data.payment_method_id))
+    if (!METHODS.some(({ id }) => id === asked.data.payment_method_id))
       return refuse(response, 400, [10102, 'Payment method not found'])
+    const problem = chargeProblem(asked.data)
+    if (problem) return refuse(response, 400, problem)
     const payment = book.charge(account, asked.data)
     made.set(name, { body, id: String(payment.id) })
     // As with the real one, the notification may be there before this answer is.
@@ -52,6 +55,36 @@ export function providerApi({ book, notifier }: Provider): Router {
     else refuse(response, 404, [2000, 'Payment not found'])
   })
 
+  router.post('/payments/:id/refunds', (request, response) => {
+    const { id } = request.params
+    const key = request.get('x-idempotency-key')
+    if (!key) return refuse(response, 400, [4292, "Header X-Idempotency-Key can't be null"])
+    if (!book.get(id, accountOf(request))) return refuse(response, 404, [2000, 'Payment not found'])
+    const name = JSON.stringify([accountOf(request), id, key])
+    const refund = refunded.get(name) ?? book.refund(id, request.body?.amount ?? null)
+    if (!refund) return refuse(response, 400, [2063, 'The action requested is not valid for the current payment state'])
+    if (!refunded.has(name)) void notifier.tell(book.get(id) as SandboxPayment)
+    refunded.set(name, refund)
+    response.status(201).json(refund)
+  })
+
+  router.put('/payments/:id', (request, response) => {
+    const { id } = request.params
+    if (!book.get(id, accountOf(request))) return refuse(response, 404, [2000, 'Payment not found'])
+    const moved = request.body?.status === 'cancelled' ? book.move(id, 'cancel') : null
+    if (!moved) return refuse(response, 400, [2041, 'The action requested is not valid for the current payment state'])
+    void notifier.tell(moved)
+    response.json(moved)
+  })
+
+  router.get('/payment_methods', (_request, response) => void response.json(METHODS))
+
+  router.get('/payment_methods/installments', (request, response) => {
+    const { amount, bin } = request.query
+    const card = METHODS.find(({ bins }) => bins.some((first) => String(bin ?? '').startsWith(first)))
+    response.json(card ? [cardOptions(card.id, Number(amount))] : [])
+  })
+
   return router
 }
 
@@ -63,8 +96,6 @@ const authenticate: RequestHandler = (request, response, next) => {
 }
 
 const accountOf = (request: Request): string => /^Bearer (\S+)$/.exec(request.get('authorization') ?? '')?.[1] ?? ''
-
-type Cause = readonly [code: number, description: string]
 
 const causeOf = ({ path, message }: z.core.$ZodIssue): Cause => [4050, `${path.join('.')}: ${message}`]
 

@@ -1,13 +1,19 @@
 import { randomInt } from 'node:crypto'
 import { z } from 'zod'
+import { cardOptions, instructionsOf } from './methods.ts'
 
 /** What can happen to a payment at the provider, and from where. */
 export const MOVES = {
   approve: { from: ['pending'], status: 'approved', detail: 'accredited' },
+  expire: { from: ['pending'], status: 'cancelled', detail: 'expired' },
   reject: { from: ['pending'], status: 'rejected', detail: 'cc_rejected_other_reason' },
   cancel: { from: ['pending'], status: 'cancelled', detail: 'by_collector' },
-  refund: { from: ['approved'], status: 'refunded', detail: 'refunded' },
-  'charge-back': { from: ['approved'], status: 'charged_back', detail: 'settled' },
+  refund: { from: ['approved', 'in_mediation'], status: 'refunded', detail: 'refunded' },
+  mediate: { from: ['approved'], status: 'in_mediation', detail: 'pending' },
+  'settle-mediation': { from: ['in_mediation'], status: 'approved', detail: 'accredited' },
+  'charge-back': { from: ['approved', 'in_mediation'], status: 'charged_back', detail: 'in_process' },
+  'lose-dispute': { from: ['charged_back'], status: 'charged_back', detail: 'settled' },
+  'win-dispute': { from: ['charged_back'], status: 'charged_back', detail: 'reimbursed' },
 } as const
 
 export type Move = keyof typeof MOVES
@@ -21,10 +27,17 @@ export interface SandboxPayment {
   readonly status_detail: string
   readonly external_reference: string | null
   readonly transaction_amount: number
+  readonly transaction_amount_refunded: number
+  readonly refunds: readonly SandboxRefund[]
   readonly currency_id: 'BRL'
   readonly application_fee: number
   readonly payment_method_id: string
-  readonly payer: { readonly email: string }
+  readonly payer: Charge['payer']
+  readonly installments: number
+  readonly date_of_expiration: string | null
+  readonly point_of_interaction?: object
+  readonly transaction_details?: object
+  readonly card?: object
   readonly description: string | null
   readonly notification_url: string | null
   readonly live_mode: boolean
@@ -33,12 +46,43 @@ export interface SandboxPayment {
   readonly date_last_updated: string
 }
 
+const Address = z.object({
+  zip_code: z.string().regex(/^\d{8}$/),
+  street_name: z.string().min(1),
+  street_number: z.string().min(1),
+  neighborhood: z.string().min(1),
+  city: z.string().min(1),
+  federal_unit: z.string().length(2),
+})
+
+const Payer = z.object({
+  email: z.email(),
+  first_name: z.string().optional(),
+  last_name: z.string().optional(),
+  identification: z.object({ type: z.enum(['CPF', 'CNPJ']), number: z.string().min(11) }).optional(),
+  address: Address.optional(),
+})
+
+/** Of a boleto the provider wants to know all of whom pays. */
+const WholePayer = Payer.required()
+
+/** Money that was given back, as the provider shows it. */
+export interface SandboxRefund {
+  readonly id: number
+  readonly payment_id: number
+  readonly amount: number
+  readonly status: 'approved'
+  readonly date_created: string
+}
+
 /** What a payment is made with. */
 export const Charge = z.object({
   transaction_amount: z.number().positive(),
   payment_method_id: z.string().min(1),
-  payer: z.object({ email: z.email() }),
+  payer: Payer,
   token: z.string().optional(),
+  installments: z.int().positive().optional(),
+  date_of_expiration: z.iso.datetime({ offset: true }).optional(),
   external_reference: z.string().max(256).optional(),
   notification_url: z.url().optional(),
   application_fee: z.number().nonnegative().optional(),
@@ -46,6 +90,19 @@ export const Charge = z.object({
   metadata: z.record(z.string(), z.unknown()).optional(),
 })
 export type Charge = z.infer<typeof Charge>
+
+/** What is wrong with a charge beyond its shape; null when nothing is. */
+export function chargeProblem({ payment_method_id, payer, transaction_amount, ...charge }: Charge): Cause | null {
+  if (payment_method_id === 'bolbradesco' && !WholePayer.safeParse(payer).success)
+    return [2034, 'Invalid payer: a boleto needs name, identification and address']
+  if (charge.token === undefined) return null
+  const offered = cardOptions(payment_method_id, transaction_amount).payer_costs
+  return offered.some(({ installments }) => installments === (charge.installments ?? 1))
+    ? null
+    : [3028, 'Invalid installments']
+}
+
+export type Cause = readonly [code: number, description: string]
 
 /** The provider's record: payments by account, which is its access token. In memory, gone with the process. */
 export interface Book {
@@ -56,66 +113,134 @@ export interface Book {
   /** Newest first. */
   find(account: string, externalReference: string): SandboxPayment[]
   all(): SandboxPayment[]
+  /** Gives back an amount, or all that is left; null when the payment has not so much to give. */
+  refund(id: string, amount: number | null): SandboxRefund | null
   /** Null when the payment is not where the move begins. */
   move(id: string, move: Move): SandboxPayment | null
   accountOf(id: string): string | null
 }
+
+interface Kept {
+  readonly account: string
+  payment: SandboxPayment
+}
+
+const cents = (amount: number): number => Math.round(amount * 100)
 
 /** Card tokens that decide at once; any other leaves the payment pending. */
 const DECIDING: Readonly<Record<string, Move>> = { APRO: 'approve', OTHE: 'reject' }
 
 const FIRST_ID = 1_300_000_000
 
+function pendingPayment(
+  id: number,
+  charge: Charge,
+  { at, liveMode }: { at: string; liveMode: boolean },
+): SandboxPayment {
+  return {
+    id,
+    status: 'pending',
+    status_detail: 'pending_waiting_payment',
+    external_reference: charge.external_reference ?? null,
+    transaction_amount: charge.transaction_amount,
+    transaction_amount_refunded: 0,
+    refunds: [],
+    currency_id: 'BRL',
+    application_fee: charge.application_fee ?? 0,
+    payment_method_id: charge.payment_method_id,
+    payer: charge.payer,
+    installments: charge.installments ?? 1,
+    date_of_expiration: charge.date_of_expiration ?? null,
+    ...instructionsOf(id, charge),
+    description: charge.description ?? null,
+    notification_url: charge.notification_url ?? null,
+    live_mode: liveMode,
+    metadata: charge.metadata ?? {},
+    date_created: at,
+    date_last_updated: at,
+  }
+}
+
+/** A payment after an amount, or all that is left, was given back; null when it has not so much. */
+function givenBack(payment: SandboxPayment, amount: number | null, { id, at }: { id: number; at: string }) {
+  const before = cents(payment.transaction_amount_refunded)
+  const left = cents(payment.transaction_amount) - before
+  const given = amount === null ? left : cents(amount)
+  if (given <= 0 || given > left) return null
+  const refund: SandboxRefund = {
+    id,
+    payment_id: payment.id,
+    amount: given / 100,
+    status: 'approved',
+    date_created: at,
+  }
+  const { status, detail } = MOVES.refund
+  const state = given < left ? { status_detail: 'partially_refunded' } : { status, status_detail: detail }
+  const refunds = [...payment.refunds, refund]
+  const transaction_amount_refunded = (before + given) / 100
+  return { refund, payment: { ...payment, ...state, transaction_amount_refunded, refunds, date_last_updated: at } }
+}
+
 /** `liveMode` is what the payments say of themselves: a sandbox is none, unless a test wants to see a production store. */
 export function createBook({ now, liveMode }: { now: () => Date; liveMode: boolean }): Book {
-  const payments = new Map<string, { account: string; payment: SandboxPayment }>()
+  const payments = new Map<string, Kept>()
   // Ids of several runs should not meet in the ledger of one shop.
   let lastId = FIRST_ID + randomInt(1_000_000) * 1_000
 
   function moved(payment: SandboxPayment, move: Move): SandboxPayment {
     const { status, detail } = MOVES[move]
-    return { ...payment, status, status_detail: detail, date_last_updated: now().toISOString() }
+    return { ...payment, status, status_detail: detail, date_last_updated: after(payment) }
+  }
+
+  /** No two changes of a payment have the same time: by it they are told apart. */
+  const after = ({ date_last_updated }: SandboxPayment): string =>
+    new Date(Math.max(now().getTime(), Date.parse(date_last_updated) + 1)).toISOString()
+
+  /** A payment as it is by now: one that nobody paid in time has expired. */
+  function current(id: string): Kept | undefined {
+    const found = payments.get(id)
+    const expires = found?.payment.date_of_expiration
+    if (found?.payment.status === 'pending' && expires && Date.parse(expires) <= now().getTime())
+      found.payment = moved(found.payment, 'expire')
+    return found
   }
 
   return {
     charge(account, { token, ...charge }) {
-      const at = now().toISOString()
-      const pending: SandboxPayment = {
-        id: ++lastId,
-        status: 'pending',
-        status_detail: 'pending_waiting_payment',
-        external_reference: charge.external_reference ?? null,
-        transaction_amount: charge.transaction_amount,
-        currency_id: 'BRL',
-        application_fee: charge.application_fee ?? 0,
-        payment_method_id: charge.payment_method_id,
-        payer: charge.payer,
-        description: charge.description ?? null,
-        notification_url: charge.notification_url ?? null,
-        live_mode: liveMode,
-        metadata: charge.metadata ?? {},
-        date_created: at,
-        date_last_updated: at,
-      }
+      const pending = pendingPayment(++lastId, { token, ...charge }, { at: now().toISOString(), liveMode })
       const decision = token === undefined ? undefined : DECIDING[token]
       const payment = decision ? moved(pending, decision) : pending
       payments.set(String(payment.id), { account, payment })
       return payment
     },
     get(id, account) {
-      const found = payments.get(id)
+      const found = current(id)
       return found && (account === undefined || found.account === account) ? found.payment : null
     },
     find: (account, reference) =>
-      [...payments.values()]
+      [...payments.keys()]
+        .map((id) => current(id) as Kept)
         .filter((each) => each.account === account && each.payment.external_reference === reference)
         .map(({ payment }) => payment)
         .reverse(),
-    all: () => [...payments.values()].map(({ payment }) => payment),
+    all: () => [...payments.keys()].map((id) => (current(id) as Kept).payment),
+    refund(id, amount) {
+      const found = current(id)
+      if (!found || !MOVES.refund.from.some((status) => status === found.payment.status)) return null
+      const given = givenBack(found.payment, amount, { id: lastId + 1, at: after(found.payment) })
+      if (!given) return null
+      lastId += 1
+      found.payment = given.payment
+      return given.refund
+    },
     move(id, move) {
-      const found = payments.get(id)
+      if (move === 'refund') return this.refund(id, null) && this.get(id)
+      const found = current(id)
       const from: readonly Status[] = MOVES[move].from
       if (!found || !from.includes(found.payment.status)) return null
+      // What was decided stays so.
+      if (found.payment.status_detail === MOVES[move].detail || found.payment.status_detail === 'reimbursed')
+        return null
       found.payment = moved(found.payment, move)
       return found.payment
     },

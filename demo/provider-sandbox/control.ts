@@ -32,6 +32,7 @@ export const FORGERIES = [
 
 type Forgery = (typeof FORGERIES)[number]
 
+const refundBody = z.strictObject({ amount: z.number().positive().nullable().default(null) })
 const faultBody = z.strictObject({
   mode: z.enum(FAULTS),
   delay_ms: z.int().min(0).max(MAX_DELAY_MS).default(10_000),
@@ -52,7 +53,8 @@ export function control(provider: Provider, faults: Faults): Router {
   router.get('/payments', (_request, response) => void response.json(book.all()))
   for (const move of Object.keys(MOVES) as Move[]) {
     router.post(`/payments/:id/${move}`, async (request, response) => {
-      const moved = book.move(existing(book, request.params.id), move)
+      const id = existing(book, request.params.id)
+      const moved = move === 'refund' ? refundOf(book, id, request.body) : book.move(id, move)
       if (!moved) throw new Refusal(409, `a payment can only ${move} from ${MOVES[move].from}`)
       answer(response, { payment: moved, notification: view(await notifier.tell(moved)) })
     })
@@ -89,6 +91,12 @@ export function control(provider: Provider, faults: Faults): Router {
     answer(response, { mode: faults.mode, delay_ms: faults.delay_ms })
   })
   return router
+}
+
+/** As the shop would do it at the provider's site: an amount, or all that is left. */
+function refundOf(book: Book, id: string, body: unknown): SandboxPayment | null {
+  const { amount } = read(refundBody, body)
+  return book.refund(id, amount) && book.get(id)
 }
 
 function read<T>(schema: z.ZodType<T>, body: unknown): T {
@@ -168,14 +176,16 @@ export const sandboxHelp = (url: string): string => `
   Start the service with it, and create a payment of an order (docs/online-store.md):
     PAYMENT_PROVIDER_URL=${url} npm start
 
-  Card tokens: APRO approves at once, OTHE rejects at once; any other payment stays pending.
+  Card tokens: APRO approves at once, OTHE rejects at once; any other payment stays pending until it is paid or its time is over.
+  Cards: 4… visa, 5… master, 636… elo, 37… amex, in up to 12 instalments of at least R$ 5,00.
   Access tokens that begin with INVALID are refused. Payments are forgotten when this ends.
 
   What has been paid, and what was told:
     curl -s ${url}/sandbox/payments
     curl -s ${url}/sandbox/notifications
   What happens to a payment; each tells the service with a signed notification:
-    curl -sX POST ${url}/sandbox/payments/ID/approve     also: reject cancel refund charge-back
+    curl -sX POST ${url}/sandbox/payments/ID/approve     also: expire reject cancel
+    refund ({"amount": 1.5} for a part) mediate settle-mediation charge-back lose-dispute win-dispute
   Tell it again, five times side by side:
     curl -sX POST ${url}/sandbox/payments/ID/notify -H 'Content-Type: application/json' -d '{"times":5,"at_once":true}'
   Tell a lie: bad_signature unsigned other_order (with url) other_amount other_mode unknown_payment other_type

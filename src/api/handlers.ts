@@ -27,6 +27,7 @@ import {
   type ActionRoute,
   type BatchRoute,
   type CommandRoute,
+  demandsKey,
   type InputDependencies,
   type OperationRoute,
   type ReadRoute,
@@ -91,11 +92,11 @@ async function answerRead(
     return
   }
   const query = parseQuery(route.query ?? NO_QUERY, request.query)
-  const { poolOf, store, verifier, limits } = context
+  const { poolOf, store, verifier, limits, provider } = context
   const caller = callerOf(response)
   const pool = poolOf(caller.companyId)
   const params = request.params as Params
-  const answer = await route.read({ pool, store, verifier, limits, caller, params, query })
+  const answer = await route.read({ pool, store, verifier, limits, provider, caller, params, query })
   if (!answer) throw new Problem('not_found')
   if (answer.revision !== undefined) response.setHeader('X-Ledger-Revision', answer.revision)
   const sent = await sendRepresentation(response, representationOf(Buffer.from(answer.body)), context.compress)
@@ -167,13 +168,15 @@ async function answerOperation(
 }
 
 async function answerAction(
-  route: ActionRoute,
+  route: ActionRoute<unknown, Idempotency | undefined>,
   context: RouteContext,
   request: Request,
   response: Response,
 ): Promise<void> {
   parseQuery(NO_QUERY, request.query)
-  const idempotency = demandedKey(request, response, context)
+  const idempotency = demandsKey(route)
+    ? demandedKey(request, response, context)
+    : idempotencyOf(request, response, context)
   const body = parse(route.body, request.body)
   const params = request.params as Params
   const acting = actingOf(response)

@@ -75,9 +75,11 @@ async function answerTo(
 ): Promise<ReadAnswer | Refusal> {
   const caller = { companyId, keyId: 0, ...calendar }
   const limits = { perMinute: 0, perDay: 0, bytesPerDay: 0 }
+  const askNobody = () => Promise.reject(new Error('the provider tells what is offered now'))
+  const provider = { getPaymentMethods: askNobody, getCardOptions: askNobody }
   const verifier = { verify: () => Promise.reject(new Error('the ledger is verified as it is stored now')) }
   try {
-    return (await route.read({ pool, store, verifier, limits, caller, params, query })) ?? refuse('not_found')
+    return (await route.read({ pool, store, verifier, limits, provider, caller, params, query })) ?? refuse('not_found')
   } catch (error) {
     if (error instanceof Problem) return refuse(error.code as RefusalCode, error.details)
     if ((error as { code?: string }).code === UNDEFINED_TABLE) return invalid('get', NOT_OF_THE_LEDGER)

@@ -14,6 +14,7 @@ import type { Operating } from '#ledger/write/operation.ts'
 import type { Acting } from '#ledger/write/run.ts'
 import type { Answer } from '#ledger/write/unit-of-work.ts'
 import type { Payments } from '#payments/pay-order.ts'
+import type { PaymentProvider } from '#payments/provider-port.ts'
 import type { Caller } from './authenticate.ts'
 
 /** 1 MB (HTTP-7). */
@@ -55,6 +56,7 @@ export interface ReadContext<Q> {
   readonly store: EventStore
   readonly verifier: Verifier
   readonly limits: QuotaLimits
+  readonly provider: Pick<PaymentProvider, 'getPaymentMethods' | 'getCardOptions'>
   readonly caller: Caller
   readonly params: Params
   readonly query: Q
@@ -70,6 +72,8 @@ export interface ReadRoute<Q = unknown> extends Common {
    * one of them changes. What is in `ops` moves without the ledger.
    */
   readonly ofLedger?: boolean
+  /** Codes that it may refuse with, beside those of any read. */
+  readonly refusals?: readonly ProblemCode[]
   read(context: ReadContext<Q>): Promise<ReadAnswer | null>
 }
 
@@ -118,24 +122,27 @@ export interface OperationCall<B> {
 }
 
 /** A request on its way to becoming an answer, whatever units of work that takes. */
-export interface ActionContext<B> extends Payments {
+export interface ActionContext<B, K = Idempotency> extends Payments {
   readonly acting: Acting
-  readonly idempotency: Idempotency
+  readonly idempotency: K
   readonly params: Params
   readonly body: B
 }
 
 /**
- * Creates something in more than one unit of work, as asking the payment provider in between: a POST that answers 201. What
- * was done outside cannot be taken back, so that it demands an Idempotency-Key.
+ * Does something in more than one unit of work, as asking the payment provider in between: a POST that answers 201, or 200
+ * where it creates nothing. What was done outside cannot be taken back, so that it demands an Idempotency-Key unless doing it
+ * twice is doing it once.
  */
-export interface ActionRoute<B = unknown> extends Common {
+export interface ActionRoute<B = unknown, K = Idempotency> extends Common {
   readonly method: 'post'
   readonly body: z.ZodType<B>
+  readonly status?: 200
+  readonly idempotency?: 'optional'
   readonly example?: object
   readonly refusals?: readonly ProblemCode[]
   /** Null when the path names no possible record. */
-  act(context: ActionContext<B>): Promise<Answer | Refusal> | null
+  act(context: ActionContext<B, K>): Promise<Answer | Refusal> | null
 }
 
 /** Runs one command per item, each on its own: an upsert by external_id (BATCH-2). */
@@ -148,15 +155,27 @@ export interface BatchRoute<I = unknown> extends Common {
   warnings?: ((item: I) => Warning[]) | undefined
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: a list of routes mixes types; the helpers below checked each route
-export type Route = ReadRoute<any> | CommandRoute<any, any> | BatchRoute<any> | OperationRoute<any> | ActionRoute<any>
+// biome-ignore-start lint/suspicious/noExplicitAny: a list of routes mixes types; the helpers below checked each route
+export type Route =
+  | ReadRoute<any>
+  | CommandRoute<any, any>
+  | BatchRoute<any>
+  | OperationRoute<any>
+  | ActionRoute<any, any>
+// biome-ignore-end lint/suspicious/noExplicitAny: until here
 
 /** Whether calls are refused without an Idempotency-Key. */
 export const demandsKey = (route: Route): boolean =>
-  'act' in route || ('command' in route && route.idempotency === 'required')
+  'act' in route ? route.idempotency !== 'optional' : 'command' in route && route.idempotency === 'required'
 
 export const read = <Q>(route: Omit<ReadRoute<Q>, 'method'>): Route => ({ method: 'get', ...route })
 export const write = <B, I>(route: CommandRoute<B, I>): Route => route
 export const operation = <B = object>(route: Omit<OperationRoute<B>, 'method'>): Route => ({ method: 'post', ...route })
-export const action = <B>(route: Omit<ActionRoute<B>, 'method'>): Route => ({ method: 'post', ...route })
+export const action = <B>(route: Omit<ActionRoute<B>, 'method' | 'idempotency'>): Route => ({
+  method: 'post',
+  ...route,
+})
+export const repeatableAction = <B>(
+  route: Omit<ActionRoute<B, Idempotency | undefined>, 'method' | 'idempotency'>,
+): Route => ({ method: 'post', idempotency: 'optional', ...route })
 export const batch = <I>(route: Omit<BatchRoute<I>, 'method'>): Route => ({ method: 'post', ...route })

@@ -13,6 +13,8 @@ export type RefusalCode =
   | 'key_limit_reached'
   | 'last_owner'
   | 'order_already_paid'
+  | 'order_not_paid'
+  | 'refund_refused'
   | 'payment_refused'
   | 'webhook_limit_reached'
   | 'webhook_disabled'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { ORDER_STATUSES } from '#domain/orders.ts'
-import { eventType, id, money, percentage, personal, text } from './define.ts'
+import { DISPUTE_STATUSES, ORDER_STATUSES } from '#domain/orders.ts'
+import { eventType, id, instant, money, percentage, personal, quantity, text } from './define.ts'
 import { line } from './sales.ts'
 
 /** Why somebody should look at an order: money came in that it did not ask for. */
@@ -14,6 +14,11 @@ const customer = z.strictObject({
   email: personal(text.nullable()),
   document: personal(text.nullable()),
 })
+
+/** What a buyer needs to pay a Pix; the picture is a PNG in Base64. */
+const pix = z.strictObject({ qr_code: text, qr_code_base64: text.nullable(), ticket_url: text.nullable() })
+const boleto = z.strictObject({ barcode: text, digitable_line: text.nullable(), ticket_url: text.nullable() })
+const card = z.strictObject({ last_four: personal(text.nullable()), installments: z.int().positive().nullable() })
 
 /** Names one of the order's payments, by the provider's id of it. */
 const ofPayment = { provider_payment_id: text }
@@ -38,6 +43,10 @@ export const orderEvents = {
     idempotency_key: text.nullable(),
     payment_method_id: text,
     amount: money,
+    /** Of a card; absent of other methods and from old events. */
+    installments: z.int().positive().optional(),
+    /** When the time to pay is over; absent of cards and from old events. */
+    expires_at: instant.optional(),
     /** In force for this attempt, whatever the store agrees on later: the provider is told the commission with it. */
     commission_percentage: percentage,
   }),
@@ -56,7 +65,32 @@ export const orderEvents = {
     /** In ours. */
     status: z.enum(ORDER_STATUSES),
     live_mode: z.boolean(),
+    /** What there is to pay with, told once; absent where it is known, of other methods and from old events. */
+    pix: pix.optional(),
+    boleto: boleto.optional(),
+    card: card.optional(),
+    /** Given back of it so far; absent where nothing was, and from old events. */
+    refunded: money.optional(),
+    dispute: z.enum(DISPUTE_STATUSES).optional(),
+    /** When the provider last changed it; absent where it does not say, and from old events. */
+    changed_at: instant.optional(),
   }),
+  /** Somebody wants money to be given back, recorded before the provider hears of it. The same refund starts again after it was refused. */
+  OrderRefundRequested: eventType('order', {
+    ...ofPayment,
+    /** The provider's idempotency key: however often it is asked, it gives back once. */
+    refund_id: z.uuid(),
+    /** Of the request; one key means one refund. */
+    idempotency_key: text,
+    amount: money,
+    /** Goods that come back with it. */
+    restock: z.array(z.strictObject({ catalog_item_id: id, quantity })),
+  }),
+  /** The provider gave nothing back. */
+  OrderRefundRefused: eventType('order', { refund_id: z.uuid(), reason: text }),
+  OrderRefundCompleted: eventType('order', { refund_id: z.uuid(), provider_refund_id: text }),
+  /** A part was given back, or one payment of several: the order stays paid. `refunded` is of the payment so far. */
+  OrderPartiallyRefunded: eventType('order', { ...ofPayment, refunded: money }),
   OrderAlarmRaised: eventType('order', { ...ofPayment, code: z.enum(ORDER_ALARMS) }),
   /** Released: goods may leave. `provider_payment_id` is the payment that did it. */
   OrderPaid: eventType('order', ofPayment),
@@ -65,6 +99,8 @@ export const orderEvents = {
   OrderFailed: eventType('order', ofPayment),
   /** What the provider tells of a payment; a store that gives up an order is the next one. */
   OrderCancelled: eventType('order', ofPayment),
+  /** Nobody paid in time; it can be tried again. */
+  OrderExpired: eventType('order', ofPayment),
   OrderCancelledByStore: eventType('order', { reason: text.nullable() }),
   OrderRefunded: eventType('order', ofPayment),
   /** The payment carries the order from now on, and is shared: amount + store_amount is what was paid. */

@@ -31,6 +31,11 @@ export const WEBHOOK_EVENTS = [
   'payable.created',
   'payable.updated',
   'payable.deleted',
+  'order.created',
+  'order.paid',
+  'order.refunded',
+  'order.cancelled',
+  'order.expired',
 ] as const
 export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number]
 
@@ -45,6 +50,7 @@ const READ_SCOPES: Readonly<Record<Told, Scope>> = {
   receivable: 'finance:read',
   payable: 'finance:read',
   sale: 'sales:read',
+  order: 'orders:read',
 }
 
 /** The scope that a key needs for its endpoints to be told of an event (HOOK-50). */

@@ -11,10 +11,12 @@ import type { StrangersBodies } from '#http/middleware/json-body.ts'
 import type { LogError } from '#http/middleware/problem-handler.ts'
 import type { Params } from '#http/paths.ts'
 import type { Command } from '#ledger/command.ts'
+import type { Acting } from '#ledger/write/run.ts'
 import type { Answer } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
 import type { LiveUpdates } from '#live/updates.ts'
+import type { PaymentProvider } from '#payments/provider-port.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
 import type { DeliveryNotifier } from '#webhooks/notifier.ts'
 import type { FormBody } from './forms/form.ts'
@@ -24,6 +26,7 @@ import type { FlashCode } from './words/flashes.ts'
 export interface PanelContext extends AsOfCore {
   readonly poolOf: PoolOf
   readonly writer: Writer
+  readonly provider: PaymentProvider
   readonly verifier: Verifier
   readonly deliveryNotifier: DeliveryNotifier
   readonly limits: QuotaLimits
@@ -99,6 +102,8 @@ export interface Submission extends Visit {
   /** Runs a command once, however often the form is sent. */
   run<I>(command: Command<I>, input: I): Promise<Answer | Refusal>
   readonly requestId: string
+  /** The user, as long as the session is. */
+  readonly acting: Acting
   /** IP address that it comes from. */
   readonly address: string
   /** The next idempotency key of this form, for what is done without a command. */

@@ -55,6 +55,7 @@ export function submissionOf(visit: Visit, form: FormBody, { requestId, address 
     ...visit,
     form,
     requestId,
+    acting,
     address,
     idempotency,
     run: (command, input) =>

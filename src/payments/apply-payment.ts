@@ -1,5 +1,6 @@
-import { RecordPaymentInput, recordPayment } from '#commands/orders/record-payment.ts'
-import { judge, statusOfProvider } from '#domain/orders.ts'
+import { RecordPaymentInput, recordPayment, stateKnown, stateTold } from '#commands/orders/record-payment.ts'
+import { fromCents } from '#domain/money.ts'
+import { judge } from '#domain/orders.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { asSystem, runCommand } from '#ledger/write/run.ts'
@@ -37,6 +38,9 @@ export const recordOf = (orderId: number, payment: ProviderPayment): RecordPayme
     provider_status: payment.status,
     status_detail: payment.statusDetail,
     live_mode: payment.liveMode,
+    ...payment.details,
+    refunded: fromCents(payment.refundedCents),
+    changed_at: payment.changedAt ?? undefined,
   })
 
 /**
@@ -52,12 +56,12 @@ export async function applyPayment(
   const answer = await runCommand(writer, asSystem(companyId, requestId), recordPayment, record, { reply: TELLING })
   if (isRefusal(answer)) return answer
   const order = JSON.parse(answer.body) as OrderObject
-  return { order, outcome: answer.status === CHANGED ? 'applied' : whyUnchanged(order, payment) }
+  return { order, outcome: answer.status === CHANGED ? 'applied' : whyUnchanged(order, record) }
 }
 
-function whyUnchanged(order: OrderObject, { id, status }: ProviderPayment): PaymentOutcome {
-  const told = statusOfProvider(status)
+function whyUnchanged(order: OrderObject, record: RecordPaymentInput): PaymentOutcome {
+  const told = stateTold(record, order.total)
   if (told === null) return 'ignored'
-  const known = order.payments.find((payment) => payment.provider_payment_id === id)
-  return judge(known?.status ?? null, told)
+  const known = order.payments.find((payment) => payment.provider_payment_id === record.provider_payment_id)
+  return judge(known ? stateKnown(known) : null, told)
 }

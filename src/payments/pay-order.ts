@@ -1,12 +1,10 @@
 import type { Pool } from 'pg'
 import { v5 as uuidv5 } from 'uuid'
-import { z } from 'zod'
 import { refusePayment, startPayment } from '#commands/orders/payment-attempts.ts'
 import { type RecordPaymentInput, recordPayment } from '#commands/orders/record-payment.ts'
 import { toCents } from '#domain/money.ts'
 import { splitOf } from '#domain/orders.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
-import { Email, text } from '#domain/text.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { type Idempotency, lookUpReplay } from '#ledger/write/idempotency.ts'
 import { type Acting, runCommand } from '#ledger/write/run.ts'
@@ -14,25 +12,20 @@ import type { Answer } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { PaymentObject } from '#projections/order-payments.ts'
 import type { OrderObject } from '#projections/orders.ts'
-import { findReference } from '#queries/orders.ts'
+import { findPayableOrder } from '#queries/orders.ts'
 import { findStore, type StoreAccess } from '#queries/stores.ts'
 import { recordOf } from './apply-payment.ts'
+import { cancelLatePayments } from './cancel-order.ts'
+import { expiryOf, type PayInput, payerOf, paymentMethodIdOf } from './pay-input.ts'
 import {
   type NewPayment,
+  type Payer,
   type PaymentProvider,
   ProviderMisconfigured,
   type ProviderPayment,
   ProviderRefused,
   ProviderUnavailable,
 } from './provider-port.ts'
-
-/** POST /orders/{id}/payments: how the buyer pays. The token of a card comes from the provider's own form. */
-export const PayInput = z.strictObject({
-  payment_method_id: text(60),
-  payer_email: Email,
-  token: text(200).nullish(),
-})
-export type PayInput = z.infer<typeof PayInput>
 
 /** What it takes to have orders paid. */
 export interface Payments {
@@ -51,7 +44,7 @@ interface Paying {
 }
 
 /** A payment that an attempt of ours is to make. */
-type Attempt = PaymentObject & { readonly attempt_id: string }
+type Attempt = PaymentObject & { readonly attempt_id: string; readonly payment_method_id: string }
 
 /** Namespace of the ids of attempts; any fixed one would do. */
 const ATTEMPTS = '9d7a1c9e-5f0a-4a51-8f0e-6c1c2b7d4e10'
@@ -69,22 +62,32 @@ export async function payOrder(payments: Payments, paying: Paying): Promise<Answ
   const { guard, ...acting } = paying.acting
   const replay = await lookUpReplay(pool, acting.companyId, idempotency)
   if (replay) return replay
-  const reference = await findReference(pool, acting.companyId, orderId)
-  if (reference === null) return refuse('not_found')
-  const attemptId = attemptOf(paying, reference)
-  const { payment_method_id } = paying.payment
-  const start = { id: orderId, attempt_id: attemptId, idempotency_key: idempotency.key, payment_method_id }
+  const payable = await findPayableOrder(pool, acting.companyId, orderId)
+  if (payable === null) return refuse('not_found')
+  const payer = payerOf(paying.payment, payable.order, payable.address)
+  if (isRefusal(payer)) return payer
+  const attemptId = attemptOf(paying, payable.order.provider_reference)
+  const start = {
+    id: orderId,
+    attempt_id: attemptId,
+    idempotency_key: idempotency.key,
+    payment_method_id: paymentMethodIdOf(paying.payment),
+    installments: paying.payment.installments ?? null,
+    expires_in_minutes: expiryOf(paying.payment),
+  }
   const started = await runCommand(writer, { ...acting, guard }, startPayment, start, { reply: CREATED })
   if (isRefusal(started)) return started
   const order = JSON.parse(started.body) as OrderObject
   const found = order.payments.find((payment) => payment.attempt_id === attemptId)
   if (!found) throw new Error(`attempt ${attemptId} was started and is not there`)
-  const attempt: Attempt = { ...found, attempt_id: attemptId }
+  const attempt: Attempt = { ...found, attempt_id: attemptId, payment_method_id: start.payment_method_id }
   // What the provider was asked is recorded, whatever became of the key since.
-  const made = recordKnown(order.id, attempt) ?? (await ask(payments, { ...paying, acting }, order, attempt))
+  const made = recordKnown(order.id, attempt) ?? (await ask(payments, { ...paying, acting }, order, attempt, payer))
   if (isRefusal(made)) return made
   // Its answer is the request's.
-  return runCommand(writer, acting, recordPayment, made, { reply: CREATED, idempotency })
+  const answer = await runCommand(writer, acting, recordPayment, made, { reply: CREATED, idempotency })
+  if (!isRefusal(answer)) await cancelLatePayments(payments, acting, JSON.parse(answer.body))
+  return answer
 }
 
 /** A key and a request mean one attempt of an order, whichever process they come to and however often. */
@@ -93,9 +96,16 @@ const attemptOf = ({ idempotency: { requestHash, key } }: Paying, reference: str
 
 /** What is known of an attempt's payment; null when the provider has to be asked. */
 function recordKnown(orderId: number, payment: Attempt): RecordPaymentInput | null {
-  const { attempt_id, provider_payment_id, provider_status, status_detail, live_mode } = payment
+  const { attempt_id, provider_payment_id, provider_status, provider_status_detail, live_mode } = payment
   if (provider_payment_id === null || provider_status === null || live_mode === null) return null
-  return { id: orderId, attempt_id, provider_payment_id, provider_status, status_detail, live_mode }
+  return {
+    id: orderId,
+    attempt_id,
+    provider_payment_id,
+    provider_status,
+    status_detail: provider_status_detail,
+    live_mode,
+  }
 }
 
 /** Asks the provider for the attempt's payment. What certainly was not made is noted, so that the key is free again. */
@@ -104,12 +114,13 @@ async function ask(
   paying: Paying,
   order: OrderObject,
   attempt: Attempt,
+  payer: Payer,
 ): Promise<RecordPaymentInput | Refusal> {
   const { attempt_id } = attempt
   const giveUp = (reason: string) =>
     runCommand(payments.writer, paying.acting, refusePayment, { id: order.id, attempt_id, reason }, { reply: CREATED })
   const store = await findStore(payments.pool, order.store_alias)
-  const wanted = newPayment(order, attempt, paying.payment, payments.publicUrl)
+  const wanted = newPayment(order, attempt, { ...paying.payment, payer }, payments.publicUrl)
   let made: ProviderPayment
   try {
     made = await payments.provider.createPayment(accountOf(store), wanted)
@@ -126,15 +137,15 @@ async function ask(
   return { ...recordOf(order.id, made), attempt_id }
 }
 
-function accountOf(store: StoreAccess | null) {
+export function accountOf(store: StoreAccess | null) {
   if (!store?.accessToken) throw new ProviderMisconfigured('the store has no access token')
   return { accessToken: store.accessToken, sandbox: store.sandbox }
 }
 
 function newPayment(
   order: OrderObject,
-  { attempt_id, commission_percentage }: Attempt,
-  { payment_method_id, payer_email, token }: PayInput,
+  { attempt_id, commission_percentage, payment_method_id, expires_at }: Attempt,
+  { payer, token, installments }: Pick<PayInput, 'token' | 'installments'> & { readonly payer: Payer },
   publicUrl: string,
 ): NewPayment {
   return {
@@ -143,8 +154,10 @@ function newPayment(
     amountCents: toCents(order.total),
     applicationFeeCents: toCents(splitOf(order.total, commission_percentage).amount),
     paymentMethodId: payment_method_id,
-    payerEmail: payer_email,
+    payer,
     token: token ?? undefined,
+    installments: token ? (installments ?? 1) : undefined,
+    expiresAt: expires_at === null ? undefined : new Date(expires_at).toISOString(),
     description: `Pedido ${order.external_id ?? order.id}`,
     notificationUrl: `${publicUrl}/webhook/paymentprovider/${order.store_alias}/${order.id}`,
   }
@@ -152,9 +165,9 @@ function newPayment(
 
 const MAX_REASON = 500
 
-const reasonOf = ({ causes }: ProviderRefused): string =>
+export const reasonOf = ({ causes }: ProviderRefused): string =>
   [...causes.map(({ code, description }) => `${code}: ${description}`).join('; ')].slice(0, MAX_REASON).join('') ||
   'sem motivo informado'
 
 /** The request is one POST that creates a payment, whatever its last command finds. */
-const CREATED = { status: () => 201 }
+export const CREATED = { status: () => 201 }

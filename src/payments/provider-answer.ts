@@ -4,7 +4,9 @@ import { MAX_CENTS, toCents } from '#domain/money.ts'
 import { text } from '#domain/text.ts'
 import { printable } from '#domain/validation.ts'
 import {
+  type CardOptions,
   type NewPayment,
+  type PaymentDetails,
   type ProviderAccount,
   type ProviderCause,
   ProviderMisconfigured,
@@ -26,8 +28,43 @@ const amount = z.number().transform((value, context) => {
   return z.NEVER
 })
 
+/** Addresses are opened by buyers; what is none is not told. */
+const address = text(2_000)
+  .regex(/^https?:\/\//)
+  .nullish()
+  .catch(null)
+
+const PICTURE_CHARACTERS = 64 * 1024
+const picture = text(PICTURE_CHARACTERS)
+  .regex(/^[A-Za-z0-9+/]+=*$/)
+  .nullish()
+  .catch(null)
+
+/** What is needed to pay, and what a card was: whatever of it cannot be read is not told. */
+const detailed = z.object({
+  point_of_interaction: z
+    .object({
+      transaction_data: z.object({ qr_code: text(1_000), qr_code_base64: picture, ticket_url: address }),
+    })
+    .nullish()
+    .catch(null),
+  transaction_details: z
+    .object({
+      barcode: z.object({ content: text(100) }),
+      digitable_line: text(100).nullish().catch(null),
+      external_resource_url: address,
+    })
+    .nullish()
+    .catch(null),
+  card: z
+    .object({ last_four_digits: text(4).nullish().catch(null) })
+    .nullish()
+    .catch(null),
+  installments: z.int().min(1).max(99).nullish().catch(null),
+})
+
 /** What is read of a payment, as the provider's API shows it; the rest of its many fields is let be. */
-const payment = z.object({
+const payment = detailed.extend({
   id: identifier,
   status: text(100),
   status_detail: text(200).nullish().catch(null),
@@ -35,6 +72,8 @@ const payment = z.object({
   transaction_amount: amount,
   currency_id: text(10).nullish(),
   live_mode: z.boolean().nullish(),
+  transaction_amount_refunded: amount.nullish(),
+  date_last_updated: z.iso.datetime({ offset: true }).nullish().catch(null),
   metadata: z.object({ attempt_id: z.uuid().nullable().catch(null) }).nullish(),
 })
 
@@ -57,7 +96,58 @@ function present(found: z.infer<typeof payment>, { sandbox }: Pick<ProviderAccou
     attemptId: found.metadata?.attempt_id ?? null,
     amountCents: (found.currency_id ?? CURRENCY) === CURRENCY ? found.transaction_amount : null,
     liveMode: found.live_mode ?? !sandbox,
+    refundedCents: found.transaction_amount_refunded ?? 0,
+    changedAt: found.date_last_updated ? new Date(found.date_last_updated).toISOString() : null,
+    details: detailsOf(found),
   }
+}
+
+function detailsOf(found: z.infer<typeof detailed>): PaymentDetails {
+  const { point_of_interaction, transaction_details, card, installments } = found
+  const pix = point_of_interaction?.transaction_data
+  if (pix) {
+    const { qr_code, qr_code_base64 = null, ticket_url = null } = pix
+    return { pix: { qr_code, qr_code_base64, ticket_url } }
+  }
+  if (transaction_details) {
+    const { barcode, digitable_line = null, external_resource_url: ticket_url = null } = transaction_details
+    return { boleto: { barcode: barcode.content, digitable_line, ticket_url } }
+  }
+  const last_four = card?.last_four_digits ?? null
+  return last_four === null ? {} : { card: { last_four, installments: installments ?? null } }
+}
+
+const refund = z.object({ id: identifier, payment_id: identifier, amount })
+
+/** The id of a refund that was made. @throws z.ZodError when the answer is not what the provider's API describes. */
+export const readRefund = (answer: unknown): string => refund.parse(answer).id
+
+/** Every account takes some. */
+const methods = z.array(z.object({ id: text(60), status: text(60).nullish() })).min(1)
+
+/** The means of payment that are in use. @throws z.ZodError when the answer is not what the provider's API describes. */
+export const readMethods = (answer: unknown): string[] =>
+  methods.parse(answer).flatMap(({ id, status }) => ((status ?? 'active') === 'active' ? [id] : []))
+
+const cards = z.array(
+  z.object({
+    payment_method_id: text(60),
+    payer_costs: z.array(
+      z.object({ installments: z.int().min(1).max(99), installment_amount: amount, total_amount: amount }),
+    ),
+  }),
+)
+
+/** Null of a card that the provider does not know. @throws z.ZodError when the answer is not what the provider's API describes. */
+export function readCardOptions(answer: unknown): CardOptions | null {
+  const [card] = cards.parse(answer)
+  if (!card) return null
+  const installments = card.payer_costs.map(({ installments, installment_amount, total_amount }) => ({
+    installments,
+    installmentCents: installment_amount,
+    totalCents: total_amount,
+  }))
+  return { brand: card.payment_method_id, installments }
 }
 
 /** @throws z.ZodError when the answer is not what the provider's API describes. */

@@ -1,9 +1,21 @@
-import { MercadoPagoConfig, Payment } from 'mercadopago'
-import { Agent, type Dispatcher } from 'undici'
+import { buildError, MercadoPagoConfig, Payment, PaymentMethod, PaymentRefund } from 'mercadopago'
+import { Agent, type Dispatcher, fetch } from 'undici'
+import { fromCents } from '#domain/money.ts'
+import { isCpf } from '#domain/tax-number.ts'
 import { createTurns, type TurnLimits } from '#lib/turns.ts'
-import { providerError, readMade, readPayment, readSearch, statusOf } from './provider-answer.ts'
+import {
+  providerError,
+  readCardOptions,
+  readMade,
+  readMethods,
+  readPayment,
+  readRefund,
+  readSearch,
+  statusOf,
+} from './provider-answer.ts'
 import {
   type NewPayment,
+  type Payer,
   type PaymentProvider,
   type ProviderAccount,
   ProviderMisconfigured,
@@ -31,7 +43,7 @@ interface ProviderClient extends PaymentProvider {
 }
 
 /** One call of the SDK, with everything that bounds it already set. */
-type Call = (payments: Payment) => Promise<unknown>
+type Call = (config: MercadoPagoConfig, dispatcher: Dispatcher) => Promise<unknown>
 
 /**
  * The payment provider through its official SDK. Every call ends within the time-out, nothing is repeated here, and what
@@ -54,16 +66,17 @@ export function createProviderClient({
     const release = await turns.enter(accessToken, deadline.signal)
     try {
       if (!release) throw new ProviderUnavailable('too many calls wait for the provider')
+      const dispatcher = transport.until(deadline.signal)
       const options = {
         timeout: Math.max(1, timeout_ms - (performance.now() - started)),
         maxRetries: 0,
         // The SDK hands what it does not know over to `fetch`.
         redirect: 'error',
-        dispatcher: transport.until(deadline.signal),
+        dispatcher,
         headers: { Authorization: `Bearer ${accessToken}`, 'Accept-Encoding': 'identity' },
       }
       // One configuration per call: the SDK keeps the options of a call for all that follow.
-      return read(await call(new Payment(new MercadoPagoConfig({ accessToken, options }))))
+      return read(await call(new MercadoPagoConfig({ accessToken, options }), dispatcher))
     } finally {
       clearTimeout(timer)
       release?.()
@@ -73,10 +86,10 @@ export function createProviderClient({
   return {
     async createPayment(account, payment) {
       const requestOptions = { idempotencyKey: payment.attemptId }
-      const secrets = [account.accessToken, payment.token].filter((secret) => secret !== undefined)
+      const secrets = secretsOf(account, payment)
       return answerOf(
         account,
-        (payments) => payments.create({ body: bodyOf(payment), requestOptions }),
+        (config) => new Payment(config).create({ body: bodyOf(payment), requestOptions }),
         (answer) => readMade(answer, account, payment),
       ).catch((error: unknown) => {
         throw providerError(error, secrets)
@@ -84,19 +97,64 @@ export function createProviderClient({
     },
 
     async getPayment(account, id) {
-      const call: Call = (payments) => payments.get({ id }).catch(nullIfUnknown)
+      const call: Call = (config) => new Payment(config).get({ id }).catch(nullIfUnknown)
       return answerOf(account, call, (answer) => (answer === null ? null : readPayment(answer, account))).catch(fail)
+    },
+
+    async createRefund(account, { refundId, paymentId, amountCents }) {
+      const requestOptions = { idempotencyKey: refundId }
+      const body = { amount: asNumber(amountCents) }
+      const call: Call = (config) => new PaymentRefund(config).create({ payment_id: paymentId, body, requestOptions })
+      return answerOf(account, call, readRefund).catch((error: unknown) => {
+        throw providerError(error, [account.accessToken])
+      })
+    },
+
+    async cancelPayment(account, id) {
+      // Answered 400 for what no longer waits: then it counts as what it has become.
+      const call: Call = (config) =>
+        new Payment(config).cancel({ id }).catch((error: unknown) => {
+          nullIfUnknown(error)
+          return new Payment(config).get({ id })
+        })
+      return answerOf(account, call, (answer) => readPayment(answer, account)).catch(fail)
     },
 
     async findPayments(account, external_reference) {
       const options = { external_reference, sort: 'date_created', criteria: 'desc', limit: FOUND_PAYMENTS } as const
-      const call: Call = (payments) => payments.search({ options })
+      const call: Call = (config) => new Payment(config).search({ options })
       return answerOf(account, call, (answer) => readSearch(answer, account, external_reference)).catch(fail)
+    },
+
+    async getPaymentMethods(account) {
+      return answerOf(account, (config) => new PaymentMethod(config).get(), readMethods).catch(fail)
+    },
+
+    async getCardOptions(account, amountCents, bin) {
+      const query = new URLSearchParams({ amount: fromCents(amountCents), bin })
+      const call: Call = (_config, dispatcher) =>
+        getJson(`/v1/payment_methods/installments?${query}`, account, dispatcher).catch(noneIfUnknown)
+      return answerOf(account, call, readCardOptions).catch(fail)
     },
 
     close: () => transport.close(),
   }
 }
+
+/** What the SDK has no call for, at the address that the dispatcher leads away from as it does the SDK's. */
+async function getJson(path: string, { accessToken }: ProviderAccount, dispatcher: Dispatcher): Promise<unknown> {
+  const headers = { Authorization: `Bearer ${accessToken}`, 'Accept-Encoding': 'identity' }
+  const response = await fetch(`https://api.mercadopago.com${path}`, { dispatcher, headers, redirect: 'error' })
+  const body = await response.json().catch(() => ({}))
+  if (!response.ok) throw buildError(response.status, body as Record<string, unknown>)
+  return body
+}
+
+/** What no text of the provider's may repeat: credentials, the card, and who pays. */
+const secretsOf = ({ accessToken }: ProviderAccount, { token, payer }: NewPayment): string[] =>
+  [accessToken, token, payer.email, payer.document, payer.name, payer.address?.zip_code, payer.address?.street].filter(
+    (secret) => typeof secret === 'string',
+  )
 
 /** A refusal is an answer to what was sent; a question cannot be refused. */
 function fail(error: unknown): never {
@@ -111,6 +169,12 @@ function nullIfUnknown(error: unknown): null {
   throw error
 }
 
+/** As an empty list, which the provider answers too. */
+function noneIfUnknown(error: unknown): [] {
+  nullIfUnknown(error)
+  return []
+}
+
 /** Cents as the JSON number that the provider wants: the double nearest to it, which is printed with two decimals at most. */
 const asNumber = (cents: number): number => cents / 100
 
@@ -119,14 +183,36 @@ function bodyOf(payment: NewPayment) {
     transaction_amount: asNumber(payment.amountCents),
     description: payment.description,
     payment_method_id: payment.paymentMethodId,
-    ...(payment.token === undefined ? {} : { token: payment.token, installments: 1 }),
-    payer: { email: payment.payerEmail },
+    ...(payment.token === undefined ? {} : { token: payment.token, installments: payment.installments ?? 1 }),
+    // The provider wants an offset in digits.
+    ...(payment.expiresAt === undefined ? {} : { date_of_expiration: payment.expiresAt.replace('Z', '+00:00') }),
+    payer: payerOf(payment.payer),
     external_reference: payment.orderReference,
     notification_url: payment.notificationUrl,
     ...(payment.applicationFeeCents > 0 ? { application_fee: asNumber(payment.applicationFeeCents) } : {}),
     metadata: { attempt_id: payment.attemptId },
   }
 }
+
+function payerOf({ email, name, document, address }: Payer) {
+  const [first_name = '', ...rest] = (name ?? '').split(/\s+/)
+  return {
+    email,
+    // A boleto demands both; who has one name only is called by it twice.
+    ...(name === null ? {} : { first_name, last_name: rest.join(' ') || first_name }),
+    ...(document === null ? {} : { identification: { type: isCpf(document) ? 'CPF' : 'CNPJ', number: document } }),
+    ...(address === null ? {} : { address: addressOf(address) }),
+  }
+}
+
+const addressOf = ({ zip_code, street, number, neighborhood, city, state }: NonNullable<Payer['address']>) => ({
+  zip_code,
+  street_name: street,
+  street_number: number,
+  neighborhood,
+  city,
+  federal_unit: state,
+})
 
 /** Answers beyond this are no answers of the provider; a page of a hundred payments has half of it. */
 const MAX_ANSWER_BYTES = 2 * 1024 * 1024

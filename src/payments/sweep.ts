@@ -1,9 +1,14 @@
 import type { Pool } from 'pg'
+import { refusePayment } from '#commands/orders/payment-attempts.ts'
+import { isPending } from '#domain/orders.ts'
+import { asSystem, runAsSystem } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { isOutage } from '#postgres/outage.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 import type { PaymentObject } from '#projections/order-payments.ts'
+import { isOpen } from '#projections/order-payments.ts'
+import type { RefundObject } from '#projections/order-refunds.ts'
 import { findStore } from '#queries/stores.ts'
 import { applyPayment, fits } from './apply-payment.ts'
 import {
@@ -12,6 +17,7 @@ import {
   type ProviderPayment,
   ProviderUnavailable,
 } from './provider-port.ts'
+import { giveBack } from './refund-order.ts'
 
 /** Longest and shortest time between two looks for what is due. */
 const SLOWEST_MS = 30_000
@@ -70,7 +76,8 @@ export function startSweep(options: SweepOptions, every_ms = everyMs(options.sch
 export async function sweepOnce(options: SweepOptions, stopping: AbortSignal): Promise<number> {
   let applied = 0
   while (!stopping.aborted) {
-    const claims = await claimSweeps(options.pool, options.schedule, BATCH)
+    const due = await claimSweeps(options.pool, options.schedule, BATCH)
+    const claims = due.length > 0 ? due : await claimExpired(options.pool, options.schedule, BATCH)
     if (claims.length === 0) break
     const results = await Promise.all(claims.map((claim) => deal(options, claim)))
     for (const result of results) applied += result ?? 0
@@ -99,13 +106,39 @@ async function lookAt({ pool, writer, provider }: SweepOptions, claim: SweepClai
   if (!store) throw new Error(`order ${orderId} is of a store that is not there`)
   const { sandbox } = store
   const account = { accessToken: store.accessToken ?? '', sandbox }
+  for (const refund of claim.refunds.filter(({ status }) => status === 'pending'))
+    await giveBack({ writer, provider }, { acting: asSystem(companyId), orderId, account }, refund)
   let applied = 0
-  for await (const payment of paymentsOf(provider, account, claim)) {
-    if (!fits(payment, { reference, totalCents, sandbox })) continue
+  const heard = new Set<string | null>()
+  for await (const found of paymentsOf(provider, account, claim)) {
+    if (!fits(found, { reference, totalCents, sandbox })) continue
+    heard.add(found.attemptId)
+    const payment = isOver(claim, found) ? await provider.cancelPayment(account, found.id) : found
     const result = await applyPayment(writer, { companyId, orderId, requestId: null }, payment)
     if ('outcome' in result && result.outcome === 'applied') applied += 1
   }
+  for (const { attempt_id, provider_payment_id, ...attempt } of claim.payments.filter(isOpen)) {
+    if (attempt_id === null || provider_payment_id !== null || heard.has(attempt_id)) continue
+    // Whoever repeats the call is refused by the provider too, which is told the same end.
+    if (hasExpired(claim, attempt))
+      await runAsSystem(writer, companyId, refusePayment, { id: orderId, attempt_id, reason: EXPIRED })
+  }
   return applied
+}
+
+const EXPIRED = 'o prazo de pagamento passou'
+
+const hasExpired = ({ lookedAt }: SweepClaim, { expires_at }: Pick<PaymentObject, 'expires_at'>): boolean =>
+  expires_at !== null && Date.parse(expires_at) <= Date.parse(lookedAt)
+
+/** Whether a payment waits that is no longer waited for: its time is over, or its order cancelled. */
+function isOver(claim: SweepClaim, payment: ProviderPayment): boolean {
+  if (!isPending(payment.status)) return false
+  const known = claim.payments.find(
+    ({ provider_payment_id, attempt_id }) =>
+      provider_payment_id === payment.id || (attempt_id !== null && attempt_id === payment.attemptId),
+  )
+  return claim.isCancelled || (known !== undefined && hasExpired(claim, known))
 }
 
 const isPassing = (error: unknown): boolean =>
@@ -138,7 +171,21 @@ interface SweepClaim {
   readonly totalCents: number
   /** As they are known. */
   readonly payments: readonly PaymentObject[]
+  readonly refunds: readonly RefundObject[]
+  /** By its store. */
+  readonly isCancelled: boolean
+  /** The database's clock. */
+  readonly lookedAt: string
+  /** Whether it was due because a time to pay is over. */
+  readonly isExpired: boolean
 }
+
+/** What is told of the orders that were claimed. */
+const CLAIMED = `
+    select o.company_id as "companyId", o.id as "orderId", o.store_alias as "storeAlias", o.total_cents as "totalCents",
+           o.provider_reference as reference, o.doc -> 'payments' as payments, o.doc -> 'refunds' as refunds,
+           o.doc ->> 'cancelled_at' is not null as "isCancelled", clock_timestamp() as "lookedAt"
+    from claimed c join orders o on o.company_id = c.company_id and o.id = c.order_id`
 
 /** Longest time that an order is dealt with: two calls of the provider for each of its payments, and waiting for a turn. */
 const LEASE_SECONDS = 300
@@ -177,16 +224,47 @@ const CLAIM = {
           and (w.attempted_at <> excluded.attempted_at or w.passes < excluded.claimed_passes)
       returning company_id, order_id
     )
-    select o.company_id as "companyId", o.id as "orderId", o.store_alias as "storeAlias", o.total_cents as "totalCents",
-           o.provider_reference as reference, o.doc -> 'payments' as payments
-    from claimed c join orders o on o.company_id = c.company_id and o.id = c.order_id`,
+    ${CLAIMED}`,
+}
+
+/**
+ * Leases orders with something that waits though the time to pay is over, whatever the schedule says. They stay due until
+ * the provider has ended it, and are looked at again after a while.
+ */
+const CLAIM_EXPIRED = {
+  name: 'claim_expired_orders',
+  text: `
+    with due as (
+      select o.company_id, o.id, o.attempted_at, o.expires_at
+      from orders o
+      left join payment_sweeps w on w.company_id = o.company_id and w.order_id = o.id
+      where o.expires_at > now() - make_interval(secs => $1) and o.expires_at <= now()
+        and (w.leased_until is null or w.leased_until < now())
+      order by o.expires_at
+      limit $2
+    ), claimed as (
+      insert into payment_sweeps as w (company_id, order_id, attempted_at, claimed_passes, leased_until)
+      select company_id, id, attempted_at, 0, clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})
+      from due order by company_id, id
+      on conflict (company_id, order_id) do update
+        set leased_until = excluded.leased_until, claimed_passes = w.passes
+        where w.leased_until is null or w.leased_until < clock_timestamp()
+      returning company_id, order_id
+    )
+    ${CLAIMED}`,
 }
 
 /** `schedule`: seconds after the attempt, ascending. */
 export async function claimSweeps(pool: Pool, schedule: readonly number[], limit: number): Promise<SweepClaim[]> {
   const window = (schedule.at(-1) ?? 0) + GRACE_SECONDS
   const { rows } = await pool.query<SweepClaim>({ ...CLAIM, values: [schedule, window, limit] })
-  return rows
+  return rows.map((claim) => ({ ...claim, isExpired: false }))
+}
+
+async function claimExpired(pool: Pool, schedule: readonly number[], limit: number): Promise<SweepClaim[]> {
+  const window = (schedule.at(-1) ?? 0) + GRACE_SECONDS
+  const { rows } = await pool.query<SweepClaim>({ ...CLAIM_EXPIRED, values: [window, limit] })
+  return rows.map((claim) => ({ ...claim, isExpired: true }))
 }
 
 /** Before an order is looked at again that could not be: others come first. */
@@ -195,15 +273,15 @@ const RETRY_SECONDS = 120
 /** Ends the lease: the moment is dealt with, or will be taken again. */
 async function endSweep(
   pool: Pool,
-  { companyId, orderId }: SweepClaim,
+  { companyId, orderId, isExpired }: SweepClaim,
   { isDone }: { readonly isDone: boolean },
 ): Promise<void> {
   await pool.query({
     name: 'end_payment_sweep',
-    text: `update payment_sweeps set leased_until = case when $3 then null else clock_timestamp() + make_interval(secs => ${RETRY_SECONDS}) end,
+    text: `update payment_sweeps set leased_until = case when $3 and not $4 then null else clock_timestamp() + make_interval(secs => ${RETRY_SECONDS}) end,
                passes = case when $3 then claimed_passes else passes end
            where company_id = $1 and order_id = $2`,
-    values: [companyId, orderId, isDone],
+    values: [companyId, orderId, isDone, isExpired],
   })
 }
 

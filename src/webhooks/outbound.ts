@@ -44,6 +44,13 @@ const OUTBOUND: Partial<Record<EventName, readonly WebhookEvent[]>> = {
   OfflineSaleCompleted: ['sale.completed'],
   OfflineSaleCancelled: ['sale.cancelled'],
   SaleCancelled: ['sale.cancelled'],
+  OrderPlaced: ['order.created'],
+  OrderPaid: ['order.paid'],
+  OrderRefunded: ['order.refunded'],
+  OrderPartiallyRefunded: ['order.refunded'],
+  OrderCancelled: ['order.cancelled'],
+  OrderCancelledByStore: ['order.cancelled'],
+  OrderExpired: ['order.expired'],
 }
 
 /**

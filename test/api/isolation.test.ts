@@ -106,7 +106,10 @@ describe("another company's records", () => {
       ['GET', '/sales/ID', theirs.sale],
       ['POST', '/sales/ID/cancel', theirs.sale, { reason: 'x' }],
       ['GET', '/orders/ID', theirs.order],
-      ['POST', '/orders/ID/payments', theirs.order, { payment_method_id: 'pix', payer_email: 'ana@example.com' }],
+      ['GET', '/orders/ID/payment-options', theirs.order],
+      ['POST', '/orders/ID/refunds', theirs.order, {}],
+      ['POST', '/orders/ID/cancel', theirs.order, {}],
+      ['POST', '/orders/ID/payments', theirs.order, { method: 'pix', payer: { email: 'ana@example.com' } }],
     ]
     for (const [method, path, id, body] of routes) {
       await expectAlike(

@@ -94,7 +94,7 @@ describe('orders', () => {
     expect(cancelled.body.data).to.include({ status: 'cancelled', cancel_reason: 'Desistência' })
     expect(cancelled.body.data.cancelled_at).to.match(LOCAL_TIME)
     expect((await cancel()).text).to.equal(cancelled.text)
-    const pix = { payment_method_id: 'pix', payer_email: 'ana@example.com' }
+    const pix = { method: 'pix', payer: { email: 'ana@example.com' } }
     expectInvalid(await company.post(`/orders/${id}/payments`, pix, { 'idempotency-key': 'k' }), ['status'])
     expect(idsIn(await company.get('/orders?status=cancelled'))).to.deep.equal([id])
     expectProblem(await (await api.company()).post(`/orders/${id}/cancel`, {}), 404, 'not_found')
@@ -184,7 +184,7 @@ describe('orders', () => {
   it('answers another company’s order as one that does not exist [ORDER-2]', async () => {
     const { id } = (await place()).body.data
     const theirs = await api.company()
-    const payment = { payment_method_id: 'pix', payer_email: 'ana@example.com' }
+    const payment = { method: 'pix', payer: { email: 'ana@example.com' } }
     for (const target of [id, 9_000_001]) {
       expectProblem(await theirs.get(`/orders/${target}`), 404, 'not_found')
       expectProblem(

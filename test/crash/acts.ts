@@ -114,7 +114,7 @@ const order: Act = async (stage) => {
   const items = [{ description: 'Cesta', quantity: '1', unit_price: '46.30' }]
   const placed = await made(stage, '/orders', { store_alias: shop.alias, customer: { name: 'Ana' }, items })
   book.orders.add(placed.id)
-  const payment = { payment_method_id: 'visa', payer_email: 'ana@example.com', token: 'APRO' }
+  const payment = { method: 'card', brand: 'visa', token: 'APRO', payer: { email: 'ana@example.com' } }
   expect(await made(stage, `/orders/${placed.id}/payments`, payment)).to.include({ id: placed.id, status: 'paid' })
   book.paid.set(placed.id, placed.provider_reference)
 }

@@ -22,15 +22,21 @@ const ROOT = process.cwd()
 const EXPECTED: Readonly<Record<string, string>> = {
   'A store': '{"alias":"minha-loja","enabled":true,"has_notification_secret":true}\n{"delivery":"send","signs":true}\n',
   'An order': '{"status":"pending","total":"99.90","payment":null}\n',
-  'A payment': '{"status":"pending","payment":"pending"}\n',
+  'A payment':
+    '{"status":"pending","payment":{"status":"pending","status_detail":"Aguardando o pagamento do comprador.",' +
+    '"pix":["expires_at","qr_code","qr_code_base64","ticket_url"]}}\n' +
+    '[["pix","card","boleto"],"visa",{"installments":2,"installment_amount":"51.45","total_amount":"102.90"}]\n',
   'The buyer pays':
     '{"processed":true,"status":"paid","message":"Notificação processada."}\n' +
     '{"status":"paid","released":true,"commission":{"percentage":"5.00","amount":"5.00","store_amount":"94.90"}}\n',
+  'Giving back':
+    '{"status":"paid","refunded_total":"30.00","partially_refunded":true,"commission":"1.50"}\n' +
+    '["paid","open"]\n["paid","won"]\n',
   'Repeated, forged and lost':
     '[true,true,true]\n[401,"invalid_signature"]\n[400,"invalid_notification"]\n' +
     '[200,"O modo da notificação (live_mode) não é o da loja."]\n{"status":"paid","payments":1}\n' +
     '[200,"applied"]\n[200,"duplicate"]\n[200,"ignored"]\n[400,"refused"]\n[401,"refused"]\n' +
-    '{"delivery":"lose","signs":true}\n["refunded",null]\n',
+    '{"delivery":"lose","signs":true}\n["charged_back",null]\n',
 }
 
 describe('the guide for online stores', function () {

@@ -1,8 +1,25 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { carrierOf, judge, ORDER_STATUSES, type OrderStatus, orderStatusOf, statusOfProvider } from '#domain/orders.ts'
+import {
+  carrierOf,
+  disputeAfter,
+  judge,
+  ORDER_STATUSES,
+  type OrderStatus,
+  orderStatusOf,
+  type PaymentState,
+  readStatus,
+} from '#domain/orders.ts'
 
 const payment = (provider_payment_id: string | null, status: OrderStatus) => ({ provider_payment_id, status })
+
+const state = (status: OrderStatus, changes: Partial<PaymentState> = {}): PaymentState => ({
+  status,
+  dispute: null,
+  refundedCents: 0,
+  changedAt: null,
+  ...changes,
+})
 
 describe('the provider’s statuses', () => {
   for (const [theirs, ours] of [
@@ -10,20 +27,29 @@ describe('the provider’s statuses', () => {
     ['pending', 'pending'],
     ['in_process', 'pending'],
     ['authorized', 'pending'],
-    ['in_mediation', 'pending'],
+    ['in_mediation', 'paid'],
     ['rejected', 'failed'],
     ['cancelled', 'cancelled'],
     ['refunded', 'refunded'],
     ['charged_back', 'refunded'],
   ] as const) {
-    it(`${theirs} is ${ours} [ORDER-3]`, () => expect(statusOfProvider(theirs)).to.equal(ours))
+    it(`${theirs} is ${ours} [ORDER-3]`, () => expect(readStatus(theirs, null)?.status).to.equal(ours))
   }
 
   it('that were never heard of are none of ours', () => {
     for (const status of ['', 'APPROVED', 'partially_refunded', 'constructor', '__proto__']) {
-      expect(statusOfProvider(status), status).to.equal(null)
+      expect(readStatus(status, null), status).to.equal(null)
     }
   })
+
+  for (const [status, detail, told] of [
+    ['in_mediation', 'pending', { status: 'paid', dispute: 'open' }],
+    ['charged_back', 'in_process', { status: 'refunded', dispute: 'open' }],
+    ['charged_back', 'settled', { status: 'refunded', dispute: 'lost' }],
+    ['charged_back', 'reimbursed', { status: 'paid', dispute: 'won' }],
+  ] as const)
+    it(`${status} (${detail}) is ${told.status}, its dispute ${told.dispute} [ORDER-14]`, () =>
+      expect(readStatus(status, detail)).to.deep.equal(told))
 })
 
 describe('moves of a payment', () => {
@@ -39,13 +65,40 @@ describe('moves of a payment', () => {
     it(`from ${before}: ${forward[before].join(', ') || 'none'} [ORDER-4]`, () => {
       for (const told of ORDER_STATUSES) {
         const expected = told === before ? 'duplicate' : forward[before].includes(told) ? 'applied' : 'stale'
-        expect(judge(before, told), told).to.equal(expected)
+        expect(judge(state(before), state(told)), told).to.equal(expected)
       }
     })
   }
 
   it('begin anywhere: a notification may have been lost', () => {
-    for (const told of ORDER_STATUSES) expect(judge(null, told)).to.equal('applied')
+    for (const told of ORDER_STATUSES) expect(judge(null, state(told))).to.equal('applied')
+  })
+
+  it('give back more and more, whatever comes late [ORDER-11]', () => {
+    const part = (refundedCents: number, changedAt: number | null = null) => state('paid', { refundedCents, changedAt })
+    expect(judge(part(0), part(100))).to.equal('applied')
+    expect(judge(part(100), part(100))).to.equal('duplicate')
+    expect(judge(part(200), part(100))).to.equal('stale')
+    expect(judge(part(100, 5), part(200, 4))).to.equal('stale')
+  })
+
+  it('come back from a dispute that is won, if that is news, and from nothing else [ORDER-14]', () => {
+    const lost = state('refunded', { dispute: 'lost', changedAt: 5 })
+    expect(judge(lost, state('paid', { dispute: 'won', changedAt: 6 }))).to.equal('applied')
+    expect(judge(lost, state('paid', { changedAt: 6 }))).to.equal('applied')
+    expect(judge(lost, state('paid', { changedAt: 4 }))).to.equal('stale')
+    expect(judge(lost, state('paid'))).to.equal('stale')
+    expect(judge(state('refunded', { changedAt: 5 }), state('paid', { changedAt: 6 }))).to.equal('stale')
+  })
+
+  it('end a mediation for the shop when the payment is approved after it, against it when it is given back [ORDER-14]', () => {
+    const open = state('paid', { dispute: 'open', changedAt: 5 })
+    expect(judge(state('paid'), open)).to.equal('applied')
+    const [before, after] = [4, 6].map((changedAt) => state('paid', { changedAt })) as [PaymentState, PaymentState]
+    expect([judge(open, after), disputeAfter(open, after)]).to.deep.equal(['applied', 'won'])
+    expect([judge(open, before), disputeAfter(open, before)]).to.deep.equal(['duplicate', 'open'])
+    expect(disputeAfter(open, state('refunded', { changedAt: 6 }))).to.equal('lost')
+    expect(judge({ ...open, dispute: 'won' }, open)).to.equal('stale')
   })
 })
 
@@ -116,7 +169,7 @@ describe('any news in any order', () => {
           const states = lives[of] ?? []
           const told = states[Math.min(at, states.length - 1)] as OrderStatus
           const before = known.get(of) ?? null
-          if (judge(before, told) === 'applied') known.set(of, told)
+          if (judge(before && state(before), state(told)) === 'applied') known.set(of, told)
         }
         for (const { of, at } of news) tell(of, at)
         for (const of of last) tell(of, Number.POSITIVE_INFINITY)

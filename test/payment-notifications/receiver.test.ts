@@ -41,7 +41,7 @@ describe('the receiver of payment notifications', () => {
       ['pending', 'pending'],
       ['in_process', 'pending'],
       ['authorized', 'pending'],
-      ['in_mediation', 'pending'],
+      ['in_mediation', 'paid'],
       ['rejected', 'failed'],
       ['cancelled', 'cancelled'],
       ['refunded', 'refunded'],

@@ -31,6 +31,16 @@ export function stubProvider(): StubProvider {
     asked: [],
     before: () => {},
     createPayment: () => Promise.reject(new Error('no payment is made here')),
+    createRefund: () => Promise.reject(new Error('nothing is given back here')),
+    async cancelPayment(_account, id) {
+      const payment = stub.payments.get(id)
+      if (!payment) throw new Error('no such payment')
+      const ended = payment.status === 'pending' ? { ...payment, status: 'cancelled' } : payment
+      stub.payments.set(id, ended)
+      return ended
+    },
+    getPaymentMethods: () => Promise.reject(new Error('nobody asks how to pay here')),
+    getCardOptions: () => Promise.reject(new Error('nobody asks how to pay here')),
     async getPayment(_account, id) {
       stub.asked.push(id)
       await stub.before()
@@ -140,6 +150,9 @@ export const paymentOf = (order: OrderObject, changes: Partial<ProviderPayment> 
   attemptId: order.payments[0]?.attempt_id ?? null,
   amountCents: 4630,
   liveMode: false,
+  refundedCents: 0,
+  changedAt: null,
+  details: {},
   ...changes,
 })
 

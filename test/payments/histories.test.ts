@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { MOVES, type Move, type SandboxPayment } from '#demo/provider-sandbox/book.ts'
 import { FORGERIES, forgery } from '#demo/provider-sandbox/control.ts'
 import { type Sandbox, startSandbox } from '#demo/provider-sandbox/server.ts'
-import { judge, statusOfProvider } from '#domain/orders.ts'
+import { type OrderStatus, readStatus } from '#domain/orders.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
 import type { Writer } from '#ledger/write/writer.ts'
@@ -29,7 +29,18 @@ type Action =
   | { do: 'tell'; payments: number[]; writes: (Crash | null)[] }
   /** All at once: a payment moves while it is told of. */
   | { do: 'race'; payment: number; move: Move; times: number }
+  /** Money is given back through the service; it may crash, be asked for again or at once. */
+  | { do: 'refund'; cents: number | null; provider?: Crash; writes: (Crash | null)[]; times: number }
+  /** The shop gives back a part at the provider's site. */
+  | { do: 'part'; payment: number; cents: number }
+  | { do: 'cancel' }
   | { do: 'forge'; payment: number; lies: (typeof FORGERIES)[number][] }
+
+const RANK: Readonly<Record<OrderStatus, number>> = { pending: 0, failed: 1, cancelled: 1, paid: 2, refunded: 3 }
+
+const statusOf = ({ status, status_detail }: SandboxPayment) => readStatus(status, status_detail)?.status
+
+const cents = (amount: number): number => Math.round(amount * 100)
 
 const crash = fc.constantFrom<Crash>('before', 'after')
 const payment = fc.nat(5)
@@ -59,6 +70,24 @@ const action: fc.Arbitrary<Action> = fc.oneof(
     weight: 2,
     arbitrary: fc.record({ do: fc.constant('race' as const), payment, move, times: fc.integer({ min: 1, max: 4 }) }),
   },
+  {
+    weight: 4,
+    arbitrary: fc.record(
+      {
+        do: fc.constant('refund' as const),
+        cents: fc.option(fc.constantFrom(1, 333, 1000, 4630)),
+        provider: crash,
+        writes,
+        times: fc.constantFrom(1, 2, 12),
+      },
+      { requiredKeys: ['do', 'cents', 'writes', 'times'] },
+    ),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ do: fc.constant('part' as const), payment, cents: fc.constantFrom(1, 333, 2000) }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('cancel' as const) }) },
   {
     weight: 2,
     arbitrary: fc.record({
@@ -106,6 +135,13 @@ describe('an order, whatever happens to its payments and to the news of them,', 
         if (fault === 'after') throw new ProviderUnavailable('crashed after the payment')
         return made
       },
+      async createRefund(...args) {
+        const fault = providerFaults.shift()
+        if (fault === 'before') throw new ProviderUnavailable('crashed before the refund')
+        const made = await client.createRefund(...args)
+        if (fault === 'after') throw new ProviderUnavailable('crashed after the refund')
+        return made
+      },
     }
     shop = await openShop(database.url, { provider, wrapWriter: crashing, log: () => {} })
     alias = await shop.store({ secret: SECRET })
@@ -131,7 +167,8 @@ describe('an order, whatever happens to its payments and to the news of them,', 
   async function pay(order: OrderObject, { token, provider, writes, isRepeated }: Action & { do: 'pay' }) {
     const before = ofOrder(order).length
     const headers = { 'idempotency-key': `key-${++keys}` }
-    const body = { payment_method_id: token ? 'visa' : 'pix', payer_email: 'maria@example.com', token }
+    const payer = { email: 'maria@example.com' }
+    const body = token ? { method: 'card', brand: 'visa', token, payer } : { method: 'pix', payer }
     const post = (): Promise<Reply> => shop.company.post(`/orders/${order.id}/payments`, body, headers)
     writerFaults.push(...writes)
     if (provider) providerFaults.push(provider)
@@ -139,9 +176,27 @@ describe('an order, whatever happens to its payments and to the news of them,', 
     writerFaults.length = 0
     providerFaults.length = 0
     if (isRepeated && status === 503) status = (await post()).status
-    expect(status).to.be.oneOf([201, 409, 503])
+    expect(status).to.be.oneOf([201, 409, 422, 503])
     // Asked once or twice, whatever crashed in between: one charge at most.
     expect(ofOrder(order).length - before).to.be.at.most(1)
+  }
+
+  const refundedOf = (order: OrderObject): number =>
+    ofOrder(order).reduce((sum, { transaction_amount_refunded }) => sum + cents(transaction_amount_refunded), 0)
+
+  async function refund(order: OrderObject, action: Action & { do: 'refund' }) {
+    const before = refundedOf(order)
+    const headers = { 'idempotency-key': `refund-${++keys}` }
+    const body = action.cents === null ? {} : { amount: (action.cents / 100).toFixed(2) }
+    const post = () => shop.company.post(`/orders/${order.id}/refunds`, body, headers)
+    writerFaults.push(...action.writes)
+    if (action.provider) providerFaults.push(action.provider)
+    const replies = await Promise.all(Array.from({ length: action.times }, post))
+    writerFaults.length = 0
+    providerFaults.length = 0
+    for (const { status, text } of replies) expect(status, text).to.be.oneOf([201, 409, 422, 503])
+    // However often it was asked for: once.
+    if (action.cents !== null) expect(refundedOf(order) - before).to.be.oneOf([0, action.cents])
   }
 
   async function forge(order: OrderObject, subject: SandboxPayment, as: (typeof FORGERIES)[number]) {
@@ -157,10 +212,17 @@ describe('an order, whatever happens to its payments and to the news of them,', 
 
   async function perform(order: OrderObject, action: Action): Promise<void> {
     if (action.do === 'pay') return pay(order, action)
+    if (action.do === 'refund') return refund(order, action)
+    if (action.do === 'cancel') {
+      const { status } = await shop.company.post(`/orders/${order.id}/cancel`, {})
+      expect(status).to.be.oneOf([200, 409])
+      return
+    }
     const payments = ofOrder(order)
     const pick = (n: number) => payments[n % payments.length] as SandboxPayment
     if (payments.length === 0) return
     if (action.do === 'move') void sandbox.book.move(String(pick(action.payment).id), action.move)
+    if (action.do === 'part') void sandbox.book.refund(String(pick(action.payment).id), action.cents / 100)
     if (action.do === 'forge') for (const as of action.lies) await forge(order, pick(action.payment), as)
     if (action.do === 'tell') {
       writerFaults.push(...action.writes)
@@ -177,27 +239,39 @@ describe('an order, whatever happens to its payments and to the news of them,', 
 
   /** What the provider's record says of the order. */
   function expectedStatus(order: OrderObject): string {
-    const statuses = ofOrder(order).map(({ status }) => statusOfProvider(status))
+    const statuses = ofOrder(order).map(statusOf)
     const last = order.payments.findLast((each) => each.provider_payment_id !== null)
     return (
       ['paid', 'pending', 'refunded'].find((status) => statuses.some((each) => each === status)) ??
-      last?.status ??
-      'pending'
+      (order.cancelled_at === null ? (last?.status ?? 'pending') : 'cancelled')
     )
   }
+
+  /** What the provider's record says was given or taken back of a payment. */
+  const gone = (payment: SandboxPayment): number =>
+    statusOf(payment) === 'refunded' ? 4630 : cents(payment.transaction_amount_refunded)
 
   async function assertEnd(id: number, events: readonly Envelope[]): Promise<void> {
     const order = await shop.orderNow(id)
     const known = Object.fromEntries(
       order.payments.filter((each) => each.provider_payment_id).map((each) => [each.provider_payment_id, each.status]),
     )
-    const truth = Object.fromEntries(ofOrder(order).map((each) => [String(each.id), statusOfProvider(each.status)]))
+    const truth = Object.fromEntries(ofOrder(order).map((each) => [String(each.id), statusOf(each)]))
     expect(known).to.deep.equal(truth)
     expect(order.status).to.equal(expectedStatus(order))
+    expect(cents(Number(order.refunded_total))).to.equal(ofOrder(order).reduce((sum, each) => sum + gone(each), 0))
+    expect(order.refunds.filter(({ status }) => status === 'pending')).to.deep.equal([])
     expect(order.released_at !== null).to.equal(events.some(({ type }) => type === 'OrderPaid'))
     if (order.status === 'paid') {
       expect(order.payment).to.include({ status: 'paid' })
-      expect(order.commission).to.include({ amount: '2.32', store_amount: '43.98', reversed_at: null })
+      const carrier = cents(Number(order.payment?.refunded))
+      const kept = Math.round(((4630 - carrier) * 5) / 100 + 1e-9)
+      expect(order.commission).to.include({
+        amount: '2.32',
+        store_amount: '43.98',
+        reversed_at: null,
+        refunded: ((232 - kept) / 100).toFixed(2),
+      })
     } else if (order.commission) expect(order.commission.reversed_at).to.be.a('string')
   }
 
@@ -217,10 +291,11 @@ describe('an order, whatever happens to its payments and to the news of them,', 
       if (type === 'CommissionReversed') carriers -= 1
       expect(carriers).to.be.within(0, 1)
       if (type !== 'PaymentRecorded') continue
-      const { provider_payment_id, status, attempt_id } = data as DataOf<'PaymentRecorded'>
-      const before = states.get(provider_payment_id) ?? null
-      // The same state once more only to say which attempt it was.
-      if (before !== status || attempt_id === null) expect(judge(before, status)).to.equal('applied')
+      const { provider_payment_id, status, dispute } = data as DataOf<'PaymentRecorded'>
+      const before = states.get(provider_payment_id)
+      const isBack = before === 'refunded' && status === 'paid'
+      if (isBack) expect(dispute).to.equal('won')
+      else if (before) expect(RANK[status]).to.be.at.least(RANK[before])
       states.set(provider_payment_id, status)
     }
   }

@@ -12,7 +12,7 @@ import { useDatabase } from '../support/database.ts'
 import { createMemoryProvider, type MemoryProvider } from '../support/memory-provider.ts'
 import { until } from '../support/wait.ts'
 
-const card = { payment_method_id: 'visa', payer_email: 'ana@example.com', token: 'card-token' }
+const card = { method: 'card', brand: 'visa', token: 'card-token', payer: { email: 'ana@example.com' } } as const
 
 /** Where the process may end: before and after each of its steps. */
 type CrashPoint = 'before start' | 'after start' | 'before charge' | 'after charge' | 'before record' | 'after record'

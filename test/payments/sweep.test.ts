@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { v7 as uuidv7 } from 'uuid'
+import { cancelOrder } from '#commands/orders/cancel-order.ts'
 import { startPayment } from '#commands/orders/payment-attempts.ts'
 import { SWEEP_SECONDS } from '#config/config.ts'
 import { ProviderMisconfigured, ProviderUnavailable } from '#payments/provider-port.ts'
@@ -28,7 +29,7 @@ describe('the sweep over payments', () => {
     const { pool, writer } = shop.api.core
     options = { pool, writer, provider, schedule: [0, HOUR, 24 * HOUR], log: (...line) => logged.push(line) }
     // What earlier tests left is not due.
-    await pool.query('update read.orders set attempted_at = null')
+    await pool.query('update read.orders set attempted_at = null, expires_at = null')
     provider.before = () => {}
     provider.payments.clear()
     provider.asked.length = 0
@@ -102,6 +103,40 @@ describe('the sweep over payments', () => {
     await pass(HOUR)
     expect(await sweep({ provider: foreign })).to.equal(0)
     expect(await shop.orderNow(order.id)).to.include({ status: 'pending' })
+  })
+
+  it('ends what waits when its time to pay is over, whatever the schedule says, and gives up what nobody heard of [PAY-24]', async () => {
+    const { id } = order
+    provider.payments.set('20', paymentOf(order, { id: '20', status: 'pending' }))
+    const slow = { schedule: [24 * HOUR, 25 * HOUR] }
+    const later = { id, idempotency_key: null, payment_method_id: 'pix', expires_in_minutes: 30 }
+    for (const attempt_id of [uuidv7(), uuidv7()]) await shop.company.run(startPayment, { ...later, attempt_id })
+    const [, known, unheard] = (await shop.orderNow(id)).payments
+    provider.payments.set('21', paymentOf(order, { id: '21', status: 'pending', attemptId: known?.attempt_id ?? null }))
+    expect(await sweep(slow)).to.equal(0)
+    const over = `update read.orders set expires_at = now() - interval '1 s',
+      doc = replace(doc::text, '"expires_at":"', '"expires_at":"2020-01-01T00:00:00.000-03:00","was":"')::json where id = $1`
+    await shop.api.core.pool.query(over, [id])
+    await sweep(slow)
+    const { payments } = await shop.orderNow(id)
+    expect(payments.map(({ status, refusal }) => [status, refusal])).to.deep.equal([
+      ['pending', null],
+      ['cancelled', null],
+      ['failed', 'o prazo de pagamento passou'],
+    ])
+    expect(payments[2]?.attempt_id).to.equal(unheard?.attempt_id)
+    expect([provider.payments.get('20')?.status, provider.payments.get('21')?.status]).to.deep.equal([
+      'pending',
+      'cancelled',
+    ])
+  })
+
+  it('cancels at the provider what waits there of a cancelled order [ORDER-9]', async () => {
+    await shop.company.run(cancelOrder, { id: order.id })
+    provider.payments.set('22', paymentOf(order, { id: '22', status: 'pending' }))
+    expect(await sweep()).to.equal(1)
+    expect(provider.payments.get('22')?.status).to.equal('cancelled')
+    expect(await shop.orderNow(order.id)).to.include({ status: 'cancelled' })
   })
 
   it('asks once for each moment, and makes one of those that it missed [PAY-9]', async () => {

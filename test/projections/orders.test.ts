@@ -44,14 +44,23 @@ describe('the orders read model', () => {
     expect(started.payments).to.deep.equal([
       {
         attempt_id: attemptId(1),
+        method: 'pix',
         provider_payment_id: null,
         provider_status: null,
-        status_detail: null,
+        provider_status_detail: null,
         status: 'pending',
+        status_detail: null,
         payment_method_id: 'pix',
         amount: '100.00',
+        refunded: '0.00',
+        dispute: null,
         commission_percentage: '5.00',
+        expires_at: null,
+        pix: null,
+        boleto: null,
+        card: null,
         live_mode: null,
+        provider_updated_at: null,
         refusal: null,
         started_at: local(3),
         updated_at: local(3),
@@ -66,10 +75,30 @@ describe('the orders read model', () => {
       ...started.payment,
       provider_payment_id: 'p1',
       provider_status: 'approved',
-      status_detail: 'accredited',
+      provider_status_detail: 'accredited',
       status: 'paid',
+      status_detail: 'Pagamento aprovado.',
       live_mode: false,
       updated_at: local(4),
+    })
+  })
+
+  it('shows what there is to pay with as long as the payment waits, on the company’s calendar [PAY-23]', async () => {
+    const slip = { barcode: '2379', digitable_line: '2379 3', ticket_url: null }
+    const boleto = [
+      paymentStarted(1, { payment_method_id: 'bolbradesco', expires_at: '2026-03-14T01:30:00.000Z' }),
+      paymentRecorded(1, { boleto: slip }),
+    ]
+    expect((await orderAfter(...boleto)).payment).to.deep.include({
+      method: 'boleto',
+      expires_at: '2026-03-13T22:30:00.000-03:00',
+      boleto: { ...slip, due_on: '2026-03-13' },
+    })
+    expect((await orderAfter(...boleto, paymentRecorded(1, approved))).payment).to.include({ boleto: null })
+    const card = paymentStarted(1, { payment_method_id: 'visa', installments: 3 })
+    const known = { last_four: '5682', installments: 3 }
+    expect((await orderAfter(card, paymentRecorded(1, { ...approved, card: known }))).payment).to.deep.include({
+      card: { ...known, brand: 'visa' },
     })
   })
 
@@ -80,7 +109,7 @@ describe('the orders read model', () => {
       status: 'paid',
       released_at: local(5),
       refunded_at: null,
-      commission: { ...split, reversed_at: null },
+      commission: { ...split, refunded: '0.00', reversed_at: null },
       updated_at: local(6),
     })
     const refund = [
@@ -92,7 +121,9 @@ describe('the orders read model', () => {
       status: 'refunded',
       released_at: local(5),
       refunded_at: local(8),
-      commission: { ...split, reversed_at: local(9) },
+      commission: { ...split, refunded: '5.00', reversed_at: local(9) },
+      refunded_total: '100.00',
+      partially_refunded: false,
     })
   })
 
@@ -109,6 +140,41 @@ describe('the orders read model', () => {
     ]
     expect((await orderAfter(...paid, ...refunded, late)).payment).to.include({ provider_payment_id: 'p1' })
     expect((await orderAfter(paymentStarted(1), paymentStarted(2))).payment).to.include({ attempt_id: attemptId(2) })
+  })
+
+  it('shows what went back of a payment, and of the commission what the rest no longer gives, to the cent [ORDER-11, ORDER-13]', async () => {
+    const [, ...paid] = orderPaid()
+    for (const [refunded, commission] of [
+      ['0.10', '0.00'],
+      ['0.11', '0.01'],
+      ['33.33', '1.67'],
+      ['99.99', '5.00'],
+    ] as const)
+      expect(await orderAfter(...paid, paymentRecorded(1, { ...approved, refunded })), refunded).to.deep.include({
+        status: 'paid',
+        refunded_total: refunded,
+        partially_refunded: true,
+        commission: {
+          percentage: '5.00',
+          amount: '5.00',
+          store_amount: '95.00',
+          refunded: commission,
+          reversed_at: null,
+        },
+      })
+  })
+
+  it('shows the latest dispute, and since when it stands so [ORDER-14]', async () => {
+    const [, ...paid] = orderPaid()
+    const open = paymentRecorded(1, { ...approved, dispute: 'open' })
+    const { dispute, payment } = await orderAfter(...paid, open, open)
+    expect([dispute, payment?.dispute]).to.deep.equal(Array(2).fill({ status: 'open', since: local(7) }))
+    expect(
+      (await orderAfter(...paid, open, paymentRecorded(1, { ...approved, dispute: 'won' }))).dispute,
+    ).to.deep.equal({
+      status: 'won',
+      since: local(8),
+    })
   })
 
   it('keeps alarms in their order', async () => {

@@ -1,8 +1,10 @@
 import {
   type NewPayment,
+  type NewRefund,
   type PaymentProvider,
   type ProviderAccount,
   type ProviderPayment,
+  ProviderRefused,
   ProviderUnavailable,
 } from '#payments/provider-port.ts'
 
@@ -19,6 +21,10 @@ export interface MemoryProvider extends PaymentProvider {
   status: string
   /** The next call to make a payment goes like this. */
   twist(twist: Twist): void
+  /** Every call to give back. */
+  readonly refundCalls: NewRefund[]
+  /** The next call to give back goes like this; `give` gives back, once per refund. */
+  twistRefund(twist: (give: () => string) => string | Promise<string>): void
 }
 
 let lastId = 0
@@ -26,11 +32,15 @@ let lastId = 0
 export function createMemoryProvider(): MemoryProvider {
   const byAttempt = new Map<string, ProviderPayment>()
   const twists: Twist[] = []
+  const byRefund = new Map<string, string>()
+  const refundTwists: ((give: () => string) => string | Promise<string>)[] = []
   const provider: MemoryProvider = {
     calls: [],
     payments: [],
     status: 'pending',
     twist: (twist) => twists.push(twist),
+    refundCalls: [],
+    twistRefund: (twist) => refundTwists.push(twist),
     async createPayment(account, payment) {
       provider.calls.push({ ...payment, account })
       const charge = () => {
@@ -44,6 +54,9 @@ export function createMemoryProvider(): MemoryProvider {
           attemptId: payment.attemptId,
           amountCents: payment.amountCents,
           liveMode: !account.sandbox,
+          refundedCents: 0,
+          changedAt: null,
+          details: {},
         }
         byAttempt.set(payment.attemptId, made)
         provider.payments.push(made)
@@ -53,6 +66,38 @@ export function createMemoryProvider(): MemoryProvider {
       return twist ? twist(charge, payment) : charge()
     },
     getPayment: async (_account, id) => provider.payments.find((payment) => payment.id === id) ?? null,
+    async createRefund(_account, refund) {
+      provider.refundCalls.push(refund)
+      const give = () => {
+        const known = byRefund.get(refund.refundId)
+        if (known) return known
+        const at = provider.payments.findIndex(({ id }) => id === refund.paymentId)
+        const payment = provider.payments[at] as ProviderPayment
+        const refundedCents = payment.refundedCents + refund.amountCents
+        if (refundedCents > (payment.amountCents ?? 0))
+          throw new ProviderRefused([{ code: '2063', description: 'too much' }])
+        const status = refundedCents === payment.amountCents ? 'refunded' : payment.status
+        provider.payments[at] = { ...payment, refundedCents, status }
+        const id = `d${++lastId}`
+        byRefund.set(refund.refundId, id)
+        return id
+      }
+      const twist = refundTwists.shift()
+      return twist ? twist(give) : give()
+    },
+    async cancelPayment(_account, id) {
+      const at = provider.payments.findIndex((payment) => payment.id === id)
+      const payment = provider.payments[at]
+      if (!payment) throw new Error('no such payment')
+      const ended = payment.status === 'pending' ? { ...payment, status: 'cancelled' } : payment
+      provider.payments[at] = ended
+      return ended
+    },
+    getPaymentMethods: async () => ['pix', 'bolbradesco', 'visa'],
+    getCardOptions: async (_account, amountCents, bin) =>
+      bin.startsWith('4')
+        ? { brand: 'visa', installments: [{ installments: 1, installmentCents: amountCents, totalCents: amountCents }] }
+        : null,
     findPayments: async (_account, reference) =>
       provider.payments.filter((payment) => payment.externalReference === reference),
   }

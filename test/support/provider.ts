@@ -5,4 +5,12 @@ const nobody = async (): Promise<never> => {
 }
 
 /** For tests that are about something else. */
-export const noProvider: PaymentProvider = { createPayment: nobody, getPayment: nobody, findPayments: nobody }
+export const noProvider: PaymentProvider = {
+  createPayment: nobody,
+  getPayment: nobody,
+  cancelPayment: nobody,
+  createRefund: nobody,
+  getPaymentMethods: nobody,
+  getCardOptions: nobody,
+  findPayments: nobody,
+}

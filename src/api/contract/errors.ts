@@ -6,6 +6,8 @@ import { Amount, RecordId, ThreeDecimals } from './formats.ts'
 
 const Shortage = z.strictObject({ catalog_item_id: RecordId, requested: ThreeDecimals, available: ThreeDecimals })
 
+const Refused = z.strictObject({ causes: z.array(z.strictObject({ code: z.string(), description: z.string() })) })
+
 /** The `details` of the codes that have some. */
 export const DETAILS = {
   invalid_token: z.strictObject({ reason: z.literal('key_in_query') }).optional(),
@@ -28,7 +30,8 @@ export const DETAILS = {
   insufficient_stock: z.strictObject({ ...Shortage.shape, items: z.array(Shortage).min(1) }),
   payment_mismatch: z.strictObject({ total: Amount, paid: Amount }),
   unavailable: z.strictObject({ reason: z.enum(['share_taken', 'ledger_ahead_of_clock']) }).optional(),
-  payment_refused: z.strictObject({ causes: z.array(z.strictObject({ code: z.string(), description: z.string() })) }),
+  payment_refused: Refused,
+  refund_refused: Refused,
 } as const satisfies Partial<Record<ProblemCode, z.ZodType>>
 export type DetailedCode = keyof typeof DETAILS
 

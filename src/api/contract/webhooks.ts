@@ -29,6 +29,11 @@ const EVENTS: Readonly<Record<WebhookEvent, readonly [summary: string, component
   'payable.settled': ['Conta a pagar liquidada', 'Payable'],
   'sale.completed': ['Venda concluída, por qualquer canal', 'Sale'],
   'sale.cancelled': ['Venda cancelada', 'Sale'],
+  'order.created': ['Pedido registrado', 'Order'],
+  'order.paid': ['Pedido pago, também de novo depois de uma contestação ganha', 'Order'],
+  'order.refunded': ['Pedido devolvido, inteiro ou em parte, ou contestado no cartão', 'Order'],
+  'order.cancelled': ['Pedido cancelado pela loja, ou o pagamento no provedor', 'Order'],
+  'order.expired': ['O prazo de pagamento do pedido passou; ele aceita nova tentativa', 'Order'],
 }
 
 type Schema = oas31.SchemaObject

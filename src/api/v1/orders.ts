@@ -1,12 +1,19 @@
 import { z } from 'zod'
-import { CancelOrderInput, cancelOrder } from '#commands/orders/cancel-order.ts'
+import { CancelOrderInput } from '#commands/orders/cancel-order.ts'
 import { OrderInput, placeOrder } from '#commands/orders/place-order.ts'
-import { NOTIFICATION_OUTCOMES, ORDER_STATUSES } from '#domain/orders.ts'
+import { RefundInput } from '#commands/orders/refunds.ts'
+import { ONLINE_METHODS } from '#domain/online-payment.ts'
+import { DISPUTE_STATUSES, NOTIFICATION_OUTCOMES, ORDER_STATUSES } from '#domain/orders.ts'
 import { ExternalId, text } from '#domain/text.ts'
 import { ORDER_ALARMS } from '#events/orders.ts'
-import { pathId, withId } from '#http/paths.ts'
-import { PayInput, payOrder } from '#payments/pay-order.ts'
+import { pathId } from '#http/paths.ts'
+import { cancelWithProvider } from '#payments/cancel-order.ts'
+import { PayInput } from '#payments/pay-input.ts'
+import { payOrder } from '#payments/pay-order.ts'
+import { type PaymentOptionsObject, paymentOptions } from '#payments/payment-options.ts'
+import { refundOrder } from '#payments/refund-order.ts'
 import type { PaymentObject } from '#projections/order-payments.ts'
+import { REFUND_STATUSES, type RefundObject } from '#projections/order-refunds.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import {
   getOrder,
@@ -16,8 +23,8 @@ import {
   type NotificationObject,
 } from '#queries/orders.ts'
 import { pageOf, singleOf } from '../contract/envelopes.ts'
-import { Amount, NullableText, RecordId, Timestamp } from '../contract/formats.ts'
-import { action, type Route, read, write } from '../route.ts'
+import { Amount, NullableText, RecordId, ThreeDecimals, Timestamp } from '../contract/formats.ts'
+import { action, type Route, read, repeatableAction, single, write } from '../route.ts'
 import { answerPage, getByExternalRoute, getRoute, listRoute, pageQuery } from './record-routes.ts'
 import { lineExamples, lineShape } from './sales.ts'
 
@@ -33,22 +40,32 @@ const orderExample = {
   delivery_fee: '8.70',
 }
 
-/** A payment as a request sends it; the token is the provider's, of a card. */
+/** A payment as a request sends it; what it does not say of the payer, the order's customer does. */
 const payExample = {
-  payment_method_id: 'pix',
-  payer_email: 'maria@exemplo.com.br',
+  method: 'pix',
+  payer: { email: 'maria@exemplo.com.br' },
+  expires_in_minutes: 60,
 }
 
 const paymentExample = {
   attempt_id: '5f0c9a62-8b1e-5c3a-9f43-2b8f5d1c7e90',
+  method: 'card',
   provider_payment_id: '1325908722',
   provider_status: 'approved',
-  status_detail: 'accredited',
+  provider_status_detail: 'accredited',
   status: 'paid',
-  payment_method_id: 'pix',
+  status_detail: 'Pagamento aprovado.',
+  payment_method_id: 'visa',
   amount: '50.00',
+  refunded: '20.00',
+  dispute: null,
   commission_percentage: '5.00',
+  expires_at: null,
+  pix: null,
+  boleto: null,
+  card: { last_four: '6351', brand: 'visa', installments: 2 },
   live_mode: true,
+  provider_updated_at: '2026-11-21T09:02:11.004-03:00',
   refusal: null,
   started_at: '2026-11-21T08:20:01.007-03:00',
   updated_at: '2026-11-21T08:21:40.512-03:00',
@@ -68,7 +85,23 @@ const shownOrderExample = {
   total: '50.00',
   payment: paymentExample,
   payments: [paymentExample],
-  commission: { percentage: '5.00', amount: '2.50', store_amount: '47.50', reversed_at: null },
+  commission: { percentage: '5.00', amount: '2.50', store_amount: '47.50', refunded: '1.00', reversed_at: null },
+  refunded_total: '20.00',
+  partially_refunded: true,
+  dispute: null,
+  refunds: [
+    {
+      refund_id: 'b0a6a0c4-6a2e-5f0e-9d5b-8d7f3c1e2a90',
+      provider_payment_id: '1325908722',
+      provider_refund_id: '1325910023',
+      amount: '20.00',
+      status: 'completed',
+      refusal: null,
+      restock: [{ catalog_item_id: 9, quantity: '1.000' }],
+      requested_at: '2026-11-21T09:02:10.480-03:00',
+      completed_at: '2026-11-21T09:02:11.131-03:00',
+    },
+  ],
   alarms: [],
   released_at: '2026-11-21T08:21:40.512-03:00',
   refunded_at: null,
@@ -90,17 +123,50 @@ const OrderCustomer = z
 
 const OrderItem = z.strictObject(lineShape).meta({ id: 'OrderItem' })
 
+const Dispute = z.strictObject({ status: z.enum(DISPUTE_STATUSES), since: Timestamp }).meta({ id: 'Dispute' })
+
+const Pix = z
+  .strictObject({
+    qr_code: z.string(),
+    qr_code_base64: NullableText,
+    ticket_url: NullableText,
+    expires_at: Timestamp.nullable(),
+  })
+  .meta({ id: 'Pix' })
+
+const Boleto = z
+  .strictObject({
+    barcode: z.string(),
+    digitable_line: NullableText,
+    ticket_url: NullableText,
+    due_on: z.iso.date().nullable(),
+  })
+  .meta({ id: 'Boleto' })
+
+const OrderCard = z
+  .strictObject({ last_four: NullableText, brand: z.string(), installments: z.int().positive().nullable() })
+  .meta({ id: 'OrderCard' })
+
 const OrderPayment = z
   .strictObject({
     attempt_id: z.uuid().nullable(),
+    method: z.enum(ONLINE_METHODS).nullable(),
     provider_payment_id: NullableText,
     provider_status: NullableText,
-    status_detail: NullableText,
+    provider_status_detail: NullableText,
     status: z.enum(ORDER_STATUSES),
+    status_detail: NullableText,
     payment_method_id: NullableText,
     amount: Amount,
+    refunded: Amount,
+    dispute: Dispute.nullable(),
     commission_percentage: Amount,
+    expires_at: Timestamp.nullable(),
+    pix: Pix.nullable(),
+    boleto: Boleto.nullable(),
+    card: OrderCard.nullable(),
     live_mode: z.boolean().nullable(),
+    provider_updated_at: Timestamp.nullable(),
     refusal: NullableText,
     started_at: Timestamp,
     updated_at: Timestamp,
@@ -112,9 +178,24 @@ const Commission = z
     percentage: Amount,
     amount: Amount,
     store_amount: Amount,
+    refunded: Amount,
     reversed_at: Timestamp.nullable(),
   })
   .meta({ id: 'Commission' })
+
+const Refund = z
+  .strictObject({
+    refund_id: z.uuid(),
+    provider_payment_id: z.string(),
+    provider_refund_id: NullableText,
+    amount: Amount,
+    status: z.enum(REFUND_STATUSES),
+    refusal: NullableText,
+    restock: z.array(z.strictObject({ catalog_item_id: RecordId, quantity: ThreeDecimals })),
+    requested_at: Timestamp,
+    completed_at: Timestamp.nullable(),
+  })
+  .meta({ id: 'Refund' }) satisfies z.ZodType<RefundObject>
 
 const OrderAlarm = z
   .strictObject({ code: z.enum(ORDER_ALARMS), provider_payment_id: z.string(), raised_at: Timestamp })
@@ -135,6 +216,10 @@ const Order = z
     payment: OrderPayment.nullable(),
     payments: z.array(OrderPayment),
     commission: Commission.nullable(),
+    refunded_total: Amount,
+    partially_refunded: z.boolean(),
+    dispute: Dispute.nullable(),
+    refunds: z.array(Refund),
     alarms: z.array(OrderAlarm),
     released_at: Timestamp.nullable(),
     refunded_at: Timestamp.nullable(),
@@ -144,6 +229,36 @@ const Order = z
     updated_at: Timestamp,
   })
   .meta({ id: 'Order', examples: [shownOrderExample] }) satisfies z.ZodType<OrderObject>
+
+const InstallmentOption = z
+  .strictObject({ installments: z.int().positive(), installment_amount: Amount, total_amount: Amount })
+  .meta({ id: 'InstallmentOption' })
+
+const PaymentOptions = z
+  .strictObject({
+    amount: Amount,
+    methods: z.array(z.enum(ONLINE_METHODS)),
+    card: z
+      .strictObject({ brand: z.string(), installments: z.array(InstallmentOption) })
+      .meta({ id: 'CardOptions' })
+      .nullable(),
+  })
+  .meta({
+    id: 'PaymentOptions',
+    examples: [
+      {
+        amount: '50.00',
+        methods: ['pix', 'card', 'boleto'],
+        card: {
+          brand: 'visa',
+          installments: [
+            { installments: 1, installment_amount: '50.00', total_amount: '50.00' },
+            { installments: 2, installment_amount: '26.12', total_amount: '52.24' },
+          ],
+        },
+      },
+    ],
+  }) satisfies z.ZodType<PaymentOptionsObject>
 
 const notificationExample = {
   id: 311,
@@ -223,21 +338,23 @@ export const orderRoutes: readonly Route[] = [
     command: placeOrder,
     input: (_params, body) => body,
   }),
-  write({
-    method: 'post',
+  repeatableAction({
     path: '/orders/:id/cancel',
     scope: 'orders:write',
     operation: 'cancelOrder',
     summary: 'Cancela um pedido que não foi pago',
     description:
-      'O pedido não aceita novas tentativas de pagamento. O provedor não é avisado: se uma tentativa pendente ainda for aprovada lá, o pedido fica pago, com um alarme. Cancelar de novo responde 200 com o pedido como está.',
+      'O pedido não aceita novas tentativas de pagamento. O que espera no provedor é cancelado lá antes: se foi aprovado nesse meio-tempo, a resposta é 409 e o pedido fica pago; se for aprovado depois, fica pago com um alarme. Cancelar de novo responde 200 com o pedido como está.',
     body: CancelOrderInput.omit({ id: true }),
     example: { reason: 'Desistência do cliente' },
     status: 200,
     reply: singleOf(Order),
-    refusals: ['order_already_paid'],
-    command: cancelOrder,
-    input: (params, body) => withId(params, body),
+    refusals: ['order_already_paid', 'provider_configuration_invalid'],
+    act({ acting, idempotency, params, body, ...payments }) {
+      const orderId = pathId(params.id)
+      if (orderId === null) return null
+      return cancelWithProvider(payments, { acting, idempotency, orderId, reason: body.reason ?? null })
+    },
   }),
   action({
     path: '/orders/:id/payments',
@@ -245,7 +362,7 @@ export const orderRoutes: readonly Route[] = [
     operation: 'payOrder',
     summary: 'Inicia um pagamento do pedido no provedor',
     description:
-      'Responde com o pedido. Um pedido que ainda não foi pago aceita novas tentativas, cada uma com a sua `Idempotency-Key`, que é obrigatória: repetir a chamada com ela, também depois de um 503, nunca cobra duas vezes.',
+      'Responde com o pedido, que traz em `payment` o código do Pix, a linha do boleto ou o cartão. O que falta em `payer` vem do cliente do pedido: o e-mail é sempre exigido e, para um boleto, também documento e endereço inteiro. Os dados de quem paga vão ao provedor e não são guardados. Um pedido que ainda não foi pago aceita novas tentativas, cada uma com a sua `Idempotency-Key`, que é obrigatória: repetir a chamada com ela, também depois de um 503, nunca cobra duas vezes.',
     body: PayInput.meta({ id: 'PayInput' }),
     example: payExample,
     reply: singleOf(Order),
@@ -254,6 +371,45 @@ export const orderRoutes: readonly Route[] = [
       const orderId = pathId(params.id)
       if (orderId === null) return null
       return payOrder(payments, { acting, idempotency, orderId, payment: body })
+    },
+  }),
+  action({
+    path: '/orders/:id/refunds',
+    scope: 'orders:write',
+    operation: 'refundOrder',
+    summary: 'Devolve um pagamento do pedido, inteiro ou em parte',
+    description:
+      'Responde com o pedido, com a devolução feita no provedor. Sem `amount`, devolve o que resta do pagamento. A `Idempotency-Key` é obrigatória: repetir a chamada com ela, também depois de um 503, devolve uma só vez.',
+    body: RefundInput.meta({ id: 'RefundInput' }),
+    example: { amount: '20.00', restock: [{ catalog_item_id: 9, quantity: '1' }] },
+    reply: singleOf(Order),
+    refusals: ['order_not_paid', 'refund_refused', 'provider_configuration_invalid'],
+    act({ acting, idempotency, params, body, ...payments }) {
+      const orderId = pathId(params.id)
+      if (orderId === null) return null
+      return refundOrder(payments, { acting, idempotency, orderId, refund: body })
+    },
+  }),
+  read({
+    path: '/orders/:id/payment-options',
+    scope: 'orders:read',
+    operation: 'getPaymentOptions',
+    summary: 'Mostra como o pedido pode ser pago no provedor',
+    description:
+      'Pergunta ao provedor, a cada chamada, que meios a conta da loja aceita e, com `bin`, em quantas parcelas o cartão paga o total do pedido.',
+    query: z.strictObject({
+      bin: z
+        .string()
+        .regex(/^\d{6,8}$/, 'deve ter os 6 a 8 primeiros dígitos do cartão')
+        .optional(),
+    }),
+    reply: singleOf(PaymentOptions),
+    refusals: ['provider_configuration_invalid'],
+    async read({ pool, provider, caller, params, query }) {
+      const orderId = pathId(params.id)
+      if (orderId === null) return null
+      const options = await paymentOptions({ pool, provider }, { ...caller, orderId, bin: query.bin })
+      return options && { body: single(JSON.stringify(options)) }
     },
   }),
   read({

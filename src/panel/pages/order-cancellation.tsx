@@ -1,6 +1,8 @@
-import { CancelOrderInput, cancelOrder } from '#commands/orders/cancel-order.ts'
+import { CancelOrderInput } from '#commands/orders/cancel-order.ts'
+import { isRefusal } from '#ledger/command.ts'
+import { cancelWithProvider } from '#payments/cancel-order.ts'
 import { paragraph } from '../forms/kinds.ts'
-import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
+import { formPages } from '../ui/form-pages.tsx'
 import { isOpen, orderOf, PATH } from './orders.tsx'
 
 const PAID = 'O pedido já foi pago: devolva o pagamento no provedor.'
@@ -13,8 +15,8 @@ export const orderCancellation = formPages({
   title: ({ id }) => `Cancelar pedido ${id}`,
   intro: () => (
     <p>
-      O pedido não aceita mais tentativas de pagamento. O provedor não é avisado: se um pagamento pendente ainda for
-      aprovado lá, o pedido fica pago, com um alarme.
+      O pedido não aceita mais tentativas de pagamento, e o que espera no provedor é cancelado lá. Um pagamento que for
+      aprovado mesmo assim deixa o pedido pago, com um alarme.
     </p>
   ),
   label: 'Cancelar pedido',
@@ -23,6 +25,8 @@ export const orderCancellation = formPages({
   fields: () => ({ reason: { label: 'Motivo', kind: paragraph, columns: 12, hint: 'Fica no histórico do pedido.' } }),
   schema: CancelOrderInput.omit({ id: true }),
   problem: ({ refused }) => (refused === 'order_already_paid' ? PAID : undefined),
-  act: (submission, { id }, input) =>
-    runAndRedirect(submission, cancelOrder, { ...input, id }, { to: `${PATH}/${id}`, flash: 'pedido-cancelado' }),
+  async act({ context, acting, idempotency }, { id: orderId }, { reason = null }) {
+    const answer = await cancelWithProvider(context, { acting, idempotency: idempotency(), orderId, reason })
+    return isRefusal(answer) ? answer : { to: `${PATH}/${orderId}`, flash: 'pedido-cancelado' }
+  },
 })

@@ -78,8 +78,13 @@ export const EVENTS: Readonly<Record<EventName, string>> = {
   OrderFailed: 'Pagamento do pedido falhou',
   OrderPending: 'Pedido de novo aguardando pagamento',
   OrderCancelled: 'Pagamento do pedido cancelado',
+  OrderExpired: 'Prazo de pagamento do pedido passou',
   OrderCancelledByStore: 'Pedido cancelado pela loja',
   OrderRefunded: 'Pedido reembolsado',
+  OrderPartiallyRefunded: 'Pedido reembolsado em parte',
+  OrderRefundRequested: 'Devolução pedida',
+  OrderRefundRefused: 'Devolução recusada pelo provedor',
+  OrderRefundCompleted: 'Devolução feita',
   CommissionSplit: 'Comissão dividida',
   CommissionReversed: 'Comissão estornada',
 }

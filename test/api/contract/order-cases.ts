@@ -1,10 +1,12 @@
+import { v7 as uuidv7 } from 'uuid'
+import { startPayment } from '#commands/orders/payment-attempts.ts'
 import { createStore } from '#commands/stores.ts'
-import { ProviderRefused } from '#payments/provider-port.ts'
+import { ProviderMisconfigured, ProviderRefused } from '#payments/provider-port.ts'
 import { send } from '../../support/api.ts'
 import type { Cases } from './case.ts'
 import type { World } from './world.ts'
 
-const pix = { payment_method_id: 'pix', payer_email: 'ana@exemplo.com.br' }
+const pix = { method: 'pix', payer: { email: 'ana@exemplo.com.br' } }
 
 /** The alias of a new store, which can be paid if it has its credentials. */
 async function openStore(world: World, credentials: object = { access_token: 'TEST-token' }): Promise<string> {
@@ -23,6 +25,13 @@ const adHoc = (store_alias: string) => ({
 export async function placeOrder(world: World, alias?: string) {
   const order = { ...adHoc(alias ?? (await openStore(world))), external_id: world.unique('pedido') }
   return world.create('/orders', order)
+}
+
+async function paidOrder(world: World): Promise<number> {
+  const { id } = await placeOrder(world)
+  world.provider.status = 'approved'
+  await world.company.post(`/orders/${id}/payments`, pix, key(world))
+  return id
 }
 
 const key = (world: World) => ({ 'idempotency-key': world.unique('key') })
@@ -49,6 +58,12 @@ export const orderCases: Cases = {
       const { id } = await placeOrder(world)
       world.provider.status = 'approved'
       await world.company.post(`/orders/${id}/payments`, pix, key(world))
+      return { params: { id }, body: {} }
+    },
+    provider_configuration_invalid: async (world) => {
+      const { id } = await placeOrder(world, await openStore(world, {}))
+      const attempt = { attempt_id: uuidv7(), idempotency_key: null, payment_method_id: 'pix' }
+      await world.company.run(startPayment, { id, ...attempt })
       return { params: { id }, body: {} }
     },
   },
@@ -78,12 +93,44 @@ export const orderCases: Cases = {
       return { body: { ...adHoc(store_alias), external_id } }
     },
   },
+  refundOrder: {
+    201: async (world) => ({
+      params: { id: await paidOrder(world) },
+      body: { amount: '4.00' },
+      headers: key(world),
+    }),
+    order_not_paid: async (world) => ({
+      params: { id: (await placeOrder(world)).id },
+      body: {},
+      headers: key(world),
+    }),
+    refund_refused: async (world) => {
+      const id = await paidOrder(world)
+      world.provider.twistRefund(() => {
+        throw new ProviderRefused([{ code: '2063', description: 'not possible' }])
+      })
+      return { params: { id }, body: {}, headers: key(world) }
+    },
+    provider_configuration_invalid: async (world) => {
+      const id = await paidOrder(world)
+      world.provider.twistRefund(() => {
+        throw new ProviderMisconfigured('401')
+      })
+      return { params: { id }, body: {}, headers: key(world) }
+    },
+  },
+  getPaymentOptions: {
+    200: async (world) => ({ params: { id: (await placeOrder(world)).id }, query: { bin: '423564' } }),
+    provider_configuration_invalid: async (world) => ({
+      params: { id: (await placeOrder(world, await openStore(world, {}))).id },
+    }),
+  },
   payOrder: {
     201: async (world) => {
       world.provider.status = 'pending'
       return {
         params: { id: (await placeOrder(world)).id },
-        body: { ...pix, payment_method_id: 'visa', token: 'cartao' },
+        body: { method: 'card', brand: 'visa', token: 'cartao', installments: 2, payer: pix.payer },
         headers: key(world),
       }
     },

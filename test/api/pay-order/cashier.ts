@@ -5,7 +5,7 @@ import type { Json, Reply, TestApi, TestCompany } from '../../support/api.ts'
 import { createMemoryProvider, type MemoryProvider } from '../../support/memory-provider.ts'
 import { useCompanyPerTest } from '../../support/use-api.ts'
 
-export const card = { payment_method_id: 'visa', payer_email: 'ana@example.com', token: 'card-token-1' }
+export const card = { method: 'card', brand: 'visa', token: 'card-token-1', payer: { email: 'ana@example.com' } }
 
 interface Cashier {
   readonly api: TestApi

@@ -25,8 +25,10 @@ describe('payment of an order', () => {
       amountCents: 7152,
       applicationFeeCents: 238,
       paymentMethodId: 'visa',
-      payerEmail: 'ana@example.com',
+      payer: { email: 'ana@example.com', name: 'Ana', document: null, address: null },
       token: 'card-token-1',
+      installments: 1,
+      expiresAt: undefined,
       description: `Pedido ${order.id}`,
       notificationUrl: `${PUBLIC_URL}/webhook/paymentprovider/${alias()}/${order.id}`,
     })
@@ -53,6 +55,7 @@ describe('payment of an order', () => {
       percentage: '3.33',
       amount: '2.38',
       store_amount: '69.14',
+      refunded: '0.00',
       reversed_at: null,
     })
     expect(data.released_at).to.equal(data.updated_at)
@@ -77,12 +80,83 @@ describe('payment of an order', () => {
 
   it('answers 422 for a body that is no payment and for a disabled store, without asking the provider [STORE-3]', async () => {
     const { id } = await place()
-    expectInvalid(await pay(id, undefined, {}), ['payment_method_id', 'payer_email'])
-    expectInvalid(await pay(id, undefined, { ...card, payer_email: 'ana' }), ['payer_email'])
+    expectInvalid(await pay(id, undefined, {}), ['method'])
+    expectInvalid(await pay(id, undefined, { ...card, payer: { email: 'ana' } }), ['payer.email'])
     await company.run(disableStore, { alias: alias() })
     expectInvalid(await pay(id), ['store_alias'])
     expect(provider.calls).to.have.length(0)
     expect((await show(id)).payments).to.deep.equal([])
+  })
+
+  it('answers with what a Pix is paid with and until when, and in Portuguese, as long as it waits [PAY-20, PAY-23]', async () => {
+    const { id } = await place()
+    const pix = { qr_code: '000201…', qr_code_base64: 'aVZCT1I=', ticket_url: 'https://provider.example/1' }
+    provider.twist((charge) => Object.assign(charge(), { details: { pix }, statusDetail: 'pending_waiting_transfer' }))
+    const { data } = (
+      await pay(id, 'k', { method: 'pix', payer: { email: 'ana@example.com' }, expires_in_minutes: 60 })
+    ).body
+    const { started_at, expires_at } = data.payment
+    expect(Date.parse(expires_at) - Date.parse(started_at)).to.equal(3_600_000)
+    expect(provider.calls[0]?.expiresAt).to.equal(new Date(expires_at).toISOString())
+    expect(data.payment).to.deep.include({
+      method: 'pix',
+      pix: { ...pix, expires_at },
+      boleto: null,
+      card: null,
+      status_detail: 'Aguardando a transferência do comprador.',
+      provider_status_detail: 'pending_waiting_transfer',
+    })
+    await tell(id, { ...(provider.payments[0] as ProviderPayment), status: 'approved', statusDetail: 'accredited' })
+    expect((await show(id)).payment).to.deep.include({ pix: null, status_detail: 'Pagamento aprovado.' })
+  })
+
+  it('takes what the payer lacks from the order’s customer, and names what a boleto lacks still [PAY-21]', async () => {
+    const { id: customer_id } = (
+      await company.post('/customers', {
+        name: 'Ana Souza',
+        document: '52998224725',
+        email: 'ana@example.com',
+        address: {
+          zip: '01310-100',
+          street: 'Av. Paulista',
+          number: '1000',
+          district: 'Bela Vista',
+          city: 'São Paulo',
+        },
+      })
+    ).body.data
+    const items = [{ description: 'Cesta', quantity: '1', unit_price: '71.52' }]
+    const { id } = (await company.post('/orders', { store_alias: alias(), customer_id, items })).body.data
+    expectInvalid(await pay(id, undefined, { method: 'boleto' }), ['payer.address.state'])
+    expect(provider.calls).to.have.length(0)
+    expect((await pay(id, undefined, { method: 'boleto', payer: { address: { state: 'SP' } } })).status).to.equal(201)
+    expect(provider.calls[0]).to.deep.include({
+      paymentMethodId: 'bolbradesco',
+      payer: {
+        name: 'Ana Souza',
+        document: '52998224725',
+        email: 'ana@example.com',
+        address: {
+          zip_code: '01310100',
+          street: 'Av. Paulista',
+          number: '1000',
+          neighborhood: 'Bela Vista',
+          city: 'São Paulo',
+          state: 'SP',
+        },
+      },
+    })
+  })
+
+  it('shows how an order may be paid, and by a card in how many instalments [PAY-22]', async () => {
+    const { id } = await place()
+    const offered = async (query = '') => (await company.get(`/orders/${id}/payment-options${query}`)).body.data
+    expect(await offered()).to.deep.equal({ amount: '71.52', methods: ['pix', 'card', 'boleto'], card: null })
+    expect((await offered('?bin=423564')).card).to.deep.equal({
+      brand: 'visa',
+      installments: [{ installments: 1, installment_amount: '71.52', total_amount: '71.52' }],
+    })
+    expectInvalid(await company.get(`/orders/${id}/payment-options?bin=42`), ['bin'])
   })
 
   describe('when the provider does not make it', () => {

@@ -85,8 +85,8 @@ describe('cancel order', () => {
       'updated',
       paymentRecorded(1, approved),
       event('OrderAlarmRaised', { ...ofPayment(1), code: 'paid_after_cancellation' }),
-      event('OrderPaid', ofPayment(1)),
       commissionSplit(1),
+      event('OrderPaid', ofPayment(1)),
     )
     expect(await scenario.show('order/1'))
       .to.include({ status: 'paid' })

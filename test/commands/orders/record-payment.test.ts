@@ -42,15 +42,15 @@ describe('record payment', () => {
     decided.accepts(
       'updated',
       paymentRecorded(1, { ...approved, status_detail: 'accredited', commission_percentage: '3.33' }),
-      event('OrderPaid', ofPayment(1)),
       event('CommissionSplit', { ...ofPayment(1), percentage: '3.33', amount: '3.33', store_amount: '96.67' }),
+      event('OrderPaid', ofPayment(1)),
     )
     const order = await scenario.show('order/1')
     expect(order).to.deep.include({
       status: 'paid',
-      released_at: inZone(minute(6), 'America/Sao_Paulo'),
+      released_at: inZone(minute(7), 'America/Sao_Paulo'),
       refunded_at: null,
-      commission: { percentage: '3.33', amount: '3.33', store_amount: '96.67', reversed_at: null },
+      commission: { percentage: '3.33', amount: '3.33', store_amount: '96.67', refunded: '0.00', reversed_at: null },
     })
   })
 
@@ -60,7 +60,7 @@ describe('record payment', () => {
     const first = await scenario.when(recordPayment, told(1, 'rejected'))
     first.accepts('updated', paymentRecorded(1, rejected), event('OrderFailed', ofPayment(1)))
     const second = await scenario.when(recordPayment, told(2, 'approved'))
-    second.accepts('updated', paymentRecorded(2, approved), event('OrderPaid', ofPayment(2)), commissionSplit(2))
+    second.accepts('updated', paymentRecorded(2, approved), commissionSplit(2), event('OrderPaid', ofPayment(2)))
   })
 
   it('waits again while a payment is pending, also after another was rejected, and then shows the last one’s outcome [ORDER-5]', async () => {
@@ -94,8 +94,8 @@ describe('record payment', () => {
     refund.accepts(
       'updated',
       paymentRecorded(1, refunded),
-      event('OrderPending', ofPayment(1)),
       event('CommissionReversed', ofPayment(1)),
+      event('OrderPending', ofPayment(1)),
     )
     const attempt = { id: 1, attempt_id: attemptId(3), idempotency_key: null, payment_method_id: 'pix' }
     const third = await scenario.when(startPayment, attempt)
@@ -113,11 +113,11 @@ describe('record payment', () => {
     const refund = await scenario.when(recordPayment, told(1, 'charged_back'))
     refund.accepts(
       'updated',
-      paymentRecorded(1, { ...refunded, provider_status: 'charged_back' }),
-      event('OrderRefunded', ofPayment(1)),
+      paymentRecorded(1, { ...refunded, provider_status: 'charged_back', dispute: 'open' }),
       event('CommissionReversed', ofPayment(1)),
+      event('OrderRefunded', ofPayment(1)),
     )
-    for (const status of ['approved', 'refunded', 'pending']) {
+    for (const status of ['approved', 'charged_back', 'pending']) {
       const decided = await scenario.when(recordPayment, told(1, status))
       decided.accepts('unchanged')
     }
@@ -132,7 +132,11 @@ describe('record payment', () => {
       event('OrderAlarmRaised', { ...ofPayment(2), code: 'second_payment' }),
     )
     const refund = await scenario.when(recordPayment, told(2, 'refunded'))
-    refund.accepts('updated', paymentRecorded(2, refunded))
+    refund.accepts(
+      'updated',
+      paymentRecorded(2, refunded),
+      event('OrderPartiallyRefunded', { ...ofPayment(2), refunded: '100.00' }),
+    )
     expect(await scenario.show('order/1')).to.include({ status: 'paid' })
   })
 
@@ -145,6 +149,7 @@ describe('record payment', () => {
       paymentRecorded(1, refunded),
       event('CommissionReversed', ofPayment(1)),
       event('CommissionSplit', { ...ofPayment(2), percentage: '10.00', amount: '10.00', store_amount: '90.00' }),
+      event('OrderPartiallyRefunded', { ...ofPayment(1), refunded: '100.00' }),
     )
     const order = (await scenario.show('order/1')) as { payment: object }
     expect(order).to.deep.include({ status: 'paid', refunded_at: null })
@@ -153,9 +158,43 @@ describe('record payment', () => {
     last.accepts(
       'updated',
       paymentRecorded(2, { ...refunded, commission_percentage: '10.00' }),
-      event('OrderRefunded', ofPayment(2)),
       event('CommissionReversed', ofPayment(2)),
+      event('OrderRefunded', ofPayment(2)),
     )
+  })
+
+  it('takes over what was given back in part, and raises no alarm when a dispute is won [ORDER-11, ORDER-14]', async () => {
+    const scenario = await given(...store, ...orderPaid())
+    const part = await scenario.when(recordPayment, told(1, 'approved', { refunded: '30.00' }))
+    part.accepts(
+      'updated',
+      paymentRecorded(1, { ...approved, refunded: '30.00' }),
+      event('OrderPartiallyRefunded', { ...ofPayment(1), refunded: '30.00' }),
+    )
+    const less = await scenario.when(recordPayment, told(1, 'approved', { refunded: '10.00' }))
+    less.accepts('unchanged')
+    const mediated = await scenario.when(recordPayment, told(1, 'in_mediation', { refunded: '30.00' }))
+    const disputed = { provider_status: 'in_mediation', status: 'paid', refunded: '30.00', dispute: 'open' } as const
+    mediated.accepts('updated', paymentRecorded(1, disputed))
+    await scenario.when(recordPayment, told(1, 'charged_back', { refunded: '30.00' }))
+    expect(await scenario.show('order/1')).to.deep.include({ status: 'refunded', refunded_total: '100.00' })
+    const won = await scenario.when(
+      recordPayment,
+      told(1, 'charged_back', { status_detail: 'reimbursed', refunded: '30.00' }),
+    )
+    won.accepts(
+      'updated',
+      paymentRecorded(1, {
+        provider_status: 'charged_back',
+        status_detail: 'reimbursed',
+        status: 'paid',
+        refunded: '30.00',
+        dispute: 'won',
+      }),
+      commissionSplit(1),
+      event('OrderPaid', ofPayment(1)),
+    )
+    expect(await scenario.show('order/1')).to.deep.include({ status: 'paid', refunded_total: '30.00', alarms: [] })
   })
 
   it('refunds an order whose approval it never saw, without a commission', async () => {
@@ -174,8 +213,8 @@ describe('record payment', () => {
       'updated',
       paymentRecorded(2, approved),
       event('OrderAlarmRaised', { ...ofPayment(2), code: 'paid_after_refund' }),
-      event('OrderPaid', ofPayment(2)),
       commissionSplit(2),
+      event('OrderPaid', ofPayment(2)),
     )
     expect(await scenario.show('order/1')).to.deep.include({ status: 'paid', refunded_at: null })
   })
@@ -200,8 +239,8 @@ describe('record payment: whose attempt', () => {
     unnamed.accepts(
       'updated',
       paymentRecorded(1, { ...approved, attempt_id: null }),
-      event('OrderPaid', ofPayment(1)),
       commissionSplit(1),
+      event('OrderPaid', ofPayment(1)),
     )
     const named = await scenario.when(recordPayment, told(1, 'pending'))
     named.accepts('updated', paymentRecorded(1, approved))
@@ -217,8 +256,8 @@ describe('record payment: whose attempt', () => {
     decided.accepts(
       'updated',
       paymentRecorded(9, { ...approved, attempt_id: null }),
-      event('OrderPaid', ofPayment(9)),
       commissionSplit(9),
+      event('OrderPaid', ofPayment(9)),
     )
   })
 

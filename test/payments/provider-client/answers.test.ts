@@ -60,6 +60,9 @@ describe('client of the payment provider against a provider that answers anythin
       attemptId: null,
       amountCents: 4630,
       liveMode: false,
+      refundedCents: 0,
+      changedAt: null,
+      details: {},
     })
     provider.answer = json(201, shown({ external_reference: 'order-18', transaction_amount: 1 }))
     expect(await provider.clientOf().createPayment(account, newPayment())).to.include({

@@ -28,7 +28,7 @@ describe('client of the payment provider against a provider that fails', () => {
     it(`takes ${status} as passing, and does not ask again`, async () => {
       provider.answer = (_request, response) => response.writeHead(status, { location: '/elsewhere' }).end('{}')
       for (const call of callsOf(provider.clientOf())) expect(await failure(call)).to.be.instanceOf(ProviderUnavailable)
-      expect(provider.calls).to.have.length(3)
+      expect(provider.calls).to.have.length(callsOf(provider.clientOf()).length)
     })
   }
 
@@ -38,6 +38,14 @@ describe('client of the payment provider against a provider that fails', () => {
       expect(await failure(provider.clientOf().createPayment(account, newPayment()))).to.be.instanceOf(ProviderRefused)
     })
   }
+
+  it('shows a refusal without who pays [PAY-8]', async () => {
+    const payer = { email: 'ana@example.com', name: 'Ana Souza', document: '52998224725', address: null }
+    const description = 'ana@example.com (Ana Souza, 52998224725) is blocked'
+    provider.answer = json(400, { message: 'no', cause: [{ code: 1, description }] })
+    const error = await failure(provider.clientOf().createPayment(account, newPayment({ payer })))
+    expect((error as ProviderRefused).causes[0]?.description).to.equal('… (…, …) is blocked')
+  })
 
   it('shows a refusal bounded, and without what was sent', async () => {
     const description = `${CARD_TOKEN} is no token ${'x'.repeat(5000)}`
@@ -68,7 +76,7 @@ describe('client of the payment provider against a provider that fails', () => {
     'no content': (_request, response) => response.writeHead(204).end(),
     null: json(200, null),
     'a text': json(200, 'approved'),
-    'a list': json(200, []),
+    'a list': json(200, [null]),
     'another object': json(200, { ok: true }),
     'wrong types': json(200, shown({ status: 7 })),
     'an amount as text': json(200, shown({ transaction_amount: '46.30' })),

@@ -15,8 +15,10 @@ export const newPayment = (changes: Partial<NewPayment> = {}): NewPayment => ({
   amountCents: 4630,
   applicationFeeCents: 116,
   paymentMethodId: 'pix',
-  payerEmail: 'maria@example.com',
+  payer: { email: 'maria@example.com', name: null, document: null, address: null },
   token: undefined,
+  installments: undefined,
+  expiresAt: undefined,
   description: 'Pedido 17',
   notificationUrl: 'http://127.0.0.1:9/webhook/paymentprovider/loja/17',
   ...changes,
@@ -52,6 +54,10 @@ export const callsOf = (client: PaymentProvider, of: ProviderAccount = account) 
   () => client.createPayment(of, newPayment()),
   () => client.getPayment(of, '1'),
   () => client.findPayments(of, 'order-17'),
+  () => client.cancelPayment(of, '1'),
+  () => client.createRefund(of, { refundId: '1', paymentId: '1', amountCents: 1 }),
+  () => client.getPaymentMethods(of),
+  () => client.getCardOptions(of, 4630, '423564'),
 ]
 
 type Respond = (request: IncomingMessage, response: ServerResponse) => void

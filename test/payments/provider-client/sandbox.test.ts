@@ -28,7 +28,11 @@ describe('client of the payment provider against the sandbox', () => {
       attemptId: newPayment().attemptId,
       amountCents: 4630,
       liveMode: false,
+      refundedCents: 0,
+      changedAt: payment.changedAt,
+      details: payment.details,
     })
+    expect(payment.details.pix).to.have.all.keys('qr_code', 'qr_code_base64', 'ticket_url')
     expect(sandbox.book.get(payment.id)).to.deep.include({
       transaction_amount: 46.3,
       application_fee: 1.16,
@@ -65,6 +69,64 @@ describe('client of the payment provider against the sandbox', () => {
     expect(await client.getPayment({ ...account, accessToken: 'TEST-other' }, id)).to.equal(null)
     for (const unknown of ['1', 'abc', '..', '../users/me', '1/refunds'])
       expect(await client.getPayment(account, unknown), unknown).to.equal(null)
+  })
+
+  const payer = {
+    email: 'maria@example.com',
+    name: 'Maria da Silva',
+    document: '52998224725',
+    address: {
+      zip_code: '01310100',
+      street: 'Av. Paulista',
+      number: '1000',
+      neighborhood: 'Bela Vista',
+      city: 'São Paulo',
+      state: 'SP',
+    },
+  }
+
+  it('sends all that is known of who pays, and until when, and reads what a boleto is paid with [PAY-21]', async () => {
+    const boleto = newPayment({
+      attemptId: 'boleto',
+      paymentMethodId: 'bolbradesco',
+      payer,
+      expiresAt: '2030-01-02T03:04:05.000Z',
+    })
+    const made = await client.createPayment(account, boleto)
+    expect(made.details.boleto).to.have.all.keys('barcode', 'digitable_line', 'ticket_url')
+    expect(sandbox.book.get(made.id)).to.deep.include({
+      date_of_expiration: '2030-01-02T03:04:05.000+00:00',
+      payer: {
+        email: 'maria@example.com',
+        first_name: 'Maria',
+        last_name: 'da Silva',
+        identification: { type: 'CPF', number: '52998224725' },
+        address: {
+          zip_code: '01310100',
+          street_name: 'Av. Paulista',
+          street_number: '1000',
+          neighborhood: 'Bela Vista',
+          city: 'São Paulo',
+          federal_unit: 'SP',
+        },
+      },
+    })
+    const bare = { ...boleto, attemptId: 'bare', payer: { ...payer, address: null } }
+    expect(await failure(client.createPayment(account, bare))).to.be.instanceOf(ProviderRefused)
+  })
+
+  it('pays by card in the instalments that are offered for its amount and first digits, and in no others [PAY-20, PAY-22]', async () => {
+    const offered = await client.getCardOptions(account, 4630, '423564')
+    expect(offered?.brand).to.equal('visa')
+    expect(offered?.installments.map(({ installments }) => installments)).to.deep.equal([1, 2, 3, 4, 5, 6, 7, 8, 9])
+    expect(offered?.installments[1]).to.deep.equal({ installments: 2, installmentCents: 2385, totalCents: 4770 })
+    expect(await client.getCardOptions(account, 4630, '999999')).to.equal(null)
+    expect(await client.getPaymentMethods(account)).to.include.members(['pix', 'bolbradesco', 'visa'])
+    const card = (installments: number) =>
+      newPayment({ attemptId: `card-${installments}`, paymentMethodId: 'visa', token: 'APRO', installments })
+    const paid = await client.createPayment(account, card(9))
+    expect(paid).to.deep.include({ status: 'approved', details: { card: { last_four: '5682', installments: 9 } } })
+    expect(await failure(client.createPayment(account, card(10)))).to.be.instanceOf(ProviderRefused)
   })
 
   it('tells what the provider refused, and why', async () => {

@@ -9,6 +9,14 @@ import {
 import { OrderInput, placeOrder } from '#commands/orders/place-order.ts'
 import { RecordPaymentInput, recordPayment } from '#commands/orders/record-payment.ts'
 import {
+  CompleteRefundInput,
+  completeRefund,
+  RefuseRefundInput,
+  RequestRefundInput,
+  refuseRefund,
+  requestRefund,
+} from '#commands/orders/refunds.ts'
+import {
   CreateStoreInput,
   createStore,
   disableStore,
@@ -53,10 +61,14 @@ const payment = fc.record({
     'rejected',
     'cancelled',
     'refunded',
+    'in_mediation',
+    'charged_back',
     'unheard_of',
   ),
-  status_detail: fc.constantFrom(null, 'accredited'),
+  status_detail: fc.constantFrom(null, 'accredited', 'settled', 'reimbursed', 'expired'),
   live_mode: fc.boolean(),
+  refunded: maybe(fc.constantFrom('0.00', '0.10', '10.00')),
+  changed_at: maybe(fc.nat({ max: 5 }).map((n) => `2026-03-10T12:00:0${n}.000Z`)),
 })
 
 export const orderActs = {
@@ -118,6 +130,7 @@ export const orderActs = {
       attempt_id: attempt,
       idempotency_key: fc.constantFrom(null, 'k', 'l'),
       payment_method_id: fc.constantFrom('pix', 'visa'),
+      expires_in_minutes: maybe(fc.constantFrom(10, 30)),
     }),
   },
   refusePayment: {
@@ -126,6 +139,41 @@ export const orderActs = {
     command: refusePayment,
     schema: RefusePaymentInput,
     input: fc.record({ id: place, attempt_id: attempt, reason: fc.constant('3034: Invalid card') }),
+  },
+  requestRefund: {
+    kind: 'order',
+    weight: 3,
+    command: requestRefund,
+    schema: RequestRefundInput,
+    input: fc.record({
+      id: place,
+      refund_id: fc.nat({ max: 3 }).map((n) => attemptId(n + 10)),
+      idempotency_key: fc.constantFrom('k', 'l', 'm'),
+      amount: maybe(fc.constantFrom('0.10', '10.00')),
+      restock: maybe(fc.array(fc.record({ catalog_item_id: place, quantity: fc.constant('1') }), { maxLength: 2 })),
+    }),
+  },
+  refuseRefund: {
+    kind: 'order',
+    weight: 1,
+    command: refuseRefund,
+    schema: RefuseRefundInput,
+    input: fc.record({
+      id: place,
+      refund_id: fc.nat({ max: 3 }).map((n) => attemptId(n + 10)),
+      reason: fc.constant('2063'),
+    }),
+  },
+  completeRefund: {
+    kind: 'order',
+    weight: 2,
+    command: completeRefund,
+    schema: CompleteRefundInput,
+    input: fc.record({
+      id: place,
+      refund_id: fc.nat({ max: 3 }).map((n) => attemptId(n + 10)),
+      provider_refund_id: fc.constant('d1'),
+    }),
   },
   recordPayment: { kind: 'order', weight: 6, command: recordPayment, schema: RecordPaymentInput, input: payment },
 } satisfies Record<string, Act>

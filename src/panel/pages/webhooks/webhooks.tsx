@@ -56,6 +56,11 @@ export const WEBHOOK_EVENT_NAMES: Readonly<Record<WebhookEvent | 'webhook.test',
   'payable.settled': 'Conta a pagar liquidada',
   'sale.completed': 'Venda concluída',
   'sale.cancelled': 'Venda cancelada',
+  'order.created': 'Pedido registrado',
+  'order.paid': 'Pedido pago',
+  'order.refunded': 'Pedido devolvido',
+  'order.cancelled': 'Pedido cancelado',
+  'order.expired': 'Prazo do pedido passou',
   'webhook.test': 'Teste',
 }
 

@@ -1,0 +1,174 @@
+import { z } from 'zod'
+import { fromCents, Money, toCents } from '#domain/money.ts'
+import { carrierOf } from '#domain/orders.ts'
+import { fromThousandths, MAX_THOUSANDTHS, Quantity, toThousandths } from '#domain/quantity.ts'
+import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
+import { Id, text } from '#domain/text.ts'
+import { event } from '#events/catalogue.ts'
+import { accept, command, isRefusal } from '#ledger/command.ts'
+import type { NewEvent } from '#ledger/envelope.ts'
+import type { Rows } from '#ledger/working-set.ts'
+import { itemById } from '#projections/catalog.ts'
+import type { PaymentObject } from '#projections/order-payments.ts'
+import type { RefundObject } from '#projections/order-refunds.ts'
+import { type OrderRow, orderById, paymentByKey } from '#projections/orders.ts'
+import { isKeyTaken, keyHolderRefs } from './payment-attempts.ts'
+
+/** Refunds of one order: more than anybody needs, and they bound the size of its record. */
+const MAX_REFUNDS = 100
+const MAX_RESTOCKED = 200
+
+/** POST /orders/{id}/refunds: without an amount, all that is left of the payment. */
+export const RefundInput = z.strictObject({
+  amount: Money.nullish(),
+  /** The payment that carries the order, if none is named. */
+  provider_payment_id: text(100).nullish(),
+  restock: z
+    .array(z.strictObject({ catalog_item_id: Id, quantity: Quantity }))
+    .max(MAX_RESTOCKED)
+    .nullish(),
+})
+
+/** The refund's id is the caller's: the same request must come with the same one. */
+export const RequestRefundInput = RefundInput.extend({
+  id: Id,
+  refund_id: z.uuid(),
+  /** Of the request; one key stands for one refund. */
+  idempotency_key: z.string(),
+})
+export type RequestRefundInput = z.infer<typeof RequestRefundInput>
+
+/**
+ * Records that money of an order is to be given back, before the provider is asked. What is asked for and not answered is
+ * set aside, so that refunds never add up to more than was paid (ORDER-11). Repeated, it changes nothing: the provider is
+ * asked again with the refund's id, and gives back once.
+ */
+export const requestRefund = command<RequestRefundInput>({
+  needs: ({ id, idempotency_key }) => [orderById(id), paymentByKey(idempotency_key)],
+  needsMore: (rows, input) => [
+    ...keyHolderRefs(rows, input.idempotency_key),
+    ...(input.restock ?? []).map(({ catalog_item_id }) => itemById(catalog_item_id)),
+  ],
+  decide(rows, input, { now }) {
+    const { id, refund_id, idempotency_key } = input
+    const order = rows.get(orderById(id))
+    if (!order) return refuse('not_found')
+    const known = order.doc.refunds.find((refund) => refund.refund_id === refund_id)
+    if (known && known.status !== 'refused') return accept('unchanged', `order/${id}`)
+    if (isKeyTaken(rows, { idempotency_key, attempt_id: refund_id }, now)) return refuse('idempotency_key_reuse')
+    const payment = refundable(order, input.provider_payment_id ?? null)
+    if (!payment) return refuse('order_not_paid')
+    const left = leftOf(payment, order.doc.refunds)
+    const cents = input.amount ? toCents(input.amount) : left
+    if (left === 0) return invalid('amount', 'todo o valor já foi devolvido, ou está sendo')
+    if (cents === 0) return invalid('amount', 'deve ser maior que zero')
+    if (cents > left) return invalid('amount', `deve ser no máximo ${fromCents(left)}, o que ainda não foi devolvido`)
+    if (!known && order.doc.refunds.length >= MAX_REFUNDS)
+      return invalid('refunds', `o pedido já tem ${MAX_REFUNDS} devoluções`)
+    const restock = restockOf(rows, order, input.restock ?? [])
+    if (isRefusal(restock)) return restock
+    const requested = event('OrderRefundRequested', {
+      id,
+      refund_id,
+      idempotency_key,
+      provider_payment_id: payment.provider_payment_id,
+      amount: fromCents(cents),
+      restock,
+    })
+    return accept('created', requested.subject, [requested])
+  },
+})
+
+type Paid = PaymentObject & { readonly provider_payment_id: string }
+
+const isPaid = (payment: PaymentObject | null | undefined): payment is Paid =>
+  payment?.status === 'paid' && payment.provider_payment_id !== null
+
+function refundable({ doc, carried_by }: Readonly<OrderRow>, named: string | null): Paid | null {
+  const payment =
+    named === null
+      ? carrierOf(doc.payments, carried_by)
+      : doc.payments.find(({ provider_payment_id }) => provider_payment_id === named)
+  return isPaid(payment) ? payment : null
+}
+
+/** What may still be asked for, in cents: neither given back, nor promised. The provider's record may lag behind its answers. */
+function leftOf(payment: Paid, refunds: readonly RefundObject[]): number {
+  const sum = (status: RefundObject['status']) =>
+    refunds
+      .filter((refund) => refund.provider_payment_id === payment.provider_payment_id && refund.status === status)
+      .reduce((cents, { amount }) => cents + toCents(amount), 0)
+  const returned = Math.max(toCents(payment.refunded), sum('completed'))
+  return Math.max(0, toCents(payment.amount) - returned - sum('pending'))
+}
+
+type Restock = RefundObject['restock']
+
+/** Goods come back that the order had, each once, into a stock that is kept. */
+function restockOf(rows: Rows, { doc }: Readonly<OrderRow>, asked: Restock): Restock | Refusal {
+  const thousandths = (list: readonly { catalog_item_id?: number | null; quantity: string }[], id: number) =>
+    list.reduce((sum, line) => (line.catalog_item_id === id ? sum + toThousandths(line.quantity) : sum), 0)
+  const before = doc.refunds.flatMap(({ status, restock }) => (status === 'refused' ? [] : restock))
+  for (const [index, { catalog_item_id }] of asked.entries()) {
+    const ordered = thousandths(doc.items, catalog_item_id)
+    if (ordered === 0) return invalid(`restock[${index}].catalog_item_id`, 'o pedido não tem este item')
+    if (rows.get(itemById(catalog_item_id))?.doc.stock == null)
+      return invalid(`restock[${index}].catalog_item_id`, 'o item não tem controle de estoque')
+    const left = ordered - thousandths(before, catalog_item_id)
+    if (thousandths(asked, catalog_item_id) > left)
+      return invalid(`restock[${index}].quantity`, `deve somar no máximo ${fromThousandths(left)}`)
+  }
+  return asked.map(({ catalog_item_id, quantity }) => ({
+    catalog_item_id,
+    quantity: fromThousandths(toThousandths(quantity)),
+  }))
+}
+
+export const RefuseRefundInput = z.strictObject({ id: Id, refund_id: z.uuid(), reason: text(500) })
+export type RefuseRefundInput = z.infer<typeof RefuseRefundInput>
+
+/** Notes that the provider gave nothing back. */
+export const refuseRefund = command<RefuseRefundInput>({
+  needs: ({ id }) => [orderById(id)],
+  decide(rows, { id, refund_id, reason }) {
+    const refund = refundOf(rows, id, refund_id)
+    if (!refund) return refuse('not_found')
+    if (refund.status !== 'pending') return accept('unchanged', `order/${id}`)
+    return accept('updated', `order/${id}`, [event('OrderRefundRefused', { id, refund_id, reason })])
+  },
+})
+
+export const CompleteRefundInput = z.strictObject({ id: Id, refund_id: z.uuid(), provider_refund_id: text(100) })
+export type CompleteRefundInput = z.infer<typeof CompleteRefundInput>
+
+/** Notes that the provider has given back, once, and takes the goods back into stock that came with it (ORDER-12). */
+export const completeRefund = command<CompleteRefundInput>({
+  needs: ({ id }) => [orderById(id)],
+  needsMore: (rows, { id, refund_id }) =>
+    (refundOf(rows, id, refund_id)?.restock ?? []).map(({ catalog_item_id }) => itemById(catalog_item_id)),
+  decide(rows, { id, refund_id, provider_refund_id }) {
+    const refund = refundOf(rows, id, refund_id)
+    if (!refund) return refuse('not_found')
+    if (refund.status === 'completed') return accept('unchanged', `order/${id}`)
+    return accept('updated', `order/${id}`, [
+      event('OrderRefundCompleted', { id, refund_id, provider_refund_id }),
+      ...stockReturned(rows, refund.restock),
+    ])
+  },
+})
+
+const refundOf = (rows: Rows, orderId: number, refundId: string): RefundObject | undefined =>
+  rows.get(orderById(orderId))?.doc.refunds.find(({ refund_id }) => refund_id === refundId)
+
+/** Where stock is no longer kept there is nothing to return to. */
+function stockReturned(rows: Rows, restock: Restock): NewEvent[] {
+  const quantities = new Map<number, number>()
+  for (const { catalog_item_id, quantity } of restock)
+    quantities.set(catalog_item_id, (quantities.get(catalog_item_id) ?? 0) + toThousandths(quantity))
+  return [...quantities].flatMap(([id, quantity]) => {
+    const before = rows.get(itemById(id))?.doc.stock ?? null
+    if (before === null) return []
+    const after = fromThousandths(Math.min(toThousandths(before) + quantity, MAX_THOUSANDTHS))
+    return [event('StockAdjusted', { id, reason: 'adjustment', before, after })]
+  })
+}

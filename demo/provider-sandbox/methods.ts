@@ -1,0 +1,50 @@
+/** The means of payment that are offered; `bins` are the first digits of a brand's cards. */
+export const METHODS: readonly { id: string; payment_type_id: string; status: string; bins: readonly string[] }[] = [
+  { id: 'pix', payment_type_id: 'bank_transfer', status: 'active', bins: [] },
+  { id: 'bolbradesco', payment_type_id: 'ticket', status: 'active', bins: [] },
+  { id: 'visa', payment_type_id: 'credit_card', status: 'active', bins: ['4'] },
+  { id: 'master', payment_type_id: 'credit_card', status: 'active', bins: ['5'] },
+  { id: 'elo', payment_type_id: 'credit_card', status: 'active', bins: ['636'] },
+  { id: 'amex', payment_type_id: 'credit_card', status: 'active', bins: ['37'] },
+]
+
+const MOST_INSTALLMENTS = 12
+/** No instalment is smaller. */
+const LEAST_INSTALLMENT_CENTS = 500
+const INTEREST_PER_INSTALLMENT = 0.03
+
+/** In how many instalments a card pays an amount: more than one with interest. */
+export function cardOptions(brand: string, amount: number) {
+  const cents = Math.round(amount * 100)
+  const counts = Array.from({ length: MOST_INSTALLMENTS }, (_, n) => n + 1)
+  const payer_costs = counts
+    .filter((installments) => installments === 1 || cents / installments >= LEAST_INSTALLMENT_CENTS)
+    .map((installments) => {
+      const interest = installments === 1 ? 0 : INTEREST_PER_INSTALLMENT * (installments - 1)
+      const each = Math.ceil((cents * (1 + interest)) / installments)
+      return { installments, installment_amount: each / 100, total_amount: (each * installments) / 100 }
+    })
+  return { payment_method_id: brand, payment_type_id: 'credit_card', payer_costs }
+}
+
+/** A PNG of one pixel: nobody scans what moves no money. */
+const PICTURE = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=='
+
+/** What the buyer of a new payment needs to pay it, in the provider's shape. */
+export function instructionsOf(
+  id: number,
+  charge: { payment_method_id: string; transaction_amount: number; token?: string | undefined },
+): object {
+  const { payment_method_id, transaction_amount, token } = charge
+  const ticket_url = `https://sandbox.example/payments/${id}/ticket`
+  if (payment_method_id === 'pix') {
+    const qr_code = `00020126580014br.gov.bcb.pix0136sandbox-${id}5303986540${transaction_amount.toFixed(2)}5802BR6304ABCD`
+    return { point_of_interaction: { transaction_data: { qr_code, qr_code_base64: PICTURE, ticket_url } } }
+  }
+  if (payment_method_id === 'bolbradesco') {
+    const content = `2379${String(id).padStart(40, '0')}`
+    const digitable_line = `23793${String(id).padStart(42, '0')}`
+    return { transaction_details: { barcode: { content }, digitable_line, external_resource_url: ticket_url } }
+  }
+  return token === undefined ? {} : { card: { first_six_digits: '423564', last_four_digits: '5682' } }
+}

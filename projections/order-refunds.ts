@@ -1,0 +1,49 @@
+import type { DataOf } from '#events/catalogue.ts'
+
+/** Whether the provider has given back, has refused to, or was not heard of. */
+export const REFUND_STATUSES = ['pending', 'completed', 'refused'] as const
+
+/** Money of an order that somebody wanted to be given back, and what became of it, as the API shows it. */
+export interface RefundObject {
+  refund_id: string
+  provider_payment_id: string
+  provider_refund_id: string | null
+  amount: string
+  status: (typeof REFUND_STATUSES)[number]
+  /** Why the provider gave nothing back; null otherwise. */
+  refusal: string | null
+  restock: { catalog_item_id: number; quantity: string }[]
+  requested_at: string
+  completed_at: string | null
+}
+
+type Refunds = readonly RefundObject[]
+
+/** A refund that was refused before starts again, as the latest. */
+export function refundRequested(refunds: Refunds, data: DataOf<'OrderRefundRequested'>, at: string): RefundObject[] {
+  const { refund_id, provider_payment_id, amount, restock } = data
+  const requested: RefundObject = {
+    refund_id,
+    provider_payment_id,
+    provider_refund_id: null,
+    amount,
+    status: 'pending',
+    refusal: null,
+    restock,
+    requested_at: at,
+    completed_at: null,
+  }
+  return [...refunds.filter((refund) => refund.refund_id !== refund_id), requested]
+}
+
+export const refundRefused = (refunds: Refunds, data: DataOf<'OrderRefundRefused'>): RefundObject[] =>
+  refunds.map((refund) =>
+    refund.refund_id === data.refund_id ? { ...refund, status: 'refused', refusal: data.reason } : refund,
+  )
+
+export const refundCompleted = (refunds: Refunds, data: DataOf<'OrderRefundCompleted'>, at: string): RefundObject[] =>
+  refunds.map((refund) =>
+    refund.refund_id === data.refund_id
+      ? { ...refund, status: 'completed', provider_refund_id: data.provider_refund_id, completed_at: at }
+      : refund,
+  )

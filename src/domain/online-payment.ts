@@ -1,0 +1,67 @@
+/** How a buyer pays online. */
+export const ONLINE_METHODS = ['pix', 'card', 'boleto'] as const
+export type OnlineMethod = (typeof ONLINE_METHODS)[number]
+
+/** The provider's names of those that are no brand of a card. */
+export const PIX = 'pix'
+export const BOLETO = 'bolbradesco'
+
+/** What the provider calls a means of payment says which of ours it is; other names are brands of cards. */
+export function methodOf(paymentMethodId: string): OnlineMethod {
+  if (paymentMethodId === PIX) return 'pix'
+  return paymentMethodId === BOLETO ? 'boleto' : 'card'
+}
+
+/** Bounds and defaults of the time to pay, in minutes; a card is decided at once. */
+export const SHORTEST_EXPIRY_MINUTES = 10
+export const LONGEST_EXPIRY_MINUTES = 43_200
+export const EXPIRY_MINUTES: Readonly<Record<OnlineMethod, number | null>> = { pix: 30, boleto: 4_320, card: null }
+
+/** What the provider says of a payment's state, in Portuguese, for the buyer's eyes too. */
+const DETAILS: Readonly<Record<string, string>> = {
+  accredited: 'Pagamento aprovado.',
+  partially_refunded: 'Pagamento aprovado e devolvido em parte.',
+  pending_contingency: 'O pagamento está sendo processado.',
+  pending_review_manual: 'O pagamento está em análise.',
+  pending_waiting_payment: 'Aguardando o pagamento do comprador.',
+  pending_waiting_transfer: 'Aguardando a transferência do comprador.',
+  pending_challenge: 'Aguardando a confirmação do comprador no banco.',
+  expired: 'O prazo de pagamento passou.',
+  by_collector: 'Cancelado pela loja.',
+  by_payer: 'Cancelado pelo comprador.',
+  refunded: 'Pagamento devolvido.',
+  bank_error: 'O banco recusou a transação.',
+  cc_rejected_bad_filled_card_number: 'O número do cartão está incorreto.',
+  cc_rejected_bad_filled_date: 'A validade do cartão está incorreta.',
+  cc_rejected_bad_filled_other: 'Os dados do cartão estão incorretos.',
+  cc_rejected_bad_filled_security_code: 'O código de segurança do cartão está incorreto.',
+  cc_rejected_blacklist: 'O pagamento foi recusado.',
+  cc_rejected_call_for_authorize: 'O comprador deve autorizar o pagamento com o emissor do cartão.',
+  cc_rejected_card_disabled: 'O cartão está desativado: o comprador deve ligar para o emissor.',
+  cc_rejected_card_error: 'O cartão não pôde ser processado.',
+  cc_rejected_duplicated_payment: 'Já houve um pagamento com este valor: use outro cartão ou outro meio.',
+  cc_rejected_high_risk: 'O pagamento foi recusado: use outro meio.',
+  cc_rejected_insufficient_amount: 'O cartão não tem limite suficiente.',
+  cc_rejected_invalid_installments: 'O cartão não aceita este número de parcelas.',
+  cc_rejected_max_attempts: 'O limite de tentativas com este cartão foi atingido.',
+  cc_rejected_other_reason: 'O emissor do cartão recusou o pagamento.',
+}
+
+/** For details that are unknown here, what the state alone says. */
+const STATES: Readonly<Record<string, string>> = {
+  pending: 'Aguardando o pagamento.',
+  in_process: 'O pagamento está sendo processado.',
+  authorized: 'O pagamento está autorizado e ainda não foi cobrado.',
+  approved: 'Pagamento aprovado.',
+  rejected: 'O pagamento foi recusado.',
+  cancelled: 'O pagamento foi cancelado.',
+  in_mediation: 'O comprador abriu uma reclamação.',
+  refunded: 'Pagamento devolvido.',
+  charged_back: 'O comprador contestou o pagamento no cartão.',
+}
+
+/** A payment's state in Portuguese; null where the provider's words for it are unknown. */
+export function stateInPortuguese(providerStatus: string, detail: string | null): string | null {
+  if (detail !== null && Object.hasOwn(DETAILS, detail)) return DETAILS[detail] as string
+  return Object.hasOwn(STATES, providerStatus) ? (STATES[providerStatus] as string) : null
+}

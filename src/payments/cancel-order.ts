@@ -1,0 +1,89 @@
+import type { Pool } from 'pg'
+import { cancelOrder } from '#commands/orders/cancel-order.ts'
+import { toCents } from '#domain/money.ts'
+import { hasBeenPaid, isPending } from '#domain/orders.ts'
+import { type Refusal, refuse } from '#domain/refusal.ts'
+import { isRefusal } from '#ledger/command.ts'
+import { type Idempotency, lookUpReplay } from '#ledger/write/idempotency.ts'
+import { type Acting, runCommand } from '#ledger/write/run.ts'
+import type { Answer } from '#ledger/write/unit-of-work.ts'
+import type { Writer } from '#ledger/write/writer.ts'
+import { isOpen } from '#projections/order-payments.ts'
+import type { OrderObject } from '#projections/orders.ts'
+import { findPayableOrder } from '#queries/orders.ts'
+import { findStore } from '#queries/stores.ts'
+import { applyPayment, fits } from './apply-payment.ts'
+import { type PaymentProvider, type ProviderAccount, ProviderMisconfigured } from './provider-port.ts'
+
+interface Cancelling {
+  readonly pool: Pool
+  readonly writer: Writer
+  readonly provider: PaymentProvider
+}
+
+interface Cancellation {
+  readonly acting: Acting
+  readonly idempotency: Idempotency | undefined
+  readonly orderId: number
+  readonly reason: string | null
+}
+
+const DONE = { status: () => 200 }
+
+/**
+ * Gives up an order: what waits at the provider is cancelled there first. A payment that was approved before that wins, and
+ * the order is refused with `order_already_paid`. An attempt that begins meanwhile is cancelled after, by this call, by the
+ * attempt's own or by the sweep. @throws ProviderUnavailable, ProviderMisconfigured: the order stays open
+ */
+export async function cancelWithProvider(context: Cancelling, cancellation: Cancellation): Promise<Answer | Refusal> {
+  const { acting, idempotency, orderId, reason } = cancellation
+  const replay = idempotency && (await lookUpReplay(context.pool, acting.companyId, idempotency))
+  if (replay) return replay
+  const found = await findPayableOrder(context.pool, acting.companyId, orderId)
+  if (!found) return refuse('not_found')
+  if (!hasBeenPaid(found.order.payments)) await cancelOpenPayments(context, acting, found.order)
+  const input = { id: orderId, reason }
+  const answer = await runCommand(context.writer, acting, cancelOrder, input, { reply: DONE, idempotency })
+  if (!isRefusal(answer) && !answer.replayed) await cancelLatePayments(context, acting, JSON.parse(answer.body))
+  return answer
+}
+
+/** Cancels at the provider what began while its order was cancelled. Where it cannot be asked, the sweep does it. */
+export async function cancelLatePayments(context: Cancelling, acting: Acting, order: OrderObject): Promise<void> {
+  if (order.cancelled_at === null) return
+  try {
+    await cancelOpenPayments(context, acting, order)
+  } catch {
+    // The order is cancelled, and its caller is to hear so.
+  }
+}
+
+/** Cancels at the provider whatever of an order waits there, and tells the order what has become of each. */
+async function cancelOpenPayments(
+  { pool, writer, provider }: Cancelling,
+  { companyId, requestId }: Acting,
+  order: OrderObject,
+): Promise<void> {
+  const open = order.payments.filter(isOpen)
+  if (open.length === 0) return
+  const store = await findStore(pool, order.store_alias)
+  if (!store?.accessToken) throw new ProviderMisconfigured('the store has no access token')
+  const { accessToken, sandbox } = store
+  const expected = { reference: order.provider_reference, totalCents: toCents(order.total), sandbox }
+  const ids = new Set(open.flatMap(({ provider_payment_id }) => provider_payment_id ?? []))
+  if (ids.size < open.length)
+    for (const found of await provider.findPayments({ accessToken, sandbox }, expected.reference))
+      if (fits(found, expected) && !order.payments.some((known) => known.provider_payment_id === found.id))
+        ids.add(found.id)
+  for (const id of ids) {
+    const payment = await endPayment(provider, { accessToken, sandbox }, id)
+    if (payment && fits(payment, expected))
+      await applyPayment(writer, { companyId, orderId: order.id, requestId }, payment)
+  }
+}
+
+/** A payment as it stands after it was cancelled if it still waited; null when there is none. */
+export async function endPayment(provider: PaymentProvider, account: ProviderAccount, id: string) {
+  const payment = await provider.getPayment(account, id)
+  return payment && isPending(payment.status) ? provider.cancelPayment(account, id) : payment
+}

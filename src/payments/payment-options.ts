@@ -1,0 +1,59 @@
+import type { Pool } from 'pg'
+import { fromCents, toCents } from '#domain/money.ts'
+import { BOLETO, methodOf, ONLINE_METHODS, type OnlineMethod, PIX } from '#domain/online-payment.ts'
+import { findPayableOrder } from '#queries/orders.ts'
+import { findStore } from '#queries/stores.ts'
+import { accountOf } from './pay-order.ts'
+import type { CardOptions, PaymentProvider } from './provider-port.ts'
+
+/** With what an order can be paid, as its store's account at the provider offers it. */
+export interface PaymentOptionsObject {
+  readonly amount: string
+  readonly methods: readonly OnlineMethod[]
+  /** Null when no card was asked about, or the provider does not know it. */
+  readonly card: {
+    readonly brand: string
+    readonly installments: readonly { installments: number; installment_amount: string; total_amount: string }[]
+  } | null
+}
+
+interface Asking {
+  readonly pool: Pool
+  readonly provider: Pick<PaymentProvider, 'getPaymentMethods' | 'getCardOptions'>
+}
+
+/**
+ * Asks the provider how an order may be paid; `bin` are a card's first digits. Null when the company has no such order.
+ * @throws ProviderUnavailable, ProviderMisconfigured
+ */
+export async function paymentOptions(
+  { pool, provider }: Asking,
+  { companyId, orderId, bin }: { companyId: number; orderId: number; bin: string | undefined },
+): Promise<PaymentOptionsObject | null> {
+  const payable = await findPayableOrder(pool, companyId, orderId)
+  if (!payable) return null
+  const { total, store_alias } = payable.order
+  const account = accountOf(await findStore(pool, store_alias))
+  const [offered, card] = await Promise.all([
+    provider.getPaymentMethods(account),
+    bin === undefined ? null : provider.getCardOptions(account, toCents(total), bin),
+  ])
+  return {
+    amount: total,
+    methods: ONLINE_METHODS.filter((method) => isOffered(method, offered)),
+    card: card && shown(card),
+  }
+}
+
+/** Any other slip than the one that is asked for is of no use here. */
+const isOffered = (method: OnlineMethod, offered: readonly string[]): boolean =>
+  method === 'card' ? offered.some((id) => methodOf(id) === 'card') : offered.includes(method === 'pix' ? PIX : BOLETO)
+
+const shown = ({ brand, installments }: CardOptions) => ({
+  brand,
+  installments: installments.map(({ installments, installmentCents, totalCents }) => ({
+    installments,
+    installment_amount: fromCents(installmentCents),
+    total_amount: fromCents(totalCents),
+  })),
+})

@@ -1,0 +1,99 @@
+import { expect } from 'chai'
+import { type ProviderPayment, ProviderRefused, ProviderUnavailable } from '#payments/provider-port.ts'
+import { sweepOnce } from '#payments/sweep.ts'
+import { expectInvalid, expectProblem } from '../../support/answers.ts'
+import { useCashier } from './cashier.ts'
+
+describe('refund of an order', () => {
+  const { api, company, provider, place, pay, show, tell } = useCashier()
+  beforeEach(() => {
+    provider.refundCalls.length = 0
+  })
+
+  async function paid(): Promise<number> {
+    const { id } = await place()
+    provider.status = 'approved'
+    expect((await pay(id)).body.data.status).to.equal('paid')
+    return id
+  }
+  const refund = (id: number, key: string | null, body: object = {}) =>
+    company.post(`/orders/${id}/refunds`, body, key === null ? {} : { 'idempotency-key': key })
+  const lost = (give: () => string): never => {
+    give()
+    throw new ProviderUnavailable('the answer was lost')
+  }
+
+  it('gives back a part, then the rest, and answers 201 with the order [ORDER-11, ORDER-13]', async () => {
+    const id = await paid()
+    const part = await refund(id, 'a', { amount: '20.00' })
+    expect(part.status, part.text).to.equal(201)
+    expect(part.body.data).to.deep.include({ status: 'paid', refunded_total: '20.00', partially_refunded: true })
+    expect(part.body.data.commission).to.include({ amount: '2.38', refunded: '0.66', reversed_at: null })
+    expect(part.body.data.refunds[0]).to.include({ amount: '20.00', status: 'completed' })
+    const rest = await refund(id, 'b')
+    expect(rest.body.data).to.deep.include({ status: 'refunded', refunded_total: '71.52', partially_refunded: false })
+    expect(rest.body.data.commission).to.include({ refunded: '2.38' })
+    expect(provider.refundCalls.map(({ amountCents }) => amountCents)).to.deep.equal([2000, 5152])
+    expectProblem(await refund(id, 'c'), 409, 'order_not_paid')
+    expect((await refund(id, 'a', { amount: '20.00' })).text).to.equal(part.text)
+  })
+
+  it('gives back once when the answer is lost, and when equal calls come at once [PAY-25]', async () => {
+    const id = await paid()
+    provider.twistRefund(lost)
+    expectProblem(await refund(id, 'k', { amount: '10.00' }), 503, 'unavailable')
+    expect((await show(id)).refunds[0]).to.include({ status: 'pending' })
+    const replies = await Promise.all(Array.from({ length: 12 }, () => refund(id, 'k', { amount: '10.00' })))
+    expect(replies.map(({ status }) => status)).to.deep.equal(Array(12).fill(201))
+    expect(provider.payments[0]?.refundedCents).to.equal(1000)
+    expect(await show(id)).to.include({ refunded_total: '10.00' })
+  })
+
+  it('is finished by the sweep when nobody asks again [PAY-25]', async () => {
+    const id = await paid()
+    provider.twistRefund(() => {
+      throw new ProviderUnavailable('nobody there')
+    })
+    expectProblem(await refund(id, 'k'), 503, 'unavailable')
+    const { pool, writer } = api.core
+    const log = (message: string, error: unknown) => expect.fail(`${message}: ${error}`)
+    await sweepOnce({ pool, writer, provider, schedule: [0], log }, new AbortController().signal)
+    const order = await show(id)
+    expect(order).to.include({ status: 'refunded', refunded_total: '71.52' })
+    expect(order.refunds[0]).to.include({ status: 'completed' })
+    expect((await refund(id, 'k')).status).to.equal(201)
+    expect(provider.payments[0]?.refundedCents).to.equal(7152)
+  })
+
+  it('answers 422 refund_refused with the causes, and takes the same key again [PAY-26]', async () => {
+    const id = await paid()
+    provider.twistRefund(() => {
+      throw new ProviderRefused([{ code: '2063', description: 'no balance' }])
+    })
+    expect(expectProblem(await refund(id, 'k'), 422, 'refund_refused')).to.deep.equal({
+      causes: [{ code: '2063', description: 'no balance' }],
+    })
+    expect((await show(id)).refunds[0]).to.include({ status: 'refused', refusal: '2063: no balance' })
+    expect((await refund(id, 'k')).status).to.equal(201)
+  })
+
+  it('demands a key and an amount that is left; nothing else reaches the provider [PAY-25, PAY-26]', async () => {
+    const id = await paid()
+    expectInvalid(await refund(id, null), ['Idempotency-Key'])
+    expectInvalid(await refund(id, 'k', { amount: '71.53' }), ['amount'])
+    expectInvalid(await refund(id, 'k', { amount: '0.00' }), ['amount'])
+    expectProblem(await refund(9_000_001, 'k'), 404, 'not_found')
+    expect(provider.refundCalls).to.deep.equal([])
+  })
+
+  it('gives back one payment of an order that was paid twice, by its name [ORDER-6, ORDER-11]', async () => {
+    const id = await paid()
+    const [first] = provider.payments as [ProviderPayment]
+    const second = { ...first, id: 'second', attemptId: null }
+    provider.payments.push(second)
+    await tell(id, second)
+    const { data } = (await refund(id, 'k', { provider_payment_id: 'second' })).body
+    expect(data).to.deep.include({ status: 'paid', refunded_total: '71.52', partially_refunded: false })
+    expect(data.payments.map(({ status }: { status: string }) => status)).to.deep.equal(['paid', 'refunded'])
+  })
+})

@@ -1,0 +1,56 @@
+import { expect } from 'chai'
+import { cancelOrder } from '#commands/orders/cancel-order.ts'
+import { type RecordPaymentInput, recordPayment } from '#commands/orders/record-payment.ts'
+import { createStore } from '#commands/stores.ts'
+import { placedOrder } from '../../support/orders.ts'
+import { useOutbox } from './outbox.ts'
+
+describe('webhook outbox of orders', () => {
+  const { company, register, queued } = useOutbox()
+  const NAMES = ['order.created', 'order.paid', 'order.refunded', 'order.cancelled', 'order.expired']
+
+  it('tells what becomes of an order, with the order as it then is, to those who name it [HOOK-60]', async () => {
+    const [basic, named] = [await register(), await register(NAMES)]
+    const alias = `loja-${company.id}`
+    await company.run(createStore, { alias, commission_percentage: '5', sandbox: true })
+    const told = (id: number, provider_status: string, more: Partial<RecordPaymentInput> = {}) =>
+      company.run(recordPayment, {
+        id,
+        provider_payment_id: `p${id}`,
+        provider_status,
+        status_detail: null,
+        live_mode: false,
+        attempt_id: null,
+        ...more,
+      })
+    const id = await placedOrder(company, alias)
+    await told(id, 'pending')
+    await told(id, 'approved')
+    await told(id, 'approved', { refunded: '6.30' })
+    await told(id, 'refunded')
+    const expired = await placedOrder(company, alias)
+    await told(expired, 'pending')
+    await told(expired, 'cancelled', { status_detail: 'expired' })
+    await company.run(cancelOrder, { id: await placedOrder(company, alias) })
+    const messages = (await queued(named)).map(({ event, body }) => [event, JSON.parse(body).data] as const)
+    expect(
+      messages.map(([event, { status, refunded_total, commission }]) => [
+        event,
+        status,
+        refunded_total,
+        commission?.refunded ?? null,
+      ]),
+    ).to.deep.equal([
+      ['order.created', 'pending', '0.00', null],
+      ['order.paid', 'paid', '0.00', '0.00'],
+      ['order.refunded', 'paid', '6.30', '0.32'],
+      ['order.refunded', 'refunded', '46.30', '2.32'],
+      ['order.created', 'pending', '0.00', null],
+      ['order.expired', 'cancelled', '0.00', null],
+      ['order.created', 'pending', '0.00', null],
+      ['order.cancelled', 'cancelled', '0.00', null],
+    ])
+    expect(messages[3]?.[1]).to.deep.equal((await company.get(`/orders/${id}`)).body.data)
+    expect(await queued(basic)).to.deep.equal([])
+  })
+})
