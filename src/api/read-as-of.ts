@@ -78,8 +78,15 @@ async function answerTo(
   const askNobody = () => Promise.reject(new Error('the provider tells what is offered now'))
   const provider = { getPaymentMethods: askNobody, getCardOptions: askNobody }
   const verifier = { verify: () => Promise.reject(new Error('the ledger is verified as it is stored now')) }
+  const secretsOfNow = () => {
+    throw new Error('secrets are what they are now')
+  }
+  const vault = { seal: secretsOfNow, open: secretsOfNow }
   try {
-    return (await route.read({ pool, store, verifier, limits, provider, caller, params, query })) ?? refuse('not_found')
+    return (
+      (await route.read({ pool, vault, store, verifier, limits, provider, caller, params, query })) ??
+      refuse('not_found')
+    )
   } catch (error) {
     if (error instanceof Problem) return refuse(error.code as RefusalCode, error.details)
     if ((error as { code?: string }).code === UNDEFINED_TABLE) return invalid('get', NOT_OF_THE_LEDGER)

@@ -19,6 +19,7 @@ import { sealedAfter } from '../ledger/sealed-events.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { customerCreated } from '../support/facts.ts'
+import { vault } from '../support/master-key.ts'
 import { createOutsideStore } from '../support/outside-store.ts'
 
 const YEARS_MS = 10 * 365 * 86_400_000
@@ -65,7 +66,16 @@ for (const [name, open] of [
         store.append([{ stream: last.stream, expectedRevision: last.revision, commands }], tx),
       )
       const told = { onCommitted: () => {}, onOutdated: () => {} }
-      const options = { pool, store, model, ids: createIdAllocator(pool), reactors: [outbox], newId: uuidv7, ...told }
+      const options = {
+        pool,
+        store,
+        vault,
+        model,
+        ids: createIdAllocator(pool),
+        reactors: [outbox],
+        newId: uuidv7,
+        ...told,
+      }
       await catchUpCompany(options, company.id, { waits: true })
     }
 

@@ -33,7 +33,7 @@ import { listEvents } from '#queries/events.ts'
 import { type Core, openCore } from '#service/core.ts'
 import { useDatabase } from '../support/database.ts'
 import { companyRegistered } from '../support/facts.ts'
-import { masterKeys } from '../support/master-key.ts'
+import { masterKeys, vault } from '../support/master-key.ts'
 import { createOutsideStore } from '../support/outside-store.ts'
 import { appendOf, collect } from './event-store-contract.ts'
 
@@ -200,6 +200,7 @@ export function describeEventVersions(name: string, open: () => OutsideStore | n
         store,
         model: { ...model, version },
         reactors: [reactor],
+        vault,
         ids: createIdAllocator(pool),
         newId: v7,
       }

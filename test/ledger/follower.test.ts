@@ -8,6 +8,7 @@ import type { Committed } from '#ledger/write/attempt.ts'
 import { createIdAllocator } from '#ledger/write/ids.ts'
 import { createPool } from '#postgres/pool.ts'
 import { useDatabase } from '../support/database.ts'
+import { vault } from '../support/master-key.ts'
 import { createOutsideStore, type FaultyStore } from '../support/outside-store.ts'
 import { until } from '../support/wait.ts'
 import { addition, counterModel, echo } from './counters.ts'
@@ -50,6 +51,7 @@ describe('follower of a store outside Postgres', () => {
     store,
     model: counterModel,
     reactors: [echo],
+    vault,
     ids: createIdAllocator(pool),
     newId: v7,
     onCommitted: (moved: readonly Committed[]) => {

@@ -1,6 +1,7 @@
 import type { PoolClient } from 'pg'
 import type { IdKind } from '#domain/id-kinds.ts'
 import { Unavailable } from '#lib/unavailable.ts'
+import type { Vault } from '#lib/vault.ts'
 import { streamOf } from '../envelope.ts'
 import { advance, clock, lock, type OpenLedger, open } from '../ledgers.ts'
 import type { Append, EventStore } from '../port.ts'
@@ -15,6 +16,7 @@ export interface AttemptOptions {
   readonly store: EventStore
   readonly model: ReadModel
   readonly reactors: readonly Reactor[]
+  readonly vault: Vault
   readonly ids: IdAllocator
   /** A uuid of version 7, for events and what follows from them. */
   readonly newId: () => string
@@ -43,7 +45,7 @@ export async function attempt(
   group: readonly Request[],
   onDecided: (decided: Decided[]) => void,
 ): Promise<Decided[]> {
-  const set = createWorkingSet()
+  const set = createWorkingSet(options.vault)
   const tx = transactionOn(client)
   const lease = await options.ids.lease(idsOf(group))
   try {
