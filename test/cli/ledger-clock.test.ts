@@ -19,7 +19,6 @@ import { sealedAfter } from '../ledger/sealed-events.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { customerCreated } from '../support/facts.ts'
-import { vault } from '../support/master-key.ts'
 import { createOutsideStore } from '../support/outside-store.ts'
 
 const YEARS_MS = 10 * 365 * 86_400_000
@@ -58,7 +57,7 @@ for (const [name, open] of [
 
     /** What a clock that ran ten years ahead has recorded, applied as a writer would have. */
     async function recordAhead(): Promise<void> {
-      const { pool, model } = api.core
+      const { pool, model, keys } = api.core
       const last = (await eventsOf()).at(-1)
       if (!last) throw new Error('nothing was recorded')
       const commands = [sealedAfter(last.stream, last, [customerCreated({ id: AHEAD_ID })], Date.now() + YEARS_MS)]
@@ -69,8 +68,8 @@ for (const [name, open] of [
       const options = {
         pool,
         store,
-        vault,
         model,
+        keys,
         ids: createIdAllocator(pool),
         reactors: [outbox],
         newId: uuidv7,

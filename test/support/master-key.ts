@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { createPersonKeys, type PersonKeys } from '#ledger/person-keys.ts'
 import { openValue } from '#lib/sealed-value.ts'
 import { createVault, type Vault } from '#lib/vault.ts'
 import { givenKeys } from '#master-key/keys.ts'
@@ -26,3 +27,6 @@ export async function openedRows(
     return { ...row, [column]: sealed && openValue(by, sealed, context) }
   })
 }
+
+/** Keys of persons in a database, as the services have them that tests start. */
+export const keysIn = (pool: Pool): PersonKeys => createPersonKeys(pool, vault)
