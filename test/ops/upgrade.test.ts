@@ -10,7 +10,7 @@ import { buildNewer, type NewerProgram } from '../support/newer-program.ts'
 import { type Service, startService } from '../support/process.ts'
 import { administer } from '../support/server.ts'
 import { until } from '../support/wait.ts'
-import { times } from './fleet.ts'
+import { times } from '../service/fleet.ts'
 
 const SETTINGS = { QUOTA_PER_MINUTE: '1000000', QUOTA_PER_DAY: '1000000', LOG_LEVEL: 'warn' }
 

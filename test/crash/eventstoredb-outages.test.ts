@@ -7,9 +7,9 @@ import { type Json, type Reply, startApi, type TestApi, type TestCompany } from 
 import { useDatabase } from '../support/database.ts'
 import { type FakeEventStoreDb, startFakeEventStoreDb } from '../support/fake-eventstoredb/server.ts'
 import { until } from '../support/wait.ts'
-import { collect } from './event-store-contract.ts'
-import { tablesOf } from './outside-service.ts'
-import { allowNoStrayRejections } from './stray-rejections.ts'
+import { collect } from '../ledger/event-store-contract.ts'
+import { tablesOf } from '../ledger/outside-service.ts'
+import { allowNoStrayRejections } from '../ledger/stray-rejections.ts'
 
 const STOCK = 500
 
