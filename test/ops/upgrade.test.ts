@@ -4,13 +4,13 @@ import { expect } from 'chai'
 import { freePort } from '#postgres/postmaster.ts'
 import { readModel } from '#projections/index.ts'
 import { tillbook, tillbookIn } from '../cli/tillbook.ts'
+import { times } from '../service/fleet.ts'
 import { type Reply, send, startApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { buildNewer, type NewerProgram } from '../support/newer-program.ts'
 import { type Service, startService } from '../support/process.ts'
 import { administer } from '../support/server.ts'
 import { until } from '../support/wait.ts'
-import { times } from '../service/fleet.ts'
 
 const SETTINGS = { QUOTA_PER_MINUTE: '1000000', QUOTA_PER_DAY: '1000000', LOG_LEVEL: 'warn' }
 
