@@ -4,13 +4,13 @@ import { v7 as uuidv7 } from 'uuid'
 import type { Config } from '#config/config.ts'
 import { type Listening, listen } from '#http/server.ts'
 import { countedWriter } from '#metrics/counted-writer.ts'
-import { createMetrics } from '#metrics/metrics.ts'
+import { createMetrics, type Metrics } from '#metrics/metrics.ts'
 import { createProviderClient } from '#payments/provider-client.ts'
 import { startEmbedded } from '#postgres/embedded.ts'
 import { assertFit } from '#postgres/requirements.ts'
 import { openInterfaces, seed } from './api.ts'
 import { createApp, interfaceRouter } from './app.ts'
-import { coreSettings, openCore } from './core.ts'
+import { type Core, coreSettings, openCore } from './core.ts'
 import { startDispatcher } from './dispatcher.ts'
 import { healthOf } from './health.ts'
 import { type Log, sparing } from './log.ts'
@@ -27,6 +27,13 @@ export interface Service {
   start(): Promise<void>
   /** Ends what is under way and closes everything, also in the middle of a start. */
   stop(): Promise<void>
+}
+
+const KEY_MADE = 'a master key was made: keep a copy of it apart from the database'
+
+function watch(core: Pick<Core, 'pools' | 'shared'>, metrics: Metrics): void {
+  for (const [name, pool] of Object.entries(core.pools)) metrics.watchPool(name, pool)
+  for (const [name, figures] of Object.entries(core.shared)) metrics.watchShared(name, figures)
 }
 
 const logOf = (logger: Logger): Log =>
@@ -91,14 +98,14 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
       ...coreSettings(config),
       queryConnections: QUERY_CONNECTIONS,
       log,
+      onKeyMade: (source) => logger.warn({ source }, KEY_MADE),
       onOutdated: succession.onReplaced,
       onGroup: metrics.onGroup,
     })
     closing.push(opened.close)
     const core = { ...opened, writer: countedWriter(succession.held(opened.writer), metrics) }
     background.push(succession.watch(core))
-    for (const [name, pool] of Object.entries(core.pools)) metrics.watchPool(name, pool)
-    for (const [name, figures] of Object.entries(core.shared)) metrics.watchShared(name, figures)
+    watch(core, metrics)
     const provider = createProviderClient({ baseUrl: config.PAYMENT_PROVIDER_URL })
     closing.push(provider.close)
     return { config, databaseUrl, core, provider, metrics, seedDemo, logger, log }
