@@ -128,6 +128,8 @@ export const EVERY_EVENT = ledgerOf(
   event('OrderPaid', { id: 1, provider_payment_id: 'p2' }),
   commissionSplit(2),
   event('OrderAlarmRaised', { id: 1, provider_payment_id: 'p3', code: 'second_payment' }),
+  event('OrderAlarmAcknowledged', { id: 1, provider_payment_id: 'p3' }),
+  event('OrderDelivered', { id: 1 }),
   event('OrderRefunded', { id: 1, provider_payment_id: 'p2' }),
   event('CommissionReversed', { id: 1, provider_payment_id: 'p2' }),
   orderPlaced({ id: 2 }),
