@@ -14,7 +14,7 @@ import type { RefundObject } from '#projections/order-refunds.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import { findPayableOrder } from '#queries/orders.ts'
 import { findStore } from '#queries/stores.ts'
-import { fits, recordOf } from './apply-payment.ts'
+import { CHANGED, fits, recordOf, TELLING } from './apply-payment.ts'
 import { accountOf, CREATED, reasonOf } from './pay-order.ts'
 import {
   type PaymentProvider,
@@ -57,16 +57,18 @@ export async function refundOrder(
   if (replay) return replay
   const found = await findPayableOrder(pool, acting.companyId, orderId)
   if (!found) return refuse('not_found')
-  const reference = found.order.provider_reference
+  const { provider_reference: reference, store_alias } = found.order
+  // Without credentials nothing is set aside.
+  const account = accountOf(await findStore(pool, store_alias))
   const refund_id = uuidv5(`${reference}\n${idempotency.requestHash}\n${idempotency.key}`, REFUNDS)
   const request = { ...refund, id: orderId, refund_id, idempotency_key: idempotency.key }
-  const order = await runAs<OrderObject, typeof request>(writer, { ...acting, guard }, requestRefund, request)
-  if (isRefusal(order)) return order
+  const requested = await runCommand(writer, { ...acting, guard }, requestRefund, request, { reply: TELLING })
+  if (isRefusal(requested)) return requested
+  const order = JSON.parse(requested.body) as OrderObject
   const asked = order.refunds.find((each) => each.refund_id === refund_id)
   if (!asked) throw new Error(`refund ${refund_id} was requested and is not there`)
-  const store = await findStore(pool, order.store_alias)
-  const account = accountOf(store)
-  const refused = await giveBack({ writer, provider }, { acting, orderId, account }, asked)
+  const isFirst = requested.status === CHANGED
+  const refused = await giveBack({ writer, provider }, { acting, orderId, account, isFirst }, asked)
   if (refused) return refused
   const payment = await provider.getPayment(account, asked.provider_payment_id)
   const expected = { reference, totalCents: toCents(order.total), sandbox: account.sandbox }
@@ -79,12 +81,14 @@ interface Place {
   readonly acting: Acting
   readonly orderId: number
   readonly account: ProviderAccount
+  /** Whether nobody has asked the provider before: then wrong credentials mean that nothing was given back. */
+  readonly isFirst: boolean
 }
 
 /** Has the provider give back what was requested, if it is not known to have done so, and records its answer. */
 export async function giveBack(
   { writer, provider }: Pick<Refunding, 'writer' | 'provider'>,
-  { acting, orderId, account }: Place,
+  { acting, orderId, account, isFirst }: Place,
   { refund_id, provider_payment_id, amount, status }: RefundObject,
 ): Promise<Refusal | null> {
   if (status === 'completed') return null
@@ -94,7 +98,7 @@ export async function giveBack(
   try {
     provider_refund_id = await provider.createRefund(account, wanted)
   } catch (error) {
-    if (error instanceof ProviderMisconfigured) await giveUp('configuração do provedor inválida')
+    if (error instanceof ProviderMisconfigured && isFirst) await giveUp('configuração do provedor inválida')
     if (!(error instanceof ProviderRefused)) throw error
     await giveUp(reasonOf(error))
     return refuse('refund_refused', { causes: [...error.causes] })

@@ -82,7 +82,7 @@ function attempt(payment: PaymentObject, timezone: string): Step {
 }
 
 function methodOf({ method, card }: PaymentObject): string {
-  if (method === null) return 'Pagamento que nenhuma tentativa daqui fez'
+  if (method === null) return 'Pagamento sem tentativa daqui'
   if (method !== 'card') return method === 'pix' ? 'Pix' : 'Boleto'
   const installments = card?.installments ? ` em ${card.installments}×` : ''
   return `Cartão ${card?.brand ?? ''}${card?.last_four ? ` final ${card.last_four}` : ''}${installments}`

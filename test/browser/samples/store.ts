@@ -23,7 +23,12 @@ const orderOf = async (panel: TestPanel): Promise<number> => alarmedOrder(panel.
 async function eventfulOrder(panel: TestPanel): Promise<number> {
   const { company } = panel
   const { alias } = await storeOf(panel)
-  const item = await company.run(createItem, { type: 'product', name: 'Cesta de café da manhã', price: '46.30', stock: '5' })
+  const item = await company.run(createItem, {
+    type: 'product',
+    name: 'Cesta de café da manhã',
+    price: '46.30',
+    stock: '5',
+  })
   const order = { store_alias: alias, customer: { name: 'Maria da Silva' } }
   const { id } = await company.run(placeOrder, { ...order, items: [{ catalog_item_id: item.id, quantity: '2' }] })
   await paymentTold(company, id, 'approved')
