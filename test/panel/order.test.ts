@@ -155,6 +155,12 @@ describe('panel: an order and its money', () => {
     expect((await owner.get('/painel/loja?alarm=open')).html).not.to.include(pathOf(id))
     expect((await isTold()).filter(Boolean)).to.deep.equal([true])
     expect(await shown(id)).to.match(/Alarme — Visto .* visto por Pessoa \d+ em/)
+    const seen = Number((await company.get('/me')).headers.get('x-ledger-revision'))
+    expect(textIn((await owner.get(`${pathOf(id)}?em=${seen}`)).html)).to.match(/visto por Pessoa \d+ em/)
+    const before = await owner.get(`${pathOf(id)}?em=${seen - 1}`)
+    expect(before.html).to.include('Alarme de').and.not.to.include(action)
+    expect((await owner.get(`/painel/loja?alarm=open&em=${seen - 1}`)).html).to.include(pathOf(id))
+    expect((await owner.get(`/painel/loja?alarm=open&em=${seen}`)).html).not.to.include(pathOf(id))
   })
 
   it('is marked as delivered while it is paid, by clerks too, and the past shows no buttons [PANEL-80, ORDER-40]', async () => {
