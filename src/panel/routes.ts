@@ -10,7 +10,7 @@ import { financePages } from './pages/finance/accounts.tsx'
 import { integrationsPage } from './pages/integrations.tsx'
 import { orderPages } from './pages/order.tsx'
 import { orderCancellation } from './pages/order-cancellation.tsx'
-import { orderRefund } from './pages/order-refund.tsx'
+import { orderRefundPages } from './pages/order-refund.tsx'
 import { paymentTypePages } from './pages/payment-types.tsx'
 import { peoplePages } from './pages/people.tsx'
 import { profilePages } from './pages/profile.tsx'
@@ -48,7 +48,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...financePages,
   ...orderPages,
   ...orderCancellation,
-  ...orderRefund,
+  ...orderRefundPages,
   ...storePages,
   integrationsPage,
   ...apiKeyPages,

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { v5 as uuidv5 } from 'uuid'
 import type { z } from 'zod'
-import { recordPayment } from '#commands/orders/record-payment.ts'
+import { type RecordPaymentInput, recordPayment } from '#commands/orders/record-payment.ts'
 import { completeRefund, type RefundInput, refuseRefund, requestRefund } from '#commands/orders/refunds.ts'
 import { toCents } from '#domain/money.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
@@ -68,13 +68,48 @@ export async function refundOrder(
   const asked = order.refunds.find((each) => each.refund_id === refund_id)
   if (!asked) throw new Error(`refund ${refund_id} was requested and is not there`)
   const isFirst = requested.status === CHANGED
-  const refused = await giveBack({ writer, provider }, { acting, orderId, account, isFirst }, asked)
+  const place = { acting, orderId, account, isFirst }
+  const refused = await giveBack({ writer, provider }, place, asked)
   if (refused) return refused
-  const payment = await provider.getPayment(account, asked.provider_payment_id)
-  const expected = { reference, totalCents: toCents(order.total), sandbox: account.sandbox }
-  if (!payment || !fits(payment, expected)) throw new ProviderUnavailable('the provider answered with another payment')
+  const record = await paymentNow(provider, place, order, asked)
   // Its answer is the request's.
-  return runCommand(writer, acting, recordPayment, recordOf(orderId, payment), { reply: CREATED, idempotency })
+  return runCommand(writer, acting, recordPayment, record, { reply: CREATED, idempotency })
+}
+
+/**
+ * Asks again for a refund that was never answered, as somebody who has lost its key. One that is answered by now stays as it is;
+ * null is one that is not there. @throws as `refundOrder`
+ */
+export async function repeatRefund(
+  { pool, writer, provider }: Refunding,
+  {
+    acting: caller,
+    orderId,
+    refundId,
+  }: { readonly acting: Acting; readonly orderId: number; readonly refundId: string },
+): Promise<Answer | Refusal | null> {
+  // What the provider has done is recorded, also where the caller was shut out meanwhile.
+  const { guard: _, ...acting } = caller
+  const order = (await findPayableOrder(pool, acting.companyId, orderId))?.order
+  const asked = order?.refunds.find(({ refund_id }) => refund_id === refundId)
+  if (!order || asked?.status !== 'pending') return null
+  const place = { acting, orderId, account: accountOf(await findStore(pool, order.store_alias)), isFirst: false }
+  const refused = await giveBack({ writer, provider }, place, asked)
+  if (refused) return refused
+  return runCommand(writer, acting, recordPayment, await paymentNow(provider, place, order, asked), { reply: CREATED })
+}
+
+/** The payment as it stands after something of it went back. */
+async function paymentNow(
+  provider: PaymentProvider,
+  { account, orderId }: Place,
+  { provider_reference, total }: OrderObject,
+  { provider_payment_id }: RefundObject,
+): Promise<RecordPaymentInput> {
+  const payment = await provider.getPayment(account, provider_payment_id)
+  const expected = { reference: provider_reference, totalCents: toCents(total), sandbox: account.sandbox }
+  if (!payment || !fits(payment, expected)) throw new ProviderUnavailable('the provider answered with another payment')
+  return recordOf(orderId, payment)
 }
 
 interface Place {

@@ -8,7 +8,7 @@ import { hiddenFields, type PanelReply, type PanelUser, panelUser } from '../sup
 
 /** What a clerk has no business with: keys, webhooks, people, settings, how the store is paid, its money given back, and the ledger itself. */
 const OWNERS_ONLY =
-  /^\/(integracoes|configuracoes|auditoria|loja\/lojas|loja\/pedidos\/:id\/(devolver|alarme-visto))(\/|$)/
+  /^\/(integracoes|configuracoes|auditoria|loja\/lojas|loja\/pedidos\/:id\/(devolver|pedir-devolucao|alarme-visto))(\/|$)/
 
 /** Its numbers are every company's own: each has an event 0. */
 const NUMBERED_BY_COMPANY = '/auditoria/eventos/:revision'

@@ -104,8 +104,14 @@ describe('panel: an order and its money', () => {
       const form = { ...hiddenFields((await owner.get(path)).html, path), amount: '10,00' }
       expect((await owner.post(path, form)).to).to.equal(`${pathOf(id)}?feito=devolucao-pendente`)
       expect(await shown(id)).to.include('Aguardando o provedor')
+      const again = `${pathOf(id)}/pedir-devolucao`
+      const repetition = hiddenFields((await owner.get(pathOf(id))).html, again)
+      expect((await owner.post(again, repetition)).to).to.equal(`${pathOf(id)}?feito=devolvido`)
+      expect((await owner.post(again, repetition)).to).to.equal(`${pathOf(id)}?feito=sem-alteracao`)
+      expect((await owner.get(pathOf(id))).html).not.to.include(again)
       expect((await owner.post(path, form)).to).to.include('feito=devolvido')
       expect(await show(id)).to.include({ refunded_total: '10.00' })
+      expect(provider.payments[0]?.refundedCents).to.equal(1000)
     })
 
     it('asks which of two payments, and is for owners only [PANEL-5, PANEL-77]', async () => {

@@ -4,15 +4,16 @@ import { fromCents } from '#domain/money.ts'
 import { fromThousandths } from '#domain/quantity.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
+import type { Answer } from '#ledger/write/unit-of-work.ts'
 import { ProviderUnavailable } from '#payments/provider-port.ts'
-import { refundOrder } from '#payments/refund-order.ts'
+import { refundOrder, repeatRefund } from '#payments/refund-order.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import { itemsWithStock } from '#queries/catalog/items.ts'
 import { money, quantity } from '../format.ts'
-import type { Fields } from '../forms/form.ts'
+import { type Fields, textOf } from '../forms/form.ts'
 import * as kinds from '../forms/kinds.ts'
-import type { Visit } from '../route.ts'
-import { formPages } from '../ui/form-pages.tsx'
+import type { PanelRoute, Redirect, Visit } from '../route.ts'
+import { buttonRoute, formPages } from '../ui/form-pages.tsx'
 import { orderOf, PATH } from './orders.tsx'
 
 /** Payments of which something can be asked back, with what is left of each, in cents. */
@@ -95,35 +96,58 @@ function problemOf({ refused, details }: Refusal): string | undefined {
   return `O provedor recusou a devolução, e nada foi devolvido: ${causes.map(({ code, description }) => `${description} (${code})`).join('; ')}.`
 }
 
-/** Gives back a payment of an order, whole or in part, with goods that come back into stock. */
-export const orderRefund = formPages({
-  path: `${PATH}/:id/devolver`,
-  section: 'store',
-  access: 'owner',
-  subject: orderOf,
-  obstacle: obstacleToRefund,
-  title: ({ id }) => `Devolver pagamento do pedido ${id}`,
-  intro: () => (
-    <p>
-      O provedor devolve o valor a quem pagou, e a comissão do serviço volta na mesma proporção. Uma devolução não pode
-      ser desfeita.
-    </p>
-  ),
-  label: 'Devolver',
-  isDangerous: true,
-  back: ({ id }) => `${PATH}/${id}`,
-  fields: fieldsOf,
-  schema: RefundForm,
-  problem: problemOf,
-  async act({ context, acting, idempotency }, { id: orderId }, refund) {
-    const to = `${PATH}/${orderId}`
-    try {
-      const answer = await refundOrder(context, { acting, idempotency: idempotency(), orderId, refund })
-      return isRefusal(answer) ? ofForm(answer, refund) : { to, flash: 'devolvido' }
-    } catch (error) {
-      // It is recorded, and asked for again until the provider answers.
-      if (error instanceof ProviderUnavailable) return { to, flash: 'devolucao-pendente' }
-      throw error
-    }
-  },
-})
+/** Where somebody goes on after a refund was asked for. */
+async function outcomeOf(
+  orderId: number,
+  ask: () => Promise<Answer | Refusal | null>,
+): Promise<Redirect | Refusal | null> {
+  const to = `${PATH}/${orderId}`
+  try {
+    const answer = await ask()
+    return isRefusal(answer) ? answer : { to, flash: answer === null ? 'sem-alteracao' : 'devolvido' }
+  } catch (error) {
+    // It is recorded, and asked for again until the provider answers.
+    if (error instanceof ProviderUnavailable) return { to, flash: 'devolucao-pendente' }
+    throw error
+  }
+}
+
+/** Hidden field with the id of a refund. */
+export const REFUND = 'devolucao'
+
+/** Gives back a payment of an order, whole or in part, with goods that come back into stock, and asks again for what was never answered. */
+export const orderRefundPages: readonly PanelRoute[] = [
+  ...formPages({
+    path: `${PATH}/:id/devolver`,
+    section: 'store',
+    access: 'owner',
+    subject: orderOf,
+    obstacle: obstacleToRefund,
+    title: ({ id }) => `Devolver pagamento do pedido ${id}`,
+    intro: () => (
+      <p>
+        O provedor devolve o valor a quem pagou, e a comissão do serviço volta na mesma proporção. Uma devolução não
+        pode ser desfeita.
+      </p>
+    ),
+    label: 'Devolver',
+    isDangerous: true,
+    back: ({ id }) => `${PATH}/${id}`,
+    fields: fieldsOf,
+    schema: RefundForm,
+    problem: problemOf,
+    act: ({ context, acting, idempotency }, { id: orderId }, refund) =>
+      outcomeOf(orderId, async () => {
+        const answer = await refundOrder(context, { acting, idempotency: idempotency(), orderId, refund })
+        return isRefusal(answer) ? ofForm(answer, refund) : answer
+      }),
+  }),
+  buttonRoute({
+    path: `${PATH}/:id/pedir-devolucao`,
+    section: 'store',
+    access: 'owner',
+    subject: orderOf,
+    act: ({ context, acting, form }, { id: orderId }) =>
+      outcomeOf(orderId, () => repeatRefund(context, { acting, orderId, refundId: textOf(form, REFUND) })),
+  }),
+]

@@ -12,7 +12,7 @@ import { AsOfForm, History, namesOfActors } from '../ui/history.tsx'
 import { Table } from '../ui/list.tsx'
 import { Actions, ButtonLink, Card, type Fact, Facts, StateBadge } from '../ui/parts.tsx'
 import { Notifications } from './order-notifications.tsx'
-import { obstacleToRefund } from './order-refund.tsx'
+import { obstacleToRefund, REFUND } from './order-refund.tsx'
 import { ALARMS, Timeline } from './order-timeline.tsx'
 import { DISPUTES, OrderBadges, orderOf, PATH } from './orders.tsx'
 
@@ -89,6 +89,18 @@ const OrderActions = ({ order, visit }: VisitedProps) => {
       {isOwner(visit) && obstacleToRefund(order) === null && (
         <ButtonLink to={`${here}/devolver`}>Devolver pagamento</ButtonLink>
       )}
+      {isOwner(visit) &&
+        order.refunds
+          .filter(({ status }) => status === 'pending')
+          .map(({ refund_id, amount }) => (
+            <ButtonForm
+              key={refund_id}
+              visit={visit}
+              to={`${here}/pedir-devolucao`}
+              label={`Pedir de novo a devolução de ${money(amount)}`}
+              values={{ [REFUND]: refund_id }}
+            />
+          ))}
       {isOpen(order) && <ButtonLink to={`${here}/cancelar`}>Cancelar pedido</ButtonLink>}
     </Actions>
   )
