@@ -71,7 +71,7 @@ function queryOf(search: URLSearchParams): Record<string, string | string[]> {
 
 async function answerTo(
   { route, params, query }: Asked,
-  { companyId, pool, store, calendar }: CompanyAsOf,
+  { companyId, pool, store, calendar, paymentLinks }: CompanyAsOf,
 ): Promise<ReadAnswer | Refusal> {
   const caller = { companyId, keyId: 0, ...calendar }
   const limits = { perMinute: 0, perDay: 0, bytesPerDay: 0 }
@@ -79,7 +79,10 @@ async function answerTo(
   const provider = { getPaymentMethods: askNobody, getCardOptions: askNobody }
   const verifier = { verify: () => Promise.reject(new Error('the ledger is verified as it is stored now')) }
   try {
-    return (await route.read({ pool, store, verifier, limits, provider, caller, params, query })) ?? refuse('not_found')
+    return (
+      (await route.read({ pool, store, verifier, limits, provider, paymentLinks, caller, params, query })) ??
+      refuse('not_found')
+    )
   } catch (error) {
     if (error instanceof Problem) return refuse(error.code as RefusalCode, error.details)
     if ((error as { code?: string }).code === UNDEFINED_TABLE) return invalid('get', NOT_OF_THE_LEDGER)

@@ -1,5 +1,6 @@
 import type { Pool, PoolClient } from 'pg'
 import { type Calendar, dateInZone } from '#domain/instant.ts'
+import type { PaymentLinks } from '#domain/payment-link.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
 import type { EventStore } from '#ledger/port.ts'
@@ -23,12 +24,15 @@ export interface CompanyAsOf {
   readonly revision: number
   /** The zone and the day of then. */
   readonly calendar: Calendar
+  /** Those of now: an order that could be paid then is shown with the link that it had. */
+  readonly paymentLinks: PaymentLinks
 }
 
 /** What it takes; each holds a connection, and reads the ledger through another one. */
 export interface AsOfCore extends Ledgers {
   readonly model: ReadModel
   readonly asOf: AsOfBounds
+  readonly paymentLinks: PaymentLinks
 }
 
 export interface AsOfBounds {
@@ -98,7 +102,7 @@ async function lookBack<T>(
     const past = await openPast(client, { store, model, companyId, revision, until, signal }, last)
     const timezone = past.company.timezone as string
     const calendar = { timezone, today: dateInZone('time' in at ? at.time : last.recorded_at, timezone) }
-    return work({ companyId, pool: past.pool, store, revision, calendar })
+    return work({ companyId, pool: past.pool, store, revision, calendar, paymentLinks: core.paymentLinks })
   })
 }
 

@@ -3,6 +3,8 @@ import { v7 as uuidv7 } from 'uuid'
 import { installationSecret } from '#access/installation-secret.ts'
 import type { AsOfBounds } from '#audit/as-of.ts'
 import { createVerifier, type Verifier } from '#audit/verify.ts'
+import type { Config } from '#config/config.ts'
+import type { PaymentLinks } from '#domain/payment-link.ts'
 import { type Follower, follow } from '#ledger/follow/follower.ts'
 import { guarded, prepare } from '#ledger/follow/preparation.ts'
 import { createAheadCount } from '#ledger/ledgers.ts'
@@ -25,6 +27,7 @@ import { migrate } from '#postgres/migrate.ts'
 import { createPool } from '#postgres/pool.ts'
 import { type PoolOf, sharePool } from '#postgres/shared-pool.ts'
 import { ID_COLUMNS, readModel } from '#projections/index.ts'
+import { withPaymentLinks } from '#projections/payment-links.ts'
 import { createDeliveryNotifier, type DeliveryNotifier } from '#webhooks/notifier.ts'
 import { outbox } from '#webhooks/outbox.ts'
 
@@ -50,6 +53,8 @@ export interface Core {
   readonly asOf: AsOfBounds
   /** What hashes of requests are keyed with, in all processes of the database. */
   readonly requestSecret: Buffer
+  /** What the links of buyers are made with, in all processes of the database too. */
+  readonly paymentLinks: PaymentLinks
   /** Rung when deliveries wait. */
   readonly deliveryNotifier: DeliveryNotifier
   /** Makes all tables of the read model anew from the ledgers, beside the live ones, and compares them. */
@@ -70,6 +75,8 @@ export interface CoreOptions {
   readonly databaseUrl: string
   /** `esdb://…`; without it the ledgers are in the same Postgres. */
   readonly eventStoreUrl?: string | undefined
+  /** Where callers and buyers reach the service; without it orders have no links. */
+  readonly publicUrl?: string
   /** Another store, for tests. */
   readonly store?: EventStore
   /** Another read model, for tests. */
@@ -86,6 +93,13 @@ export interface CoreOptions {
   /** Hears of each group that the writer has answered. */
   readonly onGroup?: WriterOptions['onGroup']
 }
+
+/** What settings say of it. */
+export const coreSettings = ({ PUBLIC_URL, EVENTSTORE_URL, AS_OF_SECONDS }: Config) => ({
+  publicUrl: PUBLIC_URL,
+  eventStoreUrl: EVENTSTORE_URL,
+  asOfTimeoutMs: AS_OF_SECONDS * 1000,
+})
 
 /**
  * Two groups under way keep Postgres busy while the next ones gather; more lanes only make the groups smaller. One upload or
@@ -126,13 +140,17 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const store = await storeOf(options, pool, poolOf)
   const rebuilding = { databaseUrl: options.databaseUrl, pool, store, model }
   await bringUp(rebuilding, options.upgrades ?? true)
+  const paymentLinks = {
+    secret: await installationSecret(pool, 'payment_links'),
+    publicUrl: options.publicUrl ?? null,
+  }
   const writerPool = createPool(options.databaseUrl, { ...WRITER_POOL, read_schemas })
   const deliveryNotifier = createDeliveryNotifier(pool, (error) => options.log('dispatchers could not be woken', error))
   const liveNotifier = createLiveNotifier(pool, (error) => options.log('what was committed could not be told', error))
   const writing = {
     pool: writerPool,
     store,
-    model,
+    model: withPaymentLinks(model, paymentLinks),
     ids: createIdAllocator(pool),
     limits: WRITER_LIMITS,
     reactors: [outbox, switchOffNotices],
@@ -162,6 +180,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     verifier,
     asOf: { turns: asOfTurns, timeoutMs: options.asOfTimeoutMs ?? AS_OF_TIMEOUT_MS },
     requestSecret: await installationSecret(pool, 'request_hashes'),
+    paymentLinks,
     deliveryNotifier,
     rebuild: (onProgress) => withRebuild({ ...rebuilding, onProgress }, (work) => rebuild(work)),
     verifyTables: (companyId, verifying = {}) => verifyApart({ ...rebuilding, ...verifying }, companyId),

@@ -1,9 +1,10 @@
 import { CancelOrderInput } from '#commands/orders/cancel-order.ts'
+import { canBePaid } from '#domain/orders.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { cancelWithProvider } from '#payments/cancel-order.ts'
 import { paragraph } from '../forms/kinds.ts'
 import { formPages } from '../ui/form-pages.tsx'
-import { isOpen, orderOf, PATH } from './orders.tsx'
+import { orderOf, PATH } from './orders.tsx'
 
 const PAID = 'O pedido já foi pago: devolva o pagamento no provedor.'
 
@@ -11,7 +12,7 @@ export const orderCancellation = formPages({
   path: `${PATH}/:id/cancelar`,
   section: 'store',
   subject: orderOf,
-  obstacle: (order) => (order.cancelled_at !== null ? 'O pedido já está cancelado.' : isOpen(order) ? null : PAID),
+  obstacle: (order) => (order.cancelled_at !== null ? 'O pedido já está cancelado.' : canBePaid(order) ? null : PAID),
   title: ({ id }) => `Cancelar pedido ${id}`,
   intro: () => (
     <p>

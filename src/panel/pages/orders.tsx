@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import type { NotificationOutcome } from '#domain/orders.ts'
-import { hasBeenPaid, ORDER_STATUSES, type OrderStatus } from '#domain/orders.ts'
+import { canBePaid, ORDER_STATUSES, type OrderStatus } from '#domain/orders.ts'
 import type { ORDER_ALARMS } from '#events/orders.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import type { StoreObject } from '#projections/stores.ts'
-import { getOrder, listNotifications, type NotificationObject, orderListing } from '#queries/orders.ts'
+import { getOrder, listNotifications, type NotificationObject, orderListing, type ShownOrder } from '#queries/orders.ts'
 import { listInOrder, NEWEST_FIRST } from '#queries/records.ts'
 import { dateTime, dateTimeSeconds, decimal, money, percentage, quantity, taxNumber } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
@@ -106,12 +106,8 @@ const OrderBadges = ({ order: { status, alarms } }: { readonly order: OrderObjec
 const NOTIFICATIONS = 100
 
 /** The order that a path names; null where there is none. */
-export const orderOf = (visit: Visit): Promise<OrderObject | null> =>
-  recordOf(visit, ({ readModel }, id) => getOrder(readModel.pool, readModel.companyId, id))
-
-/** Whether it can be cancelled: no money has come in, and it is not cancelled yet (ORDER-9). */
-export const isOpen = ({ payments, cancelled_at }: OrderObject): boolean =>
-  !hasBeenPaid(payments) && cancelled_at === null
+export const orderOf = (visit: Visit): Promise<ShownOrder | null> =>
+  recordOf(visit, ({ readModel, context }, id) => getOrder(readModel.pool, readModel.companyId, id, context))
 
 async function showOrder(visit: Visit): Promise<Page | null> {
   const { readModel } = visit
@@ -126,11 +122,12 @@ async function showOrder(visit: Visit): Promise<Page | null> {
           {ALARMS[code]}
         </p>
       ))}
-      {!readModel.moment && isOpen(order) && (
+      {!readModel.moment && canBePaid(order) && (
         <Actions>
           <ButtonLink to={`${PATH}/${id}/cancelar`}>Cancelar pedido</ButtonLink>
         </Actions>
       )}
+      {!readModel.moment && order.payment_url !== null && <PaymentLink url={order.payment_url} />}
       <OrderFacts order={order} timezone={readModel.timezone} />
       <Items order={order} />
       <Payments order={order} timezone={readModel.timezone} />
@@ -142,6 +139,21 @@ async function showOrder(visit: Visit): Promise<Page | null> {
   )
   return { title: `Pedido ${id}`, body }
 }
+
+/** For whoever sells by telephone or messages (PANEL-67). */
+const PaymentLink = ({ url }: { readonly url: string }) => (
+  <Card title="Link de pagamento">
+    <p>
+      <a href={url} rel="noreferrer">
+        {url}
+      </a>
+    </p>
+    <button type="button" data-copy={url}>
+      Copiar
+    </button>
+    <p class="hint">Mande ao comprador: quem tem o link vê o pedido e pode pagar.</p>
+  </Card>
+)
 
 interface OrderProps {
   readonly order: OrderObject

@@ -9,7 +9,7 @@ describe('webhook outbox of orders', () => {
   const { company, register, queued } = useOutbox()
   const NAMES = ['order.created', 'order.paid', 'order.refunded', 'order.cancelled', 'order.expired']
 
-  it('tells what becomes of an order, with the order as it then is, to those who name it [HOOK-60]', async () => {
+  it('tells what becomes of an order, with the order as it then is and its link, to those who name it [HOOK-60, ORDER-31]', async () => {
     const [basic, named] = [await register(), await register(NAMES)]
     const alias = `loja-${company.id}`
     await company.run(createStore, { alias, commission_percentage: '5', sandbox: true })
@@ -51,6 +51,14 @@ describe('webhook outbox of orders', () => {
       ['order.cancelled', 'cancelled', '0.00', null],
     ])
     expect(messages[3]?.[1]).to.deep.equal((await company.get(`/orders/${id}`)).body.data)
+    const open = (await company.get(`/orders/${await placedOrder(company, alias)}`)).body.data
+    const [, last] = (await queued(named)).slice(-1).map(({ event, body }) => [event, JSON.parse(body).data])[0] as [
+      string,
+      object,
+    ]
+    expect(last).to.deep.equal(open)
+    expect(open.payment_url).to.include(`/pagar/${alias}/${open.id}-`)
+    expect(messages[3]?.[1].payment_url).to.equal(null)
     expect(await queued(basic)).to.deep.equal([])
   })
 })
