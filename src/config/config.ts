@@ -107,6 +107,10 @@ const trustedProxies = z
   .refine((trusted) => typeof trusted !== 'string' || trusted.split(',').every((part) => isNetwork(part.trim())))
   .describe('true, false, a number of proxies, or addresses and networks with commas, like "loopback, 10.0.0.0/8"')
 
+/** The payment provider, and the one to try things with (`tillbook provider-sandbox`), whose money is none. */
+const PROVIDER_URL = 'https://api.mercadopago.com'
+export const SANDBOX_URL = 'http://127.0.0.1:4000'
+
 /** Every setting with its default; one that is set to nothing is as good as absent. */
 const settings = z.object({
   /** TCP port; 0 takes any that is free. */
@@ -161,8 +165,8 @@ const settings = z.object({
   SMTP_URL: smtpUrl.optional(),
   /** Whom e-mails come from; by default an address at the host of PUBLIC_URL. */
   SMTP_FROM: z.string().optional(),
-  /** Base URL of the payment provider's API; the sandbox has one of its own. */
-  PAYMENT_PROVIDER_URL: webAddress.default('https://api.mercadopago.com'),
+  /** Base URL of the payment provider's API; by default the sandbox's where demonstration companies are made. */
+  PAYMENT_PROVIDER_URL: webAddress.optional(),
   /** The key that seals of ledgers are signed with, as PEM; made on first use. By default in DATA_DIR. */
   SEAL_KEY_FILE: z.string().optional(),
   /** Hours after which ledgers that have moved are sealed, to files in DATA_DIR; by default only when somebody asks. */
@@ -183,12 +187,13 @@ export const SETTING_NAMES: readonly string[] = Object.keys(settings.shape)
 export interface Config
   extends Omit<
     z.infer<typeof settings>,
-    'SEED_DEMO' | 'PUBLIC_URL' | 'WEBHOOK_ALLOW_PRIVATE' | 'SMTP_FROM' | 'SEAL_KEY_FILE'
+    'SEED_DEMO' | 'PUBLIC_URL' | 'PAYMENT_PROVIDER_URL' | 'WEBHOOK_ALLOW_PRIVATE' | 'SMTP_FROM' | 'SEAL_KEY_FILE'
   > {
   readonly SEED_DEMO: boolean
   readonly SMTP_FROM: string
   readonly WEBHOOK_ALLOW_PRIVATE: boolean
   readonly PUBLIC_URL: string
+  readonly PAYMENT_PROVIDER_URL: string
   readonly SEAL_KEY_FILE: string
 }
 
@@ -204,12 +209,14 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   const config = result.data
   const isEmbedded = config.DATABASE_URL === undefined
   const DATA_DIR = resolve(config.DATA_DIR)
+  const SEED_DEMO = config.SEED_DEMO ?? isEmbedded
   const PUBLIC_URL = config.PUBLIC_URL ?? `http://127.0.0.1:${config.PORT}`
   return {
     ...config,
     DATA_DIR,
     SEAL_KEY_FILE: resolve(config.SEAL_KEY_FILE ?? join(DATA_DIR, 'seal-key.pem')),
-    SEED_DEMO: config.SEED_DEMO ?? isEmbedded,
+    SEED_DEMO,
+    PAYMENT_PROVIDER_URL: config.PAYMENT_PROVIDER_URL ?? (SEED_DEMO ? SANDBOX_URL : PROVIDER_URL),
     WEBHOOK_ALLOW_PRIVATE: config.WEBHOOK_ALLOW_PRIVATE ?? isEmbedded,
     PUBLIC_URL,
     SMTP_FROM: config.SMTP_FROM ?? `Tillbook <nao-responda@${new URL(PUBLIC_URL).hostname}>`,
