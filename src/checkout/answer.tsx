@@ -1,6 +1,7 @@
 import type { Response } from 'express'
 import type { ComponentChildren } from 'preact'
 import { renderToString } from 'preact-render-to-string'
+import { CHECKOUT } from '#domain/payment-link.ts'
 import { type Problem, type ProblemCode, type Reason, statusOf } from '#http/problems.ts'
 import { assets } from './assets.ts'
 
@@ -67,14 +68,23 @@ const WORDS: Partial<Record<ProblemCode | Reason, readonly [title: string, text:
 
 const OTHERS = ['Não foi possível continuar', 'Nada foi cobrado. Abra a página de novo e repita.'] as const
 
+/** Where a form was sent to, and the page that it belongs to. */
+const FORM = new RegExp(`^(${CHECKOUT}/[^/?]+/[^/?]+)/pix$`)
+
 /** A problem as a page, which says nothing of any order. */
 export function answerFailure(response: Response, problem: Problem): void {
   for (const [name, value] of Object.entries(problem.headers)) response.setHeader(name, value)
   const [title, text] = WORDS[problem.reason ?? problem.code] ?? OTHERS
+  const page = FORM.exec(response.req.originalUrl)?.[1]
   const body = (
     <>
       <h1>{title}</h1>
       <p>{text}</p>
+      {page !== undefined && problem.code !== 'not_found' && (
+        <p>
+          <a href={page}>Abrir a página do pedido</a>
+        </p>
+      )}
       <p class="hint">Código da requisição: {response.locals.requestId as string}</p>
     </>
   )

@@ -2,7 +2,12 @@ import { expect } from 'chai'
 import QRCode from 'qrcode'
 import { createPayByPix } from '#checkout/pix.ts'
 import { disableStore } from '#commands/stores.ts'
-import { type ProviderPayment, ProviderRefused, ProviderUnavailable } from '#payments/provider-port.ts'
+import {
+  ProviderMisconfigured,
+  type ProviderPayment,
+  ProviderRefused,
+  ProviderUnavailable,
+} from '#payments/provider-port.ts'
 import { useCashier } from '../api/pay-order/cashier.ts'
 import { type Json, PUBLIC_URL } from '../support/api.ts'
 import { browser, type hiddenFields, type PanelReply, textIn } from '../support/panel.ts'
@@ -136,7 +141,10 @@ describe('the page for the buyer of an order', () => {
     provider.twist(() => {
       throw new ProviderUnavailable('late')
     })
-    expect((await press(path)).status).to.equal(503)
+    const unanswered = await press(path)
+    expect(unanswered.status).to.equal(503)
+    expect(textIn(unanswered.html)).to.include('Tente de novo em instantes Nada foi cobrado')
+    expect(unanswered.html).to.include(`<a href="${path}">`)
     expect(textIn((await visitor().get(path)).html)).to.include('sendo gerado')
     provider.twist(() => {
       throw new ProviderRefused([{ code: '1', description: 'no' }])
@@ -151,6 +159,18 @@ describe('the page for the buyer of an order', () => {
     expect(attempts[1]).to.equal(attempts[0])
     expect(attempts[2]).to.not.equal(attempts[0])
     expect((await show(id)).payments.map(({ status }: Json) => status)).to.deep.equal(['failed', 'pending'])
+  })
+
+  it('says that the shop takes no payments where its credentials are wrong, and no more than that [PAY-44]', async () => {
+    const { path } = await place()
+    provider.twist(() => {
+      throw new ProviderMisconfigured('the token TEST-access-token was not accepted')
+    })
+    const { status, html } = await press(path)
+    expect(status).to.equal(500)
+    expect(textIn(html)).to.include('A loja não pode receber pagamentos agora. Nada foi cobrado')
+    expect(html).not.to.include('TEST-access-token')
+    expect(logged).to.have.length(1)
   })
 
   it('refuses a form that another site sent, or nobody who has seen the page [PAY-41]', async () => {
