@@ -46,7 +46,7 @@ export async function pageOf(shown: Shown) {
     <>
       <p class="brand">{found.shopName}</p>
       <h1>{nameOf(found.order)}</h1>
-      <section class={`card state ${TONES[state.is]}`} aria-labelledby="estado">
+      <section class={state.is === 'paid' ? 'card state good' : 'card state'} aria-labelledby="estado">
         <h2 id="estado">{HEADINGS[state.is]}</h2>
         {await Payment(shown)}
         {shown.problem !== null && (
@@ -76,18 +76,6 @@ const HEADINGS: Readonly<Record<State['is'], string>> = {
   paid: 'Pagamento recebido',
   refunded: 'Pagamento devolvido',
   cancelled: 'Pedido cancelado',
-}
-
-const TONES: Readonly<Record<State['is'], 'good' | 'plain'>> = {
-  unpaid: 'plain',
-  starting: 'plain',
-  pix: 'plain',
-  boleto: 'plain',
-  in_review: 'plain',
-  ending: 'plain',
-  paid: 'good',
-  refunded: 'plain',
-  cancelled: 'plain',
 }
 
 const BEFORE = {

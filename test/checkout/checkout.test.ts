@@ -10,7 +10,7 @@ import {
 } from '#payments/provider-port.ts'
 import { useCashier } from '../api/pay-order/cashier.ts'
 import { type Json, PUBLIC_URL } from '../support/api.ts'
-import { browser, type hiddenFields, type PanelReply, textIn } from '../support/panel.ts'
+import { browser, type PanelReply, textIn } from '../support/panel.ts'
 import { until } from '../support/wait.ts'
 
 const CODE = '00020126580014br.gov.bcb.pix0136sandbox-15303986540571.525802BR6304ABCD'
@@ -176,8 +176,8 @@ describe('the page for the buyer of an order', () => {
   it('refuses a form that another site sent, or nobody who has seen the page [PAY-41]', async () => {
     const { path, id } = await place()
     const codigo = await codeOf(path)
-    const post = async (fields: Parameters<typeof hiddenFields>[0] | object, headers = {}) =>
-      (await visitor().post(`${path}/pix`, fields as Record<string, string>, headers)).status
+    const post = async (fields: Record<string, string | string[]>, headers = {}) =>
+      (await visitor().post(`${path}/pix`, fields, headers)).status
     for (const site of ['cross-site', 'same-site'])
       expect(await post({ codigo }, { 'sec-fetch-site': site })).to.equal(403)
     for (const wrong of ['', 'x', codigo.slice(1), 'é'.repeat(22)]) expect(await post({ codigo: wrong })).to.equal(403)
