@@ -212,8 +212,8 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   }
 }
 
-async function paymentLinksOf(pool: Pool, vault: Vault, { publicUrl = null }: CoreOptions): Promise<PaymentLinks> {
-  return { secret: await installationSecret(pool, vault, 'payment_links'), publicUrl }
+async function paymentLinksOf(pool: Pool, vault: Vault, { publicUrl }: CoreOptions): Promise<PaymentLinks> {
+  return { secret: await installationSecret(pool, vault, 'payment_links'), publicUrl: publicUrl ?? null }
 }
 
 /** Migrations and tables of this version, where that is wanted or nothing is there yet; else what was opened is closed. @throws OtherVersion */
