@@ -24,6 +24,7 @@ import { switchOffNotices } from '#mail/switch-off-notices.ts'
 import { migrate } from '#postgres/migrate.ts'
 import { createPool } from '#postgres/pool.ts'
 import { type PoolOf, sharePool } from '#postgres/shared-pool.ts'
+import { keysEnd } from '#privacy/reactor.ts'
 import { ID_COLUMNS, readModel } from '#projections/index.ts'
 import { createDeliveryNotifier, type DeliveryNotifier } from '#webhooks/notifier.ts'
 import { outbox } from '#webhooks/outbox.ts'
@@ -135,7 +136,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     model,
     ids: createIdAllocator(pool),
     limits: WRITER_LIMITS,
-    reactors: [outbox, switchOffNotices],
+    reactors: [keysEnd, outbox, switchOffNotices],
     newId: uuidv7,
     onCommitted: (moved: readonly Committed[]) => {
       if (moved.some(({ hasReacted }) => hasReacted)) deliveryNotifier.notify()

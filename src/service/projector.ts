@@ -9,6 +9,7 @@ import { purgeNotificationHours, purgeNotifications } from '#payments/notificati
 import { purgeSweeps } from '#payments/sweep.ts'
 import { schedulePurge } from '#postgres/purge.ts'
 import { keepStatistics } from '#postgres/statistics.ts'
+import { forgetOnTheDay } from '#privacy/due.ts'
 import { purgeDeliveries } from '#webhooks/outbox.ts'
 import { purgeReplays } from '#webhooks/replays.ts'
 import type { Running, Shared } from './role.ts'
@@ -29,7 +30,7 @@ const PURGES = [
 
 /**
  * Keeps the read model level with a store outside Postgres, has Postgres know tables that grow, purges what is no longer needed,
- * seals ledgers on schedule, and compares the tables of each company with its ledger.
+ * seals ledgers on schedule, forgets persons on the day, and compares the tables of each company with its ledger.
  */
 export function startProjector({ config, core, metrics, logger, log }: Shared): Running {
   const follower = core.follow()
@@ -55,6 +56,11 @@ export function startProjector({ config, core, metrics, logger, log }: Shared): 
       logger.error({ company_id, revision, differences }, 'tables differ from what the ledger says'),
     onError: (error) => log('tables could not be compared with a ledger', error),
   })
+  const forgetting = forgetOnTheDay({
+    ...core,
+    retentionYears: config.RETENTION_YEARS,
+    onError: (error) => log('who was to be forgotten today could not be', error),
+  })
   metrics.gauge(
     'tillbook_tables_unequal_companies',
     'Companies whose tables differed from a replay of their ledger when they were last compared',
@@ -68,7 +74,7 @@ export function startProjector({ config, core, metrics, logger, log }: Shared): 
   return {
     async stop() {
       purge.stop()
-      await Promise.all([follower?.stop(), statistics.stop(), sealing.stop(), checks.stop()])
+      await Promise.all([follower?.stop(), statistics.stop(), sealing.stop(), checks.stop(), forgetting.stop()])
     },
   }
 }
