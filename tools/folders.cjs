@@ -32,6 +32,7 @@ exports.FOLDERS = [
   ['src/config', 'every setting with its unit and default'],
   ['src/audit', 'verification, seals, exports, a company as of a moment'],
   ['src/offline-sales', 'refused sales of tills, until a person has looked at them'],
+  ['src/wiping', 'what `ops` holds of a person who is forgotten, and persons whom a restored backup brings back'],
   ['src/http', 'toolkit of the interfaces: server, answers, problems, bodies, middleware'],
   ['src/metrics', 'what a process counts of itself, and `/metrics`'],
   ['src/api', 'API v1: routes as descriptors, contract, `/docs`'],
