@@ -2,6 +2,7 @@ import type { Envelope } from './envelope.ts'
 import type { OpenLedger } from './ledgers.ts'
 import { ensure, type Loading, render } from './projection.ts'
 import type { AnyRef } from './table.ts'
+import type { Transaction } from './transaction.ts'
 import type { Changes, Rows } from './working-set.ts'
 
 /**
@@ -16,6 +17,8 @@ export interface Reactor {
   refs(rows: Rows, event: Envelope, next: Envelope | null): readonly AnyRef[] | null
   /** `record` is the JSON text of the event's subject as it is after the event; '' when it is gone. `made` is of what follows. */
   react(rows: Changes, event: Envelope, record: string, made: Made): void
+  /** What it does by statements, where no key names the rows; run when all rows are written, and before COMMIT. */
+  finish?(tx: Transaction, companyId: number, event: Envelope): Promise<void>
 }
 
 /** What rows that follow from an event are made with. */
@@ -48,5 +51,7 @@ export async function reactTo(
     const at = { companyId: ledger.companyId, now: event.recorded_at }
     reactor.react(rows, event, await render(event.subject, at, reacting), made)
     ledger.hasReacted = true
+    const { finish } = reactor
+    if (finish) ledger.finishing.push((tx) => finish(tx, ledger.companyId, event))
   }
 }

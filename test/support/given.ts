@@ -41,7 +41,7 @@ interface Past extends NewEvent {
 export const from = (origin: Origin, event: NewEvent): Past => ({ ...event, origin })
 
 /** An event that somebody caused: `api_key/7`. */
-export const by = (actor: string, event: NewEvent): Past => ({ ...event, actor })
+export const by = (found: [], actor: string, event: NewEvent): Past => ({ ...event, actor })
 
 /** Rows that the events so far have made; what no event made is known to be absent. */
 export interface Scenario {

@@ -1,6 +1,7 @@
 import type { PoolClient } from 'pg'
 import type { IdKind } from '#domain/id-kinds.ts'
 import { Unavailable } from '#lib/unavailable.ts'
+import type { Lookup } from '../command.ts'
 import { streamOf } from '../envelope.ts'
 import { advance, clock, lock, type OpenLedger, open } from '../ledgers.ts'
 import type { Append, EventStore } from '../port.ts'
@@ -52,8 +53,10 @@ export async function attempt(
       set.want(companyId, refs)
       await pipelined(client, () => set.load(tx))
     }
+    const find = async (companyId: number, { values, ...statement }: Lookup) =>
+      (await tx.query(statement, [companyId, ...values])).rows
     const { model, reactors, newId } = options
-    const deciding = { model, reactors, newId, set, ids: lease, load }
+    const deciding = { model, reactors, newId, set, ids: lease, load, find }
     const decided: Decided[] = []
     for (const request of group) {
       decided.push(await decideRequest(request, ledgers.get(request.companyId) as OpenLedger, deciding))
@@ -114,6 +117,11 @@ export async function begin(
   )
 }
 
+/** Does what is left to do by statements when the rows are written. */
+export async function finish(tx: Transaction, ledgers: readonly OpenLedger[]): Promise<void> {
+  for (const { finishing } of ledgers) for (const step of finishing) await step(tx)
+}
+
 /** Last round trip. Nothing that can refuse comes after the append. */
 async function commit(
   store: EventStore,
@@ -128,7 +136,13 @@ async function commit(
     expectedRevision: ledger.expectedRevision,
     commands: ledger.commands,
   }))
-  const rows = () => [...set.flush(tx), ...(changed.length > 0 ? [advance(tx, changed)] : [])]
+  const finishes = ledgers.some(({ finishing }) => finishing.length > 0)
+  if (finishes) {
+    await pipelined(client, () => set.flush(tx))
+    await finish(tx, ledgers)
+  }
+  const flush = () => (finishes ? [] : set.flush(tx))
+  const rows = () => [...flush(), ...(changed.length > 0 ? [advance(tx, changed)] : [])]
   if (store.transactional || appends.length === 0) {
     return commitTogether(client, () => [...rows(), ...(appends.length > 0 ? [store.append(appends, tx)] : [])])
   }

@@ -3,12 +3,12 @@ import { Unavailable } from '#lib/unavailable.ts'
 import { type Envelope, streamOf } from '../envelope.ts'
 import { advance, aheadUntil, clock, lock, lockIfFree, type OpenLedger, open } from '../ledgers.ts'
 import type { EventStore } from '../port.ts'
-import { ensure, project, type ReadModel, refsOf, render } from '../projection.ts'
+import { ensure, erasuresOf, project, type ReadModel, refsOf, render } from '../projection.ts'
 import { type Reacting, type Reactor, reactTo } from '../reactor.ts'
 import { readNewest } from '../reading.ts'
 import { inTransaction, pipelined, type Transaction } from '../transaction.ts'
 import { createWorkingSet, type WorkingSet } from '../working-set.ts'
-import { type AttemptOptions, reportCommit } from './attempt.ts'
+import { type AttemptOptions, finish, reportCommit } from './attempt.ts'
 import { storeAnswer } from './idempotency.ts'
 
 export interface CatchUp {
@@ -49,6 +49,7 @@ export async function catchUp(
     if (unanswered && isNextRequest) unanswered = await answer(unanswered, ledger, reacting)
     await ensure(reacting, ledger.companyId, refsOf(work.model, event))
     project(work.model, work.set.of(ledger.companyId), event)
+    ledger.finishing.push(...erasuresOf(work.model, ledger.companyId, event))
     await reactTo(event, next, ledger, reacting)
     applied.add(event.id)
     ledger.revision = event.revision
@@ -122,6 +123,7 @@ async function catchUpSome(options: CatchUpOptions, companyId: number, waits: bo
     const set = createWorkingSet()
     const applied = await catchUp(ledger, { ...options, tx, set }, EVENTS_PER_TRANSACTION)
     if (applied.size > 0) await pipelined(client, () => [...set.flush(tx), advance(tx, [ledger])])
+    await finish(tx, [ledger])
     return { applied: applied.size, ledger }
   })
   if (!done) return null

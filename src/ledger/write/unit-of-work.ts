@@ -1,9 +1,16 @@
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { createSlices } from '#lib/slices.ts'
-import { type Accepted, type Invocation, isRefusal, type OutcomeKind, type PrivateRow } from '../command.ts'
+import {
+  type Accepted,
+  type Invocation,
+  isRefusal,
+  type Lookup,
+  type OutcomeKind,
+  type PrivateRow,
+} from '../command.ts'
 import { type Envelope, hashOf, type IdempotencyRecord, type Origin, streamOf } from '../envelope.ts'
 import { LedgerAhead, type OpenLedger } from '../ledgers.ts'
-import { ensure, project, type ReadModel, refsOf, render } from '../projection.ts'
+import { ensure, erasuresOf, project, type ReadModel, refsOf, render } from '../projection.ts'
 import { type Reacting, reactTo } from '../reactor.ts'
 import type { AnyRef } from '../table.ts'
 import type { Rows } from '../working-set.ts'
@@ -52,6 +59,8 @@ export interface Answer {
 
 export interface Deciding extends Reacting {
   readonly ids: IdLease
+  /** Rows of the company that a statement finds in the tables. */
+  find(companyId: number, lookup: Lookup): Promise<readonly unknown[]>
 }
 
 /** The result of one request and the ids of its events, by which it is found again after an unknown outcome. */
@@ -120,9 +129,13 @@ async function runCommand(
 ): Promise<{ result: CommandResult; events: readonly Envelope[]; privateRows: readonly PrivateRow[] }> {
   const rows = deciding.set.of(request.companyId)
   if (command.needsMore) await ensure(deciding, request.companyId, command.needsMore(rows, input))
+  const now = ledger.aheadUntil === null ? ledger.lastRecordedAt : ledger.now
+  const lookup = command.lookup?.(rows, input, now)
+  if (lookup && request.invocations.length > 1) throw new Error('a command that looks rows up is a request by itself')
   const decision = command.decide(rows, input, {
     companyId: request.companyId,
-    now: ledger.aheadUntil === null ? ledger.lastRecordedAt : ledger.now,
+    now,
+    found: lookup ? await deciding.find(request.companyId, lookup) : [],
     aheadUntil: ledger.aheadUntil,
     origin: request.origin,
     actor: request.actor,
@@ -138,6 +151,7 @@ async function runCommand(
   for (const [position, event] of events.entries()) {
     await ensure(deciding, request.companyId, refsOf(deciding.model, event))
     project(deciding.model, rows, event)
+    ledger.finishing.push(...erasuresOf(deciding.model, request.companyId, event))
     await reactTo(event, events[position + 1] ?? null, ledger, deciding)
   }
   for (const { table, row } of decision.privateRows) rows.put(table, row)

@@ -52,7 +52,8 @@ export function createWriter(options: WriterOptions): Writer & { readonly waitin
   return {
     run: (request) =>
       new Promise((resolve, reject) => {
-        queue.push({ ...request, resolve, reject, inDoubt: [] })
+        const takesLong = request.invocations.some(({ command }) => command.lookup !== undefined)
+        queue.push({ ...request, takesLong, resolve, reject, inDoubt: [] })
       }),
     idle: () => queue.idle(),
     waiting: queue,
