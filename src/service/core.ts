@@ -30,6 +30,7 @@ import { type PoolOf, sharePool } from '#postgres/shared-pool.ts'
 import { ID_COLUMNS, readModel } from '#projections/index.ts'
 import { createDeliveryNotifier, type DeliveryNotifier } from '#webhooks/notifier.ts'
 import { outbox } from '#webhooks/outbox.ts'
+import { wiping } from '#wiping/reactor.ts'
 
 /** States of the parts that the service needs, by name. */
 export type Health = Record<string, 'up' | 'down' | 'catching_up'>
@@ -150,7 +151,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     model,
     ids: createIdAllocator(pool),
     limits: WRITER_LIMITS,
-    reactors: [outbox, switchOffNotices],
+    reactors: [outbox, switchOffNotices, wiping],
     newId: uuidv7,
     onCommitted: (moved: readonly Committed[]) => {
       if (moved.some(({ hasReacted }) => hasReacted)) deliveryNotifier.notify()
