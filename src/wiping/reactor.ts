@@ -6,10 +6,13 @@ import { idsOf, wipePerson } from './wipe-person.ts'
 
 const forgottenBy = ({ data }: Envelope) => data as DataOf<'PersonForgotten'>
 
-/** Who is forgotten leaves what `ops` holds of them, with the event (PRIV-30). */
-export const wiping: Reactor = {
+/** Who is forgotten leaves what `ops` holds of them, with the event (PRIV-30). `onWiped` hears of it before the commit. */
+export const wipingReactor = (onWiped: () => void): Reactor => ({
   refs: (_rows, { type }) => (type === 'PersonForgotten' ? [] : null),
   react() {},
   look: (tx, companyId, event) => emailsOf(tx, companyId, idsOf(forgottenBy(event), 'user')),
-  finish: (tx, companyId, event, emails) => wipePerson(tx, companyId, forgottenBy(event), emails),
-}
+  async finish(tx, companyId, event, emails) {
+    await wipePerson(tx, companyId, forgottenBy(event), emails)
+    onWiped()
+  },
+})
