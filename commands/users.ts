@@ -124,7 +124,7 @@ export const reactivateUser = command<RecordId>({
 })
 
 /** Whether nobody but this user could still administer the company: keys, users and webhooks are for owners. */
-function isLastOwner(rows: Rows, userId: number): boolean {
+export function isLastOwner(rows: Rows, userId: number): boolean {
   const { active_owners } = companyOf(rows)
   return active_owners.length === 1 && active_owners[0] === userId
 }

@@ -8,6 +8,7 @@ import { catalogItemsProjection, catalogItemView, categoriesProjection, category
 import { companiesProjection, companyView, onCompanysClock, ownCompany } from './companies.ts'
 import { projection } from './define.ts'
 import { payablesProjection, payableView, receivablesProjection, receivableView } from './finance.ts'
+import { forgettingsProjection } from './forgettings.ts'
 import { ordersProjection, orderView } from './orders.ts'
 import { paymentTypesProjection, paymentTypeView } from './payment-types.ts'
 import { customersProjection, customerView, suppliersProjection, supplierView } from './people.ts'
@@ -36,6 +37,7 @@ const projections = [
   webhooksProjection,
   storesProjection,
   ordersProjection,
+  forgettingsProjection,
   // Written by the working set, whatever changes rows.
   projection('row_pasts', [rowPasts], {}),
 ]

@@ -22,6 +22,8 @@ export type RefusalCode =
   | 'webhook_paused'
   | 'invitation_limit_reached'
   | 'insufficient_scope'
+  | 'person_forgotten'
+  | 'retention_required'
 
 /** Why a command is refused: a code of the contract and its details. HTTP status and Portuguese message are given at the edge. */
 export interface Refusal {

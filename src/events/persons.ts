@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { PARTS, PERSON_KINDS } from '#domain/personal-data.ts'
 import { date, eventType, personal, text } from './define.ts'
 
 export const PERSON_TYPES = ['PF', 'PJ'] as const
@@ -43,14 +44,6 @@ export const supplierEvents = {
   SupplierRevived: eventType('supplier', supplier),
 } as const
 
-/** Kinds of record that are about a person. Of an order it is the buyer. */
-export const PERSON_KINDS = ['customer', 'supplier', 'user', 'order'] as const
-export type KindOfPerson = (typeof PERSON_KINDS)[number]
-
-/** `identity`: what a fiscal document or an open account needs (name, document, address); `contact`: the rest. Each has a key of its own. */
-export const PERSON_PARTS = ['identity', 'contact'] as const
-export type PersonPart = (typeof PERSON_PARTS)[number]
-
 /** Why a person is forgotten (LGPD, art. 15, 16 and 18). `restored_backup`: was forgotten before, and came back with a backup. */
 export const FORGETTING_GROUNDS = [
   'consent_withdrawn',
@@ -74,7 +67,7 @@ export const privacyEvents = {
   PersonForgotten: eventType(PERSON_KINDS, {
     ...forgetting,
     /** With `identity` the whole person is forgotten. */
-    parts: z.array(z.enum(PERSON_PARTS)).min(1),
+    parts: z.array(z.enum(PARTS)).min(1),
     /** The record itself and, of a customer, its orders: `customer/9`, `order/5`. */
     subjects: z.array(text).min(1),
   }),

@@ -6,7 +6,7 @@ import type { Statement } from './transaction.ts'
 import type { Rows } from './working-set.ts'
 
 /** What happened to the subject, in words of no protocol; the edge turns it into a status. */
-export type OutcomeKind = 'created' | 'updated' | 'deleted' | 'unchanged'
+export type OutcomeKind = 'created' | 'updated' | 'deleted' | 'unchanged' | 'queued'
 
 /** For so long a request with the same Idempotency-Key gets the same answer (IDEM-4). */
 export const ANSWER_RETENTION_MS = 24 * 3600 * 1000

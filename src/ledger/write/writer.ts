@@ -32,6 +32,7 @@ export interface Writer {
 }
 
 interface Pending extends Doubtful {
+  readonly takesLong: boolean
   readonly resolve: (answer: Answer | Refusal) => void
   readonly reject: (error: unknown) => void
 }
