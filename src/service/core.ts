@@ -30,7 +30,7 @@ import { type PoolOf, sharePool } from '#postgres/shared-pool.ts'
 import { ID_COLUMNS, readModel } from '#projections/index.ts'
 import { createDeliveryNotifier, type DeliveryNotifier } from '#webhooks/notifier.ts'
 import { outbox } from '#webhooks/outbox.ts'
-import { wiping } from '#wiping/reactor.ts'
+import { createWiping } from '#wiping/reactor.ts'
 
 /** States of the parts that the service needs, by name. */
 export type Health = Record<string, 'up' | 'down' | 'catching_up'>
@@ -89,6 +89,8 @@ export interface CoreOptions {
   readonly log: (message: string, error: unknown) => void
   /** Called when a newer version has replaced the tables; this process cannot write any more. */
   readonly onOutdated: () => void
+  /** Called after a commit with which persons were forgotten. */
+  readonly onForgotten?: () => void
   /** Longest time for an answer as of a moment of the past. */
   readonly asOfTimeoutMs?: number
   /** Hears of each group that the writer has answered. */
@@ -145,17 +147,19 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const writerPool = createPool(options.databaseUrl, { ...WRITER_POOL, read_schemas })
   const deliveryNotifier = createDeliveryNotifier(pool, (error) => options.log('dispatchers could not be woken', error))
   const liveNotifier = createLiveNotifier(pool, (error) => options.log('what was committed could not be told', error))
+  const wiping = createWiping(options.onForgotten)
   const writing = {
     pool: writerPool,
     store,
     model,
     ids: createIdAllocator(pool),
     limits: WRITER_LIMITS,
-    reactors: [outbox, switchOffNotices, wiping],
+    reactors: [outbox, switchOffNotices, wiping.reactor],
     newId: uuidv7,
     onCommitted: (moved: readonly Committed[]) => {
       if (moved.some(({ hasReacted }) => hasReacted)) deliveryNotifier.notify()
       liveNotifier.notify(moved)
+      wiping.onCommitted()
     },
     onOutdated: options.onOutdated,
     onGroup: options.onGroup,

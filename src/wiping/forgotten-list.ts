@@ -3,15 +3,16 @@ import { mkdir, open, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Pool } from 'pg'
 import { z } from 'zod'
-import { PERSON_PARTS } from '#events/persons.ts'
+import { PARTS } from '#domain/personal-data.ts'
 import { syncFolder } from '#lib/files.ts'
+import { coalesce } from '#lib/repeat.ts'
 
 /** A key that was destroyed, as a line of the file says it. */
 const ForgottenKey = z.strictObject({
   company_id: z.int().positive(),
   /** As `customer/9`. */
   subject: z.string(),
-  part: z.enum(PERSON_PARTS),
+  part: z.enum(PARTS),
   /** SHA-256, in hex, of the key's id. */
   key: z.string(),
   /** When it was destroyed: UTC. */
@@ -27,6 +28,10 @@ export interface ForgottenList {
   read(): Promise<readonly ForgottenKey[]>
   /** Adds what `ops.person_keys` has and the file has not. Several processes may do so at once: what is there twice does no harm. */
   sync(): Promise<void>
+  /** Does so soon. */
+  note(): void
+  /** Resolves when what was noted is on disk, or could not be put there: the next `sync` will. */
+  idle(): Promise<void>
 }
 
 /** Transactions that are committed later than others which began after them. */
@@ -34,23 +39,29 @@ const OVERLAP_MINUTES = 60
 
 const EPOCH = '1970-01-01T00:00:00.000Z'
 
-export function createForgottenList(pool: Pool, dataDir: string): ForgottenList {
+interface ListOptions {
+  readonly pool: Pool
+  readonly dataDir: string
+  readonly onError: (error: unknown) => void
+}
+
+export function createForgottenList({ pool, dataDir, onError }: ListOptions): ForgottenList {
   const path = join(dataDir, 'seals', 'forgotten.jsonl')
   let listed: Set<string> | null = null
   let since = EPOCH
 
-  return {
-    read: () => readLines(path),
-    async sync() {
-      listed ??= new Set((await readLines(path)).map(({ key }) => key))
-      const known = listed
-      const { rows } = await pool.query<Destroyed>({ ...FIND_DESTROYED, values: [since, OVERLAP_MINUTES] })
-      const missing = rows.map(lineOf).filter(({ key }) => !known.has(key))
-      if (missing.length > 0) await append(path, missing)
-      for (const { key } of missing) known.add(key)
-      since = rows.at(-1)?.destroyed_at ?? since
-    },
+  async function sync(): Promise<void> {
+    listed ??= new Set((await readLines(path)).map(({ key }) => key))
+    const known = listed
+    const { rows } = await pool.query<Destroyed>({ ...FIND_DESTROYED, values: [since, OVERLAP_MINUTES] })
+    const missing = rows.map(lineOf).filter(({ key }) => !known.has(key))
+    if (missing.length > 0) await append(path, missing)
+    for (const { key } of missing) known.add(key)
+    since = rows.at(-1)?.destroyed_at ?? since
   }
+  const syncing = coalesce(() => sync().catch(onError))
+
+  return { read: () => readLines(path), sync, note: syncing.ask, idle: syncing.idle }
 }
 
 interface Destroyed extends Pick<ForgottenKey, 'company_id' | 'subject' | 'part'> {

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { PersonPart } from '#events/persons.ts'
+import type { Part } from '#domain/personal-data.ts'
 import { inTransaction } from '#ledger/transaction.ts'
 import { wipePerson } from './wipe-person.ts'
 
@@ -18,7 +18,7 @@ export async function wipeLateWrites(pool: Pool): Promise<void> {
 
 interface Lately {
   readonly company_id: number
-  readonly parts: readonly PersonPart[]
+  readonly parts: readonly Part[]
   readonly subjects: readonly string[]
 }
 

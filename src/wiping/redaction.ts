@@ -1,4 +1,4 @@
-import type { PersonPart } from '#events/persons.ts'
+import type { Part } from '#domain/personal-data.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import type { Redaction } from '#ledger/redaction.ts'
 
@@ -6,10 +6,10 @@ import type { Redaction } from '#ledger/redaction.ts'
 export interface Forgotten {
   /** As `PersonForgotten` lists them: `customer/9`, and the orders of that customer, `order/5`. */
   readonly subjects: readonly string[]
-  readonly parts: readonly PersonPart[]
+  readonly parts: readonly Part[]
 }
 
-type Fields = Readonly<Record<PersonPart, readonly string[]>>
+type Fields = Readonly<Record<Part, readonly string[]>>
 type Json = Record<string, unknown>
 
 const PERSON: Fields = { identity: ['name', 'trade_name', 'document', 'address'], contact: ['phone', 'email', 'notes'] }

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { forgetPerson } from '#commands/people/forget-person.ts'
-import type { PersonPart } from '#events/persons.ts'
+import type { Part } from '#domain/personal-data.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
@@ -46,7 +46,7 @@ async function forgetOnce({ pool, writer, list, retentionYears, onForgotten }: F
 interface Restored {
   readonly companyId: number
   readonly subject: string
-  readonly parts: readonly PersonPart[]
+  readonly parts: readonly Part[]
 }
 
 /** Customers first, who take their orders with them. */
