@@ -12,6 +12,7 @@ exports.FOLDERS = [
     'src/postgres',
     'embedded server and its supervision, pool, listener, purging, migrations of the schemas `ops` and `ledger`',
   ],
+  ['src/master-key', 'the key that all secrets are sealed with: where it comes from, whose it is, how it is changed'],
   [
     'src/ledger',
     'envelope and hash chain, event-store port, working set, projections and reactors as types; knows no business',
@@ -33,6 +34,7 @@ exports.FOLDERS = [
   ['src/audit', 'verification, seals, exports, a company as of a moment'],
   ['src/privacy', 'what ends with a person who is forgotten: keys at once, what waited on its day'],
   ['src/offline-sales', 'refused sales of tills, until a person has looked at them'],
+  ['src/wiping', 'what `ops` holds of a person who is forgotten, and persons whom a restored backup brings back'],
   ['src/http', 'toolkit of the interfaces: server, answers, problems, bodies, middleware'],
   ['src/metrics', 'what a process counts of itself, and `/metrics`'],
   ['src/api', 'API v1: routes as descriptors, contract, `/docs`'],

@@ -80,11 +80,12 @@ export const forgetPerson = command<ForgetPerson>({
     if (!record) return refuse('not_found')
     const subject = `${kind}/${id}`
     if (record.doc.forgotten_at !== null) return accept(record.deleted_at ? 'deleted' : 'unchanged', subject)
-    const refusal = kind === 'user' ? userRefusal(rows, id, context) : null
+    const isRestored = input.ground === 'restored_backup'
+    const refusal = kind === 'user' && !isRestored ? userRefusal(rows, id, context) : null
     if (refusal) return refusal
     const why = { ...input, reason }
     const holding = holdingOf(rows, input, context)
-    if (holding.count === 0 || input.ground === 'restored_backup') return forget(record, why, holding, rows)
+    if (holding.count === 0 || (isRestored && !input.queue)) return forget(record, why, holding, rows)
     if (!input.queue) return refuse('retention_required', detailsOf(holding))
     // A deleted record is not shown.
     const waiting = record.deleted_at ? 'deleted' : 'queued'

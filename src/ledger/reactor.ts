@@ -17,8 +17,10 @@ export interface Reactor {
   refs(rows: Rows, event: Envelope, next: Envelope | null): readonly AnyRef[] | null
   /** `record` is the JSON text of the event's subject as it is after the event; '' when it is gone. `made` is of what follows. */
   react(rows: Changes, event: Envelope, record: string, made: Made): void
-  /** What it does by statements, where no key names the rows; run when all rows are written, and before COMMIT. */
-  finish?(tx: Transaction, companyId: number, event: Envelope): Promise<void>
+  /** Looks by statements, before any row is written, for what `finish` needs of rows that are about to change. */
+  look?(tx: Transaction, companyId: number, event: Envelope): Promise<readonly string[]>
+  /** What it does by statements, where no key names the rows; run when all rows are written, and before COMMIT. `seen` is what `look` found. */
+  finish?(tx: Transaction, companyId: number, event: Envelope, seen: readonly string[]): Promise<void>
 }
 
 /** What rows that follow from an event are made with. */
@@ -30,6 +32,7 @@ export interface Made {
 }
 
 export interface Reacting extends Loading {
+  readonly tx: Transaction
   readonly reactors: readonly Reactor[]
   readonly newId: () => string
 }
@@ -52,7 +55,8 @@ export async function reactTo(
     const at = { companyId: ledger.companyId, now: event.recorded_at }
     reactor.react(rows, event, await render(event.subject, at, reacting), made)
     ledger.hasReacted = true
-    const { finish } = reactor
-    if (finish) ledger.finishing.push((tx) => finish(tx, ledger.companyId, event))
+    const { look, finish } = reactor
+    const seen = look ? await look(reacting.tx, ledger.companyId, event) : []
+    if (finish) ledger.finishing.push((tx) => finish(tx, ledger.companyId, event, seen))
   }
 }

@@ -56,7 +56,7 @@ export async function attempt(
     const find = async (companyId: number, { values, ...statement }: Lookup) =>
       (await tx.query(statement, [companyId, ...values])).rows
     const { model, reactors, newId } = options
-    const deciding = { model, reactors, newId, set, ids: lease, load, find }
+    const deciding = { tx, model, reactors, newId, set, ids: lease, load, find }
     const decided: Decided[] = []
     for (const request of group) {
       decided.push(await decideRequest(request, ledgers.get(request.companyId) as OpenLedger, deciding))
