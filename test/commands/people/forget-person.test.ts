@@ -9,6 +9,7 @@ import { registerSale } from '#commands/sales/register-sale.ts'
 import { changePassword, reactivateUser, updateUser } from '#commands/users.ts'
 import { invalid } from '#domain/refusal.ts'
 import { event } from '#events/catalogue.ts'
+import type { NewEvent } from '#ledger/envelope.ts'
 import {
   attemptId,
   companyRegistered,
@@ -20,7 +21,7 @@ import {
   userCreated,
   userInvited,
 } from '../../support/facts.ts'
-import { given, type Past } from '../../support/given.ts'
+import { type Decided, given } from '../../support/given.ts'
 
 const why = { ground: 'holder_request', reason: 'P-1' } as const
 const ask = (kind: ForgetPerson['kind'], id: number, more: Partial<ForgetPerson> = {}): ForgetPerson => ({
@@ -40,7 +41,7 @@ const shop = (...orders: number[]) => [
 const nothing: Holding = { needs: [], count: 0, finished_orders: [] }
 
 /** Decides with what the lookup would find. */
-async function decide(facts: readonly Past[], input: ForgetPerson, found: Partial<Holding> = {}, actor = 'user/9') {
+async function decide(facts: readonly NewEvent[], input: ForgetPerson, found: Partial<Holding> = {}, actor = 'user/9') {
   const scenario = await given(companyRegistered(), ...facts)
   return { scenario, decided: await scenario.when(forgetPerson, input, 'pdv', actor, null, [{ ...nothing, ...found }]) }
 }
@@ -149,13 +150,7 @@ describe('forget person', () => {
     ;(await when('2026-03-11', {})).accepts('unchanged')
     ;(await when('2026-03-10', { needs: [sale], count: 1 })).accepts('updated', queued('2031-01-10'))
     ;(await when('2026-03-10', { needs: [receivable], count: 1 })).accepts('unchanged')
-    const done = await given(
-      companyRegistered(),
-      ...shop(1),
-      contact,
-      queued('2026-03-10'),
-      forgotten('customer', 3),
-    )
+    const done = await given(companyRegistered(), ...shop(1), contact, queued('2026-03-10'), forgotten('customer', 3))
     ;(await done.when(forgetDue, due, 'system', 'user/9', null, [nothing])).accepts('unchanged')
   })
 })
@@ -187,10 +182,8 @@ describe('who is forgotten', () => {
     const items = [{ description: 'Café', quantity: '1', unit_price: '1.00' }]
     const payments = [{ payment_type_id: 1, amount: '1.00' }]
     const account = { description: 'Conta', amount: '1.00', due_date: '2026-04-01' }
-    const refused = async (
-      decided: Promise<{ refuses(code: 'person_forgotten', details: object): void }>,
-      subject: string,
-    ) => (await decided).refuses('person_forgotten', { subject })
+    const refused = async (decided: Promise<Decided>, subject: string) =>
+      (await decided).refuses('person_forgotten', { subject })
     await refused(scenario.when(updateCustomer, { id: 3, changes: { phone: '11999990000' } }), customer.subject)
     await refused(scenario.when(replaceCustomer, { external_id: 'a', name: 'Ana' }), customer.subject)
     await refused(scenario.when(registerSale, { customer_id: 3, items, payments } as never), customer.subject)
@@ -203,7 +196,10 @@ describe('who is forgotten', () => {
     const attempt = { id: 6, attempt_id: attemptId(1), idempotency_key: null, payment_method_id: 'pix' }
     await refused(scenario.when(startPayment, attempt), 'order/6')
     // The name is free again.
-    ;(await scenario.when(createCustomer, { name: 'Ana' })).accepts('created', customerCreated({ id: 1001, name: 'Ana' }))
+    ;(await scenario.when(createCustomer, { name: 'Ana' })).accepts(
+      'created',
+      customerCreated({ id: 1001, name: 'Ana' }),
+    )
   })
 
   it('does not change while it waits either, but may be named [PRIV-6]', async () => {
