@@ -85,8 +85,8 @@ const EXPECTED: readonly EventName[] = [
 
 /** On a store, so many random histories; undefined is the one in Postgres. */
 const REPLAYS = [
-  { name: 'replay', store: undefined, runs: 25, expected: EXPECTED },
-  { name: 'replay from a store outside Postgres', store: createOutsideStore(), runs: 8, expected: [] },
+  { name: 'replay', store: undefined, runs: 12, expected: EXPECTED },
+  { name: 'replay from a store outside Postgres', store: createOutsideStore(), runs: 5, expected: [] },
 ] as const
 
 for (const { name, store, runs, expected } of REPLAYS)
