@@ -13,9 +13,9 @@ import { ownCompany, timezoneOf } from '#projections/companies.ts'
 import { forgettingOf } from '#projections/forgettings.ts'
 import { orderById } from '#projections/orders.ts'
 import { customerById, supplierById } from '#projections/people.ts'
-import { type UserObject, userById } from '#projections/users.ts'
-import { type Holding, holdingStatement } from '#queries/retention.ts'
+import { userById } from '#projections/users.ts'
 import { isLastOwner } from '../users.ts'
+import { type Holding, holdingStatement } from './retention.ts'
 
 /** Grounds that somebody can name: the last one is the service's own. */
 const ASKED = FORGETTING_GROUNDS.filter((ground) => ground !== 'restored_backup')
@@ -87,10 +87,11 @@ export const forgetPerson = command<ForgetPerson>({
     const holding = holdingOf(rows, input, context)
     if (holding.count === 0 || (isRestored && !input.queue)) return forget(record, why, holding, rows)
     if (!input.queue) return refuse('retention_required', detailsOf(holding))
-    const queued = rows.get(forgettingOf(subject))
-    if (queued?.due_on) return accept('queued', subject)
+    // A deleted record is not shown.
+    const waiting = record.deleted_at ? 'deleted' : 'queued'
+    if (rows.get(forgettingOf(subject))?.due_on) return accept(waiting, subject)
     const { until, finished_orders, today } = holding
-    return accept('queued', subject, [
+    return accept(waiting, subject, [
       event('PersonForgotten', {
         ...toldOf(why),
         parts: ['contact'],
@@ -127,7 +128,12 @@ type Why = Omit<DataOf<'PersonForgettingQueued'>, 'due_on'>
 
 const toldOf = ({ kind, id, ground, reason }: Why): Why => ({ kind, id, ground, reason })
 
-function forget(record: PersonRecord, why: Why, { finished_orders }: Pick<Holding, 'finished_orders'>, rows: Rows): Decision {
+function forget(
+  record: PersonRecord,
+  why: Why,
+  { finished_orders }: Pick<Holding, 'finished_orders'>,
+  rows: Rows,
+): Decision {
   const subject = `${why.kind}/${why.id}`
   const subjects = [subject, ...finished_orders.map((order) => `order/${order}`)]
   const forgotten = event('PersonForgotten', { ...toldOf(why), parts: [...PARTS], subjects })
@@ -137,7 +143,7 @@ function forget(record: PersonRecord, why: Why, { finished_orders }: Pick<Holdin
 
 /** Whoever is forgotten no longer logs in. */
 function shutOut(rows: Rows, id: number): NewEvent[] {
-  const { status } = rows.get(userById(id))?.doc as UserObject
+  const status = rows.get(userById(id))?.doc.status
   if (status === 'active') return [event('UserDeactivated', { id })]
   return status === 'invited' ? [event('UserInvitationCancelled', { id })] : []
 }

@@ -37,6 +37,9 @@ export function refuse(code: RefusalCode, details?: Record<string, unknown>): Re
   return details === undefined ? { refused: code } : { refused: code, details }
 }
 
+/** The refusal of what would use or change a person who is forgotten, or waits for it; the subject as `customer/9`. */
+export const forgotten = (subject: string): Refusal => refuse('person_forgotten', { subject })
+
 /** `validation_failed` naming one field, in the shape that describeIssues gives for a whole body. */
 export function invalid(field: string, message: string): Refusal {
   return refuse('validation_failed', { fields: { [field]: [message] }, unknown_fields: [] })

@@ -25,6 +25,7 @@ export interface Reactor {
 
 /** What rows that follow from an event are made with. */
 export interface Made {
+  readonly companyId: number
   readonly newId: () => string
   /** Postgres's clock: what is due, is due by it, whatever time the event was recorded at (LEDGER-22). */
   readonly now: string
@@ -45,7 +46,7 @@ export async function reactTo(
 ): Promise<void> {
   if (event.revision <= ledger.reactedRevision) return
   const rows = reacting.set.of(ledger.companyId)
-  const made = { newId: reacting.newId, now: ledger.now }
+  const made = { companyId: ledger.companyId, newId: reacting.newId, now: ledger.now }
   for (const reactor of reacting.reactors) {
     const refs = reactor.refs(rows, event, next)
     if (!refs) continue

@@ -27,6 +27,7 @@ import { type MasterKeys, masterKeysOf } from '#master-key/keys.ts'
 import { migrate } from '#postgres/migrate.ts'
 import { createPool } from '#postgres/pool.ts'
 import { type PoolOf, sharePool } from '#postgres/shared-pool.ts'
+import { keysEnd } from '#privacy/reactor.ts'
 import { ID_COLUMNS, readModel } from '#projections/index.ts'
 import { createDeliveryNotifier, type DeliveryNotifier } from '#webhooks/notifier.ts'
 import { outbox } from '#webhooks/outbox.ts'
@@ -154,7 +155,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     model,
     ids: createIdAllocator(pool),
     limits: WRITER_LIMITS,
-    reactors: [outbox, switchOffNotices, wiping.reactor],
+    reactors: [keysEnd, outbox, switchOffNotices, wiping.reactor],
     newId: uuidv7,
     onCommitted: (moved: readonly Committed[]) => {
       if (moved.some(({ hasReacted }) => hasReacted)) deliveryNotifier.notify()

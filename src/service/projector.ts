@@ -10,6 +10,7 @@ import { purgeNotificationHours, purgeNotifications } from '#payments/notificati
 import { purgeSweeps } from '#payments/sweep.ts'
 import { schedulePurge } from '#postgres/purge.ts'
 import { keepStatistics } from '#postgres/statistics.ts'
+import { forgetOnTheDay } from '#privacy/due.ts'
 import { purgeDeliveries } from '#webhooks/outbox.ts'
 import { purgeReplays } from '#webhooks/replays.ts'
 import { LATE_WRITES_EVERY_MS, wipeLateWrites } from '#wiping/late-writes.ts'
@@ -31,7 +32,8 @@ const PURGES = [
 
 /**
  * Keeps the read model level with a store outside Postgres, has Postgres know tables that grow, purges what is no longer needed,
- * seals ledgers on schedule, wipes what was written late of persons who are forgotten, and compares the tables of each company with its ledger.
+ * seals ledgers on schedule, forgets persons on the day, wipes what was written late of them, and compares the tables of each
+ * company with its ledger.
  */
 export function startProjector({ config, core, forgottenList, metrics, logger, log }: Shared): Running {
   const follower = core.follow()
@@ -57,6 +59,11 @@ export function startProjector({ config, core, forgottenList, metrics, logger, l
       logger.error({ company_id, revision, differences }, 'tables differ from what the ledger says'),
     onError: (error) => log('tables could not be compared with a ledger', error),
   })
+  const forgetting = forgetOnTheDay({
+    ...core,
+    retentionYears: config.RETENTION_YEARS,
+    onError: (error) => log('who was to be forgotten today could not be', error),
+  })
   const wiping = repeat(
     async () => {
       await forgottenList.sync()
@@ -78,7 +85,14 @@ export function startProjector({ config, core, forgottenList, metrics, logger, l
   return {
     async stop() {
       purge.stop()
-      await Promise.all([follower?.stop(), statistics.stop(), sealing.stop(), checks.stop(), wiping.stop()])
+      await Promise.all([
+        follower?.stop(),
+        statistics.stop(),
+        sealing.stop(),
+        checks.stop(),
+        forgetting.stop(),
+        wiping.stop(),
+      ])
     },
   }
 }

@@ -2,9 +2,11 @@ import type { PersonKind } from '#domain/personal-data.ts'
 import { IS_OPEN } from '#projections/finance.ts'
 import { IS_DOCUMENTED } from '#projections/sales.ts'
 
+export const NEEDS = ['sale', 'receivable', 'payable', 'order'] as const
+
 /** A record that needs a person's identity. */
 export interface Need {
-  readonly kind: 'sale' | 'receivable' | 'payable' | 'order'
+  readonly kind: (typeof NEEDS)[number]
   readonly id: number
   /** Of a sale: when its fiscal document was authorized (UTC); null of what has no date while it is open. */
   readonly since: string | null
