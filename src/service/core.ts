@@ -7,6 +7,7 @@ import type { Config } from '#config/config.ts'
 import { type Follower, follow } from '#ledger/follow/follower.ts'
 import { guarded, prepare } from '#ledger/follow/preparation.ts'
 import { createAheadCount } from '#ledger/ledgers.ts'
+import { createPersonKeys, type PersonKeys } from '#ledger/person-keys.ts'
 import { type EventStore, isOutside } from '#ledger/port.ts'
 import type { ReadModel } from '#ledger/projection.ts'
 import { ensureReadModel, type RebuildOptions, type RebuildReport, rebuild } from '#ledger/rebuild/rebuild.ts'
@@ -55,6 +56,8 @@ export interface Core {
   readonly asOf: AsOfBounds
   /** Seals and opens secrets. */
   readonly vault: Vault
+  /** What personal fields of events are sealed with. */
+  readonly keys: PersonKeys
   /** What hashes of requests are keyed with, in all processes of the database. */
   readonly requestSecret: Buffer
   /** Rung when deliveries wait. */
@@ -143,7 +146,8 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const queries = createTurns(queryTurns(options.queryConnections))
   const poolOf = sharePool(pool, queries)
   const store = await storeOf(options, pool, poolOf)
-  const rebuilding = { databaseUrl: options.databaseUrl, pool, store, model }
+  const keys = createPersonKeys(pool, vault)
+  const rebuilding = { databaseUrl: options.databaseUrl, pool, store, model, keys }
   await bringUp({ ...rebuilding, masterKeys: options.masterKeys }, options.upgrades ?? true)
   const writerPool = createPool(options.databaseUrl, { ...WRITER_POOL, read_schemas })
   const deliveryNotifier = createDeliveryNotifier(pool, (error) => options.log('dispatchers could not be woken', error))
@@ -153,6 +157,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     pool: writerPool,
     store,
     model,
+    keys,
     ids: createIdAllocator(pool),
     limits: WRITER_LIMITS,
     reactors: [keysEnd, outbox, switchOffNotices, wiping.reactor],
@@ -162,9 +167,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
       liveNotifier.notify(moved)
       wiping.onCommitted()
     },
-    onOutdated: options.onOutdated,
-    onGroup: options.onGroup,
-    log: options.log,
+    ...pick(options),
   }
   const writer = createWriter(writing)
   const following = isOutside(store) ? { ...writing, store } : null
@@ -183,6 +186,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     verifier,
     asOf: { turns: asOfTurns, timeoutMs: options.asOfTimeoutMs ?? AS_OF_TIMEOUT_MS },
     vault,
+    keys,
     requestSecret: await installationSecret(pool, 'request_hashes'),
     deliveryNotifier,
     rebuild: (onProgress) => withRebuild({ ...rebuilding, onProgress }, (work) => rebuild(work)),
@@ -199,6 +203,8 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     },
   }
 }
+
+const pick = ({ onOutdated, onGroup, log }: CoreOptions) => ({ onOutdated, onGroup, log })
 
 /** Migrations and tables of this version, where that is wanted or nothing is there yet; else what was opened is closed. @throws OtherVersion */
 async function bringUp(
@@ -235,7 +241,7 @@ async function storeOf({ store, eventStoreUrl }: CoreOptions, pool: Pool, poolOf
   return createEventStoreDb(eventStoreUrl)
 }
 
-interface Rebuilding extends Pick<RebuildOptions, 'pool' | 'store' | 'model'> {
+interface Rebuilding extends Pick<RebuildOptions, 'pool' | 'store' | 'model' | 'keys'> {
   readonly databaseUrl: string
   readonly onProgress?: ((events: number) => void) | undefined
 }

@@ -4,19 +4,21 @@ import { Unavailable } from '#lib/unavailable.ts'
 import type { Lookup } from '../command.ts'
 import { streamOf } from '../envelope.ts'
 import { advance, clock, lock, type OpenLedger, open } from '../ledgers.ts'
+import { createKeychain, type Keychain, type PersonKeys } from '../person-keys.ts'
 import type { Append, EventStore } from '../port.ts'
 import type { ReadModel } from '../projection.ts'
 import type { Reactor } from '../reactor.ts'
 import { assertCommitted, pipelined, type Transaction, transactionOn } from '../transaction.ts'
 import { createWorkingSet, type WorkingSet } from '../working-set.ts'
 import type { IdAllocator } from './ids.ts'
-import { type Decided, decideRequest, needsOf, type Request } from './unit-of-work.ts'
+import { type Decided, decideRequest, keyRefsOfFound, needsOf, type Request } from './unit-of-work.ts'
 
 export interface AttemptOptions {
   readonly store: EventStore
   readonly model: ReadModel
   readonly reactors: readonly Reactor[]
   readonly ids: IdAllocator
+  readonly keys: PersonKeys
   /** A uuid of version 7, for events and what follows from them. */
   readonly newId: () => string
   /** Called after each commit that has moved ledgers: whoever waits for that can be told. */
@@ -56,13 +58,18 @@ export async function attempt(
     const find = async (companyId: number, { values, ...statement }: Lookup) =>
       (await tx.query(statement, [companyId, ...values])).rows
     const { model, reactors, newId } = options
-    const deciding = { tx, model, reactors, newId, set, ids: lease, load, find }
+    for (const request of group) {
+      set.want(request.companyId, keyRefsOfFound(model, set.of(request.companyId), request))
+    }
+    if (set.isWanting()) await pipelined(client, () => set.load(tx))
+    const keychain = createKeychain(options.keys.vault, newId)
+    const deciding = { tx, model, reactors, newId, set, ids: lease, load, find, keychain }
     const decided: Decided[] = []
     for (const request of group) {
       decided.push(await decideRequest(request, ledgers.get(request.companyId) as OpenLedger, deciding))
     }
     onDecided(decided)
-    await commit(options.store, client, tx, set, [...ledgers.values()])
+    await commit(options, client, tx, { set, keychain }, [...ledgers.values()])
     reportCommit(options, ledgers.values())
     return decided
   } finally {
@@ -124,10 +131,10 @@ export async function finish(tx: Transaction, ledgers: readonly OpenLedger[]): P
 
 /** Last round trip. Nothing that can refuse comes after the append. */
 async function commit(
-  store: EventStore,
+  { store, keys }: AttemptOptions,
   client: PoolClient,
   tx: Transaction,
-  set: WorkingSet,
+  { set, keychain }: { readonly set: WorkingSet; readonly keychain: Keychain },
   ledgers: readonly OpenLedger[],
 ): Promise<void> {
   const changed = ledgers.filter((ledger) => ledger.commands.length > 0)
@@ -136,6 +143,9 @@ async function commit(
     expectedRevision: ledger.expectedRevision,
     commands: ledger.commands,
   }))
+  const together = store.transactional || appends.length === 0
+  // Events may land though this transaction dies: what has sealed them must be there by then.
+  if (!together && keychain.made.length > 0) await keys.save(keychain.made)
   const finishes = ledgers.some(({ finishing }) => finishing.length > 0)
   if (finishes) {
     await pipelined(client, () => set.flush(tx))
@@ -143,7 +153,7 @@ async function commit(
   }
   const flush = () => (finishes ? [] : set.flush(tx))
   const rows = () => [...flush(), ...(changed.length > 0 ? [advance(tx, changed)] : [])]
-  if (store.transactional || appends.length === 0) {
+  if (together) {
     return commitTogether(client, () => [...rows(), ...(appends.length > 0 ? [store.append(appends, tx)] : [])])
   }
   await pipelined(client, rows)
