@@ -79,7 +79,6 @@ for (const where of ['Postgres', 'a store outside'] as const) {
         random: () => 0,
         newId: uuidv7,
         log,
-        vault: api.core.vault,
       })
       shop = await openMarkedShop({ api, provider, markers, webhookUrl: receiver.url, run })
       await until(async () => {
