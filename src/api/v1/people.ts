@@ -134,6 +134,8 @@ const filters = {
 /** What a request to forget a person says. */
 const forgetExample = { ground: 'holder_request', reason: 'Protocolo 2026-118', queue: true }
 
+const Forget = ForgetInput.meta({ id: 'ForgetInput' })
+
 /** Forgets a person of a kind; both kinds take the same body. */
 const forgetRoute = (kind: 'customer' | 'supplier', name: string, one: string, record: z.ZodType) =>
   write({
@@ -145,7 +147,7 @@ const forgetRoute = (kind: 'customer' | 'supplier', name: string, one: string, r
     description:
       'Não pode ser desfeito: nome, documento, endereço e contatos passam a `null` em toda parte, também no passado e no livro; valores e identificadores ficam. Enquanto um documento fiscal, uma conta em aberto ou um pedido não pago precisa da pessoa, a resposta é 409 `retention_required`; com `queue`, é 202: telefone, e-mail e observações são esquecidos já, e o resto no dia de `forgetting_due_on`. De um registro excluído a resposta é 204.',
     status: [200, 202, 204],
-    body: ForgetInput.meta({ id: 'ForgetInput' }),
+    body: Forget,
     example: forgetExample,
     reply: singleOf(record),
     refusals: ['retention_required'],
