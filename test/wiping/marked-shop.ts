@@ -66,6 +66,8 @@ export interface MarkedShop {
   readonly revision: number
   /** A request that was answered about a person, to be sent again. */
   repeat(): Promise<{ readonly status: number; readonly text: string }>
+  /** A till that has been away sends a sale of a customer that cannot be recorded, with a text. */
+  refuse(text: string): Promise<void>
 }
 
 interface Opening {
@@ -218,6 +220,11 @@ export async function openMarkedShop({
       ...[user.id, invited.id].map((id) => `user/${id}`),
     ],
     repeat: () => company.post('/customers', body, key),
+    async refuse(text) {
+      const sale = { ...counter.sale('pdv-tarde'), total: 11, customer_id: inBatch.id, customer_name: text }
+      const { body } = await till.post('/sync/sales', { sales: [sale] })
+      expect(body.summary).to.include({ error_count: 1 })
+    },
   }
 }
 
