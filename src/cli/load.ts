@@ -13,6 +13,7 @@ const FILES: Readonly<Record<string, () => Promise<{ readonly verbs: object }>>>
   key: () => import('./keys.ts'),
   sale: () => import('./sales.ts'),
   store: () => import('./stores.ts'),
+  'master-key': () => import('./master-key.ts'),
   'ledger verify': verify,
   'ledger seal': verify,
   'ledger public-key': verify,

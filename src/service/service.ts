@@ -30,6 +30,8 @@ export interface Service {
   stop(): Promise<void>
 }
 
+const KEY_MADE = 'a master key was made: keep a copy of it apart from the database'
+
 const logOf = (logger: Logger): Log =>
   sparing(
     (message, error, request_id) => logger.error({ err: error, request_id }, message),
@@ -86,6 +88,7 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
       ...coreSettings(config),
       queryConnections: QUERY_CONNECTIONS,
       log,
+      onKeyMade: (source) => logger.warn({ source }, KEY_MADE),
       onOutdated: succession.onReplaced,
       onForgotten: forgotten.note,
       onGroup: metrics.onGroup,
