@@ -54,14 +54,14 @@ export async function refundOrder(
   { acting: caller, idempotency, orderId, refund }: Refund,
 ): Promise<Answer | Refusal> {
   const { guard, ...acting } = caller
-  const { pool, vault, writer, provider } = context
+  const { pool, writer, provider } = context
   const replay = await lookUpReplay(pool, acting.companyId, idempotency)
   if (replay) return replay
   const found = await findPayableOrder(pool, acting.companyId, orderId)
   if (!found) return refuse('not_found')
   const { provider_reference: reference, store_alias } = found.order
   // Without credentials nothing is set aside.
-  const account = accountOf(await findStore(pool, vault, store_alias))
+  const account = accountOf(await findStore(pool, context.vault, store_alias))
   const refund_id = uuidv5(`${reference}\n${idempotency.requestHash}\n${idempotency.key}`, REFUNDS)
   const request = { ...refund, id: orderId, refund_id, idempotency_key: idempotency.key }
   const requested = await runCommand(writer, { ...acting, guard }, requestRefund, request, { reply: TELLING })
