@@ -30,10 +30,12 @@ import { type MasterKeys, masterKeysOf } from '#master-key/keys.ts'
 import { migrate } from '#postgres/migrate.ts'
 import { createPool } from '#postgres/pool.ts'
 import { type PoolOf, sharePool } from '#postgres/shared-pool.ts'
+import { keysEnd } from '#privacy/reactor.ts'
 import { ID_COLUMNS, readModel } from '#projections/index.ts'
 import { withPaymentLinks } from '#projections/payment-links.ts'
 import { createDeliveryNotifier, type DeliveryNotifier } from '#webhooks/notifier.ts'
 import { outbox } from '#webhooks/outbox.ts'
+import { createWiping } from '#wiping/reactor.ts'
 
 /** States of the parts that the service needs, by name. */
 export type Health = Record<string, 'up' | 'down' | 'catching_up'>
@@ -100,6 +102,8 @@ export interface CoreOptions {
   readonly log: (message: string, error: unknown) => void
   /** Called when a newer version has replaced the tables; this process cannot write any more. */
   readonly onOutdated: () => void
+  /** Called after a commit with which persons were forgotten. */
+  readonly onForgotten?: () => void
   /** Longest time for an answer as of a moment of the past. */
   readonly asOfTimeoutMs?: number
   /** Hears of each group that the writer has answered. */
@@ -156,26 +160,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const rebuilding = { databaseUrl: options.databaseUrl, pool, store, model, keys }
   await bringUp(rebuilding, options)
   const paymentLinks = await paymentLinksOf(pool, vault, options)
-  const writerPool = createPool(options.databaseUrl, { ...WRITER_POOL, read_schemas })
-  const deliveryNotifier = createDeliveryNotifier(pool, (error) => options.log('dispatchers could not be woken', error))
-  const liveNotifier = createLiveNotifier(pool, (error) => options.log('what was committed could not be told', error))
-  const writing = {
-    pool: writerPool,
-    store,
-    model: withPaymentLinks(model, paymentLinks),
-    keys,
-    ids: createIdAllocator(pool),
-    limits: WRITER_LIMITS,
-    reactors: [outbox, switchOffNotices],
-    newId: uuidv7,
-    onCommitted: (moved: readonly Committed[]) => {
-      if (moved.some(({ hasReacted }) => hasReacted)) deliveryNotifier.notify()
-      liveNotifier.notify(moved)
-    },
-    onOutdated: options.onOutdated,
-    onGroup: options.onGroup,
-    log: options.log,
-  }
+  const { writing, deliveryNotifier, liveNotifier } = writingOf(options, { ...rebuilding, paymentLinks })
   const writer = createWriter(writing)
   const following = isOutside(store) ? { ...writing, store } : null
   const preparation = following && prepare(following, ID_COLUMNS)
@@ -188,7 +173,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     store,
     model,
     writer: preparation ? guarded(writer, preparation) : writer,
-    pools: { queries: pool, writer: writerPool },
+    pools: { queries: pool, writer: writing.pool },
     shared: { commands: writer.waiting, queries, verifications: verifier.waiting, as_of: asOfTurns },
     verifier,
     asOf: { turns: asOfTurns, timeoutMs: options.asOfTimeoutMs ?? AS_OF_TIMEOUT_MS },
@@ -207,9 +192,39 @@ export async function openCore(options: CoreOptions): Promise<Core> {
       await writer.idle()
       if (isOutside(store)) await store.close()
       await liveNotifier.close()
-      await Promise.all([pool.end(), writerPool.end()])
+      await Promise.all([pool.end(), writing.pool.end()])
     },
   }
+}
+
+/** What the writer works with, and who hears of what it has done. */
+function writingOf(
+  options: CoreOptions,
+  { databaseUrl, pool, store, model, keys, paymentLinks }: Rebuilding & Pick<Core, 'paymentLinks'>,
+) {
+  const { onOutdated, onGroup, log, onForgotten } = options
+  const deliveryNotifier = createDeliveryNotifier(pool, (error) => log('dispatchers could not be woken', error))
+  const liveNotifier = createLiveNotifier(pool, (error) => log('what was committed could not be told', error))
+  const wiping = createWiping(onForgotten)
+  const writing = {
+    pool: createPool(databaseUrl, { ...WRITER_POOL, read_schemas: readSchemasOf(model) }),
+    store,
+    model: withPaymentLinks(model, paymentLinks),
+    keys,
+    ids: createIdAllocator(pool),
+    limits: WRITER_LIMITS,
+    reactors: [keysEnd, outbox, switchOffNotices, wiping.reactor],
+    newId: uuidv7,
+    onCommitted: (moved: readonly Committed[]) => {
+      if (moved.some(({ hasReacted }) => hasReacted)) deliveryNotifier.notify()
+      liveNotifier.notify(moved)
+      wiping.onCommitted()
+    },
+    onOutdated,
+    onGroup,
+    log,
+  }
+  return { writing, deliveryNotifier, liveNotifier }
 }
 
 async function paymentLinksOf(pool: Pool, vault: Vault, { publicUrl }: CoreOptions): Promise<PaymentLinks> {

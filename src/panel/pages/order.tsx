@@ -2,7 +2,7 @@ import { acknowledgeAlarm } from '#commands/orders/acknowledge-alarm.ts'
 import { deliverOrder } from '#commands/orders/deliver-order.ts'
 import { canBePaid } from '#domain/orders.ts'
 import { isUnseen, type OrderObject } from '#projections/orders.ts'
-import { dateTime, money, percentage, quantity, taxNumber } from '../format.ts'
+import { dateTime, money, percentage, personName, quantity, taxNumber } from '../format.ts'
 import { textOf } from '../forms/form.ts'
 import { link } from '../link.ts'
 import type { Page, PanelRoute, Visit } from '../route.ts'
@@ -11,6 +11,7 @@ import { buttonRoute, runAndRedirect } from '../ui/form-pages.tsx'
 import { AsOfForm, History, namesOfActors } from '../ui/history.tsx'
 import { Table } from '../ui/list.tsx'
 import { Actions, ButtonLink, Card, type Fact, Facts, StateBadge } from '../ui/parts.tsx'
+import { ForgetLink } from './forget-person.tsx'
 import { Notifications } from './order-notifications.tsx'
 import { obstacleToRefund, REFUND } from './order-refund.tsx'
 import { ALARMS, Timeline } from './order-timeline.tsx'
@@ -114,6 +115,7 @@ const OrderActions = ({ order, visit }: VisitedProps) => {
             />
           ))}
       {canBePaid(order) && <ButtonLink to={`${here}/cancelar`}>Cancelar pedido</ButtonLink>}
+      <ForgetLink visit={visit} record={order} to={here} />
     </Actions>
   )
 }
@@ -146,10 +148,17 @@ const OrderFacts = ({ order, timezone }: OrderProps) => {
                 ] as const)),
             [
               'Cliente',
-              customer.id === null ? customer.name : <a href={link(`/clientes/${customer.id}`)}>{customer.name}</a>,
+              customer.id === null ? (
+                personName(customer.name)
+              ) : (
+                <a href={link(`/clientes/${customer.id}`)}>{personName(customer.name)}</a>
+              ),
             ],
             ['E-mail', customer.email],
             ['CPF ou CNPJ', customer.document && taxNumber(customer.document)],
+            ...(order.forgotten_at === null
+              ? []
+              : ([['Dados pessoais esquecidos', time(order.forgotten_at)]] as const)),
           ]}
         />
       </Card>
