@@ -21,7 +21,7 @@ const PROBLEMS = {
   fiscal_document_issued: [409, 'A venda tem documento fiscal autorizado.'],
   already_settled: [409, 'A conta já está liquidada.'],
   order_already_paid: [409, 'O pedido já está pago.'],
-  order_not_paid: [409, 'O pedido não tem um pagamento a devolver.'],
+  order_not_paid: [409, 'O pedido não está pago, ou não com este pagamento.'],
   key_limit_reached: [409, 'A empresa já tem cinco chaves de API ativas.'],
   last_owner: [409, 'A empresa precisa de ao menos um proprietário ativo.'],
   webhook_limit_reached: [409, 'A empresa já tem o máximo de endereços de webhook.'],
