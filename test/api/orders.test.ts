@@ -88,6 +88,7 @@ describe('orders', () => {
       refunded_at: null,
       cancelled_at: null,
       cancel_reason: null,
+      forgotten_at: null,
     })
     expect((await company.get(`/orders/${id}`)).text).to.equal(reply.text)
     expect((await company.get('/orders')).body.data).to.deep.equal([reply.body.data])

@@ -79,7 +79,7 @@ describe('panel: audit', () => {
       .to.include('O livro está íntegro')
       .and.to.include(`${await revision()} de`)
     await api.core.pool.query(
-      `update ledger.events set envelope = replace(envelope::text, 'Maria', 'Mario')::json where stream = $1 and subject = $2`,
+      `update ledger.events set envelope = replace(envelope::text, '"PF"', '"PJ"')::json where stream = $1 and subject = $2`,
       [`company-${company.id}`, `customer/${id}`],
     )
     const altered = textIn((await verify()).html)

@@ -13,6 +13,8 @@ const FIELDS = [
   'email',
   'address',
   'notes',
+  'forgotten_at',
+  'forgetting_due_on',
   'created_at',
   'updated_at',
 ]
@@ -26,7 +28,7 @@ describe('customers', () => {
       expect(created.status).to.equal(201)
       const { id, created_at, updated_at, ...sent } = created.body.data
       expect(Object.keys(created.body.data)).to.have.members(FIELDS)
-      expect(sent).to.deep.equal(everything)
+      expect(sent).to.deep.equal({ ...everything, forgotten_at: null, forgetting_due_on: null })
       expect(id).to.be.a('number').above(0)
       expect(created_at)
         .to.match(LOCAL_TIME)
@@ -47,6 +49,8 @@ describe('customers', () => {
         email: null,
         address: null,
         notes: null,
+        forgotten_at: null,
+        forgetting_due_on: null,
       })
       expectInvalid(await company.post('/customers', {}), ['name'])
       expectInvalid(await company.post('/customers', { name: null }), ['name'])

@@ -24,6 +24,8 @@ describe('customers: PUT by-external', () => {
       email: null,
       address: null,
       notes: null,
+      forgotten_at: null,
+      forgetting_due_on: null,
       created_at,
     })
     expect((await company.get(`/customers/${id}`)).text).to.equal(replaced.text)
