@@ -1,7 +1,9 @@
 import { inZone } from '#domain/instant.ts'
 import { fromCents, toCents } from '#domain/money.ts'
 import { carrierOf, commissionRefunded, type OrderStatus } from '#domain/orders.ts'
+import type { Part } from '#domain/personal-data.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
+import { parseSubject } from '#ledger/projection.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
 import { companyOf, timezoneOf } from './companies.ts'
@@ -47,6 +49,8 @@ export type OrderObject = Omit<Placed, 'store_id' | 'customer'> & {
   /** When the store gave the order up, whatever was paid for it afterwards. */
   cancelled_at: string | null
   cancel_reason: string | null
+  /** When all that is about buyer and payers was forgotten. */
+  forgotten_at: string | null
   created_at: string
   updated_at: string
 }
@@ -79,6 +83,10 @@ export interface OrderRow extends Changed {
   attempted_at: string | null
   /** When the time to pay of something that waits is over. */
   expires_at: string | null
+  /** The company's customer that the buyer is. */
+  customer_id: number | null
+  /** What of buyer and payers is forgotten; null where nothing is. */
+  forgotten: readonly Part[] | null
   /** Whether an alarm waits for somebody. */
   has_open_alarm: boolean
   doc: OrderObject
@@ -97,6 +105,8 @@ export const orders = table<OrderRow>('orders', {
     carried_by: 'text',
     attempted_at: 'timestamptz',
     expires_at: 'timestamptz',
+    customer_id: 'bigint',
+    forgotten: 'json',
     has_open_alarm: 'boolean',
     ...changedColumns,
     doc: 'json',
@@ -107,6 +117,7 @@ export const orders = table<OrderRow>('orders', {
     BY_PAST,
     '(attempted_at) where attempted_at is not null',
     '(expires_at) where expires_at is not null',
+    '(company_id, customer_id, id) where customer_id is not null',
     '(company_id, id) where has_open_alarm',
   ],
   past: { id: 'id' },
@@ -138,6 +149,10 @@ const paymentKeys = table<PaymentKeyRow>('payment_keys', {
 
 export const paymentByKey = (key: string) => byPk(paymentKeys, key)
 
+/** The ids of the orders among subjects. */
+const ordersAmong = (subjects: readonly string[]): number[] =>
+  subjects.map(parseSubject).flatMap(({ type, id }) => (type === 'order' ? [id] : []))
+
 /** An event about an order, as far as all handlers look at it. */
 interface OrderEvent {
   readonly data: { readonly id: number }
@@ -149,7 +164,24 @@ interface OrderEvent {
 /** What an event changes of an order's object and of its row's own columns; `at` is its time on the company's clock. */
 interface OrderChange {
   readonly doc?: Partial<OrderObject>
-  readonly row?: Partial<Pick<OrderRow, 'carried_by' | 'attempted_at'>>
+  readonly row?: Partial<Pick<OrderRow, 'carried_by' | 'attempted_at' | 'forgotten'>>
+}
+
+/** The order without what is forgotten of buyer and payers, also where the provider tells it again. */
+function without(doc: OrderObject, forgotten: OrderRow['forgotten']): OrderObject {
+  if (!forgotten) return doc
+  const { customer, payments } = doc
+  const [identity, contact] = [forgotten.includes('identity'), forgotten.includes('contact')]
+  return {
+    ...doc,
+    customer: { ...customer, ...(identity && { name: null, document: null }), ...(contact && { email: null }) },
+    payments: payments.map((payment) => ({
+      ...payment,
+      pix: payment.pix && { ...payment.pix, ...(contact && { ticket_url: null }) },
+      boleto: payment.boleto && { ...payment.boleto, ...(contact && { ticket_url: null }) },
+      card: payment.card && { ...payment.card, ...(identity && { last_four: null }) },
+    })),
+  }
 }
 
 function changeOrder(
@@ -162,7 +194,7 @@ function changeOrder(
   const at = inZone(event.recorded_at, timezone)
   const changed = change(before, { at, timezone })
   const row = { ...before, ...changed.row }
-  const doc = { ...before.doc, ...changed.doc, updated_at: at }
+  const doc = without({ ...before.doc, ...changed.doc, updated_at: at }, row.forgotten)
   doc.payment = foremost(doc, row.carried_by)
   Object.assign(doc, returned(doc, row.carried_by))
   rows.put(orders, {
@@ -247,6 +279,7 @@ function orderObject(event: EventOf<'OrderPlaced'>, at: string): OrderObject {
     refunded_at: null,
     cancelled_at: null,
     cancel_reason: null,
+    forgotten_at: null,
     created_at: at,
     updated_at: at,
   }
@@ -269,6 +302,8 @@ export const ordersProjection = projection('orders', [orders, paymentKeys], {
         carried_by: null,
         attempted_at: null,
         expires_at: null,
+        customer_id: doc.customer.id,
+        forgotten: null,
         has_open_alarm: false,
         ...stamp(event),
         doc,
@@ -362,6 +397,19 @@ export const ordersProjection = projection('orders', [orders, paymentKeys], {
     doc: { commission: commission && { ...commission, reversed_at } },
     row: { carried_by: null },
   })),
+  PersonForgotten: {
+    refs: ({ data }) => ordersAmong(data.subjects).map(orderById),
+    apply(rows, event) {
+      const { subjects, parts } = event.data
+      for (const id of ordersAmong(subjects)) {
+        if (!rows.wants(orderById(id))) continue
+        changeOrder(rows, { ...event, data: { id } }, ({ forgotten }, { at }) => ({
+          ...(parts.includes('identity') && { doc: { forgotten_at: at } }),
+          row: { forgotten: [...new Set([...(forgotten ?? []), ...parts])] },
+        }))
+      }
+    },
+  },
 })
 
 export const orderView = docView(orderById)

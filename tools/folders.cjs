@@ -32,13 +32,16 @@ exports.FOLDERS = [
   ['src/payments', 'the payment provider behind a port, orchestration of a payment, log of notifications, sweep'],
   ['src/config', 'every setting with its unit and default'],
   ['src/audit', 'verification, seals, exports, a company as of a moment'],
+  ['src/privacy', 'what ends with a person who is forgotten: keys at once, what waited on its day'],
   ['src/offline-sales', 'refused sales of tills, until a person has looked at them'],
+  ['src/wiping', 'what `ops` holds of a person who is forgotten, and persons whom a restored backup brings back'],
   ['src/http', 'toolkit of the interfaces: server, answers, problems, bodies, middleware'],
   ['src/metrics', 'what a process counts of itself, and `/metrics`'],
   ['src/api', 'API v1: routes as descriptors, contract, `/docs`'],
   ['src/sync', 'the sync interface of tills'],
   ['src/payment-notifications', 'the receiver of the payment provider’s notifications'],
   ['src/panel', 'the panel of subscribers, in Portuguese'],
+  ['src/checkout', 'the pages on which buyers see and pay an order, in Portuguese'],
   ['src/service', 'what a process is made of: core, roles, app, server'],
   ['demo', 'provider sandbox, reference till, demonstration companies, tour'],
   ['src/cli', 'the `tillbook` command line, one file per group of verbs'],
@@ -46,4 +49,4 @@ exports.FOLDERS = [
 ]
 
 /** Interfaces stand side by side: none imports another. */
-exports.INTERFACES = ['src/api', 'src/sync', 'src/payment-notifications', 'src/panel']
+exports.INTERFACES = ['src/api', 'src/sync', 'src/payment-notifications', 'src/panel', 'src/checkout']

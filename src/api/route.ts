@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import type { QuotaLimits } from '#access/quota.ts'
 import type { Verifier } from '#audit/verify.ts'
 import type { Warning } from '#commands/catalog/item-input.ts'
+import type { PaymentLinks } from '#domain/payment-link.ts'
 import type { Refusal, RefusalCode } from '#domain/refusal.ts'
 import type { Scope } from '#domain/scopes.ts'
 import type { Params } from '#http/paths.ts'
@@ -62,6 +63,7 @@ export interface ReadContext<Q> {
   readonly verifier: Verifier
   readonly limits: QuotaLimits
   readonly provider: Pick<PaymentProvider, 'getPaymentMethods' | 'getCardOptions'>
+  readonly paymentLinks: PaymentLinks
   readonly caller: Caller
   readonly params: Params
   readonly query: Q
@@ -88,6 +90,8 @@ export interface InputDependencies {
   newSecret(): string
   /** Whether webhooks may call http and private addresses. */
   readonly allowPrivateTargets: boolean
+  /** For how many years after its authorization a fiscal document needs a person. */
+  readonly retentionYears: number
 }
 
 /** Runs one command. The body schema names its fields; `input` adds what the path says. */
@@ -97,8 +101,8 @@ export interface CommandRoute<B = unknown, I = unknown> extends Common {
   readonly example?: object
   /** Codes that the command may refuse with, beside those that follow from the route's shape (contract/errors.ts). */
   readonly refusals?: readonly RefusalCode[]
-  /** Where a POST or PUT creates nothing. */
-  readonly status?: 200
+  /** Where a POST or PUT creates nothing; all of them where there are several. */
+  readonly status?: 200 | readonly number[]
   /** Settlement demands an Idempotency-Key, as actions do; every other POST takes one. */
   readonly idempotency?: 'required'
   readonly command: Command<I>

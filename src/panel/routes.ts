@@ -10,6 +10,7 @@ import { financePages } from './pages/finance/accounts.tsx'
 import { integrationsPage } from './pages/integrations.tsx'
 import { orderPages } from './pages/order.tsx'
 import { orderCancellation } from './pages/order-cancellation.tsx'
+import { orderForgetting } from './pages/order-forgetting.tsx'
 import { orderRefundPages } from './pages/order-refund.tsx'
 import { paymentTypePages } from './pages/payment-types.tsx'
 import { peoplePages } from './pages/people.tsx'
@@ -23,7 +24,7 @@ import { tillsPage } from './pages/sales/tills.tsx'
 import { settingsPages } from './pages/settings.tsx'
 import { startPage } from './pages/start.tsx'
 import { storePages } from './pages/stores.tsx'
-import { userPages } from './pages/users.tsx'
+import { userForgetting, userPages } from './pages/users.tsx'
 import { deliveryPages } from './pages/webhooks/deliveries.tsx'
 import { webhookPages } from './pages/webhooks/webhook.tsx'
 import type { PanelRoute } from './route.ts'
@@ -35,6 +36,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...settingsPages,
   ...paymentTypePages,
   ...userPages,
+  ...userForgetting,
   salesPage,
   salePage,
   ...saleActions,
@@ -48,6 +50,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...financePages,
   ...orderPages,
   ...orderCancellation,
+  ...orderForgetting,
   ...orderRefundPages,
   ...storePages,
   integrationsPage,

@@ -4,6 +4,7 @@ import { installationSecret } from '#access/installation-secret.ts'
 import type { AsOfBounds } from '#audit/as-of.ts'
 import { createVerifier, type Verifier } from '#audit/verify.ts'
 import type { Config } from '#config/config.ts'
+import type { PaymentLinks } from '#domain/payment-link.ts'
 import { type Follower, follow } from '#ledger/follow/follower.ts'
 import { guarded, prepare } from '#ledger/follow/preparation.ts'
 import { createAheadCount } from '#ledger/ledgers.ts'
@@ -29,9 +30,12 @@ import { type MasterKeys, masterKeysOf } from '#master-key/keys.ts'
 import { migrate } from '#postgres/migrate.ts'
 import { createPool } from '#postgres/pool.ts'
 import { type PoolOf, sharePool } from '#postgres/shared-pool.ts'
+import { keysEnd } from '#privacy/reactor.ts'
 import { ID_COLUMNS, readModel } from '#projections/index.ts'
+import { withPaymentLinks } from '#projections/payment-links.ts'
 import { createDeliveryNotifier, type DeliveryNotifier } from '#webhooks/notifier.ts'
 import { outbox } from '#webhooks/outbox.ts'
+import { createWiping } from '#wiping/reactor.ts'
 
 /** States of the parts that the service needs, by name. */
 export type Health = Record<string, 'up' | 'down' | 'catching_up'>
@@ -59,6 +63,8 @@ export interface Core {
   readonly keys: PersonKeys
   /** What hashes of requests are keyed with, in all processes of the database. */
   readonly requestSecret: Buffer
+  /** What the links of buyers are made with, in all processes of the database too. */
+  readonly paymentLinks: PaymentLinks
   /** Rung when deliveries wait. */
   readonly deliveryNotifier: DeliveryNotifier
   /** Makes all tables of the read model anew from the ledgers, beside the live ones, and compares them. */
@@ -83,6 +89,8 @@ export interface CoreOptions {
   readonly masterKeys: MasterKeys
   /** Hears where a master key was made, which the operator has to keep a copy of. */
   readonly onKeyMade?: (source: string) => void
+  /** Where callers and buyers reach the service; without it orders have no links. */
+  readonly publicUrl?: string
   /** Another store, for tests. */
   readonly store?: EventStore
   /** Another read model, for tests. */
@@ -94,14 +102,17 @@ export interface CoreOptions {
   readonly log: (message: string, error: unknown) => void
   /** Called when a newer version has replaced the tables; this process cannot write any more. */
   readonly onOutdated: () => void
+  /** Called after a commit with which persons were forgotten. */
+  readonly onForgotten?: () => void
   /** Longest time for an answer as of a moment of the past. */
   readonly asOfTimeoutMs?: number
   /** Hears of each group that the writer has answered. */
   readonly onGroup?: WriterOptions['onGroup']
 }
 
-/** What the settings say of it. */
+/** What settings say of it. */
 export const coreSettings = (config: Config) => ({
+  publicUrl: config.PUBLIC_URL,
   eventStoreUrl: config.EVENTSTORE_URL,
   masterKeys: masterKeysOf(config),
   asOfTimeoutMs: config.AS_OF_SECONDS * 1000,
@@ -148,26 +159,8 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const keys = createPersonKeys(pool, vault)
   const rebuilding = { databaseUrl: options.databaseUrl, pool, store, model, keys }
   await bringUp(rebuilding, options)
-  const writerPool = createPool(options.databaseUrl, { ...WRITER_POOL, read_schemas })
-  const deliveryNotifier = createDeliveryNotifier(pool, (error) => options.log('dispatchers could not be woken', error))
-  const liveNotifier = createLiveNotifier(pool, (error) => options.log('what was committed could not be told', error))
-  const writing = {
-    pool: writerPool,
-    store,
-    model,
-    keys,
-    ids: createIdAllocator(pool),
-    limits: WRITER_LIMITS,
-    reactors: [outbox, switchOffNotices],
-    newId: uuidv7,
-    onCommitted: (moved: readonly Committed[]) => {
-      if (moved.some(({ hasReacted }) => hasReacted)) deliveryNotifier.notify()
-      liveNotifier.notify(moved)
-    },
-    onOutdated: options.onOutdated,
-    onGroup: options.onGroup,
-    log: options.log,
-  }
+  const paymentLinks = await paymentLinksOf(pool, vault, options)
+  const { writing, deliveryNotifier, liveNotifier } = writingOf(options, { ...rebuilding, paymentLinks })
   const writer = createWriter(writing)
   const following = isOutside(store) ? { ...writing, store } : null
   const preparation = following && prepare(following, ID_COLUMNS)
@@ -180,13 +173,14 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     store,
     model,
     writer: preparation ? guarded(writer, preparation) : writer,
-    pools: { queries: pool, writer: writerPool },
+    pools: { queries: pool, writer: writing.pool },
     shared: { commands: writer.waiting, queries, verifications: verifier.waiting, as_of: asOfTurns },
     verifier,
     asOf: { turns: asOfTurns, timeoutMs: options.asOfTimeoutMs ?? AS_OF_TIMEOUT_MS },
     vault,
     keys,
     requestSecret: await installationSecret(pool, vault, 'request_hashes'),
+    paymentLinks,
     deliveryNotifier,
     rebuild: (onProgress) => withRebuild({ ...rebuilding, onProgress }, (work) => rebuild(work)),
     verifyTables: (companyId, verifying = {}) => verifyApart({ ...rebuilding, ...verifying }, companyId),
@@ -198,9 +192,43 @@ export async function openCore(options: CoreOptions): Promise<Core> {
       await writer.idle()
       if (isOutside(store)) await store.close()
       await liveNotifier.close()
-      await Promise.all([pool.end(), writerPool.end()])
+      await Promise.all([pool.end(), writing.pool.end()])
     },
   }
+}
+
+/** What the writer works with, and who hears of what it has done. */
+function writingOf(
+  options: CoreOptions,
+  { databaseUrl, pool, store, model, keys, paymentLinks }: Rebuilding & Pick<Core, 'paymentLinks'>,
+) {
+  const { onOutdated, onGroup, log, onForgotten } = options
+  const deliveryNotifier = createDeliveryNotifier(pool, (error) => log('dispatchers could not be woken', error))
+  const liveNotifier = createLiveNotifier(pool, (error) => log('what was committed could not be told', error))
+  const wiping = createWiping(onForgotten)
+  const writing = {
+    pool: createPool(databaseUrl, { ...WRITER_POOL, read_schemas: readSchemasOf(model) }),
+    store,
+    model: withPaymentLinks(model, paymentLinks),
+    keys,
+    ids: createIdAllocator(pool),
+    limits: WRITER_LIMITS,
+    reactors: [keysEnd, outbox, switchOffNotices, wiping.reactor],
+    newId: uuidv7,
+    onCommitted: (moved: readonly Committed[]) => {
+      if (moved.some(({ hasReacted }) => hasReacted)) deliveryNotifier.notify()
+      liveNotifier.notify(moved)
+      wiping.onCommitted()
+    },
+    onOutdated,
+    onGroup,
+    log,
+  }
+  return { writing, deliveryNotifier, liveNotifier }
+}
+
+async function paymentLinksOf(pool: Pool, vault: Vault, { publicUrl }: CoreOptions): Promise<PaymentLinks> {
+  return { secret: await installationSecret(pool, vault, 'payment_links'), publicUrl: publicUrl ?? null }
 }
 
 /** Migrations and tables of this version, where that is wanted or nothing is there yet; else what was opened is closed. @throws OtherVersion */

@@ -12,6 +12,7 @@ import { openInterfaces, seed } from './api.ts'
 import { createApp, interfaceRouter } from './app.ts'
 import { type Core, coreSettings, openCore } from './core.ts'
 import { startDispatcher } from './dispatcher.ts'
+import { forgetWhoCameBack, forgottenListOf } from './forgotten.ts'
 import { healthOf } from './health.ts'
 import { type Log, sparing } from './log.ts'
 import { startProjector } from './projector.ts'
@@ -30,11 +31,6 @@ export interface Service {
 }
 
 const KEY_MADE = 'a master key was made: keep a copy of it apart from the database'
-
-function watch(core: Pick<Core, 'pools' | 'shared'>, metrics: Metrics): void {
-  for (const [name, pool] of Object.entries(core.pools)) metrics.watchPool(name, pool)
-  for (const [name, figures] of Object.entries(core.shared)) metrics.watchShared(name, figures)
-}
 
 const logOf = (logger: Logger): Log =>
   sparing(
@@ -79,17 +75,11 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
   const background: Running[] = []
   /** What has been opened so far, to be closed in the opposite order. */
   const closing: (() => Promise<void>)[] = []
+  const forgotten = forgottenListOf(config, log)
   const succession = createSuccession({ isApi, log, onEnd: onFailure })
 
-  const app = createApp({
-    trustProxy: config.TRUST_PROXY,
-    newId: uuidv7,
-    isStopping: () => stopping,
-    isOver: succession.isOver,
-    onAnswered: metrics.onAnswered,
-    figures: { metrics, token: config.METRICS_TOKEN ?? null },
-    log,
-  })
+  const { isOver } = succession
+  const app = createApp({ ...appSettings(config, metrics), isStopping: () => stopping, isOver, log })
 
   async function open(): Promise<Shared> {
     const databaseUrl = await openPostgres({ config, logger, log, closing, onFailure })
@@ -100,15 +90,18 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
       log,
       onKeyMade: (source) => logger.warn({ source }, KEY_MADE),
       onOutdated: succession.onReplaced,
+      onForgotten: forgotten.note,
       onGroup: metrics.onGroup,
     })
     closing.push(opened.close)
+    const forgottenList = forgotten.open(opened.pool)
+    closing.push(forgottenList.idle)
     const core = { ...opened, writer: countedWriter(succession.held(opened.writer), metrics) }
     background.push(succession.watch(core))
-    watch(core, metrics)
+    watchCore(metrics, core)
     const provider = createProviderClient({ baseUrl: config.PAYMENT_PROVIDER_URL })
     closing.push(provider.close)
-    return { config, databaseUrl, core, provider, metrics, seedDemo, logger, log }
+    return { config, databaseUrl, core, forgottenList, provider, metrics, seedDemo, logger, log }
   }
 
   function serve(shared: Shared): Router {
@@ -125,6 +118,7 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
     async start() {
       listening = await listen(app.server, { port: config.PORT, host: config.HOST })
       const shared = await open()
+      await forgetWhoCameBack(shared, background)
       if (config.ROLES.includes('projector')) background.push(startProjector(shared))
       if (config.ROLES.includes('dispatcher')) background.push(startDispatcher(shared))
       const demoFile = isApi ? await seed(shared) : null
@@ -144,6 +138,18 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
   }
 }
 
+const appSettings = ({ TRUST_PROXY, METRICS_TOKEN }: Config, metrics: Metrics) => ({
+  trustProxy: TRUST_PROXY,
+  newId: uuidv7,
+  onAnswered: metrics.onAnswered,
+  figures: { metrics, token: METRICS_TOKEN ?? null },
+})
+
+function watchCore(metrics: Metrics, { pools, shared }: Pick<Core, 'pools' | 'shared'>): void {
+  for (const [name, pool] of Object.entries(pools)) metrics.watchPool(name, pool)
+  for (const [name, figures] of Object.entries(shared)) metrics.watchShared(name, figures)
+}
+
 /** Printed once the service answers: what is there, and the first things to try. */
 function welcome(baseUrl: string, demoFile: string | null): void {
   const lines = ['', `  Tillbook answers on ${baseUrl}`, '']
@@ -156,7 +162,7 @@ function welcome(baseUrl: string, demoFile: string | null): void {
       `    KEY=$(node -p "JSON.parse(require('fs').readFileSync('${demoFile}')).companies[0].api_key")`,
       `    curl -s -H "Authorization: Bearer $KEY" ${baseUrl}/api/v1/me`,
       `    curl -s -H "Authorization: Bearer $KEY" '${baseUrl}/api/v1/catalog/items?limit=3'`,
-      '    npm run -s demo          # the main job, step by step: a sale, its replay, its cancellation, the ledger',
+      '    npm run -s demo          # the main job, step by step: a sale, its replay, an order paid on its page, the ledger',
       '',
     )
   }

@@ -46,6 +46,8 @@ const line = {
 /** Changes of a record, more of them than its row lists itself. */
 const changes = (changed: (n: number) => NewEvent) => Array.from({ length: 40 }, (_, n) => changed(n))
 
+const EVA = { kind: 'customer', id: 9, ground: 'holder_request', reason: null } as const
+
 /** A part of payment `p2` of order 1. */
 const refundRequested = (n: number, restock: DataOf<'OrderRefundRequested'>['restock']) =>
   event('OrderRefundRequested', {
@@ -165,4 +167,9 @@ export const EVERY_EVENT = ledgerOf(
   event('SaleCancelled', { id: 12, reason: null, restock: [{ catalog_item_id: 4, quantity: '2.000' }] }),
   ...changes((n) => stockCounted(4, '5.000', `${n}.000`)),
   event('CustomerDeleted', { id: 3 }),
+  customerCreated({ id: 9, external_id: 'eva', name: 'Eva', phone: '11999990000' }),
+  orderPlaced({ id: 3, customer: { id: 9, external_id: 'eva', name: 'Eva', email: null, document: null } }),
+  event('PersonForgotten', { ...EVA, parts: ['contact'], subjects: ['customer/9'] }),
+  event('PersonForgettingQueued', { ...EVA, due_on: '2031-03-11' }),
+  event('PersonForgotten', { ...EVA, parts: ['identity', 'contact'], subjects: ['customer/9', 'order/3'] }),
 )

@@ -4,6 +4,7 @@ import { CancelOrderInput } from '#commands/orders/cancel-order.ts'
 import { deliverOrder } from '#commands/orders/deliver-order.ts'
 import { OrderInput, placeOrder } from '#commands/orders/place-order.ts'
 import { RefundInput } from '#commands/orders/refunds.ts'
+import { ForgetInput, forgetPerson } from '#commands/people/forget-person.ts'
 import { ONLINE_METHODS } from '#domain/online-payment.ts'
 import { DISPUTE_STATUSES, NOTIFICATION_OUTCOMES, ORDER_STATUSES } from '#domain/orders.ts'
 import { ExternalId, text } from '#domain/text.ts'
@@ -16,13 +17,13 @@ import { type PaymentOptionsObject, paymentOptions } from '#payments/payment-opt
 import { refundOrder } from '#payments/refund-order.ts'
 import type { PaymentObject } from '#projections/order-payments.ts'
 import { REFUND_STATUSES, type RefundObject } from '#projections/order-refunds.ts'
-import type { OrderObject } from '#projections/orders.ts'
 import {
   getOrder,
   getOrderByExternalId,
   listNotifications,
   listOrders,
   type NotificationObject,
+  type ShownOrder,
 } from '#queries/orders.ts'
 import { pageOf, singleOf } from '../contract/envelopes.ts'
 import { Amount, NullableText, RecordId, ThreeDecimals, Timestamp } from '../contract/formats.ts'
@@ -110,15 +111,17 @@ const shownOrderExample = {
   refunded_at: null,
   cancelled_at: null,
   cancel_reason: null,
+  forgotten_at: null,
   created_at: '2026-11-21T08:17:15.123-03:00',
   updated_at: '2026-11-21T08:21:40.512-03:00',
+  payment_url: null,
 }
 
 const OrderCustomer = z
   .strictObject({
     id: RecordId.nullable(),
     external_id: NullableText,
-    name: z.string(),
+    name: NullableText,
     email: NullableText,
     document: NullableText,
   })
@@ -235,10 +238,12 @@ const Order = z
     refunded_at: Timestamp.nullable(),
     cancelled_at: Timestamp.nullable(),
     cancel_reason: NullableText,
+    forgotten_at: Timestamp.nullable(),
     created_at: Timestamp,
     updated_at: Timestamp,
+    payment_url: NullableText,
   })
-  .meta({ id: 'Order', examples: [shownOrderExample] }) satisfies z.ZodType<OrderObject>
+  .meta({ id: 'Order', examples: [shownOrderExample] }) satisfies z.ZodType<ShownOrder>
 
 const InstallmentOption = z
   .strictObject({ installments: z.int().positive(), installment_amount: Amount, total_amount: Amount })
@@ -345,7 +350,7 @@ export const orderRoutes: readonly Route[] = [
     body: OrderInput.meta({ id: 'OrderInput' }),
     example: orderExample,
     reply: singleOf(Order),
-    refusals: ['duplicate_resource'],
+    refusals: ['duplicate_resource', 'person_forgotten'],
     command: placeOrder,
     input: (_params, body) => body,
   }),
@@ -367,6 +372,23 @@ export const orderRoutes: readonly Route[] = [
       return cancelWithProvider(payments, { acting, idempotency, orderId, reason: body.reason ?? null })
     },
   }),
+  write({
+    method: 'post',
+    path: '/orders/:id/forget',
+    scope: 'orders:write',
+    operation: 'forgetOrder',
+    summary: 'Esquece os dados pessoais de quem comprou',
+    description:
+      'Não pode ser desfeito: nome, e-mail e documento do comprador e os dados de quem pagou passam a `null` em toda parte. Um pedido que espera pagamento ainda precisa deles: 409 `retention_required`.',
+    status: 200,
+    body: ForgetInput.omit({ queue: true }).meta({ id: 'ForgetOrderInput' }),
+    example: { ground: 'holder_request', reason: 'Protocolo 2026-118' },
+    reply: singleOf(Order),
+    refusals: ['retention_required'],
+    command: forgetPerson,
+    input: (params, body, { retentionYears: retention_years }) =>
+      withId(params, { kind: 'order' as const, ...body, retention_years }),
+  }),
   action({
     path: '/orders/:id/payments',
     scope: 'orders:write',
@@ -377,7 +399,7 @@ export const orderRoutes: readonly Route[] = [
     body: PayInput.meta({ id: 'PayInput' }),
     example: payExample,
     reply: singleOf(Order),
-    refusals: ['order_already_paid', 'payment_refused', 'provider_configuration_invalid'],
+    refusals: ['order_already_paid', 'person_forgotten', 'payment_refused', 'provider_configuration_invalid'],
     act({ acting, idempotency, params, body, ...payments }) {
       const orderId = pathId(params.id)
       if (orderId === null) return null
@@ -461,9 +483,9 @@ export const orderRoutes: readonly Route[] = [
       'Todas as que chegaram ao endereço do pedido, na ordem da chegada, também as recusadas e as que falharam. São guardadas por 400 dias.',
     query: pageQuery({}),
     reply: pageOf(Notification),
-    async read({ pool, caller, params, query }) {
+    async read({ pool, caller, paymentLinks, params, query }) {
       const order = pathId(params.id)
-      if (order === null || !(await getOrder(pool, caller.companyId, order)).record) return null
+      if (order === null || !(await getOrder(pool, caller.companyId, order, { paymentLinks })).record) return null
       const page = await listNotifications(pool, caller.companyId, order, query)
       return answerPage(page, query.limit)
     },

@@ -1,8 +1,8 @@
 import { acknowledgeAlarm } from '#commands/orders/acknowledge-alarm.ts'
 import { deliverOrder } from '#commands/orders/deliver-order.ts'
-import { hasBeenPaid } from '#domain/orders.ts'
+import { canBePaid } from '#domain/orders.ts'
 import { isUnseen, type OrderObject } from '#projections/orders.ts'
-import { dateTime, money, percentage, quantity, taxNumber } from '../format.ts'
+import { dateTime, money, percentage, personName, quantity, taxNumber } from '../format.ts'
 import { textOf } from '../forms/form.ts'
 import { link } from '../link.ts'
 import type { Page, PanelRoute, Visit } from '../route.ts'
@@ -11,14 +11,11 @@ import { buttonRoute, runAndRedirect } from '../ui/form-pages.tsx'
 import { AsOfForm, History, namesOfActors } from '../ui/history.tsx'
 import { Table } from '../ui/list.tsx'
 import { Actions, ButtonLink, Card, type Fact, Facts, StateBadge } from '../ui/parts.tsx'
+import { ForgetLink } from './forget-person.tsx'
 import { Notifications } from './order-notifications.tsx'
 import { obstacleToRefund, REFUND } from './order-refund.tsx'
 import { ALARMS, Timeline } from './order-timeline.tsx'
 import { DISPUTES, OrderBadges, orderOf, PATH } from './orders.tsx'
-
-/** Whether it can be cancelled: no money has come in, and it is not cancelled yet (ORDER-9). */
-export const isOpen = ({ payments, cancelled_at }: OrderObject): boolean =>
-  !hasBeenPaid(payments) && cancelled_at === null
 
 async function showOrder(visit: Visit): Promise<Page | null> {
   const { readModel } = visit
@@ -33,6 +30,7 @@ async function showOrder(visit: Visit): Promise<Page | null> {
     <>
       <Alarms order={order} visit={visit} />
       {!readModel.moment && <OrderActions order={order} visit={visit} />}
+      {!readModel.moment && order.payment_url !== null && <PaymentLink url={order.payment_url} />}
       <OrderFacts order={order} timezone={readModel.timezone} />
       <Items order={order} />
       <Timeline order={order} timezone={readModel.timezone} nameOf={nameOf} />
@@ -44,6 +42,21 @@ async function showOrder(visit: Visit): Promise<Page | null> {
   )
   return { title: `Pedido ${id}`, body }
 }
+
+/** For whoever sells by telephone or messages (PANEL-67). */
+const PaymentLink = ({ url }: { readonly url: string }) => (
+  <Card title="Link de pagamento">
+    <p>
+      <a href={url} rel="noreferrer">
+        {url}
+      </a>
+    </p>
+    <button type="button" data-copy={url}>
+      Copiar
+    </button>
+    <p class="hint">Mande ao comprador: quem tem o link vê o pedido e pode pagar.</p>
+  </Card>
+)
 
 interface VisitedProps {
   readonly order: OrderObject
@@ -101,7 +114,8 @@ const OrderActions = ({ order, visit }: VisitedProps) => {
               values={{ [REFUND]: refund_id }}
             />
           ))}
-      {isOpen(order) && <ButtonLink to={`${here}/cancelar`}>Cancelar pedido</ButtonLink>}
+      {canBePaid(order) && <ButtonLink to={`${here}/cancelar`}>Cancelar pedido</ButtonLink>}
+      <ForgetLink visit={visit} record={order} to={here} />
     </Actions>
   )
 }
@@ -134,10 +148,17 @@ const OrderFacts = ({ order, timezone }: OrderProps) => {
                 ] as const)),
             [
               'Cliente',
-              customer.id === null ? customer.name : <a href={link(`/clientes/${customer.id}`)}>{customer.name}</a>,
+              customer.id === null ? (
+                personName(customer.name)
+              ) : (
+                <a href={link(`/clientes/${customer.id}`)}>{personName(customer.name)}</a>
+              ),
             ],
             ['E-mail', customer.email],
             ['CPF ou CNPJ', customer.document && taxNumber(customer.document)],
+            ...(order.forgotten_at === null
+              ? []
+              : ([['Dados pessoais esquecidos', time(order.forgotten_at)]] as const)),
           ]}
         />
       </Card>

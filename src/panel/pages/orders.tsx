@@ -2,9 +2,9 @@ import { z } from 'zod'
 import { type DisputeStatus, ORDER_STATUSES, type OrderStatus } from '#domain/orders.ts'
 import { isUnseen, type OrderObject } from '#projections/orders.ts'
 import type { StoreObject } from '#projections/stores.ts'
-import { getOrder, orderListing } from '#queries/orders.ts'
+import { getOrder, orderListing, type ShownOrder } from '#queries/orders.ts'
 import { listInOrder, NEWEST_FIRST } from '#queries/records.ts'
-import { dateTime, money } from '../format.ts'
+import { dateTime, money, personName } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { choice, line, optionsOf } from '../forms/kinds.ts'
 import { link } from '../link.ts'
@@ -58,7 +58,7 @@ const Search = z.object({
 const columnsOf = (timezone: string): Column<OrderObject>[] => [
   { head: 'Pedido', cell: ({ id }) => <a href={link(`${PATH}/${id}`)}>{id}</a> },
   { head: 'Quando', cell: ({ created_at }) => dateTime(created_at, timezone) },
-  { head: 'Cliente', cell: ({ customer }) => customer.name },
+  { head: 'Cliente', cell: ({ customer }) => personName(customer.name) },
   { head: 'Total', cell: ({ total }) => money(total), isNumber: true },
   { head: 'Situação', cell: (order) => <OrderBadges order={order} /> },
   { head: 'Loja', cell: ({ store_alias }) => store_alias, isExtra: true },
@@ -100,5 +100,5 @@ export const OrderBadges = ({ order }: { readonly order: OrderObject }) => {
 }
 
 /** The order that a path names; null where there is none. */
-export const orderOf = (visit: Visit): Promise<OrderObject | null> =>
-  recordOf(visit, ({ readModel }, id) => getOrder(readModel.pool, readModel.companyId, id))
+export const orderOf = (visit: Visit): Promise<ShownOrder | null> =>
+  recordOf(visit, ({ readModel, context }, id) => getOrder(readModel.pool, readModel.companyId, id, context))

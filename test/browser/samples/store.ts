@@ -47,6 +47,7 @@ export const storeSamples: Samples = {
     return HOME
   },
   [`${HOME}/pedidos/:id`]: async (panel) => `${HOME}/pedidos/${await eventfulOrder(panel)}`,
+  [`${HOME}/pedidos/:id/esquecer`]: async (panel) => `${HOME}/pedidos/${await orderOf(panel)}/esquecer`,
   [`${HOME}/pedidos/:id/cancelar`]: async (panel) =>
     `${HOME}/pedidos/${await placedOrder(panel.company, (await storeOf(panel)).alias)}/cancelar`,
   [`${HOME}/pedidos/:id/devolver`]: async (panel) => `${HOME}/pedidos/${await eventfulOrder(panel)}/devolver`,
