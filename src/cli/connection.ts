@@ -45,6 +45,7 @@ async function open(config: Config, upgrades: boolean): Promise<{ core: Core; cl
       databaseUrl,
       eventStoreUrl: config.EVENTSTORE_URL,
       queryConnections: CONNECTIONS,
+      applicationName: 'tillbook command',
       asOfTimeoutMs: config.AS_OF_SECONDS * 1000,
       upgrades,
       // A failure reaches the verb as well, and is told from there.

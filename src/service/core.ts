@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 import { installationSecret } from '#access/installation-secret.ts'
 import type { AsOfBounds } from '#audit/as-of.ts'
+import { assertResealed, type Resealing, type ResealReport, resealLedgers } from '#audit/reseal.ts'
 import { createVerifier, type Verifier } from '#audit/verify.ts'
 import { type Follower, follow } from '#ledger/follow/follower.ts'
 import { guarded, prepare } from '#ledger/follow/preparation.ts'
@@ -56,6 +57,8 @@ export interface Core {
   rebuild(onProgress?: (events: number) => void): Promise<RebuildReport>
   /** Compares a company's rows in all tables of the read model with those that its ledger makes, as of one revision. */
   verifyTables(companyId: number, options?: Pick<VerifyTablesOptions, 'pace' | 'yields'>): Promise<TablesVerification>
+  /** Writes ledgers of 0.1 anew, with data about people sealed, and switches to them. */
+  reseal(resealing: ResealingApart): Promise<ResealReport>
   /** Applies what other processes leave behind in a store outside Postgres; null where the store needs nobody for that. */
   follow(): Follower | null
   /** What of it can be reached: `down` in a part explains why something is refused. */
@@ -78,6 +81,8 @@ export interface CoreOptions {
   readonly upgrades?: boolean
   /** Connections for queries; the writer has its own. */
   readonly queryConnections: number
+  /** How Postgres knows the connections; a service's name by default. */
+  readonly applicationName?: string
   readonly log: (message: string, error: unknown) => void
   /** Called when a newer version has replaced the tables; this process cannot write any more. */
   readonly onOutdated: () => void
@@ -98,6 +103,8 @@ const WRITER_CONNECTIONS = WRITER_LIMITS.lanes + WRITER_LIMITS.largeLanes + 1
 const WAITING_QUERIES = 2_000
 /** The holder of the lock, a snapshot to compare by, and companies replayed side by side. */
 const BUILD_CONNECTIONS = 4
+/** The holder of the lock, and one that writes and reads. */
+const RESEAL_CONNECTIONS = 2
 
 /** A company has half of the connections at most, so that others find one at once, whatever it asks for. */
 const queryTurns = (connections: number): TurnLimits => ({
@@ -120,13 +127,14 @@ const WRITER_POOL = { max: WRITER_CONNECTIONS, pipeline: true, keyLookupsOnly: t
 export async function openCore(options: CoreOptions): Promise<Core> {
   const { model = readModel } = options
   const read_schemas = readSchemasOf(model)
-  const pool = createPool(options.databaseUrl, { max: options.queryConnections, pipeline: true, read_schemas })
+  const known = { read_schemas, ...(options.applicationName && { application_name: options.applicationName }) }
+  const pool = createPool(options.databaseUrl, { max: options.queryConnections, pipeline: true, ...known })
   const queries = createTurns(queryTurns(options.queryConnections))
   const poolOf = sharePool(pool, queries)
   const store = await storeOf(options, pool, poolOf)
   const rebuilding = { databaseUrl: options.databaseUrl, pool, store, model }
   await bringUp(rebuilding, options.upgrades ?? true)
-  const writerPool = createPool(options.databaseUrl, { ...WRITER_POOL, read_schemas })
+  const writerPool = createPool(options.databaseUrl, { ...WRITER_POOL, ...known })
   const deliveryNotifier = createDeliveryNotifier(pool, (error) => options.log('dispatchers could not be woken', error))
   const liveNotifier = createLiveNotifier(pool, (error) => options.log('what was committed could not be told', error))
   const writing = {
@@ -147,7 +155,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   }
   const writer = createWriter(writing)
   const following = isOutside(store) ? { ...writing, store } : null
-  const preparation = following && prepare(following, ID_COLUMNS)
+  const preparation = following && prepare(following, ID_COLUMNS, () => assertResealed(pool, store))
   await preparation?.tried
   const verifier = createVerifier({ pool, store }, Date.now)
   const asOfTurns = createTurns(AS_OF)
@@ -165,6 +173,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     deliveryNotifier,
     rebuild: (onProgress) => withRebuild({ ...rebuilding, onProgress }, (work) => rebuild(work)),
     verifyTables: (companyId, verifying = {}) => verifyApart({ ...rebuilding, ...verifying }, companyId),
+    reseal: (resealing) => resealApart(options.databaseUrl, { store, cipher: NO_CIPHER, ...resealing }),
     follow: () => following && follow(following),
     ledgersAhead: createAheadCount(pool, () => performance.now()),
     health: () => healthOf(pool, store, () => preparation?.isDone() ?? true),
@@ -184,6 +193,7 @@ async function bringUp(rebuilding: Rebuilding, upgrades: boolean): Promise<void>
   try {
     await assertNotOlder(pool, model)
     await migrate(databaseUrl, { upgrades })
+    if (store.transactional) await assertResealed(pool, store)
     if (upgrades || (await versionOfTables(pool)) === null) await withRebuild(rebuilding, ensureReadModel)
     else await assertFits(pool, model)
   } catch (error) {
@@ -203,7 +213,7 @@ async function healthOf(pool: Pool, store: EventStore, isCaughtUp: () => boolean
 
 async function storeOf({ store, eventStoreUrl }: CoreOptions, pool: Pool, poolOf: PoolOf): Promise<EventStore> {
   if (store) return store
-  if (eventStoreUrl === undefined) return createPostgresStore(pool, poolOf)
+  if (eventStoreUrl === undefined) return createPostgresStore(pool, { poolOf })
   // Its client is large: whoever has no EventStoreDB should not wait for it.
   const { createEventStoreDb } = await import('#ledger/stores/eventstoredb.ts')
   return createEventStoreDb(eventStoreUrl)
@@ -234,6 +244,24 @@ async function withRebuild<T>(
   }
 }
 
+type ResealingApart = Pick<Resealing, 'target' | 'key' | 'directory' | 'now' | 'onStream'>
+
+/** It takes as long as the ledgers are long, on connections of its own. */
+async function resealApart(databaseUrl: string, resealing: Omit<Resealing, 'pool'>): Promise<ResealReport> {
+  const pool = createPool(databaseUrl, {
+    max: RESEAL_CONNECTIONS,
+    pipeline: true,
+    statement_timeout_ms: 0,
+    idle_in_transaction_timeout_ms: 0,
+    application_name: 'tillbook reseal',
+  })
+  try {
+    return await resealLedgers({ ...resealing, pool })
+  } finally {
+    await pool.end()
+  }
+}
+
 interface VerifyingApart extends Omit<VerifyTablesOptions, 'pool'> {
   readonly databaseUrl: string
 }
@@ -253,3 +281,5 @@ async function verifyApart({ databaseUrl, ...rest }: VerifyingApart, companyId: 
     await pool.end()
   }
 }
+
+const NO_CIPHER = { seal: async () => [], open: async () => [] }
