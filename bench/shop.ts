@@ -11,6 +11,7 @@ import { type Invocation, invoke, isRefusal } from '#ledger/command.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
 import { asSystem, runCommands } from '#ledger/write/run.ts'
 import { type Core, openCore } from '#service/core.ts'
+import { masterKeys } from '../test/support/master-key.ts'
 
 /** A company as floors and load generator need to know it. */
 export interface Shop {
@@ -79,6 +80,7 @@ export function createCatalog(databaseUrl: string, { companyId }: Shop, count: n
 
 export async function withCore<T>(databaseUrl: string, work: (core: Core) => Promise<T>): Promise<T> {
   const core = await openCore({
+    masterKeys,
     databaseUrl,
     queryConnections: 2,
     log: (message, error) => console.error(message, error),

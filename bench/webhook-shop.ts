@@ -4,6 +4,7 @@ import { secretOf } from '#domain/webhook-secret.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import { type Core, openCore } from '#service/core.ts'
+import { masterKeys } from '../test/support/master-key.ts'
 import { administer } from './database.ts'
 import { createShops, type Shop } from './shop.ts'
 
@@ -64,6 +65,7 @@ export async function queueDeliveries(
 
 async function withCore<T>(databaseUrl: string, work: (core: Core) => Promise<T>): Promise<T> {
   const core = await openCore({
+    masterKeys,
     databaseUrl,
     queryConnections: 2,
     log: (message, error) => console.error(message, error),

@@ -12,6 +12,7 @@ exports.FOLDERS = [
     'src/postgres',
     'embedded server and its supervision, pool, listener, purging, migrations of the schemas `ops` and `ledger`',
   ],
+  ['src/master-key', 'the key that all secrets are sealed with: where it comes from, whose it is, how it is changed'],
   [
     'src/ledger',
     'envelope and hash chain, event-store port, working set, projections and reactors as types; knows no business',

@@ -32,7 +32,7 @@ export function createContext(env: Readonly<Record<string, string | undefined>>)
  * ends last takes it down; without one it runs for the time of the command.
  */
 async function open(config: Config, upgrades: boolean): Promise<{ core: Core; close(): Promise<void> }> {
-  const [{ startEmbedded }, { assertFit }, { openCore }] = await Promise.all([
+  const [{ startEmbedded }, { assertFit }, { coreSettings, openCore }] = await Promise.all([
     import('#postgres/embedded.ts'),
     import('#postgres/requirements.ts'),
     import('#service/core.ts'),
@@ -43,10 +43,9 @@ async function open(config: Config, upgrades: boolean): Promise<{ core: Core; cl
     await assertFit(databaseUrl, { undurable: config.ALLOW_UNDURABLE_POSTGRES, newId: uuidv7 })
     const core = await openCore({
       databaseUrl,
-      eventStoreUrl: config.EVENTSTORE_URL,
+      ...coreSettings(config),
       queryConnections: CONNECTIONS,
       applicationName: 'tillbook command',
-      asOfTimeoutMs: config.AS_OF_SECONDS * 1000,
       upgrades,
       // A failure reaches the verb as well, and is told from there.
       log: () => {},

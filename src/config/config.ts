@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
+import { secretOf } from '#master-key/keys.ts'
 
 /** A setting that cannot be understood; the message is for whoever starts the service. */
 export class WrongSetting extends Error {
@@ -107,6 +108,22 @@ const trustedProxies = z
   .refine((trusted) => typeof trusted !== 'string' || trusted.split(',').every((part) => isNetwork(part.trim())))
   .describe('true, false, a number of proxies, or addresses and networks with commas, like "loopback, 10.0.0.0/8"')
 
+const ONE_KEY = '32 random bytes, as base64 or hexadecimal'
+
+function toSecret(text: string, context: z.core.$RefinementCtx): Buffer {
+  const secret = secretOf(text.trim())
+  if (secret) return secret
+  context.addIssue('this is no key')
+  return z.NEVER
+}
+
+const masterKey = z.string().transform(toSecret).describe(ONE_KEY)
+
+const masterKeys = z
+  .string()
+  .transform((text, context) => text.split(',').map((part) => toSecret(part, context)))
+  .describe(`one or more keys with commas, each ${ONE_KEY}`)
+
 /** Every setting with its default; one that is set to nothing is as good as absent. */
 const settings = z.object({
   /** TCP port; 0 takes any that is free. */
@@ -163,6 +180,10 @@ const settings = z.object({
   SMTP_FROM: z.string().optional(),
   /** Base URL of the payment provider's API; the sandbox has one of its own. */
   PAYMENT_PROVIDER_URL: webAddress.default('https://api.mercadopago.com'),
+  /** The key that all secrets in the database are sealed with; by default in DATA_DIR, made on the first start. */
+  MASTER_KEY: masterKey.optional(),
+  /** Others that still open, while MASTER_KEY is being changed. */
+  MASTER_KEY_FORMER: masterKeys.optional(),
   /** The key that seals of ledgers are signed with, as PEM; made on first use. By default in DATA_DIR. */
   SEAL_KEY_FILE: z.string().optional(),
   /** Hours after which ledgers that have moved are sealed, to files in DATA_DIR; by default only when somebody asks. */
@@ -202,6 +223,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     throw new WrongSetting([...wrong].map((name) => `${name} should be ${expectation(name)}`).join('\n'))
   }
   const config = result.data
+  if (config.MASTER_KEY_FORMER && !config.MASTER_KEY)
+    throw new WrongSetting('MASTER_KEY_FORMER goes with MASTER_KEY; a file of keys has its former ones in it')
   const isEmbedded = config.DATABASE_URL === undefined
   const DATA_DIR = resolve(config.DATA_DIR)
   const PUBLIC_URL = config.PUBLIC_URL ?? `http://127.0.0.1:${config.PORT}`

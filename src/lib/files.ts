@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { link, rename, rm, writeFile } from 'node:fs/promises'
+import { link, open, rename, rm, writeFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
 
 /** Puts a file in its place at once and complete, on disk and for its owner's eyes only: at any moment it is the old one or the new one. */
 export const replaceFile = (path: string, text: string): Promise<void> =>
@@ -20,5 +21,17 @@ async function throughDraft(path: string, text: string, place: (draft: string) =
     await place(draft)
   } finally {
     await rm(draft, { force: true })
+  }
+  await syncFolder(dirname(path))
+}
+
+/** A name is on disk with its folder. Windows has no such call, and needs none. */
+async function syncFolder(path: string): Promise<void> {
+  if (process.platform === 'win32') return
+  const folder = await open(path, 'r')
+  try {
+    await folder.sync()
+  } finally {
+    await folder.close()
   }
 }

@@ -4,6 +4,7 @@ import { installationSecret } from '#access/installation-secret.ts'
 import type { AsOfBounds } from '#audit/as-of.ts'
 import { assertResealed, type Resealing, type ResealReport, resealLedgers } from '#audit/reseal.ts'
 import { createVerifier, type Verifier } from '#audit/verify.ts'
+import type { Config } from '#config/config.ts'
 import { type Follower, follow } from '#ledger/follow/follower.ts'
 import { guarded, prepare } from '#ledger/follow/preparation.ts'
 import { createAheadCount } from '#ledger/ledgers.ts'
@@ -20,8 +21,10 @@ import type { QueueLimits } from '#ledger/write/queue.ts'
 import { createWriter, type Writer, type WriterOptions } from '#ledger/write/writer.ts'
 import type { SharedFigures } from '#lib/shared-room.ts'
 import { createTurns, type TurnLimits } from '#lib/turns.ts'
+import { createVault, type Vault } from '#lib/vault.ts'
 import { createLiveNotifier } from '#live/notifier.ts'
 import { switchOffNotices } from '#mail/switch-off-notices.ts'
+import { type MasterKeys, masterKeysOf } from '#master-key/keys.ts'
 import { migrate } from '#postgres/migrate.ts'
 import { createPool } from '#postgres/pool.ts'
 import { type PoolOf, sharePool } from '#postgres/shared-pool.ts'
@@ -49,6 +52,8 @@ export interface Core {
   readonly verifier: Verifier
   /** For answers as of a moment of the past. */
   readonly asOf: AsOfBounds
+  /** Seals and opens secrets. */
+  readonly vault: Vault
   /** What hashes of requests are keyed with, in all processes of the database. */
   readonly requestSecret: Buffer
   /** Rung when deliveries wait. */
@@ -73,6 +78,8 @@ export interface CoreOptions {
   readonly databaseUrl: string
   /** `esdb://…`; without it the ledgers are in the same Postgres. */
   readonly eventStoreUrl?: string | undefined
+  /** What secrets are sealed with. */
+  readonly masterKeys: MasterKeys
   /** Another store, for tests. */
   readonly store?: EventStore
   /** Another read model, for tests. */
@@ -91,6 +98,13 @@ export interface CoreOptions {
   /** Hears of each group that the writer has answered. */
   readonly onGroup?: WriterOptions['onGroup']
 }
+
+/** What the settings say of it. */
+export const coreSettings = (config: Config) => ({
+  eventStoreUrl: config.EVENTSTORE_URL,
+  masterKeys: masterKeysOf(config),
+  asOfTimeoutMs: config.AS_OF_SECONDS * 1000,
+})
 
 /**
  * Two groups under way keep Postgres busy while the next ones gather; more lanes only make the groups smaller. One upload or
@@ -126,6 +140,7 @@ const WRITER_POOL = { max: WRITER_CONNECTIONS, pipeline: true, keyLookupsOnly: t
  */
 export async function openCore(options: CoreOptions): Promise<Core> {
   const { model = readModel } = options
+  const vault = createVault(options.masterKeys)
   const read_schemas = readSchemasOf(model)
   const known = { read_schemas, ...(options.applicationName && { application_name: options.applicationName }) }
   const pool = createPool(options.databaseUrl, { max: options.queryConnections, pipeline: true, ...known })
@@ -133,7 +148,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const poolOf = sharePool(pool, queries)
   const store = await storeOf(options, pool, poolOf)
   const rebuilding = { databaseUrl: options.databaseUrl, pool, store, model }
-  await bringUp(rebuilding, options.upgrades ?? true)
+  await bringUp({ ...rebuilding, masterKeys: options.masterKeys }, options.upgrades ?? true)
   const writerPool = createPool(options.databaseUrl, { ...WRITER_POOL, ...known })
   const deliveryNotifier = createDeliveryNotifier(pool, (error) => options.log('dispatchers could not be woken', error))
   const liveNotifier = createLiveNotifier(pool, (error) => options.log('what was committed could not be told', error))
@@ -169,6 +184,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     shared: { commands: writer.waiting, queries, verifications: verifier.waiting, as_of: asOfTurns },
     verifier,
     asOf: { turns: asOfTurns, timeoutMs: options.asOfTimeoutMs ?? AS_OF_TIMEOUT_MS },
+    vault,
     requestSecret: await installationSecret(pool, 'request_hashes'),
     deliveryNotifier,
     rebuild: (onProgress) => withRebuild({ ...rebuilding, onProgress }, (work) => rebuild(work)),
@@ -188,11 +204,15 @@ export async function openCore(options: CoreOptions): Promise<Core> {
 }
 
 /** Migrations and tables of this version, where that is wanted or nothing is there yet; else what was opened is closed. @throws OtherVersion */
-async function bringUp(rebuilding: Rebuilding, upgrades: boolean): Promise<void> {
+async function bringUp(
+  { masterKeys, ...rebuilding }: Rebuilding & Pick<CoreOptions, 'masterKeys'>,
+  upgrades: boolean,
+): Promise<void> {
   const { databaseUrl, pool, store, model } = rebuilding
   try {
     await assertNotOlder(pool, model)
     await migrate(databaseUrl, { upgrades })
+    if (masterKeys.all().length === 0) await masterKeys.create()
     if (store.transactional) await assertResealed(pool, store)
     if (upgrades || (await versionOfTables(pool)) === null) await withRebuild(rebuilding, ensureReadModel)
     else await assertFits(pool, model)

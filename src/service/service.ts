@@ -10,7 +10,7 @@ import { startEmbedded } from '#postgres/embedded.ts'
 import { assertFit } from '#postgres/requirements.ts'
 import { openInterfaces, seed } from './api.ts'
 import { createApp, interfaceRouter } from './app.ts'
-import { openCore } from './core.ts'
+import { coreSettings, openCore } from './core.ts'
 import { startDispatcher } from './dispatcher.ts'
 import { healthOf } from './health.ts'
 import { type Log, sparing } from './log.ts'
@@ -88,9 +88,8 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
     const databaseUrl = await openPostgres({ config, logger, log, closing, onFailure })
     const opened = await openCore({
       databaseUrl,
-      eventStoreUrl: config.EVENTSTORE_URL,
+      ...coreSettings(config),
       queryConnections: QUERY_CONNECTIONS,
-      asOfTimeoutMs: config.AS_OF_SECONDS * 1000,
       log,
       onOutdated: succession.onReplaced,
       onGroup: metrics.onGroup,

@@ -34,6 +34,7 @@ import { listStores } from '#queries/stores.ts'
 import { listUsers } from '#queries/users.ts'
 import { type Core, openCore } from '#service/core.ts'
 import { useDatabase } from '../support/database.ts'
+import { masterKeys } from '../support/master-key.ts'
 import { createOutsideStore } from '../support/outside-store.ts'
 import { explore } from '../support/random.ts'
 import { invocationOf, type Known, kindOf, type Step, step } from '../support/random-history.ts'
@@ -128,6 +129,7 @@ for (const { name, store, runs } of STORES)
 
     before(async () => {
       core = await openCore({
+        masterKeys,
         databaseUrl: database.url,
         queryConnections: 4,
         log: console.error,

@@ -15,6 +15,7 @@ import { type Core, openCore } from '#service/core.ts'
 import { useDatabase } from '../support/database.ts'
 import { EVERY_EVENT } from '../support/every-event.ts'
 import { COMPANY_ID } from '../support/given.ts'
+import { masterKeys } from '../support/master-key.ts'
 
 const TABLES = readModel.projections.flatMap(({ tables }) => tables).filter(({ past }) => past)
 
@@ -73,7 +74,13 @@ describe('a table as of a revision', () => {
   let core: Core
 
   before(async () => {
-    core = await openCore({ databaseUrl: database.url, queryConnections: 4, log: console.error, onOutdated: () => {} })
+    core = await openCore({
+      masterKeys,
+      databaseUrl: database.url,
+      queryConnections: 4,
+      log: console.error,
+      onOutdated: () => {},
+    })
     await ensureLedger(core.pool, COMPANY_ID)
     await inTransaction(core.pool, async (tx) => {
       const row = (await lock(tx, [COMPANY_ID])).get(COMPANY_ID)

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { programIn, programOf, UNDURABLE } from '../support/program.ts'
+import { programIn, programOf, TEST_SETTINGS } from '../support/program.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
@@ -23,7 +23,7 @@ async function run(program: readonly string[], env: Readonly<Record<string, stri
   const { PATH = '', HOME = '' } = process.env
   const child = spawn(process.execPath, program, {
     cwd: ROOT,
-    env: { PATH, HOME, ...UNDURABLE, ...env },
+    env: { PATH, HOME, ...TEST_SETTINGS, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const output = { stdout: '', stderr: '' }

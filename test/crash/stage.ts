@@ -1,5 +1,6 @@
 import { type Sandbox, startSandbox } from '#demo/provider-sandbox/server.ts'
 import { openCore } from '#service/core.ts'
+import { masterKeys } from '../support/master-key.ts'
 import { until } from '../support/wait.ts'
 import { type Receiver, startReceiver } from '../webhooks/receiver.ts'
 import type { Dice } from './dice.ts'
@@ -76,7 +77,7 @@ export async function play(drama: Drama, faults: (moment: Moment, load: Load) =>
   } finally {
     await load.stop()
   }
-  const core = await openCore({ databaseUrl, queryConnections: 4, log: () => {}, onOutdated: () => {} })
+  const core = await openCore({ masterKeys, databaseUrl, queryConnections: 4, log: () => {}, onOutdated: () => {} })
   try {
     const { sandbox, receiver } = surroundings
     const payments = () => sandbox.book.all()

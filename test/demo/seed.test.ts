@@ -21,6 +21,7 @@ import { runAsSystem } from '#ledger/write/run.ts'
 import { findStore } from '#queries/stores.ts'
 import { type Core, openCore } from '#service/core.ts'
 import { useDatabase } from '../support/database.ts'
+import { masterKeys } from '../support/master-key.ts'
 
 const BASE_URL = 'http://127.0.0.1:3000'
 
@@ -50,7 +51,13 @@ describe('demonstration data', () => {
     before(async () => {
       folder = await mkdtemp(join(tmpdir(), 'tillbook-demo-'))
       demoFile = join(folder, 'data', 'demo.json')
-      core = await openCore({ databaseUrl: database.url, queryConnections: 4, log: () => {}, onOutdated: () => {} })
+      core = await openCore({
+        masterKeys,
+        databaseUrl: database.url,
+        queryConnections: 4,
+        log: () => {},
+        onOutdated: () => {},
+      })
     })
     it('is not made beside companies that no seed has made [OPS-3]', async () => {
       await core.pool.query(`insert into ops.ledgers (company_id, hash) values (900, repeat('0', 64))`)

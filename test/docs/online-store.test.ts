@@ -9,7 +9,7 @@ import { freePort } from '#postgres/postmaster.ts'
 import { send } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { type Service, startService } from '../support/process.ts'
-import { programOf, UNDURABLE } from '../support/program.ts'
+import { programOf, TEST_SETTINGS } from '../support/program.ts'
 import { snippetsOf } from '../support/snippets.ts'
 import { until } from '../support/wait.ts'
 
@@ -51,7 +51,7 @@ describe('the guide for online stores', function () {
   before(async () => {
     directory = await mkdtemp(join(tmpdir(), 'tillbook-store-'))
     const port = await freePort(null)
-    const settings = { ...UNDURABLE, DATABASE_URL: database.url, DATA_DIR: directory, LOG_LEVEL: 'silent' }
+    const settings = { ...TEST_SETTINGS, DATABASE_URL: database.url, DATA_DIR: directory, LOG_LEVEL: 'silent' }
     const SANDBOX = `http://127.0.0.1:${port}`
     service = await startService({ ...settings, SEED_DEMO: 'true', PAYMENT_PROVIDER_URL: SANDBOX })
     sandbox = spawn(process.execPath, programOf('src/cli/main.ts', 'provider-sandbox', '--port', String(port)), {

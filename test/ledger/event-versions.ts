@@ -33,6 +33,7 @@ import { listEvents } from '#queries/events.ts'
 import { type Core, openCore } from '#service/core.ts'
 import { useDatabase } from '../support/database.ts'
 import { companyRegistered } from '../support/facts.ts'
+import { masterKeys } from '../support/master-key.ts'
 import { createOutsideStore } from '../support/outside-store.ts'
 import { appendOf, collect } from './event-store-contract.ts'
 
@@ -120,6 +121,7 @@ export function describeEventVersions(name: string, open: () => OutsideStore | n
 
     const start = (model?: ReadModel) =>
       openCore({
+        masterKeys,
         databaseUrl: database.url,
         queryConnections: 4,
         log: console.error,

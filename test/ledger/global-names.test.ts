@@ -8,6 +8,7 @@ import { type Core, openCore } from '#service/core.ts'
 import { useDatabase } from '../support/database.ts'
 import { companyRegistered } from '../support/facts.ts'
 import { untilBlocked } from '../support/lock-waits.ts'
+import { masterKeys } from '../support/master-key.ts'
 
 const COMPANIES = [1, 2]
 const TAKEN = { refused: 'duplicate_resource', details: { field: 'alias' } }
@@ -19,7 +20,13 @@ describe('names that are unique in the whole service', () => {
   let core: Core
 
   before(async () => {
-    core = await openCore({ databaseUrl: database.url, queryConnections: 4, log: () => {}, onOutdated: () => {} })
+    core = await openCore({
+      masterKeys,
+      databaseUrl: database.url,
+      queryConnections: 4,
+      log: () => {},
+      onOutdated: () => {},
+    })
     for (const id of COMPANIES) {
       await ensureLedger(core.pool, id)
       await runAsSystem(core.writer, id, registerCompany, companyRegistered({ id }).data as never)
@@ -29,6 +36,7 @@ describe('names that are unique in the whole service', () => {
 
   it('belong to one store, whichever company and process asks at the same time [STORE-1]', async () => {
     const another = await openCore({
+      masterKeys,
       databaseUrl: database.url,
       queryConnections: 1,
       log: () => {},

@@ -8,6 +8,7 @@ import type { UserObject } from '#projections/users.ts'
 import { type Core, openCore } from '#service/core.ts'
 import { useDatabase } from '../support/database.ts'
 import { companyRegistered } from '../support/facts.ts'
+import { masterKeys } from '../support/master-key.ts'
 
 const ROUNDS = 12
 
@@ -17,7 +18,13 @@ describe('the last owner of a company', () => {
   let cores: Core[]
 
   before(async () => {
-    const options = { databaseUrl: database.url, queryConnections: 2, log: console.error, onOutdated: () => {} }
+    const options = {
+      masterKeys,
+      databaseUrl: database.url,
+      queryConnections: 2,
+      log: console.error,
+      onOutdated: () => {},
+    }
     cores = [await openCore(options), await openCore(options)]
   })
   after(() => Promise.all(cores.map((core) => core.close())))

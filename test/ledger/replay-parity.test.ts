@@ -11,6 +11,7 @@ import { ensureLedger } from '#ledger/ledgers.ts'
 import type { Reply, Request } from '#ledger/write/unit-of-work.ts'
 import { type Core, openCore } from '#service/core.ts'
 import { useDatabase } from '../support/database.ts'
+import { masterKeys } from '../support/master-key.ts'
 import { createOutsideStore } from '../support/outside-store.ts'
 import { explore } from '../support/random.ts'
 import { invocationOf, type Known, kindOf, SECRETS, type Step, step } from '../support/random-history.ts'
@@ -95,6 +96,7 @@ for (const { name, store, runs, expected } of REPLAYS)
 
     before(async () => {
       core = await openCore({
+        masterKeys,
         databaseUrl: database.url,
         queryConnections: 4,
         log: console.error,

@@ -30,6 +30,7 @@ import { createApp, type InterfaceOptions, interfaceRouter } from '#service/app.
 import { type Core, openCore } from '#service/core.ts'
 import { healthOf } from '#service/health.ts'
 import { expectDocumentedCall } from './contract.ts'
+import { masterKeys } from './master-key.ts'
 import { noProvider } from './provider.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of many shapes
@@ -111,6 +112,7 @@ export interface TestApiOptions {
 export async function startApi(databaseUrl: string, options: TestApiOptions = {}): Promise<TestApi> {
   const { log = (message: string, error: unknown) => console.error(message, error) } = options
   const core = await openCore({
+    masterKeys,
     databaseUrl,
     queryConnections: options.queryConnections ?? 4,
     log,

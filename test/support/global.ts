@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { TEMPLATES } from './database.ts'
-import { buildPrograms, programOf, UNDURABLE } from './program.ts'
+import { buildPrograms, programOf, TEST_SETTINGS } from './program.ts'
 import { DEPTH } from './random.ts'
 import { administer, onDatabase, startTestServer, type TestServer } from './server.ts'
 
@@ -41,7 +41,7 @@ async function createTemplates(serverUrl: string): Promise<void> {
   // Any command makes the tables that a service finds missing.
   const DATABASE_URL = onDatabase(serverUrl, TEMPLATES.withReadModel)
   execFileSync(process.execPath, programOf('src/cli/main.ts', 'company', 'list'), {
-    env: { ...UNDURABLE, DATABASE_URL },
+    env: { ...TEST_SETTINGS, DATABASE_URL },
     stdio: 'pipe',
   })
   await administer(serverUrl, (client) =>

@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
-import { UNDURABLE } from './program.ts'
+import { TEST_SETTINGS } from './program.ts'
 import type { Snippet } from './snippets.ts'
 
 const run = promisify(execFile)
@@ -43,7 +43,7 @@ export interface Workplace {
 export async function openWorkplace(env: Readonly<Record<string, string>>): Promise<Workplace> {
   const directory = await mkdtemp(join(tmpdir(), 'tillbook-guide-'))
   const inDirectory = (command: string, args: readonly string[]) =>
-    run(command, args, { cwd: directory, env: { PATH: process.env.PATH, ...UNDURABLE, ...env } })
+    run(command, args, { cwd: directory, env: { PATH: process.env.PATH, ...TEST_SETTINGS, ...env } })
   return {
     directory,
     bash: (script) => inDirectory('bash', ['--norc', '-euo', 'pipefail', '-c', script]),

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '#postgres/postmaster.ts'
-import { programIn, programOf, UNDURABLE } from './program.ts'
+import { programIn, programOf, TEST_SETTINGS } from './program.ts'
 import { until } from './wait.ts'
 
 /** The service in a process of its own, as an operator would run it. */
@@ -39,7 +39,7 @@ export async function startService(
     folder === undefined ? programOf('src/main.ts') : programIn(folder, 'src/main.ts'),
     {
       cwd: ROOT,
-      env: { PATH, HOME, NODE_ENV: 'test', ...UNDURABLE, ...env, PORT: port },
+      env: { PATH, HOME, NODE_ENV: 'test', ...TEST_SETTINGS, ...env, PORT: port },
       stdio: ['ignore', 'pipe', 'pipe'],
     },
   )

@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { MASTER_KEY } from './master-key.ts'
 
 const { build } = createRequire(import.meta.url)('../../tools/compiled.cjs') as { build(): void }
 
@@ -26,5 +27,5 @@ export const programIn = (folder: string, source: string, ...words: readonly str
   ...words,
 ]
 
-/** The servers of test runs are fast rather than durable (server.ts), which a program has to be told. */
-export const UNDURABLE = { ALLOW_UNDURABLE_POSTGRES: 'true' }
+/** What programs are told in a test run, whose servers are fast rather than durable (server.ts) and have one master key. */
+export const TEST_SETTINGS = { ALLOW_UNDURABLE_POSTGRES: 'true', MASTER_KEY }

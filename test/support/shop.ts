@@ -7,6 +7,7 @@ import type { Answer } from '#ledger/write/unit-of-work.ts'
 import { type Core, openCore } from '#service/core.ts'
 import { companyRegistered } from './facts.ts'
 import { COMPANY_ID } from './given.ts'
+import { masterKeys } from './master-key.ts'
 
 /** Another company on the same database, whose records must never be seen. */
 export const OTHER_COMPANY_ID = COMPANY_ID + 1
@@ -29,6 +30,7 @@ const recordEvents = command<readonly NewEvent[]>({
 /** Opens the core on a fresh database and registers both companies. */
 export async function openShop(url: string): Promise<Shop> {
   const core = await openCore({
+    masterKeys,
     databaseUrl: url,
     queryConnections: 2,
     log: () => {},

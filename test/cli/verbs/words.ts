@@ -7,6 +7,7 @@ import type { Refusal } from '#domain/refusal.ts'
 import { type Core, openCore } from '#service/core.ts'
 import type { Json } from '../../support/api.ts'
 import { useDatabase } from '../../support/database.ts'
+import { masterKeys } from '../../support/master-key.ts'
 
 export const CNPJ = '11222333000181'
 
@@ -27,7 +28,13 @@ export function useWords(): Words {
   let company: string
 
   before(async () => {
-    core = await openCore({ databaseUrl: database.url, queryConnections: 2, log: () => {}, onOutdated: () => {} })
+    core = await openCore({
+      masterKeys,
+      databaseUrl: database.url,
+      queryConnections: 2,
+      log: () => {},
+      onOutdated: () => {},
+    })
     company = String((await run('company', 'create', '--name', 'Loja Azul', '--cnpj', CNPJ, '--plan', 'api')).id)
   })
   after(() => core.close())
