@@ -35,11 +35,12 @@ export function duplicateOf(field: string, holder: Holder | null, ownId: number 
 }
 
 /** The name that a live record would get, if it is not the one that it has: old ledgers have records that share a name, and keep it. */
-export function newName(
-  known: { readonly deleted_at: string | null; readonly doc: { readonly name: string } } | null,
-  name: string | undefined,
-): string | undefined {
-  const isKept = name !== undefined && known && !known.deleted_at && nameKey(known.doc.name) === nameKey(name)
+export function newName<N extends string | null | undefined>(
+  known: { readonly deleted_at: string | null; readonly doc: { readonly name: string | null } } | null,
+  name: N,
+): N | undefined {
+  const before = known?.deleted_at ? null : known?.doc.name
+  const isKept = typeof name === 'string' && typeof before === 'string' && nameKey(before) === nameKey(name)
   return isKept ? undefined : name
 }
 

@@ -75,13 +75,14 @@ export const changePassword = command<ChangePasswordInput>({
   needs: ({ id }) => [userById(id)],
   needsMore(rows, { id }) {
     const user = rows.get(userById(id))
-    return user ? [personByEmail(user.doc.email)] : []
+    return user?.doc.email ? [personByEmail(user.doc.email)] : []
   },
   decide(rows, { id, password_hash, verified_hash }) {
     const user = rows.get(userById(id))
     // Whoever has not accepted an invitation is nobody whose password this company could change.
     if (user?.doc.status !== 'active' && user?.doc.status !== 'inactive') return refuse('not_found')
     const { email } = user.doc
+    if (email === null) return refuse('not_found')
     // None where it was lost with the Postgres that it was in.
     const person = rows.get(personByEmail(email))
     if (verified_hash !== undefined && person?.password_hash !== verified_hash)

@@ -66,7 +66,7 @@ function personKind<F extends PersonFields>(persons: Table<PersonRow<F>>, forgot
       byId,
       create: (data, at) => withMore(data, { created_at: at, updated_at: at }),
       columnsOf: (person) => ({
-        sort_key: sortKey(person.name),
+        sort_key: sortKey(person.name ?? ''),
         search: searchText(person.name, tradeNameOf(person), person.external_id),
         document: person.document,
       }),

@@ -9,7 +9,8 @@ import { type Changed, existing, stamp } from './define.ts'
 interface RecordObject {
   readonly id: number
   readonly external_id: string | null
-  readonly name?: string
+  /** Null once forgotten. */
+  readonly name?: string | null
   readonly created_at: string
   readonly updated_at: string
 }
@@ -41,7 +42,7 @@ interface RecordKind<T, D extends RecordObject, C> {
 }
 
 type Id = { readonly id: number }
-type Named = { readonly name?: string }
+type Named = { readonly name?: string | null }
 
 /** An event about one record, as far as these handlers look at it. */
 interface Recorded<T extends Id> {
@@ -67,9 +68,11 @@ type Alter<D, E> = (doc: D, data: E, zone: string) => D
 /** What events do to a record's row; a projection lists these handlers under the events' names. */
 export function recordHandlers<T extends Id, D extends RecordObject, C>(kind: RecordKind<T, D, C>) {
   const { table, byId, columnsOf, freed, forgotten, byName } = kind
-  const nameRefs = (name: string | undefined) => (byName && name !== undefined ? [byName(name)] : [])
-  const claim = (rows: Changes, name: string | undefined, id: number): object =>
-    byName && name !== undefined ? claimOf(name, rows.get(byName(name)), id) : {}
+  const nameRefs = (name: string | null | undefined) => (byName && typeof name === 'string' ? [byName(name)] : [])
+  const claim = (rows: Changes, name: string | null | undefined, id: number): object => {
+    if (!byName || name === undefined) return {}
+    return name === null ? { name_key: null } : claimOf(name, rows.get(byName(name)), id)
+  }
   const refs = ({ data }: Recorded<Id>) => [byId(data.id)]
   const change = <E extends Id>(rows: Changes, event: Recorded<E>, alter: Alter<D, E>) => {
     const before = existing(rows, byId(event.data.id))

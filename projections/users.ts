@@ -122,13 +122,13 @@ export const usersProjection = projection('users', [users], {
 
 function added(status: UserObject['status']) {
   return {
-    refs: ({ data }: EventOf<'UserCreated' | 'UserInvited'>) => [userByEmail(data.email)],
+    refs: ({ data }: EventOf<'UserCreated' | 'UserInvited'>) => (data.email === null ? [] : [userByEmail(data.email)]),
     apply(rows: Changes, event: EventOf<'UserCreated' | 'UserInvited'>) {
       const { company_id } = companyOf(rows)
       const { id, name, email, role } = event.data
       const at = event.recorded_at
       const doc: UserObject = { id, name, email, role, status, company_id, created_at: at, updated_at: at }
-      const claimed = rows.get(userByEmail(email)) ? null : email
+      const claimed = email === null || rows.get(userByEmail(email)) ? null : email
       rows.add(users, { company_id, id, email: claimed, generation: 0, ...stamp(event), doc })
       noteOwner(rows, doc)
     },

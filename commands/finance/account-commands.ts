@@ -16,7 +16,7 @@ import type { AccountInput, PartyName, SettleInput } from './account-input.ts'
 export interface Party {
   readonly id: number
   readonly external_id: string | null
-  readonly name: string
+  readonly name: string | null
 }
 
 /** Who the other party of an account may be, and how inputs (`N`) and events (`P`) speak of it. */
@@ -110,11 +110,22 @@ export function replaceAccount<P extends object, N>(side: AccountSide<P, N>): Co
       const { id } = known
       const subject = `${side.name}/${id}`
       if (known.deleted_at) return accept('updated', subject, [side.revived(id, fields)])
-      const changes = changesBetween(known.doc, fields)
+      const changes = changesOf(side, known.doc, fields)
       if (isEmpty(changes)) return accept('unchanged', subject)
       return accept('updated', subject, [side.updated(id, changes)])
     },
   })
+}
+
+/** What differs. The name of the party never comes without its id, which tells whose name it is. */
+function changesOf<P extends object, N>(
+  { party: { field } }: AccountSide<P, N>,
+  before: AccountFields & P,
+  after: Partial<AccountFields & P>,
+): Partial<AccountFields & P> {
+  const changes = changesBetween<Partial<AccountFields & P>>(before, after)
+  const id = `${field}_id` as keyof typeof after
+  return `${field}_name` in changes ? { [id]: after[id], ...changes } : changes
 }
 
 /**
@@ -156,7 +167,7 @@ export function updateAccount<P extends object, N>(side: AccountSide<P, N>): Com
       const same = external_id && duplicateOf('external_id', rows.get(side.byExternalId(external_id)), id)
       if (same) return same
       const after = { external_id, description, ...party, amount, due_date } as Partial<AccountFields & P>
-      const changes = changesBetween(known.doc, after)
+      const changes = changesOf(side, known.doc, after)
       const subject = `${side.name}/${id}`
       if (isEmpty(changes)) return accept('unchanged', subject)
       return accept('updated', subject, [side.updated(id, changes)])

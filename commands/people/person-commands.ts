@@ -105,12 +105,12 @@ interface Lookups<R> {
 
 /** What is absent or null cannot be a duplicate. */
 interface UniqueFields {
-  readonly name?: string | undefined
+  readonly name?: string | null | undefined
   readonly external_id?: string | null
 }
 
 function uniqueRefs<R>({ byName, byExternalId }: Lookups<R>, { name, external_id }: UniqueFields): Ref<R>[] {
-  return [...(name === undefined ? [] : [byName(name)]), ...(external_id ? [byExternalId(external_id)] : [])]
+  return [...(typeof name === 'string' ? [byName(name)] : []), ...(external_id ? [byExternalId(external_id)] : [])]
 }
 
 /** The refusal of a name or external id that another person of the kind has, the name first. */
@@ -120,7 +120,7 @@ function findDuplicate<R extends { id: number; deleted_at: string | null }>(
   { name, external_id }: UniqueFields,
   ownId: number | null,
 ): Refusal | null {
-  const sameName = name === undefined ? null : duplicateOf('name', rows.get(byName(name)), ownId)
+  const sameName = typeof name === 'string' ? duplicateOf('name', rows.get(byName(name)), ownId) : null
   if (sameName || !external_id) return sameName
   return duplicateOf('external_id', rows.get(byExternalId(external_id)), ownId)
 }

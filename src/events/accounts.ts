@@ -11,12 +11,12 @@ const account = { external_id: text.nullable(), description: text, amount: money
 const customer = {
   customer_id: id.nullable(),
   customer_external_id: text.nullable(),
-  customer_name: personal(text.nullable()),
+  customer_name: personal(text, 'identity', { kind: 'customer', id: 'customer_id' }),
 }
 const supplier = {
   supplier_id: id.nullable(),
   supplier_external_id: text.nullable(),
-  supplier_name: personal(text.nullable()),
+  supplier_name: personal(text, 'identity', { kind: 'supplier', id: 'supplier_id' }),
 }
 
 /** Full settlement only. The accounting date is decided once, so that a company that moves to another zone keeps its books. */

@@ -42,6 +42,8 @@ const paymentType = {
   due_days: z.int().nonnegative(),
 }
 
+const person = { name: personal(text, 'identity'), email: personal(text, 'identity') }
+
 /** The company itself and what it configures: payment types, users, API keys. Secrets are never in an event. */
 export const companyEvents = {
   CompanyRegistered: eventType('company', company),
@@ -50,15 +52,15 @@ export const companyEvents = {
   CompanyClockCorrected: eventType('company', { ahead_until: instant }),
   PaymentTypeCreated: eventType('payment_type', paymentType),
   PaymentTypeUpdated: eventType('payment_type', { changes: z.strictObject(paymentType).partial() }),
-  UserCreated: eventType('user', { name: personal(text), email: personal(text), role: z.enum(ROLES) }),
+  UserCreated: eventType('user', { ...person, role: z.enum(ROLES) }),
   /** Somebody was asked to join the company, and belongs to it when the invitation is accepted. */
-  UserInvited: eventType('user', { name: personal(text), email: personal(text), role: z.enum(ROLES) }),
+  UserInvited: eventType('user', { ...person, role: z.enum(ROLES) }),
   /** With another link; the one before is over. */
   UserInvitationRenewed: eventType('user', {}),
   UserInvitationCancelled: eventType('user', {}),
   UserJoined: eventType('user', {}),
   UserUpdated: eventType('user', {
-    changes: z.strictObject({ name: personal(text), role: z.enum(ROLES) }).partial(),
+    changes: z.strictObject({ name: person.name, role: z.enum(ROLES) }).partial(),
   }),
   /** From then on the user cannot log in, and whatever was open is closed. */
   UserDeactivated: eventType('user', {}),

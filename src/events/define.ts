@@ -1,5 +1,7 @@
 import { z } from 'zod'
+import type { Part, PersonKind } from '#domain/personal-data.ts'
 import type { Envelope } from '#ledger/envelope.ts'
+
 import { Unavailable } from '#lib/unavailable.ts'
 
 /** One type of event: the kind of record it is about, and the shape of its data in the version that is written. */
@@ -64,11 +66,21 @@ export function upcasterOf(types: Readonly<Record<string, EventType<unknown>>>):
   }
 }
 
+/** Whose a personal field is: its event's subject, or the record of a kind whose id is in a member beside the field. */
+export type Whose = 'subject' | { readonly kind: PersonKind; readonly id: string }
+
+/** What `personal` says of a field. */
+export interface PersonalMark {
+  readonly part: Part
+  readonly whose: Whose
+}
+
 /**
- * Marks a field about a person (name, document, phone, e-mail, address), so that it can later be sealed with a key per
- * person and forgotten (LGPD) without touching the chain, commands or projections.
+ * Marks a field about a person (name, document, phone, e-mail, address), which is stored sealed with the key of that part of
+ * the person, and null once that was forgotten (LEDGER-40).
  */
-export const personal = <T extends z.ZodType>(schema: T): T => schema.meta({ personal: true })
+export const personal = <T extends z.ZodType>(schema: T, part: Part, whose: Whose = 'subject') =>
+  schema.nullable().meta({ personal: { part, whose } satisfies PersonalMark })
 
 /** Stored forms are not validated again as input is: plain text, decimal strings as the API shows them, UTC instants. */
 export const text = z.string()

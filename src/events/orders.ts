@@ -10,15 +10,18 @@ const customer = z.strictObject({
   /** Both absent from old events; null of a buyer who is no customer of the company. */
   id: id.nullable().optional(),
   external_id: text.nullable().optional(),
-  name: personal(text),
-  email: personal(text.nullable()),
-  document: personal(text.nullable()),
+  name: personal(text, 'identity'),
+  email: personal(text, 'contact'),
+  document: personal(text, 'identity'),
 })
 
+/** Opens the provider's page of the payment, which shows the payer. */
+const ticket_url = personal(text, 'contact')
+
 /** What a buyer needs to pay a Pix; the picture is a PNG in Base64. */
-const pix = z.strictObject({ qr_code: text, qr_code_base64: text.nullable(), ticket_url: text.nullable() })
-const boleto = z.strictObject({ barcode: text, digitable_line: text.nullable(), ticket_url: text.nullable() })
-const card = z.strictObject({ last_four: personal(text.nullable()), installments: z.int().positive().nullable() })
+const pix = z.strictObject({ qr_code: text, qr_code_base64: text.nullable(), ticket_url })
+const boleto = z.strictObject({ barcode: text, digitable_line: text.nullable(), ticket_url })
+const card = z.strictObject({ last_four: personal(text, 'identity'), installments: z.int().positive().nullable() })
 
 /** Names one of the order's payments, by the provider's id of it. */
 const ofPayment = { provider_payment_id: text }

@@ -16,13 +16,13 @@ const address = z.strictObject({
 /** All fields that a caller sets; null where empty. */
 const person = {
   external_id: text.nullable(),
-  name: personal(text),
+  name: personal(text, 'identity'),
   person_type: z.enum(PERSON_TYPES),
-  document: personal(text.nullable()),
-  phone: personal(text.nullable()),
-  email: personal(text.nullable()),
-  address: personal(address.nullable()),
-  notes: personal(text.nullable()),
+  document: personal(text, 'identity'),
+  phone: personal(text, 'contact'),
+  email: personal(text, 'contact'),
+  address: personal(address, 'identity'),
+  notes: personal(text, 'contact'),
 }
 
 export const customerEvents = {
@@ -33,7 +33,7 @@ export const customerEvents = {
   CustomerRevived: eventType('customer', person),
 } as const
 
-const supplier = { ...person, trade_name: personal(text.nullable()) }
+const supplier = { ...person, trade_name: personal(text, 'identity') }
 
 export const supplierEvents = {
   SupplierCreated: eventType('supplier', supplier),

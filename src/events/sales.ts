@@ -2,7 +2,11 @@ import { z } from 'zod'
 import { eventType, id, instant, money, personal, quantity, text } from './define.ts'
 
 /** A party as it was called at the time of the event. */
-const party = z.strictObject({ id, external_id: text.nullable(), name: personal(text) })
+const party = z.strictObject({
+  id,
+  external_id: text.nullable(),
+  name: personal(text, 'identity', { kind: 'customer', id: 'id' }),
+})
 
 /** What is sold or ordered, with its price. */
 export const line = z.strictObject({

@@ -16,9 +16,9 @@ describe('the event catalogue', () => {
     const Moved = eventType('thing', {
       note: text.nullable(),
       price: money,
-      who: personal(z.strictObject({ name: text }).nullable()),
+      who: personal(z.strictObject({ name: text }), 'identity'),
       parts: z.array(z.strictObject({ kind: z.enum(['a', 'b']), quantity })),
-      changes: z.strictObject({ name: personal(text) }).partial(),
+      changes: z.strictObject({ name: personal(text, 'contact', { kind: 'customer', id: 'id' }) }).partial(),
     })
     const rows = eventCatalogue({ Moved })
       .split('\n')
@@ -27,13 +27,13 @@ describe('the event catalogue', () => {
       '| `id` | integer |  |',
       '| `note` | text or null |  |',
       '| `price` | decimal text, 2 places |  |',
-      '| `who` | object or null | **personal** |',
-      '| `who.name` | text | **personal** |',
+      '| `who` | object or null | **personal** (identity) |',
+      '| `who.name` | text | **personal** (identity) |',
       '| `parts` | list of object |  |',
       '| `parts[].kind` | one of `a`, `b` |  |',
       '| `parts[].quantity` | signed decimal text, 3 places |  |',
       '| `changes` | object |  |',
-      '| `changes.name` | text | optional, **personal** |',
+      '| `changes.name` | text or null | optional, **personal** (contact of `customer/{id}`) |',
     ])
   })
 

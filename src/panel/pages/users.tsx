@@ -82,7 +82,7 @@ async function showUser(visit: Visit): Promise<Page | null> {
       {await History({ visit, subject: `user/${user.id}` })}
     </>
   )
-  return { title: user.name, body }
+  return { title: user.name ?? '—', body }
 }
 
 /**
@@ -98,7 +98,7 @@ async function handOver(
   const { invitations } = context.panel
   if (isReplayed) return { to: HOME, flash: 'convidado' }
   try {
-    if (await invitations.send(invitation, { email, companyId: session.companyId }))
+    if (email !== null && (await invitations.send(invitation, { email, companyId: session.companyId })))
       return { to: HOME, flash: 'convidado' }
   } catch (error) {
     context.log('an invitation could not be e-mailed', error, requestId)

@@ -1,0 +1,72 @@
+import { expect } from 'chai'
+import { z } from 'zod'
+import { PERSON_KINDS } from '#domain/personal-data.ts'
+import { EVENT_TYPES } from '#events/catalogue.ts'
+import { personalFieldsOf } from '#events/personal-fields.ts'
+
+interface Schema {
+  readonly type?: string | readonly string[]
+  readonly format?: string
+  readonly pattern?: string
+  readonly enum?: readonly string[]
+  readonly personal?: object
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly items?: Schema
+  readonly anyOf?: readonly Schema[]
+}
+
+/** Texts of any content that are not marked: about the company and its goods, or names that programs gave. */
+const IMPERSONAL = [
+  'external_id store_alias alias prefix scopes[] idempotency_key payment_method_id provider_payment_id provider_refund_id offline_id fingerprint',
+  'customer_external_id supplier_external_id customer.external_id items[].external_id',
+  'name cnpj timezone logo_url state_registration sku barcode unit gtin ncm cest items[].description payments[].name',
+  'number model series access_key protocol xml_sha256 xml_url url events[] description',
+  'provider_status status_detail pix.qr_code pix.qr_code_base64 boleto.barcode boleto.digitable_line',
+  // Why something was done, refused or recorded as it was.
+  'reason warnings[].found warnings[].expected',
+].flatMap((line) => line.split(' '))
+
+/** Types whose own `name` is a thing's. */
+const NAMED_THINGS = ['company', 'payment_type', 'api_key', 'catalog_item', 'category']
+
+/** Paths of texts that may hold anything and are not marked. */
+function openTexts(schema: Schema, path: string): string[] {
+  if (schema.personal) return []
+  const isText = [schema.type].flat().includes('string') && !schema.format && !schema.pattern && !schema.enum
+  const inner = Object.entries(schema.properties ?? {}).flatMap(([name, member]) =>
+    openTexts(member, path === '' ? name : `${path}.${name}`),
+  )
+  const items = schema.items ? openTexts(schema.items, `${path}[]`) : []
+  return [...(isText ? [path] : []), ...inner, ...items, ...(schema.anyOf ?? []).flatMap((one) => openTexts(one, path))]
+}
+
+describe('personal fields of events', () => {
+  for (const [type, { version, subject, data, former }] of Object.entries(EVENT_TYPES)) {
+    it(`${type} marks every text that says something about a person [LEDGER-5]`, () => {
+      for (const shape of [...former.map(({ data }) => data), data]) {
+        const texts = openTexts(z.toJSONSchema(shape) as Schema, '').map((path) => path.replace(/^changes\./, ''))
+        expect(texts.filter((path) => !IMPERSONAL.includes(path))).to.deep.equal([])
+        if (!NAMED_THINGS.includes(subject)) expect(texts).not.to.include('name')
+      }
+      for (const { whose } of personalFieldsOf(EVENT_TYPES)({ type, version }))
+        expect(PERSON_KINDS).to.include(whose === 'subject' ? subject : whose.kind)
+    })
+  }
+
+  it('are found wherever they are marked, but nowhere in lists', () => {
+    const marks = (schema: Schema): number =>
+      (schema.personal ? 1 : 0) +
+      [...Object.values(schema.properties ?? {}), ...(schema.anyOf ?? []), ...(schema.items ? [schema.items] : [])]
+        .map(marks)
+        .reduce((sum, count) => sum + count, 0)
+    const fieldsOf = personalFieldsOf(EVENT_TYPES)
+    let found = 0
+    for (const [type, { version, data }] of Object.entries(EVENT_TYPES)) {
+      const fields = fieldsOf({ type, version })
+      expect(fields, type).to.have.length(marks(z.toJSONSchema(data) as Schema))
+      found += fields.length
+    }
+    expect(found).to.be.greaterThan(50)
+    expect(fieldsOf({ type: 'Unheard', version: 1 })).to.deep.equal([])
+  })
+})
