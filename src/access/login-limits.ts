@@ -67,7 +67,8 @@ export function countersOf({ email, address, proof }: Attempt): Counter[] {
 
 const digest = (...parts: readonly string[]): Buffer => createHash('sha256').update(parts.join('\n')).digest()
 
-const accountOf = (email: string): Buffer => digest('account', email)
+/** What an account is known by where its logins are counted. */
+export const accountOf = (email: string): Buffer => digest('account', email)
 const networkOrigin = (address: string): Buffer => digest('network', widerNetworkOf(address))
 
 /** An attempt that may be looked at, to be taken back when its password was right. */

@@ -135,6 +135,11 @@ export const COMMANDS = {
     positional: 'key',
   },
 
+  'person export': {
+    summary: 'writes all that is held of a person, and every event that touched it, to a JSON and an HTML file',
+    flags: { company: required('ID'), subject: required('customer/9'), to: optional('FOLDER') },
+  },
+
   'sale fiscal-document': {
     summary: 'records the fiscal document of a sale, which cannot be cancelled while it is in force',
     flags: {

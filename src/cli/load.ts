@@ -10,6 +10,7 @@ const FILES: Readonly<Record<string, () => Promise<{ readonly verbs: object }>>>
   'payment-type': () => import('./payment-types.ts'),
   user: () => import('./users.ts'),
   key: () => import('./keys.ts'),
+  'person export': () => import('./person-export.ts'),
   sale: () => import('./sales.ts'),
   store: () => import('./stores.ts'),
   'ledger verify': verify,
