@@ -1,19 +1,22 @@
+import type { PersonKind } from '#domain/personal-data.ts'
 import { EVENT_TYPES } from '#events/catalogue.ts'
 import { upcasterOf } from '#events/define.ts'
+import { personalFieldsOf } from '#events/personal-fields.ts'
 import type { Sequences } from '#ledger/follow/preparation.ts'
 import { rowPasts } from '#ledger/lineage.ts'
 import { type ReadModel, versionOf } from '#ledger/projection.ts'
+import type { AnyTable } from '#ledger/table.ts'
 import { apiKeysProjection, apiKeyView } from './api-keys.ts'
 import { catalogItemsProjection, catalogItemView, categoriesProjection, categoryView } from './catalog.ts'
 import { companiesProjection, companyView, onCompanysClock, ownCompany } from './companies.ts'
 import { projection } from './define.ts'
 import { payablesProjection, payableView, receivablesProjection, receivableView } from './finance.ts'
-import { ordersProjection, orderView } from './orders.ts'
+import { orders, ordersProjection, orderView } from './orders.ts'
 import { paymentTypesProjection, paymentTypeView } from './payment-types.ts'
-import { customersProjection, customerView, suppliersProjection, supplierView } from './people.ts'
+import { customers, customersProjection, customerView, suppliers, suppliersProjection, supplierView } from './people.ts'
 import { offlineSalesProjection, salesProjection, saleView } from './sales.ts'
 import { storesProjection, storeView } from './stores.ts'
-import { usersProjection, userView } from './users.ts'
+import { users, usersProjection, userView } from './users.ts'
 import { webhooksProjection, webhookView } from './webhooks.ts'
 
 /** Raised when tables change, or a projection writes something else from the same events; the next start then rebuilds them. */
@@ -57,12 +60,21 @@ const views: ReadModel['views'] = {
   order: orderView,
 }
 
+const persons = new Map<AnyTable, PersonKind>([
+  [customers, 'customer'],
+  [suppliers, 'supplier'],
+  [users, 'user'],
+  [orders, 'order'],
+])
+
 export const readModel: ReadModel = {
   number: NUMBER,
   version: versionOf(projections, NUMBER),
   projections,
   views: Object.fromEntries(Object.entries(views).map(([type, view]) => [type, onCompanysClock(view)])),
   upcast: upcasterOf(EVENT_TYPES),
+  personalFields: personalFieldsOf(EVENT_TYPES),
+  persons,
   base: [ownCompany],
 }
 

@@ -4,9 +4,9 @@ import type { IdKind } from '#domain/id-kinds.ts'
 import { inZone } from '#domain/instant.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
-import type { EventStore } from '#ledger/port.ts'
+import type { EventStore, Search, SearchPage } from '#ledger/port.ts'
 import { parseSubject } from '#ledger/projection.ts'
-import { search, searchNewest } from '#ledger/reading.ts'
+import { type Reading, search, searchNewest, searchOpened } from '#ledger/reading.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import { ID_COLUMNS, readModel } from '#projections/index.ts'
 import { decodeCursor, encodeCursor } from './cursor.ts'
@@ -25,20 +25,42 @@ const Key = z.tuple([z.int().nonnegative()])
 
 /**
  * A page of the ledger itself: envelopes as they were hashed, in order, up to the read model's revision. A page may be short
- * though there are more, where a filter would make it look too far. `find` may show them otherwise than they are stored.
+ * though there are more, where a filter would make it look too far.
  */
-export async function listEvents(
+export function listEvents(
   { pool, store }: { readonly pool: Pool; readonly store: EventStore },
   companyId: number,
+  filters: Paging & EventFilters,
+): Promise<Page | Refusal> {
+  return findEvents(pool, companyId, filters, (wanted) => search(store, streamOf(companyId), wanted))
+}
+
+/** The ledgers of companies, with the tables that are made of them. */
+type Ledgers = Omit<Reading, 'model'> & { readonly pool: Pool }
+
+/** The same, with what each event says in clear, as far as `mayRead` the kinds of persons that it tells of (LEDGER-43). */
+export function listOpenedEvents(
+  { pool, ...ledgers }: Ledgers,
+  companyId: number,
+  filters: Paging & EventFilters,
+  mayRead: (kind: string) => boolean,
+): Promise<Page | Refusal> {
+  const reading = { ...ledgers, model: readModel }
+  return findEvents(pool, companyId, filters, (wanted) => searchOpened(reading, streamOf(companyId), wanted, mayRead))
+}
+
+async function findEvents(
+  pool: Pool,
+  companyId: number,
   { limit, cursor, after, types, subject }: Paging & EventFilters,
-  find: typeof search = search,
+  find: (wanted: Search) => Promise<SearchPage>,
 ): Promise<Page | Refusal> {
   const scope = { resource: 'events', filters: { after, types: types?.join(), subject } }
   const key = cursor === undefined ? [after ?? -1] : decodeCursor(scope, Key, cursor)
   if (!key) return invalid('cursor', 'não é um cursor desta lista com estes filtros')
   const head = await ledgerHead(pool, companyId)
   const { revision: toRevision } = head
-  const { events, seenTo } = await find(store, streamOf(companyId), {
+  const { events, seenTo } = await find({
     fromRevision: (key[0] ?? -1) + 1,
     toRevision,
     types: types ?? null,
@@ -60,16 +82,21 @@ const derived = new Set(readModel.projections.flatMap(({ tables }) => tables))
 /** Rows that belong to every record. */
 const shared = new Set(readModel.base.map(({ table }) => table))
 
-/** The events of one record in their newest versions, oldest first, deleted or not; null when the company never had it. */
+/**
+ * The events of one record in their newest versions, opened as far as `mayRead`, oldest first, deleted or not; null when the
+ * company never had it.
+ */
 export async function listHistory(
-  ledgers: Parameters<typeof listEvents>[0],
+  { pool, ...ledgers }: Ledgers,
   companyId: number,
   subject: string,
   paging: Paging,
+  mayRead?: (kind: string) => boolean,
 ): Promise<Page | Refusal | null> {
-  if (!(await hasEver(ledgers.pool, companyId, subject))) return null
-  return listEvents(ledgers, companyId, { ...paging, subject }, (store, stream, wanted) =>
-    searchNewest(store, readModel, stream, wanted),
+  if (!(await hasEver(pool, companyId, subject))) return null
+  const reading = { ...ledgers, model: readModel }
+  return findEvents(pool, companyId, { ...paging, subject }, (wanted) =>
+    searchNewest(reading, streamOf(companyId), wanted, mayRead),
   )
 }
 

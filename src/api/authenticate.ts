@@ -13,6 +13,7 @@ import { liveKey } from '#projections/api-keys.ts'
 export interface Caller extends Calendar {
   readonly companyId: number
   readonly keyId: number
+  readonly scopes: readonly string[]
 }
 
 /** Set by `authenticate`; a handler never runs without them. */
@@ -54,10 +55,10 @@ export function authenticate(gate: Gate, limitAnonymous: LimitAnonymous, maxBody
     if (admission.kind === 'limited') throw limited(admission.rate)
     if (admission.kind === 'too_many_bytes') throw tooManyBytes(admission.bytes)
     if (admission.plan !== 'api') throw new Problem('plan_required')
-    const { companyId, keyId, timezone } = admission
+    const { companyId, keyId, scopes, timezone } = admission
     // By Postgres's clock, as commands decide: processes whose clocks differ agree on when a day begins.
     const today = dateInZone(admission.now, timezone)
-    response.locals.caller = { companyId, keyId, timezone, today } satisfies Caller
+    response.locals.caller = { companyId, keyId, scopes, timezone, today } satisfies Caller
     response.locals.admission = admission
     next()
   }

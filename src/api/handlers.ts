@@ -11,6 +11,7 @@ import { Problem } from '#http/problems.ts'
 import { describeQuery } from '#http/query-values.ts'
 import { representationOf, sendCompressed, sendRepresentation } from '#http/representation.ts'
 import { isRefusal } from '#ledger/command.ts'
+import type { PersonKeys } from '#ledger/person-keys.ts'
 import type { EventStore } from '#ledger/port.ts'
 import type { Idempotency } from '#ledger/write/idempotency.ts'
 import { operate } from '#ledger/write/operation.ts'
@@ -41,6 +42,7 @@ export interface RouteContext extends Payments, InputDependencies {
   /** A uuid for each delivery. */
   readonly newId: () => string
   readonly store: EventStore
+  readonly keys: PersonKeys
   readonly verifier: Verifier
   readonly limits: QuotaLimits
   /** Of this installation: what hashes of requests are keyed with. */
@@ -92,11 +94,11 @@ async function answerRead(
     return
   }
   const query = parseQuery(route.query ?? NO_QUERY, request.query)
-  const { poolOf, store, verifier, limits, provider } = context
+  const { poolOf, store, keys, verifier, limits, provider } = context
   const caller = callerOf(response)
   const pool = poolOf(caller.companyId)
   const params = request.params as Params
-  const answer = await route.read({ pool, store, verifier, limits, provider, caller, params, query })
+  const answer = await route.read({ pool, store, keys, verifier, limits, provider, caller, params, query })
   if (!answer) throw new Problem('not_found')
   if (answer.revision !== undefined) response.setHeader('X-Ledger-Revision', answer.revision)
   const sent = await sendRepresentation(response, representationOf(Buffer.from(answer.body)), context.compress)

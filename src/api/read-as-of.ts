@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { type AsOfCore, type CompanyAsOf, type Moment, withCompanyAsOf } from '#audit/as-of.ts'
 import { invalid, type Refusal, type RefusalCode, refuse } from '#domain/refusal.ts'
+import { SCOPES } from '#domain/scopes.ts'
 import type { Params } from '#http/paths.ts'
 import { matchPath, placeOf } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
@@ -71,15 +72,18 @@ function queryOf(search: URLSearchParams): Record<string, string | string[]> {
 
 async function answerTo(
   { route, params, query }: Asked,
-  { companyId, pool, store, calendar }: CompanyAsOf,
+  { companyId, pool, store, keys, calendar }: CompanyAsOf,
 ): Promise<ReadAnswer | Refusal> {
-  const caller = { companyId, keyId: 0, ...calendar }
+  const caller = { companyId, keyId: 0, scopes: SCOPES, ...calendar }
   const limits = { perMinute: 0, perDay: 0, bytesPerDay: 0 }
   const askNobody = () => Promise.reject(new Error('the provider tells what is offered now'))
   const provider = { getPaymentMethods: askNobody, getCardOptions: askNobody }
   const verifier = { verify: () => Promise.reject(new Error('the ledger is verified as it is stored now')) }
   try {
-    return (await route.read({ pool, store, verifier, limits, provider, caller, params, query })) ?? refuse('not_found')
+    return (
+      (await route.read({ pool, store, keys, verifier, limits, provider, caller, params, query })) ??
+      refuse('not_found')
+    )
   } catch (error) {
     if (error instanceof Problem) return refuse(error.code as RefusalCode, error.details)
     if ((error as { code?: string }).code === UNDEFINED_TABLE) return invalid('get', NOT_OF_THE_LEDGER)

@@ -8,6 +8,7 @@ import type { Scope } from '#domain/scopes.ts'
 import type { Params } from '#http/paths.ts'
 import type { ProblemCode } from '#http/problems.ts'
 import type { Command } from '#ledger/command.ts'
+import type { PersonKeys } from '#ledger/person-keys.ts'
 import type { EventStore } from '#ledger/port.ts'
 import type { Idempotency } from '#ledger/write/idempotency.ts'
 import type { Operating } from '#ledger/write/operation.ts'
@@ -54,6 +55,8 @@ export interface ReadContext<Q> {
   readonly pool: Pool
   /** Where the ledgers are kept. */
   readonly store: EventStore
+  /** What personal fields of its events are opened with. */
+  readonly keys: PersonKeys
   readonly verifier: Verifier
   readonly limits: QuotaLimits
   readonly provider: Pick<PaymentProvider, 'getPaymentMethods' | 'getCardOptions'>

@@ -2,8 +2,9 @@ import type { Pool, PoolClient } from 'pg'
 import { type Calendar, dateInZone } from '#domain/instant.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
+import type { PersonKeys } from '#ledger/person-keys.ts'
 import type { EventStore } from '#ledger/port.ts'
-import type { ReadModel } from '#ledger/projection.ts'
+import type { Reading } from '#ledger/reading.ts'
 import type { Turns } from '#lib/turns.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { correctionsOf } from './clock-corrections.ts'
@@ -19,6 +20,7 @@ export interface CompanyAsOf {
   /** Sees the company's rows as of then, and nothing else: a query that needs more fails, it never shows what is now. */
   readonly pool: Pool
   readonly store: EventStore
+  readonly keys: PersonKeys
   /** The last event of then. */
   readonly revision: number
   /** The zone and the day of then. */
@@ -26,8 +28,7 @@ export interface CompanyAsOf {
 }
 
 /** What it takes; each holds a connection, and reads the ledger through another one. */
-export interface AsOfCore extends Ledgers {
-  readonly model: ReadModel
+export interface AsOfCore extends Ledgers, Reading {
   readonly asOf: AsOfBounds
 }
 
@@ -81,7 +82,7 @@ async function lookBack<T>(
   work: (asOf: CompanyAsOf) => Promise<T>,
   signal: AbortSignal,
 ): Promise<T | Refusal> {
-  const { pool, store, model } = core
+  const { pool, store, model, keys } = core
   const head = await headOf(pool, companyId)
   if (head.revision < 0) return refuse('not_found', { company_id: companyId })
   if ('revision' in at && (at.revision < 0 || at.revision > head.revision))
@@ -95,10 +96,10 @@ async function lookBack<T>(
   const { revision } = last
   const until = corrections.length > 0 ? null : last.recorded_at
   return onConnection(core, signal, async (client) => {
-    const past = await openPast(client, { store, model, companyId, revision, until, signal }, last)
+    const past = await openPast(client, { store, model, keys, companyId, revision, until, signal }, last)
     const timezone = past.company.timezone as string
     const calendar = { timezone, today: dateInZone('time' in at ? at.time : last.recorded_at, timezone) }
-    return work({ companyId, pool: past.pool, store, revision, calendar })
+    return work({ companyId, pool: past.pool, store, keys, revision, calendar })
   })
 }
 

@@ -1,9 +1,8 @@
 import type { PoolClient } from 'pg'
 import { streamOf } from '#ledger/envelope.ts'
 import type { RowPast } from '#ledger/lineage.ts'
-import type { EventStore } from '#ledger/port.ts'
-import { type Handler, READ_SCHEMA, type ReadModel } from '#ledger/projection.ts'
-import { pickNewest } from '#ledger/reading.ts'
+import { type Handler, READ_SCHEMA } from '#ledger/projection.ts'
+import { pickNewest, type Reading } from '#ledger/reading.ts'
 import type { AnyRef, AnyTable } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
 
@@ -24,9 +23,7 @@ interface Course {
 }
 
 /** A company up to a revision. */
-export interface Ledger {
-  readonly store: EventStore
-  readonly model: ReadModel
+export interface Ledger extends Reading {
   readonly companyId: number
   readonly revision: number
   /** The time by which all of it had happened; null where the clock was corrected, and times say little. */
@@ -103,12 +100,12 @@ export async function remake(
   base: BaseRow,
   onEvent: (revision: number, rows: ReadonlyMap<number, Readonly<Remade>>) => void = () => {},
 ): Promise<Row[]> {
-  const { store, model, companyId, signal } = ledger
+  const { model, companyId, signal } = ledger
   const remade = new Map(courses.map((course) => [course.id, { ...course, row: course.state, next: 0 }]))
   const work = createChanges(table, remade, companyId, base)
   const handlers = model.projections.filter(({ tables }) => tables.includes(table))
   const revisions = [...new Set(courses.flatMap((course) => course.revisions))].sort((a, b) => a - b)
-  for await (const event of pickNewest(store, model, streamOf(companyId), revisions)) {
+  for await (const event of pickNewest(ledger, streamOf(companyId), revisions)) {
     signal.throwIfAborted()
     work.begin(event.revision)
     for (const { on } of handlers) (on[event.type] as Handler | undefined)?.apply(work.changes, event)

@@ -1,6 +1,6 @@
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
-import type { EventStore } from '#ledger/port.ts'
-import { search } from '#ledger/reading.ts'
+import type { EventStore, Search } from '#ledger/port.ts'
+import { type Reading, search, searchOpened } from '#ledger/reading.ts'
 import type { ClockCorrection } from '#projections/companies.ts'
 import { tellingFrom } from './clock-corrections.ts'
 
@@ -101,9 +101,28 @@ async function revisionAt(
   return low
 }
 
+const only = (revision: number): Search => ({
+  fromRevision: revision,
+  toRevision: revision,
+  types: null,
+  subject: null,
+  limit: 1,
+})
+
 /** One event of a stream; null where there is none. */
-export async function eventAt(store: EventStore, stream: string, revision: number): Promise<Envelope | null> {
-  const only = { fromRevision: revision, toRevision: revision, types: null, subject: null, limit: 1 }
-  const { events } = await search(store, stream, only)
+async function eventAt(store: EventStore, stream: string, revision: number): Promise<Envelope | null> {
+  const { events } = await search(store, stream, only(revision))
   return events[0] ? (JSON.parse(events[0].json) as Envelope) : null
+}
+
+/** The same as it is stored, and its data with personal fields in clear. */
+export async function openedEventAt(
+  reading: Reading,
+  companyId: number,
+  revision: number,
+): Promise<{ event: Envelope; opened: object } | null> {
+  const { events } = await searchOpened(reading, streamOf(companyId), only(revision))
+  if (!events[0]) return null
+  const { opened, ...event } = JSON.parse(events[0].json) as Envelope & { readonly opened: object }
+  return { event, opened }
 }

@@ -1,4 +1,8 @@
+import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
+import type { Pool } from 'pg'
 import type { Part } from '#domain/personal-data.ts'
+import type { Vault } from '#lib/vault.ts'
+import type { Key } from './sealed.ts'
 import { byPk, type Ref, table } from './table.ts'
 import type { Changes } from './working-set.ts'
 
@@ -57,5 +61,85 @@ export function destroyKeys(
       const made = key ?? { company_id: companyId, subject, part, key_id: newId(), created_at: now }
       rows.put(personKeys, { ...made, wrapped: null, destroyed_at: now })
     }
+  }
+}
+
+const BYTES = 32
+
+const contextOf = (keyId: string): string => `person_key/${keyId}`
+
+const unwrap = (vault: Vault, keyId: string, wrapped: Buffer): KeyObject =>
+  createSecretKey(vault.open(wrapped, contextOf(keyId)))
+
+/** The keys that one unit of work seals with. Nobody keeps them for longer, so that a forgotten one is forgotten everywhere at once. */
+export interface Keychain {
+  /** The key of a part of a person, made where there is none; null where it was destroyed. `keysOf` it is loaded. */
+  keyOf(rows: Changes, person: Pick<PersonKey, 'company_id' | 'subject' | 'part'>, now: string): Key | null
+  /** Those that it has made. */
+  readonly made: readonly PersonKey[]
+}
+
+export function createKeychain(vault: Vault, newId: () => string): Keychain {
+  const opened = new Map<string, Key>()
+  const made: PersonKey[] = []
+  const remember = (key: Key): Key => {
+    opened.set(key.id, key)
+    return key
+  }
+  return {
+    made,
+    keyOf(rows, { company_id, subject, part }, now) {
+      const row = rows.get(byPk(personKeys, subject, part))
+      if (row?.wrapped) {
+        const { key_id: id, wrapped } = row
+        return opened.get(id) ?? remember({ id, secret: unwrap(vault, id, wrapped) })
+      }
+      if (row) return null
+      const id = newId()
+      const secret = randomBytes(BYTES)
+      const wrapped = vault.seal(secret, contextOf(id))
+      const key = { company_id, subject, part, key_id: id, wrapped, created_at: now, destroyed_at: null }
+      rows.add(personKeys, key)
+      made.push(key)
+      return remember({ id, secret: createSecretKey(secret) })
+    },
+  }
+}
+
+/** Keys of persons in Postgres, outside of any unit of work. */
+export interface PersonKeys {
+  readonly vault: Vault
+  /** Secrets of keys by their ids, null of those that were destroyed; without those that are not there. */
+  find(ids: readonly string[]): Promise<ReadonlyMap<string, KeyObject | null>>
+  /** Commits new keys at once. */
+  save(keys: readonly PersonKey[]): Promise<void>
+}
+
+export function createPersonKeys(pool: Pool, vault: Vault): PersonKeys {
+  return {
+    vault,
+    async find(ids) {
+      const { rows } = await pool.query<Pick<PersonKey, 'key_id' | 'wrapped'>>({
+        name: 'find_person_keys',
+        text: 'select key_id, wrapped from ops.person_keys where key_id = any($1::uuid[])',
+        values: [ids],
+      })
+      return new Map(rows.map(({ key_id, wrapped }) => [key_id, wrapped && unwrap(vault, key_id, wrapped)]))
+    },
+    async save(keys) {
+      await pool.query({
+        name: 'save_person_keys',
+        text: `insert into ops.person_keys (company_id, subject, part, key_id, wrapped, created_at)
+               select * from unnest($1::bigint[], $2::text[], $3::text[], $4::uuid[], $5::bytea[], $6::timestamptz[])`,
+        values: [
+          keys.map(({ company_id }) => company_id),
+          keys.map(({ subject }) => subject),
+          keys.map(({ part }) => part),
+          keys.map(({ key_id }) => key_id),
+          keys.map(({ wrapped }) => wrapped),
+          keys.map(({ created_at }) => created_at),
+        ],
+      })
+    },
   }
 }

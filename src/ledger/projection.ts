@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { Envelope } from './envelope.ts'
+import type { Envelope, NewEvent } from './envelope.ts'
+import type { PersonalField } from './personal-fields.ts'
 import { type AnyRef, type AnyTable, ddlOf } from './table.ts'
 import type { Changes, Rows, WorkingSet } from './working-set.ts'
 
@@ -39,6 +40,10 @@ export interface ReadModel {
    * that. @throws Unavailable for what a newer program has written.
    */
   upcast(event: Envelope): Envelope
+  /** Which fields of an event, in the version that it is in, are personal. */
+  personalFields(event: Pick<NewEvent, 'type' | 'version'>): readonly PersonalField[]
+  /** Tables whose rows are persons, each with the first half of their subjects. */
+  readonly persons: ReadonlyMap<AnyTable, string>
   /** Rows that every projection may read, as the company's own, which knows the time zone. */
   readonly base: readonly AnyRef[]
 }

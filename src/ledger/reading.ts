@@ -1,45 +1,119 @@
+import type { KeyObject } from 'node:crypto'
 import type { Envelope } from './envelope.ts'
+import type { PersonKeys } from './person-keys.ts'
+import { openData, sealedWith } from './personal-fields.ts'
 import type { EventStore, Search, SearchPage } from './port.ts'
 import type { ReadModel } from './projection.ts'
 
+/** Ledgers, and what it takes to read them as they were written. */
+export interface Reading {
+  readonly store: EventStore
+  readonly model: ReadModel
+  readonly keys: PersonKeys
+}
+
 /**
- * Events of a stream from a revision (inclusive) on, in the newest version of their types. This is how whatever acts on events
- * reads them: catch-up, rebuild, the past. What vouches for a ledger, as its export, reads the store itself: only the
- * stored form has the event's hash.
+ * Events of a stream from a revision (inclusive) on, opened, in the newest version of their types. This is how whatever acts on
+ * events reads them: catch-up, rebuild, the past. What vouches for a ledger, as its export, reads the store itself: only the
+ * stored form has the event's hash. @throws CannotOpen
  */
-export async function* readNewest(
-  store: EventStore,
-  { upcast }: ReadModel,
-  stream: string,
-  fromRevision: number,
-): AsyncGenerator<Envelope> {
-  for await (const event of store.read(stream, fromRevision)) yield upcast(event)
+export const readNewest = (reading: Reading, stream: string, fromRevision: number): AsyncGenerator<Envelope> =>
+  newest(reading, reading.store.read(stream, fromRevision))
+
+/** Single events of a stream, by their revisions (ascending), opened, in the newest version of their types. @throws CannotOpen */
+export const pickNewest = (reading: Reading, stream: string, revisions: readonly number[]): AsyncGenerator<Envelope> =>
+  newest(reading, reading.store.pick(stream, revisions))
+
+async function* newest(reading: Reading, stored: AsyncIterable<Envelope>): AsyncGenerator<Envelope> {
+  const opener = createOpener(reading)
+  for await (const events of batchesOf(stored)) {
+    const open = await opener(events)
+    for (const event of events) yield reading.model.upcast(open(event))
+  }
 }
 
-/** Single events of a stream, by their revisions (ascending), in the newest version of their types. */
-export async function* pickNewest(
-  store: EventStore,
-  { upcast }: ReadModel,
-  stream: string,
-  revisions: readonly number[],
-): AsyncGenerator<Envelope> {
-  for await (const event of store.pick(stream, revisions)) yield upcast(event)
-}
+/** Whether whoever reads may know what is sealed for a kind of person; absent: of all kinds. */
+type MayRead = (kind: string) => boolean
 
-/** The same of events that are looked for; the text of those that are in their newest version stays as it is stored. */
+/** The same of events that are looked for; the text of those that are stored as they are read stays as it is. */
 export async function searchNewest(
-  store: EventStore,
-  { upcast }: ReadModel,
+  reading: Reading,
   stream: string,
   wanted: Search,
+  mayRead?: MayRead,
 ): Promise<SearchPage> {
-  const page = await search(store, stream, wanted)
-  const newest = (json: string): string => {
-    const stored = JSON.parse(json) as Envelope
-    const event = upcast(stored)
-    return event === stored ? json : JSON.stringify(event)
+  const { model, store } = reading
+  return withEvents(await search(store, stream, wanted), async (events) => {
+    const open = await createOpener(reading, mayRead)(events)
+    return (stored, json) => {
+      const event = model.upcast(open(stored))
+      return event === stored ? json : JSON.stringify(event)
+    }
+  })
+}
+
+/**
+ * Events that are looked for as they are stored, each with one more member: `opened`, its data with personal fields in clear, or
+ * null where they were forgotten or are of a kind of person that `mayRead` refuses (LEDGER-43). @throws CannotOpen
+ */
+export async function searchOpened(
+  reading: Reading,
+  stream: string,
+  wanted: Search,
+  mayRead?: MayRead,
+): Promise<SearchPage> {
+  return withEvents(await search(reading.store, stream, wanted), async (events) => {
+    const open = await createOpener(reading, mayRead)(events)
+    return (stored, json) => `${json.slice(0, json.lastIndexOf('}'))},"opened":${JSON.stringify(open(stored).data)}}`
+  })
+}
+
+type Shown = (stored: Envelope, json: string) => string
+
+async function withEvents(
+  page: SearchPage,
+  show: (events: readonly Envelope[]) => Promise<Shown>,
+): Promise<SearchPage> {
+  const stored = page.events.map(({ json }) => JSON.parse(json) as Envelope)
+  const shown = await show(stored)
+  const events = page.events.map(({ revision, json }, place) => ({
+    revision,
+    json: shown(stored[place] as Envelope, json),
+  }))
+  return { ...page, events }
+}
+
+/** Looks up the keys of some events, each key once; so it serves one read operation, and nobody keeps it. */
+function createOpener({ keys, model }: Omit<Reading, 'store'>, mayRead?: MayRead) {
+  const secrets = new Map<string, KeyObject | null>()
+  const open = (event: Envelope): Envelope => {
+    const fields = model.personalFields(event)
+    if (fields.length === 0) return event
+    const data = openData(event, fields, secrets, mayRead)
+    return data === event.data ? event : { ...event, data }
   }
-  return { ...page, events: page.events.map(({ revision, json }) => ({ revision, json: newest(json) })) }
+  return async (events: readonly Envelope[]): Promise<typeof open> => {
+    const wanted = new Set<string>()
+    for (const event of events) {
+      for (const id of sealedWith(event, model.personalFields(event))) if (!secrets.has(id)) wanted.add(id)
+    }
+    if (wanted.size > 0) for (const [id, secret] of await keys.find([...wanted])) secrets.set(id, secret)
+    return open
+  }
+}
+
+/** Events whose keys are looked up at once. */
+const BATCH_EVENTS = 500
+
+async function* batchesOf(events: AsyncIterable<Envelope>): AsyncGenerator<Envelope[]> {
+  let batch: Envelope[] = []
+  for await (const event of events) {
+    batch.push(event)
+    if (batch.length < BATCH_EVENTS) continue
+    yield batch
+    batch = []
+  }
+  if (batch.length > 0) yield batch
 }
 
 /** Events that one search reads at most, in a store that cannot search by itself. */

@@ -38,6 +38,10 @@ export interface WorkingSet {
   missing(companyId: number, refs: readonly AnyRef[]): AnyRef[]
   /** Notes references for the next `load`; known ones cost nothing. */
   want(companyId: number, refs: readonly AnyRef[]): void
+  /** Whether anything is wanted. */
+  isWanting(): boolean
+  /** Notes that rows are not there, of records that are only being made: nobody has to look for them. */
+  absent(companyId: number, refs: readonly AnyRef[]): void
   /** Sends one statement per table and key for all that is wanted; the rows are there when the promises have settled. */
   load(tx: Transaction): Promise<void>[]
   /** Sends one upsert per changed table, rows in key order. */
@@ -102,6 +106,14 @@ export function createWorkingSet(): WorkingSet {
         const wanted = state.wanted.get(ref.by) ?? new Map<string, readonly KeyValue[]>()
         state.wanted.set(ref.by, wanted)
         wanted.set(key, ref.table.global ? ref.values : [companyId, ...ref.values])
+      }
+    },
+    isWanting: () => [...states.values()].some(({ wanted }) => wanted.size > 0),
+    absent(companyId, refs) {
+      for (const ref of refs) {
+        const known = indexOf(stateOf(ref.table), ref.by)
+        const key = keyOf(companyId, ref)
+        if (!known.has(key)) known.set(key, null)
       }
     },
     load: (tx) => [...states.values()].flatMap((state) => loadTable(tx, state)),

@@ -8,6 +8,7 @@ import type { Config } from '#config/config.ts'
 import { type Follower, follow } from '#ledger/follow/follower.ts'
 import { guarded, prepare } from '#ledger/follow/preparation.ts'
 import { createAheadCount } from '#ledger/ledgers.ts'
+import { createPersonKeys, type PersonKeys } from '#ledger/person-keys.ts'
 import { type EventStore, isOutside } from '#ledger/port.ts'
 import type { ReadModel } from '#ledger/projection.ts'
 import { ensureReadModel, type RebuildOptions, type RebuildReport, rebuild } from '#ledger/rebuild/rebuild.ts'
@@ -54,6 +55,8 @@ export interface Core {
   readonly asOf: AsOfBounds
   /** Seals and opens secrets. */
   readonly vault: Vault
+  /** What personal fields of events are sealed with. */
+  readonly keys: PersonKeys
   /** What hashes of requests are keyed with, in all processes of the database. */
   readonly requestSecret: Buffer
   /** Rung when deliveries wait. */
@@ -147,7 +150,8 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const queries = createTurns(queryTurns(options.queryConnections))
   const poolOf = sharePool(pool, queries)
   const store = await storeOf(options, pool, poolOf)
-  const rebuilding = { databaseUrl: options.databaseUrl, pool, store, model }
+  const keys = createPersonKeys(pool, vault)
+  const rebuilding = { databaseUrl: options.databaseUrl, pool, store, model, keys }
   await bringUp({ ...rebuilding, masterKeys: options.masterKeys }, options.upgrades ?? true)
   const writerPool = createPool(options.databaseUrl, { ...WRITER_POOL, ...known })
   const deliveryNotifier = createDeliveryNotifier(pool, (error) => options.log('dispatchers could not be woken', error))
@@ -156,6 +160,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     pool: writerPool,
     store,
     model,
+    keys,
     ids: createIdAllocator(pool),
     limits: WRITER_LIMITS,
     reactors: [outbox, switchOffNotices],
@@ -185,6 +190,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     verifier,
     asOf: { turns: asOfTurns, timeoutMs: options.asOfTimeoutMs ?? AS_OF_TIMEOUT_MS },
     vault,
+    keys,
     requestSecret: await installationSecret(pool, 'request_hashes'),
     deliveryNotifier,
     rebuild: (onProgress) => withRebuild({ ...rebuilding, onProgress }, (work) => rebuild(work)),
@@ -239,7 +245,7 @@ async function storeOf({ store, eventStoreUrl }: CoreOptions, pool: Pool, poolOf
   return createEventStoreDb(eventStoreUrl)
 }
 
-interface Rebuilding extends Pick<RebuildOptions, 'pool' | 'store' | 'model'> {
+interface Rebuilding extends Pick<RebuildOptions, 'pool' | 'store' | 'model' | 'keys'> {
   readonly databaseUrl: string
   readonly onProgress?: ((events: number) => void) | undefined
 }

@@ -57,7 +57,7 @@ for (const [name, open] of [
 
     /** What a clock that ran ten years ahead has recorded, applied as a writer would have. */
     async function recordAhead(): Promise<void> {
-      const { pool, model } = api.core
+      const { pool, model, keys } = api.core
       const last = (await eventsOf()).at(-1)
       if (!last) throw new Error('nothing was recorded')
       const commands = [sealedAfter(last.stream, last, [customerCreated({ id: AHEAD_ID })], Date.now() + YEARS_MS)]
@@ -65,7 +65,16 @@ for (const [name, open] of [
         store.append([{ stream: last.stream, expectedRevision: last.revision, commands }], tx),
       )
       const told = { onCommitted: () => {}, onOutdated: () => {} }
-      const options = { pool, store, model, ids: createIdAllocator(pool), reactors: [outbox], newId: uuidv7, ...told }
+      const options = {
+        pool,
+        store,
+        model,
+        keys,
+        ids: createIdAllocator(pool),
+        reactors: [outbox],
+        newId: uuidv7,
+        ...told,
+      }
       await catchUpCompany(options, company.id, { waits: true })
     }
 

@@ -25,6 +25,8 @@ export const counterModel: ReadModel = {
   number: 1,
   version: 'counters',
   upcast: (event) => event,
+  personalFields: () => [],
+  persons: new Map(),
   base: [],
   projections: [
     {

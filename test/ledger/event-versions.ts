@@ -192,12 +192,13 @@ export function describeEventVersions(name: string, open: () => OutsideStore | n
         refs: () => [],
         react: (_rows, { version, data }) => seen.push({ version, data }),
       }
-      const { pool, store } = core
+      const { pool, store, keys } = core
       const told = { onCommitted: () => {}, onOutdated: () => {} }
       const version = tomorrow.version
       const options = {
         pool,
         store,
+        keys,
         model: { ...model, version },
         reactors: [reactor],
         ids: createIdAllocator(pool),
@@ -272,7 +273,7 @@ export function describeEventVersions(name: string, open: () => OutsideStore | n
       const stored = (await collect(core.store.read(streamOf(companyId), 0))).at(1) as Envelope
       const { type, subject, revision } = stored
       const wanted = { fromRevision: 0, toRevision: 5, types: [type], subject, limit: 10 }
-      const { events } = await searchNewest(core.store, tomorrow, streamOf(companyId), wanted)
+      const { events } = await searchNewest({ ...core, model: tomorrow }, streamOf(companyId), wanted)
       const { id } = stored.data as { id: number }
       expect(events.map(({ json }) => JSON.parse(json))).to.deep.equal([
         { ...stored, version: 2, data: { id, external_id: null, label: { text: 'Pães' } } },
@@ -295,8 +296,8 @@ export function describeEventVersions(name: string, open: () => OutsideStore | n
         .to.be.instanceOf(Unavailable)
         .with.property('message', 'the read model has another version')
       const buildPool = createPool(database.url, { max: 4, pipeline: true, read_schemas: [NEXT_SCHEMA] })
-      const { pool, store } = core
-      isOlder(await rebuild({ pool, buildPool, store, model: readModel }).catch((error: unknown) => error))
+      const { pool, store, keys } = core
+      isOlder(await rebuild({ pool, buildPool, store, keys, model: readModel }).catch((error: unknown) => error))
       await buildPool.end()
       await catchUp(tomorrow)
       expect(await names()).to.deep.equal(['Pães', 'Doces', 'Bolos', 'Tortas', 'Cafés', 'Sucos'])

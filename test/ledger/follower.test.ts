@@ -8,6 +8,7 @@ import type { Committed } from '#ledger/write/attempt.ts'
 import { createIdAllocator } from '#ledger/write/ids.ts'
 import { createPool } from '#postgres/pool.ts'
 import { useDatabase } from '../support/database.ts'
+import { keysIn } from '../support/master-key.ts'
 import { createOutsideStore, type FaultyStore } from '../support/outside-store.ts'
 import { until } from '../support/wait.ts'
 import { addition, counterModel, echo } from './counters.ts'
@@ -49,6 +50,7 @@ describe('follower of a store outside Postgres', () => {
     pool,
     store,
     model: counterModel,
+    keys: keysIn(pool),
     reactors: [echo],
     ids: createIdAllocator(pool),
     newId: v7,

@@ -6,6 +6,7 @@ import { purgeFormer, readSchemasOf } from '#ledger/rebuild/version.ts'
 import { OtherVersion } from '#lib/other-version.ts'
 import { createPool } from '#postgres/pool.ts'
 import { useDatabase } from '../support/database.ts'
+import { keysIn } from '../support/master-key.ts'
 import { createOutsideStore } from '../support/outside-store.ts'
 import { until } from '../support/wait.ts'
 import { counterModel } from './counters.ts'
@@ -35,7 +36,7 @@ describe('read schema', () => {
   }
   const ensure = (model: ReadModel) => {
     const { pool, buildPool, harness } = given
-    return ensureReadModel({ pool, buildPool, store: harness.store, model })
+    return ensureReadModel({ pool, buildPool, store: harness.store, keys: keysIn(pool), model })
   }
   /** At least `count` statements wait. */
   const untilWaiting = (count: number): Promise<unknown> =>

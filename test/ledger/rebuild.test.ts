@@ -4,6 +4,7 @@ import type { EventStore } from '#ledger/port.ts'
 import type { ReadModel } from '#ledger/projection.ts'
 import { rebuild } from '#ledger/rebuild/rebuild.ts'
 import { useDatabase } from '../support/database.ts'
+import { keysIn } from '../support/master-key.ts'
 import { until } from '../support/wait.ts'
 import { addition, additions, counterModel } from './counters.ts'
 import { BUILDER, newer, openReadTables, type ReadTables } from './read-tables.ts'
@@ -18,7 +19,7 @@ describe('rebuild', () => {
   afterEach(() => given.close())
 
   const build = (model: ReadModel, store: EventStore = given.harness.store) =>
-    rebuild({ pool: given.pool, buildPool: given.buildPool, store, model })
+    rebuild({ pool: given.pool, buildPool: given.buildPool, store, keys: keysIn(given.pool), model })
   const again = () => build(counterModel)
 
   /** The store, of which `meanwhile` hears once, when some events of a ledger were read. */
@@ -168,7 +169,9 @@ describe('rebuild', () => {
     const dump = await given.pool.connect()
     await dump.query(`set application_name = 'pg_dump'; begin; lock table read.counters in access share mode`)
     const { harness, pool, buildPool } = given
-    const building = rebuild({ pool, buildPool, store: harness.store, model: newer, tell: (line) => told.push(line) })
+    const keys = keysIn(pool)
+    const tell = (line: string) => told.push(line)
+    const building = rebuild({ pool, buildPool, store: harness.store, keys, model: newer, tell })
     const waits_ms: number[] = []
     for (let n = 0; told.length < 3; n++) {
       const began = performance.now()

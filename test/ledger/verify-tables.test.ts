@@ -4,6 +4,7 @@ import type { EventStore } from '#ledger/port.ts'
 import { type VerifyTablesOptions, verifyTables } from '#ledger/rebuild/verify-tables.ts'
 import { createPool } from '#postgres/pool.ts'
 import { useDatabase } from '../support/database.ts'
+import { keysIn } from '../support/master-key.ts'
 import { addition, counterModel } from './counters.ts'
 import { newer, openReadTables, type ReadTables } from './read-tables.ts'
 
@@ -22,7 +23,7 @@ describe('verification of tables', () => {
   })
 
   const verify = (companyId = 1, options: Partial<VerifyTablesOptions> = {}) =>
-    verifyTables({ pool, store: given.harness.store, model: counterModel, ...options }, companyId)
+    verifyTables({ pool, store: given.harness.store, keys: keysIn(pool), model: counterModel, ...options }, companyId)
   const change = (text: string) => given.harness.pool.query(text)
 
   it('finds nothing where the tables are what the ledger makes, also of an empty ledger and of none [OPS-45]', async () => {

@@ -9,6 +9,7 @@ import { createIdAllocator } from '#ledger/write/ids.ts'
 import { createWriter, type Writer } from '#ledger/write/writer.ts'
 import { createPool } from '#postgres/pool.ts'
 import { type CommitFault, flakyPool } from '../support/flaky-pool.ts'
+import { keysIn } from '../support/master-key.ts'
 import { counterDdl, counterModel, echo } from './counters.ts'
 import { collect } from './event-store-contract.ts'
 
@@ -58,6 +59,7 @@ export async function openHarness(
       pool: writerPool,
       store,
       model: counterModel,
+      keys: keysIn(pool),
       ids: createIdAllocator(pool),
       limits: { groupCommands: 32, lanes: 2, largeLanes: 1, waitingCommands: 5_000 },
       reactors: [echo],

@@ -1,17 +1,13 @@
 import type { Pool, PoolClient } from 'pg'
 import { type Calendar, dateInZone } from '#domain/instant.ts'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
-import type { EventStore } from '#ledger/port.ts'
-import type { ReadModel } from '#ledger/projection.ts'
-import { readNewest } from '#ledger/reading.ts'
+import { type Reading, readNewest } from '#ledger/reading.ts'
 import { replay } from '#ledger/rebuild/replay.ts'
 import { tableDdl } from '#ledger/table.ts'
 import { transactionOn } from '#ledger/transaction.ts'
 
-interface Ledgers {
+interface Ledgers extends Reading {
   readonly pool: Pool
-  readonly store: EventStore
-  readonly model: ReadModel
 }
 
 /** A company as a replay of its whole ledger up to a revision makes it: what looking back must show, whatever it does to be fast. */
@@ -36,12 +32,13 @@ export async function withReplayedPast<T>(
 const SETTINGS = `set search_path = pg_temp; begin;
   create table pg_temp.ledgers (like ops.ledgers including all);`
 
-async function replayInto(client: PoolClient, { store, model }: Ledgers, companyId: number, revision: number) {
+async function replayInto(client: PoolClient, reading: Ledgers, companyId: number, revision: number) {
+  const { model } = reading
   const tables = model.projections.flatMap((projection) => projection.tables)
   await client.query([SETTINGS, ...tables.map((table) => tableDdl(table, 'pg_temp'))].join('\n'))
   let last: Envelope | undefined
   async function* upToThen(): AsyncGenerator<Envelope> {
-    for await (const event of readNewest(store, model, streamOf(companyId), 0)) {
+    for await (const event of readNewest(reading, streamOf(companyId), 0)) {
       if (event.revision > revision) return
       last = event
       yield event

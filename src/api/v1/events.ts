@@ -1,9 +1,12 @@
 import { z } from 'zod'
 import { ID_KINDS, type IdKind } from '#domain/id-kinds.ts'
+import type { PersonKind } from '#domain/personal-data.ts'
+import type { Scope } from '#domain/scopes.ts'
 import { EVENT_TYPES } from '#events/catalogue.ts'
 import { pathId } from '#http/paths.ts'
 import { GENESIS_HASH } from '#ledger/envelope.ts'
-import { listEvents, listHistory } from '#queries/events.ts'
+import { listEvents, listHistory, listOpenedEvents } from '#queries/events.ts'
+import type { Caller } from '../authenticate.ts'
 import { pageOf, singleOf } from '../contract/envelopes.ts'
 import { NullableText } from '../contract/formats.ts'
 import { type Route, read, single } from '../route.ts'
@@ -32,6 +35,20 @@ const eventExample = {
   data: { id: 31, external_id: 'CAT-1', name: 'Bebidas' },
 }
 
+const sealedExample = {
+  ...eventExample,
+  type: 'UserUpdated',
+  subject: 'user/3',
+  data: {
+    id: 3,
+    changes: {
+      name: {
+        sealed: 'AQGaxTfk1nv2n38zTz4fbFfXV0AfgTJnTLKqhc5HAHpMKj2_0J1cdXwA0xYVYNOjNLR1FEC4YAbB',
+      },
+    },
+  },
+}
+
 /** An event just as it was hashed (src/ledger/envelope.ts). */
 const LedgerEvent = z
   .strictObject({
@@ -49,8 +66,9 @@ const LedgerEvent = z
     previous_hash: Hash,
     hash: Hash,
     data: z.record(z.string(), z.unknown()),
+    opened: z.record(z.string(), z.unknown()).optional(),
   })
-  .meta({ id: 'LedgerEvent', examples: [eventExample] })
+  .meta({ id: 'LedgerEvent', examples: [eventExample, sealedExample] })
 
 const verificationExample = { valid: true, checked: 1205, revision: 1204, hash: eventExample.hash, first_error: null }
 
@@ -78,6 +96,21 @@ const LedgerVerification = z
   })
 
 const scope = 'audit:read'
+
+/** What a key has to be able to read to be told what is personal of a kind; no key reads users. */
+const READERS: Readonly<Record<PersonKind, Scope | null>> = {
+  customer: 'customers:read',
+  supplier: 'suppliers:read',
+  order: 'orders:read',
+  user: null,
+}
+
+const readerOf =
+  ({ scopes }: Caller) =>
+  (kind: string): boolean => {
+    const needed = READERS[kind as PersonKind]
+    return needed !== null && scopes.includes(needed)
+  }
 
 const SUBJECT = new RegExp(`^(${ID_KINDS.join('|')})/[1-9]\\d{0,14}$`)
 
@@ -124,13 +157,13 @@ const historyRoute = (path: string, kind: IdKind, name: string, one: string): Ro
     operation: `get${name}History`,
     summary: `Lista os eventos de ${one}`,
     description:
-      'Do mais antigo ao mais novo; também de um registro excluído. `data` vem na versão mais nova do tipo do evento; a que foi gravada, à qual pertence o `hash`, está em `GET /events`.',
+      'Do mais antigo ao mais novo; também de um registro excluído. `data` vem na versão mais nova do tipo do evento; a que foi gravada, à qual pertence o `hash`, está em `GET /events`. Dados pessoais vêm abertos; `null`, quando foram esquecidos ou a chave não lê esse tipo de cadastro.',
     query: pageQuery({}),
     reply: pageOf(LedgerEvent),
-    async read({ pool, store, caller, params, query }) {
+    async read({ pool, store, keys, caller, params, query }) {
       const id = pathId(params.id)
       if (id === null) return null
-      const page = await listHistory({ pool, store }, caller.companyId, `${kind}/${id}`, query)
+      const page = await listHistory({ pool, store, keys }, caller.companyId, `${kind}/${id}`, query, readerOf(caller))
       if (!page) return null
       return answerPage(page, query.limit)
     },
@@ -145,15 +178,20 @@ export const eventRoutes: readonly Route[] = [
     operation: 'listEvents',
     summary: 'Lista os eventos do livro da empresa',
     description:
-      'Na ordem em que foram registrados, tal como foram encadeados por hash, até a revisão em X-Ledger-Revision. Com filtros, uma página pode vir curta, ou vazia, antes da última: o que conta é `has_more`.',
+      'Na ordem em que foram registrados, tal como foram encadeados por hash, até a revisão em X-Ledger-Revision. Com filtros, uma página pode vir curta, ou vazia, antes da última: o que conta é `has_more`. Dados pessoais estão selados: no lugar do valor há `{"sealed": "…"}`, e é sobre isso que o hash é calculado. Com `opened=true`, cada evento traz também `opened`, os mesmos dados com os campos pessoais abertos; `null`, quando foram esquecidos ou a chave não lê esse tipo de cadastro.',
     query: pageQuery({
       after: QueryRevision.optional(),
       types: EventTypeList.optional(),
       subject: Subject.optional(),
+      opened: z.enum(['true', 'false']).optional(),
     }),
     reply: pageOf(LedgerEvent),
-    async read({ pool, store, caller, query }) {
-      const page = await listEvents({ pool, store }, caller.companyId, query)
+    async read({ pool, store, keys, caller, query: { opened, ...query } }) {
+      const { companyId } = caller
+      const page =
+        opened === 'true'
+          ? await listOpenedEvents({ pool, store, keys }, companyId, query, readerOf(caller))
+          : await listEvents({ pool, store }, companyId, query)
       return answerPage(page, query.limit)
     },
   }),

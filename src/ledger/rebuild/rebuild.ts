@@ -1,22 +1,19 @@
 import type { Pool, PoolClient } from 'pg'
 import { companyOf, streamOf } from '../envelope.ts'
 import { ensureLedger } from '../ledgers.ts'
-import type { EventStore } from '../port.ts'
 import type { ReadModel } from '../projection.ts'
-import { readNewest } from '../reading.ts'
+import { type Reading, readNewest } from '../reading.ts'
 import { type AnyTable, indexDdl, tableDdl } from '../table.ts'
 import { inTransaction } from '../transaction.ts'
 import { replay } from './replay.ts'
 import { dropLeftovers, NEXT_SCHEMA, switchSchemas, type TableParity } from './switch-schemas.ts'
 import { fits, versionOfTables } from './version.ts'
 
-export interface RebuildOptions {
+export interface RebuildOptions extends Reading {
   /** Connections that see the live tables. */
   readonly pool: Pool
   /** Connections that see the tables being made in their place (search_path), without a statement time-out. */
   readonly buildPool: Pool
-  readonly store: EventStore
-  readonly model: ReadModel
   /** Told now and then how many events have been applied so far. */
   readonly onProgress?: (events: number) => void
   /** Told what it waits for, in words for the operator; on standard error by default. */
@@ -141,11 +138,11 @@ async function sideBySide<T>(items: Iterable<T>, doOne: (item: T) => Promise<unk
 
 /** Up to where the live tables have come: what lies beyond has not been reacted to, and is its writer's or catch-up's to apply. */
 async function replayCompany(work: Work, companyId: number, revision: number): Promise<void> {
-  const { buildPool, store, model, built } = work
+  const { buildPool, model, built } = work
   const upTo = work.isFirst ? Number.MAX_SAFE_INTEGER : revision
   const from = (built.get(companyId) ?? -1) + 1
   if (upTo < from) return
-  const events = readNewest(store, model, streamOf(companyId), from)
+  const events = readNewest(work, streamOf(companyId), from)
   const applied = await inTransaction(buildPool, (tx) => replay(tx, model, companyId, events, upTo, progressOf(work)))
   built.set(companyId, from + applied - 1)
   work.events += applied

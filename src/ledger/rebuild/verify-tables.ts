@@ -1,18 +1,15 @@
 import type { Pool, PoolClient } from 'pg'
 import { streamOf } from '../envelope.ts'
-import type { EventStore } from '../port.ts'
-import { READ_SCHEMA, type ReadModel } from '../projection.ts'
-import { readNewest } from '../reading.ts'
+import { READ_SCHEMA } from '../projection.ts'
+import { type Reading, readNewest } from '../reading.ts'
 import { type AnyTable, type ColumnType, tableDdl } from '../table.ts'
 import { transactionOn } from '../transaction.ts'
 import { REBUILD_LOCK } from './rebuild.ts'
 import { replay } from './replay.ts'
 
-export interface VerifyTablesOptions {
+export interface VerifyTablesOptions extends Reading {
   /** Lends one connection, without a statement time-out, which is not used again. */
   readonly pool: Pool
-  readonly store: EventStore
-  readonly model: ReadModel
   /** Called between portions with the milliseconds that the last one took; makes it wait, or rejects to end it. */
   readonly pace?: (spent_ms: number) => Promise<void>
   /** Whether it leaves it to another process that verifies tables already. */
@@ -128,8 +125,8 @@ async function replayTo(work: Work, head: number, pace: (spent_ms: number) => Pr
 
 async function apply(work: Work, upTo: number): Promise<void> {
   const { client, companyId, done } = work
-  const { store, model } = work.options
-  const events = readNewest(store, model, streamOf(companyId), done + 1)
+  const { model } = work.options
+  const events = readNewest(work.options, streamOf(companyId), done + 1)
   const applied = await replay(transactionOn(client), model, companyId, events, upTo)
   if (applied !== upTo - done) throw new Error(`the ledger of company ${companyId} ends before its tables do`)
   work.done = upTo

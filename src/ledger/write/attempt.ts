@@ -3,19 +3,21 @@ import type { IdKind } from '#domain/id-kinds.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { streamOf } from '../envelope.ts'
 import { advance, clock, lock, type OpenLedger, open } from '../ledgers.ts'
+import { createKeychain, type Keychain, type PersonKeys } from '../person-keys.ts'
 import type { Append, EventStore } from '../port.ts'
 import type { ReadModel } from '../projection.ts'
 import type { Reactor } from '../reactor.ts'
 import { assertCommitted, pipelined, type Transaction, transactionOn } from '../transaction.ts'
 import { createWorkingSet, type WorkingSet } from '../working-set.ts'
 import type { IdAllocator } from './ids.ts'
-import { type Decided, decideRequest, needsOf, type Request } from './unit-of-work.ts'
+import { type Decided, decideRequest, keyRefsOfFound, needsOf, type Request } from './unit-of-work.ts'
 
 export interface AttemptOptions {
   readonly store: EventStore
   readonly model: ReadModel
   readonly reactors: readonly Reactor[]
   readonly ids: IdAllocator
+  readonly keys: PersonKeys
   /** A uuid of version 7, for events and what follows from them. */
   readonly newId: () => string
   /** Called after each commit that has moved ledgers: whoever waits for that can be told. */
@@ -53,13 +55,18 @@ export async function attempt(
       await pipelined(client, () => set.load(tx))
     }
     const { model, reactors, newId } = options
-    const deciding = { model, reactors, newId, set, ids: lease, load }
+    for (const request of group) {
+      set.want(request.companyId, keyRefsOfFound(model, set.of(request.companyId), request))
+    }
+    if (set.isWanting()) await pipelined(client, () => set.load(tx))
+    const keychain = createKeychain(options.keys.vault, newId)
+    const deciding = { model, reactors, newId, set, ids: lease, load, keychain }
     const decided: Decided[] = []
     for (const request of group) {
       decided.push(await decideRequest(request, ledgers.get(request.companyId) as OpenLedger, deciding))
     }
     onDecided(decided)
-    await commit(options.store, client, tx, set, [...ledgers.values()])
+    await commit(options, client, tx, { set, keychain }, [...ledgers.values()])
     reportCommit(options, ledgers.values())
     return decided
   } finally {
@@ -116,10 +123,10 @@ export async function begin(
 
 /** Last round trip. Nothing that can refuse comes after the append. */
 async function commit(
-  store: EventStore,
+  { store, keys }: AttemptOptions,
   client: PoolClient,
   tx: Transaction,
-  set: WorkingSet,
+  { set, keychain }: { readonly set: WorkingSet; readonly keychain: Keychain },
   ledgers: readonly OpenLedger[],
 ): Promise<void> {
   const changed = ledgers.filter((ledger) => ledger.commands.length > 0)
@@ -132,6 +139,8 @@ async function commit(
   if (store.transactional || appends.length === 0) {
     return commitTogether(client, () => [...rows(), ...(appends.length > 0 ? [store.append(appends, tx)] : [])])
   }
+  // Events may land though this transaction dies: what has sealed them must be there by then.
+  if (keychain.made.length > 0) await keys.save(keychain.made)
   await pipelined(client, rows)
   try {
     await store.append(appends, tx)

@@ -2,19 +2,16 @@ import type { Pool } from 'pg'
 import { Unavailable } from '#lib/unavailable.ts'
 import { type Envelope, streamOf } from '../envelope.ts'
 import { advance, aheadUntil, clock, lock, lockIfFree, type OpenLedger, open } from '../ledgers.ts'
-import type { EventStore } from '../port.ts'
-import { ensure, project, type ReadModel, refsOf, render } from '../projection.ts'
+import { ensure, project, refsOf, render } from '../projection.ts'
 import { type Reacting, type Reactor, reactTo } from '../reactor.ts'
-import { readNewest } from '../reading.ts'
+import { type Reading, readNewest } from '../reading.ts'
 import { inTransaction, pipelined, type Transaction } from '../transaction.ts'
 import { createWorkingSet, type WorkingSet } from '../working-set.ts'
 import { type AttemptOptions, reportCommit } from './attempt.ts'
 import { storeAnswer } from './idempotency.ts'
 
-export interface CatchUp {
+export interface CatchUp extends Reading {
   readonly tx: Transaction
-  readonly store: EventStore
-  readonly model: ReadModel
   readonly reactors: readonly Reactor[]
   readonly newId: () => string
   readonly set: WorkingSet
@@ -40,7 +37,7 @@ export async function catchUp(
   const applied = new Set<string>()
   let unanswered: Envelope | null = null
   let requestId: string | null = null
-  const unknown = readNewest(work.store, work.model, streamOf(ledger.companyId), ledger.revision + 1)
+  const unknown = readNewest(work, streamOf(ledger.companyId), ledger.revision + 1)
   for await (const [event, next] of withNext(unknown)) {
     // The answer shows the record after the last event of its request.
     const isNextRequest = event.idempotency !== null || event.request_id !== requestId || requestId === null

@@ -1,12 +1,15 @@
+import { PARTS, type Part } from '#domain/personal-data.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { createSlices } from '#lib/slices.ts'
 import { type Accepted, type Invocation, isRefusal, type OutcomeKind, type PrivateRow } from '../command.ts'
-import { type Envelope, hashOf, type IdempotencyRecord, type Origin, streamOf } from '../envelope.ts'
+import { type Envelope, hashOf, type IdempotencyRecord, type NewEvent, type Origin, streamOf } from '../envelope.ts'
 import { LedgerAhead, type OpenLedger } from '../ledgers.ts'
+import { type Keychain, keysOf } from '../person-keys.ts'
+import { ownersOf, sealData } from '../personal-fields.ts'
 import { ensure, project, type ReadModel, refsOf, render } from '../projection.ts'
 import { type Reacting, reactTo } from '../reactor.ts'
 import type { AnyRef } from '../table.ts'
-import type { Rows } from '../working-set.ts'
+import type { Changes, Rows } from '../working-set.ts'
 import { answerRefs, findReplay, type Idempotency, storeAnswer } from './idempotency.ts'
 import type { IdLease } from './ids.ts'
 
@@ -52,6 +55,7 @@ export interface Answer {
 
 export interface Deciding extends Reacting {
   readonly ids: IdLease
+  readonly keychain: Keychain
 }
 
 /** The result of one request and the ids of its events, by which it is found again after an unknown outcome. */
@@ -65,13 +69,38 @@ export interface Decided {
 }
 
 /** Rows to load before `decideRequest`, as far as they are known from the input. */
-export function needsOf({ base }: ReadModel, request: Request): AnyRef[] {
+export function needsOf(model: ReadModel, request: Request): AnyRef[] {
+  const needs = request.invocations.flatMap(({ command, input }) => command.needs(input))
   return [
-    ...base,
+    ...model.base,
     ...answerRefs(request.idempotency),
     ...(request.guard?.needs ?? []),
-    ...request.invocations.flatMap(({ command, input }) => command.needs(input)),
+    ...needs,
+    ...keyRefsOf(model, needs),
   ]
+}
+
+/** The keys of persons that are asked for by id: what is decided about them may have to be sealed. */
+function keyRefsOf({ persons }: ReadModel, needs: readonly AnyRef[]): AnyRef[] {
+  const subjects: string[] = []
+  for (const { table, by, values } of needs) {
+    const kind = persons.get(table)
+    if (kind !== undefined && by === 'pk') subjects.push(`${kind}/${values[0]}`)
+  }
+  return keysOf(subjects, PARTS)
+}
+
+/** The keys of those who were asked for by another name and are there. */
+export function keyRefsOfFound({ persons }: ReadModel, rows: Rows, { invocations }: Request): AnyRef[] {
+  const subjects: string[] = []
+  for (const { command, input } of invocations) {
+    for (const ref of command.needs(input)) {
+      const kind = ref.by === 'pk' ? undefined : persons.get(ref.table)
+      const found = kind === undefined ? null : (rows.get(ref) as { readonly id: number } | null)
+      if (found) subjects.push(`${kind}/${found.id}`)
+    }
+  }
+  return keysOf(subjects, PARTS)
 }
 
 /** Decides and projects the commands of a request in order, on the working set only. A refused command changes nothing. */
@@ -120,13 +149,18 @@ async function runCommand(
 ): Promise<{ result: CommandResult; events: readonly Envelope[]; privateRows: readonly PrivateRow[] }> {
   const rows = deciding.set.of(request.companyId)
   if (command.needsMore) await ensure(deciding, request.companyId, command.needsMore(rows, input))
+  const newSubjects = new Set<string>()
   const decision = command.decide(rows, input, {
     companyId: request.companyId,
     now: ledger.aheadUntil === null ? ledger.lastRecordedAt : ledger.now,
     aheadUntil: ledger.aheadUntil,
     origin: request.origin,
     actor: request.actor,
-    nextId: (kind) => deciding.ids.next(kind),
+    nextId(kind) {
+      const id = deciding.ids.next(kind)
+      newSubjects.add(`${kind}/${id}`)
+      return id
+    },
   })
   if (isRefusal(decision)) return { result: decision, events: [], privateRows: [] }
   if (ledger.aheadUntil !== null) {
@@ -134,14 +168,16 @@ async function runCommand(
     ledger.lastRecordedAt = ledger.now
     ledger.aheadUntil = null
   }
-  const events = seal(request, decision, ledger, deciding.newId)
+  await ensureKeys(deciding, request.companyId, decision.events, newSubjects)
+  const sealed = seal(request, decision, ledger, deciding)
+  const events = sealed.map(({ opened }) => opened)
   for (const [position, event] of events.entries()) {
     await ensure(deciding, request.companyId, refsOf(deciding.model, event))
     project(deciding.model, rows, event)
     await reactTo(event, events[position + 1] ?? null, ledger, deciding)
   }
   for (const { table, row } of decision.privateRows) rows.put(table, row)
-  if (events.length > 0) ledger.commands.push(events)
+  if (sealed.length > 0) ledger.commands.push(sealed.map(({ stored }) => stored))
   const { outcome, subject, remarks, privateRows } = decision
   const at = { companyId: request.companyId, now: ledger.lastRecordedAt }
   const isShown = outcome !== 'deleted' && !request.reply.withoutBodies
@@ -149,7 +185,37 @@ async function runCommand(
   return { result: { outcome, subject, remarks, body }, events, privateRows }
 }
 
-function seal(request: Request, decision: Accepted, ledger: OpenLedger, newEventId: () => string): Envelope[] {
+/** The keys of all persons that events tell about; none are there yet of a record that is only being made. */
+async function ensureKeys(
+  deciding: Deciding,
+  companyId: number,
+  events: readonly NewEvent[],
+  newSubjects: ReadonlySet<string>,
+): Promise<void> {
+  const { model, set } = deciding
+  const refs: AnyRef[] = []
+  for (const event of events) {
+    for (const [subject, part] of ownersOf(event, model.personalFields(event))) {
+      const ref = keysOf([subject], [part])
+      if (newSubjects.has(subject)) set.absent(companyId, ref)
+      else refs.push(...ref)
+    }
+  }
+  await ensure(deciding, companyId, refs)
+}
+
+/** An event as it is stored, and as everybody else sees it. */
+interface SealedEvent {
+  readonly stored: Envelope
+  readonly opened: Envelope
+}
+
+function seal(
+  request: Request,
+  decision: Accepted,
+  ledger: OpenLedger,
+  { model, set, keychain, newId }: Deciding,
+): SealedEvent[] {
   const single = !request.reply.compose
   const idempotency: IdempotencyRecord | null =
     single && request.idempotency
@@ -159,12 +225,19 @@ function seal(request: Request, decision: Accepted, ledger: OpenLedger, newEvent
           status: request.reply.status(decision.outcome),
         }
       : null
+  const { companyId } = request
+  const rows: Changes = set.of(companyId)
+  const keyOf = (subject: string, part: Part) =>
+    keychain.keyOf(rows, { company_id: companyId, subject, part }, ledger.now)
   return decision.events.map((event, position) => {
+    const id = newId()
+    const fields = model.personalFields(event)
+    const data = fields.length === 0 ? null : sealData(event, id, fields, keyOf)
     const unhashed = {
-      id: newEventId(),
+      id,
       type: event.type,
       version: event.version,
-      stream: streamOf(request.companyId),
+      stream: streamOf(companyId),
       revision: ledger.revision + 1,
       recorded_at: ledger.lastRecordedAt,
       subject: event.subject,
@@ -173,12 +246,12 @@ function seal(request: Request, decision: Accepted, ledger: OpenLedger, newEvent
       request_id: request.requestId,
       idempotency: position === 0 ? idempotency : null,
       previous_hash: ledger.hash,
-      data: event.data,
+      data: data?.stored ?? event.data,
     }
-    const { data, ...head } = unhashed
-    const envelope: Envelope = { ...head, hash: hashOf(unhashed), data }
-    ledger.revision = envelope.revision
-    ledger.hash = envelope.hash
-    return envelope
+    const { data: _, ...head } = unhashed
+    const stored: Envelope = { ...head, hash: hashOf(unhashed), data: unhashed.data }
+    ledger.revision = stored.revision
+    ledger.hash = stored.hash
+    return { stored, opened: data ? { ...stored, data: data.opened } : stored }
   })
 }

@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import { correctionsOf } from '#audit/clock-corrections.ts'
 import { findTableCheck } from '#audit/table-checks.ts'
-import { eventAt, type TimelineFilters, timeline } from '#audit/timeline.ts'
+import { openedEventAt, type TimelineFilters, timeline } from '#audit/timeline.ts'
 import { headOf } from '#audit/verify.ts'
 import { ID_KINDS } from '#domain/id-kinds.ts'
 import { addDays, CalendarDate, startOfDay } from '#domain/instant.ts'
 import { describeIssues } from '#domain/validation.ts'
 import { EVENT_TYPES, type EventName } from '#events/catalogue.ts'
-import { type Envelope, streamOf } from '#ledger/envelope.ts'
+import type { Envelope } from '#ledger/envelope.ts'
 import { dateTimeSeconds } from '../../format.ts'
 import { type Fields, filledWith } from '../../forms/form.ts'
 import { choice, date, integer, namedOptions } from '../../forms/kinds.ts'
@@ -132,13 +132,14 @@ const EventLink = ({ event }: { readonly event: Envelope }) => (
   <a href={link(`${PATH}/eventos/${event.revision}`)}>{event.revision}</a>
 )
 
-/** One event as it is stored and was hashed. */
+/** One event: what it says, and how it is stored and was hashed. */
 async function showEvent(visit: Visit): Promise<Page | null> {
   const { readModel, context, params } = visit
   if (!/^\d{1,15}$/.test(params.revision ?? '')) return null
   const revision = Number(params.revision)
-  const event = await eventAt(context.store, streamOf(readModel.companyId), revision)
-  if (!event) return null
+  const found = await openedEventAt(context, readModel.companyId, revision)
+  if (!found) return null
+  const { event, opened } = found
   const actors = await namesOfActors(readModel, [event])
   const record = subjectPath(event.subject)
   const body = (
@@ -165,6 +166,8 @@ async function showEvent(visit: Visit): Promise<Page | null> {
             ['Requisição', event.request_id],
           ]}
         />
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard */}
+        <pre tabIndex={0}>{JSON.stringify(opened, null, 2)}</pre>
       </Card>
       <Card title="No livro">
         <Facts

@@ -1,0 +1,64 @@
+import { createCipheriv, createDecipheriv, type KeyObject, randomBytes } from 'node:crypto'
+
+/** What is stored in place of a personal value. */
+export interface Sealed {
+  /** Base64url of version (1 byte), id of the key (16), nonce (12), ciphertext of the value's JSON, tag (16). */
+  readonly sealed: string
+}
+
+/** A key as it is used: AES-256. */
+export interface Key {
+  /** A uuid. */
+  readonly id: string
+  readonly secret: KeyObject
+}
+
+const VERSION = 1
+const ALGORITHM = 'aes-256-gcm'
+const KEY_ID_AT = 1
+const NONCE_AT = KEY_ID_AT + 16
+const NONCE_BYTES = 12
+const CIPHERTEXT_AT = NONCE_AT + NONCE_BYTES
+const TAG_BYTES = 16
+
+/** No personal field is an object with this as its only member. */
+export const isSealed = (value: unknown): value is Sealed =>
+  typeof value === 'object' &&
+  value !== null &&
+  typeof (value as Partial<Sealed>).sealed === 'string' &&
+  Object.keys(value).length === 1
+
+/** Seals a JSON value; it opens only at the place that it was sealed for. */
+export function sealValue(value: unknown, { id, secret }: Key, place: string): Sealed {
+  const nonce = randomBytes(NONCE_BYTES)
+  const cipher = createCipheriv(ALGORITHM, secret, nonce)
+  cipher.setAAD(Buffer.from(place))
+  const ciphertext = cipher.update(JSON.stringify(value), 'utf8')
+  cipher.final()
+  const head = Buffer.alloc(NONCE_AT)
+  head[0] = VERSION
+  head.write(id.replaceAll('-', ''), KEY_ID_AT, 'hex')
+  return { sealed: Buffer.concat([head, nonce, ciphertext, cipher.getAuthTag()]).toString('base64url') }
+}
+
+/** The id of the key that has sealed a value; null where this is nothing that was sealed. */
+export function keyIdOf({ sealed }: Sealed): string | null {
+  const head = Buffer.from(sealed.slice(0, HEAD_CHARACTERS), 'base64url')
+  if (head[0] !== VERSION || head.length < NONCE_AT) return null
+  const hex = head.toString('hex', KEY_ID_AT, NONCE_AT)
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+}
+
+/** Four characters carry three bytes. */
+const HEAD_CHARACTERS = Math.ceil(NONCE_AT / 3) * 4
+
+/** @throws Error for what was changed, or sealed for another place or with another key. */
+export function openValue({ sealed }: Sealed, secret: KeyObject, place: string): unknown {
+  const bytes = Buffer.from(sealed, 'base64url')
+  const nonce = bytes.subarray(NONCE_AT, CIPHERTEXT_AT)
+  const decipher = createDecipheriv(ALGORITHM, secret, nonce, { authTagLength: TAG_BYTES })
+  decipher.setAAD(Buffer.from(place))
+  decipher.setAuthTag(bytes.subarray(-TAG_BYTES))
+  const text = decipher.update(bytes.subarray(CIPHERTEXT_AT, -TAG_BYTES), undefined, 'utf8')
+  return JSON.parse(text + decipher.final('utf8'))
+}
