@@ -2,9 +2,7 @@ import type { Pool } from 'pg'
 import { accountOf } from '#access/login-limits.ts'
 
 import { type Envelope, type Origin, streamOf } from '#ledger/envelope.ts'
-import type { EventStore } from '#ledger/port.ts'
-import type { ReadModel } from '#ledger/projection.ts'
-import { pickNewest } from '#ledger/reading.ts'
+import { pickNewest, type Reading } from '#ledger/reading.ts'
 import { listActors } from '#queries/events.ts'
 
 /** Whose data are asked for. An order stands for its buyer. */
@@ -67,10 +65,8 @@ export type Piece =
   | { readonly piece: 'entry'; readonly held: Held }
   | { readonly piece: 'tail'; readonly tail: Tail }
 
-interface Source {
+interface Source extends Reading {
   readonly pool: Pool
-  readonly store: EventStore
-  readonly model: ReadModel
 }
 
 const TABLES = { customer: 'customers', supplier: 'suppliers', user: 'users', order: 'orders' } as const
@@ -191,9 +187,9 @@ async function rowsIn({ pool, companyId }: Collecting, table: string, ids: reado
 }
 
 async function eventsAt(collecting: Collecting, revisions: readonly number[]): Promise<Map<number, TouchingEvent>> {
-  const { store, model, companyId, pool, actors } = collecting
+  const { companyId, pool, actors } = collecting
   const events: Envelope[] = []
-  for await (const event of pickNewest(store, model, streamOf(companyId), revisions)) events.push(event)
+  for await (const event of pickNewest(collecting, streamOf(companyId), revisions)) events.push(event)
   const unknown = [...new Set(events.flatMap(({ actor }) => (actor && !actors.has(actor) ? [actor] : [])))]
   if (unknown.length > 0)
     for (const [actor, name] of await listActors(pool, companyId, unknown)) actors.set(actor, name)

@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 import { installationSecret } from '#access/installation-secret.ts'
 import type { AsOfBounds } from '#audit/as-of.ts'
+import { createCipher } from '#audit/reseal-cipher.ts'
 import { assertResealed, type Resealing, type ResealReport, resealLedgers } from '#audit/reseal.ts'
 import { createVerifier, type Verifier } from '#audit/verify.ts'
 import type { Config } from '#config/config.ts'
@@ -195,7 +196,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     deliveryNotifier,
     rebuild: (onProgress) => withRebuild({ ...rebuilding, onProgress }, (work) => rebuild(work)),
     verifyTables: (companyId, verifying = {}) => verifyApart({ ...rebuilding, ...verifying }, companyId),
-    reseal: (resealing) => resealApart(options.databaseUrl, { store, cipher: NO_CIPHER, ...resealing }),
+    reseal: (resealing) => resealApart(options.databaseUrl, { ...resealing, store, model, vault }),
     follow: () => following && follow(following),
     ledgersAhead: createAheadCount(pool, () => performance.now()),
     health: () => healthOf(pool, store, () => preparation?.isDone() ?? true),
@@ -272,8 +273,17 @@ async function withRebuild<T>(
 
 type ResealingApart = Pick<Resealing, 'target' | 'key' | 'directory' | 'now' | 'onStream'>
 
+interface ResealingAll extends ResealingApart {
+  readonly store: EventStore
+  readonly model: ReadModel
+  readonly vault: Vault
+}
+
 /** It takes as long as the ledgers are long, on connections of its own. */
-async function resealApart(databaseUrl: string, resealing: Omit<Resealing, 'pool'>): Promise<ResealReport> {
+async function resealApart(
+  databaseUrl: string,
+  { model, vault, ...resealing }: ResealingAll,
+): Promise<ResealReport> {
   const pool = createPool(databaseUrl, {
     max: RESEAL_CONNECTIONS,
     pipeline: true,
@@ -281,8 +291,10 @@ async function resealApart(databaseUrl: string, resealing: Omit<Resealing, 'pool
     idle_in_transaction_timeout_ms: 0,
     application_name: 'tillbook reseal',
   })
+  const { store, now } = resealing
+  const cipher = createCipher({ pool, store, model, keys: createPersonKeys(pool, vault), newId: uuidv7, now })
   try {
-    return await resealLedgers({ ...resealing, pool })
+    return await resealLedgers({ ...resealing, pool, cipher })
   } finally {
     await pool.end()
   }
@@ -307,5 +319,3 @@ async function verifyApart({ databaseUrl, ...rest }: VerifyingApart, companyId: 
     await pool.end()
   }
 }
-
-const NO_CIPHER = { seal: async () => [], open: async () => [] }

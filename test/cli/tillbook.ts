@@ -37,7 +37,7 @@ function start(program: readonly string[], env: Readonly<Record<string, string>>
   const { PATH = '', HOME = '' } = process.env
   return spawn(process.execPath, program, {
     cwd: ROOT,
-    env: { PATH, HOME, ...UNDURABLE, ...env },
+    env: { PATH, HOME, ...TEST_SETTINGS, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
 }
