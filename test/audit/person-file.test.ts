@@ -31,7 +31,10 @@ describe('all that is held of a person', () => {
         items: [{ catalog_item_id: item, quantity: '1' }],
         payments: [{ payment_type_id, amount: '10.00' }],
       })
-    await company.post('/webhooks', { url: 'http://127.0.0.1:9/', events: ['sale.completed'] })
+    // Of another key: nobody is told what the own key did.
+    const { key } = await company.newKey(['webhooks:manage', 'sales:read'])
+    const listening = { url: 'http://127.0.0.1:9/', events: ['sale.completed'] }
+    await company.post('/webhooks', listening, { authorization: `Bearer ${key}` })
     const first = (await sell(customer, cash)).body.data.id
     await company.post(`/sales/${first}/cancel`, { reason: 'Desistiu' })
     await sell(customer, cash)
@@ -60,7 +63,7 @@ describe('all that is held of a person', () => {
     expect(file.sales.map(types)).to.deep.equal([['SaleCompleted', 'SaleCancelled'], ['SaleCompleted']])
     expect(file.sales[0].record).to.include({ status: 'cancelled', total: '10.00' })
     expect(file.receivables.map(types)).to.deep.equal([['ReceivableCreated']])
-    expect(file.webhooks).to.deep.equal({ messages: 3, deliveries: 2, addresses: 1 })
+    expect(file.webhooks).to.deep.equal({ messages: 6, deliveries: 2, addresses: 1 })
   })
 
   it('reads as a page in Portuguese that loads and runs nothing, whatever stands in it [PRIV-50]', async () => {

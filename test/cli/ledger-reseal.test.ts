@@ -82,7 +82,7 @@ describe('tillbook ledger reseal', function () {
 
   it('killed again and again it has changed nothing, and is then finished [PRIV-52] [PRIV-58]', async () => {
     const before = await pool.query('select hash from ops.ledgers order by company_id')
-    for (const after of ['company-', 500, 900] as const) await killedAfter(env(), after, 'ledger', 'reseal')
+    for (const after of ['company-', 900] as const) await killedAfter(env(), after, 'ledger', 'reseal')
     const { rows } = await pool.query('select hash from ops.ledgers order by company_id')
     const { rowCount } = await pool.query('select from ops.clear_ledgers')
     // The last of the kills may have come too late.

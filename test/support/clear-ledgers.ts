@@ -19,6 +19,7 @@ export async function asOf01({ pool, store, model, keys }: Core): Promise<void> 
     await pool.query('update ops.ledgers set hash = $2 where company_id = $1', [companyId, previous_hash])
     await pool.query('insert into ops.clear_ledgers values ($1)', [companyId])
   }
+  await pool.query('delete from ops.resealed_ledgers')
   await pool.query('delete from ops.person_keys')
 }
 
