@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { type Refusal, refuse } from '#domain/refusal.ts'
+import { forgotten, type Refusal, refuse } from '#domain/refusal.ts'
 import { event } from '#events/catalogue.ts'
 import { accept, command, type DecisionContext, type PrivateRow } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'
@@ -49,8 +49,9 @@ export const inviteUser = command<InviteInput>({
 export const renewInvitation = command<RecordId & Pick<InviteInput, 'token_hash'>>({
   needs: ({ id }) => [userById(id), ownInvitationCount],
   decide(rows, { id, token_hash }, context) {
-    const status = rows.get(userById(id))?.doc.status
-    if (status !== 'invited' && status !== 'cancelled') return refuse('not_found')
+    const user = rows.get(userById(id))?.doc
+    if (user?.status !== 'invited' && user?.status !== 'cancelled') return refuse('not_found')
+    if (user.forgotten_at !== null) return forgotten(`user/${id}`)
     const refusal = tooMany(rows, context)
     if (refusal) return refusal
     const renewed = event('UserInvitationRenewed', { id })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
+import { forgotten, invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { Email, Id, text } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { ROLES } from '#events/companies.ts'
@@ -54,6 +54,7 @@ export const updateUser = command<UpdateUserInput>({
   decide(rows, { id, ...fields }) {
     const known = rows.get(userById(id))
     if (!known) return refuse('not_found')
+    if (known.doc.forgotten_at !== null) return forgotten(`user/${id}`)
     const changes = changesBetween(known.doc, fields)
     if (isEmpty(changes)) return accept('unchanged', `user/${id}`)
     if (changes.role === 'clerk' && isLastOwner(rows, id)) return refuse('last_owner')
@@ -82,7 +83,7 @@ export const changePassword = command<ChangePasswordInput>({
     // Whoever has not accepted an invitation is nobody whose password this company could change.
     if (user?.doc.status !== 'active' && user?.doc.status !== 'inactive') return refuse('not_found')
     const { email } = user.doc
-    if (email === null) return refuse('not_found')
+    if (email === null) return forgotten(`user/${id}`)
     // None where it was lost with the Postgres that it was in.
     const person = rows.get(personByEmail(email))
     if (verified_hash !== undefined && person?.password_hash !== verified_hash)
@@ -117,6 +118,7 @@ export const reactivateUser = command<RecordId>({
   decide(rows, { id }) {
     const known = rows.get(userById(id))
     if (!known) return refuse('not_found')
+    if (known.doc.forgotten_at !== null) return forgotten(`user/${id}`)
     if (known.doc.status === 'active') return accept('unchanged', `user/${id}`)
     if (known.doc.status !== 'inactive') return invalid('id', 'só entra na empresa quem aceita o convite')
     return accept('updated', `user/${id}`, [event('UserReactivated', { id })])
@@ -124,7 +126,7 @@ export const reactivateUser = command<RecordId>({
 })
 
 /** Whether nobody but this user could still administer the company: keys, users and webhooks are for owners. */
-function isLastOwner(rows: Rows, userId: number): boolean {
+export function isLastOwner(rows: Rows, userId: number): boolean {
   const { active_owners } = companyOf(rows)
   return active_owners.length === 1 && active_owners[0] === userId
 }

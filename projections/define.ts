@@ -1,12 +1,14 @@
 import type { EventName, EventOf } from '#events/catalogue.ts'
 import type { Handler, Projection, RecordView } from '#ledger/projection.ts'
 import type { AnyRef, AnyTable, Ref } from '#ledger/table.ts'
+import type { Transaction } from '#ledger/transaction.ts'
 import type { Changes, Rows } from '#ledger/working-set.ts'
 
-/** What one type of event does to rows. `refs` names every row that `apply` gets. */
+/** What one type of event does to rows. `refs` names every row that `apply` gets; `erase` is for those that no key names. */
 interface TypedHandler<N extends EventName> {
   refs?(event: EventOf<N>): readonly AnyRef[]
-  apply(rows: Changes, event: EventOf<N>): void
+  apply?(rows: Changes, event: EventOf<N>): void
+  erase?(tx: Transaction, companyId: number, event: EventOf<N>): Promise<void>
 }
 
 type Handlers = { readonly [N in EventName]?: TypedHandler<N> }
@@ -15,9 +17,13 @@ type Handlers = { readonly [N in EventName]?: TypedHandler<N> }
 export function projection(name: string, tables: readonly AnyTable[], handlers: Handlers): Projection {
   const on: Record<string, Handler> = {}
   for (const [type, handler] of Object.entries(handlers) as [string, TypedHandler<never>][]) {
+    const { erase } = handler
     on[type] = {
       refs: (event) => handler.refs?.(event as never) ?? [],
-      apply: (rows, event) => handler.apply(rows, event as never),
+      apply: (rows, event) => {
+        handler.apply?.(rows, event as never)
+      },
+      ...(erase && { erase: (tx, companyId, event) => erase(tx, companyId, event as never) }),
     }
   }
   return { name, tables, on }

@@ -5,6 +5,7 @@ import type { RecordView } from '#ledger/projection.ts'
 import { byKey, byPk, type Ref, type Table, table } from '#ledger/table.ts'
 import { ownCompany, timezoneOf } from './companies.ts'
 import { BY_CHANGE, BY_DELETION, BY_PAST, changedColumns, projection, withMore } from './define.ts'
+import { eraseFromPayables, eraseFromReceivables, erasing } from './forgettings.ts'
 import { type RecordRow, recordHandlers } from './records.ts'
 
 type Created = DataOf<'ReceivableCreated'>
@@ -29,6 +30,9 @@ export type AccountObject<P> = { id: number } & AccountStart<P> & {
     created_at: string
     updated_at: string
   }
+
+/** SQL of what an index of its own finds: accounts of somebody that are not settled. */
+export const IS_OPEN = "party_id is not null and status = 'pending' and deleted_at is null"
 
 interface AccountColumns {
   /** The customer or supplier. */
@@ -65,7 +69,9 @@ function accountTable<P>(name: 'receivables' | 'payables'): Table<AccountRow<P>>
       BY_PAST,
       '(company_id, status, due_date)',
       '(company_id, settled_on) where settled_on is not null',
-      '(company_id, party_id) where party_id is not null',
+      '(company_id, party_id, id) where party_id is not null',
+      // What a person still has to pay, or is owed.
+      `(company_id, party_id, id) where ${IS_OPEN}`,
     ],
     past: { id: 'id' },
   })
@@ -145,6 +151,7 @@ export const receivablesProjection = projection('receivables', [receivables], {
   ReceivableDeleted: receivable.on.deleted,
   ReceivableRevived: receivable.on.revived,
   ReceivableSettled: receivable.on.settled,
+  PersonForgotten: erasing('customer', eraseFromReceivables),
 })
 
 export const receivableView = receivable.view
@@ -168,6 +175,7 @@ export const payablesProjection = projection('payables', [payables], {
   PayableDeleted: payable.on.deleted,
   PayableRevived: payable.on.revived,
   PayableSettled: payable.on.settled,
+  PersonForgotten: erasing('supplier', eraseFromPayables),
 })
 
 export const payableView = payable.view

@@ -11,6 +11,7 @@ import { catalogItemsProjection, catalogItemView, categoriesProjection, category
 import { companiesProjection, companyView, onCompanysClock, ownCompany } from './companies.ts'
 import { projection } from './define.ts'
 import { payablesProjection, payableView, receivablesProjection, receivableView } from './finance.ts'
+import { forgettingsProjection } from './forgettings.ts'
 import { orders, ordersProjection, orderView } from './orders.ts'
 import { paymentTypesProjection, paymentTypeView } from './payment-types.ts'
 import { customers, customersProjection, customerView, suppliers, suppliersProjection, supplierView } from './people.ts'
@@ -39,6 +40,7 @@ const projections = [
   webhooksProjection,
   storesProjection,
   ordersProjection,
+  forgettingsProjection,
   // Written by the working set, whatever changes rows.
   projection('row_pasts', [rowPasts], {}),
 ]

@@ -1,7 +1,9 @@
 import { inZone } from '#domain/instant.ts'
 import { fromCents, toCents } from '#domain/money.ts'
 import { carrierOf, commissionRefunded, type OrderStatus } from '#domain/orders.ts'
+import type { Part } from '#domain/personal-data.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
+import { parseSubject } from '#ledger/projection.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
 import { companyOf, timezoneOf } from './companies.ts'
@@ -45,6 +47,8 @@ export type OrderObject = Omit<Placed, 'store_id' | 'customer'> & {
   /** When the store gave the order up, whatever was paid for it afterwards. */
   cancelled_at: string | null
   cancel_reason: string | null
+  /** When all that is about buyer and payers was forgotten. */
+  forgotten_at: string | null
   created_at: string
   updated_at: string
 }
@@ -72,6 +76,10 @@ export interface OrderRow extends Changed {
   attempted_at: string | null
   /** When the time to pay of something that waits is over. */
   expires_at: string | null
+  /** The company's customer that the buyer is. */
+  customer_id: number | null
+  /** What of buyer and payers is forgotten; null where nothing is. */
+  forgotten: readonly Part[] | null
   doc: OrderObject
 }
 
@@ -88,6 +96,8 @@ export const orders = table<OrderRow>('orders', {
     carried_by: 'text',
     attempted_at: 'timestamptz',
     expires_at: 'timestamptz',
+    customer_id: 'bigint',
+    forgotten: 'json',
     ...changedColumns,
     doc: 'json',
   },
@@ -97,6 +107,7 @@ export const orders = table<OrderRow>('orders', {
     BY_PAST,
     '(attempted_at) where attempted_at is not null',
     '(expires_at) where expires_at is not null',
+    '(company_id, customer_id, id) where customer_id is not null',
   ],
   past: { id: 'id' },
 })
@@ -127,6 +138,10 @@ const paymentKeys = table<PaymentKeyRow>('payment_keys', {
 
 export const paymentByKey = (key: string) => byPk(paymentKeys, key)
 
+/** The ids of the orders among subjects. */
+const ordersAmong = (subjects: readonly string[]): number[] =>
+  subjects.map(parseSubject).flatMap(({ type, id }) => (type === 'order' ? [id] : []))
+
 /** An event about an order, as far as all handlers look at it. */
 interface OrderEvent {
   readonly data: { readonly id: number }
@@ -137,7 +152,24 @@ interface OrderEvent {
 /** What an event changes of an order's object and of its row's own columns; `at` is its time on the company's clock. */
 interface OrderChange {
   readonly doc?: Partial<OrderObject>
-  readonly row?: Partial<Pick<OrderRow, 'carried_by' | 'attempted_at'>>
+  readonly row?: Partial<Pick<OrderRow, 'carried_by' | 'attempted_at' | 'forgotten'>>
+}
+
+/** The order without what is forgotten of buyer and payers, also where the provider tells it again. */
+function without(doc: OrderObject, forgotten: OrderRow['forgotten']): OrderObject {
+  if (!forgotten) return doc
+  const { customer, payments } = doc
+  const [identity, contact] = [forgotten.includes('identity'), forgotten.includes('contact')]
+  return {
+    ...doc,
+    customer: { ...customer, ...(identity && { name: null, document: null }), ...(contact && { email: null }) },
+    payments: payments.map((payment) => ({
+      ...payment,
+      pix: payment.pix && { ...payment.pix, ...(contact && { ticket_url: null }) },
+      boleto: payment.boleto && { ...payment.boleto, ...(contact && { ticket_url: null }) },
+      card: payment.card && { ...payment.card, ...(identity && { last_four: null }) },
+    })),
+  }
 }
 
 function changeOrder(
@@ -150,7 +182,7 @@ function changeOrder(
   const at = inZone(event.recorded_at, timezone)
   const changed = change(before, { at, timezone })
   const row = { ...before, ...changed.row }
-  const doc = { ...before.doc, ...changed.doc, updated_at: at }
+  const doc = without({ ...before.doc, ...changed.doc, updated_at: at }, row.forgotten)
   doc.payment = foremost(doc, row.carried_by)
   Object.assign(doc, returned(doc, row.carried_by))
   rows.put(orders, { ...row, status: doc.status, expires_at: nextExpiry(doc.payments), ...stamp(event), doc })
@@ -224,6 +256,7 @@ function orderObject(event: EventOf<'OrderPlaced'>, at: string): OrderObject {
     refunded_at: null,
     cancelled_at: null,
     cancel_reason: null,
+    forgotten_at: null,
     created_at: at,
     updated_at: at,
   }
@@ -246,6 +279,8 @@ export const ordersProjection = projection('orders', [orders, paymentKeys], {
         carried_by: null,
         attempted_at: null,
         expires_at: null,
+        customer_id: doc.customer.id,
+        forgotten: null,
         ...stamp(event),
         doc,
       })
@@ -327,6 +362,19 @@ export const ordersProjection = projection('orders', [orders, paymentKeys], {
     doc: { commission: commission && { ...commission, reversed_at } },
     row: { carried_by: null },
   })),
+  PersonForgotten: {
+    refs: ({ data }) => ordersAmong(data.subjects).map(orderById),
+    apply(rows, event) {
+      const { subjects, parts } = event.data
+      for (const id of ordersAmong(subjects)) {
+        if (!rows.wants(orderById(id))) continue
+        changeOrder(rows, { ...event, data: { id } }, ({ forgotten }, { at }) => ({
+          ...(parts.includes('identity') && { doc: { forgotten_at: at } }),
+          row: { forgotten: [...new Set([...(forgotten ?? []), ...parts])] },
+        }))
+      }
+    },
+  },
 })
 
 export const orderView = docView(orderById)

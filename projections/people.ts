@@ -1,14 +1,37 @@
+import { inZone } from '#domain/instant.ts'
+import type { Part, PersonKind } from '#domain/personal-data.ts'
 import { nameKey, searchText, sortKey } from '#domain/text.ts'
-import type { DataOf } from '#events/catalogue.ts'
+import type { DataOf, EventOf } from '#events/catalogue.ts'
 import { byKey, byPk, type Table, table } from '#ledger/table.ts'
-import { BY_CHANGE, BY_DELETION, BY_NAME, BY_PAST, changedColumns, docView, projection, withMore } from './define.ts'
+import type { Changes } from '#ledger/working-set.ts'
+import { timezoneOf } from './companies.ts'
+import {
+  BY_CHANGE,
+  BY_DELETION,
+  BY_NAME,
+  BY_PAST,
+  changedColumns,
+  docView,
+  existing,
+  projection,
+  stamp,
+  withMore,
+} from './define.ts'
 import { type NameHolder, type RecordRow, recordHandlers } from './records.ts'
 
 /** Fields of customers and suppliers alike that a caller sets. */
 export type PersonFields = Omit<DataOf<'CustomerCreated'>, 'id'>
 
 /** A customer or supplier as the API shows it. */
-type PersonObject<F extends PersonFields> = { id: number } & F & { created_at: string; updated_at: string }
+type PersonObject<F extends PersonFields> = { id: number } & F & Forgetting & { created_at: string; updated_at: string }
+
+/** How far a person is forgotten. */
+export interface Forgetting {
+  /** When all that is about the person was forgotten; from then on no personal field is anything but null. */
+  forgotten_at: string | null
+  /** The day from which the identity will be forgotten; what is not needed until then is null already. */
+  forgetting_due_on: string | null
+}
 
 interface PersonColumns extends NameHolder {
   sort_key: string
@@ -53,35 +76,68 @@ const FORGOTTEN = {
   notes: null,
 } satisfies Partial<PersonFields>
 
+/** Fields by the part that they are forgotten with. */
+const FIELDS: Readonly<Record<Part, readonly string[]>> = {
+  identity: ['name', 'trade_name', 'document', 'address'],
+  contact: ['phone', 'email', 'notes'],
+}
+
+/** The fields of these parts that a person has, as null. */
+const nulled = (person: object, parts: readonly Part[]): object =>
+  Object.fromEntries(parts.flatMap((part) => FIELDS[part].flatMap((field) => (field in person ? [[field, null]] : []))))
+
 /** How persons of a table are found, and what events do to its rows. */
-function personKind<F extends PersonFields>(persons: Table<PersonRow<F>>, forgotten: Partial<F>) {
+function personKind<F extends PersonFields>(kind: PersonKind, persons: Table<PersonRow<F>>, forgotten: Partial<F>) {
   const byId = (id: number) => byPk(persons, id)
   const byName = (name: string) => byKey(persons, 'name', nameKey(name))
+  const columnsOf = (person: PersonObject<F>) => ({
+    sort_key: sortKey(person.name ?? ''),
+    search: searchText(person.name, tradeNameOf(person), person.external_id),
+    document: person.document,
+  })
+  /** For events about persons of several kinds. */
+  const changing = <E extends AboutPerson>(change: (doc: PersonObject<F>, event: E, at: string) => object) => ({
+    refs: ({ data }: E) => (data.kind === kind ? [byId(data.id)] : []),
+    apply(rows: Changes, event: E) {
+      if (event.data.kind !== kind) return
+      const before = existing(rows, byId(event.data.id))
+      const at = inZone(event.recorded_at, timezoneOf(rows))
+      const doc = { ...before.doc, ...change(before.doc, event, at), updated_at: at }
+      const name_key = doc.name === null ? null : before.name_key
+      rows.put(persons, { ...before, ...stamp(event), ...columnsOf(doc), name_key, doc })
+    },
+  })
   return {
     byId,
     byExternalId: (externalId: string) => byKey(persons, 'external', externalId),
     byName,
-    on: recordHandlers<{ id: number } & F, PersonObject<F>, PersonColumns>({
-      table: persons,
-      byId,
-      create: (data, at) => withMore(data, { created_at: at, updated_at: at }),
-      columnsOf: (person) => ({
-        sort_key: sortKey(person.name ?? ''),
-        search: searchText(person.name, tradeNameOf(person), person.external_id),
-        document: person.document,
+    on: {
+      ...recordHandlers<{ id: number } & F, PersonObject<F>, PersonColumns>({
+        table: persons,
+        byId,
+        create: (data, at) =>
+          withMore(data, { forgotten_at: null, forgetting_due_on: null, created_at: at, updated_at: at }),
+        columnsOf,
+        freed: { name_key: null } as Partial<PersonColumns>,
+        forgotten: forgotten as Partial<PersonObject<F>>,
+        byName,
       }),
-      freed: { name_key: null } as Partial<PersonColumns>,
-      forgotten: forgotten as Partial<PersonObject<F>>,
-      byName,
-    }),
+      forgotten: changing((doc, { data: { parts } }: EventOf<'PersonForgotten'>, at) => ({
+        ...nulled(doc, parts),
+        ...(parts.includes('identity') && { forgotten_at: at, forgetting_due_on: null }),
+      })),
+      queued: changing((_doc, { data }: EventOf<'PersonForgettingQueued'>) => ({ forgetting_due_on: data.due_on })),
+    },
   }
 }
+
+type AboutPerson = EventOf<'PersonForgotten'> | EventOf<'PersonForgettingQueued'>
 
 export type CustomerObject = PersonObject<PersonFields>
 
 export const customers = personTable<PersonFields>('customers')
 
-const customer = personKind(customers, FORGOTTEN)
+const customer = personKind('customer', customers, FORGOTTEN)
 
 export const customerById = customer.byId
 export const customerByExternalId = customer.byExternalId
@@ -92,6 +148,8 @@ export const customersProjection = projection('customers', [customers], {
   CustomerUpdated: customer.on.updated,
   CustomerDeleted: customer.on.deleted,
   CustomerRevived: customer.on.revived,
+  PersonForgotten: customer.on.forgotten,
+  PersonForgettingQueued: customer.on.queued,
 })
 
 export const customerView = docView(customerById)
@@ -103,7 +161,7 @@ export type SupplierObject = PersonObject<SupplierFields>
 
 export const suppliers = personTable<SupplierFields>('suppliers')
 
-const supplier = personKind(suppliers, { ...FORGOTTEN, trade_name: null })
+const supplier = personKind('supplier', suppliers, { ...FORGOTTEN, trade_name: null })
 
 export const supplierById = supplier.byId
 export const supplierByExternalId = supplier.byExternalId
@@ -114,6 +172,8 @@ export const suppliersProjection = projection('suppliers', [suppliers], {
   SupplierUpdated: supplier.on.updated,
   SupplierDeleted: supplier.on.deleted,
   SupplierRevived: supplier.on.revived,
+  PersonForgotten: supplier.on.forgotten,
+  PersonForgettingQueued: supplier.on.queued,
 })
 
 export const supplierView = docView(supplierById)

@@ -16,6 +16,7 @@ import {
   stamp,
   withMore,
 } from './define.ts'
+import { eraseFromSales, erasing } from './forgettings.ts'
 
 type Completed = DataOf<'SaleCompleted'>
 
@@ -57,6 +58,8 @@ export interface SaleRow extends Changed {
   total_cents: number
   /** Whether a completed sale has a fiscal document in force, see `fiscalOf`; null where it needs none. */
   fiscal: FiscalState | null
+  /** When its fiscal document was authorized, or else recorded (UTC): the law counts from then; null without one. */
+  documented_at: string | null
   /** What the sale took from stock, for its cancellation. */
   stock_moves: { catalog_item_id: number; quantity: string }[]
   /** What its payments on credit made, for its cancellation. */
@@ -66,6 +69,9 @@ export interface SaleRow extends Changed {
 
 /** SQL of what an index of its own finds: people look for cancelled sales, which are few. */
 export const IS_CANCELLED = "status = 'cancelled'"
+
+/** SQL of what an index of its own finds: sales whose fiscal document names a customer. */
+export const IS_DOCUMENTED = 'customer_id is not null and documented_at is not null'
 
 export const sales = table<SaleRow>('sales', {
   columns: {
@@ -78,6 +84,7 @@ export const sales = table<SaleRow>('sales', {
     sold_at: 'timestamptz',
     total_cents: 'bigint',
     fiscal: 'text',
+    documented_at: 'timestamptz',
     stock_moves: 'json',
     receivable_ids: 'json',
     ...changedColumns,
@@ -90,6 +97,7 @@ export const sales = table<SaleRow>('sales', {
     '(company_id, sold_at)',
     '(company_id, customer_id, id) where customer_id is not null',
     '(company_id, fiscal, id)',
+    `(company_id, customer_id, documented_at) where ${IS_DOCUMENTED}`,
     `(company_id, id) where ${IS_CANCELLED}`,
   ],
   past: { id: 'id' },
@@ -169,6 +177,7 @@ function addSale(rows: Changes, event: Recorded, doc: SaleObject, receivableIds:
     sold_at: event.data.sold_at,
     total_cents: toCents(doc.total),
     fiscal: fiscalOf(doc),
+    documented_at: null,
     stock_moves: stockMoves(event.data.items),
     receivable_ids: receivableIds,
     ...stamp(event),
@@ -190,10 +199,11 @@ function changeSale(
   rows: Changes,
   event: { data: { id: number }; revision: number; recorded_at: string },
   changes: Partial<SaleObject>,
+  columns: Partial<Pick<SaleRow, 'documented_at'>> = {},
 ): void {
   const before = existing(rows, saleById(event.data.id))
   const doc = { ...before.doc, ...changes, updated_at: inZone(event.recorded_at, timezoneOf(rows)) }
-  rows.put(sales, { ...before, status: doc.status, fiscal: fiscalOf(doc), ...stamp(event), doc })
+  rows.put(sales, { ...before, ...columns, status: doc.status, fiscal: fiscalOf(doc), ...stamp(event), doc })
 }
 
 export const salesProjection = projection('sales', [sales], {
@@ -225,9 +235,14 @@ export const salesProjection = projection('sales', [sales], {
     apply(rows, event) {
       const { number } = event.data
       const issued_at = inZone(event.data.issued_at, timezoneOf(rows))
-      changeSale(rows, event, {
-        fiscal_document: { ...ONLY_NUMBER, number, authorized_at: issued_at, status: 'authorized', issued_at },
-      })
+      const fiscal_document = {
+        ...ONLY_NUMBER,
+        number,
+        authorized_at: issued_at,
+        status: 'authorized',
+        issued_at,
+      } as const
+      changeSale(rows, event, { fiscal_document }, { documented_at: event.data.issued_at })
     },
   },
   FiscalDocumentRecorded: {
@@ -235,11 +250,13 @@ export const salesProjection = projection('sales', [sales], {
     apply(rows, event) {
       const { id: _, ...document } = event.data
       const zone = timezoneOf(rows)
+      const documented_at = document.authorized_at ?? event.recorded_at
       const authorized_at = document.authorized_at && inZone(document.authorized_at, zone)
-      const issued_at = authorized_at ?? inZone(event.recorded_at, zone)
-      changeSale(rows, event, { fiscal_document: { ...document, authorized_at, issued_at } })
+      const issued_at = inZone(documented_at, zone)
+      changeSale(rows, event, { fiscal_document: { ...document, authorized_at, issued_at } }, { documented_at })
     },
   },
+  PersonForgotten: erasing('customer', eraseFromSales),
 })
 
 export const saleView = docView(saleById)

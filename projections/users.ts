@@ -11,6 +11,8 @@ export type UserObject = DataOf<'UserCreated'> & {
   /** `invited` until the invitation is accepted, `cancelled` when it was taken back; only who is active logs in. */
   status: 'active' | 'inactive' | 'invited' | 'cancelled'
   company_id: number
+  /** From then on name and e-mail are null. */
+  forgotten_at: string | null
   created_at: string
   updated_at: string
 }
@@ -118,6 +120,16 @@ export const usersProjection = projection('users', [users], {
   })),
   UserReactivated: changed((user) => ({ doc: { ...user.doc, status: 'active' } })),
   UserPasswordChanged: changed((user) => ({ doc: user.doc, generation: user.generation + 1 })),
+  PersonForgotten: {
+    refs: ({ data }) => (data.kind === 'user' ? [userById(data.id)] : []),
+    apply(rows, event) {
+      if (event.data.kind !== 'user' || !event.data.parts.includes('identity')) return
+      const before = existing(rows, userById(event.data.id))
+      const at = event.recorded_at
+      const doc = { ...before.doc, name: null, email: null, forgotten_at: at, updated_at: at }
+      rows.put(users, { ...before, ...stamp(event), email: null, doc })
+    },
+  },
 })
 
 function added(status: UserObject['status']) {
@@ -127,7 +139,17 @@ function added(status: UserObject['status']) {
       const { company_id } = companyOf(rows)
       const { id, name, email, role } = event.data
       const at = event.recorded_at
-      const doc: UserObject = { id, name, email, role, status, company_id, created_at: at, updated_at: at }
+      const doc: UserObject = {
+        id,
+        name,
+        email,
+        role,
+        status,
+        company_id,
+        forgotten_at: null,
+        created_at: at,
+        updated_at: at,
+      }
       const claimed = email === null || rows.get(userByEmail(email)) ? null : email
       rows.add(users, { company_id, id, email: claimed, generation: 0, ...stamp(event), doc })
       noteOwner(rows, doc)

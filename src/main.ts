@@ -1,6 +1,7 @@
 import { pino } from 'pino'
 import { type Config, readConfig, WrongSetting } from '#config/config.ts'
 import { seedDemo } from '#demo/companies/seed.ts'
+import { errorRecord } from '#service/error-record.ts'
 import { createService } from '#service/service.ts'
 
 /** Longest that an orderly end may take: the last calls, and the last deliveries, which wait for their receivers. */
@@ -9,7 +10,11 @@ const STOP_TIMEOUT_MS = 45_000
 const SAME_SIGNAL_MS = 1_000
 
 const config = settings()
-const logger = pino({ level: config.LOG_LEVEL, redact: ['*.password', '*.authorization', '*.key'] })
+const logger = pino({
+  level: config.LOG_LEVEL,
+  redact: ['*.password', '*.authorization', '*.key'],
+  serializers: { err: errorRecord },
+})
 const service = createService({ config, logger, seedDemo, onFailure: () => end(1) })
 let endingSince: number | null = null
 

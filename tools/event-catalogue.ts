@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { EventType, PersonalMark } from '#events/define.ts'
+import { type EventType, kindsOf, type PersonalMark } from '#events/define.ts'
 
 interface Schema {
   readonly type?: string | readonly string[]
@@ -35,18 +35,20 @@ stays as it is. The service reads it in the newest shape; exports and \`GET /eve
 export function eventCatalogue(types: Readonly<Record<string, EventType<unknown>>>): string {
   const events = Object.entries(types)
   const index = events.map(
-    ([name, { version, subject }]) => `| [${name}](#${name.toLowerCase()}) | ${version} | ${subject} |`,
+    ([name, type]) => `| [${name}](#${name.toLowerCase()}) | ${type.version} | ${kindsOf(type).join(', ')} |`,
   )
   const sections = events.map(([name, type]) => section(name, type))
   return [HEADER, `| Type | Version | Subject |\n|---|---|---|\n${index.join('\n')}\n`, ...sections].join('\n')
 }
 
-function section(name: string, { version, subject, data, former }: EventType<unknown>): string {
+function section(name: string, type: EventType<unknown>): string {
+  const { version, data, former } = type
+  const subjects = kindsOf(type).map((kind) => `\`${kind}/{id}\``)
   const tables = former.map(
     ({ data }, place) => `### ${name}, version ${place + 1}\n\nNo longer written.\n\n${tableOf(data)}`,
   )
   return [
-    `## ${name}\n\nVersion ${version}, subject \`${subject}/{id}\`.\n\n${tableOf(data)}`,
+    `## ${name}\n\nVersion ${version}, subject ${subjects.join(', ')}.\n\n${tableOf(data)}`,
     ...tables.reverse(),
   ].join('\n')
 }

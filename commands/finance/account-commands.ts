@@ -1,6 +1,6 @@
 import { dateInZone, IMPOSSIBLE, isImpossible } from '#domain/instant.ts'
 import { toCents } from '#domain/money.ts'
-import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
+import { forgotten, invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import { accept, type Command, command, isRefusal } from '#ledger/command.ts'
 import type { NewEvent, Origin } from '#ledger/envelope.ts'
@@ -219,5 +219,6 @@ export function findParty<P, N>(rows: Rows, kind: PartyKind<P, N>, input: N): P 
   if (!id && !external_id) return id === null || external_id === null ? kind.recorded(null) : undefined
   const found = rows.get(id ? kind.byId(id) : kind.byExternalId(external_id ?? ''))
   if (!found || found.deleted_at) return invalid(`${kind.field}_${id ? 'id' : 'external_id'}`, kind.unknown)
+  if (found.doc.forgotten_at !== null) return forgotten(`${kind.field}/${found.id}`)
   return kind.recorded({ id: found.id, external_id: found.external_id, name: found.doc.name })
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { hasBeenPaid } from '#domain/orders.ts'
-import { invalid, refuse } from '#domain/refusal.ts'
+import { forgotten, invalid, refuse } from '#domain/refusal.ts'
 import { Id, text } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { ANSWER_RETENTION_MS, accept, command } from '#ledger/command.ts'
@@ -48,6 +48,7 @@ export const startPayment = command<StartPaymentInput>({
     if (isKeyTaken(rows, input, now)) return refuse('idempotency_key_reuse')
     if (hasBeenPaid(order.doc.payments)) return refuse('order_already_paid')
     if (order.doc.cancelled_at !== null) return invalid('status', 'o pedido está cancelado')
+    if (order.forgotten !== null) return forgotten(`order/${id}`)
     const store = rows.get(storeById(order.store_id))
     if (!store?.enabled) return invalid('store_alias', 'a loja está desativada')
     if (known && known.refusal === null) return accept('unchanged', `order/${id}`)

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { invalid, type Refusal } from '#domain/refusal.ts'
+import { forgotten, invalid, type Refusal } from '#domain/refusal.ts'
 import { ExternalId, Id } from '#domain/text.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
@@ -15,8 +15,13 @@ export const customerRefs = ({ customer_id, customer_external_id }: CustomerName
   ...(typeof customer_external_id === 'string' ? [customerByExternalId(customer_external_id)] : []),
 ]
 
-/** The customer that an input names, null where it names none. Both ids must be of one customer (SALE-13). */
-export function findCustomer(
+/** The customer that an input names, null where it names none. Both ids must be of one customer (SALE-13), who is not forgotten (PRIV-6). */
+export function findCustomer(rows: Rows, name: CustomerName): Readonly<PersonRow> | null | Refusal {
+  const found = findNamed(rows, name)
+  return found && 'doc' in found && found.doc.forgotten_at !== null ? forgotten(`customer/${found.id}`) : found
+}
+
+function findNamed(
   rows: Rows,
   { customer_id, customer_external_id }: CustomerName,
 ): Readonly<PersonRow> | null | Refusal {

@@ -1,4 +1,4 @@
-import { type Refusal, refuse } from '#domain/refusal.ts'
+import { forgotten, type Refusal, refuse } from '#domain/refusal.ts'
 import { accept, type Command, command } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
 import type { Ref } from '#ledger/table.ts'
@@ -45,6 +45,8 @@ export function replacePerson<F extends PersonFields, I extends { name: string; 
     ids: () => ({ [kind.name]: 1 }),
     decide(rows, input, { nextId }) {
       const known = rows.get(kind.byExternalId(input.external_id))
+      const closed = known && closedBy(kind, known)
+      if (closed) return closed
       const duplicate = findDuplicate(rows, kind, { name: newName(known, input.name) }, known?.id ?? null)
       if (duplicate) return duplicate
       const fields = fieldsOf(input)
@@ -73,6 +75,8 @@ export function updatePerson<F extends PersonFields>(kind: PersonKind<F>): Comma
     decide(rows, { id, changes: patch }) {
       const known = rows.get(kind.byId(id))
       if (!known || known.deleted_at) return refuse('not_found')
+      const closed = closedBy(kind, known)
+      if (closed) return closed
       const after = patchOf(known.doc, patch)
       const unique = { ...after, name: newName(known, after.name) }
       const refusal = misfit(known.doc, after) ?? findDuplicate(rows, kind, unique, id)
@@ -95,6 +99,14 @@ export function deletePerson<F extends PersonFields>(kind: PersonKind<F>): Comma
       return accept('deleted', `${kind.name}/${id}`, [kind.deleted(id)])
     },
   })
+}
+
+/** Whoever is forgotten, or waits for it, does not change any more (PRIV-6). */
+function closedBy<F extends PersonFields>(
+  { name }: PersonKind<F>,
+  { id, doc }: Readonly<PersonRow<F>>,
+): Refusal | null {
+  return doc.forgotten_at === null && doc.forgetting_due_on === null ? null : forgotten(`${name}/${id}`)
 }
 
 /** How persons of one kind are found by their unique values. */

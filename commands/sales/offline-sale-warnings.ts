@@ -77,6 +77,7 @@ function customerWarnings(rows: Rows, { customer }: OfflineSale): OfflineSaleWar
   if (!customer) return []
   const known = customer.id === null ? null : rows.get(customerById(customer.id))
   if (!known) return [warning('customer_unknown', { found: customer.sent })]
+  if (known.doc.forgotten_at !== null) return [warning('customer_forgotten', { found: customer.sent })]
   return known.deleted_at ? [warning('customer_deleted', { found: customer.sent })] : []
 }
 

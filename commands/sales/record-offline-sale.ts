@@ -193,7 +193,8 @@ const DELETED_CUSTOMER = 'Cliente excluído'
 function partyOf(rows: Rows, { customer }: OfflineSale): NonNullable<Completed['customer']> | null {
   const known = customer?.id ? rows.get(customerById(customer.id)) : null
   if (!known) return null
-  const name = known.deleted_at ? DELETED_CUSTOMER : known.doc.name
+  const isDeleted = known.deleted_at !== null && known.doc.forgotten_at === null
+  const name = isDeleted ? DELETED_CUSTOMER : known.doc.name
   return { id: known.id, external_id: known.external_id, name }
 }
 

@@ -108,12 +108,12 @@ const FIND_PERSON = { name: 'find_person_of_invitation', text: 'select from ops.
 
 /**
  * Where an address has been somebody's already, but its password was lost with the Postgres that it was in, an invitation gives
- * no other one: with it whoever invites could enter the companies of before.
+ * no other one: with it whoever invites could enter the companies of before. Nobody gets one who is forgotten at this moment.
  */
 const ADD_PERSON = {
   name: 'add_person',
   text: `insert into ops.persons (email, password_hash, generation)
-         select $1, $2, 0 where not exists (
+         select $1, $2, 0 from (select from users where email = $1 limit 1 for share) as invited where not exists (
            select from users where email = $1 and doc ->> 'status' in ('active', 'inactive'))
          on conflict do nothing`,
 }

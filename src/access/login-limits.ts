@@ -58,7 +58,7 @@ export function countersOf({ email, address, proof }: Attempt): Counter[] {
       ? []
       : [{ standing: 'device', key: digest('device', email, known), ...OF_DEVICE } as const]),
     { standing: 'network', key: digest('network of account', email, network), ...OF_ACCOUNT },
-    { standing: 'stranger', key: digest('account', email), ...OF_ACCOUNT },
+    { standing: 'stranger', key: accountOf(email), ...OF_ACCOUNT },
     { standing: 'stranger', key: digest('address', networkOf(address)), ...OF_ADDRESS },
     { standing: 'stranger', key: digest('network', network), ...OF_NETWORK },
     { standing: 'stranger', key: digest('strangers'), ...OF_STRANGERS },
@@ -67,7 +67,7 @@ export function countersOf({ email, address, proof }: Attempt): Counter[] {
 
 const digest = (...parts: readonly string[]): Buffer => createHash('sha256').update(parts.join('\n')).digest()
 
-/** What an account is known by where its logins are counted. */
+/** What an account is known by where its networks are kept, and failures of strangers at it are counted. */
 export const accountOf = (email: string): Buffer => digest('account', email)
 const networkOrigin = (address: string): Buffer => digest('network', widerNetworkOf(address))
 

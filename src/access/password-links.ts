@@ -76,7 +76,9 @@ export function createPasswordLinks(options: PasswordLinkOptions): PasswordLinks
 
 const KEEP = {
   name: 'keep_password_link',
-  text: `insert into ops.password_links as l (email, token_hash, sent_at) values ($1, $2, clock_timestamp())
+  // Of an address that is forgotten at this moment nothing is kept.
+  text: `insert into ops.password_links as l (email, token_hash, sent_at)
+         select email, $2, clock_timestamp() from ops.persons where email = $1 for key share
          on conflict (email) do update set token_hash = excluded.token_hash, sent_at = excluded.sent_at
          where l.sent_at < clock_timestamp() - make_interval(mins => $3)`,
 }

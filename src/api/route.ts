@@ -86,6 +86,8 @@ export interface InputDependencies {
   newSecret(): string
   /** Whether webhooks may call http and private addresses. */
   readonly allowPrivateTargets: boolean
+  /** For how many years after its authorization a fiscal document needs a person. */
+  readonly retentionYears: number
 }
 
 /** Runs one command. The body schema names its fields; `input` adds what the path says. */
@@ -95,8 +97,8 @@ export interface CommandRoute<B = unknown, I = unknown> extends Common {
   readonly example?: object
   /** Codes that the command may refuse with, beside those that follow from the route's shape (contract/errors.ts). */
   readonly refusals?: readonly RefusalCode[]
-  /** Where a POST or PUT creates nothing. */
-  readonly status?: 200
+  /** Where a POST or PUT creates nothing; all of them where there are several. */
+  readonly status?: 200 | readonly number[]
   /** Settlement demands an Idempotency-Key, as actions do; every other POST takes one. */
   readonly idempotency?: 'required'
   readonly command: Command<I>

@@ -1,13 +1,14 @@
 import type { Pool } from 'pg'
 import { accountOf } from '#access/login-limits.ts'
 
+import type { PersonKind } from '#domain/personal-data.ts'
 import { type Envelope, type Origin, streamOf } from '#ledger/envelope.ts'
 import { pickNewest, type Reading } from '#ledger/reading.ts'
 import { listActors } from '#queries/events.ts'
 
 /** Whose data are asked for. An order stands for its buyer. */
 export interface Person {
-  readonly kind: 'customer' | 'supplier' | 'user' | 'order'
+  readonly kind: PersonKind
   readonly id: number
 }
 
@@ -76,7 +77,7 @@ const LISTS: Readonly<Record<Person['kind'], readonly { readonly list: ListName;
   customer: [
     { list: 'sales', column: 'customer_id' },
     { list: 'receivables', column: 'party_id' },
-    //TMP { list: 'orders', column: 'customer_id' },
+    { list: 'orders', column: 'customer_id' },
   ],
   supplier: [{ list: 'payables', column: 'party_id' }],
   user: [],
@@ -108,7 +109,8 @@ export async function personFile(
       yield { piece: 'list', list }
       const ids = await idsIn(collecting, list, column, id)
       for (let start = 0; start < ids.length; start += PAGE)
-        for (const held of await heldIn(collecting, list, ids.slice(start, start + PAGE))) yield { piece: 'entry', held }
+        for (const held of await heldIn(collecting, list, ids.slice(start, start + PAGE)))
+          yield { piece: 'entry', held }
     }
     const { messages, deliveries, addresses } = collecting.webhooks
     const access = kind === 'user' ? await accessOf(source.pool, id, person.record as { email: string | null }) : null

@@ -102,7 +102,13 @@ async function withParty({ store }: CipherOptions, companyId: number, event: Env
   if (!member) return event
   let id: unknown = null
   for (let from = 0; from < event.revision; ) {
-    const wanted = { fromRevision: from, toRevision: event.revision - 1, types: null, subject: event.subject, limit: 500 }
+    const wanted = {
+      fromRevision: from,
+      toRevision: event.revision - 1,
+      types: null,
+      subject: event.subject,
+      limit: 500,
+    }
     const page = await search(store, streamOf(companyId), wanted)
     for (const { json } of page.events) {
       const before = JSON.parse(json) as Envelope

@@ -116,6 +116,19 @@ export const COMMANDS = {
   },
   'user reactivate': { summary: 'lets a user log in again', flags: user },
 
+  'person forget': {
+    summary:
+      'forgets all that is about a person, for good; what documents, open accounts or orders still need is refused, or with --queue done on the day',
+    flags: {
+      company: required('ID'),
+      subject: required('customer/ID|supplier/ID|user/ID|order/ID'),
+      ground: required('holder_request|consent_withdrawn|purpose_ended|unlawful'),
+      reason: optional('REFERENCE'),
+      retention: optional('YEARS'),
+      queue: toggle,
+    },
+  },
+
   'key create': {
     summary: 'makes an API key, which is shown this once; a company has at most 5 active ones',
     flags: {

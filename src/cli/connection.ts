@@ -32,14 +32,16 @@ export function createContext(env: Readonly<Record<string, string | undefined>>)
  * ends last takes it down; without one it runs for the time of the command.
  */
 async function open(config: Config, upgrades: boolean): Promise<{ core: Core; close(): Promise<void> }> {
-  const [{ startEmbedded }, { assertFit }, { coreSettings, openCore }] = await Promise.all([
+  const [{ startEmbedded }, { assertFit }, { coreSettings, openCore }, { createForgottenList }] = await Promise.all([
     import('#postgres/embedded.ts'),
     import('#postgres/requirements.ts'),
     import('#service/core.ts'),
+    import('#wiping/forgotten-list.ts'),
   ])
   const embedded = config.DATABASE_URL === undefined ? await startEmbedded({ dataDir: config.DATA_DIR }) : null
   try {
     const databaseUrl = embedded?.url ?? config.DATABASE_URL ?? ''
+    let hasForgotten = false
     await assertFit(databaseUrl, { undurable: config.ALLOW_UNDURABLE_POSTGRES, newId: uuidv7 })
     const core = await openCore({
       databaseUrl,
@@ -50,10 +52,15 @@ async function open(config: Config, upgrades: boolean): Promise<{ core: Core; cl
       // A failure reaches the verb as well, and is told from there.
       log: () => {},
       onOutdated: () => {},
+      onForgotten: () => {
+        hasForgotten = true
+      },
     })
     return {
       core,
       async close() {
+        if (hasForgotten)
+          await createForgottenList({ pool: core.pool, dataDir: config.DATA_DIR, onError: () => {} }).sync()
         await core.close()
         await embedded?.stop()
       },

@@ -9,6 +9,7 @@ const FILES: Readonly<Record<string, () => Promise<{ readonly verbs: object }>>>
   company: () => import('./companies.ts'),
   'payment-type': () => import('./payment-types.ts'),
   user: () => import('./users.ts'),
+  person: () => import('./persons.ts'),
   key: () => import('./keys.ts'),
   'person export': () => import('./person-export.ts'),
   sale: () => import('./sales.ts'),

@@ -35,7 +35,10 @@ export const verbs: Verbs<'person export'> = {
 }
 
 /** Writes each piece to all files, for their owner's eyes only; a file is in its place when it is whole. */
-async function writeAll(pieces: AsyncIterable<Piece>, writers: Readonly<Record<string, DocumentWriter>>): Promise<void> {
+async function writeAll(
+  pieces: AsyncIterable<Piece>,
+  writers: Readonly<Record<string, DocumentWriter>>,
+): Promise<void> {
   const files = await Promise.all(
     Object.entries(writers).map(async ([path, write]) => {
       const draft = `${path}.draft`

@@ -186,6 +186,8 @@ const settings = z.object({
   MASTER_KEY_FORMER: masterKeys.optional(),
   /** The key that seals of ledgers are signed with, as PEM; made on first use. By default in DATA_DIR. */
   SEAL_KEY_FILE: z.string().optional(),
+  /** Years after its authorization for which a fiscal document needs the person that it names. */
+  RETENTION_YEARS: integer(0, 100).default(5),
   /** Hours after which ledgers that have moved are sealed, to files in DATA_DIR; by default only when somebody asks. */
   SEAL_EVERY_HOURS: decimal(0.001, 168).optional(),
   /** Seconds after an attempt to pay at which the provider is asked what became of it, whatever it has notified. */

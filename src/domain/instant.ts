@@ -61,6 +61,13 @@ export function addDays(date: string, n: number): string {
   return new Date(Math.min(Math.max(ms, FIRST_MS), LAST_MS)).toISOString().slice(0, 10)
 }
 
+/** The same day `n` years later, or after so many days more; 28 February where the year has no 29th. */
+export function addYears(date: string, n: number, days = 0): string {
+  const [year, monthDay] = [String(Number(date.slice(0, 4)) + n).padStart(4, '0'), date.slice(4)]
+  const day = isRealDate(Number(year), Number(date.slice(5, 7)), Number(date.slice(8))) ? monthDay : '-02-28'
+  return addDays(`${year}${day}`, days)
+}
+
 /**
  * A UTC instant, as Instant gives it, on a zone's clock, with milliseconds and offset: '2026-11-21T08:17:15.123-03:00'. Never
  * 'Z', '+00:00' instead. Throws RangeError for an unknown zone.

@@ -22,6 +22,8 @@ export type RefusalCode =
   | 'webhook_paused'
   | 'invitation_limit_reached'
   | 'insufficient_scope'
+  | 'person_forgotten'
+  | 'retention_required'
 
 /** Why a command is refused: a code of the contract and its details. HTTP status and Portuguese message are given at the edge. */
 export interface Refusal {
@@ -34,6 +36,9 @@ export function refuse(code: RefusalCode, details?: Record<string, unknown>): Re
   // An absent member rather than an undefined one, so that refusals compare and serialise alike.
   return details === undefined ? { refused: code } : { refused: code, details }
 }
+
+/** The refusal of what would use or change a person who is forgotten, or waits for it; the subject as `customer/9`. */
+export const forgotten = (subject: string): Refusal => refuse('person_forgotten', { subject })
 
 /** `validation_failed` naming one field, in the shape that describeIssues gives for a whole body. */
 export function invalid(field: string, message: string): Refusal {

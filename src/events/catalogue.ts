@@ -4,7 +4,7 @@ import { accountEvents } from './accounts.ts'
 import { catalogEvents } from './catalog.ts'
 import { companyEvents } from './companies.ts'
 import { orderEvents } from './orders.ts'
-import { customerEvents, supplierEvents } from './persons.ts'
+import { customerEvents, privacyEvents, supplierEvents } from './persons.ts'
 import { saleEvents } from './sales.ts'
 import { storeEvents } from './stores.ts'
 import { webhookEvents } from './webhooks.ts'
@@ -20,6 +20,7 @@ export const EVENT_TYPES = {
   ...webhookEvents,
   ...storeEvents,
   ...orderEvents,
+  ...privacyEvents,
 } as const
 
 export type EventName = keyof typeof EVENT_TYPES
@@ -29,5 +30,6 @@ export type EventOf<N extends EventName> = Omit<Envelope, 'data'> & { readonly t
 /** A new event of a type, in its newest version, about the record that its data names. */
 export function event<N extends EventName>(name: N, data: DataOf<N>): NewEvent {
   const { version, subject } = EVENT_TYPES[name]
-  return { type: name, version, subject: `${subject}/${(data as { id: number }).id}`, data }
+  const { id, kind } = data as { id: number; kind?: string }
+  return { type: name, version, subject: `${typeof subject === 'string' ? subject : kind}/${id}`, data }
 }

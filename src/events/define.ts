@@ -4,11 +4,11 @@ import type { Envelope } from '#ledger/envelope.ts'
 
 import { Unavailable } from '#lib/unavailable.ts'
 
-/** One type of event: the kind of record it is about, and the shape of its data in the version that is written. */
+/** One type of event: the kinds of record it is about, and the shape of its data in the version that is written. */
 export interface EventType<D> {
   readonly version: number
-  /** First half of the subject: `sale` of `sale/981`. The second is `data.id`. */
-  readonly subject: string
+  /** First half of the subject: `sale` of `sale/981`. The second is `data.id`. Of several kinds, `data.kind` names it. */
+  readonly subject: string | readonly string[]
   readonly data: z.ZodType<D>
   /** Versions that are only read any more, the first one first. */
   readonly former: readonly FormerVersion[]
@@ -27,10 +27,14 @@ const dataOf = <S extends z.ZodRawShape>(shape: S) => z.strictObject({ id: z.int
 type DataOf<S extends z.ZodRawShape> = z.infer<ReturnType<typeof dataOf<S>>>
 
 /** Declares an event type, in its first version. */
-export function eventType<S extends z.ZodRawShape>(subject: string, shape: S) {
+export function eventType<S extends z.ZodRawShape>(subject: EventType<unknown>['subject'], shape: S) {
   const former: readonly FormerVersion[] = []
   return { version: 1, subject, data: dataOf(shape), former } satisfies EventType<DataOf<S>>
 }
+
+/** The kinds of record that a type of event is about. */
+export const kindsOf = ({ subject }: EventType<unknown>): readonly string[] =>
+  typeof subject === 'string' ? [subject] : subject
 
 /** Declares the next version of an event type: its whole shape, and how data of the version before is read in it. */
 export function newVersion<D, S extends z.ZodRawShape>(

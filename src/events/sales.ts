@@ -56,6 +56,7 @@ export const OFFLINE_SALE_WARNINGS = [
   'amount_received_differs',
   'customer_unknown',
   'customer_deleted',
+  'customer_forgotten',
   'product_unknown',
   'payment_type_unknown',
   'recorded_as_is',

@@ -19,9 +19,11 @@ export const BASIC_WEBHOOK_EVENTS = [
 export const WEBHOOK_EVENTS = [
   ...BASIC_WEBHOOK_EVENTS,
   'customer.deleted',
+  'customer.forgotten',
   'supplier.created',
   'supplier.updated',
   'supplier.deleted',
+  'supplier.forgotten',
   'category.created',
   'category.updated',
   'category.deleted',

@@ -1,4 +1,5 @@
 import type { Response } from 'express'
+import type { OutcomeKind } from '#ledger/command.ts'
 import type { Reply } from '#ledger/write/unit-of-work.ts'
 import { type Problem, problemBody } from './problems.ts'
 
@@ -28,7 +29,15 @@ export function sendProblem(response: Response, problem: Problem, status: number
   sendJson(response, status, problemBody(problem, response.locals.requestId as string))
 }
 
+const STATUSES: Readonly<Record<OutcomeKind, number>> = {
+  created: 201,
+  updated: 200,
+  deleted: 204,
+  unchanged: 200,
+  queued: 202,
+}
+
 /** Statuses of a single command's outcomes. */
 export const singleReply: Reply = {
-  status: (outcome) => (outcome === 'created' ? 201 : outcome === 'deleted' ? 204 : 200),
+  status: (outcome) => STATUSES[outcome],
 }

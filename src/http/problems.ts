@@ -22,6 +22,8 @@ const PROBLEMS = {
   already_settled: [409, 'A conta já está liquidada.'],
   order_already_paid: [409, 'O pedido já está pago.'],
   order_not_paid: [409, 'O pedido não tem um pagamento a devolver.'],
+  person_forgotten: [409, 'Os dados pessoais deste registro foram esquecidos: ele não muda mais nem é usado.'],
+  retention_required: [409, 'Documentos fiscais, contas em aberto ou pedidos ainda precisam desta pessoa.'],
   key_limit_reached: [409, 'A empresa já tem cinco chaves de API ativas.'],
   last_owner: [409, 'A empresa precisa de ao menos um proprietário ativo.'],
   webhook_limit_reached: [409, 'A empresa já tem o máximo de endereços de webhook.'],

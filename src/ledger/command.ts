@@ -2,10 +2,11 @@ import type { IdKind } from '#domain/id-kinds.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import type { NewEvent, Origin } from './envelope.ts'
 import type { AnyRef, AnyTable } from './table.ts'
+import type { Statement } from './transaction.ts'
 import type { Rows } from './working-set.ts'
 
 /** What happened to the subject, in words of no protocol; the edge turns it into a status. */
-export type OutcomeKind = 'created' | 'updated' | 'deleted' | 'unchanged'
+export type OutcomeKind = 'created' | 'updated' | 'deleted' | 'unchanged' | 'queued'
 
 /** For so long a request with the same Idempotency-Key gets the same answer (IDEM-4). */
 export const ANSWER_RETENTION_MS = 24 * 3600 * 1000
@@ -38,8 +39,15 @@ export interface DecisionContext {
   /** The channel that the command came through; some refusals are of the channel `api` only. */
   readonly origin: Origin
   readonly actor: string | null
+  /** What the command's `lookup` has found. */
+  readonly found: readonly unknown[]
   /** The next id of a kind; the command must have announced how many it takes in `ids`. */
   nextId(kind: IdKind): number
+}
+
+/** A statement for rows that no key of theirs names. Its first parameter is the company. */
+export interface Lookup extends Statement {
+  readonly values: readonly unknown[]
 }
 
 /** What may happen: the rows it needs, and a pure, synchronous decision on them. */
@@ -50,6 +58,11 @@ export interface Command<I> {
   needs(input: I): readonly AnyRef[]
   /** Rows known only from what was found, as the items of a sale; asked once, when `needs` are loaded. */
   needsMore?(rows: Rows, input: I): readonly AnyRef[]
+  /**
+   * Looks rows up under the ledger's lock, at the decision's time (UTC). It does not see what the same request has changed, so
+   * such a command is a request by itself; and it may take long, so it shares its transaction with no other company's.
+   */
+  lookup?(rows: Rows, input: I, now: string): Lookup
   /** How many ids of each kind a decision takes at most. */
   ids?(input: I): Partial<Record<IdKind, number>>
   decide(rows: Rows, input: I, context: DecisionContext): Decision

@@ -29,6 +29,8 @@ export interface OpenLedger {
   /** Whether anything was made that others wait for. */
   hasReacted: boolean
   readonly commands: Envelope[][]
+  /** What is done by statements once all rows are written, in this order and before COMMIT. */
+  readonly finishing: ((tx: Transaction) => Promise<unknown>)[]
 }
 
 /** The last event lies ahead of the clock: nothing is recorded before an operator has seen to it (LEDGER-20). */
@@ -103,6 +105,7 @@ export function open(row: LedgerRow, now: string): OpenLedger {
     reactedRevision: row.reacted_revision,
     hasReacted: false,
     commands: [],
+    finishing: [],
   }
 }
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Envelope, NewEvent } from './envelope.ts'
 import type { PersonalField } from './personal-fields.ts'
 import { type AnyRef, type AnyTable, ddlOf } from './table.ts'
+import type { Transaction } from './transaction.ts'
 import type { Changes, Rows, WorkingSet } from './working-set.ts'
 
 /** How one type of event changes rows. Both members depend on nothing but their arguments: the same ledger always gives the same tables. */
@@ -9,6 +10,11 @@ export interface Handler {
   /** The rows that `apply` reads or replaces, from the event alone: catch-up, rebuild and as-of have no command. */
   refs(event: Envelope): readonly AnyRef[]
   apply(rows: Changes, event: Envelope): void
+  /**
+   * Takes from rows that no key names what the event makes unreadable in earlier events; run when rows are written. A replay
+   * that reads those events afterwards makes just such rows, so that neither their revision nor their lineage changes.
+   */
+  erase?(tx: Transaction, companyId: number, event: Envelope): Promise<void>
 }
 
 /** One read model: its tables and what each event does to them. */
@@ -84,6 +90,10 @@ export function refsOf(model: ReadModel, event: Envelope): AnyRef[] {
 export function project(model: ReadModel, rows: Changes, event: Envelope): void {
   for (const handler of handlersOf(model, event.type)) handler.apply(rows, event)
 }
+
+/** What is left to do of an event when the rows of its transaction are written. */
+export const erasuresOf = (model: ReadModel, companyId: number, event: Envelope) =>
+  handlersOf(model, event.type).flatMap(({ erase }) => (erase ? (tx: Transaction) => erase(tx, companyId, event) : []))
 
 export function parseSubject(subject: string): { type: string; id: number } {
   const slash = subject.indexOf('/')

@@ -26,7 +26,7 @@ async function throughDraft(path: string, text: string, place: (draft: string) =
 }
 
 /** A name is on disk with its folder. Windows has no such call, and needs none. */
-async function syncFolder(path: string): Promise<void> {
+export async function syncFolder(path: string): Promise<void> {
   if (process.platform === 'win32') return
   const folder = await open(path, 'r')
   try {

@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto'
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import { optionalText } from '#domain/text.ts'
+import { parseSubject } from '#ledger/projection.ts'
+import { customerIn, wipedSale } from './wiping.ts'
 
 /** What became of one sale of an upload (UP-3). */
 export type SaleResult = RecordedSale | ResolvedSale | RefusedSale
@@ -87,6 +89,7 @@ export async function noteRefusals(
   if (recorded.length > 0) await pool.query(RESOLVE_RECORDED, [companyId, recorded])
   if (refused.length === 0) return entries.map(({ result }) => result)
   await pool.query(FORGET_RESOLVED, [companyId, RESOLVED_DAYS])
+  const forgotten = await findForgotten(pool, companyId, refused)
   const kept = await pool.query<KeptRow>(KEEP, [
     companyId,
     userId,
@@ -96,7 +99,7 @@ export async function noteRefusals(
     refused.map(({ result }) => result.code),
     refused.map(({ result }) => result.message),
     refused.map(({ result }) => JSON.stringify(result.errors)),
-    refused.map(({ payload }) => payload),
+    refused.map(({ payload }) => payload && (wipedSale(payload, (id) => forgotten.has(id)) ?? payload)),
     MAX_OPEN,
   ])
   const known = new Map(kept.rows.map((row) => [row.digest, row]))
@@ -104,6 +107,19 @@ export async function noteRefusals(
     const row = result.status === 'error' ? known.get(digestOf(sale).toString('hex')) : undefined
     return row?.is_resolved ? resolution(result.offline_id, row) : result
   })
+}
+
+/** Of the customers whom these sales name, those who were forgotten: tills may have them for a long time yet. */
+async function findForgotten(pool: Pool, companyId: number, refused: readonly Refusal[]): Promise<ReadonlySet<number>> {
+  const named = new Set(refused.map(({ customerId }) => customerId).filter((id) => id !== null))
+  if (named.size === 0) return new Set()
+  const { rows } = await pool.query<{ subject: string }>({
+    name: 'find_forgotten_customers',
+    text: `select subject from person_keys
+           where company_id = $1 and subject = any($2::text[]) and part = 'identity' and destroyed_at is not null`,
+    values: [companyId, [...named].map((id) => `customer/${id}`)],
+  })
+  return new Set(rows.map(({ subject }) => parseSubject(subject).id))
 }
 
 interface KeptRow {
@@ -130,7 +146,7 @@ function distinct(entries: readonly Kept[]) {
     const key = digest.toString('hex')
     const times = (refused.get(key)?.times ?? 0) + 1
     const isSmall = text !== null && Buffer.byteLength(text) <= MAX_PAYLOAD_BYTES
-    refused.set(key, { digest, result, times, payload: isSmall ? text : null })
+    refused.set(key, { digest, result, times, payload: isSmall ? text : null, customerId: customerIn(sale) })
   }
   return [...refused].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, refusal]) => refusal)
 }
@@ -155,6 +171,8 @@ interface Refusal {
   readonly result: RefusedSale
   readonly times: number
   readonly payload: string | null
+  /** Whom it names by id. */
+  readonly customerId: number | null
 }
 
 /** What was done about a refused sale, for whoever asks later. */

@@ -42,6 +42,9 @@ export function dateTime(instant: string, timezone: string): string {
 export const dateTimeSeconds = (instant: string, timezone: string): string =>
   `${dateTime(instant, timezone)}${inZone(new Date(instant).toISOString(), timezone).slice(16, 19)}`
 
+/** The name of a person, or what stands for it once it is forgotten. */
+export const personName = (name: string | null): string => name ?? 'Pessoa esquecida'
+
 /** A bare CPF or CNPJ with its punctuation: `529.982.247-25`, `11.222.333/0001-81`. */
 export function taxNumber(document: string): string {
   if (document.length === 11) return document.replace(/^(.{3})(.{3})(.{3})(.{2})$/, '$1.$2.$3-$4')

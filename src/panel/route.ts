@@ -39,6 +39,8 @@ export interface PanelContext extends AsOfCore {
   newSecret(): string
   /** Whether webhooks may call http and private addresses. */
   readonly allowPrivateTargets: boolean
+  /** For how many years after its authorization a fiscal document needs a person. */
+  readonly retentionYears: number
   readonly publicUrl: string
   readonly newId: () => string
   readonly panel: PanelAccess

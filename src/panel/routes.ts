@@ -9,6 +9,7 @@ import { companyPages } from './pages/companies.tsx'
 import { financePages } from './pages/finance/accounts.tsx'
 import { integrationsPage } from './pages/integrations.tsx'
 import { orderCancellation } from './pages/order-cancellation.tsx'
+import { orderForgetting } from './pages/order-forgetting.tsx'
 import { orderPage } from './pages/orders.tsx'
 import { paymentTypePages } from './pages/payment-types.tsx'
 import { peoplePages } from './pages/people.tsx'
@@ -22,7 +23,7 @@ import { tillsPage } from './pages/sales/tills.tsx'
 import { settingsPages } from './pages/settings.tsx'
 import { startPage } from './pages/start.tsx'
 import { storePages } from './pages/stores.tsx'
-import { userPages } from './pages/users.tsx'
+import { userForgetting, userPages } from './pages/users.tsx'
 import { deliveryPages } from './pages/webhooks/deliveries.tsx'
 import { webhookPages } from './pages/webhooks/webhook.tsx'
 import type { PanelRoute } from './route.ts'
@@ -34,6 +35,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...settingsPages,
   ...paymentTypePages,
   ...userPages,
+  ...userForgetting,
   salesPage,
   salePage,
   ...saleActions,
@@ -47,6 +49,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...financePages,
   orderPage,
   ...orderCancellation,
+  ...orderForgetting,
   ...storePages,
   integrationsPage,
   ...apiKeyPages,

@@ -126,6 +126,7 @@ export function openInterfaces(
     newId,
     newSecret: () => secretOf(randomBytes(SECRET_BYTES)),
     allowPrivateTargets: config.WEBHOOK_ALLOW_PRIVATE,
+    retentionYears: config.RETENTION_YEARS,
     log,
   }
   return {

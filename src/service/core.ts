@@ -2,8 +2,8 @@ import type { Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 import { installationSecret } from '#access/installation-secret.ts'
 import type { AsOfBounds } from '#audit/as-of.ts'
-import { createCipher } from '#audit/reseal-cipher.ts'
 import { assertResealed, type Resealing, type ResealReport, resealLedgers } from '#audit/reseal.ts'
+import { createCipher } from '#audit/reseal-cipher.ts'
 import { createVerifier, type Verifier } from '#audit/verify.ts'
 import type { Config } from '#config/config.ts'
 import { type Follower, follow } from '#ledger/follow/follower.ts'
@@ -30,9 +30,11 @@ import { type MasterKeys, masterKeysOf } from '#master-key/keys.ts'
 import { migrate } from '#postgres/migrate.ts'
 import { createPool } from '#postgres/pool.ts'
 import { type PoolOf, sharePool } from '#postgres/shared-pool.ts'
+import { keysEnd } from '#privacy/reactor.ts'
 import { ID_COLUMNS, readModel } from '#projections/index.ts'
 import { createDeliveryNotifier, type DeliveryNotifier } from '#webhooks/notifier.ts'
 import { outbox } from '#webhooks/outbox.ts'
+import { createWiping } from '#wiping/reactor.ts'
 
 /** States of the parts that the service needs, by name. */
 export type Health = Record<string, 'up' | 'down' | 'catching_up'>
@@ -97,6 +99,8 @@ export interface CoreOptions {
   readonly log: (message: string, error: unknown) => void
   /** Called when a newer version has replaced the tables; this process cannot write any more. */
   readonly onOutdated: () => void
+  /** Called after a commit with which persons were forgotten. */
+  readonly onForgotten?: () => void
   /** Longest time for an answer as of a moment of the past. */
   readonly asOfTimeoutMs?: number
   /** Hears of each group that the writer has answered. */
@@ -145,8 +149,7 @@ const WRITER_POOL = { max: WRITER_CONNECTIONS, pipeline: true, keyLookupsOnly: t
 export async function openCore(options: CoreOptions): Promise<Core> {
   const { model = readModel } = options
   const vault = createVault(options.masterKeys)
-  const read_schemas = readSchemasOf(model)
-  const known = { read_schemas, ...(options.applicationName && { application_name: options.applicationName }) }
+  const known = sessionsOf(model, options)
   const pool = createPool(options.databaseUrl, { max: options.queryConnections, pipeline: true, ...known })
   const queries = createTurns(queryTurns(options.queryConnections))
   const poolOf = sharePool(pool, queries)
@@ -157,6 +160,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const writerPool = createPool(options.databaseUrl, { ...WRITER_POOL, ...known })
   const deliveryNotifier = createDeliveryNotifier(pool, (error) => options.log('dispatchers could not be woken', error))
   const liveNotifier = createLiveNotifier(pool, (error) => options.log('what was committed could not be told', error))
+  const wiping = createWiping(options.onForgotten)
   const writing = {
     pool: writerPool,
     store,
@@ -164,15 +168,14 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     keys,
     ids: createIdAllocator(pool),
     limits: WRITER_LIMITS,
-    reactors: [outbox, switchOffNotices],
+    reactors: [keysEnd, outbox, switchOffNotices, wiping.reactor],
     newId: uuidv7,
     onCommitted: (moved: readonly Committed[]) => {
       if (moved.some(({ hasReacted }) => hasReacted)) deliveryNotifier.notify()
       liveNotifier.notify(moved)
+      wiping.onCommitted()
     },
-    onOutdated: options.onOutdated,
-    onGroup: options.onGroup,
-    log: options.log,
+    ...pick(options),
   }
   const writer = createWriter(writing)
   const following = isOutside(store) ? { ...writing, store } : null
@@ -209,6 +212,14 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     },
   }
 }
+
+/** What all connections to Postgres have in common. */
+const sessionsOf = (model: ReadModel, { applicationName }: CoreOptions) => ({
+  read_schemas: readSchemasOf(model),
+  ...(applicationName !== undefined && { application_name: applicationName }),
+})
+
+const pick = ({ onOutdated, onGroup, log }: CoreOptions) => ({ onOutdated, onGroup, log })
 
 /** Migrations and tables of this version, where that is wanted or nothing is there yet; else what was opened is closed. @throws OtherVersion */
 async function bringUp(
@@ -280,10 +291,7 @@ interface ResealingAll extends ResealingApart {
 }
 
 /** It takes as long as the ledgers are long, on connections of its own. */
-async function resealApart(
-  databaseUrl: string,
-  { model, vault, ...resealing }: ResealingAll,
-): Promise<ResealReport> {
+async function resealApart(databaseUrl: string, { model, vault, ...resealing }: ResealingAll): Promise<ResealReport> {
   const pool = createPool(databaseUrl, {
     max: RESEAL_CONNECTIONS,
     pipeline: true,

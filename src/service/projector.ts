@@ -5,12 +5,15 @@ import { sealOnSchedule } from '#audit/sealing.ts'
 import { checkTablesOnSchedule, tableCheckFigures } from '#audit/table-checks.ts'
 import { purgeFormer } from '#ledger/rebuild/version.ts'
 import { purgeAnswers } from '#ledger/write/idempotency.ts'
+import { repeat } from '#lib/repeat.ts'
 import { purgeNotificationHours, purgeNotifications } from '#payments/notification-log.ts'
 import { purgeSweeps } from '#payments/sweep.ts'
 import { schedulePurge } from '#postgres/purge.ts'
 import { keepStatistics } from '#postgres/statistics.ts'
+import { forgetOnTheDay } from '#privacy/due.ts'
 import { purgeDeliveries } from '#webhooks/outbox.ts'
 import { purgeReplays } from '#webhooks/replays.ts'
+import { LATE_WRITES_EVERY_MS, wipeLateWrites } from '#wiping/late-writes.ts'
 import type { Running, Shared } from './role.ts'
 
 /** Whatever is kept for a while only. Any number of processes may purge at once. */
@@ -29,9 +32,10 @@ const PURGES = [
 
 /**
  * Keeps the read model level with a store outside Postgres, has Postgres know tables that grow, purges what is no longer needed,
- * seals ledgers on schedule, and compares the tables of each company with its ledger.
+ * seals ledgers on schedule, forgets persons on the day, wipes what was written late of them, and compares the tables of each
+ * company with its ledger.
  */
-export function startProjector({ config, core, metrics, logger, log }: Shared): Running {
+export function startProjector({ config, core, forgottenList, metrics, logger, log }: Shared): Running {
   const follower = core.follow()
   if (follower)
     metrics.gauge('tillbook_projection_companies_behind', 'Companies whose rows stay behind their events', follower.lag)
@@ -55,6 +59,19 @@ export function startProjector({ config, core, metrics, logger, log }: Shared): 
       logger.error({ company_id, revision, differences }, 'tables differ from what the ledger says'),
     onError: (error) => log('tables could not be compared with a ledger', error),
   })
+  const forgetting = forgetOnTheDay({
+    ...core,
+    retentionYears: config.RETENTION_YEARS,
+    onError: (error) => log('who was to be forgotten today could not be', error),
+  })
+  const wiping = repeat(
+    async () => {
+      await forgottenList.sync()
+      await wipeLateWrites(core.pool)
+    },
+    LATE_WRITES_EVERY_MS,
+    (error) => log('what was written late of persons who are forgotten could not be wiped', error),
+  )
   metrics.gauge(
     'tillbook_tables_unequal_companies',
     'Companies whose tables differed from a replay of their ledger when they were last compared',
@@ -68,7 +85,14 @@ export function startProjector({ config, core, metrics, logger, log }: Shared): 
   return {
     async stop() {
       purge.stop()
-      await Promise.all([follower?.stop(), statistics.stop(), sealing.stop(), checks.stop()])
+      await Promise.all([
+        follower?.stop(),
+        statistics.stop(),
+        sealing.stop(),
+        checks.stop(),
+        forgetting.stop(),
+        wiping.stop(),
+      ])
     },
   }
 }

@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { Config } from '#config/config.ts'
 import type { Metrics } from '#metrics/metrics.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
+import type { ForgottenList } from '#wiping/forgotten-list.ts'
 import type { Core } from './core.ts'
 import type { Log } from './log.ts'
 
@@ -13,6 +14,7 @@ export interface Shared {
   readonly config: Config
   readonly databaseUrl: string
   readonly core: Core
+  readonly forgottenList: ForgottenList
   readonly provider: PaymentProvider
   readonly metrics: Metrics
   readonly seedDemo: SeedDemo

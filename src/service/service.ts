@@ -5,14 +5,15 @@ import { countClearLedgers } from '#audit/reseal.ts'
 import type { Config } from '#config/config.ts'
 import { type Listening, listen } from '#http/server.ts'
 import { countedWriter } from '#metrics/counted-writer.ts'
-import { createMetrics } from '#metrics/metrics.ts'
+import { createMetrics, type Metrics } from '#metrics/metrics.ts'
 import { createProviderClient } from '#payments/provider-client.ts'
 import { startEmbedded } from '#postgres/embedded.ts'
 import { assertFit } from '#postgres/requirements.ts'
 import { openInterfaces, seed } from './api.ts'
 import { createApp, interfaceRouter } from './app.ts'
-import { coreSettings, openCore } from './core.ts'
+import { type Core, coreSettings, openCore } from './core.ts'
 import { startDispatcher } from './dispatcher.ts'
+import { forgetWhoCameBack, forgottenListOf } from './forgotten.ts'
 import { healthOf } from './health.ts'
 import { type Log, sparing } from './log.ts'
 import { startProjector } from './projector.ts'
@@ -73,17 +74,11 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
   const background: Running[] = []
   /** What has been opened so far, to be closed in the opposite order. */
   const closing: (() => Promise<void>)[] = []
+  const forgotten = forgottenListOf(config, log)
   const succession = createSuccession({ isApi, log, onEnd: onFailure })
 
-  const app = createApp({
-    trustProxy: config.TRUST_PROXY,
-    newId: uuidv7,
-    isStopping: () => stopping,
-    isOver: succession.isOver,
-    onAnswered: metrics.onAnswered,
-    figures: { metrics, token: config.METRICS_TOKEN ?? null },
-    log,
-  })
+  const { isOver } = succession
+  const app = createApp({ ...appSettings(config, metrics), isStopping: () => stopping, isOver, log })
 
   async function open(): Promise<Shared> {
     const databaseUrl = await openPostgres({ config, logger, log, closing, onFailure })
@@ -93,16 +88,18 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
       queryConnections: QUERY_CONNECTIONS,
       log,
       onOutdated: succession.onReplaced,
+      onForgotten: forgotten.note,
       onGroup: metrics.onGroup,
     })
     closing.push(opened.close)
+    const forgottenList = forgotten.open(opened.pool)
+    closing.push(forgottenList.idle)
     const core = { ...opened, writer: countedWriter(succession.held(opened.writer), metrics) }
     background.push(succession.watch(core))
-    for (const [name, pool] of Object.entries(core.pools)) metrics.watchPool(name, pool)
-    for (const [name, figures] of Object.entries(core.shared)) metrics.watchShared(name, figures)
+    watchCore(metrics, core)
     const provider = createProviderClient({ baseUrl: config.PAYMENT_PROVIDER_URL })
     closing.push(provider.close)
-    return { config, databaseUrl, core, provider, metrics, seedDemo, logger, log }
+    return { config, databaseUrl, core, forgottenList, provider, metrics, seedDemo, logger, log }
   }
 
   function serve(shared: Shared): Router {
@@ -119,6 +116,7 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
     async start() {
       listening = await listen(app.server, { port: config.PORT, host: config.HOST })
       const shared = await open()
+      await forgetWhoCameBack(shared, background)
       if (config.ROLES.includes('projector')) background.push(startProjector(shared))
       if (config.ROLES.includes('dispatcher')) background.push(startDispatcher(shared))
       const demoFile = isApi ? await seed(shared) : null
@@ -138,6 +136,18 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
       for (const close of closing.splice(0).reverse()) await quietly(close)
     },
   }
+}
+
+const appSettings = ({ TRUST_PROXY, METRICS_TOKEN }: Config, metrics: Metrics) => ({
+  trustProxy: TRUST_PROXY,
+  newId: uuidv7,
+  onAnswered: metrics.onAnswered,
+  figures: { metrics, token: METRICS_TOKEN ?? null },
+})
+
+function watchCore(metrics: Metrics, { pools, shared }: Pick<Core, 'pools' | 'shared'>): void {
+  for (const [name, pool] of Object.entries(pools)) metrics.watchPool(name, pool)
+  for (const [name, figures] of Object.entries(shared)) metrics.watchShared(name, figures)
 }
 
 /** Printed once the service answers: what is there, and the first things to try. */

@@ -234,6 +234,8 @@ function shownWarning({ code, product_id, found, expected }: OfflineSaleWarning)
       return { code, message: `O cliente ${found} não existe: a venda foi registrada sem cliente.` }
     case 'customer_deleted':
       return { code, message: `O cliente ${found} está excluído no cadastro.` }
+    case 'customer_forgotten':
+      return { code, message: `Os dados do cliente ${found} foram esquecidos: a venda foi registrada sem o nome.` }
     case 'product_unknown':
       return { code, message: 'O produto não existe no cadastro.', product_id }
     case 'payment_type_unknown':

@@ -1,11 +1,12 @@
 import { inZone } from '#domain/instant.ts'
-import type { EventName } from '#events/catalogue.ts'
+import type { DataOf, EventName } from '#events/catalogue.ts'
 import type { WebhookEvent } from '#events/webhooks.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 import type { AnyRef, Ref } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { catalogItemView, categoryById, itemById } from '#projections/catalog.ts'
 import { timezoneOf } from '#projections/companies.ts'
+import { existing } from '#projections/define.ts'
 import { payableById, receivableById } from '#projections/finance.ts'
 import { customerById, supplierById } from '#projections/people.ts'
 
@@ -63,7 +64,16 @@ export function outboundOf(event: Envelope, next: Envelope | null): readonly Web
     (next?.type === 'CatalogItemUpdated' || next?.type === 'CatalogItemRevived') &&
     next.subject === event.subject &&
     next.request_id === event.request_id
+  if (event.type === 'PersonForgotten' || event.type === 'PersonForgettingQueued') return outboundOfPerson(event)
   return isToldByNext ? [] : (OUTBOUND[event.type as EventName] ?? [])
+}
+
+/** Who listens for changes only hears of it too. What is forgotten ahead of a queue is told with the queue. */
+function outboundOfPerson({ type, data }: Envelope): readonly WebhookEvent[] {
+  const { kind, parts = [] } = data as Pick<DataOf<'PersonForgotten'>, 'kind'> & { parts?: readonly string[] }
+  if (kind !== 'customer' && kind !== 'supplier') return []
+  if (type === 'PersonForgettingQueued') return [`${kind}.updated`]
+  return parts.includes('identity') ? [`${kind}.forgotten`, `${kind}.updated`] : []
 }
 
 /** What is left of a record that was deleted. */
@@ -86,7 +96,18 @@ function removedRef({ type, data }: Envelope): Ref<Removed> | null {
   return REMOVED[type as EventName]?.((data as { id: number }).id) ?? null
 }
 
-/** The rows that `dataOf` reads. */
+/** What is left of a person who was forgotten. */
+interface Forgotten {
+  readonly id: number
+  readonly external_id: string | null
+}
+
+const PERSONS: Partial<Record<WebhookEvent, (id: number) => Ref<Forgotten>>> = {
+  'customer.forgotten': customerById as (id: number) => Ref<Forgotten>,
+  'supplier.forgotten': supplierById as (id: number) => Ref<Forgotten>,
+}
+
+/** The rows that `dataOf` reads, beside that of the event's own record. */
 export function dataRefs(rows: Rows, event: Envelope): readonly AnyRef[] {
   const removed = removedRef(event)
   if (!removed) return []
@@ -98,9 +119,14 @@ export function dataRefs(rows: Rows, event: Envelope): readonly AnyRef[] {
 /**
  * JSON text of what an outbound event tells: `record`, what GET of the record answers (HOOK-9). Of a deleted record, which GET
  * does not answer, its entry in the deleted listing; of a changed item that was deactivated, its last state and `deleted_at`.
- * Null where there is nothing to tell.
+ * Of a forgotten person, which may be deleted too, its ids. Null where there is nothing to tell.
  */
 export function dataOf(name: WebhookEvent, rows: Rows, event: Envelope, record: string): string | null {
+  const person = PERSONS[name]?.((event.data as { id: number }).id)
+  if (person) {
+    const { id, external_id } = existing(rows, person)
+    return JSON.stringify({ id, external_id, forgotten_at: inZone(event.recorded_at, timezoneOf(rows)) })
+  }
   const ref = removedRef(event)
   const removed = ref && rows.get(ref)
   if (!removed) return record === '' ? null : record

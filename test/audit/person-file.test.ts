@@ -38,7 +38,12 @@ describe('all that is held of a person', () => {
     const first = (await sell(customer, cash)).body.data.id
     await company.post(`/sales/${first}/cancel`, { reason: 'Desistiu' })
     await sell(customer, cash)
-    await company.post('/finance/receivables', { customer_id: customer, description: 'Fiado', amount: '10.00', due_date: '2026-12-01' })
+    await company.post('/finance/receivables', {
+      customer_id: customer,
+      description: 'Fiado',
+      amount: '10.00',
+      due_date: '2026-12-01',
+    })
     await sell(null, cash)
     await company.call('PATCH', `/customers/${customer}`, { email: 'ana@example.com' })
     await company.call('DELETE', `/customers/${customer}`)

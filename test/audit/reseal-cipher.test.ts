@@ -23,7 +23,14 @@ describe('events of 0.1 that are sealed', () => {
   before(async () => {
     pool = createPool(database.url, { max: 2 })
     const store = createOutsideStore()
-    const account = { external_id: null, description: 'Fiado', amount: '10.00', due_date: '2026-12-01', origin: 'manual', sale_id: null }
+    const account = {
+      external_id: null,
+      description: 'Fiado',
+      amount: '10.00',
+      due_date: '2026-12-01',
+      origin: 'manual',
+      sale_id: null,
+    }
     const told: [type: string, subject: string, data: object][] = [
       ['ReceivableCreated', 'receivable/5', { id: 5, ...account, customer_id: 9, customer_name: 'Ana' }],
       ['ReceivableUpdated', 'receivable/5', { id: 5, changes: { customer_name: 'Ana Maria' } }],

@@ -54,7 +54,10 @@ describe('tillbook ledger reseal', function () {
     auditor = join(folder, 'auditor.pem')
     await writeFile(seals, (await tillbook(env(), 'ledger', 'seal', '--all')).stdout)
     await writeFile(auditor, (await tillbook(env(), 'ledger', 'public-key')).stdout)
-    await writeFile(join(folder, 'old.jsonl'), (await tillbook(env(), 'ledger', 'export', '--company', String(company.id))).stdout)
+    await writeFile(
+      join(folder, 'old.jsonl'),
+      (await tillbook(env(), 'ledger', 'export', '--company', String(company.id))).stdout,
+    )
   })
   after(async () => {
     await api?.close()
@@ -153,7 +156,9 @@ describe('tillbook ledger reseal', function () {
     it('leaves none in Postgres, and is served from there [PRIV-52] [PRIV-57]', async () => {
       const { code, stderr } = await run('ledger', 'reseal', '--to', server.url)
       expect(code, stderr).to.equal(0)
-      expect(server.all.filter(({ stream }: { stream: string }) => stream === streamOf(company.id))).to.have.length.above(CUSTOMERS)
+      expect(
+        server.all.filter(({ stream }: { stream: string }) => stream === streamOf(company.id)),
+      ).to.have.length.above(CUSTOMERS)
       expect((await run('ledger', 'verify')).stderr).to.include('These are not the ledgers that were resealed')
       const there = await tillbook(env({ EVENTSTORE_URL: server.url }), 'ledger', 'verify', '--json')
       expect(JSON.parse(there.stdout)[0]).to.include({ valid: true })

@@ -31,7 +31,15 @@ describe('tillbook person export', function () {
 
   it('refuses what names nobody [PRIV-50]', async () => {
     const asked = (subject: string) =>
-      tillbook({ DATABASE_URL: api.databaseUrl }, 'person', 'export', '--company', String(company.id), '--subject', subject)
+      tillbook(
+        { DATABASE_URL: api.databaseUrl },
+        'person',
+        'export',
+        '--company',
+        String(company.id),
+        '--subject',
+        subject,
+      )
     const [nobody, nothing] = [await asked('customer/999999999'), await asked('sale/1')]
     expect([nobody.code, nothing.code]).to.deep.equal([1, 1])
     expect(nobody.stderr).to.include('not_found')

@@ -1,14 +1,15 @@
 import { expect } from 'chai'
 import { z } from 'zod'
 import { EVENT_TYPES } from '#events/catalogue.ts'
-import { eventType, money, newVersion, personal, quantity, text } from '#events/define.ts'
+import { eventType, kindsOf, money, newVersion, personal, quantity, text } from '#events/define.ts'
 import { eventCatalogue } from '../../tools/event-catalogue.ts'
 
 describe('the event catalogue', () => {
   it('has every type with its version and subject', () => {
     const catalogue = eventCatalogue(EVENT_TYPES)
-    for (const [name, { version, subject }] of Object.entries(EVENT_TYPES)) {
-      expect(catalogue).to.include(`## ${name}\n\nVersion ${version}, subject \`${subject}/{id}\`.`)
+    for (const [name, type] of Object.entries(EVENT_TYPES)) {
+      const subjects = kindsOf(type).map((kind) => `\`${kind}/{id}\``)
+      expect(catalogue).to.include(`## ${name}\n\nVersion ${type.version}, subject ${subjects.join(', ')}.`)
     }
   })
 

@@ -45,8 +45,15 @@ export const by = (actor: string, event: NewEvent): Past => ({ ...event, actor }
 
 /** Rows that the events so far have made; what no event made is known to be absent. */
 export interface Scenario {
-  /** Runs a command, from the channel `api` and by key 1 unless told otherwise, on a ledger that may be ahead of the clock. Its events become part of the scenario. */
-  when<I>(command: Command<I>, input: I, origin?: Origin, actor?: string, aheadUntil?: string | null): Promise<Decided>
+  /** Runs a command, from the channel `api` and by key 1 unless told otherwise, on a ledger that may be ahead of the clock. Its events become part of the scenario; `found` is what its lookup finds. */
+  when<I>(
+    command: Command<I>,
+    input: I,
+    origin?: Origin,
+    actor?: string,
+    aheadUntil?: string | null,
+    found?: readonly unknown[],
+  ): Promise<Decided>
   /** Rows as a decision sees them, loaded as far as `refs` says. */
   rows(...refs: AnyRef[]): Promise<Rows>
   /** The record as the API shows it at a moment (UTC), that of the last event by default; null when it is gone. */
@@ -84,12 +91,13 @@ export async function given(...events: readonly Past[]): Promise<Scenario> {
   }
   for (const event of events) await happen(event)
   return {
-    async when(command, input, origin = 'api', actor = 'api_key/1', aheadUntil = null) {
+    async when(command, input, origin = 'api', actor = 'api_key/1', aheadUntil = null, found = []) {
       await load([...readModel.base, ...command.needs(input)])
       if (command.needsMore) await load(command.needsMore(rows, input))
       const nextId = lease(taken, command.ids?.(input) ?? {})
       const now = minute(revision + 1)
-      const decision = command.decide(rows, input, { companyId: COMPANY_ID, now, aheadUntil, origin, actor, nextId })
+      const at = { companyId: COMPANY_ID, now, aheadUntil, origin, actor, nextId, found }
+      const decision = command.decide(rows, input, at)
       if (!isRefusal(decision)) for (const event of decision.events) await happen({ ...event, origin, actor })
       return decided(decision)
     },

@@ -5,6 +5,7 @@ import type { LimitAnonymous } from '#http/middleware/anonymous-callers.ts'
 import { Problem } from '#http/problems.ts'
 import { type Representation, representationOf, sendRepresentation } from '#http/representation.ts'
 import type { Route } from '../route.ts'
+import { ForgottenRecord } from './envelopes.ts'
 import { GLOSSARY } from './glossary.ts'
 import { operationOf, tagOf, templateOf } from './operation.ts'
 import { webhooksOf } from './webhooks.ts'
@@ -52,6 +53,7 @@ export function contractOf(routes: readonly Route[]): oas31.OpenAPIObject {
       tags: [...new Set(routes.map(({ path }) => tagOf(path)))].map((tag) => ({ ...tag })),
       paths: pathsOf(routes),
       components: {
+        ...(routes.some(({ path }) => path.endsWith('/forget')) && { schemas: { ForgottenRecord } }),
         securitySchemes: {
           apiKey: {
             type: 'http',

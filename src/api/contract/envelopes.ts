@@ -35,6 +35,14 @@ const DeletedRecord = z.strictObject({ id: RecordId, external_id: NullableText, 
   examples: [{ id: 17, external_id: 'CLI-001', deleted_at: '2026-11-21T08:17:15.123-03:00' }],
 })
 
+/** What is told of a person who was forgotten, on webhooks alone. */
+export const ForgottenRecord = z
+  .strictObject({ id: RecordId, external_id: NullableText, forgotten_at: Timestamp })
+  .meta({
+    id: 'ForgottenRecord',
+    examples: [{ id: 17, external_id: 'CLI-001', forgotten_at: '2026-11-21T08:17:15.123-03:00' }],
+  })
+
 export const deletedPage = pageOf(DeletedRecord)
 
 /** The answer to a batch: the records as they now are, and an entry per item that failed. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { NEEDS } from '#commands/people/retention.ts'
 import { SCOPES } from '#domain/scopes.ts'
 import { messageOf, PROBLEM_CODES, type ProblemCode, statusOf } from '#http/problems.ts'
 import type { Route } from '../route.ts'
@@ -7,6 +8,9 @@ import { Amount, RecordId, ThreeDecimals } from './formats.ts'
 const Shortage = z.strictObject({ catalog_item_id: RecordId, requested: ThreeDecimals, available: ThreeDecimals })
 
 const Refused = z.strictObject({ causes: z.array(z.strictObject({ code: z.string(), description: z.string() })) })
+
+/** `until` is null of what needs the person for as long as it is open. */
+const Need = z.strictObject({ kind: z.enum(NEEDS), id: RecordId, until: z.iso.date().nullable() })
 
 /** The `details` of the codes that have some. */
 export const DETAILS = {
@@ -21,6 +25,12 @@ export const DETAILS = {
     conflicting_id: RecordId,
     /** Only present when the other record was deleted. */
     deleted: z.literal(true).optional(),
+  }),
+  person_forgotten: z.strictObject({ subject: z.string() }),
+  retention_required: z.strictObject({
+    until: z.iso.date().nullable(),
+    needed_by: z.array(Need).min(1),
+    count: z.int().positive(),
   }),
   payload_too_large: z.strictObject({ limit_bytes: z.int() }),
   validation_failed: z.strictObject({

@@ -154,6 +154,7 @@ function bodySchema(route: Route): z.ZodType {
 const SUCCESSES: Readonly<Record<number, string>> = {
   200: 'Sucesso.',
   201: 'Criado.',
+  202: 'Aceito: o que falta será feito no dia marcado.',
   204: 'Excluído; a resposta não tem corpo.',
   207: 'Parte dos itens foi recusada: `meta.errors` diz quais e por quê.',
 }
@@ -163,7 +164,7 @@ export function successStatuses(route: Route): number[] {
   if ('batch' in route) return [200, 207]
   if (route.reply === undefined) return [204]
   if ('read' in route || 'operate' in route || route.method === 'patch') return [200]
-  if ('status' in route && route.status === 200) return [200]
+  if ('status' in route && route.status) return [route.status].flat()
   return route.method === 'put' ? [200, 201] : [201]
 }
 
@@ -179,7 +180,7 @@ function successesOf(route: Route): ZodOpenApiResponsesObject {
   const response = (status: number): ZodOpenApiResponseObject => ({
     description: SUCCESSES[status] ?? '',
     headers: successHeaders(route.method),
-    ...(reply ? { content: { [JSON_TYPE]: { schema: reply } } } : {}),
+    ...(reply && status !== 204 ? { content: { [JSON_TYPE]: { schema: reply } } } : {}),
   })
   return {
     ...Object.fromEntries(successStatuses(route).map((status) => [status, response(status)])),

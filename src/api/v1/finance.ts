@@ -167,9 +167,9 @@ const accountFilters = {
 /** What both sides refuse; an account that a sale made is the point of sale's to keep. */
 const LOCKED = ['managed_by_pdv', 'already_settled'] as const
 const refusals = {
-  create: ['duplicate_resource'],
-  replace: LOCKED,
-  update: ['duplicate_resource', ...LOCKED],
+  create: ['duplicate_resource', 'person_forgotten'],
+  replace: ['person_forgotten', ...LOCKED],
+  update: ['duplicate_resource', 'person_forgotten', ...LOCKED],
   remove: LOCKED,
 } as const
 

@@ -2,11 +2,12 @@ import { z } from 'zod'
 import { CancelOrderInput } from '#commands/orders/cancel-order.ts'
 import { OrderInput, placeOrder } from '#commands/orders/place-order.ts'
 import { RefundInput } from '#commands/orders/refunds.ts'
+import { ForgetInput, forgetPerson } from '#commands/people/forget-person.ts'
 import { ONLINE_METHODS } from '#domain/online-payment.ts'
 import { DISPUTE_STATUSES, NOTIFICATION_OUTCOMES, ORDER_STATUSES } from '#domain/orders.ts'
 import { ExternalId, text } from '#domain/text.ts'
 import { ORDER_ALARMS } from '#events/orders.ts'
-import { pathId } from '#http/paths.ts'
+import { pathId, withId } from '#http/paths.ts'
 import { cancelWithProvider } from '#payments/cancel-order.ts'
 import { PayInput } from '#payments/pay-input.ts'
 import { payOrder } from '#payments/pay-order.ts'
@@ -107,6 +108,7 @@ const shownOrderExample = {
   refunded_at: null,
   cancelled_at: null,
   cancel_reason: null,
+  forgotten_at: null,
   created_at: '2026-11-21T08:17:15.123-03:00',
   updated_at: '2026-11-21T08:21:40.512-03:00',
 }
@@ -115,7 +117,7 @@ const OrderCustomer = z
   .strictObject({
     id: RecordId.nullable(),
     external_id: NullableText,
-    name: z.string(),
+    name: NullableText,
     email: NullableText,
     document: NullableText,
   })
@@ -225,6 +227,7 @@ const Order = z
     refunded_at: Timestamp.nullable(),
     cancelled_at: Timestamp.nullable(),
     cancel_reason: NullableText,
+    forgotten_at: Timestamp.nullable(),
     created_at: Timestamp,
     updated_at: Timestamp,
   })
@@ -334,7 +337,7 @@ export const orderRoutes: readonly Route[] = [
     body: OrderInput.meta({ id: 'OrderInput' }),
     example: orderExample,
     reply: singleOf(Order),
-    refusals: ['duplicate_resource'],
+    refusals: ['duplicate_resource', 'person_forgotten'],
     command: placeOrder,
     input: (_params, body) => body,
   }),
@@ -356,6 +359,23 @@ export const orderRoutes: readonly Route[] = [
       return cancelWithProvider(payments, { acting, idempotency, orderId, reason: body.reason ?? null })
     },
   }),
+  write({
+    method: 'post',
+    path: '/orders/:id/forget',
+    scope: 'orders:write',
+    operation: 'forgetOrder',
+    summary: 'Esquece os dados pessoais de quem comprou',
+    description:
+      'Não pode ser desfeito: nome, e-mail e documento do comprador e os dados de quem pagou passam a `null` em toda parte. Um pedido que espera pagamento ainda precisa deles: 409 `retention_required`.',
+    status: 200,
+    body: ForgetInput.omit({ queue: true }).meta({ id: 'ForgetOrderInput' }),
+    example: { ground: 'holder_request', reason: 'Protocolo 2026-118' },
+    reply: singleOf(Order),
+    refusals: ['retention_required'],
+    command: forgetPerson,
+    input: (params, body, { retentionYears: retention_years }) =>
+      withId(params, { kind: 'order' as const, ...body, retention_years }),
+  }),
   action({
     path: '/orders/:id/payments',
     scope: 'orders:write',
@@ -366,7 +386,7 @@ export const orderRoutes: readonly Route[] = [
     body: PayInput.meta({ id: 'PayInput' }),
     example: payExample,
     reply: singleOf(Order),
-    refusals: ['order_already_paid', 'payment_refused', 'provider_configuration_invalid'],
+    refusals: ['order_already_paid', 'person_forgotten', 'payment_refused', 'provider_configuration_invalid'],
     act({ acting, idempotency, params, body, ...payments }) {
       const orderId = pathId(params.id)
       if (orderId === null) return null

@@ -8,6 +8,7 @@ import {
   replaceCustomer,
   updateCustomer,
 } from '#commands/people/customers.ts'
+import { ForgetInput, forgetPerson } from '#commands/people/forget-person.ts'
 import {
   CreateSupplierInput,
   createSupplier,
@@ -20,6 +21,7 @@ import {
 import { bareTaxNumber } from '#domain/tax-number.ts'
 import { ExternalId, text } from '#domain/text.ts'
 import { PERSON_TYPES } from '#events/persons.ts'
+import { withId } from '#http/paths.ts'
 import type { CustomerObject, SupplierObject } from '#projections/people.ts'
 import {
   getCustomer,
@@ -31,7 +33,9 @@ import {
   listDeletedSuppliers,
   listSuppliers,
 } from '#queries/people.ts'
+import { singleOf } from '../contract/envelopes.ts'
 import { NullableText, RecordId, Timestamp } from '../contract/formats.ts'
+import { type Route, write } from '../route.ts'
 import { recordRoutes } from './record-routes.ts'
 
 /** A person as a request sends it. */
@@ -79,18 +83,25 @@ const Address = z
 const personShape = {
   id: RecordId,
   external_id: NullableText,
-  name: z.string(),
+  name: NullableText,
   person_type: z.enum(PERSON_TYPES),
   document: NullableText,
   phone: NullableText,
   email: NullableText,
   address: Address.nullable(),
   notes: NullableText,
+  forgotten_at: Timestamp.nullable(),
+  forgetting_due_on: z.iso.date().nullable(),
   created_at: Timestamp,
   updated_at: Timestamp,
 }
 
-const shownAt = { created_at: '2026-11-21T08:17:15.123-03:00', updated_at: '2026-11-21T08:17:15.123-03:00' }
+const shownAt = {
+  forgotten_at: null,
+  forgetting_due_on: null,
+  created_at: '2026-11-21T08:17:15.123-03:00',
+  updated_at: '2026-11-21T08:17:15.123-03:00',
+}
 
 /** The same persons as answers show them. */
 const shownCustomer = {
@@ -120,7 +131,31 @@ const filters = {
   external_id: ExternalId.optional(),
 }
 
-export const customerRoutes = recordRoutes({
+/** What a request to forget a person says. */
+const forgetExample = { ground: 'holder_request', reason: 'Protocolo 2026-118', queue: true }
+
+const Forget = ForgetInput.meta({ id: 'ForgetInput' })
+
+/** Forgets a person of a kind; both kinds take the same body. */
+const forgetRoute = (kind: 'customer' | 'supplier', name: string, one: string, record: z.ZodType) =>
+  write({
+    method: 'post',
+    path: `/${kind}s/:id/forget`,
+    scope: `${kind}s:write`,
+    operation: `forget${name}`,
+    summary: `Esquece os dados pessoais de ${one}`,
+    description:
+      'Não pode ser desfeito: nome, documento, endereço e contatos passam a `null` em toda parte, também no passado e no livro; valores e identificadores ficam. Enquanto um documento fiscal, uma conta em aberto ou um pedido não pago precisa da pessoa, a resposta é 409 `retention_required`; com `queue`, é 202: telefone, e-mail e observações são esquecidos já, e o resto no dia de `forgetting_due_on`. De um registro excluído a resposta é 204.',
+    status: [200, 202, 204],
+    body: Forget,
+    example: forgetExample,
+    reply: singleOf(record),
+    refusals: ['retention_required'],
+    command: forgetPerson,
+    input: (params, body, { retentionYears: retention_years }) => withId(params, { kind, ...body, retention_years }),
+  })
+
+const customerRecords = recordRoutes({
   path: '/customers',
   area: 'customers',
   one: 'um cliente',
@@ -130,8 +165,8 @@ export const customerRoutes = recordRoutes({
   examples: { whole: personExample, changes: { phone: '(11) 3333-4444', notes: null } },
   refusals: {
     create: ['duplicate_resource'],
-    replace: ['duplicate_resource'],
-    update: ['duplicate_resource'],
+    replace: ['duplicate_resource', 'person_forgotten'],
+    update: ['duplicate_resource', 'person_forgotten'],
   },
   filters,
   list: listCustomers,
@@ -144,7 +179,7 @@ export const customerRoutes = recordRoutes({
   remove: deleteCustomer,
 })
 
-export const supplierRoutes = recordRoutes({
+const supplierRecords = recordRoutes({
   path: '/suppliers',
   area: 'suppliers',
   one: 'um fornecedor',
@@ -154,8 +189,8 @@ export const supplierRoutes = recordRoutes({
   examples: { whole: supplierExample, changes: { phone: '(11) 3333-5555', notes: null } },
   refusals: {
     create: ['duplicate_resource'],
-    replace: ['duplicate_resource'],
-    update: ['duplicate_resource'],
+    replace: ['duplicate_resource', 'person_forgotten'],
+    update: ['duplicate_resource', 'person_forgotten'],
   },
   filters,
   list: listSuppliers,
@@ -167,3 +202,13 @@ export const supplierRoutes = recordRoutes({
   update: { body: SupplierChanges.meta({ id: 'SupplierChanges' }), command: updateSupplier },
   remove: deleteSupplier,
 })
+
+export const customerRoutes: readonly Route[] = [
+  ...customerRecords,
+  forgetRoute('customer', 'Customer', 'um cliente', Customer),
+]
+
+export const supplierRoutes: readonly Route[] = [
+  ...supplierRecords,
+  forgetRoute('supplier', 'Supplier', 'um fornecedor', Supplier),
+]

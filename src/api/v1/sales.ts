@@ -95,7 +95,7 @@ const paymentTypeExample = {
 }
 
 /** A customer or supplier as it was called when the record was made. */
-const Party = z.strictObject({ id: RecordId, external_id: NullableText, name: z.string() }).meta({ id: 'Party' })
+const Party = z.strictObject({ id: RecordId, external_id: NullableText, name: NullableText }).meta({ id: 'Party' })
 
 /** Fields of a line of a sale or an order. */
 export const lineShape = {
@@ -226,7 +226,7 @@ export const saleRoutes: readonly Route[] = [
     body: SaleInput.meta({ id: 'SaleInput' }),
     example: saleExample,
     reply: singleOf(Sale),
-    refusals: ['duplicate_resource', 'insufficient_stock', 'payment_mismatch'],
+    refusals: ['duplicate_resource', 'person_forgotten', 'insufficient_stock', 'payment_mismatch'],
     command: registerSale,
     input: (_params, body) => body,
   }),

@@ -42,7 +42,7 @@ export function observe(onAnswered: (call: Call) => void): RequestHandler {
     response.on('close', () =>
       onAnswered({
         method: METHODS.includes(method) ? method : 'other',
-        route: routeOf(response) ?? areaOf(originalUrl),
+        route: routeOf(response, originalUrl),
         status: response.writableFinished ? String(response.statusCode) : 'aborted',
         duration_seconds: (performance.now() - began) / 1000,
       }),
@@ -51,7 +51,9 @@ export function observe(onAnswered: (call: Call) => void): RequestHandler {
   }
 }
 
-const routeOf = (response: Response): string | undefined => response.locals.route as string | undefined
+/** The pattern of the route that a call has found, else the area of its path: in a path there may be names. */
+export const routeOf = (response: Response, url: string): string =>
+  (response.locals.route as string | undefined) ?? areaOf(url)
 
 function areaOf(url: string): string {
   const area = AREAS.find((one) => url === one || url.startsWith(`${one}/`) || url.startsWith(`${one}?`))

@@ -5,6 +5,7 @@ import { ProviderMisconfigured, ProviderUnavailable } from '#payments/provider-p
 import { isOutage } from '#postgres/outage.ts'
 import { sendProblem } from '../answer.ts'
 import { Problem, problemOfReason, statusOf } from '../problems.ts'
+import { routeOf } from './observe.ts'
 
 const RETRY_AFTER_SECONDS = '1'
 /** Who is sent away at once, and asks again at once, would take more of the processor than its share: it waits for the answer. */
@@ -31,7 +32,7 @@ export function problemHandler(log: LogError, answer: AnswerProblem = answerProb
     const problem = problemOf(error)
     // Both are for whoever runs the service to mend.
     if (problem.code === 'internal_error' || error instanceof ProviderMisconfigured)
-      log(`${request.method} ${request.path} failed`, error, response.locals.requestId)
+      log(`${request.method} ${routeOf(response, request.originalUrl)} failed`, error, response.locals.requestId)
     if (response.headersSent) {
       response.destroy()
       return

@@ -143,7 +143,12 @@ async function replayCompany(work: Work, companyId: number, revision: number): P
   const from = (built.get(companyId) ?? -1) + 1
   if (upTo < from) return
   const events = readNewest(work, streamOf(companyId), from)
-  const applied = await inTransaction(buildPool, (tx) => replay(tx, model, companyId, events, upTo, progressOf(work)))
+  const applied = await inTransaction(buildPool, (tx) =>
+    replay(tx, model, companyId, events, upTo, {
+      onApplied: progressOf(work),
+      ...(from > 0 && { erasesAfter: from - 1 }),
+    }),
+  )
   built.set(companyId, from + applied - 1)
   work.events += applied
 }

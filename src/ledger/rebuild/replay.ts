@@ -1,7 +1,13 @@
 import type { Envelope } from '../envelope.ts'
-import { project, type ReadModel, refsOf } from '../projection.ts'
-import type { BulkTransaction } from '../transaction.ts'
+import { erasuresOf, project, type ReadModel, refsOf } from '../projection.ts'
+import type { BulkTransaction, Transaction } from '../transaction.ts'
 import { createWorkingSet, type WorkingSet } from '../working-set.ts'
+
+interface ReplayOptions {
+  readonly onApplied?: (events: number) => void
+  /** By default nothing is read before it became unreadable. */
+  readonly erasesAfter?: number
+}
 
 /** Events read ahead, and applied with one load of the rows that they need. */
 const BATCH_EVENTS = 500
@@ -14,7 +20,8 @@ const KEPT_WEIGHT = 4_000
 /**
  * Applies one company's events up to a revision (inclusive) to tables that hold nothing of that company yet, or the state
  * just before the first of the events. Makes no answers and no deliveries. `onApplied` hears of events a few hundred at a
- * time. Returns how many were applied.
+ * time. What events after `erasesAfter` made unreadable may have been read before: it is erased from the tables. Returns how
+ * many were applied.
  */
 export async function replay(
   tx: BulkTransaction,
@@ -22,9 +29,10 @@ export async function replay(
   companyId: number,
   events: AsyncIterable<Envelope>,
   upToRevision: number,
-  onApplied: (events: number) => void = () => {},
+  { onApplied = () => {}, erasesAfter = Number.POSITIVE_INFINITY }: ReplayOptions = {},
 ): Promise<number> {
   let applied = 0
+  let erasing: ((tx: Transaction) => Promise<void>)[] = []
   let weight = 0
   let kept = createWorkingSet()
   let writing: Promise<unknown> = Promise.resolve()
@@ -35,9 +43,15 @@ export async function replay(
     writing.catch(() => {})
     kept = createWorkingSet()
     weight = 0
+    if (erasing.length === 0) return
+    // Before rows are loaded again.
+    await writing
+    for (const erase of erasing) await erase(tx)
+    erasing = []
   }
   for await (const batch of ahead(batchesOf(events, upToRevision))) {
     await applyBatch(tx, model, companyId, kept, batch)
+    for (const event of batch) if (event.revision > erasesAfter) erasing.push(...erasuresOf(model, companyId, event))
     applied += batch.length
     onApplied(batch.length)
     weight += batch.reduce((sum, event) => sum + weightOf(event), 0)

@@ -80,9 +80,10 @@ async function verifyOn(
   const { model, pace = async () => {} } = options
   const tables = model.projections.flatMap((projection) => [...projection.tables])
   await client.query([SETTINGS, ...tables.map((table) => tableDdl(table, 'pg_temp'))].join('\n'))
-  const work: Work = { client, options, companyId, done: -1 }
+  const work: Work = { client, options, companyId, done: -1, began: null }
   for (let passes = 0; ; passes++) {
     const head = await headOf(client, companyId)
+    work.began ??= head.revision
     if (head.version !== model.version) return { kind: 'other_version' }
     if (passes > 0 && head.revision - work.done <= NEARLY_DONE) break
     // What came meanwhile is applied without pauses: a company that never rests would not be caught up with.
@@ -100,6 +101,8 @@ interface Work {
   readonly companyId: number
   /** Revision up to which events have been applied. */
   done: number
+  /** Of the ledger when the first events were read; null before. */
+  began: number | null
 }
 
 /** How far the tables have come, and the version that they are of. */
@@ -127,7 +130,9 @@ async function apply(work: Work, upTo: number): Promise<void> {
   const { client, companyId, done } = work
   const { model } = work.options
   const events = readNewest(work.options, streamOf(companyId), done + 1)
-  const applied = await replay(transactionOn(client), model, companyId, events, upTo)
+  const applied = await replay(transactionOn(client), model, companyId, events, upTo, {
+    ...(work.began !== null && { erasesAfter: work.began }),
+  })
   if (applied !== upTo - done) throw new Error(`the ledger of company ${companyId} ends before its tables do`)
   work.done = upTo
 }

@@ -1,6 +1,7 @@
 import type { PoolClient } from 'pg'
 import type { IdKind } from '#domain/id-kinds.ts'
 import { Unavailable } from '#lib/unavailable.ts'
+import type { Lookup } from '../command.ts'
 import { streamOf } from '../envelope.ts'
 import { advance, clock, lock, type OpenLedger, open } from '../ledgers.ts'
 import { createKeychain, type Keychain, type PersonKeys } from '../person-keys.ts'
@@ -54,13 +55,15 @@ export async function attempt(
       set.want(companyId, refs)
       await pipelined(client, () => set.load(tx))
     }
+    const find = async (companyId: number, { values, ...statement }: Lookup) =>
+      (await tx.query(statement, [companyId, ...values])).rows
     const { model, reactors, newId } = options
     for (const request of group) {
       set.want(request.companyId, keyRefsOfFound(model, set.of(request.companyId), request))
     }
     if (set.isWanting()) await pipelined(client, () => set.load(tx))
     const keychain = createKeychain(options.keys.vault, newId)
-    const deciding = { model, reactors, newId, set, ids: lease, load, keychain }
+    const deciding = { tx, model, reactors, newId, set, ids: lease, load, find, keychain }
     const decided: Decided[] = []
     for (const request of group) {
       decided.push(await decideRequest(request, ledgers.get(request.companyId) as OpenLedger, deciding))
@@ -121,6 +124,11 @@ export async function begin(
   )
 }
 
+/** Does what is left to do by statements when the rows are written. */
+export async function finish(tx: Transaction, ledgers: readonly OpenLedger[]): Promise<void> {
+  for (const { finishing } of ledgers) for (const step of finishing) await step(tx)
+}
+
 /** Last round trip. Nothing that can refuse comes after the append. */
 async function commit(
   { store, keys }: AttemptOptions,
@@ -135,12 +143,19 @@ async function commit(
     expectedRevision: ledger.expectedRevision,
     commands: ledger.commands,
   }))
-  const rows = () => [...set.flush(tx), ...(changed.length > 0 ? [advance(tx, changed)] : [])]
-  if (store.transactional || appends.length === 0) {
+  const together = store.transactional || appends.length === 0
+  // Events may land though this transaction dies: what has sealed them must be there by then.
+  if (!together && keychain.made.length > 0) await keys.save(keychain.made)
+  const finishes = ledgers.some(({ finishing }) => finishing.length > 0)
+  if (finishes) {
+    await pipelined(client, () => set.flush(tx))
+    await finish(tx, ledgers)
+  }
+  const flush = () => (finishes ? [] : set.flush(tx))
+  const rows = () => [...flush(), ...(changed.length > 0 ? [advance(tx, changed)] : [])]
+  if (together) {
     return commitTogether(client, () => [...rows(), ...(appends.length > 0 ? [store.append(appends, tx)] : [])])
   }
-  // Events may land though this transaction dies: what has sealed them must be there by then.
-  if (keychain.made.length > 0) await keys.save(keychain.made)
   await pipelined(client, rows)
   try {
     await store.append(appends, tx)

@@ -2,12 +2,12 @@ import type { Pool } from 'pg'
 import { Unavailable } from '#lib/unavailable.ts'
 import { type Envelope, streamOf } from '../envelope.ts'
 import { advance, aheadUntil, clock, lock, lockIfFree, type OpenLedger, open } from '../ledgers.ts'
-import { ensure, project, refsOf, render } from '../projection.ts'
+import { ensure, erasuresOf, project, refsOf, render } from '../projection.ts'
 import { type Reacting, type Reactor, reactTo } from '../reactor.ts'
 import { type Reading, readNewest } from '../reading.ts'
 import { inTransaction, pipelined, type Transaction } from '../transaction.ts'
 import { createWorkingSet, type WorkingSet } from '../working-set.ts'
-import { type AttemptOptions, reportCommit } from './attempt.ts'
+import { type AttemptOptions, finish, reportCommit } from './attempt.ts'
 import { storeAnswer } from './idempotency.ts'
 
 export interface CatchUp extends Reading {
@@ -46,6 +46,7 @@ export async function catchUp(
     if (unanswered && isNextRequest) unanswered = await answer(unanswered, ledger, reacting)
     await ensure(reacting, ledger.companyId, refsOf(work.model, event))
     project(work.model, work.set.of(ledger.companyId), event)
+    ledger.finishing.push(...erasuresOf(work.model, ledger.companyId, event))
     await reactTo(event, next, ledger, reacting)
     applied.add(event.id)
     ledger.revision = event.revision
@@ -119,6 +120,7 @@ async function catchUpSome(options: CatchUpOptions, companyId: number, waits: bo
     const set = createWorkingSet()
     const applied = await catchUp(ledger, { ...options, tx, set }, EVENTS_PER_TRANSACTION)
     if (applied.size > 0) await pipelined(client, () => [...set.flush(tx), advance(tx, [ledger])])
+    await finish(tx, [ledger])
     return { applied: applied.size, ledger }
   })
   if (!done) return null

@@ -3,7 +3,9 @@ import { type Refusal, refuse } from '#domain/refusal.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 import { ANSWER_RETENTION_MS } from '../command.ts'
 import type { OpenLedger } from '../ledgers.ts'
+import { type Redaction, redactTexts } from '../redaction.ts'
 import { byPk, table } from '../table.ts'
+import type { Transaction } from '../transaction.ts'
 import type { Changes, Rows } from '../working-set.ts'
 
 /** What a caller sends so that a request which is sent again is done once. */
@@ -121,4 +123,24 @@ export function purgeAnswers(pool: Pool): Promise<number> {
        where created_at < now() - make_interval(secs => $1) limit $2 for update skip locked)`,
     [ANSWER_RETENTION_MS / 1000],
   )
+}
+
+/**
+ * Takes forgotten persons out of a company's stored answers: a repetition is answered with the same status, and with their
+ * fields null (PRIV-32). Looks at all that the company has stored in 24 hours.
+ */
+export async function wipeAnswers(tx: Transaction, companyId: number, redaction: Redaction): Promise<void> {
+  await redactTexts(tx, companyId, { find: FIND_ANSWERS, write: WRITE_ANSWERS, first: '' }, redaction)
+}
+
+const FIND_ANSWERS = {
+  name: 'find_answers_about',
+  text: `select key, body as text from idempotent_answers
+         where company_id = $1 and key > $3 and body ~ $2 order by key limit $4`,
+}
+
+const WRITE_ANSWERS = {
+  name: 'write_answers',
+  text: `update idempotent_answers a set body = new.text
+         from unnest($2::text[], $3::text[]) as new(key, text) where a.company_id = $1 and a.key = new.key`,
 }

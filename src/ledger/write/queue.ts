@@ -5,14 +5,16 @@ import { ShareTaken } from '#lib/unavailable.ts'
 export interface Queued {
   readonly companyId: number
   readonly invocations: readonly unknown[]
+  /** As a larger request: nobody else's write waits for it. */
+  readonly takesLong?: boolean
 }
 
 export interface QueueLimits {
-  /** Commands of one group; a larger request is a group by itself. */
+  /** Commands of one group; a request that is larger or takes long is a group by itself. */
   readonly groupCommands: number
   /** Groups under way at once, over disjoint companies. */
   readonly lanes: number
-  /** Requests larger than a group that are under way at once, beside those groups: nobody else's write waits for them. */
+  /** Such requests that are under way at once, beside those groups: nobody else's write waits for them. */
   readonly largeLanes: number
   /** Commands waiting, of all companies; one company's share is refused beyond (createSharedRoom). */
   readonly waitingCommands: number
@@ -41,6 +43,8 @@ export function createQueue<T extends Queued>(limits: QueueLimits, runGroup: (gr
   /** A request without commands counts as one, or nothing would bound how many wait; one beyond all bounds may wait alone. */
   const sizeOf = (item: Queued): number => Math.min(limits.waitingCommands, Math.max(1, item.invocations.length))
 
+  const isLarge = (item: Queued): boolean => item.takesLong === true || sizeOf(item) > limits.groupCommands
+
   function take(item: T): void {
     lines.take(item.companyId, item)
     room.give(item.companyId, sizeOf(item))
@@ -52,7 +56,7 @@ export function createQueue<T extends Queued>(limits: QueueLimits, runGroup: (gr
     let commands = 0
     for (const [companyId, item] of lines.firsts()) {
       if (commands >= limits.groupCommands) break
-      if (busyCompanies.has(companyId) || commands + sizeOf(item) > limits.groupCommands) continue
+      if (busyCompanies.has(companyId) || isLarge(item) || commands + sizeOf(item) > limits.groupCommands) continue
       take(item)
       group.push(item)
       commands += sizeOf(item)
@@ -62,7 +66,7 @@ export function createQueue<T extends Queued>(limits: QueueLimits, runGroup: (gr
 
   function takeLarge(): T[] {
     for (const [companyId, item] of lines.firsts()) {
-      if (busyCompanies.has(companyId) || sizeOf(item) <= limits.groupCommands) continue
+      if (busyCompanies.has(companyId) || !isLarge(item)) continue
       take(item)
       return [item]
     }

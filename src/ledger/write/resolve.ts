@@ -4,7 +4,7 @@ import { advance, type OpenLedger } from '../ledgers.ts'
 import type { EventStore } from '../port.ts'
 import { assertCommitted, pipelined, transactionOn } from '../transaction.ts'
 import { createWorkingSet } from '../working-set.ts'
-import { type AttemptOptions, begin, reportCommit } from './attempt.ts'
+import { type AttemptOptions, begin, finish, reportCommit } from './attempt.ts'
 import { catchUp } from './catch-up.ts'
 import { storeAnswer } from './idempotency.ts'
 import type { Decided, Request } from './unit-of-work.ts'
@@ -40,6 +40,7 @@ export async function findStored<R extends Doubtful>(
   }
   const moved = [...ledgers.values()].filter(({ revision, expectedRevision }) => revision > expectedRevision)
   await pipelined(client, () => [...set.flush(tx), ...(moved.length > 0 ? [advance(tx, moved)] : [])])
+  await finish(tx, [...ledgers.values()])
   assertCommitted(await client.query('commit'))
   reportCommit(options, ledgers.values())
   return found

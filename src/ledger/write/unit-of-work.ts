@@ -1,12 +1,19 @@
 import { PARTS, type Part } from '#domain/personal-data.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { createSlices } from '#lib/slices.ts'
-import { type Accepted, type Invocation, isRefusal, type OutcomeKind, type PrivateRow } from '../command.ts'
+import {
+  type Accepted,
+  type Invocation,
+  isRefusal,
+  type Lookup,
+  type OutcomeKind,
+  type PrivateRow,
+} from '../command.ts'
 import { type Envelope, hashOf, type IdempotencyRecord, type NewEvent, type Origin, streamOf } from '../envelope.ts'
 import { LedgerAhead, type OpenLedger } from '../ledgers.ts'
 import { type Keychain, keysOf } from '../person-keys.ts'
 import { ownersOf, sealData } from '../personal-fields.ts'
-import { ensure, project, type ReadModel, refsOf, render } from '../projection.ts'
+import { ensure, erasuresOf, project, type ReadModel, refsOf, render } from '../projection.ts'
 import { type Reacting, reactTo } from '../reactor.ts'
 import type { AnyRef } from '../table.ts'
 import type { Changes, Rows } from '../working-set.ts'
@@ -55,6 +62,8 @@ export interface Answer {
 
 export interface Deciding extends Reacting {
   readonly ids: IdLease
+  /** Rows of the company that a statement finds in the tables. */
+  find(companyId: number, lookup: Lookup): Promise<readonly unknown[]>
   readonly keychain: Keychain
 }
 
@@ -149,10 +158,14 @@ async function runCommand(
 ): Promise<{ result: CommandResult; events: readonly Envelope[]; privateRows: readonly PrivateRow[] }> {
   const rows = deciding.set.of(request.companyId)
   if (command.needsMore) await ensure(deciding, request.companyId, command.needsMore(rows, input))
+  const now = ledger.aheadUntil === null ? ledger.lastRecordedAt : ledger.now
+  const lookup = command.lookup?.(rows, input, now)
+  if (lookup && request.invocations.length > 1) throw new Error('a command that looks rows up is a request by itself')
   const newSubjects = new Set<string>()
   const decision = command.decide(rows, input, {
     companyId: request.companyId,
-    now: ledger.aheadUntil === null ? ledger.lastRecordedAt : ledger.now,
+    now,
+    found: lookup ? await deciding.find(request.companyId, lookup) : [],
     aheadUntil: ledger.aheadUntil,
     origin: request.origin,
     actor: request.actor,
@@ -174,6 +187,7 @@ async function runCommand(
   for (const [position, event] of events.entries()) {
     await ensure(deciding, request.companyId, refsOf(deciding.model, event))
     project(deciding.model, rows, event)
+    ledger.finishing.push(...erasuresOf(deciding.model, request.companyId, event))
     await reactTo(event, events[position + 1] ?? null, ledger, deciding)
   }
   for (const { table, row } of decision.privateRows) rows.put(table, row)

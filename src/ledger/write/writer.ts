@@ -32,6 +32,7 @@ export interface Writer {
 }
 
 interface Pending extends Doubtful {
+  readonly takesLong: boolean
   readonly resolve: (answer: Answer | Refusal) => void
   readonly reject: (error: unknown) => void
 }
@@ -52,7 +53,8 @@ export function createWriter(options: WriterOptions): Writer & { readonly waitin
   return {
     run: (request) =>
       new Promise((resolve, reject) => {
-        queue.push({ ...request, resolve, reject, inDoubt: [] })
+        const takesLong = request.invocations.some(({ command }) => command.lookup !== undefined)
+        queue.push({ ...request, takesLong, resolve, reject, inDoubt: [] })
       }),
     idle: () => queue.idle(),
     waiting: queue,

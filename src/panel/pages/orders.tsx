@@ -7,15 +7,17 @@ import type { OrderObject } from '#projections/orders.ts'
 import type { StoreObject } from '#projections/stores.ts'
 import { getOrder, listNotifications, type NotificationObject, orderListing } from '#queries/orders.ts'
 import { listInOrder, NEWEST_FIRST } from '#queries/records.ts'
-import { dateTime, dateTimeSeconds, decimal, money, percentage, quantity, taxNumber } from '../format.ts'
+import { dateTime, dateTimeSeconds, decimal, money, percentage, personName, quantity, taxNumber } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { choice, line, optionsOf } from '../forms/kinds.ts'
 import { link } from '../link.ts'
+import { PersonFileLinks } from '../person-file/links.tsx'
 import type { Page, PanelRoute, Visit } from '../route.ts'
 import { AsOfForm, History } from '../ui/history.tsx'
 import { type Column, List, listed, recordsIn, searched, Table } from '../ui/list.tsx'
 import { Actions, Badge, ButtonLink, Card, Facts, type State, StateBadge } from '../ui/parts.tsx'
 import { recordOf } from '../ui/record-pages.tsx'
+import { ForgetLink } from './forget-person.tsx'
 
 export const PATH = '/loja/pedidos'
 const ORDERS_OF_A_PAGE = 50
@@ -69,7 +71,7 @@ const Search = z.object({
 const columnsOf = (timezone: string): Column<OrderObject>[] => [
   { head: 'Pedido', cell: ({ id }) => <a href={link(`${PATH}/${id}`)}>{id}</a> },
   { head: 'Quando', cell: ({ created_at }) => dateTime(created_at, timezone) },
-  { head: 'Cliente', cell: ({ customer }) => customer.name },
+  { head: 'Cliente', cell: ({ customer }) => personName(customer.name) },
   { head: 'Total', cell: ({ total }) => money(total), isNumber: true },
   { head: 'Situação', cell: (order) => <OrderBadges order={order} /> },
   { head: 'Loja', cell: ({ store_alias }) => store_alias, isExtra: true },
@@ -126,9 +128,11 @@ async function showOrder(visit: Visit): Promise<Page | null> {
           {ALARMS[code]}
         </p>
       ))}
-      {!readModel.moment && isOpen(order) && (
+      {!readModel.moment && (
         <Actions>
-          <ButtonLink to={`${PATH}/${id}/cancelar`}>Cancelar pedido</ButtonLink>
+          {isOpen(order) && <ButtonLink to={`${PATH}/${id}/cancelar`}>Cancelar pedido</ButtonLink>}
+          <PersonFileLinks person={{ kind: 'order', id }} visit={visit} />
+          <ForgetLink visit={visit} record={order} to={`${PATH}/${id}`} />
         </Actions>
       )}
       <OrderFacts order={order} timezone={readModel.timezone} />
@@ -170,10 +174,17 @@ const OrderFacts = ({ order, timezone }: OrderProps) => {
                 ] as const)),
             [
               'Cliente',
-              customer.id === null ? customer.name : <a href={link(`/clientes/${customer.id}`)}>{customer.name}</a>,
+              customer.id === null ? (
+                personName(customer.name)
+              ) : (
+                <a href={link(`/clientes/${customer.id}`)}>{personName(customer.name)}</a>
+              ),
             ],
             ['E-mail', customer.email],
             ['CPF ou CNPJ', customer.document && taxNumber(customer.document)],
+            ...(order.forgotten_at === null
+              ? []
+              : ([['Dados pessoais esquecidos', time(order.forgotten_at)]] as const)),
           ]}
         />
       </Card>

@@ -21,9 +21,11 @@ import * as format from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { choice, email, line, namedOptions, paragraph, phone, taxNumber, zip } from '../forms/kinds.ts'
 import { link } from '../link.ts'
+import { PersonFileLinks } from '../person-file/links.tsx'
 import type { PanelRoute, Visit } from '../route.ts'
 import { type Column, searched } from '../ui/list.tsx'
-import { type RecordPages, recordPages } from '../ui/record-pages.tsx'
+import { type RecordPages, recordOf, recordPages } from '../ui/record-pages.tsx'
+import { ForgetLink, forgetPages } from './forget-person.tsx'
 
 /** Of a customer or a supplier. */
 type Person = CustomerObject
@@ -46,7 +48,7 @@ const PersonSearch = z.object({
 
 /** Columns of both lists; what a supplier has beside a customer stands after the name. */
 const personColumns = <P extends Person>(path: string, ...afterName: Column<P>[]): Column<P>[] => [
-  { head: 'Nome', cell: ({ id, name }) => <a href={link(`${path}/${id}`)}>{name}</a> },
+  { head: 'Nome', cell: ({ id, name }) => <a href={link(`${path}/${id}`)}>{format.personName(name)}</a> },
   ...afterName,
   { head: 'CPF ou CNPJ', cell: ({ document }) => document && format.taxNumber(document) },
   { head: 'Telefone', cell: ({ phone }) => phone && format.phone(phone), isExtra: true },
@@ -79,7 +81,7 @@ const personFields = (afterName: Fields = {}): Fields => ({
 type Facts = ReturnType<RecordPages<Person>['facts']>
 
 const personFacts = (person: Person, { readModel }: Visit, ...afterName: Facts): Facts => [
-  ['Nome', person.name],
+  ['Nome', format.personName(person.name)],
   ...afterName,
   ['Tipo de pessoa', PERSON_TYPE_NAMES[person.person_type]],
   ['CPF ou CNPJ', person.document && format.taxNumber(person.document)],
@@ -89,6 +91,8 @@ const personFacts = (person: Person, { readModel }: Visit, ...afterName: Facts):
   ['Código externo', person.external_id],
   ['Observações', person.notes],
   ['Cadastro', format.dateTime(person.created_at, readModel.timezone)],
+  ['Dados pessoais esquecidos', person.forgotten_at && format.dateTime(person.forgotten_at, readModel.timezone)],
+  ['O resto será esquecido', person.forgetting_due_on && `em ${format.day(person.forgetting_due_on)}`],
   ['Última alteração', format.dateTime(person.updated_at, readModel.timezone)],
 ]
 
@@ -100,6 +104,13 @@ function addressText(address: Person['address']): string | null {
     .filter(Boolean)
     .join(' · ')
 }
+
+/** Whether it may change: nobody does who is forgotten, or waits for it. */
+const isKept = ({ forgotten_at, forgetting_due_on }: Person): boolean =>
+  forgotten_at === null && forgetting_due_on === null
+
+const STAYS =
+  'Ficam as vendas, contas e valores, sem o nome, o número do cadastro e o código externo. Documentos fiscais emitidos pelo seu sistema fiscal não são alterados.'
 
 const customerPages = recordPages<CustomerObject>({
   path: '/clientes',
@@ -119,7 +130,14 @@ const customerPages = recordPages<CustomerObject>({
       ),
   },
   get: ({ readModel }, id) => getCustomer(readModel.pool, readModel.companyId, id),
-  nameOf: ({ name }) => name ?? '—',
+  nameOf: ({ name }) => format.personName(name),
+  isOpen: isKept,
+  actions: (customer, visit) => (
+    <>
+      <PersonFileLinks person={{ kind: 'customer', id: customer.id }} visit={visit} />
+      <ForgetLink visit={visit} record={customer} to={`/clientes/${customer.id}`} />
+    </>
+  ),
   facts: (customer, visit) => personFacts(customer, visit),
   fields: () => personFields(),
   create: { schema: CreateCustomerInput, command: createCustomer },
@@ -153,7 +171,14 @@ const supplierPages = recordPages<SupplierObject>({
       ),
   },
   get: ({ readModel }, id) => getSupplier(readModel.pool, readModel.companyId, id),
-  nameOf: ({ name }) => name ?? '—',
+  nameOf: ({ name }) => format.personName(name),
+  isOpen: isKept,
+  actions: (supplier, visit) => (
+    <>
+      <PersonFileLinks person={{ kind: 'supplier', id: supplier.id }} visit={visit} />
+      <ForgetLink visit={visit} record={supplier} to={`/fornecedores/${supplier.id}`} />
+    </>
+  ),
   facts: (supplier, visit) => personFacts(supplier, visit, ['Nome fantasia', supplier.trade_name]),
   fields: () => personFields({ trade_name: { label: 'Nome fantasia', kind: line, columns: 4 } }),
   create: { schema: CreateSupplierInput, command: createSupplier },
@@ -165,4 +190,27 @@ const supplierPages = recordPages<SupplierObject>({
   },
 })
 
-export const peoplePages: readonly PanelRoute[] = [...customerPages, ...supplierPages]
+const forgetting = [
+  ...forgetPages({
+    path: '/clientes/:id',
+    section: 'customers',
+    kind: 'customer',
+    goes: 'Vão-se nome, documento, endereço, telefone, e-mail e observações do cliente, e os dados de quem comprou nos pedidos dele.',
+    stays: STAYS,
+    canWait: true,
+    recordOf: (visit) =>
+      recordOf<CustomerObject>(visit, ({ readModel }, id) => getCustomer(readModel.pool, readModel.companyId, id)),
+  }),
+  ...forgetPages({
+    path: '/fornecedores/:id',
+    section: 'suppliers',
+    kind: 'supplier',
+    goes: 'Vão-se nome, nome fantasia, documento, endereço, telefone, e-mail e observações do fornecedor.',
+    stays: STAYS,
+    canWait: true,
+    recordOf: (visit) =>
+      recordOf<SupplierObject>(visit, ({ readModel }, id) => getSupplier(readModel.pool, readModel.companyId, id)),
+  }),
+]
+
+export const peoplePages: readonly PanelRoute[] = [...customerPages, ...supplierPages, ...forgetting]

@@ -6,10 +6,11 @@ import type { Refusal } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { UserObject } from '#projections/users.ts'
 import { getUser } from '#queries/users.ts'
-import { dateTime } from '../format.ts'
+import { dateTime, personName } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { choice, email, line, namedOptions } from '../forms/kinds.ts'
 import { link } from '../link.ts'
+import { PersonFileLinks } from '../person-file/links.tsx'
 import type { Page, PanelRoute, Redirect, Submission, Visit } from '../route.ts'
 import { ButtonForm } from '../ui/form.tsx'
 import { buttonRoute, formPages, runAndRedirect } from '../ui/form-pages.tsx'
@@ -17,6 +18,7 @@ import { History } from '../ui/history.tsx'
 import { Table } from '../ui/list.tsx'
 import { Actions, ButtonLink, Card, Facts, Secret, StateBadge } from '../ui/parts.tsx'
 import { recordOf } from '../ui/record-pages.tsx'
+import { ForgetLink, forgetPages } from './forget-person.tsx'
 
 export const ROLE_NAMES = { owner: 'Proprietário', clerk: 'Atendente' } as const
 
@@ -53,36 +55,42 @@ async function showUser(visit: Visit): Promise<Page | null> {
   const isActive = user.status === 'active'
   const hasJoined = isActive || user.status === 'inactive'
   const isSelf = user.id === visit.session.userId
+  const isForgotten = user.forgotten_at !== null
   const body = (
     <>
       <Actions>
-        <ButtonLink to={`${here}/editar`}>Editar</ButtonLink>
+        {!isForgotten && <ButtonLink to={`${here}/editar`}>Editar</ButtonLink>}
         {isSelf && <ButtonLink to="/conta/senha">Trocar senha</ButtonLink>}
-        {!hasJoined && <ButtonForm visit={visit} to={`${here}/convidar`} label="Enviar convite de novo" />}
+        {!hasJoined && !isForgotten && (
+          <ButtonForm visit={visit} to={`${here}/convidar`} label="Enviar convite de novo" />
+        )}
         {user.status === 'invited' && <ButtonForm visit={visit} to={`${here}/desativar`} label="Cancelar convite" />}
-        {hasJoined && !isSelf && (
+        {hasJoined && !isSelf && !isForgotten && (
           <ButtonForm
             visit={visit}
             to={`${here}/${isActive ? 'desativar' : 'reativar'}`}
             label={isActive ? 'Desativar' : 'Reativar'}
           />
         )}
+        <PersonFileLinks person={{ kind: 'user', id: user.id }} visit={visit} />
+        {!isSelf && <ForgetLink visit={visit} record={user} to={here} />}
       </Actions>
       <Card title="Dados">
         <Facts
           facts={[
-            ['Nome', user.name],
+            ['Nome', personName(user.name)],
             ['E-mail', user.email],
             ['Papel', ROLE_NAMES[user.role]],
             ['Situação', <UserBadge status={user.status} />],
             ['Cadastro', dateTime(user.created_at, visit.readModel.timezone)],
+            ['Dados pessoais esquecidos', user.forgotten_at && dateTime(user.forgotten_at, visit.readModel.timezone)],
           ]}
         />
       </Card>
       {await History({ visit, subject: `user/${user.id}` })}
     </>
   )
-  return { title: user.name ?? '—', body }
+  return { title: personName(user.name), body }
 }
 
 /**
@@ -149,7 +157,7 @@ export const userPages: readonly PanelRoute[] = [
     ...at,
     path: `${ONE}/editar`,
     subject: userOf,
-    title: (user) => `Editar ${user.name}`,
+    title: (user) => `Editar ${personName(user.name)}`,
     label: 'Salvar',
     back: ({ id }) => `${USERS_PATH}/${id}`,
     fields: () => ({ name, role }),
@@ -180,6 +188,17 @@ export const userPages: readonly PanelRoute[] = [
   }),
 ]
 
+/** Of a user who has left. */
+export const userForgetting = forgetPages({
+  path: ONE,
+  section: 'settings',
+  kind: 'user',
+  goes: 'Vão-se nome e e-mail do usuário, que deixa de entrar na empresa.',
+  stays: 'Fica registrado o que fez, com o número do usuário.',
+  canWait: false,
+  recordOf: userOf,
+})
+
 export const UserTable = ({ users }: { readonly users: readonly UserObject[] }) => (
   <>
     <Table
@@ -187,7 +206,7 @@ export const UserTable = ({ users }: { readonly users: readonly UserObject[] }) 
       rows={users}
       empty="Nenhum usuário ainda."
       columns={[
-        { head: 'Nome', cell: ({ id, name }) => <a href={link(`${USERS_PATH}/${id}`)}>{name}</a> },
+        { head: 'Nome', cell: ({ id, name }) => <a href={link(`${USERS_PATH}/${id}`)}>{personName(name)}</a> },
         { head: 'E-mail', cell: ({ email }) => email },
         { head: 'Papel', cell: ({ role }) => ROLE_NAMES[role] },
         { head: 'Situação', cell: ({ status }) => <UserBadge status={status} /> },

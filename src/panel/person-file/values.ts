@@ -1,6 +1,12 @@
 import * as format from '../format.ts'
 
-const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
+const ESCAPES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
 
 export const escaped = (text: string): string => text.replace(/[&<>"']/g, (character) => ESCAPES[character] as string)
 
@@ -71,7 +77,17 @@ const LABELS: Readonly<Record<string, string>> = {
   last_used_at: 'Usado em',
 }
 
-const MONEY = new Set(['amount', 'unit_price', 'subtotal', 'discount', 'delivery_fee', 'surcharge', 'total', 'net', 'price'])
+const MONEY = new Set([
+  'amount',
+  'unit_price',
+  'subtotal',
+  'discount',
+  'delivery_fee',
+  'surcharge',
+  'total',
+  'net',
+  'price',
+])
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/
 const DAY = /^\d{4}-\d\d-\d\d$/
 const DECIMAL = /^-?\d+\.\d{2}$/

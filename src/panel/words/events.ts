@@ -87,6 +87,8 @@ export const EVENTS: Readonly<Record<EventName, string>> = {
   OrderRefundCompleted: 'Devolução feita',
   CommissionSplit: 'Comissão dividida',
   CommissionReversed: 'Comissão estornada',
+  PersonForgotten: 'Dados pessoais esquecidos',
+  PersonForgettingQueued: 'Esquecimento marcado',
 }
 
 /** Of a stored event, whose type may be one that only a newer version knows. */

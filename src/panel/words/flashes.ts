@@ -27,6 +27,8 @@ export const FLASHES = {
   'link-enviado': 'Se alguém usa o Tillbook com este e-mail, enviamos um endereço para escolher outra senha.',
   desativado: 'Usuário desativado.',
   reativado: 'Usuário reativado.',
+  esquecida: 'Dados pessoais esquecidos.',
+  'esquecimento-marcado': 'O que podia ser esquecido já foi; o resto, no dia marcado.',
   'loja-ligada': 'Loja ligada.',
   'loja-desligada': 'Loja desligada.',
   saiu: 'Você saiu do painel.',

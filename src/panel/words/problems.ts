@@ -30,6 +30,7 @@ const REFUSAL_TEXTS: Partial<Record<Refusal['refused'], string>> = {
   validation_failed: 'Há campos a corrigir.',
   idempotency_key_reuse: 'Este formulário já foi enviado com outros dados. Abra a página de novo e repita.',
   managed_by_pdv: 'Este registro é mantido por uma venda e não pode ser alterado aqui.',
+  person_forgotten: 'Os dados pessoais deste registro foram esquecidos: ele não muda mais.',
   duplicate_resource: 'Já existe um registro com este valor.',
 }
 

@@ -7,6 +7,7 @@ import { ID_KINDS } from '#domain/id-kinds.ts'
 import { addDays, CalendarDate, startOfDay } from '#domain/instant.ts'
 import { describeIssues } from '#domain/validation.ts'
 import { EVENT_TYPES, type EventName } from '#events/catalogue.ts'
+import { kindsOf } from '#events/define.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 import { dateTimeSeconds } from '../../format.ts'
 import { type Fields, filledWith } from '../../forms/form.ts'
@@ -69,7 +70,7 @@ function filtersOf(
 }
 
 const typesAbout = (kind: string): EventName[] =>
-  (Object.keys(EVENT_TYPES) as EventName[]).filter((name) => EVENT_TYPES[name].subject === kind)
+  (Object.keys(EVENT_TYPES) as EventName[]).filter((name) => kindsOf(EVENT_TYPES[name]).includes(kind))
 
 /** The ledger as a time line, the newest first. */
 async function showTimeline(visit: Visit): Promise<Page> {

@@ -29,7 +29,7 @@ import {
   sumAccounts,
 } from '#queries/finance/accounts.ts'
 import { customerListing, supplierListing } from '#queries/people.ts'
-import { dateTime, day, money } from '../../format.ts'
+import { dateTime, day, money, personName } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
 import { amount, choice, date, line, namedOptions } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
@@ -58,10 +58,14 @@ const Search = z.object({
   cursor: z.string().optional(),
 })
 
+/** None where the account names nobody. */
+const partyName = ({ id, name }: { readonly id: number | null; readonly name: string | null }): string | null =>
+  id === null ? name : personName(name)
+
 const columnsOf = <P,>({ path, party }: AccountPages<P>): Column<Account<P>>[] => [
   { head: 'Descrição', cell: ({ id, description }) => <a href={link(`${path}/${id}`)}>{description}</a> },
   { head: 'Vencimento', cell: ({ due_date }) => day(due_date) },
-  { head: party.label, cell: (account) => party.of(account).name, isExtra: true },
+  { head: party.label, cell: (account) => partyName(party.of(account)), isExtra: true },
   { head: 'Valor', cell: (account) => money(account.amount), isNumber: true },
   { head: 'Situação', cell: (account) => <AccountBadge account={account} /> },
 ]
@@ -95,7 +99,7 @@ const factsOf = <P,>(
     ['Situação', <AccountBadge key="status" account={account} />],
     ['Valor', money(account.amount)],
     ['Vencimento', day(account.due_date)],
-    [party.label, id === null ? name : <a href={link(`${party.path}/${id}`)}>{name}</a>],
+    [party.label, id === null ? name : <a href={link(`${party.path}/${id}`)}>{personName(name)}</a>],
     ['Origem', originOf(account)],
     ['Código externo', account.external_id],
     ['Liquidada em', account.paid_at && dateTime(account.paid_at, readModel.timezone)],

@@ -75,7 +75,12 @@ function factsOf(sale: SaleObject, { has_customer }: SaleTraces, timezone: strin
     ['Registrada em', dateTime(sale.created_at, timezone)],
     [
       'Cliente',
-      customer && has_customer ? <a href={link(`/clientes/${customer.id}`)}>{customer.name}</a> : customer?.name,
+      customer &&
+        (has_customer ? (
+          <a href={link(`/clientes/${customer.id}`)}>{format.personName(customer.name)}</a>
+        ) : (
+          format.personName(customer.name)
+        )),
     ],
     ['Origem', ORIGINS[sale.origin]],
     ['Código externo', sale.external_id],
@@ -228,6 +233,8 @@ function warningText(
       return `O cliente ${seen}, que o caixa informou, não existe.`
     case 'customer_deleted':
       return `O cliente ${seen} está excluído.`
+    case 'customer_forgotten':
+      return `Os dados do cliente ${seen} foram esquecidos.`
     case 'product_unknown':
       return `O produto ${product_id} não existe no catálogo.`
     case 'payment_type_unknown':

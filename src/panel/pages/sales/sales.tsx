@@ -4,7 +4,7 @@ import { ExternalId } from '#domain/text.ts'
 import { QueryId } from '#http/query-values.ts'
 import { FISCAL_STATES, type SaleObject } from '#projections/sales.ts'
 import { listLatestSales } from '#queries/sales/sales.ts'
-import { dateTime, money } from '../../format.ts'
+import { dateTime, money, personName } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
 import { choice, date, integer, line, namedOptions, optionsOf } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
@@ -51,7 +51,7 @@ const Search = z.object({
 const columnsFor = (timezone: string): Column<SaleObject>[] => [
   { head: 'Nº', cell: ({ id }) => <a href={link(`/vendas/${id}`)}>{id}</a> },
   { head: 'Quando', cell: ({ sold_at }) => dateTime(sold_at, timezone) },
-  { head: 'Cliente', cell: ({ customer }) => customer?.name, isExtra: true },
+  { head: 'Cliente', cell: ({ customer }) => customer && personName(customer.name), isExtra: true },
   { head: 'Situação', cell: ({ status }) => <SaleBadge status={status} /> },
   { head: 'Total', cell: ({ total }) => money(total), isNumber: true },
   { head: 'Origem', cell: ({ origin }) => ORIGINS[origin], isExtra: true },

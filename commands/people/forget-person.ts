@@ -1,0 +1,179 @@
+import { z } from 'zod'
+import { addYears, dateInZone, startOfDay } from '#domain/instant.ts'
+import { PARTS, type PersonKind } from '#domain/personal-data.ts'
+import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
+import { text } from '#domain/text.ts'
+import { type DataOf, event } from '#events/catalogue.ts'
+import { FORGETTING_GROUNDS, type ForgettingGround } from '#events/persons.ts'
+import { accept, command, type Decision, type DecisionContext } from '#ledger/command.ts'
+import type { NewEvent } from '#ledger/envelope.ts'
+import type { AnyRef } from '#ledger/table.ts'
+import type { Rows } from '#ledger/working-set.ts'
+import { ownCompany, timezoneOf } from '#projections/companies.ts'
+import { forgettingOf } from '#projections/forgettings.ts'
+import { orderById } from '#projections/orders.ts'
+import { customerById, supplierById } from '#projections/people.ts'
+import { userById } from '#projections/users.ts'
+import { isLastOwner } from '../users.ts'
+import { type Holding, holdingStatement } from './retention.ts'
+
+/** Grounds that somebody can name: the last one is the service's own. */
+const ASKED = FORGETTING_GROUNDS.filter((ground) => ground !== 'restored_backup')
+
+/** The body of POST /customers/{id}/forget. With `queue`, what is still needed is forgotten later, and the rest at once. */
+export const ForgetInput = z.strictObject({
+  ground: z.enum(ASKED),
+  /** As a reference to the request: it is kept, so it must not name the person. */
+  reason: text(200).nullish(),
+  queue: z.boolean().nullish(),
+})
+
+/** A person, and for how many years after its authorization a fiscal document needs one. */
+interface Named {
+  readonly kind: PersonKind
+  readonly id: number
+  readonly retention_years: number
+}
+
+export interface ForgetPerson extends Named {
+  readonly ground: ForgettingGround
+  readonly reason?: string | null | undefined
+  readonly queue?: boolean | null | undefined
+}
+
+/** What all records that are about a person have. */
+interface PersonRecord {
+  readonly deleted_at?: string | null
+  readonly doc: { readonly forgotten_at: string | null }
+}
+
+const REFS: Readonly<Record<PersonKind, (id: number) => AnyRef>> = {
+  customer: customerById,
+  supplier: supplierById,
+  user: userById,
+  order: orderById,
+}
+
+const recordOf = (rows: Rows, { kind, id }: Named): Readonly<PersonRecord> | null => rows.get(REFS[kind](id))
+
+const needs = ({ kind, id }: Named) => [ownCompany, REFS[kind](id), forgettingOf(`${kind}/${id}`)]
+
+/** The oldest document that the law still looks at was authorized on this day or later. */
+const lookup = (rows: Rows, { kind, id, retention_years }: Named, now: string) => {
+  const zone = timezoneOf(rows)
+  return {
+    ...holdingStatement(kind),
+    values: [id, startOfDay(addYears(dateInZone(now, zone), -retention_years), zone)],
+  }
+}
+
+/**
+ * Forgets a person for good (PRIV-1): keys end, amounts and identifiers stay. Refused with `retention_required` while records
+ * need the identity, unless it may wait for them: then the rest is forgotten at once (PRIV-4). Again, it changes nothing.
+ */
+export const forgetPerson = command<ForgetPerson>({
+  needs,
+  lookup,
+  decide(rows, input, context) {
+    const { kind, id, reason = null } = input
+    const record = recordOf(rows, input)
+    if (!record) return refuse('not_found')
+    const subject = `${kind}/${id}`
+    if (record.doc.forgotten_at !== null) return accept(record.deleted_at ? 'deleted' : 'unchanged', subject)
+    const isRestored = input.ground === 'restored_backup'
+    const refusal = kind === 'user' && !isRestored ? userRefusal(rows, id, context) : null
+    if (refusal) return refusal
+    const why = { ...input, reason }
+    const holding = holdingOf(rows, input, context)
+    if (holding.count === 0 || (isRestored && !input.queue)) return forget(record, why, holding, rows)
+    if (!input.queue) return refuse('retention_required', detailsOf(holding))
+    // A deleted record is not shown.
+    const waiting = record.deleted_at ? 'deleted' : 'queued'
+    if (rows.get(forgettingOf(subject))?.due_on) return accept(waiting, subject)
+    const { until, finished_orders, today } = holding
+    return accept(waiting, subject, [
+      event('PersonForgotten', {
+        ...toldOf(why),
+        parts: ['contact'],
+        subjects: [subject, ...finished_orders.map((order) => `order/${order}`)],
+      }),
+      event('PersonForgettingQueued', { ...toldOf(why), due_on: until ?? today }),
+    ])
+  },
+})
+
+/**
+ * Does what was queued, from its day on, as the service itself: what needs the person by then is looked for again, and
+ * postpones it; what has no date is waited for (PRIV-5).
+ */
+export const forgetDue = command<Named>({
+  needs,
+  lookup,
+  decide(rows, input, context) {
+    const { kind, id } = input
+    const subject = `${kind}/${id}`
+    const record = recordOf(rows, input)
+    const queued = rows.get(forgettingOf(subject))
+    if (!record) return refuse('not_found')
+    const { today, until, ...holding } = holdingOf(rows, input, context)
+    if (!queued?.due_on || queued.due_on > today) return accept('unchanged', subject)
+    const why = { kind, id, ground: queued.ground, reason: queued.reason }
+    if (holding.count === 0) return forget(record, why, holding, rows)
+    if (until === null || until <= today) return accept('unchanged', subject)
+    return accept('updated', subject, [event('PersonForgettingQueued', { ...why, due_on: until })])
+  },
+})
+
+type Why = Omit<DataOf<'PersonForgettingQueued'>, 'due_on'>
+
+const toldOf = ({ kind, id, ground, reason }: Why): Why => ({ kind, id, ground, reason })
+
+function forget(
+  record: PersonRecord,
+  why: Why,
+  { finished_orders }: Pick<Holding, 'finished_orders'>,
+  rows: Rows,
+): Decision {
+  const subject = `${why.kind}/${why.id}`
+  const subjects = [subject, ...finished_orders.map((order) => `order/${order}`)]
+  const forgotten = event('PersonForgotten', { ...toldOf(why), parts: [...PARTS], subjects })
+  const before = why.kind === 'user' ? shutOut(rows, why.id) : []
+  return accept(record.deleted_at ? 'deleted' : 'updated', subject, [...before, forgotten])
+}
+
+/** Whoever is forgotten no longer logs in. */
+function shutOut(rows: Rows, id: number): NewEvent[] {
+  const status = rows.get(userById(id))?.doc.status
+  if (status === 'active') return [event('UserDeactivated', { id })]
+  return status === 'invited' ? [event('UserInvitationCancelled', { id })] : []
+}
+
+/** As of a deactivation: nobody does it to themselves, and an owner is left (USER-4). */
+function userRefusal(rows: Rows, id: number, { actor }: DecisionContext): Refusal | null {
+  if (actor === `user/${id}`) return invalid('id', 'não pode ser o próprio usuário')
+  return isLastOwner(rows, id) ? refuse('last_owner') : null
+}
+
+interface Dated extends Omit<Holding, 'needs'> {
+  readonly needed_by: readonly { kind: string; id: number; until: string | null }[]
+  /** The first day on which no document needs the person any more; null where none does, or there is none. */
+  readonly until: string | null
+  /** The company's day. */
+  readonly today: string
+}
+
+function holdingOf(rows: Rows, { retention_years }: Named, { found, now }: DecisionContext): Dated {
+  const [{ needs, count, finished_orders }] = found as [Holding]
+  const zone = timezoneOf(rows)
+  const dated = needs.map(({ kind, id, since }) => ({
+    kind,
+    id,
+    until: since && addYears(dateInZone(new Date(since).toISOString(), zone), retention_years, 1),
+  }))
+  const until = dated
+    .map((need) => need.until)
+    .reduce((last, day) => (day !== null && day > (last ?? '') ? day : last), null)
+  return { count, finished_orders, needed_by: dated, until, today: dateInZone(now, zone) }
+}
+
+const detailsOf = ({ until, needed_by, count }: Dated) => ({ until, needed_by, count })

@@ -1,0 +1,83 @@
+import type { PersonKind } from '#domain/personal-data.ts'
+import { IS_OPEN } from '#projections/finance.ts'
+import { IS_DOCUMENTED } from '#projections/sales.ts'
+
+export const NEEDS = ['sale', 'receivable', 'payable', 'order'] as const
+
+/** A record that needs a person's identity. */
+export interface Need {
+  readonly kind: (typeof NEEDS)[number]
+  readonly id: number
+  /** Of a sale: when its fiscal document was authorized (UTC); null of what has no date while it is open. */
+  readonly since: string | null
+}
+
+/** What a person is needed for, and what else is about the person. */
+export interface Holding {
+  /** The first of each kind: sales from the newest document on, the others by id. */
+  readonly needs: readonly Need[]
+  readonly count: number
+  /** Orders of the person that are not forgotten, without those that wait for a payment. */
+  readonly finished_orders: readonly number[]
+}
+
+/** Records of each kind that are told: the date is of the first, and somebody who sees to them finds the others. */
+const TOLD = 10
+
+/** SQL of the needs of a kind, and of how many there are. */
+interface Source {
+  readonly kind: Need['kind']
+  readonly from: string
+  readonly since: string
+  readonly order: string
+}
+
+const sales: Source = {
+  kind: 'sale',
+  from: `sales where company_id = $1 and customer_id = $2 and documented_at >= $3 and ${IS_DOCUMENTED}`,
+  since: 'documented_at',
+  order: 'documented_at desc',
+}
+const accounts = (kind: 'receivable' | 'payable'): Source => ({
+  kind,
+  from: `${kind}s where company_id = $1 and party_id = $2 and ${IS_OPEN}`,
+  since: 'null',
+  order: 'id',
+})
+const orders = (column: 'customer_id' | 'id'): Source => ({
+  kind: 'order',
+  from: `orders where company_id = $1 and ${column} = $2 and status = 'pending'`,
+  since: 'null',
+  order: 'id',
+})
+
+const SOURCES: Readonly<Record<PersonKind, readonly Source[]>> = {
+  customer: [sales, accounts('receivable'), orders('customer_id')],
+  supplier: [accounts('payable')],
+  user: [],
+  order: [orders('id')],
+}
+
+const needsOf = ({ kind, from, since, order }: Source): string =>
+  `(select '${kind}' as kind, id, ${since}::timestamptz as since from ${from} order by ${order} limit ${TOLD})`
+
+const countOf = ({ from }: Source): string => `(select count(*) from ${from})`
+
+const FINISHED = `select id from orders
+  where company_id = $1 and customer_id = $2 and status <> 'pending' and doc->>'forgotten_at' is null order by id`
+
+/** The statement that finds what a person of a kind ($2) is needed for, by documents since a time ($3, UTC): one `Holding`. */
+export function holdingStatement(kind: PersonKind): { name: string; text: string } {
+  const sources = SOURCES[kind]
+  const needs = sources.length > 0 ? sources.map(needsOf).join(' union all ') : 'select null, null, null where false'
+  const count = sources.length > 0 ? sources.map(countOf).join(' + ') : '0'
+  const finished = kind === 'customer' ? FINISHED : 'select 0 where false'
+  return {
+    name: `holding_of_${kind}`,
+    text: `select (select coalesce(json_agg(json_build_object('kind', kind, 'id', id, 'since', since)), '[]')
+                   from (${needs}) n(kind, id, since)) as needs,
+                  (${count})::int as count,
+                  array(${finished}) as finished_orders
+           where $2::bigint is not null and $3::timestamptz is not null`,
+  }
+}

@@ -1,0 +1,106 @@
+import type { DataOf } from '#events/catalogue.ts'
+import { byPk, table } from '#ledger/table.ts'
+import type { Transaction } from '#ledger/transaction.ts'
+import { companyOf } from './companies.ts'
+import { projection } from './define.ts'
+
+type Queued = DataOf<'PersonForgettingQueued'>
+
+/** What waits to be forgotten of a person, by its subject (`customer/9`). */
+export interface ForgettingRow extends Pick<Queued, 'ground' | 'reason'> {
+  company_id: number
+  subject: string
+  /** A day of the company's calendar; null once it is done. */
+  due_on: string | null
+}
+
+const forgettings = table<ForgettingRow>('forgettings', {
+  columns: { company_id: 'bigint', subject: 'text', due_on: 'date', ground: 'text', reason: 'text' },
+  keys: { pk: ['company_id', 'subject'] },
+  indexes: ['(due_on, company_id, subject) where due_on is not null'],
+})
+
+export const forgettingOf = (subject: string) => byPk(forgettings, subject)
+
+export const forgettingsProjection = projection('forgettings', [forgettings], {
+  PersonForgettingQueued: {
+    refs: ({ subject }) => [forgettingOf(subject)],
+    apply(rows, { subject, data: { due_on, ground, reason } }) {
+      rows.put(forgettings, { company_id: companyOf(rows).company_id, subject, due_on, ground, reason })
+    },
+  },
+  PersonForgotten: {
+    refs: ({ subject }) => [forgettingOf(subject)],
+    apply(rows, { subject, data: { parts } }) {
+      const queued = rows.get(forgettingOf(subject))
+      if (queued && parts.includes('identity')) rows.put(forgettings, { ...queued, due_on: null })
+    },
+  },
+})
+
+/** Rows that a statement changes at most: the ledger is locked meanwhile, and no statement may take long. */
+const BATCH_ROWS = 2_000
+
+/** Where rows of a table hold the name of a person who has an id in a column; both expressions are of JSON text. */
+interface NamedIn {
+  readonly table: 'sales' | 'receivables' | 'payables'
+  readonly idColumn: 'customer_id' | 'party_id'
+  /** The part of the row's `doc` that holds the name, and the same without it. */
+  readonly part: string
+  readonly nameless: string
+  /** SQL of whether there is a name. */
+  readonly isNamed: string
+}
+
+/** The statement that takes the name of a person ($2) from rows beyond an id ($3). Documents stay the same bytes otherwise, as a replay makes them. */
+const statementOf = ({ table, idColumn, part, nameless, isNamed }: NamedIn) => ({
+  name: `erase_names_of_${table}`,
+  text: `with batch as (
+           select id from ${table} where company_id = $1 and ${idColumn} = $2 and id > $3 order by id limit ${BATCH_ROWS}
+         ), erased as (
+           update ${table} t set doc = replace(t.doc::text, ${part}, ${nameless})::json
+           from batch where t.company_id = $1 and t.id = batch.id and ${isNamed}
+         )
+         select max(id) as last from batch`,
+})
+
+/** Takes a person's name from all rows of a table that tell it, without changing anything else of them. */
+function eraserOf(named: NamedIn): (tx: Transaction, companyId: number, personId: number) => Promise<void> {
+  const statement = statementOf(named)
+  return async (tx, companyId, personId) => {
+    for (let last: number | null = 0; last !== null; ) {
+      const found: { rows: { last: number | null }[] } = await tx.query(statement, [companyId, personId, last])
+      last = found.rows[0]?.last ?? null
+    }
+  }
+}
+
+export const eraseFromSales = eraserOf({
+  table: 'sales',
+  idColumn: 'customer_id',
+  part: `'"customer":' || (t.doc->'customer')::text`,
+  nameless: `'"customer":' || replace((t.doc->'customer')::text, '"name":' || (t.doc->'customer'->'name')::text, '"name":null')`,
+  isNamed: `t.doc->'customer'->>'name' is not null`,
+})
+
+const accountEraser = (table: 'receivables' | 'payables', field: string) =>
+  eraserOf({
+    table,
+    idColumn: 'party_id',
+    part: `'"${field}":' || (t.doc->'${field}')::text`,
+    nameless: `'"${field}":null'`,
+    isNamed: `t.doc->>'${field}' is not null`,
+  })
+
+export const eraseFromReceivables = accountEraser('receivables', 'customer_name')
+export const eraseFromPayables = accountEraser('payables', 'supplier_name')
+
+/** What a projection does with rows that name the person: those of one kind, when the identity is forgotten. */
+export const erasing = (
+  kind: Queued['kind'],
+  erase: (tx: Transaction, companyId: number, personId: number) => Promise<void>,
+) => ({
+  erase: async (tx: Transaction, companyId: number, { data }: { data: DataOf<'PersonForgotten'> }) => {
+    if (data.kind === kind && data.parts.includes('identity')) await erase(tx, companyId, data.id)
+  },
+})

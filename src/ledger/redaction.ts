@@ -1,0 +1,52 @@
+import type { Statement, Transaction } from './transaction.ts'
+
+/** What a JSON text says of forgotten persons. */
+export interface Redacted {
+  /** Whether it has a record of theirs, or names them, even if nothing of it is left to take. */
+  readonly isAbout: boolean
+  /** The text without their fields; null where it needs no change. */
+  readonly text: string | null
+}
+
+/** Takes forgotten persons out of JSON texts. */
+export interface Redaction {
+  /** POSIX regular expression that every text about them matches, so that Postgres sends few others. */
+  readonly pattern: string
+  redact(text: string): Redacted
+}
+
+interface Texts {
+  /** Parameters: company, pattern, key after which to go on, number of rows. Columns: `key`, in whose order they come, and `text`. */
+  readonly find: Statement
+  /** Parameters: company, keys, their new texts. */
+  readonly write: Statement
+  /** Before all keys. */
+  readonly first: string
+}
+
+/** Rows in memory at a time. */
+const PAGE = 200
+
+/** Takes forgotten persons out of JSON texts of a company. Returns the keys of all that are about them. */
+export async function redactTexts(
+  tx: Transaction,
+  companyId: number,
+  { find, write, first }: Texts,
+  { pattern, redact }: Redaction,
+): Promise<string[]> {
+  const about: string[] = []
+  for (let after = first; ; ) {
+    const { rows } = await tx.query<{ key: string; text: string }>(find, [companyId, pattern, after, PAGE])
+    const changed: [key: string, text: string][] = []
+    for (const { key, text } of rows) {
+      const redacted = redact(text)
+      if (redacted.isAbout) about.push(key)
+      if (redacted.text !== null) changed.push([key, redacted.text])
+    }
+    if (changed.length > 0)
+      await tx.query(write, [companyId, changed.map(([key]) => key), changed.map(([, text]) => text)])
+    const last = rows.at(-1)
+    if (!last || rows.length < PAGE) return about
+    after = last.key
+  }
+}

@@ -1,0 +1,73 @@
+import type { Transaction } from '#ledger/transaction.ts'
+
+/** What is read of a sale (OfflineSaleInput); tills may send more. */
+const SALE = ['offline_id', 'total', 'amount_received', 'change', 'status', 'created_at']
+const ITEM = ['product_id', 'quantity', 'price', 'total']
+const PAYMENT = ['payment_type_id', 'amount', 'status']
+
+type Json = Record<string, unknown>
+
+/**
+ * Takes customers out of refused sales: of a sale that names one of them, what the service reads is left, and no note. Looks
+ * at what a company has open, and has resolved in 90 days (PRIV-35).
+ */
+export async function wipeRefusedSales(
+  tx: Transaction,
+  companyId: number,
+  customerIds: readonly number[],
+): Promise<void> {
+  if (customerIds.length === 0) return
+  const { rows } = await tx.query<{ id: number; payload: string }>(FIND, [
+    companyId,
+    `:"?(${customerIds.join('|')})"?[,}]`,
+  ])
+  const named = rows.flatMap(({ id, payload }) => withoutCustomers(payload, customerIds, id))
+  if (named.length === 0) return
+  await tx.query(WRITE, [companyId, named.map(({ id }) => id), named.map(({ payload }) => payload)])
+}
+
+function withoutCustomers(payload: string, customerIds: readonly number[], id: number) {
+  const kept = wipedSale(payload, (customer) => customerIds.includes(customer))
+  return kept === null ? [] : { id, payload: kept }
+}
+
+/** What is left of a sale as it was sent when it names a customer who is forgotten; null where it names none. */
+export function wipedSale(payload: string, isForgotten: (customerId: number) => boolean): string | null {
+  const sale = JSON.parse(payload) as Json
+  const customerId = customerIn(sale)
+  if (customerId === null || !isForgotten(customerId)) return null
+  const lists = { items: linesOf(sale.items, ITEM), payments: linesOf(sale.payments, PAYMENT) }
+  return JSON.stringify({ ...only(sale, SALE), customer_id: customerId, ...lists })
+}
+
+/** The customer whom a sale of a till names by id, in whichever way; null where it names none. */
+export function customerIn(sale: unknown): number | null {
+  if (!isObject(sale)) return null
+  const { customer_id, customer } = sale
+  for (const named of [customer_id, customer]) {
+    const id = Number(isObject(named) ? (named.id ?? named.customer_id) : (named ?? Number.NaN))
+    if (Number.isSafeInteger(id) && id > 0) return id
+  }
+  return null
+}
+
+const linesOf = (lines: unknown, names: readonly string[]): unknown =>
+  Array.isArray(lines) ? lines.map((line) => (isObject(line) ? only(line, names) : null)) : null
+
+const only = (object: Json, names: readonly string[]): Json =>
+  Object.fromEntries(
+    Object.entries(object).filter(([name, value]) => names.includes(name) && typeof value !== 'object'),
+  )
+
+const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const FIND = {
+  name: 'find_refused_sales_about',
+  text: 'select id, payload from refused_sales where company_id = $1 and payload ~ $2',
+}
+
+const WRITE = {
+  name: 'write_refused_sales',
+  text: `update refused_sales r set payload = new.payload, settled_note = null
+         from unnest($2::bigint[], $3::text[]) as new(id, payload) where r.company_id = $1 and r.id = new.id`,
+}

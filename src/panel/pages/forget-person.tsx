@@ -1,0 +1,118 @@
+import { ForgetInput, forgetPerson } from '#commands/people/forget-person.ts'
+import type { PersonKind } from '#domain/personal-data.ts'
+import type { Refusal } from '#domain/refusal.ts'
+import type { ForgettingGround } from '#events/persons.ts'
+import { isRefusal } from '#ledger/command.ts'
+import { day } from '../format.ts'
+import type { Fields } from '../forms/form.ts'
+import { choice, line, namedOptions, yesOrNo } from '../forms/kinds.ts'
+import { link } from '../link.ts'
+import { personFilePath } from '../person-file/download.ts'
+import type { PanelRoute, Section, Visit } from '../route.ts'
+import { formPages } from '../ui/form-pages.tsx'
+import { ButtonLink } from '../ui/parts.tsx'
+import { subjectName } from '../words/events.ts'
+
+const GROUNDS: Readonly<Record<Exclude<ForgettingGround, 'restored_backup'>, string>> = {
+  holder_request: 'A pessoa pediu',
+  consent_withdrawn: 'A pessoa retirou o consentimento',
+  purpose_ended: 'Os dados não são mais necessários',
+  unlawful: 'Os dados não deviam ter sido guardados',
+}
+
+/** A record as these pages look at it. */
+interface PersonRecord {
+  readonly id: number
+  readonly forgotten_at: string | null
+}
+
+interface ForgetPages {
+  /** Of the record's own page: `/clientes/:id`. */
+  readonly path: string
+  readonly section: Section
+  readonly kind: PersonKind
+  /** What is forgotten of it, in words of a shop. */
+  readonly goes: string
+  readonly stays: string
+  /** Whether what the law still needs can wait for its day. */
+  readonly canWait: boolean
+  recordOf(visit: Visit): Promise<PersonRecord | null>
+}
+
+const LABEL = 'Esquecer dados pessoais'
+
+/** Leads to the question; for owners, as long as there is something to forget. */
+export const ForgetLink = ({ visit, record, to }: { visit: Visit; record: PersonRecord; to: string }) =>
+  visit.session.role === 'owner' && record.forgotten_at === null && !visit.readModel.moment ? (
+    <ButtonLink to={`${to}/esquecer`}>{LABEL}</ButtonLink>
+  ) : null
+
+const fieldsOf = ({ canWait }: ForgetPages): Fields => ({
+  ground: { label: 'Por quê', kind: choice(namedOptions(GROUNDS)), isRequired: true },
+  reason: {
+    label: 'Referência',
+    kind: line,
+    hint: 'Como um protocolo. Fica no livro para sempre: não escreva dados da pessoa.',
+  },
+  ...(canWait && {
+    queue: {
+      label: 'O que a lei ainda exige pode esperar até o dia em que não exigir mais',
+      kind: yesOrNo,
+      columns: 12,
+    },
+  }),
+})
+
+interface Needed {
+  readonly until: string | null
+  readonly count: number
+  readonly needed_by: readonly { readonly kind: string; readonly id: number }[]
+}
+
+/** Says what still needs the person, and until when. */
+function neededText({ refused, details }: Refusal): string | undefined {
+  if (refused !== 'retention_required') return undefined
+  const { until, count, needed_by } = details as unknown as Needed
+  const named = needed_by.map(({ kind, id }) => subjectName(`${kind}/${id}`)).join(', ')
+  const more = count > needed_by.length ? ` e mais ${count - needed_by.length}` : ''
+  return `Ainda precisam desta pessoa: ${named}${more}${until === null ? '' : `, até ${day(until)}`}. Nada foi esquecido.`
+}
+
+/** The page that asks before a person is forgotten, saying what goes and what stays. */
+export const forgetPages = (pages: ForgetPages): PanelRoute[] => {
+  const back = ({ id }: PersonRecord) => pages.path.replace(':id', String(id))
+  return formPages({
+    path: `${pages.path}/esquecer`,
+    section: pages.section,
+    access: 'owner',
+    subject: pages.recordOf,
+    obstacle: ({ forgotten_at }) => (forgotten_at === null ? null : 'Os dados pessoais já foram esquecidos.'),
+    title: ({ id }) => `${LABEL}: ${subjectName(`${pages.kind}/${id}`)}`,
+    intro: ({ id }) => (
+      <>
+        <p>
+          <strong>Não pode ser desfeito.</strong> {pages.goes} Somem em toda parte: nas listas, no histórico, em datas
+          passadas e no livro.
+        </p>
+        <p>{pages.stays}</p>
+        <p>
+          Se a pessoa também pediu os seus dados, baixe-os antes:{' '}
+          <a href={link(personFilePath({ kind: pages.kind, id }, 'html'))}>como página</a> ou{' '}
+          <a href={link(personFilePath({ kind: pages.kind, id }, 'json'))}>como JSON</a>.
+        </p>
+      </>
+    ),
+    label: LABEL,
+    isDangerous: true,
+    back,
+    fields: () => fieldsOf(pages),
+    schema: ForgetInput,
+    problem: neededText,
+    async act(submission, record, input) {
+      const { retentionYears: retention_years } = submission.context
+      const answer = await submission.run(forgetPerson, { kind: pages.kind, id: record.id, ...input, retention_years })
+      if (isRefusal(answer)) return answer
+      return { to: back(record), flash: answer.status === 202 ? 'esquecimento-marcado' : 'esquecida' }
+    },
+  })
+}

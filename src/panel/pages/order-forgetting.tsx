@@ -1,0 +1,12 @@
+import { forgetPages } from './forget-person.tsx'
+import { orderOf, PATH } from './orders.tsx'
+
+export const orderForgetting = forgetPages({
+  path: `${PATH}/:id`,
+  section: 'store',
+  kind: 'order',
+  goes: 'Vão-se nome, e-mail e documento de quem comprou e os dados de quem pagou.',
+  stays: 'Ficam os itens, os pagamentos e os valores.',
+  canWait: false,
+  recordOf: orderOf,
+})

@@ -1,0 +1,67 @@
+import type { Pool } from 'pg'
+import { forgetDue } from '#commands/people/forget-person.ts'
+import { PERSON_KINDS, type PersonKind } from '#domain/personal-data.ts'
+import { isRefusal } from '#ledger/command.ts'
+import { parseSubject } from '#ledger/projection.ts'
+import { runAsSystem } from '#ledger/write/run.ts'
+import type { Writer } from '#ledger/write/writer.ts'
+import { repeat } from '#lib/repeat.ts'
+
+interface Due {
+  readonly due_on: string
+  readonly company_id: number
+  readonly subject: string
+}
+
+export interface ForgettingDue {
+  readonly pool: Pool
+  readonly writer: Writer
+  /** Years after its authorization for which a fiscal document needs a person. */
+  readonly retentionYears: number
+  readonly onError: (error: unknown) => void
+}
+
+const PAGE = 100
+
+/** Somewhere it is tomorrow already; the command looks at the company's own day. */
+const DUE = {
+  name: 'forgettings_due',
+  text: `select due_on, company_id, subject from forgettings
+         where due_on is not null and due_on <= current_date + 1 and (due_on, company_id, subject) > ($1, $2, $3)
+         order by due_on, company_id, subject limit ${PAGE}`,
+}
+
+/** Those whose day has come, the earliest first. Some wait longer, for accounts without a date, and must not stand in the way. */
+async function* dueOnes(pool: Pool): AsyncGenerator<Due> {
+  let last: Due = { due_on: '0001-01-01', company_id: 0, subject: '' }
+  for (;;) {
+    const { rows } = await pool.query<Due>({ ...DUE, values: [last.due_on, last.company_id, last.subject] })
+    yield* rows
+    const end = rows.at(-1)
+    if (!end || rows.length < PAGE) return
+    last = end
+  }
+}
+
+/** Forgets whoever is due; what fails for one is tried again next time and keeps nobody else waiting. Any number of processes may do it at once. */
+export async function forgetWhoIsDue({ pool, writer, retentionYears, onError }: ForgettingDue): Promise<void> {
+  for await (const { company_id, subject } of dueOnes(pool)) {
+    const { type, id } = parseSubject(subject)
+    if (!isPersonKind(type)) continue
+    try {
+      const input = { kind: type, id, retention_years: retentionYears }
+      const answer = await runAsSystem(writer, company_id, forgetDue, input)
+      if (answer && isRefusal(answer)) throw new Error(`${subject} of company ${company_id}: ${answer.refused}`)
+    } catch (error) {
+      onError(error)
+    }
+  }
+}
+
+const isPersonKind = (kind: string): kind is PersonKind => (PERSON_KINDS as readonly string[]).includes(kind)
+
+const HOUR_MS = 3_600_000
+
+/** Does it now, and every hour: days begin at other times in other zones. */
+export const forgetOnTheDay = (due: ForgettingDue): { stop(): Promise<void> } =>
+  repeat(() => forgetWhoIsDue(due), HOUR_MS, due.onError)

@@ -1,0 +1,18 @@
+import type { DataOf } from '#events/catalogue.ts'
+import { destroyKeys, keysOf } from '#ledger/person-keys.ts'
+import type { Reactor } from '#ledger/reactor.ts'
+
+const dataOf = ({ data }: { readonly data: object }) => data as DataOf<'PersonForgotten'>
+
+/** Ends the keys of who is forgotten, in the transaction that applies the event, whoever applies it (PRIV-2). */
+export const keysEnd: Reactor = {
+  refs(_rows, event) {
+    if (event.type !== 'PersonForgotten') return null
+    const { subjects, parts } = dataOf(event)
+    return keysOf(subjects, parts)
+  },
+  react(rows, event, _record, { newId, now, companyId }) {
+    const { subjects, parts } = dataOf(event)
+    destroyKeys(rows, companyId, subjects, parts, { newId, now })
+  },
+}

@@ -1,0 +1,33 @@
+import { type Redaction, redactTexts } from '#ledger/redaction.ts'
+import type { Transaction } from '#ledger/transaction.ts'
+
+/**
+ * Takes forgotten persons out of a company's messages of webhooks: deliveries that wait, and later ones, send their fields as
+ * null. What endpoints have answered to such a message is text of theirs, which may repeat anything: it goes whole (PRIV-33).
+ * Looks at all messages of 30 days but those about the catalog.
+ */
+export async function wipeMessages(tx: Transaction, companyId: number, redaction: Redaction): Promise<void> {
+  const texts = { find: FIND_MESSAGES, write: WRITE_MESSAGES, first: '00000000-0000-0000-0000-000000000000' }
+  const ids = await redactTexts(tx, companyId, texts, redaction)
+  if (ids.length > 0) await tx.query(FORGET_RESPONSES, [companyId, ids])
+}
+
+const FIND_MESSAGES = {
+  name: 'find_messages_about',
+  text: `select id as key, body as text from webhook_messages
+         where company_id = $1 and id > $3::uuid and event not like 'cat%' and body ~ $2 order by id limit $4`,
+}
+
+const WRITE_MESSAGES = {
+  name: 'write_messages',
+  text: `update webhook_messages m set body = new.text
+         from unnest($2::uuid[], $3::text[]) as new(id, text) where m.company_id = $1 and m.id = new.id`,
+}
+
+/** In the text, as attempts are added to it (results.ts). Within a response quotes are escaped. */
+const FORGET_RESPONSES = {
+  name: 'forget_responses',
+  text: String.raw`update webhook_deliveries
+         set attempts = regexp_replace(attempts::text, '"response":"([^"\\]|\\.)*"', '"response":null', 'g')::json
+         where company_id = $1 and message_id = any($2::uuid[]) and attempts::text like '%"response":"%'`,
+}

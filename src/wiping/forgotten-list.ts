@@ -1,0 +1,124 @@
+import { createHash } from 'node:crypto'
+import { mkdir, open, readFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { Pool } from 'pg'
+import { z } from 'zod'
+import { PARTS } from '#domain/personal-data.ts'
+import { syncFolder } from '#lib/files.ts'
+import { coalesce } from '#lib/repeat.ts'
+
+/** A key that was destroyed, as a line of the file says it. */
+const ForgottenKey = z.strictObject({
+  company_id: z.int().positive(),
+  /** As `customer/9`. */
+  subject: z.string(),
+  part: z.enum(PARTS),
+  /** SHA-256, in hex, of the key's id. */
+  key: z.string(),
+  /** When it was destroyed: UTC. */
+  at: z.iso.datetime({ precision: 3 }),
+})
+export type ForgottenKey = z.infer<typeof ForgottenKey>
+
+/**
+ * Who was forgotten, outside of Postgres: `forgotten.jsonl` beside the seals, a line for each key that was destroyed, on disk soon
+ * after the commit that did it. It holds no personal data, and must not be restored with a backup (PRIV-40).
+ */
+export interface ForgottenList {
+  read(): Promise<readonly ForgottenKey[]>
+  /** Adds what `ops.person_keys` has and the file has not. Several processes may do so at once: what is there twice does no harm. */
+  sync(): Promise<void>
+  /** Does so soon. */
+  note(): void
+  /** Resolves when what was noted is on disk, or could not be put there: the next `sync` will. */
+  idle(): Promise<void>
+}
+
+/** Transactions that are committed later than others which began after them. */
+const OVERLAP_MINUTES = 60
+
+const EPOCH = '1970-01-01T00:00:00.000Z'
+
+interface ListOptions {
+  readonly pool: Pool
+  readonly dataDir: string
+  readonly onError: (error: unknown) => void
+}
+
+export function createForgottenList({ pool, dataDir, onError }: ListOptions): ForgottenList {
+  const path = join(dataDir, 'seals', 'forgotten.jsonl')
+  let listed: Set<string> | null = null
+  let since = EPOCH
+
+  async function sync(): Promise<void> {
+    listed ??= new Set((await readLines(path)).map(({ key }) => key))
+    const known = listed
+    const { rows } = await pool.query<Destroyed>({ ...FIND_DESTROYED, values: [since, OVERLAP_MINUTES] })
+    const missing = rows.map(lineOf).filter(({ key }) => !known.has(key))
+    if (missing.length > 0) await append(path, missing)
+    for (const { key } of missing) known.add(key)
+    since = rows.at(-1)?.destroyed_at ?? since
+  }
+  const syncing = coalesce(() => sync().catch(onError))
+
+  return { read: () => readLines(path), sync, note: syncing.ask, idle: syncing.idle }
+}
+
+interface Destroyed extends Pick<ForgottenKey, 'company_id' | 'subject' | 'part'> {
+  readonly key_id: string
+  readonly destroyed_at: string
+}
+
+const FIND_DESTROYED = {
+  name: 'find_destroyed_keys',
+  text: `select company_id, subject, part, key_id, destroyed_at from person_keys
+         where destroyed_at > $1::timestamptz - make_interval(mins => $2) order by destroyed_at`,
+}
+
+const lineOf = ({ company_id, subject, part, key_id, destroyed_at }: Destroyed): ForgottenKey => ({
+  company_id,
+  subject,
+  part,
+  key: hashOfKey(key_id),
+  at: destroyed_at,
+})
+
+export const hashOfKey = (keyId: string): string => createHash('sha256').update(keyId).digest('hex')
+
+/** A line that a crash has cut is left out: it is added again, whole. */
+async function readLines(path: string): Promise<ForgottenKey[]> {
+  return (await textOf(path)).split('\n').flatMap((line) => ForgottenKey.safeParse(parsed(line)).data ?? [])
+}
+
+function parsed(line: string): unknown {
+  try {
+    return JSON.parse(line)
+  } catch {
+    return undefined
+  }
+}
+
+async function textOf(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return ''
+    throw error
+  }
+}
+
+/** One write, so that processes do not mix their lines; it begins a line, whatever a crash has left before. */
+async function append(path: string, keys: readonly ForgottenKey[]): Promise<void> {
+  await mkdir(dirname(path), { recursive: true })
+  const file = await open(path, 'a+', 0o600)
+  try {
+    const { size } = await file.stat()
+    const { buffer } = await file.read(Buffer.alloc(1), 0, 1, Math.max(0, size - 1))
+    const begin = size === 0 || buffer.toString() === '\n' ? '' : '\n'
+    await file.writeFile(`${begin}${keys.map((key) => `${JSON.stringify(key)}\n`).join('')}`)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await syncFolder(dirname(path))
+}

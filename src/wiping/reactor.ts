@@ -1,0 +1,29 @@
+import { emailsOf } from '#access/wiping.ts'
+import type { DataOf } from '#events/catalogue.ts'
+import type { Envelope } from '#ledger/envelope.ts'
+import type { Reactor } from '#ledger/reactor.ts'
+import { idsOf, wipePerson } from './wipe-person.ts'
+
+const forgottenBy = ({ data }: Envelope) => data as DataOf<'PersonForgotten'>
+
+/** Who is forgotten leaves what `ops` holds of them, with the event (PRIV-30). `onForgotten` hears of it after the commit. */
+export function createWiping(onForgotten: () => void = () => {}) {
+  let isWiped = false
+  const reactor: Reactor = {
+    refs: (_rows, { type }) => (type === 'PersonForgotten' ? [] : null),
+    react() {},
+    look: (tx, companyId, event) => emailsOf(tx, companyId, idsOf(forgottenBy(event), 'user')),
+    async finish(tx, companyId, event, emails) {
+      await wipePerson(tx, companyId, forgottenBy(event), emails)
+      isWiped = true
+    },
+  }
+  return {
+    reactor,
+    /** To be called after each commit. */
+    onCommitted() {
+      if (isWiped) onForgotten()
+      isWiped = false
+    },
+  }
+}

@@ -1,0 +1,87 @@
+import type { Pool } from 'pg'
+import { forgetPerson } from '#commands/people/forget-person.ts'
+import type { Part } from '#domain/personal-data.ts'
+import { isRefusal } from '#ledger/command.ts'
+import { parseSubject } from '#ledger/projection.ts'
+import { runAsSystem } from '#ledger/write/run.ts'
+import type { Writer } from '#ledger/write/writer.ts'
+import { retry } from '#lib/retry.ts'
+import type { ForgottenKey, ForgottenList } from './forgotten-list.ts'
+
+interface Forgetting {
+  readonly pool: Pool
+  readonly writer: Writer
+  readonly list: ForgottenList
+  readonly retentionYears: number
+  /** Hears of each person who had come back. */
+  readonly onForgotten: (companyId: number, subject: string) => void
+  readonly onError: (error: unknown) => void
+}
+
+/**
+ * Forgets again whom a restored backup has brought back (PRIV-41): whoever is on the list, and has a key that was destroyed or
+ * was there before it was. Resolves when nobody is left, which takes as long as nothing can be written.
+ */
+export const forgetRestored = (forgetting: Forgetting, signal: AbortSignal): Promise<void> =>
+  retry(signal, () => forgetOnce(forgetting), forgetting.onError)
+
+async function forgetOnce({ pool, writer, list, retentionYears, onForgotten }: Forgetting): Promise<'done'> {
+  for (const { companyId, subject, parts } of await findRestored(pool, await list.read())) {
+    const { type, id } = parseSubject(subject)
+    const answer = await runAsSystem(writer, companyId, forgetPerson, {
+      kind: type as 'customer',
+      id,
+      ground: 'restored_backup',
+      // Of whom only a part was forgotten, the law needs the rest.
+      queue: !parts.includes('identity'),
+      retention_years: retentionYears,
+    })
+    if (isRefusal(answer)) throw new Error(`${subject} of company ${companyId} cannot be forgotten: ${answer.refused}`)
+    onForgotten(companyId, subject)
+  }
+  await list.sync()
+  return 'done'
+}
+
+interface Restored {
+  readonly companyId: number
+  readonly subject: string
+  readonly parts: readonly Part[]
+}
+
+/** Customers first, who take their orders with them. */
+async function findRestored(pool: Pool, listed: readonly ForgottenKey[]): Promise<readonly Restored[]> {
+  if (listed.length === 0) return []
+  const { rows } = await pool.query<Restored>({
+    ...FIND_RESTORED,
+    values: [
+      listed.map(({ company_id }) => company_id),
+      listed.map(({ subject }) => parseSubject(subject).type),
+      listed.map(({ subject }) => parseSubject(subject).id),
+      listed.map(({ part }) => part),
+      listed.map(({ key }) => key),
+      listed.map(({ at }) => at),
+    ],
+  })
+  return rows
+}
+
+/** An id may have been given to somebody else since the restore, who then is younger than what is on the list. */
+const FIND_RESTORED = {
+  name: 'find_restored_persons',
+  text: `
+select listed.company_id as "companyId", kind || '/' || listed.id as subject, array_agg(distinct listed.part) as parts
+from unnest($1::bigint[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::timestamptz[])
+    as listed(company_id, kind, id, part, key, at)
+  join lateral (
+    select doc from customers where kind = 'customer' and company_id = listed.company_id and id = listed.id
+    union all select doc from suppliers where kind = 'supplier' and company_id = listed.company_id and id = listed.id
+    union all select doc from users where kind = 'user' and company_id = listed.company_id and id = listed.id
+    union all select doc from orders where kind = 'order' and company_id = listed.company_id and id = listed.id
+  ) as record on true
+  left join person_keys k on k.company_id = listed.company_id and k.subject = kind || '/' || listed.id and k.part = listed.part
+where (k.key_id is null or k.wrapped is not null)
+  and (encode(sha256(k.key_id::text::bytea), 'hex') = listed.key or (record.doc ->> 'created_at')::timestamptz <= listed.at)
+group by listed.company_id, kind, listed.id
+order by listed.company_id, kind, listed.id`,
+}

@@ -1,0 +1,42 @@
+import { wipeLogins } from '#access/wiping.ts'
+import { parseSubject } from '#ledger/projection.ts'
+import type { Transaction } from '#ledger/transaction.ts'
+import { wipeAnswers } from '#ledger/write/idempotency.ts'
+import { wipeRefusedSales } from '#offline-sales/wiping.ts'
+import { wipeNotifications } from '#payments/wiping.ts'
+import { wipeMessages } from '#webhooks/wiping.ts'
+import { type Forgotten, redactionOf } from './redaction.ts'
+
+/**
+ * Takes forgotten persons out of a company's rows of `ops`, in the transaction that applies the event, after its own rows were
+ * written (PRIV-30). `emails` are those that forgotten users had; without them no login is looked for. Doing it again changes nothing.
+ *
+ * | Table | What is kept of persons | What is done |
+ * |---|---|---|
+ * | idempotent_answers | records | fields null; looks at the company's answers of 24 hours |
+ * | webhook_messages, webhook_deliveries | records; what endpoints answered | fields null; answers null; looks at the company's messages of 30 days |
+ * | payment_notifications | what the provider sent | but for the payment's id and a few words, deleted; by order |
+ * | refused_sales | what a till sent, a note | what the service reads is left; looks at the company's sales of 90 days |
+ * | sessions, sync_tokens, invitations | whom a login is for | ended; by user |
+ * | persons, password_links, login_origins, login_failures | e-mail address, or its hash | deleted with the last user of the address; by address |
+ *
+ * No other table says anything of a person: ledgers, read_model, checkpoints, table_checks and quotas hold positions and
+ * numbers; api_key_secrets, webhook_secrets, store_secrets and installation_secrets what is secret; notices and webhook_* else
+ * addresses of endpoints; stranger_notifications what strangers sent about nobody's order, for 30 days.
+ */
+export async function wipePerson(
+  tx: Transaction,
+  companyId: number,
+  forgotten: Forgotten,
+  emails: readonly string[] = [],
+): Promise<void> {
+  const redaction = redactionOf(forgotten)
+  await wipeAnswers(tx, companyId, redaction)
+  await wipeMessages(tx, companyId, redaction)
+  await wipeNotifications(tx, companyId, idsOf(forgotten, 'order'))
+  await wipeRefusedSales(tx, companyId, idsOf(forgotten, 'customer'))
+  if (forgotten.parts.includes('identity')) await wipeLogins(tx, companyId, idsOf(forgotten, 'user'), emails)
+}
+
+export const idsOf = ({ subjects }: Pick<Forgotten, 'subjects'>, kind: string): number[] =>
+  subjects.map(parseSubject).flatMap(({ type, id }) => (type === kind ? id : []))
