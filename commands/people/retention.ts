@@ -78,6 +78,6 @@ export function holdingStatement(kind: PersonKind): { name: string; text: string
                    from (${needs}) n(kind, id, since)) as needs,
                   (${count})::int as count,
                   array(${finished}) as finished_orders
-           where $2::bigint is not null and $3::timestamptz is not null`,
+           where $1::bigint is not null and $2::bigint is not null and $3::timestamptz is not null`,
   }
 }

@@ -50,7 +50,7 @@ export function createForgottenList({ pool, dataDir, onError }: ListOptions): Fo
   let listed: Set<string> | null = null
   let since = EPOCH
 
-  async function sync(): Promise<void> {
+  async function syncOnce(): Promise<void> {
     listed ??= new Set((await readLines(path)).map(({ key }) => key))
     const known = listed
     const { rows } = await pool.query<Destroyed>({ ...FIND_DESTROYED, values: [since, OVERLAP_MINUTES] })
@@ -58,6 +58,12 @@ export function createForgottenList({ pool, dataDir, onError }: ListOptions): Fo
     if (missing.length > 0) await append(path, missing)
     for (const { key } of missing) known.add(key)
     since = rows.at(-1)?.destroyed_at ?? since
+  }
+  /** One after the other: what the one before has added is not missing any more. */
+  let last: Promise<void> = Promise.resolve()
+  function sync(): Promise<void> {
+    last = last.catch(() => {}).then(syncOnce)
+    return last
   }
   const syncing = coalesce(() => sync().catch(onError))
 

@@ -22,7 +22,7 @@ const IMPERSONAL = [
   'customer_external_id supplier_external_id customer.external_id items[].external_id',
   'name cnpj timezone logo_url state_registration sku barcode unit gtin ncm cest items[].description payments[].name',
   'number model series access_key protocol xml_sha256 xml_url url events[] description',
-  'provider_status status_detail pix.qr_code pix.qr_code_base64 boleto.barcode boleto.digitable_line',
+  'subjects[] provider_status status_detail pix.qr_code pix.qr_code_base64 boleto.barcode boleto.digitable_line',
   // Why something was done, refused or recorded as it was.
   'reason warnings[].found warnings[].expected',
 ].flatMap((line) => line.split(' '))

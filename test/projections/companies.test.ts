@@ -80,6 +80,7 @@ describe('users projection', () => {
       role: 'owner',
       status: 'active',
       company_id: COMPANY_ID,
+      forgotten_at: null,
       created_at: minute(1),
       updated_at: minute(1),
     })

@@ -25,6 +25,8 @@ describe('customers projection', () => {
       ...lineageOf(1),
       doc: {
         ...created.data,
+        forgotten_at: null,
+        forgetting_due_on: null,
         created_at: '2026-03-10T12:01:00.000-03:00',
         updated_at: '2026-03-10T12:01:00.000-03:00',
       },
@@ -83,6 +85,8 @@ describe('customers projection', () => {
     expect(row).to.include({ deleted_at: null, name_key: 'ana', document: null, revision: 3 })
     expect(row?.doc).to.deep.equal({
       ...revived.data,
+      forgotten_at: null,
+      forgetting_due_on: null,
       created_at: '2026-03-10T12:01:00.000-03:00',
       updated_at: '2026-03-10T12:03:00.000-03:00',
     })

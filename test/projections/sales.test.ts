@@ -35,6 +35,7 @@ describe('sales projection', () => {
       sold_at: '2026-03-10T14:00:00.000Z',
       total_cents: 1000,
       fiscal: 'missing',
+      documented_at: null,
       stock_moves: [{ catalog_item_id: 3, quantity: '2.000' }],
       receivable_ids: [],
       ...lineageOf(2),

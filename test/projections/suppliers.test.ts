@@ -30,6 +30,8 @@ describe('suppliers projection', () => {
       ...lineageOf(1),
       doc: {
         ...created.data,
+        forgotten_at: null,
+        forgetting_due_on: null,
         created_at: '2026-03-10T12:01:00.000-03:00',
         updated_at: '2026-03-10T12:01:00.000-03:00',
       },

@@ -1,4 +1,4 @@
-import { event } from '#events/catalogue.ts'
+import { type DataOf, event } from '#events/catalogue.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
 import {
   attemptId,
@@ -13,6 +13,7 @@ import {
   noSupplier,
   offlineSaleCancelled,
   offlineSaleCompleted,
+  ofPayment,
   orderPlaced,
   payableCreated,
   paymentRecorded,
@@ -44,6 +45,18 @@ const line = {
 
 /** Changes of a record, more of them than its row lists itself. */
 const changes = (changed: (n: number) => NewEvent) => Array.from({ length: 40 }, (_, n) => changed(n))
+
+const EVA = { kind: 'customer', id: 9, ground: 'holder_request', reason: null } as const
+
+/** A part of payment `p2` of order 1. */
+const refundRequested = (n: number, restock: DataOf<'OrderRefundRequested'>['restock']) =>
+  event('OrderRefundRequested', {
+    ...ofPayment(2),
+    refund_id: attemptId(n),
+    idempotency_key: `r${n}`,
+    amount: '1.00',
+    restock,
+  })
 
 /** Every type of event at least once, with names that change hands, a change of the clock, and records that change often. */
 export const EVERY_EVENT = ledgerOf(
@@ -128,11 +141,18 @@ export const EVERY_EVENT = ledgerOf(
   event('OrderPaid', { id: 1, provider_payment_id: 'p2' }),
   commissionSplit(2),
   event('OrderAlarmRaised', { id: 1, provider_payment_id: 'p3', code: 'second_payment' }),
+  refundRequested(1, []),
+  event('OrderRefundRefused', { id: 1, refund_id: attemptId(1), reason: 'saldo' }),
+  refundRequested(2, [{ catalog_item_id: 3, quantity: '1.000' }]),
+  paymentRecorded(2, { provider_status: 'approved', status: 'paid', refunded: '1.00' }),
+  event('OrderRefundCompleted', { id: 1, refund_id: attemptId(2), provider_refund_id: 'r2' }),
+  event('OrderPartiallyRefunded', { id: 1, provider_payment_id: 'p2', refunded: '1.00' }),
   event('OrderRefunded', { id: 1, provider_payment_id: 'p2' }),
   event('CommissionReversed', { id: 1, provider_payment_id: 'p2' }),
   orderPlaced({ id: 2 }),
   event('OrderFailed', { id: 2, provider_payment_id: 'p4' }),
   event('OrderCancelled', { id: 2, provider_payment_id: 'p5' }),
+  event('OrderExpired', { id: 2, provider_payment_id: 'p6' }),
   event('OrderPending', { id: 2, provider_payment_id: 'p6' }),
   event('OrderCancelledByStore', { id: 2, reason: 'Desistência' }),
   customerCreated({ id: 3, name: 'Nova' }),
@@ -145,4 +165,9 @@ export const EVERY_EVENT = ledgerOf(
   event('SaleCancelled', { id: 12, reason: null, restock: [{ catalog_item_id: 4, quantity: '2.000' }] }),
   ...changes((n) => stockCounted(4, '5.000', `${n}.000`)),
   event('CustomerDeleted', { id: 3 }),
+  customerCreated({ id: 9, external_id: 'eva', name: 'Eva', phone: '11999990000' }),
+  orderPlaced({ id: 3, customer: { id: 9, external_id: 'eva', name: 'Eva', email: null, document: null } }),
+  event('PersonForgotten', { ...EVA, parts: ['contact'], subjects: ['customer/9'] }),
+  event('PersonForgettingQueued', { ...EVA, due_on: '2031-03-11' }),
+  event('PersonForgotten', { ...EVA, parts: ['identity', 'contact'], subjects: ['customer/9', 'order/3'] }),
 )

@@ -12,7 +12,13 @@ export interface TestServer {
 }
 
 /** Nothing in a test run has to survive a power failure. */
-const FAST = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '200' }
+const FAST = {
+  fsync: 'off',
+  synchronous_commit: 'off',
+  full_page_writes: 'off',
+  max_wal_size: '256MB',
+  max_connections: '200',
+}
 
 const PREFIX = 'tillbook-test-'
 const MINUTE_MS = 60_000

@@ -14,6 +14,7 @@ import { createTestUser, openTill } from '../support/till.ts'
 /** A text that is nobody else's, in lower case as it is searched for; with letters, so that it is in no id or hash. */
 export function createMarkers() {
   const all: string[] = []
+  const shown: string[] = []
   const add = (text: string): string => {
     all.push(text.toLowerCase())
     return text
@@ -25,10 +26,11 @@ export function createMarkers() {
     const body = `7770${String(++count).padStart(5, '0')}`
     const digits = [0, 1].reduce((known) => known + checkDigit(known), body)
     add(digits)
-    add(digits.replace(/(...)(...)(...)(..)/, '$1.$2.$3-$4'))
+    shown.push(digits.replace(/(...)(...)(...)(..)/, '$1.$2.$3-$4'))
     return digits
   }
-  return { all, word, cpf, email: () => add(`zq${++count}@zq${count}.example`) }
+  const phone = (): string => add(`118880${String(++count).padStart(5, '0')}`)
+  return { all, shown, word, cpf, phone, email: () => add(`zq${++count}@zq${count}.example`) }
 }
 
 function checkDigit(digits: string): number {
@@ -38,11 +40,11 @@ function checkDigit(digits: string): number {
 
 type Markers = ReturnType<typeof createMarkers>
 
-const person = ({ word, cpf, email }: Markers) => ({
+const person = ({ word, cpf, phone, email }: Markers) => ({
   name: word('nome'),
   person_type: 'PF',
   document: cpf(),
-  phone: `+55 11 ${word('fone')}`,
+  phone: phone(),
   email: email(),
   address: {
     zip: '01310100',
@@ -60,14 +62,20 @@ export interface MarkedShop {
   readonly company: TestCompany
   /** Whom to forget, the customers first. */
   readonly subjects: string[]
+  /** Of the ledger, when it knew all of them. */
+  readonly revision: number
   /** A request that was answered about a person, to be sent again. */
   repeat(): Promise<{ readonly status: number; readonly text: string }>
+  /** A till that has been away sends a sale of a customer that cannot be recorded, with a text. */
+  refuse(text: string): Promise<void>
 }
 
 interface Opening {
   readonly api: TestApi
   readonly provider: MemoryProvider
   readonly markers: Markers
+  /** For what no record keeps. */
+  readonly unkept: Markers
   readonly webhookUrl: string
   /** The command line. */
   run(...words: string[]): Promise<Json>
@@ -79,7 +87,14 @@ const created = (reply: { status: number; text: string; body: Json }): Json => {
 }
 
 /** A company that knows persons from every interface, whose every personal field is marked. */
-export async function openMarkedShop({ api, provider, markers, webhookUrl, run }: Opening): Promise<MarkedShop> {
+export async function openMarkedShop({
+  api,
+  provider,
+  markers,
+  unkept,
+  webhookUrl,
+  run,
+}: Opening): Promise<MarkedShop> {
   const { word, email } = markers
   const company = await api.company()
   created(await company.post('/webhooks', { url: webhookUrl, events: ['*'] }))
@@ -92,9 +107,13 @@ export async function openMarkedShop({ api, provider, markers, webhookUrl, run }
   created(await company.call('PATCH', `/customers/${customer.id}`, { ...person(markers), person_type: 'PF' }))
   const deleted = created(await company.post('/customers', person(markers)))
   expect((await company.call('DELETE', `/customers/${deleted.id}`)).status).to.equal(204)
-  const batch = await company.call('PUT', '/customers/batch', [{ external_id: 'lote', ...person(markers) }], {
-    'Idempotency-Key': 'um-lote',
-  })
+  const batch = await company.post(
+    '/customers/batch',
+    { items: [{ external_id: 'lote', ...person(markers) }] },
+    {
+      'Idempotency-Key': 'um-lote',
+    },
+  )
   expect(batch.status, batch.text).to.equal(200)
   const inBatch = created(await company.get('/customers/by-external/lote'))
   const supplier = created(
@@ -147,7 +166,7 @@ export async function openMarkedShop({ api, provider, markers, webhookUrl, run }
     await company.post('/orders', { store_alias: alias, customer: buyer(), items }, { 'Idempotency-Key': 'um-pedido' }),
   )
   const ofCustomer = created(
-    await company.post('/orders', { store_alias: alias, customer: { id: customer.id, ...buyer() }, items }),
+    await company.post('/orders', { store_alias: alias, customer_id: customer.id, customer: buyer(), items }),
   )
   for (const [id, details, method] of [
     [
@@ -157,10 +176,11 @@ export async function openMarkedShop({ api, provider, markers, webhookUrl, run }
     ],
     [ofCustomer.id, { card: { last_four: '9', installments: 1 } }, { method: 'card', brand: 'visa', token: 't' }],
   ] as const) {
+    provider.status = method.method === 'pix' ? 'pending' : 'approved'
     provider.twist((charge) => Object.assign(charge(), { details }))
     const paid = await company.post(
       `/orders/${id}/payments`,
-      { ...method, payer: { email: email(), first_name: word('pagador'), document: markers.cpf() } },
+      { ...method, payer: { email: unkept.email(), name: unkept.word('pagador'), document: unkept.cpf() } },
       { 'Idempotency-Key': `pagar-${id}` },
     )
     expect(paid.status, paid.text).to.equal(201)
@@ -174,10 +194,10 @@ export async function openMarkedShop({ api, provider, markers, webhookUrl, run }
   const { address, person_type, ...fields } = person(markers)
   const flat = Object.fromEntries(Object.entries(address).map(([name, value]) => [`address.${name}`, value]))
   const typed = { ...fields, person_type, ...flat }
-  const panel = await owner.submit('/painel/clientes/novo', typed)
+  const panel = await owner.submit('/painel/clientes/novo', typed, '/painel/clientes')
   expect(panel.status, panel.html).to.equal(303)
   const byPanel = Number(/clientes\/(\d+)/.exec(panel.to ?? '')?.[1])
-  const hash = createHash('sha256').update(word('convite')).digest()
+  const hash = createHash('sha256').update('convite').digest()
   const invited = await company.run(inviteUser, {
     name: word('convidado'),
     email: email(),
@@ -192,6 +212,7 @@ export async function openMarkedShop({ api, provider, markers, webhookUrl, run }
 
   return {
     company,
+    revision: Number((await company.get('/events')).headers.get('x-ledger-revision')),
     subjects: [
       ...[customer.id, deleted.id, inBatch.id, byPanel].map((id) => `customer/${id}`),
       ...[order.id, ofCustomer.id].map((id) => `order/${id}`),
@@ -199,6 +220,11 @@ export async function openMarkedShop({ api, provider, markers, webhookUrl, run }
       ...[user.id, invited.id].map((id) => `user/${id}`),
     ],
     repeat: () => company.post('/customers', body, key),
+    async refuse(text) {
+      const sale = { ...counter.sale('pdv-tarde'), total: 11, customer_id: inBatch.id, customer_name: text }
+      const { body } = await till.post('/sync/sales', { sales: [sale] })
+      expect(body.summary).to.include({ error_count: 1 })
+    },
   }
 }
 

@@ -36,6 +36,7 @@ function accountCases(side: Side, names: readonly [one: string, many: string], e
   })
   const { duplicate_resource: _, ...replace } = common[`replace${one}ByExternalId`] ?? {}
   const { 'item:duplicate_resource': __, ...batch } = common[`batch${many}`] ?? {}
+  const ofForgotten = async (world: World) => ({ ...fresh(), [`${party}_id`]: (await world.forgotten(parties)).id })
   const changed = () => ({ ...fresh(), amount: '1.00' })
   const item = async ({ external_id }: { external_id: string }) => ({
     body: { items: [{ ...changed(), external_id }] },
@@ -54,15 +55,33 @@ function accountCases(side: Side, names: readonly [one: string, many: string], e
     },
     [`batch${many}`]: {
       ...batch,
+      'item:person_forgotten': async (world) => ({
+        body: { items: [{ ...(await ofForgotten(world)), external_id: world.unique('conta') }] },
+      }),
       'item:managed_by_pdv': async (world) => item(await ofSale(world)),
       'item:already_settled': async (world) => item(await settled(world)),
     },
     [`replace${one}ByExternalId`]: {
       ...replace,
+      person_forgotten: async (world) => ({
+        params: { external_id: world.unique('conta') },
+        body: await ofForgotten(world),
+      }),
       managed_by_pdv: async (world) => at(await ofSale(world)),
       already_settled: async (world) => at(await settled(world)),
     },
-    [`update${one}`]: { ...common[`update${one}`], ...locked({ amount: '1.00' }) },
+    [`create${one}`]: {
+      ...common[`create${one}`],
+      person_forgotten: async (world) => ({ body: await ofForgotten(world) }),
+    },
+    [`update${one}`]: {
+      ...common[`update${one}`],
+      ...locked({ amount: '1.00' }),
+      person_forgotten: async (world) => ({
+        params: { id: (await create(world)).id },
+        body: { [`${party}_id`]: (await world.forgotten(parties)).id },
+      }),
+    },
     [`delete${one}`]: { ...common[`delete${one}`], ...locked() },
     [`settle${one}`]: {
       200: settling(create),

@@ -1,5 +1,6 @@
 import { v7 as uuidv7 } from 'uuid'
 import { startPayment } from '#commands/orders/payment-attempts.ts'
+import { forgetPerson } from '#commands/people/forget-person.ts'
 import { createStore } from '#commands/stores.ts'
 import { ProviderMisconfigured, ProviderRefused } from '#payments/provider-port.ts'
 import { send } from '../../support/api.ts'
@@ -52,6 +53,13 @@ export const orderCases: Cases = {
     },
   },
   getOrderByExternalId: { 200: async (world) => ({ params: { external_id: (await placeOrder(world)).external_id } }) },
+  forgetOrder: {
+    200: async (world) => ({ params: { id: await paidOrder(world) }, body: { ground: 'holder_request' } }),
+    retention_required: async (world) => ({
+      params: { id: (await placeOrder(world)).id },
+      body: { ground: 'holder_request' },
+    }),
+  },
   cancelOrder: {
     200: async (world) => ({ params: { id: (await placeOrder(world)).id }, body: { reason: 'Desistência' } }),
     order_already_paid: async (world) => {
@@ -88,6 +96,9 @@ export const orderCases: Cases = {
         },
       }
     },
+    person_forgotten: async (world) => ({
+      body: { ...adHoc(await openStore(world)), customer_id: (await world.forgotten('/customers')).id },
+    }),
     duplicate_resource: async (world) => {
       const { store_alias, external_id } = await placeOrder(world)
       return { body: { ...adHoc(store_alias), external_id } }
@@ -138,6 +149,15 @@ export const orderCases: Cases = {
       const { id } = await placeOrder(world)
       world.provider.status = 'approved'
       await world.company.post(`/orders/${id}/payments`, pix, key(world))
+      return { params: { id }, body: pix, headers: key(world) }
+    },
+    person_forgotten: async (world) => {
+      const { id } = await placeOrder(world)
+      world.provider.twist(() => {
+        throw new ProviderRefused([{ code: '2067', description: 'Invalid user identification number' }])
+      })
+      await world.company.post(`/orders/${id}/payments`, pix, key(world))
+      await world.company.run(forgetPerson, { kind: 'order', id, ground: 'restored_backup', retention_years: 5 })
       return { params: { id }, body: pix, headers: key(world) }
     },
     payment_refused: async (world) => {

@@ -52,6 +52,9 @@ export const saleCases: Cases = {
       const { external_id } = await sold(world)
       return { body: { ...adHoc(world), external_id } }
     },
+    person_forgotten: async (world) => ({
+      body: { ...adHoc(world), customer_id: (await world.forgotten('/customers')).id },
+    }),
     insufficient_stock: async (world) => {
       const { id } = await world.create('/catalog/items', { name: 'Chá', price: '10.00', stock: '1' })
       return { body: { ...adHoc(world, '20.00'), items: [{ catalog_item_id: id, quantity: '2' }] } }

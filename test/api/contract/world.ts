@@ -23,6 +23,8 @@ export interface World {
   unique(prefix: string): string
   /** Makes a record with a POST that must succeed. */
   create(path: string, body: object): Promise<Json>
+  /** A customer or supplier who is forgotten. */
+  forgotten(path: '/customers' | '/suppliers'): Promise<Json>
   close(): Promise<void>
 }
 
@@ -40,7 +42,7 @@ export async function createWorld(databaseUrl: string, log = tell): Promise<Worl
   await exhausted.get('/me')
   const faulty = await startFaultyApi(api.core, databaseUrl)
   let count = 0
-  return {
+  const world: World = {
     api,
     company,
     provider,
@@ -56,10 +58,16 @@ export async function createWorld(databaseUrl: string, log = tell): Promise<Worl
       expect(reply.status, reply.text).to.equal(201)
       return reply.body.data
     },
+    async forgotten(path) {
+      const person = await world.create(path, { name: world.unique('Eva'), external_id: world.unique('eva') })
+      await company.post(`${path}/${person.id}/forget`, { ground: 'holder_request' })
+      return person
+    },
     async close() {
       await faulty.close()
       await stingy.close()
       await api.close()
     },
   }
+  return world
 }

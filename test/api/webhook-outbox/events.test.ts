@@ -104,7 +104,7 @@ describe('webhook outbox', () => {
 
   it('tells further events to those who name them, and never as a part of * [HOOK-2, HOOK-7, HOOK-30]', async () => {
     const isBasic = (name: string) => BASIC_WEBHOOK_EVENTS.some((basic) => basic === name)
-    const names = WEBHOOK_EVENTS.filter((name) => !isBasic(name) && !name.startsWith('order.'))
+    const names = WEBHOOK_EVENTS.filter((name) => !isBasic(name) && !/^order\.|\.forgotten$/.test(name))
     const [basic, further, all] = [await register(), await register(names), await register(['*', ...names])]
     const item = (await company.post('/catalog/items', { name: 'Café', price: '10.00' })).body.data
     const removed: Json[] = [item]
@@ -141,6 +141,30 @@ describe('webhook outbox', () => {
     expect((await queued(all)).map(({ event }) => event)).to.have.members([...inBasic, ...names])
     expect(await replayed(all)).to.equal(inBasic.length + names.length)
     expect(await replayed(basic)).to.equal(inBasic.length)
+  })
+
+  it('tells who is forgotten by name, also of who was deleted, and of changes the record as it then is [PRIV-7]', async () => {
+    const [basic, named] = [await register(), await register(['customer.forgotten', 'supplier.forgotten'])]
+    const why = { ground: 'holder_request', queue: true }
+    const ana = (await company.post('/customers', { name: 'Ana', external_id: 'a' })).body.data
+    const account = { description: 'Conta', amount: '10.00', due_date: '2030-01-31', customer_id: ana.id }
+    const { id } = (await company.post('/finance/receivables', account)).body.data
+    const queuedUp = (await company.post(`/customers/${ana.id}/forget`, why)).body.data
+    await company.call('DELETE', `/finance/receivables/${id}`)
+    const forgotten = (await company.post(`/customers/${ana.id}/forget`, why)).body.data
+    const bia = (await company.post('/suppliers', { name: 'Bia' })).body.data
+    await company.call('DELETE', `/suppliers/${bia.id}`)
+    await company.post(`/suppliers/${bia.id}/forget`, why)
+    const dataOf = ({ event, body }: { event: string; body: string }) => [event, JSON.parse(body).data]
+    const told = (await queued(named)).map(dataOf)
+    expect(told).to.deep.equal([
+      ['customer.forgotten', { id: ana.id, external_id: 'a', forgotten_at: forgotten.forgotten_at }],
+      ['supplier.forgotten', { id: bia.id, external_id: null, forgotten_at: told[1]?.[1].forgotten_at }],
+    ])
+    expect((await queued(basic)).map(dataOf).filter(([event]) => event === 'customer.updated')).to.deep.equal([
+      ['customer.updated', { ...queuedUp, name: null }],
+      ['customer.updated', forgotten],
+    ])
   })
 
   it('tells of other channels whence they are [HOOK-7]', async () => {

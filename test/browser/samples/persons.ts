@@ -44,7 +44,7 @@ export const personSamples: Samples = Object.fromEntries(
       },
     ],
     [`${path}/novo`, async () => `${path}/novo`],
-    ...['', '/editar', '/excluir'].map((rest) => [
+    ...['', '/editar', '/excluir', '/esquecer'].map((rest) => [
       `${path}/:id${rest}`,
       async (panel: TestPanel) => `${path}/${await makeOne(panel, resource)}${rest}`,
     ]),

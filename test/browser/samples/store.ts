@@ -20,6 +20,7 @@ export const storeSamples: Samples = {
     return HOME
   },
   [`${HOME}/pedidos/:id`]: async (panel) => `${HOME}/pedidos/${await orderOf(panel)}`,
+  [`${HOME}/pedidos/:id/esquecer`]: async (panel) => `${HOME}/pedidos/${await orderOf(panel)}/esquecer`,
   [`${HOME}/pedidos/:id/cancelar`]: async (panel) =>
     `${HOME}/pedidos/${await placedOrder(panel.company, (await storeOf(panel)).alias)}/cancelar`,
   [`${HOME}/lojas/nova`]: async () => `${HOME}/lojas/nova`,

@@ -1,5 +1,8 @@
 import { expect } from 'chai'
 import { verifyPassword } from '#access/passwords.ts'
+import { createReceivable } from '#commands/finance/receivables.ts'
+import { createCustomer } from '#commands/people/customers.ts'
+import { runAsSystem } from '#ledger/write/run.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of many shapes
 type Json = any
@@ -112,7 +115,7 @@ describe('commands of the command line', () => {
   it('create users, whose password is kept hashed and shown nowhere [OPS-15, OPS-16]', async () => {
     const flags = ['--company', words.company, '--name', 'Ana', '--email', 'Ana@azul.example', '--role', 'owner']
     const user = await run('user', 'create', ...flags, '--password', 'segredo-1')
-    expect(user).to.have.all.keys('id', 'name', 'email', 'role', 'status', 'company_id', 'created_at', 'updated_at')
+    expect(user).to.have.all.keys('id', 'name', 'email', 'role', 'status', 'company_id', 'forgotten_at', 'created_at', 'updated_at')
     const { rows } = await words.core.pool.query('select password_hash from ops.persons where email = $1', [user.email])
     expect(await verifyPassword(rows[0].password_hash, 'segredo-1')).to.equal(true)
     const again = await refused('user', 'create', ...flags, '--password', 'segredo-2')
@@ -184,5 +187,47 @@ describe('commands of the command line', () => {
     expect(await refused('key', 'revoke', '999')).to.include({ refused: 'not_found' })
     const sale = await refused('sale', 'fiscal-document', '--company', words.company, '--sale', '999', '--number', '1')
     expect(sale).to.include({ refused: 'not_found' })
+  })
+
+  it('forget a person, or say until when that has to wait [PRIV-1, PRIV-4]', async () => {
+    const { core, company } = words
+    const { id } = (await runAsSystem(core.writer, Number(company), createCustomer, { name: 'Eva' })) as Json
+    const account = { description: 'Conta', amount: '1.00', due_date: '2026-12-01', customer_id: id }
+    await runAsSystem(core.writer, Number(company), createReceivable, account)
+    const forget = ['person', 'forget', '--company', company, '--ground=holder_request', '--reason=P-1']
+    const subject = `--subject=customer/${id}`
+    expect(await refused(...forget, subject, '--retention=5y')).to.deep.include({ refused: 'retention_required' })
+    const queued = await run(...forget, subject, '--queue')
+    expect(queued)
+      .to.include({ name: 'Eva', forgotten_at: null })
+      .and.to.have.property('forgetting_due_on')
+      .that.is.a('string')
+    for (const other of ['customer/999', 'sale/1', 'customer/x', 'customer'])
+      expect((await refused(...forget, `--subject=${other}`)).refused, other).to.equal('not_found')
+    const wrong = await refused(...forget, subject, '--retention=long')
+    expect(wrong.details).to.have.nested.property('fields.retention')
+    await run(
+      'user',
+      'create',
+      '--company',
+      company,
+      '--name=Rui',
+      '--email=rui@azul.example',
+      '--role=owner',
+      '--password=uma senha longa',
+    )
+    await run(
+      'user',
+      'create',
+      '--company',
+      company,
+      '--name=Lia',
+      '--email=lia@azul.example',
+      '--role=clerk',
+      '--password=uma senha longa',
+    )
+    const users = (await run('user', 'list', '--company', company)) as Json[]
+    const lia = users.find(({ email }) => email === 'lia@azul.example')
+    expect(await run(...forget, `--subject=user/${lia.id}`)).to.include({ name: null, email: null, status: 'inactive' })
   })
 })

@@ -33,6 +33,7 @@ describe('webhooks of a key', () => {
         ['sale', 'sales:read'],
         ['supplier', 'suppliers:read'],
         ['category', 'catalog:read'],
+        ['order', 'orders:read'],
       ]),
     )
   })

@@ -6,6 +6,7 @@
   const CANDIDATES =
     'a[href], button, input, select, textarea, summary, audio[controls], video[controls], iframe, [tabindex], [contenteditable=""], [contenteditable="true"]'
 
+  let root = document.body
   /** @type {HTMLElement[]} */
   let listed = []
   /** @type {Map<Element, string>} */
@@ -61,8 +62,8 @@
 
   const keyboard = {
     /** The names of all that has to be reached; a group of radio buttons is one stop. The focus goes before the first. */
-    start() {
-      const root = /** @type {HTMLElement} */ (document.querySelector('dialog:modal') ?? document.body)
+    start(/** @type {string} */ part) {
+      root = /** @type {HTMLElement} */ (document.querySelector('dialog:modal') ?? document.querySelector(part))
       listed = [.../** @type {NodeListOf<HTMLElement>} */ (root.querySelectorAll(CANDIDATES))].filter(isInteractive)
       listed = listed.filter((element) => !isInAnotherRadiosGroup(element))
       root.tabIndex = -1
@@ -72,10 +73,10 @@
       return listed.map(nameOf)
     },
 
-    /** Where the focus is, or null when it has left the page. */
+    /** Where the focus is, or null when it has left the part. */
     focused() {
       const element = document.activeElement
-      if (!(element instanceof HTMLElement) || element === document.body) return null
+      if (!(element instanceof HTMLElement) || !root.contains(element) || element === root) return null
       const number = listed.indexOf(element)
       return { number, name: nameOf(element), shown: showsFocus(element), inSight: isInSight(element) }
     },

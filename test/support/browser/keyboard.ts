@@ -16,12 +16,13 @@ const MORE_PRESSES = 50
 const PRESSES_PER_STOP = 8
 
 /**
- * Goes through the page, or the dialog that is open, with the Tab key, from its start to its end. Fails unless every link,
- * button and field is reached and shows that it has the focus, in sight. Returns the stops in order, as `link "text"`.
+ * Goes through the page, the part of it that a selector names, or the dialog that is open, with the Tab key, from its start to
+ * its end. Fails unless every link, button and field is reached and shows that it has the focus, in sight. Returns the stops in
+ * order, as `link "text"`.
  */
-export async function tabThrough(page: Page): Promise<string[]> {
+export async function tabThrough(page: Page, part = 'body'): Promise<string[]> {
   await page.evaluate(IN_PAGE)
-  const names = await page.evaluate<string[]>('keyboard.start()')
+  const names = await page.evaluate<string[]>(`keyboard.start(${JSON.stringify(part)})`)
   const stops = await walk(page, names.length * PRESSES_PER_STOP + MORE_PRESSES)
   const reached = new Set(stops.map(({ number }) => number))
   const problems = [

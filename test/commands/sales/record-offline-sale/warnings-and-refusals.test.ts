@@ -40,6 +40,21 @@ describe('warnings of an offline sale', () => {
       [warning('created_at_in_future', { found: '2026-03-10T15:13:00.001Z', expected: '2026-03-10T15:08:00.000Z' })],
     ],
   ]
+  it('records a sale to a customer who was forgotten, without the name [UP-18, PRIV-6]', async () => {
+    const forgotten = event('PersonForgotten', {
+      kind: 'customer',
+      id: 5,
+      ground: 'holder_request',
+      reason: null,
+      parts: ['identity', 'contact'],
+      subjects: ['customer/5'],
+    })
+    const scenario = await given(...shop, customerCreated({ id: 5, name: 'Eva' }), forgotten)
+    const { decision } = await scenario.when(recordOfflineSale, input({ customer_id: 5 }), 'pdv')
+    expect(decision).to.deep.nested.property('remarks.warnings', [warning('customer_forgotten', { found: '5' })])
+    expect(decision).to.deep.nested.property('events[0].data.customer', { id: 5, external_id: null, name: null })
+  })
+
   for (const [what, fields, warnings] of cases) {
     it(`records a sale that ${what} [UP-6]`, async () => {
       const scenario = await given(...shop, customerCreated({ id: 4 }), event('CustomerDeleted', { id: 4 }))

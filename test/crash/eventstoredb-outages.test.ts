@@ -3,13 +3,13 @@ import { hashOf, streamOf } from '#ledger/envelope.ts'
 import type { Follower } from '#ledger/follow/follower.ts'
 import type { OutsideStore } from '#ledger/port.ts'
 import { createEventStoreDb } from '#ledger/stores/eventstoredb.ts'
+import { collect } from '../ledger/event-store-contract.ts'
+import { tablesOf } from '../ledger/outside-service.ts'
+import { allowNoStrayRejections } from '../ledger/stray-rejections.ts'
 import { type Json, type Reply, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { type FakeEventStoreDb, startFakeEventStoreDb } from '../support/fake-eventstoredb/server.ts'
 import { until } from '../support/wait.ts'
-import { collect } from './event-store-contract.ts'
-import { tablesOf } from './outside-service.ts'
-import { allowNoStrayRejections } from './stray-rejections.ts'
 
 const STOCK = 500
 

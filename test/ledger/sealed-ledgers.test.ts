@@ -1,0 +1,162 @@
+import { expect } from 'chai'
+import { v7 } from 'uuid'
+import { exportLines } from '#audit/export.ts'
+import { verifyLedger } from '#audit/verify.ts'
+import { registerCompany } from '#commands/companies.ts'
+import { createCustomer, updateCustomer } from '#commands/people/customers.ts'
+import type { Envelope } from '#ledger/envelope.ts'
+import { streamOf } from '#ledger/envelope.ts'
+import { ensureLedger } from '#ledger/ledgers.ts'
+import { keyIdOf, type Sealed } from '#ledger/sealed.ts'
+import { inTransaction } from '#ledger/transaction.ts'
+import { catchUpCompany } from '#ledger/write/catch-up.ts'
+import { createIdAllocator } from '#ledger/write/ids.ts'
+import { runAsSystem } from '#ledger/write/run.ts'
+import { type Core, openCore } from '#service/core.ts'
+import { useDatabase } from '../support/database.ts'
+import { companyRegistered, customerCreated } from '../support/facts.ts'
+import { masterKeys } from '../support/master-key.ts'
+import { expectSealed, openedEvents } from '../support/opened.ts'
+import { createOutsideStore, type FaultyStore } from '../support/outside-store.ts'
+import { appendOf, collect } from './event-store-contract.ts'
+import { sealedAfter } from './sealed-events.ts'
+
+const MARK = 'Zuleica'
+
+interface Customer {
+  readonly id: number
+  readonly name: string | null
+  readonly phone: string | null
+}
+
+for (const [name, outside] of [
+  ['Postgres', null],
+  ['a store outside the transaction', createOutsideStore()],
+] as [string, FaultyStore | null][]) {
+  describe(`ledgers with sealed fields in ${name}`, () => {
+    const database = useDatabase(outside ? 'withoutReadModel' : 'withReadModel')
+    let core: Core
+    let other: Core
+    let companyId: number
+
+    const start = () =>
+      openCore({
+        masterKeys,
+        databaseUrl: database.url,
+        queryConnections: 4,
+        log: () => {},
+        onOutdated: () => {},
+        ...(outside && { store: { ...outside, close: async () => {} } as FaultyStore }),
+      })
+    const stored = (): Promise<Envelope[]> => collect(core.store.read(streamOf(companyId), 0))
+    const create = (on: Core, phone: string | null = null): Promise<Customer> =>
+      runAsSystem<Customer>(on.writer, companyId, createCustomer, {
+        name: `${MARK} ${v7()}`,
+        phone,
+      }) as Promise<Customer>
+    const update = (on: Core, id: number, changes: object): Promise<Customer> =>
+      runAsSystem<Customer>(on.writer, companyId, updateCustomer, { id, changes }) as Promise<Customer>
+    const keysOf = async (id: number) =>
+      (
+        await core.pool.query<{ part: string; key_id: string; is_there: boolean }>(
+          `select part, key_id, wrapped is not null as is_there from ops.person_keys where subject = $1 order by part`,
+          [`customer/${id}`],
+        )
+      ).rows
+
+    before(async () => {
+      core = await start()
+      other = await start()
+      const { rows } = await core.pool.query(`select nextval('ops.company_ids') as id`)
+      companyId = rows[0].id
+      await ensureLedger(core.pool, companyId)
+      await runAsSystem(core.writer, companyId, registerCompany, companyRegistered({ id: companyId }).data as never)
+    })
+    after(async () => {
+      await Promise.all([core.close(), other.close()])
+    })
+
+    it('hold nothing personal in clear, and are whole without any key [LEDGER-40]', async () => {
+      const made = await create(core, '11 98888-7777')
+      const events = await stored()
+      expectSealed(events)
+      const lines = (await collect(exportLines(core.store, companyId, 0))).join('')
+      expect(lines).not.to.include(MARK).and.not.include('98888')
+      const { pool, store } = core
+      expect(await verifyLedger({ pool, store }, companyId)).to.include({ valid: true, revision: events.length - 1 })
+      const created = (await openedEvents(core, companyId)).at(-1)
+      expect(created).to.deep.equal({
+        ...events.at(-1),
+        data: { ...created?.data, name: made.name, phone: made.phone },
+      })
+    })
+
+    it('have one key for each part of a person, whoever writes, and none for what was never told [LEDGER-40]', async () => {
+      const made = await create(core)
+      expect((await keysOf(made.id)).map(({ part }) => part)).to.deep.equal(['identity'])
+      await Promise.all([
+        update(core, made.id, { phone: '1' }),
+        update(other, made.id, { phone: '2', email: 'z@z.example' }),
+      ])
+      await update(other, made.id, { name: `${MARK} e filhos ${made.id}` })
+      const keys = await keysOf(made.id)
+      expect(keys.map(({ part }) => part)).to.deep.equal(['contact', 'identity'])
+      const events = (await stored()).filter(({ subject }) => subject === `customer/${made.id}`)
+      const last = (events.at(-1) as Envelope).data as { changes: { name: Sealed } }
+      expect(keyIdOf(last.changes.name)).to.equal(keys[1]?.key_id)
+      expect((await openedEvents(other, companyId)).at(-1)?.data).to.deep.equal({
+        id: made.id,
+        changes: { name: `${MARK} e filhos ${made.id}` },
+      })
+    })
+
+    it('make the same tables, and the same past [LEDGER-10]', async () => {
+      const { parity } = await core.rebuild()
+      expect(parity?.filter(({ equal }) => !equal)).to.deep.equal([])
+      expect(await core.verifyTables(companyId)).to.deep.include({ kind: 'verified', differences: [] })
+    })
+
+    it('get no other key for a part whose key was destroyed: what comes is stored and shown as null [LEDGER-41]', async () => {
+      const made = await create(core, '11 98888-0000')
+      await core.pool.query(
+        `update ops.person_keys set wrapped = null, destroyed_at = now() where subject = $1 and part = 'contact'`,
+        [`customer/${made.id}`],
+      )
+      const before = await keysOf(made.id)
+      const changed = await update(other, made.id, { phone: '11 97777-0000', name: `${MARK} ${v7()}` })
+      expect(changed.phone).to.equal(null)
+      expect(changed.name).to.include(MARK)
+      expect(await keysOf(made.id)).to.deep.equal(before)
+      expect(((await stored()).at(-1) as Envelope).data).to.have.nested.property('changes.phone', null)
+      const [created] = (await openedEvents(core, companyId)).filter(({ subject }) => subject === `customer/${made.id}`)
+      expect(created?.data).to.include({ name: made.name, phone: null })
+    })
+
+    it('open what was stored in clear as it is', async () => {
+      const last = (await stored()).at(-1) as Envelope
+      const clear = customerCreated({ id: 900_001, name: 'Ana de outrora', phone: '1' })
+      const events = sealedAfter(last.stream, last, [clear], Date.parse(last.recorded_at))
+      await inTransaction(core.pool, (tx) => core.store.append([appendOf(events)], tx))
+      const { pool, store, model, keys } = core
+      const told = { onCommitted: () => {}, onOutdated: () => {}, reactors: [], newId: v7 }
+      await catchUpCompany({ pool, store, model, keys, ids: createIdAllocator(pool), ...told }, companyId, {
+        waits: true,
+      })
+      expect((await openedEvents(core, companyId)).at(-1)).to.deep.equal(events[0])
+      expect((await update(core, 900_001, { phone: '2' })).name).to.equal('Ana de outrora')
+      expectSealed((await stored()).slice(-1))
+    })
+
+    if (outside) {
+      for (const fault of ['after', 'late'] as const) {
+        it(`can be opened when a process dies between append and COMMIT: ${fault} [LEDGER-40]`, async () => {
+          outside.faults.push(fault)
+          const made = await create(core, '11 90000-0000')
+          outside.release()
+          const created = (await openedEvents(other, companyId)).findLast(({ type }) => type === 'CustomerCreated')
+          expect(created?.data).to.include({ id: made.id, name: made.name, phone: '11 90000-0000' })
+        })
+      }
+    }
+  })
+}

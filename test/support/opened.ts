@@ -1,0 +1,26 @@
+import { expect } from 'chai'
+import { type Envelope, streamOf } from '#ledger/envelope.ts'
+import { type Reading, readNewest } from '#ledger/reading.ts'
+import { isSealed } from '#ledger/sealed.ts'
+import { readModel } from '#projections/index.ts'
+
+/** A company's ledger as projections see it. */
+export async function openedEvents(reading: Reading, companyId: number): Promise<Envelope[]> {
+  const events: Envelope[] = []
+  for await (const event of readNewest(reading, streamOf(companyId), 0)) events.push(event)
+  return events
+}
+
+/** Values of an event's personal fields, as far as it has them. */
+export const personalValues = (event: Envelope): unknown[] =>
+  readModel.personalFields(event).flatMap(({ path }) => {
+    let value: unknown = event.data
+    for (const name of path) value = (value as Record<string, unknown> | null | undefined)?.[name]
+    return value === undefined || value === null ? [] : [value]
+  })
+
+/** That nothing personal is stored in clear. */
+export function expectSealed(stored: readonly Envelope[]): void {
+  for (const event of stored)
+    for (const value of personalValues(event)) expect(isSealed(value), event.type).to.equal(true)
+}
