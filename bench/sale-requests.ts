@@ -21,6 +21,9 @@ export function saleBody(shop: Shop, external_id: string) {
   }
 }
 
+/** One of so many names its customer. */
+const SALES_OF_A_CUSTOMER = 3
+
 /** Makes POST /sales requests, each with keys of its own, as they go over the wire. */
 export function createSaleRequests(shops: readonly Shop[]): () => string {
   const run = Date.now().toString(36)
@@ -28,7 +31,9 @@ export function createSaleRequests(shops: readonly Shop[]): () => string {
   return () => {
     count += 1
     const shop = shops[count % shops.length] as Shop
-    const body = JSON.stringify(saleBody(shop, `pedido-${run}-${count}`))
+    const customer_id =
+      count % SALES_OF_A_CUSTOMER === 0 ? shop.customerIds[count % shop.customerIds.length] : undefined
+    const body = JSON.stringify({ ...saleBody(shop, `pedido-${run}-${count}`), customer_id })
     return (
       'POST /api/v1/sales HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: keep-alive\r\nContent-Type: application/json\r\n' +
       `Authorization: Bearer ${shop.key}\r\nIdempotency-Key: venda-${run}-${count}\r\nContent-Length: ${body.length}\r\n\r\n${body}`

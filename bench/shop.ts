@@ -6,6 +6,7 @@ import { createCategory } from '#commands/catalog/categories.ts'
 import { createItem } from '#commands/catalog/items.ts'
 import { registerCompany } from '#commands/companies.ts'
 import { createPaymentType } from '#commands/payment-types.ts'
+import { createCustomer } from '#commands/people/customers.ts'
 import { createUser } from '#commands/users.ts'
 import { type Invocation, invoke, isRefusal } from '#ledger/command.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
@@ -22,6 +23,7 @@ export interface Shop {
   /** Of a till that is logged in. */
   readonly token: string
   readonly cardId: number
+  readonly customerIds: readonly number[]
   readonly items: readonly { readonly id: number; readonly name: string; readonly priceCents: number }[]
 }
 
@@ -36,6 +38,7 @@ export const CARD_FEE = '2.50'
 
 export const TIME_ZONE = 'America/Sao_Paulo'
 
+const CUSTOMERS = 20
 const CATEGORIES = 10
 /** Commands of one request, as many as a batch may have. */
 const BATCH = 500
@@ -111,6 +114,7 @@ async function createShop(core: Core, number: number): Promise<Shop> {
     invoke(createApiKey, { name: 'bench', scopes: ['sales:read', 'sales:write', 'customers:write'], prefix, hash }),
     invoke(createUser, { name: 'Caixa', email: `caixa${companyId}@bench.example`, role: 'clerk', password_hash: '' }),
     invoke(createPaymentType, { name: 'Cartão', kind: 'card', fee_percentage: CARD_FEE, due_days: 30 }),
+    ...Array.from({ length: CUSTOMERS }, (_, n) => invoke(createCustomer, { name: `Cliente ${n}`, phone: `11 9${n}` })),
     ...products.map((product, index) =>
       invoke(createItem, {
         type: 'product',
@@ -121,7 +125,8 @@ async function createShop(core: Core, number: number): Promise<Shop> {
       }),
     ),
   ])
-  const [, , userId, card, ...items] = created as [number, number, number, number, ...number[]]
+  const [, , userId, card, ...records] = created as [number, number, number, number, ...number[]]
+  const items = records.slice(CUSTOMERS)
   const { token } = await createTokens(core.pool, null).issue({ userId, companyId, generation: 0, personGeneration: 0 })
   return {
     companyId,
@@ -130,6 +135,7 @@ async function createShop(core: Core, number: number): Promise<Shop> {
     keyHash: hash,
     token,
     cardId: card,
+    customerIds: records.slice(0, CUSTOMERS),
     items: products.map((product, index) => ({ ...product, id: items[index] as number })),
   }
 }

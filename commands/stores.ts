@@ -58,7 +58,8 @@ export const createStore = command<CreateStoreInput>({
       secrets: namesOf(secrets),
     })
     const { access_token = null, notification_secret = null } = secrets
-    const row: StoreSecrets = { store_id: id, company_id: companyId, alias, access_token, notification_secret }
+    const kept = { access_token, notification_secret }
+    const row: StoreSecrets = { store_id: id, company_id: companyId, alias, secrets: kept }
     return accept('created', created.subject, [created], [{ table: storeSecrets, row }])
   },
 })
@@ -83,12 +84,12 @@ export const updateStore = command<UpdateStoreInput>({
     const { id } = store
     const held = rows.get(storeSecretsByAlias(alias))
     if (held && held.store_id !== id) return refuse('duplicate_resource', { field: 'alias' })
-    const kept = held ?? { ...NO_SECRETS, store_id: id, company_id: companyId, alias }
-    const secrets: StoreSecrets = {
-      ...kept,
+    const kept = held?.secrets ?? NO_SECRETS
+    const secrets = {
       access_token: access_token ?? kept.access_token,
       notification_secret: notification_secret ?? kept.notification_secret,
     }
+    const row: StoreSecrets = { store_id: id, company_id: companyId, alias, secrets }
     const changes = changesBetween(store.doc, {
       commission_percentage: commission_percentage && normalizePercentage(commission_percentage),
     })
@@ -98,7 +99,7 @@ export const updateStore = command<UpdateStoreInput>({
       ...(replaced.length === 0 ? [] : [event('StoreSecretsReplaced', { id, secrets: replaced })]),
     ]
     if (events.length === 0) return accept('unchanged', `store/${id}`)
-    return accept('updated', `store/${id}`, events, [{ table: storeSecrets, row: secrets }])
+    return accept('updated', `store/${id}`, events, [{ table: storeSecrets, row }])
   },
 })
 

@@ -15,7 +15,7 @@ import {
 import { accept, command } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { companyOf, keyIdOf, ownCompany, scopesOfKey } from '#projections/companies.ts'
-import { type WebhookSecret, webhookById, webhookSecretById, webhookSecrets } from '#projections/webhooks.ts'
+import { type WebhookSecrets, webhookById, webhookSecrets, webhookSecretsById } from '#projections/webhooks.ts'
 import { changesBetween, isEmpty, type RecordId } from './records.ts'
 
 const ALL = '*'
@@ -85,7 +85,8 @@ export const registerWebhook = command<RegisterWebhookInput>({
     if ((rows.get(ownCompany)?.webhooks.length ?? 0) >= MAX_WEBHOOKS) return refuse('webhook_limit_reached')
     const id = nextId('webhook')
     const registered = event('WebhookRegistered', { id, url, events, description: description ?? null })
-    const row: WebhookSecret = { company_id: companyId, webhook_id: id, secret, next_secret: null, switch_at: null }
+    const secrets = { secret, next_secret: null }
+    const row: WebhookSecrets = { company_id: companyId, webhook_id: id, secrets, switch_at: null }
     return accept('created', registered.subject, [registered], [{ table: webhookSecrets, row }])
   },
 })
@@ -168,23 +169,25 @@ type RotateSecretInput = RecordId & z.infer<typeof RotationFields> & { readonly 
 
 /** Gives an endpoint a new secret. During the overlap both sign, so that a receiver can change over without losing a delivery. */
 export const rotateSecret = command<RotateSecretInput>({
-  needs: ({ id }) => [webhookById(id), webhookSecretById(id), ownCompany],
+  needs: ({ id }) => [webhookById(id), webhookSecretsById(id), ownCompany],
   decide(rows, { id, overlap_hours, secret }, { companyId, now, actor }) {
     const webhook = rows.get(webhookById(id))
     if (!webhook || webhook.deleted_at) return refuse('not_found')
     const told = toldOf(webhook.doc.events, routeOf(rows, id)?.scopes ?? null)
     const refusal = lacking(scopesOfActor(rows, actor), told)
     if (refusal) return refusal
-    const known = rows.get(webhookSecretById(id))
+    const known = rows.get(webhookSecretsById(id))
     // None where a crash has left the endpoint without one.
-    const before = known && secretsAt(known, Date.parse(now)).secret
+    const before = known?.secrets
+      ? secretsAt({ ...known.secrets, switch_at: known.switch_at }, Date.parse(now)).secret
+      : null
     const overlap_ends_at =
       before === null || overlap_hours === 0 ? null : new Date(Date.parse(now) + overlap_hours * HOUR_MS).toISOString()
     const keys = { company_id: companyId, webhook_id: id }
-    const row: WebhookSecret =
+    const row: WebhookSecrets =
       before === null || overlap_ends_at === null
-        ? { ...keys, secret, next_secret: null, switch_at: null }
-        : { ...keys, secret: before, next_secret: secret, switch_at: overlap_ends_at }
+        ? { ...keys, secrets: { secret, next_secret: null }, switch_at: null }
+        : { ...keys, secrets: { secret: before, next_secret: secret }, switch_at: overlap_ends_at }
     const rotated = event('WebhookSecretRotated', { id, overlap_ends_at })
     return accept('updated', rotated.subject, [rotated], [{ table: webhookSecrets, row }])
   },
@@ -196,7 +199,7 @@ export const deleteWebhook = command<RecordId>({
   decide(rows, { id }, { companyId }) {
     const webhook = rows.get(webhookById(id))
     if (!webhook || webhook.deleted_at) return refuse('not_found')
-    const row: WebhookSecret = { company_id: companyId, webhook_id: id, secret: '', next_secret: null, switch_at: null }
+    const row: WebhookSecrets = { company_id: companyId, webhook_id: id, secrets: null, switch_at: null }
     return accept('deleted', `webhook/${id}`, [event('WebhookDeleted', { id })], [{ table: webhookSecrets, row }])
   },
 })

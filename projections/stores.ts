@@ -37,8 +37,7 @@ export interface StoreSecrets {
   store_id: number
   company_id: number
   alias: string
-  access_token: string | null
-  notification_secret: string | null
+  secrets: { access_token: string | null; notification_secret: string | null }
 }
 
 export const storeSecrets = table<StoreSecrets>('store_secrets', {
@@ -47,8 +46,7 @@ export const storeSecrets = table<StoreSecrets>('store_secrets', {
     store_id: 'bigint',
     company_id: 'bigint',
     alias: 'text',
-    access_token: 'text',
-    notification_secret: 'text',
+    secrets: 'sealed',
   },
   keys: { pk: ['store_id'], alias: ['alias'] },
 })

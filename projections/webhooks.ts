@@ -41,27 +41,26 @@ export const webhooks = table<WebhookRow>('webhooks', {
 
 export const webhookById = (id: number) => byPk(webhooks, id)
 
-/** Secret of an endpoint: `ops`, never in an event. During a rotation's overlap both `secret` and `next_secret` sign. */
-export interface WebhookSecret {
+/** Secrets of an endpoint: `ops`, never in an event. During a rotation's overlap both `secret` and `next_secret` sign. */
+export interface WebhookSecrets {
   company_id: number
   webhook_id: number
-  secret: string
-  next_secret: string | null
+  /** Null once the endpoint is deleted. */
+  secrets: { secret: string; next_secret: string | null } | null
   switch_at: string | null
 }
 
-export const webhookSecrets = table<WebhookSecret>('webhook_secrets', {
+export const webhookSecrets = table<WebhookSecrets>('webhook_secrets', {
   columns: {
     company_id: 'bigint',
     webhook_id: 'bigint',
-    secret: 'text',
-    next_secret: 'text',
+    secrets: 'sealed',
     switch_at: 'timestamptz',
   },
   keys: { pk: ['company_id', 'webhook_id'] },
 })
 
-export const webhookSecretById = (id: number) => byPk(webhookSecrets, id)
+export const webhookSecretsById = (id: number) => byPk(webhookSecrets, id)
 
 /** How an endpoint answers: `ops`, written by dispatchers. */
 export interface WebhookHealth {

@@ -1,5 +1,7 @@
 import type { Pool } from 'pg'
-import type { StoreObject } from '#projections/stores.ts'
+import { contextOf, openValue } from '#lib/sealed-value.ts'
+import type { Vault } from '#lib/vault.ts'
+import { type StoreObject, type StoreSecrets, storeSecrets } from '#projections/stores.ts'
 
 /** The online stores of a company, oldest first. There are few: no pages. */
 export async function listStores(pool: Pool, companyId: number): Promise<StoreObject[]> {
@@ -28,16 +30,28 @@ export interface StoreAccess {
  * The store with an alias, of whatever company; null when there is none. Secrets are null if they were never given, or if a
  * process died between the append to an event store outside Postgres and the commit that would have kept them.
  */
-export async function findStore(pool: Pool, alias: string): Promise<StoreAccess | null> {
-  const { rows } = await pool.query<StoreAccess>({
+export async function findStore(pool: Pool, vault: Vault, alias: string): Promise<StoreAccess | null> {
+  const { rows } = await pool.query<Found>({
     name: 'find_store',
     text: `select t.company_id as "companyId", t.id, t.alias, t.enabled, (t.doc->>'sandbox')::boolean as sandbox,
-                  k.access_token as "accessToken", k.notification_secret as "notificationSecret",
+                  k.secrets as sealed,
                   (t.doc->>'has_notification_secret')::boolean as "isSigning"
            from stores t left join store_secrets k on k.store_id = t.id
            where t.alias = $1
            order by k.store_id nulls last limit 1`,
     values: [alias],
   })
-  return rows[0] ?? null
+  if (!rows[0]) return null
+  const { sealed, ...store } = rows[0]
+  const context = contextOf(storeSecrets.name, [store.id])
+  const secrets = sealed && openValue<StoreSecrets['secrets']>(vault, sealed, context)
+  return {
+    ...store,
+    accessToken: secrets?.access_token ?? null,
+    notificationSecret: secrets?.notification_secret ?? null,
+  }
+}
+
+interface Found extends Omit<StoreAccess, 'accessToken' | 'notificationSecret'> {
+  readonly sealed: Buffer | null
 }

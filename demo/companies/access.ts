@@ -13,6 +13,7 @@ import { runAsSystem } from '#ledger/write/run.ts'
 import { replaceFile } from '#lib/files.ts'
 import type { StoreObject } from '#projections/stores.ts'
 import type { UserObject } from '#projections/users.ts'
+import { findStore, listStores } from '#queries/stores.ts'
 import type { Core } from '#service/core.ts'
 import type { DemoCompany } from './companies.ts'
 
@@ -163,13 +164,10 @@ async function ensureStore(core: Core, companyId: number, wanted: DemoCompany['s
 }
 
 /** The first sandbox of the company; a production store is nobody's to be shown. */
-async function knownStore({ pool }: Core, companyId: number): Promise<DemoAccess['store']> {
-  const { rows } = await pool.query<{ alias: string; notification_secret: string }>(
-    `select k.alias, k.notification_secret
-     from ops.store_secrets k join stores s on s.company_id = k.company_id and s.id = k.store_id
-     where k.company_id = $1 and (s.doc->>'sandbox')::boolean and k.notification_secret is not null
-     order by s.id limit 1`,
-    [companyId],
-  )
-  return rows[0] ?? null
+async function knownStore({ pool, vault }: Core, companyId: number): Promise<DemoAccess['store']> {
+  for (const { alias, sandbox } of await listStores(pool, companyId)) {
+    const store = sandbox ? await findStore(pool, vault, alias) : null
+    if (store?.notificationSecret) return { alias, notification_secret: store.notificationSecret }
+  }
+  return null
 }

@@ -94,11 +94,11 @@ async function answerRead(
     return
   }
   const query = parseQuery(route.query ?? NO_QUERY, request.query)
-  const { poolOf, store, keys, verifier, limits, provider } = context
+  const { poolOf, vault, store, keys, verifier, limits, provider } = context
   const caller = callerOf(response)
   const pool = poolOf(caller.companyId)
   const params = request.params as Params
-  const answer = await route.read({ pool, store, keys, verifier, limits, provider, caller, params, query })
+  const answer = await route.read({ pool, vault, store, keys, verifier, limits, provider, caller, params, query })
   if (!answer) throw new Problem('not_found')
   if (answer.revision !== undefined) response.setHeader('X-Ledger-Revision', answer.revision)
   const sent = await sendRepresentation(response, representationOf(Buffer.from(answer.body)), context.compress)

@@ -79,9 +79,13 @@ async function answerTo(
   const askNobody = () => Promise.reject(new Error('the provider tells what is offered now'))
   const provider = { getPaymentMethods: askNobody, getCardOptions: askNobody }
   const verifier = { verify: () => Promise.reject(new Error('the ledger is verified as it is stored now')) }
+  const secretsOfNow = () => {
+    throw new Error('secrets are what they are now')
+  }
+  const vault = { seal: secretsOfNow, open: secretsOfNow }
   try {
     return (
-      (await route.read({ pool, store, keys, verifier, limits, provider, caller, params, query })) ??
+      (await route.read({ pool, vault, store, keys, verifier, limits, provider, caller, params, query })) ??
       refuse('not_found')
     )
   } catch (error) {

@@ -14,6 +14,7 @@ import type { Idempotency } from '#ledger/write/idempotency.ts'
 import type { Operating } from '#ledger/write/operation.ts'
 import type { Acting } from '#ledger/write/run.ts'
 import type { Answer } from '#ledger/write/unit-of-work.ts'
+import type { Vault } from '#lib/vault.ts'
 import type { Payments } from '#payments/pay-order.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
 import type { Caller } from './authenticate.ts'
@@ -53,6 +54,7 @@ interface Common {
 
 export interface ReadContext<Q> {
   readonly pool: Pool
+  readonly vault: Vault
   /** Where the ledgers are kept. */
   readonly store: EventStore
   /** What personal fields of its events are opened with. */

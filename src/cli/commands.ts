@@ -197,6 +197,12 @@ export const COMMANDS = {
   },
   'store list': { summary: 'lists the online stores of a company', flags: { company: required('ID') } },
 
+  'master-key rotate': {
+    summary:
+      'seals all secrets of the database anew, by a new key in master.key, or by MASTER_KEY where MASTER_KEY_FORMER is the present one; services may run',
+    flags: {},
+  },
+
   'ledger verify': {
     summary:
       'recomputes every hash and follows the chain, of all companies or one, or of an export; holds it against seals; ends with 1 if anything is wrong',

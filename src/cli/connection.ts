@@ -49,6 +49,8 @@ async function open(config: Config, upgrades: boolean): Promise<{ core: Core; cl
       queryConnections: CONNECTIONS,
       applicationName: 'tillbook command',
       upgrades,
+      onKeyMade: (source) =>
+        console.error(`A master key was made in ${source}: keep a copy of it apart from the database.`),
       // A failure reaches the verb as well, and is told from there.
       log: () => {},
       onOutdated: () => {},

@@ -14,6 +14,7 @@ const FILES: Readonly<Record<string, () => Promise<{ readonly verbs: object }>>>
   'person export': () => import('./person-export.ts'),
   sale: () => import('./sales.ts'),
   store: () => import('./stores.ts'),
+  'master-key': () => import('./master-key.ts'),
   'ledger verify': verify,
   'ledger seal': verify,
   'ledger public-key': verify,

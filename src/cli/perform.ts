@@ -3,6 +3,7 @@ import { messageOf } from '#http/problems.ts'
 import { OtherVersion } from '#lib/other-version.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { UnfitPostgres } from '#lib/unfit-postgres.ts'
+import { WrongMasterKey } from '#master-key/keys.ts'
 import { isOutage } from '#postgres/outage.ts'
 import type { Typed } from './arguments.ts'
 import { COMMANDS, type Name } from './commands.ts'
@@ -50,6 +51,7 @@ function problemOf(error: unknown): Told {
   }
   const message = error instanceof Error ? error.message : String(error)
   if (error instanceof WrongSetting) return { code: 'wrong_setting', message }
+  if (error instanceof WrongMasterKey) return { code: 'wrong_master_key', message }
   if (error instanceof UnfitPostgres) return { code: 'unfit_postgres', message }
   if (error instanceof OtherVersion) return { code: 'other_version', message }
   return { code: error instanceof Unavailable || isOutage(error) ? 'unavailable' : 'internal_error', message }

@@ -16,8 +16,8 @@ import { accepted, type Context, checked, companyOf, given, Refused, type Verb, 
 
 /** Runs a command on the store with an alias, which names its company too. */
 async function onStore<I extends { alias: string }>(context: Context, command: Command<I>, input: I) {
-  const { pool, writer } = await context.core()
-  const store = await findStore(pool, input.alias)
+  const { pool, vault, writer } = await context.core()
+  const store = await findStore(pool, vault, input.alias)
   if (!store) throw new Refused(refuse('not_found', { alias: input.alias }))
   return accepted(await runAsSystem<StoreObject, I>(writer, store.companyId, command, input))
 }

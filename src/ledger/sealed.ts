@@ -6,7 +6,7 @@ export interface Sealed {
   readonly sealed: string
 }
 
-/** A key as it is used: AES-256. */
+/** A key as it is used, of 256 bits. */
 export interface Key {
   /** A uuid. */
   readonly id: string

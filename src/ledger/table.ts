@@ -1,7 +1,20 @@
 import type { Statement } from './transaction.ts'
 
-/** Postgres types that a working set can load and flush. `json` keeps its text as written, so the same object is always the same bytes. */
-export type ColumnType = 'bigint' | 'integer' | 'text' | 'boolean' | 'timestamptz' | 'date' | 'json' | 'bytea' | 'uuid'
+/**
+ * Postgres types that a working set can load and flush. `json` keeps its text as written, so the same object is always the same
+ * bytes. `sealed` is any JSON value, which the table has as bytes that only the vault opens: of tables of `ops` only.
+ */
+export type ColumnType =
+  | 'bigint'
+  | 'integer'
+  | 'text'
+  | 'boolean'
+  | 'timestamptz'
+  | 'date'
+  | 'json'
+  | 'bytea'
+  | 'uuid'
+  | 'sealed'
 
 /** Value of a key column; a key with a null in it is not indexed (a deleted row frees its name). */
 export type KeyValue = string | number
@@ -128,7 +141,7 @@ export function loadStatement(table: AnyTable, by: string): Statement {
 export function flushStatement(table: AnyTable): Statement {
   const columns = Object.entries<ColumnType>(table.columns)
   const names = columns.map(([name]) => name).join(', ')
-  const arrays = columns.map(([, type], index) => `$${index + 1}::${type}[]`)
+  const arrays = columns.map(([, type], index) => `$${index + 1}::${type === 'sealed' ? 'bytea' : type}[]`)
   const pk = table.keys.pk as readonly string[]
   const updates = columns.filter(([name]) => !pk.includes(name)).map(([name]) => `${name} = excluded.${name}`)
   return {

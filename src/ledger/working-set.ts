@@ -1,3 +1,5 @@
+import { contextOf, openValue, sealValue } from '#lib/sealed-value.ts'
+import type { Vault } from '#lib/vault.ts'
 import { rowPasts, trace } from './lineage.ts'
 import {
   type AnyRef,
@@ -78,8 +80,11 @@ function statement(name: string, build: () => Statement): Statement {
   return known
 }
 
-/** An empty working set. Without a `load` it serves tests and replays that start from nothing. */
-export function createWorkingSet(): WorkingSet {
+/**
+ * An empty working set. Without a `load` it serves tests and replays that start from nothing. Only tables with sealed columns
+ * need the vault.
+ */
+export function createWorkingSet(vault: Vault | null = null): WorkingSet {
   const states = new Map<string, TableState>()
 
   const stateOf = (table: AnyTable): TableState => {
@@ -116,18 +121,18 @@ export function createWorkingSet(): WorkingSet {
         if (!known.has(key)) known.set(key, null)
       }
     },
-    load: (tx) => [...states.values()].flatMap((state) => loadTable(tx, state)),
+    load: (tx) => [...states.values()].flatMap((state) => loadTable(tx, state, vault)),
     flush(tx) {
       const parts = [...states.values()].map(({ table, changed, added }) => ({
         table,
-        values: valuesOf(table, [...changed.values(), ...added.values()]),
+        values: valuesOf(table, [...changed.values(), ...added.values()], vault),
       }))
       return parts.flatMap((part) => upsert(tx, part))
     },
     flushInBulk(tx) {
       const parts = [...states.values()].map(({ table, changed, added }) => ({
         table,
-        values: valuesOf(table, [...changed.values()]),
+        values: valuesOf(table, [...changed.values()], vault),
         lines: copyLines(table, [...added.values()]),
       }))
       // First what a table may have already: one of those rows may give up a name that a new one has taken.
@@ -179,7 +184,7 @@ function changesOf(companyId: number, stateOf: (table: AnyTable) => TableState):
   }
 }
 
-function loadTable(tx: Transaction, state: TableState): Promise<void>[] {
+function loadTable(tx: Transaction, state: TableState, vault: Vault | null): Promise<void>[] {
   const loads = [...state.wanted].map(async ([by, wanted]) => {
     const columns = state.table.keys[by] as readonly string[]
     const keys = [...wanted.values()]
@@ -189,7 +194,8 @@ function loadTable(tx: Transaction, state: TableState): Promise<void>[] {
       statement(name, () => loadStatement(state.table, by)),
       values,
     )
-    for (const row of result.rows) remember(state, row)
+    const sealed = sealedColumns(state.table)
+    for (const row of result.rows) remember(state, sealed.length > 0 ? opened(state.table, sealed, row, vault) : row)
     const found = indexOf(state, by)
     for (const key of wanted.keys()) if (!found.has(key)) found.set(key, null)
   })
@@ -205,14 +211,40 @@ function remember(state: TableState, row: Row): void {
 }
 
 /** Rows in key order, as one array a column; null when there are none. */
-function valuesOf(table: AnyTable, unsorted: Row[]): unknown[][] | null {
+function valuesOf(table: AnyTable, unsorted: Row[], vault: Vault | null): unknown[][] | null {
   if (unsorted.length === 0) return null
   const rows = unsorted.sort((a, b) => compareRows(table, a, b))
   const columns = Object.entries(table.columns) as [string, string][]
   return columns.map(([column, type]) =>
-    rows.map((row) => (type === 'json' && row[column] !== null ? JSON.stringify(row[column]) : row[column])),
+    rows.map((row) => {
+      const value = row[column]
+      if (value === null) return null
+      if (type === 'sealed') return sealValue(vaultFor(table, vault), value, sealContextOf(table, row))
+      return type === 'json' ? JSON.stringify(value) : value
+    }),
   )
 }
+
+const sealedColumns = (table: AnyTable): string[] =>
+  Object.keys(table.columns).filter((column) => table.columns[column] === 'sealed')
+
+/** A row as it was loaded, with what is sealed in it opened. */
+function opened(table: AnyTable, sealed: readonly string[], row: Row, vault: Vault | null): Row {
+  const context = sealContextOf(table, row)
+  const open = (bytes: unknown) => bytes && openValue(vaultFor(table, vault), bytes as Buffer, context)
+  return { ...row, ...Object.fromEntries(sealed.map((column) => [column, open(row[column])])) }
+}
+
+function vaultFor(table: AnyTable, vault: Vault | null): Vault {
+  if (!vault) throw new Error(`table ${table.name} has sealed columns, which need a vault`)
+  return vault
+}
+
+const sealContextOf = (table: AnyTable, row: Row): string =>
+  contextOf(
+    table.name,
+    table.keys.pk.map((column) => row[column as string] as KeyValue),
+  )
 
 function compareRows(table: AnyTable, a: Row, b: Row): number {
   for (const column of table.keys.pk as readonly string[]) {

@@ -16,8 +16,18 @@ export interface MasterKeys extends KeyRing {
   readonly source: string
   /** All of them, the current one first; none where none was made yet. */
   all(): readonly MasterKey[]
-  /** Makes the first one, for a database that has none yet. Of two that do, the first wins. @throws WrongMasterKey where keys are given */
+  /** Null where keys are given by the settings. */
+  readonly file: KeyFile | null
+}
+
+/** A file of keys, which is changed at once and completely: it may be read, and the process killed, at any moment. */
+interface KeyFile {
+  /** Makes the first key, unless there is one: of two processes that do, the first wins. */
   create(): Promise<void>
+  /** Puts a key before the present ones. */
+  renew(secret: Buffer): Promise<void>
+  /** Leaves only the current key. */
+  dropFormer(): Promise<void>
 }
 
 interface Settings {
@@ -40,71 +50,57 @@ export function givenKeys(secrets: readonly Buffer[], source: string): MasterKey
     all: () => keys,
     current: () => currentOf(keys, source),
     find: (id) => keys.find((key) => key.id === id) ?? null,
-    create: async () => {
-      throw new WrongMasterKey(`${source} is empty`)
-    },
+    file: null,
   }
 }
 
-/** Master keys in a file of the operator's, which may change while the process runs. */
-export interface KeyFile extends MasterKeys {
-  /** Puts a new key before the present ones. */
-  renew(): Promise<void>
-  /** Leaves only the current key. */
-  dropFormer(): Promise<void>
-}
-
-/** A key on each line, the current one first. What it was when last read is good for as long as nobody changes it. */
-export function createKeyFile(path: string): KeyFile {
+/** A key on each line of a file, the current one first. It may change while the process runs. */
+export function keysInFile(path: string): MasterKeys {
   let keys: readonly MasterKey[] = []
   let known = ''
-
-  const lines = () => linesOf(readFileSync(path, 'utf8'), path)
-  /** Looks at the file's state only, some microseconds, unless it was changed. A file that is gone takes no key from a running process. */
+  /** Some microseconds, unless the file was changed. One that is gone takes no key from a running process. */
   const look = () => {
     const found = statSync(path, { throwIfNoEntry: false })
     const state = found ? `${found.ino} ${found.mtimeMs} ${found.size}` : known
-    if (state !== known) keys = lines().map(({ secret }) => masterKeyOf(secret))
+    if (state !== known) keys = secretsIn(path).map(masterKeyOf)
     known = state
     return keys
   }
-  const write = (secrets: readonly string[]) => replaceFile(path, textOf(secrets))
-  const newSecret = () => randomBytes(MASTER_KEY_BYTES).toString('base64')
+  const find = (among: readonly MasterKey[], id: string) => among.find((key) => key.id === id)
   return {
     source: path,
     all: look,
     current: () => currentOf(look(), path),
-    find: (id) => keys.find((key) => key.id === id) ?? look().find((key) => key.id === id) ?? null,
-    async create() {
-      await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-      await createFile(path, textOf([newSecret()]))
-    },
-    renew: () => write([newSecret(), ...lines().map(({ text }) => text)]),
-    dropFormer: () =>
-      write(
-        lines()
-          .slice(0, 1)
-          .map(({ text }) => text),
-      ),
+    find: (id) => find(keys, id) ?? find(look(), id) ?? null,
+    file: fileAt(path),
   }
 }
 
+const fileAt = (path: string): KeyFile => ({
+  async create() {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+    await createFile(path, textOf([randomBytes(MASTER_KEY_BYTES)]))
+  },
+  renew: (secret) => replaceFile(path, textOf([secret, ...secretsIn(path)])),
+  dropFormer: () => replaceFile(path, textOf(secretsIn(path).slice(0, 1))),
+})
+
 /** The keys that the settings name, or those of a file that is made on the first start. */
 export const masterKeysOf = ({ MASTER_KEY, MASTER_KEY_FORMER = [], DATA_DIR }: Settings): MasterKeys =>
-  MASTER_KEY ? givenKeys([MASTER_KEY, ...MASTER_KEY_FORMER], 'MASTER_KEY') : createKeyFile(join(DATA_DIR, 'master.key'))
+  MASTER_KEY ? givenKeys([MASTER_KEY, ...MASTER_KEY_FORMER], 'MASTER_KEY') : keysInFile(join(DATA_DIR, 'master.key'))
 
-const textOf = (secrets: readonly string[]) => secrets.map((secret) => `${secret}\n`).join('')
+const textOf = (secrets: readonly Buffer[]) => secrets.map((secret) => `${secret.toString('base64')}\n`).join('')
 
-function linesOf(content: string, path: string) {
-  const texts = content.split('\n').map((line) => line.trim())
-  return texts
-    .filter((text) => text !== '')
-    .map((text) => {
-      const secret = secretOf(text)
-      if (!secret)
-        throw new WrongMasterKey(`${path} should have a key of 32 bytes on each line, as base64 or hexadecimal`)
-      return { text, secret }
-    })
+/** @throws WrongMasterKey */
+function secretsIn(path: string): Buffer[] {
+  const lines = readFileSync(path, 'utf8').split('\n')
+  const texts = lines.map((line) => line.trim()).filter((text) => text !== '')
+  return texts.map((text) => {
+    const secret = secretOf(text)
+    if (!secret)
+      throw new WrongMasterKey(`${path} should have a key on each line: 32 random bytes, as base64 or hexadecimal`)
+    return secret
+  })
 }
 
 function currentOf(keys: readonly MasterKey[], source: string): MasterKey {

@@ -15,6 +15,7 @@ import type { Acting } from '#ledger/write/run.ts'
 import type { Answer } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
+import type { Vault } from '#lib/vault.ts'
 import type { LiveUpdates } from '#live/updates.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
@@ -25,6 +26,7 @@ import type { FlashCode } from './words/flashes.ts'
 /** The dependencies of the panel; `poolOf` a company is what its pages read on. From `AsOfCore`: the read model of now, and the ledger that the past is replayed from. */
 export interface PanelContext extends AsOfCore {
   readonly poolOf: PoolOf
+  readonly vault: Vault
   readonly writer: Writer
   readonly provider: PaymentProvider
   readonly verifier: Verifier

@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { Problem } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { Writer } from '#ledger/write/writer.ts'
+import type { Vault } from '#lib/vault.ts'
 import { applyPayment, fits, type PaymentOutcome } from '#payments/apply-payment.ts'
 import { isSigned } from '#payments/origin.ts'
 import type { PaymentProvider, ProviderPayment } from '#payments/provider-port.ts'
@@ -22,6 +23,7 @@ const MESSAGES = {
 /** What notifications are processed with. */
 export interface Processing {
   readonly pool: Pool
+  readonly vault: Vault
   readonly writer: Writer
   readonly provider: PaymentProvider
 }
@@ -44,9 +46,9 @@ export interface Sender {
 }
 
 /** Looks for the store and checks the signature; nothing is looked up about its orders (RCV-20). */
-export async function findSender(pool: Pool, sent: Sent): Promise<Sender> {
+export async function findSender({ pool, vault }: Pick<Processing, 'pool' | 'vault'>, sent: Sent): Promise<Sender> {
   const { storeAlias, payload, signature, providerRequestId: requestId } = sent
-  const store = storeAlias === null ? null : await findStore(pool, storeAlias)
+  const store = storeAlias === null ? null : await findStore(pool, vault, storeAlias)
   if (!store?.enabled) return { store: null, isSigned: false }
   const { notificationSecret: secret } = store
   if (secret === null || payload.told instanceof Problem) return { store, isSigned: false }

@@ -94,7 +94,7 @@ async function receive(options: NotificationOptions, request: Request, response:
   const sender =
     tooMany || body instanceof Problem
       ? NOBODY
-      : await findSender(options.pool, { storeAlias, payload: body, signature, providerRequestId })
+      : await findSender(options, { storeAlias, payload: body, signature, providerRequestId })
   const { isSigned } = sender
   const refused = tooMany ?? (signature !== undefined && !isSigned ? await countAddress(options, request) : null)
   const payload = body instanceof Problem ? null : body.text

@@ -8,6 +8,7 @@ import { type Idempotency, lookUpReplay } from '#ledger/write/idempotency.ts'
 import { type Acting, runCommand } from '#ledger/write/run.ts'
 import type { Answer } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
+import type { Vault } from '#lib/vault.ts'
 import { isOpen } from '#projections/order-payments.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import { findPayableOrder } from '#queries/orders.ts'
@@ -17,6 +18,7 @@ import { type PaymentProvider, type ProviderAccount, ProviderMisconfigured } fro
 
 interface Cancelling {
   readonly pool: Pool
+  readonly vault: Vault
   readonly writer: Writer
   readonly provider: PaymentProvider
 }
@@ -60,13 +62,13 @@ export async function cancelLatePayments(context: Cancelling, acting: Acting, or
 
 /** Cancels at the provider whatever of an order waits there, and tells the order what has become of each. */
 async function cancelOpenPayments(
-  { pool, writer, provider }: Cancelling,
+  { pool, vault, writer, provider }: Cancelling,
   { companyId, requestId }: Acting,
   order: OrderObject,
 ): Promise<void> {
   const open = order.payments.filter(isOpen)
   if (open.length === 0) return
-  const store = await findStore(pool, order.store_alias)
+  const store = await findStore(pool, vault, order.store_alias)
   if (!store?.accessToken) throw new ProviderMisconfigured('the store has no access token')
   const { accessToken, sandbox } = store
   const expected = { reference: order.provider_reference, totalCents: toCents(order.total), sandbox }

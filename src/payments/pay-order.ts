@@ -10,6 +10,7 @@ import { type Idempotency, lookUpReplay } from '#ledger/write/idempotency.ts'
 import { type Acting, runCommand } from '#ledger/write/run.ts'
 import type { Answer } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
+import type { Vault } from '#lib/vault.ts'
 import type { PaymentObject } from '#projections/order-payments.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import { findPayableOrder } from '#queries/orders.ts'
@@ -30,6 +31,7 @@ import {
 /** What it takes to have orders paid. */
 export interface Payments {
   readonly pool: Pool
+  readonly vault: Vault
   readonly writer: Writer
   readonly provider: PaymentProvider
   /** Where the provider reaches the service; no slash at its end. */
@@ -119,7 +121,7 @@ async function ask(
   const { attempt_id } = attempt
   const giveUp = (reason: string) =>
     runCommand(payments.writer, paying.acting, refusePayment, { id: order.id, attempt_id, reason }, { reply: CREATED })
-  const store = await findStore(payments.pool, order.store_alias)
+  const store = await findStore(payments.pool, payments.vault, order.store_alias)
   const wanted = newPayment(order, attempt, { ...paying.payment, payer }, payments.publicUrl)
   let made: ProviderPayment
   try {

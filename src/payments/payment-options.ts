@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { fromCents, toCents } from '#domain/money.ts'
 import { BOLETO, methodOf, ONLINE_METHODS, type OnlineMethod, PIX } from '#domain/online-payment.ts'
+import type { Vault } from '#lib/vault.ts'
 import { findPayableOrder } from '#queries/orders.ts'
 import { findStore } from '#queries/stores.ts'
 import { accountOf } from './pay-order.ts'
@@ -19,6 +20,7 @@ export interface PaymentOptionsObject {
 
 interface Asking {
   readonly pool: Pool
+  readonly vault: Vault
   readonly provider: Pick<PaymentProvider, 'getPaymentMethods' | 'getCardOptions'>
 }
 
@@ -27,13 +29,13 @@ interface Asking {
  * @throws ProviderUnavailable, ProviderMisconfigured
  */
 export async function paymentOptions(
-  { pool, provider }: Asking,
+  { pool, vault, provider }: Asking,
   { companyId, orderId, bin }: { companyId: number; orderId: number; bin: string | undefined },
 ): Promise<PaymentOptionsObject | null> {
   const payable = await findPayableOrder(pool, companyId, orderId)
   if (!payable) return null
   const { total, store_alias } = payable.order
-  const account = accountOf(await findStore(pool, store_alias))
+  const account = accountOf(await findStore(pool, vault, store_alias))
   const [offered, card] = await Promise.all([
     provider.getPaymentMethods(account),
     bin === undefined ? null : provider.getCardOptions(account, toCents(total), bin),

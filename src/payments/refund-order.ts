@@ -10,6 +10,7 @@ import { type Idempotency, lookUpReplay } from '#ledger/write/idempotency.ts'
 import { type Acting, runAs, runCommand } from '#ledger/write/run.ts'
 import type { Answer } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
+import type { Vault } from '#lib/vault.ts'
 import type { RefundObject } from '#projections/order-refunds.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import { findPayableOrder } from '#queries/orders.ts'
@@ -26,6 +27,7 @@ import {
 
 interface Refunding {
   readonly pool: Pool
+  readonly vault: Vault
   readonly writer: Writer
   readonly provider: PaymentProvider
 }
@@ -64,7 +66,7 @@ export async function refundOrder(
   if (isRefusal(order)) return order
   const asked = order.refunds.find((each) => each.refund_id === refund_id)
   if (!asked) throw new Error(`refund ${refund_id} was requested and is not there`)
-  const store = await findStore(pool, order.store_alias)
+  const store = await findStore(pool, context.vault, order.store_alias)
   const account = accountOf(store)
   const refused = await giveBack({ writer, provider }, { acting, orderId, account }, asked)
   if (refused) return refused

@@ -4,6 +4,7 @@ import { isPending } from '#domain/orders.ts'
 import { asSystem, runAsSystem } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { Unavailable } from '#lib/unavailable.ts'
+import type { Vault } from '#lib/vault.ts'
 import { isOutage } from '#postgres/outage.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 import type { PaymentObject } from '#projections/order-payments.ts'
@@ -34,6 +35,7 @@ const BATCH = 8
 
 export interface SweepOptions {
   readonly pool: Pool
+  readonly vault: Vault
   readonly writer: Writer
   readonly provider: PaymentProvider
   /** Seconds after the attempt, ascending. */
@@ -100,9 +102,9 @@ async function deal(options: SweepOptions, claim: SweepClaim): Promise<number | 
   return applied
 }
 
-async function lookAt({ pool, writer, provider }: SweepOptions, claim: SweepClaim): Promise<number> {
+async function lookAt({ pool, vault, writer, provider }: SweepOptions, claim: SweepClaim): Promise<number> {
   const { companyId, orderId, storeAlias, reference, totalCents } = claim
-  const store = await findStore(pool, storeAlias)
+  const store = await findStore(pool, vault, storeAlias)
   if (!store) throw new Error(`order ${orderId} is of a store that is not there`)
   const { sandbox } = store
   const account = { accessToken: store.accessToken ?? '', sandbox }

@@ -26,6 +26,7 @@ import { createTurns, type TurnLimits } from '#lib/turns.ts'
 import { createVault, type Vault } from '#lib/vault.ts'
 import { createLiveNotifier } from '#live/notifier.ts'
 import { switchOffNotices } from '#mail/switch-off-notices.ts'
+import { claimDatabase } from '#master-key/belonging.ts'
 import { type MasterKeys, masterKeysOf } from '#master-key/keys.ts'
 import { migrate } from '#postgres/migrate.ts'
 import { createPool } from '#postgres/pool.ts'
@@ -86,6 +87,8 @@ export interface CoreOptions {
   readonly eventStoreUrl?: string | undefined
   /** What secrets are sealed with. */
   readonly masterKeys: MasterKeys
+  /** Hears where a master key was made, which the operator has to keep a copy of. */
+  readonly onKeyMade?: (source: string) => void
   /** Another store, for tests. */
   readonly store?: EventStore
   /** Another read model, for tests. */
@@ -156,7 +159,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const store = await storeOf(options, pool, poolOf)
   const keys = createPersonKeys(pool, vault)
   const rebuilding = { databaseUrl: options.databaseUrl, pool, store, model, keys }
-  await bringUp({ ...rebuilding, masterKeys: options.masterKeys }, options.upgrades ?? true)
+  await bringUp(rebuilding, options)
   const writerPool = createPool(options.databaseUrl, { ...WRITER_POOL, ...known })
   const deliveryNotifier = createDeliveryNotifier(pool, (error) => options.log('dispatchers could not be woken', error))
   const liveNotifier = createLiveNotifier(pool, (error) => options.log('what was committed could not be told', error))
@@ -195,7 +198,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     asOf: { turns: asOfTurns, timeoutMs: options.asOfTimeoutMs ?? AS_OF_TIMEOUT_MS },
     vault,
     keys,
-    requestSecret: await installationSecret(pool, 'request_hashes'),
+    requestSecret: await installationSecret(pool, vault, 'request_hashes'),
     deliveryNotifier,
     rebuild: (onProgress) => withRebuild({ ...rebuilding, onProgress }, (work) => rebuild(work)),
     verifyTables: (companyId, verifying = {}) => verifyApart({ ...rebuilding, ...verifying }, companyId),
@@ -223,15 +226,15 @@ const pick = ({ onOutdated, onGroup, log }: CoreOptions) => ({ onOutdated, onGro
 
 /** Migrations and tables of this version, where that is wanted or nothing is there yet; else what was opened is closed. @throws OtherVersion */
 async function bringUp(
-  { masterKeys, ...rebuilding }: Rebuilding & Pick<CoreOptions, 'masterKeys'>,
-  upgrades: boolean,
+  rebuilding: Rebuilding,
+  { masterKeys, upgrades = true, onKeyMade = () => {} }: CoreOptions,
 ): Promise<void> {
   const { databaseUrl, pool, store, model } = rebuilding
   try {
     await assertNotOlder(pool, model)
     await migrate(databaseUrl, { upgrades })
-    if (masterKeys.all().length === 0) await masterKeys.create()
-    if (store.transactional) await assertResealed(pool, store)
+    await claimDatabase({ pool, keys: masterKeys, onMade: onKeyMade })
+      if (store.transactional) await assertResealed(pool, store)
     if (upgrades || (await versionOfTables(pool)) === null) await withRebuild(rebuilding, ensureReadModel)
     else await assertFits(pool, model)
   } catch (error) {

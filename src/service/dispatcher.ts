@@ -16,6 +16,7 @@ import type { Running, Shared } from './role.ts'
 export function startDispatcher({ config, core, databaseUrl, provider, metrics, logger, log }: Shared): Running {
   const webhooks = startWebhooks({
     databaseUrl,
+    vault: core.vault,
     readSchemas: readSchemasOf(core.model),
     notifier: core.deliveryNotifier,
     switchOff: (companyId, id, reason) => runAsSystem(core.writer, companyId, switchOffWebhook, { id, reason }),

@@ -31,6 +31,13 @@ export interface Service {
   stop(): Promise<void>
 }
 
+const KEY_MADE = 'a master key was made: keep a copy of it apart from the database'
+
+function watch(core: Pick<Core, 'pools' | 'shared'>, metrics: Metrics): void {
+  for (const [name, pool] of Object.entries(core.pools)) metrics.watchPool(name, pool)
+  for (const [name, figures] of Object.entries(core.shared)) metrics.watchShared(name, figures)
+}
+
 const logOf = (logger: Logger): Log =>
   sparing(
     (message, error, request_id) => logger.error({ err: error, request_id }, message),
@@ -87,6 +94,7 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
       ...coreSettings(config),
       queryConnections: QUERY_CONNECTIONS,
       log,
+      onKeyMade: (source) => logger.warn({ source }, KEY_MADE),
       onOutdated: succession.onReplaced,
       onForgotten: forgotten.note,
       onGroup: metrics.onGroup,
@@ -96,7 +104,7 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
     closing.push(forgottenList.idle)
     const core = { ...opened, writer: countedWriter(succession.held(opened.writer), metrics) }
     background.push(succession.watch(core))
-    watchCore(metrics, core)
+    watch(core, metrics)
     const provider = createProviderClient({ baseUrl: config.PAYMENT_PROVIDER_URL })
     closing.push(provider.close)
     return { config, databaseUrl, core, forgottenList, provider, metrics, seedDemo, logger, log }
@@ -144,11 +152,6 @@ const appSettings = ({ TRUST_PROXY, METRICS_TOKEN }: Config, metrics: Metrics) =
   onAnswered: metrics.onAnswered,
   figures: { metrics, token: METRICS_TOKEN ?? null },
 })
-
-function watchCore(metrics: Metrics, { pools, shared }: Pick<Core, 'pools' | 'shared'>): void {
-  for (const [name, pool] of Object.entries(pools)) metrics.watchPool(name, pool)
-  for (const [name, figures] of Object.entries(shared)) metrics.watchShared(name, figures)
-}
 
 /** Printed once the service answers: what is there, and the first things to try. */
 function welcome(baseUrl: string, demoFile: string | null): void {

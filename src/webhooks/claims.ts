@@ -1,4 +1,7 @@
 import type { Pool } from 'pg'
+import { contextOf, openValue } from '#lib/sealed-value.ts'
+import type { Vault } from '#lib/vault.ts'
+import { type WebhookSecrets, webhookSecrets } from '#projections/webhooks.ts'
 import type { Room } from './in-flight.ts'
 import type { Sendable } from './sender.ts'
 
@@ -65,16 +68,44 @@ const PER_ENDPOINT = {
   failing: 1,
 }
 
+export interface Taking {
+  readonly pool: Pool
+  readonly vault: Vault
+  readonly log: (message: string, error: unknown) => void
+}
+
 /**
  * Takes deliveries that are due, oldest first within an endpoint and as many of each endpoint as of any other. Processes
- * share the work: what one has locked or taken is passed over by the others.
+ * share the work: what one has locked or taken is passed over by the others. What nobody here can sign waits for its lease to end.
  */
-export async function takeDue(pool: Pool, { sound, strained, busy }: Room, lease_ms: number): Promise<Claimed> {
-  const { rows } = await pool.query<Claim & { next_due_ms: number | null; id: string | null }>({
+export async function takeDue(taking: Taking, { sound, strained, busy }: Room, lease_ms: number): Promise<Claimed> {
+  const { rows } = await taking.pool.query<Taken | Nothing>({
     ...TAKE_DUE,
     values: [JSON.stringify(busy), sound, strained, lease_ms],
   })
-  return { claims: rows.filter(({ id }) => id !== null), next_due_ms: rows[0]?.next_due_ms ?? null }
+  const taken = rows.filter((row) => row.id !== null)
+  return { claims: taken.flatMap((row) => opened(row, taking) ?? []), next_due_ms: rows[0]?.next_due_ms ?? null }
+}
+
+interface Nothing {
+  readonly next_due_ms: number | null
+  readonly id: null
+}
+
+interface Taken extends Omit<Claim, 'secret' | 'next_secret'> {
+  readonly next_due_ms: number | null
+  readonly sealed: Buffer
+}
+
+/** Opening takes some microseconds, as signing does: nothing is kept opened. */
+function opened({ sealed, ...taken }: Taken, { vault, log }: Taking): Claim | null {
+  const context = contextOf(webhookSecrets.name, [taken.company_id, taken.webhook_id])
+  try {
+    return { ...taken, ...openValue<NonNullable<WebhookSecrets['secrets']>>(vault, sealed, context) }
+  } catch (error) {
+    log(`secrets of address ${taken.webhook_id} cannot be opened`, error)
+    return null
+  }
 }
 
 /**
@@ -123,12 +154,12 @@ with recursive clock as materialized (
   returning d.company_id, d.id, d.webhook_id, d.message_id, d.event, d.revision, d.sequence, d.tries,
     d.next_attempt_at as leased_until, p.url, p.watched_since::text, p.scopes, p.failing
 )
-select waiting.next_due_ms, t.*, s.secret, s.next_secret, s.switch_at, coalesce(m.body, test.body) as body
+select waiting.next_due_ms, t.*, s.secrets as sealed, s.switch_at, coalesce(m.body, test.body) as body
 from (
   select extract(epoch from min(next_attempt_at) - clock.now)::float8 * 1000 as next_due_ms
   from clock left join endpoint on next_attempt_at > clock.now group by clock.now) as waiting
 left join (taken t
-  join webhook_secrets s on s.company_id = t.company_id and s.webhook_id = t.webhook_id
+  join webhook_secrets s on s.company_id = t.company_id and s.webhook_id = t.webhook_id and s.secrets is not null
   left join webhook_messages m on m.company_id = t.company_id and m.id = t.message_id and m.revision = t.revision
   left join webhook_messages test on t.revision is null
     and test.company_id = t.company_id and test.id = t.message_id and test.revision is null) on true`,

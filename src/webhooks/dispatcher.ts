@@ -1,7 +1,6 @@
-import type { Pool } from 'pg'
 import { mayBeTold, type WebhookEvent } from '#events/webhooks.ts'
 import { repeat } from '#lib/repeat.ts'
-import { type Claim, takeDue } from './claims.ts'
+import { type Claim, type Taking, takeDue } from './claims.ts'
 import { type InFlight, InFlightLimiter } from './in-flight.ts'
 import { createRecorder, type Result, recordResults, resultOf } from './results.ts'
 import type { Attempt, Sender } from './sender.ts'
@@ -14,9 +13,8 @@ export interface Dispatcher {
   stop(): Promise<void>
 }
 
-export interface DispatcherOptions {
-  /** With two connections at least: one to take deliveries, one to record results. */
-  readonly pool: Pool
+/** The pool with two connections at least: one to take deliveries, one to record results. */
+export interface DispatcherOptions extends Taking {
   readonly sender: Sender
   /** Longest time from taking a delivery until its result is there; others take it over somewhat later. */
   readonly attempt_ms: number
@@ -31,7 +29,6 @@ export interface DispatcherOptions {
   readonly onGone: (claim: Claim) => void
   /** Hears of attempts as they are recorded. */
   readonly onRecorded?: ((results: readonly Result[]) => void) | undefined
-  readonly log: (message: string, error: unknown) => void
 }
 
 /** Room in a lease for a process that is busy, and for recording. */
@@ -105,7 +102,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     const room = limiter.room(clock())
     // Full: results and their recording make room, and wake.
     if (room.sound + room.strained === 0 || unrecorded >= UNRECORDED) return
-    const { claims, next_due_ms } = await takeDue(pool, room, options.attempt_ms + LEASE_MARGIN_MS)
+    const { claims, next_due_ms } = await takeDue(options, room, options.attempt_ms + LEASE_MARGIN_MS)
     for (const claim of claims) start(claim)
     wait_ms = Math.min(poll_ms, Math.max(1, Math.ceil(next_due_ms ?? poll_ms)))
   }

@@ -1,3 +1,4 @@
+import type { Vault } from '#lib/vault.ts'
 import { listen } from '#postgres/listener.ts'
 import { createPool } from '#postgres/pool.ts'
 import { createDispatcher, type DispatcherOptions } from './dispatcher.ts'
@@ -8,6 +9,7 @@ import { type SwitchOff, watchEndpoints } from './watch.ts'
 
 export interface WebhookOptions {
   readonly databaseUrl: string
+  readonly vault: Vault
   /** Where the tables of the read model are looked for; the live ones by default. */
   readonly readSchemas?: readonly string[]
   /** Of this process, if commands run in it: their deliveries need not wait for what Postgres announces. */
@@ -69,6 +71,7 @@ export function startWebhooks(options: WebhookOptions): { stop(): Promise<void> 
   const watch = watchEndpoints({ pool, switchOff, switchOffHours, log })
   const dispatcher = createDispatcher({
     pool,
+    vault: options.vault,
     sender,
     attempt_ms: TIMEOUT_MS + BODY_MS,
     poll_ms,

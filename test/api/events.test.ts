@@ -1,5 +1,7 @@
 import { expect } from 'chai'
+import { createUser } from '#commands/users.ts'
 import { hashOf } from '#ledger/envelope.ts'
+import { runAsSystem } from '#ledger/write/run.ts'
 import { createPool } from '#postgres/pool.ts'
 import { expectInvalid, expectProblem } from '../support/answers.ts'
 import { type Json, type Reply, startApi, type TestApi, type TestCompany } from '../support/api.ts'
@@ -62,6 +64,50 @@ describe('the event feed', () => {
     expect(text.slice('{"data":['.length)).to.satisfy((rest: string) =>
       rest.startsWith(`${rows.map(({ json }) => json).join(',')}],"meta":`),
     )
+  })
+
+  describe('with opened=true', () => {
+    const opened = async (of: TestCompany, subject: string) =>
+      eventsIn([await of.get(`/events?opened=true&limit=200&subject=${subject}`)]).map((event) => event.opened)
+
+    it('adds what each event says in clear; all else is as it was hashed [LEDGER-43]', async () => {
+      const { id } = (await company.post('/customers', { name: 'Rita', phone: '11988887777', email: 'r@r.example' }))
+        .body.data
+      const [sealed] = eventsIn([await company.get(`/events?subject=customer/${id}`)])
+      const [event] = eventsIn([await company.get(`/events?subject=customer/${id}&opened=true`)])
+      expect(sealed.data.name).to.have.keys('sealed')
+      expect(JSON.stringify(sealed)).not.to.include('Rita')
+      expect(event).to.deep.equal({ ...sealed, opened: event.opened })
+      expect(event.opened).to.deep.equal({ ...sealed.data, name: 'Rita', phone: '11988887777', email: 'r@r.example' })
+      expect((await company.get(`/customers/${id}/history`)).body.data[0].data).to.deep.equal(event.opened)
+      expect(eventsIn([await company.get(`/events?subject=customer/${id}&opened=false`)])).to.deep.equal([sealed])
+      expectInvalid(await company.get('/events?opened=1'), ['opened'])
+    })
+
+    it('shows null where a part was destroyed, and nobody users [LEDGER-41, LEDGER-43]', async () => {
+      const { id } = (await company.post('/customers', { name: 'Sara', phone: '11988887777' })).body.data
+      await api.core.pool.query(
+        `update ops.person_keys set wrapped = null, destroyed_at = now() where subject = $1 and part = 'contact'`,
+        [`customer/${id}`],
+      )
+      expect(await opened(company, `customer/${id}`)).to.have.nested.property('[0].phone', null)
+      expect(await opened(company, `customer/${id}`)).to.have.nested.property('[0].name', 'Sara')
+      const user = { name: 'Caixa', email: 'caixa@loja.example', role: 'clerk', password_hash: '' } as const
+      await runAsSystem(api.core.writer, company.id, createUser, user)
+      const users = eventsIn([await company.get('/events?opened=true&types=UserCreated')])
+      for (const { opened } of users) expect(opened).to.include({ name: null, email: null })
+      expect(users).not.to.deep.equal([])
+    })
+
+    it('shows a key what it may read of the kinds of persons, in histories too [LEDGER-43]', async () => {
+      const shop = await api.company({ scopes: ['audit:read', 'customers:write', 'suppliers:write', 'suppliers:read'] })
+      const { id } = (await shop.post('/customers', { name: 'Tina' })).body.data
+      const supplier = (await shop.post('/suppliers', { name: 'Moinho' })).body.data
+      expect(await opened(shop, `customer/${id}`)).to.have.nested.property('[0].name', null)
+      expect(await opened(shop, `supplier/${supplier.id}`)).to.have.nested.property('[0].name', 'Moinho')
+      const [created] = (await shop.get(`/customers/${id}/history`)).body.data
+      expect(created.data.name).to.equal(null)
+    })
   })
 
   it('goes on after a revision, exclusive, and is empty at the end [FEED-2]', async () => {

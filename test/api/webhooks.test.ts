@@ -3,6 +3,7 @@ import { MAX_WEBHOOKS } from '#commands/webhooks.ts'
 import { expectInvalid, expectProblem, idsIn } from '../support/answers.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
+import { openedRows } from '../support/master-key.ts'
 
 const SECRET = /^whsec_[A-Za-z0-9+/]{43}=$/
 const address = { url: 'https://erp.example/eventos', events: ['sale.completed'], description: 'ERP' }
@@ -146,8 +147,9 @@ describe('webhook addresses', () => {
   it('rotate their secret with an overlap, or at once [HOOK-28]', async () => {
     const { id, secret } = await register()
     const stored = async () => {
-      const { rows } = await api.core.pool.query('select * from webhook_secrets where webhook_id = $1', [id])
-      return rows[0]
+      const rows = await openedRows(api.core.pool, 'webhook_secrets')
+      const { secrets, switch_at } = rows.find(({ webhook_id }) => webhook_id === id)!
+      return { ...secrets, switch_at }
     }
     const rotated = (await company.post(`/webhooks/${id}/rotate-secret`)).body.data
     expect(rotated.secret).to.match(SECRET).and.not.equal(secret)

@@ -5,6 +5,7 @@ import { startWebhooks } from '#webhooks/start.ts'
 import { check } from '../support/browser/accessibility.ts'
 import { screenshot } from '../support/browser/screenshot.ts'
 import { describeInBrowser, usePanel } from '../support/browser.ts'
+import { vault } from '../support/master-key.ts'
 import { until } from '../support/wait.ts'
 import { moveToYesterday } from '../support/yesterday.ts'
 import { type Receiver, startReceiver } from '../webhooks/receiver.ts'
@@ -139,6 +140,7 @@ describeInBrowser('an owner’s day, in a browser', () => {
       receiver = await startReceiver()
       webhooks = startWebhooks({
         databaseUrl: panel.databaseUrl,
+        vault,
         switchOff: () => Promise.reject(new Error('nothing is to be switched off')),
         retrySeconds: [60],
         switchOffHours: 24,

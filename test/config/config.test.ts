@@ -114,6 +114,8 @@ describe('settings', () => {
     ['SEAL_EVERY_HOURS', '0'],
     ['SEAL_EVERY_HOURS', '200'],
     ['LOG_LEVEL', 'loud'],
+    ['MASTER_KEY', 'uma senha'],
+    ['MASTER_KEY', '0123456789abcdef'],
     ['ROLES', 'api,worker'],
     ['ROLES', 'api,'],
     ['ROLES', ','],
@@ -123,6 +125,21 @@ describe('settings', () => {
       expect(wrong({ [name]: value })).to.match(new RegExp(`^${name} should be .{5,}$`))
     })
   }
+
+  it('take former master keys beside the present one only [OPS-70]', () => {
+    const [current, former] = ['a'.repeat(64), 'b'.repeat(64)]
+    const { MASTER_KEY, MASTER_KEY_FORMER } = readConfig({
+      MASTER_KEY: current,
+      MASTER_KEY_FORMER: `${former}, ${current}`,
+    })
+    expect([MASTER_KEY, ...(MASTER_KEY_FORMER ?? [])].map((key) => key?.toString('hex'))).to.deep.equal([
+      current,
+      former,
+      current,
+    ])
+    expect(wrong({ MASTER_KEY_FORMER: former })).to.match(/^MASTER_KEY_FORMER goes with MASTER_KEY/)
+    expect(wrong({ MASTER_KEY: current, MASTER_KEY_FORMER: `${former};x` })).to.match(/^MASTER_KEY_FORMER should be/)
+  })
 
   it('name every one that is wrong, and show no value: one may be a password [OPS-2]', () => {
     const message = wrong({ PORT: 'x', DATABASE_URL: 'http://user:secret@host' })

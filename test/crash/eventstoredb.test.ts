@@ -9,6 +9,7 @@ import { tablesOf } from '../ledger/outside-service.ts'
 import { type Json, type Reply, send } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { type FakeEventStoreDb, startFakeEventStoreDb } from '../support/fake-eventstoredb/server.ts'
+import { copyKeys } from '../support/person-keys.ts'
 import { type Service, startService } from '../support/process.ts'
 import { until } from '../support/wait.ts'
 
@@ -106,11 +107,12 @@ describe('service on EventStoreDB that is killed', function () {
     expect(await service?.stop()).to.equal(0)
   })
 
-  it('does not begin on an empty Postgres without its event store, and with it finds everything', async () => {
+  it('does not begin on an empty Postgres without its event store, and with it and the keys of persons finds everything', async () => {
     await server.kill()
     const failure = await startService(settings(lost.url)).catch((error: Error) => error)
     expect(failure).to.be.instanceOf(Error).with.property('message').that.includes('the event store cannot be reached')
     await server.start()
+    await copyKeys(database.url, lost.url)
     service = await startService(settings(lost.url))
     const [kept, rebuilt] = pools as [Pool, Pool]
     const { rows } = await kept.query('select company_id from companies order by 1')

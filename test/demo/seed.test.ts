@@ -113,7 +113,7 @@ describe('demonstration data', () => {
       if (!hasOne) expect(store).to.equal(null)
       if (!store) return
       expect(store).to.have.all.keys('alias', 'notification_secret')
-      const found = await findStore(core.pool, store.alias)
+      const found = await findStore(core.pool, core.vault, store.alias)
       expect(found).to.include({
         companyId: id,
         enabled: true,

@@ -306,9 +306,9 @@ describe('an order, whatever happens to its payments and to the news of them,', 
         const from = await shop.revision()
         const order = await shop.order(alias)
         for (const each of actions) await perform(order, each)
-        const { pool, writer } = shop.api.core
+        const { pool, vault, writer } = shop.api.core
         const log = (message: string, error: unknown) => expect.fail(`${message}: ${error}`)
-        await sweepOnce({ pool, writer, provider: client, schedule: [0], log }, new AbortController().signal)
+        await sweepOnce({ pool, vault, writer, provider: client, schedule: [0], log }, new AbortController().signal)
         const events = await eventsOf(order.id, from)
         await assertEnd(order.id, events)
         assertHistory(events)

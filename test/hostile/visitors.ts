@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import type { PanelRoute } from '#panel/route.ts'
 import type { Reply } from '../support/api.ts'
 import type { TestPanel } from '../support/browser.ts'
+import { openedRows } from '../support/master-key.ts'
 import { hiddenFields, panelUser } from '../support/panel.ts'
 import { bytesOf, exchange } from '../support/wire.ts'
 import { expectNoSecret, expectPage } from './pages.ts'
@@ -50,13 +51,16 @@ export async function visit(url: string, visitor: Visitor, asked: Visited, secre
 
 /** Every secret that the service has to use again, and those which its callers were given before. */
 export async function secretsOf({ api, company }: TestPanel, visitors: readonly Visitor[]): Promise<string[]> {
-  const { rows } = await api.core.pool.query<{ secret: string }>(
-    `select access_token as secret from ops.store_secrets union select notification_secret from ops.store_secrets
-     union select secret from ops.webhook_secrets union select next_secret from ops.webhook_secrets
-     union select password_hash from ops.persons`,
-  )
+  const { pool } = api.core
+  const { rows } = await pool.query<{ secret: string }>('select password_hash as secret from ops.persons')
+  const sealed = [...(await openedRows(pool, 'store_secrets')), ...(await openedRows(pool, 'webhook_secrets'))]
   const tokens = visitors.map(({ cookie }) => cookie.split('=')[1] ?? '')
-  return [...rows.map(({ secret }) => secret), ...tokens, company.key].filter(Boolean)
+  return [
+    ...rows.map(({ secret }) => secret),
+    ...sealed.flatMap(({ secrets }) => Object.values(secrets ?? {}) as string[]),
+    ...tokens,
+    company.key,
+  ].filter(Boolean)
 }
 
 /** Routes whose answer to a form tells a secret that they have just made, this once. */
@@ -84,8 +88,8 @@ const STANDING = `select concat_ws(' ', ${[
   digest('persons', 'email, password_hash, generation'),
   digest('sessions', 'hash, revoked_at'),
   digest('sync_tokens', 'hash, revoked_at'),
-  digest('store_secrets', 'store_id, alias, access_token, notification_secret'),
-  digest('webhook_secrets', 'webhook_id, secret, next_secret, switch_at'),
+  digest('store_secrets', 'store_id, alias, secrets'),
+  digest('webhook_secrets', 'webhook_id, secrets, switch_at'),
   digest('webhook_deliveries', 'id, status, tries'),
   digest('webhook_messages', 'id'),
   digest('refused_sales', 'id, times, settled_at'),

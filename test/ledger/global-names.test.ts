@@ -57,7 +57,7 @@ describe('names that are unique in the whole service', () => {
       for (const alias of aliases) {
         const [opened, ...more] = answers.filter((each) => each.alias === alias && 'id' in each.answer)
         expect(more).to.deep.equal([])
-        const holder = await findStore(core.pool, alias)
+        const holder = await findStore(core.pool, core.vault, alias)
         expect(holder).to.include({ companyId: opened?.id, id: opened?.answer.id })
         for (const { id, answer } of answers.filter((each) => each.alias === alias && each !== opened)) {
           // Only its own company is told which store it is.

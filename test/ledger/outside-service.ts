@@ -1,11 +1,13 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { hashOf, streamOf } from '#ledger/envelope.ts'
+import { CannotOpen } from '#ledger/personal-fields.ts'
 import type { OutsideStore } from '#ledger/port.ts'
 import { readModel } from '#projections/index.ts'
 import { recordText } from '../support/answers.ts'
 import { type Json, send, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
+import { copyKeys } from '../support/person-keys.ts'
 import { collect } from './event-store-contract.ts'
 
 const ONE_UNIT = (item: number, payment: number) => ({
@@ -111,13 +113,16 @@ export function describeServiceOn(name: string, open: () => OutsideStore): void 
     describe('with a Postgres that has lost everything', () => {
       const fresh = useDatabase('withoutReadModel')
 
-      it('has the same tables, makes no deliveries, and gives out no id again [LEDGER-16]', async function () {
+      it('has the same tables with the keys of persons, makes no deliveries, and gives out no id again [LEDGER-16, LEDGER-42]', async function () {
         this.timeout(120_000)
         const item = await itemWithStock('5')
         await company.post('/webhooks', { url: 'https://erp.example/x', events: ['*'] })
         await company.post('/sales', ONE_UNIT(item, cash))
         await company.post('/customers', { name: 'Ana' })
         const tables = await tablesOf(api.core.pool, company.id)
+        const withoutKeys = await startApi(fresh.url, { store: open() }).catch((error: unknown) => error)
+        expect(withoutKeys, 'what nobody can read is not taken for forgotten').to.be.instanceOf(CannotOpen)
+        await copyKeys(database.url, fresh.url)
         const rebuilt = await startApi(fresh.url, { store: open() })
         try {
           expect(await tablesOf(rebuilt.core.pool, company.id)).to.deep.equal(tables)

@@ -5,6 +5,7 @@ import { expect } from 'chai'
 import { send } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { type FakeEventStoreDb, startFakeEventStoreDb } from '../support/fake-eventstoredb/server.ts'
+import { copyKeys } from '../support/person-keys.ts'
 import { type Service, startService } from '../support/process.ts'
 import { logIn } from '../support/till.ts'
 import { until } from '../support/wait.ts'
@@ -42,6 +43,7 @@ describe('ledgers that outlive their Postgres', function () {
     service = await startService({ ...settings(database.url), SEED_DEMO: 'true' }, STARTING)
     belongings = await gather(service.url, settings(database.url), receiver)
     expect(await service.stop()).to.equal(0)
+    await copyKeys(database.url, empty.url)
     service = await startService(settings(empty.url), STARTING)
   })
   after(async () => {

@@ -79,7 +79,7 @@ describe('a payment that is interrupted', () => {
 
   const pay = (orderId: number, key: string, writer: Writer = api.core.writer) =>
     payOrder(
-      { pool: api.core.pool, writer, provider, publicUrl: 'https://tillbook.example' },
+      { pool: api.core.pool, vault: api.core.vault, writer, provider, publicUrl: 'https://tillbook.example' },
       {
         acting: asApiKey({ companyId: company.id, keyId: 1 }, uuidv7()),
         idempotency: { key, requestHash: 'a'.repeat(64) },

@@ -26,8 +26,8 @@ describe('the sweep over payments', () => {
   })
   beforeEach(async () => {
     logged = []
-    const { pool, writer } = shop.api.core
-    options = { pool, writer, provider, schedule: [0, HOUR, 24 * HOUR], log: (...line) => logged.push(line) }
+    const { pool, vault, writer } = shop.api.core
+    options = { pool, vault, writer, provider, schedule: [0, HOUR, 24 * HOUR], log: (...line) => logged.push(line) }
     // What earlier tests left is not due.
     await pool.query('update read.orders set attempted_at = null, expires_at = null')
     provider.before = () => {}

@@ -24,6 +24,7 @@ import { runAs } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
 import type { Turns } from '#lib/turns.ts'
+import type { MasterKeys } from '#master-key/keys.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
 import { openInterfaces } from '#service/api.ts'
 import { createApp, type InterfaceOptions, interfaceRouter } from '#service/app.ts'
@@ -100,6 +101,8 @@ export interface TestApiOptions {
   readonly strangers?: StrangersBodies
   /** Pages of lists that are kept; by default as many as the service keeps. */
   readonly pages?: PageCache
+  /** What secrets are sealed with, where that is not the key of all tests. */
+  readonly masterKeys?: MasterKeys
   /** Of another installation than the database's. */
   readonly requestSecret?: Buffer
   /** Connections for queries. */
@@ -112,7 +115,7 @@ export interface TestApiOptions {
 export async function startApi(databaseUrl: string, options: TestApiOptions = {}): Promise<TestApi> {
   const { log = (message: string, error: unknown) => console.error(message, error) } = options
   const core = await openCore({
-    masterKeys,
+    masterKeys: options.masterKeys ?? masterKeys,
     databaseUrl,
     queryConnections: options.queryConnections ?? 4,
     log,

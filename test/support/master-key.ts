@@ -1,7 +1,9 @@
 import type { Pool } from 'pg'
 import { createPersonKeys, type PersonKeys } from '#ledger/person-keys.ts'
-import { createVault } from '#lib/vault.ts'
+import { openValue } from '#lib/sealed-value.ts'
+import { createVault, type Vault } from '#lib/vault.ts'
 import { givenKeys } from '#master-key/keys.ts'
+import { SEALED_COLUMNS } from '#master-key/sealed-columns.ts'
 
 const SECRET = Buffer.alloc(32, 'tillbook tests')
 
@@ -10,5 +12,21 @@ export const MASTER_KEY = SECRET.toString('base64')
 
 export const masterKeys = givenKeys([SECRET], 'MASTER_KEY')
 
+export const vault = createVault(masterKeys)
+
+/** Rows of a table of `ops` in the order of their keys, with what is sealed in them opened, and without the id of its master key. */
+export async function openedRows(
+  pool: Pool,
+  table: 'webhook_secrets' | 'store_secrets' | 'installation_secrets',
+  by: Vault = vault,
+) {
+  const { column, pk, contextOf } = SEALED_COLUMNS.find((each) => each.table === table)!
+  const { rows } = await pool.query(`select * from ops.${table} order by ${pk.join(', ')}`)
+  return rows.map(({ master_key_id: _, [column]: sealed, ...row }) => {
+    const context = contextOf(pk.map((name) => row[name]))
+    return { ...row, [column]: sealed && openValue(by, sealed, context) }
+  })
+}
+
 /** Keys of persons in a database, as the services have them that tests start. */
-export const keysIn = (pool: Pool): PersonKeys => createPersonKeys(pool, createVault(masterKeys))
+export const keysIn = (pool: Pool): PersonKeys => createPersonKeys(pool, vault)

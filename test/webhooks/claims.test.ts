@@ -4,6 +4,7 @@ import { createPool } from '#postgres/pool.ts'
 import { takeDue } from '#webhooks/claims.ts'
 import type { Room } from '#webhooks/in-flight.ts'
 import { useDatabase } from '../support/database.ts'
+import { vault } from '../support/master-key.ts'
 import { addEndpoint, createEndpoints, queue, SECRET, type TestEndpoint } from './outbox.ts'
 
 const ROOM: Room = { sound: 256, strained: 64, busy: {} }
@@ -22,7 +23,14 @@ describe('taking deliveries', () => {
   )
   after(() => pool.end())
 
-  const take = async (room: Partial<Room> = {}) => (await takeDue(pool, { ...ROOM, ...room }, LEASE_MS)).claims
+  const taking = () => ({
+    pool,
+    vault,
+    log: (_message: string, error: unknown) => {
+      throw error
+    },
+  })
+  const take = async (room: Partial<Room> = {}) => (await takeDue(taking(), { ...ROOM, ...room }, LEASE_MS)).claims
   const endpoint = async (health?: { success?: string; failing?: string }, deliveries = 50): Promise<TestEndpoint> => {
     const added = await addEndpoint(pool, 'http://127.0.0.1/')
     if (health) {
@@ -125,13 +133,13 @@ describe('taking deliveries', () => {
   it('takes nothing that is leased, not due, or of an endpoint that is off, and says when the next is due', async () => {
     await endpoint(undefined, 1)
     expect(await take()).to.have.length(1)
-    const later = await takeDue(pool, ROOM, LEASE_MS)
+    const later = await takeDue(taking(), ROOM, LEASE_MS)
     expect(later.claims).to.deep.equal([])
     expect(later.next_due_ms).to.be.within(LEASE_MS - 15_000, LEASE_MS)
     await pool.query(
       `update webhook_deliveries set next_attempt_at = now() - interval '1 second'; update read.webhooks set enabled = false`,
     )
-    expect(await takeDue(pool, ROOM, LEASE_MS)).to.deep.equal({ claims: [], next_due_ms: null })
+    expect(await takeDue(taking(), ROOM, LEASE_MS)).to.deep.equal({ claims: [], next_due_ms: null })
   })
 
   it('gives a delivery to one of several processes only', async () => {

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { expect } from 'chai'
 import { useDatabase } from '../support/database.ts'
+import { MASTER_KEY } from '../support/master-key.ts'
 import { until } from '../support/wait.ts'
 import { useDispatchers } from './harness.ts'
 import { addEndpoint, queue } from './outbox.ts'
@@ -13,7 +14,7 @@ describe('a dispatcher that is killed', () => {
   const startProcess = (): ChildProcess => {
     const { PATH = '' } = process.env
     return spawn(process.execPath, ['test/webhooks/dispatch-until-killed.mjs'], {
-      env: { PATH, DATABASE_URL: database.url },
+      env: { PATH, MASTER_KEY, DATABASE_URL: database.url },
       stdio: ['pipe', 'ignore', 'inherit'],
     })
   }

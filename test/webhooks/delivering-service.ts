@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { switchOffWebhook } from '#commands/webhooks.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import { startWebhooks, type WebhookOptions } from '#webhooks/start.ts'
-import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
+import { startApi, type TestApi, type TestApiOptions, type TestCompany } from '../support/api.ts'
 import { type Receiver, startReceiver } from './receiver.ts'
 
 /** An endpoint registered through API v1, with its secret. */
@@ -26,13 +26,15 @@ export interface DeliveringService {
 export async function startDelivering(
   databaseUrl: string,
   options: Partial<WebhookOptions> = {},
+  apiOptions: TestApiOptions = {},
 ): Promise<DeliveringService> {
-  const api = await startApi(databaseUrl)
+  const api = await startApi(databaseUrl, apiOptions)
   const company = await api.company()
   const receiver = await startReceiver()
   const errors: unknown[] = []
   const webhooks = startWebhooks({
     databaseUrl,
+    vault: api.core.vault,
     switchOff: (companyId, id, reason) => runAsSystem(api.core.writer, companyId, switchOffWebhook, { id, reason }),
     retrySeconds: [60, 300],
     switchOffHours: 24,

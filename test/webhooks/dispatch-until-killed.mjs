@@ -1,9 +1,14 @@
 import { v7 as uuidv7 } from 'uuid'
+import { createVault } from '../../dist/src/lib/vault.js'
+import { givenKeys } from '../../dist/src/master-key/keys.js'
 import { startWebhooks } from '../../dist/src/webhooks/start.js'
+
+const keys = givenKeys([Buffer.from(process.env.MASTER_KEY ?? '', 'base64')], 'MASTER_KEY')
 
 /** Delivers what waits in the database DATABASE_URL until somebody ends the process. */
 startWebhooks({
   databaseUrl: process.env.DATABASE_URL ?? '',
+  vault: createVault(keys),
   switchOff: async () => {},
   retrySeconds: [60],
   switchOffHours: 24,

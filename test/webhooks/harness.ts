@@ -3,6 +3,7 @@ import { createPool } from '#postgres/pool.ts'
 import type { Claim } from '#webhooks/claims.ts'
 import { createDispatcher, type Dispatcher } from '#webhooks/dispatcher.ts'
 import { createSender } from '#webhooks/sender.ts'
+import { vault } from '../support/master-key.ts'
 import { until } from '../support/wait.ts'
 import { createEndpoints, type StoredDelivery, storedDeliveries, type TestEndpoint } from './outbox.ts'
 import { type Answer, type Receiver, startReceiver } from './receiver.ts'
@@ -84,6 +85,7 @@ export function useDispatchers(database: { readonly url: string }) {
       const errors: unknown[] = []
       const dispatcher = createDispatcher({
         pool: own,
+        vault,
         sender,
         attempt_ms: timeout_ms + 1_000,
         poll_ms: 100,

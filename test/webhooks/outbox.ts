@@ -1,5 +1,7 @@
 import type { Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
+import { sealValue } from '#lib/sealed-value.ts'
+import { vault } from '../support/master-key.ts'
 
 /** An endpoint as dispatchers see it. */
 export interface TestEndpoint {
@@ -38,17 +40,19 @@ export async function createEndpoints(pool: Pool): Promise<void> {
 
 /** Registers an endpoint; of company 1 unless told otherwise. */
 export async function addEndpoint(pool: Pool, url: string, companyId = 1): Promise<TestEndpoint> {
-  const { rows } = await pool.query<{ id: number }>(
+  const { rows: ids } = await pool.query<{ id: number }>(`select nextval('ops.webhook_ids') as id`)
+  const id = ids[0]!.id
+  const secrets = sealValue(vault, { secret: SECRET, next_secret: null }, `webhook_secrets/${companyId}/${id}`)
+  await pool.query(
     `with company as (
        insert into read.companies values ($1, 'api') on conflict do nothing),
      endpoint as (
        insert into read.webhooks (company_id, id, url, enabled, watched_since, doc)
-       values ($1, nextval('ops.webhook_ids'), $2, true, date_trunc('milliseconds', clock_timestamp()), '{}') returning id),
-     secret as (insert into webhook_secrets (company_id, webhook_id, secret) select $1, id, $3 from endpoint)
-     select id from endpoint`,
-    [companyId, url, SECRET],
+       values ($1, $4, $2, true, date_trunc('milliseconds', clock_timestamp()), '{}'))
+     insert into webhook_secrets (company_id, webhook_id, secrets) values ($1, $4, $3)`,
+    [companyId, url, secrets, id],
   )
-  return { companyId, id: rows[0]!.id, url }
+  return { companyId, id, url }
 }
 
 /** Queues `count` deliveries that are due, each with a message of its own, as one event after the other would. Returns their ids. */

@@ -37,6 +37,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   'query.name': 'Parte do nome, sem distinguir maiúsculas e acentos.',
   'query.type': 'Só itens deste tipo.',
   'query.origin': 'Só registros desta origem.',
+  'query.opened': 'Com `true`, cada evento traz `opened`.',
   'path.external_id': 'O `external_id`, codificado para URL.',
   'If-None-Match': 'A `ETag` de uma resposta anterior: se nada mudou, a resposta é 304.',
   'Idempotency-Key': 'Identifica a tentativa: repetir a chamada com a mesma chave devolve a mesma resposta.',
@@ -381,6 +382,8 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   'idempotency.key': 'A Idempotency-Key.',
   request_hash: 'Hash da chamada.',
   'idempotency.status': 'Status HTTP da resposta.',
+  opened:
+    'Com `opened=true`: os dados do evento com os campos pessoais abertos; `null`, quando foram esquecidos ou a chave não lê esse tipo de cadastro.',
   previous_hash: 'O `hash` do evento anterior; 64 zeros no primeiro.',
   hash: 'SHA-256, em hexadecimal, do JSON canônico (RFC 8785) do evento inteiro sem este campo.',
   'LedgerEvent.data': 'O que aconteceu, conforme o tipo (docs/events.md).',

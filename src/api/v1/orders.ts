@@ -425,10 +425,10 @@ export const orderRoutes: readonly Route[] = [
     }),
     reply: singleOf(PaymentOptions),
     refusals: ['provider_configuration_invalid'],
-    async read({ pool, provider, caller, params, query }) {
+    async read({ pool, vault, provider, caller, params, query }) {
       const orderId = pathId(params.id)
       if (orderId === null) return null
-      const options = await paymentOptions({ pool, provider }, { ...caller, orderId, bin: query.bin })
+      const options = await paymentOptions({ pool, vault, provider }, { ...caller, orderId, bin: query.bin })
       return options && { body: single(JSON.stringify(options)) }
     },
   }),

@@ -46,7 +46,7 @@ export async function attempt(
   group: readonly Request[],
   onDecided: (decided: Decided[]) => void,
 ): Promise<Decided[]> {
-  const set = createWorkingSet()
+  const set = createWorkingSet(options.keys.vault)
   const tx = transactionOn(client)
   const lease = await options.ids.lease(idsOf(group))
   try {

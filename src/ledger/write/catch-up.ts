@@ -117,7 +117,7 @@ async function catchUpSome(options: CatchUpOptions, companyId: number, waits: bo
       throw new Unavailable('the read model has another version')
     }
     const ledger = open(row, time.now)
-    const set = createWorkingSet()
+    const set = createWorkingSet(options.keys.vault)
     const applied = await catchUp(ledger, { ...options, tx, set }, EVENTS_PER_TRANSACTION)
     if (applied.size > 0) await pipelined(client, () => [...set.flush(tx), advance(tx, [ledger])])
     await finish(tx, [ledger])

@@ -23,7 +23,7 @@ export async function findStored<R extends Doubtful>(
   client: PoolClient,
   group: readonly R[],
 ): Promise<ReadonlyMap<R, Decided>> {
-  const set = createWorkingSet()
+  const set = createWorkingSet(options.keys.vault)
   const tx = transactionOn(client)
   const ledgers = await begin(options, client, tx, set, group)
   for (const ledger of ledgers.values()) await catchUp(ledger, { ...options, tx, set })

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { type ProviderPayment, ProviderRefused, ProviderUnavailable } from '#payments/provider-port.ts'
 import { sweepOnce } from '#payments/sweep.ts'
 import { expectInvalid, expectProblem } from '../../support/answers.ts'
+import { vault } from '../../support/master-key.ts'
 import { useCashier } from './cashier.ts'
 
 describe('refund of an order', () => {
@@ -57,7 +58,7 @@ describe('refund of an order', () => {
     expectProblem(await refund(id, 'k'), 503, 'unavailable')
     const { pool, writer } = api.core
     const log = (message: string, error: unknown) => expect.fail(`${message}: ${error}`)
-    await sweepOnce({ pool, writer, provider, schedule: [0], log }, new AbortController().signal)
+    await sweepOnce({ pool, vault, writer, provider, schedule: [0], log }, new AbortController().signal)
     const order = await show(id)
     expect(order).to.include({ status: 'refunded', refunded_total: '71.52' })
     expect(order.refunds[0]).to.include({ status: 'completed' })

@@ -9,6 +9,7 @@ import { runAsSystem } from '#ledger/write/run.ts'
 type Json = any
 
 import { fiscalDocument } from '../../support/facts.ts'
+import { openedRows } from '../../support/master-key.ts'
 import { useWords } from './words.ts'
 
 describe('commands of the command line', () => {
@@ -114,16 +115,13 @@ describe('commands of the command line', () => {
     expect(plain).to.include({ sandbox: false, has_access_token: false, has_notification_secret: false })
     const updated = await run('store', 'update', 'loja-azul', '--commission=7.5', '--access-token', 'APP_USR-5678')
     expect(updated).to.include({ commission_percentage: '7.50' })
-    const { rows } = await words.core.pool.query('select * from ops.store_secrets where store_id = $1', [store.id])
-    expect(rows).to.deep.equal([
-      {
-        store_id: store.id,
-        company_id: Number(words.company),
-        alias: 'loja-azul',
-        access_token: 'APP_USR-5678',
-        notification_secret: 'segredo-da-loja',
-      },
-    ])
+    const stored = await openedRows(words.core.pool, 'store_secrets')
+    expect(stored.find(({ store_id }) => store_id === store.id)).to.deep.equal({
+      store_id: store.id,
+      company_id: Number(words.company),
+      alias: 'loja-azul',
+      secrets: { access_token: 'APP_USR-5678', notification_secret: 'segredo-da-loja' },
+    })
     expect(await run('store', 'disable', 'loja-azul')).to.include({ enabled: false })
     expect(await run('store', 'disable', 'loja-azul')).to.include({ enabled: false })
     const enabled = await run('store', 'enable', '--alias', 'loja-azul')

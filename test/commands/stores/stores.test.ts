@@ -30,7 +30,7 @@ describe('create store', () => {
     const decided = await scenario.when(createStore, input({ sandbox: true, ...secrets }))
     decided.accepts('created', storeCreated({ id: FIRST_NEW_ID }))
     expect(JSON.stringify(recorded(decided).events)).not.to.match(/APP_USR|segredo/)
-    const row = { store_id: FIRST_NEW_ID, company_id: COMPANY_ID, alias: 'padaria-ipe', ...secrets }
+    const row = { store_id: FIRST_NEW_ID, company_id: COMPANY_ID, alias: 'padaria-ipe', secrets }
     expect(recorded(decided).privateRows).to.deep.equal([{ table: storeSecrets, row }])
     expect(await scenario.show(`store/${FIRST_NEW_ID}`)).to.deep.include({
       alias: 'padaria-ipe',
@@ -48,7 +48,7 @@ describe('create store', () => {
     const scenario = await given(companyRegistered())
     const rows = (await scenario.rows(storeSecretsByAlias('padaria-ipe'))) as Changes
     const secrets = { access_token: null, notification_secret: null }
-    rows.put(storeSecrets, { store_id: 9, company_id: COMPANY_ID + 1, alias: 'padaria-ipe', ...secrets })
+    rows.put(storeSecrets, { store_id: 9, company_id: COMPANY_ID + 1, alias: 'padaria-ipe', secrets })
     const theirs = await scenario.when(createStore, input())
     theirs.refuses('duplicate_resource', { field: 'alias' })
   })
@@ -61,7 +61,7 @@ describe('create store', () => {
   it('takes secrets of whatever length the provider gives them', async () => {
     const secrets = { access_token: 'T', notification_secret: 'curto' }
     const decided = await (await given(companyRegistered())).when(createStore, input(secrets))
-    expect(recorded(decided).privateRows).to.have.nested.property('[0].row.notification_secret', 'curto')
+    expect(recorded(decided).privateRows).to.have.nested.property('[0].row.secrets.notification_secret', 'curto')
   })
 
   it('takes only what can stand in an address, percentages up to 100, and secrets without blanks [STORE-1]', () => {
@@ -89,8 +89,7 @@ describe('update store', () => {
     store_id: 1,
     company_id: COMPANY_ID,
     alias: 'padaria-ipe',
-    access_token: 'APP_USR-old',
-    notification_secret: null,
+    secrets: { access_token: 'APP_USR-old', notification_secret: null },
   }
   const update = (changes: object) => UpdateStoreInput.parse({ alias: 'padaria-ipe', ...changes })
 
@@ -110,9 +109,8 @@ describe('update store', () => {
       event('StoreUpdated', { id: 1, changes: { commission_percentage: '7.50' } }),
       event('StoreSecretsReplaced', { id: 1, secrets: ['access_token', 'notification_secret'] }),
     )
-    expect(recorded(decided).privateRows).to.deep.equal([
-      { table: storeSecrets, row: { ...row, access_token: 'APP_USR-new', notification_secret: 'um-segredo' } },
-    ])
+    const secrets = { access_token: 'APP_USR-new', notification_secret: 'um-segredo' }
+    expect(recorded(decided).privateRows).to.deep.equal([{ table: storeSecrets, row: { ...row, secrets } }])
     expect(await scenario.show('store/1')).to.include({ commission_percentage: '7.50', has_notification_secret: true })
   })
 
@@ -120,9 +118,8 @@ describe('update store', () => {
     const lost = await given(...shop)
     const decided = await lost.when(updateStore, update({ access_token: 'APP_USR-new' }))
     decided.accepts('updated', event('StoreSecretsReplaced', { id: 1, secrets: ['access_token'] }))
-    expect(recorded(decided).privateRows).to.deep.equal([
-      { table: storeSecrets, row: { ...row, access_token: 'APP_USR-new' } },
-    ])
+    const secrets = { ...row.secrets, access_token: 'APP_USR-new' }
+    expect(recorded(decided).privateRows).to.deep.equal([{ table: storeSecrets, row: { ...row, secrets } }])
     const taken = await given(...shop)
     const rows = (await taken.rows(storeSecretsByAlias('padaria-ipe'))) as Changes
     rows.put(storeSecrets, { ...row, store_id: 2, company_id: COMPANY_ID + 1 })

@@ -11,7 +11,7 @@ import {
 } from '#commands/webhooks.ts'
 import { event } from '#events/catalogue.ts'
 import { isRefusal } from '#ledger/command.ts'
-import { type WebhookSecret, webhookSecrets } from '#projections/webhooks.ts'
+import { type WebhookSecrets, webhookSecrets } from '#projections/webhooks.ts'
 import { apiKeyCreated, companyRegistered, webhookRegistered } from '../../support/facts.ts'
 import { COMPANY_ID, FIRST_NEW_ID, given, minute } from '../../support/given.ts'
 
@@ -25,11 +25,12 @@ const shop = [
 const address = { url: 'https://erp.example/eventos', events: ['sale.completed'], description: null }
 
 /** The secret that a decision leaves beside the ledger. */
-function secretLeftBy({ decision }: { decision: object }): Partial<WebhookSecret> {
+function secretLeftBy({ decision }: { decision: object }) {
   if (isRefusal(decision)) throw new Error('refused')
-  const { privateRows } = decision as { privateRows: { table: unknown; row: WebhookSecret }[] }
+  const { privateRows } = decision as { privateRows: { table: unknown; row: WebhookSecrets }[] }
   expect(privateRows.map((row) => row.table)).to.deep.equal([webhookSecrets])
-  return privateRows[0]?.row as WebhookSecret
+  const { secrets, ...row } = privateRows[0]!.row
+  return { ...row, ...secrets }
 }
 
 describe('register webhook', () => {
@@ -139,18 +140,18 @@ describe('rotate secret', () => {
     }
   })
 
-  /** A scenario in which the secret of address 1 is `row`. */
-  async function withSecret(row: Partial<WebhookSecret>) {
+  /** A scenario in which the first secret of address 1 is whsec_old. */
+  async function withSecret(next_secret: string | null = null, switch_at: string | null = null) {
     const scenario = await given(...shop, webhookRegistered({ id: 1 }))
     const keys = { company_id: COMPANY_ID, webhook_id: 1 }
-    const before: WebhookSecret = { ...keys, secret: 'whsec_old', next_secret: null, switch_at: null, ...row }
-    const rows = (await scenario.rows()) as unknown as { put(table: typeof webhookSecrets, row: WebhookSecret): void }
+    const before: WebhookSecrets = { ...keys, secrets: { secret: 'whsec_old', next_secret }, switch_at }
+    const rows = (await scenario.rows()) as unknown as { put(table: typeof webhookSecrets, row: WebhookSecrets): void }
     rows.put(webhookSecrets, before)
     return scenario
   }
 
   it('lets both sign until the overlap ends [HOOK-28]', async () => {
-    const scenario = await withSecret({})
+    const scenario = await withSecret()
     const decided = await scenario.when(rotateSecret, { id: 1, overlap_hours: 24, secret: 'whsec_new' })
     const overlap_ends_at = '2026-03-11T15:04:00.000Z'
     decided.accepts('updated', event('WebhookSecretRotated', { id: 1, overlap_ends_at }))
@@ -162,20 +163,20 @@ describe('rotate secret', () => {
   })
 
   it('takes over at once without an overlap [HOOK-28]', async () => {
-    const scenario = await withSecret({})
+    const scenario = await withSecret()
     const decided = await scenario.when(rotateSecret, { id: 1, overlap_hours: 0, secret: 'whsec_new' })
     decided.accepts('updated', event('WebhookSecretRotated', { id: 1, overlap_ends_at: null }))
     expect(secretLeftBy(decided)).to.include({ secret: 'whsec_new', next_secret: null, switch_at: null })
   })
 
   it('replaces the next secret when it is rotated again within the overlap', async () => {
-    const scenario = await withSecret({ next_secret: 'whsec_lost', switch_at: minute(60) })
+    const scenario = await withSecret('whsec_lost', minute(60))
     const decided = await scenario.when(rotateSecret, { id: 1, overlap_hours: 1, secret: 'whsec_new' })
     expect(secretLeftBy(decided)).to.include({ secret: 'whsec_old', next_secret: 'whsec_new' })
   })
 
   it('keeps what is in force after the overlap as the one that still signs', async () => {
-    const scenario = await withSecret({ next_secret: 'whsec_second', switch_at: minute(1) })
+    const scenario = await withSecret('whsec_second', minute(1))
     const decided = await scenario.when(rotateSecret, { id: 1, overlap_hours: 1, secret: 'whsec_third' })
     expect(secretLeftBy(decided)).to.include({ secret: 'whsec_second', next_secret: 'whsec_third' })
   })

@@ -1,0 +1,82 @@
+import type { Pool, PoolClient } from 'pg'
+import { createVault } from '#lib/vault.ts'
+import { hasClearSecrets, sealClearSecrets } from './clear-secrets.ts'
+import { type MasterKeys, WrongMasterKey } from './keys.ts'
+import { SEALED_COLUMNS } from './sealed-columns.ts'
+
+interface Options {
+  readonly pool: Pool
+  readonly keys: MasterKeys
+  /** Hears where a first key was made. */
+  readonly onMade: (source: string) => void
+}
+
+/**
+ * Sees to it that all secrets of the database can be opened with these keys (OPS-71), and are sealed by the current one from now
+ * on. A database that has none yet takes this one, made anew where there is none; what was kept in clear until now is sealed.
+ * Of several processes that start together one does it, under a lock. @throws WrongMasterKey
+ */
+export async function claimDatabase({ pool, keys, onMade }: Options): Promise<void> {
+  if (await isClaimed(pool, keys)) return
+  const client = await pool.connect()
+  try {
+    await client.query('begin')
+    await client.query('lock table ops.master_keys in share row exclusive mode')
+    await claim(client, keys, onMade)
+    await client.query('commit')
+    client.release()
+  } catch (error) {
+    client.release(true)
+    throw error
+  }
+}
+
+/** Adds a key to those that the database's secrets may be sealed by. */
+export const register = (client: Pick<PoolClient, 'query'>, id: string) =>
+  client.query('insert into ops.master_keys (id) values ($1) on conflict do nothing', [Buffer.from(id, 'hex')])
+
+/** Ids of the keys that the database's secrets may be sealed by, oldest first. */
+export async function registered(client: Pick<PoolClient, 'query'>): Promise<string[]> {
+  const { rows } = await client.query<{ id: string }>(
+    `select encode(id, 'hex') as id from ops.master_keys order by created_at, id`,
+  )
+  return rows.map(({ id }) => id)
+}
+
+/** As it is at almost every start. */
+async function isClaimed(pool: Pool, keys: MasterKeys): Promise<boolean> {
+  const held = keys.all().map(({ id }) => id)
+  const known = await registered(pool)
+  const isOurs = known.includes(held[0] ?? '') && known.every((id) => held.includes(id))
+  return isOurs && !(await hasClearSecrets(pool))
+}
+
+async function claim(client: PoolClient, keys: MasterKeys, onMade: Options['onMade']): Promise<void> {
+  const known = await registered(client)
+  if (known.length === 0 && keys.all().length === 0) {
+    await keys.file?.create()
+    onMade(keys.source)
+  }
+  const held = keys.all().map(({ id }) => id)
+  const missing: string[] = []
+  for (const id of known) if (!held.includes(id) && (await sealsAnything(client, id))) missing.push(id)
+  const isOurs = known.length === 0 || known.some((id) => held.includes(id))
+  if (missing.length > 0 || !isOurs) throw notHeld(missing.length > 0 ? missing : known, held, keys.source)
+  await register(client, keys.current().id)
+  if (await hasClearSecrets(client)) await sealClearSecrets(client, createVault(keys))
+}
+
+/** Keys that were to become current, when a change was interrupted before that, have sealed nothing. */
+async function sealsAnything(client: PoolClient, id: string): Promise<boolean> {
+  const some = SEALED_COLUMNS.map(({ table }) => `exists (select from ops.${table} where master_key_id = $1)`)
+  const { rows } = await client.query(`select ${some.join(' or ')} as found`, [Buffer.from(id, 'hex')])
+  return rows[0].found
+}
+
+function notHeld(missing: readonly string[], held: readonly string[], source: string): WrongMasterKey {
+  const there = held.length > 0 ? `there is ${held.join(', ')}` : 'there is none'
+  return new WrongMasterKey(
+    `The secrets of this database are sealed by master key ${missing.join(', ')}; in ${source} ${there}. ` +
+      'Give it the key that belongs to the database, from your copy of it; without it they cannot be opened by anybody.',
+  )
+}

@@ -1,0 +1,133 @@
+import { randomBytes } from 'node:crypto'
+import type { Pool, PoolClient } from 'pg'
+import { createVault, MASTER_KEY_BYTES, masterKeyOf, type Vault } from '#lib/vault.ts'
+import { register, registered } from './belonging.ts'
+import { type MasterKeys, WrongMasterKey } from './keys.ts'
+import { SEALED_COLUMNS } from './sealed-columns.ts'
+
+/** Two at once would each make a new key. */
+const ROTATION_LOCK = 8_314_159_271
+/** Rows that are locked and sealed anew at a time: some milliseconds. */
+const BATCH_ROWS = 500
+/** For how long writes are waited for that may have sealed by the former key; whoever takes longer is refused instead. */
+const PATIENCE_MS = 10_000
+const LOOK_AGAIN_MS = 20
+const FOREIGN_KEY_VIOLATION = '23503'
+
+export interface Rotation {
+  /** Id of the key that seals from now on. */
+  readonly master_key: string
+  /** Ids of those that open nothing any more. */
+  readonly former: readonly string[]
+  /** Secrets that were sealed anew, by this call. */
+  readonly resealed: number
+}
+
+/**
+ * Seals all secrets of the database by another master key, while services use them (OPS-73): by a new one in the file of keys, or
+ * by MASTER_KEY where the present one is among MASTER_KEY_FORMER. Interrupted at any point and called again, it goes on where it was.
+ * @throws WrongMasterKey where no other key is given
+ */
+export async function rotateMasterKey(pool: Pool, keys: MasterKeys): Promise<Rotation> {
+  const client = await pool.connect()
+  try {
+    const { rows } = await client.query('select pg_try_advisory_lock($1) as locked', [ROTATION_LOCK])
+    if (!rows[0].locked) throw new WrongMasterKey('The master key is being changed by another command already.')
+    // More than one is what an interrupted call has left.
+    if (keys.all().length === 1) await introduce(client, keys)
+    const { id } = keys.current()
+    await register(client, id)
+    await othersEnded(client)
+    const vault = createVault(keys)
+    const former: string[] = []
+    let resealed = 0
+    for (const other of await registered(client)) {
+      if (other === id) continue
+      resealed += await retire(client, vault, other)
+      former.push(other)
+    }
+    await keys.file?.dropFormer()
+    return { master_key: id, former, resealed }
+  } finally {
+    // With its session the lock ends too, whatever has happened.
+    client.release(true)
+  }
+}
+
+/** A new key, known to the database before anybody can seal by it. */
+async function introduce(client: PoolClient, keys: MasterKeys): Promise<void> {
+  if (!keys.file)
+    throw new WrongMasterKey(
+      `${keys.source} is the only key: set it to a new one, and ${keys.source}_FORMER to that of before`,
+    )
+  const secret = randomBytes(MASTER_KEY_BYTES)
+  await register(client, masterKeyOf(secret).id)
+  await keys.file.renew(secret)
+}
+
+/** Waits, within reason, until every transaction has ended that may have taken the former key before the file was changed. */
+async function othersEnded(client: PoolClient): Promise<void> {
+  const { rows } = await client.query('select pg_snapshot_xmax(pg_current_snapshot())::text as next')
+  const until_ms = performance.now() + PATIENCE_MS
+  while (performance.now() < until_ms) {
+    const oldest = await client.query('select pg_snapshot_xmin(pg_current_snapshot()) >= $1::xid8 as ended', [
+      rows[0].next,
+    ])
+    if (oldest.rows[0].ended) return
+    await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS))
+  }
+}
+
+/** Seals anew whatever a key has sealed, until the database can do without it. Returns how much that was. */
+async function retire(client: PoolClient, vault: Vault, id: string): Promise<number> {
+  let resealed = 0
+  for (;;) {
+    for (const column of SEALED_COLUMNS) {
+      for (;;) {
+        const rows = await resealSome(client, vault, column, id)
+        resealed += rows
+        if (rows < BATCH_ROWS) break
+      }
+    }
+    if (await isForgotten(client, id)) return resealed
+  }
+}
+
+/** False where a process that does not know of the change yet has sealed by the key in the meantime. */
+async function isForgotten(client: PoolClient, id: string): Promise<boolean> {
+  try {
+    await client.query('delete from ops.master_keys where id = $1', [Buffer.from(id, 'hex')])
+    return true
+  } catch (error) {
+    if ((error as { code?: string }).code !== FOREIGN_KEY_VIOLATION) throw error
+    return false
+  }
+}
+
+type SealedColumn = (typeof SEALED_COLUMNS)[number]
+
+/** One transaction. Rows are locked in the order of their keys, as commands lock them. */
+async function resealSome(
+  client: PoolClient,
+  vault: Vault,
+  { table, column, pk, contextOf }: SealedColumn,
+  id: string,
+): Promise<number> {
+  await client.query('begin')
+  const { rows } = await client.query(
+    `select ${pk.join(', ')}, ${column} as sealed from ops.${table} where master_key_id = $1
+     order by ${pk.join(', ')} limit ${BATCH_ROWS} for no key update`,
+    [Buffer.from(id, 'hex')],
+  )
+  const isRow = pk.map((name, at) => `${name} = $${at + 2}`).join(' and ')
+  const update = { name: `reseal_${table}`, text: `update ops.${table} set ${column} = $1 where ${isRow}` }
+  const updates = rows.map((row) => {
+    const values = pk.map((name) => row[name])
+    const context = contextOf(values)
+    const sealed = vault.seal(vault.open(row.sealed, context), context)
+    return client.query({ ...update, values: [sealed, ...values] })
+  })
+  await Promise.all(updates)
+  await client.query('commit')
+  return rows.length
+}
