@@ -22,7 +22,7 @@ RUN npm ci --omit=dev
 FROM node:24-slim
 ENV NODE_ENV=production \
     DATA_DIR=/data
-# What the service writes itself: demo.json, and the key and files of seals.
+# What the service writes itself: demo.json, the master key, and the key and files of seals.
 RUN install --directory --owner=node --group=node --mode=0700 /data
 VOLUME /data
 WORKDIR /app

@@ -66,19 +66,22 @@ describe('a backup, made and restored as docs/operations.md says', function () {
 
   it('of the embedded Postgres: the whole of DATA_DIR, while the service is stopped [OPS-13]', async () => {
     const RESTORED_DATA_DIR = join(base, 'restored')
-    service = await startService({ ...CALM, DATA_DIR: dataDir }, STARTING)
-    const belongings = await gather(service.url, { DATA_DIR: dataDir }, receiver)
-    const { seals, publicKey } = await seal({ DATA_DIR: dataDir })
+    // The master key is in DATA_DIR.
+    const made = { DATA_DIR: dataDir, MASTER_KEY: '' }
+    service = await startService({ ...CALM, ...made }, STARTING)
+    const belongings = await gather(service.url, made, receiver)
+    const { seals, publicKey } = await seal(made)
     const before = await contentsOf((await findEmbedded(dataDir)) ?? '')
     expect(await service.stop()).to.equal(0)
 
     workplace = await openWorkplace({ DATA_DIR: dataDir, RESTORED_DATA_DIR })
     await workplace.bash(script('back-up-data-dir'))
+    await workplace.bash(script('back-up-master-key'))
     await rm(dataDir, { recursive: true })
     await workplace.bash(script('restore-data-dir'))
 
     try {
-      const env = { DATA_DIR: RESTORED_DATA_DIR }
+      const env = { DATA_DIR: RESTORED_DATA_DIR, MASTER_KEY: '' }
       service = await startService({ ...CALM, ...env }, STARTING)
       expect(await contentsOf((await findEmbedded(RESTORED_DATA_DIR)) ?? '')).to.deep.equal(before)
       expect(await printed(env, 'ledger', 'public-key')).to.equal(await readFile(publicKey, 'utf8'))

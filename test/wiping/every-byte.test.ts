@@ -72,6 +72,7 @@ for (const where of ['Postgres', 'a store outside'] as const) {
       api = await startApi(database.url, { provider, log, ...(store && { store }) })
       webhooks = startWebhooks({
         databaseUrl: database.url,
+        vault: api.core.vault,
         switchOff: async () => undefined,
         retrySeconds: [3_600],
         switchOffHours: 24,
