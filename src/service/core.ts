@@ -234,7 +234,7 @@ async function bringUp(
     await assertNotOlder(pool, model)
     await migrate(databaseUrl, { upgrades })
     await claimDatabase({ pool, keys: masterKeys, onMade: onKeyMade })
-      if (store.transactional) await assertResealed(pool, store)
+    if (store.transactional) await assertResealed(pool, store)
     if (upgrades || (await versionOfTables(pool)) === null) await withRebuild(rebuilding, ensureReadModel)
     else await assertFits(pool, model)
   } catch (error) {

@@ -115,7 +115,17 @@ describe('commands of the command line', () => {
   it('create users, whose password is kept hashed and shown nowhere [OPS-15, OPS-16]', async () => {
     const flags = ['--company', words.company, '--name', 'Ana', '--email', 'Ana@azul.example', '--role', 'owner']
     const user = await run('user', 'create', ...flags, '--password', 'segredo-1')
-    expect(user).to.have.all.keys('id', 'name', 'email', 'role', 'status', 'company_id', 'forgotten_at', 'created_at', 'updated_at')
+    expect(user).to.have.all.keys(
+      'id',
+      'name',
+      'email',
+      'role',
+      'status',
+      'company_id',
+      'forgotten_at',
+      'created_at',
+      'updated_at',
+    )
     const { rows } = await words.core.pool.query('select password_hash from ops.persons where email = $1', [user.email])
     expect(await verifyPassword(rows[0].password_hash, 'segredo-1')).to.equal(true)
     const again = await refused('user', 'create', ...flags, '--password', 'segredo-2')
