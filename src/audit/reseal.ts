@@ -78,7 +78,8 @@ export async function resealLedgers(resealing: Resealing): Promise<ResealReport>
       throw new CannotReseal('ledgers of an earlier resealing are still kept aside: end them first, with --drop-old')
     return await resealAlone(resealing, holder)
   } finally {
-    // The lock goes with its connection.
+    // It goes with its connection too, but a moment later than the next run may come.
+    await holder.query('select pg_advisory_unlock($1)', [RESEAL_LOCK]).catch(() => {})
     holder.release(true)
   }
 }

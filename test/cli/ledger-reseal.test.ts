@@ -9,6 +9,8 @@ import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { asOf01 } from '../support/clear-ledgers.ts'
 import { useDatabase } from '../support/database.ts'
 import { type FakeEventStoreDb, startFakeEventStoreDb } from '../support/fake-eventstoredb/server.ts'
+import { startService } from '../support/process.ts'
+import { until } from '../support/wait.ts'
 import { killedAfter, tillbook } from './tillbook.ts'
 
 const MARKER = 'Zulmira Markante'
@@ -72,15 +74,22 @@ describe('tillbook ledger reseal', function () {
   }
   const mapping = () => join(folder, 'seals', `resealed-company-${company.id}.jsonl`)
 
-  it('is refused while the service runs [PRIV-57]', async () => {
-    const { code, stderr } = await run('ledger', 'reseal')
-    expect(code).to.equal(1)
-    expect(JSON.parse(stderr.trim().split('\n').at(-1) ?? '').error).to.deep.include({
-      code: 'unavailable',
-      message: 'the service is running: stop all of its processes first',
-    })
+  it('is called for by a service that starts, beside which it is refused [PRIV-53] [PRIV-57]', async () => {
     await api?.close()
     api = undefined
+    const service = await startService(env())
+    try {
+      await until(async () => service.output().includes('"msg":"at work"'))
+      expect(service.output()).to.include('"ledgers":1,"msg":"ledgers hold data about people in clear: reseal them"')
+      const { code, stderr } = await run('ledger', 'reseal')
+      expect(code).to.equal(1)
+      expect(JSON.parse(stderr.trim().split('\n').at(-1) ?? '').error).to.deep.include({
+        code: 'unavailable',
+        message: 'the service is running: stop all of its processes first',
+      })
+    } finally {
+      await service.stop()
+    }
   })
 
   it('killed again and again it has changed nothing, and is then finished [PRIV-52] [PRIV-58]', async () => {
