@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { contextOf, openValue } from '#lib/sealed-value.ts'
+import { contextOf, openJson } from '#lib/sealed-json.ts'
 import type { Vault } from '#lib/vault.ts'
 import { type StoreObject, type StoreSecrets, storeSecrets } from '#projections/stores.ts'
 
@@ -44,7 +44,7 @@ export async function findStore(pool: Pool, vault: Vault, alias: string): Promis
   if (!rows[0]) return null
   const { sealed, ...store } = rows[0]
   const context = contextOf(storeSecrets.name, [store.id])
-  const secrets = sealed && openValue<StoreSecrets['secrets']>(vault, sealed, context)
+  const secrets = sealed && openJson<StoreSecrets['secrets']>(vault, sealed, context)
   return {
     ...store,
     accessToken: secrets?.access_token ?? null,

@@ -1,13 +1,24 @@
+import { randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
-import { contextOf, openValue } from '#lib/sealed-value.ts'
+import { contextOf, openJson, sealJson } from '#lib/sealed-json.ts'
 import type { Vault } from '#lib/vault.ts'
 
-/** A secret that was made with the database (src/postgres/migrations/014_installation_secrets.sql). */
+const BYTES = 32
+
+/** A secret of 32 random bytes that all processes of the database share, made by the first that asks for it. */
 export async function installationSecret(pool: Pool, vault: Vault, name: 'request_hashes'): Promise<Buffer> {
-  const { rows } = await pool.query<{ secret: Buffer }>('select secret from installation_secrets where name = $1', [
-    name,
-  ])
-  const [found] = rows
-  if (!found) throw new Error(`the database has no secret ${name}`)
-  return Buffer.from(openValue<string>(vault, found.secret, contextOf('installation_secrets', [name])), 'base64')
+  const context = contextOf('installation_secrets', [name])
+  const find = () =>
+    pool.query<{ secret: Buffer }>('select secret from ops.installation_secrets where name = $1', [name])
+  let [found] = (await find()).rows
+  if (!found) {
+    const made = sealJson(vault, randomBytes(BYTES).toString('base64'), context)
+    await pool.query('insert into ops.installation_secrets (name, secret) values ($1, $2) on conflict do nothing', [
+      name,
+      made,
+    ])
+    ;[found] = (await find()).rows
+  }
+  if (!found) throw new Error(`the database keeps no secret ${name}`)
+  return Buffer.from(openJson<string>(vault, found.secret, context), 'base64')
 }

@@ -10,19 +10,28 @@ export interface Redacted {
 
 /** Takes forgotten persons out of JSON texts. */
 export interface Redaction {
-  /** POSIX regular expression that every text about them matches, so that Postgres sends few others. */
-  readonly pattern: string
+  /** Every text about them has one of these, so that Postgres sends few others. */
+  readonly needles: readonly string[]
   redact(text: string): Redacted
 }
 
 interface Texts {
-  /** Parameters: company, pattern, key after which to go on, number of rows. Columns: `key`, in whose order they come, and `text`. */
+  /** Parameters: company, `needles`, key after which to go on, number of rows. Columns: `key`, in whose order they come, and `text`. */
   readonly find: Statement
   /** Parameters: company, keys, their new texts. */
   readonly write: Statement
   /** Before all keys. */
   readonly first: string
 }
+
+/**
+ * A condition of `find`: whether a text column has one of the needles, which are no special characters of expressions. Looking
+ * for a few takes half as long as an expression, whose time does not grow with their number: 1 to 3 s for 100,000 texts of 2 kB.
+ */
+export const hasNeedle = (column: string): string =>
+  `case when cardinality($2::text[]) <= 8
+     then exists (select from unnest($2::text[]) as needle where strpos(${column}, needle) > 0)
+     else ${column} ~ (select array_to_string($2::text[], '|')) end`
 
 /** Rows in memory at a time. */
 const PAGE = 200
@@ -32,11 +41,11 @@ export async function redactTexts(
   tx: Transaction,
   companyId: number,
   { find, write, first }: Texts,
-  { pattern, redact }: Redaction,
+  { needles, redact }: Redaction,
 ): Promise<string[]> {
   const about: string[] = []
   for (let after = first; ; ) {
-    const { rows } = await tx.query<{ key: string; text: string }>(find, [companyId, pattern, after, PAGE])
+    const { rows } = await tx.query<{ key: string; text: string }>(find, [companyId, needles, after, PAGE])
     const changed: [key: string, text: string][] = []
     for (const { key, text } of rows) {
       const redacted = redact(text)

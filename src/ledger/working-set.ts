@@ -1,4 +1,4 @@
-import { contextOf, openValue, sealValue } from '#lib/sealed-value.ts'
+import { contextOf, openJson, sealJson } from '#lib/sealed-json.ts'
 import type { Vault } from '#lib/vault.ts'
 import { rowPasts, trace } from './lineage.ts'
 import {
@@ -219,7 +219,7 @@ function valuesOf(table: AnyTable, unsorted: Row[], vault: Vault | null): unknow
     rows.map((row) => {
       const value = row[column]
       if (value === null) return null
-      if (type === 'sealed') return sealValue(vaultFor(table, vault), value, sealContextOf(table, row))
+      if (type === 'sealed') return sealJson(vaultFor(table, vault), value, sealContextOf(table, row))
       return type === 'json' ? JSON.stringify(value) : value
     }),
   )
@@ -231,7 +231,7 @@ const sealedColumns = (table: AnyTable): string[] =>
 /** A row as it was loaded, with what is sealed in it opened. */
 function opened(table: AnyTable, sealed: readonly string[], row: Row, vault: Vault | null): Row {
   const context = sealContextOf(table, row)
-  const open = (bytes: unknown) => bytes && openValue(vaultFor(table, vault), bytes as Buffer, context)
+  const open = (bytes: unknown) => bytes && openJson(vaultFor(table, vault), bytes as Buffer, context)
   return { ...row, ...Object.fromEntries(sealed.map((column) => [column, open(row[column])])) }
 }
 

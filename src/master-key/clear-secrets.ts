@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg'
-import { contextOf, sealValue } from '#lib/sealed-value.ts'
+import { contextOf, sealJson } from '#lib/sealed-json.ts'
 import type { Vault } from '#lib/vault.ts'
 import { SEALED_COLUMNS } from './sealed-columns.ts'
 
@@ -25,7 +25,7 @@ export async function sealClearSecrets(client: PoolClient, vault: Vault): Promis
         table,
         pk.map((name) => columns[name] as string | number),
       )
-      const row = { ...columns, [column]: secrets === null ? null : sealValue(vault, secrets, context) }
+      const row = { ...columns, [column]: secrets === null ? null : sealJson(vault, secrets, context) }
       const names = Object.keys(row)
       await client.query(
         `insert into ops.${table} (${names.join(', ')}) values (${names.map((_, at) => `$${at + 1}`).join(', ')})`,

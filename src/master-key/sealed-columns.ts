@@ -1,4 +1,4 @@
-import { contextOf } from '#lib/sealed-value.ts'
+import { contextOf } from '#lib/sealed-json.ts'
 
 /** A column of `ops` that is sealed. Beside it the table has `master_key_id`, found by an index, which tells by which key. */
 interface SealedColumn {

@@ -33,11 +33,6 @@ export interface Service {
 
 const KEY_MADE = 'a master key was made: keep a copy of it apart from the database'
 
-function watch(core: Pick<Core, 'pools' | 'shared'>, metrics: Metrics): void {
-  for (const [name, pool] of Object.entries(core.pools)) metrics.watchPool(name, pool)
-  for (const [name, figures] of Object.entries(core.shared)) metrics.watchShared(name, figures)
-}
-
 const logOf = (logger: Logger): Log =>
   sparing(
     (message, error, request_id) => logger.error({ err: error, request_id }, message),

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { contextOf, openValue } from '#lib/sealed-value.ts'
+import { contextOf, openJson } from '#lib/sealed-json.ts'
 import type { Vault } from '#lib/vault.ts'
 import { type WebhookSecrets, webhookSecrets } from '#projections/webhooks.ts'
 import type { Room } from './in-flight.ts'
@@ -101,7 +101,7 @@ interface Taken extends Omit<Claim, 'secret' | 'next_secret'> {
 function opened({ sealed, ...taken }: Taken, { vault, log }: Taking): Claim | null {
   const context = contextOf(webhookSecrets.name, [taken.company_id, taken.webhook_id])
   try {
-    return { ...taken, ...openValue<NonNullable<WebhookSecrets['secrets']>>(vault, sealed, context) }
+    return { ...taken, ...openJson<NonNullable<WebhookSecrets['secrets']>>(vault, sealed, context) }
   } catch (error) {
     log(`secrets of address ${taken.webhook_id} cannot be opened`, error)
     return null

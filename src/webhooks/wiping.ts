@@ -1,4 +1,4 @@
-import { type Redaction, redactTexts } from '#ledger/redaction.ts'
+import { hasNeedle, type Redaction, redactTexts } from '#ledger/redaction.ts'
 import type { Transaction } from '#ledger/transaction.ts'
 
 /**
@@ -15,7 +15,7 @@ export async function wipeMessages(tx: Transaction, companyId: number, redaction
 const FIND_MESSAGES = {
   name: 'find_messages_about',
   text: `select id as key, body as text from webhook_messages
-         where company_id = $1 and id > $3::uuid and event not like 'cat%' and body ~ $2 order by id limit $4`,
+         where company_id = $1 and id > $3::uuid and event not like 'cat%' and ${hasNeedle('body')} order by id limit $4`,
 }
 
 const WRITE_MESSAGES = {

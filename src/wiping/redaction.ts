@@ -42,7 +42,7 @@ export function redactionOf({ subjects, parts }: Forgotten): Redaction {
   }
 
   return {
-    pattern: `id":(${ids.join('|')})[,}]`,
+    needles: ids.flatMap((id) => [`id":${id},`, `id":${id}}`]),
     redact(text) {
       const found = { isAbout: false, isChanged: false }
       const json = parsed(text)

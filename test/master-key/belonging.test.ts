@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import type { Pool } from 'pg'
+import { installationSecret } from '#access/installation-secret.ts'
 import { createVault } from '#lib/vault.ts'
 import { claimDatabase } from '#master-key/belonging.ts'
 import { givenKeys, keysInFile, type MasterKeys, WrongMasterKey } from '#master-key/keys.ts'
@@ -10,7 +11,7 @@ import { SEALED_COLUMNS } from '#master-key/sealed-columns.ts'
 import { migrate } from '#postgres/migrate.ts'
 import { createPool } from '#postgres/pool.ts'
 import { useDatabase } from '../support/database.ts'
-import { masterKeys, openedRows } from '../support/master-key.ts'
+import { masterKeys, openedRows, vault } from '../support/master-key.ts'
 
 const MIGRATIONS = 'src/postgres/migrations'
 const others = givenKeys([Buffer.alloc(32, 1)], 'MASTER_KEY')
@@ -74,6 +75,23 @@ describe('the master key of a database', () => {
   })
 })
 
+describe('a secret of the installation', () => {
+  const database = useDatabase('withoutReadModel')
+
+  it('is made by the first that asks for it, sealed, and the same for all [OPS-72]', async () => {
+    const pool = createPool(database.url, { max: 4 })
+    try {
+      await pool.query('delete from ops.installation_secrets')
+      const asking = Array.from({ length: 4 }, () => installationSecret(pool, vault, 'request_hashes'))
+      const [first, ...others] = (await Promise.all(asking)).map((secret) => secret.toString('base64'))
+      expect(new Set(others)).to.deep.equal(new Set([first]))
+      expect(await openedRows(pool, 'installation_secrets')).to.deep.equal([{ name: 'request_hashes', secret: first }])
+    } finally {
+      await pool.end()
+    }
+  })
+})
+
 describe('a database of 0.1', () => {
   const database = useDatabase('withoutReadModel')
   let pool: Pool
@@ -108,8 +126,8 @@ describe('a database of 0.1', () => {
     await Promise.all(starting.map((keys) => claimDatabase({ pool, keys, onMade: (source) => made.push(source) })))
     expect(made).to.deep.equal([path])
 
-    const vault = createVault(keysInFile(path))
-    expect(await openedRows(pool, 'webhook_secrets', vault)).to.deep.equal([
+    const ownVault = createVault(keysInFile(path))
+    expect(await openedRows(pool, 'webhook_secrets', ownVault)).to.deep.equal([
       { company_id: 1, webhook_id: 7, secrets: { secret: 'whsec_first', next_secret: null }, switch_at: null },
       { company_id: 1, webhook_id: 8, secrets: null, switch_at: null },
       {
@@ -119,7 +137,7 @@ describe('a database of 0.1', () => {
         switch_at: '2026-03-11T00:00:00.000Z',
       },
     ])
-    expect(await openedRows(pool, 'store_secrets', vault)).to.deep.equal([
+    expect(await openedRows(pool, 'store_secrets', ownVault)).to.deep.equal([
       {
         store_id: 3,
         company_id: 1,
@@ -129,7 +147,7 @@ describe('a database of 0.1', () => {
       { store_id: 4, company_id: 1, alias: 'banca', secrets: { access_token: null, notification_secret: null } },
     ])
     const secret = rows[0].secret.toString('base64')
-    expect(await openedRows(pool, 'installation_secrets', vault)).to.deep.equal([{ name: 'request_hashes', secret }])
+    expect(await openedRows(pool, 'installation_secrets', ownVault)).to.deep.equal([{ name: 'request_hashes', secret }])
     const everything = await everythingIn(pool)
     for (const clear of ['whsec_', 'APP_USR', 'segredo'])
       for (const encoding of ['utf8', 'hex', 'base64'] as const)

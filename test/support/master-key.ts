@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { createPersonKeys, type PersonKeys } from '#ledger/person-keys.ts'
-import { openValue } from '#lib/sealed-value.ts'
+import { openJson } from '#lib/sealed-json.ts'
 import { createVault, type Vault } from '#lib/vault.ts'
 import { givenKeys } from '#master-key/keys.ts'
 import { SEALED_COLUMNS } from '#master-key/sealed-columns.ts'
@@ -24,7 +24,7 @@ export async function openedRows(
   const { rows } = await pool.query(`select * from ops.${table} order by ${pk.join(', ')}`)
   return rows.map(({ master_key_id: _, [column]: sealed, ...row }) => {
     const context = contextOf(pk.map((name) => row[name]))
-    return { ...row, [column]: sealed && openValue(by, sealed, context) }
+    return { ...row, [column]: sealed && openJson(by, sealed, context) }
   })
 }
 

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
-import { sealValue } from '#lib/sealed-value.ts'
+import { sealJson } from '#lib/sealed-json.ts'
 import { vault } from '../support/master-key.ts'
 
 /** An endpoint as dispatchers see it. */
@@ -42,7 +42,7 @@ export async function createEndpoints(pool: Pool): Promise<void> {
 export async function addEndpoint(pool: Pool, url: string, companyId = 1): Promise<TestEndpoint> {
   const { rows: ids } = await pool.query<{ id: number }>(`select nextval('ops.webhook_ids') as id`)
   const id = ids[0]!.id
-  const secrets = sealValue(vault, { secret: SECRET, next_secret: null }, `webhook_secrets/${companyId}/${id}`)
+  const secrets = sealJson(vault, { secret: SECRET, next_secret: null }, `webhook_secrets/${companyId}/${id}`)
   await pool.query(
     `with company as (
        insert into read.companies values ($1, 'api') on conflict do nothing),

@@ -71,6 +71,7 @@ for (const where of ['Postgres', 'a store outside'] as const) {
         response.writeHead(body.includes('"order.') ? 500 : 200).end(body.slice(body.indexOf('"data"')))
       api = await startApi(database.url, { provider, log, ...(store && { store }) })
       webhooks = startWebhooks({
+        vault: api.core.vault,
         databaseUrl: database.url,
         vault: api.core.vault,
         switchOff: async () => undefined,

@@ -3,7 +3,7 @@ import { type Refusal, refuse } from '#domain/refusal.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 import { ANSWER_RETENTION_MS } from '../command.ts'
 import type { OpenLedger } from '../ledgers.ts'
-import { type Redaction, redactTexts } from '../redaction.ts'
+import { hasNeedle, type Redaction, redactTexts } from '../redaction.ts'
 import { byPk, table } from '../table.ts'
 import type { Transaction } from '../transaction.ts'
 import type { Changes, Rows } from '../working-set.ts'
@@ -136,7 +136,7 @@ export async function wipeAnswers(tx: Transaction, companyId: number, redaction:
 const FIND_ANSWERS = {
   name: 'find_answers_about',
   text: `select key, body as text from idempotent_answers
-         where company_id = $1 and key > $3 and body ~ $2 order by key limit $4`,
+         where company_id = $1 and key > $3 and ${hasNeedle('body')} order by key limit $4`,
 }
 
 const WRITE_ANSWERS = {
