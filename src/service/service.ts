@@ -99,7 +99,7 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
     closing.push(forgottenList.idle)
     const core = { ...opened, writer: countedWriter(succession.held(opened.writer), metrics) }
     background.push(succession.watch(core))
-    watch(core, metrics)
+    watchCore(metrics, core)
     const provider = createProviderClient({ baseUrl: config.PAYMENT_PROVIDER_URL })
     closing.push(provider.close)
     return { config, databaseUrl, core, forgottenList, provider, metrics, seedDemo, logger, log }
@@ -147,6 +147,18 @@ const appSettings = ({ TRUST_PROXY, METRICS_TOKEN }: Config, metrics: Metrics) =
   onAnswered: metrics.onAnswered,
   figures: { metrics, token: METRICS_TOKEN ?? null },
 })
+
+const appSettings = ({ TRUST_PROXY, METRICS_TOKEN }: Config, metrics: Metrics) => ({
+  trustProxy: TRUST_PROXY,
+  newId: uuidv7,
+  onAnswered: metrics.onAnswered,
+  figures: { metrics, token: METRICS_TOKEN ?? null },
+})
+
+function watchCore(metrics: Metrics, { pools, shared }: Pick<Core, 'pools' | 'shared'>): void {
+  for (const [name, pool] of Object.entries(pools)) metrics.watchPool(name, pool)
+  for (const [name, figures] of Object.entries(shared)) metrics.watchShared(name, figures)
+}
 
 /** Printed once the service answers: what is there, and the first things to try. */
 function welcome(baseUrl: string, demoFile: string | null): void {
