@@ -148,13 +148,6 @@ const appSettings = ({ TRUST_PROXY, METRICS_TOKEN }: Config, metrics: Metrics) =
   figures: { metrics, token: METRICS_TOKEN ?? null },
 })
 
-const appSettings = ({ TRUST_PROXY, METRICS_TOKEN }: Config, metrics: Metrics) => ({
-  trustProxy: TRUST_PROXY,
-  newId: uuidv7,
-  onAnswered: metrics.onAnswered,
-  figures: { metrics, token: METRICS_TOKEN ?? null },
-})
-
 function watchCore(metrics: Metrics, { pools, shared }: Pick<Core, 'pools' | 'shared'>): void {
   for (const [name, pool] of Object.entries(pools)) metrics.watchPool(name, pool)
   for (const [name, figures] of Object.entries(shared)) metrics.watchShared(name, figures)

@@ -73,7 +73,6 @@ for (const where of ['Postgres', 'a store outside'] as const) {
       webhooks = startWebhooks({
         vault: api.core.vault,
         databaseUrl: database.url,
-        vault: api.core.vault,
         switchOff: async () => undefined,
         retrySeconds: [3_600],
         switchOffHours: 24,
