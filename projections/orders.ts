@@ -43,6 +43,8 @@ export type OrderObject = Omit<Placed, 'store_id' | 'customer'> & {
   refunds: RefundObject[]
   alarms: AlarmObject[]
   released_at: string | null
+  /** When the goods were handed over, whatever became of the money since. */
+  delivered_at: string | null
   refunded_at: string | null
   /** When the store gave the order up, whatever was paid for it afterwards. */
   cancelled_at: string | null
@@ -59,7 +61,12 @@ type CommissionObject = Pick<DataOf<'CommissionSplit'>, 'percentage' | 'amount' 
   reversed_at: string | null
 }
 
-type AlarmObject = Omit<DataOf<'OrderAlarmRaised'>, 'id'> & { raised_at: string }
+export type AlarmObject = Omit<DataOf<'OrderAlarmRaised'>, 'id'> & {
+  raised_at: string
+  acknowledged_at: string | null
+  /** `user/1` or `api_key/1`. */
+  acknowledged_by: string | null
+}
 
 export interface OrderRow extends Changed {
   company_id: number
@@ -80,6 +87,8 @@ export interface OrderRow extends Changed {
   customer_id: number | null
   /** What of buyer and payers is forgotten; null where nothing is. */
   forgotten: readonly Part[] | null
+  /** Whether an alarm waits for somebody. */
+  has_open_alarm: boolean
   doc: OrderObject
 }
 
@@ -98,6 +107,7 @@ export const orders = table<OrderRow>('orders', {
     expires_at: 'timestamptz',
     customer_id: 'bigint',
     forgotten: 'json',
+    has_open_alarm: 'boolean',
     ...changedColumns,
     doc: 'json',
   },
@@ -108,6 +118,7 @@ export const orders = table<OrderRow>('orders', {
     '(attempted_at) where attempted_at is not null',
     '(expires_at) where expires_at is not null',
     '(company_id, customer_id, id) where customer_id is not null',
+    '(company_id, id) where has_open_alarm',
   ],
   past: { id: 'id' },
 })
@@ -147,6 +158,7 @@ interface OrderEvent {
   readonly data: { readonly id: number }
   readonly revision: number
   readonly recorded_at: string
+  readonly actor: string | null
 }
 
 /** What an event changes of an order's object and of its row's own columns; `at` is its time on the company's clock. */
@@ -185,8 +197,18 @@ function changeOrder(
   const doc = without({ ...before.doc, ...changed.doc, updated_at: at }, row.forgotten)
   doc.payment = foremost(doc, row.carried_by)
   Object.assign(doc, returned(doc, row.carried_by))
-  rows.put(orders, { ...row, status: doc.status, expires_at: nextExpiry(doc.payments), ...stamp(event), doc })
+  rows.put(orders, {
+    ...row,
+    status: doc.status,
+    expires_at: nextExpiry(doc.payments),
+    has_open_alarm: doc.alarms.some(isUnseen),
+    ...stamp(event),
+    doc,
+  })
 }
+
+/** Whether nobody has seen to an alarm yet. */
+export const isUnseen = ({ acknowledged_at }: AlarmObject): boolean => acknowledged_at === null
 
 /** What follows from the payments about the money that went back. */
 function returned(
@@ -253,6 +275,7 @@ function orderObject(event: EventOf<'OrderPlaced'>, at: string): OrderObject {
     refunds: [],
     alarms: [],
     released_at: null,
+    delivered_at: null,
     refunded_at: null,
     cancelled_at: null,
     cancel_reason: null,
@@ -281,6 +304,7 @@ export const ordersProjection = projection('orders', [orders, paymentKeys], {
         expires_at: null,
         customer_id: doc.customer.id,
         forgotten: null,
+        has_open_alarm: false,
         ...stamp(event),
         doc,
       })
@@ -340,8 +364,19 @@ export const ordersProjection = projection('orders', [orders, paymentKeys], {
   })),
   OrderAlarmRaised: changing(({ doc }, { data }: EventOf<'OrderAlarmRaised'>, raised_at) => {
     const { code, provider_payment_id } = data
-    return { doc: { alarms: [...doc.alarms, { code, provider_payment_id, raised_at }] } }
+    const raised = { code, provider_payment_id, raised_at, acknowledged_at: null, acknowledged_by: null }
+    return { doc: { alarms: [...doc.alarms, raised] } }
   }),
+  OrderAlarmAcknowledged: changing(({ doc }, { data, actor }: EventOf<'OrderAlarmAcknowledged'>, acknowledged_at) => ({
+    doc: {
+      alarms: doc.alarms.map((alarm) =>
+        alarm.provider_payment_id === data.provider_payment_id
+          ? { ...alarm, acknowledged_at, acknowledged_by: actor }
+          : alarm,
+      ),
+    },
+  })),
+  OrderDelivered: changing((_row, _event, delivered_at) => ({ doc: { delivered_at } })),
   OrderPaid: changing((_row, _event, at) => ({ doc: { status: 'paid', released_at: at, refunded_at: null } })),
   OrderPending: changing(() => ({ doc: { status: 'pending', refunded_at: null } })),
   OrderFailed: changing(() => ({ doc: { status: 'failed' } })),

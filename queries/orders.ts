@@ -21,6 +21,8 @@ interface OrderFilters {
   readonly status?: OrderStatus
   readonly store_alias?: string
   readonly external_id?: string
+  /** With an alarm that waits for somebody. */
+  readonly alarm?: 'open'
 }
 
 export const orderListing: Listing<OrderFilters> = {
@@ -31,6 +33,7 @@ export const orderListing: Listing<OrderFilters> = {
     status: (value) => `t.status = ${value}::text`,
     store_alias: (value) => `t.store_alias = ${value}::text`,
     external_id: (value) => `t.external_id = ${value}::text`,
+    alarm: (value) => `t.has_open_alarm and ${value}::text = 'open'`,
   },
 }
 
@@ -134,19 +137,17 @@ export const listNotifications = (
   query: Paging,
 ): Promise<Page | Refusal> => listInOrder(pool, notificationListing, AS_RECEIVED, companyId, { ...query, order })
 
-const DAYS = 30
 const COUNTED = 100
 
-/** Orders that got money they did not ask for, and that moved in the last 30 days: at most 100. */
+/** Orders with an alarm that waits for somebody: at most 100. */
 export async function countAlarms(pool: Pool, companyId: number): Promise<number> {
   const { rows } = await pool.query<{ count: number }>({
     name: 'count_order_alarms',
     text: `select count(*) as count from (
              select from orders
-             where company_id = $1 and changed_at > now() - make_interval(days => $2)
-               and json_array_length(doc->'alarms') > 0
-             limit $3) as alarmed`,
-    values: [companyId, DAYS, COUNTED],
+             where company_id = $1 and has_open_alarm
+             limit $2) as alarmed`,
+    values: [companyId, COUNTED],
   })
   return rows[0]?.count ?? 0
 }

@@ -11,7 +11,7 @@ import type { Rows } from '#ledger/working-set.ts'
 import { itemById } from '#projections/catalog.ts'
 import type { PaymentObject } from '#projections/order-payments.ts'
 import type { RefundObject } from '#projections/order-refunds.ts'
-import { type OrderRow, orderById, paymentByKey } from '#projections/orders.ts'
+import { type OrderObject, type OrderRow, orderById, paymentByKey } from '#projections/orders.ts'
 import { isKeyTaken, keyHolderRefs } from './payment-attempts.ts'
 
 /** Refunds of one order: more than anybody needs, and they bound the size of its record. */
@@ -79,9 +79,10 @@ export const requestRefund = command<RequestRefundInput>({
   },
 })
 
-type Paid = PaymentObject & { readonly provider_payment_id: string }
+/** A payment that is paid, of which something may be given back. */
+export type Paid = PaymentObject & { readonly provider_payment_id: string }
 
-const isPaid = (payment: PaymentObject | null | undefined): payment is Paid =>
+export const isPaid = (payment: PaymentObject | null | undefined): payment is Paid =>
   payment?.status === 'paid' && payment.provider_payment_id !== null
 
 function refundable({ doc, carried_by }: Readonly<OrderRow>, named: string | null): Paid | null {
@@ -93,7 +94,7 @@ function refundable({ doc, carried_by }: Readonly<OrderRow>, named: string | nul
 }
 
 /** What may still be asked for, in cents: neither given back, nor promised. The provider's record may lag behind its answers. */
-function leftOf(payment: Paid, refunds: readonly RefundObject[]): number {
+export function leftOf(payment: Paid, refunds: readonly RefundObject[]): number {
   const sum = (status: RefundObject['status']) =>
     refunds
       .filter((refund) => refund.provider_payment_id === payment.provider_payment_id && refund.status === status)
@@ -104,18 +105,26 @@ function leftOf(payment: Paid, refunds: readonly RefundObject[]): number {
 
 type Restock = RefundObject['restock']
 
+const thousandthsOf = (lines: readonly { catalog_item_id?: number | null; quantity: string }[], id: number): number =>
+  lines.reduce((sum, line) => (line.catalog_item_id === id ? sum + toThousandths(line.quantity) : sum), 0)
+
+/** What of an item was ordered and has not come back, nor is about to, in thousandths. */
+export const leftToRestock = ({ items, refunds }: Pick<OrderObject, 'items' | 'refunds'>, itemId: number): number =>
+  thousandthsOf(items, itemId) -
+  thousandthsOf(
+    refunds.flatMap(({ status, restock }) => (status === 'refused' ? [] : restock)),
+    itemId,
+  )
+
 /** Goods come back that the order had, each once, into a stock that is kept. */
 function restockOf(rows: Rows, { doc }: Readonly<OrderRow>, asked: Restock): Restock | Refusal {
-  const thousandths = (list: readonly { catalog_item_id?: number | null; quantity: string }[], id: number) =>
-    list.reduce((sum, line) => (line.catalog_item_id === id ? sum + toThousandths(line.quantity) : sum), 0)
-  const before = doc.refunds.flatMap(({ status, restock }) => (status === 'refused' ? [] : restock))
   for (const [index, { catalog_item_id }] of asked.entries()) {
-    const ordered = thousandths(doc.items, catalog_item_id)
-    if (ordered === 0) return invalid(`restock[${index}].catalog_item_id`, 'o pedido não tem este item')
+    if (thousandthsOf(doc.items, catalog_item_id) === 0)
+      return invalid(`restock[${index}].catalog_item_id`, 'o pedido não tem este item')
     if (rows.get(itemById(catalog_item_id))?.doc.stock == null)
       return invalid(`restock[${index}].catalog_item_id`, 'o item não tem controle de estoque')
-    const left = ordered - thousandths(before, catalog_item_id)
-    if (thousandths(asked, catalog_item_id) > left)
+    const left = leftToRestock(doc, catalog_item_id)
+    if (thousandthsOf(asked, catalog_item_id) > left)
       return invalid(`restock[${index}].quantity`, `deve somar no máximo ${fromThousandths(left)}`)
   }
   return asked.map(({ catalog_item_id, quantity }) => ({

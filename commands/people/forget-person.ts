@@ -148,7 +148,7 @@ function shutOut(rows: Rows, id: number): NewEvent[] {
   return status === 'invited' ? [event('UserInvitationCancelled', { id })] : []
 }
 
-/** As of a deactivation: nobody does it to themselves, and an owner is left (USER-4). */
+/** As of a deactivation: nobody does it to themselves, and an owner is left (PANEL-8). */
 function userRefusal(rows: Rows, id: number, { actor }: DecisionContext): Refusal | null {
   if (actor === `user/${id}`) return invalid('id', 'não pode ser o próprio usuário')
   return isLastOwner(rows, id) ? refuse('last_owner') : null

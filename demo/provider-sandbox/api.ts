@@ -106,12 +106,23 @@ function refuse(response: Response, status: number, ...causes: readonly Cause[])
 }
 
 /** How the provider's endpoints behave: as they should, or in one of the ways in which they fail. */
-export const FAULTS = ['none', 'slow', 'down', 'error', 'limited', 'html', 'wrong_types', 'huge', 'trickle'] as const
+export const FAULTS = [
+  'none',
+  'slow',
+  'late',
+  'down',
+  'error',
+  'limited',
+  'html',
+  'wrong_types',
+  'huge',
+  'trickle',
+] as const
 type Fault = (typeof FAULTS)[number]
 
 export interface Faults {
   mode: Fault
-  /** How late an answer is in mode `slow`. */
+  /** How late it acts in mode `slow`, and in mode `late`, having acted, answers. */
   delay_ms: number
   /** Calls that arrived, whatever was made of them. */
   calls: number
@@ -122,7 +133,7 @@ const TRICKLE_EVERY_MS = 200
 
 const WRONG_TYPES = { id: {}, status: 7, transaction_amount: 'much', live_mode: 'yes', external_reference: [] }
 
-const BROKEN: { readonly [F in Exclude<Fault, 'none' | 'slow'>]: (response: Response) => void } = {
+const BROKEN: { readonly [F in Exclude<Fault, 'none' | 'slow' | 'late'>]: (response: Response) => void } = {
   down: (response) => response.destroy(),
   error: (response) => response.status(500).json({ message: 'internal_error', error: 'internal_error', status: 500 }),
   limited: (response) => response.status(429).set('Retry-After', '1').json({ message: 'too many requests' }),
@@ -142,8 +153,17 @@ export function failing(faults: Faults): RequestHandler {
     faults.calls += 1
     const { mode } = faults
     if (mode === 'none') return next()
-    if (mode !== 'slow') return BROKEN[mode](response)
-    const timer = setTimeout(next, faults.delay_ms)
-    response.on('close', () => clearTimeout(timer))
+    if (mode !== 'slow' && mode !== 'late') return BROKEN[mode](response)
+    const late = (act: () => void) => {
+      const timer = setTimeout(act, faults.delay_ms)
+      response.on('close', () => clearTimeout(timer))
+    }
+    if (mode === 'slow') return late(next)
+    const answer = response.json.bind(response)
+    response.json = (body) => {
+      late(() => answer(body))
+      return response
+    }
+    next()
   }
 }

@@ -105,6 +105,16 @@ export function searchItems(pool: Pool, companyId: number, query: Paging & ItemS
   return listInOrder(pool, searchListing, BY_ITEM_NAME, companyId, { ...query, q: wordsOf(query.q) })
 }
 
+/** Those of some items whose stock is kept, deactivated ones too. */
+export async function itemsWithStock(pool: Pool, companyId: number, ids: readonly number[]): Promise<Set<number>> {
+  const { rows } = await pool.query<{ id: number }>({
+    name: 'items_with_stock',
+    text: `select id from catalog_items where company_id = $1 and id = any($2::bigint[]) and doc->>'stock' is not null`,
+    values: [companyId, ids],
+  })
+  return new Set(rows.map(({ id }) => id))
+}
+
 interface ShortItem {
   readonly id: number
   readonly name: string

@@ -95,6 +95,8 @@ export const orderEvents = {
   /** A part was given back, or one payment of several: the order stays paid. `refunded` is of the payment so far. */
   OrderPartiallyRefunded: eventType('order', { ...ofPayment, refunded: money }),
   OrderAlarmRaised: eventType('order', { ...ofPayment, code: z.enum(ORDER_ALARMS) }),
+  /** Somebody, the event's actor, has seen to the alarm that the payment raised. */
+  OrderAlarmAcknowledged: eventType('order', ofPayment),
   /** Released: goods may leave. `provider_payment_id` is the payment that did it. */
   OrderPaid: eventType('order', ofPayment),
   /** Waits for a payment again, after another one failed, was cancelled or given back. */
@@ -106,6 +108,8 @@ export const orderEvents = {
   OrderExpired: eventType('order', ofPayment),
   OrderCancelledByStore: eventType('order', { reason: text.nullable() }),
   OrderRefunded: eventType('order', ofPayment),
+  /** The goods were handed over. */
+  OrderDelivered: eventType('order', {}),
   /** The payment carries the order from now on, and is shared: amount + store_amount is what was paid. */
   CommissionSplit: eventType('order', { ...ofPayment, percentage, amount: money, store_amount: money }),
   /** The payment that carried the order was given back, and with it the service's share. */

@@ -35,6 +35,7 @@ export const WEBHOOK_EVENTS = [
   'payable.deleted',
   'order.created',
   'order.paid',
+  'order.delivered',
   'order.refunded',
   'order.cancelled',
   'order.expired',

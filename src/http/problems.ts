@@ -21,7 +21,7 @@ const PROBLEMS = {
   fiscal_document_issued: [409, 'A venda tem documento fiscal autorizado.'],
   already_settled: [409, 'A conta já está liquidada.'],
   order_already_paid: [409, 'O pedido já está pago.'],
-  order_not_paid: [409, 'O pedido não tem um pagamento a devolver.'],
+  order_not_paid: [409, 'O pedido não está pago, ou não com este pagamento.'],
   person_forgotten: [409, 'Os dados pessoais deste registro foram esquecidos: ele não muda mais nem é usado.'],
   retention_required: [409, 'Documentos fiscais, contas em aberto ou pedidos ainda precisam desta pessoa.'],
   key_limit_reached: [409, 'A empresa já tem cinco chaves de API ativas.'],

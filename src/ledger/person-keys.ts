@@ -1,8 +1,8 @@
-import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
 import type { Part } from '#domain/personal-data.ts'
 import type { Vault } from '#lib/vault.ts'
-import type { Key } from './sealed.ts'
+import { type Key, plainId } from './sealed.ts'
 import { byPk, type Ref, table } from './table.ts'
 import type { Changes } from './working-set.ts'
 
@@ -68,8 +68,7 @@ const BYTES = 32
 
 const contextOf = (keyId: string): string => `person_key/${keyId}`
 
-const unwrap = (vault: Vault, keyId: string, wrapped: Buffer): KeyObject =>
-  createSecretKey(vault.open(wrapped, contextOf(keyId)))
+const unwrap = (vault: Vault, keyId: string, wrapped: Buffer): Buffer => vault.open(wrapped, contextOf(keyId))
 
 /** The keys that one unit of work seals with. Nobody keeps them for longer, so that a forgotten one is forgotten everywhere at once. */
 export interface Keychain {
@@ -101,7 +100,7 @@ export function createKeychain(vault: Vault, newId: () => string): Keychain {
       const key = { company_id, subject, part, key_id: id, wrapped, created_at: now, destroyed_at: null }
       rows.add(personKeys, key)
       made.push(key)
-      return remember({ id, secret: createSecretKey(secret) })
+      return remember({ id, secret })
     },
   }
 }
@@ -109,8 +108,8 @@ export function createKeychain(vault: Vault, newId: () => string): Keychain {
 /** Keys of persons in Postgres, outside of any unit of work. */
 export interface PersonKeys {
   readonly vault: Vault
-  /** Secrets of keys by their ids, null of those that were destroyed; without those that are not there. */
-  find(ids: readonly string[]): Promise<ReadonlyMap<string, KeyObject | null>>
+  /** Secrets of keys by their ids without hyphens, null of those that were destroyed; without those that are not there. */
+  find(ids: readonly string[]): Promise<ReadonlyMap<string, Buffer | null>>
   /** Commits new keys at once. */
   save(keys: readonly PersonKey[]): Promise<void>
 }
@@ -124,7 +123,7 @@ export function createPersonKeys(pool: Pool, vault: Vault): PersonKeys {
         text: 'select key_id, wrapped from ops.person_keys where key_id = any($1::uuid[])',
         values: [ids],
       })
-      return new Map(rows.map(({ key_id, wrapped }) => [key_id, wrapped && unwrap(vault, key_id, wrapped)]))
+      return new Map(rows.map(({ key_id, wrapped }) => [plainId(key_id), wrapped && unwrap(vault, key_id, wrapped)]))
     },
     async save(keys) {
       await pool.query({

@@ -1,4 +1,3 @@
-import type { KeyObject } from 'node:crypto'
 import type { Part } from '#domain/personal-data.ts'
 import type { Envelope, NewEvent } from './envelope.ts'
 import { isSealed, type Key, keyIdOf, openValue, sealValue } from './sealed.ts'
@@ -127,7 +126,7 @@ export class CannotOpen extends Error {
 export function openData(
   event: Envelope,
   fields: readonly PersonalField[],
-  secrets: ReadonlyMap<string, KeyObject | null>,
+  secrets: ReadonlyMap<string, Buffer | null>,
   mayRead?: (kind: string) => boolean,
 ): object {
   return withPersonal(event, fields, (value, field) => {

@@ -1,4 +1,3 @@
-import type { KeyObject } from 'node:crypto'
 import type { Envelope } from './envelope.ts'
 import type { PersonKeys } from './person-keys.ts'
 import { openData, sealedWith } from './personal-fields.ts'
@@ -85,7 +84,7 @@ async function withEvents(
 
 /** Looks up the keys of some events, each key once; so it serves one read operation, and nobody keeps it. */
 function createOpener({ keys, model }: Omit<Reading, 'store'>, mayRead?: MayRead) {
-  const secrets = new Map<string, KeyObject | null>()
+  const secrets = new Map<string, Buffer | null>()
   const open = (event: Envelope): Envelope => {
     const fields = model.personalFields(event)
     if (fields.length === 0) return event

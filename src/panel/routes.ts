@@ -8,9 +8,10 @@ import { stockForm } from './pages/catalog/stock.tsx'
 import { companyPages } from './pages/companies.tsx'
 import { financePages } from './pages/finance/accounts.tsx'
 import { integrationsPage } from './pages/integrations.tsx'
+import { orderPages } from './pages/order.tsx'
 import { orderCancellation } from './pages/order-cancellation.tsx'
 import { orderForgetting } from './pages/order-forgetting.tsx'
-import { orderPage } from './pages/orders.tsx'
+import { orderRefundPages } from './pages/order-refund.tsx'
 import { paymentTypePages } from './pages/payment-types.tsx'
 import { peoplePages } from './pages/people.tsx'
 import { profilePages } from './pages/profile.tsx'
@@ -47,9 +48,10 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   stockForm,
   ...categoryPages,
   ...financePages,
-  orderPage,
+  ...orderPages,
   ...orderCancellation,
   ...orderForgetting,
+  ...orderRefundPages,
   ...storePages,
   integrationsPage,
   ...apiKeyPages,

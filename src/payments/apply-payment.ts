@@ -25,9 +25,9 @@ export const fits = (payment: ProviderPayment, { reference, totalCents, sandbox 
 export type PaymentOutcome = 'applied' | 'duplicate' | 'stale' | 'ignored'
 
 /** How the writer's answer tells a change from none; no caller sees it. */
-const CHANGED = 201
+export const CHANGED = 201
 const UNCHANGED = 200
-const TELLING: Reply = { status: (outcome) => (outcome === 'unchanged' ? UNCHANGED : CHANGED) }
+export const TELLING: Reply = { status: (outcome) => (outcome === 'unchanged' ? UNCHANGED : CHANGED) }
 
 /** The input of `recordPayment` for a payment that was fetched. */
 export const recordOf = (orderId: number, payment: ProviderPayment): RecordPaymentInput =>

@@ -15,13 +15,15 @@ import type { PaymentObject } from '#projections/order-payments.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import { findPayableOrder } from '#queries/orders.ts'
 import { findStore, type StoreAccess } from '#queries/stores.ts'
-import { recordOf } from './apply-payment.ts'
+import { CHANGED, recordOf, TELLING } from './apply-payment.ts'
 import { cancelLatePayments } from './cancel-order.ts'
 import { expiryOf, type PayInput, payerOf, paymentMethodIdOf } from './pay-input.ts'
 import {
   type NewPayment,
   type Payer,
   type PaymentProvider,
+  type ProviderAccount,
+  ProviderConflict,
   ProviderMisconfigured,
   type ProviderPayment,
   ProviderRefused,
@@ -77,14 +79,16 @@ export async function payOrder(payments: Payments, paying: Paying): Promise<Answ
     installments: paying.payment.installments ?? null,
     expires_in_minutes: expiryOf(paying.payment),
   }
-  const started = await runCommand(writer, { ...acting, guard }, startPayment, start, { reply: CREATED })
+  const started = await runCommand(writer, { ...acting, guard }, startPayment, start, { reply: TELLING })
   if (isRefusal(started)) return started
+  const isFirst = started.status === CHANGED
   const order = JSON.parse(started.body) as OrderObject
   const found = order.payments.find((payment) => payment.attempt_id === attemptId)
   if (!found) throw new Error(`attempt ${attemptId} was started and is not there`)
   const attempt: Attempt = { ...found, attempt_id: attemptId, payment_method_id: start.payment_method_id }
   // What the provider was asked is recorded, whatever became of the key since.
-  const made = recordKnown(order.id, attempt) ?? (await ask(payments, { ...paying, acting }, order, attempt, payer))
+  const made =
+    recordKnown(order.id, attempt) ?? (await ask(payments, { ...paying, acting, isFirst }, order, attempt, payer))
   if (isRefusal(made)) return made
   // Its answer is the request's.
   const answer = await runCommand(writer, acting, recordPayment, made, { reply: CREATED, idempotency })
@@ -110,10 +114,16 @@ function recordKnown(orderId: number, payment: Attempt): RecordPaymentInput | nu
   }
 }
 
+/** A call on its way to the provider. */
+interface Asking extends Paying {
+  /** Whether nobody has asked for this attempt before: then wrong credentials mean that no payment was made. */
+  readonly isFirst: boolean
+}
+
 /** Asks the provider for the attempt's payment. What certainly was not made is noted, so that the key is free again. */
 async function ask(
   payments: Payments,
-  paying: Paying,
+  paying: Asking,
   order: OrderObject,
   attempt: Attempt,
   payer: Payer,
@@ -125,9 +135,9 @@ async function ask(
   const wanted = newPayment(order, attempt, { ...paying.payment, payer }, payments.publicUrl)
   let made: ProviderPayment
   try {
-    made = await payments.provider.createPayment(accountOf(store), wanted)
+    made = await createOrFind(payments.provider, accountOf(store), wanted)
   } catch (error) {
-    if (error instanceof ProviderMisconfigured) await giveUp('configuração do provedor inválida')
+    if (error instanceof ProviderMisconfigured && paying.isFirst) await giveUp('configuração do provedor inválida')
     if (!(error instanceof ProviderRefused)) throw error
     await giveUp(reasonOf(error))
     return refuse('payment_refused', { causes: [...error.causes] })
@@ -137,6 +147,23 @@ async function ask(
   // A payment was made, but not of the kind that the store is for: nothing is taken over from it.
   if (made.liveMode === store?.sandbox) throw new ProviderMisconfigured('the payment is of the other mode')
   return { ...recordOf(order.id, made), attempt_id }
+}
+
+/** Where the provider knows the attempt with another content, as of a buyer whose record has changed since, its payment is looked for. */
+async function createOrFind(
+  provider: PaymentProvider,
+  account: ProviderAccount,
+  wanted: NewPayment,
+): Promise<ProviderPayment> {
+  try {
+    return await provider.createPayment(account, wanted)
+  } catch (error) {
+    if (!(error instanceof ProviderConflict)) throw error
+    const found = await provider.findPayments(account, wanted.orderReference)
+    const made = found.find(({ attemptId }) => attemptId === wanted.attemptId)
+    if (!made) throw error
+    return made
+  }
 }
 
 export function accountOf(store: StoreAccess | null) {

@@ -9,6 +9,7 @@ import {
   type PaymentDetails,
   type ProviderAccount,
   type ProviderCause,
+  ProviderConflict,
   ProviderMisconfigured,
   type ProviderPayment,
   ProviderRefused,
@@ -117,10 +118,20 @@ function detailsOf(found: z.infer<typeof detailed>): PaymentDetails {
   return last_four === null ? {} : { card: { last_four, installments: installments ?? null } }
 }
 
-const refund = z.object({ id: identifier, payment_id: identifier, amount })
+const refund = z.object({ id: identifier, payment_id: identifier, amount, status: text(60).nullish() })
 
-/** The id of a refund that was made. @throws z.ZodError when the answer is not what the provider's API describes. */
-export const readRefund = (answer: unknown): string => refund.parse(answer).id
+/** Of a refund that gives nothing back after all. */
+const UNDONE: readonly string[] = ['rejected', 'cancelled']
+
+/**
+ * The id of a refund that was made, or will be. @throws z.ZodError when the answer is not what the provider's API describes;
+ * ProviderRefused
+ */
+export function readRefund(answer: unknown): string {
+  const { id, status } = refund.parse(answer)
+  if (status && UNDONE.includes(status)) throw new ProviderRefused([{ code: status, description: 'refund' }])
+  return id
+}
 
 /** Every account takes some. */
 const methods = z.array(z.object({ id: text(60), status: text(60).nullish() })).min(1)
@@ -187,14 +198,19 @@ const PASSING: readonly number[] = [408, 409, 423, 424, 425, 429]
 /** Causes that are told of a refusal; the provider names one or two. */
 const MAX_CAUSES = 5
 
+/** The idempotency key came with another content, or with a call that is under way. */
+const CONFLICT = 409
+
 /**
  * What a failed call means. The provider's own texts are passed on only for a refusal, bounded and without any of `secrets`;
  * nothing of what was sent is ever part of an error.
  */
 export function providerError(error: unknown, secrets: readonly string[]): Error {
   if (error instanceof ProviderUnavailable || error instanceof ProviderMisconfigured) return error
+  if (error instanceof ProviderRefused) return error
   const status = statusOf(error)
   if (CREDENTIALS.includes(status)) return new ProviderMisconfigured(`the provider answered ${status}`)
+  if (status === CONFLICT) return new ProviderConflict('the provider answered 409')
   const isRefusal = status >= 400 && status < 500 && !PASSING.includes(status)
   if (isRefusal) return new ProviderRefused(causesOf(error as MercadoPagoError, secrets))
   if (status > 0) return new ProviderUnavailable(`the provider answered ${status}`)
@@ -204,9 +220,21 @@ export function providerError(error: unknown, secrets: readonly string[]): Error
 /** The HTTP status that an error of the SDK stands for; 0 when there was no answer. */
 export const statusOf = (error: unknown): number => (error instanceof MercadoPagoError ? Number(error.status) || 0 : 0)
 
+/** A shorter secret, as the number of a house, is one only where it stands alone. */
+const LONG = 8
+
+/** Whatever the case, the longest first: a name is taken out before its parts. */
+function withoutSecrets(text: string, secrets: readonly string[]): string {
+  const longestFirst = [...secrets].sort((one, other) => other.length - one.length)
+  return longestFirst.reduce((rest, secret) => {
+    const literal = secret.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+    const pattern = secret.length < LONG ? `(?<![\\p{L}\\p{N}])${literal}(?![\\p{L}\\p{N}])` : literal
+    return rest.replace(new RegExp(pattern, 'giu'), '…')
+  }, text)
+}
+
 function causesOf(error: MercadoPagoError, secrets: readonly string[]): ProviderCause[] {
-  const safe = (value: unknown) =>
-    printable(secrets.reduce((text, secret) => text.replaceAll(secret, '…'), String(value ?? '')))
+  const safe = (value: unknown) => printable(withoutSecrets(String(value ?? ''), secrets))
   const causes: unknown = error.causes
   const listed = Array.isArray(causes) ? causes.filter((cause) => typeof cause === 'object' && cause !== null) : []
   if (listed.length === 0) return [{ code: safe(error.error || error.status), description: safe(error.message) }]

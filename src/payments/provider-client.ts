@@ -151,10 +151,28 @@ async function getJson(path: string, { accessToken }: ProviderAccount, dispatche
 }
 
 /** What no text of the provider's may repeat: credentials, the card, and who pays. */
-const secretsOf = ({ accessToken }: ProviderAccount, { token, payer }: NewPayment): string[] =>
-  [accessToken, token, payer.email, payer.document, payer.name, payer.address?.zip_code, payer.address?.street].filter(
-    (secret) => typeof secret === 'string',
-  )
+function secretsOf({ accessToken }: ProviderAccount, { token, payer }: NewPayment): string[] {
+  const { email, name, document, address } = payer
+  const { first_name, last_name } = namesOf(name ?? '')
+  const said = [accessToken, token, email, name, first_name, last_name, document, ...Object.values(address ?? {})]
+  const written = [
+    document && punctuated(document),
+    address && `${address.zip_code.slice(0, 5)}-${address.zip_code.slice(5)}`,
+  ]
+  return [...said, ...written].filter((secret) => typeof secret === 'string' && secret !== '')
+}
+
+/** A CPF or CNPJ as people write it. */
+const punctuated = (document: string): string =>
+  isCpf(document)
+    ? document.replace(/^(.{3})(.{3})(.{3})(.{2})$/, '$1.$2.$3-$4')
+    : document.replace(/^(.{2})(.{3})(.{3})(.{4})(.{2})$/, '$1.$2.$3/$4-$5')
+
+/** A boleto demands both; who has one name only is called by it twice. */
+function namesOf(name: string) {
+  const [first_name = '', ...rest] = name.split(/\s+/)
+  return { first_name, last_name: rest.join(' ') || first_name }
+}
 
 /** A refusal is an answer to what was sent; a question cannot be refused. */
 function fail(error: unknown): never {
@@ -195,11 +213,9 @@ function bodyOf(payment: NewPayment) {
 }
 
 function payerOf({ email, name, document, address }: Payer) {
-  const [first_name = '', ...rest] = (name ?? '').split(/\s+/)
   return {
     email,
-    // A boleto demands both; who has one name only is called by it twice.
-    ...(name === null ? {} : { first_name, last_name: rest.join(' ') || first_name }),
+    ...(name === null ? {} : namesOf(name)),
     ...(document === null ? {} : { identification: { type: isCpf(document) ? 'CPF' : 'CNPJ', number: document } }),
     ...(address === null ? {} : { address: addressOf(address) }),
   }

@@ -95,11 +95,14 @@ export interface NewRefund {
 
 /** What the service asks of a payment provider. No connection or lock of the database is held meanwhile. */
 export interface PaymentProvider {
-  /** @throws ProviderRefused, ProviderMisconfigured (no payment was made), ProviderUnavailable (nobody knows) */
+  /**
+   * @throws ProviderRefused, ProviderMisconfigured (this call made no payment), ProviderUnavailable (nobody knows),
+   * ProviderConflict (an earlier call may have)
+   */
   createPayment(account: ProviderAccount, payment: NewPayment): Promise<ProviderPayment>
   /** Cancels a payment that waits; answers it as it then stands, whatever it has become meanwhile. @throws ProviderUnavailable, ProviderMisconfigured */
   cancelPayment(account: ProviderAccount, id: string): Promise<ProviderPayment>
-  /** Answers the refund's id. @throws ProviderRefused, ProviderMisconfigured (nothing was given back), ProviderUnavailable (nobody knows) */
+  /** Answers the refund's id. @throws ProviderRefused, ProviderMisconfigured (this call gave nothing back), ProviderUnavailable (nobody knows) */
   createRefund(account: ProviderAccount, refund: NewRefund): Promise<string>
   /** Null when the provider knows no such payment. @throws ProviderUnavailable, ProviderMisconfigured */
   getPayment(account: ProviderAccount, id: string): Promise<ProviderPayment | null>
@@ -129,6 +132,9 @@ export class ProviderRefused extends Error {
 export class ProviderUnavailable extends Error {
   override readonly name = 'ProviderUnavailable'
 }
+
+/** What was asked for came under a key that stands for another content, or is being dealt with: it may have been made before. */
+export class ProviderConflict extends ProviderUnavailable {}
 
 /** The store's credentials are missing or not accepted: whoever runs the service has to act. */
 export class ProviderMisconfigured extends Error {

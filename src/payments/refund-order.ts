@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { v5 as uuidv5 } from 'uuid'
 import type { z } from 'zod'
-import { recordPayment } from '#commands/orders/record-payment.ts'
+import { type RecordPaymentInput, recordPayment } from '#commands/orders/record-payment.ts'
 import { completeRefund, type RefundInput, refuseRefund, requestRefund } from '#commands/orders/refunds.ts'
 import { toCents } from '#domain/money.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
@@ -15,7 +15,7 @@ import type { RefundObject } from '#projections/order-refunds.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import { findPayableOrder } from '#queries/orders.ts'
 import { findStore } from '#queries/stores.ts'
-import { fits, recordOf } from './apply-payment.ts'
+import { CHANGED, fits, recordOf, TELLING } from './apply-payment.ts'
 import { accountOf, CREATED, reasonOf } from './pay-order.ts'
 import {
   type PaymentProvider,
@@ -59,34 +59,73 @@ export async function refundOrder(
   if (replay) return replay
   const found = await findPayableOrder(pool, acting.companyId, orderId)
   if (!found) return refuse('not_found')
-  const reference = found.order.provider_reference
+  const { provider_reference: reference, store_alias } = found.order
+  // Without credentials nothing is set aside.
+  const account = accountOf(await findStore(pool, context.vault, store_alias))
   const refund_id = uuidv5(`${reference}\n${idempotency.requestHash}\n${idempotency.key}`, REFUNDS)
   const request = { ...refund, id: orderId, refund_id, idempotency_key: idempotency.key }
-  const order = await runAs<OrderObject, typeof request>(writer, { ...acting, guard }, requestRefund, request)
-  if (isRefusal(order)) return order
+  const requested = await runCommand(writer, { ...acting, guard }, requestRefund, request, { reply: TELLING })
+  if (isRefusal(requested)) return requested
+  const order = JSON.parse(requested.body) as OrderObject
   const asked = order.refunds.find((each) => each.refund_id === refund_id)
   if (!asked) throw new Error(`refund ${refund_id} was requested and is not there`)
-  const store = await findStore(pool, context.vault, order.store_alias)
-  const account = accountOf(store)
-  const refused = await giveBack({ writer, provider }, { acting, orderId, account }, asked)
+  const isFirst = requested.status === CHANGED
+  const place = { acting, orderId, account, isFirst }
+  const refused = await giveBack({ writer, provider }, place, asked)
   if (refused) return refused
-  const payment = await provider.getPayment(account, asked.provider_payment_id)
-  const expected = { reference, totalCents: toCents(order.total), sandbox: account.sandbox }
-  if (!payment || !fits(payment, expected)) throw new ProviderUnavailable('the provider answered with another payment')
+  const record = await paymentNow(provider, place, order, asked)
   // Its answer is the request's.
-  return runCommand(writer, acting, recordPayment, recordOf(orderId, payment), { reply: CREATED, idempotency })
+  return runCommand(writer, acting, recordPayment, record, { reply: CREATED, idempotency })
+}
+
+/**
+ * Asks again for a refund that was never answered, as somebody who has lost its key. One that is answered by now stays as it is;
+ * null is one that is not there. @throws as `refundOrder`
+ */
+export async function repeatRefund(
+  { pool, vault, writer, provider }: Refunding,
+  {
+    acting: caller,
+    orderId,
+    refundId,
+  }: { readonly acting: Acting; readonly orderId: number; readonly refundId: string },
+): Promise<Answer | Refusal | null> {
+  // What the provider has done is recorded, also where the caller was shut out meanwhile.
+  const { guard: _, ...acting } = caller
+  const order = (await findPayableOrder(pool, acting.companyId, orderId))?.order
+  const asked = order?.refunds.find(({ refund_id }) => refund_id === refundId)
+  if (!order || asked?.status !== 'pending') return null
+  const place = { acting, orderId, account: accountOf(await findStore(pool, vault, order.store_alias)), isFirst: false }
+  const refused = await giveBack({ writer, provider }, place, asked)
+  if (refused) return refused
+  return runCommand(writer, acting, recordPayment, await paymentNow(provider, place, order, asked), { reply: CREATED })
+}
+
+/** The payment as it stands after something of it went back. */
+async function paymentNow(
+  provider: PaymentProvider,
+  { account, orderId }: Place,
+  { provider_reference, total }: OrderObject,
+  { provider_payment_id }: RefundObject,
+): Promise<RecordPaymentInput> {
+  const payment = await provider.getPayment(account, provider_payment_id)
+  const expected = { reference: provider_reference, totalCents: toCents(total), sandbox: account.sandbox }
+  if (!payment || !fits(payment, expected)) throw new ProviderUnavailable('the provider answered with another payment')
+  return recordOf(orderId, payment)
 }
 
 interface Place {
   readonly acting: Acting
   readonly orderId: number
   readonly account: ProviderAccount
+  /** Whether nobody has asked the provider before: then wrong credentials mean that nothing was given back. */
+  readonly isFirst: boolean
 }
 
 /** Has the provider give back what was requested, if it is not known to have done so, and records its answer. */
 export async function giveBack(
   { writer, provider }: Pick<Refunding, 'writer' | 'provider'>,
-  { acting, orderId, account }: Place,
+  { acting, orderId, account, isFirst }: Place,
   { refund_id, provider_payment_id, amount, status }: RefundObject,
 ): Promise<Refusal | null> {
   if (status === 'completed') return null
@@ -96,7 +135,7 @@ export async function giveBack(
   try {
     provider_refund_id = await provider.createRefund(account, wanted)
   } catch (error) {
-    if (error instanceof ProviderMisconfigured) await giveUp('configuração do provedor inválida')
+    if (error instanceof ProviderMisconfigured && isFirst) await giveUp('configuração do provedor inválida')
     if (!(error instanceof ProviderRefused)) throw error
     await giveUp(reasonOf(error))
     return refuse('refund_refused', { causes: [...error.causes] })

@@ -109,7 +109,7 @@ async function lookAt({ pool, vault, writer, provider }: SweepOptions, claim: Sw
   const { sandbox } = store
   const account = { accessToken: store.accessToken ?? '', sandbox }
   for (const refund of claim.refunds.filter(({ status }) => status === 'pending'))
-    await giveBack({ writer, provider }, { acting: asSystem(companyId), orderId, account }, refund)
+    await giveBack({ writer, provider }, { acting: asSystem(companyId), orderId, account, isFirst: false }, refund)
   let applied = 0
   const heard = new Set<string | null>()
   for await (const found of paymentsOf(provider, account, claim)) {

@@ -47,6 +47,7 @@ const OUTBOUND: Partial<Record<EventName, readonly WebhookEvent[]>> = {
   SaleCancelled: ['sale.cancelled'],
   OrderPlaced: ['order.created'],
   OrderPaid: ['order.paid'],
+  OrderDelivered: ['order.delivered'],
   OrderRefunded: ['order.refunded'],
   OrderPartiallyRefunded: ['order.refunded'],
   OrderCancelled: ['order.cancelled'],

@@ -109,6 +109,8 @@ describe("another company's records", () => {
       ['GET', '/orders/ID/payment-options', theirs.order],
       ['POST', '/orders/ID/refunds', theirs.order, {}],
       ['POST', '/orders/ID/cancel', theirs.order, {}],
+      ['POST', '/orders/ID/deliver', theirs.order],
+      ['POST', '/orders/ID/alarms/p1/acknowledge', theirs.order],
       ['POST', '/orders/ID/payments', theirs.order, { method: 'pix', payer: { email: 'ana@example.com' } }],
     ]
     for (const [method, path, id, body] of routes) {

@@ -3,6 +3,7 @@ import { createStore, disableStore, enableStore } from '#commands/stores.ts'
 import { expectInvalid, expectProblem, idsIn, LOCAL_TIME } from '../support/answers.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
+import { alarmedOrder } from '../support/orders.ts'
 
 describe('orders', () => {
   const database = useDatabase()
@@ -82,6 +83,7 @@ describe('orders', () => {
       dispute: null,
       alarms: [],
       released_at: null,
+      delivered_at: null,
       refunded_at: null,
       cancelled_at: null,
       cancel_reason: null,
@@ -103,6 +105,21 @@ describe('orders', () => {
     expect(idsIn(await company.get('/orders?status=cancelled'))).to.deep.equal([id])
     expectProblem(await (await api.company()).post(`/orders/${id}/cancel`, {}), 404, 'not_found')
     expectInvalid(await cancel({ motive: 'x' }), [], ['motive'])
+  })
+
+  it('with an alarm are listed until a key that is named has seen to it, and delivered once [ORDER-40, ORDER-41]', async () => {
+    const id = await alarmedOrder(company, alias)
+    expect(idsIn(await company.get('/orders?alarm=open'))).to.deep.equal([id])
+    expectInvalid(await company.get('/orders?alarm=seen'), ['alarm'])
+    const { provider_payment_id } = (await company.get(`/orders/${id}`)).body.data.alarms[0]
+    const seen = await company.post(`/orders/${id}/alarms/${provider_payment_id}/acknowledge`, {})
+    expect(seen.status, seen.text).to.equal(200)
+    expect(seen.body.data.alarms[0].acknowledged_by).to.match(/^api_key\/\d+$/)
+    expect(seen.body.data.alarms[0].acknowledged_at).to.match(LOCAL_TIME)
+    expect(idsIn(await company.get('/orders?alarm=open'))).to.deep.equal([])
+    const delivered = await company.post(`/orders/${id}/deliver`, {})
+    expect(delivered.body.data.delivered_at).to.match(LOCAL_TIME)
+    expect((await company.post(`/orders/${id}/deliver`, {})).text).to.equal(delivered.text)
   })
 
   it('are of a customer of the company, by id or external id [ORDER-10]', async () => {

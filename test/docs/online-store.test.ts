@@ -29,6 +29,7 @@ const EXPECTED: Readonly<Record<string, string>> = {
   'The buyer pays':
     '{"processed":true,"status":"paid","message":"Notificação processada."}\n' +
     '{"status":"paid","released":true,"commission":{"percentage":"5.00","amount":"5.00","store_amount":"94.90"}}\n',
+  'Goods and alarms': '{"status":"paid","delivered":true}\n[]\n',
   'Giving back':
     '{"status":"paid","refunded_total":"30.00","partially_refunded":true,"commission":"1.50"}\n' +
     '["paid","open"]\n["paid","won"]\n',

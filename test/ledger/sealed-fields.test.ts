@@ -1,4 +1,4 @@
-import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { v7 } from 'uuid'
@@ -7,7 +7,7 @@ import { type Envelope, hashOf, type NewEvent } from '#ledger/envelope.ts'
 import type { PersonKeys } from '#ledger/person-keys.ts'
 import { CannotOpen, openData, type PersonalField, sealData, sealedWith } from '#ledger/personal-fields.ts'
 import { readNewest } from '#ledger/reading.ts'
-import type { Key } from '#ledger/sealed.ts'
+import { type Key, plainId } from '#ledger/sealed.ts'
 import { readModel } from '#projections/index.ts'
 import { EVERY_EVENT } from '../support/every-event.ts'
 import { expectSealed, personalValues } from '../support/opened.ts'
@@ -16,12 +16,12 @@ import { explore } from '../support/random.ts'
 /** Keys by owner and part, and by id. */
 function keyring() {
   const keys = new Map<string, Key>()
-  const secrets = new Map<string, KeyObject | null>()
+  const secrets = new Map<string, Buffer | null>()
   const keyOf = (subject: string, part: Part): Key => {
     const name = `${subject} ${part}`
-    const key = keys.get(name) ?? { id: v7(), secret: createSecretKey(randomBytes(32)) }
+    const key = keys.get(name) ?? { id: v7(), secret: randomBytes(32) }
     keys.set(name, key)
-    secrets.set(key.id, key.secret)
+    secrets.set(plainId(key.id), key.secret)
     return key
   }
   return { keys, secrets, keyOf }
@@ -89,7 +89,7 @@ describe('sealed fields', () => {
     const { keyOf, secrets } = keyring()
     const fields = readModel.personalFields(CREATED)
     const stored = sealedBy(CREATED, keyOf)
-    secrets.set(keyOf(CREATED.subject, 'contact').id, null)
+    secrets.set(plainId(keyOf(CREATED.subject, 'contact').id), null)
     expect(openData(stored, fields, secrets)).to.deep.equal({
       ...CREATED.data,
       phone: null,
@@ -114,7 +114,7 @@ describe('sealed fields', () => {
 
   describe('that were changed', () => {
     /** What a reader of a ledger says that holds one event. */
-    async function readingOf(event: Envelope, secrets: ReadonlyMap<string, KeyObject | null>): Promise<unknown> {
+    async function readingOf(event: Envelope, secrets: ReadonlyMap<string, Buffer | null>): Promise<unknown> {
       const store = {
         async *read() {
           yield event

@@ -6,8 +6,9 @@ import { addressOf } from '../browser/samples/all.ts'
 import { usePanel } from '../support/browser.ts'
 import { hiddenFields, type PanelReply, type PanelUser, panelUser } from '../support/panel.ts'
 
-/** What a clerk has no business with: keys, webhooks, people, settings, how the store is paid, the ledger itself, and who is forgotten. */
-const OWNERS_ONLY = /^\/(integracoes|configuracoes|auditoria|loja\/lojas)(\/|$)|\/esquecer$/
+/** What a clerk has no business with: keys, webhooks, people, settings, how the store is paid, its money given back, the ledger itself, and who is forgotten. */
+const OWNERS_ONLY =
+  /^\/(integracoes|configuracoes|auditoria|loja\/lojas|loja\/pedidos\/:id\/(devolver|pedir-devolucao|alarme-visto))(\/|$)|\/esquecer$/
 
 /** Its numbers are every company's own: each has an event 0. */
 const NUMBERED_BY_COMPANY = '/auditoria/eventos/:revision'

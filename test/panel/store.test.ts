@@ -119,7 +119,7 @@ describe('panel: online store', () => {
         .to.include('segundo pagamento aprovado')
         .and.to.include('Comissão do serviço R$ 3,47')
         .and.to.include('Parte da loja R$ 42,83')
-        .and.to.match(/pagamento-\d+ · approved/)
+        .and.to.match(/Pagamento aprovado\. · no provedor: pagamento-\d+/)
         .and.to.include('Pedido pago')
       expect(await countAlarms(api.core.pool, company.id)).to.equal(1)
     })
@@ -140,9 +140,11 @@ describe('panel: online store', () => {
       await paymentTold(company, Number(other.split('/').at(-1)), 'approved')
       const late = await owner.post(`${other}/cancelar`, { ...form, reason: '' })
       expect(late.status).to.equal(409)
-      const PAID = 'O pedido já foi pago: devolva o pagamento no provedor.'
-      for (const html of [late.html, (await owner.get(`${other}/cancelar`)).html])
+      const PAID = 'O pedido já foi pago: em vez de cancelar, devolva o pagamento.'
+      for (const html of [late.html, (await owner.get(`${other}/cancelar`)).html]) {
         expect(problemsIn(html)).to.deep.equal([PAID])
+        expect(html).to.include(`href="${other}/devolver"`)
+      }
       await paymentTold(company, id, 'approved')
       expect(await shown(path)).to.include('O pedido foi pago depois de cancelado')
     })

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { acknowledgeAlarm } from '#commands/orders/acknowledge-alarm.ts'
 import { inZone } from '#domain/instant.ts'
 import { event } from '#events/catalogue.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
@@ -15,7 +16,7 @@ import {
   paymentStarted,
   storeCreated,
 } from '../support/facts.ts'
-import { COMPANY_ID, given, minute } from '../support/given.ts'
+import { by, COMPANY_ID, given, minute } from '../support/given.ts'
 
 const shop = [companyRegistered(), storeCreated(), orderPlaced({ external_id: 'a' })]
 const local = (n: number) => inZone(minute(n), 'America/Sao_Paulo')
@@ -177,15 +178,23 @@ describe('the orders read model', () => {
     })
   })
 
-  it('keeps alarms in their order', async () => {
-    const { alarms } = await orderAfter(
+  it('keeps alarms in their order, and who has seen to which [ORDER-41]', async () => {
+    const scenario = await given(
+      ...shop,
       event('OrderAlarmRaised', { ...ofPayment(2), code: 'second_payment' }),
       event('OrderAlarmRaised', { ...ofPayment(3), code: 'paid_after_refund' }),
+      by('user/1', event('OrderAlarmAcknowledged', ofPayment(2))),
     )
-    expect(alarms).to.deep.equal([
-      { code: 'second_payment', provider_payment_id: 'p2', raised_at: local(3) },
-      { code: 'paid_after_refund', provider_payment_id: 'p3', raised_at: local(4) },
+    const seen = { acknowledged_at: local(5), acknowledged_by: 'user/1' }
+    const unseen = { acknowledged_at: null, acknowledged_by: null }
+    const open = () => scenario.rows(orderById(1)).then((rows) => rows.get(orderById(1)))
+    expect((await open())?.doc.alarms).to.deep.equal([
+      { code: 'second_payment', provider_payment_id: 'p2', raised_at: local(3), ...seen },
+      { code: 'paid_after_refund', provider_payment_id: 'p3', raised_at: local(4), ...unseen },
     ])
+    expect(await open()).to.include({ has_open_alarm: true })
+    await scenario.when(acknowledgeAlarm, { id: 1, provider_payment_id: 'p3' })
+    expect(await open()).to.include({ has_open_alarm: false })
   })
 
   it('lets a key stand for the latest attempt under it', async () => {

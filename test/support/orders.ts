@@ -11,9 +11,13 @@ export async function placedOrder(company: TestCompany, store_alias: string, nam
   return (await company.run(placeOrder, { store_alias, customer, items })).id
 }
 
-/** The provider has told of another payment of the order; answers its id there. */
-export async function paymentTold(company: TestCompany, id: number, provider_status: string): Promise<string> {
-  const provider_payment_id = `pagamento-${++payments}`
+/** The provider has told of a payment of the order, another one unless it is named; answers its id there. */
+export async function paymentTold(
+  company: TestCompany,
+  id: number,
+  provider_status: string,
+  provider_payment_id = `pagamento-${++payments}`,
+): Promise<string> {
   const told = { provider_payment_id, provider_status, status_detail: null, live_mode: false, attempt_id: null }
   await company.run(recordPayment, { id, ...told })
   return provider_payment_id

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { ZodOpenApiOperationObject, ZodOpenApiResponseObject, ZodOpenApiResponsesObject } from 'zod-openapi'
-import { ExternalId, Id } from '#domain/text.ts'
+import { ExternalId, Id, text } from '#domain/text.ts'
 import { messageOf, type ProblemCode } from '#http/problems.ts'
 import { batchOf } from '../batch.ts'
 import { demandsKey, type Route } from '../route.ts'
@@ -110,7 +110,12 @@ const scopeText = ({ scope }: Route): string =>
   scope === null ? 'Qualquer chave pode chamar.' : `Escopo necessário: \`${scope}\`.`
 
 /** Parameters that a path can have. */
-const PATH_PARAMETERS: Readonly<Record<string, z.ZodType>> = { id: Id, external_id: ExternalId, delivery_id: z.uuid() }
+const PATH_PARAMETERS: Readonly<Record<string, z.ZodType>> = {
+  id: Id,
+  external_id: ExternalId,
+  delivery_id: z.uuid(),
+  provider_payment_id: text(100),
+}
 
 /** Names of the parameters in a path of the router's form. */
 const parameterNames = (path: string): string[] => [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name)

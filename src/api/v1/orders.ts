@@ -1,5 +1,7 @@
 import { z } from 'zod'
+import { AcknowledgeAlarmInput, acknowledgeAlarm } from '#commands/orders/acknowledge-alarm.ts'
 import { CancelOrderInput } from '#commands/orders/cancel-order.ts'
+import { deliverOrder } from '#commands/orders/deliver-order.ts'
 import { OrderInput, placeOrder } from '#commands/orders/place-order.ts'
 import { RefundInput } from '#commands/orders/refunds.ts'
 import { ForgetInput, forgetPerson } from '#commands/people/forget-person.ts'
@@ -105,6 +107,7 @@ const shownOrderExample = {
   ],
   alarms: [],
   released_at: '2026-11-21T08:21:40.512-03:00',
+  delivered_at: null,
   refunded_at: null,
   cancelled_at: null,
   cancel_reason: null,
@@ -200,7 +203,13 @@ const Refund = z
   .meta({ id: 'Refund' }) satisfies z.ZodType<RefundObject>
 
 const OrderAlarm = z
-  .strictObject({ code: z.enum(ORDER_ALARMS), provider_payment_id: z.string(), raised_at: Timestamp })
+  .strictObject({
+    code: z.enum(ORDER_ALARMS),
+    provider_payment_id: z.string(),
+    raised_at: Timestamp,
+    acknowledged_at: Timestamp.nullable(),
+    acknowledged_by: NullableText,
+  })
   .meta({ id: 'OrderAlarm' })
 
 const Order = z
@@ -224,6 +233,7 @@ const Order = z
     refunds: z.array(Refund),
     alarms: z.array(OrderAlarm),
     released_at: Timestamp.nullable(),
+    delivered_at: Timestamp.nullable(),
     refunded_at: Timestamp.nullable(),
     cancelled_at: Timestamp.nullable(),
     cancel_reason: NullableText,
@@ -308,6 +318,7 @@ export const orderRoutes: readonly Route[] = [
       status: z.enum(ORDER_STATUSES).optional(),
       store_alias: text(60).optional(),
       external_id: ExternalId.optional(),
+      alarm: z.enum(['open']).optional(),
     },
     list: listOrders,
   }),
@@ -408,6 +419,35 @@ export const orderRoutes: readonly Route[] = [
       const orderId = pathId(params.id)
       if (orderId === null) return null
       return refundOrder(payments, { acting, idempotency, orderId, refund: body })
+    },
+  }),
+  write({
+    method: 'post',
+    path: '/orders/:id/deliver',
+    scope: 'orders:write',
+    operation: 'deliverOrder',
+    summary: 'Marca um pedido pago como entregue',
+    description: 'Não move estoque nem gera venda. Marcar de novo responde 200 com o pedido como está.',
+    status: 200,
+    reply: singleOf(Order),
+    refusals: ['order_not_paid'],
+    command: deliverOrder,
+    input: (params) => withId(params, {}),
+  }),
+  write({
+    method: 'post',
+    path: '/orders/:id/alarms/:provider_payment_id/acknowledge',
+    scope: 'orders:write',
+    operation: 'acknowledgeOrderAlarm',
+    summary: 'Marca como visto o alarme que um pagamento do pedido causou',
+    description:
+      'Fica registrado quem viu, e quando; `GET /orders?alarm=open` deixa de listar o pedido quando não há outro. Marcar de novo responde 200 com o pedido como está.',
+    status: 200,
+    reply: singleOf(Order),
+    command: acknowledgeAlarm,
+    input: ({ id, provider_payment_id = '' }) => {
+      const named = AcknowledgeAlarmInput.safeParse({ id: pathId(id), provider_payment_id })
+      return named.data ?? null
     },
   }),
   read({

@@ -1,18 +1,42 @@
 import { CancelOrderInput } from '#commands/orders/cancel-order.ts'
+import { statusOf } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { cancelWithProvider } from '#payments/cancel-order.ts'
+import type { OrderObject } from '#projections/orders.ts'
 import { paragraph } from '../forms/kinds.ts'
-import { formPages } from '../ui/form-pages.tsx'
-import { isOpen, orderOf, PATH } from './orders.tsx'
+import type { Visit } from '../route.ts'
+import { formPages, obstaclePage } from '../ui/form-pages.tsx'
+import { ButtonLink } from '../ui/parts.tsx'
+import { isOpen } from './order.tsx'
+import { obstacleToRefund } from './order-refund.tsx'
+import { orderOf, PATH } from './orders.tsx'
 
-const PAID = 'O pedido já foi pago: devolva o pagamento no provedor.'
+const PAID = 'O pedido já foi pago: em vez de cancelar, devolva o pagamento.'
+
+function obstacleOf(order: OrderObject): string | null {
+  if (isOpen(order)) return null
+  if (order.cancelled_at !== null) return 'O pedido já está cancelado.'
+  return order.status === 'paid' ? PAID : 'O pedido já foi pago, e o pagamento devolvido.'
+}
+
+const title = ({ id }: OrderObject) => `Cancelar pedido ${id}`
+const back = ({ id }: OrderObject) => `${PATH}/${id}`
+
+/** What can be done with a paid order instead, by whom it is for. */
+const RefundButton = ({ order, visit }: { readonly order: OrderObject; readonly visit: Visit }) =>
+  visit.session.role === 'owner' && obstacleToRefund(order) === null ? (
+    <ButtonLink to={`${back(order)}/devolver`} isMain>
+      Devolver pagamento
+    </ButtonLink>
+  ) : null
 
 export const orderCancellation = formPages({
   path: `${PATH}/:id/cancelar`,
   section: 'store',
   subject: orderOf,
-  obstacle: (order) => (order.cancelled_at !== null ? 'O pedido já está cancelado.' : isOpen(order) ? null : PAID),
-  title: ({ id }) => `Cancelar pedido ${id}`,
+  obstacle: obstacleOf,
+  instead: (order, visit) => <RefundButton order={order} visit={visit} />,
+  title,
   intro: () => (
     <p>
       O pedido não aceita mais tentativas de pagamento, e o que espera no provedor é cancelado lá. Um pagamento que for
@@ -21,12 +45,17 @@ export const orderCancellation = formPages({
   ),
   label: 'Cancelar pedido',
   isDangerous: true,
-  back: ({ id }) => `${PATH}/${id}`,
+  back,
   fields: () => ({ reason: { label: 'Motivo', kind: paragraph, columns: 12, hint: 'Fica no histórico do pedido.' } }),
   schema: CancelOrderInput.omit({ id: true }),
-  problem: ({ refused }) => (refused === 'order_already_paid' ? PAID : undefined),
-  async act({ context, acting, idempotency }, { id: orderId }, { reason = null }) {
+  async act(submission, order, { reason = null }) {
+    const { context, acting, idempotency } = submission
+    const orderId = order.id
     const answer = await cancelWithProvider(context, { acting, idempotency: idempotency(), orderId, reason })
-    return isRefusal(answer) ? answer : { to: `${PATH}/${orderId}`, flash: 'pedido-cancelado' }
+    if (!isRefusal(answer)) return { to: back(order), flash: 'pedido-cancelado' }
+    if (answer.refused !== 'order_already_paid') return answer
+    const paid = (await orderOf(submission)) ?? order
+    const instead = <RefundButton order={paid} visit={submission} />
+    return { ...obstaclePage(title(order), PAID, back(order), instead), status: statusOf(answer.refused) }
   },
 })

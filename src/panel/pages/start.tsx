@@ -77,7 +77,7 @@ async function showStart(visit: Visit): Promise<Page> {
 interface AttentionProps {
   /** Uploaded sales that were refused and wait for somebody. */
   readonly refused: number
-  /** Orders that were paid when they should not have been. */
+  /** Orders that were paid when they should not have been, and that nobody has seen to. */
   readonly alarmed: number
   /** Rows that are not what the ledger says; owners only are told. */
   readonly differing: number
@@ -92,7 +92,7 @@ const Attention = ({ refused, alarmed, differing }: AttentionProps) => (
     )}
     {alarmed > 0 && (
       <p class="problem" role="note">
-        <a href={link('/loja')}>{`Pedidos da loja online com alarme: ${alarmed}`}</a>
+        <a href={link('/loja', { alarm: 'open' })}>{`Pedidos da loja online com alarme: ${alarmed}`}</a>
       </p>
     )}
     {differing > 0 && (

@@ -18,7 +18,7 @@ import {
 import type { Access, FormRoute, Page, PanelRoute, Redirect, Section, Submission, Visit } from '../route.ts'
 import { refusalMessage } from '../words/problems.ts'
 import { Form } from './form.tsx'
-import { Alert, ButtonLink } from './parts.tsx'
+import { Actions, Alert, ButtonLink } from './parts.tsx'
 
 /** What a path below the panel is about, and who may open it. */
 interface About<S> {
@@ -35,6 +35,8 @@ interface FormPage<S> extends About<S> {
   title(subject: S): string
   /** Why it cannot be done as things stand: said at once, rather than when somebody has filled in the form. */
   obstacle?(subject: S): string | null
+  /** What can be done in its place, below an obstacle. */
+  instead?(subject: S, visit: Visit): ComponentChildren
   before?(subject: S, visit: Visit): ComponentChildren
   /** Inside the form: explanations and hidden fields. */
   intro?(subject: S): ComponentChildren
@@ -56,7 +58,8 @@ async function emptyForm<S>(page: FormPage<S>, visit: Visit): Promise<Page | nul
   const subject = await page.subject(visit)
   if (subject === null) return null
   const obstacle = page.obstacle?.(subject) ?? null
-  if (obstacle !== null) return obstaclePage(page.title(subject), obstacle, page.back(subject))
+  if (obstacle !== null)
+    return obstaclePage(page.title(subject), obstacle, page.back(subject), page.instead?.(subject, visit))
   const fields = await page.fields(subject, visit)
   const filled = filledFrom(fields, page.initial?.(subject, visit) ?? {}, visit.readModel.timezone)
   return drawn(page, visit, subject, { fields, filled, before: beforeOf(filled) })
@@ -201,13 +204,16 @@ const refusedPage = (refusal: Refusal): Page => ({
   status: statusOf(refusal.refused),
 })
 
-/** Why something cannot be done as things stand. `back` is a path below the panel. */
-export const obstaclePage = (title: string, obstacle: string, back: string): Page => ({
+/** Why something cannot be done as things stand, and what can `instead`. `back` is a path below the panel. */
+export const obstaclePage = (title: string, obstacle: string, back: string, instead?: ComponentChildren): Page => ({
   title,
   body: (
     <>
       <Alert>{obstacle}</Alert>
-      <ButtonLink to={back}>Voltar</ButtonLink>
+      <Actions>
+        {instead}
+        <ButtonLink to={back}>Voltar</ButtonLink>
+      </Actions>
     </>
   ),
 })

@@ -9,6 +9,11 @@ export const FLASHES = {
   liquidada: 'Conta liquidada.',
   cancelada: 'Venda cancelada.',
   'pedido-cancelado': 'Pedido cancelado.',
+  'pedido-entregue': 'Pedido marcado como entregue.',
+  'alarme-visto': 'Alarme marcado como visto.',
+  devolvido: 'Devolução feita no provedor.',
+  'devolucao-pendente':
+    'O provedor não respondeu. A devolução está anotada e será pedida a ele de novo, uma só vez feita: não é preciso repeti-la.',
   resolvida: 'Venda recusada marcada como resolvida.',
   registrada: 'Venda do caixa registrada.',
   'ja-resolvida': 'Esta venda já estava resolvida.',

@@ -4,6 +4,7 @@ import { forgetPerson } from '#commands/people/forget-person.ts'
 import { createStore } from '#commands/stores.ts'
 import { ProviderMisconfigured, ProviderRefused } from '#payments/provider-port.ts'
 import { send } from '../../support/api.ts'
+import { alarmedOrder } from '../../support/orders.ts'
 import type { Cases } from './case.ts'
 import type { World } from './world.ts'
 
@@ -73,6 +74,17 @@ export const orderCases: Cases = {
       const attempt = { attempt_id: uuidv7(), idempotency_key: null, payment_method_id: 'pix' }
       await world.company.run(startPayment, { id, ...attempt })
       return { params: { id }, body: {} }
+    },
+  },
+  deliverOrder: {
+    200: async (world) => ({ params: { id: await paidOrder(world) } }),
+    order_not_paid: async (world) => ({ params: { id: (await placeOrder(world)).id } }),
+  },
+  acknowledgeOrderAlarm: {
+    200: async (world) => {
+      const id = await alarmedOrder(world.company, await openStore(world))
+      const { alarms } = (await world.company.get(`/orders/${id}`)).body.data
+      return { params: { id, provider_payment_id: alarms[0].provider_payment_id } }
     },
   },
   listOrderNotifications: {

@@ -1,6 +1,11 @@
 import { expect } from 'chai'
 import { revokeApiKey } from '#commands/api-keys.ts'
-import { type ProviderPayment, ProviderUnavailable } from '#payments/provider-port.ts'
+import {
+  ProviderConflict,
+  ProviderMisconfigured,
+  type ProviderPayment,
+  ProviderUnavailable,
+} from '#payments/provider-port.ts'
 import { expectInvalid, expectProblem } from '../../support/answers.ts'
 import { startApi } from '../../support/api.ts'
 
@@ -32,6 +37,35 @@ describe('payment of an order with an Idempotency-Key', () => {
     )
     expect(provider.payments).to.have.length(1)
     expect((await show(id)).payments).to.have.length(1)
+  })
+
+  it('finds the payment that was made when the provider takes the repetition for another content [PAY-50]', async () => {
+    const { id } = await place()
+    const conflict = () => {
+      throw new ProviderConflict('409')
+    }
+    provider.twist(conflict)
+    expectProblem(await pay(id, 'k'), 503, 'unavailable')
+    provider.twist(lostAnswer)
+    expectProblem(await pay(id, 'k'), 503, 'unavailable')
+    provider.twist(conflict)
+    const reply = await pay(id, 'k')
+    expect([reply.status, reply.body.data?.payment.provider_payment_id]).to.deep.equal([201, provider.payments[0]?.id])
+    expect(provider.payments).to.have.length(1)
+  })
+
+  it('leaves open what may have been charged when the credentials are wrong afterwards [PAY-51]', async () => {
+    const { id } = await place()
+    provider.twist(lostAnswer)
+    expectProblem(await pay(id, 'k'), 503, 'unavailable')
+    provider.twist(() => {
+      throw new ProviderMisconfigured('401')
+    })
+    expectProblem(await pay(id, 'k'), 500, 'provider_configuration_invalid')
+    expect((await show(id)).payment).to.include({ status: 'pending', refusal: null })
+    expectProblem(await pay(id, 'k', { ...card, token: 'other' }), 409, 'idempotency_key_reuse')
+    expect((await pay(id, 'k')).status).to.equal(201)
+    expect(provider.payments).to.have.length(1)
   })
 
   it('answers the paid order when a notification was faster than the repetition [PAY-3]', async () => {

@@ -1,12 +1,19 @@
 import { expect } from 'chai'
-import { type ProviderPayment, ProviderRefused, ProviderUnavailable } from '#payments/provider-port.ts'
+import { createStore } from '#commands/stores.ts'
+import {
+  ProviderMisconfigured,
+  type ProviderPayment,
+  ProviderRefused,
+  ProviderUnavailable,
+} from '#payments/provider-port.ts'
 import { sweepOnce } from '#payments/sweep.ts'
 import { expectInvalid, expectProblem } from '../../support/answers.ts'
 import { vault } from '../../support/master-key.ts'
+import { paymentTold, placedOrder } from '../../support/orders.ts'
 import { useCashier } from './cashier.ts'
 
 describe('refund of an order', () => {
-  const { api, company, provider, place, pay, show, tell } = useCashier()
+  const { api, company, provider, alias, place, pay, show, tell } = useCashier()
   beforeEach(() => {
     provider.refundCalls.length = 0
   })
@@ -76,6 +83,47 @@ describe('refund of an order', () => {
     })
     expect((await show(id)).refunds[0]).to.include({ status: 'refused', refusal: '2063: no balance' })
     expect((await refund(id, 'k')).status).to.equal(201)
+  })
+
+  it('leaves open what may have been given back when the credentials are wrong afterwards [PAY-51]', async () => {
+    const id = await paid()
+    provider.twistRefund(lost)
+    expectProblem(await refund(id, 'k', { amount: '10.00' }), 503, 'unavailable')
+    const wrong = () => {
+      throw new ProviderMisconfigured('401')
+    }
+    provider.twistRefund(wrong)
+    expectProblem(await refund(id, 'k', { amount: '10.00' }), 500, 'provider_configuration_invalid')
+    provider.twistRefund(wrong)
+    const { pool, writer } = api.core
+    await sweepOnce({ pool, vault, writer, provider, schedule: [0], log: () => {} }, new AbortController().signal)
+    expect((await show(id)).refunds[0]).to.include({ status: 'pending' })
+    expect((await refund(id, 'k', { amount: '10.00' })).status).to.equal(201)
+    expect(provider.payments[0]?.refundedCents).to.equal(1000)
+  })
+
+  it('sets nothing aside where the store has no credentials, or wrong ones at first [PAY-5, PAY-51]', async () => {
+    const store = `${alias()}-nova`
+    await company.run(createStore, { alias: store, commission_percentage: '1', sandbox: true })
+    const poor = await placedOrder(company, store)
+    await paymentTold(company, poor, 'approved')
+    expectProblem(await refund(poor, 'k'), 500, 'provider_configuration_invalid')
+    expect((await show(poor)).refunds).to.deep.equal([])
+    const id = await paid()
+    provider.twistRefund(() => {
+      throw new ProviderMisconfigured('401')
+    })
+    expectProblem(await refund(id, 'other'), 500, 'provider_configuration_invalid')
+    expect((await show(id)).refunds[0]).to.include({ status: 'refused' })
+  })
+
+  it('adds up to what was paid when twelve equal ones under keys of their own come at once [ORDER-11, PAY-25]', async () => {
+    const id = await paid()
+    const replies = await Promise.all(Array.from({ length: 12 }, (_, n) => refund(id, `k${n}`, { amount: '7.00' })))
+    expect(replies.map(({ status }) => status).sort()).to.deep.equal([...Array(10).fill(201), 422, 422])
+    expect(provider.payments[0]?.refundedCents).to.equal(7000)
+    expect(await show(id)).to.deep.include({ refunded_total: '70.00', status: 'paid' })
+    expect((await show(id)).commission).to.include({ amount: '2.38', refunded: '2.33' })
   })
 
   it('demands a key and an amount that is left; nothing else reaches the provider [PAY-25, PAY-26]', async () => {

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { cancelOrder } from '#commands/orders/cancel-order.ts'
+import { deliverOrder } from '#commands/orders/deliver-order.ts'
 import { type RecordPaymentInput, recordPayment } from '#commands/orders/record-payment.ts'
 import { createStore } from '#commands/stores.ts'
 import { placedOrder } from '../../support/orders.ts'
@@ -7,9 +8,9 @@ import { useOutbox } from './outbox.ts'
 
 describe('webhook outbox of orders', () => {
   const { company, register, queued } = useOutbox()
-  const NAMES = ['order.created', 'order.paid', 'order.refunded', 'order.cancelled', 'order.expired']
+  const NAMES = ['order.created', 'order.paid', 'order.delivered', 'order.refunded', 'order.cancelled', 'order.expired']
 
-  it('tells what becomes of an order, with the order as it then is, to those who name it [HOOK-60]', async () => {
+  it('tells what becomes of an order, with the order as it then is, to those who name it [HOOK-60, HOOK-70]', async () => {
     const [basic, named] = [await register(), await register(NAMES)]
     const alias = `loja-${company.id}`
     await company.run(createStore, { alias, commission_percentage: '5', sandbox: true })
@@ -26,6 +27,7 @@ describe('webhook outbox of orders', () => {
     const id = await placedOrder(company, alias)
     await told(id, 'pending')
     await told(id, 'approved')
+    await company.run(deliverOrder, { id })
     await told(id, 'approved', { refunded: '6.30' })
     await told(id, 'refunded')
     const expired = await placedOrder(company, alias)
@@ -43,6 +45,7 @@ describe('webhook outbox of orders', () => {
     ).to.deep.equal([
       ['order.created', 'pending', '0.00', null],
       ['order.paid', 'paid', '0.00', '0.00'],
+      ['order.delivered', 'paid', '0.00', '0.00'],
       ['order.refunded', 'paid', '6.30', '0.32'],
       ['order.refunded', 'refunded', '46.30', '2.32'],
       ['order.created', 'pending', '0.00', null],
@@ -50,7 +53,7 @@ describe('webhook outbox of orders', () => {
       ['order.created', 'pending', '0.00', null],
       ['order.cancelled', 'cancelled', '0.00', null],
     ])
-    expect(messages[3]?.[1]).to.deep.equal((await company.get(`/orders/${id}`)).body.data)
+    expect(messages[4]?.[1]).to.deep.equal((await company.get(`/orders/${id}`)).body.data)
     expect(await queued(basic)).to.deep.equal([])
   })
 })

@@ -1,6 +1,11 @@
+import { v7 as uuidv7 } from 'uuid'
+import { createItem } from '#commands/catalog/items.ts'
+import { acknowledgeAlarm } from '#commands/orders/acknowledge-alarm.ts'
+import { placeOrder } from '#commands/orders/place-order.ts'
+import { requestRefund } from '#commands/orders/refunds.ts'
 import { createStore } from '#commands/stores.ts'
 import type { TestPanel } from '../../support/browser.ts'
-import { alarmedOrder, placedOrder } from '../../support/orders.ts'
+import { alarmedOrder, paymentTold, placedOrder } from '../../support/orders.ts'
 import type { Samples } from './sample.ts'
 
 const HOME = '/loja'
@@ -14,15 +19,38 @@ async function storeOf({ company }: TestPanel): Promise<{ id: number; alias: str
 
 const orderOf = async (panel: TestPanel): Promise<number> => alarmedOrder(panel.company, (await storeOf(panel)).alias)
 
+/** Of goods with stock, paid three times; one alarm was seen to, a part is being given back, and one payment is disputed. */
+async function eventfulOrder(panel: TestPanel): Promise<number> {
+  const { company } = panel
+  const { alias } = await storeOf(panel)
+  const item = await company.run(createItem, {
+    type: 'product',
+    name: 'Cesta de café da manhã',
+    price: '46.30',
+    stock: '5',
+  })
+  const order = { store_alias: alias, customer: { name: 'Maria da Silva' } }
+  const { id } = await company.run(placeOrder, { ...order, items: [{ catalog_item_id: item.id, quantity: '2' }] })
+  await paymentTold(company, id, 'approved')
+  const provider_payment_id = await paymentTold(company, id, 'approved')
+  const disputed = await paymentTold(company, id, 'approved')
+  await company.run(acknowledgeAlarm, { id, provider_payment_id })
+  const restock = [{ catalog_item_id: item.id, quantity: '1' }]
+  await company.run(requestRefund, { id, refund_id: uuidv7(), idempotency_key: uuidv7(), amount: '10.00', restock })
+  await paymentTold(company, id, 'in_mediation', disputed)
+  return id
+}
+
 export const storeSamples: Samples = {
   [HOME]: async (panel) => {
     await orderOf(panel)
     return HOME
   },
-  [`${HOME}/pedidos/:id`]: async (panel) => `${HOME}/pedidos/${await orderOf(panel)}`,
+  [`${HOME}/pedidos/:id`]: async (panel) => `${HOME}/pedidos/${await eventfulOrder(panel)}`,
   [`${HOME}/pedidos/:id/esquecer`]: async (panel) => `${HOME}/pedidos/${await orderOf(panel)}/esquecer`,
   [`${HOME}/pedidos/:id/cancelar`]: async (panel) =>
     `${HOME}/pedidos/${await placedOrder(panel.company, (await storeOf(panel)).alias)}/cancelar`,
+  [`${HOME}/pedidos/:id/devolver`]: async (panel) => `${HOME}/pedidos/${await eventfulOrder(panel)}/devolver`,
   [`${HOME}/lojas/nova`]: async () => `${HOME}/lojas/nova`,
   [`${HOME}/lojas/:id`]: async (panel) => `${HOME}/lojas/${(await storeOf(panel)).id}`,
   [`${HOME}/lojas/:id/editar`]: async (panel) => `${HOME}/lojas/${(await storeOf(panel)).id}/editar`,

@@ -44,7 +44,7 @@ for (const side of SIDES) {
       }
     })
 
-    it('keeps the name of its party when that changes, until the party is named again', async () => {
+    it('keeps the name of its party when that changes, until the party is named again; the event says whose name it is [LEDGER-40]', async () => {
       const changes = { name: 'Ana Lima' }
       const renamed = { id: 3, external_id: 'p3', name: 'Ana Lima' }
       const party = side.party === 'customer' ? customerCreated(renamed) : supplierCreated(renamed)
@@ -52,7 +52,7 @@ for (const side of SIDES) {
       const other = await scenario.when(...side.update(5, { amount: '2.00' }))
       other.accepts('updated', updated({ amount: '2.00' }))
       const named = await scenario.when(...side.update(5, { [byId]: 3 }))
-      named.accepts('updated', updated({ [`${side.party}_name`]: changes.name }))
+      named.accepts('updated', updated({ [byId]: 3, [`${side.party}_name`]: changes.name }))
     })
 
     it('refuses an unknown party, and the external id of another account', async () => {

@@ -247,6 +247,17 @@ describe('the sandbox of the payment provider', () => {
     expect(await (await get()).text()).to.have.length.above(8_000_000)
     await fault('slow', 1)
     expect((await get()).status).to.equal(200)
+    await fault('late', 60_000)
+    const gone = new AbortController()
+    const held = fetch(`${sandbox.url}/v1/payments/${id}`, {
+      method: 'PUT',
+      headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' },
+      body: '{"status":"cancelled"}',
+      signal: gone.signal,
+    }).catch(() => 'no answer')
+    await until(() => sandbox.book.get(String(id))?.status === 'cancelled')
+    gone.abort()
+    expect(await held).to.equal('no answer')
     await fault('none')
     expect(await (await get()).json()).to.include({ id })
     expect((await control('PUT', '/fault', { mode: 'strange' })).status).to.equal(422)

@@ -1,6 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { expect } from 'chai'
-import { ProviderMisconfigured, ProviderRefused, ProviderUnavailable } from '#payments/provider-port.ts'
+import {
+  ProviderConflict,
+  ProviderMisconfigured,
+  ProviderRefused,
+  ProviderUnavailable,
+} from '#payments/provider-port.ts'
 import { until } from '../../support/wait.ts'
 import {
   ACCESS_TOKEN,
@@ -39,12 +44,50 @@ describe('client of the payment provider against a provider that fails', () => {
     })
   }
 
-  it('shows a refusal without who pays [PAY-8]', async () => {
-    const payer = { email: 'ana@example.com', name: 'Ana Souza', document: '52998224725', address: null }
-    const description = 'ana@example.com (Ana Souza, 52998224725) is blocked'
-    provider.answer = json(400, { message: 'no', cause: [{ code: 1, description }] })
-    const error = await failure(provider.clientOf().createPayment(account, newPayment({ payer })))
-    expect((error as ProviderRefused).causes[0]?.description).to.equal('… (…, …) is blocked')
+  it('shows a refusal without who pays, part by part and however it is written [PAY-8]', async () => {
+    const payer = {
+      email: 'ana@example.com',
+      name: 'Ana de Souza',
+      document: '52998224725',
+      address: {
+        zip_code: '01310100',
+        street: 'Av. Paulista',
+        number: '97',
+        neighborhood: 'Bela Vista',
+        city: 'São Paulo',
+        state: 'SP',
+      },
+    }
+    const told: [string, string][] = [
+      ['ana@example.com (Ana de Souza, 52998224725) is blocked', '… (…, …) is blocked'],
+      ['first_name ANA, last_name de Souza, 529.982.247-25', 'first_name …, last_name …, …'],
+      ['Av. Paulista 97, Bela Vista, São Paulo, 01310-100', '… …, …, …, …'],
+      ['the amount 4697 is not banal', 'the amount 4697 is not banal'],
+    ]
+    for (const [description, shown] of told) {
+      provider.answer = json(400, { message: 'no', cause: [{ code: 2197, description }] })
+      const error = await failure(provider.clientOf().createPayment(account, newPayment({ payer })))
+      expect((error as ProviderRefused).causes).to.deep.equal([{ code: '2197', description: shown }])
+    }
+  })
+
+  it('takes a conflict for what it is: the key came with another content, and something may have been made [PAY-50]', async () => {
+    provider.answer = json(409, { message: 'conflict' })
+    expect(await failure(provider.clientOf().createPayment(account, newPayment()))).to.be.instanceOf(ProviderConflict)
+  })
+
+  it('takes a refund that the provider answers as rejected or cancelled as a refusal, and any other as made [PAY-26]', async () => {
+    const refund = () => provider.clientOf().createRefund(account, { refundId: '1', paymentId: '2', amountCents: 100 })
+    for (const status of ['rejected', 'cancelled']) {
+      provider.answer = json(201, { id: 7, payment_id: 2, amount: 1, status })
+      expect(((await failure(refund())) as ProviderRefused).causes).to.deep.equal([
+        { code: status, description: 'refund' },
+      ])
+    }
+    for (const status of ['approved', 'in_process', undefined]) {
+      provider.answer = json(201, { id: 7, payment_id: 2, amount: 1, status })
+      expect(await refund()).to.equal('7')
+    }
   })
 
   it('shows a refusal bounded, and without what was sent', async () => {

@@ -1,5 +1,7 @@
 import fc from 'fast-check'
+import { AcknowledgeAlarmInput, acknowledgeAlarm } from '#commands/orders/acknowledge-alarm.ts'
 import { CancelOrderInput, cancelOrder } from '#commands/orders/cancel-order.ts'
+import { DeliverOrderInput, deliverOrder } from '#commands/orders/deliver-order.ts'
 import {
   RefusePaymentInput,
   refusePayment,
@@ -174,6 +176,20 @@ export const orderActs = {
       refund_id: fc.nat({ max: 3 }).map((n) => attemptId(n + 10)),
       provider_refund_id: fc.constant('d1'),
     }),
+  },
+  deliverOrder: {
+    kind: 'order',
+    weight: 1,
+    command: deliverOrder,
+    schema: DeliverOrderInput,
+    input: fc.record({ id: place }),
+  },
+  acknowledgeAlarm: {
+    kind: 'order',
+    weight: 1,
+    command: acknowledgeAlarm,
+    schema: AcknowledgeAlarmInput,
+    input: fc.record({ id: place, provider_payment_id: fc.nat({ max: 3 }).map((n) => `p${n}`) }),
   },
   recordPayment: { kind: 'order', weight: 6, command: recordPayment, schema: RecordPaymentInput, input: payment },
 } satisfies Record<string, Act>

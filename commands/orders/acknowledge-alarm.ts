@@ -1,0 +1,21 @@
+import { z } from 'zod'
+import { refuse } from '#domain/refusal.ts'
+import { Id, text } from '#domain/text.ts'
+import { event } from '#events/catalogue.ts'
+import { accept, command } from '#ledger/command.ts'
+import { orderById } from '#projections/orders.ts'
+
+/** POST /orders/{id}/alarms/{provider_payment_id}/acknowledge: a payment raises one alarm at most. */
+export const AcknowledgeAlarmInput = z.strictObject({ id: Id, provider_payment_id: text(100) })
+export type AcknowledgeAlarmInput = z.infer<typeof AcknowledgeAlarmInput>
+
+/** Notes that somebody has seen to an alarm (ORDER-41); who and when is of the event. Doing it twice answers the state. */
+export const acknowledgeAlarm = command<AcknowledgeAlarmInput>({
+  needs: ({ id }) => [orderById(id)],
+  decide(rows, { id, provider_payment_id }) {
+    const alarm = rows.get(orderById(id))?.doc.alarms.find((each) => each.provider_payment_id === provider_payment_id)
+    if (!alarm) return refuse('not_found')
+    if (alarm.acknowledged_at !== null) return accept('unchanged', `order/${id}`)
+    return accept('updated', `order/${id}`, [event('OrderAlarmAcknowledged', { id, provider_payment_id })])
+  },
+})

@@ -1,0 +1,25 @@
+import { z } from 'zod'
+import { refuse } from '#domain/refusal.ts'
+import { Id } from '#domain/text.ts'
+import { event } from '#events/catalogue.ts'
+import { accept, command } from '#ledger/command.ts'
+import { orderById } from '#projections/orders.ts'
+
+/** POST /orders/{id}/deliver. */
+export const DeliverOrderInput = z.strictObject({ id: Id })
+export type DeliverOrderInput = z.infer<typeof DeliverOrderInput>
+
+/**
+ * Notes that the goods of a paid order were handed over (ORDER-40). Refused with `order_not_paid` for any other; marking one twice
+ * answers the state, also when it was given back since.
+ */
+export const deliverOrder = command<DeliverOrderInput>({
+  needs: ({ id }) => [orderById(id)],
+  decide(rows, { id }) {
+    const order = rows.get(orderById(id))
+    if (!order) return refuse('not_found')
+    if (order.doc.delivered_at !== null) return accept('unchanged', `order/${id}`)
+    if (order.status !== 'paid') return refuse('order_not_paid')
+    return accept('updated', `order/${id}`, [event('OrderDelivered', { id })])
+  },
+})

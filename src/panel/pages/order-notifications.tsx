@@ -1,0 +1,62 @@
+import type { NotificationOutcome } from '#domain/orders.ts'
+import { isRefusal } from '#ledger/command.ts'
+import { listNotifications, type NotificationObject } from '#queries/orders.ts'
+import { dateTimeSeconds, decimal } from '../format.ts'
+import type { Visit } from '../route.ts'
+import { recordsIn, Table } from '../ui/list.tsx'
+import { Card, type State, StateBadge } from '../ui/parts.tsx'
+
+/** The latest of a flood are no more telling than the first. */
+const NOTIFICATIONS = 100
+
+const OUTCOMES: Readonly<Record<NotificationOutcome, State>> = {
+  applied: ['good', 'Aplicada'],
+  duplicate: ['plain', 'Repetida'],
+  stale: ['plain', 'Atrasada'],
+  ignored: ['plain', 'Ignorada'],
+  refused: ['bad', 'Recusada'],
+  failed: ['bad', 'Falhou'],
+}
+
+/** What the provider has sent about an order. */
+export async function Notifications({ readModel }: Visit, orderId: number) {
+  const page = await listNotifications(readModel.pool, readModel.companyId, orderId, { limit: NOTIFICATIONS })
+  const notifications = recordsIn<NotificationObject>(page)
+  return (
+    <Card title="Notificações recebidas">
+      <Table
+        caption="Notificações recebidas"
+        rows={notifications}
+        empty="Nenhuma notificação recebida."
+        columns={[
+          { head: 'Recebida', cell: ({ received_at }) => dateTimeSeconds(received_at, readModel.timezone) },
+          { head: 'Resultado', cell: ({ outcome }) => <OutcomeBadge outcome={outcome} /> },
+          { head: 'Resposta', cell: ({ http_status }) => (http_status === null ? '—' : `HTTP ${http_status}`) },
+          {
+            head: 'Demorou',
+            cell: ({ duration_ms }) => (duration_ms === null ? '—' : `${decimal(String(duration_ms))} ms`),
+            isNumber: true,
+          },
+          { head: 'Conteúdo', cell: (one) => <Content notification={one} /> },
+        ]}
+      />
+      {!isRefusal(page) && page.has_more && (
+        <p class="hint">Só as primeiras {NOTIFICATIONS} são mostradas; a API lista todas.</p>
+      )}
+    </Card>
+  )
+}
+
+const OutcomeBadge = ({ outcome }: Pick<NotificationObject, 'outcome'>) => (
+  <StateBadge state={outcome === null ? ['warn', 'Em andamento'] : OUTCOMES[outcome]} />
+)
+
+const Content = ({ notification: { payload, response } }: { readonly notification: NotificationObject }) => (
+  <details>
+    <summary>Ver</summary>
+    <p>Recebido</p>
+    <pre>{JSON.stringify(payload, null, 2)}</pre>
+    <p>Respondido</p>
+    <pre>{JSON.stringify(response, null, 2)}</pre>
+  </details>
+)

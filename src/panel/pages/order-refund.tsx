@@ -1,0 +1,153 @@
+import { z } from 'zod'
+import { isPaid, leftOf, leftToRestock, type Paid, RefundInput } from '#commands/orders/refunds.ts'
+import { fromCents } from '#domain/money.ts'
+import { fromThousandths } from '#domain/quantity.ts'
+import type { Refusal } from '#domain/refusal.ts'
+import { isRefusal } from '#ledger/command.ts'
+import type { Answer } from '#ledger/write/unit-of-work.ts'
+import { ProviderUnavailable } from '#payments/provider-port.ts'
+import { refundOrder, repeatRefund } from '#payments/refund-order.ts'
+import type { OrderObject } from '#projections/orders.ts'
+import { itemsWithStock } from '#queries/catalog/items.ts'
+import { money, quantity } from '../format.ts'
+import { type Fields, textOf } from '../forms/form.ts'
+import * as kinds from '../forms/kinds.ts'
+import type { PanelRoute, Redirect, Visit } from '../route.ts'
+import { buttonRoute, formPages } from '../ui/form-pages.tsx'
+import { orderOf, PATH } from './orders.tsx'
+
+/** Payments of which something can be asked back, with what is left of each, in cents. */
+const refundable = ({ payments, refunds }: OrderObject): { payment: Paid; left: number }[] =>
+  payments
+    .filter(isPaid)
+    .map((payment) => ({ payment, left: leftOf(payment, refunds) }))
+    .filter(({ left }) => left > 0)
+
+/** Why no money of an order can be given back; null where some can. */
+export function obstacleToRefund(order: OrderObject): string | null {
+  if (!order.payments.some(isPaid)) return 'O pedido não tem pagamento a devolver.'
+  return refundable(order).length > 0 ? null : 'Todo o valor do pedido já foi devolvido, ou está sendo.'
+}
+
+async function fieldsOf(order: OrderObject, { readModel }: Visit): Promise<Fields> {
+  const payments = refundable(order)
+  const left = payments.map(({ left }) => money(fromCents(left))).join(' ou ')
+  return {
+    ...(payments.length > 1 && {
+      provider_payment_id: {
+        label: 'Pagamento',
+        kind: kinds.choice(
+          payments.map(({ payment, left }) => ({
+            value: payment.provider_payment_id,
+            label: `${payment.provider_payment_id}: restam ${money(fromCents(left))}`,
+          })),
+        ),
+        isRequired: true,
+        columns: 12,
+      },
+    }),
+    amount: { label: 'Valor', kind: kinds.amount, hint: `Em branco, tudo o que resta: ${left}.`, columns: 12 },
+    ...(await restockFields(order, readModel)),
+  }
+}
+
+/** How much of each item comes back, where its stock is kept. */
+async function restockFields(order: OrderObject, { pool, companyId }: Visit['readModel']): Promise<Fields> {
+  const names = new Map(order.items.map(({ catalog_item_id, description }) => [catalog_item_id, description]))
+  const ids = [...names.keys()].filter((id) => id !== null).filter((id) => leftToRestock(order, id) > 0)
+  const kept = ids.length === 0 ? new Set<number>() : await itemsWithStock(pool, companyId, ids)
+  const shown = ids.filter((id) => kept.has(id))
+  return Object.fromEntries(
+    shown.map((id, at) => [
+      `restock.${id}`,
+      {
+        label: names.get(id) ?? '',
+        kind: kinds.quantity,
+        hint: `Até ${quantity(fromThousandths(leftToRestock(order, id)))}.`,
+        ...(at === 0 && { group: 'Quantidades que voltam ao estoque' }),
+      },
+    ]),
+  )
+}
+
+/** Quantities by item become a list; what is empty or zero does not come back. */
+const RefundForm = z.preprocess((typed) => {
+  const { restock, ...rest } = typed as { restock?: Record<string, string | null> | null }
+  const back = Object.entries(restock ?? {}).filter(([, quantity]) => /[1-9]/.test(quantity ?? ''))
+  return { ...rest, restock: back.map(([id, quantity]) => ({ catalog_item_id: Number(id), quantity })) }
+}, RefundInput)
+type RefundForm = z.infer<typeof RefundInput>
+
+/** A refusal with the fields of the form: `restock[0].quantity` is that of the item there. */
+function ofForm(refusal: Refusal, { restock }: RefundForm): Refusal {
+  const { fields, ...details } = refusal.details ?? {}
+  if (fields === undefined) return refusal
+  const named = Object.entries(fields as Record<string, string[]>).map(([name, messages]) => {
+    const [, at] = /^restock\[(\d+)\]/.exec(name) ?? []
+    return [at === undefined ? name : `restock.${restock?.[Number(at)]?.catalog_item_id}`, messages]
+  })
+  return { ...refusal, details: { ...details, fields: Object.fromEntries(named) } }
+}
+
+/** What the provider said, in its own words. */
+function problemOf({ refused, details }: Refusal): string | undefined {
+  if (refused !== 'refund_refused') return undefined
+  const causes = (details?.causes ?? []) as readonly { code: string; description: string }[]
+  return `O provedor recusou a devolução, e nada foi devolvido: ${causes.map(({ code, description }) => `${description} (${code})`).join('; ')}.`
+}
+
+/** Where somebody goes on after a refund was asked for. */
+async function outcomeOf(
+  orderId: number,
+  ask: () => Promise<Answer | Refusal | null>,
+): Promise<Redirect | Refusal | null> {
+  const to = `${PATH}/${orderId}`
+  try {
+    const answer = await ask()
+    return isRefusal(answer) ? answer : { to, flash: answer === null ? 'sem-alteracao' : 'devolvido' }
+  } catch (error) {
+    // It is recorded, and asked for again until the provider answers.
+    if (error instanceof ProviderUnavailable) return { to, flash: 'devolucao-pendente' }
+    throw error
+  }
+}
+
+/** Hidden field with the id of a refund. */
+export const REFUND = 'devolucao'
+
+/** Gives back a payment of an order, whole or in part, with goods that come back into stock, and asks again for what was never answered. */
+export const orderRefundPages: readonly PanelRoute[] = [
+  ...formPages({
+    path: `${PATH}/:id/devolver`,
+    section: 'store',
+    access: 'owner',
+    subject: orderOf,
+    obstacle: obstacleToRefund,
+    title: ({ id }) => `Devolver pagamento do pedido ${id}`,
+    intro: () => (
+      <p>
+        O provedor devolve o valor a quem pagou, e a comissão do serviço volta na mesma proporção. Uma devolução não
+        pode ser desfeita.
+      </p>
+    ),
+    label: 'Devolver',
+    isDangerous: true,
+    back: ({ id }) => `${PATH}/${id}`,
+    fields: fieldsOf,
+    schema: RefundForm,
+    problem: problemOf,
+    act: ({ context, acting, idempotency }, { id: orderId }, refund) =>
+      outcomeOf(orderId, async () => {
+        const answer = await refundOrder(context, { acting, idempotency: idempotency(), orderId, refund })
+        return isRefusal(answer) ? ofForm(answer, refund) : answer
+      }),
+  }),
+  buttonRoute({
+    path: `${PATH}/:id/pedir-devolucao`,
+    section: 'store',
+    access: 'owner',
+    subject: orderOf,
+    act: ({ context, acting, form }, { id: orderId }) =>
+      outcomeOf(orderId, () => repeatRefund(context, { acting, orderId, refundId: textOf(form, REFUND) })),
+  }),
+]

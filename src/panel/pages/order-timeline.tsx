@@ -1,0 +1,138 @@
+import type { ORDER_ALARMS } from '#events/orders.ts'
+import type { PaymentObject } from '#projections/order-payments.ts'
+import type { RefundObject } from '#projections/order-refunds.ts'
+import type { AlarmObject, OrderObject } from '#projections/orders.ts'
+import { dateTime, money, quantity } from '../format.ts'
+import { Table } from '../ui/list.tsx'
+import { Card, type State, StateBadge } from '../ui/parts.tsx'
+import { DISPUTES, STATES } from './orders.tsx'
+
+export const ALARMS: Readonly<Record<(typeof ORDER_ALARMS)[number], string>> = {
+  second_payment: 'O pedido recebeu um segundo pagamento aprovado: um deles deve ser devolvido ao cliente.',
+  paid_after_refund: 'O pedido foi pago de novo depois de reembolsado: confira com o cliente.',
+  paid_after_cancellation:
+    'O pedido foi pago depois de cancelado: entregue a mercadoria, ou devolva o valor ao cliente.',
+}
+
+const REFUNDS: Readonly<Record<RefundObject['status'], State>> = {
+  pending: ['warn', 'Aguardando o provedor'],
+  completed: ['good', 'Feita'],
+  refused: ['bad', 'Recusada'],
+}
+
+/** Something that happened to the money of an order. */
+interface Step {
+  readonly at: string
+  readonly what: string
+  readonly amount: string | null
+  readonly state: State
+  /** Sentences and facts about it; those that are null are left out. */
+  readonly details: readonly (string | null)[]
+}
+
+interface TimelineProps {
+  readonly order: OrderObject
+  readonly timezone: string
+  readonly nameOf: (actor: string | null) => string
+}
+
+/** What happened to the money of an order, the oldest first: attempts to pay, refunds, disputes, alarms. */
+export const Timeline = ({ order, timezone, nameOf }: TimelineProps) => (
+  <Card title="Pagamentos e devoluções">
+    <Table
+      caption="Pagamentos e devoluções"
+      rows={stepsOf(order, timezone, nameOf)}
+      empty="Nenhuma tentativa de pagamento."
+      columns={[
+        { head: 'Quando', cell: ({ at }) => dateTime(at, timezone) },
+        { head: 'O quê', cell: ({ what }) => what },
+        { head: 'Valor', cell: ({ amount }) => (amount === null ? '—' : money(amount)), isNumber: true },
+        { head: 'Situação', cell: ({ state }) => <StateBadge state={state} /> },
+        { head: 'Detalhes', cell: ({ details }) => details.filter(Boolean).join(' · ') || '—' },
+      ]}
+    />
+  </Card>
+)
+
+function stepsOf(order: OrderObject, timezone: string, nameOf: TimelineProps['nameOf']): Step[] {
+  const steps = [
+    ...order.payments.flatMap((payment) => [attempt(payment, timezone), ...dispute(payment)]),
+    ...order.refunds.map((refund) => giving(refund, order, timezone)),
+    ...order.alarms.map((alarm) => alarming(alarm, timezone, nameOf)),
+  ]
+  return steps.sort((a, b) => Date.parse(a.at) - Date.parse(b.at))
+}
+
+const atProvider = (id: string | null): string | null => id && `no provedor: ${id}`
+
+function attempt(payment: PaymentObject, timezone: string): Step {
+  const { started_at, amount, status_detail, refusal, expires_at, refunded, provider_payment_id } = payment
+  return {
+    at: started_at,
+    what: methodOf(payment),
+    amount,
+    state: stateOf(payment),
+    details: [
+      refusal === null ? status_detail : `O provedor recusou: ${refusal}`,
+      expires_at && `prazo: ${dateTime(expires_at, timezone)}`,
+      /[1-9]/.test(refunded) ? `devolvido: ${money(refunded)}` : null,
+      atProvider(provider_payment_id),
+    ],
+  }
+}
+
+function methodOf({ method, card }: PaymentObject): string {
+  if (method === null) return 'Pagamento sem tentativa daqui'
+  if (method !== 'card') return method === 'pix' ? 'Pix' : 'Boleto'
+  const installments = card?.installments ? ` em ${card.installments}×` : ''
+  return `Cartão ${card?.brand ?? ''}${card?.last_four ? ` final ${card.last_four}` : ''}${installments}`
+}
+
+function stateOf({ status, refusal, provider_payment_id }: PaymentObject): State {
+  if (refusal !== null) return ['bad', 'Recusado']
+  return provider_payment_id === null && status === 'pending' ? ['warn', 'Sem resposta do provedor'] : STATES[status]
+}
+
+const dispute = ({ dispute, amount, provider_payment_id }: PaymentObject): Step[] =>
+  dispute === null
+    ? []
+    : [
+        {
+          at: dispute.since,
+          what: 'Contestação do comprador',
+          amount,
+          state: DISPUTES[dispute.status],
+          details: [atProvider(provider_payment_id)],
+        },
+      ]
+
+function giving(refund: RefundObject, { items }: OrderObject, timezone: string): Step {
+  const { requested_at, amount, status, refusal, restock, completed_at, provider_refund_id } = refund
+  const nameOf = (id: number) => items.find(({ catalog_item_id }) => catalog_item_id === id)?.description ?? id
+  const goods = restock.map(({ catalog_item_id, quantity: back }) => `${quantity(back)} × ${nameOf(catalog_item_id)}`)
+  return {
+    at: requested_at,
+    what: 'Devolução',
+    amount,
+    state: REFUNDS[status],
+    details: [
+      refusal && `O provedor recusou: ${refusal}`,
+      completed_at && `feita em ${dateTime(completed_at, timezone)}`,
+      goods.length > 0 ? `de volta ao estoque: ${goods.join(', ')}` : null,
+      `do pagamento ${refund.provider_payment_id}`,
+      atProvider(provider_refund_id),
+    ],
+  }
+}
+
+function alarming(alarm: AlarmObject, timezone: string, nameOf: TimelineProps['nameOf']): Step {
+  const { raised_at, code, provider_payment_id, acknowledged_at, acknowledged_by } = alarm
+  const seen = acknowledged_at && `visto por ${nameOf(acknowledged_by)} em ${dateTime(acknowledged_at, timezone)}`
+  return {
+    at: raised_at,
+    what: 'Alarme',
+    amount: null,
+    state: acknowledged_at === null ? ['bad', 'Aberto'] : ['plain', 'Visto'],
+    details: [ALARMS[code], seen, atProvider(provider_payment_id)],
+  }
+}

@@ -1,0 +1,237 @@
+import { acknowledgeAlarm } from '#commands/orders/acknowledge-alarm.ts'
+import { deliverOrder } from '#commands/orders/deliver-order.ts'
+import { hasBeenPaid } from '#domain/orders.ts'
+import { isUnseen, type OrderObject } from '#projections/orders.ts'
+import { dateTime, money, percentage, personName, quantity, taxNumber } from '../format.ts'
+import { textOf } from '../forms/form.ts'
+import { link } from '../link.ts'
+import { PersonFileLinks } from '../person-file/links.tsx'
+import type { Page, PanelRoute, Visit } from '../route.ts'
+import { ButtonForm } from '../ui/form.tsx'
+import { buttonRoute, runAndRedirect } from '../ui/form-pages.tsx'
+import { AsOfForm, History, namesOfActors } from '../ui/history.tsx'
+import { Table } from '../ui/list.tsx'
+import { Actions, ButtonLink, Card, type Fact, Facts, StateBadge } from '../ui/parts.tsx'
+import { ForgetLink } from './forget-person.tsx'
+import { Notifications } from './order-notifications.tsx'
+import { obstacleToRefund, REFUND } from './order-refund.tsx'
+import { ALARMS, Timeline } from './order-timeline.tsx'
+import { DISPUTES, OrderBadges, orderOf, PATH } from './orders.tsx'
+
+/** Whether it can be cancelled: no money has come in, and it is not cancelled yet (ORDER-9). */
+export const isOpen = ({ payments, cancelled_at }: OrderObject): boolean =>
+  !hasBeenPaid(payments) && cancelled_at === null
+
+async function showOrder(visit: Visit): Promise<Page | null> {
+  const { readModel } = visit
+  const order = await orderOf(visit)
+  if (!order) return null
+  const { id } = order
+  const nameOf = await namesOfActors(
+    readModel,
+    order.alarms.map(({ acknowledged_by }) => ({ actor: acknowledged_by })),
+  )
+  const body = (
+    <>
+      <Alarms order={order} visit={visit} />
+      {!readModel.moment && <OrderActions order={order} visit={visit} />}
+      <OrderFacts order={order} timezone={readModel.timezone} />
+      <Items order={order} />
+      <Timeline order={order} timezone={readModel.timezone} nameOf={nameOf} />
+      {/* What arrived is no part of the ledger: of the past nobody can tell. */}
+      {!readModel.moment && (await Notifications(visit, id))}
+      {await History({ visit, subject: `order/${id}` })}
+      <AsOfForm visit={visit} />
+    </>
+  )
+  return { title: `Pedido ${id}`, body }
+}
+
+interface VisitedProps {
+  readonly order: OrderObject
+  readonly visit: Visit
+}
+
+const isOwner = ({ session }: Visit): boolean => session.role === 'owner'
+
+/** Hidden field with the payment that raised an alarm. */
+const PAYMENT = 'pagamento'
+
+/** Those that nobody has seen to. */
+const Alarms = ({ order, visit }: VisitedProps) => {
+  const { moment, timezone } = visit.readModel
+  return (
+    <>
+      {order.alarms.filter(isUnseen).map(({ code, provider_payment_id, raised_at }) => (
+        <div key={provider_payment_id} class="problem" role="note">
+          <p>
+            <strong>Alarme de {dateTime(raised_at, timezone)}</strong> (pagamento {provider_payment_id}): {ALARMS[code]}
+          </p>
+          {isOwner(visit) && !moment && (
+            <ButtonForm
+              visit={visit}
+              to={`${PATH}/${order.id}/alarme-visto`}
+              values={{ [PAYMENT]: provider_payment_id }}
+              label={`Marcar como visto (pagamento ${provider_payment_id})`}
+            />
+          )}
+        </div>
+      ))}
+    </>
+  )
+}
+
+const OrderActions = ({ order, visit }: VisitedProps) => {
+  const here = `${PATH}/${order.id}`
+  return (
+    <Actions>
+      {order.status === 'paid' && order.delivered_at === null && (
+        <ButtonForm visit={visit} to={`${here}/entregar`} label="Marcar como entregue" />
+      )}
+      {isOwner(visit) && obstacleToRefund(order) === null && (
+        <ButtonLink to={`${here}/devolver`}>Devolver pagamento</ButtonLink>
+      )}
+      {isOwner(visit) &&
+        order.refunds
+          .filter(({ status }) => status === 'pending')
+          .map(({ refund_id, amount }) => (
+            <ButtonForm
+              key={refund_id}
+              visit={visit}
+              to={`${here}/pedir-devolucao`}
+              label={`Pedir de novo a devolução de ${money(amount)}`}
+              values={{ [REFUND]: refund_id }}
+            />
+          ))}
+      {isOpen(order) && <ButtonLink to={`${here}/cancelar`}>Cancelar pedido</ButtonLink>}
+      <PersonFileLinks person={{ kind: 'order', id: order.id }} visit={visit} />
+      <ForgetLink visit={visit} record={order} to={here} />
+    </Actions>
+  )
+}
+
+interface OrderProps {
+  readonly order: OrderObject
+  readonly timezone: string
+}
+
+const OrderFacts = ({ order, timezone }: OrderProps) => {
+  const { customer, commission } = order
+  const time = (at: string | null) => at && dateTime(at, timezone)
+  return (
+    <>
+      <Card title="Dados">
+        <Facts
+          facts={[
+            ['Situação', <OrderBadges order={order} />],
+            ['Loja', order.store_alias],
+            ['Código externo', order.external_id],
+            ['Feito em', time(order.created_at)],
+            ['Liberado em', time(order.released_at)],
+            ['Entregue em', time(order.delivered_at)],
+            ...returnedFacts(order, time),
+            ...(order.cancelled_at === null
+              ? []
+              : ([
+                  ['Cancelado em', time(order.cancelled_at)],
+                  ['Motivo do cancelamento', order.cancel_reason],
+                ] as const)),
+            [
+              'Cliente',
+              customer.id === null ? (
+                personName(customer.name)
+              ) : (
+                <a href={link(`/clientes/${customer.id}`)}>{personName(customer.name)}</a>
+              ),
+            ],
+            ['E-mail', customer.email],
+            ['CPF ou CNPJ', customer.document && taxNumber(customer.document)],
+            ...(order.forgotten_at === null
+              ? []
+              : ([['Dados pessoais esquecidos', time(order.forgotten_at)]] as const)),
+          ]}
+        />
+      </Card>
+      {commission && (
+        <Card title="Comissão">
+          <Facts
+            facts={[
+              ['Percentual', percentage(commission.percentage)],
+              ['Comissão do serviço', money(commission.amount)],
+              ['Parte da loja', money(commission.store_amount)],
+              ['Comissão devolvida', money(commission.refunded)],
+              ['Estornada em', time(commission.reversed_at)],
+            ]}
+          />
+        </Card>
+      )}
+    </>
+  )
+}
+
+/** What went back to the buyer, and whether that is disputed. */
+const returnedFacts = (
+  { refunded_total, refunded_at, dispute }: OrderObject,
+  time: (at: string | null) => string | null,
+): Fact[] => [
+  ['Devolvido', money(refunded_total)],
+  ['Reembolsado em', time(refunded_at)],
+  ...(dispute === null
+    ? []
+    : ([
+        [
+          'Contestação',
+          <>
+            <StateBadge state={DISPUTES[dispute.status]} /> desde {time(dispute.since)}
+          </>,
+        ],
+      ] as const)),
+]
+
+const Items = ({ order }: Pick<OrderProps, 'order'>) => (
+  <Card title="Itens">
+    <Table
+      caption="Itens"
+      rows={order.items}
+      empty="Nenhum item."
+      columns={[
+        { head: 'Item', cell: ({ description }) => description },
+        { head: 'Quantidade', cell: (item) => quantity(item.quantity), isNumber: true },
+        { head: 'Preço', cell: ({ unit_price }) => money(unit_price), isNumber: true },
+        { head: 'Total', cell: ({ total }) => money(total), isNumber: true },
+      ]}
+    />
+    <Facts
+      facts={[
+        ['Subtotal', money(order.subtotal)],
+        ['Entrega', money(order.delivery_fee)],
+        ['Total', <strong>{money(order.total)}</strong>],
+      ]}
+    />
+  </Card>
+)
+
+/** An order; handing it over, and seeing to its alarms, which are about the owner's money. */
+export const orderPages: readonly PanelRoute[] = [
+  { path: `${PATH}/:id`, section: 'store', asOf: true, show: showOrder },
+  buttonRoute({
+    path: `${PATH}/:id/entregar`,
+    section: 'store',
+    subject: orderOf,
+    act: (submission, { id }) =>
+      runAndRedirect(submission, deliverOrder, { id }, { to: `${PATH}/${id}`, flash: 'pedido-entregue' }),
+  }),
+  buttonRoute({
+    path: `${PATH}/:id/alarme-visto`,
+    section: 'store',
+    access: 'owner',
+    subject: orderOf,
+    act: (submission, { id }) =>
+      runAndRedirect(
+        submission,
+        acknowledgeAlarm,
+        { id, provider_payment_id: textOf(submission.form, PAYMENT) },
+        { to: `${PATH}/${id}`, flash: 'alarme-visto' },
+      ),
+  }),
+]

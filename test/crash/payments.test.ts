@@ -1,0 +1,113 @@
+import { expect } from 'chai'
+import type { SandboxPayment } from '#demo/provider-sandbox/book.ts'
+import { type Sandbox, startSandbox } from '#demo/provider-sandbox/server.ts'
+import { freePort } from '#postgres/postmaster.ts'
+import { type Json, send } from '../support/api.ts'
+import { useDatabase } from '../support/database.ts'
+import { type Service, startService } from '../support/process.ts'
+import { until } from '../support/wait.ts'
+import { openShops, type Shop } from './shop.ts'
+
+const PATIENCE = { timeout_ms: 60_000, interval_ms: 20 }
+const payer = { email: 'maria@example.com' }
+const CARD = { method: 'card', brand: 'visa', token: 'APRO', payer }
+
+describe('a service that is killed between the provider’s deed and its own record', function () {
+  this.timeout(180_000)
+  const database = useDatabase()
+  let sandbox: Sandbox
+  let service: Service
+  let shop: Shop
+  let env: Record<string, string>
+
+  before(async () => {
+    sandbox = await startSandbox({ port: 0, secret: null })
+    sandbox.notifier.delivery = 'lose'
+    ;[shop] = (await openShops(database.url, 1, 'http://127.0.0.1:9/')) as [Shop]
+    env = {
+      DATABASE_URL: database.url,
+      PORT: String(await freePort(null)),
+      SEED_DEMO: 'false',
+      PAYMENT_PROVIDER_URL: sandbox.url,
+      LOG_LEVEL: 'error',
+    }
+    // Nothing is swept before the kill.
+    service = await startService({ ...env, PAYMENT_SWEEP_SECONDS: '3600' })
+  })
+  after(async () => {
+    await service.kill()
+    await sandbox.close()
+  })
+
+  const call = (method: string, path: string, body?: object, key?: string) =>
+    send(`${service.url}/api/v1/orders${path}`, method, body, {
+      authorization: `Bearer ${shop.key}`,
+      ...(key === undefined ? {} : { 'idempotency-key': key }),
+    })
+  const pay = (id: number, body: object, key = `pay-${id}`) => call('POST', `/${id}/payments`, body, key)
+  const refund = (id: number) => call('POST', `/${id}/refunds`, { amount: '3.33' }, `refund-${id}`)
+  const show = async (id: number): Promise<Json> => (await call('GET', `/${id}`)).body.data
+  const paymentsOf = ({ provider_reference }: Json): SandboxPayment[] =>
+    sandbox.book.all().filter(({ external_reference }) => external_reference === provider_reference)
+
+  async function placed(): Promise<Json> {
+    const items = [{ description: 'Cesta', quantity: '1', unit_price: '46.30' }]
+    return (await call('POST', '', { store_alias: shop.alias, customer: { name: 'Ana' }, items })).body.data
+  }
+  async function paid(): Promise<Json> {
+    const order = await placed()
+    expect((await pay(order.id, CARD)).body.data.status).to.equal('paid')
+    return order
+  }
+
+  it('ends as the provider’s record says, asked again or not: paid, given back, cancelled, once each [PAY-3, PAY-25, ORDER-8]', async () => {
+    const [asked, left] = [await placed(), await placed()]
+    const [refunded, returned] = [await paid(), await paid()]
+    const given = await placed()
+    expect((await pay(given.id, { method: 'pix', payer })).status).to.equal(201)
+
+    Object.assign(sandbox.faults, { mode: 'late', delay_ms: 60_000 })
+    const calls = [
+      pay(asked.id, CARD),
+      pay(left.id, CARD),
+      refund(refunded.id),
+      refund(returned.id),
+      // Its first question is answered late already: nothing of it has been done.
+      call('POST', `/${given.id}/cancel`, {}, `cancel-${given.id}`),
+    ]
+    const lost = Promise.allSettled(calls)
+    const isActed = () =>
+      [asked, left].every((order) => paymentsOf(order).length === 1) &&
+      [refunded, returned].every((order) => paymentsOf(order)[0]?.transaction_amount_refunded === 3.33)
+    await until(isActed, { ...PATIENCE, what: 'the deeds of the provider' })
+    await service.kill()
+    for (const { status } of await lost) expect(status).to.equal('rejected')
+    Object.assign(sandbox.faults, { mode: 'none' })
+
+    service = await startService({ ...env, PAYMENT_SWEEP_SECONDS: '1,2,4,8,16,32' })
+    expect((await pay(asked.id, CARD)).body.data.status).to.equal('paid')
+    expect((await refund(refunded.id)).body.data).to.include({ refunded_total: '3.33' })
+    expect((await call('POST', `/${given.id}/cancel`, {}, `cancel-${given.id}`)).body.data.status).to.equal('cancelled')
+    const isSwept = async () =>
+      (await show(left.id)).status === 'paid' && (await show(returned.id)).refunded_total === '3.33'
+    await until(isSwept, { ...PATIENCE, what: 'what nobody asked for again' })
+
+    const ends = await Promise.all([asked, left, refunded, returned, given].map(({ id }) => show(id)))
+    for (const order of ends) {
+      const [payment, ...others] = paymentsOf(order)
+      expect(others).to.deep.equal([])
+      expect(order.payment.provider_payment_id).to.equal(String(payment?.id))
+      expect(Number(order.refunded_total)).to.equal(payment?.transaction_amount_refunded)
+      expect(order.alarms).to.deep.equal([])
+      expect(order.refunds.map(({ status }: Json) => status)).to.deep.equal(payment?.refunds.map(() => 'completed'))
+    }
+    expect(ends.map(({ status, commission }) => [status, commission?.refunded])).to.deep.equal([
+      ['paid', '0.00'],
+      ['paid', '0.00'],
+      // 5 percent of 46.30 are 2.32, half up; of the 42.97 that stay, 2.15.
+      ['paid', '0.17'],
+      ['paid', '0.17'],
+      ['cancelled', undefined],
+    ])
+  })
+})

@@ -1,0 +1,184 @@
+import { expect } from 'chai'
+import { createItem } from '#commands/catalog/items.ts'
+import { type ProviderPayment, ProviderRefused, ProviderUnavailable } from '#payments/provider-port.ts'
+import { card, useCashier } from '../api/pay-order/cashier.ts'
+import { hiddenFields, type PanelUser, panelUser, problemsIn, textIn } from '../support/panel.ts'
+
+describe('panel: an order and its money', () => {
+  const { api, company, provider, alias, place, pay, show, tell } = useCashier()
+  let owner: PanelUser
+  beforeEach(async () => {
+    owner = await panelUser(api, company)
+    provider.status = 'approved'
+    provider.refundCalls.length = 0
+  })
+
+  const pathOf = (id: number) => `/painel/loja/pedidos/${id}`
+
+  async function shown(id: number, user = owner): Promise<string> {
+    const { status, html } = await user.get(pathOf(id))
+    expect(status, html).to.equal(200)
+    return textIn(html)
+  }
+
+  async function paid(): Promise<number> {
+    const { id } = await place()
+    expect((await pay(id, undefined, { ...card, installments: 3 })).status).to.equal(201)
+    return id
+  }
+
+  /** Two of an item of which five are in stock, paid. */
+  async function paidGoods(): Promise<{ id: number; item: number }> {
+    const goods = { type: 'product', name: 'Cesta', price: '10.00', stock: '5' } as const
+    const { id: item } = await company.run(createItem, goods)
+    const items = [{ catalog_item_id: item, quantity: '2' }]
+    const order = { store_alias: alias(), customer: { name: 'Ana' }, items }
+    const { id } = (await company.post('/orders', order)).body.data
+    await pay(id)
+    return { id, item }
+  }
+
+  /** A second payment of the order is approved. */
+  async function paidTwice(): Promise<number> {
+    const id = await paid()
+    const second = { ...(provider.payments[0] as ProviderPayment), id: 'second', attemptId: null }
+    provider.payments.push(second)
+    await tell(id, second)
+    return id
+  }
+
+  describe('giving back', () => {
+    it('is of a part or of what is left, with goods into stock, once however often the form is sent [PANEL-77, ORDER-12]', async () => {
+      const { id, item } = await paidGoods()
+      const path = `${pathOf(id)}/devolver`
+      expect((await owner.get(pathOf(id))).html).to.include(`href="${path}"`)
+      const form = hiddenFields((await owner.get(path)).html, path)
+      const part = { ...form, amount: '5,00', [`restock.${item}`]: '1' }
+      const sent = await Promise.all([owner.post(path, part), owner.post(path, part)])
+      for (const { to } of sent) expect(to).to.equal(`${pathOf(id)}?feito=devolvido`)
+      expect(await shown(id))
+        .to.include('Devolvido em parte')
+        .and.to.include('de volta ao estoque: 1 × Cesta')
+      expect((await company.get(`/catalog/items/${item}`)).body.data.stock).to.equal('6.000')
+      expect(textIn((await owner.get(path)).html))
+        .to.include('tudo o que resta: R$ 15,00')
+        .and.to.include('Até 1.')
+      expect((await owner.submit(path, { amount: '', [`restock.${item}`]: '0' })).to).to.include('feito=devolvido')
+      expect(provider.payments[0]?.refundedCents).to.equal(2000)
+      expect(await show(id)).to.include({ status: 'refunded', refunded_total: '20.00' })
+      expect((await owner.post(path, part)).to).to.include('feito=devolvido')
+      expect((await owner.get(pathOf(id))).html).not.to.include(path)
+      expect(problemsIn((await owner.get(path)).html)).to.deep.equal(['O pedido não tem pagamento a devolver.'])
+    })
+
+    it('is refused with what is wrong beside the fields, and what the provider says above them [PANEL-12, PANEL-77]', async () => {
+      const { id, item } = await paidGoods()
+      const path = `${pathOf(id)}/devolver`
+      const wrong = async (fields: Record<string, string>) => {
+        const { status, html } = await owner.submit(path, fields)
+        expect(status).to.equal(422)
+        return problemsIn(html)
+      }
+      expect(await wrong({ amount: '20,01' })).to.deep.include(
+        'Valor: deve ser no máximo 20.00, o que ainda não foi devolvido',
+      )
+      expect(await wrong({ amount: 'x' })).to.deep.include('Valor: deve ser um valor como 1.234,50')
+      expect(await wrong({ [`restock.${item}`]: '2,5' })).to.deep.include('Cesta: deve somar no máximo 2.000')
+      provider.twistRefund(() => {
+        throw new ProviderRefused([{ code: '2063', description: 'no balance' }])
+      })
+      expect(await wrong({})).to.deep.equal([
+        'O provedor recusou a devolução, e nada foi devolvido: no balance (2063).',
+      ])
+      expect(await shown(id)).to.include('Recusada O provedor recusou: 2063: no balance')
+      expect(await show(id)).to.include({ refunded_total: '0.00' })
+    })
+
+    it('that the provider does not answer is noted, and done when it answers [PANEL-77, PAY-25]', async () => {
+      const id = await paid()
+      const path = `${pathOf(id)}/devolver`
+      provider.twistRefund((give) => {
+        give()
+        throw new ProviderUnavailable('the answer was lost')
+      })
+      const form = { ...hiddenFields((await owner.get(path)).html, path), amount: '10,00' }
+      expect((await owner.post(path, form)).to).to.equal(`${pathOf(id)}?feito=devolucao-pendente`)
+      expect(await shown(id)).to.include('Aguardando o provedor')
+      const again = `${pathOf(id)}/pedir-devolucao`
+      const repetition = hiddenFields((await owner.get(pathOf(id))).html, again)
+      expect((await owner.post(again, repetition)).to).to.equal(`${pathOf(id)}?feito=devolvido`)
+      expect((await owner.post(again, repetition)).to).to.equal(`${pathOf(id)}?feito=sem-alteracao`)
+      expect((await owner.get(pathOf(id))).html).not.to.include(again)
+      expect((await owner.post(path, form)).to).to.include('feito=devolvido')
+      expect(await show(id)).to.include({ refunded_total: '10.00' })
+      expect(provider.payments[0]?.refundedCents).to.equal(1000)
+    })
+
+    it('asks which of two payments, and is for owners only [PANEL-5, PANEL-77]', async () => {
+      const id = await paidTwice()
+      const path = `${pathOf(id)}/devolver`
+      expect((await owner.submit(path, { provider_payment_id: '' })).status).to.equal(422)
+      expect((await owner.submit(path, { provider_payment_id: 'second' })).to).to.include('feito=devolvido')
+      expect((await show(id)).payments.map(({ status }: ProviderPayment) => status)).to.deep.equal(['paid', 'refunded'])
+      const clerk = await panelUser(api, company, 'clerk')
+      const { html } = await clerk.get(pathOf(id))
+      expect(html).not.to.include(path).and.not.to.include('alarme-visto')
+      expect((await clerk.get(path)).status).to.equal(403)
+    })
+  })
+
+  it('shows what happened to its money in time, method, parcels and dispute included [PANEL-78]', async () => {
+    const { id } = await place()
+    provider.status = 'pending'
+    await pay(id, undefined, { method: 'pix', payer: card.payer })
+    provider.status = 'approved'
+    await pay(id, undefined, { ...card, installments: 3 })
+    const [, payment] = provider.payments as ProviderPayment[]
+    await tell(id, { ...(payment as ProviderPayment), status: 'in_mediation' })
+    const text = await shown(id)
+    expect(text).to.match(/Pix R\$ 71,52 Aguardando pagamento Aguardando o pagamento\. · prazo: \d\d\/\d\d\/\d{4}/)
+    expect(text).to.include(
+      `Cartão visa em 3× R$ 71,52 Pago O comprador abriu uma reclamação. · no provedor: ${payment?.id}`,
+    )
+    expect(text).to.match(/Contestação do comprador R\$ 71,52 Contestação aberta/)
+    expect(text).to.match(/Contestação Contestação aberta desde \d\d\/\d\d\/\d{4}/)
+    expect(textIn((await owner.get('/painel/loja')).html)).to.include('Pago Contestação aberta')
+  })
+
+  it('shows an alarm until an owner has seen to it, there, in the list and on the start page [PANEL-79, ORDER-41]', async () => {
+    const id = await paidTwice()
+    const isTold = async () => [
+      (await shown(id)).includes('Alarme de'),
+      textIn((await owner.get('/painel/loja?alarm=open')).html).includes('Alarme'),
+      (await owner.get('/painel/')).html.includes('/painel/loja?alarm=open'),
+    ]
+    expect(await isTold()).to.deep.equal([true, true, true])
+    expect((await owner.get('/painel/loja?alarm=open')).html).to.include(pathOf(id))
+    const action = `${pathOf(id)}/alarme-visto`
+    const form = hiddenFields((await owner.get(pathOf(id))).html, action)
+    for (let n = 0; n < 2; n++) expect((await owner.post(action, form)).to).to.equal(`${pathOf(id)}?feito=alarme-visto`)
+    expect((await owner.post(action, { ...form, pagamento: 'outro' })).status).to.equal(409)
+    expect((await owner.get('/painel/loja?alarm=open')).html).not.to.include(pathOf(id))
+    expect((await isTold()).filter(Boolean)).to.deep.equal([true])
+    expect(await shown(id)).to.match(/Alarme — Visto .* visto por Pessoa \d+ em/)
+    const seen = Number((await company.get('/me')).headers.get('x-ledger-revision'))
+    expect(textIn((await owner.get(`${pathOf(id)}?em=${seen}`)).html)).to.match(/visto por Pessoa \d+ em/)
+    const before = await owner.get(`${pathOf(id)}?em=${seen - 1}`)
+    expect(before.html).to.include('Alarme de').and.not.to.include(action)
+    expect((await owner.get(`/painel/loja?alarm=open&em=${seen - 1}`)).html).to.include(pathOf(id))
+    expect((await owner.get(`/painel/loja?alarm=open&em=${seen}`)).html).not.to.include(pathOf(id))
+  })
+
+  it('is marked as delivered while it is paid, by clerks too, and the past shows no buttons [PANEL-80, ORDER-40]', async () => {
+    const id = await paid()
+    const revision = (await company.get('/me')).headers.get('x-ledger-revision')
+    const clerk = await panelUser(api, company, 'clerk')
+    const action = `${pathOf(id)}/entregar`
+    expect((await clerk.submit(pathOf(id), {}, action)).to).to.equal(`${pathOf(id)}?feito=pedido-entregue`)
+    expect(await shown(id)).to.include('Entregue em')
+    expect((await owner.get(pathOf(id))).html).not.to.include(action)
+    const then = await owner.get(`${pathOf(id)}?em=${revision}`)
+    expect(then.html).not.to.include(action).and.not.to.include('/devolver')
+    expect(textIn(then.html)).to.include('Entregue em —')
+  })
+})
