@@ -79,7 +79,7 @@ describe('tillbook ledger reseal', function () {
     api = undefined
     const service = await startService(env())
     try {
-      await until(async () => service.output().includes('"msg":"at work"'))
+      await until(async () => service.output().includes('in clear: reseal them'))
       expect(service.output()).to.include('"ledgers":1,"msg":"ledgers hold data about people in clear: reseal them"')
       const { code, stderr } = await run('ledger', 'reseal')
       expect(code).to.equal(1)
