@@ -6,6 +6,7 @@ import { assertResealed, type Resealing, type ResealReport, resealLedgers } from
 import { createCipher } from '#audit/reseal-cipher.ts'
 import { createVerifier, type Verifier } from '#audit/verify.ts'
 import type { Config } from '#config/config.ts'
+import type { PaymentLinks } from '#domain/payment-link.ts'
 import { type Follower, follow } from '#ledger/follow/follower.ts'
 import { guarded, prepare } from '#ledger/follow/preparation.ts'
 import { createAheadCount } from '#ledger/ledgers.ts'
@@ -33,6 +34,7 @@ import { createPool } from '#postgres/pool.ts'
 import { type PoolOf, sharePool } from '#postgres/shared-pool.ts'
 import { keysEnd } from '#privacy/reactor.ts'
 import { ID_COLUMNS, readModel } from '#projections/index.ts'
+import { withPaymentLinks } from '#projections/payment-links.ts'
 import { createDeliveryNotifier, type DeliveryNotifier } from '#webhooks/notifier.ts'
 import { outbox } from '#webhooks/outbox.ts'
 import { createWiping } from '#wiping/reactor.ts'
@@ -63,6 +65,8 @@ export interface Core {
   readonly keys: PersonKeys
   /** What hashes of requests are keyed with, in all processes of the database. */
   readonly requestSecret: Buffer
+  /** What the links of buyers are made with, in all processes of the database too. */
+  readonly paymentLinks: PaymentLinks
   /** Rung when deliveries wait. */
   readonly deliveryNotifier: DeliveryNotifier
   /** Makes all tables of the read model anew from the ledgers, beside the live ones, and compares them. */
@@ -89,6 +93,8 @@ export interface CoreOptions {
   readonly masterKeys: MasterKeys
   /** Hears where a master key was made, which the operator has to keep a copy of. */
   readonly onKeyMade?: (source: string) => void
+  /** Where callers and buyers reach the service; without it orders have no links. */
+  readonly publicUrl?: string
   /** Another store, for tests. */
   readonly store?: EventStore
   /** Another read model, for tests. */
@@ -110,8 +116,9 @@ export interface CoreOptions {
   readonly onGroup?: WriterOptions['onGroup']
 }
 
-/** What the settings say of it. */
+/** What settings say of it. */
 export const coreSettings = (config: Config) => ({
+  publicUrl: config.PUBLIC_URL,
   eventStoreUrl: config.EVENTSTORE_URL,
   masterKeys: masterKeysOf(config),
   asOfTimeoutMs: config.AS_OF_SECONDS * 1000,
@@ -160,6 +167,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const keys = createPersonKeys(pool, vault)
   const rebuilding = { databaseUrl: options.databaseUrl, pool, store, model, keys }
   await bringUp(rebuilding, options)
+  const paymentLinks = await paymentLinksOf(pool, vault, options)
   const writerPool = createPool(options.databaseUrl, { ...WRITER_POOL, ...known })
   const deliveryNotifier = createDeliveryNotifier(pool, (error) => options.log('dispatchers could not be woken', error))
   const liveNotifier = createLiveNotifier(pool, (error) => options.log('what was committed could not be told', error))
@@ -167,7 +175,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const writing = {
     pool: writerPool,
     store,
-    model,
+    model: withPaymentLinks(model, paymentLinks),
     keys,
     ids: createIdAllocator(pool),
     limits: WRITER_LIMITS,
@@ -199,6 +207,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     vault,
     keys,
     requestSecret: await installationSecret(pool, vault, 'request_hashes'),
+    paymentLinks,
     deliveryNotifier,
     rebuild: (onProgress) => withRebuild({ ...rebuilding, onProgress }, (work) => rebuild(work)),
     verifyTables: (companyId, verifying = {}) => verifyApart({ ...rebuilding, ...verifying }, companyId),
@@ -209,11 +218,19 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     async close() {
       await preparation?.stop()
       await writer.idle()
-      if (isOutside(store)) await store.close()
-      await liveNotifier.close()
-      await Promise.all([pool.end(), writerPool.end()])
+      await closeAll(store, liveNotifier, [pool, writerPool])
     },
   }
+}
+
+async function closeAll(
+  store: EventStore,
+  liveNotifier: ReturnType<typeof createLiveNotifier>,
+  pools: readonly Pool[],
+): Promise<void> {
+  if (isOutside(store)) await store.close()
+  await liveNotifier.close()
+  await Promise.all(pools.map((pool) => pool.end()))
 }
 
 /** What all connections to Postgres have in common. */
@@ -223,6 +240,10 @@ const sessionsOf = (model: ReadModel, { applicationName }: CoreOptions) => ({
 })
 
 const pick = ({ onOutdated, onGroup, log }: CoreOptions) => ({ onOutdated, onGroup, log })
+
+async function paymentLinksOf(pool: Pool, vault: Vault, { publicUrl }: CoreOptions): Promise<PaymentLinks> {
+  return { secret: await installationSecret(pool, vault, 'payment_links'), publicUrl: publicUrl ?? null }
+}
 
 /** Migrations and tables of this version, where that is wanted or nothing is there yet; else what was opened is closed. @throws OtherVersion */
 async function bringUp(
