@@ -36,6 +36,17 @@ export async function verifyExport(
   return { stream, from, ...found }
 }
 
+/** Where an export stands at a revision, or at its end where it does not go as far; nothing of it is verified. */
+export async function anchorOfExport(path: string, upTo: number): Promise<Anchor | null> {
+  let last: Anchor | null = null
+  for await (const line of linesOf(path)) {
+    const event = parseStored(line)
+    if (!event || event.revision > upTo) break
+    last = { revision: event.revision, hash: event.hash }
+  }
+  return last
+}
+
 async function firstEvent(path: string) {
   for await (const line of linesOf(path)) return parseStored(line)
   return null

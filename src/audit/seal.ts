@@ -115,7 +115,7 @@ export const keyIdOf = (publicKey: string): string =>
   createHash('sha256').update(Buffer.from(publicKey, 'base64')).digest('hex').slice(0, 16)
 
 /** The key of its text, or null where that is no Ed25519 key. */
-function publicKeyOf(publicKey: string): KeyObject | null {
+export function publicKeyOf(publicKey: string): KeyObject | null {
   try {
     const key = createPublicKey(pemOf(publicKey))
     return key.asymmetricKeyType === 'ed25519' ? key : null

@@ -130,7 +130,7 @@ async function tailOf(file: Awaited<ReturnType<typeof open>>): Promise<Tail> {
 const HOUR_MS = 3_600_000
 
 /** Where the service keeps its own seals, a file of JSON Lines per company. */
-const sealDirectoryOf = ({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): string => join(DATA_DIR, 'seals')
+export const sealDirectoryOf = ({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): string => join(DATA_DIR, 'seals')
 
 /** Seals ledgers that have moved every SEAL_EVERY_HOURS, beginning now; without that setting, never. */
 export function sealOnSchedule(

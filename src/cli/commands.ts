@@ -148,6 +148,11 @@ export const COMMANDS = {
     positional: 'key',
   },
 
+  'person export': {
+    summary: 'writes all that is held of a person, and every event that touched it, to a JSON and an HTML file',
+    flags: { company: required('ID'), subject: required('customer/9'), to: optional('FOLDER') },
+  },
+
   'sale fiscal-document': {
     summary: 'records the fiscal document of a sale, which cannot be cancelled while it is in force',
     flags: {
@@ -205,6 +210,7 @@ export const COMMANDS = {
       company: optional('ID'),
       file: optional('EXPORT'),
       seal: optional('SEALS'),
+      mapping: optional('MAPPING'),
       'public-key': optional('PEM'),
     },
   },
@@ -238,6 +244,11 @@ export const COMMANDS = {
     summary:
       'copies all ledgers to an EventStoreDB, unchanged, and reads them back; what is there already is compared, so an interrupted copy is just run again',
     flags: { to: required('esdb://HOST:2113') },
+  },
+  'ledger reseal': {
+    summary:
+      'writes all ledgers of version 0.1 anew, with data about people sealed, verifies both and switches; the service must be stopped; interrupted: run it again; --drop-old ends the ledgers of before',
+    flags: { to: optional('postgres|esdb://HOST:2113'), 'drop-old': toggle },
   },
 
   'projections verify': {

@@ -47,6 +47,7 @@ async function open(config: Config, upgrades: boolean): Promise<{ core: Core; cl
       databaseUrl,
       ...coreSettings(config),
       queryConnections: CONNECTIONS,
+      applicationName: 'tillbook command',
       upgrades,
       onKeyMade: (source) =>
         console.error(`A master key was made in ${source}: keep a copy of it apart from the database.`),

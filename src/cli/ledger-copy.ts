@@ -7,19 +7,14 @@ import { Refused, type Verbs } from './verb.ts'
 export const verbs: Verbs<'ledger copy'> = {
   'ledger copy': {
     async run(context, { to }) {
-      const target = open(to)
+      const target = openTarget(to)
       try {
         // Before anything is opened or copied: a mistyped address should not cost a start.
         await target.ping()
         const { store } = await context.core()
-        return await copyLedgers(store, target, (stream, events) =>
-          process.stderr.write(`${stream}: ${events} events\n`),
-        )
+        return await copyLedgers(store, target, { onStream: tellStream })
       } catch (error) {
-        if (error instanceof CopyDiffers) throw new Refused(invalid('to', differs(error)))
-        if (error instanceof WrongExpectedRevision)
-          throw new Refused(invalid('to', `mais alguém está gravando no livro ${error.stream} do destino`))
-        throw error
+        throw refusalOf(error) ?? error
       } finally {
         await target.close()
       }
@@ -27,13 +22,27 @@ export const verbs: Verbs<'ledger copy'> = {
   },
 }
 
-function open(address: string): OutsideStore {
+/** How far it is, for whoever waits. */
+export const tellStream = (stream: string, events: number): void => {
+  process.stderr.write(`${stream}: ${events} events\n`)
+}
+
+/** @throws Refused */
+export function openTarget(address: string): OutsideStore {
   try {
     return createEventStoreDb(address)
   } catch {
     // What the client says of it may quote a password.
     throw new Refused(invalid('to', 'deve ser um endereço como esdb://host:2113?tls=false'))
   }
+}
+
+/** What a copy says of a target that it leaves as it is. */
+export function refusalOf(error: unknown): Refused | null {
+  if (error instanceof CopyDiffers) return new Refused(invalid('to', differs(error)))
+  if (error instanceof WrongExpectedRevision)
+    return new Refused(invalid('to', `mais alguém está gravando no livro ${error.stream} do destino`))
+  return null
 }
 
 const differs = ({ stream, revision }: CopyDiffers): string =>

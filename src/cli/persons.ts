@@ -24,7 +24,7 @@ function personOf(subject: string) {
   return { kind: kind.data, id: idOf(subject.slice(kind.data.length + 1)) }
 }
 
-export const verbs: Verbs<'person'> = {
+export const verbs: Verbs<'person forget'> = {
   'person forget': {
     async run(context, { company, subject, ground, reason, retention, queue }) {
       const person = personOf(subject)

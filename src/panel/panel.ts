@@ -13,6 +13,7 @@ import { link, PANEL } from './link.ts'
 import { linkRoutes } from './links.tsx'
 import { LIVE_PATH, liveStream } from './live.ts'
 import { loginRoutes } from './login.tsx'
+import { PERSON_FILE_PATH, personFileDownload } from './person-file/download.ts'
 import type { FormRoute, Page, PageRoute, PanelContext, PanelRoute, Redirect, Visit } from './route.ts'
 import { PANEL_ROUTES } from './routes.ts'
 import { requireCsrf, requireSession, requireSessionStill, setSessionCookie } from './session.ts'
@@ -63,6 +64,11 @@ export function panel(context: PanelContext): Router {
     .route(LIVE_PATH)
     .all(routed(`${PANEL}${LIVE_PATH}`))
     .get(liveStream(context))
+    .all(onlyBy('GET, HEAD'))
+  router
+    .route(PERSON_FILE_PATH)
+    .all(routed(`${PANEL}${PERSON_FILE_PATH}`))
+    .get(personFileDownload(context))
     .all(onlyBy('GET, HEAD'))
   for (const [path, routes] of routesByPath()) {
     const one = router.route(path).all(routed(`${PANEL}${path}`))

@@ -2,6 +2,8 @@ import type { Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 import { installationSecret } from '#access/installation-secret.ts'
 import type { AsOfBounds } from '#audit/as-of.ts'
+import { assertResealed, type Resealing, type ResealReport, resealLedgers } from '#audit/reseal.ts'
+import { createCipher } from '#audit/reseal-cipher.ts'
 import { createVerifier, type Verifier } from '#audit/verify.ts'
 import type { Config } from '#config/config.ts'
 import type { PaymentLinks } from '#domain/payment-link.ts'
@@ -71,6 +73,8 @@ export interface Core {
   rebuild(onProgress?: (events: number) => void): Promise<RebuildReport>
   /** Compares a company's rows in all tables of the read model with those that its ledger makes, as of one revision. */
   verifyTables(companyId: number, options?: Pick<VerifyTablesOptions, 'pace' | 'yields'>): Promise<TablesVerification>
+  /** Writes ledgers of 0.1 anew, with data about people sealed, and switches to them. */
+  reseal(resealing: ResealingApart): Promise<ResealReport>
   /** Applies what other processes leave behind in a store outside Postgres; null where the store needs nobody for that. */
   follow(): Follower | null
   /** What of it can be reached: `down` in a part explains why something is refused. */
@@ -99,6 +103,8 @@ export interface CoreOptions {
   readonly upgrades?: boolean
   /** Connections for queries; the writer has its own. */
   readonly queryConnections: number
+  /** How Postgres knows the connections; a service's name by default. */
+  readonly applicationName?: string
   readonly log: (message: string, error: unknown) => void
   /** Called when a newer version has replaced the tables; this process cannot write any more. */
   readonly onOutdated: () => void
@@ -129,6 +135,8 @@ const WRITER_CONNECTIONS = WRITER_LIMITS.lanes + WRITER_LIMITS.largeLanes + 1
 const WAITING_QUERIES = 2_000
 /** The holder of the lock, a snapshot to compare by, and companies replayed side by side. */
 const BUILD_CONNECTIONS = 4
+/** The holder of the lock, and one that writes and reads. */
+const RESEAL_CONNECTIONS = 2
 
 /** A company has half of the connections at most, so that others find one at once, whatever it asks for. */
 const queryTurns = (connections: number): TurnLimits => ({
@@ -151,8 +159,8 @@ const WRITER_POOL = { max: WRITER_CONNECTIONS, pipeline: true, keyLookupsOnly: t
 export async function openCore(options: CoreOptions): Promise<Core> {
   const { model = readModel } = options
   const vault = createVault(options.masterKeys)
-  const read_schemas = readSchemasOf(model)
-  const pool = createPool(options.databaseUrl, { max: options.queryConnections, pipeline: true, read_schemas })
+  const known = sessionsOf(model, options)
+  const pool = createPool(options.databaseUrl, { max: options.queryConnections, pipeline: true, ...known })
   const queries = createTurns(queryTurns(options.queryConnections))
   const poolOf = sharePool(pool, queries)
   const store = await storeOf(options, pool, poolOf)
@@ -163,7 +171,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const { writing, deliveryNotifier, liveNotifier } = writingOf(options, { ...rebuilding, paymentLinks })
   const writer = createWriter(writing)
   const following = isOutside(store) ? { ...writing, store } : null
-  const preparation = following && prepare(following, ID_COLUMNS)
+  const preparation = following && prepare(following, ID_COLUMNS, () => assertResealed(pool, store))
   await preparation?.tried
   const verifier = createVerifier({ pool, store }, Date.now)
   const asOfTurns = createTurns(AS_OF)
@@ -184,6 +192,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     deliveryNotifier,
     rebuild: (onProgress) => withRebuild({ ...rebuilding, onProgress }, (work) => rebuild(work)),
     verifyTables: (companyId, verifying = {}) => verifyApart({ ...rebuilding, ...verifying }, companyId),
+    reseal: (resealing) => resealApart(options.databaseUrl, { ...resealing, store, model, vault }),
     follow: () => following && follow(following),
     ledgersAhead: createAheadCount(pool, () => performance.now()),
     health: () => healthOf(pool, store, () => preparation?.isDone() ?? true),
@@ -207,7 +216,7 @@ function writingOf(
   const liveNotifier = createLiveNotifier(pool, (error) => log('what was committed could not be told', error))
   const wiping = createWiping(onForgotten)
   const writing = {
-    pool: createPool(databaseUrl, { ...WRITER_POOL, read_schemas: readSchemasOf(model) }),
+    pool: createPool(databaseUrl, { ...WRITER_POOL, ...sessionsOf(model, options) }),
     store,
     model: withPaymentLinks(model, paymentLinks),
     keys,
@@ -227,6 +236,12 @@ function writingOf(
   return { writing, deliveryNotifier, liveNotifier }
 }
 
+/** What all connections to Postgres have in common. */
+const sessionsOf = (model: ReadModel, { applicationName }: CoreOptions) => ({
+  read_schemas: readSchemasOf(model),
+  ...(applicationName !== undefined && { application_name: applicationName }),
+})
+
 async function paymentLinksOf(pool: Pool, vault: Vault, { publicUrl }: CoreOptions): Promise<PaymentLinks> {
   return { secret: await installationSecret(pool, vault, 'payment_links'), publicUrl: publicUrl ?? null }
 }
@@ -241,6 +256,7 @@ async function bringUp(
     await assertNotOlder(pool, model)
     await migrate(databaseUrl, { upgrades })
     await claimDatabase({ pool, keys: masterKeys, onMade: onKeyMade })
+    if (store.transactional) await assertResealed(pool, store)
     if (upgrades || (await versionOfTables(pool)) === null) await withRebuild(rebuilding, ensureReadModel)
     else await assertFits(pool, model)
   } catch (error) {
@@ -260,7 +276,7 @@ async function healthOf(pool: Pool, store: EventStore, isCaughtUp: () => boolean
 
 async function storeOf({ store, eventStoreUrl }: CoreOptions, pool: Pool, poolOf: PoolOf): Promise<EventStore> {
   if (store) return store
-  if (eventStoreUrl === undefined) return createPostgresStore(pool, poolOf)
+  if (eventStoreUrl === undefined) return createPostgresStore(pool, { poolOf })
   // Its client is large: whoever has no EventStoreDB should not wait for it.
   const { createEventStoreDb } = await import('#ledger/stores/eventstoredb.ts')
   return createEventStoreDb(eventStoreUrl)
@@ -288,6 +304,32 @@ async function withRebuild<T>(
     return await work({ ...rest, buildPool, onProgress })
   } finally {
     await buildPool.end()
+  }
+}
+
+type ResealingApart = Pick<Resealing, 'target' | 'key' | 'directory' | 'now' | 'onStream'>
+
+interface ResealingAll extends ResealingApart {
+  readonly store: EventStore
+  readonly model: ReadModel
+  readonly vault: Vault
+}
+
+/** It takes as long as the ledgers are long, on connections of its own. */
+async function resealApart(databaseUrl: string, { model, vault, ...resealing }: ResealingAll): Promise<ResealReport> {
+  const pool = createPool(databaseUrl, {
+    max: RESEAL_CONNECTIONS,
+    pipeline: true,
+    statement_timeout_ms: 0,
+    idle_in_transaction_timeout_ms: 0,
+    application_name: 'tillbook reseal',
+  })
+  const { store, now } = resealing
+  const cipher = createCipher({ pool, store, model, keys: createPersonKeys(pool, vault), newId: uuidv7, now })
+  try {
+    return await resealLedgers({ ...resealing, pool, cipher })
+  } finally {
+    await pool.end()
   }
 }
 

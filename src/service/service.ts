@@ -1,6 +1,7 @@
 import type { Router } from 'express'
 import type { Logger } from 'pino'
 import { v7 as uuidv7 } from 'uuid'
+import { countClearLedgers } from '#audit/reseal.ts'
 import type { Config } from '#config/config.ts'
 import { type Listening, listen } from '#http/server.ts'
 import { countedWriter } from '#metrics/counted-writer.ts'
@@ -126,6 +127,8 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
       app.open(healthOf(config.ROLES, shared.core), isApi ? serve(shared) : undefined)
       isOpen = true
       logger.info({ roles: config.ROLES }, 'at work')
+      const ledgers = await countClearLedgers(shared.core.pool)
+      if (ledgers > 0) logger.warn({ ledgers }, 'ledgers hold data about people in clear: reseal them')
       if (isApi) welcome(config.PUBLIC_URL, demoFile)
     },
     async stop() {

@@ -19,6 +19,29 @@ export const tillbook = (env: Readonly<Record<string, string>>, ...words: string
 export const tillbookIn = (folder: string, env: Readonly<Record<string, string>>, ...words: string[]): Promise<Ended> =>
   run(programIn(folder, 'src/cli/main.ts', ...words), env)
 
+/** The same, killed as soon as it has said something, or after so many milliseconds. */
+export async function killedAfter(
+  env: Readonly<Record<string, string>>,
+  after: string | number,
+  ...words: string[]
+): Promise<void> {
+  const child = start(programOf('src/cli/main.ts', ...words), env)
+  const ended = once(child, 'close')
+  if (typeof after === 'number') setTimeout(() => child.kill('SIGKILL'), after)
+  else child.stderr.on('data', (text: Buffer) => text.includes(after) && child.kill('SIGKILL'))
+  child.stdout.resume()
+  await ended
+}
+
+function start(program: readonly string[], env: Readonly<Record<string, string>>) {
+  const { PATH = '', HOME = '' } = process.env
+  return spawn(process.execPath, program, {
+    cwd: ROOT,
+    env: { PATH, HOME, ...TEST_SETTINGS, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+}
+
 async function run(program: readonly string[], env: Readonly<Record<string, string>>): Promise<Ended> {
   const { PATH = '', HOME = '' } = process.env
   const child = spawn(process.execPath, program, {

@@ -17,7 +17,12 @@ export interface Preparation {
  * Applies what the store holds beyond the read model, and raises the ids' sequences above all that it has seen; tried until
  * the store can be reached. Reads are served meanwhile.
  */
-export function prepare(options: FollowerOptions, sequences: Sequences): Preparation {
+export function prepare(
+  options: FollowerOptions,
+  sequences: Sequences,
+  /** Refuses a store that holds other ledgers. */
+  assertOwn: () => Promise<void>,
+): Preparation {
   const stopping = new AbortController()
   let isDone = false
   let tried = () => {}
@@ -28,6 +33,7 @@ export function prepare(options: FollowerOptions, sequences: Sequences): Prepara
     stopping.signal,
     async () => {
       try {
+        await assertOwn()
         await catchUpAll(options)
         await raiseSequences(options.pool, sequences)
         isDone = true

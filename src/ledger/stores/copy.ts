@@ -24,14 +24,36 @@ export class CopyDiffers extends Error {
 }
 
 /**
- * Copies all ledgers to a store outside Postgres, revisions, ids and hashes unchanged. What is there already is compared and
- * left, so that a copy that was interrupted, or has fallen behind, is finished by another run. Each stream is read back in
- * the end: what the report counts is there. @throws CopyDiffers
+ * How events are written to the target, and whether what is there is that. Both get events of one ledger, in order, and the
+ * event of the target before them, null at its beginning.
+ */
+export interface Rewriting {
+  write(events: readonly Envelope[], before: Envelope | null): Promise<readonly Envelope[]>
+  /** Place of the first event of the target that `write` would not have made of the one beside it; -1 where there is none. */
+  differing(events: readonly Envelope[], written: readonly Envelope[], before: Envelope | null): Promise<number>
+}
+
+const UNCHANGED: Rewriting = {
+  write: async (events) => events,
+  differing: async (events, written) =>
+    written.findIndex(({ hash, id }, place) => events[place]?.hash !== hash || events[place]?.id !== id),
+}
+
+interface CopyOptions {
+  readonly onStream?: (stream: string, events: number) => void
+  /** By default ids and hashes stay as they are. */
+  readonly rewriting?: Rewriting
+}
+
+/**
+ * Copies all ledgers to a store that takes no part in transactions, by default unchanged. What is there already is compared
+ * and left, so that a copy that was interrupted, or has fallen behind, is finished by another run. Each stream is read back
+ * in the end: what the report counts is there. @throws CopyDiffers
  */
 export async function copyLedgers(
   from: EventStore,
   to: EventStore,
-  onStream: (stream: string, events: number) => void = () => {},
+  { onStream = () => {}, rewriting = UNCHANGED }: CopyOptions = {},
 ): Promise<CopyReport> {
   const report = { streams: 0, events: 0, known: 0 }
   const streams = new Set<string>()
@@ -39,52 +61,77 @@ export async function copyLedgers(
   // Ledgers of another installation would become companies of this one.
   for await (const stream of to.streams()) if (!streams.has(stream)) throw new CopyDiffers(stream, 0)
   for (const stream of streams) {
-    const known = await compare(stream, from.read(stream, 0), to.read(stream, 0))
-    await append(stream, from.read(stream, known), to)
+    const compared = () => compare(stream, from.read(stream, 0), to.read(stream, 0), rewriting)
+    const known = await compared()
+    await append(stream, from.read(stream, known.events), to, { ...rewriting, before: known.last })
     // To the end of the target: what the source has got meanwhile is the next run's.
-    const events = await compare(stream, from.read(stream, 0), to.read(stream, 0))
+    const { events } = await compared()
     report.streams += 1
     report.events += events
-    report.known += known
+    report.known += known.events
     onStream(stream, events)
   }
   return report
 }
 
-/** The length of the target, all of which the source must hold too. */
+/** How much the target holds, all of which the source must hold too. */
 async function compare(
   stream: string,
   source: AsyncIterable<Envelope>,
   target: AsyncIterable<Envelope>,
-): Promise<number> {
+  { differing }: Rewriting,
+): Promise<{ readonly events: number; readonly last: Envelope | null }> {
   const expected = source[Symbol.asyncIterator]()
-  let revision = 0
+  let events = 0
+  let last: Envelope | null = null
   try {
-    for await (const event of target) {
-      const { value, done } = await expected.next()
-      if (done || value.hash !== event.hash || value.id !== event.id) throw new CopyDiffers(stream, revision)
-      revision += 1
+    for await (const written of inBatches(target)) {
+      const originals = await take(expected, written.length)
+      const place = await differing(originals, written.slice(0, originals.length), last)
+      if (place >= 0) throw new CopyDiffers(stream, events + place)
+      events += originals.length
+      if (originals.length < written.length) throw new CopyDiffers(stream, events)
+      last = written.at(-1) ?? last
     }
-    return revision
+    return { events, last }
   } finally {
     await expected.return?.()
   }
 }
 
-async function append(stream: string, events: AsyncIterable<Envelope>, to: EventStore): Promise<void> {
-  let batch: Envelope[] = []
-  const flush = async () => {
-    const [first] = batch
-    if (!first) return
-    const commands = batch.map((event) => [event])
-    await to.append([{ stream, expectedRevision: first.revision - 1, commands }], NO_TRANSACTION)
-    batch = []
+async function append(
+  stream: string,
+  events: AsyncIterable<Envelope>,
+  to: EventStore,
+  { write, before }: Pick<Rewriting, 'write'> & { readonly before: Envelope | null },
+): Promise<void> {
+  let last = before
+  for await (const batch of inBatches(events)) {
+    const written = await write(batch, last)
+    const commands = written.map((event) => [event])
+    await to.append([{ stream, expectedRevision: last?.revision ?? -1, commands }], NO_TRANSACTION)
+    last = written.at(-1) ?? last
   }
-  for await (const event of events) {
-    batch.push(event)
-    if (batch.length === BATCH) await flush()
+}
+
+async function* inBatches(events: AsyncIterable<Envelope>): AsyncGenerator<Envelope[]> {
+  const iterator = events[Symbol.asyncIterator]()
+  try {
+    for (let batch = await take(iterator, BATCH); batch.length > 0; batch = await take(iterator, BATCH)) yield batch
+  } finally {
+    await iterator.return?.()
   }
-  await flush()
+}
+
+/** The next events, fewer at the end. */
+async function take(events: AsyncIterator<Envelope>, count: number): Promise<Envelope[]> {
+  const taken: Envelope[] = []
+  while (taken.length < count) {
+    const { value, done } = await events.next()
+    if (done) break
+    taken.push(value)
+  }
+  return taken
 }
 
 /** A store outside Postgres takes part in none. */

@@ -11,6 +11,9 @@ import {
 } from '../port.ts'
 import type { Statement } from '../transaction.ts'
 
+/** Where they are. */
+export const LEDGER_SCHEMA = 'ledger'
+
 /** Events fetched at a time while reading a stream; memory does not grow with its length. */
 const READ_BATCH = 500
 
@@ -23,11 +26,26 @@ const appendEvents: Statement = {
 /** SQLSTATE that `ledger.append_events` raises for a wrong expected revision; the message is the stream. */
 const WRONG_EXPECTED_REVISION = 'TB001'
 
+interface PostgresStoreOptions {
+  /** Lends a company its share of the connections. */
+  readonly poolOf?: PoolOf
+  readonly schema?: string
+}
+
+/** The schema and the connections that a stream is read on. */
+interface Reader {
+  readonly pool: Pool
+  readonly schema: string
+}
+
 /**
  * Ledgers in the same Postgres as the read model: an append takes part in the transaction. `pool` serves reads only; those of
  * a company's ledger are made on what `poolOf` lends to it.
  */
-export function createPostgresStore(pool: Pool, poolOf: PoolOf = () => pool): EventStore {
+export function createPostgresStore(
+  pool: Pool,
+  { poolOf = () => pool, schema = LEDGER_SCHEMA }: PostgresStoreOptions = {},
+): EventStore {
   const readersOf = (stream: string): Pool => {
     const companyId = companyOf(stream)
     return companyId === null ? pool : poolOf(companyId)
@@ -56,7 +74,7 @@ export function createPostgresStore(pool: Pool, poolOf: PoolOf = () => pool): Ev
       let from = fromRevision
       for (;;) {
         const { rows } = await readersOf(stream).query<{ envelope: Envelope }>(
-          'select envelope from ledger.events where stream = $1 and revision >= $2 order by revision limit $3',
+          `select envelope from ${schema}.events where stream = $1 and revision >= $2 order by revision limit $3`,
           [stream, from, READ_BATCH],
         )
         for (const row of rows) yield row.envelope
@@ -67,8 +85,8 @@ export function createPostgresStore(pool: Pool, poolOf: PoolOf = () => pool): Ev
     async *pick(stream, revisions) {
       for (let start = 0; start < revisions.length; start += READ_BATCH) {
         const { rows } = await pool.query<{ envelope: Envelope }>({
-          name: 'pick_events',
-          text: 'select envelope from ledger.events where stream = $1 and revision = any($2::bigint[]) order by revision',
+          name: `pick_events_of_${schema}`,
+          text: `select envelope from ${schema}.events where stream = $1 and revision = any($2::bigint[]) order by revision`,
           values: [stream, revisions.slice(start, start + READ_BATCH)],
         })
         for (const row of rows) yield row.envelope
@@ -76,12 +94,12 @@ export function createPostgresStore(pool: Pool, poolOf: PoolOf = () => pool): Ev
     },
     async *streams() {
       const { rows } = await pool.query<{ stream: string }>(
-        'select stream from ledger.events where revision = 0 order by stream',
+        `select stream from ${schema}.events where revision = 0 order by stream`,
       )
       for (const row of rows) yield row.stream
     },
-    search: (stream, search) => searchEvents(readersOf(stream), stream, search),
-    stored: (stream, afterRevision) => storedEvents(readersOf(stream), stream, afterRevision),
+    search: (stream, search) => searchEvents({ pool: readersOf(stream), schema }, stream, search),
+    stored: (stream, afterRevision) => storedEvents({ pool: readersOf(stream), schema }, stream, afterRevision),
   }
 }
 
@@ -103,7 +121,7 @@ const STORED_BATCH = 200
 
 /** Events of a subject are found by their index, those of a type by looking through a bounded part of the stream. */
 async function searchEvents(
-  pool: Pool,
+  { pool, schema }: Reader,
   stream: string,
   { fromRevision, toRevision, types, subject, limit }: Search,
 ): Promise<SearchPage> {
@@ -114,7 +132,7 @@ async function searchEvents(
   if (types) conditions.push(`type = any($${values.push(types)}::text[])`)
   if (subject !== null) conditions.push(`subject = $${values.push(subject)}::text`)
   const { rows } = await pool.query<{ revision: number; json: string }>(
-    `select revision, envelope::text as json from ledger.events where ${conditions.join(' and ')} order by revision limit $4`,
+    `select revision, envelope::text as json from ${schema}.events where ${conditions.join(' and ')} order by revision limit $4`,
     values,
   )
   if (rows.length <= limit) return { events: rows, seenTo: lastRevision }
@@ -132,15 +150,19 @@ interface StoredRow {
 }
 
 /** Nothing is taken for granted: revisions may have gaps or be absurd, and times may be finer than those of the envelope. */
-async function* storedEvents(pool: Pool, stream: string, afterRevision: number | null): AsyncGenerator<StoredEvent> {
+async function* storedEvents(
+  { pool, schema }: Reader,
+  stream: string,
+  afterRevision: number | null,
+): AsyncGenerator<StoredEvent> {
   let after = afterRevision === null ? null : String(afterRevision)
   for (;;) {
     const { rows } = await pool.query<StoredRow>(
       `select envelope::text as envelope, revision::text as revision, id::text as id, type, subject,
               coalesce(to_char(recorded_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), '') as recorded_at
-       from ledger.events
+       from ${schema}.events
        where stream = $1 and ($2::bigint is null or revision > $2)
-       order by ledger.events.revision
+       order by ${schema}.events.revision
        limit ${STORED_BATCH}`,
       [stream, after],
     )

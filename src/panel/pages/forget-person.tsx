@@ -6,6 +6,8 @@ import { isRefusal } from '#ledger/command.ts'
 import { day } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { choice, line, namedOptions, yesOrNo } from '../forms/kinds.ts'
+import { link } from '../link.ts'
+import { personFilePath } from '../person-file/download.ts'
 import type { PanelRoute, Section, Visit } from '../route.ts'
 import { formPages } from '../ui/form-pages.tsx'
 import { ButtonLink } from '../ui/parts.tsx'
@@ -86,13 +88,18 @@ export const forgetPages = (pages: ForgetPages): PanelRoute[] => {
     subject: pages.recordOf,
     obstacle: ({ forgotten_at }) => (forgotten_at === null ? null : 'Os dados pessoais já foram esquecidos.'),
     title: ({ id }) => `${LABEL}: ${subjectName(`${pages.kind}/${id}`)}`,
-    intro: () => (
+    intro: ({ id }) => (
       <>
         <p>
           <strong>Não pode ser desfeito.</strong> {pages.goes} Somem em toda parte: nas listas, no histórico, em datas
           passadas e no livro.
         </p>
         <p>{pages.stays}</p>
+        <p>
+          Se a pessoa também pediu os seus dados, baixe-os antes:{' '}
+          <a href={link(personFilePath({ kind: pages.kind, id }, 'html'))}>como página</a> ou{' '}
+          <a href={link(personFilePath({ kind: pages.kind, id }, 'json'))}>como JSON</a>.
+        </p>
       </>
     ),
     label: LABEL,

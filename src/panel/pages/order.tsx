@@ -5,6 +5,7 @@ import { isUnseen, type OrderObject } from '#projections/orders.ts'
 import { dateTime, money, percentage, personName, quantity, taxNumber } from '../format.ts'
 import { textOf } from '../forms/form.ts'
 import { link } from '../link.ts'
+import { PersonFileLinks } from '../person-file/links.tsx'
 import type { Page, PanelRoute, Visit } from '../route.ts'
 import { ButtonForm } from '../ui/form.tsx'
 import { buttonRoute, runAndRedirect } from '../ui/form-pages.tsx'
@@ -115,6 +116,7 @@ const OrderActions = ({ order, visit }: VisitedProps) => {
             />
           ))}
       {canBePaid(order) && <ButtonLink to={`${here}/cancelar`}>Cancelar pedido</ButtonLink>}
+      <PersonFileLinks person={{ kind: 'order', id: order.id }} visit={visit} />
       <ForgetLink visit={visit} record={order} to={here} />
     </Actions>
   )

@@ -21,6 +21,7 @@ import * as format from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { choice, email, line, namedOptions, paragraph, phone, taxNumber, zip } from '../forms/kinds.ts'
 import { link } from '../link.ts'
+import { PersonFileLinks } from '../person-file/links.tsx'
 import type { PanelRoute, Visit } from '../route.ts'
 import { type Column, searched } from '../ui/list.tsx'
 import { type RecordPages, recordOf, recordPages } from '../ui/record-pages.tsx'
@@ -131,7 +132,12 @@ const customerPages = recordPages<CustomerObject>({
   get: ({ readModel }, id) => getCustomer(readModel.pool, readModel.companyId, id),
   nameOf: ({ name }) => format.personName(name),
   isOpen: isKept,
-  actions: (customer, visit) => <ForgetLink visit={visit} record={customer} to={`/clientes/${customer.id}`} />,
+  actions: (customer, visit) => (
+    <>
+      <PersonFileLinks person={{ kind: 'customer', id: customer.id }} visit={visit} />
+      <ForgetLink visit={visit} record={customer} to={`/clientes/${customer.id}`} />
+    </>
+  ),
   facts: (customer, visit) => personFacts(customer, visit),
   fields: () => personFields(),
   create: { schema: CreateCustomerInput, command: createCustomer },
@@ -167,7 +173,12 @@ const supplierPages = recordPages<SupplierObject>({
   get: ({ readModel }, id) => getSupplier(readModel.pool, readModel.companyId, id),
   nameOf: ({ name }) => format.personName(name),
   isOpen: isKept,
-  actions: (supplier, visit) => <ForgetLink visit={visit} record={supplier} to={`/fornecedores/${supplier.id}`} />,
+  actions: (supplier, visit) => (
+    <>
+      <PersonFileLinks person={{ kind: 'supplier', id: supplier.id }} visit={visit} />
+      <ForgetLink visit={visit} record={supplier} to={`/fornecedores/${supplier.id}`} />
+    </>
+  ),
   facts: (supplier, visit) => personFacts(supplier, visit, ['Nome fantasia', supplier.trade_name]),
   fields: () => personFields({ trade_name: { label: 'Nome fantasia', kind: line, columns: 4 } }),
   create: { schema: CreateSupplierInput, command: createSupplier },

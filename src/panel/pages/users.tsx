@@ -10,6 +10,7 @@ import { dateTime, personName } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { choice, email, line, namedOptions } from '../forms/kinds.ts'
 import { link } from '../link.ts'
+import { PersonFileLinks } from '../person-file/links.tsx'
 import type { Page, PanelRoute, Redirect, Submission, Visit } from '../route.ts'
 import { ButtonForm } from '../ui/form.tsx'
 import { buttonRoute, formPages, runAndRedirect } from '../ui/form-pages.tsx'
@@ -71,6 +72,7 @@ async function showUser(visit: Visit): Promise<Page | null> {
             label={isActive ? 'Desativar' : 'Reativar'}
           />
         )}
+        <PersonFileLinks person={{ kind: 'user', id: user.id }} visit={visit} />
         {!isSelf && <ForgetLink visit={visit} record={user} to={here} />}
       </Actions>
       <Card title="Dados">

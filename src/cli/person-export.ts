@@ -1,0 +1,61 @@
+import { mkdir, open, rename, rm } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { z } from 'zod'
+import { type Person, type Piece, personFile } from '#audit/person-file.ts'
+import { refuse } from '#domain/refusal.ts'
+import { type DocumentWriter, htmlWriter, jsonWriter } from '#panel/person-file/document.ts'
+import { checked, companyOf, Refused, type Verbs } from './verb.ts'
+
+const WHO = 'deve ser customer/9, supplier/3, user/4 ou order/5'
+
+const Flags = z.object({
+  subject: z
+    .string()
+    .regex(/^(customer|supplier|user|order)\/[1-9]\d{0,15}$/, WHO)
+    .transform((text): Person => {
+      const [kind, id] = text.split('/')
+      return { kind: kind as Person['kind'], id: Number(id) }
+    }),
+})
+
+export const verbs: Verbs<'person export'> = {
+  'person export': {
+    async run(context, { company, subject, to = '.' }) {
+      const person = checked(Flags, { subject }).subject
+      const core = await context.core()
+      const pieces = await personFile(core, await companyOf(core, company), person, new Date().toISOString())
+      if (!pieces) throw new Refused(refuse('not_found', { subject }))
+      const folder = resolve(to)
+      await mkdir(folder, { recursive: true })
+      const path = join(folder, `${person.kind}-${person.id}`)
+      await writeAll(pieces, { [`${path}.json`]: jsonWriter(), [`${path}.html`]: htmlWriter() })
+      return { json: `${path}.json`, html: `${path}.html` }
+    },
+  },
+}
+
+/** Writes each piece to all files, for their owner's eyes only; a file is in its place when it is whole. */
+async function writeAll(
+  pieces: AsyncIterable<Piece>,
+  writers: Readonly<Record<string, DocumentWriter>>,
+): Promise<void> {
+  const files = await Promise.all(
+    Object.entries(writers).map(async ([path, write]) => {
+      const draft = `${path}.draft`
+      await rm(draft, { force: true })
+      return { path, draft, write, file: await open(draft, 'wx', 0o600) }
+    }),
+  )
+  try {
+    for await (const piece of pieces) for (const { file, write } of files) await file.writeFile(write(piece))
+    for (const { path, draft, file } of files) {
+      await file.sync()
+      await rename(draft, path)
+    }
+  } finally {
+    for (const { draft, file } of files) {
+      await file.close()
+      await rm(draft, { force: true })
+    }
+  }
+}

@@ -1,0 +1,31 @@
+import type { Pool } from 'pg'
+import { createCipher } from '#audit/reseal-cipher.ts'
+import { companyOf, type Envelope, GENESIS_HASH, hashOf } from '#ledger/envelope.ts'
+import type { Core } from '#service/core.ts'
+import { collect } from '../ledger/event-store-contract.ts'
+
+/** Makes the ledgers of a Postgres what 0.1 would have written: data about people in clear, under other hashes, and no keys. */
+export async function asOf01({ pool, store, model, keys }: Core): Promise<void> {
+  const cipher = createCipher({ pool, store, model, keys, newId: () => '', now: () => '' })
+  for await (const stream of store.streams()) {
+    const companyId = companyOf(stream) ?? 0
+    let previous_hash = GENESIS_HASH
+    for (const { hash: _, data, ...members } of await cipher.open(companyId, await collect(store.read(stream, 0)))) {
+      const head = { ...members, previous_hash }
+      const event: Envelope = { ...head, hash: hashOf({ ...head, data }), data }
+      await write(pool, event)
+      previous_hash = event.hash
+    }
+    await pool.query('update ops.ledgers set hash = $2 where company_id = $1', [companyId, previous_hash])
+    await pool.query('insert into ops.clear_ledgers values ($1)', [companyId])
+  }
+  await pool.query('delete from ops.resealed_ledgers')
+  await pool.query('delete from ops.person_keys')
+}
+
+const write = (pool: Pool, event: Envelope) =>
+  pool.query('update ledger.events set envelope = $3 where stream = $1 and revision = $2', [
+    event.stream,
+    event.revision,
+    JSON.stringify(event),
+  ])
