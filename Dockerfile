@@ -32,7 +32,9 @@ COPY package.json ./
 # Migrations are read where they are written; they are not part of dist.
 COPY src/postgres/migrations src/postgres/migrations
 # So are the files that pages load.
+COPY src/http/static src/http/static
 COPY src/panel/static src/panel/static
+COPY src/checkout/static src/checkout/static
 USER node
 EXPOSE 3000
 # The first start, and one after an update, may have tables to make: it is not ready before that, and need not be restarted.

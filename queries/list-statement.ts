@@ -22,6 +22,8 @@ export interface Source {
   readonly lookedUp?: readonly string[]
   /** Makes the API's object of a record, where SQL cannot; its instants are on the company's clock then. */
   present?(record: unknown, timezone: string): object
+  /** The record's JSON text with what is in no table. */
+  complete?(record: string): string
 }
 
 /** Conditions by name, as SQL with a placeholder for the value; those of a source that depends on the day get that one too. */

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import type { NotificationOutcome, OrderStatus } from '#domain/orders.ts'
+import { type PaymentLinks, withPaymentUrl } from '#domain/payment-link.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import type { PersonFields } from '#projections/people.ts'
@@ -37,14 +38,34 @@ export const orderListing: Listing<OrderFilters> = {
   },
 }
 
-export const listOrders = (pool: Pool, companyId: number, query: ListPaging & OrderFilters): Promise<Page | Refusal> =>
-  list(pool, orderListing, companyId, query)
+/** An order with the link under which its buyer pays; null where it cannot be paid any more. */
+export type ShownOrder = OrderObject & { payment_url: string | null }
 
-export const getOrder = (pool: Pool, companyId: number, id: number): Promise<Found> =>
-  getBy(pool, orderListing, companyId, 'id', id)
+interface Linking {
+  readonly paymentLinks: PaymentLinks
+}
 
-export const getOrderByExternalId = (pool: Pool, companyId: number, externalId: string): Promise<Found> =>
-  getBy(pool, orderListing, companyId, 'external_id', externalId)
+const shownListing = ({ paymentLinks }: Linking): Listing<OrderFilters> => ({
+  ...orderListing,
+  complete: (record) => withPaymentUrl(paymentLinks, record),
+})
+
+export const listOrders = (
+  pool: Pool,
+  companyId: number,
+  query: ListPaging & OrderFilters,
+  linking: Linking,
+): Promise<Page | Refusal> => list(pool, shownListing(linking), companyId, query)
+
+export const getOrder = (pool: Pool, companyId: number, id: number, linking: Linking): Promise<Found> =>
+  getBy(pool, shownListing(linking), companyId, 'id', id)
+
+export const getOrderByExternalId = (
+  pool: Pool,
+  companyId: number,
+  externalId: string,
+  linking: Linking,
+): Promise<Found> => getBy(pool, shownListing(linking), companyId, 'external_id', externalId)
 
 interface PayableOrder {
   readonly order: OrderObject
@@ -64,6 +85,49 @@ export async function findPayableOrder(pool: Pool, companyId: number, orderId: n
     values: [companyId, orderId],
   })
   return rows[0] ?? null
+}
+
+/** An order as its buyer sees it. */
+export interface BuyersOrder {
+  readonly companyId: number
+  readonly order: OrderObject
+  /** Of its last change. */
+  readonly revision: number
+  readonly shopName: string
+  readonly timezone: string
+  /** Whether its store takes payments. */
+  readonly enabled: boolean
+  /** The database's clock (UTC), by which its time to pay ends. */
+  readonly now: string
+}
+
+/** The order of a store by its alias; null when the store has no such order. */
+export async function findBuyersOrder(pool: Pool, alias: string, orderId: number): Promise<BuyersOrder | null> {
+  const { rows } = await pool.query<BuyersOrder>({
+    name: 'find_buyers_order',
+    text: `select o.company_id as "companyId", o.doc as order, o.revision, c.doc ->> 'name' as "shopName", c.timezone,
+                  s.enabled, clock_timestamp() as now
+           from stores s
+           join orders o on o.company_id = s.company_id and o.id = $2 and o.store_id = s.id
+           join companies c on c.company_id = s.company_id
+           where s.alias = $1`,
+    values: [alias, orderId],
+  })
+  return rows[0] ?? null
+}
+
+/** Revisions of the last changes of some orders of a company. */
+export async function revisionsOfOrders(
+  pool: Pool,
+  companyId: number,
+  ids: readonly number[],
+): Promise<{ id: number; revision: number }[]> {
+  const { rows } = await pool.query<{ id: number; revision: number }>({
+    name: 'revisions_of_orders',
+    text: 'select id, revision from orders where company_id = $1 and id = any($2::bigint[])',
+    values: [companyId, ids],
+  })
+  return rows
 }
 
 export interface NotifiedOrder {

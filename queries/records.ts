@@ -204,9 +204,10 @@ function looksOf(
 type Clock = Pick<LedgerRow, 'timezone' | 'zone_changed'>
 
 /** A record's JSON text with instants on the clock of the company's present zone (VAL-3, decision 33). */
-function shown({ present }: Source, record: string, { timezone, zone_changed }: Clock): string {
+function shown({ present, complete }: Source, record: string, { timezone, zone_changed }: Clock): string {
   if (present) return JSON.stringify(present(JSON.parse(record), timezone))
-  return zone_changed ? instantsInZone(record, timezone) : record
+  const local = zone_changed ? instantsInZone(record, timezone) : record
+  return complete ? complete(local) : local
 }
 
 const keyOf = ({ columns }: Order, row: RecordRow): (string | number)[] =>

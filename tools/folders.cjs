@@ -41,6 +41,7 @@ exports.FOLDERS = [
   ['src/sync', 'the sync interface of tills'],
   ['src/payment-notifications', 'the receiver of the payment provider’s notifications'],
   ['src/panel', 'the panel of subscribers, in Portuguese'],
+  ['src/checkout', 'the pages on which buyers see and pay an order, in Portuguese'],
   ['src/service', 'what a process is made of: core, roles, app, server'],
   ['demo', 'provider sandbox, reference till, demonstration companies, tour'],
   ['src/cli', 'the `tillbook` command line, one file per group of verbs'],
@@ -48,4 +49,4 @@ exports.FOLDERS = [
 ]
 
 /** Interfaces stand side by side: none imports another. */
-exports.INTERFACES = ['src/api', 'src/sync', 'src/payment-notifications', 'src/panel']
+exports.INTERFACES = ['src/api', 'src/sync', 'src/payment-notifications', 'src/panel', 'src/checkout']

@@ -5,6 +5,7 @@ import { Id, text } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { ANSWER_RETENTION_MS, accept, command } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'
+import { isOpen } from '#projections/order-payments.ts'
 import { type OrderRow, orderById, type PaymentKeyRow, paymentByKey } from '#projections/orders.ts'
 import { storeById } from '#projections/stores.ts'
 
@@ -22,6 +23,8 @@ export const StartPaymentInput = z.strictObject({
   installments: z.int().positive().nullish(),
   /** Time to pay; null of a card, which is decided at once. */
   expires_in_minutes: z.int().positive().nullish(),
+  /** Starts nothing while another attempt may still come in. */
+  only_if_none_waits: z.boolean().optional(),
 })
 export type StartPaymentInput = z.infer<typeof StartPaymentInput>
 
@@ -52,6 +55,8 @@ export const startPayment = command<StartPaymentInput>({
     const store = rows.get(storeById(order.store_id))
     if (!store?.enabled) return invalid('store_alias', 'a loja está desativada')
     if (known && known.refusal === null) return accept('unchanged', `order/${id}`)
+    if (input.only_if_none_waits && order.doc.payments.some(isOpen))
+      return invalid('payments', 'o pedido já tem um pagamento que espera')
     if (!known && order.doc.payments.length >= MAX_ATTEMPTS)
       return invalid('payments', `o pedido já tem ${MAX_ATTEMPTS} tentativas de pagamento`)
     const started = event('PaymentStarted', {

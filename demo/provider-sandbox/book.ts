@@ -115,6 +115,8 @@ export interface Book {
   all(): SandboxPayment[]
   /** Gives back an amount, or all that is left; null when the payment has not so much to give. */
   refund(id: string, amount: number | null): SandboxRefund | null
+  /** What can happen to it next. */
+  moves(id: string): Move[]
   /** Null when the payment is not where the move begins. */
   move(id: string, move: Move): SandboxPayment | null
   accountOf(id: string): string | null
@@ -181,6 +183,12 @@ function givenBack(payment: SandboxPayment, amount: number | null, { id, at }: {
   return { refund, payment: { ...payment, ...state, transaction_amount_refunded, refunds, date_last_updated: at } }
 }
 
+/** Whether a payment is where a move begins. What was decided stays so. */
+function mayMove({ status, status_detail }: SandboxPayment, move: Move): boolean {
+  const { from, detail } = MOVES[move]
+  return from.some((one) => one === status) && status_detail !== detail && status_detail !== 'reimbursed'
+}
+
 /** `liveMode` is what the payments say of themselves: a sandbox is none, unless a test wants to see a production store. */
 export function createBook({ now, liveMode }: { now: () => Date; liveMode: boolean }): Book {
   const payments = new Map<string, Kept>()
@@ -233,14 +241,14 @@ export function createBook({ now, liveMode }: { now: () => Date; liveMode: boole
       found.payment = given.payment
       return given.refund
     },
+    moves(id) {
+      const found = current(id)
+      return found ? (Object.keys(MOVES) as Move[]).filter((move) => mayMove(found.payment, move)) : []
+    },
     move(id, move) {
       if (move === 'refund') return this.refund(id, null) && this.get(id)
       const found = current(id)
-      const from: readonly Status[] = MOVES[move].from
-      if (!found || !from.includes(found.payment.status)) return null
-      // What was decided stays so.
-      if (found.payment.status_detail === MOVES[move].detail || found.payment.status_detail === 'reimbursed')
-        return null
+      if (!found || !mayMove(found.payment, move)) return null
       found.payment = moved(found.payment, move)
       return found.payment
     },

@@ -53,10 +53,9 @@ export function control(provider: Provider, faults: Faults): Router {
   router.get('/payments', (_request, response) => void response.json(book.all()))
   for (const move of Object.keys(MOVES) as Move[]) {
     router.post(`/payments/:id/${move}`, async (request, response) => {
-      const id = existing(book, request.params.id)
-      const moved = move === 'refund' ? refundOf(book, id, request.body) : book.move(id, move)
-      if (!moved) throw new Refusal(409, `a payment can only ${move} from ${MOVES[move].from}`)
-      answer(response, { payment: moved, notification: view(await notifier.tell(moved)) })
+      const amount = move === 'refund' ? read(refundBody, request.body).amount : null
+      const { payment, notification } = await play(provider, request.params.id, move, amount)
+      answer(response, { payment, notification: view(notification) })
     })
   }
   router.post('/payments/:id/notify', async (request, response) => {
@@ -93,10 +92,12 @@ export function control(provider: Provider, faults: Faults): Router {
   return router
 }
 
-/** As the shop would do it at the provider's site: an amount, or all that is left. */
-function refundOf(book: Book, id: string, body: unknown): SandboxPayment | null {
-  const { amount } = read(refundBody, body)
-  return book.refund(id, amount) && book.get(id)
+/** Lets something happen to a payment, and tells the service. Of a refund an amount, or all that is left. @throws Refusal */
+export async function play({ book, notifier }: Provider, id: string, move: Move, amount: number | null) {
+  const before = payment(book, id)
+  const moved = move === 'refund' ? book.refund(id, amount) && book.get(id) : book.move(String(before.id), move)
+  if (!moved) throw new Refusal(409, `a payment can only ${move} from ${MOVES[move].from}`)
+  return { payment: moved, notification: await notifier.tell(moved) }
 }
 
 function read<T>(schema: z.ZodType<T>, body: unknown): T {
@@ -110,8 +111,6 @@ function payment(book: Book, id: string): SandboxPayment {
   if (!found) throw new Refusal(404, `there is no payment ${id}`)
   return found
 }
-
-const existing = (book: Book, id: string): string => String(payment(book, id).id)
 
 function view(notification: Notification | null) {
   if (!notification) return null
@@ -180,6 +179,8 @@ export const sandboxHelp = (url: string): string => `
   Cards: 4… visa, 5… master, 636… elo, 37… amex, in up to 12 instalments of at least R$ 5,00.
   Access tokens that begin with INVALID are refused. Payments are forgotten when this ends.
 
+  In a browser: what was asked to be paid, and buttons for what buyers do
+    ${url}/
   What has been paid, and what was told:
     curl -s ${url}/sandbox/payments
     curl -s ${url}/sandbox/notifications

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import express, { type ErrorRequestHandler } from 'express'
 import { type Faults, failing, providerApi } from './api.ts'
 import { type Book, createBook } from './book.ts'
+import { sandboxConsole } from './console.tsx'
 import { control, Refusal } from './control.ts'
 import { createNotifier, type Notifier } from './notifications.ts'
 
@@ -37,6 +38,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   app.use(express.json())
   app.use('/v1', failing(faults), providerApi(provider))
   app.use('/sandbox', control(provider, faults))
+  app.use(sandboxConsole(provider))
   app.use((_request, _response, next) => next(new Refusal(404, 'no such address')))
   app.use(failures)
   const server = await new Promise<Server>((resolve, reject) => {

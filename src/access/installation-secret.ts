@@ -6,7 +6,11 @@ import type { Vault } from '#lib/vault.ts'
 const BYTES = 32
 
 /** A secret of 32 random bytes that all processes of the database share, made by the first that asks for it. */
-export async function installationSecret(pool: Pool, vault: Vault, name: 'request_hashes'): Promise<Buffer> {
+export async function installationSecret(
+  pool: Pool,
+  vault: Vault,
+  name: 'request_hashes' | 'payment_links',
+): Promise<Buffer> {
   const context = contextOf('installation_secrets', [name])
   const find = () =>
     pool.query<{ secret: Buffer }>('select secret from ops.installation_secrets where name = $1', [name])

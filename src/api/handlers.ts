@@ -2,6 +2,7 @@ import type { Request, RequestHandler, Response } from 'express'
 import { z } from 'zod'
 import type { QuotaLimits } from '#access/quota.ts'
 import type { Verifier } from '#audit/verify.ts'
+import type { PaymentLinks } from '#domain/payment-link.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { describeIssues } from '#domain/validation.ts'
 import { sendJson, singleReply } from '#http/answer.ts'
@@ -45,6 +46,7 @@ export interface RouteContext extends Payments, InputDependencies {
   readonly keys: PersonKeys
   readonly verifier: Verifier
   readonly limits: QuotaLimits
+  readonly paymentLinks: PaymentLinks
   /** Of this installation: what hashes of requests are keyed with. */
   readonly requestSecret: Buffer
   readonly pages: PageCache
@@ -94,11 +96,12 @@ async function answerRead(
     return
   }
   const query = parseQuery(route.query ?? NO_QUERY, request.query)
-  const { poolOf, vault, store, keys, verifier, limits, provider } = context
+  const { poolOf, vault, store, keys, verifier, limits, provider, paymentLinks } = context
   const caller = callerOf(response)
   const pool = poolOf(caller.companyId)
   const params = request.params as Params
-  const answer = await route.read({ pool, vault, store, keys, verifier, limits, provider, caller, params, query })
+  const reading = { pool, vault, store, keys, verifier, limits, provider, paymentLinks, caller, params, query }
+  const answer = await route.read(reading)
   if (!answer) throw new Problem('not_found')
   if (answer.revision !== undefined) response.setHeader('X-Ledger-Revision', answer.revision)
   const sent = await sendRepresentation(response, representationOf(Buffer.from(answer.body)), context.compress)

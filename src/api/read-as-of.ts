@@ -72,7 +72,7 @@ function queryOf(search: URLSearchParams): Record<string, string | string[]> {
 
 async function answerTo(
   { route, params, query }: Asked,
-  { companyId, pool, store, keys, calendar }: CompanyAsOf,
+  { companyId, pool, store, keys, calendar, paymentLinks }: CompanyAsOf,
 ): Promise<ReadAnswer | Refusal> {
   const caller = { companyId, keyId: 0, scopes: SCOPES, ...calendar }
   const limits = { perMinute: 0, perDay: 0, bytesPerDay: 0 }
@@ -85,8 +85,19 @@ async function answerTo(
   const vault = { seal: secretsOfNow, open: secretsOfNow }
   try {
     return (
-      (await route.read({ pool, vault, store, keys, verifier, limits, provider, caller, params, query })) ??
-      refuse('not_found')
+      (await route.read({
+        pool,
+        vault,
+        store,
+        keys,
+        verifier,
+        limits,
+        provider,
+        paymentLinks,
+        caller,
+        params,
+        query,
+      })) ?? refuse('not_found')
     )
   } catch (error) {
     if (error instanceof Problem) return refuse(error.code as RefusalCode, error.details)

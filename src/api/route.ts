@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import type { QuotaLimits } from '#access/quota.ts'
 import type { Verifier } from '#audit/verify.ts'
 import type { Warning } from '#commands/catalog/item-input.ts'
+import type { PaymentLinks } from '#domain/payment-link.ts'
 import type { Refusal, RefusalCode } from '#domain/refusal.ts'
 import type { Scope } from '#domain/scopes.ts'
 import type { Params } from '#http/paths.ts'
@@ -62,6 +63,7 @@ export interface ReadContext<Q> {
   readonly verifier: Verifier
   readonly limits: QuotaLimits
   readonly provider: Pick<PaymentProvider, 'getPaymentMethods' | 'getCardOptions'>
+  readonly paymentLinks: PaymentLinks
   readonly caller: Caller
   readonly params: Params
   readonly query: Q

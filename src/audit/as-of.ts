@@ -1,5 +1,6 @@
 import type { Pool, PoolClient } from 'pg'
 import { type Calendar, dateInZone } from '#domain/instant.ts'
+import type { PaymentLinks } from '#domain/payment-link.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
 import type { PersonKeys } from '#ledger/person-keys.ts'
@@ -25,11 +26,14 @@ export interface CompanyAsOf {
   readonly revision: number
   /** The zone and the day of then. */
   readonly calendar: Calendar
+  /** Those of now: an order that could be paid then is shown with the link that it had. */
+  readonly paymentLinks: PaymentLinks
 }
 
 /** What it takes; each holds a connection, and reads the ledger through another one. */
 export interface AsOfCore extends Ledgers, Reading {
   readonly asOf: AsOfBounds
+  readonly paymentLinks: PaymentLinks
 }
 
 export interface AsOfBounds {
@@ -99,7 +103,7 @@ async function lookBack<T>(
     const past = await openPast(client, { store, model, keys, companyId, revision, until, signal }, last)
     const timezone = past.company.timezone as string
     const calendar = { timezone, today: dateInZone('time' in at ? at.time : last.recorded_at, timezone) }
-    return work({ companyId, pool: past.pool, store, keys, revision, calendar })
+    return work({ companyId, pool: past.pool, store, keys, revision, calendar, paymentLinks: core.paymentLinks })
   })
 }
 

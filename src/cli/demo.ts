@@ -1,8 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Config } from '#config/config.ts'
+import { type Config, SANDBOX_URL } from '#config/config.ts'
 import type { DemoAccess } from '#demo/companies/access.ts'
+import { startSandbox } from '#demo/provider-sandbox/server.ts'
 import { type Answer, createNarrator, type Narrator } from '#demo/tour/narrator.ts'
+import { tellOrder } from '#demo/tour/order.ts'
 import { tellWebhook } from '#demo/tour/webhook.ts'
 import { streamOf } from '#ledger/envelope.ts'
 import type { Verbs } from './verb.ts'
@@ -17,12 +19,36 @@ export const verbs: Verbs<'demo'> = {
       const me = await narrator.get('Who am I?', '/me', whoLine)
       await tellSale(narrator)
       if (known) await tellWebhook(narrator, known.user)
-      const { store } = await context.core()
+      const store = known?.store
+      if (store) await withSandbox(context.config, store, (sandbox) => tellOrder(narrator, store, sandbox))
+      const { store: events } = await context.core()
       narrator.say(`The ledger of ${me.body.data.company.name}, last events`)
-      await showLedger(narrator, store.read(streamOf(me.body.data.company.id), 0))
+      await showLedger(narrator, events.read(streamOf(me.body.data.company.id), 0))
       return undefined
     },
   },
+}
+
+/** The sandbox that the service asks, which signs for the store; where none runs, one for as long as the work takes. */
+async function withSandbox(
+  { PAYMENT_PROVIDER_URL }: Config,
+  { notification_secret }: NonNullable<DemoAccess['store']>,
+  work: (sandbox: { readonly url: string }) => Promise<void>,
+): Promise<void> {
+  // The real one is asked nothing: no sandbox runs anywhere else than on this machine.
+  const url = new URL(PAYMENT_PROVIDER_URL).hostname === '127.0.0.1' ? PAYMENT_PROVIDER_URL : SANDBOX_URL
+  const body = JSON.stringify({ secret: notification_secret })
+  const headers = { 'content-type': 'application/json' }
+  const isRunning = await fetch(`${url}/sandbox/settings`, { method: 'PUT', headers, body })
+    .then(({ ok }) => ok)
+    .catch(() => false)
+  if (isRunning) return work({ url })
+  const sandbox = await startSandbox({ port: Number(new URL(url).port), secret: notification_secret })
+  try {
+    await work(sandbox)
+  } finally {
+    await sandbox.close()
+  }
 }
 
 async function demoCompany({ DATA_DIR }: Config): Promise<DemoAccess> {
@@ -85,7 +111,7 @@ const shortList = ({ body }: Answer) => ({
   ...(body.meta ? { meta: body.meta } : {}),
 })
 
-const LAST_EVENTS = 8
+const LAST_EVENTS = 20
 
 async function showLedger(
   narrator: Narrator,

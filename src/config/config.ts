@@ -124,6 +124,10 @@ const masterKeys = z
   .transform((text, context) => text.split(',').map((part) => toSecret(part, context)))
   .describe(`one or more keys with commas, each ${ONE_KEY}`)
 
+/** The payment provider, and the one to try things with (`tillbook provider-sandbox`), whose money is none. */
+const PROVIDER_URL = 'https://api.mercadopago.com'
+export const SANDBOX_URL = 'http://127.0.0.1:4000'
+
 /** Every setting with its default; one that is set to nothing is as good as absent. */
 const settings = z.object({
   /** TCP port; 0 takes any that is free. */
@@ -178,8 +182,8 @@ const settings = z.object({
   SMTP_URL: smtpUrl.optional(),
   /** Whom e-mails come from; by default an address at the host of PUBLIC_URL. */
   SMTP_FROM: z.string().optional(),
-  /** Base URL of the payment provider's API; the sandbox has one of its own. */
-  PAYMENT_PROVIDER_URL: webAddress.default('https://api.mercadopago.com'),
+  /** Base URL of the payment provider's API; by default the sandbox's where demonstration companies are made. */
+  PAYMENT_PROVIDER_URL: webAddress.optional(),
   /** The key that all secrets in the database are sealed with; by default in DATA_DIR, made on the first start. */
   MASTER_KEY: masterKey.optional(),
   /** Others that still open, while MASTER_KEY is being changed. */
@@ -206,12 +210,13 @@ export const SETTING_NAMES: readonly string[] = Object.keys(settings.shape)
 export interface Config
   extends Omit<
     z.infer<typeof settings>,
-    'SEED_DEMO' | 'PUBLIC_URL' | 'WEBHOOK_ALLOW_PRIVATE' | 'SMTP_FROM' | 'SEAL_KEY_FILE'
+    'SEED_DEMO' | 'PUBLIC_URL' | 'PAYMENT_PROVIDER_URL' | 'WEBHOOK_ALLOW_PRIVATE' | 'SMTP_FROM' | 'SEAL_KEY_FILE'
   > {
   readonly SEED_DEMO: boolean
   readonly SMTP_FROM: string
   readonly WEBHOOK_ALLOW_PRIVATE: boolean
   readonly PUBLIC_URL: string
+  readonly PAYMENT_PROVIDER_URL: string
   readonly SEAL_KEY_FILE: string
 }
 
@@ -229,12 +234,14 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     throw new WrongSetting('MASTER_KEY_FORMER goes with MASTER_KEY; a file of keys has its former ones in it')
   const isEmbedded = config.DATABASE_URL === undefined
   const DATA_DIR = resolve(config.DATA_DIR)
+  const SEED_DEMO = config.SEED_DEMO ?? isEmbedded
   const PUBLIC_URL = config.PUBLIC_URL ?? `http://127.0.0.1:${config.PORT}`
   return {
     ...config,
     DATA_DIR,
     SEAL_KEY_FILE: resolve(config.SEAL_KEY_FILE ?? join(DATA_DIR, 'seal-key.pem')),
-    SEED_DEMO: config.SEED_DEMO ?? isEmbedded,
+    SEED_DEMO,
+    PAYMENT_PROVIDER_URL: config.PAYMENT_PROVIDER_URL ?? (SEED_DEMO ? SANDBOX_URL : PROVIDER_URL),
     WEBHOOK_ALLOW_PRIVATE: config.WEBHOOK_ALLOW_PRIVATE ?? isEmbedded,
     PUBLIC_URL,
     SMTP_FROM: config.SMTP_FROM ?? `Tillbook <nao-responda@${new URL(PUBLIC_URL).hostname}>`,

@@ -114,6 +114,15 @@ export function orderStatusOf(payments: readonly OrderPayment[], isCancelledBySt
 export const hasBeenPaid = (payments: readonly OrderPayment[]): boolean =>
   payments.some(({ status }) => status === 'paid' || status === 'refunded')
 
+/** Whether an order still waits for money: none has come in, and its store has not given it up. */
+export const canBePaid = ({
+  payments,
+  cancelled_at,
+}: {
+  readonly payments: readonly OrderPayment[]
+  readonly cancelled_at: string | null
+}): boolean => cancelled_at === null && !hasBeenPaid(payments)
+
 /** The payment that carries a paid order: the one that already does, else the first that is paid; null when none is. */
 export function carrierOf<P extends OrderPayment>(payments: readonly P[], current: string | null): P | null {
   const paid = payments.filter((payment) => payment.provider_payment_id !== null && payment.status === 'paid')

@@ -58,6 +58,7 @@ const Document = ({ title, children }: DocumentProps) => (
       <meta name="htmx-config" content={HTMX} />
       <title>{`${title} · Tillbook`}</title>
       <link rel="icon" href={asset('icon.svg')} type="image/svg+xml" />
+      <link rel="stylesheet" href={asset('base.css')} />
       <link rel="stylesheet" href={asset('panel.css')} />
       <script src={asset('htmx.js')} defer />
       <script src={asset('sse.js')} defer />

@@ -45,6 +45,8 @@ interface Paying {
   readonly acting: Acting
   readonly orderId: number
   readonly payment: PayInput
+  /** Starts no attempt while another may still come in. */
+  readonly onlyIfNoneWaits?: boolean
 }
 
 /** A payment that an attempt of ours is to make. */
@@ -78,6 +80,7 @@ export async function payOrder(payments: Payments, paying: Paying): Promise<Answ
     payment_method_id: paymentMethodIdOf(paying.payment),
     installments: paying.payment.installments ?? null,
     expires_in_minutes: expiryOf(paying.payment),
+    ...(paying.onlyIfNoneWaits && { only_if_none_waits: true }),
   }
   const started = await runCommand(writer, { ...acting, guard }, startPayment, start, { reply: TELLING })
   if (isRefusal(started)) return started

@@ -52,7 +52,8 @@ interface Sweep {
  * Notifications can be lost. The sweep asks the provider about every order that somebody tried to pay, at growing intervals,
  * and finds what no notification told: payments whose creation was never answered, too. Any number of processes share it.
  */
-export function startSweep(options: SweepOptions, every_ms = everyMs(options.schedule)): Sweep {
+export function startSweep(given: SweepOptions, every_ms = everyMs(given.schedule)): Sweep {
+  const options = { ...given, log: outagesRarely(given.log) }
   const stopping = new AbortController()
   let running: Promise<unknown> = Promise.resolve()
   const turn = async () => {
@@ -71,6 +72,19 @@ export function startSweep(options: SweepOptions, every_ms = everyMs(options.sch
       await running
       clearTimeout(timer)
     },
+  }
+}
+
+/** An outage is met again at every turn, and told every 15 minutes. */
+const OUTAGE_TOLD_MS = 900_000
+
+function outagesRarely(log: SweepOptions['log']): SweepOptions['log'] {
+  let toldAt = Number.NEGATIVE_INFINITY
+  return (message, error) => {
+    const now = performance.now()
+    if (isPassing(error) && now - toldAt < OUTAGE_TOLD_MS) return
+    if (isPassing(error)) toldAt = now
+    log(message, error)
   }
 }
 

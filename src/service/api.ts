@@ -9,6 +9,7 @@ import { createGate, type QuotaLimits } from '#access/quota.ts'
 import { createSessions, type PanelAccess } from '#access/sessions.ts'
 import { createSyncAccess } from '#access/sync-access.ts'
 import { createPageCache } from '#api/page-cache.ts'
+import { CHECKOUTS_PER_MINUTE } from '#checkout/checkout.ts'
 import type { Config } from '#config/config.ts'
 import { SECRET_BYTES, secretOf } from '#domain/webhook-secret.ts'
 import { createCompress } from '#http/compression.ts'
@@ -35,7 +36,7 @@ const BODIES: MemoryLimits = { allBytes: 64 * MEBIBYTE, companyBytes: 32 * MEBIB
  * Of those that wait no body is read.
  */
 const LARGE_CALLS: TurnLimits = { running: Number.POSITIVE_INFINITY, runningOfKey: 4, waiting: 256 }
-/** What strangers' bodies may take, for each of the three that anybody may send. A login has up to 16 KB, a notification 8. */
+/** What strangers' bodies may take, for each of the four that anybody may send. A login has up to 16 KB, a notification 8. */
 const STRANGERS: MemoryLimits = { allBytes: 16 * MEBIBYTE, companyBytes: MEBIBYTE / 2 }
 
 /** The gate sends one statement at a time. */
@@ -85,6 +86,7 @@ function openShared({ watchShared }: InterfaceDependencies['metrics']) {
     panelLogins: createMemoryBudget(STRANGERS),
     tillLogins: createMemoryBudget(STRANGERS),
     notifications: createMemoryBudget(STRANGERS),
+    checkouts: createMemoryBudget(STRANGERS),
   }
   return { bodies, largeCalls, outgoing, strangers }
 }
@@ -122,6 +124,7 @@ export function openInterfaces(
     provider,
     onNotified: metrics.onNotified,
     notificationLimit: createAddressLimit({ perMinute: NOTIFICATIONS_PER_MINUTE }),
+    checkoutLimit: createAddressLimit({ perMinute: CHECKOUTS_PER_MINUTE }),
     publicUrl: config.PUBLIC_URL,
     newId,
     newSecret: () => secretOf(randomBytes(SECRET_BYTES)),

@@ -2,6 +2,9 @@ import type { Server } from 'node:http'
 import express, { type RequestHandler, type Response, type Router } from 'express'
 import { type ApiOptions, apiV1, V1_ROUTES } from '#api/api-v1.ts'
 import { serveDocs } from '#api/docs/serve.ts'
+import { answerFailure as answerBuyer } from '#checkout/answer.tsx'
+import { type CheckoutOptions, checkout } from '#checkout/checkout.ts'
+import { CHECKOUT } from '#domain/payment-link.ts'
 import { type Call, observe, requestId } from '#http/middleware/observe.ts'
 import { answerProblem, type LogError, problemHandler } from '#http/middleware/problem-handler.ts'
 import { securityHeaders } from '#http/middleware/security-headers.ts'
@@ -79,12 +82,13 @@ export function createApp(options: AppOptions): App {
   }
 }
 
-export interface InterfaceOptions extends ApiOptions, SyncOptions, NotificationOptions, PanelContext {}
+export interface InterfaceOptions extends ApiOptions, SyncOptions, NotificationOptions, PanelContext, CheckoutOptions {}
 
 /** Everything that is for callers. */
 export function interfaceRouter(options: InterfaceOptions): Router {
   const router = express.Router()
   router.use(PANEL, panel(options))
+  router.use(CHECKOUT, checkout(options))
   router.get('/', (_request, response) => response.redirect(302, PANEL))
   router.use('/docs', serveDocs(V1_ROUTES))
   router.use('/api/v1', apiV1(options))
@@ -97,11 +101,13 @@ export function interfaceRouter(options: InterfaceOptions): Router {
 const OF_TILLS = /^(?:https?:\/\/[^/]*)?\/api(?!\/v1(?![^/?]))(?![^/?])/i
 
 const OF_VISITORS = new RegExp(`^${PANEL}(?![^/?])`)
+const OF_BUYERS = new RegExp(`^${CHECKOUT}(?![^/?])`)
 
 /** Answers what no interface has got to see, in the shape of the one that was called. */
 function answerInShape(response: Response, problem: Problem): void {
   const { originalUrl } = response.req
   if (OF_TILLS.test(originalUrl)) answerTill(response, problem)
   else if (OF_VISITORS.test(originalUrl)) answerVisitor(response, problem)
+  else if (OF_BUYERS.test(originalUrl)) answerBuyer(response, problem)
   else answerProblem(response, problem)
 }

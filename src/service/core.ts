@@ -4,6 +4,7 @@ import { installationSecret } from '#access/installation-secret.ts'
 import type { AsOfBounds } from '#audit/as-of.ts'
 import { createVerifier, type Verifier } from '#audit/verify.ts'
 import type { Config } from '#config/config.ts'
+import type { PaymentLinks } from '#domain/payment-link.ts'
 import { type Follower, follow } from '#ledger/follow/follower.ts'
 import { guarded, prepare } from '#ledger/follow/preparation.ts'
 import { createAheadCount } from '#ledger/ledgers.ts'
@@ -31,6 +32,7 @@ import { createPool } from '#postgres/pool.ts'
 import { type PoolOf, sharePool } from '#postgres/shared-pool.ts'
 import { keysEnd } from '#privacy/reactor.ts'
 import { ID_COLUMNS, readModel } from '#projections/index.ts'
+import { withPaymentLinks } from '#projections/payment-links.ts'
 import { createDeliveryNotifier, type DeliveryNotifier } from '#webhooks/notifier.ts'
 import { outbox } from '#webhooks/outbox.ts'
 import { createWiping } from '#wiping/reactor.ts'
@@ -61,6 +63,8 @@ export interface Core {
   readonly keys: PersonKeys
   /** What hashes of requests are keyed with, in all processes of the database. */
   readonly requestSecret: Buffer
+  /** What the links of buyers are made with, in all processes of the database too. */
+  readonly paymentLinks: PaymentLinks
   /** Rung when deliveries wait. */
   readonly deliveryNotifier: DeliveryNotifier
   /** Makes all tables of the read model anew from the ledgers, beside the live ones, and compares them. */
@@ -85,6 +89,8 @@ export interface CoreOptions {
   readonly masterKeys: MasterKeys
   /** Hears where a master key was made, which the operator has to keep a copy of. */
   readonly onKeyMade?: (source: string) => void
+  /** Where callers and buyers reach the service; without it orders have no links. */
+  readonly publicUrl?: string
   /** Another store, for tests. */
   readonly store?: EventStore
   /** Another read model, for tests. */
@@ -104,8 +110,9 @@ export interface CoreOptions {
   readonly onGroup?: WriterOptions['onGroup']
 }
 
-/** What the settings say of it. */
+/** What settings say of it. */
 export const coreSettings = (config: Config) => ({
+  publicUrl: config.PUBLIC_URL,
   eventStoreUrl: config.EVENTSTORE_URL,
   masterKeys: masterKeysOf(config),
   asOfTimeoutMs: config.AS_OF_SECONDS * 1000,
@@ -152,6 +159,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const keys = createPersonKeys(pool, vault)
   const rebuilding = { databaseUrl: options.databaseUrl, pool, store, model, keys }
   await bringUp(rebuilding, options)
+  const paymentLinks = await paymentLinksOf(pool, vault, options)
   const writerPool = createPool(options.databaseUrl, { ...WRITER_POOL, read_schemas })
   const deliveryNotifier = createDeliveryNotifier(pool, (error) => options.log('dispatchers could not be woken', error))
   const liveNotifier = createLiveNotifier(pool, (error) => options.log('what was committed could not be told', error))
@@ -159,7 +167,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const writing = {
     pool: writerPool,
     store,
-    model,
+    model: withPaymentLinks(model, paymentLinks),
     keys,
     ids: createIdAllocator(pool),
     limits: WRITER_LIMITS,
@@ -167,8 +175,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     newId: uuidv7,
     onCommitted: (moved: readonly Committed[]) => {
       if (moved.some(({ hasReacted }) => hasReacted)) deliveryNotifier.notify()
-      liveNotifier.notify(moved)
-      wiping.onCommitted()
+      for (const hear of [liveNotifier.notify, wiping.onCommitted]) hear(moved)
     },
     ...pick(options),
   }
@@ -191,6 +198,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     vault,
     keys,
     requestSecret: await installationSecret(pool, vault, 'request_hashes'),
+    paymentLinks,
     deliveryNotifier,
     rebuild: (onProgress) => withRebuild({ ...rebuilding, onProgress }, (work) => rebuild(work)),
     verifyTables: (companyId, verifying = {}) => verifyApart({ ...rebuilding, ...verifying }, companyId),
@@ -208,6 +216,10 @@ export async function openCore(options: CoreOptions): Promise<Core> {
 }
 
 const pick = ({ onOutdated, onGroup, log }: CoreOptions) => ({ onOutdated, onGroup, log })
+
+async function paymentLinksOf(pool: Pool, vault: Vault, { publicUrl }: CoreOptions): Promise<PaymentLinks> {
+  return { secret: await installationSecret(pool, vault, 'payment_links'), publicUrl: publicUrl ?? null }
+}
 
 /** Migrations and tables of this version, where that is wanted or nothing is there yet; else what was opened is closed. @throws OtherVersion */
 async function bringUp(

@@ -162,7 +162,7 @@ function welcome(baseUrl: string, demoFile: string | null): void {
       `    KEY=$(node -p "JSON.parse(require('fs').readFileSync('${demoFile}')).companies[0].api_key")`,
       `    curl -s -H "Authorization: Bearer $KEY" ${baseUrl}/api/v1/me`,
       `    curl -s -H "Authorization: Bearer $KEY" '${baseUrl}/api/v1/catalog/items?limit=3'`,
-      '    npm run -s demo          # the main job, step by step: a sale, its replay, its cancellation, the ledger',
+      '    npm run -s demo          # the main job, step by step: a sale, its replay, an order paid on its page, the ledger',
       '',
     )
   }

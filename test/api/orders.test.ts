@@ -50,7 +50,8 @@ describe('orders', () => {
       delivery_fee: '8.70',
     })
     expect(reply.status).to.equal(201)
-    const { id, created_at, updated_at, provider_reference, ...order } = reply.body.data
+    const { id, created_at, updated_at, provider_reference, payment_url, ...order } = reply.body.data
+    expect(payment_url).to.include(`/pagar/${alias}/${id}-`)
     expect(provider_reference).to.match(new RegExp(`^order-${id}-[0-9a-f-]{36}$`))
     expect(created_at).to.match(LOCAL_TIME).and.to.equal(updated_at)
     const ofCatalog = { catalog_item_id: item.id, external_id: 'caf', description: 'Café' }

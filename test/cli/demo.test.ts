@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { type Sandbox, startSandbox } from '#demo/provider-sandbox/server.ts'
 import { useDatabase } from '../support/database.ts'
 import { type Service, startService } from '../support/process.ts'
 import { tillbook } from './tillbook.ts'
@@ -11,15 +12,24 @@ describe('demo', function () {
   const database = useDatabase()
   let folder: string
   let service: Service
+  let sandbox: Sandbox
   let env: Record<string, string>
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'tillbook-demo-'))
-    env = { DATABASE_URL: database.url, DATA_DIR: folder, SEED_DEMO: 'true', WEBHOOK_ALLOW_PRIVATE: 'true' }
+    sandbox = await startSandbox({ port: 0, secret: null })
+    env = {
+      PAYMENT_PROVIDER_URL: sandbox.url,
+      DATABASE_URL: database.url,
+      DATA_DIR: folder,
+      SEED_DEMO: 'true',
+      WEBHOOK_ALLOW_PRIVATE: 'true',
+    }
     service = await startService(env)
   })
   after(async () => {
     await service?.stop()
+    await sandbox?.close()
     await rm(folder, { recursive: true, force: true })
   })
 
@@ -36,6 +46,10 @@ describe('demo', function () {
         '"status": "delivered"',
         'OfflineSaleCompleted',
         'WebhookDeleted',
+        '/pagar/mercearia-boa-vista/',
+        '00020126580014br.gov.bcb.pix',
+        'the notification was answered 200 {"processed":true',
+        '"refunded_total": "30.00"',
       ]) {
         expect(stdout).to.include(told)
       }

@@ -73,6 +73,17 @@ describe('settings', () => {
       expect(readConfig({ SMTP_URL })).to.include({ SMTP_URL })
   })
 
+  it('ask the sandbox of the provider where demonstration companies are made, the real one elsewhere [OPS-18]', () => {
+    const sandbox = 'http://127.0.0.1:4000'
+    const real = 'https://api.mercadopago.com'
+    expect(readConfig({}).PAYMENT_PROVIDER_URL).to.equal(sandbox)
+    expect(readConfig({ SEED_DEMO: 'false' }).PAYMENT_PROVIDER_URL).to.equal(real)
+    expect(readConfig({ DATABASE_URL: 'postgres://a/b' }).PAYMENT_PROVIDER_URL).to.equal(real)
+    expect(readConfig({ PAYMENT_PROVIDER_URL: 'https://other.example' }).PAYMENT_PROVIDER_URL).to.equal(
+      'https://other.example',
+    )
+  })
+
   for (const [text, value] of [
     ['true', true],
     ['false', false],

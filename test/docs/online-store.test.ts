@@ -22,6 +22,7 @@ const ROOT = process.cwd()
 const EXPECTED: Readonly<Record<string, string>> = {
   'A store': '{"alias":"minha-loja","enabled":true,"has_notification_secret":true}\n{"delivery":"send","signs":true}\n',
   'An order': '{"status":"pending","total":"99.90","payment":null}\n',
+  'The page for the buyer': 'Aguardando pagamento\n303\nPague com Pix\n',
   'A payment':
     '{"status":"pending","payment":{"status":"pending","status_detail":"Aguardando o pagamento do comprador.",' +
     '"pix":["expires_at","qr_code","qr_code_base64","ticket_url"]}}\n' +

@@ -23,7 +23,15 @@ const rowsOf = (text: string) =>
 
 describe('docs/operations.md', () => {
   /** Their defaults depend on other settings, or are paths. */
-  const DERIVED = ['DATA_DIR', 'SEED_DEMO', 'PUBLIC_URL', 'WEBHOOK_ALLOW_PRIVATE', 'SMTP_FROM', 'SEAL_KEY_FILE']
+  const DERIVED = [
+    'DATA_DIR',
+    'SEED_DEMO',
+    'PUBLIC_URL',
+    'WEBHOOK_ALLOW_PRIVATE',
+    'SMTP_FROM',
+    'SEAL_KEY_FILE',
+    'PAYMENT_PROVIDER_URL',
+  ]
 
   it('has a row for every setting, with its default, its unit and a meaning [OPS-2]', async () => {
     const [, table = ''] = (await fileAt('docs/operations.md')).split('## Settings')

@@ -77,10 +77,12 @@ const LISTS: Readonly<Record<string, Ask>> = {
     searchAccounts(pool, receivableListing, companyId, { ...LIMIT, ...page, view: 'settled', party_name: 'a' }, today),
   'overdue payables': ({ pool, companyId, today }, page) =>
     listAccounts(pool, payableListing, companyId, { ...LIMIT, ...page, status: 'overdue' }, today),
-  orders: ({ pool, companyId }, page) => listOrders(pool, companyId, { ...LIMIT, ...page }),
+  orders: ({ pool, companyId }, page) => listOrders(pool, companyId, { ...LIMIT, ...page }, LINKED),
   users: ({ pool, companyId }, page) => listUsers(pool, companyId, { ...LIMIT, ...page }),
   uploads: ({ pool, companyId }, page) => listUploads(pool, companyId, { ...LIMIT, ...page, warned: false }),
 }
+
+const LINKED = { paymentLinks: { secret: Buffer.from('secret'), publicUrl: 'https://tillbook.example' } }
 
 const OTHERS: Readonly<Record<string, Ask>> = {
   summary: ({ pool, companyId, ...calendar }) =>

@@ -44,6 +44,7 @@ describe('bodies that are on their way', () => {
         panelLogins: counted(createMemoryBudget({ allBytes: MB, companyBytes: 32_768 })),
         tillLogins: counted(createMemoryBudget({ allBytes: MB, companyBytes: 32_768 })),
         notifications: counted(createMemoryBudget({ allBytes: MB, companyBytes: 16_384 })),
+        checkouts: counted(createMemoryBudget({ allBytes: MB, companyBytes: 16_384 })),
       },
     })
     one = await api.company()

@@ -124,6 +124,15 @@ describe('panel: online store', () => {
       expect(await countAlarms(api.core.pool, company.id)).to.equal(1)
     })
 
+    it('show the link for their buyers while they can be paid, to be copied [PANEL-67]', async () => {
+      const id = await placedOrder(company, alias)
+      const { payment_url } = (await company.get(`/orders/${id}`)).body.data
+      const { html } = await owner.get(`${HOME}/pedidos/${id}`)
+      expect(html).to.include(`href="${payment_url}"`).and.to.include(`data-copy="${payment_url}"`)
+      await paymentTold(company, id, 'approved')
+      expect(await shown(`${HOME}/pedidos/${id}`)).not.to.include('Link de pagamento')
+    })
+
     it('are cancelled while they are not paid, with the reason, and not when they are [PANEL-26, ORDER-9]', async () => {
       const id = await placedOrder(company, alias)
       const path = `${HOME}/pedidos/${id}`

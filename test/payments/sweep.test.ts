@@ -240,6 +240,16 @@ describe('the sweep over payments', () => {
     expect(asked('8')).to.equal(3)
   })
 
+  it('tells of an outage once, however often it meets it, and of anything else each time', async () => {
+    provider.before = () => Promise.reject(new ProviderUnavailable('down'))
+    const sweeping = startSweep(options, 5)
+    await until(async () => (await endLeases()) && asked() > 3)
+    expect(logged).to.have.length(1)
+    provider.before = () => Promise.reject(new Error('a bug'))
+    await until(async () => (await endLeases()) && logged.length > 1)
+    await sweeping.stop()
+  })
+
   it('looks often enough for moments that are close together', async () => {
     const sweeping = startSweep({ ...options, schedule: [1, 2] })
     try {

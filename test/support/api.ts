@@ -92,6 +92,8 @@ export interface TestApiOptions {
   readonly log?: (message: string, error: unknown) => void
   /** Notifications of an address a minute; out of the way by default. */
   readonly notificationsPerMinute?: number
+  /** Requests for buyers' pages of an address a minute; out of the way by default. */
+  readonly checkoutsPerMinute?: number
   /** What bounds its connections, where that is not as in production. */
   readonly server?: Partial<ServerLimits>
   /** Room for the bodies of calls, and for those of strangers. */
@@ -117,6 +119,7 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
   const core = await openCore({
     masterKeys: options.masterKeys ?? masterKeys,
     databaseUrl,
+    publicUrl: PUBLIC_URL,
     queryConnections: options.queryConnections ?? 4,
     log,
     onOutdated: () => {},
@@ -131,6 +134,7 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
     strangers: options.strangers ?? opened.strangers,
     requestSecret: options.requestSecret ?? opened.requestSecret,
     notificationLimit: createAddressLimit({ perMinute: options.notificationsPerMinute ?? 1_000_000 }),
+    checkoutLimit: createAddressLimit({ perMinute: options.checkoutsPerMinute ?? 1_000_000 }),
   }))
   return {
     url,

@@ -227,6 +227,8 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   'Pix.qr_code_base64': 'O código como imagem PNG, em Base64.',
   'Pix.expires_at': 'Até quando pode ser pago.',
   ticket_url: 'Página do provedor com o que pagar.',
+  payment_url:
+    'Página em que o comprador vê o pedido e paga, sem senha: mande-a só a ele. `null` quando o pedido não pode mais ser pago.',
   boleto: 'O boleto a pagar, enquanto é esperado; senão, `null`.',
   'Boleto.barcode': 'O código de barras, em dígitos.',
   digitable_line: 'A linha digitável.',

@@ -17,13 +17,13 @@ import { type PaymentOptionsObject, paymentOptions } from '#payments/payment-opt
 import { refundOrder } from '#payments/refund-order.ts'
 import type { PaymentObject } from '#projections/order-payments.ts'
 import { REFUND_STATUSES, type RefundObject } from '#projections/order-refunds.ts'
-import type { OrderObject } from '#projections/orders.ts'
 import {
   getOrder,
   getOrderByExternalId,
   listNotifications,
   listOrders,
   type NotificationObject,
+  type ShownOrder,
 } from '#queries/orders.ts'
 import { pageOf, singleOf } from '../contract/envelopes.ts'
 import { Amount, NullableText, RecordId, ThreeDecimals, Timestamp } from '../contract/formats.ts'
@@ -114,6 +114,7 @@ const shownOrderExample = {
   forgotten_at: null,
   created_at: '2026-11-21T08:17:15.123-03:00',
   updated_at: '2026-11-21T08:21:40.512-03:00',
+  payment_url: null,
 }
 
 const OrderCustomer = z
@@ -240,8 +241,9 @@ const Order = z
     forgotten_at: Timestamp.nullable(),
     created_at: Timestamp,
     updated_at: Timestamp,
+    payment_url: NullableText,
   })
-  .meta({ id: 'Order', examples: [shownOrderExample] }) satisfies z.ZodType<OrderObject>
+  .meta({ id: 'Order', examples: [shownOrderExample] }) satisfies z.ZodType<ShownOrder>
 
 const InstallmentOption = z
   .strictObject({ installments: z.int().positive(), installment_amount: Amount, total_amount: Amount })
@@ -481,9 +483,9 @@ export const orderRoutes: readonly Route[] = [
       'Todas as que chegaram ao endereço do pedido, na ordem da chegada, também as recusadas e as que falharam. São guardadas por 400 dias.',
     query: pageQuery({}),
     reply: pageOf(Notification),
-    async read({ pool, caller, params, query }) {
+    async read({ pool, caller, paymentLinks, params, query }) {
       const order = pathId(params.id)
-      if (order === null || !(await getOrder(pool, caller.companyId, order)).record) return null
+      if (order === null || !(await getOrder(pool, caller.companyId, order, { paymentLinks })).record) return null
       const page = await listNotifications(pool, caller.companyId, order, query)
       return answerPage(page, query.limit)
     },

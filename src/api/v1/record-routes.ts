@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { Warning } from '#commands/catalog/item-input.ts'
 import { atExternalId } from '#commands/records.ts'
 import type { Calendar } from '#domain/instant.ts'
+import type { PaymentLinks } from '#domain/payment-link.ts'
 import type { Refusal, RefusalCode } from '#domain/refusal.ts'
 import type { Scope } from '#domain/scopes.ts'
 import { ExternalId } from '#domain/text.ts'
@@ -47,11 +48,15 @@ export const pageQuery = <S extends z.ZodRawShape>(filters: S) => z.strictObject
 /** Parameters of a deleted listing. */
 const deletedQuery = z.strictObject({ ...paging, since: QueryInstant.optional() })
 
-/** `calendar` is the company's, for what its day changes. */
-type GetRecord<K = number> = (pool: Pool, companyId: number, key: K, calendar: Calendar) => Promise<Found>
+/** What an answer depends on beside the tables: the company's day, and the links of its buyers. */
+interface Showing extends Calendar {
+  readonly paymentLinks: PaymentLinks
+}
+
+type GetRecord<K = number> = (pool: Pool, companyId: number, key: K, showing: Showing) => Promise<Found>
 
 /** A page of a list; a refusal where the cursor is broken or was made for other filters. */
-type ListRecords<Q> = (pool: Pool, companyId: number, query: Q, calendar: Calendar) => Promise<Page | Refusal>
+type ListRecords<Q> = (pool: Pool, companyId: number, query: Q, showing: Showing) => Promise<Page | Refusal>
 
 /** What every route of a resource says of itself. */
 interface Description {
@@ -96,9 +101,9 @@ function deletedRoute({
 
 async function readPage<Q extends { limit: number }>(
   records: ListRecords<Q>,
-  { pool, caller, query }: ReadContext<Q>,
+  { pool, caller, paymentLinks, query }: ReadContext<Q>,
 ): Promise<ReadAnswer> {
-  return answerPage(await records(pool, caller.companyId, query, caller), query.limit)
+  return answerPage(await records(pool, caller.companyId, query, { ...caller, paymentLinks }), query.limit)
 }
 
 /**
@@ -129,9 +134,9 @@ function getBy<K>({ get, record, ...route }: GetDescription<K>, keyOf: (params: 
   return read({
     ...route,
     reply: singleOf(record),
-    async read({ pool, caller, params }) {
+    async read({ pool, caller, paymentLinks, params }) {
       const key = keyOf(params)
-      return key === null ? null : answerRecord(await get(pool, caller.companyId, key, caller))
+      return key === null ? null : answerRecord(await get(pool, caller.companyId, key, { ...caller, paymentLinks }))
     },
   })
 }

@@ -19,6 +19,7 @@ export interface StrangersBodies {
   readonly panelLogins: MemoryBudget
   readonly tillLogins: MemoryBudget
   readonly notifications: MemoryBudget
+  readonly checkouts: MemoryBudget
 }
 
 /** For calls of those whom nobody knows, by their address. */

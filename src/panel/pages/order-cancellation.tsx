@@ -1,4 +1,5 @@
 import { CancelOrderInput } from '#commands/orders/cancel-order.ts'
+import { canBePaid } from '#domain/orders.ts'
 import { statusOf } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { cancelWithProvider } from '#payments/cancel-order.ts'
@@ -7,14 +8,13 @@ import { paragraph } from '../forms/kinds.ts'
 import type { Visit } from '../route.ts'
 import { formPages, obstaclePage } from '../ui/form-pages.tsx'
 import { ButtonLink } from '../ui/parts.tsx'
-import { isOpen } from './order.tsx'
 import { obstacleToRefund } from './order-refund.tsx'
 import { orderOf, PATH } from './orders.tsx'
 
 const PAID = 'O pedido já foi pago: em vez de cancelar, devolva o pagamento.'
 
 function obstacleOf(order: OrderObject): string | null {
-  if (isOpen(order)) return null
+  if (canBePaid(order)) return null
   if (order.cancelled_at !== null) return 'O pedido já está cancelado.'
   return order.status === 'paid' ? PAID : 'O pedido já foi pago, e o pagamento devolvido.'
 }

@@ -1,6 +1,6 @@
 import { acknowledgeAlarm } from '#commands/orders/acknowledge-alarm.ts'
 import { deliverOrder } from '#commands/orders/deliver-order.ts'
-import { hasBeenPaid } from '#domain/orders.ts'
+import { canBePaid } from '#domain/orders.ts'
 import { isUnseen, type OrderObject } from '#projections/orders.ts'
 import { dateTime, money, percentage, personName, quantity, taxNumber } from '../format.ts'
 import { textOf } from '../forms/form.ts'
@@ -17,10 +17,6 @@ import { obstacleToRefund, REFUND } from './order-refund.tsx'
 import { ALARMS, Timeline } from './order-timeline.tsx'
 import { DISPUTES, OrderBadges, orderOf, PATH } from './orders.tsx'
 
-/** Whether it can be cancelled: no money has come in, and it is not cancelled yet (ORDER-9). */
-export const isOpen = ({ payments, cancelled_at }: OrderObject): boolean =>
-  !hasBeenPaid(payments) && cancelled_at === null
-
 async function showOrder(visit: Visit): Promise<Page | null> {
   const { readModel } = visit
   const order = await orderOf(visit)
@@ -34,6 +30,7 @@ async function showOrder(visit: Visit): Promise<Page | null> {
     <>
       <Alarms order={order} visit={visit} />
       {!readModel.moment && <OrderActions order={order} visit={visit} />}
+      {!readModel.moment && order.payment_url !== null && <PaymentLink url={order.payment_url} />}
       <OrderFacts order={order} timezone={readModel.timezone} />
       <Items order={order} />
       <Timeline order={order} timezone={readModel.timezone} nameOf={nameOf} />
@@ -45,6 +42,21 @@ async function showOrder(visit: Visit): Promise<Page | null> {
   )
   return { title: `Pedido ${id}`, body }
 }
+
+/** For whoever sells by telephone or messages (PANEL-67). */
+const PaymentLink = ({ url }: { readonly url: string }) => (
+  <Card title="Link de pagamento">
+    <p>
+      <a href={url} rel="noreferrer">
+        {url}
+      </a>
+    </p>
+    <button type="button" data-copy={url}>
+      Copiar
+    </button>
+    <p class="hint">Mande ao comprador: quem tem o link vê o pedido e pode pagar.</p>
+  </Card>
+)
 
 interface VisitedProps {
   readonly order: OrderObject
@@ -102,7 +114,7 @@ const OrderActions = ({ order, visit }: VisitedProps) => {
               values={{ [REFUND]: refund_id }}
             />
           ))}
-      {isOpen(order) && <ButtonLink to={`${here}/cancelar`}>Cancelar pedido</ButtonLink>}
+      {canBePaid(order) && <ButtonLink to={`${here}/cancelar`}>Cancelar pedido</ButtonLink>}
       <ForgetLink visit={visit} record={order} to={here} />
     </Actions>
   )

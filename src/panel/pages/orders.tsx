@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type DisputeStatus, ORDER_STATUSES, type OrderStatus } from '#domain/orders.ts'
 import { isUnseen, type OrderObject } from '#projections/orders.ts'
 import type { StoreObject } from '#projections/stores.ts'
-import { getOrder, orderListing } from '#queries/orders.ts'
+import { getOrder, orderListing, type ShownOrder } from '#queries/orders.ts'
 import { listInOrder, NEWEST_FIRST } from '#queries/records.ts'
 import { dateTime, money, personName } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
@@ -100,5 +100,5 @@ export const OrderBadges = ({ order }: { readonly order: OrderObject }) => {
 }
 
 /** The order that a path names; null where there is none. */
-export const orderOf = (visit: Visit): Promise<OrderObject | null> =>
-  recordOf(visit, ({ readModel }, id) => getOrder(readModel.pool, readModel.companyId, id))
+export const orderOf = (visit: Visit): Promise<ShownOrder | null> =>
+  recordOf(visit, ({ readModel, context }, id) => getOrder(readModel.pool, readModel.companyId, id, context))

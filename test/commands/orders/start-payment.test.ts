@@ -66,6 +66,19 @@ describe('start payment', () => {
     decided.accepts('created', paymentStarted(2))
   })
 
+  it('starts none that is to be the only one while another waits, whoever began that, but goes on with it [PAY-40]', async () => {
+    const alone = { only_if_none_waits: true }
+    const scenario = await given(...shop, paymentStarted(1, { payment_method_id: 'bolbradesco' }))
+    const fields = { payments: ['o pedido já tem um pagamento que espera'] }
+    const beside = await scenario.when(startPayment, attempt(2, alone))
+    beside.refuses('validation_failed', { fields, unknown_fields: [] })
+    const same = await scenario.when(startPayment, attempt(1, alone))
+    same.accepts('unchanged')
+    await scenario.when(refusePayment, { id: 1, attempt_id: attemptId(1), reason: 'recusado' })
+    const then = await scenario.when(startPayment, attempt(2, alone))
+    then.accepts('created', paymentStarted(2))
+  })
+
   it('starts an attempt again that the provider refused, in its place', async () => {
     const scenario = await given(...shop, paymentStarted(1), paymentStarted(2))
     const refused = await scenario.when(refusePayment, { id: 1, attempt_id: attemptId(1), reason: 'token' })

@@ -122,6 +122,38 @@ describe('the sandbox of the payment provider', () => {
     expect((await api('GET', `/payments/${id}`)).body).to.include({ status: 'rejected' })
   })
 
+  it('has a page with what may happen to each payment, which tells of it [OPS-18]', async () => {
+    const { id } = await chargeQuietly({ description: '<Pedido> 17' })
+    const buttons = async () => {
+      const { text } = await send(`${sandbox.url}/`, 'GET')
+      expect(text).to.include('&lt;Pedido> 17')
+      return [...text.matchAll(/<button[^>]*>([^<]+)</g)].map(([, label]) => label)
+    }
+    const press = (move: string, amount?: string) =>
+      fetch(`${sandbox.url}/console/${id}/${move}`, {
+        method: 'POST',
+        redirect: 'manual',
+        body: new URLSearchParams(amount === undefined ? {} : { amount }),
+      })
+    expect(await buttons()).to.have.members(['Pay', 'Refuse', 'Let expire', 'Cancel'])
+    for (const [move, after, amount] of [
+      ['approve', ['Complain (mediation)', 'Charge back', 'Refund']],
+      ['refund', ['Complain (mediation)', 'Charge back', 'Refund'], '6,30'],
+      ['mediate', ['Settle the complaint', 'Charge back', 'Refund']],
+      ['charge-back', ['Shop wins', 'Shop loses']],
+      ['win-dispute', []],
+    ] as const) {
+      const { status, headers } = await press(move, amount)
+      expect([status, headers.get('location')], move).to.deep.equal([303, '/'])
+      expect(await buttons(), move).to.have.members(after)
+    }
+    expect(told).to.have.length(5)
+    expect(sandbox.book.get(String(id))).to.include({ status: 'charged_back', transaction_amount_refunded: 6.3 })
+    expect((await press('approve')).status).to.equal(409)
+    expect((await press('constructor')).status).to.equal(404)
+    expect((await press('refund', 'much')).status).to.equal(422)
+  })
+
   it('charges once under one idempotency key, apart for each account, and wants one [OPS-18]', async () => {
     const body = { transaction_amount: 1, payment_method_id: 'pix', payer: { email: 'a@example.com' } }
     const post = (changes: object, headers: Record<string, string>) =>

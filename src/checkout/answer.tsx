@@ -1,0 +1,92 @@
+import type { Response } from 'express'
+import type { ComponentChildren } from 'preact'
+import { renderToString } from 'preact-render-to-string'
+import { CHECKOUT } from '#domain/payment-link.ts'
+import { type Problem, type ProblemCode, type Reason, statusOf } from '#http/problems.ts'
+import { assets } from './assets.ts'
+
+/** A page for a buyer. */
+interface Page {
+  readonly title: string
+  readonly body: ComponentChildren
+  /** Address of the events that tell of changes; null where nothing will change. */
+  readonly events: string | null
+  readonly status?: number
+}
+
+/** Without scripts a page that waits is loaded anew. */
+const RELOAD_SECONDS = '15'
+
+const Document = ({ title, body, events }: Page) => (
+  <html lang="pt-BR">
+    <head>
+      <meta charset="utf-8" />
+      <meta name="viewport" content="width=device-width, initial-scale=1" />
+      <meta name="robots" content="noindex, nofollow" />
+      <title>{title}</title>
+      <link rel="icon" href={assets.address('icon.svg')} type="image/svg+xml" />
+      <link rel="stylesheet" href={assets.address('base.css')} />
+      <link rel="stylesheet" href={assets.address('checkout.css')} />
+      <script src={assets.address('checkout.js')} defer />
+      {events !== null && (
+        <noscript>
+          <meta http-equiv="refresh" content={RELOAD_SECONDS} />
+        </noscript>
+      )}
+    </head>
+    <body>
+      <p class="hidden" role="status" id="aviso" />
+      <main id="conteudo" data-events={events ?? undefined}>
+        {body}
+      </main>
+    </body>
+  </html>
+)
+
+/** HTML has no U+0000, which a description may hold: browsers put U+FFFD in its place, and so do we. */
+export function sendPage(response: Response, page: Page): void {
+  response
+    .status(page.status ?? 200)
+    .type('html')
+    .send(`<!doctype html>${renderToString(<Document {...page} />)}`.replaceAll('\0', '\uFFFD'))
+}
+
+const WORDS: Partial<Record<ProblemCode | Reason, readonly [title: string, text: string]>> = {
+  not_found: ['Página não encontrada', 'Confira o link, ou peça outro à loja.'],
+  rate_limited: ['Muitas tentativas', 'Aguarde um minuto e abra a página de novo.'],
+  cross_site_form: ['Não foi possível continuar', 'Abra a página de novo e repita.'],
+  unavailable: [
+    'Tente de novo em instantes',
+    'Nada foi cobrado. Abra a página de novo: se um código foi gerado, ele estará lá.',
+  ],
+  provider_configuration_invalid: [
+    'Pagamento indisponível',
+    'A loja não pode receber pagamentos agora. Nada foi cobrado: fale com ela.',
+  ],
+  https_required: ['Use HTTPS', 'Abra o endereço com https://.'],
+}
+
+const OTHERS = ['Não foi possível continuar', 'Nada foi cobrado. Abra a página de novo e repita.'] as const
+
+/** Where a form was sent to, and the page that it belongs to. */
+const FORM = new RegExp(`^(${CHECKOUT}/[^/?]+/[^/?]+)/pix$`)
+
+/** A problem as a page, which says nothing of any order. */
+export function answerFailure(response: Response, problem: Problem): void {
+  for (const [name, value] of Object.entries(problem.headers)) response.setHeader(name, value)
+  const [title, text] = WORDS[problem.reason ?? problem.code] ?? OTHERS
+  const page = FORM.exec(response.req.originalUrl)?.[1]
+  const body = (
+    <>
+      <h1>{title}</h1>
+      <p>{text}</p>
+      {page !== undefined && problem.code !== 'not_found' && (
+        <p>
+          <a href={page}>Abrir a página do pedido</a>
+        </p>
+      )}
+      <p class="hint">Código da requisição: {response.locals.requestId as string}</p>
+    </>
+  )
+  sendPage(response, { title, body, events: null, status: statusOf(problem.code) })
+}

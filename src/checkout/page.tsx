@@ -1,0 +1,246 @@
+import QRCode from 'qrcode'
+import type { BuyersOrder } from '#queries/orders.ts'
+import type { State } from './state.ts'
+
+/** Intl takes decimal texts as they are: nothing becomes a float. */
+type Decimal = `${number}`
+
+const MONEY = new Intl.NumberFormat('pt-BR', { style: 'currency', currency: 'BRL' })
+const QUANTITY = new Intl.NumberFormat('pt-BR', { maximumFractionDigits: 3 })
+
+const money = (amount: string): string => MONEY.format(amount as Decimal)
+const quantity = (amount: string): string => QUANTITY.format(amount as Decimal)
+const dateTime = (at: string, timeZone: string): string =>
+  new Intl.DateTimeFormat('pt-BR', { timeZone, dateStyle: 'short', timeStyle: 'short' }).format(new Date(at))
+const day = (date: string): string => date.split('-').reverse().join('/')
+
+const MINUTE = 60
+const HOUR = 60 * MINUTE
+
+/** As the script of the page writes it too. */
+function timeLeft(seconds: number): string {
+  if (seconds >= 2 * HOUR) return `${Math.floor(seconds / HOUR)} horas`
+  const minutes = Math.ceil(seconds / MINUTE)
+  return minutes === 1 ? '1 minuto' : `${minutes} minutos`
+}
+
+/** What a buyer sees of an order, and can do. */
+export interface Shown {
+  readonly found: BuyersOrder
+  readonly state: State
+  /** Address of the page. */
+  readonly path: string
+  /** For the form; null where Pix cannot be asked for. */
+  readonly formCode: string | null
+  /** Why what was asked for has come to nothing. */
+  readonly problem: string | null
+}
+
+export const titleOf = ({ found: { order, shopName } }: Shown): string => `${nameOf(order)} · ${shopName}`
+
+const nameOf = ({ id, external_id }: BuyersOrder['order']): string => `Pedido ${external_id ?? id}`
+
+export async function pageOf(shown: Shown) {
+  const { found, state } = shown
+  return (
+    <>
+      <p class="brand">{found.shopName}</p>
+      <h1>{nameOf(found.order)}</h1>
+      <section class={state.is === 'paid' ? 'card state good' : 'card state'} aria-labelledby="estado">
+        <h2 id="estado">{HEADINGS[state.is]}</h2>
+        {await Payment(shown)}
+        {shown.problem !== null && (
+          <p class="problem" role="alert">
+            {shown.problem}
+          </p>
+        )}
+        {shown.formCode !== null && <PixForm shown={shown} />}
+      </section>
+      <Items found={found} />
+      <noscript>
+        <p>
+          <a href={shown.path}>Atualizar</a>
+        </p>
+      </noscript>
+    </>
+  )
+}
+
+const HEADINGS: Readonly<Record<State['is'], string>> = {
+  unpaid: 'Aguardando pagamento',
+  starting: 'O código Pix está sendo gerado',
+  pix: 'Pague com Pix',
+  boleto: 'Pague o boleto',
+  in_review: 'Pagamento em análise',
+  ending: 'O prazo para pagar terminou',
+  paid: 'Pagamento recebido',
+  refunded: 'Pagamento devolvido',
+  cancelled: 'Pedido cancelado',
+}
+
+const BEFORE = {
+  expired: 'O prazo do pagamento anterior passou, e ele não vale mais.',
+  cancelled: 'O pagamento anterior foi cancelado.',
+  failed: 'O pagamento anterior não foi aprovado. Nada foi cobrado.',
+} as const
+
+async function Payment({ found, state, formCode }: Shown) {
+  const { order, timezone } = found
+  switch (state.is) {
+    case 'paid':
+      return (
+        <>
+          <p>A loja recebeu {money(order.total)}. Obrigado!</p>
+          {state.refunded !== null && <p>Já foram devolvidos {money(state.refunded)}.</p>}
+        </>
+      )
+    case 'refunded':
+      return <p>O valor de {money(order.refunded_total)} foi devolvido a quem pagou.</p>
+    case 'cancelled':
+      return <p>A loja cancelou este pedido. Não pague códigos ou boletos dele que você ainda tenha.</p>
+    case 'in_review':
+      return <p>O pagamento está sendo analisado. Esta página mostra o resultado.</p>
+    case 'ending':
+      return <p>Não pague mais o código ou boleto anterior. Em um minuto será possível pagar de outra forma.</p>
+    case 'starting':
+      return <p>Espere um instante. Se o código não aparecer, peça de novo: nada é cobrado duas vezes.</p>
+    case 'pix':
+      return (
+        <Pix pix={state.pix} secondsLeft={state.secondsLeft} timezone={timezone} svg={await drawn(state.pix.qr_code)} />
+      )
+    case 'boleto':
+      return <Boleto boleto={state.boleto} />
+    case 'unpaid':
+      return (
+        <>
+          {state.before !== null && <p>{BEFORE[state.before]}</p>}
+          {formCode === null && <p>Combine o pagamento com a loja.</p>}
+        </>
+      )
+  }
+}
+
+/** The picture of a code, made from its text; null of a text that is too long for one, which can still be copied. */
+const drawn = (code: string): Promise<string | null> =>
+  QRCode.toString(code, { type: 'svg', errorCorrectionLevel: 'M', margin: 4 }).catch(() => null)
+
+interface PixProps {
+  readonly pix: Extract<State, { is: 'pix' }>['pix']
+  readonly secondsLeft: number | null
+  readonly timezone: string
+  readonly svg: string | null
+}
+
+const Pix = ({ pix, secondsLeft, timezone, svg }: PixProps) => (
+  <>
+    <p>Aponte a câmera do aplicativo do seu banco para a imagem, ou copie o código.</p>
+    {svg !== null && (
+      // Paths that the library has drawn: nothing of the text is in them.
+      <div class="qr" role="img" aria-label="QR Code do Pix" dangerouslySetInnerHTML={{ __html: svg }} />
+    )}
+    <Copied label="Pix copia e cola" text={pix.qr_code} />
+    {secondsLeft !== null && pix.expires_at !== null && (
+      <p>
+        Vale até {dateTime(pix.expires_at, timezone)} (faltam{' '}
+        <span data-seconds-left={secondsLeft}>{timeLeft(secondsLeft)}</span>).
+      </p>
+    )}
+    <p class="hint">Esta página avisa quando o pagamento chegar.</p>
+  </>
+)
+
+const Boleto = ({ boleto }: { readonly boleto: Extract<State, { is: 'boleto' }>['boleto'] }) => (
+  <>
+    <Copied label="Linha digitável" text={boleto.digitable_line ?? boleto.barcode} />
+    {boleto.due_on !== null && <p>Vence em {day(boleto.due_on)}.</p>}
+    {boleto.ticket_url?.startsWith('https://') && (
+      <p>
+        <a href={boleto.ticket_url} rel="noreferrer">
+          Abrir o boleto
+        </a>
+      </p>
+    )}
+    <p class="hint">Um boleto pago é confirmado em até três dias úteis.</p>
+  </>
+)
+
+/** A text to be selected, which scripts copy; longer ones have several lines. */
+const Copied = ({ label, text }: { readonly label: string; readonly text: string }) => (
+  <div class="copied">
+    <label for="codigo">{label}</label>
+    <textarea id="codigo" readOnly rows={4} value={text} />
+    <button type="button" data-copy="codigo" hidden>
+      Copiar
+    </button>
+  </div>
+)
+
+const PixForm = ({ shown: { found, path, formCode } }: { readonly shown: Shown }) => (
+  <form method="post" action={`${path}/pix`}>
+    <input type="hidden" name="codigo" value={formCode ?? ''} />
+    {found.order.customer.email === null && (
+      <p>
+        <label for="email">E-mail</label>
+        <input
+          id="email"
+          name="email"
+          type="email"
+          autocomplete="email"
+          required
+          maxLength={254}
+          aria-describedby="uso"
+        />
+        <span class="hint" id="uso">
+          O provedor de pagamento pede. Não é guardado aqui.
+        </span>
+      </p>
+    )}
+    <button type="submit" class="main">
+      Pagar {money(found.order.total)} com Pix
+    </button>
+  </form>
+)
+
+const Items = ({ found: { order } }: { readonly found: BuyersOrder }) => (
+  <section class="card" aria-labelledby="itens">
+    <h2 id="itens">Itens</h2>
+    <table>
+      <thead>
+        <tr>
+          <th scope="col">Item</th>
+          <th scope="col" class="number">
+            Qtd.
+          </th>
+          <th scope="col" class="number">
+            Valor
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {order.items.map((item) => (
+          <tr>
+            <td>{item.description}</td>
+            <td class="number">{quantity(item.quantity)}</td>
+            <td class="number">{money(item.total)}</td>
+          </tr>
+        ))}
+      </tbody>
+      <tfoot>
+        {Number(order.delivery_fee) > 0 && (
+          <tr>
+            <th scope="row" colSpan={2}>
+              Entrega
+            </th>
+            <td class="number">{money(order.delivery_fee)}</td>
+          </tr>
+        )}
+        <tr>
+          <th scope="row" colSpan={2}>
+            Total
+          </th>
+          <td class="number total">{money(order.total)}</td>
+        </tr>
+      </tfoot>
+    </table>
+  </section>
+)

@@ -1,0 +1,48 @@
+import { canBePaid } from '#domain/orders.ts'
+import { isOpen, type PaymentObject } from '#projections/order-payments.ts'
+import type { OrderObject } from '#projections/orders.ts'
+
+type Pix = NonNullable<PaymentObject['pix']>
+type Boleto = NonNullable<PaymentObject['boleto']>
+
+/** How an order stands for its buyer, and what there is to do. */
+export type State =
+  | { readonly is: 'paid'; readonly refunded: string | null }
+  | { readonly is: 'refunded' }
+  | { readonly is: 'cancelled' }
+  /** Seconds that are left; null where nothing ends. */
+  | { readonly is: 'pix'; readonly pix: Pix; readonly secondsLeft: number | null }
+  | { readonly is: 'boleto'; readonly boleto: Boleto }
+  /** The time to pay is over, and will be at the provider within a minute. */
+  | { readonly is: 'ending' }
+  /** Something waits that can be paid nowhere here: the provider has not answered, or decides about a card. */
+  | { readonly is: 'starting' | 'in_review' }
+  /** Nothing waits; what became of the attempt before, if there was one. */
+  | { readonly is: 'unpaid'; readonly before: 'expired' | 'cancelled' | 'failed' | null }
+
+/** `now` is an instant (UTC). */
+export function stateOf(order: OrderObject, now: string): State {
+  const { payments, status, refunded_total } = order
+  if (status === 'paid') return { is: 'paid', refunded: order.partially_refunded ? refunded_total : null }
+  if (!canBePaid(order)) return { is: status === 'refunded' ? 'refunded' : 'cancelled' }
+  const open = payments.findLast(isOpen)
+  return open ? waiting(open, now) : { is: 'unpaid', before: endOf(payments.at(-1) ?? null, now) }
+}
+
+function waiting({ pix, boleto, method, expires_at }: PaymentObject, now: string): State {
+  const left = expires_at === null ? null : Math.floor((Date.parse(expires_at) - Date.parse(now)) / 1000)
+  if (left !== null && left <= 0) return { is: 'ending' }
+  if (pix) return { is: 'pix', pix, secondsLeft: left }
+  if (boleto) return { is: 'boleto', boleto }
+  return { is: method === 'pix' ? 'starting' : 'in_review' }
+}
+
+function endOf(last: PaymentObject | null, now: string): 'expired' | 'cancelled' | 'failed' | null {
+  if (last === null) return null
+  if (last.status !== 'cancelled') return 'failed'
+  const isLate = last.expires_at !== null && Date.parse(last.expires_at) <= Date.parse(now)
+  return isLate || last.provider_status_detail === 'expired' ? 'expired' : 'cancelled'
+}
+
+/** Whether the buyer may ask for a Pix: nothing waits, or what was asked for was not answered, which pressing again is safe for. */
+export const mayAskForPix = ({ is }: State): boolean => is === 'unpaid' || is === 'starting'
