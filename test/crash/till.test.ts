@@ -8,12 +8,12 @@ import { openQueue } from '#demo/till/sale.ts'
 import { createSession } from '#demo/till/session.ts'
 import { createTill, type Tally } from '#demo/till/till.ts'
 import { freePort } from '#postgres/postmaster.ts'
-import { startApi, type TestApi, type TestCompany } from '../../support/api.ts'
-import { useDatabase } from '../../support/database.ts'
-import { type Counter, openCounter } from '../../support/offline-sales.ts'
-import { type Service, startService } from '../../support/process.ts'
-import { programOf } from '../../support/program.ts'
-import { createTestUser, type TestUser } from '../../support/till.ts'
+import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
+import { useDatabase } from '../support/database.ts'
+import { type Counter, openCounter } from '../support/offline-sales.ts'
+import { type Service, startService } from '../support/process.ts'
+import { programOf } from '../support/program.ts'
+import { createTestUser, type TestUser } from '../support/till.ts'
 
 const execute = promisify(execFile)
 const PORTION = 100
