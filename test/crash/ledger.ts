@@ -3,6 +3,7 @@ import { fromThousandths, toThousandths } from '#domain/quantity.ts'
 import type { EventName } from '#events/catalogue.ts'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
 import { parseSubject } from '#ledger/projection.ts'
+import { readNewest } from '#ledger/reading.ts'
 import type { Core } from '#service/core.ts'
 import type { Json } from '../support/api.ts'
 import { type Book, SIDES } from './book.ts'
@@ -44,9 +45,9 @@ export async function expectLedger(core: Core, shop: Shop, book: Book): Promise<
   await expectStock(core, shop, book, moved)
 }
 
-async function factsOf({ store }: Core, { companyId }: Shop): Promise<Facts> {
+async function factsOf(core: Core, { companyId }: Shop): Promise<Facts> {
   const byType = new Map<string, Envelope[]>()
-  for await (const event of store.read(streamOf(companyId), 0)) {
+  for await (const event of readNewest(core, streamOf(companyId), 0)) {
     const events = byType.get(event.type) ?? []
     byType.set(event.type, events)
     events.push(event)
