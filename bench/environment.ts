@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
+import { MASTER_KEY } from '../test/support/master-key.ts'
 import { type Child, ROOT, startChild } from './child.ts'
 import { type BenchDatabase, startDatabase } from './database.ts'
 import { installFloor } from './floor-a/install.ts'
@@ -65,7 +66,7 @@ async function prepare(profile: string | null, stops: (() => Promise<void>)[]): 
     stops.push(() => child.stop())
     return child
   }
-  const env = { DATABASE_URL: database.url, LOG_LEVEL: 'warn', WEBHOOK_ALLOW_PRIVATE: 'true', ...QUOTAS }
+  const env = { DATABASE_URL: database.url, MASTER_KEY, LOG_LEVEL: 'warn', WEBHOOK_ALLOW_PRIVATE: 'true', ...QUOTAS }
   const profiling = profile ? ['--cpu-prof', `--cpu-prof-dir=${profile}`] : []
   const service = await start('dist/src/main.js', env, {
     nodeOptions: ['--enable-source-maps', ...profiling],

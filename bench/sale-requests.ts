@@ -1,4 +1,4 @@
-import type { Shop } from './shop.ts'
+import { CUSTOMERS, type Shop } from './shop.ts'
 
 /** Lines of each sale, all of tracked items. */
 export const LINES = 3
@@ -31,9 +31,8 @@ export function createSaleRequests(shops: readonly Shop[]): () => string {
   return () => {
     count += 1
     const shop = shops[count % shops.length] as Shop
-    const customer_id =
-      count % SALES_OF_A_CUSTOMER === 0 ? shop.customerIds[count % shop.customerIds.length] : undefined
-    const body = JSON.stringify({ ...saleBody(shop, `pedido-${run}-${count}`), customer_id })
+    const customer_external_id = count % SALES_OF_A_CUSTOMER === 0 ? shop.customers[count % CUSTOMERS]?.name : undefined
+    const body = JSON.stringify({ ...saleBody(shop, `pedido-${run}-${count}`), customer_external_id })
     return (
       'POST /api/v1/sales HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: keep-alive\r\nContent-Type: application/json\r\n' +
       `Authorization: Bearer ${shop.key}\r\nIdempotency-Key: venda-${run}-${count}\r\nContent-Length: ${body.length}\r\n\r\n${body}`

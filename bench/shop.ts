@@ -23,7 +23,8 @@ export interface Shop {
   /** Of a till that is logged in. */
   readonly token: string
   readonly cardId: number
-  readonly customerIds: readonly number[]
+  /** Called as their external ids are. */
+  readonly customers: readonly { readonly id: number; readonly name: string }[]
   readonly items: readonly { readonly id: number; readonly name: string; readonly priceCents: number }[]
 }
 
@@ -38,7 +39,7 @@ export const CARD_FEE = '2.50'
 
 export const TIME_ZONE = 'America/Sao_Paulo'
 
-const CUSTOMERS = 20
+export const CUSTOMERS = 20
 const CATEGORIES = 10
 /** Commands of one request, as many as a batch may have. */
 const BATCH = 500
@@ -98,6 +99,7 @@ async function createShop(core: Core, number: number): Promise<Shop> {
   await ensureLedger(core.pool, companyId)
   const name = `Mercado ${number}`
   const { key, prefix, hash } = newKey(randomBytes(32), 'test')
+  const customers = Array.from({ length: CUSTOMERS }, (_, index) => `Cliente ${index + 1}`)
   const products = Array.from({ length: ITEMS }, (_, index) => ({
     name: `Produto ${index + 1}`,
     priceCents: 199 + 37 * index,
@@ -114,7 +116,7 @@ async function createShop(core: Core, number: number): Promise<Shop> {
     invoke(createApiKey, { name: 'bench', scopes: ['sales:read', 'sales:write', 'customers:write'], prefix, hash }),
     invoke(createUser, { name: 'Caixa', email: `caixa${companyId}@bench.example`, role: 'clerk', password_hash: '' }),
     invoke(createPaymentType, { name: 'Cartão', kind: 'card', fee_percentage: CARD_FEE, due_days: 30 }),
-    ...Array.from({ length: CUSTOMERS }, (_, n) => invoke(createCustomer, { name: `Cliente ${n}`, phone: `11 9${n}` })),
+    ...customers.map((name) => invoke(createCustomer, { external_id: name, name, phone: '11988887777' })),
     ...products.map((product, index) =>
       invoke(createItem, {
         type: 'product',
@@ -135,7 +137,7 @@ async function createShop(core: Core, number: number): Promise<Shop> {
     keyHash: hash,
     token,
     cardId: card,
-    customerIds: records.slice(0, CUSTOMERS),
+    customers: customers.map((name, index) => ({ id: records[index] as number, name })),
     items: products.map((product, index) => ({ ...product, id: items[index] as number })),
   }
 }

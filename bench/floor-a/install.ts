@@ -37,6 +37,10 @@ export async function installFloor(databaseUrl: string, shops: readonly Shop[]):
           STOCK,
         ],
       )
+      await client.query(
+        `insert into customers (company_id, id, external_id, name) select $1, id, name, name from unnest($2::bigint[], $3::text[]) as v(id, name)`,
+        [shop.companyId, shop.customers.map(({ id }) => id), shop.customers.map(({ name }) => name)],
+      )
     }
     await client.query('analyze companies, api_keys, ledgers, payment_types, catalog_items')
   })

@@ -1,3 +1,4 @@
+import { ahead } from '#lib/ahead.ts'
 import type { Envelope } from './envelope.ts'
 import type { PersonKeys } from './person-keys.ts'
 import { openData, sealedWith } from './personal-fields.ts'
@@ -25,7 +26,8 @@ export const pickNewest = (reading: Reading, stream: string, revisions: readonly
 
 async function* newest(reading: Reading, stored: AsyncIterable<Envelope>): AsyncGenerator<Envelope> {
   const opener = createOpener(reading)
-  for await (const events of batchesOf(stored)) {
+  // The next events are on their way while keys are looked up, and opened.
+  for await (const events of ahead(batchesOf(stored))) {
     const open = await opener(events)
     for (const event of events) yield reading.model.upcast(open(event))
   }

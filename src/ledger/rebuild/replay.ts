@@ -1,3 +1,4 @@
+import { ahead } from '#lib/ahead.ts'
 import type { Envelope } from '../envelope.ts'
 import { erasuresOf, project, type ReadModel, refsOf } from '../projection.ts'
 import type { BulkTransaction, Transaction } from '../transaction.ts'
@@ -94,26 +95,4 @@ async function* batchesOf(events: AsyncIterable<Envelope>, upToRevision: number)
     batch = []
   }
   if (batch.length > 0) yield batch
-}
-
-/** The same items, of which the next one is fetched while one is worked on. */
-async function* ahead<T>(items: AsyncIterable<T>): AsyncGenerator<T> {
-  const iterator = items[Symbol.asyncIterator]()
-  const fetch = () => {
-    const fetched = iterator.next()
-    // Heard of at its turn, if it comes to that.
-    fetched.catch(() => {})
-    return fetched
-  }
-  let next = fetch()
-  try {
-    for (;;) {
-      const { done, value } = await next
-      if (done) return
-      next = fetch()
-      yield value
-    }
-  } finally {
-    await iterator.return?.()
-  }
 }
