@@ -220,7 +220,7 @@ describe('finance: summary', () => {
         expect(body.data).to.deep.equal(await expectedSummary(company, from, to))
       }
     })
-    await explore(property, 40)
+    await explore(property, 20)
   }).timeout(60_000)
 
   it("knows nothing of another company's records", async () => {

@@ -3,10 +3,10 @@ import fc from 'fast-check'
 import { answerAsOf } from '#api/read-as-of.ts'
 import type { ReadAnswer } from '#api/route.ts'
 import { isRefusal } from '#ledger/command.ts'
+import { bodyOf, usePast } from '../audit/past.ts'
 import type { TestCompany } from '../support/api.ts'
 import { explore } from '../support/random.ts'
 import { invocationOf, type Known, kindOf, type Step, step } from '../support/random-history.ts'
-import { bodyOf, usePast } from './past.ts'
 
 const RUNS = 5
 
