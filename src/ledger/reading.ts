@@ -1,4 +1,4 @@
-import { ahead } from '#lib/ahead.ts'
+import { ahead, inBatches } from '#lib/batches.ts'
 import type { Envelope } from './envelope.ts'
 import type { PersonKeys } from './person-keys.ts'
 import { openData, sealedWith } from './personal-fields.ts'
@@ -24,10 +24,13 @@ export const readNewest = (reading: Reading, stream: string, fromRevision: numbe
 export const pickNewest = (reading: Reading, stream: string, revisions: readonly number[]): AsyncGenerator<Envelope> =>
   newest(reading, reading.store.pick(stream, revisions))
 
+/** Events whose keys are looked up at once. */
+const BATCH_EVENTS = 500
+
 async function* newest(reading: Reading, stored: AsyncIterable<Envelope>): AsyncGenerator<Envelope> {
   const opener = createOpener(reading)
   // The next events are on their way while keys are looked up, and opened.
-  for await (const events of ahead(batchesOf(stored))) {
+  for await (const events of ahead(inBatches(stored, BATCH_EVENTS))) {
     const open = await opener(events)
     for (const event of events) yield reading.model.upcast(open(event))
   }
@@ -101,20 +104,6 @@ function createOpener({ keys, model }: Omit<Reading, 'store'>, mayRead?: MayRead
     if (wanted.size > 0) for (const [id, secret] of await keys.find([...wanted])) secrets.set(id, secret)
     return open
   }
-}
-
-/** Events whose keys are looked up at once. */
-const BATCH_EVENTS = 500
-
-async function* batchesOf(events: AsyncIterable<Envelope>): AsyncGenerator<Envelope[]> {
-  let batch: Envelope[] = []
-  for await (const event of events) {
-    batch.push(event)
-    if (batch.length < BATCH_EVENTS) continue
-    yield batch
-    batch = []
-  }
-  if (batch.length > 0) yield batch
 }
 
 /** Events that one search reads at most, in a store that cannot search by itself. */

@@ -1,4 +1,4 @@
-import { ahead } from '#lib/ahead.ts'
+import { ahead, inBatches } from '#lib/batches.ts'
 import type { Envelope } from '../envelope.ts'
 import { erasuresOf, project, type ReadModel, refsOf } from '../projection.ts'
 import type { BulkTransaction, Transaction } from '../transaction.ts'
@@ -50,7 +50,7 @@ export async function replay(
     for (const erase of erasing) await erase(tx)
     erasing = []
   }
-  for await (const batch of ahead(batchesOf(events, upToRevision))) {
+  for await (const batch of ahead(inBatches(upTo(upToRevision, events), BATCH_EVENTS))) {
     await applyBatch(tx, model, companyId, kept, batch)
     for (const event of batch) if (event.revision > erasesAfter) erasing.push(...erasuresOf(model, companyId, event))
     applied += batch.length
@@ -85,14 +85,9 @@ function weightOf({ data }: Envelope): number {
   return weight
 }
 
-async function* batchesOf(events: AsyncIterable<Envelope>, upToRevision: number): AsyncGenerator<Envelope[]> {
-  let batch: Envelope[] = []
+async function* upTo(revision: number, events: AsyncIterable<Envelope>): AsyncGenerator<Envelope> {
   for await (const event of events) {
-    if (event.revision > upToRevision) break
-    batch.push(event)
-    if (batch.length < BATCH_EVENTS) continue
-    yield batch
-    batch = []
+    if (event.revision > revision) return
+    yield event
   }
-  if (batch.length > 0) yield batch
 }

@@ -1,3 +1,4 @@
+import { inBatches } from '#lib/batches.ts'
 import type { Envelope } from '../envelope.ts'
 import type { EventStore } from '../port.ts'
 import type { Transaction } from '../transaction.ts'
@@ -85,7 +86,7 @@ async function compare(
   let events = 0
   let last: Envelope | null = null
   try {
-    for await (const written of inBatches(target)) {
+    for await (const written of inBatches(target, BATCH)) {
       const originals = await take(expected, written.length)
       const place = await differing(originals, written.slice(0, originals.length), last)
       if (place >= 0) throw new CopyDiffers(stream, events + place)
@@ -106,20 +107,11 @@ async function append(
   { write, before }: Pick<Rewriting, 'write'> & { readonly before: Envelope | null },
 ): Promise<void> {
   let last = before
-  for await (const batch of inBatches(events)) {
+  for await (const batch of inBatches(events, BATCH)) {
     const written = await write(batch, last)
     const commands = written.map((event) => [event])
     await to.append([{ stream, expectedRevision: last?.revision ?? -1, commands }], NO_TRANSACTION)
     last = written.at(-1) ?? last
-  }
-}
-
-async function* inBatches(events: AsyncIterable<Envelope>): AsyncGenerator<Envelope[]> {
-  const iterator = events[Symbol.asyncIterator]()
-  try {
-    for (let batch = await take(iterator, BATCH); batch.length > 0; batch = await take(iterator, BATCH)) yield batch
-  } finally {
-    await iterator.return?.()
   }
 }
 

@@ -11,7 +11,15 @@ import type { Reactor } from '../reactor.ts'
 import { assertCommitted, pipelined, type Transaction, transactionOn } from '../transaction.ts'
 import { createWorkingSet, type WorkingSet } from '../working-set.ts'
 import type { IdAllocator } from './ids.ts'
-import { type Decided, decideRequest, keyRefsOfFound, needsOf, type Request } from './unit-of-work.ts'
+import {
+  type Decided,
+  decideRequest,
+  keyRefsOfFound,
+  type Needing,
+  needing,
+  needsOf,
+  type Request,
+} from './unit-of-work.ts'
 
 export interface AttemptOptions {
   readonly store: EventStore
@@ -50,7 +58,8 @@ export async function attempt(
   const tx = transactionOn(client)
   const lease = await options.ids.lease(idsOf(group))
   try {
-    const ledgers = await begin(options, client, tx, set, group)
+    const needed = group.map(needing)
+    const ledgers = await begin(options, client, tx, set, needed)
     const load = async (companyId: number, refs: Parameters<WorkingSet['want']>[1]) => {
       set.want(companyId, refs)
       await pipelined(client, () => set.load(tx))
@@ -58,8 +67,9 @@ export async function attempt(
     const find = async (companyId: number, { values, ...statement }: Lookup) =>
       (await tx.query(statement, [companyId, ...values])).rows
     const { model, reactors, newId } = options
-    for (const request of group) {
-      set.want(request.companyId, keyRefsOfFound(model, set.of(request.companyId), request))
+    for (const each of needed) {
+      const { companyId } = each.request
+      set.want(companyId, keyRefsOfFound(model, set.of(companyId), each))
     }
     if (set.isWanting()) await pipelined(client, () => set.load(tx))
     const keychain = createKeychain(options.keys.vault, newId)
@@ -101,10 +111,10 @@ export async function begin(
   client: PoolClient,
   tx: Transaction,
   set: WorkingSet,
-  group: readonly Request[],
+  needed: readonly Needing[],
 ): Promise<Map<number, OpenLedger>> {
-  const companyIds = [...new Set(group.map((request) => request.companyId))]
-  for (const request of group) set.want(request.companyId, needsOf(model, request))
+  const companyIds = [...new Set(needed.map(({ request }) => request.companyId))]
+  for (const each of needed) set.want(each.request.companyId, needsOf(model, each))
   const [, locked, time] = await pipelined(client, () => [
     client.query('begin'),
     lock(tx, companyIds),

@@ -7,7 +7,7 @@ import { createWorkingSet } from '../working-set.ts'
 import { type AttemptOptions, begin, finish, reportCommit } from './attempt.ts'
 import { catchUp } from './catch-up.ts'
 import { storeAnswer } from './idempotency.ts'
-import type { Decided, Request } from './unit-of-work.ts'
+import { type Decided, needing, type Request } from './unit-of-work.ts'
 
 /** A request with its attempts whose outcome was unknown. */
 export interface Doubtful extends Request {
@@ -25,7 +25,7 @@ export async function findStored<R extends Doubtful>(
 ): Promise<ReadonlyMap<R, Decided>> {
   const set = createWorkingSet(options.keys.vault)
   const tx = transactionOn(client)
-  const ledgers = await begin(options, client, tx, set, group)
+  const ledgers = await begin(options, client, tx, set, group.map(needing))
   for (const ledger of ledgers.values()) await catchUp(ledger, { ...options, tx, set })
   const stored = await storedIds(options.store, group)
   const found = new Map<R, Decided>()

@@ -77,9 +77,19 @@ export interface Decided {
   readonly privateRows: readonly PrivateRow[]
 }
 
+/** A request with the rows that its commands name. They are asked once: of hundreds of commands that is work. */
+export interface Needing {
+  readonly request: Request
+  readonly needs: readonly AnyRef[]
+}
+
+export const needing = (request: Request): Needing => ({
+  request,
+  needs: request.invocations.flatMap(({ command, input }) => command.needs(input)),
+})
+
 /** Rows to load before `decideRequest`, as far as they are known from the input. */
-export function needsOf(model: ReadModel, request: Request): AnyRef[] {
-  const needs = request.invocations.flatMap(({ command, input }) => command.needs(input))
+export function needsOf(model: ReadModel, { request, needs }: Needing): AnyRef[] {
   return [
     ...model.base,
     ...answerRefs(request.idempotency),
@@ -100,14 +110,12 @@ function keyRefsOf({ persons }: ReadModel, needs: readonly AnyRef[]): AnyRef[] {
 }
 
 /** The keys of those who were asked for by another name and are there. */
-export function keyRefsOfFound({ persons }: ReadModel, rows: Rows, { invocations }: Request): AnyRef[] {
+export function keyRefsOfFound({ persons }: ReadModel, rows: Rows, { needs }: Needing): AnyRef[] {
   const subjects: string[] = []
-  for (const { command, input } of invocations) {
-    for (const ref of command.needs(input)) {
-      const kind = ref.by === 'pk' ? undefined : persons.get(ref.table)
-      const found = kind === undefined ? null : (rows.get(ref) as { readonly id: number } | null)
-      if (found) subjects.push(`${kind}/${found.id}`)
-    }
+  for (const ref of needs) {
+    const kind = ref.by === 'pk' ? undefined : persons.get(ref.table)
+    const found = kind === undefined ? null : (rows.get(ref) as { readonly id: number } | null)
+    if (found) subjects.push(`${kind}/${found.id}`)
   }
   return keysOf(subjects, PARTS)
 }
