@@ -8,7 +8,6 @@ import { inTransaction } from '#ledger/transaction.ts'
 import { createTurns } from '#lib/turns.ts'
 import { parseCheckpoint } from './checkpoint.ts'
 import { generationOf } from './generation.ts'
-import { lockedKeyRing, openKeyRing, type RingPlace } from './key-ring.ts'
 import {
   type CheckpointLog,
   type Kept,
@@ -20,6 +19,7 @@ import {
   type SignedCheckpoint,
   signHead,
 } from './kept-checkpoints.ts'
+import { lockedKeyRing, openKeyRing, type RingPlace } from './key-ring.ts'
 import { appenderFrom, type Hashes, leafHash, rootOf, type TreeHead } from './merkle.ts'
 import { SealAltered } from './seals-kept.ts'
 import { emptyTree, growTree, hashesOf, type Log, ledgerLog, TreeDiffers } from './trees.ts'

@@ -1,8 +1,8 @@
 import type { PoolClient } from 'pg'
 import { mappingFileOf, NoMapping, readMapping } from '#audit/reseal-mapping.ts'
 import type { Anchor } from '#audit/walk.ts'
-import type { KnownRing } from './key-ring.ts'
 import { lastKept, ledgerCheckpoints } from './kept-checkpoints.ts'
+import type { KnownRing } from './key-ring.ts'
 import { appenderFrom, leafHash, type TreeHead } from './merkle.ts'
 import { lastSeal, SealAltered } from './seals-kept.ts'
 

@@ -5,8 +5,15 @@ import { inTransaction } from '#ledger/transaction.ts'
 import { appendLines, eachLine, lastLine } from '#lib/json-lines.ts'
 import { parseCheckpoint, proofText, textOf } from './checkpoint.ts'
 import { type Sealing, signOnce, treeWith } from './checkpoints.ts'
+import {
+  installationCheckpoints,
+  type Kept,
+  type Line,
+  lastKept,
+  readCheckpoint,
+  type SignedCheckpoint,
+} from './kept-checkpoints.ts'
 import { type KeyRing, openKeyRing, verifierKeysOf } from './key-ring.ts'
-import { installationCheckpoints, type Kept, lastKept, type Line, readCheckpoint, type SignedCheckpoint } from './kept-checkpoints.ts'
 import { appenderFrom, leafHash, type TreeHead } from './merkle.ts'
 import { openNote } from './note.ts'
 import { proveInclusion } from './prove.ts'
@@ -103,7 +110,8 @@ function entryOf(line: unknown, file: string): Entry | null {
 }
 
 function assertSame({ index, text }: Entry, other: Pick<Entry, 'text'> | undefined): void {
-  if (other?.text !== text) throw new SealAltered(`entry ${index} of the installation log is not the same in file and database`)
+  if (other?.text !== text)
+    throw new SealAltered(`entry ${index} of the installation log is not the same in file and database`)
 }
 
 const insertEntries = (client: Client, entries: readonly Entry[]) =>
@@ -165,7 +173,8 @@ async function assertSigned(client: Client, ring: KeyRing, entries: readonly Ent
   )
   const signed = new Set(rows.map(({ note }) => textIfSigned(ring, note)))
   for (const { index, text } of entries)
-    if (!signed.has(text)) throw new SealAltered(`entry ${index} of the installation log is no checkpoint that was signed`)
+    if (!signed.has(text))
+      throw new SealAltered(`entry ${index} of the installation log is no checkpoint that was signed`)
 }
 
 function textIfSigned(ring: KeyRing, note: string): string | null {
@@ -189,7 +198,7 @@ export interface Place {
   readonly index: number
   /** Of the installation log. */
   readonly checkpoint: SignedCheckpoint
-  /** tlog-proof, with the cosignatures of witnesses that are there. */
+  /** tlog-proof. */
   readonly proof: string
 }
 
@@ -205,16 +214,6 @@ export async function placeOf(pool: Pool, companyId: number): Promise<Place | nu
   if (!checkpoint || !entry || parseCheckpoint(entry.text) === null) return null
   const leaf = leafHash(Buffer.from(entry.text))
   const { hashes } = await proveInclusion(pool, INSTALLATION, leaf, { index: entry.index, size: checkpoint.size })
-  const note = `${checkpoint.note}${await cosignatures(pool, checkpoint.size)}`
-  const proof = proofText({ index: entry.index, hashes, checkpoint: note })
+  const proof = proofText({ index: entry.index, hashes, checkpoint: checkpoint.note })
   return { entry: entry.text, size: entry.size, index: entry.index, checkpoint, proof }
-}
-
-/** Lines of witnesses for a checkpoint. */
-async function cosignatures(client: Client, size: number): Promise<string> {
-  const { rows } = await client.query<{ token: Buffer }>(
-    `select token from ops.checkpoint_tokens where size = $1 and kind = 'cosignature' order by source`,
-    [size],
-  )
-  return rows.map(({ token }) => `${token.toString().trimEnd()}\n`).join('')
 }

@@ -58,10 +58,7 @@ export function ledgerCheckpoints(
   }
 }
 
-export function installationCheckpoints(
-  { installationId }: KnownRing,
-  directory: string,
-): CheckpointLog {
+export function installationCheckpoints({ installationId }: KnownRing, directory: string): CheckpointLog {
   return {
     origin: originOf(installationId, null),
     formerOrigins: [],

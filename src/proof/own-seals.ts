@@ -1,8 +1,8 @@
 import type { Anchor } from '#audit/walk.ts'
 import type { Sealing } from './checkpoints.ts'
 import { generationOf } from './generation.ts'
-import type { KnownRing } from './key-ring.ts'
 import { lastKept, ledgerCheckpoints } from './kept-checkpoints.ts'
+import type { KnownRing } from './key-ring.ts'
 import type { TreeHead } from './merkle.ts'
 
 /** What a ledger has to go through. */

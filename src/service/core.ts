@@ -33,11 +33,11 @@ import { migrate } from '#postgres/migrate.ts'
 import { createPool } from '#postgres/pool.ts'
 import { type PoolOf, sharePool } from '#postgres/shared-pool.ts'
 import { keysEnd } from '#privacy/reactor.ts'
+import { ID_COLUMNS, readModel } from '#projections/index.ts'
+import { withPaymentLinks } from '#projections/payment-links.ts'
 import type { Sealing } from '#proof/checkpoints.ts'
 import { createProof, type Proof } from '#proof/proof.ts'
 import { sealDirectoryOf } from '#proof/seals-kept.ts'
-import { ID_COLUMNS, readModel } from '#projections/index.ts'
-import { withPaymentLinks } from '#projections/payment-links.ts'
 import { createDeliveryNotifier, type DeliveryNotifier } from '#webhooks/notifier.ts'
 import { outbox } from '#webhooks/outbox.ts'
 import { createWiping } from '#wiping/reactor.ts'
@@ -331,7 +331,7 @@ async function withRebuild<T>(
   }
 }
 
-type ResealingApart = Pick<Resealing, 'target' | 'key' | 'directory' | 'now' | 'onStream'>
+type ResealingApart = Pick<Resealing, 'target' | 'key' | 'directory' | 'now' | 'sealed' | 'onStream'>
 
 interface ResealingAll extends ResealingApart {
   readonly store: EventStore
