@@ -35,6 +35,8 @@ import { type PoolOf, sharePool } from '#postgres/shared-pool.ts'
 import { keysEnd } from '#privacy/reactor.ts'
 import { ID_COLUMNS, readModel } from '#projections/index.ts'
 import { withPaymentLinks } from '#projections/payment-links.ts'
+import { createProver, type Prover } from '#proof/prover.ts'
+import { watchRoots } from '#proof/root-watch.ts'
 import { createDeliveryNotifier, type DeliveryNotifier } from '#webhooks/notifier.ts'
 import { outbox } from '#webhooks/outbox.ts'
 import { createWiping } from '#wiping/reactor.ts'
@@ -57,6 +59,8 @@ export interface Core {
   readonly shared: Readonly<Record<string, SharedFigures>>
   /** Verifies ledgers, a few at a time. */
   readonly verifier: Verifier
+  /** Proves what ledgers hold, and that they only grew. */
+  readonly prover: Prover
   /** For answers as of a moment of the past. */
   readonly asOf: AsOfBounds
   /** Seals and opens secrets. */
@@ -173,7 +177,9 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const following = isOutside(store) ? { ...writing, store } : null
   const preparation = following && prepare(following, ID_COLUMNS, () => assertResealed(pool, store))
   await preparation?.tried
-  const verifier = createVerifier({ pool, store }, Date.now)
+  const clock = Date.now
+  const verifier = createVerifier({ pool, store }, { clock, watchOf: async () => watchRoots([]) })
+  const prover = createProver({ pool, store, newestOf: async () => null, clock })
   const asOfTurns = createTurns(AS_OF)
   return {
     pool,
@@ -182,8 +188,15 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     model,
     writer: preparation ? guarded(writer, preparation) : writer,
     pools: { queries: pool, writer: writing.pool },
-    shared: { commands: writer.waiting, queries, verifications: verifier.waiting, as_of: asOfTurns },
+    shared: {
+      commands: writer.waiting,
+      queries,
+      verifications: verifier.waiting,
+      proofs: prover.waiting,
+      as_of: asOfTurns,
+    },
     verifier,
+    prover,
     asOf: { turns: asOfTurns, timeoutMs: options.asOfTimeoutMs ?? AS_OF_TIMEOUT_MS },
     vault,
     keys,
