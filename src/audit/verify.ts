@@ -93,33 +93,39 @@ export interface Verified {
   readonly root: string | null
 }
 
-/** Holds a ledger against what was signed of it, and tells the root of its tree (base64). */
+/** Looks on, and tells the root of the tree of what it has seen (base64). */
 export interface SealedWatch extends Watch {
   root(): string
+}
+
+/** What was sealed of a ledger, which it has to go through. */
+export interface Sealed {
+  readonly anchors: readonly Anchor[]
+  readonly watch: SealedWatch
 }
 
 export interface VerifierOptions {
   /** In milliseconds. */
   readonly clock: () => number
   /** For a verification that begins at the first event. */
-  readonly watchOf: (companyId: number) => Promise<SealedWatch>
+  readonly sealedOf: (companyId: number) => Promise<Sealed>
 }
 
 export function createVerifier(
   ledgers: Ledgers,
-  { clock, watchOf }: VerifierOptions,
+  { clock, sealedOf }: VerifierOptions,
 ): Verifier & { readonly waiting: SharedFigures } {
   const turns = createTurns(LIMITS)
   const running = new Map<number, { readonly after: Anchor | null; readonly result: Promise<Verified> }>()
 
   async function run(companyId: number, after: Anchor | null): Promise<Verified> {
     const head = await headOf(ledgers.pool, companyId)
-    const watch = after === null ? await watchOf(companyId) : null
+    const sealed = after === null ? await sealedOf(companyId) : null
     const deadline = clock() + LONGEST_MS
     const isEnough = () => clock() >= deadline
-    const options = { ...(after && { after }), ...(watch && { watch }), isEnough }
+    const options = { ...(after && { after }), ...sealed, isEnough }
     const verification = await verifyLedger(ledgers, companyId, options)
-    return { verification, head: head.revision, root: verification.valid && watch ? watch.root() : null }
+    return { verification, head: head.revision, root: verification.valid && sealed ? sealed.watch.root() : null }
   }
 
   return {

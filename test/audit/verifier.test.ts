@@ -6,12 +6,12 @@ import { createPostgresStore } from '#ledger/stores/postgres.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { createPool } from '#postgres/pool.ts'
 import { appenderFrom, leafHash } from '#proof/merkle.ts'
-import { watchRoots } from '#proof/root-watch.ts'
+import { throughRoots } from '#proof/roots-watch.ts'
 import { useDatabase } from '../support/database.ts'
 import { until } from '../support/wait.ts'
 import { eventsOf, writeLedger } from './tampering.ts'
 
-const watchOf = async () => watchRoots([])
+const sealedOf = async () => ({ anchors: [], watch: throughRoots([]) })
 
 describe('verification for callers', () => {
   const database = useDatabase()
@@ -46,7 +46,7 @@ describe('verification for callers', () => {
     const companyId = await writeLedger(pool, 5)
     const [first] = await eventsOf(pool, companyId)
     const { store: waiting, started, open } = gated()
-    const verifier = createVerifier({ pool, store: waiting }, { clock: Date.now, watchOf })
+    const verifier = createVerifier({ pool, store: waiting }, { clock: Date.now, sealedOf })
     const both = [verifier.verify(companyId, null), verifier.verify(companyId, null)]
     const refused = await verifier.verify(companyId, first ?? null).catch((error: unknown) => error)
     expect(refused).to.be.instanceOf(Unavailable)
@@ -63,7 +63,7 @@ describe('verification for callers', () => {
   it('lets only a few ledgers be verified at a time [FEED-4]', async () => {
     const companies = [await writeLedger(pool, 1), await writeLedger(pool, 1), await writeLedger(pool, 1)]
     const { store: waiting, started, open } = gated()
-    const verifier = createVerifier({ pool, store: waiting }, { clock: Date.now, watchOf })
+    const verifier = createVerifier({ pool, store: waiting }, { clock: Date.now, sealedOf })
     const results = companies.map((companyId) => verifier.verify(companyId, null))
     await until(() => started.length === 2)
     open()
@@ -79,7 +79,7 @@ describe('verification for callers', () => {
       now += 4_000
       return now
     }
-    const verifier = createVerifier({ pool, store }, { clock, watchOf })
+    const verifier = createVerifier({ pool, store }, { clock, sealedOf })
     const first = await verifier.verify(companyId, null)
     expect(first.head).to.equal(9)
     expect(first.verification).to.include({ valid: true, checked: 3, revision: 2 })
@@ -101,8 +101,11 @@ describe('verification for callers', () => {
       return { size: tree.size, root: tree.root() }
     })
     const [root, other] = [tree.root(), leafHash(tree.root())]
-    const verifyWith = (...signed: Parameters<typeof watchRoots>[0][number][]) =>
-      createVerifier({ pool, store }, { clock: Date.now, watchOf: async () => watchRoots(signed) })
+    const verifyWith = (...signed: Parameters<typeof throughRoots>[0][number][]) =>
+      createVerifier(
+        { pool, store },
+        { clock: Date.now, sealedOf: async () => ({ anchors: [], watch: throughRoots(signed) }) },
+      )
     const verified = await verifyWith(...heads).verify(companyId, null)
     expect(verified).to.deep.include({ root: root.toString('base64'), head: 8 })
     expect(verified.verification.valid).to.equal(true)

@@ -2,7 +2,7 @@ import type { SealedWatch } from '#audit/verify.ts'
 import { appenderFrom, leafHash, type TreeHead } from './merkle.ts'
 
 /** Has a ledger, walked from its first event, go through trees of some sizes and roots, and be as long (PROOF-6). */
-export function watchRoots(heads: readonly TreeHead[]): SealedWatch {
+export function throughRoots(heads: readonly TreeHead[]): SealedWatch {
   const appender = appenderFrom()
   const bySize = new Map<number, Buffer[]>()
   for (const { size, root } of heads) bySize.set(size, [...(bySize.get(size) ?? []), root])
@@ -14,5 +14,21 @@ export function watchRoots(heads: readonly TreeHead[]): SealedWatch {
       return isOther ? 'other_root' : null
     },
     root: () => appender.root().toString('base64'),
+  }
+}
+
+/** Tells the roots that a ledger's tree had at some sizes, once it has seen the hashes of its events (hex) in order. */
+export function readRootsOf(heads: readonly Pick<TreeHead, 'size'>[]) {
+  const wanted = new Set(heads.map(({ size }) => size))
+  const longest = Math.max(0, ...wanted)
+  const roots = new Map<number, Buffer>()
+  const appender = appenderFrom()
+  return {
+    see(hash: string): void {
+      if (appender.size >= longest) return
+      appender.append(leafHash(Buffer.from(hash, 'hex')))
+      if (wanted.has(appender.size)) roots.set(appender.size, appender.root())
+    },
+    at: (size: number): Buffer | undefined => roots.get(size),
   }
 }
