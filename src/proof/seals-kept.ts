@@ -20,6 +20,9 @@ export class SealAltered extends Error {
   override readonly name = 'SealAltered'
 }
 
+/** What would vouch for a ledger is not in this folder: nothing is sealed for the first time without it. */
+export class SealMissing extends SealAltered {}
+
 /** The company's last seal of 0.1, by the key that it names; null when it has none. @throws SealAltered */
 export async function lastSeal(directory: string, companyId: number): Promise<Seal | null> {
   const line = await lastLine(join(directory, `company-${companyId}.jsonl`)).catch(orNothing)
