@@ -1,4 +1,4 @@
-import type { SignedCheckpoint } from '../checkpoints.ts'
+import type { SignedCheckpoint } from '../kept-checkpoints.ts'
 
 /** `cosignature`: a line of a signed note; `time_stamp`: a TimeStampResp as DER; `copy`: the name that the checkpoint was put under. */
 export type TokenKind = 'cosignature' | 'time_stamp' | 'copy'

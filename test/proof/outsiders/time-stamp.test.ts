@@ -70,7 +70,7 @@ describe('time stamps', () => {
 
   it('are asked for with a nonce, the certificate and the SHA-256 of the text [PROOF-63]', async () => {
     const query = join(folder, 'q.tsq')
-    let asked = Buffer.alloc(0)
+    let asked: Buffer = Buffer.alloc(0)
     outside.answers((_request, body, response) => {
       asked = body
       response.writeHead(500).end()
