@@ -18,7 +18,7 @@ import { appenderFrom, leafHash, type TreeHead } from './merkle.ts'
 import { openNote } from './note.ts'
 import { cosigned } from './outsiders/tokens.ts'
 import { proveInclusion } from './prove.ts'
-import { SealAltered } from './seals-kept.ts'
+import { orNothing, SealAltered } from './seals-kept.ts'
 import { growTree, type Log } from './trees.ts'
 
 type Client = Pick<PoolClient, 'query'>
@@ -83,7 +83,7 @@ export async function addEntries(sealing: Sealing, made: ReadonlyMap<number, Sig
 
 /** Gives file and table what only the other one has, and tells the next index. @throws SealAltered when they differ. */
 async function evenEntries(client: Client, file: string): Promise<number> {
-  const inFile = entryOf(await lastLine(file), file)
+  const inFile = entryOf(await lastLine(file).catch(orNothing), file)
   const { rows } = await client.query<Entry>(
     'select index, company_id, size, text from ops.installation_entries order by index desc limit 1',
   )
