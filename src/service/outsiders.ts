@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type Asking, askOutsiders } from '#proof/outsiders/asking.ts'
 import { createOutsiders } from '#proof/outsiders/configured.ts'
-import { type OutsiderState, outsiderStates } from '#proof/outsiders/states.ts'
+import type { OutsiderState } from '#proof/outsiders/states.ts'
 import type { Shared } from './role.ts'
 
 const NONCE_BYTES = 16
@@ -18,7 +18,7 @@ export function startOutsiders({
   const outsiders = createOutsiders(config, { pool, newNonce: () => randomBytes(NONCE_BYTES) })
   if (!sealing || outsiders.length === 0) return { now: () => {}, stop: async () => {} }
   const figures = (figureOf: (state: OutsiderState) => number | null) => async () => {
-    const states = (await outsiderStates(pool, outsiders)).map((state) => [state.source, figureOf(state)] as const)
+    const states = (await core.proof.outsiders()).map((state) => [state.source, figureOf(state)] as const)
     return new Map(states.filter((each): each is readonly [string, number] => each[1] !== null))
   }
   const gauge = (name: string, help: string, figureOf: (state: OutsiderState) => number | null) =>

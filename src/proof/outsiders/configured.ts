@@ -38,6 +38,20 @@ export function createOutsiders(config: OutsiderSettings, { pool, newNonce }: Ou
   ]
 }
 
+/** Who they are, for whoever only looks at what they gave. */
+export function namedOutsiders(config: OutsiderSettings): Pick<Outsider, 'source' | 'kind'>[] {
+  const { SEAL_TSA_URL, SEAL_PUSH_URL, SEAL_PUSH_FOLDER } = config
+  const copies = [SEAL_PUSH_URL, SEAL_PUSH_FOLDER]
+  return [
+    ...(parseWitnesses(config.WITNESS_URLS) ?? []).map(({ key }) => ({
+      source: key.name,
+      kind: 'cosignature' as const,
+    })),
+    ...(SEAL_TSA_URL === undefined ? [] : [{ source: SEAL_TSA_URL, kind: 'time_stamp' as const }]),
+    ...copies.flatMap((source) => (source === undefined ? [] : [{ source, kind: 'copy' as const }])),
+  ]
+}
+
 function trustedOf({ SEAL_TSA_CA_FILE: path }: OutsiderSettings): string | null {
   if (path === undefined) return null
   try {

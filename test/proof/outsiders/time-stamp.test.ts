@@ -12,7 +12,7 @@ import { createAuthority, verifyStamp } from '#proof/outsiders/time-stamp.ts'
 import { createLog, never, useOutside } from './log.ts'
 
 /** So many bytes of a stamp are changed, one at a time, all over it. */
-const BYTES = 40
+const BYTES = 12
 const opensslIsThere = spawnSync('openssl', ['version']).status === 0
 
 describe('time stamps', () => {
