@@ -10,8 +10,9 @@ const DEFAULT_PORT = '4002'
 export const verbs: Verbs<'time-stamp-authority'> = {
   'time-stamp-authority': {
     async run({ config }, { port = DEFAULT_PORT, folder }) {
+      const listening = portOf(port)
       const authority = await openAuthority({ folder: folder ?? join(config.DATA_DIR, 'time-stamp-authority') })
-      const running = await serveAuthority(authority, portOf(port))
+      const running = await serveAuthority(authority, listening)
       process.stdout.write(`SEAL_TSA_URL=${running.url}\nSEAL_TSA_CA_FILE=${authority.caFile}\n`)
       await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
       await running.close()

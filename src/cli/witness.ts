@@ -11,17 +11,21 @@ import { portOf, Refused, type Verbs } from './verb.ts'
 const DEFAULT_PORT = '4001'
 const DEFAULT_NAME = 'witness.tillbook.example/demo'
 
+const NAME = /^[^\s+]+$/u
+
 const Keys = z.object({ keys: z.array(z.object({ log_vkey: z.string() })) })
 
 /** Runs until it is told to stop. */
 export const verbs: Verbs<'witness'> = {
   witness: {
     async run({ config }, { log, url = config.PUBLIC_URL, port = DEFAULT_PORT, name = DEFAULT_NAME, file }) {
+      const listening = portOf(port)
       const path = file ?? join(config.DATA_DIR, 'witness.json')
       const logs = keysOf(log === undefined ? await vkeysOf(url) : log.split('\n'))
       await mkdir(dirname(path), { recursive: true })
+      if (!NAME.test(name)) throw new Refused(invalid('name', 'não pode ter espaços nem o sinal de mais'))
       const witness = await openWitness({ file: path, name, logs, now: () => new Date() })
-      const running = await serveWitness(witness, portOf(port))
+      const running = await serveWitness(witness, listening)
       process.stdout.write(`${[...new Set(logs.map((key) => key.name))].map((each) => `cosigns ${each}\n`).join('')}`)
       process.stdout.write(`WITNESS_URLS="${running.url} ${vkeyOf(witness.key)}"\n`)
       await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])

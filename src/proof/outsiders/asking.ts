@@ -106,8 +106,8 @@ async function nextMissing({ pool }: Sealing, { source, takesEach }: Outsider): 
     `select c.note, c.made_at, t.last
      from (select coalesce(max(size), 0) as last from ops.checkpoint_tokens where source = $1) t
      cross join lateral (select note, made_at from ops.installation_checkpoints where size > t.last
-       order by case when $2 then size else -size end limit 1) c`,
-    [source, takesEach],
+       order by size ${takesEach ? 'asc' : 'desc'} limit 1) c`,
+    [source],
   )
   const [row] = rows
   return row ? { last: row.last, line: { note: row.note, made_at: row.made_at } } : null
