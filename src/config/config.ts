@@ -222,7 +222,7 @@ const settings = z.object({
   /** Hours after which ledgers that have moved are sealed, to files in DATA_DIR; by default only when somebody asks. */
   SEAL_EVERY_HOURS: decimal(0.001, 168).optional(),
   /** Witnesses that cosign checkpoints of the installation log, each with the key that its cosignatures are verified with. */
-  WITNESS_URLS: witnesses.default([]),
+  WITNESS_URLS: witnesses.optional(),
   /** A time-stamp authority (RFC 3161) for these checkpoints. */
   SEAL_TSA_URL: outsiderUrl.optional(),
   /** Certificates (PEM) that the authority's has to come from; without it any that signed rightly is taken. */

@@ -23,7 +23,7 @@ interface OutsiderOptions {
 /** Everybody whom the settings name, in their order. @throws WrongSetting */
 export function createOutsiders(config: OutsiderSettings, { pool, newNonce }: OutsiderOptions): Outsider[] {
   const { SEAL_TSA_URL, SEAL_PUSH_URL, SEAL_PUSH_TOKEN, SEAL_PUSH_FOLDER } = config
-  const witnesses = parseWitnesses(config.WITNESS_URLS)
+  const witnesses = parseWitnesses(config.WITNESS_URLS ?? [])
   if (!witnesses)
     throw new WrongSetting('WITNESS_URLS has a key that is none, whose id is not its own, or whose name is there twice')
   return [
@@ -43,7 +43,7 @@ export function namedOutsiders(config: OutsiderSettings): Pick<Outsider, 'source
   const { SEAL_TSA_URL, SEAL_PUSH_URL, SEAL_PUSH_FOLDER } = config
   const copies = [SEAL_PUSH_URL, SEAL_PUSH_FOLDER]
   return [
-    ...(parseWitnesses(config.WITNESS_URLS) ?? []).map(({ key }) => ({
+    ...(parseWitnesses(config.WITNESS_URLS ?? []) ?? []).map(({ key }) => ({
       source: key.name,
       kind: 'cosignature' as const,
     })),
