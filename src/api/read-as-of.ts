@@ -9,13 +9,14 @@ import { describeQuery } from '#http/query-values.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { V1_ROUTES } from './api-v1.ts'
 import type { ReadAnswer, ReadRoute } from './route.ts'
+import { proofRoutes } from './v1/proofs.ts'
 
 const READS = V1_ROUTES.filter((route): route is ReadRoute => 'read' in route).sort((a, b) =>
   placeOf(a.path) < placeOf(b.path) ? -1 : 1,
 )
 
-/** What is not of the ledger: who calls now, and the verification, which walks the ledger as it is stored now. */
-const OF_NOW = ['/me', '/events/verify']
+/** What is not of the ledger: who calls now, verification, which walks the ledger as it is stored now, and proofs of it. */
+const OF_NOW = ['/me', '/events/verify', ...proofRoutes.map(({ path }) => path)]
 
 const NOT_OF_THE_LEDGER =
   'depende do que não está no livro (saúde e entregas de webhooks, registro de notificações, a própria chave): do passado não há resposta'
@@ -87,6 +88,7 @@ async function answerTo(
     keys: proofOfNow,
     outsiders: proofOfNow,
   }
+  const prover = { inclusion: proofOfNow, consistency: proofOfNow }
   const secretsOfNow = () => {
     throw new Error('secrets are what they are now')
   }
@@ -100,6 +102,7 @@ async function answerTo(
         keys,
         verifier,
         proof,
+        prover,
         limits,
         provider,
         paymentLinks,
