@@ -157,7 +157,7 @@ describe('asking outsiders', () => {
     expect(parseProof((await placeOf(pool, 1))?.proof ?? '')?.checkpoint).to.equal(later.note)
   })
 
-  it('goes on with all others while one is away, shows what is missing and makes up for it [PROOF-67][PROOF-68]', async () => {
+  it('goes on with all others while one is away, shows what is missing and makes up for it [PROOF-67, PROOF-68]', async () => {
     const [away, place] = [createFake('https://tsa.example'), createFake('/far', 'copy')]
     const failing = async () => {
       throw new OutsiderFailed('unreachable', 'no answer: it is away')
@@ -201,7 +201,7 @@ describe('asking outsiders', () => {
     ).to.equal(true)
   })
 
-  it('proves to a witness what has come since, also when the kept tree was changed [PROOF-61][PROOF-67]', async () => {
+  it('proves to a witness what has come since, also when the kept tree was changed [PROOF-61, PROOF-67]', async () => {
     const [one] = configured()
     const first = await seal()
     start([one as Outsider])
