@@ -6,9 +6,8 @@ import { hasFormerLedgers, indexNextLedgers, openNextLedgers, switchLedgers } fr
 import { OtherVersion } from '#lib/other-version.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { draftMapping, mappingFileOf } from './reseal-mapping.ts'
-import type { SealKey } from './seal.ts'
-import { NotWhole } from './sealing.ts'
-import { storedEvents } from './verify.ts'
+import type { SigningKey } from './signing-key.ts'
+import { NotWhole, storedEvents } from './verify.ts'
 import { type Anchor, parseStored, type Verification, walk } from './walk.ts'
 
 /** How data about people are sealed in events of one ledger, and opened; what is sealed already stays as it is. */
@@ -27,7 +26,7 @@ export interface Resealing {
   readonly target: OutsideStore | null
   readonly cipher: Cipher
   /** What mappings are signed with, and where they are kept. */
-  readonly key: SealKey
+  readonly key: SigningKey
   readonly directory: string
   /** UTC. */
   readonly now: () => string

@@ -12,8 +12,20 @@ export interface Ledgers {
   readonly store: EventStore
 }
 
-export interface VerifyOptions extends Pick<Walk, 'after' | 'isEnough'> {
+export interface VerifyOptions extends Pick<Walk, 'after' | 'isEnough' | 'watch'> {
   readonly anchors?: readonly Anchor[]
+}
+
+/** A ledger that is not what it was is not sealed: a signature would make the forgery the truth. */
+export class NotWhole extends Error {
+  override readonly name = 'NotWhole'
+  constructor(
+    readonly companyId: number,
+    readonly verification: Verification,
+  ) {
+    const { revision, reason } = verification.first_error ?? {}
+    super(`the ledger of company ${companyId} is not whole: ${reason} at revision ${revision}`)
+  }
 }
 
 /**
@@ -23,7 +35,7 @@ export interface VerifyOptions extends Pick<Walk, 'after' | 'isEnough'> {
 export async function verifyLedger(
   { pool, store }: Ledgers,
   companyId: number,
-  { after, anchors = [], isEnough }: VerifyOptions = {},
+  { after, anchors = [], isEnough, watch }: VerifyOptions = {},
 ): Promise<Verification> {
   const stream = streamOf(companyId)
   const head = await headOf(pool, companyId)
@@ -32,6 +44,7 @@ export async function verifyLedger(
     anchors: [...anchors, head],
     ...(after && { after }),
     ...(isEnough && { isEnough }),
+    ...(watch && { watch }),
   })
   // A store outside of Postgres may hold what was not applied yet.
   if (!found.valid || !store.transactional) return found

@@ -11,13 +11,18 @@ const CHECKPOINT_FILE = /^company-([1-9]\d*)\.checkpoints$/
 export const checkpointFileOf = (directory: string, companyId: number | null): string =>
   join(directory, `${companyId === null ? 'installation' : `company-${companyId}`}.checkpoints`)
 
-/** The company's last seal of 0.1, verified with the key that it names; null when it has none. @throws Error when it is forged. */
+/** What was sealed last is not what a known key has signed, or is not there: nothing is built upon it (PROOF-24). */
+export class SealAltered extends Error {
+  override readonly name = 'SealAltered'
+}
+
+/** The company's last seal of 0.1, by the key that it names; null when it has none. @throws SealAltered */
 export async function lastSeal(directory: string, companyId: number): Promise<Seal | null> {
   const line = await lastLine(join(directory, `company-${companyId}.jsonl`))
   if (line === null) return null
   const seal = Seal.safeParse(line)
   if (seal.success && seal.data.company_id === companyId && isGenuine(seal.data, seal.data.public_key)) return seal.data
-  throw new Error(`the last seal of company ${companyId} is none, or was altered`)
+  throw new SealAltered(`the last seal of company ${companyId} is none, or was altered`)
 }
 
 /** Companies of which the folder has seals or checkpoints. */

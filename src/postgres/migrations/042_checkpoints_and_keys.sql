@@ -14,12 +14,13 @@ create table ops.seal_keys (
 -- Signed checkpoints of ledgers, each of which the next one goes through.
 create table ops.ledger_checkpoints (
   company_id bigint not null,
-  origin text not null,
+  -- A ledger that was written anew is another log (src/proof/generation.ts).
+  generation smallint not null,
   size bigint not null,
   root bytea not null,
   note text not null,
   made_at timestamptz not null,
-  primary key (company_id, origin, size)
+  primary key (company_id, generation, size)
 );
 
 -- The installation log: texts of ledgers' checkpoints.

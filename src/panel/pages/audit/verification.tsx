@@ -15,6 +15,7 @@ const FAULTS: Readonly<Record<Fault, string>> = {
   time_goes_back: 'O evento é mais antigo do que o anterior.',
   columns_differ: 'O que o banco guarda ao lado do evento não confere com ele.',
   other_hash: 'O hash não é o que já se conhecia para esta revisão.',
+  other_root: 'Até esta revisão o livro não é o que foi selado.',
   truncated: 'O fim do livro foi cortado.',
   beyond_head: 'Há eventos depois do último que o serviço registrou.',
 }
