@@ -14,8 +14,8 @@ const READS = V1_ROUTES.filter((route): route is ReadRoute => 'read' in route).s
   placeOf(a.path) < placeOf(b.path) ? -1 : 1,
 )
 
-/** What is not of the ledger: who calls now, and the verification, which walks the ledger as it is stored now. */
-const OF_NOW = ['/me', '/events/verify']
+/** What is not of the ledger: who calls now, the verification, which walks the ledger as it is stored now, and what is signed now. */
+const OF_NOW = ['/me', '/events/verify', '/sales/:id/receipt']
 
 const NOT_OF_THE_LEDGER =
   'depende do que não está no livro (saúde e entregas de webhooks, registro de notificações, a própria chave): do passado não há resposta'
@@ -79,6 +79,7 @@ async function answerTo(
   const askNobody = () => Promise.reject(new Error('the provider tells what is offered now'))
   const provider = { getPaymentMethods: askNobody, getCardOptions: askNobody }
   const verifier = { verify: () => Promise.reject(new Error('the ledger is verified as it is stored now')) }
+  const receiptOf = () => Promise.reject(new Error('receipts are signed now'))
   const secretsOfNow = () => {
     throw new Error('secrets are what they are now')
   }
@@ -91,6 +92,7 @@ async function answerTo(
         store,
         keys,
         verifier,
+        receiptOf,
         limits,
         provider,
         paymentLinks,
