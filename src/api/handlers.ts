@@ -19,8 +19,8 @@ import { operate } from '#ledger/write/operation.ts'
 import { runCommands } from '#ledger/write/run.ts'
 import type { Answer, Request as LedgerRequest } from '#ledger/write/unit-of-work.ts'
 import type { Payments } from '#payments/pay-order.ts'
-import type { ReceiptOf } from '#proof/receipts.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
+import type { Proof } from '#proof/proof.ts'
 import type { DeliveryNotifier } from '#webhooks/notifier.ts'
 import { actingOf, admissionOf, CHALLENGE, callerOf } from './authenticate.ts'
 import { type BatchInput, batchOf, batchReply, readBatch } from './batch.ts'
@@ -46,7 +46,7 @@ export interface RouteContext extends Payments, InputDependencies {
   readonly store: EventStore
   readonly keys: PersonKeys
   readonly verifier: Verifier
-  readonly receiptOf: ReceiptOf
+  readonly proof: Proof
   readonly limits: QuotaLimits
   readonly paymentLinks: PaymentLinks
   /** Of this installation: what hashes of requests are keyed with. */
@@ -98,12 +98,12 @@ async function answerRead(
     return
   }
   const query = parseQuery(route.query ?? NO_QUERY, request.query)
-  const { poolOf, vault, store, keys, verifier, receiptOf, limits, provider, paymentLinks } = context
+  const { poolOf, vault, store, keys, verifier, proof, limits, provider, paymentLinks } = context
   const caller = callerOf(response)
   const pool = poolOf(caller.companyId)
   const params = request.params as Params
-  const read = { pool, vault, store, keys, verifier, receiptOf, limits, provider, paymentLinks, caller, params, query }
-  const answer = await route.read(read)
+  const reading = { pool, vault, store, keys, verifier, proof, limits, provider, paymentLinks, caller, params, query }
+  const answer = await route.read(reading)
   if (!answer) throw new Problem('not_found')
   if (answer.revision !== undefined) response.setHeader('X-Ledger-Revision', answer.revision)
   const sent = await sendRepresentation(response, representationOf(Buffer.from(answer.body)), context.compress)

@@ -79,7 +79,8 @@ async function answerTo(
   const askNobody = () => Promise.reject(new Error('the provider tells what is offered now'))
   const provider = { getPaymentMethods: askNobody, getCardOptions: askNobody }
   const verifier = { verify: () => Promise.reject(new Error('the ledger is verified as it is stored now')) }
-  const receiptOf = () => Promise.reject(new Error('receipts are signed now'))
+  const proofOfNow = () => Promise.reject(new Error('the ledger is proved as it is sealed now'))
+  const proof = { checkpointOf: proofOfNow, newest: proofOfNow, placeOf: proofOfNow, keys: proofOfNow }
   const secretsOfNow = () => {
     throw new Error('secrets are what they are now')
   }
@@ -92,7 +93,7 @@ async function answerTo(
         store,
         keys,
         verifier,
-        receiptOf,
+        proof,
         limits,
         provider,
         paymentLinks,

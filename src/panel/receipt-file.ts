@@ -2,6 +2,7 @@ import type { RequestHandler } from 'express'
 import { JSON_TYPE } from '#http/answer.ts'
 import { pathId } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
+import { receiptOf } from '#proof/receipts.ts'
 import type { Place } from './answer.tsx'
 import type { PanelContext } from './route.ts'
 
@@ -12,11 +13,11 @@ export const receiptFilePath = (saleId: number): string => RECEIPT_FILE_PATH.rep
 
 /** Sends the file that `GET /sales/{id}/receipt` answers (PROOF-47). */
 export const receiptFileDownload =
-  ({ receiptOf }: PanelContext): RequestHandler =>
+  (context: PanelContext): RequestHandler =>
   async ({ params }, response) => {
     const { companyId } = (response.locals.place as Place).visit.session
     const id = pathId(params.id as string)
-    const made = id === null ? null : await receiptOf(companyId, id)
+    const made = id === null ? null : await receiptOf({ ...context, pool: context.poolOf(companyId) }, companyId, id)
     if (!made) throw new Problem('not_found')
     response.setHeader('Content-Type', JSON_TYPE)
     response.setHeader('Content-Disposition', `attachment; filename="recibo-venda-${id}.json"`)

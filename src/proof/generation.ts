@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg'
 import { mappingFileOf, NoMapping, readMapping } from '#audit/reseal-mapping.ts'
 import type { Anchor } from '#audit/walk.ts'
-import type { KeyRing } from './key-ring.ts'
+import type { KnownRing } from './key-ring.ts'
 import { lastKept, ledgerCheckpoints } from './kept-checkpoints.ts'
 import { appenderFrom, leafHash, type TreeHead } from './merkle.ts'
 import { lastSeal, SealAltered } from './seals-kept.ts'
@@ -13,7 +13,7 @@ export interface Generation {
   /** Counts from 1: a ledger that was written anew is another log. */
   readonly number: number
   /** What its first checkpoint has to go through. @throws SealAltered when what vouches for it is not genuine. */
-  anchors(client: Client, ring: KeyRing): Promise<readonly Anchor[]>
+  anchors(client: Client, ring: KnownRing): Promise<readonly Anchor[]>
 }
 
 /** A ledger is in its second generation once it was resealed. */
@@ -30,7 +30,7 @@ export async function generationOf(client: Client, directory: string, companyId:
 }
 
 /** The last seal of 0.1, by a key of the ring. */
-async function sealedBefore(directory: string, companyId: number, { known }: KeyRing): Promise<readonly Anchor[]> {
+async function sealedBefore(directory: string, companyId: number, { known }: KnownRing): Promise<readonly Anchor[]> {
   const seal = await lastSeal(directory, companyId)
   if (!seal) return []
   if (known.some(({ publicKey }) => publicKey === seal.public_key)) return [seal]
@@ -40,7 +40,7 @@ async function sealedBefore(directory: string, companyId: number, { known }: Key
 interface Mapped {
   readonly directory: string
   readonly companyId: number
-  readonly ring: KeyRing
+  readonly ring: KnownRing
   /** The last checkpoint of the ledger before. */
   readonly before: TreeHead | null
 }

@@ -5,9 +5,9 @@ import type { EventStore } from '#ledger/port.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { findSaleEvents } from '#queries/sales/sales.ts'
 import { proofText } from './checkpoint.ts'
-import type { createCheckpoints } from './checkpoints.ts'
 import type { SignedCheckpoint } from './kept-checkpoints.ts'
 import { leafHash } from './merkle.ts'
+import type { Proof } from './proof.ts'
 import { proveInclusion } from './prove.ts'
 import type { ProvedEvent, Receipt } from './receipt.ts'
 import { emptyTree, growTree, ledgerLog, TreeDiffers } from './trees.ts'
@@ -15,7 +15,7 @@ import { emptyTree, growTree, ledgerLog, TreeDiffers } from './trees.ts'
 interface Making {
   readonly pool: Pool
   readonly store: EventStore
-  readonly checkpointOf: ReturnType<typeof createCheckpoints>
+  readonly proof: Pick<Proof, 'checkpointOf'>
 }
 
 export interface MadeReceipt {
@@ -23,9 +23,6 @@ export interface MadeReceipt {
   /** How far the read model has come that found the sale. */
   readonly revision: number
 }
-
-/** Makes receipts for callers. */
-export type ReceiptOf = (companyId: number, saleId: number) => Promise<MadeReceipt | null>
 
 /** Longest that a caller waits for a checkpoint: beyond, it comes again while the checkpoint is being made. */
 const LONGEST_WAIT_MS = 5_000
@@ -35,24 +32,22 @@ const LONGEST_WAIT_MS = 5_000
  * Null when the company has no such sale. @throws Unavailable when a checkpoint takes too long, or too many wait; NotWhole,
  * SealAltered, WrongSealKey when nothing may be proved
  */
-export const createReceipts =
-  (making: Making): ReceiptOf =>
-  async (companyId, saleId) => {
-    const found = await findSaleEvents(making.pool, companyId, saleId)
-    if (!found) return null
-    const [sale] = await pick(making, companyId, [found.revision])
-    if (!sale) throw broken(companyId, found.revision)
-    const isCancelledLater = found.isCancelled && sale.type !== 'OfflineSaleCancelled'
-    const cancellation = isCancelledLater ? await cancellationOf(making, companyId, found.later) : null
-    const checkpoint = await covering(making, companyId, (cancellation ?? sale).revision + 1)
-    const proved = await proveEvent(making, companyId, sale, checkpoint)
-    const receipt: Receipt = {
-      version: 1,
-      ...proved,
-      ...(cancellation && { cancellation: await proveEvent(making, companyId, cancellation, checkpoint) }),
-    }
-    return { receipt, revision: found.head }
+export async function receiptOf(making: Making, companyId: number, saleId: number): Promise<MadeReceipt | null> {
+  const found = await findSaleEvents(making.pool, companyId, saleId)
+  if (!found) return null
+  const [sale] = await pick(making, companyId, [found.revision])
+  if (!sale) throw broken(companyId, found.revision)
+  const isCancelledLater = found.isCancelled && sale.type !== 'OfflineSaleCancelled'
+  const cancellation = isCancelledLater ? await cancellationOf(making, companyId, found.later) : null
+  const checkpoint = await covering(making, companyId, (cancellation ?? sale).revision + 1)
+  const proved = await proveEvent(making, companyId, sale, checkpoint)
+  const receipt: Receipt = {
+    version: 1,
+    ...proved,
+    ...(cancellation && { cancellation: await proveEvent(making, companyId, cancellation, checkpoint) }),
   }
+  return { receipt, revision: found.head }
+}
 
 async function pick({ store }: Making, companyId: number, revisions: readonly number[]): Promise<Envelope[]> {
   const events: Envelope[] = []
@@ -75,11 +70,11 @@ async function cancellationOf(making: Making, companyId: number, later: readonly
 
 /** What is being made meanwhile is there for whoever comes again. */
 async function covering(
-  { checkpointOf }: Making,
+  { proof }: Making,
   companyId: number,
   atLeastSize: number,
 ): Promise<SignedCheckpoint> {
-  const making = checkpointOf(companyId, atLeastSize)
+  const making = proof.checkpointOf(companyId, atLeastSize)
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Unavailable('a checkpoint is being made')), LONGEST_WAIT_MS)

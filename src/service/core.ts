@@ -33,6 +33,9 @@ import { migrate } from '#postgres/migrate.ts'
 import { createPool } from '#postgres/pool.ts'
 import { type PoolOf, sharePool } from '#postgres/shared-pool.ts'
 import { keysEnd } from '#privacy/reactor.ts'
+import type { Sealing } from '#proof/checkpoints.ts'
+import { createProof, type Proof } from '#proof/proof.ts'
+import { sealDirectoryOf } from '#proof/seals-kept.ts'
 import { ID_COLUMNS, readModel } from '#projections/index.ts'
 import { withPaymentLinks } from '#projections/payment-links.ts'
 import { createDeliveryNotifier, type DeliveryNotifier } from '#webhooks/notifier.ts'
@@ -57,6 +60,10 @@ export interface Core {
   readonly shared: Readonly<Record<string, SharedFigures>>
   /** Verifies ledgers, a few at a time. */
   readonly verifier: Verifier
+  /** What checkpoints are made with; null where there is no place for them. */
+  readonly sealing: Sealing | null
+  /** Checkpoints and keys, for callers. */
+  readonly proof: Proof
   /** For answers as of a moment of the past. */
   readonly asOf: AsOfBounds
   /** Seals and opens secrets. */
@@ -95,6 +102,8 @@ export interface CoreOptions {
   readonly onKeyMade?: (source: string) => void
   /** Where callers and buyers reach the service; without it orders have no links. */
   readonly publicUrl?: string
+  /** Where seals are kept, and the key that they are made with; without it there are none. */
+  readonly seals?: SealPlace
   /** Another store, for tests. */
   readonly store?: EventStore
   /** Another read model, for tests. */
@@ -121,6 +130,7 @@ export const coreSettings = (config: Config) => ({
   publicUrl: config.PUBLIC_URL,
   eventStoreUrl: config.EVENTSTORE_URL,
   masterKeys: masterKeysOf(config),
+  seals: { directory: sealDirectoryOf(config), keyFile: config.SEAL_KEY_FILE },
   asOfTimeoutMs: config.AS_OF_SECONDS * 1000,
 })
 
@@ -174,6 +184,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const preparation = following && prepare(following, ID_COLUMNS, () => assertResealed(pool, store))
   await preparation?.tried
   const verifier = createVerifier({ pool, store }, Date.now)
+  const sealing = options.seals ? sealingOf(pool, store, options.seals) : null
   const asOfTurns = createTurns(AS_OF)
   return {
     pool,
@@ -184,6 +195,8 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     pools: { queries: pool, writer: writing.pool },
     shared: { commands: writer.waiting, queries, verifications: verifier.waiting, as_of: asOfTurns },
     verifier,
+    sealing,
+    proof: createProof(pool, sealing),
     asOf: { turns: asOfTurns, timeoutMs: options.asOfTimeoutMs ?? AS_OF_TIMEOUT_MS },
     vault,
     keys,
@@ -235,6 +248,17 @@ function writingOf(
   }
   return { writing, deliveryNotifier, liveNotifier }
 }
+
+/** Where a process keeps seals. */
+type SealPlace = Pick<Sealing, 'directory' | 'keyFile'>
+
+const sealingOf = (pool: Pool, store: EventStore, place: SealPlace): Sealing => ({
+  pool,
+  store,
+  ...place,
+  now: () => new Date().toISOString(),
+  assertMaySeal: async () => {},
+})
 
 /** What all connections to Postgres have in common. */
 const sessionsOf = (model: ReadModel, { applicationName }: CoreOptions) => ({

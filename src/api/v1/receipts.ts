@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { pathId } from '#http/paths.ts'
+import { receiptOf } from '#proof/receipts.ts'
 import type { Route } from '../route.ts'
 import { read } from '../route.ts'
 import { LedgerEvent } from './events.ts'
@@ -76,9 +77,9 @@ export const receiptRoute: Route = read({
   description:
     'A resposta é o próprio arquivo do recibo: o evento como está no livro, com os dados pessoais lacrados, a prova de que está nele e a cabeça assinada do livro; de uma venda cancelada, o cancelamento também. Confere-se em /conferir ou com tillbook-verify. Se a venda é mais nova que a última assinatura, outra é feita na hora, no máximo uma por segundo: a chamada espera até 5 segundos, e então responde 503.',
   reply: Receipt,
-  async read({ receiptOf, caller, params }) {
+  async read({ caller, params, ...making }) {
     const id = pathId(params.id)
-    const made = id === null ? null : await receiptOf(caller.companyId, id)
+    const made = id === null ? null : await receiptOf(making, caller.companyId, id)
     return made && { body: JSON.stringify(made.receipt), revision: made.revision }
   },
 })

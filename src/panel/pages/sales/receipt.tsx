@@ -1,5 +1,6 @@
 import QRCode, { type QRCodeSegment } from 'qrcode'
 import { digitsOf, HASH_FRAGMENT, RECEIPT_PAGE, type Receipt } from '#proof/receipt.ts'
+import { receiptOf } from '#proof/receipts.ts'
 import { dateTime } from '../../format.ts'
 import { link } from '../../link.ts'
 import { receiptFilePath } from '../../receipt-file.ts'
@@ -10,7 +11,7 @@ import { Items, Payments, saleOf } from './sale.tsx'
 async function show(visit: Visit): Promise<Page | null> {
   const { context, session, readModel } = visit
   const sale = await saleOf(visit)
-  const made = sale && (await context.receiptOf(session.companyId, sale.id))
+  const made = sale && (await receiptOf({ ...context, pool: readModel.pool }, session.companyId, sale.id))
   if (!sale || !made) return null
   const { receipt } = made
   const code = codeOf(receipt, context.publicUrl)
