@@ -69,11 +69,7 @@ async function cancellationOf(making: Making, companyId: number, later: readonly
 }
 
 /** What is being made meanwhile is there for whoever comes again. */
-async function covering(
-  { proof }: Making,
-  companyId: number,
-  atLeastSize: number,
-): Promise<SignedCheckpoint> {
+async function covering({ proof }: Making, companyId: number, atLeastSize: number): Promise<SignedCheckpoint> {
   const making = proof.checkpointOf(companyId, atLeastSize)
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
@@ -118,4 +114,10 @@ type Reason = NonNullable<ConstructorParameters<typeof NotWhole>[1]['first_error
 
 /** The ledger is not what was signed, or what the tables were made of. */
 const broken = (companyId: number, revision: number, reason: Reason = 'truncated'): NotWhole =>
-  new NotWhole(companyId, { valid: false, checked: 0, revision: revision - 1, hash: '', first_error: { revision, reason } })
+  new NotWhole(companyId, {
+    valid: false,
+    checked: 0,
+    revision: revision - 1,
+    hash: '',
+    first_error: { revision, reason },
+  })

@@ -9,11 +9,11 @@ export interface TrustedKey {
   readonly key: string
   /** As people know it, 16 hex digits. */
   readonly id: string
-  /** From when on it signed (UTC); null where nobody noted it. */
-  readonly since: string | null
+  /** From when on it signed (UTC). */
+  readonly since: string
   /** When the next one took its place (UTC); null for the current one. */
   readonly until: string | null
-  /** Whether the key before has signed it, or there was none. */
+  /** Whether every key since the first one was signed by the one before it. */
   readonly isSigned: boolean
 }
 
@@ -36,7 +36,7 @@ const POLICY = [
   "default-src 'none'",
   `script-src ${hashOf(SCRIPT)}`,
   `style-src ${hashOf(STYLE)}`,
-  "img-src data:",
+  'img-src data:',
   "base-uri 'none'",
   "form-action 'none'",
 ]
@@ -63,8 +63,8 @@ const ReceiptPage = ({ trusted }: { readonly trusted: Trusted }) => (
       <main>
         <h1>Conferir recibo</h1>
         <p>
-          Esta página confere se uma venda está no livro da loja como o recibo diz. Tudo acontece neste aparelho: o recibo
-          não é enviado a ninguém.
+          Esta página confere se uma venda está no livro da loja como o recibo diz. Tudo acontece neste aparelho: o
+          recibo não é enviado a ninguém.
         </p>
         <section id="resultado" class="card" tabIndex={-1} aria-live="polite" hidden />
         <section class="card" aria-labelledby="abrir">
@@ -91,8 +91,9 @@ const Keys = ({ trusted: { installation, keys } }: { readonly trusted: Trusted }
   <section class="card" aria-labelledby="confianca">
     <h2 id="confianca">Em quem esta página confia</h2>
     <p>
-      Na instalação {installation}, que assina com {keys.length === 1 ? 'a chave' : 'as chaves'}{' '}
-      {keys.map(({ id }) => id).join(', ')}. Compare com o que a loja, um auditor ou uma cópia antiga desta página diz.
+      Na instalação {installation}, que{' '}
+      {keys.length === 0 ? 'ainda não assinou nada.' : `assinou com: ${keys.map(({ id }) => id).join(', ')}.`} Compare
+      com o que a loja, um auditor ou uma cópia antiga desta página diz.
     </p>
     <p id="salvar">
       <a href="/conferir" download="conferir.html">

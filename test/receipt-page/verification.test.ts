@@ -3,8 +3,8 @@ import fc from 'fast-check'
 import { canonicalJson } from '#ledger/envelope.ts'
 import { originOf } from '#proof/checkpoint.ts'
 import { digitsOf, type Receipt } from '#proof/receipt.ts'
-import { ledgerOf, loadVerification, newKey, saleData, trustedOf } from '../support/receipts.ts'
 import { explore, TITLE } from '../support/random.ts'
+import { ledgerOf, loadVerification, newKey, saleData, trustedOf } from '../support/receipts.ts'
 
 const { verifyReceipt, readGiven, canonicalJson: canonicalInBrowsers } = await loadVerification()
 
@@ -64,7 +64,9 @@ describe(`receipts, as browsers verify them (${TITLE})`, () => {
     expect(await verdictOf(changed((text) => text.replace(/(index 11\n).+\n/, '$1')))).to.equal('not_in_log')
     expect(await verdictOf(changed((text) => text.replace('\n24\n', '\n25\n')))).to.equal('wrong_signature')
     expect(await verdictOf(changed((text) => text.replaceAll('company-7', 'company-8')))).to.equal('other_log')
-    const altered = changed((text) => text.replace(/.{8}\n$/, (end) => (end.startsWith('A') ? `B${end.slice(1)}` : `A${end.slice(1)}`)))
+    const altered = changed((text) =>
+      text.replace(/.{8}\n$/, (end) => (end.startsWith('A') ? `B${end.slice(1)}` : `A${end.slice(1)}`)),
+    )
     expect(await verdictOf(altered)).to.equal('wrong_signature')
     expect(await verdictOf({ version: 1, ...prove(AT - 1, KEY) }), 'an event that is no sale').to.equal('no_sale')
   })
@@ -81,7 +83,16 @@ describe(`receipts, as browsers verify them (${TITLE})`, () => {
   it('are told from texts that are cut, or something else [PROOF-43]', async () => {
     const whole = JSON.stringify(RECEIPT)
     const deep = whole.replace('"data":{', `"data":{"deep":${'['.repeat(100_000)}${']'.repeat(100_000)},`)
-    const texts = ['', '{}', 'null', '[]', '{"version":1}', whole.slice(0, -1), whole.replace('"version":1', '"version":2'), deep]
+    const texts = [
+      '',
+      '{}',
+      'null',
+      '[]',
+      '{"version":1}',
+      whole.slice(0, -1),
+      whole.replace('"version":1', '"version":2'),
+      deep,
+    ]
     for (const text of texts) expect(await verdictOf(text), text.slice(0, 50)).to.equal('unreadable')
     for (const cut of [10, 40, 200]) {
       const receipt = { ...RECEIPT, proof: RECEIPT.proof.slice(0, -cut) }

@@ -69,7 +69,8 @@ export function ledgerOf(companyId: number, said: readonly Said[]) {
     }
     const hash = hashOf(event)
     events.push({ ...event, hash })
-    for (const node of appender.append(leafHash(Buffer.from(hash, 'hex')))) nodes.set(`${node.level}/${node.index}`, node.hash)
+    for (const node of appender.append(leafHash(Buffer.from(hash, 'hex'))))
+      nodes.set(`${node.level}/${node.index}`, node.hash)
   }
   const hashes: Hashes = { hash: (level, index) => nodes.get(`${level}/${index}`) as Buffer }
   const head = { size: appender.size, root: appender.root() }

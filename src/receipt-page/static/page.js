@@ -107,12 +107,13 @@ function saleOf({ type, version, data, recorded_at }) {
 
 /** @param {Proved} verdict */
 function wordsOfKey({ key }) {
-  const since = key.since ? `, que assina desde ${moment(key.since)}` : ''
-  const until = key.until ? ` Outra chave tomou o lugar dela em ${moment(key.until)}: ela só vale para recibos de antes.` : ''
+  const until = key.until
+    ? ` Outra chave tomou o lugar dela em ${moment(key.until)}: ela só vale para recibos de antes.`
+    : ''
   const succession = key.isSigned
     ? ''
-    : ' A chave anterior foi perdida e não assinou esta: só a palavra de quem opera o registro diz que é a mesma pessoa.'
-  return `O livro foi assinado com a chave ${key.id}${since}.${until}${succession}`
+    : ' Atenção: uma chave anterior foi perdida e não assinou a seguinte. Só a palavra de quem opera a instalação diz que esta chave é dela.'
+  return `O livro foi assinado com a chave ${key.id}, que assina desde ${moment(key.since)}.${until}${succession}`
 }
 
 /** @param {Proved} verdict @param {string} text */
@@ -138,7 +139,7 @@ function showProved(verdict, text) {
   file.download = `recibo-${event.subject.replace('/', '-')}.json`
   const raw = element('details', element('summary', 'Os eventos, como estão no livro'), element('pre', rawOf(verdict)))
   show(
-    isCancelled ? 'warn' : 'good',
+    isCancelled || !verdict.key.isSigned ? 'warn' : 'good',
     isCancelled ? 'Recibo autêntico de uma venda cancelada' : 'Recibo autêntico',
     ...saleOf(event),
     element('h3', 'O que foi provado'),

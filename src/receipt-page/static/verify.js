@@ -9,8 +9,8 @@
 
 /**
  * A key that the page trusts: its 32 bytes in base64, its id among people, from when on it signed and, if another one took its
- * place, until when (UTC); `isSigned`: the key before has signed it, or there was none.
- * @typedef {{ key: string, id: string, since: string | null, until: string | null, isSigned: boolean }} TrustedKey
+ * place, until when (UTC); `isSigned`: every key since the first one was signed by the one before it.
+ * @typedef {{ key: string, id: string, since: string, until: string | null, isSigned: boolean }} TrustedKey
  * @typedef {{ installation: string, keys: readonly TrustedKey[] }} Trusted
  */
 

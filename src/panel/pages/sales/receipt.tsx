@@ -86,7 +86,8 @@ function modulesOf(segments: ReceiptCode['segments']): number {
   }
 }
 
-const drawn = ({ segments }: ReceiptCode): Promise<string> => QRCode.toString([...segments], { ...DRAWING, type: 'svg' })
+const drawn = ({ segments }: ReceiptCode): Promise<string> =>
+  QRCode.toString([...segments], { ...DRAWING, type: 'svg' })
 
 interface CodeProps {
   readonly code: ReceiptCode
