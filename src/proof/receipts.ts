@@ -39,7 +39,7 @@ export async function receiptOf(making: Making, companyId: number, saleId: numbe
   if (!sale) throw broken(companyId, found.revision)
   const isCancelledLater = found.isCancelled && sale.type !== 'OfflineSaleCancelled'
   const cancellation = isCancelledLater ? await cancellationOf(making, companyId, found.later) : null
-  const checkpoint = await covering(making, companyId, (cancellation ?? sale).revision + 1)
+  const checkpoint = await covering(making.proof, companyId, (cancellation ?? sale).revision + 1)
   const proved = await proveEvent(making, companyId, sale, checkpoint)
   const receipt: Receipt = {
     version: 1,
@@ -68,12 +68,17 @@ async function cancellationOf(making: Making, companyId: number, later: readonly
   throw broken(companyId, later.at(-1) ?? 0)
 }
 
-/** What is being made meanwhile is there for whoever comes again. */
-async function covering({ proof }: Making, companyId: number, atLeastSize: number): Promise<SignedCheckpoint> {
+/** What is being made meanwhile is there for whoever comes again. @throws Unavailable when it takes too long */
+export async function covering(
+  proof: Making['proof'],
+  companyId: number,
+  atLeastSize: number,
+  longestWaitMs = LONGEST_WAIT_MS,
+): Promise<SignedCheckpoint> {
   const making = proof.checkpointOf(companyId, atLeastSize)
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Unavailable('a checkpoint is being made')), LONGEST_WAIT_MS)
+    timer = setTimeout(() => reject(new Unavailable('a checkpoint is being made')), longestWaitMs)
   })
   try {
     const checkpoint = await Promise.race([making, late])
