@@ -11,14 +11,20 @@ import { expectProblem } from '../support/answers.ts'
 import type { Json } from '../support/api.ts'
 import { fiscalDocument } from '../support/facts.ts'
 import { openCounter } from '../support/offline-sales.ts'
+import { panelUser } from '../support/panel.ts'
 import { loadVerification } from '../support/receipts.ts'
 import { useCompany } from '../support/use-api.ts'
 
-const { verifyReceipt } = await loadVerification()
+const { verifyReceipt, readGiven } = await loadVerification()
 
 const NAME = 'Maria das Dores Oliveira'
 const KIBIBYTES_4 = 4_096
-const LINE = { description: 'Pão de queijo recheado', quantity: '1', unit_price: '1.00' }
+/** No two alike, so that deflating helps no more than it does in a shop. */
+const lineOf = (place: number) => ({
+  description: `Pão de queijo ${(place * 2_654_435_761).toString(36)}`,
+  quantity: '1',
+  unit_price: '1.00',
+})
 
 describe('receipts of sales', () => {
   const { api, company } = useCompany()
@@ -30,7 +36,7 @@ describe('receipts of sales', () => {
     const customer = await company.post('/customers', { name: NAME, external_id: 'cliente-1' })
     customerId = customer.body.data.id
     const of = (count: number) => ({
-      items: Array.from({ length: count }, () => LINE),
+      items: Array.from({ length: count }, (_, place) => lineOf(place)),
       payments: [{ payment_type_id: counter.cash, amount: `${count}.00` }],
     })
     sales = {
@@ -130,6 +136,40 @@ describe('receipts of sales', () => {
       [company.id],
     )
     expect((await provedReceipt(await receiptText(sales.plain))).event.subject).to.equal(`sale/${sales.plain.id}`)
+  })
+
+  it('are pages to print, and files, in the panel [PROOF-46, PROOF-47]', async () => {
+    const user = await panelUser(api, company, 'clerk')
+    const codeOf = async (sale: Json): Promise<string> => {
+      const { html } = await user.get(`/painel/vendas/${sale.id}/recibo`)
+      expect(html).to.match(/<div class="qr" role="img" aria-label="QR Code do recibo"><svg /)
+      return /href="\/conferir#([^"]+)"/.exec(html)?.[1] ?? ''
+    }
+    const whole = await readGiven(await codeOf(sales.known))
+    expect(whole).to.equal(await receiptText(sales.known))
+    const { event } = JSON.parse(await receiptText(sales.long))
+    expect(await codeOf(sales.long)).to.equal(`hash=${event.hash}`)
+    expect((await user.get(`/painel/vendas/${sales.cancelled.id}/recibo`)).html).to.contain('Venda cancelada em')
+
+    const file = await user.get(`/painel/vendas/${sales.long.id}/recibo/arquivo`)
+    expect(file.html).to.equal(await receiptText(sales.long))
+    expect(file.headers.get('content-disposition')).to.equal(
+      `attachment; filename="recibo-venda-${sales.long.id}.json"`,
+    )
+    const stranger = await panelUser(api, await api.company(), 'owner')
+    for (const path of ['recibo', 'recibo/arquivo'])
+      expect((await stranger.get(`/painel/vendas/${sales.plain.id}/${path}`)).status).to.equal(404)
+  })
+
+  it('are verified on a page of the service that holds its keys, and all else that it needs [PROOF-48, PROOF-49]', async () => {
+    const reply = await fetch(`${api.url}/conferir`)
+    const html = await reply.text()
+    expect(reply.status).to.equal(200)
+    expect(/<script id="chaves" type="application\/json">(.*?)<\/script>/.exec(html)?.[1]).to.equal(
+      JSON.stringify(await trusted()),
+    )
+    expect(reply.headers.get('cache-control')).to.equal('no-cache')
+    expect((await fetch(`${api.url}/conferir`, { method: 'POST' })).status).to.equal(405)
   })
 
   it('are not made of events that were changed [PROOF-41]', async () => {
