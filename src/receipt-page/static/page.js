@@ -88,11 +88,10 @@ function saleOf({ type, version, data, recorded_at }) {
     ]),
     table(
       'Itens',
-      ['Item', 'Qtd.', 'Preço', 'Total'],
+      ['Item', 'Preço', 'Total'],
       data.items.map((/** @type {any} */ item) => [
         item.description,
-        quantity(item.quantity),
-        money(item.unit_price),
+        `${quantity(item.quantity)} × ${money(item.unit_price)}`,
         money(item.total),
       ]),
     ),
