@@ -47,7 +47,10 @@ function parse(name: Name, args: readonly string[]) {
   )
   try {
     const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true })
-    const texts = Object.entries(values).map(([flag, value]) => [flag, value === undefined ? value : [value].flat().join('\n')])
+    const texts = Object.entries(values).map(([flag, value]) => [
+      flag,
+      value === undefined ? value : [value].flat().join('\n'),
+    ])
     return { values: Object.fromEntries(texts) as Record<string, string | undefined>, positionals }
   } catch (error) {
     const { code, message } = error as { code?: string; message: string }

@@ -236,7 +236,8 @@ export const COMMANDS = {
     flags: { company: optional('ID'), all: toggle },
   },
   'ledger public-key': {
-    summary: 'prints the public keys that have signed checkpoints and seals, for whoever has to trust them; the last one signs now',
+    summary:
+      'prints the public keys that have signed checkpoints and seals, for whoever has to trust them; the last one signs now',
     flags: {},
   },
   'ledger export': {

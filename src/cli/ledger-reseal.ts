@@ -3,10 +3,12 @@ import { mappingFileOf, NoMapping, readMapping } from '#audit/reseal-mapping.ts'
 import { NotWhole, verifyLedger } from '#audit/verify.ts'
 import { invalid } from '#domain/refusal.ts'
 import { dropFormerLedgers, hasFormerLedgers } from '#ledger/stores/next-ledgers.ts'
-import { knownRing, openKeyRing } from '#proof/key-ring.ts'
 import type { Sealing } from '#proof/checkpoints.ts'
-import { sealingOf } from './ledger-seal.ts'
+import { knownRing, openKeyRing } from '#proof/key-ring.ts'
+import { ownSeals } from '#proof/own-seals.ts'
+import { throughRoots } from '#proof/roots-watch.ts'
 import { openTarget, refusalOf, tellStream } from './ledger-copy.ts'
+import { sealingOf } from './ledger-seal.ts'
 import { type Context, Refused, type Verbs } from './verb.ts'
 
 /** What `--to` says for this Postgres. */
@@ -37,9 +39,20 @@ async function resealTo(context: Context, to: string): Promise<object> {
       throw new CannotReseal('the EventStoreDB cannot be reached, or has not been caught up with')
     const sealing = sealingOf(core)
     const { directory, now } = sealing
-    const { current: key } = await openKeyRing(sealing)
+    const ring = await openKeyRing(sealing)
+    const sealed = async (companyId: number) => {
+      const { anchors, heads } = await ownSeals(sealing, ring, companyId)
+      return { anchors, watch: throughRoots(heads) }
+    }
     const started_ms = performance.now()
-    const { mappings, ...report } = await core.reseal({ target, key, directory, now, onStream: tellStream })
+    const { mappings, ...report } = await core.reseal({
+      target,
+      key: ring.current,
+      directory,
+      now,
+      sealed,
+      onStream: tellStream,
+    })
     const seconds = (performance.now() - started_ms) / 1000
     return { ...report, events_per_second: Math.round(report.events / seconds), mappings }
   } catch (error) {

@@ -43,7 +43,8 @@ const sealVerb: Verb<'ledger seal'> = {
       throw new Refused(invalid('company', 'informe --company ou --all, um só'))
     const core = await context.core()
     const sealing = sealingOf(core)
-    if (company !== undefined) return refusing(async () => shown(await sealWhole(sealing, await companyOf(core, company))))
+    if (company !== undefined)
+      return refusing(async () => shown(await sealWhole(sealing, await companyOf(core, company))))
     return refusing(async () => {
       const made: Shown[] = []
       for (const companyId of await knownCompanies(core, sealing.directory))
@@ -72,7 +73,11 @@ async function sealWhole(sealing: Sealing, companyId: number): Promise<SignedChe
 
 async function sealInstallation(sealing: Sealing): Promise<SignedCheckpoint | null> {
   const errors: unknown[] = []
-  const made = await round(sealing, { onSealed: () => {}, onError: (error) => errors.push(error), isStopped: () => false })
+  const made = await round(sealing, {
+    onSealed: () => {},
+    onError: (error) => errors.push(error),
+    isStopped: () => false,
+  })
   if (errors.length > 0) throw errors[0]
   return made
 }
@@ -83,7 +88,8 @@ async function refusing<T>(work: () => Promise<T>): Promise<T> {
     return await work()
   } catch (error) {
     if (error instanceof NotWhole) throw notWhole(error)
-    if (error instanceof SealAltered) throw new Refused(invalid('company', `o último selo foi alterado: ${error.message}`))
+    if (error instanceof SealAltered)
+      throw new Refused(invalid('company', `o último selo foi alterado: ${error.message}`))
     if (error instanceof WrongSealKey) throw new Refused(invalid('seal-key', error.message))
     throw error
   }

@@ -63,7 +63,12 @@ const verifyVerb: Verb<'ledger verify'> = {
 }
 
 /** Null where none was given. */
-async function trustedKeys({ 'public-key': paths, seal, checkpoint, mapping }: Flags): Promise<readonly string[] | null> {
+async function trustedKeys({
+  'public-key': paths,
+  seal,
+  checkpoint,
+  mapping,
+}: Flags): Promise<readonly string[] | null> {
   if (paths === undefined) return null
   if (seal === undefined && checkpoint === undefined && mapping === undefined)
     throw new Refused(invalid('public-key', 'só vale com --checkpoint, --seal ou --mapping'))

@@ -8,7 +8,6 @@ import { inTransaction } from '#ledger/transaction.ts'
 import { createTurns } from '#lib/turns.ts'
 import { parseCheckpoint } from './checkpoint.ts'
 import { generationOf } from './generation.ts'
-import { lockedKeyRing, openKeyRing, type RingPlace } from './key-ring.ts'
 import {
   type CheckpointLog,
   type Kept,
@@ -20,6 +19,7 @@ import {
   type SignedCheckpoint,
   signHead,
 } from './kept-checkpoints.ts'
+import { lockedKeyRing, openKeyRing, type RingPlace } from './key-ring.ts'
 import { appenderFrom, type Hashes, leafHash, rootOf, type TreeHead } from './merkle.ts'
 import { SealAltered } from './seals-kept.ts'
 import { emptyTree, growTree, hashesOf, type Log, ledgerLog, TreeDiffers } from './trees.ts'
@@ -31,14 +31,15 @@ export interface Sealing extends RingPlace {
   readonly assertMaySeal: () => Promise<void>
 }
 
-/** The newest checkpoint of a ledger, as the database has it; null where there is none. */
+/** The newest checkpoint of a ledger as it is written now, as the database has it; null where there is none. */
 export async function newestCheckpoint(
   client: Pick<PoolClient, 'query'>,
   companyId: number,
 ): Promise<SignedCheckpoint | null> {
   const { rows } = await client.query<Line>(
-    `select note, made_at from ops.ledger_checkpoints where company_id = $1
-     order by generation desc, size desc limit 1`,
+    `select note, made_at from ops.ledger_checkpoints
+     where company_id = $1 and generation = 1 + (select count(*) from ops.resealed_ledgers where company_id = $1)
+     order by size desc limit 1`,
     [companyId],
   )
   return rows[0] ? readCheckpoint(rows[0]) : null

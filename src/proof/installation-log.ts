@@ -5,12 +5,19 @@ import { inTransaction } from '#ledger/transaction.ts'
 import { appendLines, eachLine, lastLine } from '#lib/json-lines.ts'
 import { parseCheckpoint, proofText, textOf } from './checkpoint.ts'
 import { type Sealing, signOnce, treeWith } from './checkpoints.ts'
+import {
+  installationCheckpoints,
+  type Kept,
+  type Line,
+  lastKept,
+  readCheckpoint,
+  type SignedCheckpoint,
+} from './kept-checkpoints.ts'
 import { type KeyRing, openKeyRing, verifierKeysOf } from './key-ring.ts'
-import { installationCheckpoints, type Kept, lastKept, type Line, readCheckpoint, type SignedCheckpoint } from './kept-checkpoints.ts'
 import { appenderFrom, leafHash, type TreeHead } from './merkle.ts'
 import { openNote } from './note.ts'
 import { proveInclusion } from './prove.ts'
-import { SealAltered } from './seals-kept.ts'
+import { orNothing, SealAltered } from './seals-kept.ts'
 import { growTree, type Log } from './trees.ts'
 
 type Client = Pick<PoolClient, 'query'>
@@ -75,7 +82,7 @@ export async function addEntries(sealing: Sealing, made: ReadonlyMap<number, Sig
 
 /** Gives file and table what only the other one has, and tells the next index. @throws SealAltered when they differ. */
 async function evenEntries(client: Client, file: string): Promise<number> {
-  const inFile = entryOf(await lastLine(file), file)
+  const inFile = entryOf(await lastLine(file).catch(orNothing), file)
   const { rows } = await client.query<Entry>(
     'select index, company_id, size, text from ops.installation_entries order by index desc limit 1',
   )
@@ -103,7 +110,8 @@ function entryOf(line: unknown, file: string): Entry | null {
 }
 
 function assertSame({ index, text }: Entry, other: Pick<Entry, 'text'> | undefined): void {
-  if (other?.text !== text) throw new SealAltered(`entry ${index} of the installation log is not the same in file and database`)
+  if (other?.text !== text)
+    throw new SealAltered(`entry ${index} of the installation log is not the same in file and database`)
 }
 
 const insertEntries = (client: Client, entries: readonly Entry[]) =>
@@ -165,7 +173,8 @@ async function assertSigned(client: Client, ring: KeyRing, entries: readonly Ent
   )
   const signed = new Set(rows.map(({ note }) => textIfSigned(ring, note)))
   for (const { index, text } of entries)
-    if (!signed.has(text)) throw new SealAltered(`entry ${index} of the installation log is no checkpoint that was signed`)
+    if (!signed.has(text))
+      throw new SealAltered(`entry ${index} of the installation log is no checkpoint that was signed`)
 }
 
 function textIfSigned(ring: KeyRing, note: string): string | null {
@@ -189,7 +198,7 @@ export interface Place {
   readonly index: number
   /** Of the installation log. */
   readonly checkpoint: SignedCheckpoint
-  /** tlog-proof, with the cosignatures of witnesses that are there. */
+  /** tlog-proof. */
   readonly proof: string
 }
 
@@ -205,16 +214,6 @@ export async function placeOf(pool: Pool, companyId: number): Promise<Place | nu
   if (!checkpoint || !entry || parseCheckpoint(entry.text) === null) return null
   const leaf = leafHash(Buffer.from(entry.text))
   const { hashes } = await proveInclusion(pool, INSTALLATION, leaf, { index: entry.index, size: checkpoint.size })
-  const note = `${checkpoint.note}${await cosignatures(pool, checkpoint.size)}`
-  const proof = proofText({ index: entry.index, hashes, checkpoint: note })
+  const proof = proofText({ index: entry.index, hashes, checkpoint: checkpoint.note })
   return { entry: entry.text, size: entry.size, index: entry.index, checkpoint, proof }
-}
-
-/** Lines of witnesses for a checkpoint. */
-async function cosignatures(client: Client, size: number): Promise<string> {
-  const { rows } = await client.query<{ token: Buffer }>(
-    `select token from ops.checkpoint_tokens where size = $1 and kind = 'cosignature' order by source`,
-    [size],
-  )
-  return rows.map(({ token }) => `${token.toString().trimEnd()}\n`).join('')
 }

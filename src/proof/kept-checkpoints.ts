@@ -5,7 +5,7 @@ import { type Checkpoint, originOf, parseCheckpoint, textOf } from './checkpoint
 import { type KeyRing, type KnownRing, verifierKeysOf } from './key-ring.ts'
 import type { TreeHead } from './merkle.ts'
 import { openNote, parseNote, signNote } from './note.ts'
-import { checkpointFileOf, SealAltered } from './seals-kept.ts'
+import { checkpointFileOf, orNothing, SealAltered } from './seals-kept.ts'
 
 type Client = Pick<PoolClient, 'query'>
 
@@ -58,10 +58,7 @@ export function ledgerCheckpoints(
   }
 }
 
-export function installationCheckpoints(
-  { installationId }: KnownRing,
-  directory: string,
-): CheckpointLog {
+export function installationCheckpoints({ installationId }: KnownRing, directory: string): CheckpointLog {
   return {
     origin: originOf(installationId, null),
     formerOrigins: [],
@@ -111,10 +108,7 @@ export async function lastKept(client: Client, log: CheckpointLog, ring: KnownRi
 }
 
 async function lineOf({ file }: CheckpointLog): Promise<Line | null> {
-  const line = await lastLine(file).catch((error: unknown) => {
-    if (error instanceof SyntaxError) return {}
-    throw error
-  })
+  const line = await lastLine(file).catch(orNothing)
   if (line === null) return null
   const parsed = Line.safeParse(line)
   if (!parsed.success) throw new SealAltered(`what ends ${file} is no checkpoint`)

@@ -125,8 +125,13 @@ export async function read({ directory, keyFile }: RingPlace, client: Pick<PoolC
 
 async function readAll(path: string): Promise<unknown[]> {
   const lines: unknown[] = []
-  for await (const line of eachLine(path)) lines.push(line)
-  return lines
+  try {
+    for await (const line of eachLine(path)) lines.push(line)
+    return lines
+  } catch (error) {
+    if (error instanceof SyntaxError) throw new WrongSealKey(`${path} holds no ring of keys`)
+    throw error
+  }
 }
 
 /** Every key that is known, whatever key is in the file; before there is a ring, the one in the file. @throws WrongSealKey */

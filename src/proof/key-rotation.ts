@@ -79,4 +79,3 @@ async function keysBefore(place: RingPlace, seen: Seen, key: SigningKey): Promis
   const foreign = await foreignKeys(place.directory, key.publicKey)
   return foreign.map((publicKey) => ringVkeyOf(installationId, publicKey))
 }
-

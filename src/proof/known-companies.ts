@@ -22,7 +22,10 @@ export async function knownCompanies({ pool, store }: Ledgers, directory: string
      union (${companiesOf('ledger_checkpoints')})
      union (${companiesOf('installation_entries')})`,
   )
-  const ids = new Set([...rows.map(({ company_id }) => company_id), ...(directory === null ? [] : await companiesOfFiles(directory))])
+  const ids = new Set([
+    ...rows.map(({ company_id }) => company_id),
+    ...(directory === null ? [] : await companiesOfFiles(directory)),
+  ])
   for await (const stream of store.streams()) {
     const companyId = companyOf(stream)
     if (companyId !== null) ids.add(companyId)

@@ -1,16 +1,19 @@
-import type { Watch } from '#audit/walk.ts'
+import type { SealedWatch } from '#audit/verify.ts'
 import { appenderFrom, leafHash, type TreeHead } from './merkle.ts'
 
-/** Has a ledger, walked from its beginning, go through trees of some sizes and roots. */
-export function throughRoots(heads: readonly TreeHead[]): Watch {
-  const roots = readRootsOf(heads)
+/** Has a ledger, walked from its first event, go through trees of some sizes and roots, and be as long (PROOF-6). */
+export function throughRoots(heads: readonly TreeHead[]): SealedWatch {
+  const appender = appenderFrom()
+  const bySize = new Map<number, Buffer[]>()
+  for (const { size, root } of heads) bySize.set(size, [...(bySize.get(size) ?? []), root])
   return {
-    revision: Math.max(0, ...heads.map(({ size }) => size)) - 1,
-    see({ revision, hash }) {
-      roots.see(hash)
-      const due = heads.filter(({ size }) => size === revision + 1)
-      return due.every(({ root, size }) => roots.at(size)?.equals(root)) ? null : 'other_root'
+    revision: heads.reduce((revision, { size }) => Math.max(revision, size - 1), -1),
+    see({ hash }) {
+      appender.append(leafHash(Buffer.from(hash, 'hex')))
+      const isOther = bySize.get(appender.size)?.some((root) => !root.equals(appender.root()))
+      return isOther ? 'other_root' : null
     },
+    root: () => appender.root().toString('base64'),
   }
 }
 

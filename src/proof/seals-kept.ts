@@ -20,13 +20,22 @@ export class SealAltered extends Error {
   override readonly name = 'SealAltered'
 }
 
+/** What would vouch for a ledger is not in this folder: nothing is sealed for the first time without it. */
+export class SealMissing extends SealAltered {}
+
 /** The company's last seal of 0.1, by the key that it names; null when it has none. @throws SealAltered */
 export async function lastSeal(directory: string, companyId: number): Promise<Seal | null> {
-  const line = await lastLine(join(directory, `company-${companyId}.jsonl`))
+  const line = await lastLine(join(directory, `company-${companyId}.jsonl`)).catch(orNothing)
   if (line === null) return null
   const seal = Seal.safeParse(line)
   if (seal.success && seal.data.company_id === companyId && isGenuine(seal.data, seal.data.public_key)) return seal.data
   throw new SealAltered(`the last seal of company ${companyId} is none, or was altered`)
+}
+
+/** A line that is no JSON was altered too. */
+export function orNothing(error: unknown): object {
+  if (error instanceof SyntaxError) return {}
+  throw error
 }
 
 /** Companies of which the folder has seals or checkpoints. */

@@ -33,11 +33,13 @@ import { migrate } from '#postgres/migrate.ts'
 import { createPool } from '#postgres/pool.ts'
 import { type PoolOf, sharePool } from '#postgres/shared-pool.ts'
 import { keysEnd } from '#privacy/reactor.ts'
-import type { Sealing } from '#proof/checkpoints.ts'
-import { createProof, type Proof } from '#proof/proof.ts'
-import { sealDirectoryOf } from '#proof/seals-kept.ts'
 import { ID_COLUMNS, readModel } from '#projections/index.ts'
 import { withPaymentLinks } from '#projections/payment-links.ts'
+import type { Sealing } from '#proof/checkpoints.ts'
+import { sealedOf } from '#proof/own-seals.ts'
+import { createProof, type Proof } from '#proof/proof.ts'
+import { createProver, type Prover } from '#proof/prover.ts'
+import { sealDirectoryOf } from '#proof/seals-kept.ts'
 import { createDeliveryNotifier, type DeliveryNotifier } from '#webhooks/notifier.ts'
 import { outbox } from '#webhooks/outbox.ts'
 import { createWiping } from '#wiping/reactor.ts'
@@ -60,6 +62,8 @@ export interface Core {
   readonly shared: Readonly<Record<string, SharedFigures>>
   /** Verifies ledgers, a few at a time. */
   readonly verifier: Verifier
+  /** Proves what ledgers hold, and that they only grew. */
+  readonly prover: Prover
   /** What checkpoints are made with; null where there is no place for them. */
   readonly sealing: Sealing | null
   /** Checkpoints and keys, for callers. */
@@ -183,8 +187,11 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const following = isOutside(store) ? { ...writing, store } : null
   const preparation = following && prepare(following, ID_COLUMNS, () => assertResealed(pool, store))
   await preparation?.tried
-  const verifier = createVerifier({ pool, store }, Date.now)
+  const clock = Date.now
   const sealing = options.seals ? sealingOf(pool, store, options.seals) : null
+  const proof = createProof(pool, sealing)
+  const verifier = createVerifier({ pool, store }, { clock, sealedOf: (companyId) => sealedOf(sealing, companyId) })
+  const prover = createProver({ pool, store, newestOf: proof.newest, clock })
   const asOfTurns = createTurns(AS_OF)
   return {
     pool,
@@ -193,10 +200,17 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     model,
     writer: preparation ? guarded(writer, preparation) : writer,
     pools: { queries: pool, writer: writing.pool },
-    shared: { commands: writer.waiting, queries, verifications: verifier.waiting, as_of: asOfTurns },
+    shared: {
+      commands: writer.waiting,
+      queries,
+      verifications: verifier.waiting,
+      proofs: prover.waiting,
+      as_of: asOfTurns,
+    },
     verifier,
+    prover,
     sealing,
-    proof: createProof(pool, sealing),
+    proof,
     asOf: { turns: asOfTurns, timeoutMs: options.asOfTimeoutMs ?? AS_OF_TIMEOUT_MS },
     vault,
     keys,
@@ -331,7 +345,7 @@ async function withRebuild<T>(
   }
 }
 
-type ResealingApart = Pick<Resealing, 'target' | 'key' | 'directory' | 'now' | 'onStream'>
+type ResealingApart = Pick<Resealing, 'target' | 'key' | 'directory' | 'now' | 'sealed' | 'onStream'>
 
 interface ResealingAll extends ResealingApart {
   readonly store: EventStore

@@ -10,7 +10,7 @@ import { purgeSweeps } from '#payments/sweep.ts'
 import { schedulePurge } from '#postgres/purge.ts'
 import { keepStatistics } from '#postgres/statistics.ts'
 import { forgetOnTheDay } from '#privacy/due.ts'
-import { sealOnSchedule, sealingFigures } from '#proof/rounds.ts'
+import { sealingFigures, sealOnSchedule } from '#proof/rounds.ts'
 import { purgeDeliveries } from '#webhooks/outbox.ts'
 import { purgeReplays } from '#webhooks/replays.ts'
 import { LATE_WRITES_EVERY_MS, wipeLateWrites } from '#wiping/late-writes.ts'
@@ -95,7 +95,13 @@ export function startProjector({ config, core, forgottenList, metrics, logger, l
 }
 
 /** Rounds of checkpoints on schedule, and what is known of them. */
-function startSealing({ config, core, metrics, logger, log }: Pick<Shared, 'config' | 'core' | 'metrics' | 'logger' | 'log'>) {
+function startSealing({
+  config,
+  core,
+  metrics,
+  logger,
+  log,
+}: Pick<Shared, 'config' | 'core' | 'metrics' | 'logger' | 'log'>) {
   const { sealing, pool } = core
   if (!sealing) return { stop: async () => {} }
   const figures = () => sealingFigures(pool, sealing.now())
@@ -111,7 +117,8 @@ function startSealing({ config, core, metrics, logger, log }: Pick<Shared, 'conf
     ageOf((await figures()).sealAge),
   )
   return sealOnSchedule(sealing, config.SEAL_EVERY_HOURS, {
-    onSealed: ({ origin, size, root }) => logger.info({ origin, size, root: root.toString('base64') }, 'ledgers were sealed'),
+    onSealed: ({ origin, size, root }) =>
+      logger.info({ origin, size, root: root.toString('base64') }, 'ledgers were sealed'),
     onError: (error) => log('a ledger could not be sealed', error),
   })
 }

@@ -380,7 +380,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   'query.hash': 'O hash do evento em `after`, quando a conferência continua.',
   'LedgerEvent.type': 'Tipo do evento.',
   version: 'Versão do formato de `data`; de um recibo, a do recibo.',
-  event: 'O evento, como está no livro.',
+  'Receipt.event': 'O evento, como está no livro.',
   proof: 'A prova de que o evento está no livro, em texto (C2SP tlog-proof), com a cabeça assinada do livro.',
   cancellation: 'O cancelamento da venda, provado do mesmo modo; ausente se ela não foi cancelada.',
   stream: 'O livro: `company-` e o id da empresa.',
