@@ -23,6 +23,7 @@ import { createIdAllocator } from '#ledger/write/ids.ts'
 import type { QueueLimits } from '#ledger/write/queue.ts'
 import { createWriter, type Writer, type WriterOptions } from '#ledger/write/writer.ts'
 import type { SharedFigures } from '#lib/shared-room.ts'
+import { OtherVersion } from '#lib/other-version.ts'
 import { createTurns, type TurnLimits } from '#lib/turns.ts'
 import { createVault, type Vault } from '#lib/vault.ts'
 import { createLiveNotifier } from '#live/notifier.ts'
@@ -33,6 +34,8 @@ import { migrate } from '#postgres/migrate.ts'
 import { createPool } from '#postgres/pool.ts'
 import { type PoolOf, sharePool } from '#postgres/shared-pool.ts'
 import { keysEnd } from '#privacy/reactor.ts'
+import { isOfStore, messageOf } from '#proof/standing.ts'
+import { createStanding, heldWriter, type Standing } from '#proof/standing-watch.ts'
 import { ID_COLUMNS, readModel } from '#projections/index.ts'
 import { withPaymentLinks } from '#projections/payment-links.ts'
 import { createDeliveryNotifier, type DeliveryNotifier } from '#webhooks/notifier.ts'
@@ -51,6 +54,10 @@ export interface Core {
   readonly store: EventStore
   readonly model: ReadModel
   readonly writer: Writer
+  /** It also writes while `standing` has trouble: for what a restore records, and for whom it must forget again. */
+  readonly writerAfterRestore: Writer
+  /** Whether database, DATA_DIR and event store belong together. */
+  readonly standing: Standing
   /** All that it holds open to Postgres, by name. */
   readonly pools: Readonly<Record<string, Pool>>
   /** What companies share, by name. */
@@ -95,6 +102,8 @@ export interface CoreOptions {
   readonly onKeyMade?: (source: string) => void
   /** Where callers and buyers reach the service; without it orders have no links. */
   readonly publicUrl?: string
+  /** What belongs to the database on this machine; without it nothing is compared with it. */
+  readonly dataDir?: string
   /** Another store, for tests. */
   readonly store?: EventStore
   /** Another read model, for tests. */
@@ -120,6 +129,7 @@ export interface CoreOptions {
 export const coreSettings = (config: Config) => ({
   publicUrl: config.PUBLIC_URL,
   eventStoreUrl: config.EVENTSTORE_URL,
+  dataDir: config.DATA_DIR,
   masterKeys: masterKeysOf(config),
   asOfTimeoutMs: config.AS_OF_SECONDS * 1000,
 })
@@ -166,13 +176,15 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const store = await storeOf(options, pool, poolOf)
   const keys = createPersonKeys(pool, vault)
   const rebuilding = { databaseUrl: options.databaseUrl, pool, store, model, keys }
-  await bringUp(rebuilding, options)
+  const standing = createStanding(placeOf(rebuilding, options))
+  await bringUp({ ...rebuilding, standing }, options)
   const paymentLinks = await paymentLinksOf(pool, vault, options)
   const { writing, deliveryNotifier, liveNotifier } = writingOf(options, { ...rebuilding, paymentLinks })
   const writer = createWriter(writing)
   const following = isOutside(store) ? { ...writing, store } : null
-  const preparation = following && prepare(following, ID_COLUMNS, () => assertResealed(pool, store))
+  const preparation = following && prepare(following, ID_COLUMNS, () => assertOwn({ pool, store, standing }))
   await preparation?.tried
+  const writerAfterRestore = preparation ? guarded(writer, preparation) : writer
   const verifier = createVerifier({ pool, store }, Date.now)
   const asOfTurns = createTurns(AS_OF)
   return {
@@ -180,7 +192,9 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     poolOf,
     store,
     model,
-    writer: preparation ? guarded(writer, preparation) : writer,
+    writer: heldWriter(writerAfterRestore, standing),
+    writerAfterRestore,
+    standing,
     pools: { queries: pool, writer: writing.pool },
     shared: { commands: writer.waiting, queries, verifications: verifier.waiting, as_of: asOfTurns },
     verifier,
@@ -248,7 +262,7 @@ async function paymentLinksOf(pool: Pool, vault: Vault, { publicUrl }: CoreOptio
 
 /** Migrations and tables of this version, where that is wanted or nothing is there yet; else what was opened is closed. @throws OtherVersion */
 async function bringUp(
-  rebuilding: Rebuilding,
+  { standing, ...rebuilding }: Rebuilding & Pick<Core, 'standing'>,
   { masterKeys, upgrades = true, onKeyMade = () => {} }: CoreOptions,
 ): Promise<void> {
   const { databaseUrl, pool, store, model } = rebuilding
@@ -256,7 +270,9 @@ async function bringUp(
     await assertNotOlder(pool, model)
     await migrate(databaseUrl, { upgrades })
     await claimDatabase({ pool, keys: masterKeys, onMade: onKeyMade })
-    if (store.transactional) await assertResealed(pool, store)
+    if (store.transactional) await assertOwn({ pool, store, standing })
+    else await standing.look()
+    assertStore(standing)
     if (upgrades || (await versionOfTables(pool)) === null) await withRebuild(rebuilding, ensureReadModel)
     else await assertFits(pool, model)
   } catch (error) {
@@ -264,6 +280,22 @@ async function bringUp(
     await pool.end()
     throw error
   }
+}
+
+const placeOf = ({ pool, store }: Rebuilding, { eventStoreUrl = null, dataDir }: CoreOptions) =>
+  dataDir === undefined ? null : { pool, store, eventStoreUrl, dataDir, newId: uuidv7, now: () => new Date().toISOString() }
+
+/** @throws OtherVersion where the store holds other ledgers than those of the tables. */
+async function assertOwn({ pool, store, standing }: Pick<Core, 'pool' | 'store' | 'standing'>): Promise<void> {
+  await standing.look()
+  assertStore(standing)
+  await assertResealed(pool, store)
+}
+
+/** Nothing is read from a store of others: not even tables are made of it. @throws OtherVersion */
+function assertStore({ trouble }: Pick<Standing, 'trouble'>): void {
+  const found = trouble()
+  if (found && isOfStore(found)) throw new OtherVersion(messageOf(found))
 }
 
 async function healthOf(pool: Pool, store: EventStore, isCaughtUp: () => boolean): Promise<Health> {

@@ -6,6 +6,7 @@ import type { Config } from '#config/config.ts'
 import { type Listening, listen } from '#http/server.ts'
 import { countedWriter } from '#metrics/counted-writer.ts'
 import { createMetrics, type Metrics } from '#metrics/metrics.ts'
+import type { Writer } from '#ledger/write/writer.ts'
 import { createProviderClient } from '#payments/provider-client.ts'
 import { startEmbedded } from '#postgres/embedded.ts'
 import { assertFit } from '#postgres/requirements.ts'
@@ -15,6 +16,7 @@ import { type Core, coreSettings, openCore } from './core.ts'
 import { startDispatcher } from './dispatcher.ts'
 import { forgetWhoCameBack, forgottenListOf } from './forgotten.ts'
 import { healthOf } from './health.ts'
+import { asCopy, watchInstallation } from './installation.ts'
 import { type Log, sparing } from './log.ts'
 import { startProjector } from './projector.ts'
 import type { Running, SeedDemo, Shared } from './role.ts'
@@ -97,12 +99,14 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
     closing.push(opened.close)
     const forgottenList = forgotten.open(opened.pool)
     closing.push(forgottenList.idle)
-    const core = { ...opened, writer: countedWriter(succession.held(opened.writer), metrics) }
+    const held = (writer: Writer) => countedWriter(succession.held(writer), metrics)
+    const core = { ...opened, writer: held(opened.writer), writerAfterRestore: held(opened.writerAfterRestore) }
     background.push(succession.watch(core))
     watchCore(metrics, core)
     const provider = createProviderClient({ baseUrl: config.PAYMENT_PROVIDER_URL })
     closing.push(provider.close)
-    return { config, databaseUrl, core, forgottenList, provider, metrics, seedDemo, logger, log }
+    const outward = core.standing.isCopy() ? asCopy({ config }) : { config, provider }
+    return { ...outward, databaseUrl, core, forgottenList, metrics, seedDemo, logger, log }
   }
 
   function serve(shared: Shared): Router {
@@ -120,11 +124,14 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
       listening = await listen(app.server, { port: config.PORT, host: config.HOST })
       const shared = await open()
       await forgetWhoCameBack(shared, background)
-      if (config.ROLES.includes('projector')) background.push(startProjector(shared))
-      if (config.ROLES.includes('dispatcher')) background.push(startDispatcher(shared))
+      const begin = () => {
+        if (config.ROLES.includes('projector')) background.push(startProjector(shared))
+        if (config.ROLES.includes('dispatcher') && !shared.core.standing.isCopy()) background.push(startDispatcher(shared))
+      }
+      background.push(watchInstallation({ ...shared, begin, onEnd: onFailure }))
       const demoFile = isApi ? await seed(shared) : null
       if (isApi) succession.succeed(shared.core)
-      app.open(healthOf(config.ROLES, shared.core), isApi ? serve(shared) : undefined)
+      app.open(healthOf(config.ROLES, shared.core, shared.core.standing.trouble), isApi ? serve(shared) : undefined)
       isOpen = true
       logger.info({ roles: config.ROLES }, 'at work')
       const ledgers = await countClearLedgers(shared.core.pool)
