@@ -8,7 +8,7 @@ import { Unavailable } from '#lib/unavailable.ts'
 import { draftMapping, mappingFileOf } from './reseal-mapping.ts'
 import type { SigningKey } from './signing-key.ts'
 import { NotWhole, storedEvents } from './verify.ts'
-import { type Anchor, parseStored, type Verification, walk } from './walk.ts'
+import { type Anchor, parseStored, type Verification, type Walk, walk } from './walk.ts'
 
 /** How data about people are sealed in events of one ledger, and opened; what is sealed already stays as it is. */
 export interface Cipher {
@@ -30,6 +30,8 @@ export interface Resealing {
   readonly directory: string
   /** UTC. */
   readonly now: () => string
+  /** What was sealed of a ledger as it is: it has to go through that. */
+  readonly sealed?: (companyId: number) => Promise<Pick<Walk, 'anchors' | 'watch'>>
   readonly onStream?: (stream: string, events: number) => void
 }
 
@@ -140,7 +142,7 @@ function textOf(event: Envelope | undefined): string {
 
 /** Verifies a ledger in both forms, and signs which hash has become which. @throws NotWhole, CannotReseal */
 async function vouchFor(
-  { store, key, directory, now }: Resealing,
+  { store, key, directory, now, sealed = async () => ({}) }: Resealing,
   target: EventStore,
   { company_id, ...head }: Head,
 ): Promise<Resealed> {
@@ -154,7 +156,8 @@ async function vouchFor(
         yield stored
       }
     }
-    const before = wholeOf(company_id, await walk(mapped(), { stream, anchors: [head] }))
+    const { anchors = [], ...watching } = await sealed(company_id)
+    const before = wholeOf(company_id, await walk(mapped(), { stream, anchors: [head, ...anchors], ...watching }))
     if (before.revision !== head.revision)
       throw new CannotReseal(
         `the ledger of company ${company_id} holds more than was applied: start the service, and stop it again`,

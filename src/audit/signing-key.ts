@@ -29,9 +29,12 @@ export async function makeSigningKey(path: string): Promise<SigningKey> {
   return (await readSigningKey(path)) as SigningKey
 }
 
-/** The public key in a PEM file; that of a private key serves as well. @throws when it is no Ed25519 key. */
-export async function readPublicKey(path: string): Promise<string> {
-  return textOf(createPublicKey(await readFile(path)), path)
+const PEM = /-----BEGIN [A-Z ]+-----[^-]+-----END [A-Z ]+-----/g
+
+/** The public keys in a PEM file, one or more; that of a private key serves as well. @throws when one is no Ed25519 key. */
+export async function readPublicKeys(path: string): Promise<string[]> {
+  const text = await readFile(path, 'utf8')
+  return (text.match(PEM) ?? [text]).map((pem) => textOf(createPublicKey(pem), path))
 }
 
 /** As PEM, for other tools. */

@@ -113,6 +113,7 @@ export type Fault =
   | 'other_root'
   | 'truncated'
   | 'beyond_head'
+  | 'seal_altered'
 
 /** The last event that was found to be all right. */
 interface Place {

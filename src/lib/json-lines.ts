@@ -1,4 +1,4 @@
-import { type FileHandle, mkdir, open, readFile } from 'node:fs/promises'
+import { type FileHandle, mkdir, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { syncFolder } from './files.ts'
 
@@ -32,16 +32,16 @@ export async function lastLine(path: string): Promise<unknown> {
   }
 }
 
-/** What all whole lines of a file say. @throws when one is no JSON. */
-export async function readLines(path: string): Promise<unknown[]> {
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return ''
-    throw error
-  })
-  return text
-    .split('\n')
-    .slice(0, -1)
-    .map((line) => JSON.parse(line))
+/** What all whole lines of a file say, one by one; nothing where there is no file. @throws when one is no JSON. */
+export async function* eachLine(path: string): AsyncGenerator<unknown> {
+  const file = await openIfThere(path)
+  if (!file) return
+  let rest = ''
+  for await (const chunk of file.createReadStream({ encoding: 'utf8' })) {
+    const lines = `${rest}${chunk}`.split('\n')
+    rest = lines.pop() ?? ''
+    for (const line of lines) yield JSON.parse(line)
+  }
 }
 
 /** The last line, and how long a file is without one that is not finished. */

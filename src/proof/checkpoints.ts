@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import type { PoolClient } from 'pg'
+import type { Pool, PoolClient } from 'pg'
 import { NotWhole, verifyLedger } from '#audit/verify.ts'
 import type { Anchor } from '#audit/walk.ts'
 import { GENESIS_HASH } from '#ledger/envelope.ts'
@@ -8,7 +8,6 @@ import { inTransaction } from '#ledger/transaction.ts'
 import { createTurns } from '#lib/turns.ts'
 import { parseCheckpoint } from './checkpoint.ts'
 import { generationOf } from './generation.ts'
-import { type KeyRing, lockedKeyRing, openKeyRing, type RingPlace } from './key-ring.ts'
 import {
   type CheckpointLog,
   type Kept,
@@ -20,6 +19,7 @@ import {
   type SignedCheckpoint,
   signHead,
 } from './kept-checkpoints.ts'
+import { lockedKeyRing, openKeyRing, type RingPlace } from './key-ring.ts'
 import { appenderFrom, type Hashes, leafHash, rootOf, type TreeHead } from './merkle.ts'
 import { SealAltered } from './seals-kept.ts'
 import { emptyTree, growTree, hashesOf, type Log, ledgerLog, TreeDiffers } from './trees.ts'
@@ -31,14 +31,15 @@ export interface Sealing extends RingPlace {
   readonly assertMaySeal: () => Promise<void>
 }
 
-/** The newest checkpoint of a ledger, as the database has it; null where there is none. */
+/** The newest checkpoint of a ledger as it is written now, as the database has it; null where there is none. */
 export async function newestCheckpoint(
   client: Pick<PoolClient, 'query'>,
   companyId: number,
 ): Promise<SignedCheckpoint | null> {
   const { rows } = await client.query<Line>(
-    `select note, made_at from ops.ledger_checkpoints where company_id = $1
-     order by generation desc, size desc limit 1`,
+    `select note, made_at from ops.ledger_checkpoints
+     where company_id = $1 and generation = 1 + (select count(*) from ops.resealed_ledgers where company_id = $1)
+     order by size desc limit 1`,
     [companyId],
   )
   return rows[0] ? readCheckpoint(rows[0]) : null
@@ -98,36 +99,37 @@ export async function makeCheckpoint(
     const first = kept.last ? [] : await generation.anchors(pool, ring)
     const head = await verifiedHead(sealing, companyId, { last: kept.last, first, isStopped })
     if (isStopped() || head.size === 0) return null
-    const made = await inTransaction(pool, (_, client) => sign(sealing, client, { companyId, log, kept, head }))
+    const made = await signOnce(sealing, { lock: companyId, log, kept, head })
     if (made) return made
   }
 }
 
 interface Signing {
-  readonly companyId: number
+  /** The company, or 0 for the installation log. */
+  readonly lock: number
   readonly log: CheckpointLog
   /** What the head was verified from. */
   readonly kept: Kept
   readonly head: TreeHead
 }
 
-/** Under the ledger's lock: null when somebody else was faster, so that no two are signed of one size. */
-async function sign(
-  sealing: Sealing,
-  client: PoolClient,
-  { companyId, log, kept, head }: Signing,
-): Promise<SignedCheckpoint | null> {
-  await client.query(`select pg_advisory_xact_lock(hashtextextended('tillbook checkpoint ' || $1::bigint, 0))`, [
-    companyId,
-  ])
-  const ring = await lockedKeyRing(sealing, client)
-  const now = await lastKept(client, log, ring)
-  if (now.last?.note !== kept.last?.note) return null
-  if (now.last) await keep(client, log, now.last, now)
-  if (now.last?.size === head.size) return now.last
-  const made = signHead(ring, log, head, sealing.now())
-  await keep(client, log, made, { isInFile: false, isInTable: false })
-  return made
+/**
+ * Signs a head under the lock of its log, and keeps it: null when somebody else has signed since it was verified, so that no two
+ * are signed of one size. A head that was signed already is only kept where it is missing.
+ */
+export async function signOnce(sealing: Sealing, { lock, log, kept, head }: Signing): Promise<SignedCheckpoint | null> {
+  return inTransaction(sealing.pool, async (_, client) => {
+    const key = `tillbook checkpoint ${lock}`
+    await client.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [key])
+    const ring = await lockedKeyRing(sealing, client)
+    const now = await lastKept(client, log, ring)
+    if (now.last?.note !== kept.last?.note) return null
+    if (now.last) await keep(client, log, now.last, now)
+    if (now.last?.size === head.size) return now.last
+    const made = signHead(ring, log, head, sealing.now())
+    await keep(client, log, made, { isInFile: false, isInTable: false })
+    return made
+  })
 }
 
 interface Since {
@@ -139,17 +141,17 @@ interface Since {
 
 /** The tree's head, from the peaks of the last checkpoint and events that were verified. @throws NotWhole */
 async function verifiedHead(sealing: Sealing, companyId: number, { last, first, isStopped }: Since): Promise<TreeHead> {
-  const log = ledgerLog(sealing.store, companyId)
-  const hashes = last && (await treeWith(sealing, log, last))
-  const appender = hashes ? appenderFrom(hashes, last.size) : appenderFrom()
-  const known = hashes?.hash(0, last.size - 1)
+  const hashes = last && (await hashesAt(sealing, companyId, last))
+  const size = last?.size ?? 0
+  const appender = appenderFrom(hashes, size)
+  const known = hashes?.hash(0, size - 1)
   const found = await verifyLedger(sealing, companyId, {
     anchors: first,
     isEnough: isStopped,
     // The last event that was sealed is verified again: what follows is chained to it.
-    ...(last && { after: { revision: last.size - 2, hash: null } }),
+    ...(size > 0 && { after: { revision: size - 2, hash: null } }),
     watch: {
-      revision: (last?.size ?? 0) - 1,
+      revision: size - 1,
       see({ revision, hash }) {
         const leaf = leafHash(Buffer.from(hash, 'hex'))
         if (revision >= appender.size) appender.append(leaf)
@@ -162,21 +164,27 @@ async function verifiedHead(sealing: Sealing, companyId: number, { last, first, 
   return { size: appender.size, root: appender.root() }
 }
 
-/** What is kept of the tree is a cache: where it has not the root that was signed, it is made anew of the events. @throws NotWhole */
-async function treeWith({ pool }: Sealing, log: Log, last: SignedCheckpoint): Promise<Hashes> {
-  for (const isLastTry of [false, true]) {
-    const { size } = await growTree(pool, log)
-    const hashes = await hashesOf(pool, log.id, last.size)
-    if (hasRoot(hashes, last)) return hashes
-    const reason = size < last.size ? 'truncated' : 'other_root'
-    const first_error = { revision: Math.min(size, last.size - 1), reason } as const
-    if (isLastTry) throw new NotWhole(log.id, { valid: false, checked: 0, revision: -1, hash: GENESIS_HASH, first_error })
-    await emptyTree(pool, log.id)
-  }
-  throw new TreeDiffers(log.id)
+/** The tree that was signed. @throws NotWhole when the events do not make it any more. */
+async function hashesAt({ pool, store }: Sealing, companyId: number, last: TreeHead): Promise<Hashes> {
+  const { hashes, size } = await treeWith(pool, ledgerLog(store, companyId), last)
+  if (hashes) return hashes
+  const reason = size < last.size ? 'truncated' : 'other_root'
+  const first_error = { revision: Math.min(size, last.size - 1), reason } as const
+  throw new NotWhole(companyId, { valid: false, checked: 0, revision: -1, hash: GENESIS_HASH, first_error })
 }
 
-export function hasRoot(hashes: Hashes, { size, root }: TreeHead): boolean {
+/** What is kept of a tree is a cache: where it has not the root that was signed, it is made anew; null where that has not either. */
+export async function treeWith(pool: Pool, log: Log, last: TreeHead): Promise<{ hashes: Hashes | null; size: number }> {
+  await growTree(pool, log)
+  const hashes = await hashesOf(pool, log.id, last.size)
+  if (hasRoot(hashes, last)) return { hashes, size: last.size }
+  await emptyTree(pool, log.id)
+  const { size } = await growTree(pool, log)
+  const anew = await hashesOf(pool, log.id, last.size)
+  return { hashes: size >= last.size && hasRoot(anew, last) ? anew : null, size }
+}
+
+function hasRoot(hashes: Hashes, { size, root }: TreeHead): boolean {
   try {
     return rootOf(hashes, size).equals(root)
   } catch (error) {

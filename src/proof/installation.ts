@@ -141,7 +141,7 @@ async function isResealed(pool: Pool, companyId: number, since: string | null): 
 }
 
 /** Postgres's own name for what it serves here: server, timeline (which every restore and every promotion begins anew) and database. */
-async function homeOf(pool: Pool): Promise<string | null> {
+export async function homeOf(pool: Pool): Promise<string | null> {
   try {
     const { rows } = await pool.query<{ home: string }>(
       `select concat_ws('/', s.system_identifier, c.timeline_id, d.oid) as home
@@ -164,7 +164,7 @@ async function newestHeads(pool: Pool): Promise<(Mark & { readonly hash: string 
   return rows
 }
 
-async function readNote(dataDir: string): Promise<Noted | null> {
+export async function readNote(dataDir: string): Promise<Noted | null> {
   const text = await readFile(noteFileOf(dataDir), 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return null
     throw error
@@ -172,13 +172,9 @@ async function readNote(dataDir: string): Promise<Noted | null> {
   return text === null ? null : Noted.parse(JSON.parse(text))
 }
 
-/** Notes in DATA_DIR where the ledgers end, unless that is what it says. */
-export async function note({ pool, dataDir, now }: Place): Promise<void> {
-  const [{ id: installation }, marks, noted] = await Promise.all([
-    installationOf(pool),
-    newestHeads(pool),
-    readNote(dataDir),
-  ])
+/** Notes in DATA_DIR whose it is and where the ledgers end, unless that is what it says. */
+export async function note({ pool, dataDir, now }: Place, installation: string): Promise<void> {
+  const [marks, noted] = await Promise.all([newestHeads(pool), readNote(dataDir)])
   if (noted && JSON.stringify([noted.installation, noted.marks]) === JSON.stringify([installation, marks])) return
   await mkdir(dataDir, { recursive: true })
   await replaceFile(noteFileOf(dataDir), `${JSON.stringify({ installation, noted_at: now(), marks } satisfies Noted)}\n`)
@@ -197,7 +193,7 @@ export async function settle(place: Place, { database, home, store }: Sight): Pr
     [id, event_store, home],
   )
   if (isOutside(place.store) && store && store.id === null) await claimStore(place, place.store, id)
-  await note(place)
+  await note(place, id)
 }
 
 /** A stream of its own beside those of companies: its last event says whose the store is. */

@@ -2,10 +2,10 @@ import type { PoolClient } from 'pg'
 import { z } from 'zod'
 import { appendLines, lastLine } from '#lib/json-lines.ts'
 import { type Checkpoint, originOf, parseCheckpoint, textOf } from './checkpoint.ts'
-import { type KeyRing, verifierKeysOf } from './key-ring.ts'
+import { type KeyRing, type KnownRing, verifierKeysOf } from './key-ring.ts'
 import type { TreeHead } from './merkle.ts'
 import { openNote, parseNote, signNote } from './note.ts'
-import { checkpointFileOf, SealAltered } from './seals-kept.ts'
+import { checkpointFileOf, orNothing, SealAltered } from './seals-kept.ts'
 
 type Client = Pick<PoolClient, 'query'>
 
@@ -32,7 +32,7 @@ export interface CheckpointLog {
 }
 
 export function ledgerCheckpoints(
-  { installationId }: Pick<KeyRing, 'installationId'>,
+  { installationId }: KnownRing,
   directory: string,
   companyId: number,
   generation: number,
@@ -58,10 +58,7 @@ export function ledgerCheckpoints(
   }
 }
 
-export function installationCheckpoints(
-  { installationId }: Pick<KeyRing, 'installationId'>,
-  directory: string,
-): CheckpointLog {
+export function installationCheckpoints({ installationId }: KnownRing, directory: string): CheckpointLog {
   return {
     origin: originOf(installationId, null),
     formerOrigins: [],
@@ -100,7 +97,7 @@ export interface Kept {
  * The last checkpoint, which a key of the ring has signed. A crash, or another machine, may have left it in one place only.
  * @throws SealAltered when one that is there was not signed, or when there are two of one size.
  */
-export async function lastKept(client: Client, log: CheckpointLog, ring: KeyRing): Promise<Kept> {
+export async function lastKept(client: Client, log: CheckpointLog, ring: KnownRing): Promise<Kept> {
   const [line, row] = [await lineOf(log), await log.newest(client)]
   const inFile = line && genuine(log, ring, line, log.file)
   const inTable = row && genuine(log, ring, row, 'the database')
@@ -111,10 +108,7 @@ export async function lastKept(client: Client, log: CheckpointLog, ring: KeyRing
 }
 
 async function lineOf({ file }: CheckpointLog): Promise<Line | null> {
-  const line = await lastLine(file).catch((error: unknown) => {
-    if (error instanceof SyntaxError) return {}
-    throw error
-  })
+  const line = await lastLine(file).catch(orNothing)
   if (line === null) return null
   const parsed = Line.safeParse(line)
   if (!parsed.success) throw new SealAltered(`what ends ${file} is no checkpoint`)
@@ -122,7 +116,7 @@ async function lineOf({ file }: CheckpointLog): Promise<Line | null> {
 }
 
 /** Null for one of a log before. */
-function genuine(log: CheckpointLog, ring: KeyRing, line: Line, where: string): SignedCheckpoint | null {
+function genuine(log: CheckpointLog, ring: KnownRing, line: Line, where: string): SignedCheckpoint | null {
   const checkpoint = readCheckpoint(line)
   const isFormer = log.formerOrigins.includes(checkpoint.origin)
   const isSigned = openNote(line.note, verifierKeysOf(ring, checkpoint.origin)) !== null

@@ -7,7 +7,7 @@ import { lastStatements } from './restored-statement.ts'
 
 /**
  * What ledgers held at their last checkpoints and seals of 0.1 in DATA_DIR: a database that lacks it is behind. A ledger that was
- * restored since has its statement (PROOF of the loss) instead. What is there and is none of it is the business of sealing.
+ * restored since has its statement instead. What is there and is none of it is the business of sealing.
  */
 export async function keptMarks(dataDir: string): Promise<Mark[]> {
   const directory = join(dataDir, 'seals')

@@ -5,11 +5,11 @@ import { z } from 'zod'
 import { keyIdOf, makeSigningKey, readSigningKey, type SigningKey } from '#audit/signing-key.ts'
 import { inTransaction } from '#ledger/transaction.ts'
 import { syncFolder } from '#lib/files.ts'
-import { appendLines, readLines } from '#lib/json-lines.ts'
+import { appendLines, eachLine } from '#lib/json-lines.ts'
 import { installationIdOf } from './installation.ts'
 import { entryOf, isEntry, parseStatement, RingEntry } from './key-statement.ts'
 import { parseVkey, type VerifierKey, verifierKey } from './note.ts'
-import { foreignKeys, hasSeals } from './seals-kept.ts'
+import { foreignKeys, hasCheckpoints, hasSeals } from './seals-kept.ts'
 
 /** A key that has signed, or signs. */
 export interface KnownKey {
@@ -24,6 +24,9 @@ export interface KeyRing {
   readonly current: SigningKey
   readonly known: readonly KnownKey[]
 }
+
+/** What verifies. */
+export type KnownRing = Pick<KeyRing, 'installationId' | 'known'>
 
 /** Whose seals are kept where. */
 export interface RingPlace {
@@ -105,7 +108,7 @@ export async function read({ directory, keyFile }: RingPlace, client: Pick<PoolC
   const [installationId, key, kept, known] = await Promise.all([
     installationIdOf(client),
     readSigningKey(keyFile),
-    readLines(ringFileOf(directory)),
+    readAll(ringFileOf(directory)),
     ringEntries(client),
   ])
   const lines = z.array(RingEntry).safeParse(kept)
@@ -120,6 +123,23 @@ export async function read({ directory, keyFile }: RingPlace, client: Pick<PoolC
   return { installationId, entries, isSettled, inFile: file.length, inDatabase: known.length, key }
 }
 
+async function readAll(path: string): Promise<unknown[]> {
+  const lines: unknown[] = []
+  try {
+    for await (const line of eachLine(path)) lines.push(line)
+    return lines
+  } catch (error) {
+    if (error instanceof SyntaxError) throw new WrongSealKey(`${path} holds no ring of keys`)
+    throw error
+  }
+}
+
+/** Every key that is known, whatever key is in the file; before there is a ring, the one in the file. @throws WrongSealKey */
+export async function knownRing(place: RingPlace): Promise<KnownRing> {
+  const { installationId, entries, key } = await read(place, place.pool)
+  return { installationId, known: entries.length > 0 || !key ? knownKeys(entries) : [key] }
+}
+
 /** Null when the key in the file is not the ring's last one. */
 function ringOf({ installationId, entries, key }: Seen): KeyRing | null {
   const last = entries.at(-1)
@@ -127,8 +147,8 @@ function ringOf({ installationId, entries, key }: Seen): KeyRing | null {
   return { installationId, current: key, known: knownKeys(entries) }
 }
 
-/** Those that had sealed before the ring began are named by its first entry. */
-function knownKeys(entries: readonly RingEntry[]): KnownKey[] {
+/** Of entries, the oldest first. Those that had sealed before the ring began are named by its first entry. */
+export function knownKeys(entries: readonly RingEntry[]): KnownKey[] {
   const first = entries[0] ? (parseStatement(entries[0].note)?.before ?? []) : []
   const before = first.flatMap((vkey) => parseVkey(vkey)?.publicKey ?? [])
   return [...before, ...entries.map(({ public_key }) => public_key)].map((publicKey) => ({
@@ -167,7 +187,7 @@ export async function putInPlace({ keyFile }: RingPlace): Promise<void> {
 
 /** The first entry: for the key of 0.1, or one that is made now. @throws WrongSealKey where another one has sealed. */
 async function begin(place: RingPlace, client: PoolClient, seen: Seen): Promise<KeyRing> {
-  if (!seen.key && (await hasSeals(place.directory, client))) throw notOurs(place, seen)
+  if (await isLost(place, client, seen)) throw notOurs(place, seen)
   const key = seen.key ?? (await makeSigningKey(place.keyFile))
   const foreign = await foreignKeys(place.directory, key.publicKey)
   if (foreign.length > 0)
@@ -178,6 +198,12 @@ async function begin(place: RingPlace, client: PoolClient, seen: Seen): Promise<
   const entry = entryOf(seen.installationId, key, statement, null)
   await add(place, client, 0, entry)
   return ringOf({ ...seen, key, entries: [entry] }) as KeyRing
+}
+
+/** Whether something was signed by a key that is not there, though there is no ring that would tell which. */
+export async function isLost({ directory }: RingPlace, client: PoolClient, { entries, key }: Seen): Promise<boolean> {
+  if (entries.length > 0) return false
+  return (await hasCheckpoints(directory, client)) || (!key && (await hasSeals(directory, client)))
 }
 
 /** To the file first: what the database knows is on the disk. */

@@ -2,6 +2,7 @@ import { makeSigningKey, readSigningKey, type SigningKey } from '#audit/signing-
 import {
   add,
   even,
+  isLost,
   nextKeyFileOf,
   openKeyRing,
   putInPlace,
@@ -50,8 +51,11 @@ export async function rotateKey(place: RingPlace): Promise<RingEntry> {
 export async function adoptKey(place: RingPlace, reason: string): Promise<RingEntry> {
   return withRingLocked(place, async (client) => {
     const seen = await read(place, client)
+    const hasLost = await isLost(place, client, seen)
     const key = seen.key ?? (await makeSigningKey(place.keyFile))
     const before = await keysBefore(place, seen, key)
+    if (before.length === 0 && !hasLost)
+      throw new WrongSealKey('nothing was sealed by another key: there is nothing to adopt')
     await even(place, client, seen)
     const index = seen.entries.length
     const statement = { index, since: place.now(), succession: 'unsigned', reason, before } as const
@@ -73,7 +77,5 @@ async function keysBefore(place: RingPlace, seen: Seen, key: SigningKey): Promis
     throw new WrongSealKey('the key was being turned: run "tillbook seal-key rotate" again')
   if (last) return [last.vkey]
   const foreign = await foreignKeys(place.directory, key.publicKey)
-  if (foreign.length === 0) throw new WrongSealKey('nothing was sealed by another key: there is nothing to adopt')
   return foreign.map((publicKey) => ringVkeyOf(installationId, publicKey))
 }
-

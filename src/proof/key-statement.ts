@@ -33,7 +33,7 @@ export interface KeyStatement {
   readonly succession: Succession
   /** Why the key before is not there any more; empty but for `unsigned`. One line. */
   readonly reason: string
-  /** Vkeys of the keys before: the ring's last one; for an `unsigned` one at its beginning, those that had sealed. */
+  /** Vkeys of the keys before: the ring's last one; for an `unsigned` one at its beginning, those that are known to have sealed. */
   readonly before: readonly string[]
 }
 
@@ -86,6 +86,7 @@ export function isEntry(installationId: string, entries: readonly RingEntry[], a
   const name = ringNameOf(installationId)
   const hasSigned = (publicKey: string) => openNote(entry.note, [verifierKey(name, publicKey)]) !== null
   if (!entry.note.startsWith(`${name}\n`) || !hasSigned(entry.public_key)) return false
-  if (said.succession !== 'signed') return entry.signed_by === null && (said.succession === 'unsigned') === (at > 0 || said.before.length > 0)
+  if (said.succession === 'unsigned') return entry.signed_by === null
+  if (said.succession === 'first') return entry.signed_by === null && at === 0 && said.before.length === 0
   return former !== undefined && entry.signed_by === keyIdOf(former.public_key) && hasSigned(former.public_key)
 }

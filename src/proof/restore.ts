@@ -1,12 +1,12 @@
 import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { PoolClient } from 'pg'
 import { z } from 'zod'
 import { recordRestore } from '#commands/companies.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
 import { isOutside } from '#ledger/port.ts'
+import { ID_KINDS } from '#domain/id-kinds.ts'
 import { inTransaction } from '#ledger/transaction.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
@@ -14,6 +14,8 @@ import { Unavailable } from '#lib/unavailable.ts'
 import { claimStore, homeOf, hostsOf, installationOf, note, type Place, readNote } from './installation.ts'
 import { idsBeyond } from './lost-ids.ts'
 import { state, type Stating } from './restored-ledgers.ts'
+import { emptyTree } from './trees.ts'
+import { keptMarks } from './kept-marks.ts'
 import { companiesOfFiles } from './seals-kept.ts'
 
 /** What an operator says. */
@@ -37,7 +39,7 @@ const Restoring = z.object({
 })
 type Restoring = z.infer<typeof Restoring>
 
-export interface Restore extends Place, Pick<Stating, 'keyFile'> {
+export interface Restore extends Place, Stating {
   /** It writes though the installation is held. */
   readonly writer: Writer
   /** A random uuid, for a copy. */
@@ -80,14 +82,16 @@ export async function restore(given: Restore, said: Said): Promise<RestoreReport
 
 async function restoreAlone(given: Restore, said: Said): Promise<RestoreReport | Refusal> {
   const restoring = await begin(given, said)
-  const { restored_at, lost_after, copy_id, heads } = restoring
+  const { restored_at, lost_after, reason, copy_id, heads } = restoring
   await raiseCompanyIds(given)
   let other_logs = 0
   for (const [companyId, head] of heads) {
     const recorded = await record(given, restoring, companyId, head)
     if (isRefusal(recorded)) return recorded
-    if (copy_id === null && (await state(given, { companyId, restored_at, lost_after, event: recorded }))) other_logs += 1
+    const isOther = copy_id === null && (await state(given, { companyId, restored_at, lost_after, reason, event: recorded }))
+    if (isOther) other_logs += 1
   }
+  if (copy_id === null) await stateGone(given, restoring)
   await end(given, restoring)
   const { id: installation } = await installationOf(given.pool)
   return { installation, copy: copy_id !== null, restored_at, lost_after, ledgers: heads.length, other_logs }
@@ -143,8 +147,8 @@ async function raiseCompanyIds({ pool, dataDir }: Restore): Promise<void> {
 async function record(given: Restore, restoring: Restoring, companyId: number, head: number): Promise<Envelope | Refusal> {
   const before = await recorded(given, companyId, head)
   if (before) return before
-  const { restored_at, lost_after, reason, copy_id } = restoring
-  const ids = idsBeyond(await countersOf(given, companyId), { revision: head, lost_after, restored_at })
+  const { lost_after, reason, copy_id } = restoring
+  const ids = await idsFor(given, restoring, companyId, head)
   const answer = await runAsSystem(given.writer, companyId, recordRestore, { lost_after, reason, copy: copy_id !== null, ids })
   if (isRefusal(answer)) return answer
   const since = await recorded(given, companyId, head)
@@ -155,4 +159,43 @@ async function record(given: Restore, restoring: Restoring, companyId: number, h
 async function recorded({ store }: Restore, companyId: number, head: number): Promise<Envelope | null> {
   for await (const event of store.read(streamOf(companyId), head + 1)) if (event.type === 'InstallationRestored') return event
   return null
+}
+
+async function idsFor({ pool, store, dataDir }: Restore,
+  { restored_at, lost_after }: Restoring,
+  companyId: number, head: number) {
+  let first_at = lost_after
+  for await (const { recorded_at } of store.pick(streamOf(companyId), [0])) first_at = recorded_at
+  const mark = (await keptMarks(dataDir)).find(({ company_id }) => company_id === companyId)
+  const sealed = Math.max(0, (mark?.revision ?? 0) - head)
+  const { rows } = await pool.query<{ ids: Record<string, number> }>(`select coalesce(to_jsonb(l) -> 'ids', '{}') as ids from ops.ledgers l where company_id = $1`, [companyId])
+  return idsBeyond(ID_KINDS, rows[0]?.ids ?? {}, { events: head + 1, first_at, lost_after, restored_at, sealed })
+}
+
+/** Companies of which the folder has seals, and nothing else is left. */
+async function stateGone(given: Restore, { restored_at, lost_after, reason, heads }: Restoring): Promise<void> {
+  const there = new Set(heads.map(([companyId]) => companyId))
+  for (const companyId of await companiesOfFiles(given.directory))
+    if (!there.has(companyId)) await state(given, { companyId, restored_at, lost_after, reason, event: null })
+}
+
+/** What is about seals of the installation that this was copied from. */
+const OF_SEALS = ['seal_keys', 'ledger_checkpoints', 'installation_entries', 'installation_checkpoints', 'sealing_faults', 'restored_ledgers']
+
+/** DATA_DIR and event store first: until the database says that it is over, the next run does it again. */
+async function end(given: Restore, { copy_id }: Restoring): Promise<void> {
+  const { pool, store, eventStoreUrl } = given
+  const id = copy_id ?? (await installationOf(pool)).id
+  if (copy_id !== null && isOutside(store)) await claimStore(given, store, id)
+  if (copy_id !== null) await emptyTree(pool, 0)
+  await note(given, id)
+  const home = await homeOf(pool)
+  await inTransaction(pool, async (_, client) => {
+    if (copy_id !== null) for (const table of OF_SEALS) await client.query(`delete from ops.${table}`)
+    await client.query(
+      `update ops.installation set id = $1, is_copy = is_copy or $2, home = coalesce($3, home),
+         event_store = $4, restoring = null`,
+      [id, copy_id !== null, home, eventStoreUrl === null ? null : hostsOf(eventStoreUrl)],
+    )
+  })
 }

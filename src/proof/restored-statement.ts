@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { PoolClient } from 'pg'
 import { z } from 'zod'
 import type { SigningKey } from '#audit/signing-key.ts'
-import { readLines } from '#lib/json-lines.ts'
+import { eachLine } from '#lib/json-lines.ts'
 import { openNote, parseNote, signNote, type VerifierKey } from './note.ts'
 
 /** A line of `DATA_DIR/seals/restored.jsonl`, and a row of `ops.restored_ledgers`. */
@@ -32,10 +32,13 @@ export interface RestoredStatement {
   readonly lost_after: string
   /** The last checkpoint before. */
   readonly before: StatedHead
-  /** The ledger with its `InstallationRestored`. Of the same origin where all that was sealed is still there; else of the next one. */
-  readonly since: StatedHead
-  /** Hash of `InstallationRestored`, the last event of `since`: hex. */
-  readonly hash: string
+  /**
+   * The ledger with its `InstallationRestored`. Of the same origin where all that was sealed is still there; else of the next one.
+   * Null: nothing of the ledger is left.
+   */
+  readonly since: StatedHead | null
+  /** Hash of `InstallationRestored`, the last event of `since`: hex. Null without one. */
+  readonly hash: string | null
   readonly reason: string
 }
 
@@ -44,13 +47,15 @@ export const restoredFileOf = (directory: string): string => join(directory, 're
 /** Under which they are signed; also the first line. */
 export const restoredNameOf = (installationId: string): string => `tillbook/${installationId}/restored`
 
-const textOf = ({ origin, size, root }: StatedHead) => `${origin} ${size} ${root}`
+const NONE = '-'
+
+const textOf = (head: StatedHead | null) => (head ? `${head.origin} ${head.size} ${head.root}` : NONE)
 
 /** A signed note of eight lines: name, `company-{id}`, when, lost after, head before, head since, hash, reason. */
 export function signStatement(installationId: string, key: Pick<SigningKey, 'privateKey'>, said: RestoredStatement): string {
   const name = restoredNameOf(installationId)
   const { company_id, restored_at, lost_after, before, since, hash, reason } = said
-  const lines = [name, `company-${company_id}`, restored_at, lost_after, textOf(before), textOf(since), hash, reason]
+  const lines = [name, `company-${company_id}`, restored_at, lost_after, textOf(before), textOf(since), hash ?? NONE, reason]
   const text = lines.map((line) => `${line}\n`).join('')
   return signNote(text, [{ name, privateKey: key.privateKey }])
 }
@@ -67,11 +72,13 @@ export function parseRestored(note: string): RestoredStatement | null {
   const [name = '', company = '', restored_at, lost_after, before = '', since = '', hash = '', reason = ''] = lines
   const [companyId, heads] = [COMPANY.exec(company)?.[1], [headOf(before), headOf(since)]]
   const [first, second] = heads
-  const isSound = name.startsWith('tillbook/') && name.endsWith('/restored') && HASH.test(hash)
+  const isGone = since === NONE && hash === NONE
+  const isSound = name.startsWith('tillbook/') && name.endsWith('/restored') && (isGone || (second && HASH.test(hash)))
   const times = z.tuple([Instant, Instant]).safeParse([restored_at, lost_after])
-  if (!isSound || !companyId || !first || !second || !times.success) return null
+  if (!isSound || !companyId || !first || !times.success) return null
   const [at, after] = times.data
-  return { company_id: Number(companyId), restored_at: at, lost_after: after, before: first, since: second, hash, reason }
+  const said = { company_id: Number(companyId), restored_at: at, lost_after: after, before: first, reason }
+  return isGone ? { ...said, since: null, hash: null } : { ...said, since: second as StatedHead, hash }
 }
 
 function headOf(text: string): StatedHead | null {
@@ -87,7 +94,7 @@ export function openRestored(note: string, keys: readonly VerifierKey[]): Restor
 
 /** The last statement of each company in a folder of seals. */
 export async function lastStatements(directory: string): Promise<Map<number, KeptStatement>> {
-  const kept = z.array(KeptStatement).parse(await readLines(restoredFileOf(directory)))
+  const kept = z.array(KeptStatement).parse(await linesOf(directory))
   return new Map(kept.map((line) => [line.company_id, line]))
 }
 
@@ -97,11 +104,17 @@ export async function statementsOf(
   directory: string,
   companyId: number,
 ): Promise<KeptStatement[]> {
-  const lines = z.array(KeptStatement).parse(await readLines(restoredFileOf(directory)))
+  const lines = z.array(KeptStatement).parse(await linesOf(directory))
   const { rows } = await client.query<KeptStatement>(
     'select company_id, restored_at, note from ops.restored_ledgers where company_id = $1 order by restored_at',
     [companyId],
   )
   const inFile = lines.filter(({ company_id }) => company_id === companyId)
   return inFile.length > rows.length ? inFile : rows
+}
+
+async function linesOf(directory: string): Promise<unknown[]> {
+  const lines: unknown[] = []
+  for await (const line of eachLine(restoredFileOf(directory))) lines.push(line)
+  return lines
 }

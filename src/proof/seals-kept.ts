@@ -2,7 +2,11 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { PoolClient } from 'pg'
 import { isGenuine, Seal } from '#audit/seal.ts'
+import type { Config } from '#config/config.ts'
 import { lastLine } from '#lib/json-lines.ts'
+
+/** Where a process keeps what it has signed. */
+export const sealDirectoryOf = ({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): string => join(DATA_DIR, 'seals')
 
 /** Files that seals of 0.1 are in, a line each. */
 const SEAL_FILE = /^company-([1-9]\d*)\.jsonl$/
@@ -18,11 +22,17 @@ export class SealAltered extends Error {
 
 /** The company's last seal of 0.1, by the key that it names; null when it has none. @throws SealAltered */
 export async function lastSeal(directory: string, companyId: number): Promise<Seal | null> {
-  const line = await lastLine(join(directory, `company-${companyId}.jsonl`))
+  const line = await lastLine(join(directory, `company-${companyId}.jsonl`)).catch(orNothing)
   if (line === null) return null
   const seal = Seal.safeParse(line)
   if (seal.success && seal.data.company_id === companyId && isGenuine(seal.data, seal.data.public_key)) return seal.data
   throw new SealAltered(`the last seal of company ${companyId} is none, or was altered`)
+}
+
+/** A line that is no JSON was altered too. */
+export function orNothing(error: unknown): object {
+  if (error instanceof SyntaxError) return {}
+  throw error
 }
 
 /** Companies of which the folder has seals or checkpoints. */
@@ -31,12 +41,17 @@ export async function companiesOfFiles(directory: string): Promise<number[]> {
   return [...new Set(found.flatMap((id) => (id === undefined ? [] : Number(id))))]
 }
 
-/** Whether anything was ever signed here: then a new key is not made silently (PROOF-22). */
+/** Whether anything was ever signed here. */
 export async function hasSeals(directory: string, client: Pick<PoolClient, 'query'>): Promise<boolean> {
-  if ((await namesIn(directory)).length > 0) return true
+  if ((await namesIn(directory)).length > 0 || (await hasCheckpoints(directory, client))) return true
+  return (await client.query('select from ops.resealed_ledgers limit 1')).rowCount === 1
+}
+
+/** Whether a key of a ring has signed: there are none in 0.1. */
+export async function hasCheckpoints(directory: string, client: Pick<PoolClient, 'query'>): Promise<boolean> {
+  if ((await namesIn(directory)).some((name) => name.endsWith('.checkpoints'))) return true
   const { rows } = await client.query<{ found: boolean }>(
-    `select exists (select from ops.ledger_checkpoints) or exists (select from ops.installation_checkpoints)
-       or exists (select from ops.resealed_ledgers) as found`,
+    'select exists (select from ops.ledger_checkpoints) or exists (select from ops.installation_checkpoints) as found',
   )
   return rows[0]?.found ?? false
 }

@@ -47,13 +47,18 @@ export class Held extends Unavailable {
   }
 }
 
+/** @throws Held */
+export function assertFree({ trouble }: Pick<Standing, 'trouble'>): void {
+  const found = trouble()
+  if (found) throw new Held(found)
+}
+
 /** A writer that records nothing while something is wrong. */
-export function heldWriter(writer: Writer, { trouble }: Pick<Standing, 'trouble'>): Writer {
+export function heldWriter(writer: Writer, standing: Pick<Standing, 'trouble'>): Writer {
   return {
     idle: writer.idle,
     async run(request) {
-      const found = trouble()
-      if (found) throw new Held(found)
+      assertFree(standing)
       return writer.run(request)
     },
   }

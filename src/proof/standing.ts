@@ -63,8 +63,8 @@ export const isOfStore = (trouble: Trouble | null): boolean => trouble !== null 
 export function troubleOf({ database, home, directory, missing, store }: Sight): Trouble | null {
   const ofStore = storeTrouble(database, store)
   if (ofStore) return ofStore
-  if (directory !== null && directory !== idOf(database, store)) return 'directory_of_another'
   if (database.isRestoring) return 'restoring'
+  if (directory !== null && directory !== idOf(database, store)) return 'directory_of_another'
   if (missing.length > 0) return 'behind'
   const hasMoved = database.home !== null && home !== null && database.home !== home
   return directory === null && hasMoved ? 'copied' : null

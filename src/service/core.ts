@@ -34,10 +34,16 @@ import { migrate } from '#postgres/migrate.ts'
 import { createPool } from '#postgres/pool.ts'
 import { type PoolOf, sharePool } from '#postgres/shared-pool.ts'
 import { keysEnd } from '#privacy/reactor.ts'
+import type { Place } from '#proof/installation.ts'
 import { isOfStore, messageOf } from '#proof/standing.ts'
-import { createStanding, heldWriter, type Standing } from '#proof/standing-watch.ts'
+import { assertFree, createStanding, heldWriter, type Standing } from '#proof/standing-watch.ts'
 import { ID_COLUMNS, readModel } from '#projections/index.ts'
 import { withPaymentLinks } from '#projections/payment-links.ts'
+import type { Sealing } from '#proof/checkpoints.ts'
+import { sealedOf } from '#proof/own-seals.ts'
+import { createProof, type Proof } from '#proof/proof.ts'
+import { createProver, type Prover } from '#proof/prover.ts'
+import { sealDirectoryOf } from '#proof/seals-kept.ts'
 import { createDeliveryNotifier, type DeliveryNotifier } from '#webhooks/notifier.ts'
 import { outbox } from '#webhooks/outbox.ts'
 import { createWiping } from '#wiping/reactor.ts'
@@ -64,6 +70,12 @@ export interface Core {
   readonly shared: Readonly<Record<string, SharedFigures>>
   /** Verifies ledgers, a few at a time. */
   readonly verifier: Verifier
+  /** Proves what ledgers hold, and that they only grew. */
+  readonly prover: Prover
+  /** What checkpoints are made with; null where there is no place for them. */
+  readonly sealing: Sealing | null
+  /** Checkpoints and keys, for callers. */
+  readonly proof: Proof
   /** For answers as of a moment of the past. */
   readonly asOf: AsOfBounds
   /** Seals and opens secrets. */
@@ -104,6 +116,8 @@ export interface CoreOptions {
   readonly publicUrl?: string
   /** What belongs to the database on this machine; without it nothing is compared with it. */
   readonly dataDir?: string
+  /** Where seals are kept, and the key that they are made with; without it there are none. */
+  readonly seals?: SealPlace
   /** Another store, for tests. */
   readonly store?: EventStore
   /** Another read model, for tests. */
@@ -131,6 +145,7 @@ export const coreSettings = (config: Config) => ({
   eventStoreUrl: config.EVENTSTORE_URL,
   dataDir: config.DATA_DIR,
   masterKeys: masterKeysOf(config),
+  seals: { directory: sealDirectoryOf(config), keyFile: config.SEAL_KEY_FILE },
   asOfTimeoutMs: config.AS_OF_SECONDS * 1000,
 })
 
@@ -185,7 +200,11 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const preparation = following && prepare(following, ID_COLUMNS, () => assertOwn({ pool, store, standing }))
   await preparation?.tried
   const writerAfterRestore = preparation ? guarded(writer, preparation) : writer
-  const verifier = createVerifier({ pool, store }, Date.now)
+  const clock = Date.now
+  const sealing = options.seals ? sealingOf({ pool, store, standing }, options.seals) : null
+  const proof = createProof(pool, sealing)
+  const verifier = createVerifier({ pool, store }, { clock, sealedOf: (companyId) => sealedOf(sealing, companyId) })
+  const prover = createProver({ pool, store, newestOf: proof.newest, clock })
   const asOfTurns = createTurns(AS_OF)
   return {
     pool,
@@ -196,8 +215,17 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     writerAfterRestore,
     standing,
     pools: { queries: pool, writer: writing.pool },
-    shared: { commands: writer.waiting, queries, verifications: verifier.waiting, as_of: asOfTurns },
+    shared: {
+      commands: writer.waiting,
+      queries,
+      verifications: verifier.waiting,
+      proofs: prover.waiting,
+      as_of: asOfTurns,
+    },
     verifier,
+    prover,
+    sealing,
+    proof,
     asOf: { turns: asOfTurns, timeoutMs: options.asOfTimeoutMs ?? AS_OF_TIMEOUT_MS },
     vault,
     keys,
@@ -250,6 +278,17 @@ function writingOf(
   return { writing, deliveryNotifier, liveNotifier }
 }
 
+/** Where a process keeps seals. */
+type SealPlace = Pick<Sealing, 'directory' | 'keyFile'>
+
+const sealingOf = ({ pool, store, standing }: Pick<Core, 'pool' | 'store' | 'standing'>, place: SealPlace): Sealing => ({
+  pool,
+  store,
+  ...place,
+  now: () => new Date().toISOString(),
+  assertMaySeal: async () => assertFree(standing),
+})
+
 /** What all connections to Postgres have in common. */
 const sessionsOf = (model: ReadModel, { applicationName }: CoreOptions) => ({
   read_schemas: readSchemasOf(model),
@@ -282,8 +321,10 @@ async function bringUp(
   }
 }
 
-const placeOf = ({ pool, store }: Rebuilding, { eventStoreUrl = null, dataDir }: CoreOptions) =>
-  dataDir === undefined ? null : { pool, store, eventStoreUrl, dataDir, newId: uuidv7, now: () => new Date().toISOString() }
+function placeOf({ pool, store }: Rebuilding, { eventStoreUrl: url, dataDir }: CoreOptions): Place | null {
+  const now = () => new Date().toISOString()
+  return dataDir === undefined ? null : { pool, store, eventStoreUrl: url ?? null, dataDir, newId: uuidv7, now }
+}
 
 /** @throws OtherVersion where the store holds other ledgers than those of the tables. */
 async function assertOwn({ pool, store, standing }: Pick<Core, 'pool' | 'store' | 'standing'>): Promise<void> {
@@ -339,7 +380,7 @@ async function withRebuild<T>(
   }
 }
 
-type ResealingApart = Pick<Resealing, 'target' | 'key' | 'directory' | 'now' | 'onStream'>
+type ResealingApart = Pick<Resealing, 'target' | 'key' | 'directory' | 'now' | 'sealed' | 'onStream'>
 
 interface ResealingAll extends ResealingApart {
   readonly store: EventStore

@@ -3,12 +3,13 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { loadSealKey, signHead } from '#audit/seal.ts'
+import { makeSigningKey } from '#audit/signing-key.ts'
 import { understand } from '#cli/arguments.ts'
 import { load } from '#cli/load.ts'
 import { Refused } from '#cli/verb.ts'
 import { readConfig } from '#config/config.ts'
 import type { Refusal } from '#domain/refusal.ts'
+import { sealHead } from '../audit/seals-of-01.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { tillbook } from './tillbook.ts'
@@ -91,9 +92,9 @@ describe('ledger commands', () => {
   })
 
   it('find what a seal shows: a ledger that is shorter, other, or gone [AUDIT-5]', async () => {
-    const key = await loadSealKey(join(directory, 'seal-key.pem'))
+    const key = await makeSigningKey(join(directory, 'seal-key.pem'))
     const sealed = (companyId: number, revision: number) =>
-      signHead(companyId, { revision, hash: 'a'.repeat(64) }, '2026-11-21T12:00:00.000Z', key)
+      sealHead(companyId, { revision, hash: 'a'.repeat(64) }, '2026-11-21T12:00:00.000Z', key)
     for (const [revision, reason] of [
       [1, 'other_hash'],
       [5_000, 'truncated'],

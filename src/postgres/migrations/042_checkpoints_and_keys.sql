@@ -44,5 +44,12 @@ create table ops.installation_checkpoints (
 create table ops.sealing_faults (
   company_id bigint primary key,
   since timestamptz not null,
+  -- A fault of a ledger (src/audit/walk.ts), or seal_altered, wrong_key, failed.
   reason text not null
+);
+
+-- When all that could be sealed last was.
+create table ops.sealing_rounds (
+  only_row boolean primary key default true check (only_row),
+  ended_at timestamptz not null
 );

@@ -17,6 +17,7 @@ const FAULTS: Readonly<Record<Fault, string>> = {
   other_hash: 'O hash não é o que já se conhecia para esta revisão.',
   other_root: 'Até esta revisão o livro não é o que foi selado.',
   truncated: 'O fim do livro foi cortado.',
+  seal_altered: 'O que o serviço guarda do último selo não foi assinado por ele.',
   beyond_head: 'Há eventos depois do último que o serviço registrou.',
 }
 
