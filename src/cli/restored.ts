@@ -24,7 +24,8 @@ export const verbs: Verbs<'restored'> = {
       try {
         return accepted(await restore({ ...place, newId: uuidv7, newInstallationId: randomUUID }, said))
       } catch (error) {
-        if (error instanceof SealAltered || error instanceof WrongSealKey) throw new Refused(invalid('seal-key', error.message))
+        if (error instanceof SealAltered || error instanceof WrongSealKey)
+          throw new Refused(invalid('seal-key', error.message))
         throw error
       }
     },

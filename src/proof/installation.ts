@@ -97,7 +97,8 @@ export async function lookAt(place: Place, { isWhole }: { readonly isWhole: bool
     home,
     directory,
     missing,
-    store: outside === undefined ? { address: row.event_store ?? '', id: row.id, isEmpty: false, missing: [] } : outside,
+    store:
+      outside === undefined ? { address: row.event_store ?? '', id: row.id, isEmpty: false, missing: [] } : outside,
   }
 }
 
@@ -106,7 +107,11 @@ function unreachable(error: unknown): undefined {
   if (!(error instanceof Unavailable)) throw error
 }
 
-async function storeOf(place: Place, store: OutsideStore, heads: readonly Mark[]): Promise<NonNullable<Sight['store']>> {
+async function storeOf(
+  place: Place,
+  store: OutsideStore,
+  heads: readonly Mark[],
+): Promise<NonNullable<Sight['store']>> {
   await store.ping()
   let isEmpty = true
   for await (const _ of store.streams()) {
@@ -177,7 +182,10 @@ export async function note({ pool, dataDir, now }: Place, installation: string):
   const [marks, noted] = await Promise.all([newestHeads(pool), readNote(dataDir)])
   if (noted && JSON.stringify([noted.installation, noted.marks]) === JSON.stringify([installation, marks])) return
   await mkdir(dataDir, { recursive: true })
-  await replaceFile(noteFileOf(dataDir), `${JSON.stringify({ installation, noted_at: now(), marks } satisfies Noted)}\n`)
+  await replaceFile(
+    noteFileOf(dataDir),
+    `${JSON.stringify({ installation, noted_at: now(), marks } satisfies Noted)}\n`,
+  )
 }
 
 /**

@@ -1,9 +1,9 @@
-import type { Mark } from './standing.ts'
-import { readCheckpoint } from './kept-checkpoints.ts'
-import { lastLine } from '#lib/json-lines.ts'
 import { join } from 'node:path'
-import { checkpointFileOf, companiesOfFiles, lastSeal } from './seals-kept.ts'
+import { lastLine } from '#lib/json-lines.ts'
+import { readCheckpoint } from './kept-checkpoints.ts'
 import { lastStatements } from './restored-statement.ts'
+import { checkpointFileOf, companiesOfFiles, lastSeal } from './seals-kept.ts'
+import type { Mark } from './standing.ts'
 
 /**
  * What ledgers held at their last checkpoints and seals of 0.1 in DATA_DIR: a database that lacks it is behind. A ledger that was
@@ -14,16 +14,23 @@ export async function keptMarks(dataDir: string): Promise<Mark[]> {
   const restored = await lastStatements(directory)
   const marks: Mark[] = []
   for (const companyId of await companiesOfFiles(directory)) {
-    const [checkpoint, seal] = await Promise.all([lastCheckpoint(directory, companyId), orNull(lastSeal(directory, companyId))])
+    const [checkpoint, seal] = await Promise.all([
+      lastCheckpoint(directory, companyId),
+      orNull(lastSeal(directory, companyId)),
+    ])
     const since = restored.get(companyId)?.restored_at ?? ''
-    if (checkpoint && checkpoint.made_at > since) marks.push({ company_id: companyId, revision: checkpoint.size - 1, hash: null })
+    if (checkpoint && checkpoint.made_at > since)
+      marks.push({ company_id: companyId, revision: checkpoint.size - 1, hash: null })
     else if (seal && seal.sealed_at > since) marks.push({ company_id: companyId, revision: seal.revision, hash: null })
   }
   return marks
 }
 
 async function lastCheckpoint(directory: string, companyId: number) {
-  const line = (await orNull(lastLine(checkpointFileOf(directory, companyId)))) as { note: string; made_at: string } | null
+  const line = (await orNull(lastLine(checkpointFileOf(directory, companyId)))) as {
+    note: string
+    made_at: string
+  } | null
   if (line === null) return null
   try {
     return readCheckpoint(line)

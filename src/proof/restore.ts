@@ -2,21 +2,21 @@ import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { recordRestore } from '#commands/companies.ts'
+import { ID_KINDS } from '#domain/id-kinds.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
 import { isOutside } from '#ledger/port.ts'
-import { ID_KINDS } from '#domain/id-kinds.ts'
 import { inTransaction } from '#ledger/transaction.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { claimStore, homeOf, hostsOf, installationOf, note, type Place, readNote } from './installation.ts'
-import { idsBeyond } from './lost-ids.ts'
-import { state, type Stating } from './restored-ledgers.ts'
-import { emptyTree } from './trees.ts'
 import { keptMarks } from './kept-marks.ts'
+import { idsBeyond } from './lost-ids.ts'
+import { type Stating, state } from './restored-ledgers.ts'
 import { companiesOfFiles } from './seals-kept.ts'
+import { emptyTree } from './trees.ts'
 
 /** What an operator says. */
 export interface Said {
@@ -88,7 +88,8 @@ async function restoreAlone(given: Restore, said: Said): Promise<RestoreReport |
   for (const [companyId, head] of heads) {
     const recorded = await record(given, restoring, companyId, head)
     if (isRefusal(recorded)) return recorded
-    const isOther = copy_id === null && (await state(given, { companyId, restored_at, lost_after, reason, event: recorded }))
+    const isOther =
+      copy_id === null && (await state(given, { companyId, restored_at, lost_after, reason, event: recorded }))
     if (isOther) other_logs += 1
   }
   if (copy_id === null) await stateGone(given, restoring)
@@ -105,7 +106,9 @@ async function begin(given: Restore, { lost_after, reason, copy }: Said): Promis
   const noted = await readNote(dataDir)
   if (copy) await makeRoom(given, row, noted?.installation ?? null)
   else if (noted && noted.installation !== row.id)
-    throw new CannotRestore(`DATA_DIR is of installation ${noted.installation}, the database of ${row.id}: give it its own, or none`)
+    throw new CannotRestore(
+      `DATA_DIR is of installation ${noted.installation}, the database of ${row.id}: give it its own, or none`,
+    )
   const { rows } = await pool.query<{ company_id: number; revision: number }>(
     'select company_id, revision from ops.ledgers where revision >= 0 order by company_id',
   )
@@ -119,11 +122,17 @@ async function begin(given: Restore, { lost_after, reason, copy }: Said): Promis
  * A copy must share neither DATA_DIR nor event store with what it was copied from. Seals of another installation that had this
  * DATA_DIR before are put aside: they are not the copy's. @throws CannotRestore
  */
-async function makeRoom({ store, eventStoreUrl, dataDir }: Restore, row: Awaited<ReturnType<typeof installationOf>>, noted: string | null) {
+async function makeRoom(
+  { store, eventStoreUrl, dataDir }: Restore,
+  row: Awaited<ReturnType<typeof installationOf>>,
+  noted: string | null,
+) {
   if (noted === row.id && !row.is_copy)
     throw new CannotRestore('DATA_DIR is that of the installation which this is a copy of: give the copy another one')
   if (isOutside(store) && hostsOf(eventStoreUrl ?? '') === row.event_store)
-    throw new CannotRestore(`the event store ${row.event_store} is that of the installation which this is a copy of: give the copy another one`)
+    throw new CannotRestore(
+      `the event store ${row.event_store} is that of the installation which this is a copy of: give the copy another one`,
+    )
   if (noted === null) return
   await rename(join(dataDir, 'seals'), join(dataDir, `seals.${noted}`)).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error
@@ -144,12 +153,22 @@ async function raiseCompanyIds({ pool, dataDir }: Restore): Promise<void> {
 }
 
 /** The ledger's `InstallationRestored` of this restore. */
-async function record(given: Restore, restoring: Restoring, companyId: number, head: number): Promise<Envelope | Refusal> {
+async function record(
+  given: Restore,
+  restoring: Restoring,
+  companyId: number,
+  head: number,
+): Promise<Envelope | Refusal> {
   const before = await recorded(given, companyId, head)
   if (before) return before
   const { lost_after, reason, copy_id } = restoring
   const ids = await idsFor(given, restoring, companyId, head)
-  const answer = await runAsSystem(given.writer, companyId, recordRestore, { lost_after, reason, copy: copy_id !== null, ids })
+  const answer = await runAsSystem(given.writer, companyId, recordRestore, {
+    lost_after,
+    reason,
+    copy: copy_id !== null,
+    ids,
+  })
   if (isRefusal(answer)) return answer
   const since = await recorded(given, companyId, head)
   if (!since) throw new Error(`company ${companyId} holds no InstallationRestored`)
@@ -157,18 +176,25 @@ async function record(given: Restore, restoring: Restoring, companyId: number, h
 }
 
 async function recorded({ store }: Restore, companyId: number, head: number): Promise<Envelope | null> {
-  for await (const event of store.read(streamOf(companyId), head + 1)) if (event.type === 'InstallationRestored') return event
+  for await (const event of store.read(streamOf(companyId), head + 1))
+    if (event.type === 'InstallationRestored') return event
   return null
 }
 
-async function idsFor({ pool, store, dataDir }: Restore,
+async function idsFor(
+  { pool, store, dataDir }: Restore,
   { restored_at, lost_after }: Restoring,
-  companyId: number, head: number) {
+  companyId: number,
+  head: number,
+) {
   let first_at = lost_after
   for await (const { recorded_at } of store.pick(streamOf(companyId), [0])) first_at = recorded_at
   const mark = (await keptMarks(dataDir)).find(({ company_id }) => company_id === companyId)
   const sealed = Math.max(0, (mark?.revision ?? 0) - head)
-  const { rows } = await pool.query<{ ids: Record<string, number> }>(`select coalesce(to_jsonb(l) -> 'ids', '{}') as ids from ops.ledgers l where company_id = $1`, [companyId])
+  const { rows } = await pool.query<{ ids: Record<string, number> }>(
+    `select coalesce(to_jsonb(l) -> 'ids', '{}') as ids from ops.ledgers l where company_id = $1`,
+    [companyId],
+  )
   return idsBeyond(ID_KINDS, rows[0]?.ids ?? {}, { events: head + 1, first_at, lost_after, restored_at, sealed })
 }
 
@@ -180,7 +206,14 @@ async function stateGone(given: Restore, { restored_at, lost_after, reason, head
 }
 
 /** What is about seals of the installation that this was copied from. */
-const OF_SEALS = ['seal_keys', 'ledger_checkpoints', 'installation_entries', 'installation_checkpoints', 'sealing_faults', 'restored_ledgers']
+const OF_SEALS = [
+  'seal_keys',
+  'ledger_checkpoints',
+  'installation_entries',
+  'installation_checkpoints',
+  'sealing_faults',
+  'restored_ledgers',
+]
 
 /** DATA_DIR and event store first: until the database says that it is over, the next run does it again. */
 async function end(given: Restore, { copy_id }: Restoring): Promise<void> {

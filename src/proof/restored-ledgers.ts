@@ -3,12 +3,19 @@ import { appendLines } from '#lib/json-lines.ts'
 import { originOf } from './checkpoint.ts'
 import { treeWith } from './checkpoints.ts'
 import { generationOf } from './generation.ts'
+import type { Place } from './installation.ts'
 import { lastKept, ledgerCheckpoints, type SignedCheckpoint } from './kept-checkpoints.ts'
 import { type KeyRing, openKeyRing, type RingPlace } from './key-ring.ts'
 import { rootOf } from './merkle.ts'
-import { type KeptStatement, lastStatements, parseRestored, type RestoredStatement, restoredFileOf, signStatement } from './restored-statement.ts'
+import {
+  type KeptStatement,
+  lastStatements,
+  parseRestored,
+  type RestoredStatement,
+  restoredFileOf,
+  signStatement,
+} from './restored-statement.ts'
 import { growTree, hashesOf, ledgerLog } from './trees.ts'
-import type { Place } from './installation.ts'
 
 export interface Stating extends Pick<Place, 'store'>, RingPlace {}
 

@@ -52,10 +52,23 @@ const NONE = '-'
 const textOf = (head: StatedHead | null) => (head ? `${head.origin} ${head.size} ${head.root}` : NONE)
 
 /** A signed note of eight lines: name, `company-{id}`, when, lost after, head before, head since, hash, reason. */
-export function signStatement(installationId: string, key: Pick<SigningKey, 'privateKey'>, said: RestoredStatement): string {
+export function signStatement(
+  installationId: string,
+  key: Pick<SigningKey, 'privateKey'>,
+  said: RestoredStatement,
+): string {
   const name = restoredNameOf(installationId)
   const { company_id, restored_at, lost_after, before, since, hash, reason } = said
-  const lines = [name, `company-${company_id}`, restored_at, lost_after, textOf(before), textOf(since), hash ?? NONE, reason]
+  const lines = [
+    name,
+    `company-${company_id}`,
+    restored_at,
+    lost_after,
+    textOf(before),
+    textOf(since),
+    hash ?? NONE,
+    reason,
+  ]
   const text = lines.map((line) => `${line}\n`).join('')
   return signNote(text, [{ name, privateKey: key.privateKey }])
 }

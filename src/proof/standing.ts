@@ -83,7 +83,8 @@ function storeTrouble(database: Sight['database'], store: Sight['store']): Troub
   return store.missing.length > 0 ? 'event_store_behind' : null
 }
 
-const CONFIRM = 'If the database was restored, run "tillbook restored --lost-after INSTANT --reason …", INSTANT being that of the backup'
+const CONFIRM =
+  'If the database was restored, run "tillbook restored --lost-after INSTANT --reason …", INSTANT being that of the backup'
 const COPY = 'for a copy on purpose, as for trials, run "tillbook restored --copy"'
 
 const MESSAGES: Readonly<Record<Trouble, string>> = {

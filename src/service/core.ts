@@ -22,8 +22,8 @@ import type { Committed } from '#ledger/write/attempt.ts'
 import { createIdAllocator } from '#ledger/write/ids.ts'
 import type { QueueLimits } from '#ledger/write/queue.ts'
 import { createWriter, type Writer, type WriterOptions } from '#ledger/write/writer.ts'
-import type { SharedFigures } from '#lib/shared-room.ts'
 import { OtherVersion } from '#lib/other-version.ts'
+import type { SharedFigures } from '#lib/shared-room.ts'
 import { createTurns, type TurnLimits } from '#lib/turns.ts'
 import { createVault, type Vault } from '#lib/vault.ts'
 import { createLiveNotifier } from '#live/notifier.ts'
@@ -34,16 +34,16 @@ import { migrate } from '#postgres/migrate.ts'
 import { createPool } from '#postgres/pool.ts'
 import { type PoolOf, sharePool } from '#postgres/shared-pool.ts'
 import { keysEnd } from '#privacy/reactor.ts'
-import type { Place } from '#proof/installation.ts'
-import { isOfStore, messageOf } from '#proof/standing.ts'
-import { assertFree, createStanding, heldWriter, type Standing } from '#proof/standing-watch.ts'
 import { ID_COLUMNS, readModel } from '#projections/index.ts'
 import { withPaymentLinks } from '#projections/payment-links.ts'
 import type { Sealing } from '#proof/checkpoints.ts'
+import type { Place } from '#proof/installation.ts'
 import { sealedOf } from '#proof/own-seals.ts'
 import { createProof, type Proof } from '#proof/proof.ts'
 import { createProver, type Prover } from '#proof/prover.ts'
 import { sealDirectoryOf } from '#proof/seals-kept.ts'
+import { isOfStore, messageOf } from '#proof/standing.ts'
+import { assertFree, createStanding, heldWriter, type Standing } from '#proof/standing-watch.ts'
 import { createDeliveryNotifier, type DeliveryNotifier } from '#webhooks/notifier.ts'
 import { outbox } from '#webhooks/outbox.ts'
 import { createWiping } from '#wiping/reactor.ts'
@@ -281,7 +281,10 @@ function writingOf(
 /** Where a process keeps seals. */
 type SealPlace = Pick<Sealing, 'directory' | 'keyFile'>
 
-const sealingOf = ({ pool, store, standing }: Pick<Core, 'pool' | 'store' | 'standing'>, place: SealPlace): Sealing => ({
+const sealingOf = (
+  { pool, store, standing }: Pick<Core, 'pool' | 'store' | 'standing'>,
+  place: SealPlace,
+): Sealing => ({
   pool,
   store,
   ...place,

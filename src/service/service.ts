@@ -4,9 +4,9 @@ import { v7 as uuidv7 } from 'uuid'
 import { countClearLedgers } from '#audit/reseal.ts'
 import type { Config } from '#config/config.ts'
 import { type Listening, listen } from '#http/server.ts'
+import type { Writer } from '#ledger/write/writer.ts'
 import { countedWriter } from '#metrics/counted-writer.ts'
 import { createMetrics, type Metrics } from '#metrics/metrics.ts'
-import type { Writer } from '#ledger/write/writer.ts'
 import { createProviderClient } from '#payments/provider-client.ts'
 import { startEmbedded } from '#postgres/embedded.ts'
 import { assertFit } from '#postgres/requirements.ts'
@@ -126,7 +126,8 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
       await forgetWhoCameBack(shared, background)
       const begin = () => {
         if (config.ROLES.includes('projector')) background.push(startProjector(shared))
-        if (config.ROLES.includes('dispatcher') && !shared.core.standing.isCopy()) background.push(startDispatcher(shared))
+        if (config.ROLES.includes('dispatcher') && !shared.core.standing.isCopy())
+          background.push(startDispatcher(shared))
       }
       background.push(watchInstallation({ ...shared, begin, onEnd: onFailure }))
       const demoFile = isApi ? await seed(shared) : null

@@ -44,7 +44,11 @@ describe('a database that was restored or copied', () => {
   })
 
   /** The service on a database, beside a DATA_DIR. */
-  async function openOn(databaseUrl: string, dataDir: string, more: { store?: FaultyStore; eventStoreUrl?: string } = {}) {
+  async function openOn(
+    databaseUrl: string,
+    dataDir: string,
+    more: { store?: FaultyStore; eventStoreUrl?: string } = {},
+  ) {
     const core = await openCore({
       masterKeys,
       databaseUrl,
@@ -67,7 +71,9 @@ describe('a database that was restored or copied', () => {
   async function backUp(): Promise<string> {
     await closeAll()
     const from = new URL(database.url).pathname.slice(1)
-    await administer(onDatabase(database.url, 'postgres'), (client) => client.query(`create database ${backup} template ${from}`))
+    await administer(onDatabase(database.url, 'postgres'), (client) =>
+      client.query(`create database ${backup} template ${from}`),
+    )
     return onDatabase(database.url, backup)
   }
 
@@ -80,7 +86,12 @@ describe('a database that was restored or copied', () => {
     return events
   }
 
-  const restoring = (core: Core, dataDir: string, writer = core.writerAfterRestore, eventStoreUrl: string | null = null) => ({
+  const restoring = (
+    core: Core,
+    dataDir: string,
+    writer = core.writerAfterRestore,
+    eventStoreUrl: string | null = null,
+  ) => ({
     ...core.sealing!,
     dataDir,
     eventStoreUrl,
@@ -139,7 +150,9 @@ describe('a database that was restored or copied', () => {
     expect(said?.since).to.deep.include({ origin: after?.origin })
     expect(openRestored(kept?.note.replace('disco', 'nada') ?? '', keys)).to.equal(null)
     const [other] = await statementsOf(core.pool, join(folder, 'seals'), second)
-    expect(openRestored(other?.note ?? '', keys)?.since?.origin).to.equal(`tillbook/${ring.installationId}/company-${second}`)
+    expect(openRestored(other?.note ?? '', keys)?.since?.origin).to.equal(
+      `tillbook/${ring.installationId}/company-${second}`,
+    )
     expect(await verifyLedger(core, first, {})).to.include({ valid: true })
     // A start finds nothing wrong.
     await closeAll()
@@ -173,7 +186,11 @@ describe('a database that was restored or copied', () => {
 
   describe('whose ledgers are outside', () => {
     const EVENTSTORE_URL = 'esdb://admin:secret@store:2113?tls=false'
-    const failure = (opening: Promise<Core>) => opening.then(() => 'opened', ({ message }) => message as string)
+    const failure = (opening: Promise<Core>) =>
+      opening.then(
+        () => 'opened',
+        ({ message }) => message as string,
+      )
 
     it('refuses to start without its store, with an empty one, with that of others and with one that is behind [OPS-82] [OPS-83]', async () => {
       const store = createOutsideStore()
@@ -189,12 +206,18 @@ describe('a database that was restored or copied', () => {
       await closeAll()
 
       expect(await failure(openOn(database.url, folder))).to.match(/set EVENTSTORE_URL to where they are/)
-      expect(await failure(openOn(database.url, folder, { ...where, store: createOutsideStore() }))).to.match(/is empty/)
+      expect(await failure(openOn(database.url, folder, { ...where, store: createOutsideStore() }))).to.match(
+        /is empty/,
+      )
       const earlier = createOutsideStore()
       for await (const event of store.read(`company-${companies[0]}`, 0))
         if (event.revision < 1)
-          await earlier.append([{ stream: event.stream, expectedRevision: -1, commands: [[event]] }], { query: async () => ({ rows: [], rowCount: 0 }) as never })
-      expect(await failure(openOn(database.url, folder, { ...where, store: earlier }))).to.match(/lacks events that this database has applied/)
+          await earlier.append([{ stream: event.stream, expectedRevision: -1, commands: [[event]] }], {
+            query: async () => ({ rows: [], rowCount: 0 }) as never,
+          })
+      expect(await failure(openOn(database.url, folder, { ...where, store: earlier }))).to.match(
+        /lacks events that this database has applied/,
+      )
       await administer(database.url, (client) => client.query(`update ops.installation set id = '${COPY_ID}'`))
       expect(await failure(openOn(database.url, folder, where))).to.match(/is of another installation/)
       await administer(database.url, (client) => client.query(`update ops.installation set id = '${rows[0].id}'`))

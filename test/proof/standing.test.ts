@@ -30,10 +30,18 @@ const CASES: readonly [why: string, parts: Parts, trouble: Trouble | null][] = [
   ['a copied database beside a new DATA_DIR', { directory: null, home: 'b/1/7' }, 'copied'],
   ['a standby was promoted, and DATA_DIR is new', { directory: null, home: 'a/2/5' }, 'copied'],
   ['a copied database beside the DATA_DIR of another', { directory: THEIRS }, 'directory_of_another'],
-  ['an empty database beside the DATA_DIR of another', { directory: THEIRS, database: { hasLedgers: false } }, 'directory_of_another'],
+  [
+    'an empty database beside the DATA_DIR of another',
+    { directory: THEIRS, database: { hasLedgers: false } },
+    'directory_of_another',
+  ],
   ['events that DATA_DIR has noted are gone', { missing: [MARK] }, 'behind'],
   ['a restore was not recorded to its end', { database: { isRestoring: true }, missing: [MARK] }, 'restoring'],
-  ['a restore to a copy was not recorded to its end', { database: { isRestoring: true }, directory: THEIRS }, 'restoring'],
+  [
+    'a restore to a copy was not recorded to its end',
+    { database: { isRestoring: true }, directory: THEIRS },
+    'restoring',
+  ],
   ['EVENTSTORE_URL is forgotten', { database: { event_store: 'store:2113' } }, 'event_store_forgotten'],
   ['its own store', { database: { event_store: 'store:2113' }, store: {} }, null],
   ['its own store at another address', { database: { event_store: 'former:2113' }, store: {} }, null],
@@ -42,9 +50,21 @@ const CASES: readonly [why: string, parts: Parts, trouble: Trouble | null][] = [
   ['its own store, emptied', { store: { isEmpty: true } }, 'event_store_empty'],
   ['a store of others', { store: { id: THEIRS } }, 'event_store_of_another'],
   ['a store that was restored', { store: { missing: [MARK] } }, 'event_store_behind'],
-  ['a new installation', { directory: null, database: { hasLedgers: false }, store: { id: null, isEmpty: true } }, null],
-  ['an empty Postgres beside an old store', { directory: null, database: { hasLedgers: false }, store: { id: THEIRS } }, null],
-  ['the same with the DATA_DIR of then', { directory: THEIRS, database: { hasLedgers: false }, store: { id: THEIRS } }, null],
+  [
+    'a new installation',
+    { directory: null, database: { hasLedgers: false }, store: { id: null, isEmpty: true } },
+    null,
+  ],
+  [
+    'an empty Postgres beside an old store',
+    { directory: null, database: { hasLedgers: false }, store: { id: THEIRS } },
+    null,
+  ],
+  [
+    'the same with the DATA_DIR of then',
+    { directory: THEIRS, database: { hasLedgers: false }, store: { id: THEIRS } },
+    null,
+  ],
 ]
 
 describe('whether database, DATA_DIR and event store are of one installation', () => {

@@ -44,7 +44,15 @@ export async function startService(
     folder === undefined ? programOf('src/main.ts') : programIn(folder, 'src/main.ts'),
     {
       cwd: ROOT,
-      env: { PATH, HOME, NODE_ENV: 'test', ...TEST_SETTINGS, ...(dataDir && { DATA_DIR: dataDir }), ...env, PORT: port },
+      env: {
+        PATH,
+        HOME,
+        NODE_ENV: 'test',
+        ...TEST_SETTINGS,
+        ...(dataDir && { DATA_DIR: dataDir }),
+        ...env,
+        PORT: port,
+      },
       stdio: ['ignore', 'pipe', 'pipe'],
     },
   )
