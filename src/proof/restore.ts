@@ -2,7 +2,7 @@ import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { recordRestore } from '#commands/companies.ts'
-import { ID_KINDS } from '#domain/id-kinds.ts'
+import { isIdKind, RECORD_KINDS } from '#domain/record-kinds.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
@@ -11,7 +11,9 @@ import { inTransaction } from '#ledger/transaction.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { Unavailable } from '#lib/unavailable.ts'
-import { claimStore, homeOf, hostsOf, installationOf, note, type Place, readNote } from './installation.ts'
+import { installationOf } from './installation.ts'
+import { homeOf, hostsOf, note, type Place, readNote } from './place.ts'
+import { claimStore } from './store-claim.ts'
 import { keptMarks } from './kept-marks.ts'
 import { idsBeyond } from './lost-ids.ts'
 import { type Stating, state } from './restored-ledgers.ts'
@@ -192,10 +194,10 @@ async function idsFor(
   const mark = (await keptMarks(dataDir)).find(({ company_id }) => company_id === companyId)
   const sealed = Math.max(0, (mark?.revision ?? 0) - head)
   const { rows } = await pool.query<{ ids: Record<string, number> }>(
-    `select coalesce(to_jsonb(l) -> 'ids', '{}') as ids from ops.ledgers l where company_id = $1`,
+    'select ids from ops.ledgers where company_id = $1',
     [companyId],
   )
-  return idsBeyond(ID_KINDS, rows[0]?.ids ?? {}, { events: head + 1, first_at, lost_after, restored_at, sealed })
+  return idsBeyond(RECORD_KINDS.filter(isIdKind), rows[0]?.ids ?? {}, { events: head + 1, first_at, lost_after, restored_at, sealed })
 }
 
 /** Companies of which the folder has seals, and nothing else is left. */

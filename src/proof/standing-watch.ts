@@ -1,6 +1,7 @@
 import type { Writer } from '#ledger/write/writer.ts'
 import { Unavailable } from '#lib/unavailable.ts'
-import { installationOf, lookAt, type Place, settle } from './installation.ts'
+import { installationOf } from './installation.ts'
+import { lookAt, type Place, settle } from './place.ts'
 import { messageOf, type Trouble, troubleOf } from './standing.ts'
 
 /** How the database of a process stands to its DATA_DIR and its event store (OPS-80). */

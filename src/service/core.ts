@@ -19,7 +19,6 @@ import { type TablesVerification, type VerifyTablesOptions, verifyTables } from 
 import { assertFits, assertNotOlder, readSchemasOf, versionOfTables } from '#ledger/rebuild/version.ts'
 import { createPostgresStore } from '#ledger/stores/postgres.ts'
 import type { Committed } from '#ledger/write/attempt.ts'
-import { createIdAllocator } from '#ledger/write/ids.ts'
 import type { QueueLimits } from '#ledger/write/queue.ts'
 import { createWriter, type Writer, type WriterOptions } from '#ledger/write/writer.ts'
 import { OtherVersion } from '#lib/other-version.ts'
@@ -34,10 +33,10 @@ import { migrate } from '#postgres/migrate.ts'
 import { createPool } from '#postgres/pool.ts'
 import { type PoolOf, sharePool } from '#postgres/shared-pool.ts'
 import { keysEnd } from '#privacy/reactor.ts'
-import { ID_COLUMNS, readModel } from '#projections/index.ts'
+import { readModel } from '#projections/index.ts'
 import { withPaymentLinks } from '#projections/payment-links.ts'
 import type { Sealing } from '#proof/checkpoints.ts'
-import type { Place } from '#proof/installation.ts'
+import type { Place } from '#proof/place.ts'
 import { sealedOf } from '#proof/own-seals.ts'
 import { createProof, type Proof } from '#proof/proof.ts'
 import { createProver, type Prover } from '#proof/prover.ts'
@@ -197,14 +196,10 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const { writing, deliveryNotifier, liveNotifier } = writingOf(options, { ...rebuilding, paymentLinks })
   const writer = createWriter(writing)
   const following = isOutside(store) ? { ...writing, store } : null
-  const preparation = following && prepare(following, ID_COLUMNS, () => assertOwn({ pool, store, standing }))
+  const preparation = following && prepare(following, () => assertOwn({ pool, store, standing }))
   await preparation?.tried
   const writerAfterRestore = preparation ? guarded(writer, preparation) : writer
-  const clock = Date.now
-  const sealing = options.seals ? sealingOf({ pool, store, standing }, options.seals) : null
-  const proof = createProof(pool, sealing)
-  const verifier = createVerifier({ pool, store }, { clock, sealedOf: (companyId) => sealedOf(sealing, companyId) })
-  const prover = createProver({ pool, store, newestOf: proof.newest, clock })
+  const proving = provingOf({ pool, store, standing }, options)
   const asOfTurns = createTurns(AS_OF)
   return {
     pool,
@@ -218,14 +213,11 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     shared: {
       commands: writer.waiting,
       queries,
-      verifications: verifier.waiting,
-      proofs: prover.waiting,
+      verifications: proving.verifier.waiting,
+      proofs: proving.prover.waiting,
       as_of: asOfTurns,
     },
-    verifier,
-    prover,
-    sealing,
-    proof,
+    ...proving,
     asOf: { turns: asOfTurns, timeoutMs: options.asOfTimeoutMs ?? AS_OF_TIMEOUT_MS },
     vault,
     keys,
@@ -248,6 +240,19 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   }
 }
 
+/** What shows that ledgers are whole. */
+function provingOf(
+  { pool, store, standing }: Pick<Core, 'pool' | 'store' | 'standing'>,
+  { seals }: CoreOptions,
+): Pick<Core, 'sealing' | 'proof' | 'verifier' | 'prover'> {
+  const clock = Date.now
+  const sealing = seals ? sealingOf({ pool, store, standing }, seals) : null
+  const proof = createProof(pool, sealing)
+  const verifier = createVerifier({ pool, store }, { clock, sealedOf: (companyId) => sealedOf(sealing, companyId) })
+  const prover = createProver({ pool, store, newestOf: proof.newest, clock })
+  return { sealing, proof, verifier, prover }
+}
+
 /** What the writer works with, and who hears of what it has done. */
 function writingOf(
   options: CoreOptions,
@@ -262,7 +267,6 @@ function writingOf(
     store,
     model: withPaymentLinks(model, paymentLinks),
     keys,
-    ids: createIdAllocator(pool),
     limits: WRITER_LIMITS,
     reactors: [keysEnd, outbox, switchOffNotices, wiping.reactor],
     newId: uuidv7,

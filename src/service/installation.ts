@@ -10,7 +10,7 @@ const TROUBLED_LOOK_MS = 2_000
 
 interface Watching extends Pick<Shared, 'core' | 'metrics' | 'logger' | 'log'> {
   /** Starts whatever writes, asks, delivers and seals by itself. */
-  readonly begin: () => void
+  readonly begin: () => unknown
   /** The process cannot go on. */
   readonly onEnd: () => void
 }

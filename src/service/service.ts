@@ -99,8 +99,8 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
     closing.push(opened.close)
     const forgottenList = forgotten.open(opened.pool)
     closing.push(forgottenList.idle)
-    const held = (writer: Writer) => countedWriter(succession.held(writer), metrics)
-    const core = { ...opened, writer: held(opened.writer), writerAfterRestore: held(opened.writerAfterRestore) }
+    const counted = (writer: Writer) => countedWriter(succession.held(writer), metrics)
+    const core = { ...opened, writer: counted(opened.writer), writerAfterRestore: counted(opened.writerAfterRestore) }
     background.push(succession.watch(core))
     watchCore(metrics, core)
     const provider = createProviderClient({ baseUrl: config.PAYMENT_PROVIDER_URL })
@@ -116,19 +116,14 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
     return interfaceRouter(options)
   }
 
-  const quietly = (stop: () => Promise<void>) =>
-    stop().catch((error: unknown) => log('something could not be stopped', error))
+  const quietly = quietlyTo(log)
 
   return {
     async start() {
       listening = await listen(app.server, { port: config.PORT, host: config.HOST })
       const shared = await open()
       await forgetWhoCameBack(shared, background)
-      const begin = () => {
-        if (config.ROLES.includes('projector')) background.push(startProjector(shared))
-        if (config.ROLES.includes('dispatcher') && !shared.core.standing.isCopy())
-          background.push(startDispatcher(shared))
-      }
+      const begin = () => !stopping && background.push(...rolesOf(shared))
       background.push(watchInstallation({ ...shared, begin, onEnd: onFailure }))
       const demoFile = isApi ? await seed(shared) : null
       if (isApi) succession.succeed(shared.core)
@@ -148,6 +143,18 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
     },
   }
 }
+
+/** What writes, asks, delivers and seals without being called; a copy speaks to nobody. */
+function rolesOf(shared: Shared): Running[] {
+  const { config, core } = shared
+  return [
+    ...(config.ROLES.includes('projector') ? [startProjector(shared)] : []),
+    ...(config.ROLES.includes('dispatcher') && !core.standing.isCopy() ? [startDispatcher(shared)] : []),
+  ]
+}
+
+const quietlyTo = (log: Log) => (stop: () => Promise<void>) =>
+  stop().catch((error: unknown) => log('something could not be stopped', error))
 
 const appSettings = ({ TRUST_PROXY, METRICS_TOKEN }: Config, metrics: Metrics) => ({
   trustProxy: TRUST_PROXY,

@@ -137,6 +137,7 @@ describe('a database that was restored or copied', () => {
     }
     const found = await write(core, 'Caio')
     if (isRefusal(lost) || isRefusal(found)) throw new Error('refused')
+    expect(found).to.have.property('id').above(10_000)
 
     // Sealing goes on from a signed statement.
     const after = await makeCheckpoint(core.sealing!, first)
