@@ -241,10 +241,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
 }
 
 /** What shows that ledgers are whole. */
-function provingOf(
-  { pool, store, standing }: Pick<Core, 'pool' | 'store' | 'standing'>,
-  { seals }: CoreOptions,
-): Pick<Core, 'sealing' | 'proof' | 'verifier' | 'prover'> {
+function provingOf({ pool, store, standing }: Pick<Core, 'pool' | 'store' | 'standing'>, { seals }: CoreOptions) {
   const clock = Date.now
   const sealing = seals ? sealingOf({ pool, store, standing }, seals) : null
   const proof = createProof(pool, sealing)
