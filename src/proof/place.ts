@@ -6,10 +6,9 @@ import { type Envelope, streamOf } from '#ledger/envelope.ts'
 import { type EventStore, isOutside, type OutsideStore } from '#ledger/port.ts'
 import { replaceFile } from '#lib/files.ts'
 import { Unavailable } from '#lib/unavailable.ts'
+import { installationOf } from './installation.ts'
 import { keptMarks } from './kept-marks.ts'
 import { idOf, type Mark, type Sight } from './standing.ts'
-
-import { installationOf } from './installation.ts'
 import { claimStore, lastClaim } from './store-claim.ts'
 
 /** `DATA_DIR/installation.json`: to whom a DATA_DIR belongs, and what the ledgers held when it was written. */

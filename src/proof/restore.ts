@@ -12,12 +12,12 @@ import { runAsSystem } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { installationOf } from './installation.ts'
-import { homeOf, hostsOf, note, type Place, readNote } from './place.ts'
-import { claimStore } from './store-claim.ts'
 import { keptMarks } from './kept-marks.ts'
 import { idsBeyond } from './lost-ids.ts'
+import { homeOf, hostsOf, note, type Place, readNote } from './place.ts'
 import { type Stating, state } from './restored-ledgers.ts'
 import { companiesOfFiles } from './seals-kept.ts'
+import { claimStore } from './store-claim.ts'
 import { emptyTree } from './trees.ts'
 
 /** What an operator says. */
@@ -197,7 +197,13 @@ async function idsFor(
     'select ids from ops.ledgers where company_id = $1',
     [companyId],
   )
-  return idsBeyond(RECORD_KINDS.filter(isIdKind), rows[0]?.ids ?? {}, { events: head + 1, first_at, lost_after, restored_at, sealed })
+  return idsBeyond(RECORD_KINDS.filter(isIdKind), rows[0]?.ids ?? {}, {
+    events: head + 1,
+    first_at,
+    lost_after,
+    restored_at,
+    sealed,
+  })
 }
 
 /** Companies of which the folder has seals, and nothing else is left. */

@@ -3,10 +3,10 @@ import { appendLines } from '#lib/json-lines.ts'
 import { originOf } from './checkpoint.ts'
 import { treeWith } from './checkpoints.ts'
 import { generationOf } from './generation.ts'
-import type { Place } from './place.ts'
 import { lastKept, ledgerCheckpoints, type SignedCheckpoint } from './kept-checkpoints.ts'
 import { type KeyRing, openKeyRing, type RingPlace } from './key-ring.ts'
 import { rootOf } from './merkle.ts'
+import type { Place } from './place.ts'
 import {
   type KeptStatement,
   lastStatements,

@@ -21,11 +21,7 @@ export async function lastClaim(store: OutsideStore): Promise<{ installation: st
 }
 
 /** Says whose a store is. Of two processes that do so at once, the first one is heard. */
-export async function claimStore(
-  { newId, now }: Claiming,
-  store: OutsideStore,
-  installation: string,
-): Promise<void> {
+export async function claimStore({ newId, now }: Claiming, store: OutsideStore, installation: string): Promise<void> {
   const last = await lastClaim(store)
   if (last?.installation === installation) return
   const revision = (last?.event.revision ?? -1) + 1

@@ -45,7 +45,7 @@ export function watchInstallation({ core, metrics, logger, log, begin, onEnd }: 
     () => (standing.trouble() ? 1 : 0),
   )
   act(standing.trouble())
-  return repeat(
+  const looking = repeat(
     async () => {
       const trouble = await standing.look()
       act(trouble)
@@ -54,6 +54,12 @@ export function watchInstallation({ core, metrics, logger, log, begin, onEnd }: 
     () => (standing.trouble() ? TROUBLED_LOOK_MS : LOOK_MS),
     (error) => log('database, DATA_DIR and event store could not be compared', error),
   )
+  return {
+    async stop() {
+      await looking.stop()
+      if (!standing.trouble()) await standing.note()
+    },
+  }
 }
 
 /** Of a copy nothing goes out: no letters, and no store's account at the payment provider is touched (OPS-86). */

@@ -6,7 +6,9 @@ const made = (subject: string) => ({ type: 'Made', subject, data: {} })
 
 describe('ids that a company has given out', () => {
   it('go on from those that a restore names, and never back [OPS-84]', () => {
-    expect(idsAfter({ sale: 7, order: 20_000 }, restored({ sale: 10_007, order: 10_000, store: 10_000 }))).to.deep.equal({
+    expect(
+      idsAfter({ sale: 7, order: 20_000 }, restored({ sale: 10_007, order: 10_000, store: 10_000 })),
+    ).to.deep.equal({
       sale: 10_007,
       order: 20_000,
       store: 10_000,

@@ -62,13 +62,6 @@ const refundRequested = (n: number, restock: DataOf<'OrderRefundRequested'>['res
 export const EVERY_EVENT = ledgerOf(
   companyRegistered(),
   event('CompanyUpdated', { id: COMPANY_ID, changes: { name: 'Padaria Nova' } }),
-  event('InstallationRestored', {
-    id: COMPANY_ID,
-    lost_after: '2026-03-10T12:00:00.000Z',
-    reason: 'disco perdido',
-    copy: false,
-    ids: { sale: 10_000 },
-  }),
   event('CompanyClockCorrected', { id: COMPANY_ID, ahead_until: '2036-03-10T15:00:00.000Z' }),
   userCreated({ id: 1, role: 'owner' }),
   userCreated({ id: 2, email: 'bia@loja.example' }),
