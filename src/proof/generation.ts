@@ -5,7 +5,7 @@ import { lastKept, ledgerCheckpoints } from './kept-checkpoints.ts'
 import { type KnownRing, verifierKeysOf } from './key-ring.ts'
 import { appenderFrom, leafHash, type TreeHead } from './merkle.ts'
 import { type KeptStatement, openRestored, parseRestored, restoredNameOf, statementsOf } from './restored-statement.ts'
-import { lastSeal, SealAltered } from './seals-kept.ts'
+import { lastSeal, SealAltered, SealMissing } from './seals-kept.ts'
 
 type Client = Pick<PoolClient, 'query'>
 
@@ -80,8 +80,9 @@ async function throughMapping({ directory, companyId, ring, before }: Mapped): P
   const trusted = ring.known.map(({ publicKey }) => publicKey)
   const mapping = await readMapping(mappingFileOf(directory, companyId), trusted, seal ? [seal] : [], see).catch(
     (error: unknown) => {
-      if (!(error instanceof NoMapping) && (error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-      throw new SealAltered(`the mapping of company ${companyId} is missing or altered`, { cause: error })
+      if (error instanceof NoMapping) throw new SealAltered(`the mapping of company ${companyId} was altered`)
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+      throw new SealMissing(`the mapping of company ${companyId} is missing in ${directory}`)
     },
   )
   if (!isSame || mapping.company_id !== companyId || (seal && mapping.known.length === 0))

@@ -6,7 +6,7 @@ import { lastKept, ledgerCheckpoints } from './kept-checkpoints.ts'
 import { type KnownRing, knownRing, WrongSealKey } from './key-ring.ts'
 import type { TreeHead } from './merkle.ts'
 import { throughRoots } from './roots-watch.ts'
-import { SealAltered } from './seals-kept.ts'
+import { SealAltered, SealMissing } from './seals-kept.ts'
 
 /** What a ledger has to go through. */
 export interface Held {
@@ -22,7 +22,13 @@ export async function ownSeals(
 ): Promise<Held> {
   const generation = await generationOf(pool, directory, companyId)
   const { last } = await lastKept(pool, ledgerCheckpoints(ring, directory, companyId, generation.number), ring)
-  return last ? { anchors: [], heads: [last] } : { anchors: await generation.anchors(pool, ring), heads: [] }
+  if (last) return { anchors: [], heads: [last] }
+  // Another machine may have the mapping of a resealed ledger.
+  const anchors = await generation.anchors(pool, ring).catch((error: unknown) => {
+    if (error instanceof SealMissing) return []
+    throw error
+  })
+  return { anchors, heads: [] }
 }
 
 /** The same for verifications that callers ask for; what was altered of it shows as a fault, since nothing says any more what was sealed. */

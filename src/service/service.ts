@@ -81,8 +81,7 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
   const forgotten = forgottenListOf(config, log)
   const succession = createSuccession({ isApi, log, onEnd: onFailure })
 
-  const { isOver } = succession
-  const app = createApp({ ...appSettings(config, metrics), isStopping: () => stopping, isOver, log })
+  const app = createApp({ ...appSettings(config, metrics), isStopping: () => stopping, isOver: succession.isOver, log })
 
   async function open(): Promise<Shared> {
     const databaseUrl = await openPostgres({ config, logger, log, closing, onFailure })

@@ -7,6 +7,7 @@ import { makeSigningKey, readSigningKey } from '#audit/signing-key.ts'
 import { NotWhole } from '#audit/verify.ts'
 import { streamOf } from '#ledger/envelope.ts'
 import { createPostgresStore } from '#ledger/stores/postgres.ts'
+import { appendLines } from '#lib/json-lines.ts'
 import { createPool } from '#postgres/pool.ts'
 import { parseProof } from '#proof/checkpoint.ts'
 import { createCheckpoints, makeCheckpoint, newestCheckpoint, type Sealing } from '#proof/checkpoints.ts'
@@ -24,7 +25,10 @@ import { sealHead } from '../audit/seals-of-01.ts'
 import { eventsOf, forgeTail, insertEvent, notePosition, removeEvents, writeLedger } from '../audit/tampering.ts'
 import { sealedAfter } from '../ledger/sealed-events.ts'
 import { useDatabase } from '../support/database.ts'
+import { createOutsideStore } from '../support/outside-store.ts'
 
+/** The store is outside of any transaction. */
+const NONE = undefined as never
 const NOW = '2026-11-21T12:00:00.000Z'
 
 describe('sealing', () => {
@@ -177,6 +181,27 @@ describe('sealing', () => {
       await rm(fileOf(companyId))
       await pool.query('delete from ops.ledger_checkpoints where size > 5')
       expect((await seal(companyId)).note).to.not.equal(first.note)
+    })
+
+    it('is sealed where it is in a store outside of Postgres, too [PROOF-24]', async () => {
+      const companyId = await writeLedger(pool, 5)
+      const store = createOutsideStore()
+      const events = await eventsOf(pool, companyId)
+      await pool.query('delete from ledger.events')
+      const append = (from: number, to: number) => ({
+        stream: streamOf(companyId),
+        expectedRevision: from - 1,
+        commands: [events.slice(from, to)],
+      })
+      await store.append([append(0, 3)], NONE)
+      await notePosition(pool, companyId, events[2] as never)
+      const outside = { ...sealing, store }
+      expect((await makeCheckpoint(outside, companyId))?.size).to.equal(3)
+      // What was appended there counts, before it was applied here.
+      await store.append([append(3, 5)], NONE)
+      expect((await makeCheckpoint(outside, companyId))?.size).to.equal(5)
+      const lost = { ...outside, store: createOutsideStore() }
+      expect(faultOf(await errorOf(makeCheckpoint(lost, companyId)))).to.include({ reason: 'truncated' })
     })
 
     it('is sealed on demand at most once a second, whoever asks [PROOF-27]', async () => {
@@ -354,6 +379,11 @@ describe('sealing', () => {
       await writeFile(keyFile, old)
       expect(await errorOf(openKeyRing(sealing))).to.be.instanceOf(WrongSealKey)
       expect(await errorOf(adoptKey(sealing, 'x'))).to.be.instanceOf(WrongSealKey)
+    })
+
+    it('are made where nothing was sealed, whatever else lies beside seals', async () => {
+      await appendLines(join(sealing.directory, 'forgotten.jsonl'), [{}])
+      expect(await openKeyRing(sealing)).to.have.nested.property('known.length', 1)
     })
 
     it('are not made anew, nor taken, while anything was sealed by another one [PROOF-22]', async () => {

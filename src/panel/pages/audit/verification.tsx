@@ -6,7 +6,7 @@ import { ButtonForm } from '../../ui/form.tsx'
 import { Actions, Badge, ButtonLink, Card, Facts } from '../../ui/parts.tsx'
 
 /** Why a ledger is not what was written. */
-const FAULTS: Readonly<Record<Fault, string>> = {
+export const FAULTS: Readonly<Record<Fault, string>> = {
   malformed: 'O evento guardado não pode ser lido.',
   wrong_stream: 'O evento é do livro de outra empresa.',
   wrong_revision: 'Falta um evento, ou há um a mais, ou a ordem foi trocada.',
