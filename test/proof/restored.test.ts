@@ -108,6 +108,11 @@ describe('a database that was restored or copied', () => {
     const lost = await write(core, 'Ana')
     const before = await makeCheckpoint(core.sealing!, first)
     await makeCheckpoint(core.sealing!, second)
+    // A company of which nothing is left.
+    const api = await startApi(database.url)
+    const { id: gone } = await api.company()
+    await api.close()
+    await makeCheckpoint(core.sealing!, gone)
     await core.standing.note()
     await closeAll()
 
@@ -155,6 +160,10 @@ describe('a database that was restored or copied', () => {
       `tillbook/${ring.installationId}/company-${second}`,
     )
     expect(await verifyLedger(core, first, {})).to.include({ valid: true })
+    const [none] = await statementsOf(core.pool, join(folder, 'seals'), gone)
+    expect(openRestored(none?.note ?? '', keys)).to.deep.include({ company_id: gone, since: null, hash: null })
+    const next = await core.pool.query(`select nextval('ops.company_ids') as id`)
+    expect(next.rows[0].id).to.be.above(gone)
     // A start finds nothing wrong.
     await closeAll()
     core = await openOn(url, folder)

@@ -3,7 +3,7 @@ import type { Trouble } from '#proof/standing.ts'
 import { watchInstallation } from '#service/installation.ts'
 
 /** What a process does whose installation is first seen so, and so when it is looked at again. */
-async function seen(first: Trouble | null, then: Trouble | null, { wasCopy = false, isCopy = wasCopy } = {}) {
+async function seen(first: Trouble | null, then: Trouble | null, { wasCopy, isCopy } = { wasCopy: false, isCopy: false }) {
   const done: string[] = []
   let trouble = first
   let copy = wasCopy
@@ -22,7 +22,10 @@ async function seen(first: Trouble | null, then: Trouble | null, { wasCopy = fal
     },
     note: async () => void done.push('note'),
   }
-  const logger = { error: ({ installation }: { installation: string }) => done.push(installation), warn: () => done.push('copy') }
+  const logger = {
+    error: ({ installation }: { installation: string }) => done.push(installation),
+    warn: () => done.push('copy'),
+  }
   const watching = watchInstallation({
     core: { standing },
     metrics: { gauge: () => {} },
@@ -48,7 +51,9 @@ describe('roles that nobody calls', () => {
 
   it('end with their process when something is wrong at work, and when it has become a copy [OPS-80] [OPS-86]', async () => {
     expect(await seen(null, 'behind')).to.deep.equal(['begin', 'behind', 'end'])
-    expect(await seen('copied', null, { isCopy: true })).to.include('end').and.not.to.include('begin')
-    expect(await seen(null, null, { wasCopy: true })).to.include.members(['copy', 'begin'])
+    expect(await seen('copied', null, { wasCopy: false, isCopy: true }))
+      .to.include('end')
+      .and.not.to.include('begin')
+    expect(await seen(null, null, { wasCopy: true, isCopy: true })).to.include.members(['copy', 'begin'])
   })
 })
