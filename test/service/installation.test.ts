@@ -3,7 +3,11 @@ import type { Trouble } from '#proof/standing.ts'
 import { watchInstallation } from '#service/installation.ts'
 
 /** What a process does whose installation is first seen so, and so when it is looked at again. */
-async function seen(first: Trouble | null, then: Trouble | null, { wasCopy, isCopy } = { wasCopy: false, isCopy: false }) {
+async function seen(
+  first: Trouble | null,
+  then: Trouble | null,
+  { wasCopy, isCopy } = { wasCopy: false, isCopy: false },
+) {
   const done: string[] = []
   let trouble = first
   let copy = wasCopy
