@@ -77,3 +77,28 @@ export const correctClock = command<object>({
     return accept('updated', subject, [event('CompanyClockCorrected', { id: companyId, ahead_until: aheadUntil })])
   },
 })
+
+/** What an operator says of a restore; reasons are one line. */
+export const RestoreInput = z.object({
+  /** UTC. */
+  lost_after: z.iso.datetime({ precision: 3 }),
+  reason: z
+    .string()
+    .trim()
+    .min(1)
+    .max(500)
+    .regex(/^\P{Cc}*$/u),
+  copy: z.boolean(),
+  ids: z.record(z.string(), z.int().positive()),
+})
+export type RestoreInput = z.infer<typeof RestoreInput>
+
+/** Records that the ledger comes from a backup (OPS-84). */
+export const recordRestore = command<RestoreInput>({
+  needs: () => [ownCompany],
+  decide(rows, input, { companyId, now }) {
+    if (!rows.get(ownCompany)) return refuse('not_found')
+    if (input.lost_after > now) return invalid('lost_after', 'não pode estar no futuro')
+    return accept('updated', `company/${companyId}`, [event('InstallationRestored', { id: companyId, ...input })])
+  },
+})

@@ -198,6 +198,7 @@ async function switchOver({ store, target }: Resealing, holder: PoolClient, read
     const { rowCount } = await holder.query('select from ledger.events limit 1')
     if (!target || rowCount === 1) await switchLedgers(holder, { isNextHere: !target })
     await note(holder, ready.resealed)
+    if (!target) await holder.query('update ops.installation set event_store = null')
     // Positions mean nothing in another store.
     if (target || isOutside(store)) await holder.query('delete from ops.checkpoints')
     await holder.query('commit')

@@ -263,6 +263,11 @@ export const COMMANDS = {
     flags: { company: required('ID') },
     positional: 'company',
   },
+  restored: {
+    summary:
+      'records that the database comes from a backup, so that the service goes on: in each ledger, with ids beyond those given out since; --copy for a copy on purpose, which gets an id of its own and sends nothing out; interrupted: run it again',
+    flags: { 'lost-after': required('INSTANT'), reason: required('TEXT'), copy: toggle },
+  },
   'ledger copy': {
     summary:
       'copies all ledgers to an EventStoreDB, unchanged, and reads them back; what is there already is compared, so an interrupted copy is just run again',

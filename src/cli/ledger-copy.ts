@@ -1,7 +1,11 @@
+import type { Pool } from 'pg'
+import { v7 as uuidv7 } from 'uuid'
 import { invalid } from '#domain/refusal.ts'
 import { type OutsideStore, WrongExpectedRevision } from '#ledger/port.ts'
 import { CopyDiffers, copyLedgers } from '#ledger/stores/copy.ts'
 import { createEventStoreDb } from '#ledger/stores/eventstoredb.ts'
+import { installationIdOf } from '#proof/installation.ts'
+import { claimStore } from '#proof/store-claim.ts'
 import { Refused, type Verbs } from './verb.ts'
 
 export const verbs: Verbs<'ledger copy'> = {
@@ -11,8 +15,10 @@ export const verbs: Verbs<'ledger copy'> = {
       try {
         // Before anything is opened or copied: a mistyped address should not cost a start.
         await target.ping()
-        const { store } = await context.core()
-        return await copyLedgers(store, target, { onStream: tellStream })
+        const { store, pool } = await context.core()
+        const report = await copyLedgers(store, target, { onStream: tellStream })
+        await claim(target, pool)
+        return report
       } catch (error) {
         throw refusalOf(error) ?? error
       } finally {
@@ -21,6 +27,10 @@ export const verbs: Verbs<'ledger copy'> = {
     },
   },
 }
+
+/** The target is this installation's from now on: its database takes no other (OPS-83). */
+export const claim = async (target: OutsideStore, pool: Pool): Promise<void> =>
+  claimStore({ newId: uuidv7, now: () => new Date().toISOString() }, target, await installationIdOf(pool))
 
 /** How far it is, for whoever waits. */
 export const tellStream = (stream: string, events: number): void => {

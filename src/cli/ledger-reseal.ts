@@ -7,7 +7,7 @@ import type { Sealing } from '#proof/checkpoints.ts'
 import { knownRing, openKeyRing } from '#proof/key-ring.ts'
 import { ownSeals } from '#proof/own-seals.ts'
 import { throughRoots } from '#proof/roots-watch.ts'
-import { openTarget, refusalOf, tellStream } from './ledger-copy.ts'
+import { claim, openTarget, refusalOf, tellStream } from './ledger-copy.ts'
 import { sealingOf } from './ledger-seal.ts'
 import { type Context, Refused, type Verbs } from './verb.ts'
 
@@ -53,6 +53,7 @@ async function resealTo(context: Context, to: string): Promise<object> {
       sealed,
       onStream: tellStream,
     })
+    if (target) await claim(target, core.pool)
     const seconds = (performance.now() - started_ms) / 1000
     return { ...report, events_per_second: Math.round(report.events / seconds), mappings }
   } catch (error) {

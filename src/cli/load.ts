@@ -25,6 +25,7 @@ const FILES: Readonly<Record<string, () => Promise<{ readonly verbs: object }>>>
   'ledger as-of': ledger,
   'ledger correct-clock': () => import('./ledger-clock.ts'),
   'ledger copy': () => import('./ledger-copy.ts'),
+  restored: () => import('./restored.ts'),
   'ledger reseal': () => import('./ledger-reseal.ts'),
   projections: () => import('./projections.ts'),
   'provider-sandbox': () => import('./provider-sandbox.ts'),

@@ -50,6 +50,18 @@ export const companyEvents = {
   CompanyUpdated: eventType('company', { changes: z.strictObject(company).partial() }),
   /** The last event before was recorded by a clock that ran ahead; from here on times are those of the clock again (LEDGER-20). */
   CompanyClockCorrected: eventType('company', { ahead_until: instant }),
+  /**
+   * The ledger, as it is up to here, comes from a backup: what was recorded after `lost_after` may be lost. Ids go on beyond those
+   * that may have been given out since (OPS-84).
+   */
+  InstallationRestored: eventType('company', {
+    lost_after: instant,
+    reason: text,
+    /** Whether this is a copy made on purpose, beside the installation that goes on. */
+    copy: z.boolean(),
+    /** By kind of record: no id up to this one is given out any more. */
+    ids: z.record(text, z.int().positive()),
+  }),
   PaymentTypeCreated: eventType('payment_type', paymentType),
   PaymentTypeUpdated: eventType('payment_type', { changes: z.strictObject(paymentType).partial() }),
   UserCreated: eventType('user', { ...person, role: z.enum(ROLES) }),

@@ -87,6 +87,10 @@ const REASONS = {
     'unavailable',
     'O relógio do serviço está atrás do último registro desta empresa: nada é gravado até que o operador o corrija.',
   ],
+  restore_unconfirmed: [
+    'unavailable',
+    'Os dados do serviço parecem ter voltado de uma cópia de segurança (restore_unconfirmed): nada é gravado até que o operador confirme.',
+  ],
   route_not_found: ['not_found', 'Esta rota não existe na API v1 (route_not_found): confira o caminho.'],
 } as const satisfies Record<string, readonly [ProblemCode, string]>
 

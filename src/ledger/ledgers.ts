@@ -118,12 +118,21 @@ export function open(row: LedgerRow, now: string): OpenLedger {
 
 const SUBJECT = /^([a-z_]+)\/([1-9]\d*)$/
 
+/** With it ids go on from those that its data name: others may have been given out by events that a restore has lost (OPS-84). */
+const RESTORED = 'InstallationRestored'
+
 /** What a company has given out after an event: each id is that of the subject of the event that made its record. */
-export function idsAfter(ids: Ids, { subject }: Pick<Envelope, 'subject'>): Ids {
+export function idsAfter(ids: Ids, { type, subject, data }: Pick<Envelope, 'type' | 'subject' | 'data'>): Ids {
+  if (type === RESTORED) return highestOf(ids, (data as { readonly ids: Ids }).ids)
   const [, kind, digits] = SUBJECT.exec(subject) ?? []
   if (!isIdKind(kind)) return ids
   const id = Number(digits)
   return id > (ids[kind] ?? 0) ? { ...ids, [kind]: id } : ids
+}
+
+function highestOf(ids: Ids, others: Ids): Ids {
+  const raised = Object.entries(others).filter(([kind, id]) => isIdKind(kind) && id > (ids[kind] ?? 0))
+  return { ...ids, ...Object.fromEntries(raised) }
 }
 
 /** Says how far the read model has come with each of the companies. */

@@ -107,6 +107,7 @@ export const panelDocument = ({ title, body }: Page, section: Section | null, vi
             {FLASHES[visit.flash]}
           </p>
         )}
+        <Standing visit={visit} />
         <Past visit={visit} />
         <h1>{title}</h1>
         {body}
@@ -139,6 +140,23 @@ const UserMenu = ({ visit: { session } }: { readonly visit: Visit }) => (
     </form>
   </div>
 )
+
+const Standing = ({ visit: { context } }: { readonly visit: Visit }) => {
+  const { standing } = context
+  if (standing.trouble())
+    return (
+      <p class="past" role="note">
+        <strong>Nada pode ser gravado agora.</strong> Os dados parecem ter voltado de uma cópia de segurança. Quem opera
+        o serviço precisa confirmar isso; até lá, tudo pode ser consultado.
+      </p>
+    )
+  if (!standing.isCopy()) return null
+  return (
+    <p class="past" role="note">
+      <strong>Isto é uma cópia, para testes.</strong> Nada sai dela: nem avisos, nem e-mails, nem pagamentos.
+    </p>
+  )
+}
 
 const Past = ({ visit }: { readonly visit: Visit }) => {
   const { moment, timezone } = visit.readModel

@@ -21,6 +21,7 @@ import type { PaymentProvider } from '#payments/provider-port.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
 import type { Proof } from '#proof/proof.ts'
 import type { Prover } from '#proof/prover.ts'
+import type { Standing } from '#proof/standing-watch.ts'
 import type { DeliveryNotifier } from '#webhooks/notifier.ts'
 import type { FormBody } from './forms/form.ts'
 import type { FlashCode } from './words/flashes.ts'
@@ -32,6 +33,8 @@ export interface PanelContext extends AsOfCore {
   readonly writer: Writer
   readonly provider: PaymentProvider
   readonly verifier: Verifier
+  /** Whether anything can be recorded. */
+  readonly standing: Pick<Standing, 'trouble' | 'isCopy'>
   readonly proof: Proof
   readonly prover: Prover
   readonly deliveryNotifier: DeliveryNotifier

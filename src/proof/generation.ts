@@ -2,8 +2,9 @@ import type { PoolClient } from 'pg'
 import { mappingFileOf, NoMapping, readMapping } from '#audit/reseal-mapping.ts'
 import type { Anchor } from '#audit/walk.ts'
 import { lastKept, ledgerCheckpoints } from './kept-checkpoints.ts'
-import type { KnownRing } from './key-ring.ts'
+import { type KnownRing, verifierKeysOf } from './key-ring.ts'
 import { appenderFrom, leafHash, type TreeHead } from './merkle.ts'
+import { type KeptStatement, openRestored, parseRestored, restoredNameOf, statementsOf } from './restored-statement.ts'
 import { lastSeal, SealAltered, SealMissing } from './seals-kept.ts'
 
 type Client = Pick<PoolClient, 'query'>
@@ -16,8 +17,30 @@ export interface Generation {
   anchors(client: Client, ring: KnownRing): Promise<readonly Anchor[]>
 }
 
-/** A ledger is in its second generation once it was resealed. */
+/** A ledger begins another generation when it is resealed, and whenever a restore has lost what was sealed of it. */
 export async function generationOf(client: Client, directory: string, companyId: number): Promise<Generation> {
+  const first = await beforeRestores(client, directory, companyId)
+  const losses = (await statementsOf(client, directory, companyId)).filter(({ note }) => isLoss(note))
+  const last = losses.at(-1)
+  if (!last) return first
+  return { number: first.number + losses.length, anchors: async (_, ring) => [throughStatement(last, ring)] }
+}
+
+/** Whether what was sealed last was not there any more after the restore, though something of the ledger was. */
+function isLoss(note: string): boolean {
+  const said = parseRestored(note)
+  return said?.since != null && said.since.origin !== said.before.origin
+}
+
+/** @throws SealAltered */
+function throughStatement({ company_id, note }: KeptStatement, ring: KnownRing): Anchor {
+  const said = openRestored(note, verifierKeysOf(ring, restoredNameOf(ring.installationId)))
+  if (said?.company_id !== company_id || !said.since || said.hash === null)
+    throw new SealAltered(`the statement of company ${company_id}'s restore is not one that a known key has signed`)
+  return { revision: said.since.size - 1, hash: said.hash }
+}
+
+async function beforeRestores(client: Client, directory: string, companyId: number): Promise<Generation> {
   const { rowCount } = await client.query('select from ops.resealed_ledgers where company_id = $1', [companyId])
   if (rowCount === 0) return { number: 1, anchors: (_, ring) => sealedBefore(directory, companyId, ring) }
   return {

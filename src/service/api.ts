@@ -153,7 +153,7 @@ const limitsOf = (config: Config): QuotaLimits => ({
  * before all that an event store holds is known: its companies would be taken for those that are yet to be made.
  */
 export async function seed({ core, config, seedDemo, log }: Shared): Promise<string | null> {
-  if (!config.SEED_DEMO) return null
+  if (!config.SEED_DEMO || core.standing.trouble()) return null
   const { event_store = 'up' } = await core.health()
   if (event_store !== 'up') {
     log('demo companies are left to the next start', new Error(`the event store is ${event_store}`))

@@ -21,6 +21,7 @@ import { createPostgresStore } from '#ledger/stores/postgres.ts'
 import type { Committed } from '#ledger/write/attempt.ts'
 import type { QueueLimits } from '#ledger/write/queue.ts'
 import { createWriter, type Writer, type WriterOptions } from '#ledger/write/writer.ts'
+import { OtherVersion } from '#lib/other-version.ts'
 import type { SharedFigures } from '#lib/shared-room.ts'
 import { createTurns, type TurnLimits } from '#lib/turns.ts'
 import { createVault, type Vault } from '#lib/vault.ts'
@@ -38,9 +39,12 @@ import type { Sealing } from '#proof/checkpoints.ts'
 import { namedOutsiders } from '#proof/outsiders/configured.ts'
 import type { Outsider } from '#proof/outsiders/outsider.ts'
 import { sealedOf } from '#proof/own-seals.ts'
+import type { Place } from '#proof/place.ts'
 import { createProof, type Proof } from '#proof/proof.ts'
 import { createProver, type Prover } from '#proof/prover.ts'
 import { sealDirectoryOf } from '#proof/seals-kept.ts'
+import { isOfStore, messageOf } from '#proof/standing.ts'
+import { assertFree, createStanding, heldWriter, type Standing } from '#proof/standing-watch.ts'
 import { createDeliveryNotifier, type DeliveryNotifier } from '#webhooks/notifier.ts'
 import { outbox } from '#webhooks/outbox.ts'
 import { createWiping } from '#wiping/reactor.ts'
@@ -57,6 +61,10 @@ export interface Core {
   readonly store: EventStore
   readonly model: ReadModel
   readonly writer: Writer
+  /** It also writes while `standing` has trouble: for what a restore records, and for whom it must forget again. */
+  readonly writerAfterRestore: Writer
+  /** Whether database, DATA_DIR and event store belong together. */
+  readonly standing: Standing
   /** All that it holds open to Postgres, by name. */
   readonly pools: Readonly<Record<string, Pool>>
   /** What companies share, by name. */
@@ -107,6 +115,8 @@ export interface CoreOptions {
   readonly onKeyMade?: (source: string) => void
   /** Where callers and buyers reach the service; without it orders have no links. */
   readonly publicUrl?: string
+  /** What belongs to the database on this machine; without it nothing is compared with it. */
+  readonly dataDir?: string
   /** Where seals are kept, and the key that they are made with; without it there are none. */
   readonly seals?: SealPlace
   /** Who vouches for checkpoints; nobody by default. */
@@ -136,6 +146,7 @@ export interface CoreOptions {
 export const coreSettings = (config: Config) => ({
   publicUrl: config.PUBLIC_URL,
   eventStoreUrl: config.EVENTSTORE_URL,
+  dataDir: config.DATA_DIR,
   masterKeys: masterKeysOf(config),
   seals: { directory: sealDirectoryOf(config), keyFile: config.SEAL_KEY_FILE },
   outsiders: namedOutsiders(config),
@@ -184,37 +195,34 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const store = await storeOf(options, pool, poolOf)
   const keys = createPersonKeys(pool, vault)
   const rebuilding = { databaseUrl: options.databaseUrl, pool, store, model, keys }
-  await bringUp(rebuilding, options)
+  const standing = createStanding(placeOf(rebuilding, options))
+  await bringUp({ ...rebuilding, standing }, options)
   const paymentLinks = await paymentLinksOf(pool, vault, options)
   const { writing, deliveryNotifier, liveNotifier } = writingOf(options, { ...rebuilding, paymentLinks })
   const writer = createWriter(writing)
   const following = isOutside(store) ? { ...writing, store } : null
-  const preparation = following && prepare(following, () => assertResealed(pool, store))
+  const preparation = following && prepare(following, () => assertOwn({ pool, store, standing }))
   await preparation?.tried
-  const clock = Date.now
-  const sealing = options.seals ? sealingOf(pool, store, options.seals) : null
-  const proof = createProof(pool, { sealing, outsiders: options.outsiders ?? [] })
-  const verifier = createVerifier({ pool, store }, { clock, sealedOf: (companyId) => sealedOf(sealing, companyId) })
-  const prover = createProver({ pool, store, newestOf: proof.newest, clock })
+  const writerAfterRestore = preparation ? guarded(writer, preparation) : writer
+  const proving = provingOf({ pool, store, standing }, options)
   const asOfTurns = createTurns(AS_OF)
   return {
     pool,
     poolOf,
     store,
     model,
-    writer: preparation ? guarded(writer, preparation) : writer,
+    writer: heldWriter(writerAfterRestore, standing),
+    writerAfterRestore,
+    standing,
     pools: { queries: pool, writer: writing.pool },
     shared: {
       commands: writer.waiting,
       queries,
-      verifications: verifier.waiting,
-      proofs: prover.waiting,
+      verifications: proving.verifier.waiting,
+      proofs: proving.prover.waiting,
       as_of: asOfTurns,
     },
-    verifier,
-    prover,
-    sealing,
-    proof,
+    ...proving,
     asOf: { turns: asOfTurns, timeoutMs: options.asOfTimeoutMs ?? AS_OF_TIMEOUT_MS },
     vault,
     keys,
@@ -235,6 +243,19 @@ export async function openCore(options: CoreOptions): Promise<Core> {
       await Promise.all([pool.end(), writing.pool.end()])
     },
   }
+}
+
+/** What shows that ledgers are whole. */
+function provingOf(
+  { pool, store, standing }: Pick<Core, 'pool' | 'store' | 'standing'>,
+  { seals, outsiders = [] }: CoreOptions,
+) {
+  const clock = Date.now
+  const sealing = seals ? sealingOf({ pool, store, standing }, seals) : null
+  const proof = createProof(pool, { sealing, outsiders })
+  const verifier = createVerifier({ pool, store }, { clock, sealedOf: (companyId) => sealedOf(sealing, companyId) })
+  const prover = createProver({ pool, store, newestOf: proof.newest, clock })
+  return { sealing, proof, verifier, prover }
 }
 
 /** What the writer works with, and who hears of what it has done. */
@@ -269,12 +290,15 @@ function writingOf(
 /** Where a process keeps seals. */
 type SealPlace = Pick<Sealing, 'directory' | 'keyFile'>
 
-const sealingOf = (pool: Pool, store: EventStore, place: SealPlace): Sealing => ({
+const sealingOf = (
+  { pool, store, standing }: Pick<Core, 'pool' | 'store' | 'standing'>,
+  place: SealPlace,
+): Sealing => ({
   pool,
   store,
   ...place,
   now: () => new Date().toISOString(),
-  assertMaySeal: async () => {},
+  assertMaySeal: async () => assertFree(standing),
 })
 
 /** What all connections to Postgres have in common. */
@@ -289,7 +313,7 @@ async function paymentLinksOf(pool: Pool, vault: Vault, { publicUrl }: CoreOptio
 
 /** Migrations and tables of this version, where that is wanted or nothing is there yet; else what was opened is closed. @throws OtherVersion */
 async function bringUp(
-  rebuilding: Rebuilding,
+  { standing, ...rebuilding }: Rebuilding & Pick<Core, 'standing'>,
   { masterKeys, upgrades = true, onKeyMade = () => {} }: CoreOptions,
 ): Promise<void> {
   const { databaseUrl, pool, store, model } = rebuilding
@@ -297,7 +321,9 @@ async function bringUp(
     await assertNotOlder(pool, model)
     await migrate(databaseUrl, { upgrades })
     await claimDatabase({ pool, keys: masterKeys, onMade: onKeyMade })
-    if (store.transactional) await assertResealed(pool, store)
+    if (store.transactional) await assertOwn({ pool, store, standing })
+    else await standing.look()
+    assertStore(standing)
     if (upgrades || (await versionOfTables(pool)) === null) await withRebuild(rebuilding, ensureReadModel)
     else await assertFits(pool, model)
   } catch (error) {
@@ -305,6 +331,24 @@ async function bringUp(
     await pool.end()
     throw error
   }
+}
+
+function placeOf({ pool, store }: Rebuilding, { eventStoreUrl: url, dataDir }: CoreOptions): Place | null {
+  const now = () => new Date().toISOString()
+  return dataDir === undefined ? null : { pool, store, eventStoreUrl: url ?? null, dataDir, newId: uuidv7, now }
+}
+
+/** @throws OtherVersion where the store holds other ledgers than those of the tables. */
+async function assertOwn({ pool, store, standing }: Pick<Core, 'pool' | 'store' | 'standing'>): Promise<void> {
+  await standing.look()
+  assertStore(standing)
+  await assertResealed(pool, store)
+}
+
+/** Nothing is read from a store of others: not even tables are made of it. @throws OtherVersion */
+function assertStore({ trouble }: Pick<Standing, 'trouble'>): void {
+  const found = trouble()
+  if (found && isOfStore(found)) throw new OtherVersion(messageOf(found))
 }
 
 async function healthOf(pool: Pool, store: EventStore, isCaughtUp: () => boolean): Promise<Health> {

@@ -25,7 +25,9 @@ export function forgetWhoCameBack(
 ): Promise<void> {
   const stopping = new AbortController()
   background.push({ stop: async () => stopping.abort() })
-  const { pool, writer } = core
+  const { pool, writerAfterRestore: writer, standing } = core
+  // The list is of other persons, who may have the same ids.
+  if (standing.trouble() === 'directory_of_another') return Promise.resolve()
   const retentionYears = config.RETENTION_YEARS
   const onForgotten = (company_id: number, subject: string) =>
     logger.warn({ company_id, subject }, 'a person who had been forgotten was in this database, and is forgotten again')

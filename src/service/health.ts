@@ -1,6 +1,7 @@
 import express, { type Router } from 'express'
 import type { Role } from '#config/config.ts'
 import { sendJson } from '#http/answer.ts'
+import type { Trouble } from '#proof/standing.ts'
 import type { Core } from './core.ts'
 
 /** What a process has found out about itself. */
@@ -9,17 +10,24 @@ interface Found {
   readonly parts: Readonly<Record<string, string>>
   /** Ledgers that take no writes, whoever asks: no reason to ask another process. */
   readonly ledgers_ahead_of_clock?: number
+  /** Why nothing is recorded, whoever asks: reads go on. */
+  readonly installation?: Trouble
 }
 
 export type Health = () => Promise<Found>
 
 /** A process that only delivers goes on delivering without the event store: it is not its part. */
-export function healthOf(roles: readonly Role[], core: Pick<Core, 'health' | 'ledgersAhead'>): Health {
+export function healthOf(
+  roles: readonly Role[],
+  core: Pick<Core, 'health' | 'ledgersAhead'>,
+  trouble: () => Trouble | null = () => null,
+): Health {
   const needsStore = roles.some((role) => role !== 'dispatcher')
   return async () => {
     const [{ postgres, ...others }, ahead] = await Promise.all([core.health(), core.ledgersAhead().catch(() => 0)])
     const parts = { postgres: postgres ?? 'down', ...(needsStore && others) }
-    return { parts, ...(ahead > 0 && { ledgers_ahead_of_clock: ahead }) }
+    const installation = trouble()
+    return { parts, ...(ahead > 0 && { ledgers_ahead_of_clock: ahead }), ...(installation && { installation }) }
   }
 }
 

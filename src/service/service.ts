@@ -4,6 +4,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { countClearLedgers } from '#audit/reseal.ts'
 import type { Config } from '#config/config.ts'
 import { type Listening, listen } from '#http/server.ts'
+import type { Writer } from '#ledger/write/writer.ts'
 import { countedWriter } from '#metrics/counted-writer.ts'
 import { createMetrics, type Metrics } from '#metrics/metrics.ts'
 import { createProviderClient } from '#payments/provider-client.ts'
@@ -15,6 +16,7 @@ import { type Core, coreSettings, openCore } from './core.ts'
 import { startDispatcher } from './dispatcher.ts'
 import { forgetWhoCameBack, forgottenListOf } from './forgotten.ts'
 import { healthOf } from './health.ts'
+import { asCopy, watchInstallation } from './installation.ts'
 import { type Log, sparing } from './log.ts'
 import { startProjector } from './projector.ts'
 import type { Running, SeedDemo, Shared } from './role.ts'
@@ -79,8 +81,7 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
   const forgotten = forgottenListOf(config, log)
   const succession = createSuccession({ isApi, log, onEnd: onFailure })
 
-  const { isOver } = succession
-  const app = createApp({ ...appSettings(config, metrics), isStopping: () => stopping, isOver, log })
+  const app = createApp({ ...appSettings(config, metrics), isStopping: () => stopping, isOver: succession.isOver, log })
 
   async function open(): Promise<Shared> {
     const databaseUrl = await openPostgres({ config, logger, log, closing, onFailure })
@@ -97,12 +98,14 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
     closing.push(opened.close)
     const forgottenList = forgotten.open(opened.pool)
     closing.push(forgottenList.idle)
-    const core = { ...opened, writer: countedWriter(succession.held(opened.writer), metrics) }
+    const counted = (writer: Writer) => countedWriter(succession.held(writer), metrics)
+    const core = { ...opened, writer: counted(opened.writer), writerAfterRestore: counted(opened.writerAfterRestore) }
     background.push(succession.watch(core))
     watchCore(metrics, core)
     const provider = createProviderClient({ baseUrl: config.PAYMENT_PROVIDER_URL })
     closing.push(provider.close)
-    return { config, databaseUrl, core, forgottenList, provider, metrics, seedDemo, logger, log }
+    const outward = core.standing.isCopy() ? asCopy({ config }) : { config, provider }
+    return { ...outward, databaseUrl, core, forgottenList, metrics, seedDemo, logger, log }
   }
 
   function serve(shared: Shared): Router {
@@ -112,19 +115,18 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
     return interfaceRouter(options)
   }
 
-  const quietly = (stop: () => Promise<void>) =>
-    stop().catch((error: unknown) => log('something could not be stopped', error))
+  const quietly = quietlyTo(log)
 
   return {
     async start() {
       listening = await listen(app.server, { port: config.PORT, host: config.HOST })
       const shared = await open()
       await forgetWhoCameBack(shared, background)
-      if (config.ROLES.includes('projector')) background.push(startProjector(shared))
-      if (config.ROLES.includes('dispatcher')) background.push(startDispatcher(shared))
+      const begin = () => !stopping && background.push(...rolesOf(shared))
+      background.push(watchInstallation({ ...shared, begin, onEnd: onFailure }))
       const demoFile = isApi ? await seed(shared) : null
       if (isApi) succession.succeed(shared.core)
-      app.open(healthOf(config.ROLES, shared.core), isApi ? serve(shared) : undefined)
+      app.open(healthOf(config.ROLES, shared.core, shared.core.standing.trouble), isApi ? serve(shared) : undefined)
       isOpen = true
       logger.info({ roles: config.ROLES }, 'at work')
       const ledgers = await countClearLedgers(shared.core.pool)
@@ -140,6 +142,18 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
     },
   }
 }
+
+/** What writes, asks, delivers and seals without being called; a copy speaks to nobody. */
+function rolesOf(shared: Shared): Running[] {
+  const { config, core } = shared
+  return [
+    ...(config.ROLES.includes('projector') ? [startProjector(shared)] : []),
+    ...(config.ROLES.includes('dispatcher') && !core.standing.isCopy() ? [startDispatcher(shared)] : []),
+  ]
+}
+
+const quietlyTo = (log: Log) => (stop: () => Promise<void>) =>
+  stop().catch((error: unknown) => log('something could not be stopped', error))
 
 const appSettings = ({ TRUST_PROXY, METRICS_TOKEN }: Config, metrics: Metrics) => ({
   trustProxy: TRUST_PROXY,

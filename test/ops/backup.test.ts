@@ -25,6 +25,9 @@ function script(name: string): string {
   return found.text
 }
 
+/** As the documentation has it, but for the instant. */
+const RESTORED = ['restored', '--reason', 'disk lost'] as const
+
 /** A whole ledger, seals that still hold, and tables that a replay of the ledgers makes again. */
 async function expectWhole(env: Record<string, string>, seals: string, publicKey: string): Promise<void> {
   await printed(env, 'ledger', 'verify', '--checkpoint', seals, '--public-key', publicKey)
@@ -134,6 +137,13 @@ describe('a backup, made and restored as docs/operations.md says', function () {
       expect(await contentsOf(RESTORED_URL)).to.deep.equal(before)
       const restored = { DATABASE_URL: RESTORED_URL, DATA_DIR: dataDir }
       service = await startService({ ...CALM, ...restored }, STARTING)
+      // It knows what it lacks, and records nothing until it is told.
+      const health = `${service.url}/health/ready`
+      expect(await (await fetch(health)).json()).to.include({ status: 'ready', installation: 'behind' })
+      const refused = await sell(service.url, belongings.company, belongings.sale.body, 'antes da hora').catch(String)
+      expect(JSON.stringify(refused)).to.include('restore_unconfirmed')
+      await printed(restored, ...RESTORED, '--lost-after', new Date().toISOString())
+      await until(async () => (await (await fetch(health)).json()).installation === undefined, { timeout_ms: 30_000 })
       await expectAtHome(service.url, belongings, receiver)
       await expectWhole(restored, seals, publicKey)
     })

@@ -29,6 +29,24 @@ describe('panel: start page', () => {
       .and.to.include('Nenhum produto em falta.')
   })
 
+  it('says of a restored database that nothing can be recorded, and of a copy that it is one [OPS-80] [OPS-86]', async () => {
+    const { standing } = api.core
+    const own = { ...standing }
+    try {
+      Object.assign(standing, { trouble: () => 'behind' })
+      expect(await shown()).to.include('Nada pode ser gravado agora.')
+      const refused = await company.post('/customers', { name: 'Ana' })
+      expect(refused.status).to.equal(503)
+      expect(refused.body.error.details).to.deep.equal({ reason: 'restore_unconfirmed' })
+      expect((await company.get('/customers')).status).to.equal(200)
+      Object.assign(standing, { trouble: () => null, isCopy: () => true })
+      expect(await shown()).to.include('Isto é uma cópia, para testes.')
+    } finally {
+      Object.assign(standing, own)
+    }
+    expect(await shown()).not.to.include('cópia')
+  })
+
   it('adds up the day: sales, cancelled ones, open and overdue accounts [PANEL-19]', async () => {
     await sale('10.00')
     await sale('20.50')

@@ -1,5 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '#postgres/postmaster.ts'
 import { programIn, programOf, TEST_SETTINGS } from './program.ts'
@@ -34,15 +37,26 @@ export async function startService(
 ): Promise<Service> {
   const port = env.PORT ?? String(await freePort(null))
   const { PATH = '', HOME = '' } = process.env
+  // One of its own: what it notes there is of its database.
+  const dataDir = env.DATA_DIR === undefined ? mkdtempSync(join(tmpdir(), 'tillbook-data-')) : null
   const child = spawn(
     process.execPath,
     folder === undefined ? programOf('src/main.ts') : programIn(folder, 'src/main.ts'),
     {
       cwd: ROOT,
-      env: { PATH, HOME, NODE_ENV: 'test', ...TEST_SETTINGS, ...env, PORT: port },
+      env: {
+        PATH,
+        HOME,
+        NODE_ENV: 'test',
+        ...TEST_SETTINGS,
+        ...(dataDir && { DATA_DIR: dataDir }),
+        ...env,
+        PORT: port,
+      },
       stdio: ['ignore', 'pipe', 'pipe'],
     },
   )
+  if (dataDir) child.once('exit', () => rmSync(dataDir, { recursive: true, force: true }))
   const output = collect(child)
   const url = `http://127.0.0.1:${port}`
   try {

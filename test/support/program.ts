@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { MASTER_KEY } from './master-key.ts'
@@ -31,4 +32,9 @@ export const programIn = (folder: string, source: string, ...words: readonly str
 ]
 
 /** What programs are told in a test run, whose servers are fast rather than durable (server.ts) and have one master key. */
-export const TEST_SETTINGS = { ALLOW_UNDURABLE_POSTGRES: 'true', MASTER_KEY }
+export const TEST_SETTINGS = {
+  ALLOW_UNDURABLE_POSTGRES: 'true',
+  MASTER_KEY,
+  // Commands look there for what belongs to their database.
+  DATA_DIR: join(tmpdir(), `tillbook-commands-${process.pid}`),
+}

@@ -3,6 +3,7 @@ import { LedgerAhead } from '#ledger/ledgers.ts'
 import { ShareTaken, Unavailable } from '#lib/unavailable.ts'
 import { ProviderMisconfigured, ProviderUnavailable } from '#payments/provider-port.ts'
 import { isOutage } from '#postgres/outage.ts'
+import { Held } from '#proof/standing-watch.ts'
 import { sendProblem } from '../answer.ts'
 import { Problem, problemOfReason, statusOf } from '../problems.ts'
 import { routeOf } from './observe.ts'
@@ -54,6 +55,8 @@ export function problemOf(error: unknown): Problem {
   if (error instanceof ShareTaken) return problemOfReason('share_taken', { 'Retry-After': RETRY_AFTER_SECONDS })
   if (error instanceof LedgerAhead)
     return problemOfReason('ledger_ahead_of_clock', { 'Retry-After': OPERATOR_RETRY_AFTER_SECONDS })
+  if (error instanceof Held)
+    return problemOfReason('restore_unconfirmed', { 'Retry-After': OPERATOR_RETRY_AFTER_SECONDS })
   if (error instanceof Unavailable || isOutage(error))
     return new Problem('unavailable', undefined, { 'Retry-After': RETRY_AFTER_SECONDS })
   // The router throws a URIError-like error with status 400 for a path that cannot be decoded: there is no such record.

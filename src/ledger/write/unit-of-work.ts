@@ -11,7 +11,7 @@ import {
   type PrivateRow,
 } from '../command.ts'
 import { type Envelope, hashOf, type IdempotencyRecord, type NewEvent, type Origin, streamOf } from '../envelope.ts'
-import { LedgerAhead, type OpenLedger } from '../ledgers.ts'
+import { type Ids, idsAfter, LedgerAhead, type OpenLedger } from '../ledgers.ts'
 import { type Keychain, keysOf } from '../person-keys.ts'
 import { ownersOf, sealData } from '../personal-fields.ts'
 import { ensure, erasuresOf, project, type ReadModel, refsOf, render } from '../projection.ts'
@@ -187,7 +187,7 @@ async function runCommand(
     },
   })
   if (isRefusal(decision)) return { result: decision, events: [], privateRows: [] }
-  ledger.ids = ids
+  ledger.ids = decision.events.reduce<Ids>(idsAfter, ids)
   if (ledger.aheadUntil !== null) {
     // What was accepted is the correction: the one event that may be earlier than the one before it.
     ledger.lastRecordedAt = ledger.now

@@ -11,6 +11,7 @@ export const EVENTS: Readonly<Record<EventName, string>> = {
   CompanyRegistered: 'Empresa registrada',
   CompanyUpdated: 'Dados da empresa alterados',
   CompanyClockCorrected: 'Relógio corrigido',
+  InstallationRestored: 'Dados restaurados de uma cópia de segurança',
   PaymentTypeCreated: 'Forma de pagamento criada',
   PaymentTypeUpdated: 'Forma de pagamento alterada',
   UserCreated: 'Usuário criado',

@@ -12,3 +12,11 @@ create table ops.installation (
   restoring jsonb
 );
 insert into ops.installation (id) values (gen_random_uuid());
+
+-- Signed statements of what a restore did to a ledger (src/proof/restored-statement.ts).
+create table ops.restored_ledgers (
+  company_id bigint not null,
+  restored_at timestamptz not null,
+  note text not null,
+  primary key (company_id, restored_at)
+);

@@ -1,0 +1,42 @@
+import { randomUUID } from 'node:crypto'
+import { v7 as uuidv7 } from 'uuid'
+import { RestoreInput } from '#commands/companies.ts'
+import { invalid } from '#domain/refusal.ts'
+import { WrongSealKey } from '#proof/key-ring.ts'
+import { CannotRestore, restore } from '#proof/restore.ts'
+import { SealAltered } from '#proof/seals-kept.ts'
+import { sealingOf } from './ledger-seal.ts'
+import { accepted, checked, Refused, type Verbs } from './verb.ts'
+
+const Said = RestoreInput.pick({ reason: true })
+
+export const verbs: Verbs<'restored'> = {
+  restored: {
+    async run(context, flags) {
+      const { reason } = checked(Said, { reason: flags.reason })
+      const said = { lost_after: instantOf(flags['lost-after']), reason, copy: flags.copy !== undefined }
+      const core = await context.core()
+      const { event_store } = await core.health()
+      if (event_store !== undefined && event_store !== 'up')
+        throw new CannotRestore('the EventStoreDB cannot be reached, or has not been caught up with')
+      const { DATA_DIR: dataDir, EVENTSTORE_URL: eventStoreUrl = null } = context.config
+      const place = { ...sealingOf(core), dataDir, eventStoreUrl, writer: core.writerAfterRestore }
+      try {
+        return accepted(await restore({ ...place, newId: uuidv7, newInstallationId: randomUUID }, said))
+      } catch (error) {
+        if (error instanceof SealAltered || error instanceof WrongSealKey)
+          throw new Refused(invalid('seal-key', error.message))
+        throw error
+      }
+    },
+  },
+}
+
+/** @throws Refused */
+function instantOf(text: string): string {
+  const ms = Date.parse(text)
+  if (!/[Zz]|[+-]\d\d:\d\d$/.test(text) || Number.isNaN(ms))
+    throw new Refused(invalid('lost-after', 'deve ser um instante com fuso, como 2026-03-10T12:00:00Z'))
+  if (ms > Date.now()) throw new Refused(invalid('lost-after', 'não pode estar no futuro'))
+  return new Date(ms).toISOString()
+}

@@ -1,0 +1,175 @@
+import { mkdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Pool } from 'pg'
+import { z } from 'zod'
+import { type Envelope, streamOf } from '#ledger/envelope.ts'
+import { type EventStore, isOutside, type OutsideStore } from '#ledger/port.ts'
+import { replaceFile } from '#lib/files.ts'
+import { Unavailable } from '#lib/unavailable.ts'
+import { installationOf } from './installation.ts'
+import { keptMarks } from './kept-marks.ts'
+import { idOf, type Mark, type Sight } from './standing.ts'
+import { claimStore, lastClaim } from './store-claim.ts'
+
+/** `DATA_DIR/installation.json`: to whom a DATA_DIR belongs, and what the ledgers held when it was written. */
+const Noted = z.strictObject({
+  installation: z.uuid(),
+  /** UTC. */
+  noted_at: z.iso.datetime({ precision: 3 }),
+  /** Ends of the ledgers that had moved last. */
+  marks: z.array(z.strictObject({ company_id: z.int().positive(), revision: z.int().nonnegative(), hash: z.string() })),
+})
+type Noted = z.infer<typeof Noted>
+
+/** What one process looks at. */
+export interface Place {
+  readonly pool: Pool
+  readonly store: EventStore
+  /** EVENTSTORE_URL; null where the ledgers are in Postgres. */
+  readonly eventStoreUrl: string | null
+  readonly dataDir: string
+  /** A uuid of version 7. */
+  readonly newId: () => string
+  /** UTC. */
+  readonly now: () => string
+}
+
+const noteFileOf = (dataDir: string): string => join(dataDir, 'installation.json')
+
+/** Where an EventStoreDB is, without user and password. */
+export const hostsOf = (eventStoreUrl: string): string =>
+  /^[a-z+]+:\/\/(?:[^@/]*@)?([^/?]+)/i.exec(eventStoreUrl)?.[1] ?? ''
+
+/** Ledgers that moved last: whatever is restored to an earlier moment lacks the end of one of them. */
+const MARKS = 8
+
+/**
+ * Compares database, DATA_DIR and event store. `isWhole`: also with all seals and checkpoints of DATA_DIR, as at a start. What a
+ * store that cannot be reached would tell is left out.
+ */
+export async function lookAt(place: Place, { isWhole }: { readonly isWhole: boolean }): Promise<Sight> {
+  const { pool, store, dataDir } = place
+  const [row, home, heads, noted] = await Promise.all([
+    installationOf(pool),
+    homeOf(pool),
+    newestHeads(pool),
+    readNote(dataDir),
+  ])
+  const outside = isOutside(store) ? await storeOf(place, store, heads).catch(unreachable) : null
+  const directory = noted?.installation ?? null
+  // Those of another installation tell nothing of this one.
+  const isOurs = directory === null || directory === row.id
+  const marks = isOurs ? [...(noted?.marks ?? []), ...(isWhole ? await keptMarks(dataDir) : [])] : []
+  const since = noted?.noted_at ?? null
+  const missing = outside === undefined ? [] : await missingOf(place, marks, since)
+  return {
+    database: { ...row, isRestoring: row.restoring !== null, hasLedgers: row.has_ledgers },
+    home,
+    directory,
+    missing,
+    store:
+      outside === undefined ? { address: row.event_store ?? '', id: row.id, isEmpty: false, missing: [] } : outside,
+  }
+}
+
+/** @returns undefined where it cannot be reached */
+function unreachable(error: unknown): undefined {
+  if (!(error instanceof Unavailable)) throw error
+}
+
+async function storeOf(
+  place: Place,
+  store: OutsideStore,
+  heads: readonly Mark[],
+): Promise<NonNullable<Sight['store']>> {
+  await store.ping()
+  let isEmpty = true
+  for await (const _ of store.streams()) {
+    isEmpty = false
+    break
+  }
+  const claim = await lastClaim(store)
+  const missing = isEmpty ? [] : await missingOf(place, heads, null)
+  return { address: hostsOf(place.eventStoreUrl ?? ''), id: claim?.installation ?? null, isEmpty, missing }
+}
+
+/** Marks that the ledgers do not have. Those of before a resealing have hashes of before. */
+async function missingOf({ pool, store }: Place, marks: readonly Mark[], since: string | null): Promise<Mark[]> {
+  const missing: Mark[] = []
+  for (const mark of marks) {
+    const stream = streamOf(mark.company_id)
+    let found: Envelope | undefined
+    for await (const event of store.pick(stream, [mark.revision])) found = event
+    const isSame = found && (mark.hash === null || mark.hash === found.hash)
+    if (isSame || (found && (await isResealed(pool, mark.company_id, since)))) continue
+    missing.push(mark)
+  }
+  return missing
+}
+
+async function isResealed(pool: Pool, companyId: number, since: string | null): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    'select from ops.resealed_ledgers where company_id = $1 and resealed_at >= coalesce($2::timestamptz, resealed_at)',
+    [companyId, since],
+  )
+  return rowCount === 1
+}
+
+/** Postgres's own name for what it serves here: server, timeline (which every restore and every promotion begins anew) and database. */
+export async function homeOf(pool: Pool): Promise<string | null> {
+  try {
+    const { rows } = await pool.query<{ home: string }>(
+      `select concat_ws('/', s.system_identifier, c.timeline_id, d.oid) as home
+       from pg_control_system() s, pg_control_checkpoint() c, pg_database d where d.datname = current_database()`,
+    )
+    return rows[0]?.home ?? null
+  } catch (error) {
+    // A provider may not let everybody ask.
+    if ((error as { code?: string }).code === '42501') return null
+    throw error
+  }
+}
+
+async function newestHeads(pool: Pool): Promise<(Mark & { readonly hash: string })[]> {
+  const { rows } = await pool.query<Mark & { readonly hash: string }>(
+    `select company_id, revision, hash from ops.ledgers where revision >= 0 and last_recorded_at <= clock_timestamp()
+     order by last_recorded_at desc limit $1`,
+    [MARKS],
+  )
+  return rows
+}
+
+export async function readNote(dataDir: string): Promise<Noted | null> {
+  const text = await readFile(noteFileOf(dataDir), 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null
+    throw error
+  })
+  return text === null ? null : Noted.parse(JSON.parse(text))
+}
+
+/** Notes in DATA_DIR whose it is and where the ledgers end, unless that is what it says. */
+export async function note({ pool, dataDir, now }: Place, installation: string): Promise<void> {
+  const [marks, noted] = await Promise.all([newestHeads(pool), readNote(dataDir)])
+  if (noted && JSON.stringify([noted.installation, noted.marks]) === JSON.stringify([installation, marks])) return
+  await mkdir(dataDir, { recursive: true })
+  await replaceFile(
+    noteFileOf(dataDir),
+    `${JSON.stringify({ installation, noted_at: now(), marks } satisfies Noted)}\n`,
+  )
+}
+
+/**
+ * Has database, event store and DATA_DIR know each other, once nothing is wrong with them. Repeatable: what is there already
+ * stays.
+ */
+export async function settle(place: Place, { database, home, store }: Sight): Promise<void> {
+  const id = idOf(database, store)
+  const event_store = store?.address || database.event_store
+  await place.pool.query(
+    `update ops.installation set id = $1, event_store = $2, home = coalesce($3, home)
+     where (id, event_store, home) is distinct from ($1::uuid, $2, coalesce($3, home))`,
+    [id, event_store, home],
+  )
+  if (isOutside(place.store) && store && store.id === null) await claimStore(place, place.store, id)
+  await note(place, id)
+}

@@ -1,0 +1,63 @@
+import { expect } from 'chai'
+import type { Trouble } from '#proof/standing.ts'
+import { watchInstallation } from '#service/installation.ts'
+
+/** What a process does whose installation is first seen so, and so when it is looked at again. */
+async function seen(
+  first: Trouble | null,
+  then: Trouble | null,
+  { wasCopy, isCopy } = { wasCopy: false, isCopy: false },
+) {
+  const done: string[] = []
+  let trouble = first
+  let copy = wasCopy
+  let hasLooked = () => {}
+  const looked = new Promise<void>((resolve) => {
+    hasLooked = resolve
+  })
+  const standing = {
+    trouble: () => trouble,
+    isCopy: () => copy,
+    async look() {
+      trouble = then
+      copy = isCopy
+      hasLooked()
+      return then
+    },
+    note: async () => void done.push('note'),
+  }
+  const logger = {
+    error: ({ installation }: { installation: string }) => done.push(installation),
+    warn: () => done.push('copy'),
+  }
+  const watching = watchInstallation({
+    core: { standing },
+    metrics: { gauge: () => {} },
+    logger,
+    log: (message: string) => done.push(message),
+    begin: () => done.push('begin'),
+    onEnd: () => done.push('end'),
+  } as unknown as Parameters<typeof watchInstallation>[0])
+  await looked
+  await watching.stop()
+  return done
+}
+
+describe('roles that nobody calls', () => {
+  it('begin at once where nothing is wrong, and where it ends is noted [OPS-80]', async () => {
+    expect(await seen(null, null)).to.deep.equal(['begin', 'note', 'note'])
+  })
+
+  it('begin when an operator has confirmed a restore [OPS-80]', async () => {
+    expect(await seen('behind', null)).to.include.members(['behind', 'begin', 'note'])
+    expect(await seen('behind', 'behind')).to.deep.equal(['behind'])
+  })
+
+  it('end with their process when something is wrong at work, and when it has become a copy [OPS-80] [OPS-86]', async () => {
+    expect(await seen(null, 'behind')).to.deep.equal(['begin', 'behind', 'end'])
+    expect(await seen('copied', null, { wasCopy: false, isCopy: true }))
+      .to.include('end')
+      .and.not.to.include('begin')
+    expect(await seen(null, null, { wasCopy: true, isCopy: true })).to.include.members(['copy', 'begin'])
+  })
+})
