@@ -41,10 +41,12 @@ async function open(config: Config, upgrades: boolean): Promise<{ core: Core; cl
   const embedded = config.DATABASE_URL === undefined ? await startEmbedded({ dataDir: config.DATA_DIR }) : null
   try {
     const databaseUrl = embedded?.url ?? config.DATABASE_URL ?? ''
+    const ownerUrl = embedded?.ownerUrl ?? config.DATABASE_OWNER_URL
     let hasForgotten = false
     await assertFit(databaseUrl, { undurable: config.ALLOW_UNDURABLE_POSTGRES, newId: uuidv7 })
     const core = await openCore({
       databaseUrl,
+      ownerUrl,
       ...coreSettings(config),
       queryConnections: CONNECTIONS,
       applicationName: 'tillbook command',

@@ -68,7 +68,7 @@ async function dropOld({ config, core: open }: Context): Promise<object> {
     await assertMapped(config, company_id, hash)
   }
   const was_kept = await hasFormerLedgers(core.pool)
-  await dropFormerLedgers(core.pool)
+  await core.asOwner(dropFormerLedgers)
   return { verified: rows.length, dropped: was_kept }
 }
 

@@ -2,10 +2,10 @@ import { expect } from 'chai'
 import { createUser } from '#commands/users.ts'
 import { hashOf } from '#ledger/envelope.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
-import { createPool } from '#postgres/pool.ts'
 import { expectInvalid, expectProblem } from '../support/answers.ts'
 import { type Json, type Reply, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
+import { tamperBy } from '../support/tamper.ts'
 
 /** Nobody has it. */
 const MISSING = 9_000_001
@@ -247,12 +247,11 @@ describe('GET /events/verify', () => {
 
   it('tells where a ledger was altered [FEED-4]', async () => {
     const company = await api.company()
-    const pool = createPool(database.url, { max: 1 })
-    await pool.query(
+    await tamperBy(
+      api.core.pool,
       `update ledger.events set envelope = replace(envelope::text, 'Loja', 'Loka')::json where stream = $1 and revision = 0`,
       [`company-${company.id}`],
     )
-    await pool.end()
     expect((await company.get('/events/verify')).body.data).to.deep.equal({
       valid: false,
       checked: 0,

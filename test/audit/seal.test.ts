@@ -13,6 +13,7 @@ import { createPostgresStore } from '#ledger/stores/postgres.ts'
 import { createPool } from '#postgres/pool.ts'
 import { sealedAfter } from '../ledger/sealed-events.ts'
 import { useDatabase } from '../support/database.ts'
+import { tamperBy } from '../support/tamper.ts'
 import { until } from '../support/wait.ts'
 import { eventsOf, forgeTail, insertEvent, notePosition, removeEvents, writeLedger } from './tampering.ts'
 
@@ -27,7 +28,7 @@ describe('seals', () => {
   let keyFile: string
 
   before(() => {
-    pool = createPool(database.url, { max: 2 })
+    pool = createPool(database.ownerUrl, { max: 2 })
     store = createPostgresStore(pool)
   })
   after(() => pool.end())
@@ -135,7 +136,9 @@ describe('seals', () => {
 
   it('are not made of a ledger that is not whole, nor of one that is not the one sealed before [AUDIT-6]', async () => {
     const altered = await writeLedger(pool, 5)
-    await pool.query(`update ledger.events set type = 'Other' where stream = $1 and revision = 2`, [streamOf(altered)])
+    await tamperBy(pool, `update ledger.events set type = 'Other' where stream = $1 and revision = 2`, [
+      streamOf(altered),
+    ])
     expect(await seal(altered).catch((error: unknown) => error)).to.be.instanceOf(NotWhole)
 
     for (const tamper of [

@@ -11,6 +11,7 @@ import { readConfig } from '#config/config.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
+import { tamperBy } from '../support/tamper.ts'
 import { tillbook } from './tillbook.ts'
 
 describe('ledger commands', () => {
@@ -131,13 +132,15 @@ describe('ledger commands', () => {
 
   it('do not seal a ledger that was altered [AUDIT-6]', async () => {
     const victim = await api.company()
-    await api.core.pool.query(`update ledger.events set subject = 'company/1000' where stream = $1 and revision = 0`, [
-      `company-${victim.id}`,
-    ])
+    await tamperBy(
+      api.core.pool,
+      `update ledger.events set subject = 'company/1000' where stream = $1 and revision = 0`,
+      [`company-${victim.id}`],
+    )
     expect(fieldsOf(await refused('ledger', 'seal', '--company', String(victim.id)))).to.deep.equal(['company'])
     const found = await run('ledger', 'verify', '--company', String(victim.id))
     expect(found.first_error).to.deep.equal({ revision: 0, reason: 'columns_differ' })
-    await api.core.pool.query(`update ledger.events set subject = envelope->>'subject' where stream = $1`, [
+    await tamperBy(api.core.pool, `update ledger.events set subject = envelope->>'subject' where stream = $1`, [
       `company-${victim.id}`,
     ])
   })

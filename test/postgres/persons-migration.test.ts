@@ -14,7 +14,7 @@ describe('users of 0.1', () => {
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'tillbook-migrations-'))
-    await administer(database.url, (client) =>
+    await administer(database.ownerUrl, (client) =>
       client.query('drop schema if exists ops cascade; drop schema if exists ledger cascade'),
     )
   })
@@ -23,8 +23,8 @@ describe('users of 0.1', () => {
   it('become persons with their passwords, and what they have open stays open [TOKEN-21, OPS-11]', async () => {
     const former = (await readdir(MIGRATIONS)).filter((name) => name < '017')
     for (const name of former) await cp(join(MIGRATIONS, name), join(folder, name))
-    await migrate(database.url, { folder, log: () => {} })
-    await administer(database.url, async (client) => {
+    await migrate(database.ownerUrl, { folder, log: () => {} })
+    await administer(database.ownerUrl, async (client) => {
       await client.query(
         `insert into ops.user_credentials values (7, 1, 'ana@a.example', 'hash a'), (9, 2, 'bia@b.example', 'hash b')`,
       )
@@ -32,8 +32,8 @@ describe('users of 0.1', () => {
         `insert into ops.sync_tokens (hash, user_id, company_id, created_at, last_used_at) values ('x', 7, 1, now(), now())`,
       )
     })
-    await migrate(database.url, { log: () => {} })
-    await administer(database.url, async (client) => {
+    await migrate(database.ownerUrl, { log: () => {} })
+    await administer(database.ownerUrl, async (client) => {
       const persons = await client.query('select email, password_hash, generation from ops.persons order by id')
       expect(persons.rows).to.deep.equal([
         { email: 'ana@a.example', password_hash: 'hash a', generation: 0 },

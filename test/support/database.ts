@@ -1,4 +1,5 @@
 import { before } from 'mocha'
+import { SERVICE_ROLE } from '#postgres/service-role.ts'
 import { administer, onDatabase } from './server.ts'
 import { until } from './wait.ts'
 
@@ -7,30 +8,54 @@ export const TEMPLATES = { withReadModel: 'tillbook_template', withoutReadModel:
 
 let counter = 0
 
+/** As a service has it. */
+interface TestDatabase {
+  /** For the role that services work as, which may do no more than they need. */
+  readonly url: string
+  /** For whoever owns it, and may do what no service does. */
+  readonly ownerUrl: string
+}
+
 /**
  * A database of one's own for the tests of a `describe`, cloned from a template before them and dropped after them and
  * all their hooks. Every pool on it has to be closed by then: a connection left open fails the run, naming its last statement.
  * Suites whose read model is not the product's take the template without one.
  */
-export function useDatabase(template: keyof typeof TEMPLATES = 'withReadModel'): { readonly url: string } {
+export function useDatabase(template: keyof typeof TEMPLATES = 'withReadModel'): TestDatabase {
   // The process id keeps runs apart that share one server.
   const name = `t_${process.pid}_${++counter}`
-  let url: string | undefined
+  let isThere = false
+  const reached = (by: string) => {
+    if (!isThere) throw new Error('the database exists only while the tests run: read its URLs in a hook or a test')
+    return onDatabase(by, name)
+  }
 
   before(`create database ${name}`, async function () {
-    await administer(serverUrl(), (client) => client.query(`create database ${name} template ${TEMPLATES[template]}`))
-    url = onDatabase(serverUrl(), name)
+    await cloneDatabase(name, TEMPLATES[template])
+    isThere = true
     // Hooks run in the order in which they were added: only one added now comes after those that close the tests' pools.
     this.test?.parent?.afterAll(`drop database ${name}`, () => dropDatabase(name))
   })
 
   return {
     get url() {
-      if (!url) throw new Error('the database exists only while the tests run: read `url` in a hook or a test')
-      return url
+      return reached(process.env.TILLBOOK_TEST_SERVICE ?? '')
+    },
+    get ownerUrl() {
+      return reached(serverUrl())
     },
   }
 }
+
+/** The same database for whoever owns it. */
+export const ownerUrlOf = (url: string): string => onDatabase(serverUrl(), new URL(url).pathname.slice(1))
+
+/** Privileges on a database itself are not copied. */
+export const cloneDatabase = (name: string, from: string): Promise<void> =>
+  administer(serverUrl(), async (client) => {
+    await client.query(`create database ${name} template ${from}`)
+    await client.query(`grant create on database ${name} to ${SERVICE_ROLE}`)
+  })
 
 async function dropDatabase(name: string): Promise<void> {
   const leaked = await openConnections(name)
