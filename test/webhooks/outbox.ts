@@ -66,7 +66,8 @@ export async function queue(
   await pool.query(
     `with message as (
        insert into webhook_messages (company_id, id, revision, event, body, created_at)
-       select $1, m.id, case when $5 then null else nextval('read.test_revisions') end, $6, $4, clock_timestamp()
+       select $1, m.id, case when $5 then null else nextval('read.test_revisions') end, $6, $4,
+         date_trunc('milliseconds', clock_timestamp())
        from unnest($3::uuid[]) as m(id) returning *)
      insert into webhook_deliveries (company_id, id, webhook_id, message_id, event, revision, sequence, replay, status, attempts,
        tries, next_attempt_at, created_at)
