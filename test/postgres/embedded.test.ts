@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { startEmbedded, stopLeftOver } from '#postgres/embedded.ts'
 import { findPostmaster } from '#postgres/postmaster.ts'
+import { SERVICE_ROLE } from '#postgres/service-role.ts'
 import { findEmbedded } from '../support/find-embedded.ts'
 import { administer } from '../support/server.ts'
 import { until } from '../support/wait.ts'
@@ -47,7 +48,7 @@ describe('embedded Postgres', function () {
     return { child, next, ...ready }
   }
 
-  it('creates cluster and database the first time, and keeps the data and the port [OPS-1]', async () => {
+  it('creates cluster and database the first time, and keeps the data and the port; the service gets a role of its own [OPS-1] [OPS-103]', async () => {
     const first = await startEmbedded({ dataDir, settings })
     await administer(first.ownerUrl, (client) => client.query('create table notes as select 1 as id'))
     const { rows } = await administer(first.ownerUrl, (client) =>
@@ -63,11 +64,21 @@ describe('embedded Postgres', function () {
       lower: 'ção',
       version: 18,
     })
+    // As a data directory of 0.1 is.
+    await administer(first.ownerUrl, (client) => client.query(`drop role ${SERVICE_ROLE}`))
     await first.stop()
     expect(await findEmbedded(dataDir)).to.equal(null)
 
     const second = await startEmbedded({ dataDir, settings })
     expect(second.url).to.equal(first.url)
+    const { rows: roles } = await administer(second.url, (client) =>
+      client.query(
+        'select rolname, rolsuper, rolcreaterole, rolreplication from pg_roles where rolname = current_user',
+      ),
+    )
+    expect(roles).to.deep.equal([
+      { rolname: SERVICE_ROLE, rolsuper: false, rolcreaterole: false, rolreplication: false },
+    ])
     expect((await administer(second.ownerUrl, (client) => client.query('select * from notes'))).rows).to.have.length(1)
     await second.stop()
   })
