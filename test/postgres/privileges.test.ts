@@ -181,6 +181,10 @@ describe('an owner who is no superuser', () => {
     await prepare(url)
     await assertLeast(service, { onExcess: null })
     await service.query('alter table read.kept add column more text; drop table ops.clear_secrets')
+    expect(
+      await codeOf(administer(url, (client) => client.query('select * from read.kept'))),
+      'a process of before',
+    ).to.equal('done')
     expect(await codeOf(service.query('delete from ledger.events'))).to.equal(DENIED)
     expect(await codeOf(administer(url, (client) => client.query('delete from ledger.events')))).to.equal(ONLY_ADDED_TO)
   })
