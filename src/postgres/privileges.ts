@@ -209,6 +209,15 @@ export async function assertLeast(pool: Pool, { onExcess }: Judging): Promise<vo
   onExcess(excess)
 }
 
+/** Whose the read model is, where that is not the role of the pool; null also where there is none. */
+export async function ownerOfReadModel(pool: Pool): Promise<string | null> {
+  const { rows } = await pool.query<{ role: string }>(
+    `select r.rolname as role from pg_namespace n join pg_roles r on r.oid = n.nspowner
+     where n.nspname = 'read' and r.rolname <> current_user`,
+  )
+  return rows[0]?.role ?? null
+}
+
 /** Of a pool's connections. */
 export async function roleOf(pool: Pool): Promise<string> {
   const { rows } = await pool.query<{ role: string }>('select current_user as role')

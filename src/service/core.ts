@@ -32,7 +32,7 @@ import { claimDatabase } from '#master-key/belonging.ts'
 import { type MasterKeys, masterKeysOf } from '#master-key/keys.ts'
 import { migrateAsOwner } from '#postgres/migrate.ts'
 import { createPool } from '#postgres/pool.ts'
-import { assertLeast, isDenied } from '#postgres/privileges.ts'
+import { assertLeast, isDenied, ownerOfReadModel } from '#postgres/privileges.ts'
 import { type PoolOf, sharePool } from '#postgres/shared-pool.ts'
 import { keysEnd } from '#privacy/reactor.ts'
 import { ID_COLUMNS, readModel } from '#projections/index.ts'
@@ -297,7 +297,10 @@ interface Rebuilding extends Pick<RebuildOptions, 'pool' | 'store' | 'model' | '
   readonly onProgress?: ((events: number) => void) | undefined
 }
 
-/** A rebuild has connections of its own, which see the tables that it makes; they wait for as long as it takes. */
+/**
+ * A rebuild has connections of its own, which see the tables that it makes; they wait for as long as it takes. Whoever makes
+ * tables anew, as a command with the owner's URL, makes them for whom they belonged to: services could not read them else.
+ */
 async function withRebuild<T>(
   { databaseUrl, onProgress = () => {}, ...rest }: Rebuilding,
   work: (options: RebuildOptions) => Promise<T>,
@@ -306,6 +309,7 @@ async function withRebuild<T>(
     max: BUILD_CONNECTIONS,
     pipeline: true,
     read_schemas: [NEXT_SCHEMA],
+    role: await ownerOfReadModel(rest.pool),
     statement_timeout_ms: 0,
     idle_in_transaction_timeout_ms: 0,
     application_name: 'tillbook rebuild',

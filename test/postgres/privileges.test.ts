@@ -122,14 +122,20 @@ describe('the role of the service', () => {
   it('that is the owner serves with a warning, but not where the owner is said to be another [OPS-102]', async () => {
     const heard: (readonly string[])[] = []
     const api = await startApi(database.ownerUrl, { onExcess: (privileges) => heard.push(privileges) })
+    await api.core.rebuild()
     await api.close()
     expect(heard).to.deep.equal([['is a superuser']])
+    expect((await pool.query(OWNERS_OF_TABLES)).rows, 'after a rebuild by the owner').to.deep.equal([
+      { owner: SERVICE_ROLE },
+    ])
     const refused = await startApi(database.ownerUrl, { ownerUrl: database.ownerUrl }).catch((error: Error) => error)
     expect(refused)
       .to.have.property('message')
       .that.match(/the role of DATABASE_URL is a superuser, and should not/)
   })
 })
+
+const OWNERS_OF_TABLES = `select distinct tableowner as owner from pg_tables where schemaname = 'read'`
 
 describe('an owner who is no superuser', () => {
   const database = useDatabase('withoutReadModel')

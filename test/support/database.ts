@@ -1,6 +1,7 @@
 import { before } from 'mocha'
+import pg from 'pg'
 import { SERVICE_ROLE } from '#postgres/service-role.ts'
-import { administer, onDatabase } from './server.ts'
+import { onDatabase } from './server.ts'
 import { until } from './wait.ts'
 
 /** Cloned by every `useDatabase()`: copying a database is much faster than making its tables. */
@@ -50,16 +51,30 @@ export function useDatabase(template: keyof typeof TEMPLATES = 'withReadModel'):
 /** The same database for whoever owns it. */
 export const ownerUrlOf = (url: string): string => onDatabase(serverUrl(), new URL(url).pathname.slice(1))
 
-/** Privileges on a database itself are not copied. */
-export const cloneDatabase = (name: string, from: string): Promise<void> =>
-  administer(serverUrl(), async (client) => {
-    await client.query(`create database ${name} template ${from}`)
-    await client.query(`grant create on database ${name} to ${SERVICE_ROLE}`)
-  })
+/** Files are copied, which costs half of what it does to log their pages. Privileges on a database itself are not. */
+export async function cloneDatabase(name: string, from: string): Promise<void> {
+  const client = administrator()
+  await client.query(`create database ${name} template ${from} strategy file_copy`)
+  await client.query(`grant create on database ${name} to ${SERVICE_ROLE}`)
+}
+
+let pool: pg.Pool | undefined
+
+/** One connection for all databases that a process makes; it does not keep the process alive. */
+function administrator(): pg.Pool {
+  if (!pool) {
+    const kept = { max: 1, idleTimeoutMillis: 0, allowExitOnIdle: true }
+    pool = new pg.Pool({ connectionString: serverUrl(), application_name: 'tests', ...kept })
+    // It goes with the server.
+    pool.on('error', () => {})
+  }
+  return pool
+}
 
 async function dropDatabase(name: string): Promise<void> {
-  const leaked = await openConnections(name)
-  await administer(serverUrl(), (client) => client.query(`drop database if exists ${name} with (force)`))
+  const client = administrator()
+  const leaked = await openConnections(client, name)
+  await client.query(`drop database if exists ${name} with (force)`)
   if (leaked.length > 0) throw new Error(`connections were left open on ${name}:\n${leaked.join('\n')}`)
 }
 
@@ -70,17 +85,15 @@ function serverUrl(): string {
 }
 
 /** Servers notice a closed connection a moment later than the client, hence the short patience. */
-async function openConnections(name: string): Promise<string[]> {
+async function openConnections(client: pg.Pool, name: string): Promise<string[]> {
   let open: string[] = []
   await until(
     async () => {
-      open = await administer(serverUrl(), async (client) => {
-        const { rows } = await client.query<{ line: string }>(
-          `select coalesce(application_name, '') || ': ' || left(query, 200) as line from pg_stat_activity where datname = $1`,
-          [name],
-        )
-        return rows.map(({ line }) => line)
-      })
+      const { rows } = await client.query<{ line: string }>(
+        `select coalesce(application_name, '') || ': ' || left(query, 200) as line from pg_stat_activity where datname = $1`,
+        [name],
+      )
+      open = rows.map(({ line }) => line)
       return open.length === 0
     },
     { timeout_ms: 1_000 },
