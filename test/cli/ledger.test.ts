@@ -11,8 +11,8 @@ import type { Refusal } from '#domain/refusal.ts'
 import { sealHead } from '../audit/seals-of-01.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
-import { tamperBy } from '../support/tamper.ts'
 import { sealsOf } from '../support/seals.ts'
+import { tamperBy } from '../support/tamper.ts'
 import { tillbook } from './tillbook.ts'
 
 describe('ledger commands', () => {
@@ -118,6 +118,15 @@ describe('ledger commands', () => {
     expect(await verify(made.note, '--public-key', keys[1])).to.deep.equal(['checkpoint'])
   })
 
+  it('list who vouches for checkpoints, and end badly where somebody does not [PROOF-68]', async () => {
+    expect(await run('ledger', 'outsiders')).to.deep.equal([])
+    const { isBad, show } = await load('ledger outsiders')
+    const state = { source: 'witness.example', kind: 'cosignature', size: 7, problem: null, detail: null, waiting: 1 }
+    expect(isBad?.([state])).to.equal(false)
+    expect(isBad?.([state, { ...state, problem: 'unreachable' }])).to.equal(true)
+    expect(show?.([state])).to.match(/^source .*\nwitness\.example +cosignature +7 /)
+  })
+
   it('still hold ledgers against seals of 0.1 [AUDIT-4]', async () => {
     const { hash, revision } = await run('ledger', 'verify', '--company', id())
     const file = await fileOf('seal.json', await sealOf(revision, hash))
@@ -145,14 +154,14 @@ describe('ledger commands', () => {
     const victim = await api.company()
     const { size } = await run('ledger', 'seal', '--company', String(victim.id))
     const { pool } = api.core
-    await pool.query('delete from ledger.events where stream = $1', [`company-${victim.id}`])
+    await tamperBy(pool, 'delete from ledger.events where stream = $1', [`company-${victim.id}`])
     await pool.query('delete from ops.ledgers where company_id = $1', [victim.id])
     const found = (await run('ledger', 'verify')).find((each: Json) => each.company_id === victim.id)
     expect(found).to.deep.include({ valid: false, first_error: { revision: 0, reason: 'truncated' } })
     expect(size).to.equal(2)
     expect(fieldsOf(await refused('ledger', 'seal', '--all'))).to.deep.equal(['company'])
     // The others are to be verified by other tests.
-    await pool.query('delete from ops.ledger_checkpoints where company_id = $1', [victim.id])
+    await tamperBy(pool, 'delete from ops.ledger_checkpoints where company_id = $1', [victim.id])
     await rm(join(directory, 'seals', `company-${victim.id}.checkpoints`))
   })
 

@@ -14,11 +14,20 @@ export async function tamper(pool: Pool, work: (client: ClientBase) => Promise<u
   await unguarded(client, work).finally(() => client.release())
 }
 
+const everyTable = (change: 'disable' | 'enable always'): string => `do $$
+declare
+  v_table regclass;
+begin
+  for v_table in select tgrelid from pg_trigger where tgname = 'append_only' order by tgrelid loop
+    execute format('alter table %s ${change} trigger append_only', v_table);
+  end loop;
+end $$`
+
 async function unguarded(client: ClientBase, work: (client: ClientBase) => Promise<unknown>): Promise<void> {
-  await client.query('begin; alter table ledger.events disable trigger append_only')
+  await client.query(`begin; ${everyTable('disable')}`)
   try {
     await work(client)
-    await client.query('alter table ledger.events enable always trigger append_only; commit')
+    await client.query(`${everyTable('enable always')}; commit`)
   } catch (error) {
     await client.query('rollback')
     throw error

@@ -25,7 +25,9 @@ begin
   end loop;
 end $$;
 
-select ops.append_only('ledger.events');
+select ops.append_only(name::regclass) from unnest(array[
+  'ledger.events', 'ops.seal_keys', 'ops.ledger_checkpoints', 'ops.installation_entries', 'ops.installation_checkpoints', 'ops.checkpoint_tokens'
+]) as name;
 
 -- Only the owner of a table has it analyzed, and older servers know no privilege for it. Nothing else can be done by this one, whose
 -- owner's power it runs with.
