@@ -5,13 +5,13 @@ FROM node:24-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci
-COPY tsconfig.json tsconfig.build.json ./
+COPY tsconfig.json ./
 COPY commands commands
 COPY projections projections
 COPY queries queries
 COPY src src
 COPY demo demo
-COPY tools/dist-package.cjs tools/
+COPY tools/compiled.cjs tools/
 RUN npm run -s build
 
 FROM node:24-slim AS modules
