@@ -59,7 +59,7 @@ describe('what 0.1 has stored', () => {
   })
 
   it('of ids: each company goes on from its largest, or from that of all where its ledger is elsewhere [LEDGER-9]', () =>
-    administer(database.url, async (client) => {
+    administer(database.ownerUrl, async (client) => {
       const { rows } = await client.query('select ids from ops.ledgers order by company_id')
       const ofAll = { customer: 12, sale: 44 }
       expect(rows.map(({ ids }) => ids)).to.deep.equal([{ customer: 9, sale: 40 }, ofAll, {}])

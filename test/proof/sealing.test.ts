@@ -62,8 +62,8 @@ describe('sealing', () => {
       'installation_checkpoints',
       'sealing_faults',
     ]
-    await pool.query(`truncate ${[...tables, 'ledgers', 'trees', 'tree_tiles'].map((name) => `ops.${name}`).join()}`)
-    await tamperBy(pool, 'delete from ledger.events')
+    const all = ['ledger.events', ...[...tables, 'ledgers', 'trees', 'tree_tiles'].map((name) => `ops.${name}`)]
+    await tamperBy(pool, all.map((name) => `delete from ${name}`).join('; '))
   })
 
   const seal = (companyId: number) => makeCheckpoint(sealing, companyId) as Promise<SignedCheckpoint>
