@@ -8,6 +8,7 @@ import { readConfig, WrongSetting } from '#config/config.ts'
 import { type RunningWitness, serveWitness } from '#demo/witness/server.ts'
 import { openWitness, type Witness } from '#demo/witness/witness.ts'
 import { createPostgresStore } from '#ledger/stores/postgres.ts'
+import { createMetrics } from '#metrics/metrics.ts'
 import { createPool } from '#postgres/pool.ts'
 import { parseProof, textOf } from '#proof/checkpoint.ts'
 import type { Sealing } from '#proof/checkpoints.ts'
@@ -16,12 +17,14 @@ import type { SignedCheckpoint } from '#proof/kept-checkpoints.ts'
 import { openKeyRing } from '#proof/key-ring.ts'
 import { openNote, signNote, verifierKey, vkeyOf } from '#proof/note.ts'
 import { type Asking, askOutsiders } from '#proof/outsiders/asking.ts'
-import { createOutsiders, type OutsiderSettings } from '#proof/outsiders/configured.ts'
+import { createOutsiders, namedOutsiders, type OutsiderSettings } from '#proof/outsiders/configured.ts'
 import { nameOfCopy } from '#proof/outsiders/copies.ts'
 import { type Outsider, OutsiderFailed } from '#proof/outsiders/outsider.ts'
 import { outsiderStates } from '#proof/outsiders/states.ts'
 import { tokenDirectoryOf, tokensOf } from '#proof/outsiders/tokens.ts'
+import { createProof } from '#proof/proof.ts'
 import { round } from '#proof/rounds.ts'
+import { startOutsiders } from '#service/outsiders.ts'
 import { writeLedger } from '../../audit/tampering.ts'
 import { useDatabase } from '../../support/database.ts'
 import { tamperBy } from '../../support/tamper.ts'
@@ -252,6 +255,40 @@ describe('asking outsiders', () => {
     fake.answer = async () => Buffer.from('token')
     start([fake])
     await has(checkpoint?.size ?? 0, 1)
+  })
+
+  it('is at work in a projector, with figures for each, and not at all where nobody is named [PROOF-68]', async () => {
+    const { size } = await seal()
+    const lines: unknown[] = []
+    const logger = { info: (fields: object) => lines.push(fields) }
+    const startWith = (WITNESS_URLS: OutsiderSettings['WITNESS_URLS']) => {
+      const config = { ...readConfig({}), ...settings({ WITNESS_URLS, SEAL_PUSH_FOLDER: undefined }) }
+      const core = { pool, sealing, proof: createProof(pool, { sealing, outsiders: namedOutsiders(config) }) }
+      const metrics = createMetrics()
+      const log = (_message: string, error: unknown) => errors.push(['', String(error)])
+      asking.push(
+        startOutsiders({ config, core, metrics, logger, log } as unknown as Parameters<typeof startOutsiders>[0]),
+      )
+      return metrics
+    }
+    expect(await startWith(undefined).read()).not.to.include('tillbook_outsider')
+    const metrics = startWith(settings().WITNESS_URLS)
+    await has(size, 1)
+    await until(() => lines.length === 1)
+    expect(lines).to.deep.equal([{ source: 'witness.example/w1', kind: 'cosignature', size }])
+    const figures = [
+      ...(await metrics.read()).matchAll(/^(tillbook_outsider_\w+)\{outsider="witness.example\/w1"\} (\S+)$/gm),
+    ]
+    expect(figures.map(([, name]) => name)).to.deep.equal([
+      'tillbook_outsider_token_age_seconds',
+      'tillbook_outsider_waiting_seconds',
+      'tillbook_outsider_failures',
+    ])
+    const guide = await readFile('docs/operations.md', 'utf8')
+    for (const [, name] of figures) expect(guide).to.include(`\`${name}\``)
+    expect(Number(figures[0]?.[2])).to.be.within(0, 30)
+    expect(figures.slice(1).map(([, , value]) => value)).to.deep.equal(['0', '0'])
+    expect(errors).to.deep.equal([])
   })
 
   it('is set up by settings that say what they mean [PROOF-69]', () => {
