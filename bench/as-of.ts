@@ -10,7 +10,7 @@ import { customerListing, getCustomer, listPersonsByName } from '#queries/people
 import { getSale, getSaleTraces, listLatestSales } from '#queries/sales/sales.ts'
 import type { Core } from '#service/core.ts'
 import type { Books } from './books.ts'
-import { administer, withOwnDatabase } from './database.ts'
+import { administer, type BenchDatabase, withOwnDatabase } from './database.ts'
 import type { Environment } from './environment.ts'
 import { fill } from './history.ts'
 import { isNamed, type Options } from './options.ts'
@@ -39,10 +39,10 @@ const TARGETS = { [RECORD]: 100, [WEEK]: 500, [FIRST_DAY]: 5_000 } as const
 export async function benchAsOf({ database }: Environment, options: Options, _books: Books): Promise<Line[]> {
   if (!isNamed(options, AS_OF_BENCHMARKS)) return []
   // Alone there: all ledgers of a database are rebuilt together.
-  return withOwnDatabase(database.url, async (url) => {
+  return withOwnDatabase(database, async (url, ownerUrl) => {
     const [shop] = await createShops(url, 1)
     if (!shop) throw new Error('there is no shop to look back at')
-    await withCore(url, (core) => grow(core, url, shop))
+    await withCore(url, (core) => grow(core, { url, ownerUrl }, shop))
     return withCore(url, (core) => lookBack(core, shop, options))
   })
 }
@@ -93,19 +93,17 @@ const PAGES: readonly Page[] = [
   ],
 ]
 
-async function grow(core: Core, databaseUrl: string, shop: Shop): Promise<void> {
+async function grow(core: Core, { url, ownerUrl }: Pick<BenchDatabase, 'url' | 'ownerUrl'>, shop: Shop): Promise<void> {
   const start = performance.now()
   const early = await fill(core, shop.companyId, EARLY_EVENTS)
   const sales = EVENTS - WEEK_EVENTS - early
-  const ids = await seedSales(core, databaseUrl, shop, sales)
+  const ids = await seedSales(core, url, shop, sales)
   const customers = await customersOf(core, shop)
   for (let done = 0; done < WEEK_EVENTS; done += BATCH) {
     const happened = Array.from({ length: BATCH }, (_, n) => lately(shop, done + n, ids, customers))
     await run(core, shop.companyId, happened)
   }
-  await administer(databaseUrl, (client) =>
-    client.query('vacuum (analyze) read.sales, read.receivables, ledger.events'),
-  )
+  await administer(ownerUrl, (client) => client.query('vacuum (analyze) read.sales, read.receivables, ledger.events'))
   const { rows } = await core.pool.query<{ revision: number; bytes: number }>(
     `select revision, pg_total_relation_size('read.row_pasts') as bytes from ledgers where company_id = $1`,
     [shop.companyId],

@@ -3,10 +3,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { startEmbedded } from '#postgres/embedded.ts'
+import { migrateAsOwner } from '#postgres/migrate.ts'
+import { createPool } from '#postgres/pool.ts'
+
+/** A database as the service reaches it, and as its owner does: the same where one role is given. */
+interface Addresses {
+  readonly url: string
+  readonly ownerUrl: string
+}
 
 /** The Postgres that everything is measured on. */
-export interface BenchDatabase {
-  readonly url: string
+export interface BenchDatabase extends Addresses {
   /** `fsync on, server_version 18.4, …, embedded`: what the figures depend on. */
   readonly description: string
   stop(): Promise<void>
@@ -18,13 +25,15 @@ const SETTINGS = { max_connections: '200' }
 /** An embedded server in a temporary directory, as durable as the service's own; or a new database on BENCH_DATABASE_URL. */
 export async function startDatabase(): Promise<BenchDatabase> {
   const own = process.env.BENCH_DATABASE_URL
-  if (own) return createDatabase(own)
+  if (own) return createDatabase({ url: own, ownerUrl: own })
   const dataDir = await mkdtemp(join(tmpdir(), 'tillbook-bench-'))
   const remove = () => rm(dataDir, { recursive: true, force: true })
   try {
     const server = await startEmbedded({ dataDir, settings: SETTINGS })
+    await prepare(server)
     return {
       url: server.url,
+      ownerUrl: server.ownerUrl,
       description: `${await describe(server.url)}, embedded`,
       async stop() {
         await server.stop()
@@ -37,25 +46,43 @@ export async function startDatabase(): Promise<BenchDatabase> {
   }
 }
 
-async function createDatabase(serverUrl: string): Promise<BenchDatabase> {
+/** Migrated, and with privileges, so that the service need not know the owner. */
+async function prepare({ url, ownerUrl }: Addresses): Promise<void> {
+  const pool = createPool(url, { max: 1, application_name: 'bench' })
+  try {
+    const owner = url === ownerUrl ? undefined : ownerUrl
+    await migrateAsOwner({ pool, databaseUrl: url, ownerUrl: owner }, { log: () => {} })
+  } finally {
+    await pool.end()
+  }
+}
+
+async function createDatabase(server: Addresses): Promise<BenchDatabase> {
   const name = `tillbook_bench_${Date.now()}`
-  await administer(serverUrl, (client) => client.query(`create database ${name}`))
-  const url = new URL(serverUrl)
-  url.pathname = `/${name}`
+  await administer(server.ownerUrl, (client) => client.query(`create database ${name}`))
+  const [url, ownerUrl] = [server.url, server.ownerUrl].map((address) => new URL(`/${name}`, address).href) as [
+    string,
+    string,
+  ]
+  await prepare({ url, ownerUrl })
   return {
-    url: url.href,
-    description: `${await describe(url.href)}, BENCH_DATABASE_URL`,
+    url,
+    ownerUrl,
+    description: `${await describe(url)}, BENCH_DATABASE_URL`,
     async stop() {
-      await administer(serverUrl, (client) => client.query(`drop database ${name} with (force)`))
+      await administer(server.ownerUrl, (client) => client.query(`drop database ${name} with (force)`))
     },
   }
 }
 
 /** A database of its own on the same server, where what is measured must be alone; it is dropped again. */
-export async function withOwnDatabase<T>(url: string, work: (url: string) => Promise<T>): Promise<T> {
-  const database = await createDatabase(url)
+export async function withOwnDatabase<T>(
+  server: Addresses,
+  work: (url: string, ownerUrl: string) => Promise<T>,
+): Promise<T> {
+  const database = await createDatabase(server)
   try {
-    return await work(database.url)
+    return await work(database.url, database.ownerUrl)
   } finally {
     await database.stop()
   }

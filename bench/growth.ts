@@ -38,7 +38,7 @@ export async function benchGrowth(environment: Environment, options: Options, bo
   const { service, database } = environment
   const companies = await grow(database.url, books)
   // What autovacuum would do within a few minutes, and to both while they are measured.
-  await administer(database.url, async (client) => {
+  await administer(database.ownerUrl, async (client) => {
     await client.query('vacuum (analyze) read.sales, ledger.events')
     await client.query('checkpoint')
   })

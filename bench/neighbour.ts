@@ -52,7 +52,7 @@ export async function benchNeighbour(
   _books: Books,
 ): Promise<Line[]> {
   if (!NEIGHBOUR_BENCHMARKS.some((name) => isSelected(options, name))) return []
-  return withOwnDatabase(database.url, async (url) => {
+  return withOwnDatabase(database, async (url) => {
     const [a, b] = (await createShops(url, 2)) as [Shop, Shop]
     const cookie = await logIn(url, a)
     const service = await start('dist/src/main.js', { DATABASE_URL: url, LOG_LEVEL: 'warn', ...QUOTAS }, READY)

@@ -35,11 +35,11 @@ const GROWTH_US_AN_EVENT = 40
 /** A ledger of 1,000,000 events. It takes minutes to write it, so it has to be asked for by name. */
 export async function benchProof({ database }: Environment, options: Options, _books: Books): Promise<Line[]> {
   if (!isNamed(options, PROOF_BENCHMARKS)) return []
-  return withOwnDatabase(database.url, async (url) => {
+  return withOwnDatabase(database, async (url, ownerUrl) => {
     const [shop] = await createShops(url, 1)
     if (!shop) throw new Error('there is no shop to prove anything of')
     const size = await withCore(url, (core) => fill(core, shop))
-    await administer(url, (client) => client.query('vacuum (analyze) ledger.events'))
+    await administer(ownerUrl, (client) => client.query('vacuum (analyze) ledger.events'))
     return withCore(url, async (core) => [
       await growth(core, shop, size),
       await proofs(core, shop, size, INCLUSION),

@@ -22,7 +22,7 @@ const TARGET = 0.3
 export async function benchRebuild({ database }: Environment, options: Options, _books: Books): Promise<Line[]> {
   if (!isSelected(options, REBUILD_BENCHMARK)) return []
   // Alone there: all ledgers of a database are rebuilt together.
-  const rounds = await withOwnDatabase(database.url, (url) => runRounds(url, options))
+  const rounds = await withOwnDatabase(database, (url) => runRounds(url, options))
   console.log(`rebuild: at most ${Math.max(...rounds.map(({ peak_mib }) => peak_mib))} MiB of the process's memory`)
   const figures = new Map([
     ['rebuild', rounds.map(({ rebuild }) => rebuild)],

@@ -279,6 +279,11 @@ export const COMMANDS = {
     flags: { to: optional('postgres|esdb://HOST:2113'), 'drop-old': toggle },
   },
 
+  'database prepare': {
+    summary:
+      'migrates the database as its owner (DATABASE_OWNER_URL), and gives the role of DATABASE_URL what the service needs and no more; a start does so too where it is told the owner',
+    flags: {},
+  },
   'projections verify': {
     summary: 'compares the tables of a company, or of all, with a replay of the ledger; exit code 1 where rows differ',
     flags: { company: optional('ID') },

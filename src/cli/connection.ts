@@ -27,24 +27,45 @@ export function createContext(env: Readonly<Record<string, string | undefined>>)
   }
 }
 
+/** Where the data are; to be given up in the end. */
+export interface OpenPostgres {
+  readonly databaseUrl: string
+  readonly ownerUrl: string | undefined
+  stop(): Promise<void>
+}
+
 /**
  * The database that DATABASE_URL names, or the embedded one: that of a running service is shared, so that whoever of the two
  * ends last takes it down; without one it runs for the time of the command.
  */
-async function open(config: Config, upgrades: boolean): Promise<{ core: Core; close(): Promise<void> }> {
-  const [{ startEmbedded }, { assertFit }, { coreSettings, openCore }, { createForgottenList }] = await Promise.all([
+export async function openPostgres(config: Config): Promise<OpenPostgres> {
+  const [{ startEmbedded }, { assertFit }] = await Promise.all([
     import('#postgres/embedded.ts'),
     import('#postgres/requirements.ts'),
+  ])
+  const embedded = config.DATABASE_URL === undefined ? await startEmbedded({ dataDir: config.DATA_DIR }) : null
+  const stop = async () => embedded?.stop()
+  const databaseUrl = embedded?.url ?? config.DATABASE_URL ?? ''
+  try {
+    await assertFit(databaseUrl, { undurable: config.ALLOW_UNDURABLE_POSTGRES, newId: uuidv7 })
+  } catch (error) {
+    await stop()
+    throw error
+  }
+  return { databaseUrl, ownerUrl: embedded?.ownerUrl ?? config.DATABASE_OWNER_URL, stop }
+}
+
+async function open(config: Config, upgrades: boolean): Promise<{ core: Core; close(): Promise<void> }> {
+  const [{ coreSettings, openCore }, { createForgottenList }] = await Promise.all([
     import('#service/core.ts'),
     import('#wiping/forgotten-list.ts'),
   ])
-  const embedded = config.DATABASE_URL === undefined ? await startEmbedded({ dataDir: config.DATA_DIR }) : null
+  const { databaseUrl, ownerUrl, stop } = await openPostgres(config)
   try {
-    const databaseUrl = embedded?.url ?? config.DATABASE_URL ?? ''
     let hasForgotten = false
-    await assertFit(databaseUrl, { undurable: config.ALLOW_UNDURABLE_POSTGRES, newId: uuidv7 })
     const core = await openCore({
       databaseUrl,
+      ownerUrl,
       ...coreSettings(config),
       queryConnections: CONNECTIONS,
       applicationName: 'tillbook command',
@@ -64,11 +85,11 @@ async function open(config: Config, upgrades: boolean): Promise<{ core: Core; cl
         if (hasForgotten)
           await createForgottenList({ pool: core.pool, dataDir: config.DATA_DIR, onError: () => {} }).sync()
         await core.close()
-        await embedded?.stop()
+        await stop()
       },
     }
   } catch (error) {
-    await embedded?.stop()
+    await stop()
     throw error
   }
 }

@@ -20,7 +20,13 @@ export const verbs: Verbs<'restored'> = {
       if (event_store !== undefined && event_store !== 'up')
         throw new CannotRestore('the EventStoreDB cannot be reached, or has not been caught up with')
       const { DATA_DIR: dataDir, EVENTSTORE_URL: eventStoreUrl = null } = context.config
-      const place = { ...sealingOf(core), dataDir, eventStoreUrl, writer: core.writerAfterRestore }
+      const place = {
+        ...sealingOf(core),
+        dataDir,
+        eventStoreUrl,
+        writer: core.writerAfterRestore,
+        asOwner: core.asOwner,
+      }
       try {
         return accepted(await restore({ ...place, newId: uuidv7, newInstallationId: randomUUID }, said))
       } catch (error) {

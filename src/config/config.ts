@@ -175,6 +175,8 @@ const settings = z.object({
   DATA_DIR: z.string().default('./data'),
   /** A Postgres of one's own, instead of the embedded one. */
   DATABASE_URL: databaseUrl.optional(),
+  /** The same database as its owner, who migrates it; where the service's role may only add to ledgers. */
+  DATABASE_OWNER_URL: databaseUrl.optional(),
   /** A Postgres that may lose what it has committed, should its machine crash, is good enough. */
   ALLOW_UNDURABLE_POSTGRES: flag.default(false),
   /** An EventStoreDB (or KurrentDB) that keeps the ledgers, instead of the Postgres of the read model. */
@@ -281,6 +283,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   for (const [name, other] of GO_WITH)
     if (config[name] !== undefined && config[other] === undefined) throw new WrongSetting(`${name} goes with ${other}`)
   const isEmbedded = config.DATABASE_URL === undefined
+  if (isEmbedded && config.DATABASE_OWNER_URL)
+    throw new WrongSetting('DATABASE_OWNER_URL goes with DATABASE_URL; the embedded Postgres has an owner of its own')
   const DATA_DIR = resolve(config.DATA_DIR)
   const SEED_DEMO = config.SEED_DEMO ?? isEmbedded
   const PUBLIC_URL = config.PUBLIC_URL ?? `http://127.0.0.1:${config.PORT}`

@@ -1,8 +1,9 @@
 import { realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Cluster, prepareCluster, readPassword } from './cluster.ts'
+import { type Cluster, prepareCluster, readPassword, SUPERUSER } from './cluster.ts'
 import { findPostmaster, shutDown, startOrAdopt } from './postmaster.ts'
+import { ensureServiceRole, SERVICE_ROLE, servicePasswordOf } from './service-role.ts'
 import { isLast, type Share, supervise, takeShare, urlOf } from './supervision.ts'
 
 const DATABASE = 'tillbook'
@@ -11,8 +12,10 @@ const STOP_ATTEMPTS = 5
 
 /** A real PostgreSQL that belongs to this service. */
 interface EmbeddedPostgres {
-  /** The same for as long as it is used, also when the server had to be started again. */
+  /** For the service's role. The same for as long as it is used, also when the server had to be started again. */
   readonly url: string
+  /** For the superuser, who owns what the service may only add to. */
+  readonly ownerUrl: string
   /** Shuts the server down in an orderly way, unless another living process still uses it. */
   stop(): Promise<void>
 }
@@ -37,6 +40,7 @@ export async function startEmbedded(options: Options): Promise<EmbeddedPostgres>
   const share = await startOrAdopt(cluster, { settings, log })
   try {
     await createDatabase(share)
+    await ensureServiceRole(share.session, SERVICE_ROLE, servicePasswordOf(cluster.password))
   } catch (error) {
     await leave(share, cluster, log)
     throw error
@@ -48,7 +52,8 @@ export async function startEmbedded(options: Options): Promise<EmbeddedPostgres>
   })
   let stopping: Promise<void> | undefined
   return {
-    url: urlOf(cluster.password, share.port, DATABASE),
+    url: urlOf({ ...share, role: SERVICE_ROLE, password: servicePasswordOf(cluster.password), database: DATABASE }),
+    ownerUrl: urlOf({ ...share, role: SUPERUSER, password: cluster.password, database: DATABASE }),
     stop() {
       stopping ??= supervision.stop().then((last) => leave(last, cluster, log))
       return stopping

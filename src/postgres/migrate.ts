@@ -1,10 +1,12 @@
 import { readdir } from 'node:fs/promises'
 import { join, parse } from 'node:path'
 import { runner } from 'node-pg-migrate'
-import pg from 'pg'
+import pg, { type Pool } from 'pg'
 import { OtherVersion } from '#lib/other-version.ts'
 import { projectRoot } from '#lib/project-root.ts'
+import { UnfitPostgres } from '#lib/unfit-postgres.ts'
 import { isInTheWay, LOCK_TIMEOUT_MS, patiently } from './patience.ts'
+import { assignPrivileges, isDenied, roleOf, statementsFor } from './privileges.ts'
 
 const SCHEMA = 'ops'
 const TABLE = 'migrations'
@@ -16,6 +18,8 @@ interface Options {
   readonly folder?: string
   /** False: only a database that has nothing yet is set up. */
   readonly upgrades?: boolean
+  /** The role that the service works as, where that is not the one that migrates: it gets what it needs (OPS-101). */
+  readonly service?: string | null
   readonly log?: (line: string) => void
 }
 
@@ -27,6 +31,7 @@ export const BRING_UP =
  * Brings the operational schema to the newest numbered .sql file, all files in one transaction. It looks first: where there is
  * nothing to do, nothing is locked. @throws OtherVersion for a database that has seen a migration which is unknown here, since
  * an older program could not keep what the newer one relies on; and where there is something to do that was not asked for.
+ * @throws UnfitPostgres where the role of `url` may not.
  */
 export async function migrate(url: string, options: Options = {}): Promise<void> {
   const folder = options.folder ?? join(projectRoot(), 'src', 'postgres', 'migrations')
@@ -34,17 +39,48 @@ export async function migrate(url: string, options: Options = {}): Promise<void>
   const client = new pg.Client({ connectionString: url, application_name: 'tillbook migrations' })
   await client.connect()
   try {
-    const { isNew, isCurrent } = await look(client, folder)
-    if (isCurrent) return
-    if (!isNew && options.upgrades === false) throw new OtherVersion(BRING_UP)
-    await client.query('select pg_advisory_lock($1)', [MIGRATION_LOCK])
-    await look(client, folder)
-    await client.query(`set lock_timeout = ${LOCK_TIMEOUT_MS}`)
-    const applied = await patiently({ client, what: 'the migration', tell: log }, () => apply(client, folder, log))
-    for (const name of applied) log(`migration ${name} applied`)
+    // Whoever may make schemas could put names of their own before those that are meant.
+    await client.query('set search_path = pg_catalog, pg_temp')
+    await bringUp(client, { ...options, folder, log })
+  } catch (error) {
+    throw isDenied(error) ? new UnfitPostgres(`${(error as Error).message}: ${NOT_OWNER}`) : error
   } finally {
     await client.end()
   }
+}
+
+interface Roles {
+  /** Of the service's role. */
+  readonly pool: Pool
+  readonly databaseUrl: string
+  /** The owner's; where there is none the service's role has to be the owner. */
+  readonly ownerUrl: string | undefined
+}
+
+/** Migrates, and gives the service's role what it needs where that is not the owner. @throws as `migrate` */
+export async function migrateAsOwner({ pool, databaseUrl, ownerUrl }: Roles, options: Options = {}): Promise<void> {
+  if (ownerUrl === undefined) return migrate(databaseUrl, options)
+  await migrate(ownerUrl, { ...options, service: await roleOf(pool) })
+}
+
+const NOT_OWNER =
+  'the role of DATABASE_URL may not set the database up. Call "tillbook database prepare" with DATABASE_OWNER_URL'
+
+async function bringUp(
+  client: pg.Client,
+  { folder, log, upgrades, service = null }: Options & Required<Pick<Options, 'folder' | 'log'>>,
+): Promise<void> {
+  const { isNew, isCurrent } = await look(client, folder)
+  if (!isNew && !isCurrent && upgrades === false) throw new OtherVersion(BRING_UP)
+  const isServable = async () => service === null || (await statementsFor(client, service)).length === 0
+  if (isCurrent && (await isServable())) return
+  await client.query('select pg_advisory_lock($1)', [MIGRATION_LOCK])
+  const { isCurrent: isDone } = await look(client, folder)
+  await client.query(`set lock_timeout = ${LOCK_TIMEOUT_MS}`)
+  const patience = { client, what: 'the migration', tell: log }
+  const applied = isDone ? [] : await patiently(patience, () => apply(client, folder, log))
+  for (const name of applied) log(`migration ${name} applied`)
+  if (service !== null) await patiently(patience, () => assignPrivileges(client, service))
 }
 
 /** Names of the files that were applied, all or none. What was only in the way is not complained about: it is tried again. */

@@ -43,12 +43,14 @@ export async function patiently<T>({ client, what, tell }: Patient, attempt: () 
 
 /** Sessions that have held something of the service's tables for a while, the oldest first. */
 async function sessionsInTheWay(client: ClientBase): Promise<string> {
-  const { rows } = await client.query<{ pid: number; name: string; since: string; state: string }>(
-    `select a.pid, coalesce(nullif(a.application_name, ''), 'without a name') as name, a.state,
-       to_char(a.query_start at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as since
+  const { rows } = await client.query<{ pid: number; name: string; what: string }>(
+    `select a.pid, coalesce(nullif(a.application_name, ''), 'without a name') as name,
+       coalesce(a.state || to_char(a.query_start at time zone 'UTC', '", query of "YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+         'of role ' || a.usename) as what
      from pg_stat_activity a
      where a.datname = current_database() and a.pid <> pg_backend_pid()
-       and a.xact_start < clock_timestamp() - make_interval(secs => $1::float8 / 1000)
+       -- Of sessions of other roles it is not told.
+       and coalesce(a.xact_start < clock_timestamp() - make_interval(secs => $1::float8 / 1000), a.usename <> current_user)
        and exists (
          select from pg_locks l join pg_class c on c.oid = l.relation join pg_namespace n on n.oid = c.relnamespace
          where l.pid = a.pid and l.granted and n.nspname ~ '^(ops|ledger|read)')
@@ -56,5 +58,5 @@ async function sessionsInTheWay(client: ClientBase): Promise<string> {
     [LOCK_TIMEOUT_MS],
   )
   if (rows.length === 0) return 'short transactions that come one after the other'
-  return rows.map(({ pid, name, state, since }) => `process ${pid} (${name}, ${state}, query of ${since})`).join(', ')
+  return rows.map(({ pid, name, what }) => `process ${pid} (${name}, ${what})`).join(', ')
 }

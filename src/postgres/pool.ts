@@ -9,6 +9,8 @@ interface PoolOptions {
   readonly keyLookupsOnly?: boolean
   /** Schemas in which tables of the read model are looked for, before those of what cannot be derived. */
   readonly read_schemas?: readonly string[]
+  /** What is made belongs to this role, as whom the one of the URL may act. */
+  readonly role?: string | null
   readonly application_name?: string
   readonly connect_timeout_ms?: number
   readonly statement_timeout_ms?: number
@@ -56,6 +58,7 @@ function sessionOf(options: PoolOptions): string {
     idle_in_transaction_session_timeout: options.idle_in_transaction_timeout_ms ?? 60_000,
   }
   const sets = Object.entries(settings).map(([name, value]) => `set ${name} = '${value}'`)
+  if (options.role) sets.push(`set role ${pg.escapeIdentifier(options.role)}`)
   return [...sets, `set search_path = ${schemas.join(', ')}`, DURABLE].join(';\n')
 }
 

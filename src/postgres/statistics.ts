@@ -20,15 +20,16 @@ export function keepStatistics(pool: Pool, onError: (error: unknown) => void): R
 
 /** Has Postgres look at tables that have grown a lot. Returns their names. Any number of processes may do so at once. */
 export async function analyzeGrown(pool: Pool): Promise<string[]> {
-  const { rows } = await pool.query<{ name: string }>({ ...GROWN, values: [SCHEMAS, FEW_ROWS] })
+  const { rows } = await pool.query<{ name: string; is_own: boolean }>({ ...GROWN, values: [SCHEMAS, FEW_ROWS] })
   // One by one, so that none keeps others from their locks; a table that somebody looks at already is left to them.
-  for (const { name } of rows) await pool.query(`analyze (skip_locked) ${name}`)
+  for (const { name, is_own } of rows)
+    await (is_own ? pool.query(`analyze (skip_locked) ${name}`) : pool.query('select ops.analyze_table($1)', [name]))
   return rows.map(({ name }) => name)
 }
 
 const GROWN = {
   name: 'grown_tables',
-  text: `select format('%I.%I', n.nspname, c.relname) as name
+  text: `select format('%I.%I', n.nspname, c.relname) as name, n.nspname = 'read' as is_own
          from pg_class c join pg_namespace n on n.oid = c.relnamespace
          where n.nspname = any($1) and c.relkind = 'r'
            and pg_stat_get_live_tuples(c.oid) >= greatest($2, 2 * c.reltuples)

@@ -18,7 +18,7 @@ export interface Share {
 /** Takes a share. A killed process lets go of it without having to do anything. */
 export async function takeShare(password: string, { pid, port }: { pid: number; port: number }): Promise<Share> {
   const session = new pg.Client({
-    connectionString: urlOf(password, port, 'postgres'),
+    connectionString: urlOf({ role: SUPERUSER, password, port, database: 'postgres' }),
     application_name: 'tillbook embedded',
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     keepAlive: true,
@@ -43,9 +43,16 @@ export async function isLast({ session }: Share): Promise<boolean> {
   return rows[0]?.last === true
 }
 
-/** Where a database of the embedded server is reached. */
-export function urlOf(password: string, port: number, database: string): string {
-  return `postgres://${SUPERUSER}:${password}@127.0.0.1:${port}/${database}`
+interface Place {
+  readonly role: string
+  readonly password: string
+  readonly port: number
+  readonly database: string
+}
+
+/** Where a database of the embedded server is reached, by whom. */
+export function urlOf({ role, password, port, database }: Place): string {
+  return `postgres://${role}:${password}@127.0.0.1:${port}/${database}`
 }
 
 /** A server that ran for so long was well: when it is lost, it is started again at once and with all attempts. */

@@ -1,5 +1,6 @@
 import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Pool } from 'pg'
 import { z } from 'zod'
 import { recordRestore } from '#commands/companies.ts'
 import { isIdKind, RECORD_KINDS } from '#domain/record-kinds.ts'
@@ -46,6 +47,8 @@ export interface Restore extends Place, Stating {
   readonly writer: Writer
   /** A random uuid, for a copy. */
   readonly newInstallationId: () => string
+  /** Works on connections of the owner of what is only added to. */
+  readonly asOwner: <T>(work: (pool: Pool) => Promise<T>) => Promise<T>
 }
 
 export interface RestoreReport {
@@ -219,20 +222,32 @@ const OF_SEALS = [
   'ledger_checkpoints',
   'installation_entries',
   'installation_checkpoints',
-  'sealing_faults',
+  'checkpoint_tokens',
   'restored_ledgers',
 ]
+
+/** The owner's to do: these tables are only added to. */
+const emptySeals = (pool: Pool): Promise<void> =>
+  inTransaction(pool, async (_, client) => {
+    for (const table of OF_SEALS.map((name) => `ops.${name}`))
+      await client.query(
+        `alter table ${table} disable trigger append_only; delete from ${table}; select ops.append_only('${table}')`,
+      )
+  })
 
 /** DATA_DIR and event store first: until the database says that it is over, the next run does it again. */
 async function end(given: Restore, { copy_id }: Restoring): Promise<void> {
   const { pool, store, eventStoreUrl } = given
   const id = copy_id ?? (await installationOf(pool)).id
   if (copy_id !== null && isOutside(store)) await claimStore(given, store, id)
-  if (copy_id !== null) await emptyTree(pool, 0)
+  if (copy_id !== null) {
+    await given.asOwner(emptySeals)
+    await emptyTree(pool, 0)
+  }
   await note(given, id)
   const home = await homeOf(pool)
   await inTransaction(pool, async (_, client) => {
-    if (copy_id !== null) for (const table of OF_SEALS) await client.query(`delete from ops.${table}`)
+    if (copy_id !== null) await client.query('delete from ops.sealing_faults')
     await client.query(
       `update ops.installation set id = $1, is_copy = is_copy or $2, home = coalesce($3, home),
          event_store = $4, restoring = null`,

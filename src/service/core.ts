@@ -24,13 +24,15 @@ import { createWriter, type Writer, type WriterOptions } from '#ledger/write/wri
 import { OtherVersion } from '#lib/other-version.ts'
 import type { SharedFigures } from '#lib/shared-room.ts'
 import { createTurns, type TurnLimits } from '#lib/turns.ts'
+import { UnfitPostgres } from '#lib/unfit-postgres.ts'
 import { createVault, type Vault } from '#lib/vault.ts'
 import { createLiveNotifier } from '#live/notifier.ts'
 import { switchOffNotices } from '#mail/switch-off-notices.ts'
 import { claimDatabase } from '#master-key/belonging.ts'
 import { type MasterKeys, masterKeysOf } from '#master-key/keys.ts'
-import { migrate } from '#postgres/migrate.ts'
+import { migrateAsOwner } from '#postgres/migrate.ts'
 import { createPool } from '#postgres/pool.ts'
+import { assertLeast, isDenied, ownerOfReadModel } from '#postgres/privileges.ts'
 import { type PoolOf, sharePool } from '#postgres/shared-pool.ts'
 import { keysEnd } from '#privacy/reactor.ts'
 import { readModel } from '#projections/index.ts'
@@ -101,12 +103,18 @@ export interface Core {
   health(): Promise<Health>
   /** Ledgers that take no writes, because their last event lies ahead of Postgres's clock (LEDGER-20). */
   ledgersAhead(): Promise<number>
+  /** Work on ledgers as the owner of the database, on a pool whose statements take as long as they need (OPS-104). */
+  asOwner<T>(work: (pool: Pool) => Promise<T>): Promise<T>
   /** Answers what was accepted, then closes all connections. */
   close(): Promise<void>
 }
 
 export interface CoreOptions {
   readonly databaseUrl: string
+  /** The same database as its owner; without it the role of `databaseUrl` has to be whoever may do what is to be done. */
+  readonly ownerUrl?: string | undefined
+  /** Hears what that role could do and should not, where it stands alone. */
+  readonly onExcess?: (privileges: readonly string[]) => void
   /** `esdb://…`; without it the ledgers are in the same Postgres. */
   readonly eventStoreUrl?: string | undefined
   /** What secrets are sealed with. */
@@ -165,7 +173,7 @@ const WAITING_QUERIES = 2_000
 /** The holder of the lock, a snapshot to compare by, and companies replayed side by side. */
 const BUILD_CONNECTIONS = 4
 /** The holder of the lock, and one that writes and reads. */
-const RESEAL_CONNECTIONS = 2
+const OWNER_CONNECTIONS = 2
 
 /** A company has half of the connections at most, so that others find one at once, whatever it asks for. */
 const queryTurns = (connections: number): TurnLimits => ({
@@ -183,7 +191,7 @@ const WRITER_POOL = { max: WRITER_CONNECTIONS, pipeline: true, keyLookupsOnly: t
 
 /**
  * Migrates the database, makes the read model fit, and opens the writer. @throws OtherVersion before anything is touched, when
- * the database is a newer version's, or an older one's that is not to be upgraded.
+ * the database is a newer version's, or an older one's that is not to be upgraded; UnfitPostgres where roles are not as they should be.
  */
 export async function openCore(options: CoreOptions): Promise<Core> {
   const { model = readModel } = options
@@ -231,7 +239,8 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     deliveryNotifier,
     rebuild: (onProgress) => withRebuild({ ...rebuilding, onProgress }, (work) => rebuild(work)),
     verifyTables: (companyId, verifying = {}) => verifyApart({ ...rebuilding, ...verifying }, companyId),
-    reseal: (resealing) => resealApart(options.databaseUrl, { ...resealing, store, model, vault }),
+    reseal: (resealing) => asOwner(options, (owner) => resealApart(owner, { ...resealing, store, model, vault })),
+    asOwner: (work) => asOwner(options, work),
     follow: () => following && follow(following),
     ledgersAhead: createAheadCount(pool, () => performance.now()),
     health: () => healthOf(pool, store, () => preparation?.isDone() ?? true),
@@ -314,12 +323,13 @@ async function paymentLinksOf(pool: Pool, vault: Vault, { publicUrl }: CoreOptio
 /** Migrations and tables of this version, where that is wanted or nothing is there yet; else what was opened is closed. @throws OtherVersion */
 async function bringUp(
   { standing, ...rebuilding }: Rebuilding & Pick<Core, 'standing'>,
-  { masterKeys, upgrades = true, onKeyMade = () => {} }: CoreOptions,
+  { ownerUrl, masterKeys, upgrades = true, onKeyMade = () => {}, onExcess = () => {} }: CoreOptions,
 ): Promise<void> {
   const { databaseUrl, pool, store, model } = rebuilding
   try {
     await assertNotOlder(pool, model)
-    await migrate(databaseUrl, { upgrades })
+    await migrateAsOwner({ pool, databaseUrl, ownerUrl }, { upgrades })
+    await assertLeast(pool, { onExcess: ownerUrl === undefined ? onExcess : null })
     await claimDatabase({ pool, keys: masterKeys, onMade: onKeyMade })
     if (store.transactional) await assertOwn({ pool, store, standing })
     else await standing.look()
@@ -372,7 +382,10 @@ interface Rebuilding extends Pick<RebuildOptions, 'pool' | 'store' | 'model' | '
   readonly onProgress?: ((events: number) => void) | undefined
 }
 
-/** A rebuild has connections of its own, which see the tables that it makes; they wait for as long as it takes. */
+/**
+ * A rebuild has connections of its own, which see the tables that it makes; they wait for as long as it takes. Whoever makes
+ * tables anew, as a command with the owner's URL, makes them for whom they belonged to: services could not read them else.
+ */
 async function withRebuild<T>(
   { databaseUrl, onProgress = () => {}, ...rest }: Rebuilding,
   work: (options: RebuildOptions) => Promise<T>,
@@ -381,6 +394,7 @@ async function withRebuild<T>(
     max: BUILD_CONNECTIONS,
     pipeline: true,
     read_schemas: [NEXT_SCHEMA],
+    role: await ownerOfReadModel(rest.pool),
     statement_timeout_ms: 0,
     idle_in_transaction_timeout_ms: 0,
     application_name: 'tillbook rebuild',
@@ -400,19 +414,33 @@ interface ResealingAll extends ResealingApart {
   readonly vault: Vault
 }
 
-/** It takes as long as the ledgers are long, on connections of its own. */
-async function resealApart(databaseUrl: string, { model, vault, ...resealing }: ResealingAll): Promise<ResealReport> {
-  const pool = createPool(databaseUrl, {
-    max: RESEAL_CONNECTIONS,
-    pipeline: true,
-    statement_timeout_ms: 0,
-    idle_in_transaction_timeout_ms: 0,
-    application_name: 'tillbook reseal',
-  })
+async function resealApart(pool: Pool, { model, vault, ...resealing }: ResealingAll): Promise<ResealReport> {
   const { store, now } = resealing
   const cipher = createCipher({ pool, store, model, keys: createPersonKeys(pool, vault), newId: uuidv7, now })
+  return resealLedgers({ ...resealing, pool, cipher })
+}
+
+/** No schema that the service may make things in is looked into: what it has made there would be run as the owner. */
+async function asOwner<T>(
+  { ownerUrl, databaseUrl }: Pick<CoreOptions, 'ownerUrl' | 'databaseUrl'>,
+  work: (pool: Pool) => Promise<T>,
+): Promise<T> {
+  const pool = createPool(ownerUrl ?? databaseUrl, {
+    max: OWNER_CONNECTIONS,
+    pipeline: true,
+    read_schemas: [],
+    statement_timeout_ms: 0,
+    idle_in_transaction_timeout_ms: 0,
+    application_name: 'tillbook owner',
+  })
   try {
-    return await resealLedgers({ ...resealing, pool, cipher })
+    return await work(pool)
+  } catch (error) {
+    throw isDenied(error)
+      ? new UnfitPostgres(
+          `${(error as Error).message}: only the owner of the database may, whom DATABASE_OWNER_URL names`,
+        )
+      : error
   } finally {
     await pool.end()
   }

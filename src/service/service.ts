@@ -35,6 +35,14 @@ export interface Service {
 
 const KEY_MADE = 'a master key was made: keep a copy of it apart from the database'
 
+const TOO_MIGHTY =
+  'the role of DATABASE_URL could change the past: give the service one of its own (docs/operations.md, "Two roles of Postgres")'
+
+const warningsOf = (logger: Logger) => ({
+  onKeyMade: (source: string) => logger.warn({ source }, KEY_MADE),
+  onExcess: (privileges: readonly string[]) => logger.warn({ privileges }, TOO_MIGHTY),
+})
+
 const logOf = (logger: Logger): Log =>
   sparing(
     (message, error, request_id) => logger.error({ err: error, request_id }, message),
@@ -46,17 +54,22 @@ interface Opening extends Pick<ServiceOptions, 'config' | 'logger' | 'onFailure'
   readonly closing: (() => Promise<void>)[]
 }
 
-/** URL of the Postgres that the settings name, or of the embedded one, which has all that the service needs. */
-async function openPostgres({ config, logger, log, closing, onFailure }: Opening): Promise<string> {
-  let url = config.DATABASE_URL
-  if (url === undefined) {
+interface Addresses {
+  readonly databaseUrl: string
+  readonly ownerUrl: string | undefined
+}
+
+/** Where the Postgres is that the settings name, or the embedded one, which has all that the service needs. */
+async function openPostgres({ config, logger, log, closing, onFailure }: Opening): Promise<Addresses> {
+  let [databaseUrl, ownerUrl] = [config.DATABASE_URL, config.DATABASE_OWNER_URL]
+  if (databaseUrl === undefined) {
     const told = { log: (line: string) => logger.info(line), onTrouble: log, onGivenUp: onFailure }
     const embedded = await startEmbedded({ dataDir: config.DATA_DIR, ...told })
     closing.push(embedded.stop)
-    url = embedded.url
+    ;({ url: databaseUrl, ownerUrl } = embedded)
   }
-  await assertFit(url, { undurable: config.ALLOW_UNDURABLE_POSTGRES, newId: uuidv7 })
-  return url
+  await assertFit(databaseUrl, { undurable: config.ALLOW_UNDURABLE_POSTGRES, newId: uuidv7 })
+  return { databaseUrl, ownerUrl }
 }
 
 export interface ServiceOptions {
@@ -84,13 +97,13 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
   const app = createApp({ ...appSettings(config, metrics), isStopping: () => stopping, isOver: succession.isOver, log })
 
   async function open(): Promise<Shared> {
-    const databaseUrl = await openPostgres({ config, logger, log, closing, onFailure })
+    const addresses = await openPostgres({ config, logger, log, closing, onFailure })
     const opened = await openCore({
-      databaseUrl,
+      ...addresses,
       ...coreSettings(config),
+      ...warningsOf(logger),
       queryConnections: QUERY_CONNECTIONS,
       log,
-      onKeyMade: (source) => logger.warn({ source }, KEY_MADE),
       onOutdated: succession.onReplaced,
       onForgotten: forgotten.note,
       onGroup: metrics.onGroup,
@@ -105,7 +118,7 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
     const provider = createProviderClient({ baseUrl: config.PAYMENT_PROVIDER_URL })
     closing.push(provider.close)
     const outward = core.standing.isCopy() ? asCopy({ config }) : { config, provider }
-    return { ...outward, databaseUrl, core, forgottenList, metrics, seedDemo, logger, log }
+    return { ...outward, databaseUrl: addresses.databaseUrl, core, forgottenList, metrics, seedDemo, logger, log }
   }
 
   function serve(shared: Shared): Router {

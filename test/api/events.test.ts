@@ -2,13 +2,13 @@ import { expect } from 'chai'
 import { createUser } from '#commands/users.ts'
 import { hashOf } from '#ledger/envelope.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
-import { createPool } from '#postgres/pool.ts'
 import { type Checkpoint, parseCheckpoint } from '#proof/checkpoint.ts'
 import { appenderFrom, isConsistent, isIncluded, leafHash, type TreeHead } from '#proof/merkle.ts'
 import { openNote, parseVkey, type VerifierKey, verifierKey } from '#proof/note.ts'
 import { expectInvalid, expectProblem } from '../support/answers.ts'
 import { FOREIGN_IDS, type Json, type Reply, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
+import { tamperBy } from '../support/tamper.ts'
 
 /** Nobody has it. */
 const MISSING = 9_000_001
@@ -263,12 +263,11 @@ describe('GET /events/verify, and proofs', () => {
 
   it('tells where a ledger was altered [FEED-4]', async () => {
     const company = await api.company()
-    const pool = createPool(database.url, { max: 1 })
-    await pool.query(
+    await tamperBy(
+      api.core.pool,
       `update ledger.events set envelope = replace(envelope::text, 'Loja', 'Loka')::json where stream = $1 and revision = 0`,
       [`company-${company.id}`],
     )
-    await pool.end()
     expect((await company.get('/events/verify')).body.data).to.deep.equal({
       valid: false,
       checked: 0,

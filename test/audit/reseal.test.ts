@@ -18,6 +18,7 @@ import { collect } from '../ledger/event-store-contract.ts'
 import { startApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { createOutsideStore } from '../support/outside-store.ts'
+import { tamperBy } from '../support/tamper.ts'
 
 /** Stands for the real one: a name is sealed by turning it round. */
 const turned = (text: string) => [...text].reverse().join('')
@@ -57,7 +58,7 @@ for (const place of ['Postgres', 'an outside store'] as const) {
     let original: Envelope[]
 
     before(async () => {
-      pool = createPool(database.url, { max: 3, statement_timeout_ms: 0, application_name: 'tillbook reseal' })
+      pool = createPool(database.ownerUrl, { max: 3, statement_timeout_ms: 0, application_name: 'tillbook reseal' })
       store = createPostgresStore(pool)
       target = place === 'Postgres' ? null : createOutsideStore()
       directory = await mkdtemp(join(tmpdir(), 'tillbook-reseal-'))
@@ -92,13 +93,15 @@ for (const place of ['Postgres', 'an outside store'] as const) {
       expect(failure).to.have.property('message', 'killed')
       expect(await headOf(company.id)).to.deep.equal(head)
       expect(await collect(store.read(streamOf(company.id), 0))).to.deep.equal(original)
-      await pool.query(`update ledger.events set subject = 'customer/999999' where stream = $1 and revision = 3`, [
+      await tamperBy(pool, `update ledger.events set subject = 'customer/999999' where stream = $1 and revision = 3`, [
         streamOf(company.id),
       ])
       expect(await reseal().catch((error: Error) => error.message)).to.include('columns_differ at revision 3')
-      await pool.query(`update ledger.events set subject = envelope->>'subject' where stream = $1 and revision = 3`, [
-        streamOf(company.id),
-      ])
+      await tamperBy(
+        pool,
+        `update ledger.events set subject = envelope->>'subject' where stream = $1 and revision = 3`,
+        [streamOf(company.id)],
+      )
       expect(await headOf(company.id)).to.deep.equal(head)
     })
 

@@ -3,6 +3,7 @@ import { type Envelope, GENESIS_HASH, hashOf, streamOf } from '#ledger/envelope.
 import { createPostgresStore } from '#ledger/stores/postgres.ts'
 import { inTransaction } from '#ledger/transaction.ts'
 import { type Sketch, sealedAfter } from '../ledger/sealed-events.ts'
+import { tamperBy } from '../support/tamper.ts'
 
 /** A row as whoever has the database can make it. */
 export interface Row {
@@ -63,7 +64,8 @@ export function rehashed(event: Envelope, changes: Partial<Envelope>): Envelope 
 
 /** Puts an envelope in the place of a stored one, with columns that agree. */
 export async function replaceEvent(pool: Pool, companyId: number, revision: number, event: Envelope): Promise<void> {
-  await pool.query(
+  await tamperBy(
+    pool,
     `update ledger.events set envelope = $3, id = $4, type = $5, subject = $6, recorded_at = $7
      where stream = $1 and revision = $2`,
     [streamOf(companyId), revision, JSON.stringify(event), event.id, event.type, event.subject, event.recorded_at],
@@ -80,7 +82,7 @@ export async function insertEvent(pool: Pool, companyId: number, revision: numbe
 }
 
 export const removeEvents = (pool: Pool, companyId: number, from: number, to: number) =>
-  pool.query('delete from ledger.events where stream = $1 and revision between $2 and $3', [
+  tamperBy(pool, 'delete from ledger.events where stream = $1 and revision between $2 and $3', [
     streamOf(companyId),
     from,
     to,

@@ -7,6 +7,7 @@ import type { EventStore } from '#ledger/port.ts'
 import { sealedAfter } from '../ledger/sealed-events.ts'
 import { createOutsideStore } from '../support/outside-store.ts'
 import { explore } from '../support/random.ts'
+import { tamperBy } from '../support/tamper.ts'
 import { eventsOf, insertEvent, notePosition, rehashed, replaceEvent, writeLedger } from './tampering.ts'
 import { useVerifying } from './verifying.ts'
 
@@ -18,7 +19,7 @@ describe('verification of a stored ledger', () => {
 
   /** Changes columns of the row of revision 3. */
   const set = (companyId: number, assignment: string, ...values: unknown[]) =>
-    ledgers.pool.query(`update ledger.events set ${assignment} where stream = $1 and revision = 3`, [
+    tamperBy(ledgers.pool, `update ledger.events set ${assignment} where stream = $1 and revision = 3`, [
       streamOf(companyId),
       ...values,
     ])
@@ -105,7 +106,7 @@ describe('verification of a stored ledger', () => {
           const rest = before.slice(how === 'insert' ? at : at + 1)
           const after = before.slice(0, at) + (how === 'remove' ? '' : character) + rest
           fc.pre(after !== before && isJson(after))
-          await ledgers.pool.query('update ledger.events set envelope = $3 where stream = $1 and revision = $2', [
+          await tamperBy(ledgers.pool, 'update ledger.events set envelope = $3 where stream = $1 and revision = $2', [
             streamOf(companyId),
             revision,
             after,

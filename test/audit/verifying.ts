@@ -21,7 +21,7 @@ export function useVerifying(): Verifying {
   let pool: Pool
 
   before(() => {
-    pool = createPool(database.url, { max: 2 })
+    pool = createPool(database.ownerUrl, { max: 2 })
   })
   after(() => pool.end())
 

@@ -12,6 +12,7 @@ import { sealHead } from '../audit/seals-of-01.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { sealsOf } from '../support/seals.ts'
+import { tamperBy } from '../support/tamper.ts'
 import { tillbook } from './tillbook.ts'
 
 describe('ledger commands', () => {
@@ -154,14 +155,14 @@ describe('ledger commands', () => {
     const victim = await api.company()
     const { size } = await run('ledger', 'seal', '--company', String(victim.id))
     const { pool } = api.core
-    await pool.query('delete from ledger.events where stream = $1', [`company-${victim.id}`])
+    await tamperBy(pool, 'delete from ledger.events where stream = $1', [`company-${victim.id}`])
     await pool.query('delete from ops.ledgers where company_id = $1', [victim.id])
     const found = (await run('ledger', 'verify')).find((each: Json) => each.company_id === victim.id)
     expect(found).to.deep.include({ valid: false, first_error: { revision: 0, reason: 'truncated' } })
     expect(size).to.equal(2)
     expect(fieldsOf(await refused('ledger', 'seal', '--all'))).to.deep.equal(['company'])
     // The others are to be verified by other tests.
-    await pool.query('delete from ops.ledger_checkpoints where company_id = $1', [victim.id])
+    await tamperBy(pool, 'delete from ops.ledger_checkpoints where company_id = $1', [victim.id])
     await rm(join(directory, 'seals', `company-${victim.id}.checkpoints`))
   })
 
@@ -205,13 +206,15 @@ describe('ledger commands', () => {
 
   it('do not seal a ledger that was altered [AUDIT-6]', async () => {
     const victim = await api.company()
-    await api.core.pool.query(`update ledger.events set subject = 'company/1000' where stream = $1 and revision = 0`, [
-      `company-${victim.id}`,
-    ])
+    await tamperBy(
+      api.core.pool,
+      `update ledger.events set subject = 'company/1000' where stream = $1 and revision = 0`,
+      [`company-${victim.id}`],
+    )
     expect(fieldsOf(await refused('ledger', 'seal', '--company', String(victim.id)))).to.deep.equal(['company'])
     const found = await run('ledger', 'verify', '--company', String(victim.id))
     expect(found.first_error).to.deep.equal({ revision: 0, reason: 'columns_differ' })
-    await api.core.pool.query(`update ledger.events set subject = envelope->>'subject' where stream = $1`, [
+    await tamperBy(api.core.pool, `update ledger.events set subject = envelope->>'subject' where stream = $1`, [
       `company-${victim.id}`,
     ])
   })

@@ -54,7 +54,7 @@ describe('tillbook', () => {
       const service = await startEmbedded({ dataDir, settings: FAST })
       const beside = await tillbook({ DATA_DIR: dataDir }, ...CREATE)
       expect(beside.code, beside.stderr).to.equal(0)
-      expect(await findEmbedded(dataDir)).to.equal(service.url)
+      expect(await findEmbedded(dataDir)).to.equal(service.ownerUrl)
       await service.stop()
       const alone = await tillbook({ DATA_DIR: dataDir }, 'company', 'list', '--json')
       expect(alone.code, alone.stderr).to.equal(0)

@@ -80,7 +80,7 @@ describe('connections that are cut [OPS-8]', function () {
     )
     await until(
       () =>
-        administer(database.url, async (client) => {
+        administer(database.ownerUrl, async (client) => {
           const { rows } = await client.query<{ name: string; open: string }>(
             `select application_name as name, count(*) as open from pg_stat_activity
              where datname = current_database() and pid <> pg_backend_pid() group by 1`,

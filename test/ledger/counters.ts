@@ -78,7 +78,8 @@ export const echo: Reactor = {
   },
 }
 
-export const counterDdl = `${ddlOf(counters, 'read')}\n${ddlOf(echoes, 'ops')}`
+export const counterDdl = ddlOf(counters, 'read')
+export const echoDdl = ddlOf(echoes, 'ops')
 
 interface AdditionInput {
   readonly id: number

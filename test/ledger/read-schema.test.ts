@@ -153,7 +153,9 @@ describe('read schema', () => {
     await given.fill()
     const before = await given.rows()
     await given.harness.pool.query('drop schema read cascade')
-    await given.harness.pool.query('truncate ops.ledgers, ops.read_model, ops.echoes, ops.idempotent_answers')
+    await given.harness.pool.query(
+      'delete from ops.ledgers; delete from ops.read_model; delete from ops.echoes; delete from ops.idempotent_answers',
+    )
     expect(await ensure(counterModel)).to.include({ events: 60, companies: 2 })
     expect(await given.rows()).to.deep.equal(before)
     const echoes = await given.harness.pool.query('select from ops.echoes')

@@ -17,7 +17,7 @@ describe('transaction', () => {
   allowNoStrayRejections()
 
   before(async () => {
-    pool = createPool(database.url, { max: 2, pipeline: true })
+    pool = createPool(database.ownerUrl, { max: 2, pipeline: true })
     await pool.query('create table ops.notes (id integer primary key)')
   })
   beforeEach(() => pool.query('truncate ops.notes'))

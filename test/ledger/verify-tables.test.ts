@@ -52,13 +52,13 @@ describe('verification of tables', () => {
         [{ table: 'counters', key: { id: 99 }, found: 'unknown', fields: [] }],
       ],
     ] as const) {
-      await change('create table ops.kept as select * from read.counters')
+      await change('create table read.kept as select * from read.counters')
       await change(text)
       expect(await verify(), text).to.deep.equal({ kind: 'verified', revision: 29, differences })
       expect(await verify(2), text).to.deep.include({ differences: [] })
       await change('truncate read.counters')
-      await change('insert into read.counters select * from ops.kept')
-      await change('drop table ops.kept')
+      await change('insert into read.counters select * from read.kept')
+      await change('drop table read.kept')
     }
     expect(await verify()).to.deep.include({ differences: [] })
   })

@@ -7,9 +7,12 @@ import type { EventStore } from '#ledger/port.ts'
 import { createPostgresStore } from '#ledger/stores/postgres.ts'
 import { createWriter, type Writer } from '#ledger/write/writer.ts'
 import { createPool } from '#postgres/pool.ts'
+import { ownerUrlOf } from '../support/database.ts'
 import { type CommitFault, flakyPool } from '../support/flaky-pool.ts'
 import { keysIn } from '../support/master-key.ts'
-import { counterDdl, counterModel, echo } from './counters.ts'
+import { administer } from '../support/server.ts'
+import { emptyLedgers } from '../support/tamper.ts'
+import { counterDdl, counterModel, echo, echoDdl } from './counters.ts'
 import { collect } from './event-store-contract.ts'
 
 /** Name of a writer's connections in pg_stat_activity. */
@@ -42,7 +45,9 @@ export async function openHarness(
   await pool
     .query("select 1 from pg_tables where schemaname = 'read' and tablename = 'counters'")
     .then(async ({ rows }) => {
-      if (rows.length === 0) await pool.query(counterDdl)
+      if (rows.length > 0) return
+      await pool.query(counterDdl)
+      await administer(ownerUrlOf(url), (client) => client.query(echoDdl))
     })
   await pool.query(
     `insert into ops.read_model (version, number) values ($1, $2)
@@ -99,7 +104,8 @@ export async function openHarness(
 
 /** No events, rows or answers of any company. */
 export async function empty({ pool }: Harness): Promise<void> {
-  await pool.query('truncate counters, ops.echoes, ops.idempotent_answers, ledger.events')
+  await emptyLedgers(pool)
+  await pool.query('delete from counters; delete from ops.echoes; delete from ops.idempotent_answers')
   await pool.query(
     `update ops.ledgers set revision = -1, reacted_revision = -1, hash = repeat('0', 64), last_recorded_at = null`,
   )

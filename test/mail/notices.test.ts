@@ -54,7 +54,7 @@ describe('notices by e-mail', () => {
   })
   beforeEach(async () => {
     letters.length = 0
-    await api.core.pool.query('truncate notices')
+    await api.core.pool.query('delete from notices')
     company = await api.company({ timezone: 'America/Manaus' })
   })
 

@@ -12,6 +12,7 @@ import { migrate } from '#postgres/migrate.ts'
 import { createPool } from '#postgres/pool.ts'
 import { useDatabase } from '../support/database.ts'
 import { masterKeys, openedRows, vault } from '../support/master-key.ts'
+import { administer } from '../support/server.ts'
 
 const MIGRATIONS = 'src/postgres/migrations'
 const others = givenKeys([Buffer.alloc(32, 1)], 'MASTER_KEY')
@@ -101,9 +102,9 @@ describe('a database of 0.1', () => {
   let folder: string
 
   before(async () => {
-    pool = createPool(database.url, { max: 8 })
+    pool = createPool(database.ownerUrl, { max: 8 })
     folder = await mkdtemp(join(tmpdir(), 'tillbook-former-'))
-    await pool.query('drop schema ops cascade; drop schema ledger cascade')
+    await administer(database.ownerUrl, (client) => client.query('drop schema ops cascade; drop schema ledger cascade'))
     for (const name of await readdir(MIGRATIONS)) if (name < '033') await cp(join(MIGRATIONS, name), join(folder, name))
   })
   after(async () => {
@@ -112,7 +113,7 @@ describe('a database of 0.1', () => {
   })
 
   it('has its secrets sealed by the first start, once, whoever starts with it, and in no row in clear [OPS-72]', async () => {
-    await migrate(database.url, { folder, log: () => {} })
+    await migrate(database.ownerUrl, { folder, log: () => {} })
     await pool.query(
       `insert into ops.webhook_secrets values (1, 7, 'whsec_first', null, null), (1, 8, '', null, null),
          (2, 9, 'whsec_second', 'whsec_third', '2026-03-11T00:00:00Z')`,
@@ -121,7 +122,7 @@ describe('a database of 0.1', () => {
       `insert into ops.store_secrets values (3, 1, 'padaria', 'APP_USR-token', 'segredo-da-loja'), (4, 1, 'banca', null, null)`,
     )
     const { rows } = await pool.query('select secret from ops.installation_secrets')
-    await migrate(database.url, { log: () => {} })
+    await migrate(database.ownerUrl, { log: () => {} })
 
     const made: string[] = []
     const path = join(folder, 'data', 'master.key')

@@ -37,7 +37,7 @@ describe('another master key', () => {
     // Back to the key of the other tests, by the environment's way.
     const [current] = (await readFile(path, 'utf8')).split('\n')
     if (current !== MASTER_KEY) await rotateMasterKey(pool, given(MASTER_KEY, current as string))
-    await pool.query('truncate ops.person_keys, ops.store_secrets')
+    await pool.query('delete from ops.person_keys; delete from ops.store_secrets')
     await pool.end()
     await rm(folder, { recursive: true })
   })

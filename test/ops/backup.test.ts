@@ -109,33 +109,39 @@ describe('a backup, made and restored as docs/operations.md says', function () {
       if (typeof server !== 'string') await server?.stop()
     })
 
-    it('a dump that is taken while the service sells [OPS-13]', async () => {
+    it('a dump that is taken while the service sells, by an owner whom the service never hears of [OPS-13] [OPS-103]', async () => {
       const { url: SERVER_URL, programs } = server as SystemPostgres
-      const [DATABASE_URL, RESTORED_URL] = [
-        onDatabase(SERVER_URL, 'tillbook'),
-        onDatabase(SERVER_URL, 'tillbook_restored'),
-      ]
+      const addresses = (database: string) => {
+        const of = (role: string) => onDatabase(SERVER_URL.replace('//tillbook@', `//${role}@`), database)
+        return { DATABASE_URL: of('tillbook_service'), DATABASE_OWNER_URL: of('tillbook_owner') }
+      }
+      const [original, copy] = [addresses('tillbook'), addresses('tillbook_restored')]
       workplace = await openWorkplace({
         PATH: `${programs}:${process.env.PATH}`,
         SERVER_URL,
-        DATABASE_URL,
-        RESTORED_URL,
+        ...original,
+        RESTORED_OWNER_URL: copy.DATABASE_OWNER_URL,
       })
-      await workplace.bash('createdb --maintenance-db="$SERVER_URL" tillbook')
+      await writeFile(join(workplace.directory, 'roles.sql'), script('two-roles'))
+      await workplace.bash('psql --quiet --set=ON_ERROR_STOP=1 --file=roles.sql "$SERVER_URL"')
       await mkdir(dataDir)
-      const env = { DATABASE_URL, DATA_DIR: dataDir }
+      // The service itself never hears of the owner.
+      const env = { DATABASE_URL: original.DATABASE_URL, DATA_DIR: dataDir }
+      const prepared = JSON.parse(await printed({ ...env, ...original }, 'database', 'prepare', '--json'))
+      expect(prepared).to.deep.equal({ role: 'tillbook_service', excess: '' })
       service = await startService({ ...CALM, ...env }, STARTING)
       const { url } = service
       const belongings = await gather(url, env, receiver)
       const { seals, publicKey } = await seal(env)
-      const before = await contentsOf(DATABASE_URL)
+      const before = await contentsOf(original.DATABASE_OWNER_URL)
       await workplace.bash(script('back-up-database'))
       await sell(url, belongings.company, belongings.sale.body, 'depois da copia')
       expect(await service.stop()).to.equal(0)
 
       await workplace.bash(script('restore-database'))
-      expect(await contentsOf(RESTORED_URL)).to.deep.equal(before)
-      const restored = { DATABASE_URL: RESTORED_URL, DATA_DIR: dataDir }
+      expect(await contentsOf(copy.DATABASE_OWNER_URL)).to.deep.equal(before)
+      const restored = { DATABASE_URL: copy.DATABASE_URL, DATA_DIR: dataDir }
+      await printed({ ...restored, ...copy }, 'database', 'prepare')
       service = await startService({ ...CALM, ...restored }, STARTING)
       // It knows what it lacks, and records nothing until it is told.
       const health = `${service.url}/health/ready`

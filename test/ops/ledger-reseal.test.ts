@@ -27,7 +27,12 @@ describe('tillbook ledger reseal', function () {
   let seals: string
   let auditor: string
 
-  const env = (more: Record<string, string> = {}) => ({ DATABASE_URL: database.url, DATA_DIR: folder, ...more })
+  const env = (more: Record<string, string> = {}) => ({
+    DATABASE_URL: database.url,
+    DATABASE_OWNER_URL: database.ownerUrl,
+    DATA_DIR: folder,
+    ...more,
+  })
   const run = async (...words: string[]) => {
     const ended = await tillbook(env(), ...words, '--json')
     return { ...ended, result: ended.stdout === '' ? null : JSON.parse(ended.stdout) }
@@ -35,7 +40,7 @@ describe('tillbook ledger reseal', function () {
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'tillbook-reseal-cli-'))
-    pool = createPool(database.url, { max: 1, application_name: 'a test' })
+    pool = createPool(database.ownerUrl, { max: 1, application_name: 'a test' })
     api = await startApi(database.url, { settings: { DATA_DIR: folder } })
     company = await api.company()
     const created = await company.post('/customers', { name: MARKER, phone: '11987654321' }, KEY)
@@ -141,12 +146,17 @@ describe('tillbook ledger reseal', function () {
     api = undefined
   })
 
-  it('ends the old ledgers only while the mapping is there [PRIV-56]', async () => {
+  it('ends the old ledgers only while the mapping is there, and as their owner [PRIV-56] [OPS-104]', async () => {
     const kept = await readFile(mapping(), 'utf8')
     await rm(mapping())
     expect((await run('ledger', 'reseal', '--drop-old')).code).to.equal(1)
     expect(await found('ledger_former.events')).to.equal(true)
     await writeFile(mapping(), kept)
+    const asService = await tillbook(env({ DATABASE_OWNER_URL: '' }), 'ledger', 'reseal', '--drop-old', '--json')
+    expect(JSON.parse(asService.stderr).error)
+      .to.have.property('message')
+      .that.match(/must be owner.*DATABASE_OWNER_URL names/)
+    expect(await found('ledger_former.events')).to.equal(true)
     expect((await run('ledger', 'reseal', '--drop-old')).result).to.deep.equal({ verified: 1, dropped: true })
     const { rowCount } = await pool.query(`select from pg_namespace where nspname = 'ledger_former'`)
     expect(rowCount).to.equal(0)

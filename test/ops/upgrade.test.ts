@@ -43,7 +43,7 @@ describe('an upgrade', function () {
     return service
   }
   const tables = () =>
-    administer(database.url, async (client) => {
+    administer(database.ownerUrl, async (client) => {
       const { rows } = await client.query(
         'select version, number, since, (select array_agg(name order by id) from ops.migrations) as migrations from ops.read_model',
       )

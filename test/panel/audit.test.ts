@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { checkTables } from '#audit/table-checks.ts'
 import { panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
+import { tamperBy } from '../support/tamper.ts'
 
 describe('panel: audit', () => {
   const { api, company, user: owner } = usePanelUser()
@@ -78,7 +79,8 @@ describe('panel: audit', () => {
     expect(textIn((await verify()).html))
       .to.include('O livro está íntegro')
       .and.to.include(`${await revision()} de`)
-    await api.core.pool.query(
+    await tamperBy(
+      api.core.pool,
       `update ledger.events set envelope = replace(envelope::text, '"PF"', '"PJ"')::json where stream = $1 and subject = $2`,
       [`company-${company.id}`, `customer/${id}`],
     )

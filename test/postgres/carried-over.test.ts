@@ -14,7 +14,7 @@ describe('what 0.1 has stored', () => {
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'tillbook-migrations-'))
-    await administer(database.url, (client) =>
+    await administer(database.ownerUrl, (client) =>
       client.query('drop schema if exists ops cascade; drop schema if exists ledger cascade'),
     )
   })
@@ -23,8 +23,8 @@ describe('what 0.1 has stored', () => {
   it('of users: they become persons with their passwords, and what they have open stays open [TOKEN-21, OPS-11]', async () => {
     const former = (await readdir(MIGRATIONS)).filter((name) => name < '017')
     for (const name of former) await cp(join(MIGRATIONS, name), join(folder, name))
-    await migrate(database.url, { folder, log: () => {} })
-    await administer(database.url, async (client) => {
+    await migrate(database.ownerUrl, { folder, log: () => {} })
+    await administer(database.ownerUrl, async (client) => {
       await client.query(
         `insert into ops.user_credentials values (7, 1, 'ana@a.example', 'hash a'), (9, 2, 'bia@b.example', 'hash b')`,
       )
@@ -46,8 +46,8 @@ describe('what 0.1 has stored', () => {
         `insert into ops.api_key_secrets values (2, 5, 'x'); insert into ops.api_key_uses values (5, now()), (6, now())`,
       )
     })
-    await migrate(database.url, { log: () => {} })
-    await administer(database.url, async (client) => {
+    await migrate(database.ownerUrl, { log: () => {} })
+    await administer(database.ownerUrl, async (client) => {
       const persons = await client.query('select email, password_hash, generation from ops.persons order by id')
       expect(persons.rows).to.deep.equal([
         { email: 'ana@a.example', password_hash: 'hash a', generation: 0 },
@@ -59,7 +59,7 @@ describe('what 0.1 has stored', () => {
   })
 
   it('of ids: each company goes on from its largest, or from that of all where its ledger is elsewhere [LEDGER-9]', () =>
-    administer(database.url, async (client) => {
+    administer(database.ownerUrl, async (client) => {
       const { rows } = await client.query('select ids from ops.ledgers order by company_id')
       const ofAll = { customer: 12, sale: 44 }
       expect(rows.map(({ ids }) => ids)).to.deep.equal([{ customer: 9, sale: 40 }, ofAll, {}])

@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { startEmbedded, stopLeftOver } from '#postgres/embedded.ts'
 import { findPostmaster } from '#postgres/postmaster.ts'
+import { SERVICE_ROLE } from '#postgres/service-role.ts'
 import { findEmbedded } from '../support/find-embedded.ts'
 import { administer } from '../support/server.ts'
 import { until } from '../support/wait.ts'
@@ -47,10 +48,10 @@ describe('embedded Postgres', function () {
     return { child, next, ...ready }
   }
 
-  it('creates cluster and database the first time, and keeps the data and the port [OPS-1]', async () => {
+  it('creates cluster and database the first time, and keeps the data and the port; the service gets a role of its own [OPS-1] [OPS-103]', async () => {
     const first = await startEmbedded({ dataDir, settings })
-    await administer(first.url, (client) => client.query('create table notes as select 1 as id'))
-    const { rows } = await administer(first.url, (client) =>
+    await administer(first.ownerUrl, (client) => client.query('create table notes as select 1 as id'))
+    const { rows } = await administer(first.ownerUrl, (client) =>
       client.query(`select current_database() as name, getdatabaseencoding() as encoding, datcollate, 'a' < 'B' as dictionary_order,
         lower('ÇÃO') as lower, current_setting('server_version_num')::int / 10000 as version
         from pg_database where datname = current_database()`),
@@ -63,18 +64,28 @@ describe('embedded Postgres', function () {
       lower: 'ção',
       version: 18,
     })
+    // As a data directory of 0.1 is.
+    await administer(first.ownerUrl, (client) => client.query(`drop role ${SERVICE_ROLE}`))
     await first.stop()
     expect(await findEmbedded(dataDir)).to.equal(null)
 
     const second = await startEmbedded({ dataDir, settings })
     expect(second.url).to.equal(first.url)
-    expect((await administer(second.url, (client) => client.query('select * from notes'))).rows).to.have.length(1)
+    const { rows: roles } = await administer(second.url, (client) =>
+      client.query(
+        'select rolname, rolsuper, rolcreaterole, rolreplication from pg_roles where rolname = current_user',
+      ),
+    )
+    expect(roles).to.deep.equal([
+      { rolname: SERVICE_ROLE, rolsuper: false, rolcreaterole: false, rolreplication: false },
+    ])
+    expect((await administer(second.ownerUrl, (client) => client.query('select * from notes'))).rows).to.have.length(1)
     await second.stop()
   })
 
   it('is durable and closed by default: fsync, loopback only, a password that others cannot read [OPS-9]', async () => {
     const server = await startEmbedded({ dataDir })
-    const { rows } = await administer(server.url, (client) =>
+    const { rows } = await administer(server.ownerUrl, (client) =>
       client.query(`select name, setting from pg_settings where name in
         ('fsync', 'synchronous_commit', 'full_page_writes', 'listen_addresses', 'unix_socket_directories')`),
     )
@@ -99,7 +110,7 @@ describe('embedded Postgres', function () {
     await once(squatter, 'listening')
     const server = await startEmbedded({ dataDir, settings })
     expect(new URL(server.url).port).not.to.equal(String(port))
-    await administer(server.url, (client) => client.query('select 1'))
+    await administer(server.ownerUrl, (client) => client.query('select 1'))
     await server.stop()
     squatter.close()
   })
@@ -176,7 +187,7 @@ describe('embedded Postgres', function () {
     const other = await hold()
     const server = await startEmbedded({ dataDir, settings })
     // The last one to come in is the one of this process.
-    await administer(server.url, (client) =>
+    await administer(server.ownerUrl, (client) =>
       client.query(`select pg_terminate_backend(pid) from pg_stat_activity
         where application_name = 'tillbook embedded' order by backend_start desc limit 1`),
     )
@@ -193,7 +204,9 @@ describe('embedded Postgres', function () {
     killed.child.kill('SIGKILL')
     await once(killed.child, 'exit')
     const server = await startEmbedded({ dataDir, settings })
-    expect((await administer(server.url, (client) => client.query('select * from survivors'))).rows).to.have.length(1)
+    expect(
+      (await administer(server.ownerUrl, (client) => client.query('select * from survivors'))).rows,
+    ).to.have.length(1)
     await server.stop()
   })
 
@@ -202,7 +215,7 @@ describe('embedded Postgres', function () {
     await writeFile(join(dataDir, 'postgres', 'postmaster.pid'), `${lock}\n`)
     expect(await findEmbedded(dataDir)).to.equal(null)
     const server = await startEmbedded({ dataDir, settings })
-    await administer(server.url, (client) => client.query('select 1'))
+    await administer(server.ownerUrl, (client) => client.query('select 1'))
     await server.stop()
   })
 
@@ -217,7 +230,7 @@ describe('embedded Postgres', function () {
     await once(killed, 'exit')
     expect(await readdir(interrupted)).not.to.include('postgres')
     const server = await startEmbedded({ dataDir: interrupted, settings })
-    await administer(server.url, (client) => client.query('select 1'))
+    await administer(server.ownerUrl, (client) => client.query('select 1'))
     await server.stop()
   })
 

@@ -15,7 +15,7 @@ describe('migrate', () => {
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'tillbook-migrations-'))
     lines = []
-    await administer(database.url, (client) =>
+    await administer(database.ownerUrl, (client) =>
       client.query(
         'drop schema if exists ops cascade; drop schema if exists trial cascade; drop schema if exists ops_trial cascade',
       ),
@@ -24,9 +24,9 @@ describe('migrate', () => {
   afterEach(() => rm(folder, { recursive: true }))
 
   const write = (name: string, sql: string): Promise<void> => writeFile(join(folder, name), sql)
-  const run = (): Promise<void> => migrate(database.url, { folder, log: (line) => lines.push(line) })
+  const run = (): Promise<void> => migrate(database.ownerUrl, { folder, log: (line) => lines.push(line) })
   const count = async (sql: string): Promise<number> =>
-    administer(database.url, async (client) => Number((await client.query(sql)).rows[0].count))
+    administer(database.ownerUrl, async (client) => Number((await client.query(sql)).rows[0].count))
 
   it('applies the files in the order of their numbers, each one once [OPS-11]', async () => {
     await write('001_schema.sql', 'create schema trial; create table trial.notes (id int primary key);')
@@ -72,7 +72,7 @@ describe('migrate', () => {
   it('locks nothing where there is nothing to do [OPS-36]', async () => {
     await write('001_schema.sql', 'create schema trial;')
     await run()
-    await administer(database.url, async (other) => {
+    await administer(database.ownerUrl, async (other) => {
       // All that a migration could want; whoever waits for any of it never comes back.
       await other.query('begin; lock table ops.migrations in exclusive mode; select pg_advisory_lock(8314159266)')
       await run()
@@ -82,7 +82,7 @@ describe('migrate', () => {
 
   it('upgrades no database that was not to be, unless there is nothing in it [OPS-38]', async () => {
     await write('001_schema.sql', 'create schema trial;')
-    const careful = () => migrate(database.url, { folder, log: (line) => lines.push(line), upgrades: false })
+    const careful = () => migrate(database.ownerUrl, { folder, log: (line) => lines.push(line), upgrades: false })
     await careful()
     await careful()
     await write('002_more.sql', 'create table trial.notes (id int);')
@@ -97,12 +97,12 @@ describe('migrate', () => {
       '002_more.sql',
       'create table ops_trial.more (id int); alter table ops_trial.notes add column text text;',
     )
-    await administer(database.url, async (dump) => {
+    await administer(database.ownerUrl, async (dump) => {
       await dump.query(`set application_name = 'pg_dump'; begin; lock table ops_trial.notes in access share mode`)
       const { rows } = await dump.query('select pg_backend_pid() as pid')
       const migrating = run()
       let isDone = false
-      const writing = administer(database.url, async (writer) => {
+      const writing = administer(database.ownerUrl, async (writer) => {
         const waits_ms: number[] = []
         for (; !isDone; ) {
           const began = performance.now()
@@ -132,9 +132,9 @@ describe("the service's own migrations", () => {
 
   it('are found without being told where, and are all applied in every test database', async () => {
     const lines: string[] = []
-    await migrate(database.url, { log: (line) => lines.push(line) })
+    await migrate(database.ownerUrl, { log: (line) => lines.push(line) })
     expect(lines).to.deep.equal([])
-    const { rows } = await administer(database.url, (client) =>
+    const { rows } = await administer(database.ownerUrl, (client) =>
       client.query('select name from ops.migrations order by id'),
     )
     expect(rows[0].name).to.match(/^001_/)

@@ -36,7 +36,7 @@ describe('sessions of the service', () => {
   const database = useDatabase()
 
   const commitOf = async (given: string, keyLookupsOnly = true): Promise<string> => {
-    const client = new pg.Client({ connectionString: database.url })
+    const client = new pg.Client({ connectionString: database.ownerUrl })
     await client.connect()
     const name = new URL(database.url).pathname.slice(1)
     await client.query(`alter database ${name} set synchronous_commit = ${given}`)

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { analyzeGrown } from '#postgres/statistics.ts'
 import { useDatabase } from '../support/database.ts'
+import { administer } from '../support/server.ts'
 import { openShop, type Shop } from '../support/shop.ts'
 import { until } from '../support/wait.ts'
 
@@ -12,7 +13,9 @@ describe('statistics of tables that grow', () => {
   before(async () => {
     shop = await openShop(database.url)
     pool = shop.core.pool
-    await pool.query('create table ops.growing (n int) with (autovacuum_enabled = false)')
+    await administer(database.ownerUrl, (client) =>
+      client.query('create table ops.growing (n int) with (autovacuum_enabled = false)'),
+    )
   })
   after(() => shop.core.close())
 
@@ -45,15 +48,11 @@ describe('statistics of tables that grow', () => {
 
   it('wait for nobody who holds the table', async () => {
     await grow(400)
-    const holder = await pool.connect()
-    try {
+    await administer(database.ownerUrl, async (holder) => {
       await holder.query('begin; lock table ops.growing in share update exclusive mode')
       await analyzed()
       expect(await rowsKnown()).to.equal(400)
-    } finally {
-      await holder.query('rollback')
-      holder.release()
-    }
+    })
     await analyzed()
     expect(await rowsKnown()).to.equal(800)
   })

@@ -11,6 +11,7 @@ import { createProver, type EventProof, type GrowthProof, type SignedHead } from
 import { headOfTree, TreeDiffers } from '#proof/trees.ts'
 import { eventsOf, notePosition, writeLedger } from '../audit/tampering.ts'
 import { useDatabase } from '../support/database.ts'
+import { tamperBy } from '../support/tamper.ts'
 
 const EVENTS = 300
 
@@ -114,7 +115,7 @@ describe('proofs for callers', () => {
         .catch((error: unknown) => error),
     ).to.be.instanceOf(TreeDiffers)
     sign(EVENTS)
-    await pool.query('delete from ledger.events where stream = $1 and revision >= 290', [streamOf(companyId)])
+    await tamperBy(pool, 'delete from ledger.events where stream = $1 and revision >= 290', [streamOf(companyId)])
     expect(
       await proverOf()
         .inclusion(companyId, 295, null)

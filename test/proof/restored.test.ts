@@ -15,7 +15,7 @@ import { openRestored, restoredNameOf, statementsOf } from '#proof/restored-stat
 import { Held } from '#proof/standing-watch.ts'
 import { type Core, openCore } from '#service/core.ts'
 import { startApi } from '../support/api.ts'
-import { useDatabase } from '../support/database.ts'
+import { cloneDatabase, ownerUrlOf, useDatabase } from '../support/database.ts'
 import { masterKeys } from '../support/master-key.ts'
 import { createOutsideStore, type FaultyStore } from '../support/outside-store.ts'
 import { administer, onDatabase } from '../support/server.ts'
@@ -39,7 +39,7 @@ describe('a database that was restored or copied', () => {
   })
   afterEach(async () => {
     for (const core of open.splice(0)) await core.close()
-    await administer(database.url, (client) => client.query(`drop database if exists ${backup} with (force)`))
+    await administer(database.ownerUrl, (client) => client.query(`drop database if exists ${backup} with (force)`))
     await rm(folder, { recursive: true })
   })
 
@@ -52,6 +52,7 @@ describe('a database that was restored or copied', () => {
     const core = await openCore({
       masterKeys,
       databaseUrl,
+      ownerUrl: ownerUrlOf(databaseUrl),
       dataDir,
       seals: { directory: join(dataDir, 'seals'), keyFile: join(dataDir, 'seal-key.pem') },
       queryConnections: 3,
@@ -71,9 +72,7 @@ describe('a database that was restored or copied', () => {
   async function backUp(): Promise<string> {
     await closeAll()
     const from = new URL(database.url).pathname.slice(1)
-    await administer(onDatabase(database.url, 'postgres'), (client) =>
-      client.query(`create database ${backup} template ${from}`),
-    )
+    await cloneDatabase(backup, from)
     return onDatabase(database.url, backup)
   }
 
@@ -98,6 +97,7 @@ describe('a database that was restored or copied', () => {
     writer,
     newId: () => COPY_ID,
     newInstallationId: () => COPY_ID,
+    asOwner: core.asOwner,
   })
 
   it('lacks what DATA_DIR has noted: nothing is written or sealed until the restore is recorded, then all goes on as another log [OPS-80] [OPS-84] [OPS-85]', async () => {
@@ -205,7 +205,7 @@ describe('a database that was restored or copied', () => {
     it('refuses to start without its store, with an empty one, with that of others and with one that is behind [OPS-82] [OPS-83]', async () => {
       const store = createOutsideStore()
       const where = { store, eventStoreUrl: EVENTSTORE_URL }
-      await administer(database.url, (client) => client.query('truncate ops.ledgers cascade'))
+      await administer(database.ownerUrl, (client) => client.query('truncate ops.ledgers cascade'))
       let core = await openOn(database.url, folder, where)
       const api = await startApi(database.url, { store })
       companies = [(await api.company()).id]

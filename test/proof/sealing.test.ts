@@ -26,6 +26,7 @@ import { eventsOf, forgeTail, insertEvent, notePosition, removeEvents, writeLedg
 import { sealedAfter } from '../ledger/sealed-events.ts'
 import { useDatabase } from '../support/database.ts'
 import { createOutsideStore } from '../support/outside-store.ts'
+import { tamperBy } from '../support/tamper.ts'
 import { until } from '../support/wait.ts'
 
 /** The store is outside of any transaction. */
@@ -62,8 +63,8 @@ describe('sealing', () => {
       'installation_checkpoints',
       'sealing_faults',
     ]
-    await pool.query(`truncate ${[...tables, 'ledgers', 'trees', 'tree_tiles'].map((name) => `ops.${name}`).join()}`)
-    await pool.query('delete from ledger.events')
+    const all = ['ledger.events', ...[...tables, 'ledgers', 'trees', 'tree_tiles'].map((name) => `ops.${name}`)]
+    await tamperBy(pool, all.map((name) => `delete from ${name}`).join('; '))
   })
 
   const seal = (companyId: number) => makeCheckpoint(sealing, companyId) as Promise<SignedCheckpoint>
@@ -135,12 +136,12 @@ describe('sealing', () => {
         await tamper(companyId)
         await coverUp(companyId)
         expect(faultOf(await errorOf(seal(companyId))), reason).to.include({ reason })
-        await pool.query('truncate ops.trees, ops.tree_tiles')
+        await pool.query('delete from ops.trees; delete from ops.tree_tiles')
         expect(faultOf(await errorOf(seal(companyId))), reason).to.include({ reason })
         expect(await newestCheckpoint(pool, companyId)).to.deep.equal(before)
       }
       const altered = await writeLedger(pool, 5)
-      await pool.query(`update ledger.events set type = 'Other' where stream = $1 and revision = 2`, [
+      await tamperBy(pool, `update ledger.events set type = 'Other' where stream = $1 and revision = 2`, [
         streamOf(altered),
       ])
       expect(await errorOf(seal(altered))).to.be.instanceOf(NotWhole)
@@ -159,16 +160,16 @@ describe('sealing', () => {
       await writeFile(path, 'nothing\n')
       expect(await errorOf(seal(companyId))).to.be.instanceOf(SealAltered)
       await writeFile(path, line)
-      await pool.query('update ops.ledger_checkpoints set note = $1', [forged])
+      await tamperBy(pool, 'update ops.ledger_checkpoints set note = $1', [forged])
       expect(await errorOf(seal(companyId))).to.be.instanceOf(SealAltered)
-      await pool.query('delete from ops.ledger_checkpoints')
+      await tamperBy(pool, 'delete from ops.ledger_checkpoints')
       expect((await seal(companyId)).size).to.equal(7)
     })
 
     it('goes on after a crash between file and database, or in a line, without a second checkpoint of a size [PROOF-24]', async () => {
       const companyId = await writeLedger(pool, 5)
       const first = await seal(companyId)
-      await pool.query('delete from ops.ledger_checkpoints')
+      await tamperBy(pool, 'delete from ops.ledger_checkpoints')
       await grow(companyId, 1)
       await appendFile(fileOf(companyId), '{"note":"tillbo')
       await seal(companyId)
@@ -180,7 +181,7 @@ describe('sealing', () => {
       await seal(companyId)
       expect(await linesOf(fileOf(companyId))).to.have.length(2)
       await rm(fileOf(companyId))
-      await pool.query('delete from ops.ledger_checkpoints where size > 5')
+      await tamperBy(pool, 'delete from ops.ledger_checkpoints where size > 5')
       expect((await seal(companyId)).note).to.not.equal(first.note)
     })
 
@@ -188,7 +189,7 @@ describe('sealing', () => {
       const companyId = await writeLedger(pool, 5)
       const store = createOutsideStore()
       const events = await eventsOf(pool, companyId)
-      await pool.query('delete from ledger.events')
+      await tamperBy(pool, 'delete from ledger.events')
       const append = (from: number, to: number) => ({
         stream: streamOf(companyId),
         expectedRevision: from - 1,
@@ -297,10 +298,10 @@ describe('sealing', () => {
       await grow(good, 1)
       const forget = [
         async () => {},
-        () => pool.query('delete from ops.ledger_checkpoints where company_id = $1', [gone]),
+        () => tamperBy(pool, 'delete from ops.ledger_checkpoints where company_id = $1', [gone]),
         async () => {
           await rm(fileOf(gone))
-          await pool.query('delete from ops.ledger_checkpoints where company_id = $1', [gone])
+          await tamperBy(pool, 'delete from ops.ledger_checkpoints where company_id = $1', [gone])
         },
       ]
       for (const hide of forget) {
@@ -330,8 +331,8 @@ describe('sealing', () => {
       await grow(a, 1)
       // Entries are in the file, and nothing else is.
       const { made } = await roundOf()
-      await pool.query('delete from ops.installation_checkpoints where size = 3')
-      await pool.query('delete from ops.installation_entries where index = 2')
+      await tamperBy(pool, 'delete from ops.installation_checkpoints where size = 3')
+      await tamperBy(pool, 'delete from ops.installation_entries where index = 2')
       const signed = await readFile(fileOf(null), 'utf8')
       await writeFile(fileOf(null), `${signed.split('\n')[0]}\n`)
       expect((await roundOf()).made).to.deep.equal(made)
@@ -342,11 +343,11 @@ describe('sealing', () => {
       expect((await roundOf()).made?.size).to.equal(4)
       expect(await linesOf(fileOf(null, 'entries'))).to.have.length(4)
       const text = (await pool.query('select text from ops.installation_entries where index = 1')).rows[0].text
-      await pool.query(`update ops.installation_entries set text = replace(text, '3', '4') where index = 1`)
-      await pool.query('truncate ops.trees, ops.tree_tiles')
+      await tamperBy(pool, `update ops.installation_entries set text = replace(text, '3', '4') where index = 1`)
+      await pool.query('delete from ops.trees; delete from ops.tree_tiles')
       await grow(a, 1)
       expect((await roundOf()).errors[0]).to.be.instanceOf(SealAltered)
-      await pool.query('update ops.installation_entries set text = $1 where index = 1', [text])
+      await tamperBy(pool, 'update ops.installation_entries set text = $1 where index = 1', [text])
       await grow(b, 1)
       const { made: last } = await roundOf()
       expect(last?.size).to.equal(6)
@@ -390,7 +391,7 @@ describe('sealing', () => {
       // Everything but the last step, and the database's half of the ring.
       await rename(keyFile, `${keyFile}.next`)
       await writeFile(keyFile, old)
-      await pool.query('delete from ops.seal_keys where index = 1')
+      await tamperBy(pool, 'delete from ops.seal_keys where index = 1')
       expect((await openKeyRing(sealing)).current.publicKey).to.equal(next.publicKey)
       expect((await readSigningKey(keyFile))?.publicKey).to.equal(next.publicKey)
       expect(await ringEntries(pool)).to.have.length(2)
@@ -416,7 +417,7 @@ describe('sealing', () => {
       for (const lose of [
         async () => {},
         () => rm(join(directory, 'keys.jsonl')),
-        () => pool.query('delete from ops.seal_keys'),
+        () => tamperBy(pool, 'delete from ops.seal_keys'),
       ]) {
         await lose()
         expect(await errorOf(seal(companyId))).to.be.instanceOf(WrongSealKey)
@@ -461,12 +462,12 @@ describe('sealing', () => {
       await openKeyRing(sealing)
       const [entry] = (await ringEntries(pool)) as [RingEntry]
       const thief = await makeSigningKey(join(sealing.directory, '..', 'thief.pem'))
-      await pool.query('update ops.seal_keys set public_key = $1', [thief.publicKey])
+      await tamperBy(pool, 'update ops.seal_keys set public_key = $1', [thief.publicKey])
       await rm(join(sealing.directory, 'keys.jsonl'))
       expect(await errorOf(openKeyRing(sealing))).to.be.instanceOf(WrongSealKey)
-      await pool.query('update ops.seal_keys set public_key = $1', [entry.public_key])
+      await tamperBy(pool, 'update ops.seal_keys set public_key = $1', [entry.public_key])
       await openKeyRing(sealing)
-      await pool.query(`update ops.seal_keys set note = replace(note, 'first', 'signed')`)
+      await tamperBy(pool, `update ops.seal_keys set note = replace(note, 'first', 'signed')`)
       expect(await errorOf(openKeyRing(sealing))).to.be.instanceOf(WrongSealKey)
     })
   })

@@ -12,6 +12,7 @@ import { sealedAfter } from '../ledger/sealed-events.ts'
 import { useDatabase } from '../support/database.ts'
 import { createOutsideStore } from '../support/outside-store.ts'
 import { explore, TITLE } from '../support/random.ts'
+import { tamperBy } from '../support/tamper.ts'
 
 let logs = 1_000_000
 
@@ -129,7 +130,7 @@ describe(`kept trees (${TITLE})`, () => {
       `update ledger.events set envelope = '{"hash": 7}' where`,
     ]) {
       const companyId = await writeLedger(pool, 6)
-      await pool.query(`${tampering} stream = $1 and revision = 4`, [streamOf(companyId)])
+      await tamperBy(pool, `${tampering} stream = $1 and revision = 4`, [streamOf(companyId)])
       expect((await growTree(pool, ledgerLog(store, companyId))).size).to.equal(4)
     }
   })

@@ -120,6 +120,9 @@ export interface TestApiOptions {
   readonly masterKeys?: MasterKeys
   /** Of another installation than the database's. */
   readonly requestSecret?: Buffer
+  /** The owner's, where that is not to be the one of the tests' template. */
+  readonly ownerUrl?: string
+  readonly onExcess?: (privileges: readonly string[]) => void
   /** Connections for queries. */
   readonly queryConnections?: number
   /** The clock by which calls are made (UTC); Postgres's own by default. Commands always go by that one. */
@@ -138,6 +141,8 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
     log,
     onOutdated: () => {},
     ...(options.store && { store: options.store }),
+    ...(options.onExcess && { onExcess: options.onExcess }),
+    ownerUrl: options.ownerUrl,
   })
   const served = { ...core, writer: options.wrapWriter?.(core.writer) ?? core.writer }
   const { url, server, close } = await serve(served, databaseUrl, { ...options, log }, ({ gate, ...opened }) => ({

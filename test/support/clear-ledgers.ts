@@ -3,6 +3,7 @@ import { createCipher } from '#audit/reseal-cipher.ts'
 import { companyOf, type Envelope, GENESIS_HASH, hashOf } from '#ledger/envelope.ts'
 import type { Core } from '#service/core.ts'
 import { collect } from '../ledger/event-store-contract.ts'
+import { tamperBy } from './tamper.ts'
 
 /** Makes the ledgers of a Postgres what 0.1 would have written: data about people in clear, under other hashes, and no keys. */
 export async function asOf01({ pool, store, model, keys }: Core): Promise<void> {
@@ -17,14 +18,14 @@ export async function asOf01({ pool, store, model, keys }: Core): Promise<void> 
       previous_hash = event.hash
     }
     await pool.query('update ops.ledgers set hash = $2 where company_id = $1', [companyId, previous_hash])
-    await pool.query('insert into ops.clear_ledgers values ($1)', [companyId])
+    await tamperBy(pool, 'insert into ops.clear_ledgers values ($1)', [companyId])
   }
-  await pool.query('delete from ops.resealed_ledgers')
+  await tamperBy(pool, 'delete from ops.resealed_ledgers')
   await pool.query('delete from ops.person_keys')
 }
 
 const write = (pool: Pool, event: Envelope) =>
-  pool.query('update ledger.events set envelope = $3 where stream = $1 and revision = $2', [
+  tamperBy(pool, 'update ledger.events set envelope = $3 where stream = $1 and revision = $2', [
     event.stream,
     event.revision,
     JSON.stringify(event),

@@ -1,5 +1,7 @@
 import { before } from 'mocha'
-import { administer, onDatabase } from './server.ts'
+import pg from 'pg'
+import { SERVICE_ROLE } from '#postgres/service-role.ts'
+import { onDatabase } from './server.ts'
 import { until } from './wait.ts'
 
 /** Cloned by every `useDatabase()`: copying a database is much faster than making its tables. */
@@ -7,34 +9,72 @@ export const TEMPLATES = { withReadModel: 'tillbook_template', withoutReadModel:
 
 let counter = 0
 
+/** As a service has it. */
+interface TestDatabase {
+  /** For the role that services work as, which may do no more than they need. */
+  readonly url: string
+  /** For whoever owns it, and may do what no service does. */
+  readonly ownerUrl: string
+}
+
 /**
  * A database of one's own for the tests of a `describe`, cloned from a template before them and dropped after them and
  * all their hooks. Every pool on it has to be closed by then: a connection left open fails the run, naming its last statement.
  * Suites whose read model is not the product's take the template without one.
  */
-export function useDatabase(template: keyof typeof TEMPLATES = 'withReadModel'): { readonly url: string } {
+export function useDatabase(template: keyof typeof TEMPLATES = 'withReadModel'): TestDatabase {
   // The process id keeps runs apart that share one server.
   const name = `t_${process.pid}_${++counter}`
-  let url: string | undefined
+  let isThere = false
+  const reached = (by: string) => {
+    if (!isThere) throw new Error('the database exists only while the tests run: read its URLs in a hook or a test')
+    return onDatabase(by, name)
+  }
 
   before(`create database ${name}`, async function () {
-    await administer(serverUrl(), (client) => client.query(`create database ${name} template ${TEMPLATES[template]}`))
-    url = onDatabase(serverUrl(), name)
+    await cloneDatabase(name, TEMPLATES[template])
+    isThere = true
     // Hooks run in the order in which they were added: only one added now comes after those that close the tests' pools.
     this.test?.parent?.afterAll(`drop database ${name}`, () => dropDatabase(name))
   })
 
   return {
     get url() {
-      if (!url) throw new Error('the database exists only while the tests run: read `url` in a hook or a test')
-      return url
+      return reached(process.env.TILLBOOK_TEST_SERVICE ?? '')
+    },
+    get ownerUrl() {
+      return reached(serverUrl())
     },
   }
 }
 
+/** The same database for whoever owns it. */
+export const ownerUrlOf = (url: string): string => onDatabase(serverUrl(), new URL(url).pathname.slice(1))
+
+/** Files are copied, which costs half of what it does to log their pages. Privileges on a database itself are not. */
+export async function cloneDatabase(name: string, from: string): Promise<void> {
+  const client = administrator()
+  await client.query(`create database ${name} template ${from} strategy file_copy`)
+  await client.query(`grant create on database ${name} to ${SERVICE_ROLE}`)
+}
+
+let pool: pg.Pool | undefined
+
+/** One connection for all databases that a process makes; it does not keep the process alive. */
+function administrator(): pg.Pool {
+  if (!pool) {
+    const kept = { max: 1, idleTimeoutMillis: 0, allowExitOnIdle: true }
+    pool = new pg.Pool({ connectionString: serverUrl(), application_name: 'tests', ...kept })
+    // It goes with the server.
+    pool.on('error', () => {})
+  }
+  return pool
+}
+
 async function dropDatabase(name: string): Promise<void> {
-  const leaked = await openConnections(name)
-  await administer(serverUrl(), (client) => client.query(`drop database if exists ${name} with (force)`))
+  const client = administrator()
+  const leaked = await openConnections(client, name)
+  await client.query(`drop database if exists ${name} with (force)`)
   if (leaked.length > 0) throw new Error(`connections were left open on ${name}:\n${leaked.join('\n')}`)
 }
 
@@ -45,17 +85,15 @@ function serverUrl(): string {
 }
 
 /** Servers notice a closed connection a moment later than the client, hence the short patience. */
-async function openConnections(name: string): Promise<string[]> {
+async function openConnections(client: pg.Pool, name: string): Promise<string[]> {
   let open: string[] = []
   await until(
     async () => {
-      open = await administer(serverUrl(), async (client) => {
-        const { rows } = await client.query<{ line: string }>(
-          `select coalesce(application_name, '') || ': ' || left(query, 200) as line from pg_stat_activity where datname = $1`,
-          [name],
-        )
-        return rows.map(({ line }) => line)
-      })
+      const { rows } = await client.query<{ line: string }>(
+        `select coalesce(application_name, '') || ': ' || left(query, 200) as line from pg_stat_activity where datname = $1`,
+        [name],
+      )
+      open = rows.map(({ line }) => line)
       return open.length === 0
     },
     { timeout_ms: 1_000 },

@@ -14,7 +14,7 @@ const server = await startEmbedded({
 
 for (const signal of ['SIGINT', 'SIGTERM']) {
   process.once(signal, async () => {
-    const client = new pg.Client({ connectionString: server.url })
+    const client = new pg.Client({ connectionString: server.ownerUrl })
     await client.connect()
     await client.query('select 1')
     await client.end()
@@ -23,4 +23,4 @@ for (const signal of ['SIGINT', 'SIGTERM']) {
   })
 }
 
-console.log(JSON.stringify({ url: server.url, adopted: lines.join().includes('adopted') }))
+console.log(JSON.stringify({ url: server.ownerUrl, adopted: lines.join().includes('adopted') }))

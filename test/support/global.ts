@@ -33,8 +33,9 @@ export async function mochaGlobalSetup(): Promise<void> {
   server = await startTestServer()
   try {
     process.env.TILLBOOK_TEST_SERVER = server.url
+    process.env.TILLBOOK_TEST_SERVICE = server.serviceUrl
     buildPrograms()
-    await createTemplates(server.url)
+    await createTemplates(server)
   } catch (error) {
     // Mocha leaves the teardown out when the setup fails, and the server's connection would keep the run alive.
     await mochaGlobalTeardown()
@@ -50,13 +51,15 @@ export async function mochaGlobalTeardown(): Promise<void> {
   server = undefined
 }
 
-async function createTemplates(serverUrl: string): Promise<void> {
+async function createTemplates({ url: serverUrl, serviceUrl }: TestServer): Promise<void> {
   await dropTemplates(serverUrl)
   await administer(serverUrl, (client) => client.query(`create database ${TEMPLATES.withReadModel}`))
   // Any command makes the tables that a service finds missing.
-  const DATABASE_URL = onDatabase(serverUrl, TEMPLATES.withReadModel)
+  const [DATABASE_URL, DATABASE_OWNER_URL] = [serviceUrl, serverUrl].map((url) =>
+    onDatabase(url, TEMPLATES.withReadModel),
+  )
   execFileSync(process.execPath, programOf('src/cli/main.ts', 'company', 'list'), {
-    env: { ...TEST_SETTINGS, DATABASE_URL },
+    env: { ...TEST_SETTINGS, DATABASE_URL, DATABASE_OWNER_URL },
     stdio: 'pipe',
   })
   await administer(serverUrl, (client) =>

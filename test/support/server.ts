@@ -3,11 +3,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { startEmbedded, stopLeftOver } from '#postgres/embedded.ts'
+import { ensureServiceRole, SERVICE_ROLE } from '#postgres/service-role.ts'
 
 /** The Postgres of a test run. */
 export interface TestServer {
   /** Of its maintenance database, for someone who may create databases. */
   readonly url: string
+  /** The same for the role that services work as. */
+  readonly serviceUrl: string
   stop(): Promise<void>
 }
 
@@ -26,17 +29,27 @@ const MINUTE_MS = 60_000
 /** An embedded server in a temporary directory, or the one that TEST_DATABASE_URL names. */
 export async function startTestServer(): Promise<TestServer> {
   const own = process.env.TEST_DATABASE_URL
-  if (own) return { url: own, stop: async () => {} }
+  if (own) return { url: own, serviceUrl: await makeServiceRole(own), stop: async () => {} }
   await removeLeftOvers()
   const dataDir = await mkdtemp(join(tmpdir(), PREFIX))
   const server = await startEmbedded({ dataDir, settings: FAST })
   return {
-    url: onDatabase(server.url, 'postgres'),
+    url: onDatabase(server.ownerUrl, 'postgres'),
+    serviceUrl: onDatabase(server.url, 'postgres'),
     async stop() {
       await server.stop()
       await rm(dataDir, { recursive: true, force: true })
     },
   }
+}
+
+/** As an operator would, once for a server. */
+async function makeServiceRole(url: string): Promise<string> {
+  await administer(url, (client) => ensureServiceRole(client, SERVICE_ROLE, SERVICE_ROLE))
+  const service = new URL(url)
+  service.username = SERVICE_ROLE
+  service.password = SERVICE_ROLE
+  return service.href
 }
 
 /** A run that was killed leaves its server behind; a server that is in use, or a directory just being set up, is let be. */

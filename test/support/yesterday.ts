@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { type Envelope, GENESIS_HASH, hashOf, streamOf } from '#ledger/envelope.ts'
+import { tamperBy } from './tamper.ts'
 
 const DAY_MS = 86_400_000
 
@@ -18,12 +19,11 @@ export async function moveToYesterday(pool: Pool, companyId: number): Promise<vo
     const recorded_at = new Date(Date.parse(envelope.recorded_at) - DAY_MS).toISOString()
     const { hash: _, data, ...head } = { ...envelope, recorded_at, previous_hash }
     previous_hash = hashOf({ ...head, data })
-    await pool.query('update ledger.events set recorded_at = $3, envelope = $4 where stream = $1 and revision = $2', [
-      stream,
-      envelope.revision,
-      recorded_at,
-      JSON.stringify({ ...head, hash: previous_hash, data }),
-    ])
+    await tamperBy(
+      pool,
+      'update ledger.events set recorded_at = $3, envelope = $4 where stream = $1 and revision = $2',
+      [stream, envelope.revision, recorded_at, JSON.stringify({ ...head, hash: previous_hash, data })],
+    )
   }
   await pool.query(
     `update ledgers set hash = $2, last_recorded_at = last_recorded_at - interval '1 day' where company_id = $1`,

@@ -19,7 +19,8 @@ describe('taking deliveries', () => {
     await createEndpoints(pool)
   })
   afterEach(() =>
-    pool.query('truncate webhook_deliveries, webhook_messages, webhook_health, webhook_secrets, read.webhooks'),
+    pool.query(`delete from webhook_deliveries; delete from webhook_messages; delete from webhook_health; delete from webhook_secrets;
+      delete from read.webhooks`),
   )
   after(() => pool.end())
 

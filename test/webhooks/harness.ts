@@ -40,7 +40,8 @@ export function useDispatchers(database: { readonly url: string }) {
   })
   afterEach(async () => {
     for (const stop of stops.splice(0).reverse()) await stop()
-    await pool.query('truncate webhook_deliveries, webhook_messages, webhook_health, webhook_secrets, read.webhooks')
+    await pool.query(`delete from webhook_deliveries; delete from webhook_messages; delete from webhook_health; delete from webhook_secrets;
+      delete from read.webhooks`)
   })
   after(() => pool.end())
 

@@ -29,7 +29,7 @@ export const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 
 /** What a ledger's projections would have made: only the columns that dispatchers read. */
 export async function createEndpoints(pool: Pool): Promise<void> {
-  await pool.query(`create schema if not exists read; create sequence ops.test_revisions`)
+  await pool.query(`create schema if not exists read; create sequence read.test_revisions`)
   await pool.query(`create table read.webhooks (company_id bigint not null, id bigint not null, url text not null,
     enabled boolean not null, watched_since timestamptz not null, api_key_id bigint, deleted_at timestamptz, doc json not null,
     primary key (company_id, id))`)
@@ -69,7 +69,8 @@ export async function queue(
   await pool.query(
     `with message as (
        insert into webhook_messages (company_id, id, revision, event, body, created_at)
-       select $1, m.id, case when $5 then null else nextval('test_revisions') end, $6, $4, clock_timestamp()
+       select $1, m.id, case when $5 then null else nextval('read.test_revisions') end, $6, $4,
+         date_trunc('milliseconds', clock_timestamp())
        from unnest($3::uuid[]) as m(id) returning *)
      insert into webhook_deliveries (company_id, id, webhook_id, message_id, event, revision, sequence, replay, status, attempts,
        tries, next_attempt_at, created_at)

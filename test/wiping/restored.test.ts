@@ -7,7 +7,7 @@ import { runAsSystem } from '#ledger/write/run.ts'
 import { openCore } from '#service/core.ts'
 import { createForgottenList } from '#wiping/forgotten-list.ts'
 import { send, startApi, type TestApi, type TestCompany } from '../support/api.ts'
-import { useDatabase } from '../support/database.ts'
+import { cloneDatabase, useDatabase } from '../support/database.ts'
 import { MASTER_KEY, masterKeys } from '../support/master-key.ts'
 import { createOutsideStore, type FaultyStore } from '../support/outside-store.ts'
 import { startService } from '../support/process.ts'
@@ -28,7 +28,7 @@ describe('a backup that is restored', () => {
     dataDir = await mkdtemp(join(tmpdir(), 'tillbook-restored-'))
   })
   afterEach(async () => {
-    await administer(database.url, (client) => client.query(`drop database if exists ${backup} with (force)`))
+    await administer(database.ownerUrl, (client) => client.query(`drop database if exists ${backup} with (force)`))
     await rm(dataDir, { recursive: true })
   })
 
@@ -39,9 +39,8 @@ describe('a backup that is restored', () => {
     const company = await api.company()
     for (const person of [ANA, BIA, CAIO]) expect((await company.post('/customers', person)).status).to.equal(201)
     await api.close()
-    const server = onDatabase(database.url, 'postgres')
     const from = new URL(database.url).pathname.slice(1)
-    await administer(server, (client) => client.query(`create database ${backup} template ${from}`))
+    await cloneDatabase(backup, from)
     api = await startApi(database.url, where)
     const ids = (
       await send(`${api.url}/api/v1/customers`, 'GET', undefined, { authorization: `Bearer ${company.key}` })

@@ -55,12 +55,27 @@ export async function switchLedgers(tx: Runner, { isNextHere }: { readonly isNex
   if (isNextHere) {
     await tx.query(`alter table ${NEXT_SCHEMA}.events set schema ${LEDGER_SCHEMA}`)
     await tx.query(`drop schema ${NEXT_SCHEMA}`)
-    return
+  } else {
+    await tx.query(`create table ${LEDGER_SCHEMA}.events (like ${FORMER_SCHEMA}.events including defaults,
+      constraint events_pkey primary key (stream, revision))`)
+    await tx.query(`create index events_by_subject on ${LEDGER_SCHEMA}.events (stream, subject, revision)`)
   }
-  await tx.query(`create table ${LEDGER_SCHEMA}.events (like ${FORMER_SCHEMA}.events including defaults,
-    constraint events_pkey primary key (stream, revision))`)
-  await tx.query(`create index events_by_subject on ${LEDGER_SCHEMA}.events (stream, subject, revision)`)
+  await tx.query(SAME_ROLES)
+  await tx.query(`select ops.append_only('${LEDGER_SCHEMA}.events')`)
 }
+
+/** Whoever could add to the former ledgers can add to these. */
+const SAME_ROLES = `do $$
+declare
+  v_role text;
+begin
+  for v_role in
+    select quote_ident(r.rolname) from pg_class c, aclexplode(c.relacl) a join pg_roles r on r.oid = a.grantee
+    where c.oid = '${FORMER_SCHEMA}.events'::regclass and a.grantee <> c.relowner and a.privilege_type = 'INSERT'
+  loop
+    execute format('grant select, insert on ${LEDGER_SCHEMA}.events to %s', v_role);
+  end loop;
+end $$`
 
 /** Whether ledgers of before are still kept aside in this Postgres. */
 export async function hasFormerLedgers(runner: Runner): Promise<boolean> {

@@ -27,6 +27,7 @@ import { round } from '#proof/rounds.ts'
 import { startOutsiders } from '#service/outsiders.ts'
 import { writeLedger } from '../../audit/tampering.ts'
 import { useDatabase } from '../../support/database.ts'
+import { tamperBy } from '../../support/tamper.ts'
 import { until } from '../../support/wait.ts'
 
 const NOW = '2026-11-22T20:00:00.000Z'
@@ -87,7 +88,7 @@ describe('asking outsiders', () => {
     await Promise.all(asking.map((each) => each.stop()))
     asking = []
     errors.length = 0
-    await pool.query('truncate ops.checkpoint_tokens, ops.outsiders')
+    await tamperBy(pool, 'delete from ops.checkpoint_tokens; delete from ops.outsiders')
   })
 
   /** Another company, and so another entry and checkpoint of the installation log. */
@@ -156,7 +157,7 @@ describe('asking outsiders', () => {
     // Whoever asks for a company's place is shown who else has seen the log.
     const { proof } = (await placeOf(pool, 1)) ?? { proof: '' }
     expect(openNote(parseProof(proof)?.checkpoint ?? '', [witness.key])?.signedBy).to.have.length(1)
-    await pool.query(`update ops.checkpoint_tokens set token = 'no line' where kind = 'cosignature'`)
+    await tamperBy(pool, `update ops.checkpoint_tokens set token = 'no line' where kind = 'cosignature'`)
     expect(parseProof((await placeOf(pool, 1))?.proof ?? '')?.checkpoint).to.equal(later.note)
   })
 
@@ -231,7 +232,7 @@ describe('asking outsiders', () => {
     expect(fake.asked).to.deep.equal([])
     const [state] = await outsiderStates(pool, [fake])
     expect(state).to.include({ problem: 'failed', failures: 1 })
-    await pool.query('delete from ops.installation_checkpoints where size = $1', [size + 1])
+    await tamperBy(pool, 'delete from ops.installation_checkpoints where size = $1', [size + 1])
   })
 
   it('asks nobody where nothing may be sealed, and ends a call when it is stopped [PROOF-67]', async () => {

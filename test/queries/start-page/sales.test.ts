@@ -9,6 +9,7 @@ import { saleCompleted } from '../../support/facts.ts'
 import { COMPANY_ID } from '../../support/given.ts'
 import { explore } from '../../support/random.ts'
 import { OTHER_COMPANY_ID, openShop, type Shop } from '../../support/shop.ts'
+import { emptyLedgers } from '../../support/tamper.ts'
 
 const SAO_PAULO = 'America/Sao_Paulo'
 
@@ -21,7 +22,8 @@ describe('sales on the start page', () => {
     shop = await openShop(database.url)
   })
   afterEach(async () => {
-    await shop.core.pool.query('truncate ops.ledgers, ledger.events, read.companies, read.sales')
+    await emptyLedgers(shop.core.pool)
+    await shop.core.pool.query('delete from ops.ledgers; delete from read.companies; delete from read.sales')
     await shop.core.close()
   })
 

@@ -1,0 +1,225 @@
+import type { ClientBase, Pool } from 'pg'
+import { UnfitPostgres } from '#lib/unfit-postgres.ts'
+import { LOCK_TIMEOUT_MS } from './patience.ts'
+
+/** Tables of `ops` that only migrations and resealing write: what they say is the owner's word. */
+const OWNERS_WORD = ['migrations', 'clear_ledgers', 'resealed_ledgers']
+
+/**
+ * What the service's role ($1) has and should have, by the grants to itself: INSERT and SELECT in `ledger`, and in `ops` where a
+ * table is only added to; whatever changes rows in the rest of `ops`; schemas of its own for the read model.
+ */
+const GRANTS = `
+  with service as (select oid, quote_ident(rolname) as name from pg_roles where rolname = $1),
+  things as (
+    select case c.relkind when 'S' then 'sequence' else 'table' end as kind, format('%I.%I', n.nspname, c.relname) as name,
+      c.relacl as acl,
+      case when c.relkind = 'S' then array['USAGE', 'SELECT', 'UPDATE']
+           when n.nspname = 'ops' and c.relname = any($2::text[]) then array['SELECT']
+           when n.nspname = 'ledger' or exists (select from pg_trigger where tgrelid = c.oid and tgname = 'append_only')
+             then array['SELECT', 'INSERT']
+           else array['SELECT', 'INSERT', 'UPDATE', 'DELETE'] end as wanted
+    from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    where n.nspname in ('ops', 'ledger') and c.relkind in ('r', 'S') and c.relname <> 'clear_secrets'
+    union all
+    select 'schema', quote_ident(nspname), nspacl, array['USAGE'] from pg_namespace where nspname in ('ops', 'ledger')
+    union all
+    select 'database', quote_ident(datname), datacl, array['CREATE', 'TEMPORARY'] from pg_database where datname = current_database()
+  ),
+  held as (
+    select things.*, array(select a.privilege_type from aclexplode(acl) a where a.grantee = service.oid) as has, service.name as service
+    from things, service
+  ),
+  defaults (schema, kind, type, wanted) as (values
+    ('ops', 'tables', 'r', 'select, insert, update, delete'),
+    ('ops', 'sequences', 'S', 'usage, select, update'),
+    ('ledger', 'tables', 'r', 'select, insert'))
+  select format('grant %s on %s %s to %s', array_to_string(array(select unnest(wanted) except select unnest(has)), ', '), kind, name, service)
+    as statement
+  from held where not wanted <@ has
+  union all
+  select format('revoke %s on %s %s from %s', array_to_string(array(select unnest(has) except select unnest(wanted)), ', '), kind, name, service)
+  from held where kind <> 'database' and not has <@ wanted
+  union all
+  select format('alter default privileges in schema %I grant %s on %s to %s', d.schema, d.wanted, d.kind, service.name)
+  from defaults d join pg_namespace n on n.nspname = d.schema, service
+  where not exists (
+    select from pg_default_acl a, aclexplode(a.defaclacl) e
+    where a.defaclrole = current_user::regrole and a.defaclnamespace = n.oid and a.defaclobjtype::text = d.type and e.grantee = service.oid)`
+
+/** Tables that refuse no changes any more, and have to. */
+const UNPROTECTED = `
+  select format('%I.%I', n.nspname, c.relname) as name
+  from pg_class c join pg_namespace n on n.oid = c.relnamespace left join pg_trigger t on t.tgrelid = c.oid and t.tgname = 'append_only'
+  where n.nspname in ('ops', 'ledger') and c.relkind = 'r'
+    and (t.tgenabled <> 'A' or t.tgenabled is null and n.nspname = 'ledger' and c.relname = 'events')
+  order by 1`
+
+/** What of others should be the service's own: the read model, and what its first start seals and drops. */
+const FOREIGN = `
+  select n.nspname as schema, c.relname as "table" from pg_namespace n
+  left join pg_class c on c.relnamespace = n.oid and c.relkind = 'r' and c.relowner <> $1::regrole
+  where n.nspname ~ '^read(_|$)' and (n.nspowner <> $1::regrole or c.oid is not null)
+     or n.nspname = 'ops' and c.relname = 'clear_secrets'
+  order by 1, 2`
+
+interface Foreign {
+  readonly schema: string
+  readonly table: string | null
+}
+
+/**
+ * Statements by which the owner gives the service's role what it needs and takes back what is more (OPS-101); none where all is as it
+ * should be, as at almost every start.
+ */
+export async function statementsFor(client: ClientBase, service: string): Promise<string[]> {
+  const quoted = client.escapeIdentifier(service)
+  const { rows: unprotected } = await client.query<{ name: string }>(UNPROTECTED)
+  const { rows: grants } = await client.query<{ statement: string }>(GRANTS, [service, OWNERS_WORD])
+  const { rows: foreign } = await client.query<Foreign>(FOREIGN, [quoted])
+  return [
+    ...unprotected.map(({ name }) => `select ops.append_only('${name}')`),
+    ...grants.map(({ statement }) => statement),
+    ...handOver(foreign, quoted),
+  ]
+}
+
+/** A table is given only to whom may make tables where it is. */
+function handOver(foreign: readonly Foreign[], service: string): string[] {
+  const tables = foreign.filter(({ table }) => table !== null).map(({ schema, table }) => `${schema}.${table}`)
+  if (foreign.length === 0) return []
+  const schemas = [...new Set(foreign.map(({ schema }) => schema))]
+  const isOps = schemas.includes('ops')
+  return [
+    // Each one would be waited for by itself, while others wait for those before it (OPS-36).
+    ...(tables.length > 0
+      ? [
+          `set local statement_timeout = ${LOCK_TIMEOUT_MS}`,
+          `lock table ${tables.join(', ')}`,
+          'set local statement_timeout = 0',
+        ]
+      : []),
+    ...schemas.filter((schema) => schema !== 'ops').map((schema) => `alter schema ${schema} owner to ${service}`),
+    ...(isOps ? [`grant create on schema ops to ${service}`] : []),
+    ...tables.map((table) => `alter table ${table} owner to ${service}`),
+    ...(isOps ? [`revoke create on schema ops from ${service}`] : []),
+  ]
+}
+
+/** Gives and takes in one transaction. @throws UnfitPostgres where the owner may not. */
+export async function assignPrivileges(client: ClientBase, service: string): Promise<void> {
+  await client.query('begin')
+  try {
+    for (const statement of await statementsFor(client, service)) await client.query(statement)
+    await client.query('commit')
+  } catch (error) {
+    await client.query('rollback')
+    throw isDenied(error) ? new UnfitPostgres(mayNot(error as Error, service)) : error
+  }
+}
+
+const SEE = 'see docs/operations.md, "Two roles of Postgres"'
+
+const mayNot = ({ message }: Error, service: string): string =>
+  `the owner of the database could not give ${service} what it needs (${message}): ${SEE}`
+
+/** Whether a statement was refused for want of privileges. */
+export const isDenied = (error: unknown): boolean => (error as { code?: unknown } | null)?.code === '42501'
+
+/** Roles that may write whatever, or what lies beside the database. */
+const MIGHTY = ['pg_write_all_data', 'pg_execute_server_program', 'pg_write_server_files', 'pg_read_server_files']
+
+/** What the role of a session may do beyond what the service needs, by which the past could be changed. */
+const EXCESS = `
+  with mine as (
+    select c.oid, format('%I.%I', n.nspname, c.relname) as name,
+      n.nspname like 'ledger%' or c.relname = any($2::text[]) or exists (select from pg_trigger where tgrelid = c.oid and tgname = 'append_only') as is_kept,
+      pg_has_role(c.relowner, 'MEMBER') as is_owned
+    from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    where n.nspname in ('ops', 'ledger', 'ledger_next', 'ledger_former') and c.relkind in ('r', 'S') and c.relname <> 'clear_secrets'
+  ),
+  excess (place, what) as (
+    select 1, attribute from pg_roles,
+      unnest(array[case when rolsuper then 'is a superuser' end, case when rolcreaterole then 'may create roles' end,
+                   case when rolreplication then 'may replicate' end]) as attribute
+    where rolname = current_user
+    union all
+    select 2, 'is a member of ' || rolname from pg_roles where rolname = any($1::text[]) and pg_has_role(oid, 'MEMBER')
+    union all
+    select 3, 'owns the database' from pg_database where datname = current_database() and pg_has_role(datdba, 'MEMBER')
+    union all
+    select 4, 'owns schema ' || nspname from pg_namespace
+    where nspname in ('ops', 'ledger', 'ledger_next', 'ledger_former') and pg_has_role(nspowner, 'MEMBER')
+    union all
+    select 5, 'may create in schema ' || nspname from pg_namespace
+    where nspname in ('ops', 'ledger') and has_schema_privilege(oid, 'CREATE') and not pg_has_role(nspowner, 'MEMBER')
+    union all
+    select 6, 'owns tables of ops and ledger, as ' || min(name) from mine where is_owned having count(*) > 0
+    union all
+    select 7, 'owns functions of ops and ledger, as ' || min(p.proname) from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+    where n.nspname in ('ops', 'ledger') and pg_has_role(p.proowner, 'MEMBER') having count(*) > 0
+    union all
+    select 8, format('may %s %s', string_agg(privilege, ', ' order by privilege), name)
+    from mine, unnest(array['UPDATE', 'DELETE', 'TRUNCATE', 'TRIGGER']) as privilege
+    where is_kept and not is_owned and (has_table_privilege(oid, privilege)
+      or privilege = 'UPDATE' and has_any_column_privilege(oid, privilege))
+    group by name
+    union all
+    select 9, format('may TRIGGER %s', name) from mine where not is_kept and not is_owned and has_table_privilege(oid, 'TRIGGER')
+  )
+  select what from excess where what is not null order by place, what`
+
+/** Powers that the service should not have, in words (OPS-102); of a superuser, who has them all, only that. */
+async function excessOf(pool: Pool): Promise<string[]> {
+  const { rows } = await pool.query<{ what: string }>(EXCESS, [MIGHTY, OWNERS_WORD])
+  const { rows: unprotected } = await pool.query<{ name: string }>(UNPROTECTED)
+  const all = rows.map(({ what }) => what)
+  return [
+    ...(all[0] === 'is a superuser' ? all.slice(0, 1) : all),
+    ...unprotected.map(({ name }) => `finds ${name} without the trigger that refuses changes`),
+  ]
+}
+
+/** What the service cannot do without. */
+const LACKING = `
+  select what from (values
+    ('CREATE on the database', has_database_privilege(current_database(), 'CREATE')),
+    ('TEMPORARY on the database', has_database_privilege(current_database(), 'TEMPORARY')),
+    ('USAGE on schema ops', has_schema_privilege('ops', 'USAGE')),
+    ('USAGE on schema ledger', has_schema_privilege('ledger', 'USAGE')),
+    ('INSERT on ledger.events', has_schema_privilege('ledger', 'USAGE') and has_table_privilege('ledger.events', 'INSERT')))
+    as needed (what, is_given)
+  where not is_given`
+
+interface Judging {
+  /** Hears what the role may do too much; null: then nothing starts. */
+  readonly onExcess: ((privileges: readonly string[]) => void) | null
+}
+
+/** Judges the role that the service works as, at its start (OPS-102). @throws UnfitPostgres naming each privilege that is wrong. */
+export async function assertLeast(pool: Pool, { onExcess }: Judging): Promise<void> {
+  const { rows } = await pool.query<{ what: string }>(LACKING)
+  if (rows.length > 0) {
+    const lacking = rows.map(({ what }) => what).join(', ')
+    throw new UnfitPostgres(`the role of DATABASE_URL lacks ${lacking}: ${SEE}`)
+  }
+  const excess = await excessOf(pool)
+  if (excess.length === 0) return
+  if (!onExcess) throw new UnfitPostgres(`the role of DATABASE_URL ${excess.join(', ')}, and should not: ${SEE}`)
+  onExcess(excess)
+}
+
+/** Whose the read model is, where that is not the role of the pool; null also where there is none. */
+export async function ownerOfReadModel(pool: Pool): Promise<string | null> {
+  const { rows } = await pool.query<{ role: string }>(
+    `select r.rolname as role from pg_namespace n join pg_roles r on r.oid = n.nspowner
+     where n.nspname = 'read' and r.rolname <> current_user`,
+  )
+  return rows[0]?.role ?? null
+}
+
+/** Of a pool's connections. */
+export async function roleOf(pool: Pool): Promise<string> {
+  const { rows } = await pool.query<{ role: string }>('select current_user as role')
+  return rows[0]?.role ?? ''
+}

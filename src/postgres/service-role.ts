@@ -1,0 +1,25 @@
+import { createHmac } from 'node:crypto'
+import type { ClientBase } from 'pg'
+
+/** The role that the service works as on the embedded server. */
+export const SERVICE_ROLE = 'tillbook_service'
+
+/** Advisory lock: of two processes that start at once, one makes the role. */
+const ROLE_LOCK = 8_314_159_268
+
+/** Follows from the superuser's, which does not follow from it: a data directory of before, or a copy, has it too. */
+export const servicePasswordOf = (superusersPassword: string): string =>
+  createHmac('sha256', superusersPassword).update(SERVICE_ROLE).digest('base64url')
+
+/** Makes the role, or makes it again what it was: one that may log in, and nothing else in the cluster. */
+export async function ensureServiceRole(client: ClientBase, role: string, password: string): Promise<void> {
+  const [name, secret] = [client.escapeIdentifier(role), client.escapeLiteral(password)]
+  await client.query('begin')
+  await client.query('select pg_advisory_xact_lock($1)', [ROLE_LOCK])
+  const { rowCount } = await client.query('select from pg_roles where rolname = $1', [role])
+  await client.query(
+    `${rowCount === 0 ? 'create' : 'alter'} role ${name}
+     login nosuperuser nocreatedb nocreaterole noreplication nobypassrls password ${secret}`,
+  )
+  await client.query('commit')
+}
