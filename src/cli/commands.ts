@@ -33,7 +33,9 @@ const toggle = { required: false, value: null } as const
 const PLANS = 'basic|api'
 const TAX_REGIMES = 'simples_nacional|simples_nacional_excess|normal|mei'
 const KINDS = 'cash|card|pix|transfer|credit_account|exchange_credit|promotion|cashback|other'
-const ROLES = 'owner|clerk'
+const ROLES = 'owner|clerk|auditor'
+/** An auditor needs the first, and others have neither. */
+const terms = { 'access-until': optional('DATE'), 'personal-data': optional('yes|no') }
 
 const ofCompany = {
   plan: optional(PLANS),
@@ -90,20 +92,20 @@ export const COMMANDS = {
 
   'user create': {
     summary: 'lets a person log in at the counter and in the panel; one whom another company knows keeps the password',
-    flags: { ...user, name: required('NAME'), password: secret(required('PASSWORD')), role: required(ROLES) },
+    flags: { ...user, name: required('NAME'), password: secret(required('PASSWORD')), role: required(ROLES), ...terms },
   },
   'user invite': {
     summary:
       'asks a person to join the company, by a link that is mailed, or shown this once where no mail is set up; again: another link',
-    flags: { ...user, name: required('NAME'), role: required(ROLES) },
+    flags: { ...user, name: required('NAME'), role: required(ROLES), ...terms },
   },
   'user list': {
     summary: 'lists the users of a company, also inactive ones',
     flags: { company: required('ID') },
   },
   'user update': {
-    summary: 'changes the name or the role of a user; one owner must be left',
-    flags: { ...user, name: optional('NAME'), role: optional(ROLES) },
+    summary: 'changes the name, the role or the terms of a user; one owner must be left',
+    flags: { ...user, name: optional('NAME'), role: optional(ROLES), ...terms },
   },
   'user set-password': {
     summary: 'gives a person another password and ends whatever was open with the old one, in all companies',

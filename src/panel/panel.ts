@@ -14,6 +14,7 @@ import { linkRoutes } from './links.tsx'
 import { LIVE_PATH, liveStream } from './live.ts'
 import { loginRoutes } from './login.tsx'
 import { PERSON_FILE_PATH, personFileDownload } from './person-file/download.ts'
+import { changesRecords, mayOpen, reachOf } from './rights.ts'
 import type { FormRoute, Page, PageRoute, PanelContext, PanelRoute, Redirect, Visit } from './route.ts'
 import { PANEL_ROUTES } from './routes.ts'
 import { requireCsrf, requireSession, requireSessionStill, setSessionCookie } from './session.ts'
@@ -56,7 +57,7 @@ export function panel(context: PanelContext): Router {
   const readStrangersForm = formParser(roomOfStrangers(context.strangers.panelLogins), LOGIN_LIMITS)
   router.use(loginRoutes(context, readStrangersForm), linkRoutes(context, readStrangersForm))
   router.use(
-    requireSession(context),
+    requireSession(context, reachOf(PANEL_ROUTES)),
     formParser(roomOfCompany(context.bodies), FORM_LIMITS),
     requireSessionStill(context),
   )
@@ -93,7 +94,7 @@ function handlerOf(route: PanelRoute): RequestHandler {
     const visit: Visit = { ...entered.visit, params: request.params as Params }
     const place: Place = { section: route.section, visit }
     response.locals.place = place
-    if (route.access === 'owner' && visit.session.role !== 'owner') throw new Problem('owners_only')
+    requireRight(route, visit)
     requireText(visit.query)
     if ('submit' in route) return submit(route, place, request, response)
     const shown = route.asOf
@@ -101,6 +102,13 @@ function handlerOf(route: PanelRoute): RequestHandler {
       : await showAt(route, visit)
     answer(response, shown.page, { ...place, visit: shown.visit })
   }
+}
+
+/** @throws Problem where the role of whoever asks is not let in. */
+function requireRight(route: PanelRoute, { session: { role } }: Visit): void {
+  const changes = changesRecords(route)
+  if (mayOpen(role, { ...route, changes })) return
+  throw new Problem(mayOpen(role, { ...route, changes: false }) ? 'changes_nothing' : 'owners_only')
 }
 
 /** Aborted when the connection ends, as it does when somebody does not wait any longer. */

@@ -21,6 +21,7 @@ import type { PaymentProvider } from '#payments/provider-port.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
 import type { DeliveryNotifier } from '#webhooks/notifier.ts'
 import type { FormBody } from './forms/form.ts'
+import type { Reach } from './rights.ts'
 import type { FlashCode } from './words/flashes.ts'
 
 /** The dependencies of the panel; `poolOf` a company is what its pages read on. From `AsOfCore`: the read model of now, and the ledger that the past is replayed from. */
@@ -51,7 +52,7 @@ export interface PanelContext extends AsOfCore {
   readonly log: LogError
 }
 
-/** Everybody who is logged in, or owners only. */
+/** Everybody who is logged in, or whoever sees all of the company: owners and auditors. */
 export type Access = 'everyone' | 'owner'
 
 /** The entry of the menu that a page belongs to; the profile has none. */
@@ -98,6 +99,8 @@ export interface Visit {
   readonly path: string
   /** What was done on the page before. */
   readonly flash: FlashCode | null
+  /** Where the user may go: buttons that lead elsewhere are not shown. */
+  readonly reaches: Reach
 }
 
 /** The context of a request with a form. */
@@ -135,6 +138,8 @@ interface Common {
   readonly path: string
   readonly section: Section
   readonly access?: Access
+  /** Whether it is there to change something; by default forms are, and pages are not (rights.ts). */
+  readonly changes?: boolean
 }
 
 /** Null is a record that does not exist, or is another company's: 404 either way. */

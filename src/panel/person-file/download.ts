@@ -1,7 +1,9 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Request, RequestHandler, Response } from 'express'
+import type { PanelSession } from '#access/sessions.ts'
 import { type Person, type Piece, personFile } from '#audit/person-file.ts'
+import { RIGHTS } from '#domain/roles.ts'
 import { JSON_TYPE } from '#http/answer.ts'
 import { Problem } from '#http/problems.ts'
 import { createTurns } from '#lib/turns.ts'
@@ -28,12 +30,16 @@ type Format = keyof typeof FORMATS
 export const personFilePath = ({ kind, id }: Person, format: Format): string =>
   `/dados-pessoais/${kind}/${id}/${format}`
 
-/** Sends all that is held of a person as a file, to owners (PRIV-51). */
+/** Owners, and auditors who are told personal data. */
+export const mayTakeFile = ({ role, isToldPersons }: Pick<PanelSession, 'role' | 'isToldPersons'>): boolean =>
+  RIGHTS[role].seesAll && isToldPersons
+
+/** Sends all that is held of a person as a file, to whoever may take it (PRIV-51). */
 export function personFileDownload(context: PanelContext): RequestHandler {
   const turns = createTurns(TURNS)
   return async (request, response) => {
     const { session } = (response.locals.place as Place).visit
-    if (session.role !== 'owner') throw new Problem('owners_only')
+    if (!mayTakeFile(session)) throw new Problem('owners_only')
     const { kind, id, format } = asked(request)
     const person = { kind, id }
     await turns.run(session.companyId, async () => {

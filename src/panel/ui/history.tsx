@@ -1,10 +1,11 @@
+import { WITHHELD } from '#domain/personal-data.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 import { listActors, listHistory } from '#queries/events.ts'
 import { dateTimeSeconds } from '../format.ts'
 import { link } from '../link.ts'
 import type { ReadModel, Visit } from '../route.ts'
-import { eventName, ORIGINS } from '../words/events.ts'
+import { eventName, ORIGINS, subjectName } from '../words/events.ts'
 import { recordsIn, Table } from './list.tsx'
 import { Card } from './parts.tsx'
 
@@ -15,7 +16,11 @@ export async function namesOfActors(
 ): Promise<(actor: string | null) => string> {
   const actors = [...new Set(events.flatMap(({ actor }) => actor ?? []))]
   const names = actors.length === 0 ? new Map<string, string>() : await listActors(pool, companyId, actors)
-  return (actor) => (actor === null ? 'O sistema' : (names.get(actor) ?? actor))
+  const nameOf = (actor: string) => {
+    const name = names.get(actor)
+    return name === undefined || name === WITHHELD ? subjectName(actor) : name
+  }
+  return (actor) => (actor === null ? 'O sistema' : nameOf(actor))
 }
 
 interface HistoryProps {

@@ -120,6 +120,8 @@ describe('commands of the command line', () => {
       'name',
       'email',
       'role',
+      'access_until',
+      'personal_data',
       'status',
       'company_id',
       'forgotten_at',
@@ -132,6 +134,18 @@ describe('commands of the command line', () => {
     expect(again).to.deep.equal({ refused: 'duplicate_resource', details: { field: 'email', conflicting_id: user.id } })
     const short = await refused('user', 'create', ...flags, '--password', 'curta')
     expect(short.details?.fields).to.have.all.keys('password')
+  })
+
+  it('let an auditor in until a day, and change that [PANEL-82]', async () => {
+    const named = ['--company', words.company, '--email', 'ivo@auditoria.example']
+    const create = ['user', 'create', ...named, '--name', 'Ivo', '--role', 'auditor', '--password', 'segredo-5']
+    expect((await refused(...create)).details?.fields).to.have.all.keys('access_until')
+    const odd = await refused(...create, '--access-until', '2099-12-31', '--personal-data', 'talvez')
+    expect(odd.details?.fields).to.have.all.keys('personal_data')
+    const created = await run(...create, '--access-until', '2099-12-31', '--personal-data', 'yes')
+    expect(created).to.include({ role: 'auditor', access_until: '2099-12-31', personal_data: true })
+    const changed = await run('user', 'update', ...named, '--personal-data', 'no')
+    expect(changed).to.include({ access_until: '2099-12-31', personal_data: false })
   })
 
   it('change, list, shut out and let in users, named by their address [OPS-15]', async () => {
