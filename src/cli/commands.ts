@@ -228,6 +228,11 @@ export const COMMANDS = {
     summary: 'prints the events of a company as JSON Lines, each as it was hashed; `ledger verify --file` checks them',
     flags: { company: required('ID'), from: optional('REVISION') },
   },
+  'audit pack': {
+    summary:
+      'writes a ZIP with the ledger of a company, what vouches for it, the verifier and an index; --opened adds personal data in clear',
+    flags: { company: required('ID'), to: required('FILE'), opened: toggle },
+  },
   'ledger history': {
     summary: 'lists the events of one record, oldest first, also of a deleted one',
     flags: { company: required('ID'), subject: required('sale/9') },

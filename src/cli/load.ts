@@ -19,6 +19,7 @@ const FILES: Readonly<Record<string, () => Promise<{ readonly verbs: object }>>>
   'ledger seal': verify,
   'ledger public-key': verify,
   'ledger export': ledger,
+  'audit pack': () => import('./audit-pack.ts'),
   'ledger history': ledger,
   'ledger as-of': ledger,
   'ledger correct-clock': () => import('./ledger-clock.ts'),

@@ -8,6 +8,7 @@ import { type Params, placeOf } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
 import { answerFailure, type Place, sendPage, sendRedirect } from './answer.tsx'
 import { serveAssets } from './assets.ts'
+import { PACK_DOWNLOAD, packDownload } from './audit-pack/download.ts'
 import { onlyBy, pagePolicy, requireOwnSite, requireText } from './guard.ts'
 import { link, PANEL } from './link.ts'
 import { linkRoutes } from './links.tsx'
@@ -65,6 +66,11 @@ export function panel(context: PanelContext): Router {
     .route(LIVE_PATH)
     .all(routed(`${PANEL}${LIVE_PATH}`))
     .get(liveStream(context))
+    .all(onlyBy('GET, HEAD'))
+  router
+    .route(PACK_DOWNLOAD)
+    .all(routed(`${PANEL}${PACK_DOWNLOAD}`))
+    .get(packDownload(context))
     .all(onlyBy('GET, HEAD'))
   router
     .route(PERSON_FILE_PATH)

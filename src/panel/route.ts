@@ -45,6 +45,8 @@ export interface PanelContext extends AsOfCore {
   /** For how many years after its authorization a fiscal document needs a person. */
   readonly retentionYears: number
   readonly publicUrl: string
+  /** Where this installation keeps what it has signed. */
+  readonly sealDirectory: string
   readonly newId: () => string
   readonly panel: PanelAccess
   /** Hears what any process commits, for pages that follow. */

@@ -9,6 +9,7 @@ import { createGate, type QuotaLimits } from '#access/quota.ts'
 import { createSessions, type PanelAccess } from '#access/sessions.ts'
 import { createSyncAccess } from '#access/sync-access.ts'
 import { createPageCache } from '#api/page-cache.ts'
+import { sealDirectoryOf } from '#audit/sealing.ts'
 import { CHECKOUTS_PER_MINUTE } from '#checkout/checkout.ts'
 import type { Config } from '#config/config.ts'
 import { SECRET_BYTES, secretOf } from '#domain/webhook-secret.ts'
@@ -126,6 +127,7 @@ export function openInterfaces(
     notificationLimit: createAddressLimit({ perMinute: NOTIFICATIONS_PER_MINUTE }),
     checkoutLimit: createAddressLimit({ perMinute: CHECKOUTS_PER_MINUTE }),
     publicUrl: config.PUBLIC_URL,
+    sealDirectory: sealDirectoryOf(config),
     newId,
     newSecret: () => secretOf(randomBytes(SECRET_BYTES)),
     allowPrivateTargets: config.WEBHOOK_ALLOW_PRIVATE,

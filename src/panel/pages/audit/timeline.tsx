@@ -86,6 +86,7 @@ async function showTimeline(visit: Visit): Promise<Page> {
       <Actions>
         <ButtonForm visit={visit} to={`${PATH}/conferir`} label="Conferir o livro" />
         <ButtonLink to={`${PATH}/como-era`}>Como era em…</ButtonLink>
+        <ButtonLink to={`${PATH}/pacote`}>Pacote de auditoria</ButtonLink>
       </Actions>
       <Filters path={PATH} fields={FILTERS} filled={filled} target="livro" />
       <div id="livro">{query.success ? await events(visit, query.data) : <Alert>{filled.problem}</Alert>}</div>
