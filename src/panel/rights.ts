@@ -1,6 +1,6 @@
 import { RIGHTS, type Role } from '#domain/roles.ts'
 import { placeOf } from '#http/paths.ts'
-import type { Access, PanelRoute } from './route.ts'
+import type { Access, PanelRoute, Reach } from './route.ts'
 
 /** Whether a page leads only to a change, or a form makes one: by itself a page is looked at, and a form changes something. */
 export const changesRecords = (route: PanelRoute): boolean => route.changes ?? 'submit' in route
@@ -13,9 +13,6 @@ export function mayOpen(
   const rights = RIGHTS[role]
   return (access !== 'owner' || rights.seesAll) && (!changes || rights.changes)
 }
-
-/** Whether somebody may go to an address below the panel, or send a form there. */
-export type Reach = (method: 'GET' | 'POST', path: string) => boolean
 
 /** Where users of a role get on with these routes; an address that is none of theirs is nobody's to refuse. */
 export function reachOf(routes: readonly PanelRoute[]): (role: Role) => Reach {

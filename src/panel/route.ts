@@ -21,7 +21,6 @@ import type { PaymentProvider } from '#payments/provider-port.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
 import type { DeliveryNotifier } from '#webhooks/notifier.ts'
 import type { FormBody } from './forms/form.ts'
-import type { Reach } from './rights.ts'
 import type { FlashCode } from './words/flashes.ts'
 
 /** The dependencies of the panel; `poolOf` a company is what its pages read on. From `AsOfCore`: the read model of now, and the ledger that the past is replayed from. */
@@ -56,6 +55,9 @@ export interface PanelContext extends AsOfCore {
 
 /** Everybody who is logged in, or whoever sees all of the company: owners and auditors. */
 export type Access = 'everyone' | 'owner'
+
+/** Whether somebody may go to an address below the panel, or send a form there. */
+export type Reach = (method: 'GET' | 'POST', path: string) => boolean
 
 /** The entry of the menu that a page belongs to; the profile has none. */
 export type Section =

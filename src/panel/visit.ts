@@ -11,8 +11,7 @@ import { asUser, runCommand } from '#ledger/write/run.ts'
 import { liveUser } from '#projections/users.ts'
 import { withholding } from '#queries/withheld.ts'
 import { type FormBody, formBody, textOf } from './forms/form.ts'
-import type { Reach } from './rights.ts'
-import type { PanelContext, Submission, Visit } from './route.ts'
+import type { PanelContext, Reach, Submission, Visit } from './route.ts'
 import { flashOf } from './words/flashes.ts'
 
 /** The context of a request, on the read model of now. The router fills in `params` once a route has matched. */
