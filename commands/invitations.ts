@@ -36,7 +36,6 @@ type InviteInput = z.infer<typeof InviteFields> & { readonly token_hash: Buffer 
  */
 export const inviteUser = command<InviteInput>({
   needs: ({ email }) => [ownCompany, userByEmail(email), ownInvitationCount],
-  ids: () => ({ user: 1 }),
   decide(rows, { token_hash, name, email, role, ...given }, context) {
     const terms = termsFor(rows, role, given, context.now)
     if (isRefusal(terms)) return terms

@@ -57,7 +57,6 @@ export function termsFor(rows: Rows, role: Role, given: Terms, now: string): Ter
  */
 export const createUser = command<CreateUserInput>({
   needs: ({ email }) => [ownCompany, userByEmail(email), personByEmail(email)],
-  ids: () => ({ user: 1 }),
   decide(rows, { password_hash, name, email, role, ...given }, { nextId, now }) {
     const granted = termsFor(rows, role, given, now)
     const refusal = takenEmail(rows, email) ?? (isRefusal(granted) ? granted : null)

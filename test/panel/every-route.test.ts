@@ -6,6 +6,7 @@ import { changesRecords } from '#panel/rights.ts'
 import type { FormRoute, PageRoute, PanelRoute } from '#panel/route.ts'
 import { PANEL_ROUTES } from '#panel/routes.ts'
 import { addressOf } from '../browser/samples/all.ts'
+import { FOREIGN_IDS } from '../support/api.ts'
 import { usePanel } from '../support/browser.ts'
 import { hiddenFields, type PanelReply, type PanelUser, panelUser } from '../support/panel.ts'
 
@@ -60,7 +61,7 @@ describe('every route of the panel', function () {
     owner = await panelUser(panel.api, panel.company)
     clerk = await panelUser(panel.api, panel.company, 'clerk')
     auditor = await panelUser(panel.api, panel.company, 'auditor')
-    stranger = await panelUser(panel.api, await panel.api.company())
+    stranger = await panelUser(panel.api, await panel.api.company({ idsFrom: FOREIGN_IDS }))
   })
 
   /** What every form of a person's session carries. */
@@ -195,7 +196,7 @@ describe('every route of the panel', function () {
       .filter((path) => path !== '/sair')
 
   const ownName = async ({ id }: PanelUser): Promise<string> =>
-    (await panel.api.core.pool.query(`select doc->>'name' as name from users where id = $1`, [id])).rows[0].name
+    (await panel.api.core.pool.query(`select doc->>'name' as name from users where company_id = $1 and id = $2`, [panel.company.id, id])).rows[0].name
 
   /** Everything that the company's records say of persons, as it is stored and as pages write it. */
   async function personalTexts(): Promise<string[]> {

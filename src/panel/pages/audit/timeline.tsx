@@ -3,8 +3,8 @@ import { correctionsOf } from '#audit/clock-corrections.ts'
 import { findTableCheck } from '#audit/table-checks.ts'
 import { openedEventAt, type TimelineFilters, timeline } from '#audit/timeline.ts'
 import { headOf } from '#audit/verify.ts'
-import { ID_KINDS, type IdKind } from '#domain/id-kinds.ts'
 import { addDays, CalendarDate, startOfDay } from '#domain/instant.ts'
+import { RECORD_KINDS, type RecordKind } from '#domain/record-kinds.ts'
 import { describeIssues } from '#domain/validation.ts'
 import { EVENT_TYPES, type EventName } from '#events/catalogue.ts'
 import { kindsOf } from '#events/define.ts'
@@ -49,7 +49,7 @@ const RecordNumber = z.string().regex(/^[1-9]\d{0,14}$/, 'deve ser um número in
 const Search = z
   .object({
     evento: z.enum(Object.keys(EVENTS)).optional(),
-    tipo: z.enum(ID_KINDS).optional(),
+    tipo: z.enum(RECORD_KINDS).optional(),
     numero: RecordNumber.optional(),
     origem: z.enum(Object.keys(ORIGINS)).optional(),
     quem: z
@@ -167,11 +167,11 @@ const EventLink = ({ event }: { readonly event: Envelope }) => (
 /** The record of an event as it was right before and right after it; null where that cannot be told now. */
 async function statesAround(visit: Visit, { subject, revision }: Envelope): Promise<Change[] | null> {
   const { type, id } = parseSubject(subject)
-  if (!ID_KINDS.includes(type as IdKind)) return null
+  if (!RECORD_KINDS.includes(type as RecordKind)) return null
   const stateAt = async (at: number) => {
     if (at < 0) return null
     const then = { ...visit, query: { em: String(at) } }
-    return atMoment(then, ({ readModel }) => getRow(readModel.pool, readModel.companyId, type as IdKind, id), NEVER)
+    return atMoment(then, ({ readModel }) => getRow(readModel.pool, readModel.companyId, type as RecordKind, id), NEVER)
   }
   try {
     const before = await stateAt(revision - 1)
