@@ -79,6 +79,8 @@ async function answerTo(
   const askNobody = () => Promise.reject(new Error('the provider tells what is offered now'))
   const provider = { getPaymentMethods: askNobody, getCardOptions: askNobody }
   const verifier = { verify: () => Promise.reject(new Error('the ledger is verified as it is stored now')) }
+  const proofOfNow = () => Promise.reject(new Error('the ledger is proved as it is sealed now'))
+  const proof = { checkpointOf: proofOfNow, newest: proofOfNow, placeOf: proofOfNow, keys: proofOfNow }
   const secretsOfNow = () => {
     throw new Error('secrets are what they are now')
   }
@@ -91,6 +93,7 @@ async function answerTo(
         store,
         keys,
         verifier,
+        proof,
         limits,
         provider,
         paymentLinks,

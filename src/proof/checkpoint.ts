@@ -20,6 +20,13 @@ export function originOf(installationId: string, companyId: number | null, gener
   return `${installation}/company-${companyId}${generation === 1 ? '' : `/${generation}`}`
 }
 
+/** Whose log an origin is: of a company (null: the installation log), in which generation; null when it is no origin of Tillbook's. */
+export function parseOrigin(origin: string): { companyId: number | null; generation: number } | null {
+  const found = /^tillbook\/[^/]+(?:\/company-([1-9]\d{0,14})(?:\/([1-9]\d{0,3}))?)?$/.exec(origin)
+  const [, companyId, generation] = found ?? []
+  return found && { companyId: companyId === undefined ? null : Number(companyId), generation: Number(generation ?? 1) }
+}
+
 /** Three lines, each with its line feed: origin, size, root in base64. */
 export const textOf = ({ origin, size, root }: Checkpoint): string => `${origin}\n${size}\n${root.toString('base64')}\n`
 

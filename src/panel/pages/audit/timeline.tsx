@@ -9,6 +9,7 @@ import { describeIssues } from '#domain/validation.ts'
 import { EVENT_TYPES, type EventName } from '#events/catalogue.ts'
 import { kindsOf } from '#events/define.ts'
 import type { Envelope } from '#ledger/envelope.ts'
+import { sealStateOf } from '#proof/seal-state.ts'
 import { dateTimeSeconds } from '../../format.ts'
 import { type Fields, filledWith } from '../../forms/form.ts'
 import { choice, date, integer, namedOptions } from '../../forms/kinds.ts'
@@ -19,6 +20,7 @@ import { namesOfActors } from '../../ui/history.tsx'
 import { Table } from '../../ui/list.tsx'
 import { Actions, Alert, ButtonLink, Card, Facts } from '../../ui/parts.tsx'
 import { EVENTS, eventName, KINDS, ORIGINS, subjectName, subjectPath } from '../../words/events.ts'
+import { Seals } from './seals.tsx'
 import { LastCheck } from './table-check.tsx'
 
 const PATH = '/auditoria'
@@ -80,8 +82,10 @@ async function showTimeline(visit: Visit): Promise<Page> {
     ? filledWith(FILTERS, asked)
     : filledWith(FILTERS, asked, { refused: 'validation_failed', details: { ...describeIssues(query.error) } })
   const check = await findTableCheck(visit.context.pool, visit.session.companyId)
+  const seals = await sealStateOf(visit.context.pool, visit.session.companyId)
   const body = (
     <>
+      <Seals state={seals} timezone={visit.session.timezone} />
       <LastCheck check={check} timezone={visit.session.timezone} />
       <Actions>
         <ButtonForm visit={visit} to={`${PATH}/conferir`} label="Conferir o livro" />
