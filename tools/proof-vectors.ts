@@ -163,7 +163,12 @@ function soundFiles() {
   const witnessed =
     signed(log, SECOND) + cosignatureLine(log, { name: WITNESS_NAME, privateKey: WITNESS }, 1_795_262_400)
   const tree = treeOf(leaves)
-  const place = proofText({ index: 2, hashes: inclusionProof(treeOf(entryLeaves), 2, 3), checkpoint: witnessed })
+  const place = proofText({
+    index: 2,
+    hashes: inclusionProof(treeOf(entryLeaves), 2, 3),
+    checkpoint: witnessed,
+    extra: texts[1],
+  })
   const receipt = (revision: number) =>
     jsonLine({
       version: 1,
@@ -190,7 +195,7 @@ function soundFiles() {
         jsonLine({ index, company_id: index === 1 ? 2 : 1, size: Number(text.split('\n')[1]), text }),
       )
       .join(''),
-    'place.tlog-proof': place.replace('\n', `\nextra ${Buffer.from(texts[1]).toString('base64')}\n`),
+    'place.tlog-proof': place,
     'seal-3.json': sealOf(EVENTS[3] as Envelope, FIRST),
     'export-before.jsonl': exportOf(BEFORE.slice(0, 5)),
     'seal-before-3.json': sealOf(BEFORE[3] as Envelope, FIRST),

@@ -9,7 +9,7 @@
  * --key: a key that you trust, got in another way than the files (those of witnesses too): a vkey, a file of vkeys, or a PEM.
  * Each thing is sound, wrong, or undecided where something is missing. Exit: 0 all sound, 1 anything wrong, 2 anything undecided.
  */
-import { createHash, createPublicKey, verify } from 'node:crypto'
+import { createHash, createPublicKey, hash, verify } from 'node:crypto'
 import { createReadStream, existsSync, readFileSync, realpathSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -28,14 +28,16 @@ function need(value, reason = 'malformed') {
 
 // --- JSON, texts, hashes
 
-const sha256 = (...parts) => parts.reduce((hash, part) => hash.update(part), createHash('sha256')).digest()
+const sha256 = (...parts) => hash('sha256', Buffer.concat(parts.map((part) => Buffer.from(part))), 'buffer')
 
 /** RFC 8785: members in the order of their names, no blanks; numbers and texts as JSON.stringify writes them. */
 function canonical(value) {
   if (value === null || typeof value !== 'object') return JSON.stringify(value)
   if (Array.isArray(value)) return `[${value.map(canonical).join()}]`
-  const names = Object.keys(value).sort()
-  return `{${names.map((name) => `${JSON.stringify(name)}:${canonical(value[name])}`).join()}}`
+  let text = ''
+  for (const name of Object.keys(value).sort())
+    text += `${text && ','}${JSON.stringify(name)}:${canonical(value[name])}`
+  return `{${text}}`
 }
 
 /**
@@ -75,8 +77,9 @@ async function* linesOf(path) {
 
 // --- Merkle trees (RFC 6962, section 2.1)
 
-const leafHash = (data) => sha256(Buffer.of(0), data)
-const nodeHash = (left, right) => sha256(Buffer.of(1), left, right)
+const [LEAF, NODE] = [Buffer.of(0), Buffer.of(1)]
+const leafHash = (data) => hash('sha256', Buffer.concat([LEAF, Buffer.from(data)]), 'buffer')
+const nodeHash = (left, right) => hash('sha256', Buffer.concat([NODE, left, right]), 'buffer')
 
 /** Leaves in the left subtree: the largest power of two below the size. */
 const leftOf = (size) => (size > 2 ? 2 * leftOf(Math.ceil(size / 2)) : 1)
@@ -214,7 +217,7 @@ function asEvent(event) {
   return event
 }
 
-const isItsHash = ({ hash, ...hashed }) => sha256(canonical(hashed)).toString('hex') === hash
+const isItsHash = ({ hash: own, ...event }) => hash('sha256', canonical(event)) === own
 
 /**
  * A log that is being read. Of its tree it keeps the roots of the complete subtrees that it is made of, the largest first; of its
@@ -266,9 +269,9 @@ async function walkExport(item, path, state) {
   }
   log ??= createLog(state, { company: 0 })
   const { stream = 'empty', from, revision, hash, fault } = log
-  Object.assign(item, { about: stream, events: revision + 1 - from, from, revision, hash })
+  Object.assign(item, { about: `${stream} revisions ${from} to ${revision}`, from, revision, hash })
   state.logs.push(log)
-  if (fault) item.about += `, wrong at revision ${revision + 1}`
+  if (fault) item.about += `, then`
   need(fault === null, fault)
 }
 
@@ -297,9 +300,11 @@ async function walkMapping(item, path, state) {
 async function walkEntries(item, path, state) {
   const log = createLog(state, { company: null })
   for await (const line of linesOf(path)) {
-    const { text } = strictJson(line)
-    log.append(Buffer.from(text), { revision: log.revision + 1 })
-    claimRoot(state, item, parseCheckpoint(text))
+    const { index, company_id, size, text } = strictJson(line)
+    const entry = parseCheckpoint(text)
+    need(index === log.revision + 1 && company_id === entry.log.company && size === entry.size)
+    log.append(Buffer.from(text), { revision: index })
+    claimRoot(state, item, entry)
   }
   item.about = `entries 0 to ${log.revision}`
   state.logs.push(log)
@@ -398,7 +403,7 @@ const READERS = {
 
 /** In the order in which they are read, by their first line. */
 const KINDS = {
-  keys: /^\{"(vkey|keys)":/,
+  keys: /^\{"(vkey|log)":/,
   seal: /^\[?\{"version":1,"company_id":/,
   checkpoint: /^(tillbook\/|\{"note":)/,
   receipt: /^\{"version":1,"event":/,

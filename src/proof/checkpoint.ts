@@ -38,7 +38,7 @@ export function parseCheckpoint(text: string): Checkpoint | null {
   return hash && isDecimal(size) ? { origin, size: Number(size), root: hash } : null
 }
 
-/** That an entry is in the log whose checkpoint it carries: the text of tlog-proof.md, without extra data. */
+/** That an entry is in the log whose checkpoint it carries: the text of tlog-proof.md. */
 export interface Proof {
   readonly index: number
   /** From the leaf's sibling up to the root's child. */
@@ -47,10 +47,16 @@ export interface Proof {
   readonly checkpoint: string
 }
 
+interface ProofWithData extends Proof {
+  /** What the leaf is the hash of, for who has not got it from elsewhere. */
+  readonly extra?: string
+}
+
 const PROOF_HEADER = 'c2sp.org/tlog-proof@v1'
 
-export function proofText({ index, hashes, checkpoint }: Proof): string {
-  const lines = [PROOF_HEADER, `index ${index}`, ...hashes.map((hash) => hash.toString('base64'))]
+export function proofText({ index, hashes, checkpoint, extra }: ProofWithData): string {
+  const data = extra === undefined ? [] : [`extra ${Buffer.from(extra).toString('base64')}`]
+  const lines = [PROOF_HEADER, ...data, `index ${index}`, ...hashes.map((hash) => hash.toString('base64'))]
   return `${lines.join('\n')}\n\n${checkpoint}`
 }
 

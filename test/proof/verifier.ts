@@ -5,6 +5,8 @@ export interface Item {
   readonly file: string
   readonly reason: string | null
   readonly about?: string
+  /** Of an export: its first revision. */
+  readonly from?: number
   readonly witnesses?: readonly string[]
   readonly warning?: string
 }

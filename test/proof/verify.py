@@ -402,7 +402,10 @@ class Verifier:
         tree = Tree()
         for line in lines_of(path):
             entry = strict_json(line)
-            self.claim_root(item, parse_checkpoint(entry["text"]))
+            checkpoint = parse_checkpoint(entry["text"])
+            need(entry["index"] == tree.size and entry["size"] == checkpoint["size"])
+            need(entry["company_id"] == checkpoint["log"]["company"])
+            self.claim_root(item, checkpoint)
             tree.append(entry["text"].encode())
             log["roots"][tree.size] = tree.root()
         self.logs.append(log)
@@ -544,7 +547,7 @@ def kind_of(path):
         return str(finding)
     if first is None:
         return "export"
-    for kind, pattern in [("keys", r'\{"(vkey|keys)":|\[\{"vkey":'), ("seal", r'\[?\{"version":1,"company_id":'),
+    for kind, pattern in [("keys", r'\{"(vkey|log)":'), ("seal", r'\[?\{"version":1,"company_id":'),
                           ("checkpoint", r'tillbook/|\{"note":'), ("receipt", r'\{"version":1,"event":'),
                           ("place", r"c2sp\.org/tlog-proof@v1$"), ("consistency", r'\{"from":'), ("entries", r'\{"index":'),
                           ("mapping", r"[0-9a-f]{64}$"), ("export", r'\{"id":')]:
