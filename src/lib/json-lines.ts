@@ -44,6 +44,13 @@ export async function* eachLine(path: string): AsyncGenerator<unknown> {
   }
 }
 
+/** The same of a short file, at once. */
+export async function readLines(path: string): Promise<unknown[]> {
+  const values: unknown[] = []
+  for await (const value of eachLine(path)) values.push(value)
+  return values
+}
+
 /** The last line, and how long a file is without one that is not finished. */
 async function tailOf(file: FileHandle): Promise<{ last: string | null; bytes: number }> {
   const { size } = await file.stat()

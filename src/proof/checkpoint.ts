@@ -41,22 +41,19 @@ export function parseCheckpoint(text: string): Checkpoint | null {
 /** That an entry is in the log whose checkpoint it carries: the text of tlog-proof.md. */
 export interface Proof {
   readonly index: number
+  /** For whoever has to know what the entry is; nothing vouches for it but that it is the entry. */
+  readonly extra?: Buffer
   /** From the leaf's sibling up to the root's child. */
   readonly hashes: readonly Buffer[]
   /** The signed note. */
   readonly checkpoint: string
 }
 
-interface ProofWithData extends Proof {
-  /** What the leaf is the hash of, for who has not got it from elsewhere. */
-  readonly extra?: string
-}
-
 const PROOF_HEADER = 'c2sp.org/tlog-proof@v1'
 
-export function proofText({ index, hashes, checkpoint, extra }: ProofWithData): string {
-  const data = extra === undefined ? [] : [`extra ${Buffer.from(extra).toString('base64')}`]
-  const lines = [PROOF_HEADER, ...data, `index ${index}`, ...hashes.map((hash) => hash.toString('base64'))]
+export function proofText({ index, extra, hashes, checkpoint }: Proof): string {
+  const told = extra ? [`extra ${extra.toString('base64')}`] : []
+  const lines = [PROOF_HEADER, ...told, `index ${index}`, ...hashes.map((hash) => hash.toString('base64'))]
   return `${lines.join('\n')}\n\n${checkpoint}`
 }
 

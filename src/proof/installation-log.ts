@@ -198,7 +198,7 @@ export interface Place {
   readonly index: number
   /** Of the installation log. */
   readonly checkpoint: SignedCheckpoint
-  /** tlog-proof. */
+  /** tlog-proof, with the entry as its extra data. */
   readonly proof: string
 }
 
@@ -214,6 +214,6 @@ export async function placeOf(pool: Pool, companyId: number): Promise<Place | nu
   if (!checkpoint || !entry || parseCheckpoint(entry.text) === null) return null
   const leaf = leafHash(Buffer.from(entry.text))
   const { hashes } = await proveInclusion(pool, INSTALLATION, leaf, { index: entry.index, size: checkpoint.size })
-  const proof = proofText({ index: entry.index, hashes, checkpoint: checkpoint.note, extra: entry.text })
+  const proof = proofText({ index: entry.index, extra: Buffer.from(entry.text), hashes, checkpoint: checkpoint.note })
   return { entry: entry.text, size: entry.size, index: entry.index, checkpoint, proof }
 }

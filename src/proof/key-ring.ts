@@ -5,11 +5,11 @@ import { z } from 'zod'
 import { keyIdOf, makeSigningKey, readSigningKey, type SigningKey } from '#audit/signing-key.ts'
 import { inTransaction } from '#ledger/transaction.ts'
 import { syncFolder } from '#lib/files.ts'
-import { appendLines, eachLine } from '#lib/json-lines.ts'
+import { appendLines, readLines } from '#lib/json-lines.ts'
 import { installationIdOf } from './installation.ts'
 import { entryOf, isEntry, parseStatement, RingEntry } from './key-statement.ts'
 import { parseVkey, type VerifierKey, verifierKey } from './note.ts'
-import { foreignKeys, hasCheckpoints, hasSeals } from './seals-kept.ts'
+import { foreignKeys, hasCheckpoints, hasSeals, orNothing } from './seals-kept.ts'
 
 /** A key that has signed, or signs. */
 export interface KnownKey {
@@ -105,15 +105,12 @@ export interface Seen {
 
 /** @throws WrongSealKey when what is there is no ring, or two. */
 export async function read({ directory, keyFile }: RingPlace, client: Pick<PoolClient, 'query'>): Promise<Seen> {
-  const [installationId, key, kept, known] = await Promise.all([
+  const [installationId, key, file, known] = await Promise.all([
     installationIdOf(client),
     readSigningKey(keyFile),
-    readAll(ringFileOf(directory)),
+    ringIn(ringFileOf(directory)),
     ringEntries(client),
   ])
-  const lines = z.array(RingEntry).safeParse(kept)
-  if (!lines.success) throw new WrongSealKey(`${ringFileOf(directory)} holds no ring of keys`)
-  const file = lines.data
   const entries = file.length > known.length ? file : known
   const differs = entries.some((entry, at) => [file[at], known[at]].some((each) => each && each.note !== entry.note))
   if (differs) throw new WrongSealKey(`the ring of keys in ${ringFileOf(directory)} is not the one of the database`)
@@ -123,15 +120,12 @@ export async function read({ directory, keyFile }: RingPlace, client: Pick<PoolC
   return { installationId, entries, isSettled, inFile: file.length, inDatabase: known.length, key }
 }
 
-async function readAll(path: string): Promise<unknown[]> {
-  const lines: unknown[] = []
-  try {
-    for await (const line of eachLine(path)) lines.push(line)
-    return lines
-  } catch (error) {
-    if (error instanceof SyntaxError) throw new WrongSealKey(`${path} holds no ring of keys`)
-    throw error
-  }
+/** @throws WrongSealKey where it is none */
+async function ringIn(path: string): Promise<RingEntry[]> {
+  const lines = await readLines(path).catch(orNothing)
+  const entries = z.array(RingEntry).safeParse(lines)
+  if (!entries.success) throw new WrongSealKey(`${path} holds no ring of keys`)
+  return entries.data
 }
 
 /** Every key that is known, whatever key is in the file; before there is a ring, the one in the file. @throws WrongSealKey */

@@ -12,6 +12,8 @@ import type { EventStore, OutsideStore } from '#ledger/port.ts'
 import { createPostgresStore } from '#ledger/stores/postgres.ts'
 import { OtherVersion } from '#lib/other-version.ts'
 import { createPool } from '#postgres/pool.ts'
+import { makeCheckpoint } from '#proof/checkpoints.ts'
+import { SealAltered } from '#proof/seals-kept.ts'
 import { collect } from '../ledger/event-store-contract.ts'
 import { startApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
@@ -144,6 +146,28 @@ for (const place of ['Postgres', 'an outside store'] as const) {
       }
       const stranger = await makeSigningKey(join(directory, 'stranger.pem'))
       expect(await readMapping(path, [stranger.publicKey], []).catch((error) => error)).to.be.instanceOf(NoMapping)
+    })
+
+    it('go on to be sealed as another log, through the mapping [PROOF-26]', async () => {
+      const sealing = {
+        pool,
+        store: since(),
+        directory,
+        keyFile: join(directory, 'key.pem'),
+        now,
+        assertMaySeal: async () => {},
+      }
+      const mapping = mappingFileOf(directory, company.id)
+      const signed = await readFile(mapping, 'utf8')
+      for (const wrong of [signed.replace(/^[0-9a-f]/, (digit) => (digit === '0' ? '1' : '0')), null]) {
+        if (wrong === null) await rm(mapping)
+        else await writeFile(mapping, wrong)
+        expect(await makeCheckpoint(sealing, company.id).catch((error) => error)).to.be.instanceOf(SealAltered)
+      }
+      await writeFile(mapping, signed)
+      const made = await makeCheckpoint(sealing, company.id)
+      expect(made).to.include({ size: original.length })
+      expect(made?.origin).to.match(new RegExp(`/company-${company.id}/2$`))
     })
 
     it('take what is written afterwards; a service that is led to others is refused [PRIV-57]', async () => {

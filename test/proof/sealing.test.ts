@@ -24,7 +24,10 @@ import { sealHead } from '../audit/seals-of-01.ts'
 import { eventsOf, forgeTail, insertEvent, notePosition, removeEvents, writeLedger } from '../audit/tampering.ts'
 import { sealedAfter } from '../ledger/sealed-events.ts'
 import { useDatabase } from '../support/database.ts'
+import { createOutsideStore } from '../support/outside-store.ts'
 
+/** The store is outside of any transaction. */
+const NONE = undefined as never
 const NOW = '2026-11-21T12:00:00.000Z'
 
 describe('sealing', () => {
@@ -177,6 +180,27 @@ describe('sealing', () => {
       await rm(fileOf(companyId))
       await pool.query('delete from ops.ledger_checkpoints where size > 5')
       expect((await seal(companyId)).note).to.not.equal(first.note)
+    })
+
+    it('is sealed where it is in a store outside of Postgres, too [PROOF-24]', async () => {
+      const companyId = await writeLedger(pool, 5)
+      const store = createOutsideStore()
+      const events = await eventsOf(pool, companyId)
+      await pool.query('delete from ledger.events')
+      const append = (from: number, to: number) => ({
+        stream: streamOf(companyId),
+        expectedRevision: from - 1,
+        commands: [events.slice(from, to)],
+      })
+      await store.append([append(0, 3)], NONE)
+      await notePosition(pool, companyId, events[2] as never)
+      const outside = { ...sealing, store }
+      expect((await makeCheckpoint(outside, companyId))?.size).to.equal(3)
+      // What was appended there counts, before it was applied here.
+      await store.append([append(3, 5)], NONE)
+      expect((await makeCheckpoint(outside, companyId))?.size).to.equal(5)
+      const lost = { ...outside, store: createOutsideStore() }
+      expect(faultOf(await errorOf(makeCheckpoint(lost, companyId)))).to.include({ reason: 'truncated' })
     })
 
     it('is sealed on demand at most once a second, whoever asks [PROOF-27]', async () => {
