@@ -19,6 +19,7 @@ import type { Vault } from '#lib/vault.ts'
 import type { Payments } from '#payments/pay-order.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
 import type { Proof } from '#proof/proof.ts'
+import type { Prover } from '#proof/prover.ts'
 import type { Caller } from './authenticate.ts'
 
 /** 1 MB (HTTP-7). */
@@ -63,6 +64,7 @@ export interface ReadContext<Q> {
   readonly keys: PersonKeys
   readonly verifier: Verifier
   readonly proof: Proof
+  readonly prover: Prover
   readonly limits: QuotaLimits
   readonly provider: Pick<PaymentProvider, 'getPaymentMethods' | 'getCardOptions'>
   readonly paymentLinks: PaymentLinks

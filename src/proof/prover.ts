@@ -104,11 +104,11 @@ async function proveEvent(
   const { revision } = asked
   const newest = await newestOf(companyId)
   const signed = newest && newest.size > revision ? newest : null
-  const wanted = asked.size ?? signed?.size ?? 0
-  const available = await grownTo(options, companyId, Math.max(wanted, revision + 1))
+  const wanted = asked.size ?? signed?.size ?? null
+  const available = await grownTo(options, companyId, Math.max(wanted ?? 0, revision + 1))
   if (signed && signed.size > available) throw new TreeDiffers(companyId)
   if (revision >= available) return null
-  const size = wanted || available
+  const size = wanted ?? available
   if (size <= revision || size > available) return { available }
   for await (const { hash } of store.pick(streamOf(companyId), [revision])) {
     const leaf = leafHash(Buffer.from(hash, 'hex'))

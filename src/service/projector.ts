@@ -10,6 +10,7 @@ import { purgeSweeps } from '#payments/sweep.ts'
 import { schedulePurge } from '#postgres/purge.ts'
 import { keepStatistics } from '#postgres/statistics.ts'
 import { forgetOnTheDay } from '#privacy/due.ts'
+import { growTreesOnSchedule } from '#proof/growth.ts'
 import { sealingFigures, sealOnSchedule } from '#proof/rounds.ts'
 import { purgeDeliveries } from '#webhooks/outbox.ts'
 import { purgeReplays } from '#webhooks/replays.ts'
@@ -32,8 +33,8 @@ const PURGES = [
 
 /**
  * Keeps the read model level with a store outside Postgres, has Postgres know tables that grow, purges what is no longer needed,
- * seals ledgers on schedule, forgets persons on the day, wipes what was written late of them, and compares the tables of each
- * company with its ledger.
+ * grows the trees of ledgers and seals them on schedule, forgets persons on the day, wipes what was written late of them, and
+ * compares the tables of each company with its ledger.
  */
 export function startProjector({ config, core, forgottenList, metrics, logger, log }: Shared): Running {
   const follower = core.follow()
@@ -50,6 +51,7 @@ export function startProjector({ config, core, forgottenList, metrics, logger, l
   )
   const statistics = keepStatistics(core.pool, (error) => log('tables that have grown could not be analyzed', error))
   const sealing = startSealing({ config, core, metrics, logger, log })
+  const trees = growTreesOnSchedule(core, (error) => log('trees of ledgers could not be grown', error))
   const checks = checkTablesOnSchedule(core, {
     isBehind: () => (follower?.lag() ?? 0) > 0,
     onDifferent: (company_id, revision, differences) =>
@@ -86,6 +88,7 @@ export function startProjector({ config, core, forgottenList, metrics, logger, l
         follower?.stop(),
         statistics.stop(),
         sealing.stop(),
+        trees.stop(),
         checks.stop(),
         forgetting.stop(),
         wiping.stop(),
