@@ -167,7 +167,7 @@ function soundFiles() {
     index: 2,
     hashes: inclusionProof(treeOf(entryLeaves), 2, 3),
     checkpoint: witnessed,
-    extra: texts[1],
+    extra: Buffer.from(texts[1]),
   })
   const receipt = (revision: number) =>
     jsonLine({

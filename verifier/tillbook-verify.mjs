@@ -95,10 +95,8 @@ function rootOfPath(leaf, index, size, path) {
 
 /** The roots that a consistency proof leads to, of the tree and of its beginning (SUBPROOF), whose root is `known` to whoever asked. */
 function rootsOfProof(from, size, path, known) {
-  if (from === size) {
-    need(path.length === (known ? 0 : 1), 'not_consistent')
-    return [known ?? path[0], known ?? path[0]]
-  }
+  if (from === size)
+    return need(path.length === (known ? 0 : 1), 'not_consistent') && [known ?? path[0], known ?? path[0]]
   const [left, other, rest] = [leftOf(size), need(path.at(-1), 'not_consistent'), path.slice(0, -1)]
   if (from > left) return rootsOfProof(from - left, size - left, rest, null).map((hash) => nodeHash(other, hash))
   const [old, now] = rootsOfProof(from, left, rest, known)
@@ -169,9 +167,8 @@ function openCheckpoint(item, note, state) {
       item.witnesses = [...(item.witnesses ?? []), `${key.name} ${new Date(Number(seconds) * 1000).toISOString()}`]
     }
   }
-  const known = [...state.given, ...state.ring].filter(({ name }) =>
-    `${name ?? origin}/`.startsWith(`${installation}/`),
-  )
+  const isOurs = ({ name }) => `${name ?? origin}/`.startsWith(`${installation}/`)
+  const known = [...state.given, ...state.ring].filter(isOurs)
   const signers = known.filter((key) => {
     const own = ofKey(signatures, origin, key)
     for (const signature of own) need(isSigned(text, key.raw, signature), 'wrong_signature')
@@ -198,11 +195,8 @@ function needStatement({ signature, ...signed }, state) {
   need(signed.stream === `company-${signed.company_id}` && signed.key_id === sha256(spki).toString('hex', 0, 8))
   need(isCount(signed.revision) && isSigned(canonical(signed), raw, bytesOf(signature)), 'wrong_signature')
   const known = [...state.given, ...state.ring]
-  if (known.length > 0)
-    needTrusted(
-      known.filter((key) => key.raw.equals(raw)),
-      state,
-    )
+  const own = known.filter((key) => key.raw.equals(raw))
+  if (known.length > 0) needTrusted(own, state)
 }
 
 // --- Logs: of an export, a mapping, the installation
@@ -247,25 +241,21 @@ function createLog(state, of) {
 /** Walks an export: computes every hash again, follows the chain, grows the tree; up to the first fault. */
 async function walkExport(item, path, state) {
   let log = null
-  const begin = ({ stream, revision, previous_hash: hash }) => {
-    const before = revision > 0 ? { from: revision, revision: revision - 1, hash } : {}
-    return createLog(state, { stream, company: countOf(stream.replace(/^company-/, '')), ...before })
-  }
   try {
     for await (const line of linesOf(path)) {
       const event = asEvent(strictJson(line))
-      log ??= begin(event)
-      const { stream, revision, hash, recorded_at: recordedAt } = event
+      const { stream, revision, previous_hash, hash, recorded_at: recordedAt } = event
+      const before = revision > 0 && { from: revision, revision: revision - 1, hash: previous_hash }
+      log ??= createLog(state, { stream, company: countOf(stream.replace(/^company-/, '')), ...before })
       need(stream === log.stream, 'wrong_stream')
       need(revision === log.revision + 1, 'wrong_revision')
       need(isItsHash(event), 'wrong_hash')
-      need(event.previous_hash === log.hash, 'broken_chain')
+      need(previous_hash === log.hash, 'broken_chain')
       need(recordedAt >= log.recordedAt || event.type === 'CompanyClockCorrected', 'time_goes_back')
       log.append(Buffer.from(hash, 'hex'), { revision, hash, recordedAt })
     }
   } catch (error) {
-    log ??= createLog(state, { company: 0 })
-    log.fault = reasonOf(error)
+    log = Object.assign(log ?? createLog(state, { company: 0 }), { fault: reasonOf(error) })
   }
   log ??= createLog(state, { company: 0 })
   const { stream = 'empty', from, revision, hash, fault } = log
@@ -358,22 +348,25 @@ const READERS = {
   checkpoint(item, document, state) {
     claimRoot(state, item, openCheckpoint(item, document.note ?? document, state))
   },
-  /** A sale's event, and that it is in the tree of its ledger. */
-  receipt(item, { version, event, proof: text, place }, state) {
-    const { stream, revision, subject, hash } = asEvent(event)
-    Object.assign(item, { about: `${stream} revision ${revision}`, subject })
-    need(version === 1 && isItsHash(event), 'wrong_hash')
-    const proof = parseProof(text)
-    const checkpoint = openCheckpoint(item, proof.note, state)
-    need(stream === `company-${checkpoint.log.company}` && revision === proof.index, 'not_included')
-    need(isIncluded(Buffer.from(hash, 'hex'), proof, checkpoint), 'not_included')
-    claimRoot(state, item, checkpoint)
-    claimHash(state, item, checkpoint.log, revision, hash)
+  /** The event of a sale, and of its cancellation, and that they are in the tree of their ledger. */
+  receipt(item, { version, cancellation, place, ...sale }, state) {
+    need(version === 1)
+    for (const { event, proof: text } of cancellation ? [sale, cancellation] : [sale]) {
+      const { stream, revision, subject, hash } = asEvent(event)
+      item.about = [...(item.about ? [item.about] : []), `${subject} ${stream} revision ${revision}`].join(', ')
+      need(isItsHash(event), 'wrong_hash')
+      const proof = parseProof(text)
+      const checkpoint = openCheckpoint(item, proof.note, state)
+      need(stream === `company-${checkpoint.log.company}` && revision === proof.index, 'not_included')
+      need(subject === sale.event.subject && isIncluded(Buffer.from(hash, 'hex'), proof, checkpoint), 'not_included')
+      claimRoot(state, item, checkpoint)
+      claimHash(state, item, checkpoint.log, revision, hash)
+    }
     if (place !== undefined) READERS.place(item, place, state)
   },
   /** That an entry, the text of a company's checkpoint, is in the installation log. */
   place(item, document, state) {
-    const proof = parseProof(document)
+    const proof = parseProof(document.proof ?? document)
     const checkpoint = openCheckpoint(item, proof.note, state)
     const of = parseCheckpoint(need(proof.extra, 'no_checkpoint'))
     need(isIncluded(of.text, proof, checkpoint), 'not_included')
@@ -389,10 +382,8 @@ const READERS = {
     const originsAt = (size, root) =>
       claims.filter(({ key, value }) => key === `size ${size}` && value === root).map(({ log }) => log.origin)
     const bound = originsAt(to, to_root)
-    need(
-      originsAt(from, from_root).some((origin) => bound.includes(origin)),
-      'no_checkpoint',
-    )
+    const isBound = originsAt(from, from_root).some((origin) => bound.includes(origin))
+    need(isBound, 'no_checkpoint')
   },
   entries: walkEntries,
   mapping: walkMapping,
@@ -405,10 +396,10 @@ const READERS = {
 const KINDS = {
   keys: /^\{"(vkey|log)":/,
   seal: /^\[?\{"version":1,"company_id":/,
-  checkpoint: /^(tillbook\/|\{"note":)/,
+  checkpoint: /^(tillbook\/|\{"note":|\{"data":\{"size":\d+,"root":)/,
   receipt: /^\{"version":1,"event":/,
-  place: /^c2sp\.org\/tlog-proof@v1$/,
-  consistency: /^\{"from":/,
+  place: /^(c2sp\.org\/tlog-proof@v1$|\{"data":\{"size":\d+,"index":)/,
+  consistency: /^(\{"data":)?\{"from":/,
   entries: /^\{"index":/,
   mapping: /^[0-9a-f]{64}$/,
   export: /^\{"id":|^$/,
@@ -453,7 +444,7 @@ async function* documentsOf(path, kind) {
   if (!/^[{[]/.test(lines[0])) return yield `${lines.join('\n')}\n`
   for (const line of lines) {
     const [value] = await Promise.allSettled([(async () => strictJson(line))()])
-    yield* [value.value?.keys ?? value.value].flat()
+    yield* [value.value?.keys ?? value.value?.data ?? value.value].flat()
   }
 }
 
@@ -463,9 +454,7 @@ export async function verifyFiles(paths, keys) {
   const state = { given, witnesses, ring: [], claims: [], newest: new Map(), logs: [] }
   const [items, seen] = [[], new Map()]
   const attempt = async (item, work) => {
-    const reason = await Promise.resolve()
-      .then(work)
-      .then(() => null, reasonOf)
+    const reason = await (async () => work())().then(() => null, reasonOf)
     if (VERDICTS.indexOf(verdictOf(reason)) > VERDICTS.indexOf(verdictOf(item.reason))) item.reason = reason
   }
   const files = []
@@ -501,13 +490,12 @@ async function main() {
   const options = { json: { type: 'boolean' }, key: { type: 'string', multiple: true, default: [] } }
   const { values, positionals } = parseArgs({ options, allowPositionals: true })
   const found = await verifyFiles(positionals, values.key.flatMap(keysOf))
-  const { verdict, events, items } = found
-  if (values.json) return console.log(JSON.stringify(found)) ?? verdict
-  for (const { verdict, kind, file, about = '', reason, warning, witnesses = [] } of items)
+  if (values.json) return console.log(JSON.stringify(found)) ?? found.verdict
+  for (const { verdict, kind, file, about = '', reason, warning, witnesses = [] } of found.items)
     console.log([verdict.padEnd(9), kind, `${file}:`, about, reason, warning, ...witnesses].filter(Boolean).join(' '))
   if (!found.trusted_key) console.log('No key was given: whose signatures these are nobody knows.')
-  console.log(`${verdict}: ${items.length} documents, ${events} events`)
-  return verdict
+  console.log(`${found.verdict}: ${found.items.length} documents, ${found.events} events`)
+  return found.verdict
 }
 
 if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url))

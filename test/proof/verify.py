@@ -363,20 +363,23 @@ class Verifier:
         self.claim_root(item, self.open_checkpoint(document if isinstance(document, str) else document["note"]))
 
     def receipt(self, item, receipt):
-        event = as_event(receipt["event"])
-        need(receipt["version"] == 1 and is_its_hash(event), "wrong_hash")
-        index, path, note, _ = parse_proof(receipt["proof"])
-        checkpoint = self.open_checkpoint(note)
-        need(event["stream"] == f"company-{checkpoint['log']['company']}" and event["revision"] == index, "not_included")
-        leaf = leaf_hash(bytes.fromhex(event["hash"]))
-        need(root_of_path(leaf, index, checkpoint["size"], path) == checkpoint["root"], "not_included")
-        self.claim_root(item, checkpoint)
-        self.claim(item, checkpoint["log"], index, event["hash"])
+        need(receipt["version"] == 1)
+        for part in [receipt] + ([receipt["cancellation"]] if "cancellation" in receipt else []):
+            event = as_event(part["event"])
+            need(is_its_hash(event), "wrong_hash")
+            index, path, note, _ = parse_proof(part["proof"])
+            checkpoint = self.open_checkpoint(note)
+            need(event["stream"] == f"company-{checkpoint['log']['company']}", "not_included")
+            need(event["revision"] == index and event["subject"] == receipt["event"]["subject"], "not_included")
+            leaf = leaf_hash(bytes.fromhex(event["hash"]))
+            need(root_of_path(leaf, index, checkpoint["size"], path) == checkpoint["root"], "not_included")
+            self.claim_root(item, checkpoint)
+            self.claim(item, checkpoint["log"], index, event["hash"])
         if "place" in receipt:
             self.place(item, receipt["place"])
 
-    def place(self, item, text):
-        index, path, note, extra = parse_proof(text)
+    def place(self, item, document):
+        index, path, note, extra = parse_proof(document if isinstance(document, str) else document["proof"])
         checkpoint = self.open_checkpoint(note)
         entry = parse_checkpoint(need(extra, "no_checkpoint"))
         root = root_of_path(leaf_hash(extra.encode()), index, checkpoint["size"], path)
@@ -548,8 +551,8 @@ def kind_of(path):
     if first is None:
         return "export"
     for kind, pattern in [("keys", r'\{"(vkey|log)":'), ("seal", r'\[?\{"version":1,"company_id":'),
-                          ("checkpoint", r'tillbook/|\{"note":'), ("receipt", r'\{"version":1,"event":'),
-                          ("place", r"c2sp\.org/tlog-proof@v1$"), ("consistency", r'\{"from":'), ("entries", r'\{"index":'),
+                          ("checkpoint", r'tillbook/|\{"note":|\{"data":\{"size":\d+,"root":'), ("receipt", r'\{"version":1,"event":'),
+                          ("place", r'c2sp\.org/tlog-proof@v1$|\{"data":\{"size":\d+,"index":'), ("consistency", r'(\{"data":)?\{"from":'), ("entries", r'\{"index":'),
                           ("mapping", r"[0-9a-f]{64}$"), ("export", r'\{"id":')]:
         if re.match(pattern, first):
             return kind
@@ -571,7 +574,8 @@ def documents_of(kind, path):
             value = strict_json(line)
         except Finding:
             value = None
-        value = value["keys"] if isinstance(value, dict) and "keys" in value else value
+        for name in ("keys", "data"):
+            value = value[name] if isinstance(value, dict) and name in value else value
         documents += value if isinstance(value, list) else [value]
     return documents
 

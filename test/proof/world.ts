@@ -177,7 +177,12 @@ function placesOf(texts: readonly string[], companies: readonly number[], key: S
     const extra = texts[index] as string
     const [, size = '', root = ''] = extra.split('\n')
     const head = { origin: ledgerOrigin(company), size: Number(size), root: Buffer.from(root, 'base64') }
-    const text = proofText({ index, hashes: inclusionProof(treeOf(leaves), index, leaves.length), checkpoint, extra: Buffer.from(extra) })
+    const text = proofText({
+      index,
+      hashes: inclusionProof(treeOf(leaves), index, leaves.length),
+      checkpoint,
+      extra: Buffer.from(extra),
+    })
     return { name: `place-${company}-${round}`, text, covers: { company, size: head.size }, head }
   })
 }
