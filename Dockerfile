@@ -11,6 +11,7 @@ COPY projections projections
 COPY queries queries
 COPY src src
 COPY demo demo
+COPY verifier verifier
 COPY tools/dist-package.cjs tools/
 RUN npm run -s build
 

@@ -3,7 +3,7 @@ const { readdirSync, statSync } = require('node:fs')
 const { join } = require('node:path')
 
 const ROOT = join(__dirname, '..')
-const SOURCES = ['src', 'commands', 'projections', 'queries', 'demo']
+const SOURCES = ['src', 'commands', 'projections', 'queries', 'demo', 'verifier']
 const SETTINGS = ['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json']
 /** Written last (dist-package.cjs). */
 const STAMP = 'dist/package.json'
@@ -13,7 +13,7 @@ function changed(path) {
   const stat = statSync(path, { throwIfNoEntry: false })
   if (!stat?.isDirectory()) return stat?.mtimeMs ?? 0
   const below = readdirSync(path, { withFileTypes: true }).filter(
-    (entry) => entry.isDirectory() || /\.tsx?$/.test(entry.name),
+    (entry) => entry.isDirectory() || /\.(tsx?|mjs)$/.test(entry.name),
   )
   return Math.max(stat.mtimeMs, ...below.map(({ name }) => changed(join(path, name))))
 }

@@ -22,6 +22,7 @@ import { financeRoutes } from './v1/finance.ts'
 import { meRoute } from './v1/me.ts'
 import { orderRoutes } from './v1/orders.ts'
 import { customerRoutes, supplierRoutes } from './v1/people.ts'
+import { proofRoutes } from './v1/proofs.ts'
 import { saleRoutes } from './v1/sales.ts'
 import { webhookRoutes } from './v1/webhooks.ts'
 
@@ -37,6 +38,7 @@ export const V1_ROUTES: readonly Route[] = [
   ...webhookRoutes,
   ...deliveryRoutes,
   ...eventRoutes,
+  ...proofRoutes,
 ]
 
 export interface ApiOptions extends RouteContext {

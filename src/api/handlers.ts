@@ -20,6 +20,8 @@ import { runCommands } from '#ledger/write/run.ts'
 import type { Answer, Request as LedgerRequest } from '#ledger/write/unit-of-work.ts'
 import type { Payments } from '#payments/pay-order.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
+import type { Proof } from '#proof/proof.ts'
+import type { Prover } from '#proof/prover.ts'
 import type { DeliveryNotifier } from '#webhooks/notifier.ts'
 import { actingOf, admissionOf, CHALLENGE, callerOf } from './authenticate.ts'
 import { type BatchInput, batchOf, batchReply, readBatch } from './batch.ts'
@@ -45,6 +47,8 @@ export interface RouteContext extends Payments, InputDependencies {
   readonly store: EventStore
   readonly keys: PersonKeys
   readonly verifier: Verifier
+  readonly proof: Proof
+  readonly prover: Prover
   readonly limits: QuotaLimits
   readonly paymentLinks: PaymentLinks
   /** Of this installation: what hashes of requests are keyed with. */
@@ -96,11 +100,25 @@ async function answerRead(
     return
   }
   const query = parseQuery(route.query ?? NO_QUERY, request.query)
-  const { poolOf, vault, store, keys, verifier, limits, provider, paymentLinks } = context
+  const { poolOf, vault, store, keys, verifier, proof, prover, limits, provider, paymentLinks } = context
   const caller = callerOf(response)
   const pool = poolOf(caller.companyId)
   const params = request.params as Params
-  const reading = { pool, vault, store, keys, verifier, limits, provider, paymentLinks, caller, params, query }
+  const reading = {
+    pool,
+    vault,
+    store,
+    keys,
+    verifier,
+    proof,
+    prover,
+    limits,
+    provider,
+    paymentLinks,
+    caller,
+    params,
+    query,
+  }
   const answer = await route.read(reading)
   if (!answer) throw new Problem('not_found')
   if (answer.revision !== undefined) response.setHeader('X-Ledger-Revision', answer.revision)

@@ -9,13 +9,14 @@ import { describeQuery } from '#http/query-values.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { V1_ROUTES } from './api-v1.ts'
 import type { ReadAnswer, ReadRoute } from './route.ts'
+import { proofRoutes } from './v1/proofs.ts'
 
 const READS = V1_ROUTES.filter((route): route is ReadRoute => 'read' in route).sort((a, b) =>
   placeOf(a.path) < placeOf(b.path) ? -1 : 1,
 )
 
-/** What is not of the ledger: who calls now, and the verification, which walks the ledger as it is stored now. */
-const OF_NOW = ['/me', '/events/verify']
+/** What is not of the ledger: who calls now, verification, which walks the ledger as it is stored now, and proofs of it. */
+const OF_NOW = ['/me', '/events/verify', ...proofRoutes.map(({ path }) => path)]
 
 const NOT_OF_THE_LEDGER =
   'depende do que não está no livro (saúde e entregas de webhooks, registro de notificações, a própria chave): do passado não há resposta'
@@ -79,6 +80,9 @@ async function answerTo(
   const askNobody = () => Promise.reject(new Error('the provider tells what is offered now'))
   const provider = { getPaymentMethods: askNobody, getCardOptions: askNobody }
   const verifier = { verify: () => Promise.reject(new Error('the ledger is verified as it is stored now')) }
+  const proofOfNow = () => Promise.reject(new Error('the ledger is proved as it is sealed now'))
+  const proof = { checkpointOf: proofOfNow, newest: proofOfNow, placeOf: proofOfNow, keys: proofOfNow }
+  const prover = { inclusion: proofOfNow, consistency: proofOfNow }
   const secretsOfNow = () => {
     throw new Error('secrets are what they are now')
   }
@@ -91,6 +95,8 @@ async function answerTo(
         store,
         keys,
         verifier,
+        proof,
+        prover,
         limits,
         provider,
         paymentLinks,

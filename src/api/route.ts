@@ -18,6 +18,8 @@ import type { Answer } from '#ledger/write/unit-of-work.ts'
 import type { Vault } from '#lib/vault.ts'
 import type { Payments } from '#payments/pay-order.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
+import type { Proof } from '#proof/proof.ts'
+import type { Prover } from '#proof/prover.ts'
 import type { Caller } from './authenticate.ts'
 
 /** 1 MB (HTTP-7). */
@@ -61,6 +63,8 @@ export interface ReadContext<Q> {
   /** What personal fields of its events are opened with. */
   readonly keys: PersonKeys
   readonly verifier: Verifier
+  readonly proof: Proof
+  readonly prover: Prover
   readonly limits: QuotaLimits
   readonly provider: Pick<PaymentProvider, 'getPaymentMethods' | 'getCardOptions'>
   readonly paymentLinks: PaymentLinks

@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs'
 import { streamOf } from '#ledger/envelope.ts'
 import type { EventStore, StoredEvent } from '#ledger/port.ts'
 import { storedEvents } from './verify.ts'
-import { type Anchor, parseStored, type Verification, walk } from './walk.ts'
+import { type Anchor, parseStored, type Verification, type Walk, walk } from './walk.ts'
 
 /** No event comes near; a file without line ends must not fill the memory. */
 const LONGEST_LINE = 64 * 1_048_576
@@ -20,17 +20,17 @@ export interface ExportVerification extends Verification {
   readonly from: number
 }
 
-/** Verifies an export by itself. `anchorsOf` gives what is known of its stream, null being that of an empty file. */
+/** Verifies an export by itself. `heldOf` gives what its stream (null: of an empty file) has to go through, from its first revision on. */
 export async function verifyExport(
   path: string,
-  anchorsOf: (stream: string | null) => readonly Anchor[],
+  heldOf: (stream: string | null, from: number) => Pick<Walk, 'anchors' | 'watch'>,
 ): Promise<ExportVerification> {
   const first = await firstEvent(path)
   const stream = first?.stream ?? null
   const from = first?.revision ?? 0
   const found = await walk(linesOf(path), {
     stream: stream ?? '',
-    anchors: anchorsOf(stream),
+    ...heldOf(stream, from),
     ...(from > 0 && { after: { revision: from - 1, hash: null } }),
   })
   return { stream, from, ...found }

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { z } from 'zod'
 import { canonicalJson, streamOf } from '#ledger/envelope.ts'
-import { keyIdOf, publicKeyOf, type SealKey } from './seal.ts'
+import { keyIdOf, publicKeyOf, type SigningKey } from './signing-key.ts'
 import type { Anchor } from './walk.ts'
 
 const VERSION = 1
@@ -44,7 +44,7 @@ export interface MappingDraft {
   /** The hash of the next revision in the ledger before. */
   add(oldHash: string): Promise<void>
   /** Signs what was added, and puts the file in its place: whole and on the disk when this resolves. */
-  finish(newHash: string, resealedAt: string, key: SealKey): Promise<void>
+  finish(newHash: string, resealedAt: string, key: SigningKey): Promise<void>
   abandon(): Promise<void>
 }
 
@@ -111,10 +111,15 @@ export class NoMapping extends Error {
 }
 
 /**
- * Reads a mapping, line by line, and checks it: with a public key (base64) that is trusted, or at least with the one that it
- * names. `asked` are heads that may be of the ledger before. @throws NoMapping
+ * Reads a mapping, line by line, and checks it: with public keys (base64) that are trusted, or at least with the one that it
+ * names. `asked` are heads that may be of the ledger before; `see` is told each of its hashes. @throws NoMapping
  */
-export async function readMapping(path: string, trusted: string | null, asked: readonly Anchor[]): Promise<Mapping> {
+export async function readMapping(
+  path: string,
+  trusted: readonly string[] | null,
+  asked: readonly Anchor[],
+  see: (oldHash: string) => void = () => {},
+): Promise<Mapping> {
   const lines = createInterface({ input: createReadStream(path, 'utf8') })
   const digest = createHash('sha256')
   const wanted = new Map(asked.map((anchor) => [`${anchor.revision} ${anchor.hash}`, anchor]))
@@ -129,6 +134,7 @@ export async function readMapping(path: string, trusted: string | null, asked: r
     }
     if (!HASH.test(line)) throw new NoMapping(`line ${last.revision + 2} is no hash`)
     digest.update(`${line}\n`)
+    see(line)
     last = { revision: last.revision + 1, hash: line }
     const anchor = wanted.get(`${last.revision} ${last.hash}`)
     if (anchor) known.push(anchor)
@@ -139,7 +145,8 @@ export async function readMapping(path: string, trusted: string | null, asked: r
     statement.old_hash === last.hash &&
     statement.old_hashes_sha256 === digest.digest('hex')
   if (!isWhole) throw new NoMapping('the hashes are not those that were signed')
-  if (!isGenuine(statement, trusted ?? statement.public_key)) throw new NoMapping('the signature does not fit')
+  const isTrusted = trusted?.includes(statement.public_key) ?? true
+  if (!isTrusted || !isGenuine(statement)) throw new NoMapping('the signature does not fit')
   return { ...statement, known }
 }
 
@@ -151,9 +158,9 @@ function statementOf(line: string): Statement {
   }
 }
 
-function isGenuine({ signature, ...unsigned }: Statement, publicKey: string): boolean {
-  if (unsigned.public_key !== publicKey || unsigned.key_id !== keyIdOf(publicKey)) return false
+function isGenuine({ signature, ...unsigned }: Statement): boolean {
+  if (unsigned.key_id !== keyIdOf(unsigned.public_key)) return false
   if (unsigned.stream !== streamOf(unsigned.company_id)) return false
-  const key = publicKeyOf(publicKey)
+  const key = publicKeyOf(unsigned.public_key)
   return key !== null && verify(null, Buffer.from(canonicalJson(unsigned)), key, Buffer.from(signature, 'base64'))
 }

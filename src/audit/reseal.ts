@@ -6,10 +6,9 @@ import { hasFormerLedgers, indexNextLedgers, openNextLedgers, switchLedgers } fr
 import { OtherVersion } from '#lib/other-version.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { draftMapping, mappingFileOf } from './reseal-mapping.ts'
-import type { SealKey } from './seal.ts'
-import { NotWhole } from './sealing.ts'
-import { storedEvents } from './verify.ts'
-import { type Anchor, parseStored, type Verification, walk } from './walk.ts'
+import type { SigningKey } from './signing-key.ts'
+import { NotWhole, storedEvents } from './verify.ts'
+import { type Anchor, parseStored, type Verification, type Walk, walk } from './walk.ts'
 
 /** How data about people are sealed in events of one ledger, and opened; what is sealed already stays as it is. */
 export interface Cipher {
@@ -27,10 +26,12 @@ export interface Resealing {
   readonly target: OutsideStore | null
   readonly cipher: Cipher
   /** What mappings are signed with, and where they are kept. */
-  readonly key: SealKey
+  readonly key: SigningKey
   readonly directory: string
   /** UTC. */
   readonly now: () => string
+  /** What was sealed of a ledger as it is: it has to go through that. */
+  readonly sealed?: (companyId: number) => Promise<Pick<Walk, 'anchors' | 'watch'>>
   readonly onStream?: (stream: string, events: number) => void
 }
 
@@ -141,7 +142,7 @@ function textOf(event: Envelope | undefined): string {
 
 /** Verifies a ledger in both forms, and signs which hash has become which. @throws NotWhole, CannotReseal */
 async function vouchFor(
-  { store, key, directory, now }: Resealing,
+  { store, key, directory, now, sealed = async () => ({}) }: Resealing,
   target: EventStore,
   { company_id, ...head }: Head,
 ): Promise<Resealed> {
@@ -155,7 +156,8 @@ async function vouchFor(
         yield stored
       }
     }
-    const before = wholeOf(company_id, await walk(mapped(), { stream, anchors: [head] }))
+    const { anchors = [], ...watching } = await sealed(company_id)
+    const before = wholeOf(company_id, await walk(mapped(), { stream, anchors: [head, ...anchors], ...watching }))
     if (before.revision !== head.revision)
       throw new CannotReseal(
         `the ledger of company ${company_id} holds more than was applied: start the service, and stop it again`,

@@ -1,24 +1,13 @@
-import {
-  createHash,
-  createPrivateKey,
-  createPublicKey,
-  generateKeyPairSync,
-  type KeyObject,
-  sign,
-  verify,
-} from 'node:crypto'
-import { mkdir, readFile } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { verify } from 'node:crypto'
 import { z } from 'zod'
 import { canonicalJson, streamOf } from '#ledger/envelope.ts'
-import { createFile } from '#lib/files.ts'
-import type { Anchor } from './walk.ts'
+import { keyIdOf, publicKeyOf } from './signing-key.ts'
 
 const VERSION = 1
 
 /**
- * A signed head of a ledger: who keeps it outside can show later that nothing up to it was altered or cut off. The
- * signature is Ed25519 over the canonical JSON (RFC 8785) of all other members.
+ * A signed head of a ledger, as 0.1 made them: whoever keeps one can still show that nothing up to it was altered or cut off.
+ * The signature is Ed25519 over the canonical JSON (RFC 8785) of all other members.
  */
 export const Seal = z.strictObject({
   version: z.literal(VERSION),
@@ -36,20 +25,6 @@ export const Seal = z.strictObject({
   signature: z.base64(),
 })
 export type Seal = z.infer<typeof Seal>
-
-export function signHead(companyId: number, { revision, hash }: Anchor, sealedAt: string, key: SealKey): Seal {
-  const head = {
-    version: VERSION,
-    company_id: companyId,
-    stream: streamOf(companyId),
-    revision,
-    hash,
-    sealed_at: sealedAt,
-    key_id: key.keyId,
-    public_key: key.publicKey,
-  } as const
-  return { ...head, signature: sign(null, bytesOf(head), key.privateKey).toString('base64') }
-}
 
 /** Whether a seal was made with a key (base64 of its public part): one that is trusted, or at least the one that it names. */
 export function isGenuine(seal: Seal, publicKey: string): boolean {
@@ -85,63 +60,4 @@ function parse(text: string): unknown {
   } catch {
     return undefined
   }
-}
-
-/** The key that seals are signed with. */
-export interface SealKey {
-  readonly keyId: string
-  /** SPKI, DER, base64. */
-  readonly publicKey: string
-  readonly privateKey: KeyObject
-}
-
-/** The key in a PEM file; on first use one is made, for its owner's eyes only. It is never anywhere else. */
-export async function loadSealKey(path: string): Promise<SealKey> {
-  const privateKey = createPrivateKey((await readIfThere(path)) ?? (await makeKeyFile(path)))
-  const publicKey = textOf(createPublicKey(privateKey), path)
-  return { keyId: keyIdOf(publicKey), publicKey, privateKey }
-}
-
-/** The public key in a PEM file; that of a private key serves as well. @throws when it is no Ed25519 key. */
-export async function readPublicKey(path: string): Promise<string> {
-  return textOf(createPublicKey(await readFile(path)), path)
-}
-
-/** As PEM, for other tools. */
-export const pemOf = (publicKey: string): string =>
-  `-----BEGIN PUBLIC KEY-----\n${publicKey}\n-----END PUBLIC KEY-----\n`
-
-export const keyIdOf = (publicKey: string): string =>
-  createHash('sha256').update(Buffer.from(publicKey, 'base64')).digest('hex').slice(0, 16)
-
-/** The key of its text, or null where that is no Ed25519 key. */
-export function publicKeyOf(publicKey: string): KeyObject | null {
-  try {
-    const key = createPublicKey(pemOf(publicKey))
-    return key.asymmetricKeyType === 'ed25519' ? key : null
-  } catch {
-    return null
-  }
-}
-
-function textOf(key: KeyObject, path: string): string {
-  if (key.asymmetricKeyType !== 'ed25519') throw new Error(`${path} holds no Ed25519 key`)
-  return key.export({ type: 'spki', format: 'der' }).toString('base64')
-}
-
-async function readIfThere(path: string): Promise<string | null> {
-  try {
-    return await readFile(path, 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
-    throw error
-  }
-}
-
-async function makeKeyFile(path: string): Promise<string> {
-  const { privateKey } = generateKeyPairSync('ed25519')
-  await mkdir(dirname(path), { recursive: true })
-  await createFile(path, privateKey.export({ type: 'pkcs8', format: 'pem' }).toString())
-  // Of two that make one, both use the first.
-  return readFile(path, 'utf8')
 }

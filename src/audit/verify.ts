@@ -4,7 +4,7 @@ import type { EventStore, StoredEvent } from '#ledger/port.ts'
 import type { SharedFigures } from '#lib/shared-room.ts'
 import { createTurns } from '#lib/turns.ts'
 import { Unavailable } from '#lib/unavailable.ts'
-import { type Anchor, type Verification, type Walk, walk } from './walk.ts'
+import { type Anchor, type Verification, type Walk, type Watch, walk } from './walk.ts'
 
 /** Where ledgers and what is known of them are found. */
 export interface Ledgers {
@@ -12,8 +12,20 @@ export interface Ledgers {
   readonly store: EventStore
 }
 
-export interface VerifyOptions extends Pick<Walk, 'after' | 'isEnough'> {
+export interface VerifyOptions extends Pick<Walk, 'after' | 'isEnough' | 'watch'> {
   readonly anchors?: readonly Anchor[]
+}
+
+/** A ledger that is not what it was is not sealed: a signature would make the forgery the truth. */
+export class NotWhole extends Error {
+  override readonly name = 'NotWhole'
+  constructor(
+    readonly companyId: number,
+    readonly verification: Verification,
+  ) {
+    const { revision, reason } = verification.first_error ?? {}
+    super(`the ledger of company ${companyId} is not whole: ${reason} at revision ${revision}`)
+  }
 }
 
 /**
@@ -23,7 +35,7 @@ export interface VerifyOptions extends Pick<Walk, 'after' | 'isEnough'> {
 export async function verifyLedger(
   { pool, store }: Ledgers,
   companyId: number,
-  { after, anchors = [], isEnough }: VerifyOptions = {},
+  { after, anchors = [], isEnough, watch }: VerifyOptions = {},
 ): Promise<Verification> {
   const stream = streamOf(companyId)
   const head = await headOf(pool, companyId)
@@ -32,6 +44,7 @@ export async function verifyLedger(
     anchors: [...anchors, head],
     ...(after && { after }),
     ...(isEnough && { isEnough }),
+    ...(watch && { watch }),
   })
   // A store outside of Postgres may hold what was not applied yet.
   if (!found.valid || !store.transactional) return found
@@ -76,19 +89,43 @@ export interface Verifier {
 export interface Verified {
   readonly verification: Verification
   readonly head: number
+  /** Of the ledger's tree up to the verified revision (base64); null where not all of it was looked at, or it is not whole. */
+  readonly root: string | null
 }
 
-/** `clock` is in milliseconds. */
-export function createVerifier(ledgers: Ledgers, clock: () => number): Verifier & { readonly waiting: SharedFigures } {
+/** Looks on, and tells the root of the tree of what it has seen (base64). */
+export interface SealedWatch extends Watch {
+  root(): string
+}
+
+/** What was sealed of a ledger, which it has to go through. */
+export interface Sealed {
+  readonly anchors: readonly Anchor[]
+  readonly watch: SealedWatch
+}
+
+export interface VerifierOptions {
+  /** In milliseconds. */
+  readonly clock: () => number
+  /** For a verification that begins at the first event. */
+  readonly sealedOf: (companyId: number) => Promise<Sealed>
+}
+
+export function createVerifier(
+  ledgers: Ledgers,
+  { clock, sealedOf }: VerifierOptions,
+): Verifier & { readonly waiting: SharedFigures } {
   const turns = createTurns(LIMITS)
   const running = new Map<number, { readonly after: Anchor | null; readonly result: Promise<Verified> }>()
 
   async function run(companyId: number, after: Anchor | null): Promise<Verified> {
     const head = await headOf(ledgers.pool, companyId)
+    const sealed = after === null ? await sealedOf(companyId) : null
     const deadline = clock() + LONGEST_MS
     const isEnough = () => clock() >= deadline
-    const verification = await verifyLedger(ledgers, companyId, { ...(after && { after }), isEnough })
-    return { verification, head: head.revision }
+    const options = { ...(after && { after }), ...sealed, isEnough }
+    const verification = await verifyLedger(ledgers, companyId, options)
+    return { verification, head: head.revision, root: verification.valid && sealed ? sealed.watch.root() : null }
   }
 
   return {

@@ -28,6 +28,15 @@ export interface Walk {
   readonly anchors?: readonly Anchor[]
   /** Whether to leave it at this revision, though there may be more. */
   readonly isEnough?: (revision: number) => boolean
+  readonly watch?: Watch
+}
+
+/** Looks on, for what a single event cannot show. */
+export interface Watch {
+  /** Where the ledger must go as far as. */
+  readonly revision: number
+  /** Each event that is all right, in order; what is wrong with the ledger up to it. */
+  see(event: Envelope): Fault | null
 }
 
 /** The place before the first event of a stream. */
@@ -39,7 +48,7 @@ const BEGINNING = { revision: -1, hash: GENESIS_HASH }
  */
 export async function walk(
   events: AsyncIterable<StoredEvent>,
-  { stream, after = BEGINNING, anchors = [], isEnough = () => false }: Walk,
+  { stream, after = BEGINNING, anchors = [], isEnough = () => false, watch }: Walk,
 ): Promise<Verification> {
   const hashes = hashesOf(anchors)
   const known = after.revision === BEGINNING.revision ? BEGINNING.hash : after.hash
@@ -61,10 +70,12 @@ export async function walk(
     const fault = faultOf(event, stored.beside, at)
     if (fault) return found(fault)
     if (isOther(hashes, event.revision, event.hash)) return found('other_hash', event.revision)
+    const seen = watch?.see(event)
+    if (seen) return found(seen)
     at = { stream, revision: event.revision, hash: event.hash, recordedAt: event.recorded_at }
     if (isEnough(at.revision)) return standing(at, after.revision)
   }
-  const isShort = anchors.some(({ revision }) => revision > at.revision)
+  const isShort = [...anchors, ...(watch ? [watch] : [])].some(({ revision }) => revision > at.revision)
   return isShort ? found('truncated') : standing(at, after.revision)
 }
 
@@ -99,8 +110,10 @@ export type Fault =
   | 'time_goes_back'
   | 'columns_differ'
   | 'other_hash'
+  | 'other_root'
   | 'truncated'
   | 'beyond_head'
+  | 'seal_altered'
 
 /** The last event that was found to be all right. */
 interface Place {

@@ -40,14 +40,17 @@ export function understand(words: readonly string[]): { name: Name; values: Type
 
 function parse(name: Name, args: readonly string[]) {
   const options = Object.fromEntries(
-    Object.entries((COMMANDS[name] as Command).flags).map(([flag, { value }]) => [
+    Object.entries((COMMANDS[name] as Command).flags).map(([flag, { value, isRepeatable = false }]) => [
       flag,
-      { type: value === null ? ('boolean' as const) : ('string' as const) },
+      { type: value === null ? ('boolean' as const) : ('string' as const), multiple: isRepeatable },
     ]),
   )
   try {
     const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true })
-    const texts = Object.entries(values).map(([flag, value]) => [flag, value === undefined ? value : String(value)])
+    const texts = Object.entries(values).map(([flag, value]) => [
+      flag,
+      value === undefined ? value : [value].flat().join('\n'),
+    ])
     return { values: Object.fromEntries(texts) as Record<string, string | undefined>, positionals }
   } catch (error) {
     const { code, message } = error as { code?: string; message: string }

@@ -9,6 +9,8 @@ export interface Flag {
   readonly value: string | null
   /** Whether it can be given as `-`, to be read from standard input. */
   readonly isSecret?: true
+  /** Whether it can be given more than once; its value is then a line for each. */
+  readonly isRepeatable?: true
 }
 
 export type Flags = Readonly<Record<string, Flag>>
@@ -26,6 +28,8 @@ const optional = (value: string) => ({ required: false, value }) as const
 
 /** A flag that others should not see: usage says how it is piped (secrets.ts). */
 const secret = <F extends Flag>(flag: F) => ({ ...flag, value: `${flag.value}|-`, isSecret: true }) as const
+
+const repeatable = (value: string) => ({ ...optional(value), isRepeatable: true }) as const
 
 /** A flag that is just there or not; its value is then `true`. */
 const toggle = { required: false, value: null } as const
@@ -205,23 +209,37 @@ export const COMMANDS = {
     flags: {},
   },
 
+  'seal-key rotate': {
+    summary:
+      'makes a new key for seals, which the present one signs, and puts it in its place; services may run; interrupted: run it again',
+    flags: {},
+  },
+  'seal-key adopt': {
+    summary:
+      'goes on with the key in SEAL_KEY_FILE, or a new one, though the one before is lost and cannot sign it; every verifier is told so, with the reason',
+    flags: { 'lost-old': { required: true, value: null }, reason: required('TEXT') },
+  },
+
   'ledger verify': {
     summary:
-      'recomputes every hash and follows the chain, of all companies or one, or of an export; holds it against seals; ends with 1 if anything is wrong',
+      'recomputes every hash and follows the chain, of all companies or one, or of an export; holds it against checkpoints and seals; ends with 1 if anything is wrong',
     flags: {
       company: optional('ID'),
       file: optional('EXPORT'),
+      checkpoint: optional('CHECKPOINTS'),
       seal: optional('SEALS'),
       mapping: optional('MAPPING'),
-      'public-key': optional('PEM'),
+      'public-key': repeatable('PEM'),
     },
   },
   'ledger seal': {
-    summary: 'verifies the ledger of a company, or of all, and prints its head, signed; keep it outside of the service',
+    summary:
+      'verifies the ledger of a company, or of all, and prints its checkpoint, or all with that of the installation; keep it outside of the service',
     flags: { company: optional('ID'), all: toggle },
   },
   'ledger public-key': {
-    summary: 'prints the public key of the seals, for whoever has to trust them',
+    summary:
+      'prints the public keys that have signed checkpoints and seals, for whoever has to trust them; the last one signs now',
     flags: {},
   },
   'ledger export': {
@@ -303,8 +321,9 @@ export function find(words: readonly string[]): { name: Name; rest: readonly str
 /** How a verb is called, and what it does. */
 export function usageOf(name: Name): string {
   const { flags, positional, summary }: Command = COMMANDS[name]
-  const words = Object.entries(flags).map(([flag, { required, value }]) => {
+  const words = Object.entries(flags).map(([flag, { required, value, isRepeatable }]) => {
     const named = flag === positional ? value : [`--${flag}`, value ?? []].flat().join(' ')
+    if (isRepeatable) return `[${named}]…`
     return required ? named : `[${named}]`
   })
   return `  ${[name, ...words].join(' ')}\n      ${summary}`

@@ -1,12 +1,14 @@
 import { CannotReseal, isServed } from '#audit/reseal.ts'
 import { mappingFileOf, NoMapping, readMapping } from '#audit/reseal-mapping.ts'
-import { loadSealKey } from '#audit/seal.ts'
-import { NotWhole, sealDirectoryOf } from '#audit/sealing.ts'
-import { verifyLedger } from '#audit/verify.ts'
-import type { Config } from '#config/config.ts'
+import { NotWhole, verifyLedger } from '#audit/verify.ts'
 import { invalid } from '#domain/refusal.ts'
 import { dropFormerLedgers, hasFormerLedgers } from '#ledger/stores/next-ledgers.ts'
+import type { Sealing } from '#proof/checkpoints.ts'
+import { knownRing, openKeyRing } from '#proof/key-ring.ts'
+import { ownSeals } from '#proof/own-seals.ts'
+import { throughRoots } from '#proof/roots-watch.ts'
 import { openTarget, refusalOf, tellStream } from './ledger-copy.ts'
+import { sealingOf } from './ledger-seal.ts'
 import { type Context, Refused, type Verbs } from './verb.ts'
 
 /** What `--to` says for this Postgres. */
@@ -35,12 +37,22 @@ async function resealTo(context: Context, to: string): Promise<object> {
     const { event_store } = await core.health()
     if (event_store !== undefined && event_store !== 'up')
       throw new CannotReseal('the EventStoreDB cannot be reached, or has not been caught up with')
-    const { config } = context
-    const key = await loadSealKey(config.SEAL_KEY_FILE)
+    const sealing = sealingOf(core)
+    const { directory, now } = sealing
+    const ring = await openKeyRing(sealing)
+    const sealed = async (companyId: number) => {
+      const { anchors, heads } = await ownSeals(sealing, ring, companyId)
+      return { anchors, watch: throughRoots(heads) }
+    }
     const started_ms = performance.now()
-    const directory = sealDirectoryOf(config)
-    const now = () => new Date().toISOString()
-    const { mappings, ...report } = await core.reseal({ target, key, directory, now, onStream: tellStream })
+    const { mappings, ...report } = await core.reseal({
+      target,
+      key: ring.current,
+      directory,
+      now,
+      sealed,
+      onStream: tellStream,
+    })
     const seconds = (performance.now() - started_ms) / 1000
     return { ...report, events_per_second: Math.round(report.events / seconds), mappings }
   } catch (error) {
@@ -57,7 +69,7 @@ function notWhole({ companyId, verification }: NotWhole): Refused {
 }
 
 /** Ends the ledgers of before, once those since and their mappings are found to be whole (PRIV-56). */
-async function dropOld({ config, core: open }: Context): Promise<object> {
+async function dropOld({ core: open }: Context): Promise<object> {
   const core = await open()
   const { rows } = await core.pool.query<{ company_id: number; revision: number; new_hash: string }>(
     'select company_id, revision, new_hash from resealed_ledgers order by company_id',
@@ -65,7 +77,7 @@ async function dropOld({ config, core: open }: Context): Promise<object> {
   for (const { company_id, revision, new_hash: hash } of rows) {
     const verification = await verifyLedger(core, company_id, { anchors: [{ revision, hash }] })
     if (!verification.valid) throw notWhole(new NotWhole(company_id, verification))
-    await assertMapped(config, company_id, hash)
+    await assertMapped(sealingOf(core), company_id, hash)
   }
   const was_kept = await hasFormerLedgers(core.pool)
   await dropFormerLedgers(core.pool)
@@ -73,10 +85,11 @@ async function dropOld({ config, core: open }: Context): Promise<object> {
 }
 
 /** @throws Refused without the signed mapping: it is what seals of before are worth anything by. */
-async function assertMapped(config: Config, companyId: number, newHash: string): Promise<void> {
-  const { publicKey } = await loadSealKey(config.SEAL_KEY_FILE)
-  const path = mappingFileOf(sealDirectoryOf(config), companyId)
-  const mapping = await readMapping(path, publicKey, []).catch((error: unknown) => {
+async function assertMapped(sealing: Sealing, companyId: number, newHash: string): Promise<void> {
+  const { known } = await knownRing(sealing)
+  const path = mappingFileOf(sealing.directory, companyId)
+  const trusted = known.map(({ publicKey }) => publicKey)
+  const mapping = await readMapping(path, trusted, []).catch((error: unknown) => {
     if (error instanceof NoMapping || (error as NodeJS.ErrnoException).code === 'ENOENT') return null
     throw error
   })

@@ -1,21 +1,28 @@
 import { access, constants, readFile } from 'node:fs/promises'
 import { anchorOfExport, type ExportVerification, verifyExport } from '#audit/export.ts'
 import { type Mapping, readMapping } from '#audit/reseal-mapping.ts'
-import { isGenuine, loadSealKey, parseSeals, pemOf, readPublicKey, type Seal } from '#audit/seal.ts'
-import { NotWhole, sealLedger } from '#audit/sealing.ts'
-import { verifyLedger } from '#audit/verify.ts'
+import { isGenuine, parseSeals, type Seal } from '#audit/seal.ts'
+import { readPublicKeys } from '#audit/signing-key.ts'
+import { headOf, verifyLedger } from '#audit/verify.ts'
 import type { Anchor, Verification } from '#audit/walk.ts'
 import { invalid } from '#domain/refusal.ts'
 import { companyOf as companyOfStream } from '#ledger/envelope.ts'
+import { type KnownRing, knownRing } from '#proof/key-ring.ts'
+import { knownCompanies } from '#proof/known-companies.ts'
+import { type Held, ownSeals } from '#proof/own-seals.ts'
+import { readRootsOf, throughRoots } from '#proof/roots-watch.ts'
+import { SealAltered } from '#proof/seals-kept.ts'
 import type { Core } from '#service/core.ts'
+import { type GivenCheckpoint, readCheckpoints } from './checkpoint-files.ts'
 import { type Context, companyOf, Refused, type Verb, type Verbs } from './verb.ts'
 
 /** What was found, and what it was held against. */
 interface Told extends Verification {
   readonly company_id: number | null
-  /** Seals that the ledger was held against. */
+  /** Given seals of 0.1 that the ledger was held against, and checkpoints. */
   readonly seals: number
-  /** Whether they were made with the key that was given; without one they only name their own, which proves less. */
+  readonly checkpoints: number
+  /** Whether they were made with a key that was given; without one they only name their own, or the service's, which proves less. */
   readonly trusted_key: boolean | null
   /** With a mapping: whether this is the ledger of before it was resealed, or the one since. */
   readonly resealed?: 'before' | 'since'
@@ -24,43 +31,81 @@ interface Told extends Verification {
 interface Flags {
   readonly company?: string | undefined
   readonly file?: string | undefined
+  readonly checkpoint?: string | undefined
   readonly seal?: string | undefined
   readonly mapping?: string | undefined
+  /** A path a line. */
   readonly 'public-key'?: string | undefined
+}
+
+/** A revision and its hash, as a seal tells them or what takes its place. */
+interface SealedHead extends Anchor {
+  readonly company_id: number
+}
+
+/** What ledgers have to go through. */
+interface Given {
+  readonly seals: readonly SealedHead[]
+  readonly checkpoints: readonly GivenCheckpoint[]
 }
 
 const verifyVerb: Verb<'ledger verify'> = {
   async run(context, flags) {
-    const seals = await readSeals(flags)
-    if (flags.file !== undefined) return verifyFile(flags.file, flags, seals)
-    return verifyStored(context, flags, await throughMapping(flags, seals))
+    const trusted = await trustedKeys(flags)
+    const given: Given = {
+      seals: await readSeals(flags, trusted),
+      checkpoints: await readGivenCheckpoints(context, flags, trusted),
+    }
+    if (flags.file !== undefined) return verifyFile(flags.file, flags, { given, trusted })
+    return verifyStored(context, flags, await throughMapping(flags, { given, trusted }))
   },
   isBad: (result) => [result].flat().some((each) => !(each as Told).valid),
 }
 
+/** Null where none was given. */
+async function trustedKeys({
+  'public-key': paths,
+  seal,
+  checkpoint,
+  mapping,
+}: Flags): Promise<readonly string[] | null> {
+  if (paths === undefined) return null
+  if (seal === undefined && checkpoint === undefined && mapping === undefined)
+    throw new Refused(invalid('public-key', 'só vale com --checkpoint, --seal ou --mapping'))
+  const keys = await Promise.all(paths.split('\n').map((path) => readable('public-key', readPublicKeys(path))))
+  return keys.flat()
+}
+
 /** Genuine seals only. @throws Refused */
-async function readSeals(flags: Flags): Promise<Seal[]> {
-  const { seal: path } = flags
-  if (path === undefined) {
-    if (flags['public-key'] !== undefined && flags.mapping === undefined)
-      throw new Refused(invalid('public-key', 'só vale com --seal ou --mapping'))
-    return []
-  }
+async function readSeals({ seal: path }: Flags, trusted: readonly string[] | null): Promise<Seal[]> {
+  if (path === undefined) return []
   const parsed = parseSeals(await readable('seal', readFile(path, 'utf8')))
   if ('line' in parsed) throw new Refused(invalid('seal', `não há um selo na linha ${parsed.line} do arquivo`))
   const { seals } = parsed
   if (seals.length === 0) throw new Refused(invalid('seal', 'não há nenhum selo no arquivo'))
-  const trusted = await trustedKey(flags)
   for (const seal of seals) {
-    if (isGenuine(seal, trusted ?? seal.public_key)) continue
+    const isTrusted = trusted?.includes(seal.public_key) ?? true
+    if (isTrusted && isGenuine(seal, seal.public_key)) continue
     const which = `selo da empresa ${seal.company_id} na revisão ${seal.revision}`
     throw new Refused(invalid('seal', `${which}: a assinatura não confere${trusted ? ' com a chave informada' : ''}`))
   }
   return seals
 }
 
-const trustedKey = async ({ 'public-key': path }: Flags): Promise<string | null> =>
-  path === undefined ? null : readable('public-key', readPublicKey(path))
+/** Signed ones only, by a key that was given or, without any, of the service's own ring. @throws Refused */
+async function readGivenCheckpoints(
+  context: Context,
+  { checkpoint: path, file }: Flags,
+  trusted: readonly string[] | null,
+): Promise<GivenCheckpoint[]> {
+  if (path === undefined) return []
+  if (!trusted && file !== undefined)
+    throw new Refused(invalid('public-key', 'um checkpoint não traz a própria chave: informe-a'))
+  const keys = trusted ?? (await ringOf(await context.core()))?.known.map(({ publicKey }) => publicKey) ?? []
+  return readCheckpoints(await readable('checkpoint', readFile(path, 'utf8')), keys)
+}
+
+const ringOf = async ({ sealing }: Core): Promise<KnownRing | null> => (sealing ? knownRing(sealing) : null)
 
 /** What could be read of a file. @throws Refused naming the flag */
 async function readable<T>(flag: string, reading: Promise<T>): Promise<T> {
@@ -71,85 +116,108 @@ async function readable<T>(flag: string, reading: Promise<T>): Promise<T> {
   }
 }
 
-/** Where a ledger has to come through, in the place of a seal. */
-interface Held extends Anchor {
-  readonly company_id: number
+interface Asked {
+  readonly given: Given
+  readonly trusted: readonly string[] | null
 }
 
-const readMappingOf = async (flags: Flags, path: string, asked: readonly Anchor[]): Promise<Mapping> =>
-  readable('mapping', readMapping(path, await trustedKey(flags), asked))
-
-/** Seals of a ledger as it was before it was resealed bind the one since through the signed mapping (PRIV-55). */
-async function throughMapping(flags: Flags, seals: readonly Seal[]): Promise<readonly Held[]> {
-  if (flags.mapping === undefined) return seals
-  const mapping = await readMappingOf(flags, flags.mapping, seals)
-  return [...seals.map((seal) => mapped(mapping, seal)), sinceOf(mapping)]
+/** What was sealed of a ledger before it was resealed binds the one since through the signed mapping (PRIV-55). */
+async function throughMapping({ mapping: path }: Flags, { given, trusted }: Asked): Promise<Given> {
+  if (path === undefined) return given
+  const { seals, checkpoints } = given
+  const former = checkpoints.filter(({ generation }) => generation === 1)
+  const roots = readRootsOf(former)
+  const mapping = await readable('mapping', readMapping(path, trusted, seals, roots.see))
+  const old = former.filter(({ company_id }) => company_id === mapping.company_id)
+  for (const { size, root } of old) {
+    if (roots.at(size)?.equals(root)) continue
+    throw new Refused(invalid('mapping', `o livro de antes não é o do checkpoint de tamanho ${size}`))
+  }
+  return {
+    seals: [...seals.map((seal) => mapped(mapping, seal)), sinceOf(mapping)],
+    checkpoints: checkpoints.filter((each) => !old.includes(each)),
+  }
 }
 
-const sinceOf = ({ company_id, revision, new_hash: hash }: Mapping): Held => ({ company_id, revision, hash })
+const sinceOf = ({ company_id, revision, new_hash: hash }: Mapping): SealedHead => ({ company_id, revision, hash })
 
-const isOfBefore = ({ company_id, known }: Mapping, held: Held): boolean =>
+const isOfBefore = ({ company_id, known }: Mapping, held: SealedHead): boolean =>
   held.company_id === company_id && known.some(({ revision, hash }) => revision === held.revision && hash === held.hash)
 
-const mapped = (mapping: Mapping, held: Held): Held => (isOfBefore(mapping, held) ? sinceOf(mapping) : held)
+const mapped = (mapping: Mapping, held: SealedHead): SealedHead => (isOfBefore(mapping, held) ? sinceOf(mapping) : held)
 
-const sealsOf = (seals: readonly Held[], companyId: number | null) =>
-  seals.filter(({ company_id }) => company_id === companyId)
+const ofCompany = ({ seals, checkpoints }: Given, companyId: number | null): Given => ({
+  seals: seals.filter(({ company_id }) => company_id === companyId),
+  checkpoints: checkpoints.filter(({ company_id }) => company_id === companyId),
+})
 
-/** @throws Refused where seals were given, but none of this company: nothing would be held against anything. */
-function needSeals(seals: readonly Held[], companyId: number | null): readonly Held[] {
-  const own = sealsOf(seals, companyId)
-  if (seals.length > 0 && own.length === 0)
-    throw new Refused(invalid('seal', `não há selo da empresa ${companyId} no arquivo`))
+const countOf = ({ seals, checkpoints }: Given): number => seals.length + checkpoints.length
+
+/** @throws Refused where something was given, but nothing of this company: nothing would be held against anything. */
+function needOwn(given: Given, companyId: number | null): Given {
+  const own = ofCompany(given, companyId)
+  const flag = given.checkpoints.length > 0 ? 'checkpoint' : 'seal'
+  if (countOf(given) > 0 && countOf(own) === 0)
+    throw new Refused(invalid(flag, `não há selo da empresa ${companyId} no arquivo`))
   return own
 }
 
-const heldAgainst = ({ length }: readonly Held[], { 'public-key': key, mapping }: Flags) => ({
-  seals: length,
-  trusted_key: length === 0 ? null : key !== undefined,
+const heldAgainst = (own: Given, { 'public-key': key, mapping }: Flags) => ({
+  seals: own.seals.length,
+  checkpoints: own.checkpoints.length,
+  trusted_key: countOf(own) === 0 ? null : key !== undefined,
   ...(mapping !== undefined && { resealed: 'since' as const }),
 })
 
-async function verifyStored(context: Context, flags: Flags, seals: readonly Held[]): Promise<Told | Told[]> {
-  const { company } = flags
+async function verifyStored(context: Context, flags: Flags, given: Given): Promise<Told | Told[]> {
   const core = await context.core()
-  const verifyOne = async (companyId: number, anchors: readonly Held[]): Promise<Told> => ({
+  const ring = await ringOf(core)
+  const verifyOne = async (companyId: number, own: Given): Promise<Told> => ({
     company_id: companyId,
-    ...(await verifyLedger(core, companyId, { anchors })),
-    ...heldAgainst(anchors, flags),
+    ...(await verifySealed(core, ring, companyId, own)),
+    ...heldAgainst(own, flags),
   })
-  if (company !== undefined) {
-    const companyId = await companyOf(core, company)
-    return verifyOne(companyId, needSeals(seals, companyId))
+  if (flags.company !== undefined) {
+    const companyId = await companyOf(core, flags.company)
+    return verifyOne(companyId, needOwn(given, companyId))
   }
+  const companies = new Set(await knownCompanies(core, core.sealing?.directory ?? null))
+  for (const { company_id } of [...given.seals, ...given.checkpoints]) companies.add(company_id)
   const told: Told[] = []
-  for (const companyId of await companiesOf(core, seals))
-    told.push(await verifyOne(companyId, sealsOf(seals, companyId)))
+  for (const companyId of [...companies].sort((a, b) => a - b))
+    told.push(await verifyOne(companyId, ofCompany(given, companyId)))
   return told
 }
 
-/** Of the read model, of the store and of the seals: a ledger that is gone from one of them is not to be forgotten. */
-async function companiesOf({ pool, store }: Core, seals: readonly Held[]): Promise<number[]> {
-  const { rows } = await pool.query<{ company_id: number }>('select company_id from ledgers where revision >= 0')
-  const ids = new Set([...rows, ...seals].map(({ company_id }) => company_id))
-  for await (const stream of store.streams()) {
-    const companyId = companyOfStream(stream)
-    if (companyId !== null) ids.add(companyId)
+/** Held against what was given and what the service itself has sealed. */
+async function verifySealed(core: Core, ring: KnownRing | null, companyId: number, own: Given): Promise<Verification> {
+  const { seals, checkpoints } = own
+  try {
+    const nothing: Held = { anchors: [], heads: [] }
+    const kept = ring && core.sealing ? await ownSeals(core.sealing, ring, companyId) : nothing
+    const watch = throughRoots([...checkpoints, ...kept.heads])
+    return await verifyLedger(core, companyId, { anchors: [...seals, ...kept.anchors], watch })
+  } catch (error) {
+    if (!(error instanceof SealAltered)) throw error
+    const head = await headOf(core.pool, companyId)
+    const first_error = { revision: Math.max(0, head.revision), reason: 'seal_altered' } as const
+    return { valid: false, checked: 0, ...head, first_error }
   }
-  return [...ids].sort((a, b) => a - b)
 }
 
 async function verifyFile(
   path: string,
   flags: Flags,
-  seals: readonly Seal[],
+  asked: Asked,
 ): Promise<Told & Pick<ExportVerification, 'stream' | 'from'>> {
-  let own: readonly Held[] = []
+  let own: Given = asked.given
   await readable('file', access(path, constants.R_OK))
-  const { held, ...which } = await heldByExport(path, flags, seals)
-  const found = await verifyExport(path, (stream) => {
-    own = stream === null ? held : needSeals(held, companyOfStream(stream))
-    return own
+  const { held, ...which } = await heldByExport(path, flags, asked)
+  const found = await verifyExport(path, (stream, from) => {
+    own = stream === null ? held : needOwn(held, companyOfStream(stream))
+    if (from > 0 && own.checkpoints.length > 0)
+      throw new Refused(invalid('file', 'um checkpoint só se confere com o livro desde o primeiro evento'))
+    return { anchors: own.seals, watch: throughRoots(own.checkpoints) }
   })
   const companyId = found.stream === null ? null : companyOfStream(found.stream)
   if (flags.company !== undefined && flags.company !== String(companyId))
@@ -158,56 +226,17 @@ async function verifyFile(
 }
 
 /** An export of before a resealing is held against what the mapping says of then, one of since against its seals through it. */
-async function heldByExport(path: string, flags: Flags, seals: readonly Seal[]) {
-  if (flags.mapping === undefined) return { held: seals }
-  const { revision, company_id } = await readMappingOf(flags, flags.mapping, [])
+async function heldByExport(path: string, flags: Flags, asked: Asked) {
+  const { given, trusted } = asked
+  if (flags.mapping === undefined) return { held: given }
+  const read = (anchors: readonly Anchor[]) => readable('mapping', readMapping(flags.mapping ?? '', trusted, anchors))
+  const { revision, company_id } = await read([])
   const last = await anchorOfExport(path, revision)
-  const mapping = await readMappingOf(flags, flags.mapping, last ? [...seals, last] : seals)
+  const mapping = await read(last ? [...given.seals, last] : given.seals)
   const before = last && isOfBefore(mapping, { company_id, ...last }) ? { company_id, ...last } : null
-  if (before && before.hash !== mapping.new_hash) return { held: [...seals, before], resealed: 'before' as const }
-  return { held: [...seals.map((seal) => mapped(mapping, seal)), sinceOf(mapping)], resealed: 'since' as const }
+  if (before && before.hash !== mapping.new_hash)
+    return { held: { ...given, seals: [...given.seals, before] }, resealed: 'before' as const }
+  return { held: await throughMapping(flags, asked), resealed: 'since' as const }
 }
 
-const sealVerb: Verb<'ledger seal'> = {
-  async run(context, { company, all }) {
-    if ((company === undefined) === (all === undefined))
-      throw new Refused(invalid('company', 'informe --company ou --all, um só'))
-    const core = await context.core()
-    if (company !== undefined) return sealOne(context, core, await companyOf(core, company))
-    const { rows } = await core.pool.query<{ company_id: number }>(
-      'select company_id from ledgers where revision >= 0 order by company_id',
-    )
-    const seals: Seal[] = []
-    for (const { company_id } of rows) seals.push(await sealOne(context, core, company_id))
-    return seals
-  },
-  // A document to be kept, whoever asks for it.
-  show: (seals) => JSON.stringify(seals),
-}
-
-async function sealOne({ config }: Context, { pool, store }: Core, companyId: number): Promise<Seal> {
-  const now = () => new Date().toISOString()
-  const sealing = { pool, store, key: await loadSealKey(config.SEAL_KEY_FILE), now }
-  const seal = await sealLedger(sealing, companyId, null).catch((error: unknown) => {
-    if (!(error instanceof NotWhole)) throw error
-    const { revision, reason } = error.verification.first_error ?? {}
-    const found = `o livro da empresa ${companyId} não está íntegro: ${reason} na revisão ${revision}`
-    throw new Refused(invalid('company', `${found}; um selo faria valer o que foi alterado`))
-  })
-  if (!seal) throw new Error(`the ledger of company ${companyId} is empty`)
-  return seal
-}
-
-const publicKeyVerb: Verb<'ledger public-key'> = {
-  async run({ config }) {
-    const { keyId, publicKey } = await loadSealKey(config.SEAL_KEY_FILE)
-    return { key_id: keyId, public_key: publicKey, pem: pemOf(publicKey) }
-  },
-  show: (result) => (result as { pem: string }).pem.trimEnd(),
-}
-
-export const verbs: Verbs<'ledger verify' | 'ledger seal' | 'ledger public-key'> = {
-  'ledger verify': verifyVerb,
-  'ledger seal': sealVerb,
-  'ledger public-key': publicKeyVerb,
-}
+export const verbs: Verbs<'ledger verify'> = { 'ledger verify': verifyVerb }

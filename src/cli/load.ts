@@ -2,7 +2,7 @@ import type { Name } from './commands.ts'
 import type { Verb } from './verb.ts'
 
 const ledger = () => import('./ledger.ts')
-const verify = () => import('./ledger-verify.ts')
+const seal = () => import('./ledger-seal.ts')
 
 /** The files of verbs, by the first word of these or by all of them: what is not named is not loaded. */
 const FILES: Readonly<Record<string, () => Promise<{ readonly verbs: object }>>> = {
@@ -15,9 +15,10 @@ const FILES: Readonly<Record<string, () => Promise<{ readonly verbs: object }>>>
   sale: () => import('./sales.ts'),
   store: () => import('./stores.ts'),
   'master-key': () => import('./master-key.ts'),
-  'ledger verify': verify,
-  'ledger seal': verify,
-  'ledger public-key': verify,
+  'seal-key': seal,
+  'ledger verify': () => import('./ledger-verify.ts'),
+  'ledger seal': seal,
+  'ledger public-key': seal,
   'ledger export': ledger,
   'audit pack': () => import('./audit-pack.ts'),
   'ledger history': ledger,

@@ -51,6 +51,11 @@ export interface EventStore {
   /** Looks events up by their type or subject. A store that cannot is read through instead (src/ledger/reading.ts). */
   search?(stream: string, search: Search): Promise<SearchPage>
   /**
+   * Hashes of the events of one stream from a revision (inclusive) on, in order, some at a time. A store from which an event
+   * comes as cheaply needs no such view.
+   */
+  hashes?(stream: string, fromRevision: number): AsyncIterable<readonly Pick<Envelope, 'revision' | 'hash'>[]>
+  /**
    * A stream after a revision (from its beginning: null) as it is kept, in its order, also what does not belong where it
    * is: for verification. A store that keeps nothing beside the envelopes needs no such view.
    */

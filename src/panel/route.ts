@@ -19,6 +19,7 @@ import type { Vault } from '#lib/vault.ts'
 import type { LiveUpdates } from '#live/updates.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
+import type { Proof } from '#proof/proof.ts'
 import type { DeliveryNotifier } from '#webhooks/notifier.ts'
 import type { FormBody } from './forms/form.ts'
 import type { FlashCode } from './words/flashes.ts'
@@ -30,6 +31,7 @@ export interface PanelContext extends AsOfCore {
   readonly writer: Writer
   readonly provider: PaymentProvider
   readonly verifier: Verifier
+  readonly proof: Proof
   readonly deliveryNotifier: DeliveryNotifier
   readonly limits: QuotaLimits
   readonly addresses: AddressLimit

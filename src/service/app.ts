@@ -2,6 +2,8 @@ import type { Server } from 'node:http'
 import express, { type RequestHandler, type Response, type Router } from 'express'
 import { type ApiOptions, apiV1, V1_ROUTES } from '#api/api-v1.ts'
 import { serveDocs } from '#api/docs/serve.ts'
+import { serveProofKeys } from '#api/proof-keys.ts'
+import { serveVerifier } from '#api/verifier-file.ts'
 import { answerFailure as answerBuyer } from '#checkout/answer.tsx'
 import { type CheckoutOptions, checkout } from '#checkout/checkout.ts'
 import { CHECKOUT } from '#domain/payment-link.ts'
@@ -91,6 +93,8 @@ export function interfaceRouter(options: InterfaceOptions): Router {
   router.use(CHECKOUT, checkout(options))
   router.get('/', (_request, response) => response.redirect(302, PANEL))
   router.use('/docs', serveDocs(V1_ROUTES))
+  router.all('/proof/keys', serveProofKeys(options))
+  router.all('/tillbook-verify.mjs', serveVerifier())
   router.use('/api/v1', apiV1(options))
   router.use('/api', syncRouter(options))
   router.use('/webhook', notificationReceiver(options))

@@ -34,6 +34,11 @@ import { type PoolOf, sharePool } from '#postgres/shared-pool.ts'
 import { keysEnd } from '#privacy/reactor.ts'
 import { readModel } from '#projections/index.ts'
 import { withPaymentLinks } from '#projections/payment-links.ts'
+import type { Sealing } from '#proof/checkpoints.ts'
+import { sealedOf } from '#proof/own-seals.ts'
+import { createProof, type Proof } from '#proof/proof.ts'
+import { createProver, type Prover } from '#proof/prover.ts'
+import { sealDirectoryOf } from '#proof/seals-kept.ts'
 import { createDeliveryNotifier, type DeliveryNotifier } from '#webhooks/notifier.ts'
 import { outbox } from '#webhooks/outbox.ts'
 import { createWiping } from '#wiping/reactor.ts'
@@ -56,6 +61,12 @@ export interface Core {
   readonly shared: Readonly<Record<string, SharedFigures>>
   /** Verifies ledgers, a few at a time. */
   readonly verifier: Verifier
+  /** Proves what ledgers hold, and that they only grew. */
+  readonly prover: Prover
+  /** What checkpoints are made with; null where there is no place for them. */
+  readonly sealing: Sealing | null
+  /** Checkpoints and keys, for callers. */
+  readonly proof: Proof
   /** For answers as of a moment of the past. */
   readonly asOf: AsOfBounds
   /** Seals and opens secrets. */
@@ -94,6 +105,8 @@ export interface CoreOptions {
   readonly onKeyMade?: (source: string) => void
   /** Where callers and buyers reach the service; without it orders have no links. */
   readonly publicUrl?: string
+  /** Where seals are kept, and the key that they are made with; without it there are none. */
+  readonly seals?: SealPlace
   /** Another store, for tests. */
   readonly store?: EventStore
   /** Another read model, for tests. */
@@ -120,6 +133,7 @@ export const coreSettings = (config: Config) => ({
   publicUrl: config.PUBLIC_URL,
   eventStoreUrl: config.EVENTSTORE_URL,
   masterKeys: masterKeysOf(config),
+  seals: { directory: sealDirectoryOf(config), keyFile: config.SEAL_KEY_FILE },
   asOfTimeoutMs: config.AS_OF_SECONDS * 1000,
 })
 
@@ -172,7 +186,11 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const following = isOutside(store) ? { ...writing, store } : null
   const preparation = following && prepare(following, () => assertResealed(pool, store))
   await preparation?.tried
-  const verifier = createVerifier({ pool, store }, Date.now)
+  const clock = Date.now
+  const sealing = options.seals ? sealingOf(pool, store, options.seals) : null
+  const proof = createProof(pool, sealing)
+  const verifier = createVerifier({ pool, store }, { clock, sealedOf: (companyId) => sealedOf(sealing, companyId) })
+  const prover = createProver({ pool, store, newestOf: proof.newest, clock })
   const asOfTurns = createTurns(AS_OF)
   return {
     pool,
@@ -181,8 +199,17 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     model,
     writer: preparation ? guarded(writer, preparation) : writer,
     pools: { queries: pool, writer: writing.pool },
-    shared: { commands: writer.waiting, queries, verifications: verifier.waiting, as_of: asOfTurns },
+    shared: {
+      commands: writer.waiting,
+      queries,
+      verifications: verifier.waiting,
+      proofs: prover.waiting,
+      as_of: asOfTurns,
+    },
     verifier,
+    prover,
+    sealing,
+    proof,
     asOf: { turns: asOfTurns, timeoutMs: options.asOfTimeoutMs ?? AS_OF_TIMEOUT_MS },
     vault,
     keys,
@@ -233,6 +260,17 @@ function writingOf(
   }
   return { writing, deliveryNotifier, liveNotifier }
 }
+
+/** Where a process keeps seals. */
+type SealPlace = Pick<Sealing, 'directory' | 'keyFile'>
+
+const sealingOf = (pool: Pool, store: EventStore, place: SealPlace): Sealing => ({
+  pool,
+  store,
+  ...place,
+  now: () => new Date().toISOString(),
+  assertMaySeal: async () => {},
+})
 
 /** What all connections to Postgres have in common. */
 const sessionsOf = (model: ReadModel, { applicationName }: CoreOptions) => ({
@@ -305,7 +343,7 @@ async function withRebuild<T>(
   }
 }
 
-type ResealingApart = Pick<Resealing, 'target' | 'key' | 'directory' | 'now' | 'onStream'>
+type ResealingApart = Pick<Resealing, 'target' | 'key' | 'directory' | 'now' | 'sealed' | 'onStream'>
 
 interface ResealingAll extends ResealingApart {
   readonly store: EventStore

@@ -2,7 +2,6 @@ import { purgeLoginLimits } from '#access/login-limits.ts'
 import { purgeSessions } from '#access/sessions.ts'
 import { purgeTokens } from '#access/sync-access.ts'
 import { purgeDownloads } from '#audit/downloads.ts'
-import { sealOnSchedule } from '#audit/sealing.ts'
 import { checkTablesOnSchedule, tableCheckFigures } from '#audit/table-checks.ts'
 import { purgeFormer } from '#ledger/rebuild/version.ts'
 import { purgeAnswers } from '#ledger/write/idempotency.ts'
@@ -12,6 +11,8 @@ import { purgeSweeps } from '#payments/sweep.ts'
 import { schedulePurge } from '#postgres/purge.ts'
 import { keepStatistics } from '#postgres/statistics.ts'
 import { forgetOnTheDay } from '#privacy/due.ts'
+import { growTreesOnSchedule } from '#proof/growth.ts'
+import { sealingFigures, sealOnSchedule } from '#proof/rounds.ts'
 import { purgeDeliveries } from '#webhooks/outbox.ts'
 import { purgeReplays } from '#webhooks/replays.ts'
 import { LATE_WRITES_EVERY_MS, wipeLateWrites } from '#wiping/late-writes.ts'
@@ -34,8 +35,8 @@ const PURGES = [
 
 /**
  * Keeps the read model level with a store outside Postgres, has Postgres know tables that grow, purges what is no longer needed,
- * seals ledgers on schedule, forgets persons on the day, wipes what was written late of them, and compares the tables of each
- * company with its ledger.
+ * grows the trees of ledgers and seals them on schedule, forgets persons on the day, wipes what was written late of them, and
+ * compares the tables of each company with its ledger.
  */
 export function startProjector({ config, core, forgottenList, metrics, logger, log }: Shared): Running {
   const follower = core.follow()
@@ -51,10 +52,8 @@ export function startProjector({ config, core, forgottenList, metrics, logger, l
     (error) => log('what is no longer needed could not be purged', error),
   )
   const statistics = keepStatistics(core.pool, (error) => log('tables that have grown could not be analyzed', error))
-  const sealing = sealOnSchedule(core, config, {
-    onSealed: ({ company_id, revision, hash }) => logger.info({ company_id, revision, hash }, 'a ledger was sealed'),
-    onError: (error) => log('a ledger could not be sealed', error),
-  })
+  const sealing = startSealing({ config, core, metrics, logger, log })
+  const trees = growTreesOnSchedule(core, (error) => log('trees of ledgers could not be grown', error))
   const checks = checkTablesOnSchedule(core, {
     isBehind: () => (follower?.lag() ?? 0) > 0,
     onDifferent: (company_id, revision, differences) =>
@@ -91,10 +90,46 @@ export function startProjector({ config, core, forgottenList, metrics, logger, l
         follower?.stop(),
         statistics.stop(),
         sealing.stop(),
+        trees.stop(),
         checks.stop(),
         forgetting.stop(),
         wiping.stop(),
       ])
     },
   }
+}
+
+/** Rounds of checkpoints on schedule, and what is known of them. */
+function startSealing({
+  config,
+  core,
+  metrics,
+  logger,
+  log,
+}: Pick<Shared, 'config' | 'core' | 'metrics' | 'logger' | 'log'>) {
+  const { sealing, pool } = core
+  if (!sealing) return { stop: async () => {} }
+  const figures = () => sealingFigures(pool, sealing.now())
+  metrics.gauge(
+    'tillbook_sealing_faults',
+    'Ledgers, and the installation itself, that could not be sealed when that was last tried',
+    async () => (await figures()).faults,
+  )
+  metrics.gauge('tillbook_sealing_round_age_seconds', 'Time since ledgers were last sealed on schedule', async () =>
+    ageOf((await figures()).roundAge),
+  )
+  metrics.gauge('tillbook_seal_age_seconds', 'Age of the newest checkpoint of the installation log', async () =>
+    ageOf((await figures()).sealAge),
+  )
+  return sealOnSchedule(sealing, config.SEAL_EVERY_HOURS, {
+    onSealed: ({ origin, size, root }) =>
+      logger.info({ origin, size, root: root.toString('base64') }, 'ledgers were sealed'),
+    onError: (error) => log('a ledger could not be sealed', error),
+  })
+}
+
+/** @throws where there is none, so that the figure is left out. */
+function ageOf(seconds: number | null): number {
+  if (seconds === null) throw new Error('nothing was sealed yet')
+  return seconds
 }

@@ -3,6 +3,9 @@ import { createUser } from '#commands/users.ts'
 import { hashOf } from '#ledger/envelope.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import { createPool } from '#postgres/pool.ts'
+import { type Checkpoint, parseCheckpoint } from '#proof/checkpoint.ts'
+import { appenderFrom, isConsistent, isIncluded, leafHash, type TreeHead } from '#proof/merkle.ts'
+import { openNote, parseVkey, type VerifierKey, verifierKey } from '#proof/note.ts'
 import { expectInvalid, expectProblem } from '../support/answers.ts'
 import { FOREIGN_IDS, type Json, type Reply, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
@@ -22,6 +25,15 @@ async function pagesOf(company: TestCompany, path: string): Promise<Reply[]> {
     cursor = page.body.meta.next_cursor
   } while (cursor !== null)
   return pages
+}
+
+const leafOf = (hash: string) => leafHash(Buffer.from(hash, 'hex'))
+const bytesOf = (base64: string) => Buffer.from(base64, 'base64')
+
+function treeOf(events: readonly Json[]): TreeHead {
+  const appender = appenderFrom()
+  for (const { hash } of events) appender.append(leafOf(hash))
+  return { size: appender.size, root: appender.root() }
 }
 
 const eventsIn = (pages: readonly Reply[]): Json[] => pages.flatMap(({ body }) => body.data)
@@ -206,7 +218,7 @@ describe('the event feed', () => {
   })
 })
 
-describe('GET /events/verify', () => {
+describe('GET /events/verify, and proofs', () => {
   const database = useDatabase()
   let api: TestApi
 
@@ -218,8 +230,11 @@ describe('GET /events/verify', () => {
   it('says that an untouched ledger is whole, and to where [FEED-4]', async () => {
     const company = await api.company()
     const reply = await company.get('/events/verify')
-    const { revision, hash } = eventsIn(await pagesOf(company, '/events')).at(-1)
-    expect(reply.body.data).to.deep.equal({ valid: true, checked: revision + 1, revision, hash, first_error: null })
+    const events = eventsIn(await pagesOf(company, '/events'))
+    const { revision, hash } = events.at(-1)
+    const root = treeOf(events).root.toString('base64')
+    const whole = { valid: true, checked: revision + 1, revision, hash, root, first_error: null }
+    expect(reply.body.data).to.deep.equal(whole)
     expect(headOf(reply)).to.equal(revision)
   })
 
@@ -238,6 +253,7 @@ describe('GET /events/verify', () => {
       checked: 0,
       revision: last.revision,
       hash: last.hash,
+      root: null,
       first_error: null,
     })
     for (const query of ['after=0', `hash=${first.hash}`])
@@ -258,6 +274,7 @@ describe('GET /events/verify', () => {
       checked: 0,
       revision: -1,
       hash: '0'.repeat(64),
+      root: null,
       first_error: { revision: 0, reason: 'wrong_hash' },
     })
   })
@@ -275,5 +292,45 @@ describe('GET /events/verify', () => {
       }
     }
     expect(replies.filter(({ status }) => status === 200)).to.not.be.empty
+  })
+  it('proves each event in a signed checkpoint, and that the ledger only grew since [PROOF-7, PROOF-8]', async () => {
+    const company = await api.company()
+    for (const path of ['/events/checkpoint', '/events/checkpoint/place'])
+      expectProblem(await company.get(path), 404, 'not_found')
+    const made = (await company.get('/events/checkpoint?fresh=true')).body.data
+    await company.post('/customers', { name: 'Ana' })
+    const events = eventsIn(await pagesOf(company, '/events'))
+    const { publicKey } = parseVkey((await api.core.proof.keys())[0]?.vkey ?? '') as VerifierKey
+    const origin = made.note.slice(0, made.note.indexOf('\n'))
+    const signed = openNote(made.note, [verifierKey(origin, publicKey)])
+    const checkpoint = parseCheckpoint(signed?.text ?? '') as Checkpoint
+    expect(checkpoint.origin).to.match(new RegExp(`/company-${company.id}$`))
+    expect(checkpoint.root.equals(treeOf(events.slice(0, checkpoint.size)).root)).to.equal(true)
+    for (const { revision, hash } of events) {
+      const { data } = (await company.get(`/events/${revision}/proof`)).body
+      const isCovered = revision < checkpoint.size
+      expect(data).to.include({ revision, hash, checkpoint: isCovered ? made.note : null })
+      const head = isCovered ? checkpoint : treeOf(events)
+      expect(isIncluded(leafOf(hash), { index: revision, ...head }, data.hashes.map(bytesOf))).to.equal(true)
+    }
+    const grown = await company.get(`/events/consistency?from=${checkpoint.size}`)
+    expect(grown.body.data).to.include({ from: checkpoint.size, to: events.length, from_root: made.root })
+    expect(isConsistent(checkpoint, treeOf(events), grown.body.data.hashes.map(bytesOf))).to.equal(true)
+    expect(headOf(grown)).to.equal(events.length - 1)
+    expect((await company.get('/events/checkpoint')).body.data).to.deep.equal(made)
+  })
+
+  it('proves nothing beyond the ledger, nor of another company [PROOF-7]', async () => {
+    const [company, other] = [await api.company(), await api.company()]
+    const size = eventsIn(await pagesOf(company, '/events')).length
+    await other.post('/customers', { name: 'Eva' })
+    for (const revision of [size, '-1', '01', '1e3', 'x', '9'.repeat(16)])
+      expectProblem(await company.get(`/events/${revision}/proof`), 404, 'not_found')
+    for (const wrong of [0, size + 1, '9'.repeat(15)])
+      expectInvalid(await company.get(`/events/0/proof?size=${wrong}`), ['size'])
+    expectInvalid(await company.get(`/events/consistency?from=1&to=${size + 1}`), ['to'])
+    expectInvalid(await company.get('/events/consistency?from=2&to=1'), ['to'])
+    expectInvalid(await company.get(`/events/consistency?from=${size + 1}`), ['from'])
+    expectInvalid(await company.get('/events/consistency'), ['from'])
   })
 })

@@ -48,7 +48,7 @@ describe('an export', () => {
 
   async function verify(text: string, anchors: readonly Anchor[] = []) {
     await writeFile(file, text)
-    return verifyExport(file, () => anchors)
+    return verifyExport(file, () => ({ anchors }))
   }
 
   it('is every event as it was hashed, one a line, and verifies by itself [AUDIT-8]', async () => {
@@ -125,7 +125,7 @@ describe('an export', () => {
         const changed = Buffer.from(bytes)
         changed[place] = byte
         await writeFile(file, changed)
-        const found = await verifyExport(file, () => [])
+        const found = await verifyExport(file, () => ({}))
         // Of the first event's revision, it is where the export says that it begins.
         expect(found.valid && found.from === 0).to.equal(false)
       }),

@@ -5,13 +5,15 @@ import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { type Cipher, resealLedgers } from '#audit/reseal.ts'
 import { mappingFileOf, NoMapping, readMapping } from '#audit/reseal-mapping.ts'
-import { loadSealKey, type SealKey } from '#audit/seal.ts'
+import { makeSigningKey, type SigningKey } from '#audit/signing-key.ts'
 import { verifyLedger } from '#audit/verify.ts'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
 import type { EventStore, OutsideStore } from '#ledger/port.ts'
 import { createPostgresStore } from '#ledger/stores/postgres.ts'
 import { OtherVersion } from '#lib/other-version.ts'
 import { createPool } from '#postgres/pool.ts'
+import { makeCheckpoint } from '#proof/checkpoints.ts'
+import { SealAltered } from '#proof/seals-kept.ts'
 import { collect } from '../ledger/event-store-contract.ts'
 import { startApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
@@ -48,7 +50,7 @@ for (const place of ['Postgres', 'an outside store'] as const) {
     const database = useDatabase()
     let pool: Pool
     let directory: string
-    let key: SealKey
+    let key: SigningKey
     let company: TestCompany
     let store: EventStore
     let target: OutsideStore | null
@@ -59,7 +61,7 @@ for (const place of ['Postgres', 'an outside store'] as const) {
       store = createPostgresStore(pool)
       target = place === 'Postgres' ? null : createOutsideStore()
       directory = await mkdtemp(join(tmpdir(), 'tillbook-reseal-'))
-      key = await loadSealKey(join(directory, 'key.pem'))
+      key = await makeSigningKey(join(directory, 'key.pem'))
       const api = await startApi(database.url)
       company = await api.company()
       await api.company()
@@ -124,7 +126,7 @@ for (const place of ['Postgres', 'an outside store'] as const) {
       const path = mappingFileOf(directory, company.id)
       const old = { revision: 7, hash: original[7]?.hash ?? '' }
       const foreign = { revision: 8, hash: 'f'.repeat(64) }
-      const mapping = await readMapping(path, key.publicKey, [old, foreign])
+      const mapping = await readMapping(path, [key.publicKey], [old, foreign])
       const head = await headOf(company.id)
       expect(mapping).to.deep.include({ company_id: company.id, revision: head.revision, new_hash: head.hash })
       expect(mapping).to.include({ old_hash: original.at(-1)?.hash, resealed_at: now() })
@@ -142,8 +144,30 @@ for (const place of ['Postgres', 'an outside store'] as const) {
         await writeFile(forged, attempt)
         expect(await readMapping(forged, null, []).catch((error) => error)).to.be.instanceOf(NoMapping)
       }
-      const stranger = await loadSealKey(join(directory, 'stranger.pem'))
-      expect(await readMapping(path, stranger.publicKey, []).catch((error) => error)).to.be.instanceOf(NoMapping)
+      const stranger = await makeSigningKey(join(directory, 'stranger.pem'))
+      expect(await readMapping(path, [stranger.publicKey], []).catch((error) => error)).to.be.instanceOf(NoMapping)
+    })
+
+    it('go on to be sealed as another log, through the mapping [PROOF-26]', async () => {
+      const sealing = {
+        pool,
+        store: since(),
+        directory,
+        keyFile: join(directory, 'key.pem'),
+        now,
+        assertMaySeal: async () => {},
+      }
+      const mapping = mappingFileOf(directory, company.id)
+      const signed = await readFile(mapping, 'utf8')
+      for (const wrong of [signed.replace(/^[0-9a-f]/, (digit) => (digit === '0' ? '1' : '0')), null]) {
+        if (wrong === null) await rm(mapping)
+        else await writeFile(mapping, wrong)
+        expect(await makeCheckpoint(sealing, company.id).catch((error) => error)).to.be.instanceOf(SealAltered)
+      }
+      await writeFile(mapping, signed)
+      const made = await makeCheckpoint(sealing, company.id)
+      expect(made).to.include({ size: original.length })
+      expect(made?.origin).to.match(new RegExp(`/company-${company.id}/2$`))
     })
 
     it('take what is written afterwards; a service that is led to others is refused [PRIV-57]', async () => {

@@ -5,9 +5,13 @@ import type { EventStore } from '#ledger/port.ts'
 import { createPostgresStore } from '#ledger/stores/postgres.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { createPool } from '#postgres/pool.ts'
+import { appenderFrom, leafHash } from '#proof/merkle.ts'
+import { throughRoots } from '#proof/roots-watch.ts'
 import { useDatabase } from '../support/database.ts'
 import { until } from '../support/wait.ts'
 import { eventsOf, writeLedger } from './tampering.ts'
+
+const sealedOf = async () => ({ anchors: [], watch: throughRoots([]) })
 
 describe('verification for callers', () => {
   const database = useDatabase()
@@ -42,7 +46,7 @@ describe('verification for callers', () => {
     const companyId = await writeLedger(pool, 5)
     const [first] = await eventsOf(pool, companyId)
     const { store: waiting, started, open } = gated()
-    const verifier = createVerifier({ pool, store: waiting }, Date.now)
+    const verifier = createVerifier({ pool, store: waiting }, { clock: Date.now, sealedOf })
     const both = [verifier.verify(companyId, null), verifier.verify(companyId, null)]
     const refused = await verifier.verify(companyId, first ?? null).catch((error: unknown) => error)
     expect(refused).to.be.instanceOf(Unavailable)
@@ -59,7 +63,7 @@ describe('verification for callers', () => {
   it('lets only a few ledgers be verified at a time [FEED-4]', async () => {
     const companies = [await writeLedger(pool, 1), await writeLedger(pool, 1), await writeLedger(pool, 1)]
     const { store: waiting, started, open } = gated()
-    const verifier = createVerifier({ pool, store: waiting }, Date.now)
+    const verifier = createVerifier({ pool, store: waiting }, { clock: Date.now, sealedOf })
     const results = companies.map((companyId) => verifier.verify(companyId, null))
     await until(() => started.length === 2)
     open()
@@ -75,7 +79,7 @@ describe('verification for callers', () => {
       now += 4_000
       return now
     }
-    const verifier = createVerifier({ pool, store }, clock)
+    const verifier = createVerifier({ pool, store }, { clock, sealedOf })
     const first = await verifier.verify(companyId, null)
     expect(first.head).to.equal(9)
     expect(first.verification).to.include({ valid: true, checked: 3, revision: 2 })
@@ -87,5 +91,33 @@ describe('verification for callers', () => {
       checked += verification.checked
     }
     expect(checked).to.equal(10)
+  })
+
+  it('computes the root of the tree, and holds it against what was signed [FEED-4, PROOF-6]', async () => {
+    const companyId = await writeLedger(pool, 9)
+    const tree = appenderFrom()
+    const heads = (await eventsOf(pool, companyId)).map(({ hash }) => {
+      tree.append(leafHash(Buffer.from(hash, 'hex')))
+      return { size: tree.size, root: tree.root() }
+    })
+    const [root, other] = [tree.root(), leafHash(tree.root())]
+    const verifyWith = (...signed: Parameters<typeof throughRoots>[0][number][]) =>
+      createVerifier(
+        { pool, store },
+        { clock: Date.now, sealedOf: async () => ({ anchors: [], watch: throughRoots(signed) }) },
+      )
+    const verified = await verifyWith(...heads).verify(companyId, null)
+    expect(verified).to.deep.include({ root: root.toString('base64'), head: 8 })
+    expect(verified.verification.valid).to.equal(true)
+    const faults = [
+      await verifyWith(...heads, { size: 4, root: other }).verify(companyId, null),
+      await verifyWith({ size: 10, root: other }).verify(companyId, null),
+    ]
+    expect(faults.map(({ verification }) => verification.first_error)).to.deep.equal([
+      { revision: 3, reason: 'other_root' },
+      { revision: 9, reason: 'truncated' },
+    ])
+    expect(faults.map((each) => each.root)).to.deep.equal([null, null])
+    expect((await verifyWith(...heads).verify(companyId, { revision: 3, hash: '' })).root).to.equal(null)
   })
 })

@@ -1,16 +1,17 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { loadSealKey, signHead } from '#audit/seal.ts'
+import { makeSigningKey } from '#audit/signing-key.ts'
 import { understand } from '#cli/arguments.ts'
 import { load } from '#cli/load.ts'
 import { Refused } from '#cli/verb.ts'
 import { readConfig } from '#config/config.ts'
 import type { Refusal } from '#domain/refusal.ts'
+import { sealHead } from '../audit/seals-of-01.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
+import { sealsOf } from '../support/seals.ts'
 import { tillbook } from './tillbook.ts'
 
 describe('ledger commands', () => {
@@ -22,7 +23,8 @@ describe('ledger commands', () => {
   let customer: number
 
   before(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'tillbook-ledger-'))
+    directory = join(sealsOf(database.url).directory, '..')
+    await mkdir(directory, { recursive: true })
     api = await startApi(database.url)
     company = await api.company()
     other = await api.company()
@@ -69,41 +71,102 @@ describe('ledger commands', () => {
     expect(await refused('ledger', 'verify', '--company', '999999')).to.include({ refused: 'not_found' })
   })
 
-  it('seal heads, which verify holds ledgers against, with the key that is trusted [AUDIT-4]', async () => {
-    const seal = await run('ledger', 'seal', '--company', id())
-    expect(seal).to.include({ company_id: company.id, stream: `company-${company.id}` })
-    const all = await run('ledger', 'seal', '--all')
-    expect(all.map((each: Json) => each.company_id)).to.include.members([company.id, other.id])
-    const { pem, key_id } = await run('ledger', 'public-key')
-    expect(key_id).to.equal(seal.key_id)
+  const keyFile = async () => {
+    const keys = await run('ledger', 'public-key')
+    return fileOf('public.pem', keys.map(({ pem }: Json) => pem).join(''))
+  }
 
-    const sealFile = await fileOf('seal.json', seal)
-    const keyFile = await fileOf('public.pem', pem)
-    for (const trust of [[], ['--public-key', keyFile]]) {
-      const held = await run('ledger', 'verify', '--company', id(), '--seal', sealFile, ...trust)
-      expect(held).to.include({ valid: true, seals: 1, revision: seal.revision, hash: seal.hash })
+  /** What a verb prints for people. */
+  async function printed(...words: string[]): Promise<string> {
+    const { show } = await load(understand(words).name)
+    return `${show?.(await run(...words))}\n`
+  }
+
+  const sealOf = async (revision: number, hash: string, companyId = company.id) =>
+    sealHead(
+      companyId,
+      { revision, hash },
+      '2026-11-21T12:00:00.000Z',
+      await makeSigningKey(join(directory, 'seal-key.pem')),
+    )
+
+  it('make checkpoints, which verify holds ledgers against, with the keys that are trusted [AUDIT-4]', async () => {
+    const made = await run('ledger', 'seal', '--company', id())
+    expect(made.origin).to.match(new RegExp(`^tillbook/[0-9a-f-]{36}/company-${id()}$`))
+    const stranger = generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }) as string
+    const keys = [await keyFile(), await fileOf('stranger.pem', stranger)] as const
+    const file = await fileOf('checkpoint.txt', await printed('ledger', 'seal', '--company', id()))
+    for (const trust of [[], ['--public-key', keys[1], '--public-key', keys[0]]]) {
+      const held = await run('ledger', 'verify', '--company', id(), '--checkpoint', file, ...trust)
+      expect(held).to.include({ valid: true, checkpoints: 1, seals: 0, revision: made.size - 1 })
       expect(held.trusted_key).to.equal(trust.length > 0)
     }
-    const everything = await run('ledger', 'verify', '--seal', await fileOf('all.json', all))
-    expect(everything.every((each: Json) => each.valid && each.seals === 1)).to.equal(true)
+    const all = await printed('ledger', 'seal', '--all')
+    expect(JSON.parse(all.split('\n').at(-2) ?? '').note).to.match(/^tillbook\/[0-9a-f-]{36}\n/)
+    const everything = await run('ledger', 'verify', '--checkpoint', await fileOf('all.jsonl', all))
+    expect(everything.every((each: Json) => each.valid && each.checkpoints === 1)).to.equal(true)
     expect(fieldsOf(await refused('ledger', 'seal'))).to.deep.equal(['company'])
     expect(fieldsOf(await refused('ledger', 'seal', '--all', '--company', id()))).to.deep.equal(['company'])
+    const verify = async (text: string, ...more: string[]) => {
+      const path = await fileOf('bad.txt', text)
+      return fieldsOf(await refused('ledger', 'verify', '--company', id(), '--checkpoint', path, ...more))
+    }
+    const theirs = await printed('ledger', 'seal', '--company', String(other.id))
+    for (const bad of [made.note.replace(`\n${made.size}\n`, `\n${made.size + 1}\n`), 'nope', '', '{"note":1}', theirs])
+      expect(await verify(bad)).to.deep.equal(['checkpoint'])
+    expect(await verify(made.note, '--public-key', keys[1])).to.deep.equal(['checkpoint'])
+  })
+
+  it('still hold ledgers against seals of 0.1 [AUDIT-4]', async () => {
+    const { hash, revision } = await run('ledger', 'verify', '--company', id())
+    const file = await fileOf('seal.json', await sealOf(revision, hash))
+    const held = await run('ledger', 'verify', '--company', id(), '--seal', file, '--public-key', await keyFile())
+    expect(held).to.include({ valid: true, seals: 1, checkpoints: 0, trusted_key: true, revision, hash })
+  })
+
+  it('turn the key of seals, and take a new one for a lost one only [PROOF-21] [PROOF-23]', async () => {
+    const made = await run('ledger', 'seal', '--company', id())
+    const [first] = await run('ledger', 'public-key')
+    const next = await run('seal-key', 'rotate')
+    expect(next).to.include({ succession: 'signed', signed_by: first.key_id })
+    const file = await fileOf('checkpoint.txt', made.note)
+    const held = await run('ledger', 'verify', '--company', id(), '--checkpoint', file, '--public-key', await keyFile())
+    expect(held).to.include({ valid: true, checkpoints: 1 })
+    const adopt = ['seal-key', 'adopt', '--lost-old', '--reason']
+    expect(fieldsOf(await refused(...adopt, 'why\nnot'))).to.deep.equal(['reason'])
+    expect(fieldsOf(await refused(...adopt, 'nothing is lost'))).to.deep.equal(['seal-key'])
+    const keys = await fetch(`${api.url}/proof/keys`)
+    expect(keys.status).to.equal(200)
+    expect(((await keys.json()) as Json).keys.map(({ vkey }: Json) => vkey)).to.deep.equal([first.vkey, next.vkey])
+  })
+
+  it('tell of a company whose events and row are gone [PROOF-25]', async () => {
+    const victim = await api.company()
+    const { size } = await run('ledger', 'seal', '--company', String(victim.id))
+    const { pool } = api.core
+    await pool.query('delete from ledger.events where stream = $1', [`company-${victim.id}`])
+    await pool.query('delete from ops.ledgers where company_id = $1', [victim.id])
+    const found = (await run('ledger', 'verify')).find((each: Json) => each.company_id === victim.id)
+    expect(found).to.deep.include({ valid: false, first_error: { revision: 0, reason: 'truncated' } })
+    expect(size).to.equal(2)
+    expect(fieldsOf(await refused('ledger', 'seal', '--all'))).to.deep.equal(['company'])
+    // The others are to be verified by other tests.
+    await pool.query('delete from ops.ledger_checkpoints where company_id = $1', [victim.id])
+    await rm(join(directory, 'seals', `company-${victim.id}.checkpoints`))
   })
 
   it('find what a seal shows: a ledger that is shorter, other, or gone [AUDIT-5]', async () => {
-    const key = await loadSealKey(join(directory, 'seal-key.pem'))
-    const sealed = (companyId: number, revision: number) =>
-      signHead(companyId, { revision, hash: 'a'.repeat(64) }, '2026-11-21T12:00:00.000Z', key)
+    const sealed = (companyId: number, revision: number) => sealOf(revision, 'a'.repeat(64), companyId)
     for (const [revision, reason] of [
       [1, 'other_hash'],
       [5_000, 'truncated'],
     ] as const) {
-      const path = await fileOf('forged.json', sealed(company.id, revision))
+      const path = await fileOf('forged.json', await sealed(company.id, revision))
       const found = await run('ledger', 'verify', '--company', id(), '--seal', path)
       expect(found.valid).to.equal(false)
       expect(found.first_error.reason).to.equal(reason)
     }
-    const gone = await run('ledger', 'verify', '--seal', await fileOf('gone.json', sealed(777_777, 3)))
+    const gone = await run('ledger', 'verify', '--seal', await fileOf('gone.json', await sealed(777_777, 3)))
     expect(gone.find((each: Json) => each.company_id === 777_777)).to.deep.include({
       valid: false,
       first_error: { revision: 0, reason: 'truncated' },
@@ -111,7 +174,8 @@ describe('ledger commands', () => {
   })
 
   it('refuse seals that prove nothing: forged, of another key, of another company, none at all [AUDIT-4]', async () => {
-    const seal = await run('ledger', 'seal', '--company', id())
+    const { hash } = await run('ledger', 'verify', '--company', id())
+    const seal = await sealOf(1, hash)
     const verify = async (content: unknown, ...more: string[]) =>
       fieldsOf(
         await refused('ledger', 'verify', '--company', id(), '--seal', await fileOf('bad.json', content), ...more),
@@ -119,7 +183,7 @@ describe('ledger commands', () => {
     expect(await verify({ ...seal, revision: 0 })).to.deep.equal(['seal'])
     expect(await verify('nope')).to.deep.equal(['seal'])
     expect(await verify('')).to.deep.equal(['seal'])
-    expect(await verify(await run('ledger', 'seal', '--company', String(other.id)))).to.deep.equal(['seal'])
+    expect(await verify(await sealOf(0, hash, other.id))).to.deep.equal(['seal'])
     const stranger = generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }) as string
     expect(await verify(seal, '--public-key', await fileOf('stranger.pem', stranger))).to.deep.equal(['seal'])
     expect(await verify(seal, '--public-key', await fileOf('junk.pem', 'junk'))).to.deep.equal(['public-key'])
@@ -172,15 +236,15 @@ describe('ledger commands', () => {
 
     const file = await fileOf('export.jsonl', exported.stdout)
     const sealed = await tillbook(env, 'ledger', 'seal', '--company', id())
-    const sealFile = await fileOf('one.json', sealed.stdout)
+    const checkpoint = ['--checkpoint', await fileOf('one.txt', sealed.stdout), '--public-key', await keyFile()]
     // No database anywhere near.
     const nowhere = { DATABASE_URL: 'postgres://127.0.0.1:1/none', DATA_DIR: directory }
-    const good = await tillbook(nowhere, 'ledger', 'verify', '--file', file, '--seal', sealFile, '--json')
+    const good = await tillbook(nowhere, 'ledger', 'verify', '--file', file, ...checkpoint, '--json')
     expect(good.code, good.stderr).to.equal(0)
-    expect(JSON.parse(good.stdout)).to.deep.include({ company_id: company.id, from: 0, valid: true, seals: 1 })
+    expect(JSON.parse(good.stdout)).to.deep.include({ company_id: company.id, from: 0, valid: true, checkpoints: 1 })
 
     const cut = await fileOf('cut.jsonl', exported.stdout.split('\n').slice(0, 2).join('\n'))
-    const bad = await tillbook(nowhere, 'ledger', 'verify', '--file', cut, '--seal', sealFile, '--json')
+    const bad = await tillbook(nowhere, 'ledger', 'verify', '--file', cut, ...checkpoint, '--json')
     expect(bad.code).to.equal(1)
     expect(JSON.parse(bad.stdout)).to.deep.include({ valid: false, first_error: { revision: 2, reason: 'truncated' } })
 

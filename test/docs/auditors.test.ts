@@ -5,9 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { exportLines } from '#audit/export.ts'
-import { loadSealKey, signHead } from '#audit/seal.ts'
+import { makeSigningKey } from '#audit/signing-key.ts'
 import { COMMANDS } from '#cli/commands.ts'
 import type { Envelope } from '#ledger/envelope.ts'
+import { sealHead } from '../audit/seals-of-01.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { snippetsOf } from '../support/snippets.ts'
@@ -49,7 +50,7 @@ describe('the guide for auditors', () => {
 
   const last = (): Envelope => JSON.parse(lines.at(-1) ?? '')
   const sealed = async () =>
-    signHead(company.id, last(), '2026-11-21T12:00:00.000Z', await loadSealKey(join(directory, 'key.pem')))
+    sealHead(company.id, last(), '2026-11-21T12:00:00.000Z', await makeSigningKey(join(directory, 'key.pem')))
 
   it('has a program that verifies a real export, and a seal [AUDIT-8]', async () => {
     const told = `${lines.length} events, the last with hash ${last().hash}\n`

@@ -142,6 +142,19 @@ describe('panel: audit', () => {
       expect(textIn((await other.get(path)).html), path).not.to.include('não conferem')
   })
 
+  it('shows up to where the ledger is sealed, since when, and what keeps it from being [PROOF-31]', async () => {
+    expect(await shown('/painel/auditoria')).to.include('ainda não foi selado')
+    const { proof, pool } = api.core
+    const made = await proof.checkpointOf(company.id, 1)
+    const sealed = await shown('/painel/auditoria')
+    expect(sealed).to.include('Último selo').and.include(`Eventos selados ${made?.size}`).and.include('ainda não')
+    await pool.query(`insert into ops.sealing_faults values ($1, '2026-11-22T12:00:00Z', 'truncated')`, [company.id])
+    expect(await shown('/painel/auditoria'))
+      .to.include('não está sendo selado')
+      .and.include('O fim do livro foi cortado')
+    await pool.query('delete from ops.sealing_faults')
+  })
+
   it('leads to any record as it was at a date and time [PANEL-18]', async () => {
     const id = await customer('Maria')
     const ask = (query: string) => owner.get(`/painel/auditoria/como-era?${query}`)

@@ -34,6 +34,7 @@ import { healthOf } from '#service/health.ts'
 import { expectDocumentedCall } from './contract.ts'
 import { masterKeys } from './master-key.ts'
 import { noProvider } from './provider.ts'
+import { sealsOf } from './seals.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of many shapes
 export type Json = any
@@ -131,6 +132,7 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
   const core = await openCore({
     masterKeys: options.masterKeys ?? masterKeys,
     databaseUrl,
+    seals: sealsOf(databaseUrl),
     publicUrl: PUBLIC_URL,
     queryConnections: options.queryConnections ?? 4,
     log,

@@ -115,6 +115,7 @@ const PATH_PARAMETERS: Readonly<Record<string, z.ZodType>> = {
   external_id: ExternalId,
   delivery_id: z.uuid(),
   provider_payment_id: text(100),
+  revision: z.int().min(0),
 }
 
 /** Names of the parameters in a path of the router's form. */

@@ -10,6 +10,7 @@ import type { Caller } from '../authenticate.ts'
 import { pageOf, singleOf } from '../contract/envelopes.ts'
 import { NullableText } from '../contract/formats.ts'
 import { type Route, read, single } from '../route.ts'
+import { TreeHash } from './proofs.ts'
 import { answerPage, pageQuery, QueryRevision } from './record-routes.ts'
 
 const Hash = z.string().regex(/^[0-9a-f]{64}$/)
@@ -70,7 +71,14 @@ const LedgerEvent = z
   })
   .meta({ id: 'LedgerEvent', examples: [eventExample, sealedExample] })
 
-const verificationExample = { valid: true, checked: 1205, revision: 1204, hash: eventExample.hash, first_error: null }
+const verificationExample = {
+  valid: true,
+  checked: 1205,
+  revision: 1204,
+  hash: eventExample.hash,
+  root: 'XcnaeacGWamtVZy3Ad7ZoqudgjqtL0lgz+Nw7/RgQyg=',
+  first_error: null,
+}
 
 /** What a verification found (src/audit/walk.ts). */
 const LedgerVerification = z
@@ -79,6 +87,7 @@ const LedgerVerification = z
     checked: z.int().min(0),
     revision: z.int().min(-1),
     hash: Hash,
+    root: TreeHash.nullable(),
     first_error: z.strictObject({ revision: z.int().min(0), reason: z.string() }).nullable(),
   })
   .meta({
@@ -90,6 +99,7 @@ const LedgerVerification = z
         checked: 0,
         revision: -1,
         hash: GENESIS_HASH,
+        root: null,
         first_error: { revision: 0, reason: 'wrong_hash' },
       },
     ],
@@ -203,13 +213,13 @@ export const eventRoutes: readonly Route[] = [
     operation: 'verifyEvents',
     summary: 'Confere o livro da empresa',
     description:
-      'Recalcula o hash de cada evento e segue o encadeamento. A conferência está completa quando `revision` alcança X-Ledger-Revision; um livro longo leva mais de uma chamada: continue com `after` e `hash` iguais a `revision` e `hash` da resposta. Enquanto uma corre, outra da mesma empresa recebe 503. O que um selo guardado fora do serviço prova a mais está no guia do auditor.',
+      'Recalcula o hash de cada evento e segue o encadeamento. A conferência está completa quando `revision` alcança X-Ledger-Revision; um livro longo leva mais de uma chamada: continue com `after` e `hash` iguais a `revision` e `hash` da resposta. Enquanto uma corre, outra da mesma empresa recebe 503. Do primeiro evento em diante, o livro é conferido também contra o último checkpoint, e `root` é a raiz da sua árvore. O que um checkpoint guardado fora do serviço prova a mais está no guia do auditor.',
     query: VerifyQuery,
     reply: singleOf(LedgerVerification),
     async read({ verifier, caller, query: { after, hash } }) {
       const start = after === undefined || hash === undefined ? null : { revision: after, hash }
-      const { verification, head } = await verifier.verify(caller.companyId, start)
-      return { body: single(JSON.stringify(verification)), revision: head }
+      const { verification, head, root } = await verifier.verify(caller.companyId, start)
+      return { body: single(JSON.stringify({ ...verification, root })), revision: head }
     },
   }),
 ]

@@ -99,6 +99,21 @@ export function createPostgresStore(
       for (const row of rows) yield row.stream
     },
     search: (stream, search) => searchEvents({ pool: readersOf(stream), schema }, stream, search),
+    async *hashes(stream, fromRevision) {
+      for (let from = fromRevision; ; ) {
+        const { rows } = await readersOf(stream).query<Pick<Envelope, 'revision' | 'hash'>>({
+          name: `hashes_of_${schema}`,
+          text: `select revision, coalesce(envelope->>'hash', '') as hash from ${schema}.events
+                 where stream = $1 and revision >= $2 order by revision limit ${HASH_BATCH}`,
+          values: [stream, from],
+        })
+        const last = rows.at(-1)
+        if (!last) return
+        yield rows
+        if (rows.length < HASH_BATCH) return
+        from = last.revision + 1
+      }
+    },
     stored: (stream, afterRevision) => storedEvents({ pool: readersOf(stream), schema }, stream, afterRevision),
   }
 }
@@ -116,6 +131,8 @@ function wrongRevision(error: unknown, appends: readonly Append[]): Error | null
 
 /** Revisions that one search by type looks at: no index leads to the events of a type, and a rare one must not hold up Postgres. */
 const REVISIONS_OF_A_SEARCH = 50_000
+/** Hashes fetched at a time: what is made of them takes the processor for a few milliseconds. */
+const HASH_BATCH = 1_024
 /** Rows fetched at a time for verification, which takes the processor for each batch. */
 const STORED_BATCH = 200
 

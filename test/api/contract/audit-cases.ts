@@ -1,3 +1,5 @@
+import type { Sealing } from '#proof/checkpoints.ts'
+import { round } from '#proof/rounds.ts'
 import type { Case, Cases } from './case.ts'
 import { placeOrder } from './order-cases.ts'
 import type { World } from './world.ts'
@@ -23,9 +25,31 @@ async function registered({ company }: World) {
   return data
 }
 
+/** A company of which nothing was sealed yet. */
+async function asStranger({ api }: World) {
+  const { key } = await api.company()
+  return { headers: { authorization: `Bearer ${key}` } }
+}
+
+const fail = (error: unknown): never => {
+  throw error
+}
+
 export const auditCases: Cases = {
   listEvents: { 200: () => ({ query: { after: '-1', types: 'CompanyRegistered,ApiKeyCreated', limit: '1' } }) },
   verifyEvents: { 200: () => ({}) },
+  proveEvent: {
+    200: () => ({ params: { revision: 0 }, query: { size: '1' } }),
+  },
+  proveGrowth: { 200: () => ({ query: { from: '0' } }) },
+  getCheckpoint: { 200: () => ({ query: { fresh: 'true' } }), not_found: asStranger },
+  getCheckpointPlace: {
+    async 200({ api }) {
+      await round(api.core.sealing as Sealing, { onSealed: () => {}, onError: fail, isStopped: () => false })
+      return {}
+    },
+    not_found: asStranger,
+  },
   getCustomerHistory: {
     200: about((world) => world.create('/customers', { name: world.unique('Cliente antigo') })),
   },

@@ -11,6 +11,7 @@ import { kindsOf } from '#events/define.ts'
 import { Problem } from '#http/problems.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 import { parseSubject } from '#ledger/projection.ts'
+import { sealStateOf } from '#proof/seal-state.ts'
 import { getRow, listKnownActors } from '#queries/events.ts'
 import { type Change, changesBetween, fieldsChangedBy, saidBy } from '../../changes.ts'
 import { dateTimeSeconds } from '../../format.ts'
@@ -25,6 +26,7 @@ import { Table } from '../../ui/list.tsx'
 import { Actions, Alert, ButtonLink, Card, Facts } from '../../ui/parts.tsx'
 import { atMoment } from '../../visit.ts'
 import { EVENTS, eventName, KINDS, ORIGINS, subjectName, subjectPath } from '../../words/events.ts'
+import { Seals } from './seals.tsx'
 import { LastCheck } from './table-check.tsx'
 
 const PATH = '/auditoria'
@@ -96,8 +98,10 @@ async function showTimeline(visit: Visit): Promise<Page> {
     ? filledWith(filters, asked)
     : filledWith(filters, asked, { refused: 'validation_failed', details: { ...describeIssues(query.error) } })
   const check = await findTableCheck(visit.context.pool, visit.session.companyId)
+  const seals = await sealStateOf(visit.context.pool, visit.session.companyId)
   const body = (
     <>
+      <Seals state={seals} timezone={visit.session.timezone} />
       <LastCheck check={check} timezone={visit.session.timezone} />
       <Actions>
         <ButtonForm visit={visit} to={`${PATH}/conferir`} label="Conferir o livro" />

@@ -6,7 +6,7 @@ import { ButtonForm } from '../../ui/form.tsx'
 import { Actions, Badge, ButtonLink, Card, Facts } from '../../ui/parts.tsx'
 
 /** Why a ledger is not what was written. */
-const FAULTS: Readonly<Record<Fault, string>> = {
+export const FAULTS: Readonly<Record<Fault, string>> = {
   malformed: 'O evento guardado não pode ser lido.',
   wrong_stream: 'O evento é do livro de outra empresa.',
   wrong_revision: 'Falta um evento, ou há um a mais, ou a ordem foi trocada.',
@@ -15,7 +15,9 @@ const FAULTS: Readonly<Record<Fault, string>> = {
   time_goes_back: 'O evento é mais antigo do que o anterior.',
   columns_differ: 'O que o banco guarda ao lado do evento não confere com ele.',
   other_hash: 'O hash não é o que já se conhecia para esta revisão.',
+  other_root: 'Até esta revisão o livro não é o que foi selado.',
   truncated: 'O fim do livro foi cortado.',
+  seal_altered: 'O que o serviço guarda do último selo não foi assinado por ele.',
   beyond_head: 'Há eventos depois do último que o serviço registrou.',
 }
 

@@ -1,0 +1,50 @@
+import { z } from 'zod'
+import { invalid } from '#domain/refusal.ts'
+import { type Checkpoint, parseCheckpoint, parseOrigin } from '#proof/checkpoint.ts'
+import { openNote, verifierKey } from '#proof/note.ts'
+import { Refused } from './verb.ts'
+
+/** A checkpoint of a company's ledger that was found to be signed. */
+export interface GivenCheckpoint extends Checkpoint {
+  readonly company_id: number
+  readonly generation: number
+}
+
+const Line = z.object({ note: z.string() })
+
+/** Checkpoints of ledgers in a file, one note or JSON Lines of many, each signed by one of the keys. @throws Refused */
+export function readCheckpoints(text: string, publicKeys: readonly string[]): GivenCheckpoint[] {
+  const notes = text.startsWith('{') ? notesOf(text) : [text]
+  return notes.flatMap((note, place) => {
+    const origin = note.slice(0, note.indexOf('\n'))
+    const whose = parseOrigin(origin)
+    if (!whose) throw refused(`não há um checkpoint na linha ${place + 1} do arquivo`)
+    const keys = publicKeys.map((key) => verifierKey(origin, key))
+    const checkpoint = parseCheckpoint(openNote(note, keys)?.text ?? '')
+    if (!checkpoint) throw refused(`checkpoint ${origin}: a assinatura não confere com nenhuma das chaves`)
+    // That of the installation log says nothing of a single ledger.
+    if (whose.companyId === null) return []
+    return { ...checkpoint, company_id: whose.companyId, generation: whose.generation }
+  })
+}
+
+function notesOf(text: string): string[] {
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line, place) => {
+      const parsed = Line.safeParse(parse(line))
+      if (!parsed.success) throw refused(`não há um checkpoint na linha ${place + 1} do arquivo`)
+      return parsed.data.note
+    })
+}
+
+function parse(line: string): unknown {
+  try {
+    return JSON.parse(line)
+  } catch {
+    return null
+  }
+}
+
+const refused = (reason: string): Refused => new Refused(invalid('checkpoint', reason))

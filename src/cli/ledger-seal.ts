@@ -1,0 +1,132 @@
+import { keyIdOf, pemOf } from '#audit/signing-key.ts'
+import { NotWhole, verifyLedger } from '#audit/verify.ts'
+import { invalid } from '#domain/refusal.ts'
+import { makeCheckpoint, type Sealing } from '#proof/checkpoints.ts'
+import type { SignedCheckpoint } from '#proof/kept-checkpoints.ts'
+import { knownRing, openKeyRing, ringEntries, WrongSealKey } from '#proof/key-ring.ts'
+import { adoptKey, rotateKey } from '#proof/key-rotation.ts'
+import { parseStatement, type RingEntry } from '#proof/key-statement.ts'
+import { knownCompanies } from '#proof/known-companies.ts'
+import { ownSeals } from '#proof/own-seals.ts'
+import { throughRoots } from '#proof/roots-watch.ts'
+import { round } from '#proof/rounds.ts'
+import { SealAltered } from '#proof/seals-kept.ts'
+import type { Core } from '#service/core.ts'
+import { companyOf, Refused, type Verb, type Verbs } from './verb.ts'
+
+/** A checkpoint as it is printed. */
+interface Shown {
+  readonly origin: string
+  readonly size: number
+  /** Base64. */
+  readonly root: string
+  readonly made_at: string
+  readonly note: string
+}
+
+const shown = ({ origin, size, root, made_at, note }: SignedCheckpoint): Shown => ({
+  origin,
+  size,
+  root: root.toString('base64'),
+  made_at,
+  note,
+})
+
+export function sealingOf({ sealing }: Core): Sealing {
+  if (!sealing) throw new Error('there is no place for seals')
+  return sealing
+}
+
+const sealVerb: Verb<'ledger seal'> = {
+  async run(context, { company, all }) {
+    if ((company === undefined) === (all === undefined))
+      throw new Refused(invalid('company', 'informe --company ou --all, um só'))
+    const core = await context.core()
+    const sealing = sealingOf(core)
+    if (company !== undefined)
+      return refusing(async () => shown(await sealWhole(sealing, await companyOf(core, company))))
+    return refusing(async () => {
+      const made: Shown[] = []
+      for (const companyId of await knownCompanies(core, sealing.directory))
+        made.push(shown(await sealWhole(sealing, companyId)))
+      const installation = await sealInstallation(sealing)
+      return installation ? [...made, shown(installation)] : made
+    })
+  },
+  // Documents to be kept, whoever asks for them.
+  show: (found) =>
+    Array.isArray(found)
+      ? (found as Shown[]).map(({ note, made_at }) => JSON.stringify({ note, made_at })).join('\n')
+      : (found as Shown).note.slice(0, -1),
+}
+
+/** From the first event on: whoever seals by hand wants to know. */
+async function sealWhole(sealing: Sealing, companyId: number): Promise<SignedCheckpoint> {
+  await openKeyRing(sealing)
+  const { anchors, heads } = await ownSeals(sealing, await knownRing(sealing), companyId)
+  const found = await verifyLedger(sealing, companyId, { anchors, watch: throughRoots(heads) })
+  if (!found.valid) throw new NotWhole(companyId, found)
+  const made = await makeCheckpoint(sealing, companyId)
+  if (!made) throw new Error(`the ledger of company ${companyId} is empty`)
+  return made
+}
+
+async function sealInstallation(sealing: Sealing): Promise<SignedCheckpoint | null> {
+  const errors: unknown[] = []
+  const made = await round(sealing, {
+    onSealed: () => {},
+    onError: (error) => errors.push(error),
+    isStopped: () => false,
+  })
+  if (errors.length > 0) throw errors[0]
+  return made
+}
+
+/** Does it; what is not to be signed is refused. @throws Refused */
+async function refusing<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof NotWhole) throw notWhole(error)
+    if (error instanceof SealAltered)
+      throw new Refused(invalid('company', `o último selo foi alterado: ${error.message}`))
+    if (error instanceof WrongSealKey) throw new Refused(invalid('seal-key', error.message))
+    throw error
+  }
+}
+
+function notWhole({ companyId, verification }: NotWhole): Refused {
+  const { revision, reason } = verification.first_error ?? {}
+  const found = `o livro da empresa ${companyId} não está íntegro: ${reason} na revisão ${revision}`
+  return new Refused(invalid('company', `${found}; um selo faria valer o que foi alterado`))
+}
+
+const publicKeyVerb: Verb<'ledger public-key'> = {
+  async run(context) {
+    const core = await context.core()
+    await refusing(() => openKeyRing(sealingOf(core)))
+    return (await ringEntries(core.pool)).map(shownKey)
+  },
+  show: (keys) => (keys as ReturnType<typeof shownKey>[]).map(({ pem }) => pem.trimEnd()).join('\n'),
+}
+
+function shownKey({ vkey, public_key, since, signed_by, note }: RingEntry) {
+  const { succession, reason } = parseStatement(note) ?? {}
+  return { key_id: keyIdOf(public_key), since, succession, reason, signed_by, public_key, vkey, pem: pemOf(public_key) }
+}
+
+const LINE = /^[^\p{Cc}]{1,500}$/u
+
+export const verbs: Verbs<'ledger seal' | 'ledger public-key' | 'seal-key'> = {
+  'ledger seal': sealVerb,
+  'ledger public-key': publicKeyVerb,
+  'seal-key rotate': {
+    run: async (context) => refusing(async () => shownKey(await rotateKey(sealingOf(await context.core())))),
+  },
+  'seal-key adopt': {
+    async run(context, { reason }) {
+      if (!LINE.test(reason)) throw new Refused(invalid('reason', 'deve ser uma linha de até 500 caracteres'))
+      return refusing(async () => shownKey(await adoptKey(sealingOf(await context.core()), reason)))
+    },
+  },
+}

@@ -1,0 +1,74 @@
+import { type FileHandle, mkdir, open } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { syncFolder } from './files.ts'
+
+/** Longer than any line of these files. */
+const TAIL_BYTES = 16_384
+const LINE_FEED = 0x0a
+
+/** Adds lines to a file of JSON Lines, on the disk when this resolves; a line that a crash left unfinished goes before. */
+export async function appendLines(path: string, values: readonly object[]): Promise<void> {
+  await mkdir(dirname(path), { recursive: true })
+  const file = await open(path, 'a+')
+  try {
+    const { bytes } = await tailOf(file)
+    await file.truncate(bytes)
+    await file.writeFile(values.map((value) => `${JSON.stringify(value)}\n`).join(''))
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await syncFolder(dirname(path))
+}
+
+/** What the last whole line of a file says; null where there is none, or no file. @throws when it is no JSON. */
+export async function lastLine(path: string): Promise<unknown> {
+  const file = await openIfThere(path)
+  try {
+    const last = file && (await tailOf(file)).last
+    return last ? JSON.parse(last) : null
+  } finally {
+    await file?.close()
+  }
+}
+
+/** What all whole lines of a file say, one by one; nothing where there is no file. @throws when one is no JSON. */
+export async function* eachLine(path: string): AsyncGenerator<unknown> {
+  const file = await openIfThere(path)
+  if (!file) return
+  let rest = ''
+  for await (const chunk of file.createReadStream({ encoding: 'utf8' })) {
+    const lines = `${rest}${chunk}`.split('\n')
+    rest = lines.pop() ?? ''
+    for (const line of lines) yield JSON.parse(line)
+  }
+}
+
+/** The same of a short file, at once. */
+export async function readLines(path: string): Promise<unknown[]> {
+  const values: unknown[] = []
+  for await (const value of eachLine(path)) values.push(value)
+  return values
+}
+
+/** The last line, and how long a file is without one that is not finished. */
+async function tailOf(file: FileHandle): Promise<{ last: string | null; bytes: number }> {
+  const { size } = await file.stat()
+  const start = Math.max(0, size - TAIL_BYTES)
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(size - start), 0, size - start, start)
+  const end = buffer.subarray(0, bytesRead).lastIndexOf(LINE_FEED)
+  if (end < 0 && start > 0) throw new Error('what ends this file is no line')
+  if (end < 0) return { last: null, bytes: 0 }
+  // -1 would be counted from the end.
+  const before = end === 0 ? -1 : buffer.lastIndexOf(LINE_FEED, end - 1)
+  return { last: buffer.subarray(before + 1, end).toString(), bytes: start + end + 1 }
+}
+
+async function openIfThere(path: string): Promise<FileHandle | null> {
+  try {
+    return await open(path, 'r')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
+  }
+}

@@ -1,0 +1,47 @@
+import type { SealState } from '#proof/seal-state.ts'
+import { dateTime } from '../../format.ts'
+import { Badge, Card, Facts } from '../../ui/parts.tsx'
+import { FAULTS } from './verification.tsx'
+
+/** Why nothing is sealed, where that is not a fault of the ledger. */
+const REASONS: Readonly<Record<string, string>> = {
+  ...FAULTS,
+  wrong_key: 'A chave dos selos não é a que os verificadores conhecem.',
+  failed: 'O serviço não conseguiu selar.',
+}
+
+interface SealsProps {
+  readonly state: SealState
+  readonly timezone: string
+}
+
+/** Up to where the ledger is sealed, since when, and what is wrong with that. */
+export const Seals = ({ state: { checkpoint, installation, fault }, timezone }: SealsProps) => {
+  if (!checkpoint && !fault) return <p class="hint">O livro ainda não foi selado.</p>
+  return (
+    <Card title="Selos do livro">
+      {fault && (
+        <p role="alert">
+          <Badge tone="bad">O livro não está sendo selado</Badge> Desde {dateTime(fault.since, timezone)}:{' '}
+          {REASONS[fault.reason] ?? REASONS.failed} Avise quem opera o serviço.
+        </p>
+      )}
+      <Facts
+        facts={[
+          ...(checkpoint
+            ? ([
+                ['Último selo', dateTime(checkpoint.made_at, timezone)],
+                ['Eventos selados', checkpoint.size],
+              ] as const)
+            : []),
+          [
+            'No registro da instalação',
+            installation
+              ? `${installation.covers} eventos, em ${dateTime(installation.made_at, timezone)}`
+              : 'ainda não',
+          ],
+        ]}
+      />
+    </Card>
+  )
+}

@@ -1,0 +1,76 @@
+import type { TreeHead } from './merkle.ts'
+import { bytesOf } from './note.ts'
+
+/** The head of a tree as it is signed: the text of a C2SP checkpoint (tlog-checkpoint.md) without extension lines. */
+export interface Checkpoint extends TreeHead {
+  /** Which log this is of, everywhere and for ever; also the name of the key that signs it. */
+  readonly origin: string
+}
+
+const HASH_BYTES = 32
+const DECIMAL = /^(?:0|[1-9]\d{0,15})$/
+
+/**
+ * The origin of a company's ledger, or of the installation log (null). A ledger that was written anew is another log: its
+ * `generation` counts from 1.
+ */
+export function originOf(installationId: string, companyId: number | null, generation = 1): string {
+  const installation = `tillbook/${installationId}`
+  if (companyId === null) return installation
+  return `${installation}/company-${companyId}${generation === 1 ? '' : `/${generation}`}`
+}
+
+/** Whose log an origin is: of a company (null: the installation log), in which generation; null when it is no origin of Tillbook's. */
+export function parseOrigin(origin: string): { companyId: number | null; generation: number } | null {
+  const found = /^tillbook\/[^/]+(?:\/company-([1-9]\d{0,14})(?:\/([1-9]\d{0,3}))?)?$/.exec(origin)
+  const [, companyId, generation] = found ?? []
+  return found && { companyId: companyId === undefined ? null : Number(companyId), generation: Number(generation ?? 1) }
+}
+
+/** Three lines, each with its line feed: origin, size, root in base64. */
+export const textOf = ({ origin, size, root }: Checkpoint): string => `${origin}\n${size}\n${root.toString('base64')}\n`
+
+/** The checkpoint of a note's text; null where that is anything else than the three lines. */
+export function parseCheckpoint(text: string): Checkpoint | null {
+  const [origin = '', size = '', root = '', ...rest] = text.split('\n')
+  const hash = hashOf(root)
+  if (origin === '' || rest.length !== 1 || rest[0] !== '') return null
+  return hash && isDecimal(size) ? { origin, size: Number(size), root: hash } : null
+}
+
+/** That an entry is in the log whose checkpoint it carries: the text of tlog-proof.md. */
+export interface Proof {
+  readonly index: number
+  /** For whoever has to know what the entry is; nothing vouches for it but that it is the entry. */
+  readonly extra?: Buffer
+  /** From the leaf's sibling up to the root's child. */
+  readonly hashes: readonly Buffer[]
+  /** The signed note. */
+  readonly checkpoint: string
+}
+
+const PROOF_HEADER = 'c2sp.org/tlog-proof@v1'
+
+export function proofText({ index, extra, hashes, checkpoint }: Proof): string {
+  const told = extra ? [`extra ${extra.toString('base64')}`] : []
+  const lines = [PROOF_HEADER, ...told, `index ${index}`, ...hashes.map((hash) => hash.toString('base64'))]
+  return `${lines.join('\n')}\n\n${checkpoint}`
+}
+
+/** The parts of a proof, nothing of it verified; null when it is none. Extra data are passed over: nothing vouches for them. */
+export function parseProof(text: string): Proof | null {
+  const end = text.indexOf('\n\n')
+  const [header, ...lines] = text.slice(0, Math.max(end, 0)).split('\n')
+  if (lines[0]?.startsWith('extra ')) lines.shift()
+  const [, index = ''] = /^index (.+)$/.exec(lines.shift() ?? '') ?? []
+  const hashes = lines.map(hashOf)
+  if (header !== PROOF_HEADER || !isDecimal(index) || !hashes.every((hash) => hash !== null)) return null
+  return { index: Number(index), hashes, checkpoint: text.slice(end + 2) }
+}
+
+const isDecimal = (text: string): boolean => DECIMAL.test(text) && Number.isSafeInteger(Number(text))
+
+function hashOf(base64: string): Buffer | null {
+  const hash = bytesOf(base64)
+  return hash?.length === HASH_BYTES ? hash : null
+}

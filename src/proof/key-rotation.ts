@@ -1,0 +1,81 @@
+import { makeSigningKey, readSigningKey, type SigningKey } from '#audit/signing-key.ts'
+import {
+  add,
+  even,
+  isLost,
+  nextKeyFileOf,
+  openKeyRing,
+  putInPlace,
+  type RingPlace,
+  read,
+  type Seen,
+  WrongSealKey,
+  withRingLocked,
+} from './key-ring.ts'
+import { entryOf, type RingEntry, ringVkeyOf } from './key-statement.ts'
+import { foreignKeys } from './seals-kept.ts'
+
+/**
+ * Makes a new key, which the current one signs, and puts it in its place (PROOF-21). Killed at any moment, it leaves the ring as it
+ * was or as it is to be; run again, it goes on with the key that it made. @throws WrongSealKey
+ */
+export async function rotateKey(place: RingPlace): Promise<RingEntry> {
+  await openKeyRing(place)
+  const next = await makeSigningKey(nextKeyFileOf(place.keyFile))
+  const entry = await withRingLocked(place, async (client) => {
+    const seen = await read(place, client)
+    const former = seen.entries.at(-1)
+    if (!seen.key || seen.key.publicKey !== former?.public_key)
+      throw new WrongSealKey('another process is turning the key: run this again')
+    const statement = {
+      index: seen.entries.length,
+      since: place.now(),
+      succession: 'signed',
+      reason: '',
+      before: [former.vkey],
+    } as const
+    const made = entryOf(seen.installationId, next, statement, seen.key)
+    await even(place, client, seen)
+    await add(place, client, statement.index, made)
+    return made
+  })
+  // Only now: until the ring is on the disk, the key before is needed to sign it.
+  await putInPlace(place)
+  return entry
+}
+
+/**
+ * Takes the key in the file, or a new one where there is none, for the current one though the key before cannot sign it: verifiers
+ * are told so, with the reason (PROOF-23). @throws WrongSealKey when there is nothing to adopt.
+ */
+export async function adoptKey(place: RingPlace, reason: string): Promise<RingEntry> {
+  return withRingLocked(place, async (client) => {
+    const seen = await read(place, client)
+    const hasLost = await isLost(place, client, seen)
+    const key = seen.key ?? (await makeSigningKey(place.keyFile))
+    const before = await keysBefore(place, seen, key)
+    if (before.length === 0 && !hasLost)
+      throw new WrongSealKey('nothing was sealed by another key: there is nothing to adopt')
+    await even(place, client, seen)
+    const index = seen.entries.length
+    const statement = { index, since: place.now(), succession: 'unsigned', reason, before } as const
+    const entry = entryOf(seen.installationId, key, statement, null)
+    await add(place, client, index, entry)
+    return entry
+  })
+}
+
+/** Vkeys of the ring's last key, or of those that had sealed before there was a ring. */
+async function keysBefore(place: RingPlace, seen: Seen, key: SigningKey): Promise<string[]> {
+  const { entries, installationId } = seen
+  const last = entries.at(-1)
+  if (last?.public_key === key.publicKey) throw new WrongSealKey(`${place.keyFile} holds the key of the ring`)
+  if (entries.some(({ public_key }) => public_key === key.publicKey))
+    throw new WrongSealKey(`key ${key.keyId} was replaced before: remove ${place.keyFile}, and a new one is made`)
+  const next = await readSigningKey(nextKeyFileOf(place.keyFile))
+  if (last && next?.publicKey === last.public_key)
+    throw new WrongSealKey('the key was being turned: run "tillbook seal-key rotate" again')
+  if (last) return [last.vkey]
+  const foreign = await foreignKeys(place.directory, key.publicKey)
+  return foreign.map((publicKey) => ringVkeyOf(installationId, publicKey))
+}

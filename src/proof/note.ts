@@ -1,0 +1,181 @@
+import { createHash, createPublicKey, type KeyObject, sign, verify } from 'node:crypto'
+
+/**
+ * Signed notes of C2SP (signed-note.md): a text that ends in a line feed, an empty line, and one line for each signature.
+ * Texts are strings, hashes and signatures bytes, public keys SPKI as DER in base64.
+ */
+export interface Note {
+  /** What is signed, with its final line feed. */
+  readonly text: string
+  readonly signatures: readonly NoteSignature[]
+}
+
+export interface NoteSignature {
+  /** Name of the key. */
+  readonly name: string
+  /** Eight hex digits. */
+  readonly keyId: string
+  readonly signature: Buffer
+}
+
+export const NOTE_SIGNATURE = 0x01
+/** Of a witness, with the time at which it saw the checkpoint (tlog-cosignature.md). */
+export const COSIGNATURE = 0x04
+export type SignatureType = typeof NOTE_SIGNATURE | typeof COSIGNATURE
+
+/** What a signature of its name and id is verified with. */
+export interface VerifierKey {
+  readonly name: string
+  readonly type: SignatureType
+  readonly keyId: string
+  readonly publicKey: string
+}
+
+export interface NoteSigner {
+  readonly name: string
+  readonly privateKey: KeyObject
+}
+
+/** Far beyond what honest notes have. */
+const MAX_SIGNATURES = 100
+/** Before the 32 bytes of an Ed25519 key in its SPKI. */
+const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex')
+const ED25519_KEY_BYTES = 32
+const ED25519_SIGNATURE_BYTES = 64
+const TIME_BYTES = 8
+const ID_BYTES = 4
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: a note must not hold them, as its specification says.
+const CONTROL = /[\u0000-\u0009\u000b-\u001f]/
+const NAME = /^[^\s+]+$/u
+const SIGNATURE_LINE = /^— ([^\s+]+) ([A-Za-z0-9+/]+={0,2})$/u
+
+/** A text (ending in a line feed) with one signature of each signer. */
+export function signNote(text: string, signers: readonly NoteSigner[]): string {
+  const lines = signers.map(({ name, privateKey }) => {
+    const keyId = keyIdOf(name, NOTE_SIGNATURE, publicKeyOf(privateKey))
+    return signatureLine({ name, keyId, signature: sign(null, Buffer.from(text), privateKey) })
+  })
+  return `${text}\n${lines.join('')}`
+}
+
+/** The line of a witness that saw a checkpoint at a time (Unix seconds); it is put after the note's other signatures. */
+export function cosignatureLine(text: string, { name, privateKey }: NoteSigner, seconds: number): string {
+  const time = Buffer.alloc(TIME_BYTES)
+  time.writeBigUInt64BE(BigInt(seconds))
+  const signature = sign(null, cosigned(text, time), privateKey)
+  const keyId = keyIdOf(name, COSIGNATURE, publicKeyOf(privateKey))
+  return signatureLine({ name, keyId, signature: Buffer.concat([time, signature]) })
+}
+
+const signatureLine = ({ name, keyId, signature }: NoteSignature): string =>
+  `— ${name} ${Buffer.concat([Buffer.from(keyId, 'hex'), signature]).toString('base64')}\n`
+
+/** The parts of a note, nothing of it verified; null when it is none. */
+export function parseNote(note: string): Note | null {
+  if (CONTROL.test(note) || Buffer.from(note).toString() !== note) return null
+  const end = note.lastIndexOf('\n\n')
+  if (end < 0 || !note.endsWith('\n')) return null
+  const lines = note.slice(end + 2, -1).split('\n')
+  if (lines.length > MAX_SIGNATURES) return null
+  const signatures = lines.map(parseSignatureLine)
+  return signatures.every((signature) => signature !== null) ? { text: note.slice(0, end + 1), signatures } : null
+}
+
+/** One line of a note (without its line feed), or null when it is something else. */
+export function parseSignatureLine(line: string): NoteSignature | null {
+  const [, name, base64] = SIGNATURE_LINE.exec(line) ?? []
+  const bytes = bytesOf(base64 ?? '')
+  if (!name || !bytes || bytes.length <= ID_BYTES) return null
+  return { name, keyId: bytes.toString('hex', 0, ID_BYTES), signature: bytes.subarray(ID_BYTES) }
+}
+
+/** A note of which at least one known key's signature is right, and none is wrong. */
+export interface OpenedNote {
+  readonly text: string
+  /** Who signed, of the known keys; of a cosignature also when, in Unix seconds. */
+  readonly signedBy: readonly { readonly key: VerifierKey; readonly seconds: number | null }[]
+}
+
+/** Signatures of keys that are not known say nothing. @returns null for what no known key signed, or what one has not signed. */
+export function openNote(note: string, keys: readonly VerifierKey[]): OpenedNote | null {
+  const parsed = parseNote(note)
+  if (!parsed) return null
+  const signedBy: { key: VerifierKey; seconds: number | null }[] = []
+  for (const signature of parsed.signatures) {
+    const known = keys.filter(({ name, keyId }) => name === signature.name && keyId === signature.keyId)
+    const key = known.find((each) => isSignatureOf(each, parsed.text, signature.signature))
+    if (known.length > 0 && !key) return null
+    if (key && !signedBy.some((before) => before.key === key))
+      signedBy.push({ key, seconds: key.type === COSIGNATURE ? secondsOf(signature.signature) : null })
+  }
+  return signedBy.length > 0 ? { text: parsed.text, signedBy } : null
+}
+
+/** Whether a key made a signature (without the four bytes of its id) of a text. */
+export function isSignatureOf(key: VerifierKey, text: string, signature: Buffer): boolean {
+  const time = signature.subarray(0, key.type === COSIGNATURE ? TIME_BYTES : 0)
+  const ed25519 = signature.subarray(time.length)
+  if (ed25519.length !== ED25519_SIGNATURE_BYTES || secondsOf(time) > Number.MAX_SAFE_INTEGER) return false
+  const signed = key.type === COSIGNATURE ? cosigned(text, time) : Buffer.from(text)
+  return verify(
+    null,
+    signed,
+    createPublicKey({ key: Buffer.from(key.publicKey, 'base64'), format: 'der', type: 'spki' }),
+    ed25519,
+  )
+}
+
+const secondsOf = (signature: Buffer): number =>
+  signature.length < TIME_BYTES ? 0 : Number(signature.readBigUInt64BE(0))
+
+const cosigned = (text: string, time: Buffer): Buffer =>
+  Buffer.from(`cosignature/v1\ntime ${time.readBigUInt64BE(0)}\n${text}`)
+
+/** Eight hex digits: who of several keys of one name signed, and how. */
+export function keyIdOf(name: string, type: SignatureType, publicKey: string): string {
+  const hash = createHash('sha256').update(`${name}\n`).update(Buffer.of(type)).update(rawOf(publicKey))
+  return hash.digest('hex').slice(0, 2 * ID_BYTES)
+}
+
+export const verifierKey = (name: string, publicKey: string, type: SignatureType = NOTE_SIGNATURE): VerifierKey => ({
+  name,
+  type,
+  keyId: keyIdOf(name, type, publicKey),
+  publicKey,
+})
+
+/** `name+id+base64`, in which verifiers are told keys. */
+export const vkeyOf = ({ name, type, keyId, publicKey }: VerifierKey): string =>
+  `${name}+${keyId}+${Buffer.concat([Buffer.of(type), rawOf(publicKey)]).toString('base64')}`
+
+/** The key of its text; null when it is none, not Ed25519, or its id is not the one that its name and key have. */
+export function parseVkey(vkey: string): VerifierKey | null {
+  const [name = '', keyId, ...base64] = vkey.split('+')
+  const bytes = bytesOf(base64.join('+'))
+  const type = bytes?.[0]
+  if (!NAME.test(name) || !bytes || bytes.length !== 1 + ED25519_KEY_BYTES) return null
+  if (type !== NOTE_SIGNATURE && type !== COSIGNATURE) return null
+  const key = verifierKey(name, Buffer.concat([SPKI_PREFIX, bytes.subarray(1)]).toString('base64'), type)
+  return key.keyId === keyId ? key : null
+}
+
+/** The bytes of base64, or null where that is not their one text. */
+export function bytesOf(base64: string): Buffer | null {
+  const bytes = Buffer.from(base64, 'base64')
+  return bytes.toString('base64') === base64 ? bytes : null
+}
+
+/** The 32 bytes of an Ed25519 key, of its SPKI. */
+function rawOf(publicKey: string): Buffer {
+  const spki = Buffer.from(publicKey, 'base64')
+  if (
+    spki.length !== SPKI_PREFIX.length + ED25519_KEY_BYTES ||
+    !spki.subarray(0, SPKI_PREFIX.length).equals(SPKI_PREFIX)
+  )
+    throw new Error('this is no Ed25519 key')
+  return spki.subarray(SPKI_PREFIX.length)
+}
+
+const publicKeyOf = (privateKey: KeyObject): string =>
+  createPublicKey(privateKey).export({ type: 'spki', format: 'der' }).toString('base64')

@@ -1,0 +1,34 @@
+import type { SealedWatch } from '#audit/verify.ts'
+import { appenderFrom, leafHash, type TreeHead } from './merkle.ts'
+
+/** Has a ledger, walked from its first event, go through trees of some sizes and roots, and be as long (PROOF-6). */
+export function throughRoots(heads: readonly TreeHead[]): SealedWatch {
+  const appender = appenderFrom()
+  const bySize = new Map<number, Buffer[]>()
+  for (const { size, root } of heads) bySize.set(size, [...(bySize.get(size) ?? []), root])
+  return {
+    revision: heads.reduce((revision, { size }) => Math.max(revision, size - 1), -1),
+    see({ hash }) {
+      appender.append(leafHash(Buffer.from(hash, 'hex')))
+      const isOther = bySize.get(appender.size)?.some((root) => !root.equals(appender.root()))
+      return isOther ? 'other_root' : null
+    },
+    root: () => appender.root().toString('base64'),
+  }
+}
+
+/** Tells the roots that a ledger's tree had at some sizes, once it has seen the hashes of its events (hex) in order. */
+export function readRootsOf(heads: readonly Pick<TreeHead, 'size'>[]) {
+  const wanted = new Set(heads.map(({ size }) => size))
+  const longest = Math.max(0, ...wanted)
+  const roots = new Map<number, Buffer>()
+  const appender = appenderFrom()
+  return {
+    see(hash: string): void {
+      if (appender.size >= longest) return
+      appender.append(leafHash(Buffer.from(hash, 'hex')))
+      if (wanted.has(appender.size)) roots.set(appender.size, appender.root())
+    },
+    at: (size: number): Buffer | undefined => roots.get(size),
+  }
+}

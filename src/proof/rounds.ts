@@ -1,0 +1,130 @@
+import type { Pool } from 'pg'
+import { NotWhole } from '#audit/verify.ts'
+import { repeat } from '#lib/repeat.ts'
+import { makeCheckpoint, type Sealing } from './checkpoints.ts'
+import { addEntries, makeInstallationCheckpoint, newestInstallationCheckpoint } from './installation-log.ts'
+import type { SignedCheckpoint } from './kept-checkpoints.ts'
+import { openKeyRing, WrongSealKey } from './key-ring.ts'
+import { knownCompanies } from './known-companies.ts'
+import { SealAltered } from './seals-kept.ts'
+
+export interface RoundOptions {
+  readonly onSealed: (checkpoint: SignedCheckpoint) => void
+  readonly onError: (error: unknown) => void
+  readonly isStopped: () => boolean
+}
+
+/** One at a time, in whatever process. */
+const ROUND_LOCK = 7_106_804
+const INSTALLATION = 0
+
+/**
+ * Makes a checkpoint of every ledger that has moved, and one of the installation log, which they become entries of (PROOF-29). What
+ * is wrong with one does not keep the others from theirs: it is noted until it is sealed again. Interrupted anywhere, the next
+ * round goes on. Null while another process makes one, else the installation's checkpoint.
+ */
+export async function round(sealing: Sealing, options: RoundOptions): Promise<SignedCheckpoint | null> {
+  const holder = await sealing.pool.connect()
+  try {
+    const lock = await holder.query<{ ok: boolean }>('select pg_try_advisory_lock($1) as ok', [ROUND_LOCK])
+    return lock.rows[0]?.ok ? await noted(sealing, INSTALLATION, () => sealAll(sealing, options)) : null
+  } catch (error) {
+    options.onError(error)
+    return null
+  } finally {
+    await holder.query('select pg_advisory_unlock($1)', [ROUND_LOCK]).catch(() => {})
+    holder.release(true)
+  }
+}
+
+async function sealAll(sealing: Sealing, { onSealed, onError, isStopped }: RoundOptions) {
+  await sealing.assertMaySeal()
+  await openKeyRing(sealing)
+  const made = new Map<number, SignedCheckpoint>()
+  for (const companyId of await knownCompanies(sealing, sealing.directory)) {
+    if (isStopped()) return null
+    try {
+      const checkpoint = await noted(sealing, companyId, () => makeCheckpoint(sealing, companyId, isStopped))
+      if (checkpoint) made.set(companyId, checkpoint)
+    } catch (error) {
+      onError(error)
+    }
+  }
+  if (isStopped()) return null
+  await addEntries(sealing, made)
+  const checkpoint = await makeInstallationCheckpoint(sealing)
+  await sealing.pool.query(
+    `insert into ops.sealing_rounds (ended_at) values ($1) on conflict (only_row) do update set ended_at = excluded.ended_at`,
+    [sealing.now()],
+  )
+  if (checkpoint) onSealed(checkpoint)
+  return checkpoint
+}
+
+/** Does it, and notes whether it could be done. */
+async function noted<T>({ pool, now }: Sealing, companyId: number, work: () => Promise<T>): Promise<T> {
+  try {
+    const done = await work()
+    await pool.query('delete from ops.sealing_faults where company_id = $1', [companyId])
+    return done
+  } catch (error) {
+    await pool.query(
+      `insert into ops.sealing_faults (company_id, since, reason) values ($1, $2, $3)
+       on conflict (company_id) do update set reason = excluded.reason`,
+      [companyId, now(), reasonOf(error)],
+    )
+    throw error
+  }
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof NotWhole) return error.verification.first_error?.reason ?? 'failed'
+  if (error instanceof SealAltered) return 'seal_altered'
+  return error instanceof WrongSealKey ? 'wrong_key' : 'failed'
+}
+
+const HOUR_MS = 3_600_000
+
+/** Makes rounds every so many hours, beginning now unless another process has just made one; without a number, never. */
+export function sealOnSchedule(
+  sealing: Sealing,
+  everyHours: number | undefined,
+  options: Omit<RoundOptions, 'isStopped'>,
+): { stop(): Promise<void> } {
+  if (everyHours === undefined) return { stop: async () => {} }
+  let stopped = false
+  const every_ms = everyHours * HOUR_MS
+  const work = async () => {
+    const newest = await newestInstallationCheckpoint(sealing.pool)
+    const since_ms = Date.parse(sealing.now()) - Date.parse(newest?.made_at ?? '1970-01-01T00:00:00Z')
+    if (since_ms < 0 || since_ms >= every_ms / 2) await round(sealing, { ...options, isStopped: () => stopped })
+  }
+  const repetition = repeat(work, every_ms, options.onError)
+  return {
+    stop() {
+      stopped = true
+      return repetition.stop()
+    },
+  }
+}
+
+/** How sealing goes, for metrics. Ages in seconds, null where there was none yet. */
+export interface SealingFigures {
+  /** Of the last round. */
+  readonly roundAge: number | null
+  /** Of the newest checkpoint of the installation log. */
+  readonly sealAge: number | null
+  /** Companies, and the installation, that could not be sealed. */
+  readonly faults: number
+}
+
+export async function sealingFigures(pool: Pool, now: string): Promise<SealingFigures> {
+  const { rows } = await pool.query<{ ended_at: string | null; made_at: string | null; faults: number }>(
+    `select (select ended_at from ops.sealing_rounds),
+            (select made_at from ops.installation_checkpoints order by size desc limit 1),
+            (select count(*) from ops.sealing_faults) as faults`,
+  )
+  const { ended_at = null, made_at = null, faults = 0 } = rows[0] ?? {}
+  const ageOf = (then: string | null) => (then === null ? null : (Date.parse(now) - Date.parse(then)) / 1000)
+  return { roundAge: ageOf(ended_at), sealAge: ageOf(made_at), faults }
+}

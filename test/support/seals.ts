@@ -1,0 +1,16 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+let root: string | undefined
+
+/** Where the seals of a database are kept, as long as this process lives: services on the same one share them. */
+export function sealsOf(databaseUrl: string): { directory: string; keyFile: string } {
+  if (root === undefined) {
+    const made = mkdtempSync(join(tmpdir(), 'tillbook-seals-'))
+    process.once('exit', () => rmSync(made, { recursive: true, force: true }))
+    root = made
+  }
+  const home = join(root, new URL(databaseUrl).pathname)
+  return { directory: join(home, 'seals'), keyFile: join(home, 'seal-key.pem') }
+}
