@@ -44,7 +44,10 @@ exports.FOLDERS = [
   ['src/panel', 'the panel of subscribers, in Portuguese'],
   ['src/checkout', 'the pages on which buyers see and pay an order, in Portuguese'],
   ['src/service', 'what a process is made of: core, roles, app, server'],
-  ['demo', 'provider sandbox, reference till, demonstration companies, tour'],
+  [
+    'demo',
+    'provider sandbox, witness and time-stamp authority to try seals with, reference till, demonstration companies, tour',
+  ],
   ['src/cli', 'the `tillbook` command line, one file per group of verbs'],
   ['src/main.ts', 'settings, signals, and the service'],
 ]

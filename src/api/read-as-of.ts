@@ -81,7 +81,13 @@ async function answerTo(
   const provider = { getPaymentMethods: askNobody, getCardOptions: askNobody }
   const verifier = { verify: () => Promise.reject(new Error('the ledger is verified as it is stored now')) }
   const proofOfNow = () => Promise.reject(new Error('the ledger is proved as it is sealed now'))
-  const proof = { checkpointOf: proofOfNow, newest: proofOfNow, placeOf: proofOfNow, keys: proofOfNow }
+  const proof = {
+    checkpointOf: proofOfNow,
+    newest: proofOfNow,
+    placeOf: proofOfNow,
+    keys: proofOfNow,
+    outsiders: proofOfNow,
+  }
   const prover = { inclusion: proofOfNow, consistency: proofOfNow }
   const secretsOfNow = () => {
     throw new Error('secrets are what they are now')

@@ -242,6 +242,11 @@ export const COMMANDS = {
       'prints the public keys that have signed checkpoints and seals, for whoever has to trust them; the last one signs now',
     flags: {},
   },
+  'ledger outsiders': {
+    summary:
+      'lists witnesses, time-stamp authority and copies of checkpoints: the newest checkpoint that each vouches for, and what is wrong; ends with 1 where something is',
+    flags: {},
+  },
   'ledger export': {
     summary: 'prints the events of a company as JSON Lines, each as it was hashed; `ledger verify --file` checks them',
     flags: { company: required('ID'), from: optional('REVISION') },
@@ -286,6 +291,22 @@ export const COMMANDS = {
   'provider-sandbox': {
     summary: 'runs a payment provider to try online orders with: approve, refund, repeat and forge with curl',
     flags: { port: optional('PORT'), secret: optional('NOTIFICATION_SECRET') },
+  },
+  witness: {
+    summary:
+      'runs a witness to try WITNESS_URLS with, which cosigns checkpoints of the logs that it is given, or of a running service, and never two histories of one',
+    flags: {
+      log: repeatable('VKEY'),
+      url: optional('URL'),
+      port: optional('PORT'),
+      name: optional('NAME'),
+      file: optional('FILE'),
+    },
+  },
+  'time-stamp-authority': {
+    summary:
+      'runs a time-stamp authority to try SEAL_TSA_URL with; its stamps are made by openssl, which has to be there',
+    flags: { port: optional('PORT'), folder: optional('FOLDER') },
   },
   till: {
     summary: 'plays an offline till of a running service: sells, loses its connection while it uploads, and reconciles',

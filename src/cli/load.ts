@@ -19,6 +19,7 @@ const FILES: Readonly<Record<string, () => Promise<{ readonly verbs: object }>>>
   'ledger verify': () => import('./ledger-verify.ts'),
   'ledger seal': seal,
   'ledger public-key': seal,
+  'ledger outsiders': () => import('./ledger-outsiders.ts'),
   'ledger export': ledger,
   'audit pack': () => import('./audit-pack.ts'),
   'ledger history': ledger,
@@ -28,6 +29,8 @@ const FILES: Readonly<Record<string, () => Promise<{ readonly verbs: object }>>>
   'ledger reseal': () => import('./ledger-reseal.ts'),
   projections: () => import('./projections.ts'),
   'provider-sandbox': () => import('./provider-sandbox.ts'),
+  witness: () => import('./witness.ts'),
+  'time-stamp-authority': () => import('./time-stamp-authority.ts'),
   till: () => import('./till.ts'),
   demo: () => import('./demo.ts'),
 }

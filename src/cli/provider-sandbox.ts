@@ -1,25 +1,18 @@
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { z } from 'zod'
 import { readDemoFile } from '#demo/companies/access.ts'
 import { sandboxHelp } from '#demo/provider-sandbox/control.ts'
 import { startSandbox } from '#demo/provider-sandbox/server.ts'
-import { checked, type Verbs } from './verb.ts'
+import { portOf, type Verbs } from './verb.ts'
 
 const DEFAULT_PORT = '4000'
-
-const Port = z
-  .string()
-  .regex(/^\d{1,5}$/, 'deve ser uma porta de 0 a 65535')
-  .transform(Number)
-  .refine((port) => port <= 65_535, 'deve ser uma porta de 0 a 65535')
 
 /** Runs until it is told to stop; every notification and its answer is printed. */
 export const verbs: Verbs<'provider-sandbox'> = {
   'provider-sandbox': {
     async run({ config }, { port = DEFAULT_PORT, secret }) {
       const sandbox = await startSandbox({
-        port: checked(z.object({ port: Port }), { port }).port,
+        port: portOf(port),
         secret: secret ?? (await demoSecret(config.DATA_DIR)),
         log: (line) => process.stdout.write(`${line}\n`),
       })

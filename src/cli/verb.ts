@@ -1,4 +1,4 @@
-import type { z } from 'zod'
+import { z } from 'zod'
 import type { Config } from '#config/config.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { describeIssues } from '#domain/validation.ts'
@@ -49,6 +49,16 @@ export function checked<T>(schema: z.ZodType<T>, input: unknown): T {
   if (result.success) return result.data
   throw new Refused(refuse('validation_failed', { ...describeIssues(result.error) }))
 }
+
+const PORT = 'deve ser uma porta de 0 a 65535'
+const Port = z
+  .string()
+  .regex(/^\d{1,5}$/, PORT)
+  .transform(Number)
+  .refine((port) => port <= 65_535, PORT)
+
+/** A port as typed. @throws Refused */
+export const portOf = (port: string): number => checked(z.object({ port: Port }), { port }).port
 
 /** What a command answered. @throws Refused */
 export function accepted<R extends object>(answer: R | Refusal): R {

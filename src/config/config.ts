@@ -27,6 +27,33 @@ export const webAddress = z
   .transform((url) => url.replace(/\/+$/, ''))
   .describe('an http or https URL')
 
+/** Of whoever vouches for checkpoints: it is shown and logged, so that nothing secret may be in it. */
+const outsiderUrl = webAddress
+  .refine((url) => {
+    const { username, password, search, hash } = new URL(url)
+    return `${username}${password}${search}${hash}` === ''
+  })
+  .describe('an http or https URL without user, password, query or fragment')
+
+const MAX_WITNESSES = 16
+const WITNESS = /^(\S+) +([^\s+]{1,200}\+[0-9a-f]{8}\+[A-Za-z0-9+/]{44})$/
+
+const witnesses = z
+  .string()
+  .transform((text, context) =>
+    text.split(',').map((each) => {
+      const [, url = '', vkey = ''] = WITNESS.exec(each.trim()) ?? []
+      const parsed = outsiderUrl.safeParse(url)
+      if (parsed.success) return { url: parsed.data, vkey }
+      context.addIssue('this is no witness')
+      return z.NEVER
+    }),
+  )
+  .refine((list) => list.length <= MAX_WITNESSES)
+  .describe(
+    `1 to ${MAX_WITNESSES} witnesses with commas, each its URL, a space and its verifier key (C2SP vkey, Ed25519)`,
+  )
+
 const databaseUrl = z
   .string()
   .regex(/^postgres(ql)?:\/\//)
@@ -194,6 +221,25 @@ const settings = z.object({
   RETENTION_YEARS: integer(0, 100).default(5),
   /** Hours after which ledgers that have moved are sealed, to files in DATA_DIR; by default only when somebody asks. */
   SEAL_EVERY_HOURS: decimal(0.001, 168).optional(),
+  /** Witnesses that cosign checkpoints of the installation log, each with the key that its cosignatures are verified with. */
+  WITNESS_URLS: witnesses.optional(),
+  /** A time-stamp authority (RFC 3161) for these checkpoints. */
+  SEAL_TSA_URL: outsiderUrl.optional(),
+  /** Certificates (PEM) that the authority's has to come from; without it any that signed rightly is taken. */
+  SEAL_TSA_CA_FILE: z.string().optional(),
+  /** A folder on the network to which each of these checkpoints is put once, by `PUT` with `If-None-Match: *`. */
+  SEAL_PUSH_URL: outsiderUrl.optional(),
+  /** Shown there as a bearer token. */
+  SEAL_PUSH_TOKEN: z
+    .string()
+    .regex(/^[!-~]{1,4096}$/)
+    .describe('up to 4096 visible ASCII characters')
+    .optional(),
+  /** A folder in which each of these checkpoints becomes a file. */
+  SEAL_PUSH_FOLDER: z
+    .string()
+    .transform((path) => resolve(path))
+    .optional(),
   /** Seconds after an attempt to pay at which the provider is asked what became of it, whatever it has notified. */
   PAYMENT_SWEEP_SECONDS: ascendingSeconds.default([...SWEEP_SECONDS]),
   /** The least severe messages that are logged. */
@@ -232,6 +278,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   const config = result.data
   if (config.MASTER_KEY_FORMER && !config.MASTER_KEY)
     throw new WrongSetting('MASTER_KEY_FORMER goes with MASTER_KEY; a file of keys has its former ones in it')
+  for (const [name, other] of GO_WITH)
+    if (config[name] !== undefined && config[other] === undefined) throw new WrongSetting(`${name} goes with ${other}`)
   const isEmbedded = config.DATABASE_URL === undefined
   const DATA_DIR = resolve(config.DATA_DIR)
   const SEED_DEMO = config.SEED_DEMO ?? isEmbedded
@@ -247,6 +295,12 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     SMTP_FROM: config.SMTP_FROM ?? `Tillbook <nao-responda@${new URL(PUBLIC_URL).hostname}>`,
   }
 }
+
+/** What says nothing without the other. */
+const GO_WITH = [
+  ['SEAL_TSA_CA_FILE', 'SEAL_TSA_URL'],
+  ['SEAL_PUSH_TOKEN', 'SEAL_PUSH_URL'],
+] as const
 
 function expectation(name: string): string {
   const schema = settings.shape[name as keyof typeof settings.shape]

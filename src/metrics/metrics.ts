@@ -23,6 +23,8 @@ export interface Metrics {
   onBytes(outcome: 'admitted' | 'refused', bytes: number): void
   /** A figure that is asked for whenever figures are read; one that cannot be had is left out. */
   gauge(name: string, help: string, read: () => number | Promise<number>): void
+  /** The same for several, told apart by a label. */
+  gauges(name: string, help: string, label: string, read: () => Promise<ReadonlyMap<string, number>>): void
   /** What callers share is watched from now on, by a name that tells its unit. */
   watchShared(resource: string, figures: SharedFigures): void
   /** Connections of a pool are counted from now on. */
@@ -68,6 +70,19 @@ export function createMetrics(): Metrics {
           } catch {
             this.remove()
           }
+        },
+      })
+    },
+    gauges(name, help, label, read) {
+      new Gauge({
+        name,
+        help,
+        labelNames: [label],
+        registers,
+        async collect() {
+          const figures = await read().catch(() => new Map<string, number>())
+          this.reset()
+          for (const [each, figure] of figures) this.set({ [label]: each }, figure)
         },
       })
     },

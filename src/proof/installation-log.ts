@@ -16,6 +16,7 @@ import {
 import { type KeyRing, openKeyRing, verifierKeysOf } from './key-ring.ts'
 import { appenderFrom, leafHash, type TreeHead } from './merkle.ts'
 import { openNote } from './note.ts'
+import { cosigned } from './outsiders/tokens.ts'
 import { proveInclusion } from './prove.ts'
 import { orNothing, SealAltered } from './seals-kept.ts'
 import { growTree, type Log } from './trees.ts'
@@ -198,7 +199,7 @@ export interface Place {
   readonly index: number
   /** Of the installation log. */
   readonly checkpoint: SignedCheckpoint
-  /** tlog-proof, with the entry as its extra data. */
+  /** tlog-proof, with the entry as its extra data, and with the cosignatures that there are. */
   readonly proof: string
 }
 
@@ -214,6 +215,7 @@ export async function placeOf(pool: Pool, companyId: number): Promise<Place | nu
   if (!checkpoint || !entry || parseCheckpoint(entry.text) === null) return null
   const leaf = leafHash(Buffer.from(entry.text))
   const { hashes } = await proveInclusion(pool, INSTALLATION, leaf, { index: entry.index, size: checkpoint.size })
-  const proof = proofText({ index: entry.index, extra: Buffer.from(entry.text), hashes, checkpoint: checkpoint.note })
+  const note = await cosigned(pool, checkpoint)
+  const proof = proofText({ index: entry.index, extra: Buffer.from(entry.text), hashes, checkpoint: note })
   return { entry: entry.text, size: entry.size, index: entry.index, checkpoint, proof }
 }

@@ -5,6 +5,8 @@ import { type Place, placeOf } from './installation-log.ts'
 import type { SignedCheckpoint } from './kept-checkpoints.ts'
 import { ringEntries } from './key-ring.ts'
 import type { RingEntry } from './key-statement.ts'
+import type { Outsider } from './outsiders/outsider.ts'
+import { type OutsiderState, outsiderStates } from './outsiders/states.ts'
 
 /** What callers of the service get of checkpoints and keys. */
 export interface Proof {
@@ -19,15 +21,23 @@ export interface Proof {
   placeOf(companyId: number): Promise<Place | null>
   /** The key ring, the oldest entry first. */
   keys(): Promise<RingEntry[]>
+  /** How it goes with those who vouch for checkpoints of the installation log. */
+  outsiders(): Promise<OutsiderState[]>
 }
 
-/** `sealing` is null where there is no place for seals: then no checkpoint is made. */
-export function createProof(pool: Pool, sealing: Sealing | null): Proof {
+interface ProofOptions {
+  /** Null where there is no place for seals: then no checkpoint is made. */
+  readonly sealing: Sealing | null
+  readonly outsiders: readonly Pick<Outsider, 'source' | 'kind'>[]
+}
+
+export function createProof(pool: Pool, { sealing, outsiders }: ProofOptions): Proof {
   const nowhere = () => Promise.reject(new Unavailable('there is no place for seals'))
   return {
     checkpointOf: sealing ? createCheckpoints(sealing) : nowhere,
     newest: (companyId) => newestCheckpoint(pool, companyId),
     placeOf: (companyId) => placeOf(pool, companyId),
     keys: () => ringEntries(pool),
+    outsiders: () => outsiderStates(pool, outsiders),
   }
 }

@@ -35,6 +35,8 @@ import { keysEnd } from '#privacy/reactor.ts'
 import { readModel } from '#projections/index.ts'
 import { withPaymentLinks } from '#projections/payment-links.ts'
 import type { Sealing } from '#proof/checkpoints.ts'
+import { namedOutsiders } from '#proof/outsiders/configured.ts'
+import type { Outsider } from '#proof/outsiders/outsider.ts'
 import { sealedOf } from '#proof/own-seals.ts'
 import { createProof, type Proof } from '#proof/proof.ts'
 import { createProver, type Prover } from '#proof/prover.ts'
@@ -107,6 +109,8 @@ export interface CoreOptions {
   readonly publicUrl?: string
   /** Where seals are kept, and the key that they are made with; without it there are none. */
   readonly seals?: SealPlace
+  /** Who vouches for checkpoints; nobody by default. */
+  readonly outsiders?: readonly Pick<Outsider, 'source' | 'kind'>[]
   /** Another store, for tests. */
   readonly store?: EventStore
   /** Another read model, for tests. */
@@ -134,6 +138,7 @@ export const coreSettings = (config: Config) => ({
   eventStoreUrl: config.EVENTSTORE_URL,
   masterKeys: masterKeysOf(config),
   seals: { directory: sealDirectoryOf(config), keyFile: config.SEAL_KEY_FILE },
+  outsiders: namedOutsiders(config),
   asOfTimeoutMs: config.AS_OF_SECONDS * 1000,
 })
 
@@ -188,7 +193,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   await preparation?.tried
   const clock = Date.now
   const sealing = options.seals ? sealingOf(pool, store, options.seals) : null
-  const proof = createProof(pool, sealing)
+  const proof = createProof(pool, { sealing, outsiders: options.outsiders ?? [] })
   const verifier = createVerifier({ pool, store }, { clock, sealedOf: (companyId) => sealedOf(sealing, companyId) })
   const prover = createProver({ pool, store, newestOf: proof.newest, clock })
   const asOfTurns = createTurns(AS_OF)

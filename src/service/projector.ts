@@ -16,6 +16,7 @@ import { sealingFigures, sealOnSchedule } from '#proof/rounds.ts'
 import { purgeDeliveries } from '#webhooks/outbox.ts'
 import { purgeReplays } from '#webhooks/replays.ts'
 import { LATE_WRITES_EVERY_MS, wipeLateWrites } from '#wiping/late-writes.ts'
+import { startOutsiders } from './outsiders.ts'
 import type { Running, Shared } from './role.ts'
 
 /** Whatever is kept for a while only. Any number of processes may purge at once. */
@@ -121,11 +122,19 @@ function startSealing({
   metrics.gauge('tillbook_seal_age_seconds', 'Age of the newest checkpoint of the installation log', async () =>
     ageOf((await figures()).sealAge),
   )
-  return sealOnSchedule(sealing, config.SEAL_EVERY_HOURS, {
-    onSealed: ({ origin, size, root }) =>
-      logger.info({ origin, size, root: root.toString('base64') }, 'ledgers were sealed'),
+  const outsiders = startOutsiders({ config, core, metrics, logger, log })
+  const rounds = sealOnSchedule(sealing, config.SEAL_EVERY_HOURS, {
+    onSealed({ origin, size, root }) {
+      logger.info({ origin, size, root: root.toString('base64') }, 'ledgers were sealed')
+      outsiders.now()
+    },
     onError: (error) => log('a ledger could not be sealed', error),
   })
+  return {
+    async stop() {
+      await Promise.all([rounds.stop(), outsiders.stop()])
+    },
+  }
 }
 
 /** @throws where there is none, so that the figure is left out. */

@@ -117,6 +117,15 @@ describe('ledger commands', () => {
     expect(await verify(made.note, '--public-key', keys[1])).to.deep.equal(['checkpoint'])
   })
 
+  it('list who vouches for checkpoints, and end badly where somebody does not [PROOF-68]', async () => {
+    expect(await run('ledger', 'outsiders')).to.deep.equal([])
+    const { isBad, show } = await load('ledger outsiders')
+    const state = { source: 'witness.example', kind: 'cosignature', size: 7, problem: null, detail: null, waiting: 1 }
+    expect(isBad?.([state])).to.equal(false)
+    expect(isBad?.([state, { ...state, problem: 'unreachable' }])).to.equal(true)
+    expect(show?.([state])).to.match(/^source .*\nwitness\.example +cosignature +7 /)
+  })
+
   it('still hold ledgers against seals of 0.1 [AUDIT-4]', async () => {
     const { hash, revision } = await run('ledger', 'verify', '--company', id())
     const file = await fileOf('seal.json', await sealOf(revision, hash))

@@ -99,6 +99,16 @@ describe('commands of the command line', () => {
       expect((await refused('provider-sandbox', `--port=${port}`)).details?.fields).to.have.all.keys('port')
   })
 
+  it('run a witness of logs that are named, and an authority, to try seals with [PROOF-69]', async () => {
+    const fieldsOf = async (...words: string[]) => Object.keys((await refused(...words)).details?.fields ?? {})
+    expect(await fieldsOf('witness', '--port=abc')).to.deep.equal(['port'])
+    expect(await fieldsOf('time-stamp-authority', '--port=abc')).to.deep.equal(['port'])
+    expect(await fieldsOf('witness', '--log', 'nope')).to.deep.equal(['log'])
+    expect(await fieldsOf('witness', '--url', 'http://127.0.0.1:1'), 'no service to ask').to.deep.equal(['log'])
+    const log = 'example.com/foo+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k'
+    expect(await fieldsOf('witness', '--log', log, '--name', 'a b')).to.deep.equal(['name'])
+  })
+
   it('open, change, switch and list stores, and never show their secrets [STORE-2, OPS-15]', async () => {
     const secrets = ['--access-token', 'APP_USR-1234', '--notification-secret', 'segredo-da-loja']
     const flags = ['--company', words.company, '--commission', '5']

@@ -26,6 +26,7 @@ import { Table } from '../../ui/list.tsx'
 import { Actions, Alert, ButtonLink, Card, Facts } from '../../ui/parts.tsx'
 import { atMoment } from '../../visit.ts'
 import { EVENTS, eventName, KINDS, ORIGINS, subjectName, subjectPath } from '../../words/events.ts'
+import { Outsiders } from './outsiders.tsx'
 import { Seals } from './seals.tsx'
 import { LastCheck } from './table-check.tsx'
 
@@ -102,6 +103,7 @@ async function showTimeline(visit: Visit): Promise<Page> {
   const body = (
     <>
       <Seals state={seals} timezone={visit.session.timezone} />
+      <Outsiders states={await visit.context.proof.outsiders()} timezone={visit.session.timezone} />
       <LastCheck check={check} timezone={visit.session.timezone} />
       <Actions>
         <ButtonForm visit={visit} to={`${PATH}/conferir`} label="Conferir o livro" />

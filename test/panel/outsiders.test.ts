@@ -1,0 +1,56 @@
+import { expect } from 'chai'
+import { renderToString } from 'preact-render-to-string'
+import { Outsiders } from '#panel/pages/audit/outsiders.tsx'
+import type { OutsiderState } from '#proof/outsiders/states.ts'
+
+const confirmed: OutsiderState = {
+  source: 'witness.example/w1',
+  kind: 'cosignature',
+  size: 7,
+  obtained_at: '2026-11-22T20:00:00.000Z',
+  age: 60,
+  waiting: 0,
+  waiting_seconds: 0,
+  tried_at: '2026-11-22T20:00:00.000Z',
+  failures: 0,
+  problem: null,
+  detail: null,
+}
+
+/** What a reader sees, in one line. */
+const shown = (states: readonly OutsiderState[]) => {
+  const page = Outsiders({ states, timezone: 'America/Sao_Paulo' })
+  return page === null
+    ? ''
+    : renderToString(page)
+        .replace(/<[^>]+>/g, ' ')
+        .replace(/\s+/g, ' ')
+}
+
+describe('who vouches for seals, in the panel', () => {
+  it('is shown with the time of the last confirmation, what is awaited and what is wrong [PROOF-68]', () => {
+    const none = { size: null, obtained_at: null, age: null, waiting: 3, waiting_seconds: 60 }
+    const text = shown([
+      confirmed,
+      { ...confirmed, ...none, source: 'https://tsa.example/tsr', kind: 'time_stamp' },
+      {
+        ...confirmed,
+        source: '/mnt/secret',
+        kind: 'copy',
+        waiting: 1,
+        problem: 'unreachable',
+        detail: 'EACCES /mnt/secret',
+      },
+      { ...confirmed, source: 'other.example', waiting: 1, problem: 'inconsistent' },
+    ])
+    expect(text).to.match(/Testemunha witness\.example\/w1 confirmou em 22\/11\/2026,? 17:00/)
+    expect(text).to.match(/Carimbo do tempo de tsa\.example ainda não confirmou aguardando/)
+    expect(text).to.match(/Cópia fora do serviço confirmou em .* sem resposta válida/)
+    expect(text).to.match(/other\.example confirmou em .* viu outro registro: avise quem opera o serviço/)
+    expect(text).not.to.include('secret')
+  })
+
+  it('is not shown where nobody is asked [PROOF-68]', () => {
+    expect(shown([])).to.equal('')
+  })
+})
