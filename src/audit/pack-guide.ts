@@ -1,5 +1,7 @@
 import type { Envelope } from '#ledger/envelope.ts'
-import type { Evidence } from './pack-evidence.ts'
+
+/** A file of an audit pack beside the ledger, by its path in the pack: short, or read line by line. */
+export type Evidence = { readonly name: string } & ({ readonly bytes: Buffer } | { lines(): AsyncIterable<string> })
 
 /** What events are called, for people. */
 export interface PackWords {
@@ -64,9 +66,9 @@ export function guideOf(wanted: PackWanted): string {
   ])
   const isThere = (name: string) => has.has(name) || [...has].some((file) => file.startsWith(name))
   const files = FILES.filter(([name]) => isThere(name)).map(([name, what]) => `  ${name.padEnd(22)}${what}`)
-  const checkpoints = `provas/company-${companyId}.checkpoints`
+  const proofs = [...has].filter((name) => /^provas\/.*\.(checkpoints|jsonl|tlog-proof)$/.test(name))
   const check = has.has('tillbook-verify.mjs')
-    ? `  node tillbook-verify.mjs export livro.jsonl${has.has(checkpoints) ? ` --checkpoint ${checkpoints}` : ''}${has.has('provas/keys.jsonl') ? ' --keys provas/keys.jsonl' : ''}`
+    ? `  node tillbook-verify.mjs --key CHAVE livro.jsonl ${proofs.join(' ')}`.trimEnd()
     : '  tillbook ledger verify --file livro.jsonl'
   return `PACOTE DE AUDITORIA
 ${companyName} (empresa ${companyId})
@@ -86,11 +88,18 @@ Com o Node 20 ou mais novo, nesta pasta:
 
 ${check}
 
+CHAVE é a chave pública (ou o arquivo delas) que você recebeu quando conheceu o
+serviço, ou de GET /proof/keys; sem ela fica em aberto de quem são as assinaturas.
+Um carimbo de tempo se confere com o OpenSSL, sobre o texto que foi assinado (as
+linhas de provas/installation.checkpoint até a linha em branco, exclusive):
+
+  sed '/^$/,$d' provas/installation.checkpoint > checkpoint.txt
+  openssl ts -verify -in provas/carimbo-1.tsr -data checkpoint.txt -CAfile AUTORIDADE.pem
+
 Nada é pedido ao serviço: a conferência recalcula o hash de cada evento e o
-encadeamento desde a revisão 0, e compara com o que foi assinado. O resultado só
-vale tanto quanto as chaves: compare-as com as que você recebeu quando conheceu o
-serviço (GET /proof/keys), e os checkpoints com os que você ou terceiros guardaram
-antes. O que está em provas/ foi posto aqui pelo próprio serviço.
+encadeamento desde a revisão 0, e compara com o que foi assinado. Compare também
+com os checkpoints e recibos que você ou terceiros guardaram antes: basta pôr os
+arquivos deles no fim do mesmo comando. O que está em provas/ foi posto aqui pelo próprio serviço.
 
 O último evento conferido deve ser o da revisão ${head.revision}, com o hash acima.
 `

@@ -112,7 +112,10 @@ export function auditPack(
   add('livro.jsonl', () => counted(linesUpTo(reading, wanted)))
   add('indice.csv', () => counted(indexLines(reading, wanted)))
   if (isOpened) add('dados-abertos.jsonl', () => counted(openedLines(reading, wanted)))
-  for (const { name, lines } of evidence) add(name, lines)
+  for (const file of evidence) {
+    if ('bytes' in file) zip.addBuffer(file.bytes, file.name, options)
+    else add(file.name, file.lines)
+  }
   zip.end()
   // Nobody reads on from whoever has hung up: what feeds the file has to be told.
   const end = () => {

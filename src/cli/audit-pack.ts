@@ -3,8 +3,8 @@ import { rename, rm } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { auditPack } from '#audit/pack.ts'
-import { sealDirectoryOf } from '#audit/sealing.ts'
 import { beginPack } from '#panel/audit-pack/begin.ts'
+import { sealDirectoryOf } from '#proof/seals-kept.ts'
 import { companyOf, type Verbs } from './verb.ts'
 
 /** Tells progress beside the answer, which alone goes to standard output. */
@@ -26,7 +26,7 @@ export const verbs: Verbs<'audit pack'> = {
       const core = await context.core()
       const asked = { isOpened: opened === 'true', now: new Date().toISOString() }
       const companyId = await companyOf(core, company)
-      const wanted = await beginPack(core.pool, sealDirectoryOf(context.config), companyId, asked)
+      const wanted = await beginPack(core, sealDirectoryOf(context.config), companyId, asked)
       const path = resolve(to)
       const draft = `${path}.draft`
       try {

@@ -1,6 +1,8 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { execFile } from 'node:child_process'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { verifyExport } from '#audit/export.ts'
 import { auditPack } from '#audit/pack.ts'
@@ -35,14 +37,14 @@ describe('panel: the audit pack', () => {
     const last = await head()
     expect([...files.keys()].slice(0, 3)).to.deep.equal(['LEIA-ME.txt', 'livro.jsonl', 'indice.csv'])
     await writeFile(join(folder, 'livro.jsonl'), files.get('livro.jsonl') ?? '')
-    const verified = await verifyExport(join(folder, 'livro.jsonl'), () => [])
+    const verified = await verifyExport(join(folder, 'livro.jsonl'), () => ({}))
     expect(verified).to.include({ valid: true, from: 0, revision: last, stream: `company-${company.id}` })
     const rows = (files.get('indice.csv') ?? '').split('\r\n')
     expect(rows).to.have.length(last + 3)
     expect(rows[last + 1]).to.match(
       new RegExp(`^${last};.*;Cliente criado;Cliente 1?\\d+;API;Chave de API \\d+;${verified.hash}$`),
     )
-    expect(files.get('LEIA-ME.txt')).to.include(verified.hash).and.to.include('Nenhum checkpoint cobre este livro')
+    expect(files.get('LEIA-ME.txt')).to.include(verified.hash)
   })
 
   it('tells persons only where it was asked for by somebody who may know [AUDIT-23]', async () => {
@@ -83,7 +85,7 @@ describe('panel: the audit pack', () => {
 
   it('ends with whoever hangs up, which is noted [AUDIT-24, AUDIT-26]', async () => {
     const source = { ...api.core }
-    const wanted = await beginPack(api.core.pool, folder, company.id, {
+    const wanted = await beginPack(api.core, folder, company.id, {
       isOpened: true,
       now: '2026-11-22T00:00:00.000Z',
     })
@@ -94,27 +96,28 @@ describe('panel: the audit pack', () => {
     expect(error.message).to.equal('gone')
   })
 
-  it('says which events its newest checkpoint covers [AUDIT-22]', async () => {
-    const note = (size: number) =>
-      `${JSON.stringify({ note: `tillbook/x/company-${company.id}\n${size}\nroot\n\n— sig\n` })}\n`
-    const file = join(folder, `company-${company.id}.checkpoints`)
-    const last = await head()
-    const guide = async () => {
-      const wanted = await beginPack(api.core.pool, folder, company.id, {
-        isOpened: false,
-        now: '2026-11-22T00:00:00.000Z',
-      })
-      const chunks: Buffer[] = []
-      for await (const chunk of auditPack(api.core, wanted, () => {}, new AbortController().signal)) chunks.push(chunk)
-      return filesIn(Buffer.concat(chunks))
+  it('is covered by a checkpoint of its own, and satisfies the verifier in it [AUDIT-21] [AUDIT-22]', async () => {
+    const files = await pack()
+    expect(files.get('LEIA-ME.txt')).to.include(`cobre todos os ${(await head()) + 1} eventos`)
+    for (const [name, text] of files) {
+      await mkdir(dirname(join(folder, name)), { recursive: true })
+      await writeFile(join(folder, name), text)
     }
-    await writeFile(file, note(2) + note(last))
-    const partly = await guide()
-    expect(partly.get('LEIA-ME.txt')).to.include(
-      `cobre os primeiros ${last} eventos. Os das revisões ${last} a ${last}`,
-    )
-    expect(partly.get(`provas/company-${company.id}.checkpoints`)).to.equal(note(2) + note(last))
-    await writeFile(file, note(2) + note(last + 1))
-    expect((await guide()).get('LEIA-ME.txt')).to.include(`cobre todos os ${last + 1} eventos`)
+    const [, command = ''] = /\n {2}node (tillbook-verify.mjs .*)\n/.exec(files.get('LEIA-ME.txt') ?? '') ?? []
+    const keys = (await (await fetch(`${api.url}/proof/keys`)).json()) as { data: { keys: { log_vkey: string }[] } }
+    const vkey = JSON.stringify(keys).match(/"log_vkey":"([^"]+)"/)?.[1] ?? ''
+    const { stdout } = await promisify(execFile)(process.execPath, command.replace('CHAVE', vkey).split(' '), {
+      cwd: folder,
+    })
+    expect(stdout).to.match(new RegExp(`\\n(sound|undecided): \\d+ documents, ${(await head()) + 1} events\\n$`))
+  })
+
+  it('says which events its newest checkpoint does not cover, where no other can be made [AUDIT-22]', async () => {
+    await pack()
+    await company.post('/customers', { name: 'Depois' })
+    const proof = { checkpointOf: () => Promise.reject(new Error('not whole')) }
+    const now = '2026-11-22T00:00:00.000Z'
+    const { covered, head: end } = await beginPack({ ...api.core, proof }, folder, company.id, { isOpened: false, now })
+    expect([covered, end.revision]).to.deep.equal([await head(), await head()])
   })
 })

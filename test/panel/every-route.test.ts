@@ -196,7 +196,12 @@ describe('every route of the panel', function () {
       .filter((path) => path !== '/sair')
 
   const ownName = async ({ id }: PanelUser): Promise<string> =>
-    (await panel.api.core.pool.query(`select doc->>'name' as name from users where company_id = $1 and id = $2`, [panel.company.id, id])).rows[0].name
+    (
+      await panel.api.core.pool.query(`select doc->>'name' as name from users where company_id = $1 and id = $2`, [
+        panel.company.id,
+        id,
+      ])
+    ).rows[0].name
 
   /** Everything that the company's records say of persons, as it is stored and as pages write it. */
   async function personalTexts(): Promise<string[]> {

@@ -138,7 +138,7 @@ async function storesOf(company: number, world: World, lines: readonly string[])
   if (!events.every((event) => typeof event === 'object' && event !== null)) return [postgres]
   const outside = createOutsideStore()
   const honest = world.ledgers[company - 1] ?? []
-  await outside.append([{ stream, expectedRevision: -1, commands: [honest] }])
+  await outside.append([{ stream, expectedRevision: -1, commands: [honest] }], 1)
   const inside = outside.events(stream) as Envelope[]
   inside.splice(0, inside.length, ...(events as Envelope[]))
   return [postgres, outside]

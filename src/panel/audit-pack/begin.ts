@@ -1,7 +1,8 @@
 import type { Pool } from 'pg'
-import { coveredBy, evidenceOf } from '#audit/pack-evidence.ts'
 import type { PackWanted, PackWords } from '#audit/pack-guide.ts'
 import { headOf } from '#audit/verify.ts'
+import { vouchedFor } from '#proof/pack-evidence.ts'
+import type { Proof } from '#proof/proof.ts'
 import { dateTimeSeconds } from '../format.ts'
 import { eventName, ORIGINS, subjectName } from '../words/events.ts'
 
@@ -12,15 +13,20 @@ const wordsAt = (timezone: string): PackWords => ({
   timeOf: (recorded_at) => dateTimeSeconds(recorded_at, timezone),
 })
 
+interface Source {
+  readonly pool: Pool
+  readonly proof: Pick<Proof, 'checkpointOf'>
+}
+
 interface Asked {
   readonly isOpened: boolean
   /** UTC. */
   readonly now: string
 }
 
-/** An audit pack of a company as of now: up to the last event, with what vouches for the ledger so far (AUDIT-22). */
+/** An audit pack of a company as of now: up to the last event, with a checkpoint of it where one can be made (AUDIT-22). */
 export async function beginPack(
-  pool: Pool,
+  { pool, proof }: Source,
   sealDirectory: string,
   companyId: number,
   { isOpened, now }: Asked,
@@ -30,10 +36,11 @@ export async function beginPack(
     [companyId],
   )
   const { name = '', timezone = 'UTC' } = rows[0] ?? {}
-  // What is covered is looked at first: a checkpoint that is made meanwhile vouches for more than is said.
-  const covered = await coveredBy(sealDirectory, companyId)
+  // Where none can be made now, as of a ledger that was altered, the pack says what the last one covers.
+  await proof.checkpointOf(companyId, (await headOf(pool, companyId)).revision + 1).catch(() => null)
+  const { covered, evidenceOf } = await vouchedFor(pool, sealDirectory, companyId)
   const head = await headOf(pool, companyId)
-  const evidence = evidenceOf(sealDirectory, companyId)
+  const evidence = evidenceOf(head.revision + 1)
   return { companyId, companyName: name, head, covered, isOpened, evidence, words: wordsAt(timezone), now }
 }
 

@@ -35,7 +35,10 @@ export function packDownload(context: PanelContext): RequestHandler {
     const take = async () => {
       if (response.closed) return
       const now = new Date().toISOString()
-      const wanted = await beginPack(pool, context.sealDirectory, session.companyId, { isOpened, now })
+      const wanted = await beginPack({ pool, proof: context.proof }, context.sealDirectory, session.companyId, {
+        isOpened,
+        now,
+      })
       const what = isOpened ? 'opened_audit_pack' : 'audit_pack'
       const asked = { companyId: session.companyId, user_id: session.userId, what, subject: null } as const
       await recordDownload(context.pool, asked, (tell) => send(context, wanted, response, tell))
