@@ -18,6 +18,8 @@ import { FIRST_VKEY, type Kept, runWorld, signingKey, WITNESS, type World } from
 
 const WITNESS_VKEY = vkeyOf(verifierKey(WITNESS.name, signingKey(14).publicKey, COSIGNATURE))
 const RUNS = 80
+/** The store is outside of any. */
+const NO_TRANSACTION = undefined as never
 
 const plans = fc.record({
   plan: fc.record({
@@ -138,7 +140,7 @@ async function storesOf(company: number, world: World, lines: readonly string[])
   if (!events.every((event) => typeof event === 'object' && event !== null)) return [postgres]
   const outside = createOutsideStore()
   const honest = world.ledgers[company - 1] ?? []
-  await outside.append([{ stream, expectedRevision: -1, commands: [honest] }])
+  await outside.append([{ stream, expectedRevision: -1, commands: [honest] }], NO_TRANSACTION)
   const inside = outside.events(stream) as Envelope[]
   inside.splice(0, inside.length, ...(events as Envelope[]))
   return [postgres, outside]
