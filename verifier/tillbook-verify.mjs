@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * Verifies what Tillbook's operators, customers and witnesses hand out, without Tillbook: Node 20 or later is all it needs.
+ * Verifies what Tillbook's operators, customers and witnesses hand out, without Tillbook: Node 20.12 or later is all it needs.
  * docs/proof.md specifies every format; this is one reading of it, to be read from top to bottom.
  *
  *   node tillbook-verify.mjs [--json] [--key VKEY|FILE]… FILE…
@@ -486,6 +486,8 @@ function keysOf(text) {
   return [{ name: null, type: SIGNS, raw: need(spki.length === 44) && spki.subarray(12) }]
 }
 
+const refuse = ({ message }) => console.error(message) ?? 'undecided'
+
 async function main() {
   const options = { json: { type: 'boolean' }, key: { type: 'string', multiple: true, default: [] } }
   const { values, positionals } = parseArgs({ options, allowPositionals: true })
@@ -499,4 +501,4 @@ async function main() {
 }
 
 if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url))
-  process.exitCode = { sound: 0, wrong: 1, undecided: 2 }[await main()]
+  process.exitCode = { sound: 0, wrong: 1, undecided: 2 }[await main().catch(refuse)]
