@@ -25,7 +25,6 @@ export type CreateApiKeyInput = z.infer<typeof CreateApiKeyInput>
 /** Gives an integration its access to the company. */
 export const createApiKey = command<CreateApiKeyInput>({
   needs: () => [ownCompany],
-  ids: () => ({ api_key: 1 }),
   decide(rows, { name, scopes, prefix, hash, expires_at = null }, { companyId, now, nextId }) {
     if (expires_at !== null && expires_at <= now) return invalid('expires_at', 'deve estar no futuro')
     const keys = rows.get(ownCompany)?.active_keys ?? []

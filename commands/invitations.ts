@@ -35,7 +35,6 @@ type InviteInput = z.infer<typeof InviteFields> & { readonly token_hash: Buffer 
  */
 export const inviteUser = command<InviteInput>({
   needs: ({ email }) => [userByEmail(email), ownInvitationCount],
-  ids: () => ({ user: 1 }),
   decide(rows, { token_hash, ...user }, context) {
     const refusal = takenEmail(rows, user.email) ?? tooMany(rows, context)
     if (refusal) return refusal

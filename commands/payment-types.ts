@@ -32,7 +32,6 @@ export type CreatePaymentTypeInput = z.infer<typeof CreatePaymentTypeInput>
 /** Defines a way to pay under a name that no other of the company has (TYPE-3). */
 export const createPaymentType = command<CreatePaymentTypeInput>({
   needs: ({ name }) => [paymentTypeByName(name)],
-  ids: () => ({ payment_type: 1 }),
   decide(rows, input, { nextId }) {
     const duplicate = duplicateOf('name', rows.get(paymentTypeByName(input.name)), null)
     if (duplicate) return duplicate

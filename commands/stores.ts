@@ -43,7 +43,6 @@ export type CreateStoreInput = z.infer<typeof CreateStoreInput>
 /** Opens an online store. Its alias belongs to one store of the whole service, for ever. */
 export const createStore = command<CreateStoreInput>({
   needs: ({ alias }) => [storeSecretsByAlias(alias), storeByAlias(alias)],
-  ids: () => ({ store: 1 }),
   decide(rows, { alias, commission_percentage, sandbox, ...secrets }, { companyId, nextId }) {
     const own = rows.get(storeByAlias(alias))
     if (own) return refuse('duplicate_resource', { field: 'alias', conflicting_id: own.id })

@@ -30,7 +30,6 @@ export function takenEmail(rows: Rows, email: string): Refusal | null {
  */
 export const createUser = command<CreateUserInput>({
   needs: ({ email }) => [userByEmail(email), personByEmail(email)],
-  ids: () => ({ user: 1 }),
   decide(rows, { password_hash, ...user }, { nextId }) {
     const taken = takenEmail(rows, user.email)
     if (taken) return taken

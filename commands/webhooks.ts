@@ -78,7 +78,6 @@ const routeOf = (rows: Rows, webhookId: number) => companyOf(rows).webhooks.find
 /** Registers an endpoint for outbound events. It belongs to the key that does, or to the company where a person does (HOOK-51). */
 export const registerWebhook = command<RegisterWebhookInput>({
   needs: () => [ownCompany],
-  ids: () => ({ webhook: 1 }),
   decide(rows, { url, events, description, secret }, { companyId, nextId, actor }) {
     const refusal = lacking(scopesOfActor(rows, actor), events)
     if (refusal) return refusal

@@ -1,8 +1,8 @@
 import type { PersonKind } from '#domain/personal-data.ts'
+import type { RecordKind } from '#domain/record-kinds.ts'
 import { EVENT_TYPES } from '#events/catalogue.ts'
 import { upcasterOf } from '#events/define.ts'
 import { personalFieldsOf } from '#events/personal-fields.ts'
-import type { Sequences } from '#ledger/follow/preparation.ts'
 import { rowPasts } from '#ledger/lineage.ts'
 import { type ReadModel, versionOf } from '#ledger/projection.ts'
 import type { AnyTable } from '#ledger/table.ts'
@@ -21,7 +21,7 @@ import { users, usersProjection, userView } from './users.ts'
 import { webhooksProjection, webhookView } from './webhooks.ts'
 
 /** Raised when tables change, or a projection writes something else from the same events; the next start then rebuilds them. */
-const NUMBER = 4
+const NUMBER = 5
 
 /** In the order in which they see each event; the company comes first, because the others read it. */
 const projections = [
@@ -80,8 +80,8 @@ export const readModel: ReadModel = {
   base: [ownCompany],
 }
 
-/** Where the highest id of each kind is found: rows of deleted records stay. */
-export const ID_COLUMNS: Sequences = {
+/** Where the row of a record is: its table, and the column that tells a company's rows apart. */
+export const RECORD_ROWS: Readonly<Record<RecordKind, readonly [table: string, column: string]>> = {
   company: ['companies', 'company_id'],
   user: ['users', 'id'],
   api_key: ['api_keys', 'id'],

@@ -34,8 +34,8 @@ export const storeByAlias = (alias: string) => byKey(stores, 'alias', alias)
 
 /** Alias and secrets of a store: `ops`, the secrets never in an event. Aliases are unique in the whole service. */
 export interface StoreSecrets {
-  store_id: number
   company_id: number
+  store_id: number
   alias: string
   secrets: { access_token: string | null; notification_secret: string | null }
 }
@@ -43,12 +43,12 @@ export interface StoreSecrets {
 export const storeSecrets = table<StoreSecrets>('store_secrets', {
   global: true,
   columns: {
-    store_id: 'bigint',
     company_id: 'bigint',
+    store_id: 'bigint',
     alias: 'text',
     secrets: 'sealed',
   },
-  keys: { pk: ['store_id'], alias: ['alias'] },
+  keys: { pk: ['company_id', 'store_id'], alias: ['alias'] },
 })
 
 export const storeSecretsByAlias = (alias: string) => byKey(storeSecrets, 'alias', alias)

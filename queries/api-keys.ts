@@ -63,7 +63,7 @@ export async function listApiKeys(pool: Pool, companyId: number): Promise<Listed
   const { rows } = await pool.query<{ doc: ApiKeyObject; last_used_at: string | null }>({
     name: 'list_api_keys',
     text: `select k.doc, u.last_used_at
-           from api_keys k left join api_key_uses u on u.api_key_id = k.id
+           from api_keys k left join api_key_uses u on u.company_id = k.company_id and u.api_key_id = k.id
            where k.company_id = $1
            order by k.id`,
     values: [companyId],

@@ -1,14 +1,14 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
-import type { IdKind } from '#domain/id-kinds.ts'
 import { inZone } from '#domain/instant.ts'
+import type { RecordKind } from '#domain/record-kinds.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
 import type { EventStore, Search, SearchPage } from '#ledger/port.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { type Reading, search, searchNewest, searchOpened } from '#ledger/reading.ts'
 import type { AnyRef } from '#ledger/table.ts'
-import { ID_COLUMNS, readModel } from '#projections/index.ts'
+import { RECORD_ROWS, readModel } from '#projections/index.ts'
 import { decodeCursor, encodeCursor } from './cursor.ts'
 import { looking } from './looking.ts'
 import type { Page, Paging } from './records.ts'
@@ -166,10 +166,10 @@ const recent = ({ revision, type, subject, recorded_at, origin, actor }: Envelop
 export async function getRow(
   pool: Pool,
   companyId: number,
-  kind: IdKind,
+  kind: RecordKind,
   id: number,
 ): Promise<Record<string, unknown> | null> {
-  const [table, column] = ID_COLUMNS[kind]
+  const [table, column] = RECORD_ROWS[kind]
   const { rows } = await pool.query<{ doc: Record<string, unknown> }>(
     looking({
       name: `get_row_${kind}`,

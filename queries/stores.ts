@@ -36,14 +36,14 @@ export async function findStore(pool: Pool, vault: Vault, alias: string): Promis
     text: `select t.company_id as "companyId", t.id, t.alias, t.enabled, (t.doc->>'sandbox')::boolean as sandbox,
                   k.secrets as sealed,
                   (t.doc->>'has_notification_secret')::boolean as "isSigning"
-           from stores t left join store_secrets k on k.store_id = t.id
+           from stores t left join store_secrets k on k.company_id = t.company_id and k.store_id = t.id
            where t.alias = $1
            order by k.store_id nulls last limit 1`,
     values: [alias],
   })
   if (!rows[0]) return null
   const { sealed, ...store } = rows[0]
-  const context = contextOf(storeSecrets.name, [store.id])
+  const context = contextOf(storeSecrets.name, [store.companyId, store.id])
   const secrets = sealed && openJson<StoreSecrets['secrets']>(vault, sealed, context)
   return {
     ...store,

@@ -17,7 +17,6 @@ export type CreateCategoryInput = z.infer<typeof CreateCategoryInput>
 /** Creates a category with a name and an external id that no other has. */
 export const createCategory = command<CreateCategoryInput>({
   needs: uniqueRefs,
-  ids: () => ({ category: 1 }),
   decide(rows, { name, external_id = null }, { nextId }) {
     const duplicate = findDuplicate(rows, { name, external_id }, null)
     if (duplicate) return duplicate
@@ -33,7 +32,6 @@ export type ReplaceCategoryInput = z.infer<typeof ReplaceCategoryInput>
 /** Makes the category with this external id what the input says: creates, replaces or revives it. */
 export const replaceCategory = command<ReplaceCategoryInput>({
   needs: uniqueRefs,
-  ids: () => ({ category: 1 }),
   decide(rows, fields, { nextId }) {
     const known = rows.get(categoryByExternalId(fields.external_id))
     const duplicate = findDuplicate(rows, { name: newName(known, fields.name) }, known?.id ?? null)

@@ -19,7 +19,6 @@ export type CreateItemInput = z.infer<typeof CreateItemInput>
 /** Creates a product or service with an external id and a barcode that no other has. */
 export const createItem = command<CreateItemInput>({
   needs: linkedRefs,
-  ids: () => ({ catalog_item: 1 }),
   decide(rows, input, { nextId }) {
     const conflict = findConflict(rows, input, null)
     if (conflict) return conflict
@@ -39,7 +38,6 @@ export type ReplaceItemInput = z.infer<typeof ReplaceItemInput>
 /** Makes the item with this external id what the input says: creates, replaces or revives it. Stock not sent is left alone. */
 export const replaceItem = command<ReplaceItemInput>({
   needs: linkedRefs,
-  ids: () => ({ catalog_item: 1 }),
   decide(rows, input, { nextId }) {
     const known = rows.get(itemByExternalId(input.external_id))
     const conflict = findConflict(rows, input, known?.id ?? null)

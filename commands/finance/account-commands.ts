@@ -64,7 +64,6 @@ export function createAccount<P extends object, N>(side: AccountSide<P, N>): Com
       ...(input.external_id ? [side.byExternalId(input.external_id)] : []),
       ...partyRefs(side.party, input),
     ],
-    ids: () => ({ [side.name]: 1 }),
     decide(rows, input, { nextId, origin }) {
       const party = findParty(rows, side.party, input) ?? side.party.recorded(null)
       if (isRefusal(party)) return party
@@ -91,7 +90,6 @@ type Replacement = AccountInput & { readonly external_id: string }
 export function replaceAccount<P extends object, N>(side: AccountSide<P, N>): Command<Replacement & N> {
   return command<Replacement & N>({
     needs: (input) => [side.byExternalId(input.external_id), ...partyRefs(side.party, input)],
-    ids: () => ({ [side.name]: 1 }),
     decide(rows, input, { nextId, origin }) {
       const known = rows.get(side.byExternalId(input.external_id))
       const lock = known && findLock(known, origin)

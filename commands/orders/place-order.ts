@@ -44,7 +44,6 @@ export const placeOrder = command<OrderInput>({
     ...customerRefs(input),
     ...lineRefs(input.items),
   ],
-  ids: () => ({ order: 1 }),
   decide(rows, input, { nextId }) {
     const { external_id } = input
     const same = external_id ? rows.get(orderByExternalId(external_id)) : null

@@ -25,7 +25,6 @@ export function createPerson<F extends PersonFields, I extends { name: string; e
 ): Command<I> {
   return command<I>({
     needs: (input) => uniqueRefs(kind, input),
-    ids: () => ({ [kind.name]: 1 }),
     decide(rows, input, { nextId }) {
       const duplicate = findDuplicate(rows, kind, input, null)
       if (duplicate) return duplicate
@@ -42,7 +41,6 @@ export function replacePerson<F extends PersonFields, I extends { name: string; 
 ): Command<I> {
   return command<I>({
     needs: (input) => uniqueRefs(kind, input),
-    ids: () => ({ [kind.name]: 1 }),
     decide(rows, input, { nextId }) {
       const known = rows.get(kind.byExternalId(input.external_id))
       const closed = known && closedBy(kind, known)

@@ -35,7 +35,6 @@ type Completed = DataOf<'OfflineSaleCompleted'>
  */
 export const recordOfflineSale = command<OfflineSale>({
   needs: offlineSaleNeeds,
-  ids: offlineSaleIds,
   needsMore(rows, sale) {
     const known = rows.get(offlineSaleById(sale.offline_id))
     if (!known || isRepeated(sale, known)) return []
@@ -56,10 +55,6 @@ export function offlineSaleNeeds({ offline_id, customer, items, payments }: Offl
     ...items.map((item) => itemById(item.product_id)),
     ...payments.map((payment) => paymentTypeById(payment.payment_type_id)),
   ]
-}
-
-export function offlineSaleIds({ status, payments }: OfflineSale) {
-  return { sale: 1, receivable: status === 'completed' ? payments.length : 0 }
 }
 
 /** A sale under an identifier that is known: the same, the same cancelled, or another one. */

@@ -3,7 +3,7 @@ import { accept, command } from '#ledger/command.ts'
 import { offlineSaleById } from '#projections/sales.ts'
 import type { OfflineSale } from './offline-sale-input.ts'
 import { warning } from './offline-sale-warnings.ts'
-import { offlineSaleIds, offlineSaleNeeds, recordSale } from './record-offline-sale.ts'
+import { offlineSaleNeeds, recordSale } from './record-offline-sale.ts'
 
 /** A sale of a till that was refused, and that a person records: as it was sent, or corrected. */
 export interface RefusedSaleRecording {
@@ -21,7 +21,6 @@ export interface RefusedSaleRecording {
  */
 export const recordRefusedSale = command<RefusedSaleRecording>({
   needs: ({ sale }) => offlineSaleNeeds(sale),
-  ids: ({ sale }) => offlineSaleIds(sale),
   decide(rows, { sale, fingerprint, how, reason }, context) {
     const known = rows.get(offlineSaleById(sale.offline_id))
     if (known?.fingerprint === fingerprint) return accept('unchanged', `sale/${known.sale_id}`)

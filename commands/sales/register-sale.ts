@@ -35,7 +35,6 @@ export const registerSale = command<SaleInput>({
     ...lineRefs(input.items),
     ...input.payments.map((payment) => paymentTypeById(payment.payment_type_id)),
   ],
-  ids: () => ({ sale: 1 }),
   decide(rows, input, { now, nextId }) {
     const same = input.external_id ? rows.get(saleByExternalId(input.external_id)) : null
     if (same) return refuse('duplicate_resource', { field: 'external_id', conflicting_id: same.id })

@@ -169,8 +169,8 @@ export function createLogin(pool: Pool): Login {
     },
     confirm: ({ email, password }, { address, isInside }) =>
       check({ email, address, proof: isInside ? 'inside' : NO_PROOF }, password),
-    async admit({ user }) {
-      const granted = await grants.consume(String(user.id))
+    async admit({ user, holder }) {
+      const granted = await grants.consume(`${holder.companyId}/${user.id}`)
       return granted.limited ? { kind: 'limited', retryAfter: granted.retryAfter } : null
     },
     membershipsOf: async (email) => (await findPerson(pool, email))?.memberships ?? [],

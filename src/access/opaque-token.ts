@@ -29,11 +29,11 @@ export const CLOCK = `clock as materialized (select date_trunc('milliseconds', c
 
 /**
  * Revokes what a user has too much of: `surplus`, a common table expression that follows `clock`. Of the live tokens of user
- * `$2` the `$5` last used ones are left alone.
+ * `$2` of company `$3` the `$5` last used ones are left alone.
  */
 export const revokedSurplus = (table: 'ops.sessions' | 'ops.sync_tokens', lastUsed: string): string =>
   `surplus as (
      update ${table} set revoked_at = clock.now from clock
      where hash in (
-       select hash from ${table} where user_id = $2 and revoked_at is null order by ${lastUsed} desc offset $5)
+       select hash from ${table} where company_id = $3 and user_id = $2 and revoked_at is null order by ${lastUsed} desc offset $5)
    )`

@@ -91,15 +91,15 @@ with clock as materialized (
   )
   returning *
 ), used as (
-  insert into ops.api_key_uses as u (api_key_id, last_used_at)
-  select f.api_key_id, clock.now
+  insert into ops.api_key_uses as u (company_id, api_key_id, last_used_at)
+  select f.company_id, f.api_key_id, clock.now
   from found f
   cross join clock
-  left join ops.api_key_uses known on known.api_key_id = f.api_key_id
+  left join ops.api_key_uses known on known.company_id = f.company_id and known.api_key_id = f.api_key_id
   where (select count(*) from counted) > 0
     and (known.api_key_id is null or known.last_used_at < clock.now - interval '1 minute')
-  order by f.api_key_id
-  on conflict (api_key_id) do update set last_used_at = greatest(u.last_used_at, excluded.last_used_at)
+  order by f.company_id, f.api_key_id
+  on conflict (company_id, api_key_id) do update set last_used_at = greatest(u.last_used_at, excluded.last_used_at)
 )
 select position, company_id, timezone, plan, revision, tables, api_key_id, scopes,
   null::bigint[] as passed, null::int as minute_count, null::float8 as minute_ends, null::int as day_count, null::float8 as day_ends,

@@ -55,8 +55,6 @@ export interface Sessions {
   /** Whether there is a session still. Asking is no use: a page that nobody looks at keeps none alive. */
   isLive(token: string): Promise<boolean>
   revoke(session: Pick<PanelSession, 'sessionHash'>): Promise<void>
-  /** Ends all sessions of a user, but for one that may stay. */
-  revokeAllOf(userId: number, except?: Pick<PanelSession, 'sessionHash'>): Promise<void>
 }
 
 /** What the panel lets people in by. */
@@ -131,9 +129,6 @@ export function createSessions(pool: Pool, onError: (error: unknown) => void): S
     async revoke({ sessionHash }) {
       await pool.query({ ...REVOKE, values: [sessionHash] })
     },
-    async revokeAllOf(userId, except) {
-      await pool.query({ ...REVOKE_ALL, values: [userId, except?.sessionHash ?? null] })
-    },
   }
 }
 
@@ -179,12 +174,6 @@ const NOTE = {
 const REVOKE = {
   name: 'revoke_session',
   text: `update ops.sessions set revoked_at = clock_timestamp() where hash = $1 and revoked_at is null`,
-}
-
-const REVOKE_ALL = {
-  name: 'revoke_sessions_of_user',
-  text: `update ops.sessions set revoked_at = clock_timestamp()
-         where user_id = $1 and revoked_at is null and hash is distinct from $2`,
 }
 
 /** Deletes sessions that ended long ago. Returns how many. */

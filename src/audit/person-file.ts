@@ -113,7 +113,7 @@ export async function personFile(
           yield { piece: 'entry', held }
     }
     const { messages, deliveries, addresses } = collecting.webhooks
-    const access = kind === 'user' ? await accessOf(source.pool, id, person.record as { email: string | null }) : null
+    const access = kind === 'user' ? await accessOf(collecting, id, person.record as { email: string | null }) : null
     yield { piece: 'tail', tail: { webhooks: { messages, deliveries, addresses: addresses.size }, access } }
   }
   return pieces()
@@ -221,14 +221,18 @@ async function countWebhooks({ pool, companyId, webhooks }: Collecting, revision
   webhooks.messages += messages.rows[0]?.count ?? 0
 }
 
-async function accessOf(pool: Pool, userId: number, { email }: { readonly email: string | null }): Promise<Access> {
+async function accessOf(
+  { pool, companyId }: Pick<Collecting, 'pool' | 'companyId'>,
+  userId: number,
+  { email }: { readonly email: string | null },
+): Promise<Access> {
   const sessions = await pool.query<Access['sessions'][number]>(
-    'select created_at, last_seen_at from ops.sessions where user_id = $1 and revoked_at is null order by created_at',
-    [userId],
+    'select created_at, last_seen_at from ops.sessions where company_id = $1 and user_id = $2 and revoked_at is null order by created_at',
+    [companyId, userId],
   )
   const tokens = await pool.query<Access['till_tokens'][number]>(
-    'select created_at, last_used_at from ops.sync_tokens where user_id = $1 and revoked_at is null order by created_at',
-    [userId],
+    'select created_at, last_used_at from ops.sync_tokens where company_id = $1 and user_id = $2 and revoked_at is null order by created_at',
+    [companyId, userId],
   )
   const logins = await pool.query<{ seen_at: string }>(
     'select seen_at from ops.login_origins where account = $1 order by seen_at',

@@ -3,16 +3,10 @@ import { anchorOfExport, type ExportVerification, verifyExport } from '#audit/ex
 import { type Mapping, readMapping } from '#audit/reseal-mapping.ts'
 import { isGenuine, parseSeals, type Seal } from '#audit/seal.ts'
 import { readPublicKeys } from '#audit/signing-key.ts'
-import { headOf, verifyLedger } from '#audit/verify.ts'
 import type { Anchor, Verification } from '#audit/walk.ts'
 import { invalid } from '#domain/refusal.ts'
 import { companyOf as companyOfStream } from '#ledger/envelope.ts'
-import { type KnownRing, knownRing } from '#proof/key-ring.ts'
-import { knownCompanies } from '#proof/known-companies.ts'
-import { type Held, ownSeals } from '#proof/own-seals.ts'
 import { readRootsOf, throughRoots } from '#proof/roots-watch.ts'
-import { SealAltered } from '#proof/seals-kept.ts'
-import type { Core } from '#service/core.ts'
 import { type GivenCheckpoint, readCheckpoints } from './checkpoint-files.ts'
 import { type Context, companyOf, Refused, type Verb, type Verbs } from './verb.ts'
 
@@ -101,11 +95,17 @@ async function readGivenCheckpoints(
   if (path === undefined) return []
   if (!trusted && file !== undefined)
     throw new Refused(invalid('public-key', 'um checkpoint não traz a própria chave: informe-a'))
-  const keys = trusted ?? (await ringOf(await context.core()))?.known.map(({ publicKey }) => publicKey) ?? []
+  const keys = trusted ?? (await ownKeys(context))
   return readCheckpoints(await readable('checkpoint', readFile(path, 'utf8')), keys)
 }
 
-const ringOf = async ({ sealing }: Core): Promise<KnownRing | null> => (sealing ? knownRing(sealing) : null)
+async function ownKeys(context: Context): Promise<string[]> {
+  const { ringOf } = await stored()
+  return (await ringOf(await context.core()))?.known.map(({ publicKey }) => publicKey) ?? []
+}
+
+/** What needs a database is loaded for those who have one. */
+const stored = () => import('./verify-stored.ts')
 
 /** What could be read of a file. @throws Refused naming the flag */
 async function readable<T>(flag: string, reading: Promise<T>): Promise<T> {
@@ -171,38 +171,23 @@ const heldAgainst = (own: Given, { 'public-key': key, mapping }: Flags) => ({
 
 async function verifyStored(context: Context, flags: Flags, given: Given): Promise<Told | Told[]> {
   const core = await context.core()
+  const { companiesOf, ringOf, verifySealed } = await stored()
   const ring = await ringOf(core)
   const verifyOne = async (companyId: number, own: Given): Promise<Told> => ({
     company_id: companyId,
-    ...(await verifySealed(core, ring, companyId, own)),
+    ...(await verifySealed(core, ring, { companyId, anchors: own.seals, heads: own.checkpoints })),
     ...heldAgainst(own, flags),
   })
   if (flags.company !== undefined) {
     const companyId = await companyOf(core, flags.company)
     return verifyOne(companyId, needOwn(given, companyId))
   }
-  const companies = new Set(await knownCompanies(core, core.sealing?.directory ?? null))
+  const companies = new Set(await companiesOf(core))
   for (const { company_id } of [...given.seals, ...given.checkpoints]) companies.add(company_id)
   const told: Told[] = []
   for (const companyId of [...companies].sort((a, b) => a - b))
     told.push(await verifyOne(companyId, ofCompany(given, companyId)))
   return told
-}
-
-/** Held against what was given and what the service itself has sealed. */
-async function verifySealed(core: Core, ring: KnownRing | null, companyId: number, own: Given): Promise<Verification> {
-  const { seals, checkpoints } = own
-  try {
-    const nothing: Held = { anchors: [], heads: [] }
-    const kept = ring && core.sealing ? await ownSeals(core.sealing, ring, companyId) : nothing
-    const watch = throughRoots([...checkpoints, ...kept.heads])
-    return await verifyLedger(core, companyId, { anchors: [...seals, ...kept.anchors], watch })
-  } catch (error) {
-    if (!(error instanceof SealAltered)) throw error
-    const head = await headOf(core.pool, companyId)
-    const first_error = { revision: Math.max(0, head.revision), reason: 'seal_altered' } as const
-    return { valid: false, checked: 0, ...head, first_error }
-  }
 }
 
 async function verifyFile(

@@ -1,4 +1,4 @@
-import type { IdKind } from '#domain/id-kinds.ts'
+import type { IdKind } from '#domain/record-kinds.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import type { NewEvent, Origin } from './envelope.ts'
 import type { AnyRef, AnyTable } from './table.ts'
@@ -41,7 +41,7 @@ export interface DecisionContext {
   readonly actor: string | null
   /** What the command's `lookup` has found. */
   readonly found: readonly unknown[]
-  /** The next id of a kind; the command must have announced how many it takes in `ids`. */
+  /** The company's next id of a kind; those of a refused command are given to the next one. */
   nextId(kind: IdKind): number
 }
 
@@ -63,8 +63,6 @@ export interface Command<I> {
    * such a command is a request by itself; and it may take long, so it shares its transaction with no other company's.
    */
   lookup?(rows: Rows, input: I, now: string): Lookup
-  /** How many ids of each kind a decision takes at most. */
-  ids?(input: I): Partial<Record<IdKind, number>>
   decide(rows: Rows, input: I, context: DecisionContext): Decision
 }
 

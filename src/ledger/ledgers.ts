@@ -1,7 +1,11 @@
 import type { Pool } from 'pg'
+import { type IdKind, isIdKind } from '#domain/record-kinds.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { type Envelope, GENESIS_HASH } from './envelope.ts'
 import type { Statement, Transaction } from './transaction.ts'
+
+/** The highest id of each kind that a company has given out; a kind of which it has none is missing. */
+export type Ids = Readonly<Partial<Record<IdKind, number>>>
 
 /** A row of `ops.ledgers`: what is locked, and how far the read model has come. */
 interface LedgerRow {
@@ -10,6 +14,7 @@ interface LedgerRow {
   reacted_revision: number
   hash: string
   last_recorded_at: string | null
+  ids: Ids
 }
 
 /** A company's ledger while a unit of work decides on it. */
@@ -20,6 +25,7 @@ export interface OpenLedger {
   revision: number
   hash: string
   lastRecordedAt: string
+  ids: Ids
   /** Time of the last event where it lies ahead of the clock, which events would be stamped with for as long; else null. */
   aheadUntil: string | null
   /** Postgres's clock when the ledger was locked. */
@@ -47,7 +53,7 @@ const EPOCH = '1970-01-01T00:00:00.000Z'
 
 const lockLedgers = {
   name: 'lock_ledgers',
-  text: `select company_id, revision, reacted_revision, hash, last_recorded_at from ledgers
+  text: `select company_id, revision, reacted_revision, hash, last_recorded_at, ids from ledgers
          where company_id = any($1::bigint[]) order by company_id for update`,
 }
 
@@ -61,8 +67,8 @@ const readClock = {
 const advanceLedgers = {
   name: 'advance_ledgers',
   text: `update ledgers l
-         set revision = v.revision, reacted_revision = greatest(l.reacted_revision, v.revision), hash = v.hash, last_recorded_at = v.last_recorded_at
-         from unnest($1::bigint[], $2::bigint[], $3::text[], $4::timestamptz[]) as v(company_id, revision, hash, last_recorded_at)
+         set revision = v.revision, reacted_revision = greatest(l.reacted_revision, v.revision), hash = v.hash, last_recorded_at = v.last_recorded_at, ids = v.ids
+         from unnest($1::bigint[], $2::bigint[], $3::text[], $4::timestamptz[], $5::json[]) as v(company_id, revision, hash, last_recorded_at, ids)
          where l.company_id = v.company_id`,
 }
 
@@ -100,6 +106,7 @@ export function open(row: LedgerRow, now: string): OpenLedger {
     revision: row.revision,
     hash: row.revision < 0 ? GENESIS_HASH : row.hash,
     lastRecordedAt: now > last ? now : last,
+    ids: row.ids,
     aheadUntil: aheadUntil(last, now),
     now,
     reactedRevision: row.reacted_revision,
@@ -109,6 +116,16 @@ export function open(row: LedgerRow, now: string): OpenLedger {
   }
 }
 
+const SUBJECT = /^([a-z_]+)\/([1-9]\d*)$/
+
+/** What a company has given out after an event: each id is that of the subject of the event that made its record. */
+export function idsAfter(ids: Ids, { subject }: Pick<Envelope, 'subject'>): Ids {
+  const [, kind, digits] = SUBJECT.exec(subject) ?? []
+  if (!isIdKind(kind)) return ids
+  const id = Number(digits)
+  return id > (ids[kind] ?? 0) ? { ...ids, [kind]: id } : ids
+}
+
 /** Says how far the read model has come with each of the companies. */
 export function advance(tx: Transaction, ledgers: readonly OpenLedger[]): Promise<unknown> {
   return tx.query(advanceLedgers, [
@@ -116,6 +133,7 @@ export function advance(tx: Transaction, ledgers: readonly OpenLedger[]): Promis
     ledgers.map((ledger) => ledger.revision),
     ledgers.map((ledger) => ledger.hash),
     ledgers.map((ledger) => ledger.lastRecordedAt),
+    ledgers.map((ledger) => JSON.stringify(ledger.ids)),
   ])
 }
 

@@ -19,7 +19,7 @@ const sealed = (table: string, column: string, ...pk: string[]): SealedColumn =>
 /** All that a master key seals: what a change of it has to seal anew. */
 export const SEALED_COLUMNS: readonly SealedColumn[] = [
   sealed('webhook_secrets', 'secrets', 'company_id', 'webhook_id'),
-  sealed('store_secrets', 'secrets', 'store_id'),
+  sealed('store_secrets', 'secrets', 'company_id', 'store_id'),
   sealed('installation_secrets', 'secret', 'name'),
   { table: 'person_keys', column: 'wrapped', pk: ['key_id'], contextOf: (values) => contextOf('person_key', values) },
 ]

@@ -10,6 +10,8 @@ export const sealDirectoryOf = ({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): string 
 
 /** Files that seals of 0.1 are in, a line each. */
 const SEAL_FILE = /^company-([1-9]\d*)\.jsonl$/
+/** Of whatever the key of 0.1 has signed. */
+const SIGNED_FILE = /^(?:resealed-)?company-[1-9]\d*\.jsonl$/
 const CHECKPOINT_FILE = /^company-([1-9]\d*)\.checkpoints$/
 
 export const checkpointFileOf = (directory: string, companyId: number | null): string =>
@@ -46,7 +48,8 @@ export async function companiesOfFiles(directory: string): Promise<number[]> {
 
 /** Whether anything was ever signed here. */
 export async function hasSeals(directory: string, client: Pick<PoolClient, 'query'>): Promise<boolean> {
-  if ((await namesIn(directory)).length > 0 || (await hasCheckpoints(directory, client))) return true
+  if ((await namesIn(directory)).some((name) => SIGNED_FILE.test(name))) return true
+  if (await hasCheckpoints(directory, client)) return true
   return (await client.query('select from ops.resealed_ledgers limit 1')).rowCount === 1
 }
 

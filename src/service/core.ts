@@ -19,7 +19,6 @@ import { type TablesVerification, type VerifyTablesOptions, verifyTables } from 
 import { assertFits, assertNotOlder, readSchemasOf, versionOfTables } from '#ledger/rebuild/version.ts'
 import { createPostgresStore } from '#ledger/stores/postgres.ts'
 import type { Committed } from '#ledger/write/attempt.ts'
-import { createIdAllocator } from '#ledger/write/ids.ts'
 import type { QueueLimits } from '#ledger/write/queue.ts'
 import { createWriter, type Writer, type WriterOptions } from '#ledger/write/writer.ts'
 import type { SharedFigures } from '#lib/shared-room.ts'
@@ -33,7 +32,7 @@ import { migrate } from '#postgres/migrate.ts'
 import { createPool } from '#postgres/pool.ts'
 import { type PoolOf, sharePool } from '#postgres/shared-pool.ts'
 import { keysEnd } from '#privacy/reactor.ts'
-import { ID_COLUMNS, readModel } from '#projections/index.ts'
+import { readModel } from '#projections/index.ts'
 import { withPaymentLinks } from '#projections/payment-links.ts'
 import type { Sealing } from '#proof/checkpoints.ts'
 import { sealedOf } from '#proof/own-seals.ts'
@@ -185,7 +184,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const { writing, deliveryNotifier, liveNotifier } = writingOf(options, { ...rebuilding, paymentLinks })
   const writer = createWriter(writing)
   const following = isOutside(store) ? { ...writing, store } : null
-  const preparation = following && prepare(following, ID_COLUMNS, () => assertResealed(pool, store))
+  const preparation = following && prepare(following, () => assertResealed(pool, store))
   await preparation?.tried
   const clock = Date.now
   const sealing = options.seals ? sealingOf(pool, store, options.seals) : null
@@ -247,7 +246,6 @@ function writingOf(
     store,
     model: withPaymentLinks(model, paymentLinks),
     keys,
-    ids: createIdAllocator(pool),
     limits: WRITER_LIMITS,
     reactors: [keysEnd, outbox, switchOffNotices, wiping.reactor],
     newId: uuidv7,

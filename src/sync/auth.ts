@@ -76,7 +76,7 @@ export function authRoutes({ login, tokens }: SyncAccess): SyncRoute[] {
       path: '/auth/refresh',
       async handle(_request, response) {
         const session = sessionOf(response)
-        const granted = await login.grants.consume(String(session.userId))
+        const granted = await login.grants.consume(`${session.companyId}/${session.userId}`)
         if (granted.limited) throw limited(granted)
         const token = await tokens.renew(session)
         if (!token) throw new Problem('invalid_token')

@@ -12,11 +12,12 @@ import type { Sendable } from './sender.ts'
  */
 export const WAITING_ENDPOINTS = `endpoint as (
   (select company_id, webhook_id, next_attempt_at from webhook_deliveries
-   where status = 'pending' order by webhook_id, next_attempt_at limit 1)
+   where status = 'pending' order by company_id, webhook_id, next_attempt_at limit 1)
   union all
   select next.* from endpoint a cross join lateral (
     select company_id, webhook_id, next_attempt_at from webhook_deliveries d
-    where d.status = 'pending' and d.webhook_id > a.webhook_id order by d.webhook_id, d.next_attempt_at limit 1) as next
+    where d.status = 'pending' and (d.company_id, d.webhook_id) > (a.company_id, a.webhook_id)
+    order by d.company_id, d.webhook_id, d.next_attempt_at limit 1) as next
 )`
 
 /**
@@ -47,6 +48,10 @@ export interface Claim extends Sendable {
   /** Of the key that the endpoint belongs to, as they are now; null where it is the company's own. */
   readonly scopes: readonly string[] | null
 }
+
+/** What tells an endpoint from those of all companies. */
+export const endpointOf = ({ company_id, webhook_id }: Pick<Claim, 'company_id' | 'webhook_id'>): string =>
+  `${company_id}/${webhook_id}`
 
 export interface Claimed {
   readonly claims: readonly Claim[]
@@ -127,25 +132,25 @@ with recursive clock as materialized (
   select a.company_id, a.webhook_id, a.next_attempt_at, w.url, w.watched_since, w.scopes, state.failing, state.failing or state.slow as strained,
     case when state.failing then ${PER_ENDPOINT.failing} when h.last_success_at is null then ${PER_ENDPOINT.unproven}
       when state.slow then ${PER_ENDPOINT.slow} else ${PER_ENDPOINT.sound} end
-      - coalesce(($1::jsonb -> a.webhook_id::text -> 'attempts')::int, 0) as free
+      - coalesce(($1::jsonb -> (a.company_id || '/' || a.webhook_id) -> 'attempts')::int, 0) as free
   from endpoint a cross join clock
   join ${OPEN_ENDPOINTS} w on w.company_id = a.company_id and w.id = a.webhook_id
   left join webhook_health h on h.company_id = a.company_id and h.webhook_id = a.webhook_id
   cross join lateral (
     select coalesce(h.failing_since >= w.watched_since, false) as failing,
-      coalesce(($1::jsonb -> a.webhook_id::text -> 'slow')::bool, false) as slow) as state
+      coalesce(($1::jsonb -> (a.company_id || '/' || a.webhook_id) -> 'slow')::bool, false) as slow) as state
   where a.next_attempt_at <= clock.now
 ), ranked as (
   select *, case when strained then $3::int else $2::int end as room,
     row_number() over same as place, count(*) over (partition by strained) as waiting
-  from due where free > 0 window same as (partition by strained order by next_attempt_at, webhook_id)
+  from due where free > 0 window same as (partition by strained order by next_attempt_at, company_id, webhook_id)
 ), share as (
   select *, least(free, greatest(1, room / waiting)) as claimable from ranked where place <= room
 ), picked as materialized (
   select s.company_id, one.id, s.webhook_id, one.message_id, s.url, s.watched_since, s.scopes, s.failing
   from share s cross join clock cross join lateral (
     select id, message_id from webhook_deliveries x
-    where x.status = 'pending' and x.webhook_id = s.webhook_id and x.next_attempt_at <= clock.now
+    where x.status = 'pending' and x.company_id = s.company_id and x.webhook_id = s.webhook_id and x.next_attempt_at <= clock.now
     order by x.next_attempt_at limit s.claimable for no key update skip locked) as one
 ), taken as (
   update webhook_deliveries d set next_attempt_at = clock.now + make_interval(secs => $4::float8 / 1000)

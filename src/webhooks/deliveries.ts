@@ -63,7 +63,7 @@ export async function sendTest(
                                                   replay, status, attempts, tries, next_attempt_at, created_at)
              select $1, $4, $2, id, 'webhook.test', null, null, false, 'pending', '[]', 0,
                least($6, (select min(next_attempt_at) - interval '1 millisecond' from webhook_deliveries
-                          where status = 'pending' and webhook_id = $2)), $6
+                          where status = 'pending' and company_id = $1 and webhook_id = $2)), $6
              from message
              returning ${DELIVERY_JSON} as record`,
     },

@@ -1,6 +1,6 @@
 import { mayBeTold, type WebhookEvent } from '#events/webhooks.ts'
 import { repeat } from '#lib/repeat.ts'
-import { type Claim, type Taking, takeDue } from './claims.ts'
+import { type Claim, endpointOf, type Taking, takeDue } from './claims.ts'
 import { type InFlight, InFlightLimiter } from './in-flight.ts'
 import { createRecorder, type Result, recordResults, resultOf } from './results.ts'
 import type { Attempt, Sender } from './sender.ts'
@@ -90,7 +90,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   }
 
   function start(claim: Claim): void {
-    const inFlight = { webhookId: claim.webhook_id, failing: claim.failing, startedAt: clock() }
+    const inFlight = { endpoint: endpointOf(claim), failing: claim.failing, startedAt: clock() }
     limiter.take(inFlight)
     const attempting = attempt(claim, inFlight)
     underWay.add(attempting)

@@ -1,6 +1,7 @@
 /** An attempt under way, or one whose result is not recorded yet. */
 export interface InFlight {
-  readonly webhookId: number
+  /** As `endpointOf` calls it. */
+  readonly endpoint: string
   /** The endpoint was failing when the attempt was claimed. */
   readonly failing: boolean
   /** Milliseconds, of the clock that `room` is asked with. */
@@ -29,7 +30,7 @@ const ATTEMPTS = 512
  * that however many they are they cannot use up what the others need.
  */
 export class InFlightLimiter {
-  readonly #byEndpoint = new Map<number, Set<InFlight>>()
+  readonly #byEndpoint = new Map<string, Set<InFlight>>()
   #count = 0
 
   get count(): number {
@@ -37,26 +38,26 @@ export class InFlightLimiter {
   }
 
   take(attempt: InFlight): void {
-    const attempts = this.#byEndpoint.get(attempt.webhookId) ?? new Set()
-    this.#byEndpoint.set(attempt.webhookId, attempts.add(attempt))
+    const attempts = this.#byEndpoint.get(attempt.endpoint) ?? new Set()
+    this.#byEndpoint.set(attempt.endpoint, attempts.add(attempt))
     this.#count += 1
   }
 
   release(attempt: InFlight): void {
-    const attempts = this.#byEndpoint.get(attempt.webhookId)
+    const attempts = this.#byEndpoint.get(attempt.endpoint)
     if (!attempts?.delete(attempt)) return
-    if (attempts.size === 0) this.#byEndpoint.delete(attempt.webhookId)
+    if (attempts.size === 0) this.#byEndpoint.delete(attempt.endpoint)
     this.#count -= 1
   }
 
   room(now: number): Room {
     const busy: Record<string, { attempts: number; slow: boolean }> = {}
     let strained = 0
-    for (const [webhookId, attempts] of this.#byEndpoint) {
+    for (const [endpoint, attempts] of this.#byEndpoint) {
       // Sets keep the order of insertion: the first is the oldest.
       const [oldest] = attempts as Set<InFlight> & [InFlight]
       const slow = now - oldest.startedAt > SLOW_MS
-      busy[webhookId] = { attempts: attempts.size, slow }
+      busy[endpoint] = { attempts: attempts.size, slow }
       if (slow || oldest.failing) strained += attempts.size
     }
     const free = ATTEMPTS - this.#count

@@ -135,10 +135,10 @@ const LOOK = {
   name: 'look_at_webhook_replay',
   text: `select r.last_revision, r.until_revision,
            (select count(*) from (
-             select from webhook_deliveries d where d.status = 'pending' and d.webhook_id = $2 limit $4) as of_endpoint) as pending_of_endpoint,
+             select from webhook_deliveries d where d.status = 'pending' and d.company_id = $1 and d.webhook_id = $2 limit $4) as of_endpoint) as pending_of_endpoint,
            (select coalesce(sum(counted), 0)::bigint from webhooks w cross join lateral (
              select count(*) as counted from (
-               select from webhook_deliveries d where d.status = 'pending' and d.webhook_id = w.id limit $5) as pending) as of_endpoint
+               select from webhook_deliveries d where d.status = 'pending' and d.company_id = w.company_id and d.webhook_id = w.id limit $5) as pending) as of_endpoint
             where w.company_id = $1) as pending_of_company,
            case when y.day_ends_at > $3::timestamptz then y.deliveries else 0 end as made_today,
            case when y.day_ends_at > $3::timestamptz then y.day_ends_at else ops.end_of_day($3::timestamptz, c.timezone) end as day_ends_at

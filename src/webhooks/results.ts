@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { coalesce } from '#lib/repeat.ts'
-import type { Claim } from './claims.ts'
+import { type Claim, endpointOf } from './claims.ts'
 import type { Attempt } from './sender.ts'
 
 /** A retry comes at most this share later than scheduled, so that what failed together does not come again together. */
@@ -53,7 +53,7 @@ export function healthOf(results: readonly Result[]): Health[] {
   for (const { claim, status } of results) {
     const { company_id, webhook_id, watched_since, sequence } = claim
     if (sequence === null || status === 'cancelled') continue
-    const key = `${webhook_id} ${watched_since}`
+    const key = `${endpointOf(claim)} ${watched_since}`
     const known = byEndpoint.get(key)
     const health = known ?? {
       company_id,

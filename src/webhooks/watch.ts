@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { type Repetition, repeat } from '#lib/repeat.ts'
-import { type Claim, OPEN_ENDPOINTS, WAITING_ENDPOINTS } from './claims.ts'
+import { type Claim, endpointOf, OPEN_ENDPOINTS, WAITING_ENDPOINTS } from './claims.ts'
 
 /** Runs the command that switches an endpoint off; of several processes that do so, the ledger lets one. */
 export type SwitchOff = (companyId: number, webhookId: number, reason: 'no_response' | 'gone') => Promise<unknown>
@@ -29,13 +29,13 @@ const GONE_ENDPOINTS = 1_000
 
 /** Switches silent and gone endpoints off, and cancels what waits for endpoints that are off. */
 export function watchEndpoints({ pool, switchOff, switchOffHours, log }: WatchOptions): Watch {
-  const gone = new Map<number, Claim>()
+  const gone = new Map<string, Claim>()
 
   async function switchOffGone(): Promise<void> {
-    for (const [webhookId, claim] of gone) {
-      if (await isCurrent(pool, claim)) await switchOff(claim.company_id, webhookId, 'gone')
+    for (const [endpoint, claim] of gone) {
+      if (await isCurrent(pool, claim)) await switchOff(claim.company_id, claim.webhook_id, 'gone')
       // Kept when that failed: it is tried again.
-      if (gone.get(webhookId) === claim) gone.delete(webhookId)
+      if (gone.get(endpoint) === claim) gone.delete(endpoint)
     }
   }
 
@@ -57,7 +57,7 @@ export function watchEndpoints({ pool, switchOff, switchOffHours, log }: WatchOp
   return {
     gone(claim) {
       if (gone.size >= GONE_ENDPOINTS) return
-      gone.set(claim.webhook_id, claim)
+      gone.set(endpointOf(claim), claim)
       parts.gone.now()
     },
     async stop() {
@@ -101,7 +101,7 @@ with recursive ${WAITING_ENDPOINTS}, off as (
 )
 update webhook_deliveries d set status = 'cancelled', next_attempt_at = null
 from off o cross join lateral (
-  select id, message_id from webhook_deliveries x where x.status = 'pending' and x.webhook_id = o.webhook_id
+  select id, message_id from webhook_deliveries x where x.status = 'pending' and x.company_id = o.company_id and x.webhook_id = o.webhook_id
   order by x.next_attempt_at limit $2 for no key update skip locked) as one
 where d.company_id = o.company_id and d.id = one.id and d.webhook_id = o.webhook_id and d.message_id = one.message_id`,
 }

@@ -96,11 +96,8 @@ describe('quota', () => {
       const company = await keyedCompany(keeping.core)
       const gate = createGate(keeping.pools[0], LIMITS)
       const lastUse = async () =>
-        (
-          await keeping.core.pool.query('select last_used_at from ops.api_key_uses where api_key_id = $1', [
-            company.keyId,
-          ])
-        ).rows
+        (await keeping.core.pool.query('select last_used_at from ops.api_key_uses where company_id = $1', [company.id]))
+          .rows
       await gate.admit(company.hash)
       const [first] = await lastUse()
       await gate.admit(company.hash)

@@ -40,6 +40,17 @@ describe('sales under concurrency', () => {
     expect((await company.get(`/catalog/items/${item}`)).body.data.stock).to.equal('0.000')
   })
 
+  it('numbers the sales of each company from 1 on, without a gap for those that were refused [LEDGER-9]', async () => {
+    const shops = [await api.company(), await api.company()]
+    for (const shop of shops) {
+      const [item, payment] = [await itemWithStock(shop, '12'), await shop.paymentType('cash')]
+      const replies = await Promise.all(Array.from({ length: 20 }, () => shop.post('/sales', oneUnit(item, payment))))
+      const numbers = replies.filter(({ status }) => status === 201).map(({ body }) => body.data.id)
+      expect(numbers.sort((a, b) => a - b)).to.deep.equal(Array.from({ length: 12 }, (_, n) => n + 1))
+      expect([item, payment]).to.deep.equal([1, 1])
+    }
+  })
+
   it('makes one sale of 20 requests with the same Idempotency-Key, and 20 equal answers [IDEM-6]', async () => {
     const item = await itemWithStock(company, '100')
     const headers = { 'idempotency-key': 'pedido-1' }

@@ -7,7 +7,7 @@ import { type Checkpoint, parseCheckpoint } from '#proof/checkpoint.ts'
 import { appenderFrom, isConsistent, isIncluded, leafHash, type TreeHead } from '#proof/merkle.ts'
 import { openNote, parseVkey, type VerifierKey, verifierKey } from '#proof/note.ts'
 import { expectInvalid, expectProblem } from '../support/answers.ts'
-import { type Json, type Reply, startApi, type TestApi, type TestCompany } from '../support/api.ts'
+import { FOREIGN_IDS, type Json, type Reply, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 
 /** Nobody has it. */
@@ -203,7 +203,7 @@ describe('the event feed', () => {
     })
 
     it('is 404 where the company never had one, to the last byte as for another company’s [FEED-3]', async () => {
-      const other = await api.company()
+      const other = await api.company({ idsFrom: FOREIGN_IDS })
       const { id } = (await other.post('/customers', { name: 'Eva' })).body.data
       const ask = async (asked: number | string) => {
         const reply = await company.get(`/customers/${asked}/history`)

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { accountOfSale, SIDES, settle } from '../support/accounts.ts'
 import { expectInvalid, expectProblem, idsIn, LOCAL_TIME, recordText } from '../support/answers.ts'
-import { type Json, type Reply, startApi, type TestApi, type TestCompany } from '../support/api.ts'
+import { FOREIGN_IDS, type Json, type Reply, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 
 const body = { description: 'Aluguel', amount: '100.00', due_date: '2099-03-10' }
@@ -207,7 +207,7 @@ for (const side of SIDES) {
     it("another company's account cannot be told from one that is not there", async () => {
       const theirs = await create({ external_id: 'a' })
       const theirParty = await newParty('Ana', 'p1')
-      const mine = await api.company()
+      const mine = await api.company({ idsFrom: FOREIGN_IDS })
       const own = (await mine.post(path, body)).body.data
       const telling = ({ status, text, headers }: Reply, id: number | string) =>
         `${status} ${text.replaceAll(headers.get('x-request-id') ?? '', '').replaceAll(String(id), 'ID')}`

@@ -1,7 +1,7 @@
 import { createHash, createHmac } from 'node:crypto'
 import { expect } from 'chai'
 import { expectInvalid, expectProblem, idsIn } from '../support/answers.ts'
-import { type Reply, send, startApi, type TestApi, type TestCompany } from '../support/api.ts'
+import { FOREIGN_IDS, type Reply, send, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { rawRequest } from '../support/raw-request.ts'
 
@@ -194,7 +194,7 @@ describe('Idempotency-Key', () => {
     const { key } = await company.newKey(['sales:write'])
     const replay = await company.post('/sales', sale(), { 'idempotency-key': 'k', authorization: `Bearer ${key}` })
     expectReplay(first, replay)
-    const other = await api.company()
+    const other = await api.company({ idsFrom: FOREIGN_IDS })
     const otherCash = await other.paymentType('cash')
     const body = { ...sale(), payments: [{ payment_type_id: otherCash, amount: '10.00' }] }
     const reply = await other.post('/sales', body, { 'idempotency-key': 'k' })

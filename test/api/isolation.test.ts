@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { createStore } from '#commands/stores.ts'
 import { expectInvalid, idsIn } from '../support/answers.ts'
-import { type Json, type Reply, startApi, type TestApi, type TestCompany } from '../support/api.ts'
+import { FOREIGN_IDS, type Json, type Reply, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 
 /** Nobody has it. */
@@ -61,7 +61,7 @@ describe("another company's records", () => {
 
   before(async () => {
     api = await startApi(database.url)
-    theirs = await fill(await api.company())
+    theirs = await fill(await api.company({ idsFrom: FOREIGN_IDS }))
   })
   beforeEach(async () => {
     company = await api.company()

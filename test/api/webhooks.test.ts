@@ -148,7 +148,9 @@ describe('webhook addresses', () => {
     const { id, secret } = await register()
     const stored = async () => {
       const rows = await openedRows(api.core.pool, 'webhook_secrets')
-      const { secrets, switch_at } = rows.find(({ webhook_id }) => webhook_id === id)!
+      const { secrets, switch_at } = rows.find(
+        ({ company_id, webhook_id }) => company_id === company.id && webhook_id === id,
+      )!
       return { ...secrets, switch_at }
     }
     const rotated = (await company.post(`/webhooks/${id}/rotate-secret`)).body.data

@@ -12,7 +12,6 @@ import { streamOf } from '#ledger/envelope.ts'
 import type { EventStore } from '#ledger/port.ts'
 import { inTransaction } from '#ledger/transaction.ts'
 import { catchUpCompany } from '#ledger/write/catch-up.ts'
-import { createIdAllocator } from '#ledger/write/ids.ts'
 import { outbox } from '#webhooks/outbox.ts'
 import { collect } from '../ledger/event-store-contract.ts'
 import { sealedAfter } from '../ledger/sealed-events.ts'
@@ -70,7 +69,7 @@ for (const [name, open] of [
         store,
         model,
         keys,
-        ids: createIdAllocator(pool),
+
         reactors: [outbox],
         newId: uuidv7,
         ...told,

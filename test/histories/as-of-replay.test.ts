@@ -4,8 +4,8 @@ import type { Pool } from 'pg'
 import { withCompanyAsOf } from '#audit/as-of.ts'
 import { registerCompany } from '#commands/companies.ts'
 import { createPaymentType } from '#commands/payment-types.ts'
-import type { IdKind } from '#domain/id-kinds.ts'
 import type { Calendar } from '#domain/instant.ts'
+import type { RecordKind } from '#domain/record-kinds.ts'
 import { type Invocation, invoke, isRefusal } from '#ledger/command.ts'
 import type { Origin } from '#ledger/envelope.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
@@ -112,7 +112,16 @@ const RECORDS: Readonly<Record<string, (past: Past, id: number) => Promise<unkno
   receivable: ({ pool, companyId, today }, id) => getAccount(pool, receivableListing, companyId, id, today),
 }
 
-const ROWS: readonly IdKind[] = ['company', 'user', 'api_key', 'payment_type', 'category', 'payable', 'order', 'store']
+const ROWS: readonly RecordKind[] = [
+  'company',
+  'user',
+  'api_key',
+  'payment_type',
+  'category',
+  'payable',
+  'order',
+  'store',
+]
 
 const history = fc.array(fc.record({ step, origin: fc.constantFrom<Origin[]>('api', 'pdv', 'system') }), {
   minLength: 60,

@@ -24,7 +24,6 @@ import { NEXT_SCHEMA } from '#ledger/rebuild/switch-schemas.ts'
 import { copyLedgers } from '#ledger/stores/copy.ts'
 import { inTransaction } from '#ledger/transaction.ts'
 import { catchUpCompany } from '#ledger/write/catch-up.ts'
-import { createIdAllocator } from '#ledger/write/ids.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { createPool } from '#postgres/pool.ts'
@@ -75,7 +74,6 @@ const labelled = (id: number, label: string) => ({
 /** Tomorrow's command. */
 const labelCategory = command<string>({
   needs: () => [],
-  ids: () => ({ category: 1 }),
   decide(_rows, label, { nextId }) {
     const event = labelled(nextId('category'), label)
     return accept('created', event.subject, [event])
@@ -201,7 +199,6 @@ export function describeEventVersions(name: string, open: () => OutsideStore | n
         keys,
         model: { ...model, version },
         reactors: [reactor],
-        ids: createIdAllocator(pool),
         newId: v7,
       }
       await catchUpCompany({ ...options, ...told }, companyId, { waits: true })

@@ -5,7 +5,6 @@ import type { Envelope } from '#ledger/envelope.ts'
 import { readCheckpoint } from '#ledger/follow/checkpoint-tracker.ts'
 import { catchUpAll, type Follower, type FollowerOptions, follow } from '#ledger/follow/follower.ts'
 import type { Committed } from '#ledger/write/attempt.ts'
-import { createIdAllocator } from '#ledger/write/ids.ts'
 import { createPool } from '#postgres/pool.ts'
 import { useDatabase } from '../support/database.ts'
 import { keysIn } from '../support/master-key.ts'
@@ -52,7 +51,7 @@ describe('follower of a store outside Postgres', () => {
     model: counterModel,
     keys: keysIn(pool),
     reactors: [echo],
-    ids: createIdAllocator(pool),
+
     newId: v7,
     onCommitted: (moved: readonly Committed[]) => {
       if (moved.some(({ hasReacted }) => hasReacted)) harness.rings.push('follower')

@@ -10,7 +10,6 @@ import { ensureLedger } from '#ledger/ledgers.ts'
 import { keyIdOf, plainId, type Sealed } from '#ledger/sealed.ts'
 import { inTransaction } from '#ledger/transaction.ts'
 import { catchUpCompany } from '#ledger/write/catch-up.ts'
-import { createIdAllocator } from '#ledger/write/ids.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import { type Core, openCore } from '#service/core.ts'
 import { useDatabase } from '../support/database.ts'
@@ -139,7 +138,7 @@ for (const [name, outside] of [
       await inTransaction(core.pool, (tx) => core.store.append([appendOf(events)], tx))
       const { pool, store, model, keys } = core
       const told = { onCommitted: () => {}, onOutdated: () => {}, reactors: [], newId: v7 }
-      await catchUpCompany({ pool, store, model, keys, ids: createIdAllocator(pool), ...told }, companyId, {
+      await catchUpCompany({ pool, store, model, keys, ...told }, companyId, {
         waits: true,
       })
       expect((await openedEvents(core, companyId)).at(-1)).to.deep.equal(events[0])

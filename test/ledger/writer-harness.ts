@@ -5,7 +5,6 @@ import { type Envelope, GENESIS_HASH, hashOf, streamOf } from '#ledger/envelope.
 import { ensureLedger } from '#ledger/ledgers.ts'
 import type { EventStore } from '#ledger/port.ts'
 import { createPostgresStore } from '#ledger/stores/postgres.ts'
-import { createIdAllocator } from '#ledger/write/ids.ts'
 import { createWriter, type Writer } from '#ledger/write/writer.ts'
 import { createPool } from '#postgres/pool.ts'
 import { type CommitFault, flakyPool } from '../support/flaky-pool.ts'
@@ -60,7 +59,7 @@ export async function openHarness(
       store,
       model: counterModel,
       keys: keysIn(pool),
-      ids: createIdAllocator(pool),
+
       limits: { groupCommands: 32, lanes: 2, largeLanes: 1, waitingCommands: 5_000 },
       reactors: [echo],
       newId: v7,

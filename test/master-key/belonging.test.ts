@@ -56,7 +56,7 @@ describe('the master key of a database', () => {
     // The new one has sealed nothing yet.
     await claim(masterKeys)
     expect((await refusalOf(others)).message).to.include(masterKeys.current().id)
-    const sealed = createVault(both).seal(Buffer.from('""'), 'store_secrets/1')
+    const sealed = createVault(both).seal(Buffer.from('""'), 'store_secrets/1/1')
     await pool.query(`insert into ops.store_secrets (store_id, company_id, alias, secrets) values (1, 1, 'a', $1)`, [
       sealed,
     ])
@@ -69,7 +69,10 @@ describe('the master key of a database', () => {
       `select table_name from information_schema.columns where table_schema = 'ops' and column_name = 'master_key_id'`,
     )
     expect(SEALED_COLUMNS.map(({ table }) => table)).to.have.members(rows.map(({ table_name }) => table_name))
-    const stale = createVault(givenKeys([Buffer.alloc(32, 9)], 'MASTER_KEY')).seal(Buffer.from('""'), 'store_secrets/2')
+    const stale = createVault(givenKeys([Buffer.alloc(32, 9)], 'MASTER_KEY')).seal(
+      Buffer.from('""'),
+      'store_secrets/1/2',
+    )
     const insert = `insert into ops.store_secrets (store_id, company_id, alias, secrets) values (2, 1, 'b', $1)`
     expect(await pool.query(insert, [stale]).catch((error) => error.code)).to.equal('23503')
   })

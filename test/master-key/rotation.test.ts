@@ -61,7 +61,7 @@ describe('another master key', () => {
     )
     const refused = await claim(pool, masterKeys).catch((error: Error) => error)
     expect(refused).to.be.instanceOf(WrongMasterKey)
-    const late = createVault(masterKeys).seal(Buffer.from('{}'), 'store_secrets/9')
+    const late = createVault(masterKeys).seal(Buffer.from('{}'), 'store_secrets/1/9')
     const insert = `insert into ops.store_secrets (store_id, company_id, alias, secrets) values (9, 1, 'tarde', $1)`
     expect(await pool.query(insert, [late]).catch((error) => error.code)).to.equal('23503')
   })
@@ -163,7 +163,7 @@ async function fill(pool: Pool, keys: MasterKeys, count: number, prefix = 'order
      from unnest($1::uuid[], $2::bytea[]) as w(key_id, wrapped) where w.key_id = k.key_id`,
     [ids, wrapped],
   )
-  const secrets = vault.seal(Buffer.from('{"access_token":"APP_USR"}'), 'store_secrets/1')
+  const secrets = vault.seal(Buffer.from('{"access_token":"APP_USR"}'), 'store_secrets/1/1')
   await pool.query(
     `insert into ops.store_secrets (store_id, company_id, alias, secrets) values (1, 1, 'loja', $1) on conflict do nothing`,
     [secrets],

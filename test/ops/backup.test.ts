@@ -27,7 +27,7 @@ function script(name: string): string {
 
 /** A whole ledger, seals that still hold, and tables that a replay of the ledgers makes again. */
 async function expectWhole(env: Record<string, string>, seals: string, publicKey: string): Promise<void> {
-  await printed(env, 'ledger', 'verify', '--seal', seals, '--public-key', publicKey)
+  await printed(env, 'ledger', 'verify', '--checkpoint', seals, '--public-key', publicKey)
   const { parity } = JSON.parse(await printed(env, 'projections', 'rebuild', '--json'))
   expect(parity).to.have.length.above(10)
   for (const { table, equal } of parity) expect(equal, table).to.equal(true)

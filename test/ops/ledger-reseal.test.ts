@@ -107,7 +107,7 @@ describe('tillbook ledger reseal', function () {
   })
 
   it('leaves seals and exports of before worth something, by the mapping [PRIV-55]', async () => {
-    const trusted = ['--seal', seals, '--public-key', auditor]
+    const trusted = ['--checkpoint', seals, '--public-key', auditor]
     const without = await run('ledger', 'verify', '--company', String(company.id), ...trusted)
     expect(without.result).to.include({ valid: false })
     const through = await run('ledger', 'verify', '--company', String(company.id), ...trusted, '--mapping', mapping())

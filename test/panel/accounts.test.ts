@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { addDays, dateInZone } from '#domain/instant.ts'
 import type { Json } from '../support/api.ts'
+import { FOREIGN_IDS } from '../support/api.ts'
 import { openCounter, upload } from '../support/offline-sales.ts'
 import { HOSTILE, hiddenFields, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
 import { openTill } from '../support/till.ts'
@@ -263,7 +264,7 @@ for (const { path: PATH, party, label, name, parties } of SIDES) {
     })
 
     it('answers for an account of another company as for one that does not exist', async () => {
-      const other = await api.company()
+      const other = await api.company({ idsFrom: FOREIGN_IDS })
       const foreign = { description: 'De outra', amount: '1.00', due_date: today }
       const { id } = (await other.post(api1, foreign)).body.data
       await other.post(`/${party}s`, { name: 'Alheia' })

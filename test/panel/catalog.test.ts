@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { FOREIGN_IDS } from '../support/api.ts'
 import { offlineSaleOf, upload } from '../support/offline-sales.ts'
 import { HOSTILE, hiddenFields, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
 import { openTill } from '../support/till.ts'
@@ -245,7 +246,7 @@ describe('panel: catalog', () => {
   })
 
   it('answers for records of another company as for those that do not exist', async () => {
-    const other = await api.company()
+    const other = await api.company({ idsFrom: FOREIGN_IDS })
     const { id } = (await other.post('/catalog/items', { name: 'De outra', price: '1.00', stock: '1' })).body.data
     for (const page of [`${PATH}/${id}`, `${PATH}/${id}/editar`, `${PATH}/${id}/excluir`])
       expect((await user.get(page)).status, page).to.equal(404)

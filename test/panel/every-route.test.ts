@@ -3,6 +3,7 @@ import { v7 as uuidv7 } from 'uuid'
 import type { FormRoute, PageRoute, PanelRoute } from '#panel/route.ts'
 import { PANEL_ROUTES } from '#panel/routes.ts'
 import { addressOf } from '../browser/samples/all.ts'
+import { FOREIGN_IDS } from '../support/api.ts'
 import { usePanel } from '../support/browser.ts'
 import { hiddenFields, type PanelReply, type PanelUser, panelUser } from '../support/panel.ts'
 
@@ -41,7 +42,7 @@ describe('every route of the panel', function () {
   before(async () => {
     owner = await panelUser(panel.api, panel.company)
     clerk = await panelUser(panel.api, panel.company, 'clerk')
-    stranger = await panelUser(panel.api, await panel.api.company())
+    stranger = await panelUser(panel.api, await panel.api.company({ idsFrom: FOREIGN_IDS }))
   })
 
   /** What every form of a person's session carries. */

@@ -3,6 +3,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { revokeApiKey } from '#commands/api-keys.ts'
 import { switchOffWebhook } from '#commands/webhooks.ts'
 import { stepReplay } from '#webhooks/replays.ts'
+import { FOREIGN_IDS } from '../support/api.ts'
 import { hiddenFields, panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
 
 const HOME = '/painel/integracoes'
@@ -198,7 +199,7 @@ describe('panel: integrations', () => {
     })
 
     it('answer for what is another company’s, or nothing, as for what does not exist', async () => {
-      const other = await api.company()
+      const other = await api.company({ idsFrom: FOREIGN_IDS })
       const { id } = (await other.post('/webhooks', { url: URL, events: ['*'] })).body.data
       const mine = await registered()
       for (const path of ['', '/editar', '/excluir', '/trocar-segredo', '/reenviar'])

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { FOREIGN_IDS } from '../support/api.ts'
 import { hiddenFields, type PanelUser, panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
 
 const HOME = '/painel/configuracoes'
@@ -149,7 +150,7 @@ describe('panel: settings', () => {
     })
 
     it('of another company do not exist', async () => {
-      const stranger = await panelUser(api, await api.company())
+      const stranger = await panelUser(api, await api.company({ idsFrom: FOREIGN_IDS }))
       for (const page of ['', '/editar'])
         expect((await owner.get(`${PATH}/${stranger.id}${page}`)).status, page).to.equal(404)
       const { _csrf = '', _key = '' } = hiddenFields((await owner.get(`${PATH}/novo`)).html, `${PATH}/novo`)

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { FOREIGN_IDS } from '../support/api.ts'
 import { HOSTILE, hiddenFields, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
 
 const PATH = '/painel/fornecedores'
@@ -61,7 +62,7 @@ describe('panel: suppliers', () => {
       expect(html).to.include('&lt;script>')
       expect(html).not.to.include('<script>alert').and.not.to.include('<img')
     }
-    const other = await api.company()
+    const other = await api.company({ idsFrom: FOREIGN_IDS })
     const { id } = (await other.post('/suppliers', { name: 'De outra' })).body.data
     for (const page of [`${PATH}/${id}`, `${PATH}/${id}/editar`, `${PATH}/${id}/excluir`])
       expect((await user.get(page)).status, page).to.equal(404)

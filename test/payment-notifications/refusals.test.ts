@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { disableStore } from '#commands/stores.ts'
 import type { ProviderPayment } from '#payments/provider-port.ts'
 import type { OrderObject } from '#projections/orders.ts'
-import { type Reply, send } from '../support/api.ts'
+import { FOREIGN_IDS, type Reply, send } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { rawRequest } from '../support/raw-request.ts'
 import { addressOf, notify, type OnlineShop, openShop, paymentOf, stubProvider, told } from './shop.ts'
@@ -93,7 +93,7 @@ describe('the receiver of payment notifications refuses, changes nothing, and ke
   })
 
   it('a store or order that is not there, not enabled, or of somebody else, all alike [STORE-3, RCV-2]', async () => {
-    const other = await openShop(database.url, { provider })
+    const other = await openShop(database.url, { provider }, FOREIGN_IDS)
     const foreign = await other.order()
     const closedAlias = await shop.store()
     const closed = await shop.order(closedAlias)

@@ -95,9 +95,9 @@ export interface OnlineShop {
   close(): Promise<void>
 }
 
-export async function openShop(databaseUrl: string, options: TestApiOptions): Promise<OnlineShop> {
+export async function openShop(databaseUrl: string, options: TestApiOptions, idsFrom = 0): Promise<OnlineShop> {
   const api = await startApi(databaseUrl, options)
-  const company = await api.company()
+  const company = await api.company({ idsFrom })
   let stores = 0
   const store: OnlineShop['store'] = async ({ secret = null, sandbox = true, token = 'TEST-token' } = {}) => {
     const alias = `loja-${company.id}-${++stores}`

@@ -7,6 +7,7 @@ import { makeSigningKey, readSigningKey } from '#audit/signing-key.ts'
 import { NotWhole } from '#audit/verify.ts'
 import { streamOf } from '#ledger/envelope.ts'
 import { createPostgresStore } from '#ledger/stores/postgres.ts'
+import { appendLines } from '#lib/json-lines.ts'
 import { createPool } from '#postgres/pool.ts'
 import { parseProof } from '#proof/checkpoint.ts'
 import { createCheckpoints, makeCheckpoint, newestCheckpoint, type Sealing } from '#proof/checkpoints.ts'
@@ -378,6 +379,11 @@ describe('sealing', () => {
       await writeFile(keyFile, old)
       expect(await errorOf(openKeyRing(sealing))).to.be.instanceOf(WrongSealKey)
       expect(await errorOf(adoptKey(sealing, 'x'))).to.be.instanceOf(WrongSealKey)
+    })
+
+    it('are made where nothing was sealed, whatever else lies beside seals', async () => {
+      await appendLines(join(sealing.directory, 'forgotten.jsonl'), [{}])
+      expect(await openKeyRing(sealing)).to.have.nested.property('known.length', 1)
     })
 
     it('are not made anew, nor taken, while anything was sealed by another one [PROOF-22]', async () => {

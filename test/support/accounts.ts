@@ -19,7 +19,6 @@ interface OfSale {
 /** Records an account as a counter sale on credit does, which keeps it. */
 const recordOfSale = command<OfSale>({
   needs: () => [],
-  ids: ({ name }) => ({ [name]: 1 }),
   decide(_rows, { name, fields }, { nextId }) {
     const data = { id: nextId(name), origin: 'sale', ...plainAccount, sale_id: 1, ...fields } as const
     const created =

@@ -12,6 +12,7 @@ import { createApiKey } from '#commands/api-keys.ts'
 import { registerCompany } from '#commands/companies.ts'
 import { createPaymentType } from '#commands/payment-types.ts'
 import { readConfig } from '#config/config.ts'
+import { RECORD_KINDS } from '#domain/record-kinds.ts'
 import { SCOPES, type Scope } from '#domain/scopes.ts'
 import type { PaymentKind } from '#events/companies.ts'
 import type { StrangersBodies } from '#http/middleware/json-body.ts'
@@ -60,12 +61,23 @@ export interface TestCompany {
   run<I>(command: Command<I>, input: I, origin?: Origin): Promise<Json>
 }
 
+interface CompanyOptions {
+  readonly plan?: 'basic' | 'api'
+  readonly scopes?: readonly Scope[]
+  readonly timezone?: string
+  /** What its ids come after; by default 0, as those of every other company. */
+  readonly idsFrom?: number
+}
+
+/** For a company whose records the others have none like. */
+export const FOREIGN_IDS = 7_000
+
 export interface TestApi {
   readonly url: string
   /** For other services beside it. */
   readonly databaseUrl: string
   readonly core: Core
-  company(options?: { plan?: 'basic' | 'api'; scopes?: readonly Scope[]; timezone?: string }): Promise<TestCompany>
+  company(options?: CompanyOptions): Promise<TestCompany>
   /** Connections that are open to it. */
   connections(): Promise<number>
   close(): Promise<void>
@@ -223,11 +235,15 @@ function withClock(gate: Gate, now: TestApiOptions['now']): Gate {
 async function createCompany(
   core: Core,
   url: string,
-  { plan = 'api', scopes = SCOPES, timezone = 'America/Sao_Paulo' }: Parameters<TestApi['company']>[0] = {},
+  { plan = 'api', scopes = SCOPES, timezone = 'America/Sao_Paulo', idsFrom }: CompanyOptions = {},
 ): Promise<TestCompany> {
   const { rows } = await core.pool.query<{ id: number }>(`select nextval('ops.company_ids') as id`)
   const id = (rows[0] as { id: number }).id
   await ensureLedger(core.pool, id)
+  if (idsFrom !== undefined) {
+    const ids = Object.fromEntries(RECORD_KINDS.map((kind) => [kind, idsFrom]))
+    await core.pool.query('update ops.ledgers set ids = $2 where company_id = $1', [id, JSON.stringify(ids)])
+  }
   const run: TestCompany['run'] = async (command, input, origin = 'system') => {
     const acting = { companyId: id, origin, actor: null, requestId: null }
     const answer = await runAs(core.writer, acting, command, input)

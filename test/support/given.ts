@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { IdKind } from '#domain/id-kinds.ts'
+import type { IdKind } from '#domain/record-kinds.ts'
 import { type RefusalCode, refuse } from '#domain/refusal.ts'
 import { EVENT_TYPES, type EventName } from '#events/catalogue.ts'
 import { type Command, type Decision, isRefusal, type OutcomeKind } from '#ledger/command.ts'
@@ -94,7 +94,7 @@ export async function given(...events: readonly Past[]): Promise<Scenario> {
     async when(command, input, origin = 'api', actor = 'api_key/1', aheadUntil = null, found = []) {
       await load([...readModel.base, ...command.needs(input)])
       if (command.needsMore) await load(command.needsMore(rows, input))
-      const nextId = lease(taken, command.ids?.(input) ?? {})
+      const nextId = counting(taken)
       const now = minute(revision + 1)
       const at = { companyId: COMPANY_ID, now, aheadUntil, origin, actor, nextId, found }
       const decision = command.decide(rows, input, at)
@@ -141,13 +141,9 @@ function envelopeOf({ origin = 'api', actor = null, ...event }: Past, revision: 
   }
 }
 
-/** Ids from FIRST_NEW_ID on; a command that takes more than it announced would fail in the writer, so it fails here. */
-function lease(taken: Map<IdKind, number>, announced: Partial<Record<IdKind, number>>): (kind: IdKind) => number {
-  const left = new Map(Object.entries(announced))
+/** Ids from FIRST_NEW_ID on. */
+function counting(taken: Map<IdKind, number>): (kind: IdKind) => number {
   return (kind) => {
-    const allowed = left.get(kind) ?? 0
-    if (allowed === 0) throw new Error(`more ids of kind ${kind} than announced`)
-    left.set(kind, allowed - 1)
     const count = taken.get(kind) ?? 0
     taken.set(kind, count + 1)
     return FIRST_NEW_ID + count

@@ -3,7 +3,7 @@ import { settleReceivable } from '#commands/finance/receivables.ts'
 import { cancelSale } from '#commands/sales/cancel-sale.ts'
 import { countRefusedSales } from '#queries/sales/offline-sales.ts'
 import { expectProblem } from '../support/answers.ts'
-import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
+import { FOREIGN_IDS, type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { type Counter, openCounter, upload } from '../support/offline-sales.ts'
 import { openTill, type TestTill } from '../support/till.ts'
@@ -104,7 +104,8 @@ describe('uploaded sales', () => {
 
   it('are of the customer that the till names; of another company’s, or none at all, with a remark [UP-18]', async () => {
     const own = (await company.post('/customers', { name: 'Ana' })).body.data.id
-    const foreign = (await (await api.company()).post('/customers', { name: 'Bia' })).body.data.id
+    const foreign = (await (await api.company({ idsFrom: FOREIGN_IDS })).post('/customers', { name: 'Bia' })).body.data
+      .id
     const { results } = await upload(till, [
       counter.sale('a', { customer_id: own }),
       counter.sale('b', { customer_id: foreign }),
@@ -136,8 +137,8 @@ describe('uploaded sales', () => {
     await upload(till, sales)
     const { rows } = await api.core.pool.query<{ body: string }>(
       `select m.body from webhook_deliveries d join webhook_messages m on m.company_id = d.company_id and m.id = d.message_id
-       where d.webhook_id = $1 order by d.sequence`,
-      [hook.body.data.id],
+       where d.company_id = $2 and d.webhook_id = $1 order by d.sequence`,
+      [hook.body.data.id, company.id],
     )
     const told = rows.map(({ body }) => JSON.parse(body))
     expect(told.map(({ event }) => event)).to.deep.equal(['sale.completed', 'receivable.created', 'sale.cancelled'])

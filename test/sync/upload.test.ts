@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { expectProblem } from '../support/answers.ts'
-import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
+import { FOREIGN_IDS, type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { type Counter, openCounter, upload } from '../support/offline-sales.ts'
 import { expectFailure, openTill, type TestTill } from '../support/till.ts'
@@ -67,7 +67,7 @@ describe('POST /api/sync/sales', () => {
     const { sale_id } = await first(counter.sale('a'))
     const second = await openTill(api.url, company)
     expect((await upload(second, [counter.sale('a')])).results[0]).to.include({ status: 'duplicate', sale_id })
-    const others = await api.company()
+    const others = await api.company({ idsFrom: FOREIGN_IDS })
     const stranger = await openTill(api.url, others)
     const own = await openCounter(others)
     const result = (await upload(stranger, [own.sale('a')])).results[0]

@@ -84,7 +84,7 @@ describe('taking deliveries', () => {
       await endpoint(sound),
       await endpoint(failing),
     ]
-    const claims = await take({ busy: { [slow.id]: { attempts: 0, slow: true } } })
+    const claims = await take({ busy: { [`1/${slow.id}`]: { attempts: 0, slow: true } } })
     expect([one, unknown, slow, broken].map((each) => countOf(claims, each))).to.deep.equal([32, 2, 4, 1])
     expect(claims.filter((claim) => claim.failing).map(({ webhook_id }) => webhook_id)).to.deep.equal([broken.id])
   })
@@ -92,7 +92,7 @@ describe('taking deliveries', () => {
   it('counts what is under way', async () => {
     const [some, full] = [await endpoint(sound), await endpoint(failing)]
     const claims = await take({
-      busy: { [some.id]: { attempts: 30, slow: false }, [full.id]: { attempts: 1, slow: true } },
+      busy: { [`1/${some.id}`]: { attempts: 30, slow: false }, [`1/${full.id}`]: { attempts: 1, slow: true } },
     })
     expect([some, full].map((each) => countOf(claims, each))).to.deep.equal([2, 0])
   })
@@ -108,7 +108,7 @@ describe('taking deliveries', () => {
       `update webhook_deliveries set next_attempt_at = now() - interval '1 hour' where sequence = (select max(sequence) from webhook_deliveries)`,
     )
     const { rows } = await pool.query<{ id: string }>('select id from webhook_deliveries order by next_attempt_at, id')
-    const [first] = await take({ busy: { [added.id]: { attempts: 1, slow: false } } })
+    const [first] = await take({ busy: { [`1/${added.id}`]: { attempts: 1, slow: false } } })
     expect(first!.id).to.equal(rows[0]!.id)
   })
 
@@ -151,10 +151,9 @@ describe('taking deliveries', () => {
   })
 
   it('passes over an endpoint whose turn it is not, however much waits for it', async () => {
-    await endpoint(failing, 2_000)
+    const waiting = await endpoint(failing, 2_000)
     const one = await endpoint(sound, 3)
-    const { rows } = await pool.query<{ id: number }>('select min(id) as id from read.webhooks')
-    const claims = await take({ busy: { [rows[0]!.id]: { attempts: 1, slow: true } } })
+    const claims = await take({ busy: { [`1/${waiting.id}`]: { attempts: 1, slow: true } } })
     expect(claims).to.have.length(3)
     expect(countOf(claims, one)).to.equal(3)
   })

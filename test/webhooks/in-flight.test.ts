@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { type InFlight, InFlightLimiter } from '#webhooks/in-flight.ts'
 
 const attempt = (webhookId: number, given: Partial<InFlight> = {}): InFlight => ({
-  webhookId,
+  endpoint: `1/${webhookId}`,
   failing: false,
   startedAt: 0,
   ...given,
@@ -17,15 +17,18 @@ describe('the limiter of attempts in flight', () => {
     const limiter = new InFlightLimiter()
     const [one, other] = [attempt(7), attempt(7)]
     for (const each of [one, other, attempt(8)]) limiter.take(each)
-    expect(limiter.room(0).busy).to.deep.equal({ 7: { attempts: 2, slow: false }, 8: { attempts: 1, slow: false } })
+    expect(limiter.room(0).busy).to.deep.equal({
+      '1/7': { attempts: 2, slow: false },
+      '1/8': { attempts: 1, slow: false },
+    })
     limiter.release(one)
     limiter.release(one)
     expect(limiter.room(0)).to.deep.include({
       sound: 254,
-      busy: { 7: { attempts: 1, slow: false }, 8: { attempts: 1, slow: false } },
+      busy: { '1/7': { attempts: 1, slow: false }, '1/8': { attempts: 1, slow: false } },
     })
     limiter.release(other)
-    expect(limiter.room(0).busy).to.have.keys('8')
+    expect(limiter.room(0).busy).to.have.keys('1/8')
     expect(limiter.count).to.equal(1)
   })
 
@@ -41,7 +44,7 @@ describe('the limiter of attempts in flight', () => {
     expect(limiter.room(1_000)).to.include({ sound: 224, strained: 64 })
     const later = limiter.room(1_001)
     expect(later).to.include({ sound: 256, strained: 32 })
-    expect(later.busy[7]).to.deep.equal({ attempts: 32, slow: true })
+    expect(later.busy['1/7']).to.deep.equal({ attempts: 32, slow: true })
   })
 
   it('is bounded altogether, however many endpoints turn slow', () => {

@@ -40,7 +40,10 @@ export async function createEndpoints(pool: Pool): Promise<void> {
 
 /** Registers an endpoint; of company 1 unless told otherwise. */
 export async function addEndpoint(pool: Pool, url: string, companyId = 1): Promise<TestEndpoint> {
-  const { rows: ids } = await pool.query<{ id: number }>(`select nextval('ops.webhook_ids') as id`)
+  const { rows: ids } = await pool.query<{ id: number }>(
+    'select coalesce(max(id), 0) + 1 as id from read.webhooks where company_id = $1',
+    [companyId],
+  )
   const id = ids[0]!.id
   const secrets = sealJson(vault, { secret: SECRET, next_secret: null }, `webhook_secrets/${companyId}/${id}`)
   await pool.query(

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { ID_KINDS, type IdKind } from '#domain/id-kinds.ts'
 import type { PersonKind } from '#domain/personal-data.ts'
+import { RECORD_KINDS, type RecordKind } from '#domain/record-kinds.ts'
 import type { Scope } from '#domain/scopes.ts'
 import { EVENT_TYPES } from '#events/catalogue.ts'
 import { pathId } from '#http/paths.ts'
@@ -122,10 +122,12 @@ const readerOf =
     return needed !== null && scopes.includes(needed)
   }
 
-const SUBJECT = new RegExp(`^(${ID_KINDS.join('|')})/[1-9]\\d{0,14}$`)
+const SUBJECT = new RegExp(`^(${RECORD_KINDS.join('|')})/[1-9]\\d{0,14}$`)
 
 /** A record as events name it: `sale/9`. */
-export const Subject = z.string().regex(SUBJECT, `deve ser um registro como "sale/9"; tipos: ${ID_KINDS.join(', ')}`)
+export const Subject = z
+  .string()
+  .regex(SUBJECT, `deve ser um registro como "sale/9"; tipos: ${RECORD_KINDS.join(', ')}`)
 
 const isEventType = (name: string): boolean => Object.hasOwn(EVENT_TYPES, name)
 
@@ -148,7 +150,7 @@ const VerifyQuery = z
   })
 
 /** Records whose events can be listed: where they are found, and how they are called. */
-const RECORDS: readonly (readonly [path: string, kind: IdKind, name: string, one: string])[] = [
+const RECORDS: readonly (readonly [path: string, kind: RecordKind, name: string, one: string])[] = [
   ['/customers', 'customer', 'Customer', 'um cliente'],
   ['/suppliers', 'supplier', 'Supplier', 'um fornecedor'],
   ['/catalog/items', 'catalog_item', 'CatalogItem', 'um produto ou serviço'],
@@ -160,7 +162,7 @@ const RECORDS: readonly (readonly [path: string, kind: IdKind, name: string, one
   ['/webhooks', 'webhook', 'Webhook', 'um endereço de webhook'],
 ]
 
-const historyRoute = (path: string, kind: IdKind, name: string, one: string): Route =>
+const historyRoute = (path: string, kind: RecordKind, name: string, one: string): Route =>
   read({
     path: `${path}/:id/history`,
     scope,

@@ -1,5 +1,4 @@
 import type { Pool } from 'pg'
-import type { IdKind } from '#domain/id-kinds.ts'
 import { retry } from '#lib/retry.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import type { Writer } from '../write/writer.ts'
@@ -14,12 +13,11 @@ export interface Preparation {
 }
 
 /**
- * Applies what the store holds beyond the read model, and raises the ids' sequences above all that it has seen; tried until
+ * Applies what the store holds beyond the read model, and raises the sequence of companies' ids above all that it has seen; tried until
  * the store can be reached. Reads are served meanwhile.
  */
 export function prepare(
   options: FollowerOptions,
-  sequences: Sequences,
   /** Refuses a store that holds other ledgers. */
   assertOwn: () => Promise<void>,
 ): Preparation {
@@ -35,7 +33,7 @@ export function prepare(
       try {
         await assertOwn()
         await catchUpAll(options)
-        await raiseSequences(options.pool, sequences)
+        await raiseCompanyIds(options.pool)
         isDone = true
         return 'done'
       } finally {
@@ -65,19 +63,9 @@ export function guarded(writer: Writer, preparation: Preparation): Writer {
   }
 }
 
-/** Where the ids of each kind are found that have been given out: a table of the read model, and its column. */
-export type Sequences = Readonly<Record<IdKind, readonly [table: string, column: string]>>
-
-/**
- * Raises each sequence above the highest id of its kind. A Postgres that is older than its event store, or new, would
- * otherwise give out ids that events carry already.
- */
-export async function raiseSequences(pool: Pool, sequences: Sequences): Promise<void> {
-  for (const [kind, [table, column]] of Object.entries(sequences)) {
-    const sequence = `ops.${kind}_ids`
-    await pool.query(
-      `select setval('${sequence}', highest) from (select max(${column}) as highest from ${table}) ids, ${sequence} s
-       where highest > case when s.is_called then s.last_value else 0 end`,
-    )
-  }
-}
+/** A Postgres that is older than its event store, or new, would otherwise give out ids of companies that have a ledger already. */
+const raiseCompanyIds = (pool: Pool) =>
+  pool.query(
+    `select setval('ops.company_ids', highest) from (select max(company_id) as highest from ops.ledgers) ids, ops.company_ids s
+     where highest > case when s.is_called then s.last_value else 0 end`,
+  )

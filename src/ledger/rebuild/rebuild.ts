@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg'
-import { companyOf, streamOf } from '../envelope.ts'
-import { ensureLedger } from '../ledgers.ts'
+import { companyOf, type Envelope, streamOf } from '../envelope.ts'
+import { ensureLedger, type Ids, idsAfter } from '../ledgers.ts'
 import type { ReadModel } from '../projection.ts'
 import { type Reading, readNewest } from '../reading.ts'
 import { type AnyTable, indexDdl, tableDdl } from '../table.ts'
@@ -83,7 +83,7 @@ async function rebuildAlone(options: RebuildOptions, holder: PoolClient): Promis
     const companyId = companyOf(stream)
     if (companyId !== null) await ensureLedger(pool, companyId)
   }
-  const work: Work = { ...options, built: new Map(), events: 0, isFirst: before === null }
+  const work: Work = { ...options, built: new Map(), ids: new Map(), events: 0, isFirst: before === null }
   await replayAll(work)
   await createIndexes(work)
   const parity = await switchSchemas({
@@ -108,6 +108,8 @@ async function rebuildAlone(options: RebuildOptions, holder: PoolClient): Promis
 interface Work extends RebuildOptions {
   /** Revision up to which a company's events have been applied. */
   readonly built: Map<number, number>
+  /** What each company has given out by then, where `isFirst`. */
+  readonly ids: Map<number, Ids>
   events: number
   /** Whether this Postgres has never had tables: what the store holds then is all there is to know, to its end. */
   readonly isFirst: boolean
@@ -142,7 +144,8 @@ async function replayCompany(work: Work, companyId: number, revision: number): P
   const upTo = work.isFirst ? Number.MAX_SAFE_INTEGER : revision
   const from = (built.get(companyId) ?? -1) + 1
   if (upTo < from) return
-  const events = readNewest(work, streamOf(companyId), from)
+  const read = readNewest(work, streamOf(companyId), from)
+  const events = work.isFirst ? withIds(read, companyId, work) : read
   const applied = await inTransaction(buildPool, (tx) =>
     replay(tx, model, companyId, events, upTo, {
       onApplied: progressOf(work),
@@ -151,6 +154,13 @@ async function replayCompany(work: Work, companyId: number, revision: number): P
   )
   built.set(companyId, from + applied - 1)
   work.events += applied
+}
+
+async function* withIds(events: AsyncIterable<Envelope>, companyId: number, { ids }: Work): AsyncGenerator<Envelope> {
+  for await (const event of events) {
+    ids.set(companyId, idsAfter(ids.get(companyId) ?? {}, event))
+    yield event
+  }
 }
 
 /** Adds up what is applied of one company and not yet counted, and reports each round number that is reached. */
@@ -165,13 +175,13 @@ function progressOf(work: Work): (events: number) => void {
 }
 
 /** The ledgers of a Postgres that knows of none begin where the store ends; what was long ago is not told again. */
-async function adoptHeads({ built, store }: Work, holder: PoolClient): Promise<void> {
+async function adoptHeads({ built, ids, store }: Work, holder: PoolClient): Promise<void> {
   for (const [companyId, revision] of built) {
     for await (const { hash, recorded_at } of store.read(streamOf(companyId), revision)) {
       await holder.query(
-        `update ops.ledgers set revision = $2, reacted_revision = $2, hash = $3, last_recorded_at = $4
+        `update ops.ledgers set revision = $2, reacted_revision = $2, hash = $3, last_recorded_at = $4, ids = $5
          where company_id = $1 and revision < $2`,
-        [companyId, revision, hash, recorded_at],
+        [companyId, revision, hash, recorded_at, JSON.stringify(ids.get(companyId) ?? {})],
       )
       break
     }

@@ -1,5 +1,4 @@
 import type { PoolClient } from 'pg'
-import type { IdKind } from '#domain/id-kinds.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import type { Lookup } from '../command.ts'
 import { streamOf } from '../envelope.ts'
@@ -10,7 +9,6 @@ import type { ReadModel } from '../projection.ts'
 import type { Reactor } from '../reactor.ts'
 import { assertCommitted, pipelined, type Transaction, transactionOn } from '../transaction.ts'
 import { createWorkingSet, type WorkingSet } from '../working-set.ts'
-import type { IdAllocator } from './ids.ts'
 import {
   type Decided,
   decideRequest,
@@ -25,7 +23,6 @@ export interface AttemptOptions {
   readonly store: EventStore
   readonly model: ReadModel
   readonly reactors: readonly Reactor[]
-  readonly ids: IdAllocator
   readonly keys: PersonKeys
   /** A uuid of version 7, for events and what follows from them. */
   readonly newId: () => string
@@ -56,53 +53,36 @@ export async function attempt(
 ): Promise<Decided[]> {
   const set = createWorkingSet(options.keys.vault)
   const tx = transactionOn(client)
-  const lease = await options.ids.lease(idsOf(group))
-  try {
-    const needed = group.map(needing)
-    const ledgers = await begin(options, client, tx, set, needed)
-    const load = async (companyId: number, refs: Parameters<WorkingSet['want']>[1]) => {
-      set.want(companyId, refs)
-      await pipelined(client, () => set.load(tx))
-    }
-    const find = async (companyId: number, { values, ...statement }: Lookup) =>
-      (await tx.query(statement, [companyId, ...values])).rows
-    const { model, reactors, newId } = options
-    for (const each of needed) {
-      const { companyId } = each.request
-      set.want(companyId, keyRefsOfFound(model, set.of(companyId), each))
-    }
-    if (set.isWanting()) await pipelined(client, () => set.load(tx))
-    const keychain = createKeychain(options.keys.vault, newId)
-    const deciding = { tx, model, reactors, newId, set, ids: lease, load, find, keychain }
-    const decided: Decided[] = []
-    for (const request of group) {
-      decided.push(await decideRequest(request, ledgers.get(request.companyId) as OpenLedger, deciding))
-    }
-    onDecided(decided)
-    await commit(options, client, tx, { set, keychain }, [...ledgers.values()])
-    reportCommit(options, ledgers.values())
-    return decided
-  } finally {
-    lease.giveBack()
+  const needed = group.map(needing)
+  const ledgers = await begin(options, client, tx, set, needed)
+  const load = async (companyId: number, refs: Parameters<WorkingSet['want']>[1]) => {
+    set.want(companyId, refs)
+    await pipelined(client, () => set.load(tx))
   }
+  const find = async (companyId: number, { values, ...statement }: Lookup) =>
+    (await tx.query(statement, [companyId, ...values])).rows
+  const { store, model, reactors, newId } = options
+  for (const each of needed) {
+    const { companyId } = each.request
+    set.want(companyId, keyRefsOfFound(model, set.of(companyId), each))
+  }
+  if (set.isWanting()) await pipelined(client, () => set.load(tx))
+  const keychain = createKeychain(options.keys.vault, newId)
+  const deciding = { tx, model, reactors, newId, set, load, find, keychain, keysCommitTogether: store.transactional }
+  const decided: Decided[] = []
+  for (const request of group) {
+    decided.push(await decideRequest(request, ledgers.get(request.companyId) as OpenLedger, deciding))
+  }
+  onDecided(decided)
+  await commit(options, client, tx, { set, keychain }, [...ledgers.values()])
+  reportCommit(options, ledgers.values())
+  return decided
 }
 
 /** After the commit, and never in its way. */
 export function reportCommit({ onCommitted }: AttemptOptions, ledgers: Iterable<OpenLedger>): void {
   const moved = [...ledgers].filter(({ revision, expectedRevision }) => revision > expectedRevision)
   if (moved.length > 0) onCommitted(moved)
-}
-
-function idsOf(group: readonly Request[]): Partial<Record<IdKind, number>> {
-  const counts: Partial<Record<IdKind, number>> = {}
-  for (const request of group) {
-    for (const { command, input } of request.invocations) {
-      for (const [kind, count] of Object.entries(command.ids?.(input) ?? {}) as [IdKind, number][]) {
-        counts[kind] = (counts[kind] ?? 0) + count
-      }
-    }
-  }
-  return counts
 }
 
 /** First round trip: BEGIN, lock, clock, and all rows that are known to be needed. */

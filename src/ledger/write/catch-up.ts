@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { Unavailable } from '#lib/unavailable.ts'
 import { type Envelope, streamOf } from '../envelope.ts'
-import { advance, aheadUntil, clock, lock, lockIfFree, type OpenLedger, open } from '../ledgers.ts'
+import { advance, aheadUntil, clock, idsAfter, lock, lockIfFree, type OpenLedger, open } from '../ledgers.ts'
 import { ensure, erasuresOf, project, refsOf, render } from '../projection.ts'
 import { type Reacting, type Reactor, reactTo } from '../reactor.ts'
 import { type Reading, readNewest } from '../reading.ts'
@@ -51,6 +51,7 @@ export async function catchUp(
     applied.add(event.id)
     ledger.revision = event.revision
     ledger.hash = event.hash
+    ledger.ids = idsAfter(ledger.ids, event)
     ledger.lastRecordedAt = event.recorded_at
     ledger.aheadUntil = aheadUntil(event.recorded_at, ledger.now)
     if (event.idempotency) unanswered = event

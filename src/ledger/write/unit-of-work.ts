@@ -1,4 +1,5 @@
 import { PARTS, type Part } from '#domain/personal-data.ts'
+import type { IdKind } from '#domain/record-kinds.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { createSlices } from '#lib/slices.ts'
 import {
@@ -18,7 +19,6 @@ import { type Reacting, reactTo } from '../reactor.ts'
 import type { AnyRef } from '../table.ts'
 import type { Changes, Rows } from '../working-set.ts'
 import { answerRefs, findReplay, type Idempotency, storeAnswer } from './idempotency.ts'
-import type { IdLease } from './ids.ts'
 
 /** What has still to hold when a request is decided, as that the key it came with was not revoked while it waited. */
 export interface Guard {
@@ -61,10 +61,11 @@ export interface Answer {
 }
 
 export interface Deciding extends Reacting {
-  readonly ids: IdLease
   /** Rows of the company that a statement finds in the tables. */
   find(companyId: number, lookup: Lookup): Promise<readonly unknown[]>
   readonly keychain: Keychain
+  /** False where keys of persons are committed before the events: an attempt that came to nothing has left some. */
+  readonly keysCommitTogether: boolean
 }
 
 /** The result of one request and the ids of its events, by which it is found again after an unknown outcome. */
@@ -170,6 +171,7 @@ async function runCommand(
   const lookup = command.lookup?.(rows, input, now)
   if (lookup && request.invocations.length > 1) throw new Error('a command that looks rows up is a request by itself')
   const newSubjects = new Set<string>()
+  const ids: Partial<Record<IdKind, number>> = { ...ledger.ids }
   const decision = command.decide(rows, input, {
     companyId: request.companyId,
     now,
@@ -178,12 +180,14 @@ async function runCommand(
     origin: request.origin,
     actor: request.actor,
     nextId(kind) {
-      const id = deciding.ids.next(kind)
+      const id = (ids[kind] ?? 0) + 1
+      ids[kind] = id
       newSubjects.add(`${kind}/${id}`)
       return id
     },
   })
   if (isRefusal(decision)) return { result: decision, events: [], privateRows: [] }
+  ledger.ids = ids
   if (ledger.aheadUntil !== null) {
     // What was accepted is the correction: the one event that may be earlier than the one before it.
     ledger.lastRecordedAt = ledger.now
@@ -207,19 +211,19 @@ async function runCommand(
   return { result: { outcome, subject, remarks, body }, events, privateRows }
 }
 
-/** The keys of all persons that events tell about; none are there yet of a record that is only being made. */
+/** The keys of all persons that events tell about. */
 async function ensureKeys(
   deciding: Deciding,
   companyId: number,
   events: readonly NewEvent[],
   newSubjects: ReadonlySet<string>,
 ): Promise<void> {
-  const { model, set } = deciding
+  const { model, set, keysCommitTogether } = deciding
   const refs: AnyRef[] = []
   for (const event of events) {
     for (const [subject, part] of ownersOf(event, model.personalFields(event))) {
       const ref = keysOf([subject], [part])
-      if (newSubjects.has(subject)) set.absent(companyId, ref)
+      if (keysCommitTogether && newSubjects.has(subject)) set.absent(companyId, ref)
       else refs.push(...ref)
     }
   }

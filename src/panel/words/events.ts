@@ -1,4 +1,4 @@
-import type { IdKind } from '#domain/id-kinds.ts'
+import type { RecordKind } from '#domain/record-kinds.ts'
 import type { EventName } from '#events/catalogue.ts'
 import type { Origin } from '#ledger/envelope.ts'
 import { parseSubject } from '#ledger/projection.ts'
@@ -97,7 +97,7 @@ export const EVENTS: Readonly<Record<EventName, string>> = {
 export const eventName = (type: string): string => (Object.hasOwn(EVENTS, type) ? EVENTS[type as EventName] : type)
 
 /** What records of each kind are called. */
-export const KINDS: Readonly<Record<IdKind, string>> = {
+export const KINDS: Readonly<Record<RecordKind, string>> = {
   company: 'Empresa',
   user: 'Usuário',
   api_key: 'Chave de API',
@@ -115,7 +115,7 @@ export const KINDS: Readonly<Record<IdKind, string>> = {
 }
 
 /** Where records have a page of their own that can also show the past; all others are shown by the audit. */
-const PAGES: Partial<Record<IdKind, string>> = {
+const PAGES: Partial<Record<RecordKind, string>> = {
   customer: '/clientes',
   supplier: '/fornecedores',
   catalog_item: '/catalogo',
@@ -128,12 +128,12 @@ const PAGES: Partial<Record<IdKind, string>> = {
 /** `sale/9` as people say it: `Venda 9`. */
 export function subjectName(subject: string): string {
   const { type, id } = parseSubject(subject)
-  return `${Object.hasOwn(KINDS, type) ? KINDS[type as IdKind] : type} ${id}`
+  return `${Object.hasOwn(KINDS, type) ? KINDS[type as RecordKind] : type} ${id}`
 }
 
 /** The page of a record, below the panel. */
 export function subjectPath(subject: string): string {
   const { type, id } = parseSubject(subject)
-  const page = Object.hasOwn(PAGES, type) ? PAGES[type as IdKind] : undefined
+  const page = Object.hasOwn(PAGES, type) ? PAGES[type as RecordKind] : undefined
   return page ? `${page}/${id}` : `/auditoria/registros/${type}/${id}`
 }

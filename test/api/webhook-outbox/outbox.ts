@@ -54,8 +54,8 @@ export function useOutbox(): Outbox {
       const { rows } = await api.core.pool.query<Queued>(
         `select d.id, d.event, d.revision, d.sequence, d.replay, d.status, m.body
          from webhook_deliveries d join webhook_messages m on m.company_id = d.company_id and m.id = d.message_id
-         where d.webhook_id = $1 order by d.sequence nulls last, d.id`,
-        [webhook],
+         where d.company_id = $2 and d.webhook_id = $1 order by d.sequence nulls last, d.id`,
+        [webhook, company.id],
       )
       for (const { event, body } of rows) if (event !== 'webhook.test') expectDocumentedMessage(event, JSON.parse(body))
       return rows

@@ -1,4 +1,4 @@
-import { ID_KINDS, type IdKind } from '#domain/id-kinds.ts'
+import { RECORD_KINDS, type RecordKind } from '#domain/record-kinds.ts'
 import { pathId } from '#http/paths.ts'
 import { getRow } from '#queries/events.ts'
 import { type Fields, type Filled, filledFrom, filledWith } from '../../forms/form.ts'
@@ -10,7 +10,7 @@ import { AsOfForm, History } from '../../ui/history.tsx'
 import { Card, Facts } from '../../ui/parts.tsx'
 import { KINDS, subjectName, subjectPath } from '../../words/events.ts'
 
-const isKind = (text: string | undefined): text is IdKind => ID_KINDS.includes(text as IdKind)
+const isKind = (text: string | undefined): text is RecordKind => RECORD_KINDS.includes(text as RecordKind)
 
 const FIELDS: Fields = {
   tipo: {

@@ -3,8 +3,8 @@ import { correctionsOf } from '#audit/clock-corrections.ts'
 import { findTableCheck } from '#audit/table-checks.ts'
 import { openedEventAt, type TimelineFilters, timeline } from '#audit/timeline.ts'
 import { headOf } from '#audit/verify.ts'
-import { ID_KINDS } from '#domain/id-kinds.ts'
 import { addDays, CalendarDate, startOfDay } from '#domain/instant.ts'
+import { RECORD_KINDS } from '#domain/record-kinds.ts'
 import { describeIssues } from '#domain/validation.ts'
 import { EVENT_TYPES, type EventName } from '#events/catalogue.ts'
 import { kindsOf } from '#events/define.ts'
@@ -40,7 +40,7 @@ const RecordNumber = z.string().regex(/^[1-9]\d{0,14}$/, 'deve ser um número in
 const Search = z
   .object({
     evento: z.enum(Object.keys(EVENTS)).optional(),
-    tipo: z.enum(ID_KINDS).optional(),
+    tipo: z.enum(RECORD_KINDS).optional(),
     numero: RecordNumber.optional(),
     origem: z.enum(Object.keys(ORIGINS)).optional(),
     de: CalendarDate.optional(),

@@ -1,0 +1,45 @@
+import { headOf, verifyLedger } from '#audit/verify.ts'
+import type { Verification } from '#audit/walk.ts'
+import { invalid } from '#domain/refusal.ts'
+import { type KnownRing, knownRing, WrongSealKey } from '#proof/key-ring.ts'
+import { knownCompanies } from '#proof/known-companies.ts'
+import { type Held, ownSeals } from '#proof/own-seals.ts'
+import { throughRoots } from '#proof/roots-watch.ts'
+import { SealAltered } from '#proof/seals-kept.ts'
+import type { Core } from '#service/core.ts'
+import { Refused } from './verb.ts'
+
+/** Keys that seals of this installation are known to be made with; null where there is no place for seals. @throws Refused */
+export async function ringOf({ sealing }: Core): Promise<KnownRing | null> {
+  try {
+    return sealing && (await knownRing(sealing))
+  } catch (error) {
+    if (!(error instanceof WrongSealKey)) throw error
+    throw new Refused(invalid('seal-key', error.message))
+  }
+}
+
+export const companiesOf = (core: Core): Promise<number[]> => knownCompanies(core, core.sealing?.directory ?? null)
+
+interface Given extends Held {
+  readonly companyId: number
+}
+
+/** Holds a ledger against what was given and what the service itself has sealed. */
+export async function verifySealed(
+  core: Core,
+  ring: KnownRing | null,
+  { companyId, anchors, heads }: Given,
+): Promise<Verification> {
+  try {
+    const nothing: Held = { anchors: [], heads: [] }
+    const kept = ring && core.sealing ? await ownSeals(core.sealing, ring, companyId) : nothing
+    const watch = throughRoots([...heads, ...kept.heads])
+    return await verifyLedger(core, companyId, { anchors: [...anchors, ...kept.anchors], watch })
+  } catch (error) {
+    if (!(error instanceof SealAltered)) throw error
+    const head = await headOf(core.pool, companyId)
+    const first_error = { revision: Math.max(0, head.revision), reason: 'seal_altered' } as const
+    return { valid: false, checked: 0, ...head, first_error }
+  }
+}

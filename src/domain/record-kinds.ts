@@ -1,0 +1,25 @@
+/** Kinds of records that events are about. */
+export const RECORD_KINDS = [
+  'company',
+  'user',
+  'api_key',
+  'payment_type',
+  'customer',
+  'supplier',
+  'category',
+  'catalog_item',
+  'sale',
+  'receivable',
+  'payable',
+  'webhook',
+  'store',
+  'order',
+] as const
+
+export type RecordKind = (typeof RECORD_KINDS)[number]
+
+/** Those that each company counts by itself, from 1 on (LEDGER-9). */
+export type IdKind = Exclude<RecordKind, 'company'>
+
+export const isIdKind = (kind: string | undefined): kind is IdKind =>
+  kind !== 'company' && RECORD_KINDS.some((each) => each === kind)
