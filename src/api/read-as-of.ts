@@ -9,6 +9,7 @@ import { describeQuery } from '#http/query-values.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { V1_ROUTES } from './api-v1.ts'
 import type { ReadAnswer, ReadRoute } from './route.ts'
+import { receiptRoute } from './v1/receipts.ts'
 import { proofRoutes } from './v1/proofs.ts'
 
 const READS = V1_ROUTES.filter((route): route is ReadRoute => 'read' in route).sort((a, b) =>
@@ -16,7 +17,7 @@ const READS = V1_ROUTES.filter((route): route is ReadRoute => 'read' in route).s
 )
 
 /** What is not of the ledger: who calls now, verification, which walks the ledger as it is stored now, and proofs of it. */
-const OF_NOW = ['/me', '/events/verify', ...proofRoutes.map(({ path }) => path)]
+const OF_NOW = ['/me', '/events/verify', ...[receiptRoute, ...proofRoutes].map(({ path }) => path)]
 
 const NOT_OF_THE_LEDGER =
   'depende do que não está no livro (saúde e entregas de webhooks, registro de notificações, a própria chave): do passado não há resposta'

@@ -15,6 +15,7 @@ import { orderRefundPages } from './pages/order-refund.tsx'
 import { paymentTypePages } from './pages/payment-types.tsx'
 import { peoplePages } from './pages/people.tsx'
 import { profilePages } from './pages/profile.tsx'
+import { receiptPage } from './pages/sales/receipt.tsx'
 import { recordRefusedPages } from './pages/sales/record-refused.tsx'
 import { refusedSalePages } from './pages/sales/refused-sales.tsx'
 import { salePage } from './pages/sales/sale.tsx'
@@ -39,6 +40,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...userForgetting,
   salesPage,
   salePage,
+  receiptPage,
   ...saleActions,
   tillsPage,
   ...refusedSalePages,
