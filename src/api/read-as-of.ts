@@ -9,8 +9,8 @@ import { describeQuery } from '#http/query-values.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { V1_ROUTES } from './api-v1.ts'
 import type { ReadAnswer, ReadRoute } from './route.ts'
-import { receiptRoute } from './v1/receipts.ts'
 import { proofRoutes } from './v1/proofs.ts'
+import { receiptRoute } from './v1/receipts.ts'
 
 const READS = V1_ROUTES.filter((route): route is ReadRoute => 'read' in route).sort((a, b) =>
   placeOf(a.path) < placeOf(b.path) ? -1 : 1,
