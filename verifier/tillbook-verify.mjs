@@ -481,7 +481,7 @@ export async function verifyFiles(paths, keys) {
 /** A vkey, or those of a file; of PEMs the names are not known. */
 function keysOf(text) {
   const value = existsSync(text) ? readFileSync(text, 'utf8') : text
-  const pems = value.match(/-----BEGIN [^]+?-----END [^-]+-----/g)
+  const pems = value.match(/-----BEGIN [^-]+-----[^-]+-----END [^-]+-----/g)
   const spkis = pems?.map((pem) => createPublicKey(pem).export({ format: 'der', type: 'spki' }))
   const raws = spkis?.map((spki) => need(SPKI.equals(spki.subarray(0, 12))) && spki.subarray(12))
   return raws?.map((raw) => ({ name: null, type: SIGNS, raw })) ?? value.trim().split('\n').map(parseVkey)
