@@ -14,6 +14,7 @@ import { round } from '#proof/rounds.ts'
 import { sealHead } from '../audit/seals-of-01.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
+import { openCounter } from '../support/offline-sales.ts'
 
 const VERIFIER = 'verifier/tillbook-verify.mjs'
 const HAS_PYTHON = spawnSync('python3', ['-c', '']).status === 0
@@ -39,6 +40,11 @@ describe('the guide for auditors', () => {
     await save('checkpoint-kept.json', kept)
     for (const [n, notes] of ['Ana\u2028"\\/', 'São João 😀', '\u007f<>&'].entries())
       expect((await company.post('/customers', { name: `Cliente ${n}`, notes })).status).to.equal(201)
+    const counter = await openCounter(company)
+    const [sold, cancelled] = [await counter.sell(), await counter.sell()]
+    expect((await company.post(`/sales/${cancelled.id}/cancel`, { reason: 'Desistência' })).status).to.equal(200)
+    for (const { id } of [sold, cancelled])
+      await save(`receipt-${id}.json`, (await company.get(`/sales/${id}/receipt`)).text)
     lines = []
     for await (const line of exportLines(api.core.store, company.id, 0)) lines.push(line)
     const sealing = api.core.sealing as Sealing
@@ -90,7 +96,9 @@ describe('the guide for auditors', () => {
       expect(verdict, stdout).to.equal('sound')
       expect(code).to.equal(0)
       const kinds = items.map(({ kind }: { kind: string }) => kind).sort()
-      expect(kinds).to.deep.equal(['checkpoint', 'checkpoint', 'consistency', 'export', 'keys', 'place', 'seal'])
+      expect(kinds).to.deep.equal([
+        ...['checkpoint', 'checkpoint', 'consistency', 'export', 'keys', 'place', 'receipt', 'receipt', 'seal'],
+      ])
       const forged = (lines[1] ?? '').replace('"origin":"', '"origin":"x')
       for (const [text, found] of [
         [lines.with(1, forged), 'wrong_hash'],
