@@ -5,14 +5,13 @@ FROM node:24-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci
-COPY tsconfig.json tsconfig.build.json ./
+COPY tsconfig.json ./
 COPY commands commands
 COPY projections projections
 COPY queries queries
 COPY src src
 COPY demo demo
-COPY verifier verifier
-COPY tools/dist-package.cjs tools/
+COPY tools/compiled.cjs tools/
 RUN npm run -s build
 
 FROM node:24-slim AS modules
@@ -36,6 +35,7 @@ COPY src/postgres/migrations src/postgres/migrations
 COPY src/http/static src/http/static
 COPY src/panel/static src/panel/static
 COPY src/checkout/static src/checkout/static
+COPY verifier verifier
 USER node
 EXPOSE 3000
 # The first start, and one after an update, may have tables to make: it is not ready before that, and need not be restarted.

@@ -1,12 +1,18 @@
-import { execFile } from 'node:child_process'
-import { promisify } from 'node:util'
+import { createRequire } from 'node:module'
 import { MASTER_KEY } from '../test/support/master-key.ts'
-import { type Child, ROOT, startChild } from './child.ts'
+import { type Child, startChild } from './child.ts'
 import { type BenchDatabase, startDatabase } from './database.ts'
 import { installFloor } from './floor-a/install.ts'
 import { createShops, type Shop } from './shop.ts'
 
-const execute = promisify(execFile)
+const compiled = createRequire(import.meta.url)('../tools/compiled.cjs') as {
+  build(): void
+  compile(programs: readonly string[]): void
+}
+
+const PROGRAMS = ['floor-a', 'floor-batch', 'floor-list', 'floor-products', 'rebuild-round', 'webhook-receiver'].map(
+  (name) => `bench/${name}.ts`,
+)
 
 /** Companies of the sales benchmarks; one more, for lists, comes after them. */
 export const COMPANIES = 64
@@ -55,7 +61,7 @@ export async function withEnvironment(
 }
 
 async function prepare(profile: string | null, stops: (() => Promise<void>)[]): Promise<Environment> {
-  await build()
+  build()
   const database = await startDatabase()
   stops.push(() => database.stop())
   const shops = await createShops(database.url, COMPANIES + 1)
@@ -84,13 +90,7 @@ interface Starting {
 }
 
 /** Compiled as `npm start` does it: what tsx adds for debugging would cost both sides, but not the same. */
-async function build(): Promise<void> {
-  for (const args of [
-    ['run', '-s', 'build'],
-    ['exec', '--', 'tsc', '-p', 'bench/tsconfig.json'],
-  ]) {
-    await execute('npm', args, { cwd: ROOT }).catch((error: { stdout?: string }) => {
-      throw new Error(`npm ${args.join(' ')} failed:\n${error.stdout}`, { cause: error })
-    })
-  }
+function build(): void {
+  compiled.build()
+  compiled.compile(PROGRAMS)
 }

@@ -8,6 +8,7 @@ import { benchGrowth, GROWTH_BENCHMARKS } from './growth.ts'
 import { benchNeighbour, NEIGHBOUR_BENCHMARKS } from './neighbour.ts'
 import { isSelected, type Options, readOptions } from './options.ts'
 import { benchProducts, PRODUCTS_BENCHMARK } from './products.ts'
+import { benchProof, PROOF_BENCHMARKS } from './proof.ts'
 import { benchRebuild, REBUILD_BENCHMARK } from './rebuild.ts'
 import { type Line, tableOf, toResult } from './report.ts'
 import { benchSales, SALES_BENCHMARKS } from './sales.ts'
@@ -31,6 +32,7 @@ const NAMES = [
   ...WEBHOOK_BENCHMARKS,
   ...NEIGHBOUR_BENCHMARKS,
   ...GROWTH_BENCHMARKS,
+  ...PROOF_BENCHMARKS,
 ]
 const BENCHMARKS = [
   benchSales,
@@ -43,6 +45,7 @@ const BENCHMARKS = [
   benchWebhooks,
   benchNeighbour,
   benchGrowth,
+  benchProof,
 ]
 
 try {

@@ -43,6 +43,7 @@ exports.FOLDERS = [
   ['src/payment-notifications', 'the receiver of the payment provider’s notifications'],
   ['src/panel', 'the panel of subscribers, in Portuguese'],
   ['src/checkout', 'the pages on which buyers see and pay an order, in Portuguese'],
+  ['src/receipt-page', 'the page on which anybody verifies a receipt, in Portuguese'],
   ['src/service', 'what a process is made of: core, roles, app, server'],
   [
     'demo',
@@ -53,4 +54,11 @@ exports.FOLDERS = [
 ]
 
 /** Interfaces stand side by side: none imports another. */
-exports.INTERFACES = ['src/api', 'src/sync', 'src/payment-notifications', 'src/panel', 'src/checkout']
+exports.INTERFACES = [
+  'src/api',
+  'src/sync',
+  'src/payment-notifications',
+  'src/panel',
+  'src/checkout',
+  'src/receipt-page',
+]

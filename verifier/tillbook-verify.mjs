@@ -1,12 +1,12 @@
 #!/usr/bin/env node
 /**
- * Verifies what Tillbook's operators, customers and witnesses hand out, without Tillbook: Node 20 or later is all it needs.
+ * Verifies what Tillbook's operators, customers and witnesses hand out, without Tillbook: Node 20.12 or later is all it needs.
  * docs/proof.md specifies every format; this is one reading of it, to be read from top to bottom.
  *
  *   node tillbook-verify.mjs [--json] [--key VKEY|FILE]… FILE…
  *
  * FILE: exports, checkpoints, receipts, proofs, places, rings of keys, mappings, seals; which of them shows in their first line.
- * --key: a key that you trust, got in another way than the files (those of witnesses too): a vkey, a file of vkeys, or a PEM.
+ * --key: a key that you trust, got in another way than the files (those of witnesses too): a vkey, a file of vkeys or PEMs.
  * Each thing is sound, wrong, or undecided where something is missing. Exit: 0 all sound, 1 anything wrong, 2 anything undecided.
  */
 import { createHash, createPublicKey, hash, verify } from 'node:crypto'
@@ -478,13 +478,16 @@ export async function verifyFiles(paths, keys) {
   return { verdict, events, trusted_key: given.length > 0, items }
 }
 
-/** A vkey, or those of a file; of a PEM the name is not known. */
+/** A vkey, or those of a file; of PEMs the names are not known. */
 function keysOf(text) {
   const value = existsSync(text) ? readFileSync(text, 'utf8') : text
-  if (!value.includes('-----BEGIN')) return value.trim().split('\n').map(parseVkey)
-  const spki = createPublicKey(value).export({ format: 'der', type: 'spki' })
-  return [{ name: null, type: SIGNS, raw: need(spki.length === 44) && spki.subarray(12) }]
+  const pems = value.match(/-----BEGIN [^-]+-----[^-]+-----END [^-]+-----/g)
+  const spkis = pems?.map((pem) => createPublicKey(pem).export({ format: 'der', type: 'spki' }))
+  const raws = spkis?.map((spki) => need(SPKI.equals(spki.subarray(0, 12))) && spki.subarray(12))
+  return raws?.map((raw) => ({ name: null, type: SIGNS, raw })) ?? value.trim().split('\n').map(parseVkey)
 }
+
+const refuse = ({ message }) => console.error(message) ?? 'undecided'
 
 async function main() {
   const options = { json: { type: 'boolean' }, key: { type: 'string', multiple: true, default: [] } }
@@ -499,4 +502,4 @@ async function main() {
 }
 
 if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url))
-  process.exitCode = { sound: 0, wrong: 1, undecided: 2 }[await main()]
+  process.exitCode = { sound: 0, wrong: 1, undecided: 2 }[await main().catch(refuse)]

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { addDays, startOfDay } from '#domain/instant.ts'
 import type { Refusal } from '#domain/refusal.ts'
-import { IS_CANCELLED, type OfflineSaleWarning } from '#projections/sales.ts'
+import { IS_CANCELLED, type OfflineSaleWarning, type SaleObject } from '#projections/sales.ts'
 import { type Look, looking } from '../looking.ts'
 import {
   containing,
@@ -164,4 +164,42 @@ export async function getSaleTraces(pool: Pool, companyId: number, id: number): 
   const looks = { sales: [id], customers: ofSale(CUSTOMER_OF), receivables: ofSale(RECEIVABLES_OF) }
   const { rows } = await pool.query<SaleTraces>(looking({ name: 'sale_traces', text: TRACES, values, looks }))
   return rows[0] ?? null
+}
+
+/** The events of a sale, by their revisions. */
+export interface SaleEvents {
+  /** Of the one that made it. */
+  readonly revision: number
+  /** Of those that changed it since, ascending. */
+  readonly later: readonly number[]
+  readonly isCancelled: boolean
+  /** Of the ledger, as far as the read model has come. */
+  readonly head: number
+}
+
+const SALE_EVENTS = `
+  select s.first_revision, s.revision, s.past_revisions, s.status, l.revision as head,
+    (select json_agg(p.revisions) from row_pasts p
+     where p.company_id = s.company_id and p.of_table = 'sales' and p.row_id = s.id) as pasts
+  from sales s join ledgers l on l.company_id = s.company_id
+  where s.company_id = $1 and s.id = $2`
+
+interface FoundEvents {
+  first_revision: number
+  revision: number
+  past_revisions: readonly number[] | null
+  status: SaleObject['status']
+  head: number
+  pasts: readonly (readonly number[])[] | null
+}
+
+/** Null when there is no such sale. */
+export async function findSaleEvents(pool: Pool, companyId: number, id: number): Promise<SaleEvents | null> {
+  const { rows } = await pool.query<FoundEvents>({ name: 'sale_events', text: SALE_EVENTS, values: [companyId, id] })
+  const [row] = rows
+  if (!row) return null
+  const changes = new Set([...(row.pasts ?? []).flat(), ...(row.past_revisions ?? []), row.revision])
+  changes.delete(row.first_revision)
+  const later = [...changes].sort((a, b) => a - b)
+  return { revision: row.first_revision, later, isCancelled: row.status === 'cancelled', head: row.head }
 }

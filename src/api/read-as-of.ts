@@ -10,13 +10,14 @@ import { isRefusal } from '#ledger/command.ts'
 import { V1_ROUTES } from './api-v1.ts'
 import type { ReadAnswer, ReadRoute } from './route.ts'
 import { proofRoutes } from './v1/proofs.ts'
+import { receiptRoute } from './v1/receipts.ts'
 
 const READS = V1_ROUTES.filter((route): route is ReadRoute => 'read' in route).sort((a, b) =>
   placeOf(a.path) < placeOf(b.path) ? -1 : 1,
 )
 
 /** What is not of the ledger: who calls now, verification, which walks the ledger as it is stored now, and proofs of it. */
-const OF_NOW = ['/me', '/events/verify', ...proofRoutes.map(({ path }) => path)]
+const OF_NOW = ['/me', '/events/verify', ...[receiptRoute, ...proofRoutes].map(({ path }) => path)]
 
 const NOT_OF_THE_LEDGER =
   'depende do que não está no livro (saúde e entregas de webhooks, registro de notificações, a própria chave): do passado não há resposta'

@@ -1,15 +1,14 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { RequestHandler } from 'express'
+import { own } from '#http/assets.ts'
 import { Problem } from '#http/problems.ts'
 
-/** Beside the code, as it is written and in dist (tools/dist-package.cjs). */
-const FILE = new URL('../../verifier/tillbook-verify.mjs', import.meta.url)
 const HOUR_SECONDS = 3_600
 
 /** `GET /tillbook-verify.mjs`: the verifier as it is written, with its SHA-256 (RFC 9530), for anybody (PROOF-83). */
 export function serveVerifier(): RequestHandler {
-  const bytes = readFileSync(FILE)
+  const bytes = readFileSync(own('verifier/tillbook-verify.mjs'))
   const digest = createHash('sha256').update(bytes).digest('base64')
   return (request, response) => {
     if (!['GET', 'HEAD'].includes(request.method))

@@ -148,7 +148,7 @@ const UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 export function parseStored({ json }: StoredEvent): Envelope | null {
   const event = parse(json)
   if (typeof event !== 'object' || event === null) return null
-  if (Object.keys(event).sort().join() !== MEMBERS.join()) return null
+  if (Object.keys(event).length !== MEMBERS.length || !MEMBERS.every((name) => Object.hasOwn(event, name))) return null
   const { hash, previous_hash, recorded_at, revision } = event as Envelope
   if (typeof hash !== 'string' || typeof previous_hash !== 'string' || typeof revision !== 'number') return null
   return typeof recorded_at === 'string' && UTC.test(recorded_at) ? (event as Envelope) : null

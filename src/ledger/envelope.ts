@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import canonicalizeModule from 'canonicalize'
 
 // The package is CommonJS whose types speak of a default export.
@@ -55,8 +55,7 @@ export function canonicalJson(value: object): string {
 }
 
 /** Lowercase hex SHA-256 of the canonical JSON (RFC 8785) of the whole envelope without `hash`. */
-export const hashOf = (envelope: Omit<Envelope, 'hash'>): string =>
-  createHash('sha256').update(canonicalJson(envelope)).digest('hex')
+export const hashOf = (envelope: Omit<Envelope, 'hash'>): string => hash('sha256', canonicalJson(envelope), 'hex')
 
 /** Of the streams of companies (EventStoreDB category naming). */
 export const STREAM_PREFIX = 'company-'

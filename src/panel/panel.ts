@@ -16,6 +16,7 @@ import { LIVE_PATH, liveStream } from './live.ts'
 import { loginRoutes } from './login.tsx'
 import { PERSON_FILE_PATH, personFileDownload } from './person-file/download.ts'
 import { changesRecords, mayOpen, reachOf } from './rights.ts'
+import { RECEIPT_FILE_PATH, receiptFileDownload } from './receipt-file.ts'
 import type { FormRoute, Page, PageRoute, PanelContext, PanelRoute, Redirect, Visit } from './route.ts'
 import { PANEL_ROUTES } from './routes.ts'
 import { requireCsrf, requireSession, requireSessionStill, setSessionCookie } from './session.ts'
@@ -76,6 +77,11 @@ export function panel(context: PanelContext): Router {
     .route(PERSON_FILE_PATH)
     .all(routed(`${PANEL}${PERSON_FILE_PATH}`))
     .get(personFileDownload(context))
+    .all(onlyBy('GET, HEAD'))
+  router
+    .route(RECEIPT_FILE_PATH)
+    .all(routed(`${PANEL}${RECEIPT_FILE_PATH}`))
+    .get(receiptFileDownload(context))
     .all(onlyBy('GET, HEAD'))
   for (const [path, routes] of routesByPath()) {
     const one = router.route(path).all(routed(`${PANEL}${path}`))

@@ -16,6 +16,7 @@ import { orderRefundPages } from './pages/order-refund.tsx'
 import { paymentTypePages } from './pages/payment-types.tsx'
 import { peoplePages } from './pages/people.tsx'
 import { profilePages } from './pages/profile.tsx'
+import { receiptPage } from './pages/sales/receipt.tsx'
 import { recordRefusedPages } from './pages/sales/record-refused.tsx'
 import { refusedSalePages } from './pages/sales/refused-sales.tsx'
 import { salePage } from './pages/sales/sale.tsx'
@@ -40,6 +41,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...userForgetting,
   salesPage,
   salePage,
+  receiptPage,
   ...saleActions,
   tillsPage,
   ...refusedSalePages,

@@ -38,8 +38,8 @@ export async function newestCheckpoint(
 ): Promise<SignedCheckpoint | null> {
   const { rows } = await client.query<Line>(
     `select note, made_at from ops.ledger_checkpoints
-     where company_id = $1 and generation = 1 + (select count(*) from ops.resealed_ledgers where company_id = $1)
-     order by size desc limit 1`,
+     where company_id = $1 and generation > (select count(*) from ops.resealed_ledgers where company_id = $1)
+     order by generation desc, size desc limit 1`,
     [companyId],
   )
   return rows[0] ? readCheckpoint(rows[0]) : null

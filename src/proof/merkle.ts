@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 
 /**
  * Merkle trees as in RFC 6962, section 2.1. `size` is a number of leaves, `index` the place of a leaf from 0 on. The subtree
@@ -10,16 +10,17 @@ export interface Hashes {
   hash(level: number, index: number): Buffer
 }
 
+const sha256 = (data: Uint8Array): Buffer => hash('sha256', data, 'buffer')
+
 /** The root of a tree without leaves. */
-export const EMPTY_ROOT: Buffer = createHash('sha256').digest()
+export const EMPTY_ROOT: Buffer = sha256(Buffer.alloc(0))
 
 const LEAF = Buffer.of(0)
 const NODE = Buffer.of(1)
 
-export const leafHash = (data: Uint8Array): Buffer => createHash('sha256').update(LEAF).update(data).digest()
+export const leafHash = (data: Uint8Array): Buffer => sha256(Buffer.concat([LEAF, data]))
 
-export const nodeHash = (left: Uint8Array, right: Uint8Array): Buffer =>
-  createHash('sha256').update(NODE).update(left).update(right).digest()
+export const nodeHash = (left: Uint8Array, right: Uint8Array): Buffer => sha256(Buffer.concat([NODE, left, right]))
 
 /** The root of the first `size` leaves. */
 export const rootOf = (hashes: Hashes, size: number): Buffer => (size === 0 ? EMPTY_ROOT : rootBetween(hashes, 0, size))

@@ -167,7 +167,7 @@ export function bytesOf(base64: string): Buffer | null {
 }
 
 /** The 32 bytes of an Ed25519 key, of its SPKI. */
-function rawOf(publicKey: string): Buffer {
+export function rawOf(publicKey: string): Buffer {
   const spki = Buffer.from(publicKey, 'base64')
   if (
     spki.length !== SPKI_PREFIX.length + ED25519_KEY_BYTES ||

@@ -19,6 +19,8 @@ import { PANEL } from '#panel/link.ts'
 import { panel } from '#panel/panel.ts'
 import type { PanelContext } from '#panel/route.ts'
 import { type NotificationOptions, notificationReceiver } from '#payment-notifications/receiver.ts'
+import { RECEIPT_PAGE } from '#proof/receipt.ts'
+import { type ReceiptPageOptions, receiptPage } from '#receipt-page/receipt-page.ts'
 import { answerProblem as answerTill } from '#sync/answer.ts'
 import { type SyncOptions, syncRouter } from '#sync/router.ts'
 import { type Health, probes } from './health.ts'
@@ -84,13 +86,20 @@ export function createApp(options: AppOptions): App {
   }
 }
 
-export interface InterfaceOptions extends ApiOptions, SyncOptions, NotificationOptions, PanelContext, CheckoutOptions {}
+export interface InterfaceOptions
+  extends ApiOptions,
+    SyncOptions,
+    NotificationOptions,
+    PanelContext,
+    CheckoutOptions,
+    ReceiptPageOptions {}
 
 /** Everything that is for callers. */
 export function interfaceRouter(options: InterfaceOptions): Router {
   const router = express.Router()
   router.use(PANEL, panel(options))
   router.use(CHECKOUT, checkout(options))
+  router.use(RECEIPT_PAGE, receiptPage(options))
   router.get('/', (_request, response) => response.redirect(302, PANEL))
   router.use('/docs', serveDocs(V1_ROUTES))
   router.all('/proof/keys', serveProofKeys(options))

@@ -118,7 +118,8 @@ describe('verification of a stored ledger', () => {
   })
 
   it('goes on while events are appended, and ends at a whole ledger [AUDIT-3]', async () => {
-    const companyId = await writeLedger(ledgers.pool, 300)
+    // 200 rows are fetched at a time, the next ones while these are looked at.
+    const companyId = await writeLedger(ledgers.pool, 500)
     const events = await eventsOf(ledgers.pool, companyId)
     const more = sealedAfter(streamOf(companyId), events.at(-1) ?? null, [{}, {}])
     let appended = false
@@ -135,7 +136,7 @@ describe('verification of a stored ledger', () => {
       },
     }
     const found = await verifyLedger({ pool: ledgers.pool, store: growing }, companyId)
-    expect(found).to.include({ valid: true, checked: 302 })
+    expect(found).to.include({ valid: true, checked: 502 })
   })
 
   it('takes an outside store as it reads, where more may stand than the read model has seen [AUDIT-3]', async () => {

@@ -5,6 +5,7 @@ import { parse } from 'yaml'
 import { readConfig, SETTING_NAMES } from '#config/config.ts'
 import { createMetrics } from '#metrics/metrics.ts'
 import type { Json } from '../support/api.ts'
+import { SOURCES } from '../support/program.ts'
 
 const fileAt = (path: string) => readFile(new URL(`../../${path}`, import.meta.url), 'utf8')
 const yamlAt = async (path: string): Promise<Json> => parse(await fileAt(path))
@@ -114,12 +115,8 @@ describe('docker-compose.yml', () => {
 
 describe('Dockerfile', () => {
   it('copies what is compiled and what is read at run time, and runs as an ordinary user', async () => {
-    const [dockerfile, ignored, build] = await Promise.all([
-      fileAt('Dockerfile'),
-      fileAt('.dockerignore'),
-      fileAt('tsconfig.build.json'),
-    ])
-    for (const folder of JSON.parse(build).include) {
+    const [dockerfile, ignored] = await Promise.all([fileAt('Dockerfile'), fileAt('.dockerignore')])
+    for (const folder of SOURCES) {
       expect(dockerfile).to.include(`COPY ${folder} ${folder}\n`)
       expect(ignored.split('\n')).to.include(`!${folder}`)
     }

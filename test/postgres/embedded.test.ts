@@ -13,7 +13,7 @@ import { findEmbedded } from '../support/find-embedded.ts'
 import { administer } from '../support/server.ts'
 import { until } from '../support/wait.ts'
 
-const HOLDER = fileURLToPath(new URL('../support/embedded-holder.mjs', import.meta.url))
+const HOLDER = fileURLToPath(new URL('../support/embedded-holder.ts', import.meta.url))
 const settings = { fsync: 'off' }
 
 describe('embedded Postgres', function () {
@@ -39,7 +39,7 @@ describe('embedded Postgres', function () {
   /** Another process that starts or adopts the server of `dataDir`. */
   async function hold(directory = dataDir) {
     const stdio = ['ignore', 'pipe', 'inherit'] as const
-    const child = spawn(process.execPath, [HOLDER, directory], { detached: true, stdio: [...stdio] })
+    const child = spawn(process.execPath, ['--import', 'tsx', HOLDER, directory], { detached: true, stdio: [...stdio] })
     holders.push(child)
     const lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]()
     const next = async () => JSON.parse((await lines.next()).value ?? '{}')
@@ -209,7 +209,7 @@ describe('embedded Postgres', function () {
   it('does an interrupted initdb again', async () => {
     const interrupted = join(base, 'interrupted')
     await mkdir(interrupted)
-    const killed = spawn(process.execPath, [HOLDER, interrupted], { stdio: 'ignore' })
+    const killed = spawn(process.execPath, ['--import', 'tsx', HOLDER, interrupted], { stdio: 'ignore' })
     await until(async () => (await readdir(interrupted)).some((name) => name.startsWith('postgres.init-')), {
       interval_ms: 1,
     })

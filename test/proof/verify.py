@@ -584,9 +584,9 @@ def keys_of(text):
     text = open(text).read() if os.path.exists(text) else text
     if "-----BEGIN" not in text:
         return [parse_vkey(line) for line in text.strip().split("\n")]
-    spki = base64.b64decode("".join(line for line in text.split("\n") if not line.startswith("-----")))
-    need(len(spki) == 44 and spki[:12] == SPKI)
-    return [{"name": None, "type": 1, "raw": spki[12:]}]
+    keys = [base64.b64decode(each) for each in re.findall(r"-----BEGIN PUBLIC KEY-----([^-]+)-----END", text)]
+    need(all(len(spki) == 44 and spki[:12] == SPKI for spki in keys))
+    return [{"name": None, "type": 1, "raw": spki[12:]} for spki in keys]
 
 
 def run(keys, paths):

@@ -1,6 +1,6 @@
 import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { compiledAt, compiledOf } from './program.ts'
+import { compiledAt } from './program.ts'
 
 const PREFIX = 'newer-'
 
@@ -17,10 +17,15 @@ export async function buildNewer(): Promise<NewerProgram> {
   // Entry by entry: a folder is not copied into itself.
   const entries = (await readdir(compiledAt('.'))).filter((name) => !name.startsWith(PREFIX))
   for (const name of entries) await cp(compiledAt(name), join(folder, name), { recursive: true })
-  const index = compiledOf('projections/index.ts', folder)
-  const text = await readFile(index, 'utf8')
-  const raised = text.replace(/const NUMBER = (\d+);/, (_, number: string) => `const NUMBER = ${Number(number) + 1};`)
-  if (raised === text) throw new Error('the number of the read model was not found')
-  await writeFile(index, raised)
+  const chunks = join(folder, 'chunks')
+  let raised = 0
+  for (const name of (await readdir(chunks)).filter((each) => each.endsWith('.js'))) {
+    const text = await readFile(join(chunks, name), 'utf8')
+    const [, number] = /^var NUMBER = (\d+);$/m.exec(text) ?? []
+    if (number === undefined || !text.includes('number: NUMBER,')) continue
+    await writeFile(join(chunks, name), text.replace(`var NUMBER = ${number};`, `var NUMBER = ${Number(number) + 1};`))
+    raised++
+  }
+  if (raised !== 1) throw new Error(`the number of the read model was found ${raised} times`)
   return { folder, remove: () => rm(folder, { recursive: true }) }
 }

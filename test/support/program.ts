@@ -3,10 +3,13 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { MASTER_KEY } from './master-key.ts'
 
-const { build } = createRequire(import.meta.url)('../../tools/compiled.cjs') as { build(): void }
+const { build, SOURCES } = createRequire(import.meta.url)('../../tools/compiled.cjs') as {
+  build(): void
+  readonly SOURCES: readonly string[]
+}
 
 /** Compiles the product, unless that is done: once for a run, before any program is started. */
-export { build as buildPrograms }
+export { build as buildPrograms, SOURCES }
 
 const DIST = fileURLToPath(new URL('../../dist/', import.meta.url))
 

@@ -13,7 +13,7 @@ describe('a dispatcher that is killed', () => {
 
   const startProcess = (): ChildProcess => {
     const { PATH = '' } = process.env
-    return spawn(process.execPath, ['test/webhooks/dispatch-until-killed.mjs'], {
+    return spawn(process.execPath, ['--import', 'tsx', 'test/webhooks/dispatch-until-killed.ts'], {
       env: { PATH, MASTER_KEY, DATABASE_URL: database.url },
       stdio: ['pipe', 'ignore', 'inherit'],
     })

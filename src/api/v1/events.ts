@@ -51,7 +51,7 @@ const sealedExample = {
 }
 
 /** An event just as it was hashed (src/ledger/envelope.ts). */
-const LedgerEvent = z
+export const LedgerEvent = z
   .strictObject({
     id: z.uuid(),
     type: z.string(),

@@ -15,6 +15,7 @@ import { getSale, getSaleByExternalId, listSales } from '#queries/sales/sales.ts
 import { singleOf } from '../contract/envelopes.ts'
 import { Amount, NullableText, RecordId, ThreeDecimals, Timestamp } from '../contract/formats.ts'
 import { type Route, read, write } from '../route.ts'
+import { receiptRoute } from './receipts.ts'
 import { getByExternalRoute, getRoute, listRoute } from './record-routes.ts'
 
 /** A sale as a request sends it: one item of the catalog, one that is in none, and change from cash. */
@@ -215,6 +216,7 @@ export const saleRoutes: readonly Route[] = [
     record: Sale,
     get: getSale,
   }),
+  receiptRoute,
   write({
     method: 'post',
     path: '/sales',

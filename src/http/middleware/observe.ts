@@ -32,7 +32,7 @@ export interface Call {
 }
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
-const AREAS = ['/api/v1', '/api', '/webhook', '/docs', '/painel', '/pagar', '/health', '/metrics']
+const AREAS = ['/api/v1', '/api', '/webhook', '/docs', '/painel', '/pagar', '/conferir', '/health', '/metrics']
 
 /** Tells `onAnswered` of each call when its connection is done with it. */
 export function observe(onAnswered: (call: Call) => void): RequestHandler {

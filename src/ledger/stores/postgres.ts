@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { ahead } from '#lib/batches.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
 import { companyOf, type Envelope } from '../envelope.ts'
 import {
@@ -168,10 +169,23 @@ interface StoredRow {
 
 /** Nothing is taken for granted: revisions may have gaps or be absurd, and times may be finer than those of the envelope. */
 async function* storedEvents(
-  { pool, schema }: Reader,
+  reader: Reader,
   stream: string,
   afterRevision: number | null,
 ): AsyncGenerator<StoredEvent> {
+  for await (const rows of ahead(storedRows(reader, stream, afterRevision))) {
+    for (const { envelope, revision, recorded_at, ...same } of rows) {
+      const beside = { ...same, revision: Number(revision), recorded_at: recorded_at.replace(/000Z$/, 'Z') }
+      yield { json: envelope, beside }
+    }
+  }
+}
+
+async function* storedRows(
+  { pool, schema }: Reader,
+  stream: string,
+  afterRevision: number | null,
+): AsyncGenerator<StoredRow[]> {
   let after = afterRevision === null ? null : String(afterRevision)
   for (;;) {
     const { rows } = await pool.query<StoredRow>(
@@ -183,10 +197,7 @@ async function* storedEvents(
        limit ${STORED_BATCH}`,
       [stream, after],
     )
-    for (const { envelope, revision, recorded_at, ...same } of rows) {
-      const beside = { ...same, revision: Number(revision), recorded_at: recorded_at.replace(/000Z$/, 'Z') }
-      yield { json: envelope, beside }
-    }
+    yield rows
     const last = rows.at(-1)
     if (!last || rows.length < STORED_BATCH) return
     after = last.revision

@@ -12,3 +12,9 @@ document.addEventListener('click', async ({ target }) => {
     button.textContent = label
   }, COPIED_FOR_MS)
 })
+
+/** There is nothing to press where nothing would happen. */
+for (const button of document.querySelectorAll('[data-print]')) {
+  if (button instanceof HTMLElement) button.hidden = false
+  button.addEventListener('click', () => print())
+}

@@ -45,6 +45,7 @@ export const saleCases: Cases = {
     },
   },
   getSale: { 200: async (world) => ({ params: { id: (await sold(world)).id } }) },
+  getSaleReceipt: { 200: async (world) => ({ params: { id: (await sold(world)).id } }) },
   getSaleByExternalId: { 200: async (world) => ({ params: { external_id: (await sold(world)).external_id } }) },
   createSale: {
     201: whole,

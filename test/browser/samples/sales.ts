@@ -64,6 +64,7 @@ export const saleSamples: Samples = {
     return '/vendas'
   },
   '/vendas/:id': async (panel) => `/vendas/${await uploadedSaleOf(panel)}`,
+  '/vendas/:id/recibo': async (panel) => `/vendas/${await saleOf(panel)}/recibo`,
   '/vendas/:id/cancelar': async (panel) => `/vendas/${await saleOf(panel)}/cancelar`,
   '/vendas/:id/documento-fiscal': async (panel) => `/vendas/${await saleOf(panel)}/documento-fiscal`,
   '/caixas': async (panel) => {

@@ -52,7 +52,11 @@ const senderOf = async (readModel: ReadModel, upload: SaleUpload): Promise<strin
 export const salePage: PageRoute = { path: '/vendas/:id', section: 'sales', asOf: true, show }
 
 const SaleActions = ({ sale: { id, status, fiscal_document } }: { readonly sale: SaleObject }) =>
-  status === 'cancelled' ? null : (
+  status === 'cancelled' ? (
+    <Actions>
+      <ButtonLink to={`/vendas/${id}/recibo`}>Recibo</ButtonLink>
+    </Actions>
+  ) : (
     <>
       {isInForce(fiscal_document) && (
         <p class="hint">
@@ -60,6 +64,7 @@ const SaleActions = ({ sale: { id, status, fiscal_document } }: { readonly sale:
         </p>
       )}
       <Actions>
+        <ButtonLink to={`/vendas/${id}/recibo`}>Recibo</ButtonLink>
         <ButtonLink to={`/vendas/${id}/documento-fiscal`}>Registrar documento fiscal</ButtonLink>
         {!isInForce(fiscal_document) && <ButtonLink to={`/vendas/${id}/cancelar`}>Cancelar venda</ButtonLink>}
       </Actions>
@@ -94,7 +99,7 @@ function factsOf(sale: SaleObject, { has_customer }: SaleTraces, timezone: strin
   ]
 }
 
-const Items = ({ sale }: { readonly sale: SaleObject }) => (
+export const Items = ({ sale }: { readonly sale: SaleObject }) => (
   <Card title="Itens">
     <Table
       caption="Itens"
@@ -117,7 +122,7 @@ const Items = ({ sale }: { readonly sale: SaleObject }) => (
   </Card>
 )
 
-const Payments = ({ sale }: { readonly sale: SaleObject }) => (
+export const Payments = ({ sale }: { readonly sale: SaleObject }) => (
   <Card title="Pagamentos">
     <Table
       caption="Pagamentos"

@@ -1,14 +1,14 @@
 import pg from 'pg'
-import { startEmbedded } from '../../dist/src/postgres/embedded.js'
+import { startEmbedded } from '#postgres/embedded.ts'
 
 /**
  * A process that holds an embedded Postgres as a service would: `embedded-holder.mjs <data directory>`. Prints one JSON
  * line when it has it; on SIGINT or SIGTERM it proves that the server still answers, stops, and says so.
  */
-const lines = []
+const lines: string[] = []
 const server = await startEmbedded({
   dataDir: process.argv[2] ?? '',
-  log: (line) => lines.push(line),
+  log: (line) => void lines.push(line),
   settings: { fsync: 'off' },
 })
 

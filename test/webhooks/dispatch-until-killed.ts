@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid'
-import { createVault } from '../../dist/src/lib/vault.js'
-import { givenKeys } from '../../dist/src/master-key/keys.js'
-import { startWebhooks } from '../../dist/src/webhooks/start.js'
+import { createVault } from '#lib/vault.ts'
+import { givenKeys } from '#master-key/keys.ts'
+import { startWebhooks } from '#webhooks/start.ts'
 
 const keys = givenKeys([Buffer.from(process.env.MASTER_KEY ?? '', 'base64')], 'MASTER_KEY')
 

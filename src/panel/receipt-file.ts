@@ -1,0 +1,25 @@
+import type { RequestHandler } from 'express'
+import { JSON_TYPE } from '#http/answer.ts'
+import { pathId } from '#http/paths.ts'
+import { Problem } from '#http/problems.ts'
+import { receiptOf } from '#proof/receipts.ts'
+import type { Place } from './answer.tsx'
+import type { PanelContext } from './route.ts'
+
+/** Path of a sale's receipt as a file, below the panel. */
+export const RECEIPT_FILE_PATH = '/vendas/:id/recibo/arquivo'
+
+export const receiptFilePath = (saleId: number): string => RECEIPT_FILE_PATH.replace(':id', String(saleId))
+
+/** Sends the file that `GET /sales/{id}/receipt` answers (PROOF-47). */
+export const receiptFileDownload =
+  (context: PanelContext): RequestHandler =>
+  async ({ params }, response) => {
+    const { companyId } = (response.locals.place as Place).visit.session
+    const id = pathId(params.id as string)
+    const made = id === null ? null : await receiptOf({ ...context, pool: context.poolOf(companyId) }, companyId, id)
+    if (!made) throw new Problem('not_found')
+    response.setHeader('Content-Type', JSON_TYPE)
+    response.setHeader('Content-Disposition', `attachment; filename="recibo-venda-${id}.json"`)
+    response.send(JSON.stringify(made.receipt))
+  }

@@ -1,0 +1,59 @@
+import express, { type Router } from 'express'
+import type { Pool } from 'pg'
+import type { AddressLimit } from '#access/minute-limit.ts'
+import { keyIdOf } from '#audit/signing-key.ts'
+import { limitAnonymousBy, limited } from '#http/middleware/anonymous-callers.ts'
+import { routed } from '#http/middleware/observe.ts'
+import { requireHttps } from '#http/middleware/transport.ts'
+import { Problem } from '#http/problems.ts'
+import { installationIdOf } from '#proof/installation.ts'
+import { isEntry, parseStatement, type RingEntry } from '#proof/key-statement.ts'
+import { rawOf } from '#proof/note.ts'
+import type { Proof } from '#proof/proof.ts'
+import { RECEIPT_PAGE } from '#proof/receipt.ts'
+import { documentOf, PAGE_POLICY, type Trusted } from './document.tsx'
+
+export interface ReceiptPageOptions {
+  readonly pool: Pool
+  readonly proof: Proof
+  /** Of an address, shared with the pages of buyers. */
+  readonly checkoutLimit: AddressLimit
+}
+
+/** The page on which anybody verifies a receipt, at `/conferir`, for everybody (PROOF-48, PROOF-49). */
+export function receiptPage({ pool, proof, checkoutLimit }: ReceiptPageOptions): Router {
+  const router = express.Router({ caseSensitive: true, strict: true })
+  const one = router.route('/').all(routed(RECEIPT_PAGE), requireHttps(limitAnonymousBy(checkoutLimit)))
+  one.get(async (request, response) => {
+    const counted = await checkoutLimit.consume(request.ip ?? '')
+    if (counted.limited) throw limited(counted)
+    const [installation, entries] = await Promise.all([installationIdOf(pool), proof.keys()])
+    response.setHeader('Content-Security-Policy', PAGE_POLICY)
+    response.setHeader('Referrer-Policy', 'no-referrer')
+    // Keys turn: whoever opens the page trusts those of now.
+    response.setHeader('Cache-Control', 'no-cache')
+    response.type('html').send(documentOf(trustedOf(installation, entries)))
+  })
+  one.all(() => {
+    throw new Problem('method_not_allowed', undefined, { Allow: 'GET, HEAD' })
+  })
+  return router
+}
+
+/**
+ * Whom the page trusts: the keys of the ring, as far as it hangs together; one that an owner of the database has put there says
+ * of itself that the key before has not signed it.
+ */
+export function trustedOf(installation: string, entries: readonly RingEntry[]): Trusted {
+  const broken = entries.findIndex((_, at) => !isEntry(installation, entries, at))
+  const sound = broken < 0 ? entries : entries.slice(0, broken)
+  const unsigned = sound.findIndex(({ note }) => parseStatement(note)?.succession === 'unsigned')
+  const keys = sound.map(({ public_key, since }, at) => ({
+    key: rawOf(public_key).toString('base64'),
+    id: keyIdOf(public_key),
+    since,
+    until: sound[at + 1]?.since ?? null,
+    isSigned: unsigned < 0 || at < unsigned,
+  }))
+  return { installation, keys }
+}
