@@ -59,19 +59,30 @@ const COLUMNS: readonly (readonly [AnyTable, Readonly<Record<string, string>>])[
 
 const shownAs = (type: string, sql: string): string => (type === 'json' ? `${sql}::json` : `${sql}::${type}`)
 
-/** What stands in front of a statement, for a table that it names. A name that a statement gives goes before that of a table. */
+/**
+ * What stands in front of a statement, for a table that it names: a name that a statement gives goes before that of a table.
+ * The lineage of rows is there for statements that name it; in the past there is none.
+ */
 const SHADOWS = COLUMNS.map(([table, withheld]) => {
-  const columns = Object.entries(table.columns)
-    .filter(([name]) => !isLineage(name) && !table.past?.without?.includes(name))
-    .map(([name, type]) => (withheld[name] ? `${shownAs(type, withheld[name])} as ${name}` : `t.${name}`))
+  const kept = Object.entries(table.columns).filter(([name]) => !table.past?.without?.includes(name))
+  const select = (columns: typeof kept): string => {
+    const shown = columns.map(([name, type]) =>
+      withheld[name] ? `${shownAs(type, withheld[name])} as ${name}` : `t.${name}`,
+    )
+    return `${table.name} as not materialized (select ${shown.join(', ')} from ${table.name} t)`
+  }
   return {
     named: new RegExp(`\\b${table.name}\\b`),
-    text: `${table.name} as not materialized (select ${columns.join(', ')} from ${table.name} t)`,
+    text: select(kept.filter(([name]) => !isLineage(name))),
+    withLineage: select(kept),
   }
 })
 
+const NAMES_LINEAGE = /\b(first_revision|past_revisions)\b/
+
 function withholdingText(text: string): string {
-  const shadows = SHADOWS.filter(({ named }) => named.test(text)).map((shadow) => shadow.text)
+  const form = NAMES_LINEAGE.test(text) ? 'withLineage' : 'text'
+  const shadows = SHADOWS.filter(({ named }) => named.test(text)).map((shadow) => shadow[form])
   if (shadows.length === 0) return text
   const own = /^\s*with\s+/i.exec(text)
   return `with ${shadows.join(',\n')}${own ? `,\n${text.slice(own[0].length)}` : `\n${text}`}`
