@@ -1,8 +1,21 @@
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { tillbook } from './tillbook.ts'
+
+const ROOT = join(fileURLToPath(import.meta.url), '../../..')
+
+/** What a file was compiled from; of a package that is not compiled, itself. */
+async function sourcesOf(url: string): Promise<string[]> {
+  const path = fileURLToPath(url)
+  if (!path.startsWith(join(ROOT, 'dist'))) return [path]
+  const { sources } = JSON.parse(await readFile(`${path}.map`, 'utf8')) as { sources: string[] }
+  return sources
+    .map((source) => relative(ROOT, join(path, '..', source)))
+    .map((source) => source.replace(/^node_modules/, '/node_modules'))
+}
 
 describe('what the command line loads', () => {
   let directory: string
@@ -19,9 +32,10 @@ describe('what the command line loads', () => {
     const { result } = JSON.parse(await readFile(join(directory, report ?? ''), 'utf8')) as {
       result: { url: string }[]
     }
-    const names = result.map(({ url }) => {
-      const [, name] =
-        /\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(url) ?? /\/dist\/(?:src\/)?(.+)\.js$/.exec(url) ?? []
+    const loaded = result.map(({ url }) => url).filter((url) => url.startsWith('file:'))
+    const sources = await Promise.all(loaded.map(sourcesOf))
+    const names = sources.flat().map((path) => {
+      const [, name] = /\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path) ?? /^(?:src\/)?(.+)\.tsx?$/.exec(path) ?? []
       return name ?? null
     })
     return [...new Set(names)].filter((name) => name !== null).sort()
