@@ -96,12 +96,12 @@ export const COMMANDS = {
 
   'user create': {
     summary: 'lets a person log in at the counter and in the panel; one whom another company knows keeps the password',
-    flags: { ...user, name: required('NAME'), password: secret(required('PASSWORD')), role: required(ROLES), ...terms },
+    flags: { ...user, name: required('NAME'), password: secret(required('PASSWORD')), ...terms, role: required(ROLES) },
   },
   'user invite': {
     summary:
       'asks a person to join the company, by a link that is mailed, or shown this once where no mail is set up; again: another link',
-    flags: { ...user, name: required('NAME'), role: required(ROLES), ...terms },
+    flags: { ...user, name: required('NAME'), ...terms, role: required(ROLES) },
   },
   'user list': {
     summary: 'lists the users of a company, also inactive ones',
@@ -109,7 +109,7 @@ export const COMMANDS = {
   },
   'user update': {
     summary: 'changes the name, the role or the terms of a user; one owner must be left',
-    flags: { ...user, name: optional('NAME'), role: optional(ROLES), ...terms },
+    flags: { ...user, name: optional('NAME'), ...terms, role: optional(ROLES) },
   },
   'user set-password': {
     summary: 'gives a person another password and ends whatever was open with the old one, in all companies',
