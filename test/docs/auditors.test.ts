@@ -90,7 +90,7 @@ describe('the guide for auditors', () => {
     [process.execPath, VERIFIER, '--json'],
     ...(HAS_PYTHON ? [['python3', 'test/proof/verify.py']] : []),
   ])
-    it(`names a verifier that verifies what a service hands out: ${command[1]} [PROOF-80] [PROOF-82]`, async () => {
+    it(`names a verifier that verifies what a service hands out: ${command[1]} [PROOF-30] [PROOF-80] [PROOF-82]`, async () => {
       const { code, stdout } = await verify(command)
       const { verdict, items } = JSON.parse(stdout)
       expect(verdict, stdout).to.equal('sound')
