@@ -15,7 +15,7 @@ import type { Line } from './report.ts'
 import { saleBody } from './sale-requests.ts'
 import { createShops, run, type Shop, withCore } from './shop.ts'
 
-const EVENTS = 200_000
+const EVENTS = 1_000_000
 const APPENDED_AT_ONCE = 1_000
 const PROOFS = 500
 

@@ -49,9 +49,38 @@ export const GENESIS_HASH = '0'.repeat(64)
 
 /** The one text of a value that everybody hashes and signs alike (RFC 8785). */
 export function canonicalJson(value: object): string {
+  try {
+    // In two thirds of the library's time, of which verification and sales spend much here.
+    return JSON.stringify(inOrder(value))
+  } catch (error) {
+    if (error !== NOT_PLAIN) throw error
+  }
   const text = canonicalize(value)
   if (text === undefined) throw new Error('there is nothing to write')
   return text
+}
+
+const NOT_PLAIN = new Error('not plain JSON')
+
+/** The same with all members in order of their names. @throws NOT_PLAIN where an object cannot hold them in that order, or is none of JSON. */
+function inOrder(value: unknown): unknown {
+  if (typeof value === 'number' && !Number.isFinite(value)) throw NOT_PLAIN
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map(inOrder)
+  if (Object.getPrototypeOf(value) !== Object.prototype) throw NOT_PLAIN
+  const ordered: Record<string, unknown> = {}
+  for (const name of Object.keys(value).sort()) {
+    // Numbers come first in any object; `__proto__` would be its prototype.
+    if (!isName(name)) throw NOT_PLAIN
+    ordered[name] = inOrder((value as Record<string, unknown>)[name])
+  }
+  return ordered
+}
+
+/** Begins with a letter, as all names that the service gives. */
+function isName(name: string): boolean {
+  const first = name.charCodeAt(0) | 0x20
+  return first >= 0x61 && first <= 0x7a
 }
 
 /** Lowercase hex SHA-256 of the canonical JSON (RFC 8785) of the whole envelope without `hash`. */

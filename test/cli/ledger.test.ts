@@ -133,7 +133,7 @@ describe('ledger commands', () => {
     expect(held).to.include({ valid: true, seals: 1, checkpoints: 0, trusted_key: true, revision, hash })
   })
 
-  it('turn the key of seals, and take a new one for a lost one only [PROOF-21] [PROOF-23]', async () => {
+  it('turn the key of seals, and take a new one for a lost one only [PROOF-21] [PROOF-23] [PROOF-30]', async () => {
     const made = await run('ledger', 'seal', '--company', id())
     const [first] = await run('ledger', 'public-key')
     const next = await run('seal-key', 'rotate')
@@ -146,6 +146,7 @@ describe('ledger commands', () => {
     expect(fieldsOf(await refused(...adopt, 'nothing is lost'))).to.deep.equal(['seal-key'])
     const keys = await fetch(`${api.url}/proof/keys`)
     expect(keys.status).to.equal(200)
+    expect((await fetch(`${api.url}/proof/keys`, { method: 'POST' })).status).to.equal(405)
     expect(((await keys.json()) as Json).keys.map(({ vkey }: Json) => vkey)).to.deep.equal([first.vkey, next.vkey])
   })
 

@@ -1,8 +1,11 @@
 import { createHash } from 'node:crypto'
+import canonicalizeModule from 'canonicalize'
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { companyOf, GENESIS_HASH, hashOf, streamOf } from '#ledger/envelope.ts'
+import { canonicalJson, companyOf, GENESIS_HASH, hashOf, streamOf } from '#ledger/envelope.ts'
 import { ordinary, sealedAfter } from './sealed-events.ts'
+
+const canonicalize = canonicalizeModule as unknown as (value: unknown) => string | undefined
 
 /** Written in an order that is not the canonical one, with what RFC 8785 has rules for. */
 const ENVELOPE = {
@@ -65,6 +68,32 @@ describe('envelope', () => {
         expect(hashOf(reversed(envelope) as typeof ENVELOPE)).to.equal(hashOf(envelope))
       }),
     )
+  })
+
+  it('has the canonical JSON of the reference implementation, whatever names and values there are [LEDGER-2]', () => {
+    const name = fc.oneof(fc.constantFrom('a', 'B', 'aa', 'a_1', 'Z9', 'é', '10', '9', '__proto__', '_'), fc.string())
+    const { value } = fc.letrec<{ value: unknown }>((tie) => ({
+      value: fc.oneof(
+        { maxDepth: 3 },
+        fc.jsonValue({ maxDepth: 0 }),
+        fc.string({ unit: 'binary' }),
+        fc.double({ noNaN: true, noDefaultInfinity: true }),
+        fc.array(tie('value')),
+        // As parsed, so that `__proto__` is a member like others.
+        fc.array(fc.tuple(name, tie('value'))).map((members) => {
+          const texts = members.map((member) => member.map((part) => JSON.stringify(part)).join(':'))
+          return JSON.parse(`{${texts.join()}}`)
+        }),
+      ),
+    }))
+    fc.assert(
+      fc.property(value, (data) => {
+        expect(canonicalJson({ data })).to.equal(canonicalize({ data }))
+      }),
+    )
+    for (const value of [Number.NaN, Number.POSITIVE_INFINITY]) expect(() => canonicalJson({ value })).to.throw()
+    expect(canonicalJson({ nothing: undefined, at: [undefined] })).to.equal('{"at":[null]}')
+    expect(canonicalJson({ at: new Date(0) })).to.equal('{"at":"1970-01-01T00:00:00.000Z"}')
   })
 
   it('has another hash when anything in it is changed, an empty member left out, or one added [LEDGER-2]', () => {

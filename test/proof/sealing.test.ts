@@ -19,13 +19,14 @@ import { adoptKey, rotateKey } from '#proof/key-rotation.ts'
 import { parseStatement, type RingEntry } from '#proof/key-statement.ts'
 import { isIncluded, leafHash } from '#proof/merkle.ts'
 import { openNote, verifierKey } from '#proof/note.ts'
-import { round, sealingFigures } from '#proof/rounds.ts'
+import { round, sealingFigures, sealOnSchedule } from '#proof/rounds.ts'
 import { SealAltered } from '#proof/seals-kept.ts'
 import { sealHead } from '../audit/seals-of-01.ts'
 import { eventsOf, forgeTail, insertEvent, notePosition, removeEvents, writeLedger } from '../audit/tampering.ts'
 import { sealedAfter } from '../ledger/sealed-events.ts'
 import { useDatabase } from '../support/database.ts'
 import { createOutsideStore } from '../support/outside-store.ts'
+import { until } from '../support/wait.ts'
 
 /** The store is outside of any transaction. */
 const NONE = undefined as never
@@ -266,6 +267,27 @@ describe('sealing', () => {
       expect(await placeOf(pool, ids[2])).to.equal(null)
       expect(await linesOf(fileOf(null, 'entries'))).to.have.length(3)
       expect(await sealingFigures(pool, sealing.now())).to.deep.equal({ roundAge: 0, sealAge: 0, faults: 0 })
+    })
+
+    it('are made on a schedule, which ends when it is stopped; without the setting there is none [AUDIT-7]', async () => {
+      const companyId = await writeLedger(pool, 3)
+      const sealed: SignedCheckpoint[] = []
+      const options = { onSealed: (made: SignedCheckpoint) => sealed.push(made), onError: () => {} }
+      await sealOnSchedule(sealing, undefined, options).stop()
+      expect(sealed).to.deep.equal([])
+      const ticking = {
+        ...sealing,
+        now: () => {
+          now += 60_000
+          return new Date(now).toISOString()
+        },
+      }
+      const schedule = sealOnSchedule(ticking, 0.000_003, options)
+      await until(() => sealed.length > 0)
+      await grow(companyId, 1)
+      await until(() => sealed.some(({ size }) => size === 2))
+      await schedule.stop()
+      now = Date.parse(NOW)
     })
 
     it('tell of a company whose events and row are gone, by whatever still knows it; others get theirs [PROOF-25]', async () => {
