@@ -20,6 +20,7 @@ import type { LiveUpdates } from '#live/updates.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
 import type { Proof } from '#proof/proof.ts'
+import type { Prover } from '#proof/prover.ts'
 import type { DeliveryNotifier } from '#webhooks/notifier.ts'
 import type { FormBody } from './forms/form.ts'
 import type { FlashCode } from './words/flashes.ts'
@@ -32,6 +33,7 @@ export interface PanelContext extends AsOfCore {
   readonly provider: PaymentProvider
   readonly verifier: Verifier
   readonly proof: Proof
+  readonly prover: Prover
   readonly deliveryNotifier: DeliveryNotifier
   readonly limits: QuotaLimits
   readonly addresses: AddressLimit

@@ -6,16 +6,15 @@ import { Unavailable } from '#lib/unavailable.ts'
 import { findSaleEvents } from '#queries/sales/sales.ts'
 import { proofText } from './checkpoint.ts'
 import type { SignedCheckpoint } from './kept-checkpoints.ts'
-import { leafHash } from './merkle.ts'
 import type { Proof } from './proof.ts'
-import { proveInclusion } from './prove.ts'
+import type { Prover } from './prover.ts'
 import type { ProvedEvent, Receipt } from './receipt.ts'
-import { emptyTree, growTree, ledgerLog, TreeDiffers } from './trees.ts'
 
 interface Making {
   readonly pool: Pool
   readonly store: EventStore
   readonly proof: Pick<Proof, 'checkpointOf'>
+  readonly prover: Pick<Prover, 'inclusion'>
 }
 
 export interface MadeReceipt {
@@ -30,7 +29,7 @@ const LONGEST_WAIT_MS = 5_000
 /**
  * The receipt of a sale, proved before it leaves, by the newest checkpoint that covers it, else by a new one (PROOF-40, PROOF-41).
  * Null when the company has no such sale. @throws Unavailable when a checkpoint takes too long, or too many wait; NotWhole,
- * SealAltered, WrongSealKey when nothing may be proved
+ * SealAltered, WrongSealKey, TreeDiffers when nothing may be proved
  */
 export async function receiptOf(making: Making, companyId: number, saleId: number): Promise<MadeReceipt | null> {
   const found = await findSaleEvents(making.pool, companyId, saleId)
@@ -90,27 +89,19 @@ export async function covering(
   }
 }
 
-/** What Postgres keeps of a tree is a cache: one that does not lead to what was signed is made anew, once. @throws NotWhole */
+/** @throws NotWhole for an event that is not the one that was hashed and signed */
 async function proveEvent(
-  { pool, store }: Making,
+  { prover }: Making,
   companyId: number,
   event: Envelope,
   { size, root, note }: SignedCheckpoint,
 ): Promise<ProvedEvent> {
-  const { hash, revision: index } = event
-  if (hashOf(withoutHash(event)) !== hash) throw broken(companyId, index, 'wrong_hash')
-  const leaf = leafHash(Buffer.from(hash, 'hex'))
-  for (const isLastTry of [false, true]) {
-    const proof = await proveInclusion(pool, companyId, leaf, { index, size }).catch((error: unknown) => {
-      if (error instanceof TreeDiffers) return null
-      throw error
-    })
-    if (proof?.root.equals(root)) return { event, proof: proofText({ index, hashes: proof.hashes, checkpoint: note }) }
-    if (isLastTry) break
-    await emptyTree(pool, companyId)
-    await growTree(pool, ledgerLog(store, companyId))
-  }
-  throw broken(companyId, index, 'other_root')
+  const { hash, revision } = event
+  if (hashOf(withoutHash(event)) !== hash) throw broken(companyId, revision, 'wrong_hash')
+  const proved = await prover.inclusion(companyId, revision, size)
+  if (!proved || 'available' in proved) throw broken(companyId, revision)
+  if (proved.hash !== hash || !proved.root.equals(root)) throw broken(companyId, revision, 'other_root')
+  return { event, proof: proofText({ index: revision, hashes: proved.hashes, checkpoint: note }) }
 }
 
 const withoutHash = ({ hash: _, ...rest }: Envelope): Omit<Envelope, 'hash'> => rest

@@ -70,11 +70,16 @@ interface OnceOptions extends Pick<AskingOptions, 'onToken' | 'onError'> {
 async function askOnce(sealing: Sealing, outsider: Outsider, options: OnceOptions): Promise<boolean> {
   const { pool } = sealing
   const { signal, onToken, onError } = options
-  const missing = await nextMissing(sealing, outsider)
-  if (!missing) return false
+  if (!(await nextMissing(sealing, outsider))) return false
   await sealing.assertMaySeal()
   if (!(await claim(sealing, outsider))) return false
   try {
+    // Somebody else may have asked in between.
+    const missing = await nextMissing(sealing, outsider)
+    if (!missing) {
+      await release(sealing, outsider)
+      return false
+    }
     const checkpoint = await genuine(sealing, missing.line)
     const token = await outsider.ask(checkpoint, { last: missing.last, signal })
     await keepToken(sealing, outsider, checkpoint, token)

@@ -8,6 +8,7 @@ import { readConfig, WrongSetting } from '#config/config.ts'
 import { type RunningWitness, serveWitness } from '#demo/witness/server.ts'
 import { openWitness, type Witness } from '#demo/witness/witness.ts'
 import { createPostgresStore } from '#ledger/stores/postgres.ts'
+import { createMetrics } from '#metrics/metrics.ts'
 import { createPool } from '#postgres/pool.ts'
 import { parseProof, textOf } from '#proof/checkpoint.ts'
 import type { Sealing } from '#proof/checkpoints.ts'
@@ -16,12 +17,14 @@ import type { SignedCheckpoint } from '#proof/kept-checkpoints.ts'
 import { openKeyRing } from '#proof/key-ring.ts'
 import { openNote, signNote, verifierKey, vkeyOf } from '#proof/note.ts'
 import { type Asking, askOutsiders } from '#proof/outsiders/asking.ts'
-import { createOutsiders, type OutsiderSettings } from '#proof/outsiders/configured.ts'
+import { createOutsiders, namedOutsiders, type OutsiderSettings } from '#proof/outsiders/configured.ts'
 import { nameOfCopy } from '#proof/outsiders/copies.ts'
 import { type Outsider, OutsiderFailed } from '#proof/outsiders/outsider.ts'
 import { outsiderStates } from '#proof/outsiders/states.ts'
 import { tokenDirectoryOf, tokensOf } from '#proof/outsiders/tokens.ts'
+import { createProof } from '#proof/proof.ts'
 import { round } from '#proof/rounds.ts'
+import { startOutsiders } from '#service/outsiders.ts'
 import { writeLedger } from '../../audit/tampering.ts'
 import { useDatabase } from '../../support/database.ts'
 import { until } from '../../support/wait.ts'
@@ -157,7 +160,7 @@ describe('asking outsiders', () => {
     expect(parseProof((await placeOf(pool, 1))?.proof ?? '')?.checkpoint).to.equal(later.note)
   })
 
-  it('goes on with all others while one is away, shows what is missing and makes up for it [PROOF-67][PROOF-68]', async () => {
+  it('goes on with all others while one is away, shows what is missing and makes up for it [PROOF-67, PROOF-68]', async () => {
     const [away, place] = [createFake('https://tsa.example'), createFake('/far', 'copy')]
     const failing = async () => {
       throw new OutsiderFailed('unreachable', 'no answer: it is away')
@@ -201,7 +204,7 @@ describe('asking outsiders', () => {
     ).to.equal(true)
   })
 
-  it('proves to a witness what has come since, also when the kept tree was changed [PROOF-61][PROOF-67]', async () => {
+  it('proves to a witness what has come since, also when the kept tree was changed [PROOF-61, PROOF-67]', async () => {
     const [one] = configured()
     const first = await seal()
     start([one as Outsider])
@@ -251,6 +254,40 @@ describe('asking outsiders', () => {
     fake.answer = async () => Buffer.from('token')
     start([fake])
     await has(checkpoint?.size ?? 0, 1)
+  })
+
+  it('is at work in a projector, with figures for each, and not at all where nobody is named [PROOF-68]', async () => {
+    const { size } = await seal()
+    const lines: unknown[] = []
+    const logger = { info: (fields: object) => lines.push(fields) }
+    const startWith = (WITNESS_URLS: OutsiderSettings['WITNESS_URLS']) => {
+      const config = { ...readConfig({}), ...settings({ WITNESS_URLS, SEAL_PUSH_FOLDER: undefined }) }
+      const core = { pool, sealing, proof: createProof(pool, { sealing, outsiders: namedOutsiders(config) }) }
+      const metrics = createMetrics()
+      const log = (_message: string, error: unknown) => errors.push(['', String(error)])
+      asking.push(
+        startOutsiders({ config, core, metrics, logger, log } as unknown as Parameters<typeof startOutsiders>[0]),
+      )
+      return metrics
+    }
+    expect(await startWith(undefined).read()).not.to.include('tillbook_outsider')
+    const metrics = startWith(settings().WITNESS_URLS)
+    await has(size, 1)
+    await until(() => lines.length === 1)
+    expect(lines).to.deep.equal([{ source: 'witness.example/w1', kind: 'cosignature', size }])
+    const figures = [
+      ...(await metrics.read()).matchAll(/^(tillbook_outsider_\w+)\{outsider="witness.example\/w1"\} (\S+)$/gm),
+    ]
+    expect(figures.map(([, name]) => name)).to.deep.equal([
+      'tillbook_outsider_token_age_seconds',
+      'tillbook_outsider_waiting_seconds',
+      'tillbook_outsider_failures',
+    ])
+    const guide = await readFile('docs/operations.md', 'utf8')
+    for (const [, name] of figures) expect(guide).to.include(`\`${name}\``)
+    expect(Number(figures[0]?.[2])).to.be.within(0, 30)
+    expect(figures.slice(1).map(([, , value]) => value)).to.deep.equal(['0', '0'])
+    expect(errors).to.deep.equal([])
   })
 
   it('is set up by settings that say what they mean [PROOF-69]', () => {
