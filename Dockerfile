@@ -35,6 +35,10 @@ COPY src/postgres/migrations src/postgres/migrations
 COPY src/http/static src/http/static
 COPY src/panel/static src/panel/static
 COPY src/checkout/static src/checkout/static
+COPY src/receipt-page/static src/receipt-page/static
+# What auditors are given.
+COPY verifier verifier
+COPY docs/proof.md docs/proof.md
 USER node
 EXPOSE 3000
 # The first start, and one after an update, may have tables to make: it is not ready before that, and need not be restarted.

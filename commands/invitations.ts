@@ -1,8 +1,9 @@
 import type { z } from 'zod'
 import { forgotten, type Refusal, refuse } from '#domain/refusal.ts'
 import { event } from '#events/catalogue.ts'
-import { accept, command, type DecisionContext, type PrivateRow } from '#ledger/command.ts'
+import { accept, command, type DecisionContext, isRefusal, type PrivateRow } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'
+import { ownCompany } from '#projections/companies.ts'
 import {
   type Invitation,
   type InvitationCount,
@@ -14,7 +15,7 @@ import {
   userById,
 } from '#projections/users.ts'
 import type { RecordId } from './records.ts'
-import { CreateUserInput, takenEmail } from './users.ts'
+import { CreateUserInput, takenEmail, termsFor } from './users.ts'
 
 /** How long a link can be accepted. */
 export const INVITATION_DAYS = 7
@@ -34,11 +35,13 @@ type InviteInput = z.infer<typeof InviteFields> & { readonly token_hash: Buffer 
  * (PANEL-51).
  */
 export const inviteUser = command<InviteInput>({
-  needs: ({ email }) => [userByEmail(email), ownInvitationCount],
-  decide(rows, { token_hash, ...user }, context) {
-    const refusal = takenEmail(rows, user.email) ?? tooMany(rows, context)
+  needs: ({ email }) => [ownCompany, userByEmail(email), ownInvitationCount],
+  decide(rows, { token_hash, name, email, role, ...given }, context) {
+    const terms = termsFor(rows, role, given, context.now)
+    if (isRefusal(terms)) return terms
+    const refusal = takenEmail(rows, email) ?? tooMany(rows, context)
     if (refusal) return refusal
-    const invited = event('UserInvited', { id: context.nextId('user'), ...user })
+    const invited = event('UserInvited', { id: context.nextId('user'), name, email, role, ...terms })
     const id = (invited.data as RecordId).id
     return accept('created', invited.subject, [invited], linkRows(rows, id, token_hash, context))
   },

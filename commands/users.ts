@@ -1,19 +1,29 @@
 import { z } from 'zod'
+import { CalendarDate, dateInZone } from '#domain/instant.ts'
 import { forgotten, invalid, type Refusal, refuse } from '#domain/refusal.ts'
+import { RIGHTS, ROLES, type Role } from '#domain/roles.ts'
 import { Email, Id, text } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
-import { ROLES } from '#events/companies.ts'
-import { accept, command } from '#ledger/command.ts'
+import { accept, command, isRefusal } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { companyOf, ownCompany } from '#projections/companies.ts'
-import { type Person, personByEmail, persons, userByEmail, userById } from '#projections/users.ts'
+import { type Person, personByEmail, persons, type UserObject, userByEmail, userById } from '#projections/users.ts'
 import { changesBetween, isEmpty, type RecordId } from './records.ts'
+
+/** What an auditor is let in for; other roles have neither. */
+const terms = {
+  /** The last day, on the company's clock. */
+  access_until: CalendarDate.nullable().optional(),
+  /** Names, documents and contacts of persons are told. */
+  personal_data: z.boolean().optional(),
+}
 
 /** The password comes hashed: neither it nor its hash may enter an event. */
 export const CreateUserInput = z.strictObject({
   name: text(120),
   email: Email,
   role: z.enum(ROLES),
+  ...terms,
   password_hash: z.string(),
 })
 export type CreateUserInput = z.infer<typeof CreateUserInput>
@@ -24,15 +34,34 @@ export function takenEmail(rows: Rows, email: string): Refusal | null {
   return holder && refuse('duplicate_resource', { field: 'email', conflicting_id: holder.id })
 }
 
+interface Terms {
+  readonly access_until?: string | null | undefined
+  readonly personal_data?: boolean | undefined
+}
+
+/** The terms on which a role comes in from now on: an auditor until a day that has not passed, everybody else without any (PANEL-82). */
+export function termsFor(rows: Rows, role: Role, given: Terms, now: string): Terms | Refusal {
+  const { access_until = null, personal_data = false } = given
+  if (!RIGHTS[role].isGuest) {
+    if (access_until !== null) return invalid('access_until', 'só vale para auditores')
+    return personal_data ? invalid('personal_data', 'só vale para auditores') : {}
+  }
+  if (access_until === null) return invalid('access_until', 'é obrigatório para auditores')
+  if (access_until < dateInZone(now, companyOf(rows).timezone)) return invalid('access_until', 'já passou')
+  return { access_until, personal_data }
+}
+
 /**
  * Lets a person log in to the company, at the counter and in the panel, without being asked: for operators. The password is for
  * a person whom no company knows; another one's stays as it is.
  */
 export const createUser = command<CreateUserInput>({
-  needs: ({ email }) => [userByEmail(email), personByEmail(email)],
-  decide(rows, { password_hash, ...user }, { nextId }) {
-    const taken = takenEmail(rows, user.email)
-    if (taken) return taken
+  needs: ({ email }) => [ownCompany, userByEmail(email), personByEmail(email)],
+  decide(rows, { password_hash, name, email, role, ...given }, { nextId, now }) {
+    const granted = termsFor(rows, role, given, now)
+    const refusal = takenEmail(rows, email) ?? (isRefusal(granted) ? granted : null)
+    if (refusal) return refusal
+    const user = { name, email, role, ...(granted as Terms) }
     const created = event('UserCreated', { id: nextId('user'), ...user })
     const person: Person = { email: user.email, password_hash, generation: 0 }
     const isKnown = rows.get(personByEmail(user.email)) !== null
@@ -43,23 +72,46 @@ export const createUser = command<CreateUserInput>({
 /** Absent is left alone. The e-mail stays: it is what people log in with. */
 export const UpdateUserInput = z.strictObject({
   id: Id,
-  ...CreateUserInput.pick({ name: true, role: true }).partial().shape,
+  ...CreateUserInput.pick({ name: true, role: true, access_until: true, personal_data: true }).partial().shape,
 })
 export type UpdateUserInput = z.infer<typeof UpdateUserInput>
 
-/** Changes a user's name or role, which counts from the next call on, also of whoever is logged in. */
+/** Changes a user's name, role or terms, which counts from the next call on, also of whoever is logged in. */
 export const updateUser = command<UpdateUserInput>({
   needs: ({ id }) => [ownCompany, userById(id)],
-  decide(rows, { id, ...fields }) {
+  decide(rows, { id, ...fields }, { now }) {
     const known = rows.get(userById(id))
     if (!known) return refuse('not_found')
     if (known.doc.forgotten_at !== null) return forgotten(`user/${id}`)
-    const changes = changesBetween(known.doc, fields)
+    const changes = userChanges(rows, known.doc, fields, now)
+    if (isRefusal(changes)) return changes
     if (isEmpty(changes)) return accept('unchanged', `user/${id}`)
-    if (changes.role === 'clerk' && isLastOwner(rows, id)) return refuse('last_owner')
+    if (changes.role !== undefined && changes.role !== 'owner' && isLastOwner(rows, id)) return refuse('last_owner')
     return accept('updated', `user/${id}`, [event('UserUpdated', { id, changes })])
   },
 })
+
+/** What an update records. Terms of before that are left alone may have passed. */
+function userChanges(
+  rows: Rows,
+  known: UserObject,
+  { name, role = known.role, ...given }: Omit<UpdateUserInput, 'id'>,
+  now: string,
+): Partial<Omit<UpdateUserInput, 'id'>> | Refusal {
+  const { access_until = null, personal_data } = known
+  const before = { access_until, personal_data: RIGHTS[known.role].isGuest && personal_data }
+  const isOtherRole = role !== known.role
+  const asked = isOtherRole || !RIGHTS[role].isGuest ? given : { ...before, ...given }
+  const isLeftAlone = !isOtherRole && isEmpty(changesBetween(before, asked))
+  const granted = isLeftAlone ? {} : termsFor(rows, role, asked, now)
+  if (isRefusal(granted)) return granted
+  const isEnded = isOtherRole && !RIGHTS[role].isGuest && access_until !== null
+  return {
+    ...changesBetween(known, { name, role }),
+    ...(isOtherRole ? granted : changesBetween(before, granted)),
+    ...(isEnded && { access_until: null }),
+  }
+}
 
 /** The password comes hashed: neither it nor its hash may enter an event. */
 export const ChangePasswordInput = z.strictObject({

@@ -1,3 +1,4 @@
+import { isToldPersons } from '#domain/roles.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
@@ -7,7 +8,11 @@ import { companies, companyOf } from './companies.ts'
 import { type Changed, changedColumns, docView, existing, projection, stamp } from './define.ts'
 
 /** A person who logs in at the counter or in the panel. */
-export type UserObject = DataOf<'UserCreated'> & {
+export type UserObject = Omit<DataOf<'UserCreated'>, 'access_until' | 'personal_data'> & {
+  /** The last day that an auditor is let in, on the company's clock; null of other roles. */
+  access_until: string | null
+  /** Whether names, documents and contacts of persons are told. */
+  personal_data: boolean
   /** `invited` until the invitation is accepted, `cancelled` when it was taken back; only who is active logs in. */
   status: 'active' | 'inactive' | 'invited' | 'cancelled'
   company_id: number
@@ -113,7 +118,10 @@ export const usersProjection = projection('users', [users], {
   UserInvitationRenewed: changed((user) => ({ doc: { ...user.doc, status: 'invited' } })),
   UserInvitationCancelled: changed((user) => ({ doc: { ...user.doc, status: 'cancelled' } })),
   UserJoined: changed((user) => ({ doc: { ...user.doc, status: 'active' } })),
-  UserUpdated: changed((user, { data }: EventOf<'UserUpdated'>) => ({ doc: { ...user.doc, ...data.changes } })),
+  UserUpdated: changed((user, { data }: EventOf<'UserUpdated'>) => {
+    const doc = { ...user.doc, ...data.changes }
+    return { doc: { ...doc, personal_data: isToldPersons(doc) } }
+  }),
   UserDeactivated: changed((user) => ({
     doc: { ...user.doc, status: 'inactive' },
     generation: user.generation + 1,
@@ -137,13 +145,15 @@ function added(status: UserObject['status']) {
     refs: ({ data }: EventOf<'UserCreated' | 'UserInvited'>) => (data.email === null ? [] : [userByEmail(data.email)]),
     apply(rows: Changes, event: EventOf<'UserCreated' | 'UserInvited'>) {
       const { company_id } = companyOf(rows)
-      const { id, name, email, role } = event.data
+      const { id, name, email, role, access_until = null } = event.data
       const at = event.recorded_at
       const doc: UserObject = {
         id,
         name,
         email,
         role,
+        access_until,
+        personal_data: isToldPersons(event.data),
         status,
         company_id,
         forgotten_at: null,

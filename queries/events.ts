@@ -203,6 +203,18 @@ export async function listActors(
   return new Map(rows.map(({ actor, name }) => [actor, name]))
 }
 
+/** The people and keys of a company as actors, the newest keys first: `limit` of each. */
+export async function listKnownActors(pool: Pool, companyId: number, limit: number): Promise<string[]> {
+  const { rows } = await pool.query<{ actor: string }>({
+    name: 'list_known_actors',
+    text: `(select 'user/' || u.id as actor from users u where u.company_id = $1 order by u.id limit $2)
+           union all
+           (select 'api_key/' || k.id from api_keys k where k.company_id = $1 order by k.id desc limit $2)`,
+    values: [companyId, limit],
+  })
+  return rows.map(({ actor }) => actor)
+}
+
 const idsOf = (prefix: string, actors: readonly string[]): number[] =>
   actors.filter((actor) => actor.startsWith(prefix)).map((actor) => Number(actor.slice(prefix.length)))
 

@@ -4,20 +4,30 @@ import { V1_ROUTES } from '#api/api-v1.ts'
 import { contractOf } from '#api/contract/document.ts'
 import { EVENT_TYPES } from '#events/catalogue.ts'
 import { eventCatalogue } from './event-catalogue.ts'
+import { proofVectors, vectorsAsMarkdown, verifierAsMarkdown } from './proof-vectors.ts'
 import { faultsOf, readRequirements, tableOfTests } from './requirements.ts'
 
 const { FOLDERS } = createRequire(import.meta.url)('./folders.cjs') as { FOLDERS: [path: string, holds: string][] }
 
 const checkOnly = process.argv.includes('--check')
 const requirements = await readRequirements()
+const vectors = proofVectors()
+const verifier = await readFile('verifier/tillbook-verify.mjs')
 
-/** Files under docs/ that the code and its tests say, by name; of ARCHITECTURE.md only the table between the two marks. */
+/** Files under docs/ that the code and its tests say, by name; of ARCHITECTURE.md and proof.md only what is between marks. */
 const GENERATED: Readonly<Record<string, (written: string) => string>> = {
   'docs/openapi.json': () => `${JSON.stringify(contractOf(V1_ROUTES), null, 2)}\n`,
   'docs/events.md': () => eventCatalogue(EVENT_TYPES),
   'docs/requirements/tests.md': () => tableOfTests(requirements),
-  'docs/ARCHITECTURE.md': (written) => written.replace(/(?<=<!-- folders -->\n).*(?=<!-- \/folders -->)/s, folderTable),
+  'docs/proof/vectors.json': () => `${JSON.stringify(vectors, null, 1)}\n`,
+  'docs/proof.md': (written) =>
+    between(between(written, 'verifier', verifierAsMarkdown(verifier)), 'vectors', vectorsAsMarkdown(vectors)),
+  'docs/ARCHITECTURE.md': (written) => between(written, 'folders', folderTable()),
 }
+
+/** A page with other lines between two of its marks. */
+const between = (written: string, mark: string, text: string): string =>
+  written.replace(new RegExp(`(?<=<!-- ${mark} -->\\n).*(?=<!-- /${mark} -->)`, 's'), () => text)
 
 function folderTable(): string {
   const rows = FOLDERS.map(([path, holds]) => `| \`${path}\` | ${holds} |\n`)

@@ -1,6 +1,8 @@
 import type { Pool } from 'pg'
 import { changePassword } from '#commands/users.ts'
+import { dateInZone } from '#domain/instant.ts'
 import type { Refusal } from '#domain/refusal.ts'
+import { type AccessTerms, isLetIn, type Role } from '#domain/roles.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { asUser, runAs } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
@@ -52,6 +54,7 @@ export interface Holder {
 export interface Membership {
   readonly companyName: string
   readonly user: User
+  readonly role: Role
   readonly holder: Holder
 }
 
@@ -178,29 +181,34 @@ export function createLogin(pool: Pool): Login {
 }
 
 /** A user of a company as the statement finds it. */
-interface FoundUser extends User {
+interface FoundUser extends User, AccessTerms {
   readonly generation: number
   readonly company_name: string
+  readonly timezone: string
 }
 
 async function findPerson(pool: Pool, email: string): Promise<FoundPerson | null> {
-  const { rows } = await pool.query<Omit<FoundPerson, 'memberships'> & { users: readonly FoundUser[] }>({
+  const { rows } = await pool.query<Omit<FoundPerson, 'memberships'> & { users: readonly FoundUser[]; now: string }>({
     name: 'find_person',
     text: `select p.password_hash, p.generation, array(
              select json_build_object('id', u.id, 'name', u.doc->'name', 'company_id', u.company_id,
-               'company_name', c.doc->'name', 'generation', u.generation)
+               'company_name', c.doc->'name', 'timezone', c.timezone, 'generation', u.generation,
+               'role', u.doc->'role', 'access_until', u.doc->'access_until')
              from users u join companies c on c.company_id = u.company_id
              where u.email = p.email and u.doc->>'status' = 'active'
-             order by c.doc->>'name', c.company_id) as users
+             order by c.doc->>'name', c.company_id) as users, clock_timestamp() as now
            from ops.persons p where p.email = $1`,
     values: [email],
   })
   const [found] = rows
   if (!found) return null
-  const { users, generation: personGeneration, password_hash } = found
-  const memberships = users.map(({ id, name, company_id, company_name, generation }) => ({
+  const { users, generation: personGeneration, password_hash, now } = found
+  // Whoever was let in until a day that has passed belongs to the company no more, as far as a login tells.
+  const letIn = users.filter((user) => isLetIn(user, dateInZone(now, user.timezone)))
+  const memberships = letIn.map(({ id, name, company_id, company_name, generation, role }) => ({
     companyName: company_name,
     user: { id, name, email, company_id },
+    role,
     holder: { userId: id, companyId: company_id, generation, personGeneration },
   }))
   return { password_hash, generation: personGeneration, memberships }

@@ -1,6 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Pool } from 'pg'
 import { type Calendar, dateInZone } from '#domain/instant.ts'
+import { type AccessTerms, isLetIn, isToldPersons, type Role } from '#domain/roles.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 import type { NewKey } from './api-keys.ts'
 import type { Invitations } from './invitations.ts'
@@ -27,7 +28,9 @@ export interface PanelSession extends Calendar {
   readonly userId: number
   readonly userName: string
   readonly email: string
-  readonly role: 'owner' | 'clerk'
+  readonly role: Role
+  /** Names, documents and contacts of persons are shown (PANEL-83). */
+  readonly isToldPersons: boolean
   /** Of the user when the session began. */
   readonly generation: number
   /** Of the person. */
@@ -70,8 +73,9 @@ export interface PanelAccess {
 const TOKENS = opaqueTokens('tb_panel_')
 
 /** What a find selects beside the members of a session that are made from them. */
-interface Found extends Omit<PanelSession, 'sessionHash' | 'csrfToken' | 'today'> {
+interface Found extends Omit<PanelSession, 'sessionHash' | 'csrfToken' | 'today' | 'isToldPersons'> {
   readonly isSeenLate: boolean
+  readonly terms: AccessTerms
 }
 
 /** `onError` hears when the last use of a session could not be noted; nobody waits for that. */
@@ -92,9 +96,12 @@ export function createSessions(pool: Pool, onError: (error: unknown) => void): S
     }
   }
 
-  async function look(sessionHash: Buffer): Promise<Found | null> {
+  /** Null also from the day on after the last one that the user is let in, which comes to pages that are open as well. */
+  async function look(sessionHash: Buffer): Promise<(Found & Calendar) | null> {
     const { rows } = await pool.query<Found>({ ...FIND, values: [sessionHash, IDLE_HOURS] })
-    return rows[0] ?? null
+    const [found] = rows
+    const today = found && dateInZone(found.now, found.timezone)
+    return found && today && isLetIn(found.terms, today) ? { ...found, today } : null
   }
 
   return {
@@ -118,9 +125,9 @@ export function createSessions(pool: Pool, onError: (error: unknown) => void): S
       if (!sessionHash) return null
       const session = await look(sessionHash)
       if (!session) return null
-      const { isSeenLate, ...found } = session
+      const { isSeenLate, terms, ...found } = session
       if (isSeenLate) void note(sessionHash)
-      return { sessionHash, csrfToken: csrfTokenOf(token), ...found, today: dateInZone(found.now, found.timezone) }
+      return { sessionHash, csrfToken: csrfTokenOf(token), ...found, isToldPersons: isToldPersons(terms) }
     },
     async isLive(token) {
       const sessionHash = TOKENS.hashOf(token)
@@ -153,7 +160,7 @@ const ISSUE = {
 const FIND = {
   name: 'find_session',
   text: `with ${CLOCK}
-         select s.user_id as "userId", u.doc->>'name' as "userName", u.doc->>'email' as email, u.doc->>'role' as role, u.generation, p.generation as "personGeneration",
+         select s.user_id as "userId", u.doc->>'name' as "userName", u.doc->>'email' as email, u.doc->>'role' as role, u.doc as terms, u.generation, p.generation as "personGeneration",
                 s.company_id as "companyId", c.doc->>'name' as "companyName", c.plan, c.timezone, clock.now,
                 s.last_seen_at < clock.now - interval '1 minute' as "isSeenLate"
          from clock

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { TILL_ROLES } from '#domain/roles.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 import type { Holder, Login } from './login.ts'
 import { createMinuteLimit, type MinuteLimit } from './minute-limit.ts'
@@ -94,7 +95,7 @@ export function createTokens(pool: Pool, days: number | null): Tokens {
     async find(token) {
       const tokenHash = TOKENS.hashOf(token)
       if (!tokenHash) return null
-      const { rows } = await pool.query<Omit<SyncSession, 'tokenHash'>>({ ...FIND, values: [tokenHash] })
+      const { rows } = await pool.query<Omit<SyncSession, 'tokenHash'>>({ ...FIND, values: [tokenHash, TILL_ROLES] })
       return rows[0] ? { tokenHash, ...rows[0] } : null
     },
     renew: ({ tokenHash }) => issued(RENEW, (hash) => [hash, tokenHash, days]),
@@ -126,6 +127,7 @@ const FIND = {
          from clock
          join ops.sync_tokens t on t.hash = $1 and ${LIVE}
          join users u on u.company_id = t.company_id and u.id = t.user_id and u.generation = t.generation
+           and u.doc->>'role' = any($2::text[])
          join ops.persons p on p.email = u.doc->>'email' and p.generation = t.person_generation
          join companies c on c.company_id = t.company_id`,
 }

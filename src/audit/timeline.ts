@@ -9,6 +9,7 @@ export interface TimelineFilters {
   readonly types: readonly string[] | null
   readonly subject: string | null
   readonly origin: string | null
+  /** As `user/3`; `system` is the service itself. */
   readonly actor: string | null
   /** UTC instants: the first inclusive, the last exclusive. */
   readonly since: string | null
@@ -72,7 +73,8 @@ async function eventsIn(
     const page = await search(store, stream, { fromRevision: from, toRevision: end - 1, types, subject, limit: WINDOW })
     for (const { json } of page.events) {
       const event = JSON.parse(json) as Envelope
-      if ((origin === null || event.origin === origin) && (actor === null || event.actor === actor)) events.push(event)
+      if ((origin === null || event.origin === origin) && (actor === null || (event.actor ?? 'system') === actor))
+        events.push(event)
     }
     from = page.seenTo + 1
   }

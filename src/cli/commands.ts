@@ -37,7 +37,9 @@ const toggle = { required: false, value: null } as const
 const PLANS = 'basic|api'
 const TAX_REGIMES = 'simples_nacional|simples_nacional_excess|normal|mei'
 const KINDS = 'cash|card|pix|transfer|credit_account|exchange_credit|promotion|cashback|other'
-const ROLES = 'owner|clerk'
+const ROLES = 'owner|clerk|auditor'
+/** An auditor needs the first, and others have neither. */
+const terms = { 'access-until': optional('DATE'), 'personal-data': optional('yes|no') }
 
 const ofCompany = {
   plan: optional(PLANS),
@@ -94,20 +96,20 @@ export const COMMANDS = {
 
   'user create': {
     summary: 'lets a person log in at the counter and in the panel; one whom another company knows keeps the password',
-    flags: { ...user, name: required('NAME'), password: secret(required('PASSWORD')), role: required(ROLES) },
+    flags: { ...user, name: required('NAME'), password: secret(required('PASSWORD')), ...terms, role: required(ROLES) },
   },
   'user invite': {
     summary:
       'asks a person to join the company, by a link that is mailed, or shown this once where no mail is set up; again: another link',
-    flags: { ...user, name: required('NAME'), role: required(ROLES) },
+    flags: { ...user, name: required('NAME'), ...terms, role: required(ROLES) },
   },
   'user list': {
     summary: 'lists the users of a company, also inactive ones',
     flags: { company: required('ID') },
   },
   'user update': {
-    summary: 'changes the name or the role of a user; one owner must be left',
-    flags: { ...user, name: optional('NAME'), role: optional(ROLES) },
+    summary: 'changes the name, the role or the terms of a user; one owner must be left',
+    flags: { ...user, name: optional('NAME'), ...terms, role: optional(ROLES) },
   },
   'user set-password': {
     summary: 'gives a person another password and ends whatever was open with the old one, in all companies',
@@ -248,6 +250,11 @@ export const COMMANDS = {
   'ledger export': {
     summary: 'prints the events of a company as JSON Lines, each as it was hashed; `ledger verify --file` checks them',
     flags: { company: required('ID'), from: optional('REVISION') },
+  },
+  'audit pack': {
+    summary:
+      'writes a ZIP with the ledger of a company, what vouches for it, the verifier and an index; --opened adds personal data in clear',
+    flags: { company: required('ID'), to: required('FILE'), opened: toggle },
   },
   'ledger history': {
     summary: 'lists the events of one record, oldest first, also of a deleted one',

@@ -21,6 +21,7 @@ const FILES: Readonly<Record<string, () => Promise<{ readonly verbs: object }>>>
   'ledger public-key': seal,
   'ledger outsiders': () => import('./ledger-outsiders.ts'),
   'ledger export': ledger,
+  'audit pack': () => import('./audit-pack.ts'),
   'ledger history': ledger,
   'ledger as-of': ledger,
   'ledger correct-clock': () => import('./ledger-clock.ts'),

@@ -41,6 +41,17 @@ async function onUser<I extends { id: number }>(
   return accepted(await runAsSystem<UserObject>(core.writer, companyId, command, { id: rows[0].id, ...rest }))
 }
 
+interface TypedTerms {
+  readonly 'access-until'?: string | undefined
+  readonly 'personal-data'?: string | undefined
+}
+
+/** Fields of a user as commands take them, of flags as they were typed. */
+function fieldsOf({ 'access-until': access_until, 'personal-data': told, ...fields }: TypedTerms): object {
+  const personal_data = told === 'yes' || told === 'no' ? told === 'yes' : told
+  return given({ ...fields, access_until, personal_data })
+}
+
 const switching = (command: Command<{ id: number }>): Verb<'user deactivate' | 'user reactivate'> => ({
   run: (context, { company, ...values }) => onUser(context, company, checked(NamedByEmail, values), command),
 })
@@ -74,10 +85,12 @@ async function invite(context: Context, company: string, fields: z.infer<typeof 
 }
 
 export const verbs: Verbs<'user'> = {
-  'user invite': { run: (context, { company, ...values }) => invite(context, company, checked(InviteFields, values)) },
+  'user invite': {
+    run: (context, { company, ...values }) => invite(context, company, checked(InviteFields, fieldsOf(values))),
+  },
   'user create': {
     async run(context, { company, ...values }) {
-      const { password, ...fields } = checked(UserFields, values)
+      const { password, ...fields } = checked(UserFields, fieldsOf(values))
       const core = await context.core()
       const companyId = await companyOf(core, company)
       const input = { ...fields, password_hash: await hashPassword(password) }
@@ -96,7 +109,7 @@ export const verbs: Verbs<'user'> = {
     },
   },
   'user update': {
-    run: (context, { company, ...values }) => onUser(context, company, checked(Changes, given(values)), updateUser),
+    run: (context, { company, ...values }) => onUser(context, company, checked(Changes, fieldsOf(values)), updateUser),
   },
   'user set-password': {
     async run(context, { company, ...values }) {

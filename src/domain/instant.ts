@@ -15,7 +15,7 @@ const INSTANT =
   /^(\d{4})-(\d{2})-(\d{2})T([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:\.(\d{1,9}))?(?:Z|([+-])([01]\d|2[0-3]):([0-5]\d))$/
 /** Members that hold an instant are called `…_at`, `…_since` or `since`; those of the ledger itself are in UTC, and stay so. */
 const INSTANT_MEMBER =
-  /("(?:[a-z_]+_at|(?:[a-z_]+_)?since)":")(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}[+-]\d{2}:\d{2})"/g
+  /("(?:[a-z_]+_at|(?:[a-z_]+_)?since)": ?")(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}[+-]\d{2}:\d{2})"/g
 const INSTANT_EXPECTED = 'deve ser uma data com hora ISO 8601 com fuso horário, como "2026-11-21T08:17:15-03:00"'
 const DATE_EXPECTED = 'deve ser uma data existente no formato AAAA-MM-DD, como "2026-11-21"'
 

@@ -8,3 +8,6 @@ export type Part = (typeof PARTS)[number]
 /** Whose personal data there are: first half of a subject, as `customer/9`. An order's are its buyer's and payer's. */
 export const PERSON_KINDS = ['customer', 'supplier', 'user', 'order'] as const
 export type PersonKind = (typeof PERSON_KINDS)[number]
+
+/** Stands in the place of personal data that whoever looks may not be told. Nothing that is null is withheld: there is nothing. */
+export const WITHHELD = '(retido)'

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { eventType, instant, percentage, personal, text } from './define.ts'
+import { ROLES } from '#domain/roles.ts'
+import { date, eventType, instant, percentage, personal, text } from './define.ts'
 
 /** What a company pays for: `api` is the add-on for the integration API; without it the API answers 402. */
 export const PLANS = ['basic', 'api'] as const
@@ -19,8 +20,6 @@ export const PAYMENT_KINDS = [
   'other',
 ] as const
 export type PaymentKind = (typeof PAYMENT_KINDS)[number]
-
-export const ROLES = ['owner', 'clerk'] as const
 
 const company = {
   name: text,
@@ -44,6 +43,13 @@ const paymentType = {
 
 const person = { name: personal(text, 'identity'), email: personal(text, 'identity') }
 
+const access = {
+  role: z.enum(ROLES),
+  /** These two are absent in events from before there were auditors; of other roles they say nothing. */
+  access_until: date.nullable().optional(),
+  personal_data: z.boolean().optional(),
+}
+
 /** The company itself and what it configures: payment types, users, API keys. Secrets are never in an event. */
 export const companyEvents = {
   CompanyRegistered: eventType('company', company),
@@ -64,15 +70,15 @@ export const companyEvents = {
   }),
   PaymentTypeCreated: eventType('payment_type', paymentType),
   PaymentTypeUpdated: eventType('payment_type', { changes: z.strictObject(paymentType).partial() }),
-  UserCreated: eventType('user', { ...person, role: z.enum(ROLES) }),
+  UserCreated: eventType('user', { ...person, ...access }),
   /** Somebody was asked to join the company, and belongs to it when the invitation is accepted. */
-  UserInvited: eventType('user', { ...person, role: z.enum(ROLES) }),
+  UserInvited: eventType('user', { ...person, ...access }),
   /** With another link; the one before is over. */
   UserInvitationRenewed: eventType('user', {}),
   UserInvitationCancelled: eventType('user', {}),
   UserJoined: eventType('user', {}),
   UserUpdated: eventType('user', {
-    changes: z.strictObject({ name: person.name, role: z.enum(ROLES) }).partial(),
+    changes: z.strictObject({ name: person.name, ...access }).partial(),
   }),
   /** From then on the user cannot log in, and whatever was open is closed. */
   UserDeactivated: eventType('user', {}),

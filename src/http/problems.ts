@@ -11,6 +11,7 @@ const PROBLEMS = {
   plan_required: [402, 'A conta não tem o adicional de API contratado.'],
   insufficient_scope: [403, 'A chave de API não tem o escopo necessário para esta operação.'],
   owners_only: [403, 'Só o proprietário da empresa tem acesso a esta página.'],
+  changes_nothing: [403, 'Auditores veem tudo e não alteram nada.'],
   cross_site_form: [403, 'O formulário não veio desta página, ou a sessão mudou. Abra a página de novo e repita.'],
   not_found: [404, 'Registro não encontrado.'],
   method_not_allowed: [405, 'Este endereço não aceita o método usado.'],

@@ -67,6 +67,10 @@ function withPersonal(
   return copy ?? event.data
 }
 
+/** Data with another text in the place of everything personal that they say, sealed or in clear. */
+export const withheldData = (event: Envelope, fields: readonly PersonalField[], instead: string): object =>
+  withPersonal(event, fields, () => instead)
+
 const placeOf = (eventId: string, { path }: PersonalField): string => `${eventId}/${path.join('.')}`
 
 /** Whose keys seal an event, by subject and part, each once. */

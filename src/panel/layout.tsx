@@ -1,9 +1,12 @@
 import type { ComponentChildren } from 'preact'
 import { renderToString } from 'preact-render-to-string'
+import { WITHHELD } from '#domain/personal-data.ts'
 import { asset } from './assets.ts'
 import { dateTimeSeconds } from './format.ts'
 import { link } from './link.ts'
+import { mayOpen } from './rights.ts'
 import type { Access, Page, Section, Visit } from './route.ts'
+import { Reaching } from './ui/reaching.ts'
 import { FLASHES } from './words/flashes.ts'
 
 interface MenuEntry {
@@ -14,7 +17,7 @@ interface MenuEntry {
   readonly access?: Access
 }
 
-/** The menu, in order. What a clerk cannot reach is not shown to one. */
+/** The menu, in order. What somebody cannot reach is not shown. */
 const MENU: readonly MenuEntry[] = [
   { section: 'start', label: 'Início', path: '/' },
   { section: 'sales', label: 'Vendas', path: '/vendas' },
@@ -109,8 +112,9 @@ export const panelDocument = ({ title, body }: Page, section: Section | null, vi
         )}
         <Standing visit={visit} />
         <Past visit={visit} />
+        <Withheld visit={visit} />
         <h1>{title}</h1>
-        {body}
+        <Reaching.Provider value={visit.reaches}>{body}</Reaching.Provider>
       </main>
     </body>,
   )
@@ -118,13 +122,15 @@ export const panelDocument = ({ title, body }: Page, section: Section | null, vi
 const Menu = ({ section, visit }: { readonly section: Section | null; readonly visit: Visit }) => (
   <nav class="menu" aria-label="Menu">
     <ul>
-      {MENU.filter(({ access }) => access !== 'owner' || visit.session.role === 'owner').map((entry) => (
-        <li key={entry.section}>
-          <a href={link(entry.path)} aria-current={entry.section === section ? 'page' : undefined}>
-            {entry.label}
-          </a>
-        </li>
-      ))}
+      {MENU.filter(({ access }) => mayOpen(visit.session.role, { ...(access && { access }), changes: false })).map(
+        (entry) => (
+          <li key={entry.section}>
+            <a href={link(entry.path)} aria-current={entry.section === section ? 'page' : undefined}>
+              {entry.label}
+            </a>
+          </li>
+        ),
+      )}
     </ul>
   </nav>
 )
@@ -157,6 +163,14 @@ const Standing = ({ visit: { context } }: { readonly visit: Visit }) => {
     </p>
   )
 }
+/** Says once what `(retido)` on a page means. */
+const Withheld = ({ visit: { session } }: { readonly visit: Visit }) =>
+  session.isToldPersons ? null : (
+    <p class="past" role="note">
+      Dados pessoais retidos: nomes, documentos e contatos de pessoas aparecem como <em>{WITHHELD}</em>, e não são
+      encontrados pela busca.
+    </p>
+  )
 
 const Past = ({ visit }: { readonly visit: Visit }) => {
   const { moment, timezone } = visit.readModel

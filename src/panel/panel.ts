@@ -8,6 +8,7 @@ import { type Params, placeOf } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
 import { answerFailure, type Place, sendPage, sendRedirect } from './answer.tsx'
 import { serveAssets } from './assets.ts'
+import { PACK_DOWNLOAD, packDownload } from './audit-pack/download.ts'
 import { onlyBy, pagePolicy, requireOwnSite, requireText } from './guard.ts'
 import { link, PANEL } from './link.ts'
 import { linkRoutes } from './links.tsx'
@@ -15,6 +16,7 @@ import { LIVE_PATH, liveStream } from './live.ts'
 import { loginRoutes } from './login.tsx'
 import { PERSON_FILE_PATH, personFileDownload } from './person-file/download.ts'
 import { RECEIPT_FILE_PATH, receiptFileDownload } from './receipt-file.ts'
+import { changesRecords, mayOpen, reachOf } from './rights.ts'
 import type { FormRoute, Page, PageRoute, PanelContext, PanelRoute, Redirect, Visit } from './route.ts'
 import { PANEL_ROUTES } from './routes.ts'
 import { requireCsrf, requireSession, requireSessionStill, setSessionCookie } from './session.ts'
@@ -57,7 +59,7 @@ export function panel(context: PanelContext): Router {
   const readStrangersForm = formParser(roomOfStrangers(context.strangers.panelLogins), LOGIN_LIMITS)
   router.use(loginRoutes(context, readStrangersForm), linkRoutes(context, readStrangersForm))
   router.use(
-    requireSession(context),
+    requireSession(context, reachOf(PANEL_ROUTES)),
     formParser(roomOfCompany(context.bodies), FORM_LIMITS),
     requireSessionStill(context),
   )
@@ -65,6 +67,11 @@ export function panel(context: PanelContext): Router {
     .route(LIVE_PATH)
     .all(routed(`${PANEL}${LIVE_PATH}`))
     .get(liveStream(context))
+    .all(onlyBy('GET, HEAD'))
+  router
+    .route(PACK_DOWNLOAD)
+    .all(routed(`${PANEL}${PACK_DOWNLOAD}`))
+    .get(packDownload(context))
     .all(onlyBy('GET, HEAD'))
   router
     .route(PERSON_FILE_PATH)
@@ -99,7 +106,7 @@ function handlerOf(route: PanelRoute): RequestHandler {
     const visit: Visit = { ...entered.visit, params: request.params as Params }
     const place: Place = { section: route.section, visit }
     response.locals.place = place
-    if (route.access === 'owner' && visit.session.role !== 'owner') throw new Problem('owners_only')
+    requireRight(route, visit)
     requireText(visit.query)
     if ('submit' in route) return submit(route, place, request, response)
     const shown = route.asOf
@@ -107,6 +114,13 @@ function handlerOf(route: PanelRoute): RequestHandler {
       : await showAt(route, visit)
     answer(response, shown.page, { ...place, visit: shown.visit })
   }
+}
+
+/** @throws Problem where the role of whoever asks is not let in. */
+function requireRight(route: PanelRoute, { session: { role } }: Visit): void {
+  const changes = changesRecords(route)
+  if (mayOpen(role, { ...route, changes })) return
+  throw new Problem(mayOpen(role, { ...route, changes: false }) ? 'changes_nothing' : 'owners_only')
 }
 
 /** Aborted when the connection ends, as it does when somebody does not wait any longer. */

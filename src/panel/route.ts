@@ -51,6 +51,8 @@ export interface PanelContext extends AsOfCore {
   /** For how many years after its authorization a fiscal document needs a person. */
   readonly retentionYears: number
   readonly publicUrl: string
+  /** Where this installation keeps what it has signed. */
+  readonly sealDirectory: string
   readonly newId: () => string
   readonly panel: PanelAccess
   /** Hears what any process commits, for pages that follow. */
@@ -58,8 +60,11 @@ export interface PanelContext extends AsOfCore {
   readonly log: LogError
 }
 
-/** Everybody who is logged in, or owners only. */
+/** Everybody who is logged in, or whoever sees all of the company: owners and auditors. */
 export type Access = 'everyone' | 'owner'
+
+/** Whether somebody may go to an address below the panel, or send a form there. */
+export type Reach = (method: 'GET' | 'POST', path: string) => boolean
 
 /** The entry of the menu that a page belongs to; the profile has none. */
 export type Section =
@@ -105,6 +110,8 @@ export interface Visit {
   readonly path: string
   /** What was done on the page before. */
   readonly flash: FlashCode | null
+  /** Where the user may go: buttons that lead elsewhere are not shown. */
+  readonly reaches: Reach
 }
 
 /** The context of a request with a form. */
@@ -142,6 +149,8 @@ interface Common {
   readonly path: string
   readonly section: Section
   readonly access?: Access
+  /** Whether it is there to change something; by default forms are, and pages are not (rights.ts). */
+  readonly changes?: boolean
 }
 
 /** Null is a record that does not exist, or is another company's: 404 either way. */

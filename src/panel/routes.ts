@@ -1,4 +1,5 @@
 import { apiKeyPages } from './pages/api-keys.tsx'
+import { packPage } from './pages/audit/pack.tsx'
 import { recordAuditPages } from './pages/audit/records.tsx'
 import { timelinePages } from './pages/audit/timeline.tsx'
 import { verifyForm } from './pages/audit/verification.tsx'
@@ -62,4 +63,5 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...timelinePages,
   ...recordAuditPages,
   verifyForm,
+  packPage,
 ]

@@ -4,6 +4,7 @@ import { Problem } from '#http/problems.ts'
 import { type Place, sendRedirect } from './answer.tsx'
 import { type FormBody, textOf } from './forms/form.ts'
 import { link } from './link.ts'
+import type { reachOf } from './rights.ts'
 import type { PanelContext } from './route.ts'
 import { visitOf } from './visit.ts'
 
@@ -55,13 +56,16 @@ export async function sessionOf({ panel }: PanelContext, request: Request): Prom
 }
 
 /** Sends whoever is not logged in to the login, and back to the page afterwards. */
-export function requireSession(context: PanelContext): RequestHandler {
+export function requireSession(context: PanelContext, reachOfRole: ReturnType<typeof reachOf>): RequestHandler {
   return async (request, response, next) => {
     const session = await sessionOf(context, request)
     if (session) {
       response.locals.session = session
       // For pages of errors, which have the menu too.
-      response.locals.place = { section: null, visit: visitOf(context, session, request) } satisfies Place
+      response.locals.place = {
+        section: null,
+        visit: visitOf(context, session, reachOfRole(session.role), request),
+      } satisfies Place
       return next()
     }
     sendToLogin(request, response)

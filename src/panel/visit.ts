@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { Request } from 'express'
+import type { Pool } from 'pg'
 import type { PanelSession } from '#access/sessions.ts'
 import { type CompanyAsOf, type Moment, PastUnavailable, withCompanyAsOf } from '#audit/as-of.ts'
 import { Instant, localInstant } from '#domain/instant.ts'
@@ -8,25 +9,30 @@ import { Problem, problemOfReason } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { asUser, runCommand } from '#ledger/write/run.ts'
 import { liveUser } from '#projections/users.ts'
+import { withholding } from '#queries/withheld.ts'
 import { type FormBody, formBody, textOf } from './forms/form.ts'
-import type { PanelContext, Submission, Visit } from './route.ts'
+import type { PanelContext, Reach, Submission, Visit } from './route.ts'
 import { flashOf } from './words/flashes.ts'
 
 /** The context of a request, on the read model of now. The router fills in `params` once a route has matched. */
-export function visitOf(context: PanelContext, session: PanelSession, request: Request): Visit {
+export function visitOf(context: PanelContext, session: PanelSession, reaches: Reach, request: Request): Visit {
   const search = new URLSearchParams(request.originalUrl.split('?').slice(1).join('?'))
   const { feito, ...query } = Object.fromEntries([...search].reverse())
   const { companyId, timezone, today } = session
   return {
     context,
     session,
-    readModel: { companyId, pool: context.poolOf(companyId), timezone, today, moment: null },
+    readModel: { companyId, pool: shownTo(session, context.poolOf(companyId)), timezone, today, moment: null },
     params: {},
     query,
     path: request.path,
     flash: flashOf(feito),
+    reaches,
   }
 }
+
+/** What a page finds in the read model, as far as whoever looks may know it. */
+const shownTo = ({ isToldPersons }: PanelSession, pool: Pool): Pool => (isToldPersons ? pool : withholding(pool))
 
 /** @throws Problem where the body of the request is no form. */
 export function formOf(request: Request): FormBody {
@@ -78,7 +84,10 @@ export async function atMoment<T>(visit: Visit, show: (visit: Visit) => Promise<
     throw new Problem('validation_failed', { fields: { em: ['não é uma data com hora, nem uma revisão do livro'] } })
   const { companyId } = visit.session
   const showThen = async ({ pool, calendar, revision }: CompanyAsOf) => ({
-    of: await show({ ...visit, readModel: { companyId, pool, ...calendar, moment: { asked, at, revision } } }),
+    of: await show({
+      ...visit,
+      readModel: { companyId, pool: shownTo(visit.session, pool), ...calendar, moment: { asked, at, revision } },
+    }),
   })
   const shown = await withCompanyAsOf(visit.context, companyId, at, showThen, gone).catch((error: unknown) => {
     throw error instanceof PastUnavailable ? problemOfReason(error.reason, RETRY_AFTER) : error

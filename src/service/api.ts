@@ -22,6 +22,7 @@ import { countedGate } from '#metrics/counted-gate.ts'
 import type { Metrics } from '#metrics/metrics.ts'
 import { NOTIFICATIONS_PER_MINUTE } from '#payment-notifications/receiver.ts'
 import { createPool } from '#postgres/pool.ts'
+import { sealDirectoryOf } from '#proof/seals-kept.ts'
 import { createOutgoing } from '#sync/outgoing.ts'
 import type { InterfaceOptions } from './app.ts'
 import type { Running, Shared } from './role.ts'
@@ -126,6 +127,7 @@ export function openInterfaces(
     notificationLimit: createAddressLimit({ perMinute: NOTIFICATIONS_PER_MINUTE }),
     checkoutLimit: createAddressLimit({ perMinute: CHECKOUTS_PER_MINUTE }),
     publicUrl: config.PUBLIC_URL,
+    sealDirectory: sealDirectoryOf(config),
     newId,
     newSecret: () => secretOf(randomBytes(SECRET_BYTES)),
     allowPrivateTargets: config.WEBHOOK_ALLOW_PRIVATE,

@@ -3,6 +3,7 @@ import express, { type RequestHandler, type Response, type Router } from 'expres
 import { type ApiOptions, apiV1, V1_ROUTES } from '#api/api-v1.ts'
 import { serveDocs } from '#api/docs/serve.ts'
 import { serveProofKeys } from '#api/proof-keys.ts'
+import { serveVerifier } from '#api/verifier-file.ts'
 import { answerFailure as answerBuyer } from '#checkout/answer.tsx'
 import { type CheckoutOptions, checkout } from '#checkout/checkout.ts'
 import { CHECKOUT } from '#domain/payment-link.ts'
@@ -102,6 +103,7 @@ export function interfaceRouter(options: InterfaceOptions): Router {
   router.get('/', (_request, response) => response.redirect(302, PANEL))
   router.use('/docs', serveDocs(V1_ROUTES))
   router.all('/proof/keys', serveProofKeys(options))
+  router.all('/tillbook-verify.mjs', serveVerifier())
   router.use('/api/v1', apiV1(options))
   router.use('/api', syncRouter(options))
   router.use('/webhook', notificationReceiver(options))

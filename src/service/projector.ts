@@ -1,6 +1,7 @@
 import { purgeLoginLimits } from '#access/login-limits.ts'
 import { purgeSessions } from '#access/sessions.ts'
 import { purgeTokens } from '#access/sync-access.ts'
+import { purgeDownloads } from '#audit/downloads.ts'
 import { checkTablesOnSchedule, tableCheckFigures } from '#audit/table-checks.ts'
 import { purgeFormer } from '#ledger/rebuild/version.ts'
 import { purgeAnswers } from '#ledger/write/idempotency.ts'
@@ -29,6 +30,7 @@ const PURGES = [
   purgeNotifications,
   purgeNotificationHours,
   purgeSweeps,
+  purgeDownloads,
   purgeFormer,
 ]
 

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { Membership, User } from '#access/login.ts'
 import type { AddressLimit } from '#access/minute-limit.ts'
 import type { IssuedToken, SyncAccess, SyncSession } from '#access/sync-access.ts'
+import { RIGHTS } from '#domain/roles.ts'
 import { Email, Id } from '#domain/text.ts'
 import { bearer, limitAnonymousBy, limited } from '#http/middleware/anonymous-callers.ts'
 import { Problem } from '#http/problems.ts'
@@ -64,8 +65,11 @@ export function authRoutes({ login, tokens }: SyncAccess): SyncRoute[] {
         const outcome = await login.logIn(credentials, from)
         if (outcome.kind === 'wrong') return sendFailure(response, 'wrong_credentials')
         if (outcome.kind === 'limited') return sendTooMany(response, outcome)
-        const chosen = chooseFrom(outcome.memberships, company_id ?? null)
-        if (!chosen) return sendCompanies(response, outcome.memberships)
+        // Whoever works at no till is told what a stranger is told.
+        const memberships = outcome.memberships.filter(({ role }) => RIGHTS[role].usesTills)
+        if (memberships.length === 0) return sendFailure(response, 'wrong_credentials')
+        const chosen = chooseFrom(memberships, company_id ?? null)
+        if (!chosen) return sendCompanies(response, memberships)
         const refused = await login.admit(chosen)
         if (refused) return sendTooMany(response, refused)
         sendToken(response, LOGGED_IN, await tokens.issue(chosen.holder), chosen.user)

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import type { Pool, QueryConfig } from 'pg'
+import { createLogin } from '#access/login.ts'
 import {
   createSessions,
   csrfMatches,
@@ -10,9 +11,11 @@ import {
 } from '#access/sessions.ts'
 import { createTokens } from '#access/sync-access.ts'
 import { updateCompany } from '#commands/companies.ts'
-import { dateInZone } from '#domain/instant.ts'
+import { createUser } from '#commands/users.ts'
+import { addDays, dateInZone } from '#domain/instant.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
+import { cheapHash } from '../support/passwords.ts'
 import { createTestUser, type TestUser } from '../support/till.ts'
 import { until } from '../support/wait.ts'
 
@@ -61,6 +64,7 @@ describe('sessions of the panel', () => {
       generation: 0,
       personGeneration: 0,
       role: 'owner',
+      isToldPersons: true,
       companyId: company.id,
       companyName: `Loja ${company.id}`,
       plan: 'basic',
@@ -77,6 +81,30 @@ describe('sessions of the panel', () => {
     await company.run(updateCompany, { name: 'Outro nome', plan: 'api' })
     expect(await found(token)).to.include({ companyName: 'Outro nome', plan: 'api' })
     await company.run(updateCompany, { name: `Loja ${company.id}`, plan: 'basic' })
+  })
+
+  it('of an auditor live through the last day of the company’s calendar, and no longer [PANEL-82]', async () => {
+    const today = dateInZone(new Date().toISOString(), 'Pacific/Auckland')
+    const auditor = await company.run(createUser, {
+      name: 'Ivo',
+      email: `ivo${company.id}@auditoria.example`,
+      role: 'auditor',
+      access_until: today,
+      password_hash: await cheapHash('uma senha de teste'),
+    })
+    const token = await issue(auditor)
+    expect(await found(token)).to.include({ role: 'auditor', isToldPersons: false })
+    const memberships = async () => (await createLogin(pool).membershipsOf(`ivo${company.id}@auditoria.example`)).length
+    expect(await memberships()).to.equal(1)
+    await pool.query(
+      `update users set doc = (doc::jsonb || jsonb_build_object('access_until', $2::text))::json where company_id = $1 and id = $3`,
+      [company.id, addDays(today, -1), auditor.id],
+    )
+    expect([await sessions.find(token), await sessions.isLive(token), await memberships()]).to.deep.equal([
+      null,
+      false,
+      0,
+    ])
   })
 
   it('are kept as hashes only', async () => {

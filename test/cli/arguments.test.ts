@@ -2,7 +2,8 @@ import { expect } from 'chai'
 import { understand, usageFor, WrongUsage } from '#cli/arguments.ts'
 import { COMMANDS, find } from '#cli/commands.ts'
 import { load } from '#cli/load.ts'
-import { PAYMENT_KINDS, PLANS, ROLES } from '#events/companies.ts'
+import { ROLES } from '#domain/roles.ts'
+import { PAYMENT_KINDS, PLANS } from '#events/companies.ts'
 
 const words = (line: string): string[] => line.split(' ')
 

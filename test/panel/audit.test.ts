@@ -59,6 +59,42 @@ describe('panel: audit', () => {
     }
   })
 
+  it('filters by who did it, and says how far it has looked [PANEL-87]', async () => {
+    await customer('Maria')
+    await owner.submit('/painel/clientes/novo', { name: 'Bia', person_type: 'PF' }, '/painel/clientes')
+    const count = async (query: string) =>
+      [...(await owner.get(`/painel/auditoria?${query}`)).html.matchAll(/auditoria\/eventos\//g)].length
+    expect(await count(`quem=user/${owner.id}`)).to.equal(1)
+    expect(await count('quem=system&evento=CustomerCreated')).to.equal(0)
+    expect(await count('evento=CustomerCreated')).to.equal(2)
+    expect(problemsIn((await owner.get('/painel/auditoria?quem=root')).html)).not.to.deep.equal([])
+  })
+
+  it('tells before and after of each field in words, also in a record’s history, which it links to [PANEL-86] [PANEL-88]', async () => {
+    const id = await customer('Maria')
+    await company.call('PATCH', `/customers/${id}`, { name: 'Maria Souza', phone: '11987654321' })
+    const event = `/painel/auditoria/eventos/${await revision()}`
+    expect(await shown(event)).to.match(/Campo Antes Depois Nome Maria Maria Souza .*Telefone — \(11\) 98765-4321/)
+    expect((await owner.get(event)).html).to.include(`href="/painel/auditoria?tipo=customer&amp;numero=${id}"`)
+    const history = await owner.get(`/painel/clientes/${id}`)
+    expect(textIn(history.html)).to.include('Nome: Maria → Maria Souza')
+    expect(history.html).to.include(`href="${event}"`).and.to.include(`auditoria?tipo=customer&amp;numero=${id}"`)
+  })
+
+  it('withholds persons from an auditor who is not told of them, in words and raw [PANEL-83]', async () => {
+    const id = await customer('Maria')
+    await company.call('PATCH', `/customers/${id}`, { name: 'Maria Souza', phone: '11987654321' })
+    const auditor = await panelUser(api, company, 'auditor')
+    for (const path of [
+      `auditoria/eventos/${(await revision()) - 1}`,
+      `clientes/${id}`,
+      `auditoria/registros/customer/${id}`,
+    ]) {
+      const { html } = await auditor.get(`/painel/${path}`)
+      expect(html, path).to.include('(retido)').and.not.to.include('Maria').and.not.to.include('98765')
+    }
+  })
+
   it('shows an event as it is kept, with its hash, and the record before and after it [PANEL-27]', async () => {
     const id = await customer('Maria')
     await company.call('PATCH', `/customers/${id}`, { name: 'Maria Souza' })

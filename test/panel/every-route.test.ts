@@ -1,5 +1,8 @@
 import { expect } from 'chai'
 import { v7 as uuidv7 } from 'uuid'
+import { WITHHELD } from '#domain/personal-data.ts'
+import { phone, taxNumber } from '#panel/format.ts'
+import { changesRecords } from '#panel/rights.ts'
 import type { FormRoute, PageRoute, PanelRoute } from '#panel/route.ts'
 import { PANEL_ROUTES } from '#panel/routes.ts'
 import { addressOf } from '../browser/samples/all.ts'
@@ -10,6 +13,13 @@ import { hiddenFields, type PanelReply, type PanelUser, panelUser } from '../sup
 /** What a clerk has no business with: keys, webhooks, people, settings, how the store is paid, its money given back, the ledger itself, and who is forgotten. */
 const OWNERS_ONLY =
   /^\/(integracoes|configuracoes|auditoria|loja\/lojas|loja\/pedidos\/:id\/(devolver|pedir-devolucao|alarme-visto))(\/|$)|\/esquecer$/
+
+/** What everybody does to themselves, and what only looks: auditors too. */
+const FORMS_OF_AUDITORS = ['/conta/senha', '/empresas', '/auditoria/conferir']
+
+/** Pages that lead to a change, though one looks at them first. */
+const LEADS_TO_CHANGE =
+  /\/(nov[oa]|editar|excluir|cancelar|esquecer|devolver|liquidar|reenviar|registrar|corrigir|documento-fiscal|trocar-segredo|revogar|passar|empresa|formas-de-pagamento\/:id)$/
 
 /** Its numbers are every company's own: each has an event 0. */
 const NUMBERED_BY_COMPANY = '/auditoria/eventos/:revision'
@@ -31,17 +41,26 @@ const told = ({ status, html }: PanelReply) => ({
   html: html.replace(UUID, '').replace(/name="_csrf" value="[^"]*"/g, ''),
 })
 
+const PERSONAL_TEXTS = `select distinct v as text from (
+  select unnest(array[doc->>'name', doc->>'document', doc->>'phone', doc->>'email', doc->>'notes', doc->'address'->>'street']) as v from customers where company_id = $1
+  union all select unnest(array[doc->>'name', doc->>'trade_name', doc->>'document', doc->>'phone', doc->>'email']) from suppliers where company_id = $1
+  union all select unnest(array[doc->>'name', doc->>'email']) from users where company_id = $1 and id <> $2
+  union all select unnest(array[doc->'customer'->>'name', doc->'customer'->>'email', doc->'customer'->>'document']) from orders where company_id = $1
+) texts where v is not null`
+
 describe('every route of the panel', function () {
   // Each has records of its own put in place.
   this.timeout(60_000)
   const panel = usePanel()
   let owner: PanelUser
   let clerk: PanelUser
+  let auditor: PanelUser
   let stranger: PanelUser
 
   before(async () => {
     owner = await panelUser(panel.api, panel.company)
     clerk = await panelUser(panel.api, panel.company, 'clerk')
+    auditor = await panelUser(panel.api, panel.company, 'auditor')
     stranger = await panelUser(panel.api, await panel.api.company({ idsFrom: FOREIGN_IDS }))
   })
 
@@ -69,6 +88,59 @@ describe('every route of the panel', function () {
       expect((await clerk.get(address)).status).to.equal(access === 'owner' ? 403 : 200)
       const { status, to } = await fetchAsNobody(address)
       expect([status, to?.split('?')[0]]).to.deep.equal([303, '/painel/entrar'])
+    })
+
+  it('is looked at by auditors, but for what changes something [PANEL-81]', () => {
+    for (const route of FORMS)
+      expect(changesRecords(route), `POST ${route.path}`).to.equal(!FORMS_OF_AUDITORS.includes(route.path))
+    for (const route of PAGES)
+      expect(changesRecords(route), `GET ${route.path}`).to.equal(LEADS_TO_CHANGE.test(route.path))
+  })
+
+  for (const route of PAGES)
+    it(`tells an auditor, but no names: GET ${route.path} [PANEL-81] [PANEL-83]`, async () => {
+      const address = await addressOf(panel, route.path)
+      const { status, html } = await auditor.get(address)
+      expect(status).to.equal(changesRecords(route) ? 403 : 200)
+      for (const action of actionsIn(html)) expect(FORMS_OF_AUDITORS, action).to.include(action)
+      const pages = [html, ...(route.asOf ? [(await auditor.get(`${address}?em=${await head()}`)).html] : [])]
+      const known = await personalTexts()
+      for (const page of pages) {
+        const said = page.replaceAll(auditor.email, '').replaceAll(await ownName(auditor), '')
+        expect(known.filter((text) => said.includes(text))).to.deep.equal([])
+      }
+    })
+
+  it('shows an auditor to whom it was granted what it says of persons [PANEL-83]', async () => {
+    const granted = await panelUser(panel.api, panel.company, 'auditor', {
+      access_until: '2099-12-31',
+      personal_data: true,
+    })
+    const address = await addressOf(panel, '/clientes/:id')
+    expect((await granted.get(address)).html).to.equal((await granted.get(address)).html.replaceAll(WITHHELD, ''))
+    expect((await auditor.get(address)).html).to.include(WITHHELD)
+    const file = address.replace('/clientes/', '/dados-pessoais/customer/')
+    expect([(await granted.get(`${file}/json`)).status, (await auditor.get(`${file}/json`)).status]).to.deep.equal([
+      200, 403,
+    ])
+  })
+
+  it('finds nobody by a name that is withheld [PANEL-83]', async () => {
+    const { rows } = await panel.api.core.pool.query(
+      `select doc->>'name' as name from customers where company_id = $1 and doc->>'name' <> '' and deleted_at is null limit 1`,
+      [panel.company.id],
+    )
+    const address = `/painel/clientes?q=${encodeURIComponent(rows[0].name)}`
+    expect((await owner.get(address)).html).not.to.include('Nenhum cliente encontrado')
+    expect((await auditor.get(address)).html).to.include('Nenhum cliente encontrado')
+  })
+
+  for (const route of FORMS.filter(changesRecords))
+    it(`does nothing for an auditor: POST ${route.path} [PANEL-81]`, async () => {
+      const address = await addressOf(panel, route.path)
+      const before = await revisions()
+      expect((await auditor.post(address, await signed(auditor))).status).to.equal(403)
+      expect(await revisions()).to.deep.equal(before)
     })
 
   for (const { path, asOf } of PAGES.filter(aboutRecords))
@@ -112,6 +184,32 @@ describe('every route of the panel', function () {
       expect(answer).to.deep.equal(told(await stranger.post(ofNobody(address), await signed(stranger))))
       expect(await revisions()).to.deep.equal(before)
     })
+
+  const head = async (): Promise<number> =>
+    (await panel.api.core.pool.query('select revision from ops.ledgers where company_id = $1', [panel.company.id]))
+      .rows[0].revision
+
+  /** Where forms of a page are sent to, below the panel. */
+  const actionsIn = (html: string): string[] =>
+    [...html.matchAll(/<form method="post" action="\/painel([^"?]*)/g)]
+      .map(([, path = '']) => path)
+      .filter((path) => path !== '/sair')
+
+  const ownName = async ({ id }: PanelUser): Promise<string> =>
+    (
+      await panel.api.core.pool.query(`select doc->>'name' as name from users where company_id = $1 and id = $2`, [
+        panel.company.id,
+        id,
+      ])
+    ).rows[0].name
+
+  /** Everything that the company's records say of persons, as it is stored and as pages write it. */
+  async function personalTexts(): Promise<string[]> {
+    const { rows } = await panel.api.core.pool.query(PERSONAL_TEXTS, [panel.company.id, auditor.id])
+    return rows
+      .flatMap(({ text }: { text: string }) => [text, taxNumber(text), phone(text)])
+      .filter((text) => text.length > 3)
+  }
 
   async function fetchAsNobody(address: string) {
     const { status, headers } = await fetch(panel.api.url + address, { redirect: 'manual' })

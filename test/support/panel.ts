@@ -1,5 +1,6 @@
 import { beforeEach } from 'mocha'
 import { createUser } from '#commands/users.ts'
+import type { Role } from '#domain/roles.ts'
 import type { TestApi, TestCompany } from './api.ts'
 import { cheapHash } from './passwords.ts'
 import { standIn, useApi } from './use-api.ts'
@@ -44,13 +45,15 @@ let users = 0
 export async function panelUser(
   api: TestApi,
   company: TestCompany,
-  role: 'owner' | 'clerk' = 'owner',
+  role: Role = 'owner',
+  terms: { access_until?: string; personal_data?: boolean } = role === 'auditor' ? { access_until: '2099-12-31' } : {},
 ): Promise<PanelUser> {
   const [email, password] = [`pessoa${++users}@loja${company.id}.example`, 'uma senha de teste']
   const created = await company.run(createUser, {
     name: `Pessoa ${users}`,
     email,
     role,
+    ...terms,
     password_hash: await cheapHash(password),
   })
   const user = userWithBrowser(api.url, { id: created.id, email, password })
@@ -59,7 +62,7 @@ export async function panelUser(
 }
 
 /** `useApi`, and in each test a new company with somebody who is logged in. */
-export function usePanelUser(role?: 'owner' | 'clerk', options?: Parameters<TestApi['company']>[0]) {
+export function usePanelUser(role?: Role, options?: Parameters<TestApi['company']>[0]) {
   const api = useApi()
   let company: TestCompany | undefined
   let user: PanelUser | undefined

@@ -84,6 +84,17 @@ describe('a user who is', () => {
     expect((await till.get('/sync/config')).body.data.user).to.include({ name: 'Outro Nome', role: 'owner' })
   })
 
+  it('made an auditor is out of the tills at once, and logs in there no more [PANEL-84]', async () => {
+    const till = await openTill(api.url, company, user)
+    await company.run(updateUser, { id: user.id, role: 'auditor', access_until: '2099-12-31' })
+    expectFailure(await till.get('/sync/status'), 401)
+    const refused = await logIn(other.url, user)
+    expectFailure(refused, 401)
+    expect(refused.text).to.equal((await logIn(other.url, { ...user, email: 'ninguem@loja.example' })).text)
+    const { token } = await sessions().issue(await holderOf())
+    expect(await sessions().find(token)).to.include({ role: 'auditor' })
+  })
+
   for (const [what, change] of [
     ['given another password', async () => company.run(changePassword, { id: user.id, password_hash: 'x' })],
     ['deactivated', async () => company.run(deactivateUser, { id: user.id })],

@@ -27,6 +27,7 @@ async function open(
 /** One person may belong to several companies: which of them the panel shows. */
 export const companyPages: readonly PanelRoute[] = formPages({
   path: '/empresas',
+  changes: false,
   section: 'profile',
   subject: ({ context, session }) => context.panel.login.membershipsOf(session.email),
   title: () => 'Escolher a empresa',

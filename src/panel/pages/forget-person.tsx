@@ -41,9 +41,9 @@ interface ForgetPages {
 
 const LABEL = 'Esquecer dados pessoais'
 
-/** Leads to the question; for owners, as long as there is something to forget. */
+/** Leads to the question, as long as there is something to forget. */
 export const ForgetLink = ({ visit, record, to }: { visit: Visit; record: PersonRecord; to: string }) =>
-  visit.session.role === 'owner' && record.forgotten_at === null && !visit.readModel.moment ? (
+  record.forgotten_at === null && !visit.readModel.moment ? (
     <ButtonLink to={`${to}/esquecer`}>{LABEL}</ButtonLink>
   ) : null
 

@@ -5,7 +5,6 @@ import { isRefusal } from '#ledger/command.ts'
 import { cancelWithProvider } from '#payments/cancel-order.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import { paragraph } from '../forms/kinds.ts'
-import type { Visit } from '../route.ts'
 import { formPages, obstaclePage } from '../ui/form-pages.tsx'
 import { ButtonLink } from '../ui/parts.tsx'
 import { obstacleToRefund } from './order-refund.tsx'
@@ -22,9 +21,9 @@ function obstacleOf(order: OrderObject): string | null {
 const title = ({ id }: OrderObject) => `Cancelar pedido ${id}`
 const back = ({ id }: OrderObject) => `${PATH}/${id}`
 
-/** What can be done with a paid order instead, by whom it is for. */
-const RefundButton = ({ order, visit }: { readonly order: OrderObject; readonly visit: Visit }) =>
-  visit.session.role === 'owner' && obstacleToRefund(order) === null ? (
+/** What can be done with a paid order instead, by whoever may. */
+const RefundButton = ({ order }: { readonly order: OrderObject }) =>
+  obstacleToRefund(order) === null ? (
     <ButtonLink to={`${back(order)}/devolver`} isMain>
       Devolver pagamento
     </ButtonLink>
@@ -35,7 +34,7 @@ export const orderCancellation = formPages({
   section: 'store',
   subject: orderOf,
   obstacle: obstacleOf,
-  instead: (order, visit) => <RefundButton order={order} visit={visit} />,
+  instead: (order) => <RefundButton order={order} />,
   title,
   intro: () => (
     <p>
@@ -55,7 +54,7 @@ export const orderCancellation = formPages({
     if (!isRefusal(answer)) return { to: back(order), flash: 'pedido-cancelado' }
     if (answer.refused !== 'order_already_paid') return answer
     const paid = (await orderOf(submission)) ?? order
-    const instead = <RefundButton order={paid} visit={submission} />
+    const instead = <RefundButton order={paid} />
     return { ...obstaclePage(title(order), PAID, back(order), instead), status: statusOf(answer.refused) }
   },
 })

@@ -4,7 +4,7 @@ import { listNotifications, type NotificationObject } from '#queries/orders.ts'
 import { dateTimeSeconds, decimal } from '../format.ts'
 import type { Visit } from '../route.ts'
 import { recordsIn, Table } from '../ui/list.tsx'
-import { Card, type State, StateBadge } from '../ui/parts.tsx'
+import { Card, type State, StateBadge, WithheldContent } from '../ui/parts.tsx'
 
 /** The latest of a flood are no more telling than the first. */
 const NOTIFICATIONS = 100
@@ -19,7 +19,7 @@ const OUTCOMES: Readonly<Record<NotificationOutcome, State>> = {
 }
 
 /** What the provider has sent about an order. */
-export async function Notifications({ readModel }: Visit, orderId: number) {
+export async function Notifications({ readModel, session }: Visit, orderId: number) {
   const page = await listNotifications(readModel.pool, readModel.companyId, orderId, { limit: NOTIFICATIONS })
   const notifications = recordsIn<NotificationObject>(page)
   return (
@@ -37,7 +37,10 @@ export async function Notifications({ readModel }: Visit, orderId: number) {
             cell: ({ duration_ms }) => (duration_ms === null ? '—' : `${decimal(String(duration_ms))} ms`),
             isNumber: true,
           },
-          { head: 'Conteúdo', cell: (one) => <Content notification={one} /> },
+          {
+            head: 'Conteúdo',
+            cell: (one) => (session.isToldPersons ? <Content notification={one} /> : <WithheldContent />),
+          },
         ]}
       />
       {!isRefusal(page) && page.has_more && (

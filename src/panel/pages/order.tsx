@@ -1,6 +1,7 @@
 import { acknowledgeAlarm } from '#commands/orders/acknowledge-alarm.ts'
 import { deliverOrder } from '#commands/orders/deliver-order.ts'
 import { canBePaid } from '#domain/orders.ts'
+import { RIGHTS } from '#domain/roles.ts'
 import { isUnseen, type OrderObject } from '#projections/orders.ts'
 import { dateTime, money, percentage, personName, quantity, taxNumber } from '../format.ts'
 import { textOf } from '../forms/form.ts'
@@ -31,7 +32,9 @@ async function showOrder(visit: Visit): Promise<Page | null> {
     <>
       <Alarms order={order} visit={visit} />
       {!readModel.moment && <OrderActions order={order} visit={visit} />}
-      {!readModel.moment && order.payment_url !== null && <PaymentLink url={order.payment_url} />}
+      {!readModel.moment && order.payment_url !== null && RIGHTS[visit.session.role].changes && (
+        <PaymentLink url={order.payment_url} />
+      )}
       <OrderFacts order={order} timezone={readModel.timezone} />
       <Items order={order} />
       <Timeline order={order} timezone={readModel.timezone} nameOf={nameOf} />
@@ -64,8 +67,6 @@ interface VisitedProps {
   readonly visit: Visit
 }
 
-const isOwner = ({ session }: Visit): boolean => session.role === 'owner'
-
 /** Hidden field with the payment that raised an alarm. */
 const PAYMENT = 'pagamento'
 
@@ -79,7 +80,7 @@ const Alarms = ({ order, visit }: VisitedProps) => {
           <p>
             <strong>Alarme de {dateTime(raised_at, timezone)}</strong> (pagamento {provider_payment_id}): {ALARMS[code]}
           </p>
-          {isOwner(visit) && !moment && (
+          {!moment && (
             <ButtonForm
               visit={visit}
               to={`${PATH}/${order.id}/alarme-visto`}
@@ -100,21 +101,18 @@ const OrderActions = ({ order, visit }: VisitedProps) => {
       {order.status === 'paid' && order.delivered_at === null && (
         <ButtonForm visit={visit} to={`${here}/entregar`} label="Marcar como entregue" />
       )}
-      {isOwner(visit) && obstacleToRefund(order) === null && (
-        <ButtonLink to={`${here}/devolver`}>Devolver pagamento</ButtonLink>
-      )}
-      {isOwner(visit) &&
-        order.refunds
-          .filter(({ status }) => status === 'pending')
-          .map(({ refund_id, amount }) => (
-            <ButtonForm
-              key={refund_id}
-              visit={visit}
-              to={`${here}/pedir-devolucao`}
-              label={`Pedir de novo a devolução de ${money(amount)}`}
-              values={{ [REFUND]: refund_id }}
-            />
-          ))}
+      {obstacleToRefund(order) === null && <ButtonLink to={`${here}/devolver`}>Devolver pagamento</ButtonLink>}
+      {order.refunds
+        .filter(({ status }) => status === 'pending')
+        .map(({ refund_id, amount }) => (
+          <ButtonForm
+            key={refund_id}
+            visit={visit}
+            to={`${here}/pedir-devolucao`}
+            label={`Pedir de novo a devolução de ${money(amount)}`}
+            values={{ [REFUND]: refund_id }}
+          />
+        ))}
       {canBePaid(order) && <ButtonLink to={`${here}/cancelar`}>Cancelar pedido</ButtonLink>}
       <PersonFileLinks person={{ kind: 'order', id: order.id }} visit={visit} />
       <ForgetLink visit={visit} record={order} to={here} />

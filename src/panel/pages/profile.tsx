@@ -72,6 +72,7 @@ export const profilePages: readonly PanelRoute[] = [
   { path: PATH, section: 'profile', show: showProfile },
   ...formPages({
     path: `${PATH}/senha`,
+    changes: false,
     section: 'profile',
     subject: ({ session }) => session,
     title: () => 'Trocar senha',

@@ -1,5 +1,6 @@
 import { findTableCheck } from '#audit/table-checks.ts'
 import { toCents } from '#domain/money.ts'
+import { RIGHTS } from '#domain/roles.ts'
 import { type LowStock, lowStock } from '#queries/catalog/items.ts'
 import { type RecentEvents, recentEvents } from '#queries/events.ts'
 import { type OpenSide, openAccounts } from '#queries/finance/summary.ts'
@@ -36,7 +37,7 @@ async function showStart(visit: Visit): Promise<Page> {
     openAccounts(pool, companyId, readModel),
     countRefusedSales(pool, companyId),
     countAlarms(pool, companyId),
-    visit.session.role === 'owner' ? findTableCheck(context.pool, companyId) : null,
+    RIGHTS[visit.session.role].seesAll ? findTableCheck(context.pool, companyId) : null,
     isPart ? null : salesByDay(pool, companyId, readModel, DAYS),
     isPart ? null : lowStock(pool, companyId, SHORT_ITEMS),
   ])
@@ -184,7 +185,7 @@ const LastEvents = ({ recent, visit, actors }: LastEventsProps) => (
 /** Pages of the audit are for owners: others get no link to a page that they may not open. */
 const RecordLink = ({ subject, visit }: { readonly subject: string; readonly visit: Visit }) => {
   const path = subjectPath(subject)
-  const isOpen = visit.session.role === 'owner' || !path.startsWith('/auditoria')
+  const isOpen = visit.reaches('GET', path)
   return isOpen ? <a href={link(path)}>{subjectName(subject)}</a> : <span>{subjectName(subject)}</span>
 }
 

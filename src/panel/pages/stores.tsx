@@ -7,6 +7,7 @@ import {
   UpdateStoreInput,
   updateStore,
 } from '#commands/stores.ts'
+import { RIGHTS } from '#domain/roles.ts'
 import { pathId } from '#http/paths.ts'
 import { COUNTED_DAYS, countUnkept } from '#payments/notification-log.ts'
 import type { StoreObject } from '#projections/stores.ts'
@@ -31,12 +32,12 @@ const at = { section: 'store', access: 'owner' } as const
 async function showOverview(visit: Visit): Promise<Page> {
   const { pool, companyId, moment } = visit.readModel
   const stores = await listStores(pool, companyId)
-  const isOwner = visit.session.role === 'owner'
+  const { seesAll } = RIGHTS[visit.session.role]
   const body = (
     <>
       <Card title="Lojas">
-        <StoreTable stores={stores} isOwner={isOwner} />
-        {isOwner && !moment && (
+        <StoreTable stores={stores} seesAll={seesAll} />
+        {!moment && (
           <Actions>
             <ButtonLink to={`${PATH}/nova`}>Nova loja</ButtonLink>
           </Actions>
@@ -51,7 +52,7 @@ async function showOverview(visit: Visit): Promise<Page> {
 const StoreBadge = ({ enabled }: Pick<StoreObject, 'enabled'>) =>
   enabled ? <Badge tone="good">Ligada</Badge> : <Badge tone="plain">Desligada</Badge>
 
-const StoreTable = ({ stores, isOwner }: { readonly stores: readonly StoreObject[]; readonly isOwner: boolean }) => (
+const StoreTable = ({ stores, seesAll }: { readonly stores: readonly StoreObject[]; readonly seesAll: boolean }) => (
   <Table
     caption="Lojas"
     rows={stores}
@@ -59,7 +60,7 @@ const StoreTable = ({ stores, isOwner }: { readonly stores: readonly StoreObject
     columns={[
       {
         head: 'Loja',
-        cell: ({ id, alias }) => (isOwner ? <a href={link(`${PATH}/${id}`)}>{alias}</a> : <span>{alias}</span>),
+        cell: ({ id, alias }) => (seesAll ? <a href={link(`${PATH}/${id}`)}>{alias}</a> : <span>{alias}</span>),
       },
       { head: 'Situação', cell: ({ enabled }) => <StoreBadge enabled={enabled} /> },
       { head: 'Comissão', cell: ({ commission_percentage }) => percentage(commission_percentage), isNumber: true },

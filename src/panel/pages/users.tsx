@@ -3,12 +3,13 @@ import type { NewInvitation } from '#access/invitations.ts'
 import { InviteFields, inviteUser, renewInvitation } from '#commands/invitations.ts'
 import { CreateUserInput, deactivateUser, reactivateUser, updateUser } from '#commands/users.ts'
 import type { Refusal } from '#domain/refusal.ts'
+import { isToldPersons, RIGHTS, type Role } from '#domain/roles.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { UserObject } from '#projections/users.ts'
 import { getUser } from '#queries/users.ts'
-import { dateTime, personName } from '../format.ts'
+import { dateTime, day, personName } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
-import { choice, email, line, namedOptions } from '../forms/kinds.ts'
+import { choice, date, email, line, namedOptions, yesOrNo } from '../forms/kinds.ts'
 import { link } from '../link.ts'
 import { PersonFileLinks } from '../person-file/links.tsx'
 import type { Page, PanelRoute, Redirect, Submission, Visit } from '../route.ts'
@@ -20,7 +21,11 @@ import { Actions, ButtonLink, Card, Facts, Secret, StateBadge } from '../ui/part
 import { recordOf } from '../ui/record-pages.tsx'
 import { ForgetLink, forgetPages } from './forget-person.tsx'
 
-export const ROLE_NAMES = { owner: 'Proprietário', clerk: 'Atendente' } as const
+export const ROLE_NAMES: Readonly<Record<Role, string>> = {
+  owner: 'Proprietário',
+  clerk: 'Atendente',
+  auditor: 'Auditor',
+}
 
 const STATES = {
   active: ['good', 'Ativo'],
@@ -36,9 +41,18 @@ const at = { section: 'settings', access: 'owner' } as const
 
 const name = { label: 'Nome', kind: line, isRequired: true } as const
 const role = { label: 'Papel', kind: choice(namedOptions(ROLE_NAMES)), isRequired: true } as const
-const NEW: Fields = { name, role, email: { label: 'E-mail', kind: email, isRequired: true } }
+const terms: Fields = {
+  access_until: {
+    label: 'Acesso até',
+    kind: date,
+    columns: 4,
+    hint: 'Só de auditores, e obrigatório: o último dia em que entram.',
+  },
+  personal_data: { label: 'Vê dados pessoais (só de auditores)', kind: yesOrNo, columns: 12 },
+}
+const NEW: Fields = { name, role, email: { label: 'E-mail', kind: email, isRequired: true }, ...terms }
 
-const Changes = CreateUserInput.pick({ name: true, role: true })
+const Changes = CreateUserInput.omit({ email: true, password_hash: true })
 
 type User = Omit<UserObject, 'company_id'>
 
@@ -81,6 +95,12 @@ async function showUser(visit: Visit): Promise<Page | null> {
             ['Nome', personName(user.name)],
             ['E-mail', user.email],
             ['Papel', ROLE_NAMES[user.role]],
+            ...(RIGHTS[user.role].isGuest
+              ? ([
+                  ['Acesso até', user.access_until && day(user.access_until)],
+                  ['Dados pessoais', isToldPersons(user) ? 'Vê' : 'Retidos'],
+                ] as const)
+              : []),
             ['Situação', <UserBadge status={user.status} />],
             ['Cadastro', dateTime(user.created_at, visit.readModel.timezone)],
             ['Dados pessoais esquecidos', user.forgotten_at && dateTime(user.forgotten_at, visit.readModel.timezone)],
@@ -160,8 +180,8 @@ export const userPages: readonly PanelRoute[] = [
     title: (user) => `Editar ${personName(user.name)}`,
     label: 'Salvar',
     back: ({ id }) => `${USERS_PATH}/${id}`,
-    fields: () => ({ name, role }),
-    initial: (user) => user,
+    fields: () => ({ name, role, ...terms }),
+    initial: (user) => ({ ...user, personal_data: RIGHTS[user.role].isGuest && user.personal_data }),
     schema: Changes,
     act: (submission, { id }, changes) =>
       runAndRedirect(submission, updateUser, { id, ...changes }, { to: `${USERS_PATH}/${id}`, flash: 'alterado' }),

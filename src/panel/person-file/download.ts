@@ -1,7 +1,10 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Request, RequestHandler, Response } from 'express'
+import type { PanelSession } from '#access/sessions.ts'
+import { recordDownload } from '#audit/downloads.ts'
 import { type Person, type Piece, personFile } from '#audit/person-file.ts'
+import { RIGHTS } from '#domain/roles.ts'
 import { JSON_TYPE } from '#http/answer.ts'
 import { Problem } from '#http/problems.ts'
 import { createTurns } from '#lib/turns.ts'
@@ -28,12 +31,16 @@ type Format = keyof typeof FORMATS
 export const personFilePath = ({ kind, id }: Person, format: Format): string =>
   `/dados-pessoais/${kind}/${id}/${format}`
 
-/** Sends all that is held of a person as a file, to owners (PRIV-51). */
+/** Owners, and auditors who are told personal data. */
+export const mayTakeFile = ({ role, isToldPersons }: Pick<PanelSession, 'role' | 'isToldPersons'>): boolean =>
+  RIGHTS[role].seesAll && isToldPersons
+
+/** Sends all that is held of a person as a file, to whoever may take it (PRIV-51), and notes who did (AUDIT-26). */
 export function personFileDownload(context: PanelContext): RequestHandler {
   const turns = createTurns(TURNS)
   return async (request, response) => {
     const { session } = (response.locals.place as Place).visit
-    if (session.role !== 'owner') throw new Problem('owners_only')
+    if (!mayTakeFile(session)) throw new Problem('owners_only')
     const { kind, id, format } = asked(request)
     const person = { kind, id }
     await turns.run(session.companyId, async () => {
@@ -44,7 +51,13 @@ export function personFileDownload(context: PanelContext): RequestHandler {
       response.setHeader('Content-Type', FORMATS[format].type)
       response.setHeader('Content-Disposition', `attachment; filename="${kind}-${id}.${format}"`)
       if (request.method === 'HEAD') return void response.end()
-      await send(response, pieces, FORMATS[format].writer())
+      const taken = {
+        companyId: session.companyId,
+        user_id: session.userId,
+        what: 'person_file',
+        subject: `${kind}/${id}`,
+      } as const
+      await recordDownload(context.pool, taken, () => send(response, pieces, FORMATS[format].writer()))
     })
   }
 }
@@ -60,10 +73,16 @@ function asked({ params }: Request): Person & { readonly format: Format } {
 }
 
 /** Whoever takes too long, or finds that something fails, is cut off: the file then lacks its end. */
-async function send(response: Response, pieces: AsyncIterable<Piece>, write: DocumentWriter): Promise<void> {
+async function send(response: Response, pieces: AsyncIterable<Piece>, write: DocumentWriter): Promise<boolean> {
   async function* texts() {
     for await (const piece of pieces) yield write(piece)
   }
   const signal = AbortSignal.timeout(LONGEST_SENDING_MS)
-  await pipeline(Readable.from(texts(), { highWaterMark: 1 }), response, { signal }).catch(() => response.destroy())
+  try {
+    await pipeline(Readable.from(texts(), { highWaterMark: 1 }), response, { signal })
+    return true
+  } catch {
+    response.destroy()
+    return false
+  }
 }

@@ -1,16 +1,16 @@
 import type { Person } from '#audit/person-file.ts'
 import type { Visit } from '../route.ts'
 import { ButtonLink } from '../ui/parts.tsx'
-import { personFilePath } from './download.ts'
+import { mayTakeFile, personFilePath } from './download.ts'
 
 interface PersonFileLinksProps {
   readonly person: Person
   readonly visit: Visit
 }
 
-/** Where an owner gets all that is held of a person, to read and for other systems. */
+/** Where an owner, or an auditor who is told personal data, gets all that is held of a person, to read and for other systems. */
 export const PersonFileLinks = ({ person, visit: { session, readModel } }: PersonFileLinksProps) =>
-  session.role === 'owner' && !readModel.moment ? (
+  mayTakeFile(session) && !readModel.moment ? (
     <>
       <ButtonLink to={personFilePath(person, 'html')}>Baixar dados (página)</ButtonLink>
       <ButtonLink to={personFilePath(person, 'json')}>Baixar dados (JSON)</ButtonLink>

@@ -25,6 +25,8 @@ interface About<S> {
   readonly path: string
   readonly section: Section
   readonly access?: Access
+  /** Whether it changes records; forms do by default. */
+  readonly changes?: boolean
   /** Finds what the path names; null is a 404. */
   subject(visit: Visit): Promise<S | null> | S | null
 }
@@ -127,7 +129,12 @@ export async function runAndRedirect<I>(
   return isRefusal(answer) ? answer : redirect
 }
 
-const placeOf = <S,>({ path, section, access }: About<S>) => ({ path, section, ...(access && { access }) })
+const placeOf = <S,>({ path, section, access, changes = true }: About<S>) => ({
+  path,
+  section,
+  changes,
+  ...(access && { access }),
+})
 
 /** A page with one form, and what the form does. A refused form is shown again with what has to be corrected. */
 export function formPages<S, I>(pages: FormPage<S> & Sent<S, I>): PanelRoute[] {

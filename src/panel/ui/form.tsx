@@ -21,27 +21,28 @@ const NOTHING: Filled = { values: {}, errors: {}, problem: null }
 
 /**
  * A form whose submission takes effect once: it proves its origin (`_csrf`) and carries an idempotency key (`_key`), so that a
- * button pressed twice, or a page sent again, is the same request.
+ * button pressed twice, or a page sent again, is the same request. Nothing for whoever may not send it.
  */
-export const Form = ({ visit, to, label, children, fields = {}, filled = NOTHING, isDangerous, back }: FormProps) => (
-  <form method="post" action={link(to)} class="form" novalidate>
-    <input type="hidden" name="_csrf" value={visit.session.csrfToken} />
-    <input type="hidden" name="_key" value={visit.context.newId()} />
-    {filled.problem && <Alert>{filled.problem}</Alert>}
-    {children}
-    <FieldList fields={fields} filled={filled} />
-    <div class="actions">
-      <button type="submit" class={isDangerous ? 'danger' : 'main'}>
-        {label}
-      </button>
-      {back && (
-        <a class="button" href={link(back)}>
-          Voltar
-        </a>
-      )}
-    </div>
-  </form>
-)
+export const Form = ({ visit, to, label, children, fields = {}, filled = NOTHING, isDangerous, back }: FormProps) =>
+  visit.reaches('POST', to) ? (
+    <form method="post" action={link(to)} class="form" novalidate>
+      <input type="hidden" name="_csrf" value={visit.session.csrfToken} />
+      <input type="hidden" name="_key" value={visit.context.newId()} />
+      {filled.problem && <Alert>{filled.problem}</Alert>}
+      {children}
+      <FieldList fields={fields} filled={filled} />
+      <div class="actions">
+        <button type="submit" class={isDangerous ? 'danger' : 'main'}>
+          {label}
+        </button>
+        {back && (
+          <a class="button" href={link(back)}>
+            Voltar
+          </a>
+        )}
+      </div>
+    </form>
+  ) : null
 
 interface ButtonFormProps {
   readonly visit: Visit
@@ -51,18 +52,20 @@ interface ButtonFormProps {
   readonly isDangerous?: boolean
 }
 
-export const ButtonForm = ({ visit, to, label, values = {}, isDangerous }: ButtonFormProps) => (
-  <form method="post" action={link(to)} class="inline">
-    <input type="hidden" name="_csrf" value={visit.session.csrfToken} />
-    <input type="hidden" name="_key" value={visit.context.newId()} />
-    {Object.entries(values).map(([name, value]) => (
-      <input key={name} type="hidden" name={name} value={value} />
-    ))}
-    <button type="submit" class={isDangerous ? 'danger' : undefined}>
-      {label}
-    </button>
-  </form>
-)
+/** Nothing for whoever may not send it. */
+export const ButtonForm = ({ visit, to, label, values = {}, isDangerous }: ButtonFormProps) =>
+  visit.reaches('POST', to) ? (
+    <form method="post" action={link(to)} class="inline">
+      <input type="hidden" name="_csrf" value={visit.session.csrfToken} />
+      <input type="hidden" name="_key" value={visit.context.newId()} />
+      {Object.entries(values).map(([name, value]) => (
+        <input key={name} type="hidden" name={name} value={value} />
+      ))}
+      <button type="submit" class={isDangerous ? 'danger' : undefined}>
+        {label}
+      </button>
+    </form>
+  ) : null
 
 interface FilterProps {
   readonly path: string

@@ -1,10 +1,17 @@
+import type { PanelSession } from '#access/sessions.ts'
+import { WITHHELD } from '#domain/personal-data.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { Envelope } from '#ledger/envelope.ts'
+import { withheldData } from '#ledger/personal-fields.ts'
+import { parseSubject } from '#ledger/projection.ts'
+import { readModel as readModelOfNow } from '#projections/index.ts'
 import { listActors, listHistory } from '#queries/events.ts'
+import { changesOfEach } from '../changes.ts'
 import { dateTimeSeconds } from '../format.ts'
 import { link } from '../link.ts'
 import type { ReadModel, Visit } from '../route.ts'
-import { eventName, ORIGINS } from '../words/events.ts'
+import { eventName, ORIGINS, subjectName } from '../words/events.ts'
+import { ChangesInBrief } from './changes.tsx'
 import { recordsIn, Table } from './list.tsx'
 import { Card } from './parts.tsx'
 
@@ -15,7 +22,11 @@ export async function namesOfActors(
 ): Promise<(actor: string | null) => string> {
   const actors = [...new Set(events.flatMap(({ actor }) => actor ?? []))]
   const names = actors.length === 0 ? new Map<string, string>() : await listActors(pool, companyId, actors)
-  return (actor) => (actor === null ? 'O sistema' : (names.get(actor) ?? actor))
+  const nameOf = (actor: string) => {
+    const name = names.get(actor)
+    return name === undefined || name === WITHHELD ? subjectName(actor) : name
+  }
+  return (actor) => (actor === null ? 'O sistema' : nameOf(actor))
 }
 
 interface HistoryProps {
@@ -29,33 +40,58 @@ const SHOWN = 50
 
 /** The events of a record, from the ledger. A page of the past shows none. */
 export async function History({ visit, subject }: HistoryProps) {
-  const { readModel, context } = visit
+  const { readModel, context, session } = visit
   if (readModel.moment) return null
   const page = await listHistory(context, readModel.companyId, subject, { limit: SHOWN })
   if (!page || isRefusal(page)) return null
-  const events = recordsIn<Envelope>(page)
+  const events = recordsIn<Envelope>(page).map((event) => shownEvent(event, session))
+  const changes = changesOfEach(events, readModel.timezone)
   const actors = await namesOfActors(readModel, events)
   return (
     <Card title="Histórico">
       <Table
         caption="Histórico"
-        rows={events}
+        rows={events.map((event, at) => ({ ...event, changes: changes[at] ?? [] }))}
         empty="Nada aconteceu ainda."
         columns={[
           { head: 'Quando', cell: (event) => dateTimeSeconds(event.recorded_at, readModel.timezone) },
           { head: 'O quê', cell: (event) => eventName(event.type) },
-          { head: 'Por onde', cell: (event) => ORIGINS[event.origin] },
+          { head: 'O que mudou', cell: (event) => <ChangesInBrief changes={event.changes} /> },
+          { head: 'Por onde', cell: (event) => ORIGINS[event.origin], isExtra: true },
           { head: 'Quem', cell: (event) => actors(event.actor), isExtra: true },
           {
             head: 'Revisão',
-            cell: (event) => <a href={link(visit.path, { em: event.revision })}>{event.revision}</a>,
+            cell: ({ revision }) => <Revision revision={revision} visit={visit} />,
             isNumber: true,
           },
         ]}
       />
-      {page.has_more && <p class="hint">Há mais eventos na auditoria.</p>}
+      {visit.reaches('GET', '/auditoria') && (
+        <p class="hint">
+          <a href={link('/auditoria', recordQuery(subject))}>
+            {page.has_more ? 'Há mais na auditoria' : 'Ver na auditoria'}
+          </a>
+        </p>
+      )}
     </Card>
   )
+}
+
+/** Leads to the event where there is one to look at, else to the page as it was then. */
+const Revision = ({ revision, visit }: { readonly revision: number; readonly visit: Visit }) => {
+  const event = `/auditoria/eventos/${revision}`
+  return <a href={visit.reaches('GET', event) ? link(event) : link(visit.path, { em: revision })}>{revision}</a>
+}
+
+/** The filters by which the audit shows a record. */
+export function recordQuery(subject: string): { tipo: string; numero: number } {
+  const { type, id } = parseSubject(subject)
+  return { tipo: type, numero: id }
+}
+
+/** An event in clear as somebody may see it: with persons withheld from whoever is not told of them. */
+export function shownEvent(event: Envelope, { isToldPersons }: Pick<PanelSession, 'isToldPersons'>): Envelope {
+  return isToldPersons ? event : { ...event, data: withheldData(event, readModelOfNow.personalFields(event), WITHHELD) }
 }
 
 /** Leads to the same page as it was at a date and time. */

@@ -1,5 +1,7 @@
 import type { ComponentChildren } from 'preact'
+import { useContext } from 'preact/hooks'
 import { link } from '../link.ts'
+import { Reaching } from './reaching.ts'
 
 /** The colour of a state. Its words say the same: colour alone would not reach everybody. */
 export type Tone = 'good' | 'bad' | 'warn' | 'plain'
@@ -18,6 +20,9 @@ export const Alert = ({ children }: { readonly children: ComponentChildren }) =>
     {children}
   </p>
 )
+
+/** In the place of what was sent or received, whose words nobody here knows: it may name persons. */
+export const WithheldContent = () => <p class="empty">Conteúdo retido: pode citar pessoas.</p>
 
 export type Fact = readonly [name: string, value: ComponentChildren]
 
@@ -55,11 +60,13 @@ interface ButtonLinkProps {
   readonly isMain?: boolean
 }
 
-export const ButtonLink = ({ to, parameters, children, isMain }: ButtonLinkProps) => (
-  <a class={isMain ? 'button main' : 'button'} href={link(to, parameters)}>
-    {children}
-  </a>
-)
+/** Nothing for whoever may not go there. */
+export const ButtonLink = ({ to, parameters, children, isMain }: ButtonLinkProps) =>
+  useContext(Reaching)('GET', to) ? (
+    <a class={isMain ? 'button main' : 'button'} href={link(to, parameters)}>
+      {children}
+    </a>
+  ) : null
 
 interface SecretProps {
   readonly title: string

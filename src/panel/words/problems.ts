@@ -4,6 +4,7 @@ import { messageOf, type Problem, type ProblemCode, type Reason } from '#http/pr
 const TITLES: Partial<Record<ProblemCode | Reason, string>> = {
   not_found: 'Página não encontrada',
   owners_only: 'Sem permissão',
+  changes_nothing: 'Sem permissão',
   cross_site_form: 'Formulário recusado',
   validation_failed: 'Não foi possível mostrar',
   https_required: 'Use HTTPS',

@@ -1,3 +1,6 @@
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect } from 'chai'
 import { verifyPassword } from '#access/passwords.ts'
 import { createReceivable } from '#commands/finance/receivables.ts'
@@ -10,6 +13,8 @@ type Json = any
 import { CNPJ, useWords } from './words.ts'
 
 const OTHER = '12.345.678/0001-95'
+
+import { filesIn } from '../../support/zip.ts'
 
 describe('commands of the command line', () => {
   const words = useWords()
@@ -120,6 +125,8 @@ describe('commands of the command line', () => {
       'name',
       'email',
       'role',
+      'access_until',
+      'personal_data',
       'status',
       'company_id',
       'forgotten_at',
@@ -132,6 +139,31 @@ describe('commands of the command line', () => {
     expect(again).to.deep.equal({ refused: 'duplicate_resource', details: { field: 'email', conflicting_id: user.id } })
     const short = await refused('user', 'create', ...flags, '--password', 'curta')
     expect(short.details?.fields).to.have.all.keys('password')
+  })
+
+  it('let an auditor in until a day, and change that [PANEL-82]', async () => {
+    const named = ['--company', words.company, '--email', 'ivo@auditoria.example']
+    const create = ['user', 'create', ...named, '--name', 'Ivo', '--role', 'auditor', '--password', 'segredo-5']
+    expect((await refused(...create)).details?.fields).to.have.all.keys('access_until')
+    const odd = await refused(...create, '--access-until', '2099-12-31', '--personal-data', 'talvez')
+    expect(odd.details?.fields).to.have.all.keys('personal_data')
+    const created = await run(...create, '--access-until', '2099-12-31', '--personal-data', 'yes')
+    expect(created).to.include({ role: 'auditor', access_until: '2099-12-31', personal_data: true })
+    const changed = await run('user', 'update', ...named, '--personal-data', 'no')
+    expect(changed).to.include({ access_until: '2099-12-31', personal_data: false })
+  })
+
+  it('write the audit pack of a company to a file, in its place when it is whole [AUDIT-20]', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'tillbook-pack-'))
+    const file = join(folder, 'pacote.zip')
+    const made = await run('audit', 'pack', '--company', words.company, '--to', file)
+    const files = await filesIn(await readFile(file))
+    expect((files.get('livro.jsonl') ?? '').split('\n')).to.have.length((made.events as number) + 1)
+    expect([...files.keys()])
+      .to.include.members(['LEIA-ME.txt', 'indice.csv'])
+      .and.not.include('dados-abertos.jsonl')
+    expect(await readdir(folder)).to.deep.equal(['pacote.zip'])
+    await rm(folder, { recursive: true })
   })
 
   it('change, list, shut out and let in users, named by their address [OPS-15]', async () => {

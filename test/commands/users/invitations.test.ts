@@ -47,6 +47,7 @@ describe('invite user', () => {
     const decided = await scenario.when(inviteUser, { ...rui, token_hash: HASH })
     decided.refuses('duplicate_resource', { field: 'email', conflicting_id: 5 })
     expect(inviteUser.needs({ ...rui, token_hash: HASH }).map(({ table }) => table.name)).to.deep.equal([
+      'companies',
       'users',
       'invitation_counts',
     ])

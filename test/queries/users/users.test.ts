@@ -35,8 +35,26 @@ describe('users', () => {
     const { users, has_more } = await list(10)
     expect(has_more).to.equal(false)
     expect(users.map(({ created_at: _, updated_at: __, ...user }: Record<string, unknown>) => user)).to.deep.equal([
-      { id: owner.id, name: owner.name, email: owner.email, role: 'owner', status: 'active', forgotten_at: null },
-      { id: clerk.id, name: clerk.name, email: clerk.email, role: 'clerk', status: 'inactive', forgotten_at: null },
+      {
+        id: owner.id,
+        name: owner.name,
+        email: owner.email,
+        role: 'owner',
+        status: 'active',
+        forgotten_at: null,
+        access_until: null,
+        personal_data: true,
+      },
+      {
+        id: clerk.id,
+        name: clerk.name,
+        email: clerk.email,
+        role: 'clerk',
+        status: 'inactive',
+        forgotten_at: null,
+        access_until: null,
+        personal_data: true,
+      },
     ])
     for (const { created_at, updated_at } of users) {
       for (const time of [created_at, updated_at]) expect(time).to.match(/T\d\d:\d\d:\d\d\.\d{3}-04:00$/)

@@ -4,21 +4,27 @@ import { findTableCheck } from '#audit/table-checks.ts'
 import { openedEventAt, type TimelineFilters, timeline } from '#audit/timeline.ts'
 import { headOf } from '#audit/verify.ts'
 import { addDays, CalendarDate, startOfDay } from '#domain/instant.ts'
-import { RECORD_KINDS } from '#domain/record-kinds.ts'
+import { RECORD_KINDS, type RecordKind } from '#domain/record-kinds.ts'
 import { describeIssues } from '#domain/validation.ts'
 import { EVENT_TYPES, type EventName } from '#events/catalogue.ts'
 import { kindsOf } from '#events/define.ts'
+import { Problem } from '#http/problems.ts'
 import type { Envelope } from '#ledger/envelope.ts'
+import { parseSubject } from '#ledger/projection.ts'
 import { sealStateOf } from '#proof/seal-state.ts'
+import { getRow, listKnownActors } from '#queries/events.ts'
+import { type Change, changesBetween, fieldsChangedBy, saidBy } from '../../changes.ts'
 import { dateTimeSeconds } from '../../format.ts'
 import { type Fields, filledWith } from '../../forms/form.ts'
-import { choice, date, integer, namedOptions } from '../../forms/kinds.ts'
+import { choice, date, integer, namedOptions, type Option } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
 import type { Page, PanelRoute, Visit } from '../../route.ts'
+import { Changes, Raw } from '../../ui/changes.tsx'
 import { ButtonForm, Filters } from '../../ui/form.tsx'
-import { namesOfActors } from '../../ui/history.tsx'
+import { namesOfActors, recordQuery, shownEvent } from '../../ui/history.tsx'
 import { Table } from '../../ui/list.tsx'
 import { Actions, Alert, ButtonLink, Card, Facts } from '../../ui/parts.tsx'
+import { atMoment } from '../../visit.ts'
 import { EVENTS, eventName, KINDS, ORIGINS, subjectName, subjectPath } from '../../words/events.ts'
 import { Outsiders } from './outsiders.tsx'
 import { Seals } from './seals.tsx'
@@ -26,15 +32,20 @@ import { LastCheck } from './table-check.tsx'
 
 const PATH = '/auditoria'
 const EVENTS_OF_A_PAGE = 50
+/** People and keys that one can choose from; others are found by their number in the address. */
+const ACTORS = 200
+/** Whoever does not wait any longer is not told apart: looking back has its own end. */
+const NEVER = new AbortController().signal
 
-const FILTERS: Fields = {
+const FILTERS = (actors: readonly Option[]): Fields => ({
   evento: { label: 'Acontecimento', kind: choice(namedOptions(EVENTS)), columns: 4 },
   tipo: { label: 'Registro', kind: choice(namedOptions(KINDS)), columns: 3 },
   numero: { label: 'Número do registro', kind: integer, columns: 3 },
   origem: { label: 'Por onde', kind: choice(namedOptions(ORIGINS)), columns: 2 },
+  quem: { label: 'Quem', kind: choice(actors), columns: 4 },
   de: { label: 'De', kind: date, columns: 3 },
   ate: { label: 'Até', kind: date, columns: 3 },
-}
+})
 
 const RecordNumber = z.string().regex(/^[1-9]\d{0,14}$/, 'deve ser um número inteiro positivo')
 
@@ -44,6 +55,10 @@ const Search = z
     tipo: z.enum(RECORD_KINDS).optional(),
     numero: RecordNumber.optional(),
     origem: z.enum(Object.keys(ORIGINS)).optional(),
+    quem: z
+      .string()
+      .regex(/^(system|(user|api_key)\/[1-9]\d{0,14})$/, 'não é ninguém')
+      .optional(),
     de: CalendarDate.optional(),
     ate: CalendarDate.optional(),
     antes: z
@@ -58,7 +73,7 @@ const Search = z
 
 /** Days are the company's own. */
 function filtersOf(
-  { evento, tipo, numero, origem, de, ate }: z.infer<typeof Search>,
+  { evento, tipo, numero, origem, quem, de, ate }: z.infer<typeof Search>,
   timezone: string,
 ): TimelineFilters {
   const isOfRecord = numero !== undefined
@@ -66,7 +81,7 @@ function filtersOf(
     types: evento ? [evento] : tipo && !isOfRecord ? typesAbout(tipo) : null,
     subject: isOfRecord ? `${tipo}/${numero}` : null,
     origin: origem ?? null,
-    actor: null,
+    actor: quem ?? null,
     since: de === undefined ? null : startOfDay(de, timezone),
     until: ate === undefined ? null : startOfDay(addDays(ate, 1), timezone),
   }
@@ -79,9 +94,10 @@ const typesAbout = (kind: string): EventName[] =>
 async function showTimeline(visit: Visit): Promise<Page> {
   const asked = Object.fromEntries(Object.entries(visit.query).filter(([, value]) => value !== ''))
   const query = Search.safeParse(asked)
+  const filters = FILTERS(await actorOptions(visit))
   const filled = query.success
-    ? filledWith(FILTERS, asked)
-    : filledWith(FILTERS, asked, { refused: 'validation_failed', details: { ...describeIssues(query.error) } })
+    ? filledWith(filters, asked)
+    : filledWith(filters, asked, { refused: 'validation_failed', details: { ...describeIssues(query.error) } })
   const check = await findTableCheck(visit.context.pool, visit.session.companyId)
   const seals = await sealStateOf(visit.context.pool, visit.session.companyId)
   const body = (
@@ -92,12 +108,23 @@ async function showTimeline(visit: Visit): Promise<Page> {
       <Actions>
         <ButtonForm visit={visit} to={`${PATH}/conferir`} label="Conferir o livro" />
         <ButtonLink to={`${PATH}/como-era`}>Como era em…</ButtonLink>
+        <ButtonLink to={`${PATH}/pacote`}>Pacote de auditoria</ButtonLink>
       </Actions>
-      <Filters path={PATH} fields={FILTERS} filled={filled} target="livro" />
+      <Filters path={PATH} fields={filters} filled={filled} target="livro" />
       <div id="livro">{query.success ? await events(visit, query.data) : <Alert>{filled.problem}</Alert>}</div>
     </>
   )
   return { title: 'Auditoria', body }
+}
+
+/** Who may have done something: people, keys, and the service itself. */
+async function actorOptions({ readModel }: Visit): Promise<Option[]> {
+  const actors = await listKnownActors(readModel.pool, readModel.companyId, ACTORS)
+  const nameOf = await namesOfActors(
+    readModel,
+    actors.map((actor) => ({ actor })),
+  )
+  return [...actors.map((actor) => ({ value: actor, label: nameOf(actor) })), { value: 'system', label: 'O sistema' }]
 }
 
 async function events(visit: Visit, { antes, ...asked }: ReturnType<typeof Search.parse>) {
@@ -118,11 +145,15 @@ async function events(visit: Visit, { antes, ...asked }: ReturnType<typeof Searc
           { head: 'Revisão', cell: (event) => <EventLink event={event} />, isNumber: true },
           { head: 'Quando', cell: (event) => dateTimeSeconds(event.recorded_at, readModel.timezone) },
           { head: 'O quê', cell: (event) => eventName(event.type) },
+          { head: 'Campos', cell: (event) => fieldsChangedBy(event).join(', ') || '—', isExtra: true },
           { head: 'Registro', cell: ({ subject }) => <a href={link(subjectPath(subject))}>{subjectName(subject)}</a> },
           { head: 'Por onde', cell: (event) => ORIGINS[event.origin], isExtra: true },
           { head: 'Quem', cell: (event) => actors(event.actor), isExtra: true },
         ]}
       />
+      {found.before !== null && found.events.length < EVENTS_OF_A_PAGE && (
+        <p class="hint">{`Procurado até a revisão ${found.before}. O que vier antes está em Anteriores.`}</p>
+      )}
       <nav class="pager" aria-label="Páginas">
         {antes !== undefined && <a href={link(PATH, asked)}>« Mais recentes</a>}
         {found.before !== null && (
@@ -139,15 +170,36 @@ const EventLink = ({ event }: { readonly event: Envelope }) => (
   <a href={link(`${PATH}/eventos/${event.revision}`)}>{event.revision}</a>
 )
 
-/** One event: what it says, and how it is stored and was hashed. */
+/** The record of an event as it was right before and right after it; null where that cannot be told now. */
+async function statesAround(visit: Visit, { subject, revision }: Envelope): Promise<Change[] | null> {
+  const { type, id } = parseSubject(subject)
+  if (!RECORD_KINDS.includes(type as RecordKind)) return null
+  const stateAt = async (at: number) => {
+    if (at < 0) return null
+    const then = { ...visit, query: { em: String(at) } }
+    return atMoment(then, ({ readModel }) => getRow(readModel.pool, readModel.companyId, type as RecordKind, id), NEVER)
+  }
+  try {
+    const before = await stateAt(revision - 1)
+    return changesBetween(before, await stateAt(revision), visit.readModel.timezone)
+  } catch (error) {
+    // Somebody else of the company looks back, or it would take too long: the event itself says enough.
+    if (error instanceof Problem) return null
+    throw error
+  }
+}
+
+/** One event: what it says and has changed, in words, and how it is stored and was hashed. */
 async function showEvent(visit: Visit): Promise<Page | null> {
-  const { readModel, context, params } = visit
+  const { readModel, context, params, session } = visit
   if (!/^\d{1,15}$/.test(params.revision ?? '')) return null
   const revision = Number(params.revision)
   const found = await openedEventAt(context, readModel.companyId, revision)
   if (!found) return null
-  const { event, opened } = found
+  const event = session.isToldPersons ? found.event : shownEvent(found.event, session)
+  const { data: opened } = shownEvent({ ...found.event, data: found.opened }, session)
   const actors = await namesOfActors(readModel, [event])
+  const changes = await statesAround(visit, event)
   const record = subjectPath(event.subject)
   const body = (
     <>
@@ -161,6 +213,9 @@ async function showEvent(visit: Visit): Promise<Page | null> {
             Como era antes
           </ButtonLink>
         )}
+        <ButtonLink to={PATH} parameters={recordQuery(event.subject)}>
+          Tudo deste registro
+        </ButtonLink>
       </Actions>
       <Card title="O que aconteceu">
         <Facts
@@ -173,8 +228,17 @@ async function showEvent(visit: Visit): Promise<Page | null> {
             ['Requisição', event.request_id],
           ]}
         />
-        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard */}
-        <pre tabIndex={0}>{JSON.stringify(opened, null, 2)}</pre>
+      </Card>
+      <Card title="O que mudou">
+        {changes === null ? (
+          <p class="hint">Não foi possível refazer o registro de antes agora: recarregue a página em instantes.</p>
+        ) : (
+          <Changes caption="O que mudou" changes={changes} />
+        )}
+      </Card>
+      <Card title="O que o evento diz">
+        <Facts facts={saidBy({ data: opened }, readModel.timezone).map(({ field, after }) => [field, after])} />
+        <Raw title="Dados (JSON)" value={opened} />
       </Card>
       <Card title="No livro">
         <Facts
@@ -183,8 +247,10 @@ async function showEvent(visit: Visit): Promise<Page | null> {
             ['Hash do evento anterior', <code>{event.previous_hash}</code>],
           ]}
         />
-        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard */}
-        <pre tabIndex={0}>{JSON.stringify(event, null, 2)}</pre>
+        <Raw
+          title={session.isToldPersons ? 'Evento como foi gravado (JSON)' : 'Evento (JSON), sem o que é retido'}
+          value={event}
+        />
       </Card>
     </>
   )

@@ -83,4 +83,4 @@ const Result = ({ submission, verified: { verification, head }, from }: ResultPr
   )
 }
 
-export const verifyForm: PanelRoute = { path: PATH, section: 'audit', access: 'owner', submit: verify }
+export const verifyForm: PanelRoute = { path: PATH, section: 'audit', access: 'owner', changes: false, submit: verify }

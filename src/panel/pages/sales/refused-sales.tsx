@@ -17,7 +17,7 @@ import type { Page, PanelRoute, Redirect, Submission, Visit } from '../../route.
 import { Form } from '../../ui/form.tsx'
 import { formRoute } from '../../ui/form-pages.tsx'
 import { type Column, Pager, Table } from '../../ui/list.tsx'
-import { Actions, Badge, ButtonLink, Card, type Fact, Facts } from '../../ui/parts.tsx'
+import { Actions, Badge, ButtonLink, Card, type Fact, Facts, WithheldContent } from '../../ui/parts.tsx'
 import { asIsObstacle, PATH, recordingObstacle, refusedSaleOf, refusedTitle } from './refused-sale.ts'
 import { idsIn, reasonOf, reasonsIn, Uploaded } from './uploaded-sale.tsx'
 
@@ -107,6 +107,8 @@ async function showOne(visit: Visit, filled?: Filled): Promise<Page | null> {
       <Card title="Venda como foi enviada">
         {sale.sent === null ? (
           <p>Era grande demais para ser guardada.</p>
+        ) : !visit.session.isToldPersons ? (
+          <WithheldContent />
         ) : (
           <>
             <Uploaded payload={sale.payload} names={names} timezone={timezone} />
@@ -120,8 +122,12 @@ async function showOne(visit: Visit, filled?: Filled): Promise<Page | null> {
       <Card title="Envio">
         <Facts facts={factsOf(sale, timezone)} />
       </Card>
-      {recordingObstacle(sale) === null && <Recording sale={sale} />}
-      {sale.settled_at === null && <Resolving visit={visit} id={sale.id} filled={filled} />}
+      {recordingObstacle(sale) === null && visit.reaches('GET', `${PATH}/${sale.id}/corrigir`) && (
+        <Recording sale={sale} />
+      )}
+      {sale.settled_at === null && visit.reaches('POST', `${PATH}/${sale.id}/resolver`) && (
+        <Resolving visit={visit} id={sale.id} filled={filled} />
+      )}
     </>
   )
   return { title: refusedTitle(sale), body }

@@ -23,7 +23,7 @@ import type { Page, PanelRoute, Redirect, Submission, Visit } from '../../route.
 import { ButtonForm } from '../../ui/form.tsx'
 import { buttonRoute, formPages } from '../../ui/form-pages.tsx'
 import { type Column, List, listed, searched, Table } from '../../ui/list.tsx'
-import { Actions, ButtonLink, Card, Facts, type State, StateBadge } from '../../ui/parts.tsx'
+import { Actions, ButtonLink, Card, Facts, type State, StateBadge, WithheldContent } from '../../ui/parts.tsx'
 import { type ShownWebhook, WEBHOOK_EVENT_NAMES, WEBHOOKS_PATH, webhookOf, webhookPath } from './webhooks.tsx'
 
 const STATES: Readonly<Record<DeliveryObject['status'], State>> = {
@@ -152,12 +152,14 @@ async function deliveryPage(visit: Visit): Promise<Page | null> {
           ]}
         />
       </Card>
-      <Attempts delivery={delivery} timezone={timezone} />
+      <Attempts delivery={delivery} visit={visit} />
       <Card title="O que é enviado">
         <p>
           <code>{`POST ${webhook.url}`}</code>
         </p>
-        {sent === null ? (
+        {!visit.session.isToldPersons ? (
+          <WithheldContent />
+        ) : sent === null ? (
           <p class="empty">O conteúdo não é mais guardado.</p>
         ) : (
           // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
@@ -169,17 +171,20 @@ async function deliveryPage(visit: Visit): Promise<Page | null> {
   return { title: 'Entrega de webhook', body }
 }
 
-const Attempts = ({ delivery, timezone }: { readonly delivery: DeliveryObject; readonly timezone: string }) => (
+const Attempts = ({ delivery, visit }: { readonly delivery: DeliveryObject; readonly visit: Visit }) => (
   <Card title="Tentativas">
     <Table
       caption="Tentativas"
       rows={delivery.attempts}
       empty="Nenhuma ainda."
       columns={[
-        { head: 'Quando', cell: ({ at }) => dateTimeSeconds(at, timezone) },
+        { head: 'Quando', cell: ({ at }) => dateTimeSeconds(at, visit.readModel.timezone) },
         { head: 'Resposta', cell: ({ status, error }) => (status === null ? error : `HTTP ${status}`) },
         { head: 'Demorou', cell: ({ duration_ms }) => `${decimal(String(duration_ms))} ms`, isNumber: true },
-        { head: 'Começo da resposta', cell: ({ response }) => <code>{response ?? '—'}</code> },
+        {
+          head: 'Começo da resposta',
+          cell: ({ response }) => (visit.session.isToldPersons ? <code>{response ?? '—'}</code> : <WithheldContent />),
+        },
       ]}
     />
   </Card>

@@ -1,0 +1,22 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import type { RequestHandler } from 'express'
+import { own } from '#http/assets.ts'
+import { Problem } from '#http/problems.ts'
+
+const HOUR_SECONDS = 3_600
+
+/** `GET /tillbook-verify.mjs`: the verifier as it is written, with its SHA-256 (RFC 9530), for anybody (PROOF-83). */
+export function serveVerifier(): RequestHandler {
+  const bytes = readFileSync(own('verifier/tillbook-verify.mjs'))
+  const digest = createHash('sha256').update(bytes).digest('base64')
+  return (request, response) => {
+    if (!['GET', 'HEAD'].includes(request.method))
+      throw new Problem('method_not_allowed', undefined, { Allow: 'GET, HEAD' })
+    response.setHeader('Content-Type', 'text/javascript; charset=utf-8')
+    response.setHeader('Content-Disposition', 'attachment; filename="tillbook-verify.mjs"')
+    response.setHeader('Cache-Control', `public, max-age=${HOUR_SECONDS}`)
+    response.setHeader('Repr-Digest', `sha-256=:${digest}:`)
+    response.send(bytes)
+  }
+}

@@ -1,0 +1,44 @@
+import { createWriteStream } from 'node:fs'
+import { rename, rm } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { auditPack } from '#audit/pack.ts'
+import { beginPack } from '#panel/audit-pack/begin.ts'
+import { sealDirectoryOf } from '#proof/seals-kept.ts'
+import { companyOf, type Verbs } from './verb.ts'
+
+/** Tells progress beside the answer, which alone goes to standard output. */
+function tellOn(stream: NodeJS.WriteStream) {
+  let told = -1
+  return (done: number, total: number): void => {
+    const percent = Math.floor((done / total) * 100)
+    if (percent === told) return
+    told = percent
+    const isLast = done === total
+    if (stream.isTTY) stream.write(`\r${percent}% (${done} of ${total} lines)${isLast ? '\n' : ''}`)
+    else if (percent % 10 === 0) stream.write(`${percent}% (${done} of ${total} lines)\n`)
+  }
+}
+
+export const verbs: Verbs<'audit pack'> = {
+  'audit pack': {
+    async run(context, { company, to, opened }) {
+      const core = await context.core()
+      const asked = { isOpened: opened === 'true', now: new Date().toISOString() }
+      const companyId = await companyOf(core, company)
+      const wanted = await beginPack(core, sealDirectoryOf(context.config), companyId, asked)
+      const path = resolve(to)
+      const draft = `${path}.draft`
+      try {
+        const pack = auditPack(core, wanted, tellOn(process.stderr), new AbortController().signal)
+        // For its owner's eyes only, and in its place when it is whole.
+        await pipeline(pack, createWriteStream(draft, { mode: 0o600, flush: true }))
+        await rename(draft, path)
+      } finally {
+        await rm(draft, { force: true })
+      }
+      const { head, covered } = wanted
+      return { file: path, events: head.revision + 1, covered: covered ?? 0, hash: head.hash }
+    },
+  },
+}

@@ -1,0 +1,51 @@
+import type { Pool } from 'pg'
+import type { PackWanted, PackWords } from '#audit/pack-guide.ts'
+import { headOf } from '#audit/verify.ts'
+import { vouchedFor } from '#proof/pack-evidence.ts'
+import type { Proof } from '#proof/proof.ts'
+import { dateTimeSeconds } from '../format.ts'
+import { eventName, ORIGINS, subjectName } from '../words/events.ts'
+
+const wordsAt = (timezone: string): PackWords => ({
+  eventName,
+  subjectName,
+  originName: (origin) => ORIGINS[origin],
+  timeOf: (recorded_at) => dateTimeSeconds(recorded_at, timezone),
+})
+
+interface Source {
+  readonly pool: Pool
+  readonly proof: Pick<Proof, 'checkpointOf'>
+}
+
+interface Asked {
+  readonly isOpened: boolean
+  /** UTC. */
+  readonly now: string
+}
+
+/** An audit pack of a company as of now: up to the last event, with a checkpoint of it where one can be made (AUDIT-22). */
+export async function beginPack(
+  { pool, proof }: Source,
+  sealDirectory: string,
+  companyId: number,
+  { isOpened, now }: Asked,
+): Promise<PackWanted> {
+  const { rows } = await pool.query<{ name: string; timezone: string }>(
+    `select doc->>'name' as name, timezone from companies where company_id = $1`,
+    [companyId],
+  )
+  const { name = '', timezone = 'UTC' } = rows[0] ?? {}
+  // Where none can be made now, as of a ledger that was altered, the pack says what the last one covers.
+  await proof.checkpointOf(companyId, (await headOf(pool, companyId)).revision + 1).catch(() => null)
+  const { covered, evidenceOf } = await vouchedFor(pool, sealDirectory, companyId)
+  const head = await headOf(pool, companyId)
+  const evidence = evidenceOf(head.revision + 1)
+  return { companyId, companyName: name, head, covered, isOpened, evidence, words: wordsAt(timezone), now }
+}
+
+/** Whether a ledger of 0.1 holds persons in clear, so that nobody gets its export who is not told of them. */
+export async function isClear(pool: Pool, companyId: number): Promise<boolean> {
+  const { rowCount } = await pool.query('select from ops.clear_ledgers where company_id = $1', [companyId])
+  return rowCount === 1
+}

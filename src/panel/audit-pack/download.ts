@@ -1,0 +1,66 @@
+import { pipeline } from 'node:stream/promises'
+import type { RequestHandler, Response } from 'express'
+import { recordDownload } from '#audit/downloads.ts'
+import { auditPack } from '#audit/pack.ts'
+import type { PackWanted } from '#audit/pack-guide.ts'
+import { RIGHTS } from '#domain/roles.ts'
+import { Problem } from '#http/problems.ts'
+import { createTurns } from '#lib/turns.ts'
+import type { Place } from '../answer.tsx'
+import type { PanelContext } from '../route.ts'
+import { beginPack, isClear } from './begin.ts'
+
+/** Where the pack is downloaded, below the panel; `?dados=abertos` with personal data in clear. */
+export const PACK_DOWNLOAD = '/auditoria/pacote/baixar'
+
+/** Packs that are made at a time: one of a company, and few in all, because each reads for as long as somebody takes it. */
+const TURNS = { running: 2, runningOfKey: 1, waiting: 16 }
+/** Longest that one is made and taken: 1,000,000 events over a slow line. */
+const LONGEST_SENDING_MS = 2 * 3_600_000
+
+/** Sends the audit pack of the company to whoever sees all of it (AUDIT-20), and notes who took it (AUDIT-26). */
+export function packDownload(context: PanelContext): RequestHandler {
+  const turns = createTurns(TURNS)
+  return async (request, response) => {
+    const { session } = (response.locals.place as Place).visit
+    const isOpened = request.query.dados === 'abertos'
+    const pool = context.poolOf(session.companyId)
+    const needsGrant = isOpened || (await isClear(context.pool, session.companyId))
+    if (!RIGHTS[session.role].seesAll || (needsGrant && !session.isToldPersons)) throw new Problem('owners_only')
+    response.setHeader('Content-Type', 'application/zip')
+    response.setHeader('Content-Disposition', `attachment; filename="auditoria-${session.companyId}.zip"`)
+    if (request.method === 'HEAD') return void response.end()
+    const gone = new AbortController()
+    response.once('close', () => gone.abort())
+    const take = async () => {
+      if (response.closed) return
+      const now = new Date().toISOString()
+      const wanted = await beginPack({ pool, proof: context.proof }, context.sealDirectory, session.companyId, {
+        isOpened,
+        now,
+      })
+      const what = isOpened ? 'opened_audit_pack' : 'audit_pack'
+      const asked = { companyId: session.companyId, user_id: session.userId, what, subject: null } as const
+      await recordDownload(context.pool, asked, (tell) => send(context, wanted, response, tell))
+    }
+    await turns.run(session.companyId, take, gone.signal)
+  }
+}
+
+/** Whoever takes too long, hangs up, or finds that something fails, is cut off: a ZIP without its end opens nowhere. */
+async function send(
+  context: PanelContext,
+  wanted: PackWanted,
+  response: Response,
+  tell: (done: number, total: number) => void,
+): Promise<boolean> {
+  const signal = AbortSignal.timeout(LONGEST_SENDING_MS)
+  try {
+    await pipeline(auditPack(context, wanted, tell, signal), response, { signal })
+    return true
+  } catch (error) {
+    if (!response.closed) context.log('an audit pack could not be made', error, response.locals.requestId as string)
+    response.destroy()
+    return false
+  }
+}

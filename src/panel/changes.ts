@@ -1,0 +1,84 @@
+import type { Envelope } from '#ledger/envelope.ts'
+import { fieldName, textOfValue } from './words/fields.ts'
+
+/** One field of a record, or of what an event says, in words; null is nothing. */
+export interface Change {
+  readonly field: string
+  readonly before: string | null
+  readonly after: string | null
+}
+
+/** Nobody reads more; all of it is in the raw form. */
+const MOST = 200
+/** Says of each change that there was one, and what every record has. */
+const SELF_EVIDENT = new Set(['updated_at', 'company_id'])
+
+type Json = Readonly<Record<string, unknown>>
+
+const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
+const isEmpty = (value: unknown): boolean => value === null || value === undefined || value === ''
+
+function plainText(name: string, value: unknown, timezone: string): string {
+  if (typeof value === 'boolean') return value ? 'sim' : 'não'
+  return textOfValue(name, String(value), timezone)
+}
+
+/** Texts of all that is in a value, by where it is: `Itens 2 · Preço unitário`. */
+function* leaves(
+  path: string,
+  name: string,
+  value: unknown,
+  timezone: string,
+): Iterable<[field: string, text: string]> {
+  if (isEmpty(value)) return
+  if (isObject(value)) {
+    for (const [member, inner] of Object.entries(value))
+      yield* leaves(path === '' ? fieldName(member) : `${path} · ${fieldName(member)}`, member, inner, timezone)
+  } else if (Array.isArray(value)) {
+    if (!value.some((one) => typeof one === 'object' && one !== null)) {
+      if (value.length > 0) yield [path, value.map((one) => plainText(name, one, timezone)).join(', ')]
+    } else for (const [at, one] of value.entries()) yield* leaves(`${path} ${at + 1}`, name, one, timezone)
+  } else yield [path, plainText(name, value, timezone)]
+}
+
+const textsOf = (value: object | null, timezone: string): Map<string, string> => {
+  const members = Object.entries(value ?? {}).filter(([name]) => !SELF_EVIDENT.has(name))
+  return new Map(leaves('', '', Object.fromEntries(members), timezone))
+}
+
+/** What differs between two states of a record, field by field; null before it was there. */
+export function changesBetween(before: object | null, after: object | null, timezone: string): Change[] {
+  const [then, now] = [textsOf(before, timezone), textsOf(after, timezone)]
+  return [...new Set([...then.keys(), ...now.keys()])]
+    .map((field) => ({ field, before: then.get(field) ?? null, after: now.get(field) ?? null }))
+    .filter((change) => change.before !== change.after)
+    .slice(0, MOST)
+}
+
+/** What an event's data say, in words, without the number of the record that it is about. */
+export function saidBy({ data }: Pick<Envelope, 'data'>, timezone: string): Change[] {
+  const { id: _, ...said } = data as Json
+  const { changes, ...more } = said
+  return changesBetween(null, { ...more, ...(isObject(changes) ? changes : {}) }, timezone)
+}
+
+/** Names of the fields that an event says it has changed. */
+export function fieldsChangedBy({ data }: Pick<Envelope, 'data'>): string[] {
+  const { changes } = data as Json
+  return isObject(changes) ? Object.keys(changes).map(fieldName) : []
+}
+
+/**
+ * What each event of a record has changed, oldest first and from the first one on: what it says of a field, and what the events
+ * before said of it.
+ */
+export function changesOfEach(events: readonly Pick<Envelope, 'data'>[], timezone: string): Change[][] {
+  let known: Json = {}
+  return events.map(({ data }) => {
+    const { id: _, changes, ...said } = data as Json
+    const after: Json = { ...said, ...(isObject(changes) ? changes : {}) }
+    const before = Object.fromEntries(Object.keys(after).map((name) => [name, known[name]]))
+    known = { ...known, ...after }
+    return changesBetween(before, after, timezone)
+  })
+}

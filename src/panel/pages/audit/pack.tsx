@@ -1,0 +1,116 @@
+import { type Download, type DownloadKind, listDownloads } from '#audit/downloads.ts'
+import { pathId } from '#http/paths.ts'
+import { isClear } from '../../audit-pack/begin.ts'
+import { PACK_DOWNLOAD } from '../../audit-pack/download.ts'
+import { dateTimeSeconds, decimal } from '../../format.ts'
+import { link } from '../../link.ts'
+import type { Page, PanelRoute, Visit } from '../../route.ts'
+import { namesOfActors } from '../../ui/history.tsx'
+import { type Column, Pager, Table } from '../../ui/list.tsx'
+import { Actions, Alert, ButtonLink, Card, type State, StateBadge } from '../../ui/parts.tsx'
+import { subjectName, subjectPath } from '../../words/events.ts'
+
+const PATH = '/auditoria/pacote'
+const SHOWN = 30
+/** The part that follows a download that is under way. */
+const LIST = 'downloads'
+
+const KINDS: Readonly<Record<DownloadKind, string>> = {
+  audit_pack: 'Pacote de auditoria',
+  opened_audit_pack: 'Pacote de auditoria com dados pessoais',
+  person_file: 'Dados de uma pessoa',
+}
+
+const STATES: Readonly<Record<Download['state'], State>> = {
+  running: ['warn', 'Em andamento'],
+  whole: ['good', 'Entregue'],
+  broken: ['bad', 'Interrompido'],
+}
+
+function progressOf({ what, done, total, state }: Download): string {
+  if (what === 'person_file' || total === 0) return '—'
+  const percent = Math.floor((done / total) * 100)
+  return state === 'running' ? `${percent}%` : `${percent}% de ${decimal(String(total))} linhas`
+}
+
+/** The audit pack, and who has taken what out of the panel. */
+async function showPack(visit: Visit): Promise<Page> {
+  const { context, session, query } = visit
+  const before = pathId(query.cursor ?? '')
+  const found = await listDownloads(context.pool, session.companyId, { before, limit: SHOWN + 1 })
+  const isWithheld = !session.isToldPersons && (await isClear(context.pool, session.companyId))
+  const body = (
+    <>
+      <Card title="Baixar">
+        <p>
+          Um arquivo ZIP com tudo o que se precisa para conferir o livro sem este serviço: os eventos exatamente como
+          foram gravados, o que foi assinado sobre eles, o verificador e um índice em palavras. O LEIA-ME.txt diz como
+          conferir. Os dados pessoais vão lacrados.
+        </p>
+        {isWithheld ? (
+          <Alert>
+            Este livro ainda guarda dados pessoais em claro, que não são mostrados a você: peça que seja lacrado.
+          </Alert>
+        ) : (
+          <Actions>
+            <ButtonLink to={PACK_DOWNLOAD} isMain>
+              Baixar pacote
+            </ButtonLink>
+            {session.isToldPersons && (
+              <ButtonLink to={PACK_DOWNLOAD} parameters={{ dados: 'abertos' }}>
+                Baixar com dados pessoais abertos
+              </ButtonLink>
+            )}
+          </Actions>
+        )}
+        <p class="hint">
+          Fazer o pacote pode levar minutos; o andamento aparece abaixo. Fechar o download o interrompe.
+        </p>
+      </Card>
+      <Card title="Quem baixou">{await Downloads({ visit, found })}</Card>
+    </>
+  )
+  return { title: 'Pacote de auditoria', body }
+}
+
+/** Fetched anew every two seconds, where scripts run, as long as something is under way. */
+async function Downloads({ visit, found }: { readonly visit: Visit; readonly found: readonly Download[] }) {
+  const rows = found.slice(0, SHOWN)
+  const nameOf = await namesOfActors(
+    visit.readModel,
+    rows.map(({ user_id }) => ({ actor: `user/${user_id}` })),
+  )
+  const isRunning = rows.some(({ state }) => state === 'running')
+  const columns: Column<Download>[] = [
+    { head: 'Quando', cell: ({ begun_at }) => dateTimeSeconds(begun_at, visit.readModel.timezone) },
+    { head: 'Quem', cell: ({ user_id }) => nameOf(`user/${user_id}`) },
+    { head: 'O quê', cell: (one) => <What download={one} /> },
+    { head: 'Situação', cell: ({ state }) => <StateBadge state={STATES[state]} /> },
+    { head: 'Andamento', cell: progressOf, isNumber: true },
+  ]
+  const next = found.length > SHOWN ? String(rows.at(-1)?.id) : null
+  const follow = {
+    'hx-get': link(PATH),
+    'hx-trigger': 'every 2s',
+    'hx-select': `#${LIST}`,
+    'hx-target': `#${LIST}`,
+    'hx-swap': 'outerHTML',
+  }
+  return (
+    <div id={LIST} {...(isRunning && follow)}>
+      <Table caption="Downloads" rows={rows} columns={columns} empty="Ninguém baixou nada ainda." />
+      <Pager path={PATH} query={visit.query} next={next} />
+    </div>
+  )
+}
+
+const What = ({ download: { what, subject } }: { readonly download: Download }) =>
+  subject === null ? (
+    <span>{KINDS[what]}</span>
+  ) : (
+    <>
+      {KINDS[what]}: <a href={link(subjectPath(subject))}>{subjectName(subject)}</a>
+    </>
+  )
+
+export const packPage: PanelRoute = { path: PATH, section: 'audit', access: 'owner', show: showPack }

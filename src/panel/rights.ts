@@ -1,0 +1,30 @@
+import { RIGHTS, type Role } from '#domain/roles.ts'
+import { placeOf } from '#http/paths.ts'
+import type { Access, PanelRoute, Reach } from './route.ts'
+
+/** Whether a page leads only to a change, or a form makes one: by itself a page is looked at, and a form changes something. */
+export const changesRecords = (route: PanelRoute): boolean => route.changes ?? 'submit' in route
+
+/** What a role may open: what is for owners where it sees everything, what changes something where it changes anything (PANEL-81). */
+export function mayOpen(
+  role: Role,
+  { access, changes }: { readonly access?: Access; readonly changes: boolean },
+): boolean {
+  const rights = RIGHTS[role]
+  return (access !== 'owner' || rights.seesAll) && (!changes || rights.changes)
+}
+
+/** Where users of a role get on with these routes; an address that is none of theirs is nobody's to refuse. */
+export function reachOf(routes: readonly PanelRoute[]): (role: Role) => Reach {
+  const places = [...routes]
+    .sort((a, b) => (placeOf(a.path) < placeOf(b.path) ? -1 : 1))
+    .map((route) => ({
+      route,
+      method: 'show' in route ? 'GET' : 'POST',
+      pattern: new RegExp(`^${route.path.replace(/:\w+/g, '[^/]+')}$`),
+    }))
+  return (role) => (method, path) => {
+    const found = places.find((place) => place.method === method && place.pattern.test(path))
+    return !found || mayOpen(role, { ...found.route, changes: changesRecords(found.route) })
+  }
+}

@@ -1,0 +1,44 @@
+import type { Change } from '../changes.ts'
+import { Table } from './list.tsx'
+
+/** Fields with what they were and what they have become. */
+export const Changes = ({ caption, changes }: { readonly caption: string; readonly changes: readonly Change[] }) => (
+  <Table
+    caption={caption}
+    rows={changes}
+    empty="Nenhum campo mudou."
+    columns={[
+      { head: 'Campo', cell: ({ field }) => field },
+      { head: 'Antes', cell: ({ before }) => before ?? '—' },
+      { head: 'Depois', cell: ({ after }) => after ?? '—' },
+    ]}
+  />
+)
+
+/** Of an event among others. */
+const MENTIONED = 6
+
+/** The same in a few lines. */
+export const ChangesInBrief = ({ changes }: { readonly changes: readonly Change[] }) =>
+  changes.length === 0 ? (
+    <span>—</span>
+  ) : (
+    <ul class="brief">
+      {changes.slice(0, MENTIONED).map(({ field, before, after }) => (
+        <li key={field}>
+          {field}: {before !== null && `${before} → `}
+          {after ?? '—'}
+        </li>
+      ))}
+      {changes.length > MENTIONED && <li>e mais {changes.length - MENTIONED}</li>}
+    </ul>
+  )
+
+/** Something as programs see it, for whoever asks. */
+export const Raw = ({ title, value }: { readonly title: string; readonly value: object }) => (
+  <details>
+    <summary>{title}</summary>
+    {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard */}
+    <pre tabIndex={0}>{JSON.stringify(value, null, 2)}</pre>
+  </details>
+)

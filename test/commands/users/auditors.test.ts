@@ -1,0 +1,94 @@
+import { expect } from 'chai'
+import { inviteUser } from '#commands/invitations.ts'
+import { createUser, updateUser } from '#commands/users.ts'
+import { addDays, dateInZone } from '#domain/instant.ts'
+import { event } from '#events/catalogue.ts'
+import { companyRegistered, userCreated } from '../../support/facts.ts'
+import { FIRST_NEW_ID, given, minute } from '../../support/given.ts'
+
+/** What `invalid` says of a field. */
+const wrong = (field: string, message: string) => ({ fields: { [field]: [message] }, unknown_fields: [] })
+
+const today = dateInZone(minute(3), 'America/Sao_Paulo')
+const yesterday = addDays(today, -1)
+const later = addDays(today, 30)
+
+const ivo = { name: 'Ivo', email: 'ivo@auditoria.example', role: 'auditor', password_hash: 'x' } as const
+const auditor = userCreated({ id: 2, ...{ name: 'Ivo', role: 'auditor' }, access_until: later, personal_data: false })
+
+describe('auditors', () => {
+  it('come in until a day, with personal data only where it is said [PANEL-82]', async () => {
+    const scenario = await given(companyRegistered())
+    const decided = await scenario.when(createUser, { ...ivo, access_until: later }, 'system')
+    const { password_hash: _, ...fields } = ivo
+    const user = { id: FIRST_NEW_ID, ...fields, access_until: later, personal_data: false }
+    decided.accepts('created', event('UserCreated', user))
+    expect(await scenario.show(`user/${FIRST_NEW_ID}`)).to.include(user)
+  })
+
+  it('are let in today, but not until a day that has passed, nor for ever [PANEL-82]', async () => {
+    const scenario = await given(companyRegistered())
+    const create = (access_until?: string | null) => scenario.when(createUser, { ...ivo, access_until }, 'system')
+    for (const [day, message] of [
+      [yesterday, 'já passou'],
+      [null, 'é obrigatório para auditores'],
+      [undefined, 'é obrigatório para auditores'],
+    ] as const)
+      (await create(day)).refuses('validation_failed', wrong('access_until', message))
+    expect((await create(today)).decision).to.have.property('events')
+  })
+
+  it('alone have terms: nobody else is invited until a day, or with personal data [PANEL-82]', async () => {
+    const scenario = await given(companyRegistered())
+    const invite = { name: 'Rui', email: 'rui@loja.example', role: 'clerk', token_hash: Buffer.alloc(32) } as const
+    ;(await scenario.when(inviteUser, { ...invite, access_until: later })).refuses(
+      'validation_failed',
+      wrong('access_until', 'só vale para auditores'),
+    )
+    ;(await scenario.when(inviteUser, { ...invite, personal_data: true })).refuses(
+      'validation_failed',
+      wrong('personal_data', 'só vale para auditores'),
+    )
+    const plain = await scenario.when(inviteUser, { ...invite, access_until: null, personal_data: false })
+    const { token_hash: _, ...fields } = invite
+    plain.accepts('created', event('UserInvited', { id: FIRST_NEW_ID, ...fields }))
+    expect(await scenario.show(`user/${FIRST_NEW_ID}`)).to.include({ access_until: null, personal_data: true })
+  })
+
+  it('are told persons where a clerk becomes one only if it is said so [PANEL-83]', async () => {
+    const scenario = await given(companyRegistered(), userCreated({ id: 2 }))
+    const changes = { role: 'auditor', access_until: later, personal_data: false } as const
+    const decided = await scenario.when(updateUser, { id: 2, role: 'auditor', access_until: later })
+    decided.accepts('updated', event('UserUpdated', { id: 2, changes }))
+    expect(await scenario.show('user/2')).to.include(changes)
+  })
+
+  it('lose their terms with the role', async () => {
+    const scenario = await given(companyRegistered(), auditor)
+    const decided = await scenario.when(updateUser, { id: 2, role: 'clerk', access_until: null, personal_data: false })
+    decided.accepts('updated', event('UserUpdated', { id: 2, changes: { role: 'clerk', access_until: null } }))
+    expect(await scenario.show('user/2')).to.include({ role: 'clerk', access_until: null, personal_data: true })
+  })
+
+  it('are renamed after their last day, and let in again by another one', async () => {
+    const ended = userCreated({ id: 2, role: 'auditor', access_until: yesterday, personal_data: true })
+    const scenario = await given(companyRegistered(), ended)
+    ;(await scenario.when(updateUser, { id: 2, name: 'Ivone' })).accepts(
+      'updated',
+      event('UserUpdated', { id: 2, changes: { name: 'Ivone' } }),
+    )
+    ;(await scenario.when(updateUser, { id: 2, access_until: yesterday, personal_data: false })).refuses(
+      'validation_failed',
+      wrong('access_until', 'já passou'),
+    )
+    ;(await scenario.when(updateUser, { id: 2, access_until: later })).accepts(
+      'updated',
+      event('UserUpdated', { id: 2, changes: { access_until: later } }),
+    )
+  })
+
+  it('are no owners: the last owner becomes none', async () => {
+    const scenario = await given(companyRegistered(), userCreated({ id: 1, role: 'owner' }))
+    ;(await scenario.when(updateUser, { id: 1, role: 'auditor', access_until: later })).refuses('last_owner')
+  })
+})
