@@ -1,7 +1,7 @@
 import pg from 'pg'
 
 /** All times are in milliseconds; 0 switches a timeout off. */
-interface PoolOptions {
+export interface PoolOptions {
   readonly max: number
   /** Statements of one connection are sent without waiting for the answers of the ones before. */
   readonly pipeline?: boolean

@@ -2,9 +2,8 @@ import type { Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 import { installationSecret } from '#access/installation-secret.ts'
 import type { AsOfBounds } from '#audit/as-of.ts'
-import { assertResealed, type Resealing, type ResealReport, resealLedgers } from '#audit/reseal.ts'
-import { createCipher } from '#audit/reseal-cipher.ts'
-import { createVerifier, type Verifier } from '#audit/verify.ts'
+import type { ResealReport } from '#audit/reseal.ts'
+import type { Verifier } from '#audit/verify.ts'
 import type { Config } from '#config/config.ts'
 import type { PaymentLinks } from '#domain/payment-link.ts'
 import { type Follower, follow } from '#ledger/follow/follower.ts'
@@ -13,18 +12,15 @@ import { createAheadCount } from '#ledger/ledgers.ts'
 import { createPersonKeys, type PersonKeys } from '#ledger/person-keys.ts'
 import { type EventStore, isOutside } from '#ledger/port.ts'
 import type { ReadModel } from '#ledger/projection.ts'
-import { ensureReadModel, type RebuildOptions, type RebuildReport, rebuild } from '#ledger/rebuild/rebuild.ts'
-import { NEXT_SCHEMA } from '#ledger/rebuild/switch-schemas.ts'
-import { type TablesVerification, type VerifyTablesOptions, verifyTables } from '#ledger/rebuild/verify-tables.ts'
+import { ensureReadModel, type RebuildReport, rebuild } from '#ledger/rebuild/rebuild.ts'
+import type { TablesVerification, VerifyTablesOptions } from '#ledger/rebuild/verify-tables.ts'
 import { assertFits, assertNotOlder, readSchemasOf, versionOfTables } from '#ledger/rebuild/version.ts'
 import { createPostgresStore } from '#ledger/stores/postgres.ts'
 import type { Committed } from '#ledger/write/attempt.ts'
 import type { QueueLimits } from '#ledger/write/queue.ts'
 import { createWriter, type Writer, type WriterOptions } from '#ledger/write/writer.ts'
-import { OtherVersion } from '#lib/other-version.ts'
 import type { SharedFigures } from '#lib/shared-room.ts'
 import { createTurns, type TurnLimits } from '#lib/turns.ts'
-import { UnfitPostgres } from '#lib/unfit-postgres.ts'
 import { createVault, type Vault } from '#lib/vault.ts'
 import { createLiveNotifier } from '#live/notifier.ts'
 import { switchOffNotices } from '#mail/switch-off-notices.ts'
@@ -32,24 +28,30 @@ import { claimDatabase } from '#master-key/belonging.ts'
 import { type MasterKeys, masterKeysOf } from '#master-key/keys.ts'
 import { migrateAsOwner } from '#postgres/migrate.ts'
 import { createPool } from '#postgres/pool.ts'
-import { assertLeast, isDenied, ownerOfReadModel } from '#postgres/privileges.ts'
+import { assertLeast } from '#postgres/privileges.ts'
 import { type PoolOf, sharePool } from '#postgres/shared-pool.ts'
 import { keysEnd } from '#privacy/reactor.ts'
 import { readModel } from '#projections/index.ts'
 import { withPaymentLinks } from '#projections/payment-links.ts'
 import type { Sealing } from '#proof/checkpoints.ts'
 import { namedOutsiders } from '#proof/outsiders/configured.ts'
-import type { Outsider } from '#proof/outsiders/outsider.ts'
-import { sealedOf } from '#proof/own-seals.ts'
-import type { Place } from '#proof/place.ts'
-import { createProof, type Proof } from '#proof/proof.ts'
-import { createProver, type Prover } from '#proof/prover.ts'
+import type { Proof } from '#proof/proof.ts'
+import type { Prover } from '#proof/prover.ts'
 import { sealDirectoryOf } from '#proof/seals-kept.ts'
-import { isOfStore, messageOf } from '#proof/standing.ts'
-import { assertFree, createStanding, heldWriter, type Standing } from '#proof/standing-watch.ts'
+import { createStanding, heldWriter, type Standing } from '#proof/standing-watch.ts'
 import { createDeliveryNotifier, type DeliveryNotifier } from '#webhooks/notifier.ts'
 import { outbox } from '#webhooks/outbox.ts'
 import { createWiping } from '#wiping/reactor.ts'
+import {
+  asOwner,
+  type OwnersPlace,
+  type Rebuilding,
+  type ResealingApart,
+  resealApart,
+  verifyApart,
+  withRebuild,
+} from './apart.ts'
+import { assertOwn, assertStore, type ProvingOptions, placeOf, provingOf } from './proving.ts'
 
 /** States of the parts that the service needs, by name. */
 export type Health = Record<string, 'up' | 'down' | 'catching_up'>
@@ -109,10 +111,7 @@ export interface Core {
   close(): Promise<void>
 }
 
-export interface CoreOptions {
-  readonly databaseUrl: string
-  /** The same database as its owner; without it the role of `databaseUrl` has to be whoever may do what is to be done. */
-  readonly ownerUrl?: string | undefined
+export interface CoreOptions extends OwnersPlace, ProvingOptions {
   /** Hears what that role could do and should not, where it stands alone. */
   readonly onExcess?: (privileges: readonly string[]) => void
   /** `esdb://…`; without it the ledgers are in the same Postgres. */
@@ -125,10 +124,6 @@ export interface CoreOptions {
   readonly publicUrl?: string
   /** What belongs to the database on this machine; without it nothing is compared with it. */
   readonly dataDir?: string
-  /** Where seals are kept, and the key that they are made with; without it there are none. */
-  readonly seals?: SealPlace
-  /** Who vouches for checkpoints; nobody by default. */
-  readonly outsiders?: readonly Pick<Outsider, 'source' | 'kind'>[]
   /** Another store, for tests. */
   readonly store?: EventStore
   /** Another read model, for tests. */
@@ -170,10 +165,6 @@ const WRITER_LIMITS: QueueLimits = { groupCommands: 32, lanes: 2, largeLanes: 1,
 const WRITER_CONNECTIONS = WRITER_LIMITS.lanes + WRITER_LIMITS.largeLanes + 1
 /** Reads that wait for a connection. */
 const WAITING_QUERIES = 2_000
-/** The holder of the lock, a snapshot to compare by, and companies replayed side by side. */
-const BUILD_CONNECTIONS = 4
-/** The holder of the lock, and one that writes and reads. */
-const OWNER_CONNECTIONS = 2
 
 /** A company has half of the connections at most, so that others find one at once, whatever it asks for. */
 const queryTurns = (connections: number): TurnLimits => ({
@@ -254,19 +245,6 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   }
 }
 
-/** What shows that ledgers are whole. */
-function provingOf(
-  { pool, store, standing }: Pick<Core, 'pool' | 'store' | 'standing'>,
-  { seals, outsiders = [] }: CoreOptions,
-) {
-  const clock = Date.now
-  const sealing = seals ? sealingOf({ pool, store, standing }, seals) : null
-  const proof = createProof(pool, { sealing, outsiders })
-  const verifier = createVerifier({ pool, store }, { clock, sealedOf: (companyId) => sealedOf(sealing, companyId) })
-  const prover = createProver({ pool, store, newestOf: proof.newest, clock })
-  return { sealing, proof, verifier, prover }
-}
-
 /** What the writer works with, and who hears of what it has done. */
 function writingOf(
   options: CoreOptions,
@@ -295,20 +273,6 @@ function writingOf(
   }
   return { writing, deliveryNotifier, liveNotifier }
 }
-
-/** Where a process keeps seals. */
-type SealPlace = Pick<Sealing, 'directory' | 'keyFile'>
-
-const sealingOf = (
-  { pool, store, standing }: Pick<Core, 'pool' | 'store' | 'standing'>,
-  place: SealPlace,
-): Sealing => ({
-  pool,
-  store,
-  ...place,
-  now: () => new Date().toISOString(),
-  assertMaySeal: async () => assertFree(standing),
-})
 
 /** What all connections to Postgres have in common. */
 const sessionsOf = (model: ReadModel, { applicationName }: CoreOptions) => ({
@@ -343,24 +307,6 @@ async function bringUp(
   }
 }
 
-function placeOf({ pool, store }: Rebuilding, { eventStoreUrl: url, dataDir }: CoreOptions): Place | null {
-  const now = () => new Date().toISOString()
-  return dataDir === undefined ? null : { pool, store, eventStoreUrl: url ?? null, dataDir, newId: uuidv7, now }
-}
-
-/** @throws OtherVersion where the store holds other ledgers than those of the tables. */
-async function assertOwn({ pool, store, standing }: Pick<Core, 'pool' | 'store' | 'standing'>): Promise<void> {
-  await standing.look()
-  assertStore(standing)
-  await assertResealed(pool, store)
-}
-
-/** Nothing is read from a store of others: not even tables are made of it. @throws OtherVersion */
-function assertStore({ trouble }: Pick<Standing, 'trouble'>): void {
-  const found = trouble()
-  if (found && isOfStore(found)) throw new OtherVersion(messageOf(found))
-}
-
 async function healthOf(pool: Pool, store: EventStore, isCaughtUp: () => boolean): Promise<Health> {
   const isUp = (part: Promise<unknown>) => part.then(() => 'up' as const).catch(() => 'down' as const)
   const postgres = await isUp(pool.query('select 1'))
@@ -375,93 +321,4 @@ async function storeOf({ store, eventStoreUrl }: CoreOptions, pool: Pool, poolOf
   // Its client is large: whoever has no EventStoreDB should not wait for it.
   const { createEventStoreDb } = await import('#ledger/stores/eventstoredb.ts')
   return createEventStoreDb(eventStoreUrl)
-}
-
-interface Rebuilding extends Pick<RebuildOptions, 'pool' | 'store' | 'model' | 'keys'> {
-  readonly databaseUrl: string
-  readonly onProgress?: ((events: number) => void) | undefined
-}
-
-/**
- * A rebuild has connections of its own, which see the tables that it makes; they wait for as long as it takes. Whoever makes
- * tables anew, as a command with the owner's URL, makes them for whom they belonged to: services could not read them else.
- */
-async function withRebuild<T>(
-  { databaseUrl, onProgress = () => {}, ...rest }: Rebuilding,
-  work: (options: RebuildOptions) => Promise<T>,
-): Promise<T> {
-  const buildPool = createPool(databaseUrl, {
-    max: BUILD_CONNECTIONS,
-    pipeline: true,
-    read_schemas: [NEXT_SCHEMA],
-    role: await ownerOfReadModel(rest.pool),
-    statement_timeout_ms: 0,
-    idle_in_transaction_timeout_ms: 0,
-    application_name: 'tillbook rebuild',
-  })
-  try {
-    return await work({ ...rest, buildPool, onProgress })
-  } finally {
-    await buildPool.end()
-  }
-}
-
-type ResealingApart = Pick<Resealing, 'target' | 'key' | 'directory' | 'now' | 'sealed' | 'onStream'>
-
-interface ResealingAll extends ResealingApart {
-  readonly store: EventStore
-  readonly model: ReadModel
-  readonly vault: Vault
-}
-
-async function resealApart(pool: Pool, { model, vault, ...resealing }: ResealingAll): Promise<ResealReport> {
-  const { store, now } = resealing
-  const cipher = createCipher({ pool, store, model, keys: createPersonKeys(pool, vault), newId: uuidv7, now })
-  return resealLedgers({ ...resealing, pool, cipher })
-}
-
-/** No schema that the service may make things in is looked into: what it has made there would be run as the owner. */
-async function asOwner<T>(
-  { ownerUrl, databaseUrl }: Pick<CoreOptions, 'ownerUrl' | 'databaseUrl'>,
-  work: (pool: Pool) => Promise<T>,
-): Promise<T> {
-  const pool = createPool(ownerUrl ?? databaseUrl, {
-    max: OWNER_CONNECTIONS,
-    pipeline: true,
-    read_schemas: [],
-    statement_timeout_ms: 0,
-    idle_in_transaction_timeout_ms: 0,
-    application_name: 'tillbook owner',
-  })
-  try {
-    return await work(pool)
-  } catch (error) {
-    throw isDenied(error)
-      ? new UnfitPostgres(
-          `${(error as Error).message}: only the owner of the database may, whom DATABASE_OWNER_URL names`,
-        )
-      : error
-  } finally {
-    await pool.end()
-  }
-}
-
-interface VerifyingApart extends Omit<VerifyTablesOptions, 'pool'> {
-  readonly databaseUrl: string
-}
-
-/** A verification has a connection of its own: it takes long, and its tables end with it. */
-async function verifyApart({ databaseUrl, ...rest }: VerifyingApart, companyId: number): Promise<TablesVerification> {
-  const pool = createPool(databaseUrl, {
-    max: 1,
-    pipeline: true,
-    statement_timeout_ms: 0,
-    idle_in_transaction_timeout_ms: 0,
-    application_name: 'tillbook verification',
-  })
-  try {
-    return await verifyTables({ ...rest, pool }, companyId)
-  } finally {
-    await pool.end()
-  }
 }

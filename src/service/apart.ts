@@ -1,0 +1,94 @@
+import type { Pool } from 'pg'
+import { v7 as uuidv7 } from 'uuid'
+import { type Resealing, type ResealReport, resealLedgers } from '#audit/reseal.ts'
+import { createCipher } from '#audit/reseal-cipher.ts'
+import { createPersonKeys } from '#ledger/person-keys.ts'
+import type { EventStore } from '#ledger/port.ts'
+import type { ReadModel } from '#ledger/projection.ts'
+import type { RebuildOptions } from '#ledger/rebuild/rebuild.ts'
+import { NEXT_SCHEMA } from '#ledger/rebuild/switch-schemas.ts'
+import { type TablesVerification, type VerifyTablesOptions, verifyTables } from '#ledger/rebuild/verify-tables.ts'
+import { UnfitPostgres } from '#lib/unfit-postgres.ts'
+import type { Vault } from '#lib/vault.ts'
+import { createPool, type PoolOptions } from '#postgres/pool.ts'
+import { isDenied, ownerOfReadModel } from '#postgres/privileges.ts'
+
+/** The holder of the lock, a snapshot to compare by, and companies replayed side by side. */
+const BUILD_CONNECTIONS = 4
+/** The holder of the lock, and one that writes and reads. */
+const OWNER_CONNECTIONS = 2
+
+/** Does what takes as long as it takes on connections of its own. */
+async function apart<T>(url: string, options: PoolOptions, work: (pool: Pool) => Promise<T>): Promise<T> {
+  const pool = createPool(url, {
+    pipeline: true,
+    statement_timeout_ms: 0,
+    idle_in_transaction_timeout_ms: 0,
+    ...options,
+  })
+  try {
+    return await work(pool)
+  } finally {
+    await pool.end()
+  }
+}
+
+/** What tables are made of. */
+export interface Rebuilding extends Pick<RebuildOptions, 'pool' | 'store' | 'model' | 'keys'> {
+  readonly databaseUrl: string
+  readonly onProgress?: ((events: number) => void) | undefined
+}
+
+/**
+ * A rebuild has connections of its own, which see the tables that it makes; they wait for as long as it takes. Whoever makes
+ * tables anew, as a command with the owner's URL, makes them for whom they belonged to: services could not read them else.
+ */
+export async function withRebuild<T>(
+  { databaseUrl, onProgress = () => {}, ...rest }: Rebuilding,
+  work: (options: RebuildOptions) => Promise<T>,
+): Promise<T> {
+  const role = await ownerOfReadModel(rest.pool)
+  const sessions = { read_schemas: [NEXT_SCHEMA], role, application_name: 'tillbook rebuild' }
+  return apart(databaseUrl, { max: BUILD_CONNECTIONS, ...sessions }, (buildPool) =>
+    work({ ...rest, buildPool, onProgress }),
+  )
+}
+
+export type ResealingApart = Pick<Resealing, 'target' | 'key' | 'directory' | 'now' | 'sealed' | 'onStream'>
+
+interface ResealingAll extends ResealingApart {
+  readonly store: EventStore
+  readonly model: ReadModel
+  readonly vault: Vault
+}
+
+export async function resealApart(pool: Pool, { model, vault, ...resealing }: ResealingAll): Promise<ResealReport> {
+  const { store, now } = resealing
+  const cipher = createCipher({ pool, store, model, keys: createPersonKeys(pool, vault), newId: uuidv7, now })
+  return resealLedgers({ ...resealing, pool, cipher })
+}
+
+/** A database, and the same as its owner; without that the role of the first has to be whoever may do what is to be done. */
+export interface OwnersPlace {
+  readonly databaseUrl: string
+  readonly ownerUrl?: string | undefined
+}
+
+/** No schema that the service may make things in is looked into: what it has made there would be run as the owner. @throws UnfitPostgres */
+export async function asOwner<T>({ ownerUrl, databaseUrl }: OwnersPlace, work: (pool: Pool) => Promise<T>): Promise<T> {
+  const sessions = { read_schemas: [], application_name: 'tillbook owner' }
+  return apart(ownerUrl ?? databaseUrl, { max: OWNER_CONNECTIONS, ...sessions }, work).catch((error: Error) => {
+    if (!isDenied(error)) throw error
+    throw new UnfitPostgres(`${error.message}: only the owner of the database may, whom DATABASE_OWNER_URL names`)
+  })
+}
+
+interface VerifyingApart extends Omit<VerifyTablesOptions, 'pool'> {
+  readonly databaseUrl: string
+}
+
+/** Its tables end with its connection. */
+export const verifyApart = ({ databaseUrl, ...rest }: VerifyingApart, companyId: number): Promise<TablesVerification> =>
+  apart(databaseUrl, { max: 1, application_name: 'tillbook verification' }, (pool) =>
+    verifyTables({ ...rest, pool }, companyId),
+  )

@@ -1,0 +1,65 @@
+import type { Pool } from 'pg'
+import { v7 as uuidv7 } from 'uuid'
+import { assertResealed } from '#audit/reseal.ts'
+import { createVerifier } from '#audit/verify.ts'
+import type { EventStore } from '#ledger/port.ts'
+import { OtherVersion } from '#lib/other-version.ts'
+import type { Sealing } from '#proof/checkpoints.ts'
+import type { Outsider } from '#proof/outsiders/outsider.ts'
+import { sealedOf } from '#proof/own-seals.ts'
+import type { Place } from '#proof/place.ts'
+import { createProof } from '#proof/proof.ts'
+import { createProver } from '#proof/prover.ts'
+import { isOfStore, messageOf } from '#proof/standing.ts'
+import { assertFree, type Standing } from '#proof/standing-watch.ts'
+
+interface Ledgers {
+  readonly pool: Pool
+  readonly store: EventStore
+  readonly standing: Standing
+}
+
+/** What a process proves with. */
+export interface ProvingOptions {
+  /** Where it keeps seals; without it it makes none. */
+  readonly seals?: Pick<Sealing, 'directory' | 'keyFile'>
+  /** Who vouches for checkpoints. */
+  readonly outsiders?: readonly Pick<Outsider, 'source' | 'kind'>[]
+}
+
+/** What shows that ledgers are whole. */
+export function provingOf({ pool, store, standing }: Ledgers, { seals, outsiders = [] }: ProvingOptions) {
+  const clock = Date.now
+  const now = () => new Date().toISOString()
+  const assertMaySeal = async () => assertFree(standing)
+  const sealing: Sealing | null = seals ? { pool, store, ...seals, now, assertMaySeal } : null
+  const proof = createProof(pool, { sealing, outsiders })
+  const verifier = createVerifier({ pool, store }, { clock, sealedOf: (companyId) => sealedOf(sealing, companyId) })
+  const prover = createProver({ pool, store, newestOf: proof.newest, clock })
+  return { sealing, proof, verifier, prover }
+}
+
+interface PlaceOptions {
+  readonly eventStoreUrl?: string | undefined
+  readonly dataDir?: string
+}
+
+/** Where it is, by which a restored database is told; null where there is no DATA_DIR. */
+export function placeOf({ pool, store }: Omit<Ledgers, 'standing'>, options: PlaceOptions): Place | null {
+  const { eventStoreUrl = null, dataDir } = options
+  const now = () => new Date().toISOString()
+  return dataDir === undefined ? null : { pool, store, eventStoreUrl, dataDir, newId: uuidv7, now }
+}
+
+/** @throws OtherVersion where the store holds other ledgers than those of the tables. */
+export async function assertOwn({ pool, store, standing }: Ledgers): Promise<void> {
+  await standing.look()
+  assertStore(standing)
+  await assertResealed(pool, store)
+}
+
+/** Nothing is read from a store of others: not even tables are made of it. @throws OtherVersion */
+export function assertStore({ trouble }: Pick<Standing, 'trouble'>): void {
+  const found = trouble()
+  if (found && isOfStore(found)) throw new OtherVersion(messageOf(found))
+}
