@@ -7,7 +7,9 @@ import { expect } from 'chai'
 import { verifyExport } from '#audit/export.ts'
 import { auditPack } from '#audit/pack.ts'
 import { beginPack } from '#panel/audit-pack/begin.ts'
+import { ownerUrlOf } from '../support/database.ts'
 import { panelUser, textIn, usePanelUser } from '../support/panel.ts'
+import { administer } from '../support/server.ts'
 import { until } from '../support/wait.ts'
 import { filesIn } from '../support/zip.ts'
 
@@ -65,7 +67,9 @@ describe('panel: the audit pack', () => {
 
   it('is refused to whoever is not told persons while the ledger holds them in clear [AUDIT-23]', async () => {
     const auditor = await panelUser(api, company, 'auditor')
-    await api.core.pool.query('insert into ops.clear_ledgers (company_id) values ($1)', [company.id])
+    await administer(ownerUrlOf(api.databaseUrl), (client) =>
+      client.query('insert into ops.clear_ledgers (company_id) values ($1)', [company.id]),
+    )
     expect((await fetchPack(auditor)).status).to.equal(403)
     expect(textIn((await auditor.get(PATH)).html)).to.include('dados pessoais em claro')
     expect((await fetchPack(owner)).status).to.equal(200)

@@ -78,6 +78,8 @@ describe('users projection', () => {
       name: 'Ana',
       email: 'ana@loja.example',
       role: 'owner',
+      access_until: null,
+      personal_data: true,
       status: 'active',
       company_id: COMPANY_ID,
       forgotten_at: null,
