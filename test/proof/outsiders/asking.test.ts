@@ -58,6 +58,8 @@ describe('asking outsiders', () => {
   let running: RunningWitness
   let asking: Asking[] = []
   const errors: [string, string][] = []
+  /** The one that was sealed last. */
+  let companyId: number
 
   before(async () => {
     pool = createPool(database.url, { max: 8 })
@@ -93,7 +95,7 @@ describe('asking outsiders', () => {
 
   /** Another company, and so another entry and checkpoint of the installation log. */
   async function seal(): Promise<SignedCheckpoint> {
-    await writeLedger(pool, 2)
+    companyId = await writeLedger(pool, 2)
     const options = { onSealed: () => {}, isStopped: () => false }
     const made = await round(sealing, {
       ...options,
@@ -155,10 +157,10 @@ describe('asking outsiders', () => {
     expect([stamp, text]).to.deep.equal(['token', textOf(later)])
     expect(await readFile(join(home, 'copies', nameOfCopy(later)), 'utf8')).to.equal(later.note)
     // Whoever asks for a company's place is shown who else has seen the log.
-    const { proof } = (await placeOf(pool, 1)) ?? { proof: '' }
+    const { proof } = (await placeOf(pool, companyId)) ?? { proof: '' }
     expect(openNote(parseProof(proof)?.checkpoint ?? '', [witness.key])?.signedBy).to.have.length(1)
     await tamperBy(pool, `update ops.checkpoint_tokens set token = 'no line' where kind = 'cosignature'`)
-    expect(parseProof((await placeOf(pool, 1))?.proof ?? '')?.checkpoint).to.equal(later.note)
+    expect(parseProof((await placeOf(pool, companyId))?.proof ?? '')?.checkpoint).to.equal(later.note)
   })
 
   it('goes on with all others while one is away, shows what is missing and makes up for it [PROOF-67, PROOF-68]', async () => {
