@@ -1,6 +1,5 @@
-import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import express, { type ErrorRequestHandler } from 'express'
+import { serveLocally } from '#demo/serve-locally.ts'
 import { type Faults, failing, providerApi } from './api.ts'
 import { type Book, createBook } from './book.ts'
 import { sandboxConsole } from './console.tsx'
@@ -26,9 +25,7 @@ interface SandboxOptions {
   readonly log?: (line: string) => void
 }
 
-/** It decides about pretended money without asking who calls, so only this machine may. */
-const HOST = '127.0.0.1'
-
+/** It decides about pretended money without asking who calls, so only this machine may call. */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const { port, secret, liveMode = false, now = () => new Date(), log = () => {} } = options
   const provider = { book: createBook({ now, liveMode }), notifier: createNotifier({ secret, now, log }) }
@@ -41,17 +38,14 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   app.use(sandboxConsole(provider))
   app.use((_request, _response, next) => next(new Refusal(404, 'no such address')))
   app.use(failures)
-  const server = await new Promise<Server>((resolve, reject) => {
-    const listening = app.listen(port, HOST, (error) => (error ? reject(error) : resolve(listening)))
-  })
+  const served = await serveLocally(app, port)
   return {
-    url: `http://${HOST}:${(server.address() as AddressInfo).port}`,
+    url: served.url,
     ...provider,
     faults,
     async close() {
       await provider.notifier.idle()
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
+      await served.close()
     },
   }
 }

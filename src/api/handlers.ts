@@ -100,26 +100,9 @@ async function answerRead(
     return
   }
   const query = parseQuery(route.query ?? NO_QUERY, request.query)
-  const { poolOf, vault, store, keys, verifier, proof, prover, limits, provider, paymentLinks } = context
   const caller = callerOf(response)
-  const pool = poolOf(caller.companyId)
   const params = request.params as Params
-  const reading = {
-    pool,
-    vault,
-    store,
-    keys,
-    verifier,
-    proof,
-    prover,
-    limits,
-    provider,
-    paymentLinks,
-    caller,
-    params,
-    query,
-  }
-  const answer = await route.read(reading)
+  const answer = await route.read({ ...context, pool: context.poolOf(caller.companyId), caller, params, query })
   if (!answer) throw new Problem('not_found')
   if (answer.revision !== undefined) response.setHeader('X-Ledger-Revision', answer.revision)
   const sent = await sendRepresentation(response, representationOf(Buffer.from(answer.body)), context.compress)

@@ -72,46 +72,28 @@ function queryOf(search: URLSearchParams): Record<string, string | string[]> {
   return query
 }
 
+/** What is asked of now, and not of the tables: nobody answers it as of a moment. */
+const askNobody = () => Promise.reject(new Error('this is answered as of now only'))
+const OF_NOBODY = {
+  limits: { perMinute: 0, perDay: 0, bytesPerDay: 0 },
+  provider: { getPaymentMethods: askNobody, getCardOptions: askNobody },
+  verifier: { verify: askNobody },
+  proof: { checkpointOf: askNobody, newest: askNobody, placeOf: askNobody, keys: askNobody, outsiders: askNobody },
+  prover: { inclusion: askNobody, consistency: askNobody },
+}
+
 async function answerTo(
   { route, params, query }: Asked,
   { companyId, pool, store, keys, calendar, paymentLinks }: CompanyAsOf,
 ): Promise<ReadAnswer | Refusal> {
   const caller = { companyId, keyId: 0, scopes: SCOPES, ...calendar }
-  const limits = { perMinute: 0, perDay: 0, bytesPerDay: 0 }
-  const askNobody = () => Promise.reject(new Error('the provider tells what is offered now'))
-  const provider = { getPaymentMethods: askNobody, getCardOptions: askNobody }
-  const verifier = { verify: () => Promise.reject(new Error('the ledger is verified as it is stored now')) }
-  const proofOfNow = () => Promise.reject(new Error('the ledger is proved as it is sealed now'))
-  const proof = {
-    checkpointOf: proofOfNow,
-    newest: proofOfNow,
-    placeOf: proofOfNow,
-    keys: proofOfNow,
-    outsiders: proofOfNow,
-  }
-  const prover = { inclusion: proofOfNow, consistency: proofOfNow }
   const secretsOfNow = () => {
     throw new Error('secrets are what they are now')
   }
   const vault = { seal: secretsOfNow, open: secretsOfNow }
+  const reading = { ...OF_NOBODY, pool, vault, store, keys, paymentLinks, caller, params, query }
   try {
-    return (
-      (await route.read({
-        pool,
-        vault,
-        store,
-        keys,
-        verifier,
-        proof,
-        prover,
-        limits,
-        provider,
-        paymentLinks,
-        caller,
-        params,
-        query,
-      })) ?? refuse('not_found')
-    )
+    return (await route.read(reading)) ?? refuse('not_found')
   } catch (error) {
     if (error instanceof Problem) return refuse(error.code as RefusalCode, error.details)
     if ((error as { code?: string }).code === UNDEFINED_TABLE) return invalid('get', NOT_OF_THE_LEDGER)

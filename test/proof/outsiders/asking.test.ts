@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { readConfig, WrongSetting } from '#config/config.ts'
-import { type RunningWitness, serveWitness } from '#demo/witness/server.ts'
+import type { Served } from '#demo/serve-locally.ts'
+import { serveWitness } from '#demo/witness/server.ts'
 import { openWitness, type Witness } from '#demo/witness/witness.ts'
 import { createPostgresStore } from '#ledger/stores/postgres.ts'
 import { createMetrics } from '#metrics/metrics.ts'
@@ -55,7 +56,7 @@ describe('asking outsiders', () => {
   let home: string
   let sealing: Sealing
   let witness: Witness
-  let running: RunningWitness
+  let running: Served
   let asking: Asking[] = []
   const errors: [string, string][] = []
   /** The one that was sealed last. */

@@ -4,8 +4,9 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import type { Served } from '#demo/serve-locally.ts'
 import { type Authority, openAuthority } from '#demo/time-stamp-authority/authority.ts'
-import { type RunningAuthority, serveAuthority } from '#demo/time-stamp-authority/server.ts'
+import { serveAuthority } from '#demo/time-stamp-authority/server.ts'
 import { textOf } from '#proof/checkpoint.ts'
 import { OutsiderFailed } from '#proof/outsiders/outsider.ts'
 import { createAuthority, verifyStamp } from '#proof/outsiders/time-stamp.ts'
@@ -18,7 +19,7 @@ const opensslIsThere = spawnSync('openssl', ['version']).status === 0
 describe('time stamps', () => {
   let folder: string
   let outside: Awaited<ReturnType<typeof useOutside>>
-  const authorities: Record<string, { authority: Authority; running: RunningAuthority; trusted: string }> = {}
+  const authorities: Record<string, { authority: Authority; running: Served; trusted: string }> = {}
   const checkpoint = createLog().checkpoint(5)
   const text = textOf(checkpoint)
 

@@ -3,7 +3,8 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { type RunningWitness, serveWitness } from '#demo/witness/server.ts'
+import type { Served } from '#demo/serve-locally.ts'
+import { serveWitness } from '#demo/witness/server.ts'
 import { openWitness, type Witness } from '#demo/witness/witness.ts'
 import { textOf } from '#proof/checkpoint.ts'
 import { COSIGNATURE, cosignatureLine, openNote, parseVkey, type VerifierKey, verifierKey } from '#proof/note.ts'
@@ -147,7 +148,7 @@ describe('witnesses', () => {
   describe('that are asked', () => {
     const log = createLog()
     let witness: Witness
-    let running: RunningWitness
+    let running: Served
     before(async () => {
       witness = await open([log.key])
       running = await serveWitness(witness, 0)
