@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { createReadStream } from 'node:fs'
 import { streamOf } from '#ledger/envelope.ts'
 import type { EventStore, StoredEvent } from '#ledger/port.ts'
@@ -55,11 +56,18 @@ async function firstEvent(path: string) {
 /** Lines end with a line feed and nothing else: text may hold other characters that count as line ends elsewhere. */
 async function* linesOf(path: string): AsyncGenerator<StoredEvent> {
   let rest = ''
-  for await (const chunk of createReadStream(path, 'utf8')) {
+  // A character a byte, so that a line that is no UTF-8 is told from its neighbours.
+  for await (const chunk of createReadStream(path, 'latin1')) {
     const lines = `${rest}${chunk}`.split('\n')
     rest = lines.pop() ?? ''
     if (rest.length > LONGEST_LINE) break
-    for (const json of lines) yield { json, beside: {} }
+    for (const line of lines) yield storedOf(line)
   }
-  if (rest !== '') yield { json: rest, beside: {} }
+  if (rest !== '') yield storedOf(rest)
+}
+
+/** Bytes that are no UTF-8 are no text of any event: programs would read them differently. */
+function storedOf(line: string): StoredEvent {
+  const bytes = Buffer.from(line, 'latin1')
+  return { json: isUtf8(bytes) ? bytes.toString() : '', beside: {} }
 }

@@ -157,12 +157,15 @@ export function parseStored({ json }: StoredEvent): Envelope | null {
 function parse(json: string): unknown {
   try {
     const value: unknown = JSON.parse(json)
-    // A member twice, or a number that not every reader understands: they would disagree about what was hashed.
-    return JSON.stringify(value) === json ? value : null
+    // A member twice, a number or half a pair of surrogates that not every reader understands: they would disagree about what was hashed.
+    return JSON.stringify(value) === json && !hasLoneSurrogate(json) ? value : null
   } catch {
     return null
   }
 }
+
+/** JSON as it is written here escapes a surrogate only where it has no other half; `\\ud…` is a backslash and letters. */
+const hasLoneSurrogate = (json: string): boolean => json.includes('\\ud') && /(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(json)
 
 function isHashOf(hash: string, hashed: Omit<Envelope, 'hash'>): boolean {
   try {

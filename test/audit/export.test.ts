@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import type { Pool } from 'pg'
 import { exportLines, verifyExport } from '#audit/export.ts'
 import type { Anchor } from '#audit/walk.ts'
-import { GENESIS_HASH, streamOf } from '#ledger/envelope.ts'
+import { GENESIS_HASH, hashOf, streamOf } from '#ledger/envelope.ts'
 import type { EventStore } from '#ledger/port.ts'
 import { createPostgresStore } from '#ledger/stores/postgres.ts'
 import { createPool } from '#postgres/pool.ts'
@@ -46,7 +46,7 @@ describe('an export', () => {
     return text
   }
 
-  async function verify(text: string, anchors: readonly Anchor[] = []) {
+  async function verify(text: string | Buffer, anchors: readonly Anchor[] = []) {
     await writeFile(file, text)
     return verifyExport(file, () => ({ anchors }))
   }
@@ -115,6 +115,21 @@ describe('an export', () => {
       const { valid, first_error } = await verify(`${text.join('\n')}\n`)
       expect(`${valid} ${first_error?.revision} ${first_error?.reason}`, how).to.equal(`false ${found}`)
     }
+  })
+
+  it('is not whole when its text does not read alike everywhere [PROOF-84]', async () => {
+    const { hash: _, ...event } = JSON.parse(whole.split('\n')[0] as string)
+    const lineOf = (text: string) => {
+      const hashed = { ...event, data: { text } }
+      return JSON.stringify({ ...hashed, hash: hashOf(hashed) })
+    }
+    const replaced = lineOf('a\ufffdb')
+    expect((await verify(replaced)).valid).to.equal(true)
+    expect((await verify(lineOf('\\ud83d'))).valid).to.equal(true)
+    const [before = '', after = ''] = replaced.split('\ufffd')
+    const invalid = Buffer.concat([Buffer.from(before), Buffer.of(0xff), Buffer.from(after)])
+    for (const line of [invalid, lineOf('\ud83d'), Buffer.concat([Buffer.from(replaced), Buffer.of(0xf0)])])
+      expect((await verify(line)).first_error).to.deep.equal({ revision: 0, reason: 'malformed' })
   })
 
   it('is not whole when any byte of it was changed [AUDIT-8]', async () => {
